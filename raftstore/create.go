@@ -1,0 +1,99 @@
+package raftstore
+
+import (
+	"syscall"
+
+	"lockfs/raftstore/storepb"
+)
+
+// modeBits are the permission bits that chmod(2) can set.
+const modeBits = 0o7777
+
+func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storepb.Result, *storepb.Undo) {
+	if code := checkName(op.GetName()); code != storepb.Code_OK {
+		return fail(code), nil
+	}
+	dir, code := ns.directory(op.GetParent())
+	if code != storepb.Code_OK {
+		return fail(code), nil
+	}
+	if e, found := ns.entry(op.GetParent(), op.GetName()); found {
+		return ns.openExisting(e.ino, op), nil
+	}
+	if code := ns.mayCreate(op); code != storepb.Code_OK {
+		return fail(code), nil
+	}
+
+	in := &inode{
+		ino: ns.nextIno, mode: op.GetMode(), nlink: 1, uid: caller.GetUid(), gid: caller.GetGid(),
+		atime: ns.time, mtime: ns.time, ctime: ns.time, btime: ns.time, version: ns.index,
+		content: op.GetTarget(),
+	}
+	ns.nextIno++
+	subdirs := 0
+	if in.isDir() {
+		in.nlink, in.parent, subdirs = 2, dir.ino, 1
+	}
+	if dir.mode&syscall.S_ISGID != 0 {
+		in.gid = dir.gid
+		if in.isDir() {
+			in.mode |= syscall.S_ISGID
+		}
+	}
+	ns.putInode(in)
+	made := &entry{parent: dir.ino, name: string(op.GetName()), ino: in.ino, cookie: ns.newCookie()}
+	ns.putEntry(made)
+	ns.touchDir(dir.ino, subdirs)
+
+	undo := undoOf(made)
+	if !op.GetExclusive() {
+		undo.OnlyVersion = in.version
+	}
+	return &storepb.Result{Attr: in.attr(), Created: true}, undo
+}
+
+// openExisting answers a Create whose name is taken: for open(O_CREAT) without O_EXCL that is a success
+// with a regular file. A symbolic link there came after the caller's kernel had looked, so it looks again.
+func (ns *Namespace) openExisting(ino uint64, op *storepb.Create) *storepb.Result {
+	in, found := ns.inodes.Get(ino)
+	switch {
+	case !found:
+		return fail(storepb.Code_NOT_FOUND)
+	case op.GetExclusive() || op.GetMode()&syscall.S_IFMT != syscall.S_IFREG:
+		return fail(storepb.Code_EXISTS)
+	case in.isDir():
+		return fail(storepb.Code_IS_DIRECTORY)
+	case !in.isFile():
+		return fail(storepb.Code_STALE)
+	}
+	if op.GetTruncate() {
+		in = ns.replaceContent(in, nil)
+	}
+	return &storepb.Result{Attr: in.attr()}
+}
+
+func (ns *Namespace) mayCreate(op *storepb.Create) storepb.Code {
+	isLink := false
+	switch op.GetMode() & syscall.S_IFMT {
+	case syscall.S_IFREG, syscall.S_IFIFO, syscall.S_IFSOCK:
+	case syscall.S_IFDIR:
+		if ns.depth(op.GetParent()) >= MaxDepth {
+			return storepb.Code_NAME_TOO_LONG
+		}
+	case syscall.S_IFLNK:
+		isLink = true
+	default:
+		return storepb.Code_NOT_PERMITTED
+	}
+	switch {
+	case len(op.GetTarget()) > MaxTarget:
+		return storepb.Code_NAME_TOO_LONG
+	case isLink != (len(op.GetTarget()) > 0):
+		return storepb.Code_INVALID
+	case op.GetMode()&^(syscall.S_IFMT|modeBits) != 0:
+		return storepb.Code_INVALID
+	case uint64(ns.inodes.Len()) >= ns.maxInodes:
+		return storepb.Code_NO_SPACE
+	}
+	return storepb.Code_OK
+}

@@ -1,0 +1,86 @@
+package raftstore
+
+import (
+	"lockfs/raftstore/storepb"
+)
+
+func (ns *Namespace) link(op *storepb.Link) (*storepb.Result, *storepb.Undo) {
+	if code := checkName(op.GetName()); code != storepb.Code_OK {
+		return fail(code), nil
+	}
+	if _, code := ns.directory(op.GetParent()); code != storepb.Code_OK {
+		return fail(code), nil
+	}
+	in, found := ns.inodes.Get(op.GetIno())
+	switch {
+	case !found || in.nlink == 0:
+		return fail(storepb.Code_NOT_FOUND), nil
+	case in.isDir():
+		return fail(storepb.Code_NOT_PERMITTED), nil
+	case in.nlink >= MaxLinks:
+		return fail(storepb.Code_TOO_MANY_LINKS), nil
+	}
+	if _, taken := ns.entry(op.GetParent(), op.GetName()); taken {
+		return fail(storepb.Code_EXISTS), nil
+	}
+	in = ns.changeLinks(in, +1)
+	made := &entry{parent: op.GetParent(), name: string(op.GetName()), ino: in.ino, cookie: ns.newCookie()}
+	ns.putEntry(made)
+	ns.touchDir(op.GetParent(), 0)
+	return &storepb.Result{Attr: in.attr()}, undoOf(made)
+}
+
+func (ns *Namespace) unlink(session uint64, op *storepb.Unlink) *storepb.Result {
+	if _, code := ns.directory(op.GetParent()); code != storepb.Code_OK {
+		return fail(code)
+	}
+	e, found := ns.entry(op.GetParent(), op.GetName())
+	if !found {
+		return fail(storepb.Code_NOT_FOUND)
+	}
+	in, found := ns.inodes.Get(e.ino)
+	switch {
+	case !found:
+		return fail(storepb.Code_NOT_FOUND)
+	case op.GetDirectory() && !in.isDir():
+		return fail(storepb.Code_NOT_DIRECTORY)
+	case !op.GetDirectory() && in.isDir():
+		return fail(storepb.Code_IS_DIRECTORY)
+	case in.isDir() && ns.hasEntries(in.ino):
+		return fail(storepb.Code_NOT_EMPTY)
+	}
+	return &storepb.Result{RemovedIno: ns.removeEntry(session, e, in)}
+}
+
+// removeEntry takes a name away. It answers the inode's number if that was its last one.
+func (ns *Namespace) removeEntry(session uint64, e *entry, in *inode) (removed uint64) {
+	ns.deleteEntry(e)
+	subdirs := 0
+	if in.isDir() {
+		subdirs = -1
+	}
+	ns.touchDir(e.parent, subdirs)
+	return ns.dropLink(session, in)
+}
+
+// dropLink counts a name less; an inode without one becomes an orphan and its number is the answer.
+func (ns *Namespace) dropLink(session uint64, in *inode) (removed uint64) {
+	links := -1
+	if in.isDir() {
+		links = -int(in.nlink)
+	}
+	in = ns.changeLinks(in, links)
+	if in.nlink > 0 {
+		return 0
+	}
+	ns.addOrphan(session, in.ino)
+	return in.ino
+}
+
+func (ns *Namespace) changeLinks(in *inode, by int) *inode {
+	changed := *in
+	changed.nlink = uint32(int(in.nlink) + by)
+	changed.ctime = ns.time
+	ns.putInode(&changed)
+	return &changed
+}

@@ -1,0 +1,312 @@
+package raftstore
+
+import (
+	"syscall"
+	"time"
+
+	"github.com/tidwall/btree"
+
+	"lockfs/raftstore/storepb"
+)
+
+// RootIno is the inode number of the root directory.
+const RootIno = 1
+
+// Limits of the namespace. DefaultMaxInodes can be changed by a SetLimits command.
+const (
+	MaxContent       = 256 << 10 // bytes in a file
+	MaxName          = 255       // bytes in a name
+	MaxTarget        = 4095      // bytes in the target of a symbolic link
+	MaxDepth         = 64        // directories below one another
+	MaxXattrs        = 4 << 10   // bytes of names and values of an inode's extended attributes
+	MaxLinks         = 65000     // names of an inode
+	DefaultMaxInodes = 4 << 20
+)
+
+// rootMode lets every user make locks and only their owners remove them, as in /run/lock.
+const rootMode = syscall.S_IFDIR | 0o1777
+
+// Namespace is the replicated state machine. It is not safe for concurrent use; [FSM] guards it.
+type Namespace struct {
+	index      uint64 // of the last command applied
+	time       int64  // cluster time of that command; never goes back
+	nextIno    uint64
+	nextCookie uint64
+	maxInodes  uint64
+
+	inodes   *btree.Map[uint64, *inode]
+	byName   *btree.BTreeG[*entry] // by parent, name
+	byCookie *btree.BTreeG[*entry] // by parent, cookie
+	orphans  *btree.Map[uint64, *orphan]
+	expiring *btree.Map[uint64, uint64] // removal index -> inode number of the orphans not pinned
+	sessions *btree.Map[uint64, *session]
+	replies  *btree.BTreeG[*reply] // by session, seq
+	members  *btree.Map[string, *storepb.Member]
+
+	contentBytes uint64 // sum over all inodes
+}
+
+// inode is never modified once it is in a tree.
+type inode struct {
+	ino     uint64
+	mode    uint32 // type and permission bits
+	nlink   uint32
+	uid     uint32
+	gid     uint32
+	parent  uint64 // of a directory
+	atime   int64
+	mtime   int64
+	ctime   int64
+	btime   int64
+	version uint64 // index of the command that set the content
+	content []byte // of a file; target of a symbolic link
+	xattrs  []*storepb.Xattr
+}
+
+// entry is one name in a directory. The cookie is its place in listings.
+type entry struct {
+	parent uint64
+	name   string
+	ino    uint64
+	cookie uint64
+}
+
+// Cookies of the two entries that every directory has; others are larger.
+const (
+	cookieSelf   = 1
+	cookieParent = 2
+)
+
+// NewNamespace makes an empty tree: a root directory that every user may write to.
+func NewNamespace() *Namespace {
+	ns := emptyNamespace()
+	ns.putInode(&inode{ino: RootIno, mode: rootMode, nlink: 2, parent: RootIno})
+	return ns
+}
+
+func emptyNamespace() *Namespace {
+	options := btree.Options{NoLocks: true}
+	return &Namespace{
+		nextIno:    RootIno + 1,
+		nextCookie: cookieParent + 1,
+		maxInodes:  DefaultMaxInodes,
+		inodes:     new(btree.Map[uint64, *inode]),
+		byName:     btree.NewBTreeGOptions(lessByName, options),
+		byCookie:   btree.NewBTreeGOptions(lessByCookie, options),
+		orphans:    new(btree.Map[uint64, *orphan]),
+		expiring:   new(btree.Map[uint64, uint64]),
+		sessions:   new(btree.Map[uint64, *session]),
+		replies:    btree.NewBTreeGOptions(lessReply, options),
+		members:    new(btree.Map[string, *storepb.Member]),
+	}
+}
+
+func lessByName(a, b *entry) bool {
+	if a.parent != b.parent {
+		return a.parent < b.parent
+	}
+	return a.name < b.name
+}
+
+func lessByCookie(a, b *entry) bool {
+	if a.parent != b.parent {
+		return a.parent < b.parent
+	}
+	return a.cookie < b.cookie
+}
+
+// Apply does one command, the log entry with the given index, and answers its result. Commands come in
+// the order of their indexes. The result belongs to the state: callers do not change it.
+func (ns *Namespace) Apply(index uint64, cmd *storepb.Command) *storepb.Result {
+	ns.index = index
+	ns.time = max(ns.time, cmd.GetTime())
+	ns.bearRoot()
+	ns.dropExpiredOrphans()
+	return ns.applyOnce(cmd)
+}
+
+// bearRoot gives the root directory the time of the first command that has one.
+func (ns *Namespace) bearRoot() {
+	root, found := ns.inodes.Get(RootIno)
+	if !found || root.btime != 0 {
+		return
+	}
+	born := *root
+	born.atime, born.mtime, born.ctime, born.btime = ns.time, ns.time, ns.time, ns.time
+	ns.putInode(&born)
+}
+
+// Index is the index of the last command applied.
+func (ns *Namespace) Index() uint64 { return ns.index }
+
+// Time is the cluster time of the last command applied.
+func (ns *Namespace) Time() time.Time { return time.Unix(0, ns.time) }
+
+// Inodes is the number of inodes, those without a name included.
+func (ns *Namespace) Inodes() int { return ns.inodes.Len() }
+
+// Sessions is the number of mounts that have a session.
+func (ns *Namespace) Sessions() int { return ns.sessions.Len() }
+
+// ContentBytes is the sum of the contents of all files and the targets of all symbolic links.
+func (ns *Namespace) ContentBytes() uint64 { return ns.contentBytes }
+
+// applyOp does the operation of a command. undo is how a Cancel takes it back, for what created a name.
+func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo *storepb.Undo) {
+	switch op := cmd.GetOp().GetOp().(type) {
+	case *storepb.Op_Create:
+		return ns.create(cmd.GetCaller(), op.Create)
+	case *storepb.Op_Link:
+		return ns.link(op.Link)
+	case *storepb.Op_Rename:
+		return ns.rename(cmd.GetSession(), op.Rename)
+	case *storepb.Op_Unlink:
+		return ns.unlink(cmd.GetSession(), op.Unlink), nil
+	case *storepb.Op_SetAttr:
+		return ns.setAttr(op.SetAttr), nil
+	case *storepb.Op_SetContent:
+		return ns.setContent(cmd.GetSession(), op.SetContent), nil
+	case *storepb.Op_SetXattr:
+		return ns.setXattr(op.SetXattr), nil
+	case *storepb.Op_RemoveXattr:
+		return ns.removeXattr(op.RemoveXattr), nil
+	case *storepb.Op_Pin:
+		return ns.setPinned(cmd.GetSession(), op.Pin.GetIno(), true), nil
+	case *storepb.Op_Unpin:
+		return ns.setPinned(cmd.GetSession(), op.Unpin.GetIno(), false), nil
+	case *storepb.Op_OpenSession:
+		return ns.openSession(cmd.GetSession(), op.OpenSession), nil
+	case *storepb.Op_CloseSession:
+		return ns.closeSession(op.CloseSession.GetId()), nil
+	case *storepb.Op_Cancel:
+		return ns.cancel(cmd.GetSession(), op.Cancel.GetSeq()), nil
+	case *storepb.Op_SetMember:
+		return ns.setMember(op.SetMember.GetMember()), nil
+	case *storepb.Op_RemoveMember:
+		ns.members.Delete(op.RemoveMember.GetId())
+		return ok(), nil
+	case *storepb.Op_SetLimits:
+		return ns.setLimits(op.SetLimits), nil
+	default:
+		return fail(storepb.Code_UNKNOWN_COMMAND), nil
+	}
+}
+
+func ok() *storepb.Result { return &storepb.Result{} }
+
+func fail(code storepb.Code) *storepb.Result { return &storepb.Result{Code: code} }
+
+func (ns *Namespace) putInode(in *inode) {
+	old, _ := ns.inodes.Set(in.ino, in)
+	if old != nil {
+		ns.contentBytes -= uint64(len(old.content))
+	}
+	ns.contentBytes += uint64(len(in.content))
+}
+
+func (ns *Namespace) deleteInode(ino uint64) {
+	if old, found := ns.inodes.Delete(ino); found {
+		ns.contentBytes -= uint64(len(old.content))
+	}
+}
+
+func (ns *Namespace) putEntry(e *entry) {
+	ns.byName.Set(e)
+	ns.byCookie.Set(e)
+}
+
+func (ns *Namespace) deleteEntry(e *entry) {
+	ns.byName.Delete(e)
+	ns.byCookie.Delete(e)
+}
+
+func (ns *Namespace) entry(parent uint64, name []byte) (*entry, bool) {
+	return ns.byName.Get(&entry{parent: parent, name: string(name)})
+}
+
+func (ns *Namespace) newCookie() uint64 {
+	cookie := ns.nextCookie
+	ns.nextCookie++
+	return cookie
+}
+
+func (ns *Namespace) hasEntries(dir uint64) bool {
+	found := false
+	ns.byName.Ascend(&entry{parent: dir}, func(e *entry) bool {
+		found = e.parent == dir
+		return false
+	})
+	return found
+}
+
+// directory answers a directory that is still in the tree.
+func (ns *Namespace) directory(ino uint64) (*inode, storepb.Code) {
+	dir, found := ns.inodes.Get(ino)
+	switch {
+	case !found:
+		return nil, storepb.Code_NOT_FOUND
+	case !dir.isDir():
+		return nil, storepb.Code_NOT_DIRECTORY
+	case dir.nlink == 0:
+		return nil, storepb.Code_NOT_FOUND
+	}
+	return dir, storepb.Code_OK
+}
+
+// touchDir records that a directory's entries changed; subdirs is the change in their number.
+func (ns *Namespace) touchDir(ino uint64, subdirs int) {
+	dir, found := ns.inodes.Get(ino)
+	if !found {
+		return
+	}
+	changed := *dir
+	changed.mtime, changed.ctime = ns.time, ns.time
+	changed.nlink = uint32(int(changed.nlink) + subdirs)
+	ns.putInode(&changed)
+}
+
+// depth is the number of directories above dir; the root's is 0.
+func (ns *Namespace) depth(dir uint64) int {
+	depth := 0
+	for dir != RootIno {
+		in, found := ns.inodes.Get(dir)
+		if !found {
+			break
+		}
+		dir = in.parent
+		depth++
+	}
+	return depth
+}
+
+func (in *inode) isDir() bool  { return in.mode&syscall.S_IFMT == syscall.S_IFDIR }
+func (in *inode) isFile() bool { return in.mode&syscall.S_IFMT == syscall.S_IFREG }
+
+// dirSize is what a directory's st_size says, whatever it holds.
+const dirSize = 4096
+
+func (in *inode) attr() *storepb.Attr {
+	size := uint64(len(in.content))
+	if in.isDir() {
+		size = dirSize
+	}
+	return &storepb.Attr{
+		Ino: in.ino, Mode: in.mode, Nlink: in.nlink, Uid: in.uid, Gid: in.gid, Size: size,
+		Atime: in.atime, Mtime: in.mtime, Ctime: in.ctime, Btime: in.btime, Version: in.version,
+	}
+}
+
+func checkName(name []byte) storepb.Code {
+	if len(name) > MaxName {
+		return storepb.Code_NAME_TOO_LONG
+	}
+	if len(name) == 0 || string(name) == "." || string(name) == ".." {
+		return storepb.Code_INVALID
+	}
+	for _, c := range name {
+		if c == 0 || c == '/' {
+			return storepb.Code_INVALID
+		}
+	}
+	return storepb.Code_OK
+}

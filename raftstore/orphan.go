@@ -1,0 +1,92 @@
+package raftstore
+
+import (
+	"time"
+
+	"lockfs/raftstore/storepb"
+)
+
+// How long an inode without a name stays for those who have it open elsewhere.
+const (
+	orphanAge   = 30 * time.Second
+	orphanLimit = 1024
+)
+
+// orphan is an inode that lost its last name. It is never modified once it is in a tree.
+type orphan struct {
+	ino          uint64
+	removedBy    uint64 // session
+	removedIndex uint64
+	removedAt    int64
+	pinned       bool // kept until the session that removed it unpins it
+}
+
+func (ns *Namespace) addOrphan(session, ino uint64) {
+	ns.putOrphan(&orphan{ino: ino, removedBy: session, removedIndex: ns.index, removedAt: ns.time})
+}
+
+func (ns *Namespace) putOrphan(o *orphan) {
+	ns.orphans.Set(o.ino, o)
+	if o.pinned {
+		ns.expiring.Delete(o.removedIndex)
+	} else {
+		ns.expiring.Set(o.removedIndex, o.ino)
+	}
+}
+
+func (ns *Namespace) deleteOrphan(o *orphan) {
+	ns.orphans.Delete(o.ino)
+	ns.expiring.Delete(o.removedIndex)
+	ns.deleteInode(o.ino)
+}
+
+// dropExpiredOrphans runs with every command, so that it needs no clock and no command of its own.
+func (ns *Namespace) dropExpiredOrphans() {
+	for {
+		_, ino, found := ns.expiring.Min()
+		if !found {
+			return
+		}
+		o, _ := ns.orphans.Get(ino)
+		if ns.expiring.Len() <= orphanLimit && ns.time-o.removedAt <= int64(orphanAge) {
+			return
+		}
+		ns.deleteOrphan(o)
+	}
+}
+
+// mayWrite tells whether content may still be written: to an inode with a name, and to one that the
+// session itself removed.
+func (ns *Namespace) mayWrite(session uint64, in *inode) bool {
+	if in.nlink > 0 {
+		return true
+	}
+	o, found := ns.orphans.Get(in.ino)
+	return found && o.removedBy == session
+}
+
+// setPinned keeps an orphan, or lets it go: then it stays as long as it would have without the pin.
+func (ns *Namespace) setPinned(session, ino uint64, pinned bool) *storepb.Result {
+	o, found := ns.orphans.Get(ino)
+	if !found || o.removedBy != session {
+		return fail(storepb.Code_STALE)
+	}
+	changed := *o
+	changed.pinned = pinned
+	ns.putOrphan(&changed)
+	return ok()
+}
+
+// unpinOrphansOf lets the inodes go that a session removed and kept.
+func (ns *Namespace) unpinOrphansOf(session uint64) {
+	var own []*orphan
+	ns.orphans.Scan(func(_ uint64, o *orphan) bool {
+		if o.removedBy == session && o.pinned {
+			own = append(own, o)
+		}
+		return true
+	})
+	for _, o := range own {
+		ns.setPinned(session, o.ino, false)
+	}
+}

@@ -1,0 +1,72 @@
+package raftstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"lockfs/raftstore/storepb"
+)
+
+// enqueueTimeout is how long a command waits for a place in a busy leader's queue.
+const enqueueTimeout = 5 * time.Second
+
+// Errors of [Store.Propose]: what is known of a command that has no result.
+var (
+	// ErrNotLeader: nothing was done, another node leads.
+	ErrNotLeader = errors.New("not the leader")
+	// ErrNotDone: nothing was done, and nothing of it will come later.
+	ErrNotDone = errors.New("not done")
+	// ErrUnknown: it may have been done or may come later. The same command can be proposed again: its
+	// session and number see to it that it is done once.
+	ErrUnknown = errors.New("outcome unknown")
+)
+
+// Applier is the part of raft that Propose needs.
+type Applier interface {
+	Apply(cmd []byte, timeout time.Duration) raft.ApplyFuture
+}
+
+// Store proposes commands; it is the only thing that does.
+type Store struct {
+	Raft Applier
+	Now  func() int64 // cluster time, nanoseconds since the Unix epoch
+}
+
+// Propose stamps a command with cluster time, puts it into the log and waits until this node has
+// applied it or ctx ends. Its error is one of ErrNotLeader, ErrNotDone and ErrUnknown, wrapped.
+func (s *Store) Propose(ctx context.Context, cmd *storepb.Command) (*storepb.Result, error) {
+	cmd.Time = s.Now()
+	data, err := EncodeCommand(cmd)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotDone, err)
+	}
+	future := s.Raft.Apply(data, enqueueTimeout)
+	answered := make(chan error, 1)
+	go func() { answered <- future.Error() }()
+	select {
+	case err := <-answered:
+		if err != nil {
+			return nil, SortRaftError(err)
+		}
+		return future.Response().(*storepb.Result), nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", ErrUnknown, ctx.Err())
+	}
+}
+
+// SortRaftError tells what is known of a command by raft's error. Only these three kinds are sure that
+// the command never got into the log.
+func SortRaftError(err error) error {
+	switch {
+	case errors.Is(err, raft.ErrNotLeader):
+		return fmt.Errorf("%w: %w", ErrNotLeader, err)
+	case errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		return fmt.Errorf("%w: %w", ErrNotDone, err)
+	default:
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+}
