@@ -1,0 +1,99 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore/storepb"
+)
+
+// Admin asks a cluster about itself, from outside.
+type Admin struct {
+	servers []string
+	peers   *peers
+	router  *router
+}
+
+// NewAdmin takes API addresses of one or more members.
+func NewAdmin(servers []string) (*Admin, error) {
+	if len(servers) == 0 {
+		return nil, errors.New("no servers are given")
+	}
+	a := &Admin{servers: servers, peers: newPeers()}
+	entry, err := a.peers.all(servers)
+	if err != nil {
+		return nil, err
+	}
+	a.router = &router{peers: a.peers, entry: entry}
+	return a, nil
+}
+
+// Close ends the connections.
+func (a *Admin) Close() { a.peers.close() }
+
+// NodeStatus is what one node says of itself, or why it says nothing.
+type NodeStatus struct {
+	Address string
+	Name    string // of the member, also when it does not answer
+	Status  *clusterpb.StatusReply
+	Err     error
+}
+
+// Status asks every member, and the given servers in case they are none, by name.
+func (a *Admin) Status(ctx context.Context) ([]NodeStatus, error) {
+	members, err := a.Members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]NodeStatus, len(members))
+	var asking sync.WaitGroup
+	for i, member := range members {
+		nodes[i] = NodeStatus{Address: member.GetApiAddress(), Name: member.GetName()}
+		asking.Go(func() { nodes[i].Status, nodes[i].Err = a.status(ctx, member.GetApiAddress(), true) })
+	}
+	asking.Wait()
+	slices.SortFunc(nodes, func(x, y NodeStatus) int { return strings.Compare(x.Name, y.Name) })
+	return nodes, nil
+}
+
+func (a *Admin) status(ctx context.Context, address string, withHash bool) (*clusterpb.StatusReply, error) {
+	node, err := a.peers.node(address)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	return node.Status(ctx, &clusterpb.StatusRequest{Hash: withHash})
+}
+
+// Members answers the members as the first of the servers that answers knows them.
+func (a *Admin) Members(ctx context.Context) ([]*storepb.Member, error) {
+	var errs []error
+	for _, server := range a.servers {
+		status, err := a.status(ctx, server, false)
+		if err == nil {
+			return status.GetMembers(), nil
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", server, err))
+	}
+	return nil, fmt.Errorf("no server answers: %w", errors.Join(errs...))
+}
+
+// Remove takes a member out by its name.
+func (a *Admin) Remove(ctx context.Context, name string) error {
+	var result *storepb.Result
+	err := a.router.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
+		reply, err := to.Remove(ctx, &clusterpb.RemoveRequest{Name: name})
+		result = reply.GetResult()
+		return reply, err
+	})
+	if err == nil && result.GetCode() != storepb.Code_OK {
+		return &refusedError{result}
+	}
+	return err
+}

@@ -1,0 +1,36 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"lockfs/cluster/clusterpb"
+)
+
+var _ clusterpb.NodeServer = (*api)(nil)
+
+// api is what a node answers on the network.
+type api struct {
+	clusterpb.UnimplementedNodeServer
+	node *Node
+}
+
+func (a *api) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+	return a.node.Execute(ctx, req), nil
+}
+
+func (a *api) Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
+	return &clusterpb.ProbeReply{Term: a.node.raft.CurrentTerm(), WallClock: time.Now().UnixNano()}, nil
+}
+
+func (a *api) Status(_ context.Context, req *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {
+	return a.node.Status(req.GetHash()), nil
+}
+
+func (a *api) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb.AdminReply, error) {
+	return a.node.Join(ctx, req.GetMember()), nil
+}
+
+func (a *api) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
+	return a.node.Remove(ctx, req.GetName()), nil
+}

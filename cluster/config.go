@@ -1,0 +1,76 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+)
+
+// Config is what a node is started with.
+type Config struct {
+	Name        string // unique among the members; letters, digits, '.', '_' and '-', at most 63
+	DataDir     string
+	RaftAddress string // host:port that the other voters reach; empty: a single node without network
+	APIAddress  string // host:port that nodes, mounts and commands reach
+	Bootstrap   bool   // begin a new cluster; ignored once the data directory belongs to one
+	Join        []string
+	Version     string // of the program, shown in the status
+	Logger      *slog.Logger
+	Metrics     *Metrics // may be nil
+
+	// MaxInodes changes the namespace's limit when this node leads; 0 leaves it.
+	MaxInodes uint64
+	// SnapshotEntries is the number of log entries after which a snapshot is taken; 0: 8192.
+	SnapshotEntries uint64
+}
+
+// Raft's times. They give a slow fsync room: heartbeats wait for the disk like everything else (see
+// the package documentation), and an election that nothing but a slow disk caused helps nobody.
+const (
+	heartbeatTimeout = time.Second
+	electionTimeout  = time.Second
+	leaseTimeout     = time.Second
+	commitTimeout    = 50 * time.Millisecond
+)
+
+// aloneTimeout stands for all three where there is nobody to wait for.
+const aloneTimeout = 50 * time.Millisecond
+
+const (
+	defaultSnapshotEntries = 8192
+	snapshotInterval       = 10 * time.Second
+)
+
+func (c *Config) validate() error {
+	if !nodeName.MatchString(c.Name) {
+		return fmt.Errorf("node name %q: it takes 1 to 63 letters, digits, '.', '_' and '-'", c.Name)
+	}
+	if c.DataDir == "" {
+		return errors.New("no data directory is given")
+	}
+	for _, address := range []struct{ what, value string }{
+		{"raft address", c.RaftAddress}, {"API address", c.APIAddress},
+	} {
+		if address.value == "" && c.RaftAddress == "" {
+			continue
+		}
+		if err := checkAdvertised(address.what, address.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkAdvertised refuses an address that other nodes could not use.
+func checkAdvertised(what, address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%s %q: %w", what, address, err)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		return fmt.Errorf("%s %q: give the address at which the other nodes reach this one", what, address)
+	}
+	return nil
+}

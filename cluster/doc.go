@@ -1,0 +1,41 @@
+// Package cluster is a lockfs node and what talks to it: raft assembly, membership, leadership, cluster
+// time, linearizable reads, the API between nodes, and the client that a mount works through.
+//
+// # Who answers
+//
+// The leader does every command and answers every query; other nodes name it. [Client] follows the
+// leader, on this node or another, and keeps asking until there is an answer or its time is up. It is
+// the only place that retries. A command carries its session and number, so asking again is always
+// safe, whatever became of the earlier attempt.
+//
+// # Reads
+//
+// A query is answered from the leader's own state, which has applied everything that it ever
+// acknowledged. That is linearizable when (a) a new leader has first committed a barrier of its own
+// term, so that it has all that its predecessors acknowledged, and (b) nobody newer had been elected
+// when the query arrived. For (b) the leader asks the voters for their current terms, in rounds that
+// many readers share, and needs a majority (itself included) to be still in its own term after the
+// query came. A voter takes up a higher term before it grants a vote, so nobody newer had a majority.
+//
+// Two things are deliberately different from the usual. raft's VerifyLeader is not used: it counts
+// any successful reply of a follower, also one to a request sent long before, so a leader that was
+// frozen could confirm itself with a reply that had been waiting in its socket. And followers do not
+// answer from their own state at the leader's index: they learn of a commit with the next message from
+// the leader, up to raft's CommitTimeout later (tens of milliseconds when writes pause), which costs
+// more than the one round trip that the leader needs to be asked for anyway.
+//
+// # Cluster time
+//
+// The leader stamps commands. It takes the median of the voters' wall clocks, measured once a second
+// and by the same probes that confirm it, and advances it by its own monotonic clock in between. With
+// an even number of known clocks the lower of the two middle ones counts: time that is late keeps a
+// lock too long, time that is early breaks one. Time that turns out to be ahead runs at half speed
+// until the median has caught up; it never goes back.
+//
+// # Raft
+//
+// Heartbeats take raft's main loop, because handled on the transport's goroutine they run beside it
+// and can make logs diverge (hashicorp/raft#695). Term and candidate of a vote are written as one
+// record (#661). Pre-vote is on, leadership is never transferred. A disk that fails or stalls ends the
+// process.
+package cluster

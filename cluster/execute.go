@@ -1,0 +1,88 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
+)
+
+// leaderWait is how long a request waits on a node that knows no leader before it is sent away.
+const leaderWait = time.Second
+
+// Execute does one command or query if this node leads, else names the leader.
+func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) *clusterpb.ExecuteReply {
+	term, leader := n.awaitLeader(ctx)
+	if term == 0 {
+		return &clusterpb.ExecuteReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
+	}
+	began := time.Now()
+	var result *storepb.Result
+	var err error
+	switch r := req.GetRequest().(type) {
+	case *clusterpb.ExecuteRequest_Query:
+		result, err = n.query(ctx, r.Query)
+	case *clusterpb.ExecuteRequest_Command:
+		result, err = n.command(ctx, r.Command)
+	default:
+		result = &storepb.Result{Code: storepb.Code_INVALID, Message: "neither a command nor a query"}
+	}
+	reply := &clusterpb.ExecuteReply{Outcome: outcomeOf(err), Result: result}
+	n.cfg.Metrics.observeRequest(req, reply, time.Since(began))
+	return reply
+}
+
+// awaitLeader answers the term if this node leads, else the leader's API address as far as it is known.
+func (n *Node) awaitLeader(ctx context.Context) (term uint64, leader string) {
+	if term := n.leadership.office(); term != 0 {
+		return term, ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, leaderWait)
+	defer cancel()
+	term, id := n.leadership.await(ctx)
+	return term, n.apiAddress(string(id))
+}
+
+func (n *Node) query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
+	if err := n.confirmer.confirm(ctx); err != nil {
+		return nil, errors.Join(raftstore.ErrNotDone, err)
+	}
+	return n.fsm.Query(query), nil
+}
+
+func (n *Node) command(ctx context.Context, cmd *storepb.Command) (*storepb.Result, error) {
+	if message := mayCommand(cmd); message != "" {
+		return &storepb.Result{Code: storepb.Code_INVALID, Message: message}, nil
+	}
+	return n.store.Propose(ctx, cmd)
+}
+
+// mayCommand tells what is wrong with a command from outside, if anything.
+func mayCommand(cmd *storepb.Command) string {
+	if cmd.GetSession() == 0 {
+		return "a command needs a session"
+	}
+	switch cmd.GetOp().GetOp().(type) {
+	case nil:
+		return "a command needs an operation that this node knows"
+	case *storepb.Op_SetMember, *storepb.Op_RemoveMember, *storepb.Op_SetLimits:
+		return "members and limits are changed by the leader itself"
+	}
+	return ""
+}
+
+func outcomeOf(err error) clusterpb.Outcome {
+	switch {
+	case err == nil:
+		return clusterpb.Outcome_DONE
+	case errors.Is(err, raftstore.ErrNotLeader):
+		return clusterpb.Outcome_NOT_LEADER
+	case errors.Is(err, raftstore.ErrNotDone):
+		return clusterpb.Outcome_NOT_DONE
+	default:
+		return clusterpb.Outcome_UNKNOWN
+	}
+}

@@ -1,0 +1,37 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"lockfs/cluster/clusterpb"
+)
+
+const healthTimeout = 2 * time.Second
+
+// Handler serves /healthz and /metrics.
+func (n *Node) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(n.cfg.Metrics.Registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", n.healthz)
+	return mux
+}
+
+// healthz answers 200 when a linearizable read from this node succeeds, else 503 with the reason.
+func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
+	defer cancel()
+	via := &router{peers: n.peers, entry: []clusterpb.NodeClient{n.local()}}
+	err := via.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
+		return to.Execute(ctx, statFs)
+	})
+	if err != nil {
+		http.Error(w, "unavailable: "+err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = fmt.Fprintln(w, "ok")
+}

@@ -1,0 +1,112 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore/storepb"
+)
+
+// joinReport is how often a node says that it is still trying.
+const joinReport = 5 * time.Second
+
+// WaitReady returns once this node belongs to a cluster, knows the leader and has caught up with it. It
+// goes on for as long as ctx does, and reports what it waits for.
+func (n *Node) WaitReady(ctx context.Context) error {
+	if !n.id.Joined {
+		entry, err := n.peers.all(n.cfg.Join)
+		if err != nil {
+			return err
+		}
+		n.logger.Info("joining", "servers", n.cfg.Join)
+		if err := n.announce(ctx, &router{peers: n.peers, entry: entry}); err != nil {
+			return err
+		}
+		n.id.Joined = true
+		if err := n.id.save(n.cfg.DataDir); err != nil {
+			return fmt.Errorf("note that this node has joined: %w", err)
+		}
+	}
+	local := &router{peers: n.peers, entry: []clusterpb.NodeClient{n.local()}}
+	if err := n.catchUp(ctx, local); err != nil {
+		return err
+	}
+	if n.cfg.RaftAddress == "" || proto.Equal(n.member(n.id.ID), n.self()) {
+		return nil
+	}
+	return n.announce(ctx, local)
+}
+
+func (n *Node) local() clusterpb.NodeClient { return localClient{&api{node: n}} }
+
+// announce asks the leader to make this node a member under its present addresses.
+func (n *Node) announce(ctx context.Context, via *router) error {
+	return n.insist(ctx, "join the cluster", func(ctx context.Context) error {
+		var result *storepb.Result
+		err := via.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
+			reply, err := to.Join(ctx, &clusterpb.JoinRequest{Member: n.self()})
+			result = reply.GetResult()
+			return reply, err
+		})
+		if err == nil && result.GetCode() != storepb.Code_OK {
+			return &refusedError{result}
+		}
+		return err
+	})
+}
+
+// catchUp waits until this node has applied all that the leader had when it was asked.
+func (n *Node) catchUp(ctx context.Context, via *router) error {
+	return n.insist(ctx, "catch up with a leader", func(ctx context.Context) error {
+		var index uint64
+		err := via.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
+			reply, err := to.Execute(ctx, statFs)
+			if err != nil || reply.GetOutcome() != clusterpb.Outcome_DONE {
+				return reply, err
+			}
+			status, err := to.Status(ctx, &clusterpb.StatusRequest{})
+			index = status.GetStateIndex()
+			return reply, err
+		})
+		if err != nil {
+			return err
+		}
+		return n.fsm.WaitIndex(ctx, index)
+	})
+}
+
+var statFs = &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{
+	Query: &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{}}},
+}}
+
+// refusedError is the cluster's own no: asking again would not help.
+type refusedError struct{ result *storepb.Result }
+
+func (e *refusedError) Error() string {
+	if e.result.GetMessage() != "" {
+		return e.result.GetMessage()
+	}
+	return e.result.GetCode().String()
+}
+
+// insist tries until it works, is refused, or ctx ends, and says now and then what it waits for.
+func (n *Node) insist(ctx context.Context, what string, try func(context.Context) error) error {
+	for {
+		attempt, cancel := context.WithTimeout(ctx, joinReport)
+		err := try(attempt)
+		cancel()
+		refused := new(refusedError)
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &refused), ctx.Err() != nil:
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		n.logger.Warn("still trying to "+what, "error", err)
+	}
+}

@@ -1,0 +1,109 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+)
+
+// leadership follows who leads. This node leads for others only once it is ready: raft may have elected
+// it long before it knows all that its predecessor acknowledged.
+type leadership struct {
+	raft     *raft.Raft
+	self     raft.ServerID
+	notify   chan bool             // raft's NotifyCh
+	observed chan raft.Observation // LeaderObservation
+	elected  chan struct{}         // tells takeOffice; holds one
+
+	readyTerm atomic.Uint64 // term in which this node took office; 0: never
+
+	mu      sync.Mutex
+	changed chan struct{} // closed at each change
+}
+
+func newLeadership(self raft.ServerID) *leadership {
+	return &leadership{
+		self:     self,
+		notify:   make(chan bool, 1),
+		observed: make(chan raft.Observation, 16),
+		elected:  make(chan struct{}, 1),
+		changed:  make(chan struct{}),
+	}
+}
+
+// follow drains what raft says until stop is closed. It never proposes and never blocks: raft's main
+// loop waits for the reader of NotifyCh.
+func (l *leadership) follow(r *raft.Raft, stop <-chan struct{}) {
+	l.raft = r
+	observer := raft.NewObserver(l.observed, false, func(o *raft.Observation) bool {
+		_, isLeader := o.Data.(raft.LeaderObservation)
+		return isLeader
+	})
+	r.RegisterObserver(observer)
+	go func() {
+		defer r.DeregisterObserver(observer)
+		for {
+			select {
+			case leads := <-l.notify:
+				if leads {
+					select {
+					case l.elected <- struct{}{}:
+					default:
+					}
+				}
+			case <-l.observed:
+			case <-stop:
+				return
+			}
+			l.wake()
+		}
+	}()
+}
+
+func (l *leadership) wake() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+func (l *leadership) change() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changed
+}
+
+// office answers the term in which this node leads and is ready to, or 0.
+func (l *leadership) office() uint64 {
+	term := l.readyTerm.Load()
+	if term != 0 && l.raft.State() == raft.Leader && l.raft.CurrentTerm() == term {
+		return term
+	}
+	return 0
+}
+
+func (l *leadership) ready(term uint64) {
+	l.readyTerm.Store(term)
+	l.wake()
+}
+
+// await waits until this node leads and is ready (term is not 0) or another one is known to lead, or
+// ctx ends (neither).
+func (l *leadership) await(ctx context.Context) (term uint64, leader raft.ServerID) {
+	for {
+		changed := l.change()
+		if term := l.office(); term != 0 {
+			return term, l.self
+		}
+		if _, id := l.raft.LeaderWithID(); id != "" && id != l.self {
+			return 0, id
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return 0, ""
+		}
+	}
+}

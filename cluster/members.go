@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
+)
+
+// configChangeTimeout bounds the wait for a place in raft's queue, not for the change itself.
+const configChangeTimeout = 5 * time.Second
+
+func (n *Node) self() *storepb.Member {
+	return &storepb.Member{
+		Id: n.id.ID, Name: n.id.Name, RaftAddress: n.id.RaftAddress, ApiAddress: n.cfg.APIAddress,
+	}
+}
+
+func (n *Node) members() (members []*storepb.Member) {
+	n.fsm.View(func(ns *raftstore.Namespace) { members = ns.Members() })
+	return members
+}
+
+// member answers nil for an id that is not known.
+func (n *Node) member(id string) (member *storepb.Member) {
+	n.fsm.View(func(ns *raftstore.Namespace) { member = ns.Member(id) })
+	return member
+}
+
+func (n *Node) apiAddress(id string) string { return n.member(id).GetApiAddress() }
+
+// voterIDs answers those of raft's newest configuration, committed or not, as raft itself uses it.
+func (n *Node) voterIDs() []string {
+	var ids []string
+	for _, server := range n.raft.GetConfiguration().Configuration().Servers {
+		if server.Suffrage == raft.Voter {
+			ids = append(ids, string(server.ID))
+		}
+	}
+	return ids
+}
+
+// voters answers the voters; one that is not known as a member has only an id.
+func (n *Node) voters() []*storepb.Member {
+	ids := n.voterIDs()
+	voters := make([]*storepb.Member, len(ids))
+	n.fsm.View(func(ns *raftstore.Namespace) {
+		for i, id := range ids {
+			if voters[i] = ns.Member(id); voters[i] == nil {
+				voters[i] = &storepb.Member{Id: id}
+			}
+		}
+	})
+	return voters
+}
+
+// Join makes a node a voter. It is recorded as a member first, because a voter whose API address
+// nobody knows could not confirm a leader.
+func (n *Node) Join(ctx context.Context, member *storepb.Member) *clusterpb.AdminReply {
+	if err := checkMember(member); err != nil {
+		return &clusterpb.AdminReply{Result: &storepb.Result{Code: storepb.Code_INVALID, Message: err.Error()}}
+	}
+	return n.administer(ctx, func() (*storepb.Result, error) {
+		result, err := n.proposeCluster(ctx, setMember(member))
+		if err != nil || result.GetCode() != storepb.Code_OK {
+			return result, err
+		}
+		future := n.raft.AddVoter(raft.ServerID(member.GetId()), raft.ServerAddress(member.GetRaftAddress()), 0, configChangeTimeout)
+		return &storepb.Result{}, waitConfigChange(ctx, future)
+	})
+}
+
+func checkMember(m *storepb.Member) error {
+	if !nodeName.MatchString(m.GetName()) || m.GetId() == "" {
+		return fmt.Errorf("a member needs a name and an id, not %q and %q", m.GetName(), m.GetId())
+	}
+	return errors.Join(checkAdvertised("raft address", m.GetRaftAddress()), checkAdvertised("API address", m.GetApiAddress()))
+}
+
+// Remove takes a member out by its name, or by its raft id.
+func (n *Node) Remove(ctx context.Context, name string) *clusterpb.AdminReply {
+	return n.administer(ctx, func() (*storepb.Result, error) {
+		voters := n.voters()
+		at := slices.IndexFunc(voters, func(m *storepb.Member) bool { return m.GetName() == name || m.GetId() == name })
+		switch {
+		case at < 0:
+			return &storepb.Result{
+				Code: storepb.Code_NOT_FOUND, Message: fmt.Sprintf("no member is named %q; see `lockfs member list`", name),
+			}, nil
+		case len(voters) == 1:
+			return &storepb.Result{
+				Code: storepb.Code_NOT_PERMITTED, Message: fmt.Sprintf("%q is the only member; stop it instead", name),
+			}, nil
+		}
+		id := voters[at].GetId()
+		if err := waitConfigChange(ctx, n.raft.RemoveServer(raft.ServerID(id), 0, configChangeTimeout)); err != nil {
+			return nil, err
+		}
+		if id != n.id.ID { // a leader that removed itself is none any more; its successor tidies up
+			n.proposeOwn(&storepb.Op{Op: &storepb.Op_RemoveMember{RemoveMember: &storepb.RemoveMember{Id: id}}})
+		}
+		return &storepb.Result{}, nil
+	})
+}
+
+// administer runs a change of the membership if this node leads.
+func (n *Node) administer(ctx context.Context, change func() (*storepb.Result, error)) *clusterpb.AdminReply {
+	term, leader := n.awaitLeader(ctx)
+	if term == 0 {
+		return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
+	}
+	n.adminMu.Lock()
+	defer n.adminMu.Unlock()
+	result, err := change()
+	if err != nil {
+		n.logger.Warn("membership change failed", "error", err)
+	}
+	return &clusterpb.AdminReply{Outcome: outcomeOf(err), Result: result}
+}
+
+// waitConfigChange sorts raft's errors like those of a command. Asking again is safe: a change that
+// was made already is made once more to the same effect.
+func waitConfigChange(ctx context.Context, future raft.Future) error {
+	done := make(chan error, 1)
+	go func() { done <- future.Error() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			return raftstore.SortRaftError(err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", raftstore.ErrUnknown, ctx.Err())
+	}
+}

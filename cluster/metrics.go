@@ -1,0 +1,148 @@
+package cluster
+
+import (
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore"
+)
+
+// latencyBuckets reach from a read in this process to an operation that timed out.
+var latencyBuckets = []float64{
+	25e-6, 50e-6, 100e-6, 200e-6, 400e-6, 800e-6, 1.6e-3, 3.2e-3, 6.4e-3, 12.8e-3, 25.6e-3, 51.2e-3, .1, .25, 1, 4, 16,
+}
+
+// Metrics is what this process counts.
+type Metrics struct {
+	Registry *prometheus.Registry
+	requests *prometheus.HistogramVec
+	mounted  *prometheus.HistogramVec
+	mounts   prometheus.Gauge
+}
+
+// NewMetrics makes a registry with the metrics of the Go runtime and the process in it.
+func NewMetrics() *Metrics {
+	histogram := func(name, help string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: latencyBuckets},
+			[]string{"operation", "result"})
+	}
+	m := &Metrics{
+		Registry: prometheus.NewRegistry(),
+		requests: histogram("lockfs_requests_seconds",
+			"Commands and queries that this node answered, by operation and result code or outcome."),
+		mounted: histogram("lockfs_mount_operations_seconds",
+			"Operations of the kernel on this process's mount, by operation and errno name (OK for none)."),
+		mounts: prometheus.NewGauge(prometheus.GaugeOpts{Name: "lockfs_mounts", Help: "Mounts of this process."}),
+	}
+	m.Registry.MustRegister(m.requests, m.mounted, m.mounts,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// ObserveMount counts an operation of the kernel.
+func (m *Metrics) ObserveMount(op string, errno syscall.Errno, took time.Duration) {
+	result := "OK"
+	if errno != 0 {
+		if result = unix.ErrnoName(errno); result == "" {
+			result = strconv.Itoa(int(errno))
+		}
+	}
+	m.mounted.WithLabelValues(op, result).Observe(took.Seconds())
+}
+
+// observeRequest counts what this node did as the leader.
+func (m *Metrics) observeRequest(req *clusterpb.ExecuteRequest, reply *clusterpb.ExecuteReply, took time.Duration) {
+	result := reply.GetResult().GetCode().String()
+	if reply.GetOutcome() != clusterpb.Outcome_DONE {
+		result = reply.GetOutcome().String()
+	}
+	m.requests.WithLabelValues(operationName(req), result).Observe(took.Seconds())
+}
+
+func operationName(req *clusterpb.ExecuteRequest) string {
+	var oneof protoreflect.Message
+	if query := req.GetQuery(); query != nil {
+		oneof = query.ProtoReflect()
+	} else {
+		oneof = req.GetCommand().GetOp().ProtoReflect()
+	}
+	field := oneof.WhichOneof(oneof.Descriptor().Oneofs().Get(0))
+	if field == nil {
+		return "unknown"
+	}
+	return string(field.Name())
+}
+
+// SetMounts says how many mounts this process has.
+func (m *Metrics) SetMounts(number int) { m.mounts.Set(float64(number)) }
+
+var _ prometheus.Collector = (*nodeCollector)(nil)
+
+// nodeCollector reads the gauges of a node when it is asked for them.
+type nodeCollector struct {
+	node   *Node
+	gauges []nodeGauge
+}
+
+type nodeGauge struct {
+	desc *prometheus.Desc
+	read func(*Node) float64
+}
+
+func newNodeCollector(n *Node) *nodeCollector {
+	gauge := func(name, help string, read func(*Node) float64) nodeGauge {
+		return nodeGauge{prometheus.NewDesc("lockfs_"+name, help, nil, nil), read}
+	}
+	state := func(read func(*raftstore.Namespace) float64) func(*Node) float64 {
+		return func(n *Node) (value float64) {
+			n.fsm.View(func(ns *raftstore.Namespace) { value = read(ns) })
+			return value
+		}
+	}
+	return &nodeCollector{node: n, gauges: []nodeGauge{
+		gauge("raft_term", "Raft's current term.", func(n *Node) float64 { return float64(n.raft.CurrentTerm()) }),
+		gauge("raft_commit_index", "Index up to which the log is known to be committed.",
+			func(n *Node) float64 { return float64(n.raft.CommitIndex()) }),
+		gauge("raft_applied_index", "Index up to which the log has been applied.",
+			func(n *Node) float64 { return float64(n.raft.AppliedIndex()) }),
+		gauge("raft_last_index", "Index of the last entry in the log.", func(n *Node) float64 { return float64(n.raft.LastIndex()) }),
+		gauge("raft_voters", "Voters in the configuration.", func(n *Node) float64 { return float64(len(n.voterIDs())) }),
+		gauge("raft_is_leader", "1 while this node leads.", func(n *Node) float64 { return oneIf(n.raft.State() == raft.Leader) }),
+		gauge("raft_leader_known", "1 while a leader is known.", func(n *Node) float64 {
+			_, id := n.raft.LeaderWithID()
+			return oneIf(id != "")
+		}),
+		gauge("inodes", "Files, directories and links.", state(func(ns *raftstore.Namespace) float64 { return float64(ns.Inodes()) })),
+		gauge("content_bytes", "Bytes in all files.", state(func(ns *raftstore.Namespace) float64 { return float64(ns.ContentBytes()) })),
+		gauge("sessions", "Mounts in the whole cluster.", state(func(ns *raftstore.Namespace) float64 { return float64(ns.Sessions()) })),
+	}}
+}
+
+func oneIf(condition bool) float64 {
+	if condition {
+		return 1
+	}
+	return 0
+}
+
+// Describe is part of prometheus.Collector.
+func (c *nodeCollector) Describe(descs chan<- *prometheus.Desc) {
+	for _, gauge := range c.gauges {
+		descs <- gauge.desc
+	}
+}
+
+// Collect is part of prometheus.Collector.
+func (c *nodeCollector) Collect(metrics chan<- prometheus.Metric) {
+	for _, gauge := range c.gauges {
+		metrics <- prometheus.MustNewConstMetric(gauge.desc, prometheus.GaugeValue, gauge.read(c.node))
+	}
+}

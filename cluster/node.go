@@ -1,0 +1,218 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+	"google.golang.org/grpc"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore"
+)
+
+// Node is a running voter.
+type Node struct {
+	cfg    Config
+	id     *identity
+	logger *slog.Logger
+	ctx    context.Context // ends when the node is closed
+	cancel context.CancelFunc
+	failed chan error
+
+	dirLock    *os.File
+	storage    *storage
+	transport  raft.Transport
+	raft       *raft.Raft
+	fsm        *raftstore.FSM
+	store      *raftstore.Store
+	clock      *clock
+	leadership *leadership
+	confirmer  *confirmer
+	peers      *peers
+	server     *grpc.Server
+
+	adminMu sync.Mutex // one membership change at a time
+	mount   atomic.Pointer[string]
+}
+
+// Open starts a node. It is of use once [Node.WaitReady] returns. The error is a *DamagedError when
+// the data directory is.
+func Open(cfg Config) (*Node, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	n := &Node{
+		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
+		clock: newClock(readClocks), peers: newPeers(),
+	}
+	if n.cfg.Metrics == nil {
+		n.cfg.Metrics = NewMetrics()
+	}
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	if err := n.open(); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	return n, nil
+}
+
+func (n *Node) open() error {
+	var err error
+	if n.dirLock, err = lockDataDir(n.cfg.DataDir); err != nil {
+		return err
+	}
+	isNew := false
+	if n.id, isNew, err = identify(&n.cfg); err != nil {
+		return err
+	}
+	if isNew && !n.cfg.Bootstrap && len(n.cfg.Join) == 0 {
+		return fmt.Errorf("data directory %s is new: say --bootstrap to begin a cluster, or --join to enter one", n.cfg.DataDir)
+	}
+	if n.storage, err = openStorage(n.cfg.DataDir, n.id.Joined, n.logger, n.fail); err != nil {
+		return err
+	}
+	if err := n.startRaft(); err != nil {
+		return err
+	}
+	if err := n.bootstrap(); err != nil {
+		return err
+	}
+	go n.govern()
+	return n.serve()
+}
+
+func (n *Node) startRaft() error {
+	var err error
+	if n.transport, err = newTransport(n.cfg.RaftAddress, n.logger); err != nil {
+		return err
+	}
+	n.fsm = raftstore.NewFSM(n.logger)
+	n.leadership = newLeadership(raft.ServerID(n.id.ID))
+	n.confirmer = &confirmer{round: n.confirmRound}
+	n.raft, err = raft.NewRaft(n.raftConfig(), n.fsm, n.storage.logs, n.storage.votes, n.storage.snapshots, n.transport)
+	if err != nil {
+		return fmt.Errorf("start raft: %w", err)
+	}
+	n.store = &raftstore.Store{Raft: n.raft, Now: n.clock.Now}
+	n.leadership.follow(n.raft, n.ctx.Done())
+	return n.cfg.Metrics.Registry.Register(newNodeCollector(n))
+}
+
+func (n *Node) raftConfig() *raft.Config {
+	cfg := raft.DefaultConfig()
+	cfg.LocalID = raft.ServerID(n.id.ID)
+	cfg.HeartbeatTimeout, cfg.ElectionTimeout = heartbeatTimeout, electionTimeout
+	cfg.LeaderLeaseTimeout, cfg.CommitTimeout = leaseTimeout, commitTimeout
+	if n.cfg.RaftAddress == "" {
+		cfg.HeartbeatTimeout, cfg.ElectionTimeout, cfg.LeaderLeaseTimeout = aloneTimeout, aloneTimeout, aloneTimeout
+	}
+	cfg.BatchApplyCh = true
+	cfg.SnapshotInterval = snapshotInterval
+	cfg.SnapshotThreshold = defaultSnapshotEntries
+	if n.cfg.SnapshotEntries != 0 {
+		cfg.SnapshotThreshold = n.cfg.SnapshotEntries
+	}
+	cfg.TrailingLogs = cfg.SnapshotThreshold
+	cfg.NotifyCh = n.leadership.notify
+	cfg.Logger = raftLogger(n.logger)
+	cfg.NoLegacyTelemetry = true
+	return cfg
+}
+
+// bootstrap begins a cluster of this node alone, once.
+func (n *Node) bootstrap() error {
+	if n.id.Joined || !n.cfg.Bootstrap {
+		return nil
+	}
+	err := n.raft.BootstrapCluster(raft.Configuration{Servers: []raft.Server{{
+		Suffrage: raft.Voter, ID: raft.ServerID(n.id.ID), Address: n.transport.LocalAddr(),
+	}}}).Error()
+	if err != nil && !errors.Is(err, raft.ErrCantBootstrap) { // it was done, but not noted, before a crash
+		return fmt.Errorf("bootstrap: %w", err)
+	}
+	n.id.Joined = true
+	return n.id.save(n.cfg.DataDir)
+}
+
+// serve answers the other nodes, mounts and commands. A node without network has none.
+func (n *Node) serve() error {
+	n.server = grpc.NewServer()
+	clusterpb.RegisterNodeServer(n.server, &api{node: n})
+	if n.cfg.APIAddress == "" {
+		return nil
+	}
+	listener, err := net.Listen("tcp", n.cfg.APIAddress)
+	if err != nil {
+		return fmt.Errorf("listen for the API: %w", err)
+	}
+	go func() {
+		if err := n.server.Serve(listener); err != nil {
+			n.fail(fmt.Errorf("serve the API: %w", err))
+		}
+	}()
+	return nil
+}
+
+func (n *Node) confirmRound() error {
+	term := n.leadership.office()
+	if term == 0 {
+		return errNotConfirmed
+	}
+	if err := n.probeVoters(term); err != nil {
+		return err
+	}
+	if n.leadership.office() != term {
+		return errNotConfirmed
+	}
+	return nil
+}
+
+// fail says that the node cannot go on. Only the first reason counts.
+func (n *Node) fail(err error) {
+	select {
+	case n.failed <- err:
+	default:
+	}
+}
+
+// Failed delivers the reason when the node cannot go on; the process is to end then.
+func (n *Node) Failed() <-chan error { return n.failed }
+
+// SetMount notes where this process has mounted the namespace, for the status.
+func (n *Node) SetMount(dir string) { n.mount.Store(&dir) }
+
+func (n *Node) mountPoint() string {
+	if dir := n.mount.Load(); dir != nil {
+		return *dir
+	}
+	return ""
+}
+
+// Close stops the node. What it acknowledged is on disk already.
+func (n *Node) Close() error {
+	n.cancel()
+	if n.server != nil {
+		n.server.Stop()
+	}
+	var errs []error
+	if n.raft != nil {
+		errs = append(errs, n.raft.Shutdown().Error())
+	}
+	if closer, ok := n.transport.(raft.WithClose); ok {
+		errs = append(errs, closer.Close())
+	}
+	if n.storage != nil {
+		errs = append(errs, n.storage.close())
+	}
+	n.peers.close()
+	if n.dirLock != nil {
+		errs = append(errs, n.dirLock.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,99 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
+)
+
+// clockInterval is how often the leader compares the voters' clocks when no reader makes it.
+const clockInterval = time.Second
+
+// officeRetry is the pause after a majority of the voters could not be asked, though they voted.
+const officeRetry = 100 * time.Millisecond
+
+// govern is what this node does whenever it is elected, until it is closed.
+func (n *Node) govern() {
+	tick := time.NewTicker(clockInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-n.leadership.elected:
+			n.takeOffice()
+		case <-tick.C:
+			if term := n.leadership.office(); term != 0 {
+				_ = n.probeVoters(term)
+				n.clock.keepOnly(n.voterIDs())
+			}
+		case <-n.ctx.Done():
+			return
+		}
+	}
+}
+
+// takeOffice makes this node ready to lead: it has applied all that was ever acknowledged, and knows
+// the clocks of a majority.
+func (n *Node) takeOffice() {
+	for n.raft.State() == raft.Leader {
+		term := n.raft.CurrentTerm()
+		err := n.raft.Barrier(0).Error()
+		if err == nil {
+			err = n.probeVoters(term)
+		}
+		if err == nil && n.raft.CurrentTerm() == term {
+			n.fsm.View(func(ns *raftstore.Namespace) { n.clock.start(ns.Time().UnixNano()) })
+			n.leadership.ready(term)
+			n.logger.Info("leading", "term", term)
+			n.tidyMembers()
+			return
+		}
+		n.logger.Warn("elected, but not ready to lead yet", "term", term, "error", err)
+		select {
+		case <-n.leadership.change():
+		case <-time.After(officeRetry):
+		}
+	}
+}
+
+// tidyMembers records this node, and forgets members that are not voters: a leader that removed itself
+// could not, and neither could one that was deposed in the middle of a join.
+func (n *Node) tidyMembers() {
+	voters := n.voterIDs()
+	for _, member := range n.members() {
+		if !slices.Contains(voters, member.GetId()) {
+			n.proposeOwn(&storepb.Op{Op: &storepb.Op_RemoveMember{RemoveMember: &storepb.RemoveMember{Id: member.GetId()}}})
+		}
+	}
+	if !proto.Equal(n.member(n.id.ID), n.self()) {
+		n.proposeOwn(setMember(n.self()))
+	}
+	if n.cfg.MaxInodes != 0 {
+		n.proposeOwn(&storepb.Op{Op: &storepb.Op_SetLimits{SetLimits: &storepb.SetLimits{MaxInodes: n.cfg.MaxInodes}}})
+	}
+}
+
+func (n *Node) proposeOwn(op *storepb.Op) {
+	if _, err := n.proposeCluster(n.ctx, op); err != nil {
+		n.logger.Warn("a change of the leader's own was not recorded", "error", err)
+	}
+}
+
+// proposeCluster proposes an operation that belongs to no session.
+func (n *Node) proposeCluster(ctx context.Context, op *storepb.Op) (*storepb.Result, error) {
+	result, err := n.store.Propose(ctx, &storepb.Command{Op: op})
+	if err == nil && result.GetCode() == storepb.Code_UNKNOWN_COMMAND {
+		err = fmt.Errorf("%w: the state machine does not know the operation", raftstore.ErrNotDone)
+	}
+	return result, err
+}
+
+func setMember(m *storepb.Member) *storepb.Op {
+	return &storepb.Op{Op: &storepb.Op_SetMember{SetMember: &storepb.SetMember{Member: m}}}
+}

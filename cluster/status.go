@@ -1,0 +1,35 @@
+package cluster
+
+import (
+	"strings"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore"
+)
+
+// Status describes this node. The hash takes time proportional to the size of the state, but holds up
+// nothing else.
+func (n *Node) Status(withHash bool) *clusterpb.StatusReply {
+	_, leader := n.raft.LeaderWithID()
+	status := &clusterpb.StatusReply{
+		Id: n.id.ID, Name: n.id.Name, Version: n.cfg.Version,
+		State:    strings.ToLower(n.raft.State().String()),
+		LeaderId: string(leader), LeaderAddress: n.apiAddress(string(leader)),
+		Term: n.raft.CurrentTerm(), CommitIndex: n.raft.CommitIndex(), AppliedIndex: n.raft.AppliedIndex(),
+		Voters: n.voterIDs(), Mount: n.mountPoint(),
+	}
+	n.fsm.View(func(ns *raftstore.Namespace) {
+		status.StateIndex = ns.Index()
+		status.Inodes = uint64(ns.Inodes())
+		status.Members = ns.Members()
+		status.ClusterTime = ns.Time().UnixNano()
+	})
+	if n.leadership.office() != 0 {
+		status.ClusterTime = n.clock.Now()
+	}
+	if withHash {
+		state := n.fsm.State()
+		status.StateIndex, status.StateHash = state.Index(), state.Hash()
+	}
+	return status
+}
