@@ -3,11 +3,16 @@ package raftstore
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"lockfs/raftstore/storepb"
 )
 
+// maxMember bounds what is kept of a member, in bytes, so that a snapshot can always be read again.
+const maxMember = 4 << 10
+
 func (ns *Namespace) setMember(m *storepb.Member) *storepb.Result {
-	if m.GetId() == "" || m.GetName() == "" {
+	if m.GetId() == "" || m.GetName() == "" || proto.Size(m) > maxMember {
 		return fail(storepb.Code_INVALID)
 	}
 	var taken *storepb.Member
@@ -36,10 +41,12 @@ func (ns *Namespace) Members() []*storepb.Member {
 }
 
 func (ns *Namespace) setLimits(op *storepb.SetLimits) *storepb.Result {
-	if op.GetMaxInodes() == 0 {
-		return fail(storepb.Code_INVALID)
+	if op.GetMaxInodes() != 0 {
+		ns.maxInodes = op.GetMaxInodes()
 	}
-	ns.maxInodes = op.GetMaxInodes()
+	if op.GetMaxSessions() != 0 {
+		ns.maxSessions = op.GetMaxSessions()
+	}
 	return ok()
 }
 

@@ -28,20 +28,22 @@ const rootMode = syscall.S_IFDIR | 0o1777
 
 // Namespace is the replicated state machine. It is not safe for concurrent use; [FSM] guards it.
 type Namespace struct {
-	index      uint64 // of the last command applied
-	time       int64  // cluster time of that command; never goes back
-	nextIno    uint64
-	nextCookie uint64
-	maxInodes  uint64
+	index       uint64 // of the last command applied
+	time        int64  // cluster time of that command; never goes back
+	nextIno     uint64
+	nextCookie  uint64
+	maxInodes   uint64
+	maxSessions uint64
 
-	inodes   *btree.Map[uint64, *inode]
-	byName   *btree.BTreeG[*entry] // by parent, name
-	byCookie *btree.BTreeG[*entry] // by parent, cookie
-	orphans  *btree.Map[uint64, *orphan]
-	expiring *btree.Map[uint64, uint64] // removal index -> inode number of the orphans not pinned
-	sessions *btree.Map[uint64, *session]
-	replies  *btree.BTreeG[*reply] // by session, seq
-	members  *btree.Map[string, *storepb.Member]
+	inodes        *btree.Map[uint64, *inode]
+	byName        *btree.BTreeG[*entry] // by parent, name
+	byCookie      *btree.BTreeG[*entry] // by parent, cookie
+	orphans       *btree.Map[uint64, *orphan]
+	expiring      *btree.Map[uint64, uint64] // removal index -> inode number of the orphans not pinned
+	sessions      *btree.Map[uint64, *session]
+	endedSessions *btree.Map[uint64, uint64] // index at which it ended -> id
+	replies       *btree.BTreeG[*reply]      // by session, seq
+	members       *btree.Map[string, *storepb.Member]
 
 	contentBytes uint64 // sum over all inodes
 }
@@ -87,17 +89,19 @@ func NewNamespace() *Namespace {
 func emptyNamespace() *Namespace {
 	options := btree.Options{NoLocks: true}
 	return &Namespace{
-		nextIno:    RootIno + 1,
-		nextCookie: cookieParent + 1,
-		maxInodes:  DefaultMaxInodes,
-		inodes:     new(btree.Map[uint64, *inode]),
-		byName:     btree.NewBTreeGOptions(lessByName, options),
-		byCookie:   btree.NewBTreeGOptions(lessByCookie, options),
-		orphans:    new(btree.Map[uint64, *orphan]),
-		expiring:   new(btree.Map[uint64, uint64]),
-		sessions:   new(btree.Map[uint64, *session]),
-		replies:    btree.NewBTreeGOptions(lessReply, options),
-		members:    new(btree.Map[string, *storepb.Member]),
+		nextIno:       RootIno + 1,
+		nextCookie:    cookieParent + 1,
+		maxInodes:     DefaultMaxInodes,
+		maxSessions:   DefaultMaxSessions,
+		inodes:        new(btree.Map[uint64, *inode]),
+		byName:        btree.NewBTreeGOptions(lessByName, options),
+		byCookie:      btree.NewBTreeGOptions(lessByCookie, options),
+		orphans:       new(btree.Map[uint64, *orphan]),
+		expiring:      new(btree.Map[uint64, uint64]),
+		sessions:      new(btree.Map[uint64, *session]),
+		endedSessions: new(btree.Map[uint64, uint64]),
+		replies:       btree.NewBTreeGOptions(lessReply, options),
+		members:       new(btree.Map[string, *storepb.Member]),
 	}
 }
 
@@ -122,6 +126,7 @@ func (ns *Namespace) Apply(index uint64, cmd *storepb.Command) *storepb.Result {
 	ns.time = max(ns.time, cmd.GetTime())
 	ns.bearRoot()
 	ns.dropExpiredOrphans()
+	ns.dropExpiredSessions()
 	return ns.applyOnce(cmd)
 }
 
@@ -145,8 +150,14 @@ func (ns *Namespace) Time() time.Time { return time.Unix(0, ns.time) }
 // Inodes is the number of inodes, those without a name included.
 func (ns *Namespace) Inodes() int { return ns.inodes.Len() }
 
-// Sessions is the number of mounts that have a session.
-func (ns *Namespace) Sessions() int { return ns.sessions.Len() }
+// Sessions is the number of sessions that have not ended.
+func (ns *Namespace) Sessions() int { return ns.sessions.Len() - ns.endedSessions.Len() }
+
+// SessionLive tells whether there is such a session that has not ended.
+func (ns *Namespace) SessionLive(id uint64) bool {
+	s, found := ns.sessions.Get(id)
+	return found && s.endedIndex == 0
+}
 
 // ContentBytes is the sum of the contents of all files and the targets of all symbolic links.
 func (ns *Namespace) ContentBytes() uint64 { return ns.contentBytes }
@@ -174,12 +185,8 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 		return ns.setPinned(cmd.GetSession(), op.Pin.GetIno(), true), nil
 	case *storepb.Op_Unpin:
 		return ns.setPinned(cmd.GetSession(), op.Unpin.GetIno(), false), nil
-	case *storepb.Op_OpenSession:
-		return ns.openSession(cmd.GetSession(), op.OpenSession), nil
-	case *storepb.Op_CloseSession:
-		return ns.closeSession(op.CloseSession.GetId()), nil
-	case *storepb.Op_Cancel:
-		return ns.cancel(cmd.GetSession(), op.Cancel.GetSeq()), nil
+	case *storepb.Op_EndSession:
+		return ns.endSession(op.EndSession), nil
 	case *storepb.Op_SetMember:
 		return ns.setMember(op.SetMember.GetMember()), nil
 	case *storepb.Op_RemoveMember:

@@ -32,9 +32,22 @@ func (ns *Namespace) Query(query *storepb.Query) *storepb.Result {
 		}}
 	case *storepb.Query_ListMembers:
 		return &storepb.Result{Members: ns.Members()}
+	case *storepb.Query_ListSessions:
+		return &storepb.Result{Sessions: ns.liveSessions()}
 	default:
 		return fail(storepb.Code_UNKNOWN_COMMAND)
 	}
+}
+
+func (ns *Namespace) liveSessions() []*storepb.SessionRecord {
+	var live []*storepb.SessionRecord
+	ns.sessions.Scan(func(_ uint64, s *session) bool {
+		if s.endedIndex == 0 {
+			live = append(live, s.message())
+		}
+		return true
+	})
+	return live
 }
 
 func (ns *Namespace) lookup(q *storepb.Lookup) *storepb.Result {

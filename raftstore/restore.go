@@ -62,7 +62,8 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	}
 	ns := emptyNamespace()
 	ns.index, ns.time = header.GetIndex(), header.GetTime()
-	ns.nextIno, ns.nextCookie, ns.maxInodes = header.GetNextIno(), header.GetNextCookie(), header.GetMaxInodes()
+	ns.nextIno, ns.nextCookie = header.GetNextIno(), header.GetNextCookie()
+	ns.maxInodes, ns.maxSessions = header.GetMaxInodes(), header.GetMaxSessions()
 	for i := range header.GetRecords() {
 		record := new(storepb.Record)
 		if err := unmarshal.UnmarshalFrom(r, record); err != nil {
@@ -77,8 +78,11 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	if _, err := io.ReadFull(r.in, got); err != nil || !bytes.Equal(got, want) {
 		return nil, fmt.Errorf("checksum differs: %w", ErrCorrupt)
 	}
-	if root, found := ns.inodes.Get(RootIno); !found || !root.isDir() {
-		return nil, fmt.Errorf("no root directory: %w", ErrCorrupt)
+	if _, err := r.in.ReadByte(); err != io.EOF {
+		return nil, fmt.Errorf("goes on after its end: %w", ErrCorrupt)
+	}
+	if err := ns.check(header.GetRecords()); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return ns, nil
 }
@@ -98,10 +102,10 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 			removedAt: r.Orphan.GetRemovedAt(), pinned: r.Orphan.GetPinned(),
 		})
 	case *storepb.Record_Session:
-		ns.sessions.Set(r.Session.GetId(), &session{
-			id: r.Session.GetId(), host: r.Session.GetHost(), bootID: r.Session.GetBootId(),
-			opened: r.Session.GetOpened(), acked: r.Session.GetAcked(),
-		})
+		ns.sessions.Set(r.Session.GetId(), sessionOf(r.Session))
+		if r.Session.GetEndedIndex() != 0 {
+			ns.endedSessions.Set(r.Session.GetEndedIndex(), r.Session.GetId())
+		}
 	case *storepb.Record_Reply:
 		ns.keepReply(&reply{
 			session: r.Reply.GetSession(), seq: r.Reply.GetSeq(),
@@ -121,5 +125,12 @@ func inodeOf(r *storepb.InodeRecord) *inode {
 		ino: a.GetIno(), mode: a.GetMode(), nlink: a.GetNlink(), uid: a.GetUid(), gid: a.GetGid(),
 		parent: r.GetParent(), atime: a.GetAtime(), mtime: a.GetMtime(), ctime: a.GetCtime(), btime: a.GetBtime(),
 		version: a.GetVersion(), content: r.GetContent(), xattrs: r.GetXattrs(),
+	}
+}
+
+func sessionOf(r *storepb.SessionRecord) *session {
+	return &session{
+		id: r.GetId(), host: r.GetHost(), bootID: r.GetBootId(), opened: r.GetOpened(), acked: r.GetAcked(),
+		active: r.GetActive(), endedIndex: r.GetEndedIndex(), ended: r.GetEnded(),
 	}
 }

@@ -1,20 +1,35 @@
 package raftstore
 
 import (
+	"fmt"
+	"time"
+
 	"lockfs/raftstore/storepb"
 )
 
-// MaxReplies is how many replies a session may leave unacknowledged.
-const MaxReplies = 4096
+const (
+	// MaxReplies is how many replies a session may leave unacknowledged.
+	MaxReplies = 4096
+	// DefaultMaxSessions can be changed by a SetLimits command.
+	DefaultMaxSessions = 10_000
+
+	// How long the replies of a session that was given up on stay, for its mount to learn what became of
+	// the calls that were under way.
+	endedAge   = 24 * time.Hour
+	endedLimit = 4096 // sessions
+)
 
 // session is one mount, from its start to its end. It is never modified once it is in a tree.
 type session struct {
-	id      uint64
-	host    string
-	bootID  string
-	opened  int64
-	acked   uint64 // replies up to this number are gone
-	replies int    // kept now
+	id         uint64
+	host       string
+	bootID     string
+	opened     int64
+	acked      uint64 // replies up to this number are gone
+	active     uint64 // index of its last command
+	replies    int    // kept now
+	endedIndex uint64 // 0: it has not ended
+	ended      int64
 }
 
 // reply answers a command of a session, also when the same command comes again.
@@ -34,9 +49,16 @@ func lessReply(a, b *reply) bool {
 
 // applyOnce does a command of a session unless it was done before; then its first reply is the answer.
 func (ns *Namespace) applyOnce(cmd *storepb.Command) *storepb.Result {
-	if cmd.GetSession() == 0 || cmd.GetOp().GetOpenSession() != nil {
-		result, _ := ns.applyOp(cmd)
-		return result
+	if cmd.GetSession() == 0 {
+		return ns.applyWithoutSession(cmd)
+	}
+	switch op := cmd.GetOp().GetOp().(type) {
+	case *storepb.Op_OpenSession:
+		return ns.openSession(cmd.GetSession(), op.OpenSession)
+	case *storepb.Op_CloseSession:
+		return ns.closeSession(cmd.GetSession())
+	case *storepb.Op_Cancel:
+		return ns.cancel(cmd.GetSession(), op.Cancel.GetSeq())
 	}
 	s, found := ns.sessions.Get(cmd.GetSession())
 	if !found {
@@ -46,14 +68,28 @@ func (ns *Namespace) applyOnce(cmd *storepb.Command) *storepb.Result {
 		return fail(storepb.Code_DUPLICATE)
 	}
 	if first, done := ns.reply(cmd.GetSession(), cmd.GetSeq()); done {
+		ns.acknowledge(s, 0)
 		return first.result
+	}
+	if s.endedIndex != 0 {
+		return fail(storepb.Code_SESSION_UNKNOWN)
 	}
 	s = ns.acknowledge(s, min(cmd.GetAcked(), cmd.GetSeq()-1))
 	if s.replies >= MaxReplies {
 		return fail(storepb.Code_TOO_MANY_REQUESTS)
 	}
 	result, undo := ns.applyOp(cmd)
-	ns.keepReply(&reply{session: s.id, seq: cmd.GetSeq(), result: result, undo: undo})
+	ns.keepReply(&reply{session: cmd.GetSession(), seq: cmd.GetSeq(), result: result, undo: undo})
+	return result
+}
+
+// applyWithoutSession does what the leader itself proposes.
+func (ns *Namespace) applyWithoutSession(cmd *storepb.Command) *storepb.Result {
+	switch cmd.GetOp().GetOp().(type) {
+	case *storepb.Op_OpenSession, *storepb.Op_CloseSession, *storepb.Op_Cancel:
+		return fail(storepb.Code_INVALID)
+	}
+	result, _ := ns.applyOp(cmd)
 	return result
 }
 
@@ -61,7 +97,6 @@ func (ns *Namespace) reply(session, seq uint64) (*reply, bool) {
 	return ns.replies.Get(&reply{session: session, seq: seq})
 }
 
-// keepReply does nothing for a session that its own command ended.
 func (ns *Namespace) keepReply(r *reply) {
 	s, found := ns.sessions.Get(r.session)
 	if !found {
@@ -74,55 +109,105 @@ func (ns *Namespace) keepReply(r *reply) {
 	}
 }
 
+// acknowledge notes that a session is at work, and drops the replies that it has received.
 func (ns *Namespace) acknowledge(s *session, acked uint64) *session {
-	if acked <= s.acked {
-		return s
-	}
 	changed := *s
-	changed.acked = acked
-	for _, r := range ns.repliesOf(s.id, acked) {
-		ns.replies.Delete(r)
-		changed.replies--
+	changed.active = ns.index
+	if acked > s.acked {
+		changed.acked = acked
+		changed.replies -= ns.dropReplies(s.id, acked)
 	}
 	ns.sessions.Set(s.id, &changed)
 	return &changed
 }
 
-// repliesOf answers the replies to the numbers up to seq that a session has.
-func (ns *Namespace) repliesOf(session, seq uint64) []*reply {
-	var found []*reply
+// dropReplies drops those to the numbers up to seq and answers how many there were.
+func (ns *Namespace) dropReplies(session, seq uint64) int {
+	var old []*reply
 	ns.replies.Ascend(&reply{session: session}, func(r *reply) bool {
 		if r.session != session || r.seq > seq {
 			return false
 		}
-		found = append(found, r)
+		old = append(old, r)
 		return true
 	})
-	return found
+	for _, r := range old {
+		ns.replies.Delete(r)
+	}
+	return len(old)
 }
 
 func (ns *Namespace) openSession(id uint64, op *storepb.OpenSession) *storepb.Result {
-	if id == 0 {
+	s, found := ns.sessions.Get(id)
+	switch {
+	case id == 0 || len(op.GetHost()) > MaxName || len(op.GetBootId()) > MaxName:
 		return fail(storepb.Code_INVALID)
-	}
-	if _, found := ns.sessions.Get(id); !found {
-		ns.sessions.Set(id, &session{id: id, host: op.GetHost(), bootID: op.GetBootId(), opened: ns.time})
+	case !found && uint64(ns.sessions.Len()) >= ns.maxSessions:
+		return &storepb.Result{Code: storepb.Code_TOO_MANY_REQUESTS, Message: fmt.Sprintf(
+			"there are %d sessions already; see `lockfs session list`, or raise --max-sessions on the servers", ns.sessions.Len())}
+	case !found:
+		ns.sessions.Set(id, &session{
+			id: id, host: op.GetHost(), bootID: op.GetBootId(), opened: ns.time, active: ns.index,
+		})
+	case s.endedIndex != 0 || s.bootID != op.GetBootId():
+		return fail(storepb.Code_SESSION_UNKNOWN)
+	default:
+		ns.unpinOrphansOf(id)
+		ns.acknowledge(s, 0)
 	}
 	return ok()
 }
 
 func (ns *Namespace) closeSession(id uint64) *storepb.Result {
-	if _, found := ns.sessions.Delete(id); !found {
+	if _, found := ns.sessions.Get(id); !found {
 		return fail(storepb.Code_SESSION_UNKNOWN)
 	}
-	for _, r := range ns.repliesOf(id, ^uint64(0)) {
-		ns.replies.Delete(r)
-	}
 	ns.unpinOrphansOf(id)
+	ns.dropSession(id)
 	return ok()
 }
 
-// cancel settles a number whose reply the session will not use. Doing it twice is no error.
+// endSession gives up on a mount. What it has not acknowledged stays, so that it can learn what became
+// of its calls should it come back.
+func (ns *Namespace) endSession(op *storepb.EndSession) *storepb.Result {
+	s, found := ns.sessions.Get(op.GetId())
+	switch {
+	case !found || s.endedIndex != 0:
+		return fail(storepb.Code_SESSION_UNKNOWN)
+	case s.active != op.GetIfActive():
+		return fail(storepb.Code_CONFLICT)
+	}
+	ns.unpinOrphansOf(s.id)
+	ended := *s
+	ended.endedIndex, ended.ended = ns.index, ns.time
+	ns.sessions.Set(s.id, &ended)
+	ns.endedSessions.Set(ended.endedIndex, s.id)
+	return ok()
+}
+
+// dropExpiredSessions runs with every command, like dropExpiredOrphans.
+func (ns *Namespace) dropExpiredSessions() {
+	for {
+		_, id, found := ns.endedSessions.Min()
+		if !found {
+			return
+		}
+		s, found := ns.sessions.Get(id)
+		if found && s.replies > 0 && ns.endedSessions.Len() <= endedLimit && ns.time-s.ended <= int64(endedAge) {
+			return
+		}
+		ns.dropSession(id)
+	}
+}
+
+func (ns *Namespace) dropSession(id uint64) {
+	if s, found := ns.sessions.Delete(id); found {
+		ns.endedSessions.Delete(s.endedIndex)
+	}
+	ns.dropReplies(id, ^uint64(0))
+}
+
+// cancel settles a number whose reply the session will not use.
 func (ns *Namespace) cancel(session, seq uint64) *storepb.Result {
 	s, found := ns.sessions.Get(session)
 	if !found {
@@ -131,7 +216,12 @@ func (ns *Namespace) cancel(session, seq uint64) *storepb.Result {
 	if seq <= s.acked {
 		return fail(storepb.Code_DUPLICATE)
 	}
-	if done, found := ns.reply(session, seq); found && done.undo != nil {
+	ns.acknowledge(s, 0)
+	done, found := ns.reply(session, seq)
+	switch {
+	case !found && s.replies >= 2*MaxReplies:
+		return fail(storepb.Code_TOO_MANY_REQUESTS)
+	case found && done.undo != nil:
 		ns.takeBack(session, done.undo)
 	}
 	ns.keepReply(&reply{session: session, seq: seq, result: fail(storepb.Code_CANCELLED)})

@@ -30,6 +30,7 @@ func (ns *Namespace) Snapshot() *Snapshot {
 	frozen.orphans = ns.orphans.Copy()
 	frozen.expiring = nil // restored from the orphans
 	frozen.sessions = ns.sessions.Copy()
+	frozen.endedSessions = nil // restored from the sessions
 	frozen.replies = ns.replies.Copy()
 	frozen.members = ns.members.Copy()
 	return &Snapshot{ns: &frozen}
@@ -75,9 +76,8 @@ func (s *Snapshot) writeRecords(w *bufio.Writer) error {
 	ns := s.ns
 	header := &storepb.SnapshotHeader{
 		Version: snapshotVersion, Index: ns.index, Time: ns.time,
-		NextIno: ns.nextIno, NextCookie: ns.nextCookie, MaxInodes: ns.maxInodes,
-		Records: uint64(ns.inodes.Len() + ns.byName.Len() + ns.orphans.Len() +
-			ns.sessions.Len() + ns.replies.Len() + ns.members.Len()),
+		NextIno: ns.nextIno, NextCookie: ns.nextCookie, MaxInodes: ns.maxInodes, MaxSessions: ns.maxSessions,
+		Records: ns.records(),
 	}
 	marshal := protodelim.MarshalOptions{MarshalOptions: proto.MarshalOptions{Deterministic: true}}
 	if _, err := marshal.MarshalTo(w, header); err != nil {
@@ -89,6 +89,12 @@ func (s *Snapshot) writeRecords(w *bufio.Writer) error {
 		return err == nil
 	})
 	return err
+}
+
+// records is how many eachRecord visits.
+func (ns *Namespace) records() uint64 {
+	return uint64(ns.inodes.Len() + ns.byName.Len() + ns.orphans.Len() +
+		ns.sessions.Len() + ns.replies.Len() + ns.members.Len())
 }
 
 // eachRecord visits the whole state, in an order that the state alone determines.
@@ -137,9 +143,14 @@ func (o *orphan) record() *storepb.Record {
 }
 
 func (s *session) record() *storepb.Record {
-	return &storepb.Record{Record: &storepb.Record_Session{Session: &storepb.SessionRecord{
-		Id: s.id, Host: s.host, BootId: s.bootID, Opened: s.opened, Acked: s.acked,
-	}}}
+	return &storepb.Record{Record: &storepb.Record_Session{Session: s.message()}}
+}
+
+func (s *session) message() *storepb.SessionRecord {
+	return &storepb.SessionRecord{
+		Id: s.id, Host: s.host, BootId: s.bootID, Opened: s.opened, Acked: s.acked, Active: s.active,
+		EndedIndex: s.endedIndex, Ended: s.ended,
+	}
 }
 
 func (r *reply) record() *storepb.Record {

@@ -308,6 +308,7 @@ type Op struct {
 	//	*Op_SetMember
 	//	*Op_RemoveMember
 	//	*Op_SetLimits
+	//	*Op_EndSession
 	Op            isOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -494,6 +495,15 @@ func (x *Op) GetSetLimits() *SetLimits {
 	return nil
 }
 
+func (x *Op) GetEndSession() *EndSession {
+	if x != nil {
+		if x, ok := x.Op.(*Op_EndSession); ok {
+			return x.EndSession
+		}
+	}
+	return nil
+}
+
 type isOp_Op interface {
 	isOp_Op()
 }
@@ -562,6 +572,10 @@ type Op_SetLimits struct {
 	SetLimits *SetLimits `protobuf:"bytes,16,opt,name=set_limits,json=setLimits,proto3,oneof"`
 }
 
+type Op_EndSession struct {
+	EndSession *EndSession `protobuf:"bytes,17,opt,name=end_session,json=endSession,proto3,oneof"`
+}
+
 func (*Op_Create) isOp_Op() {}
 
 func (*Op_Link) isOp_Op() {}
@@ -593,6 +607,8 @@ func (*Op_SetMember) isOp_Op() {}
 func (*Op_RemoveMember) isOp_Op() {}
 
 func (*Op_SetLimits) isOp_Op() {}
+
+func (*Op_EndSession) isOp_Op() {}
 
 // Create makes a file, directory, symbolic link or fifo. Answers attr and created.
 type Create struct {
@@ -1266,7 +1282,9 @@ func (x *Unpin) GetIno() uint64 {
 	return 0
 }
 
-// OpenSession makes the session that the command's session field names. Doing it twice is no error.
+// OpenSession makes the session that the command's session field names, or takes it over for a process
+// that succeeds another: what that one had open is closed. It has no number. SESSION_UNKNOWN if the
+// session has ended; TOO_MANY_REQUESTS if there are too many.
 type OpenSession struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
@@ -1319,10 +1337,9 @@ func (x *OpenSession) GetBootId() string {
 	return ""
 }
 
-// CloseSession ends a session: its replies, pins and later commands are void.
+// CloseSession is a mount's farewell: nothing of its session is needed any more. It has no number.
 type CloseSession struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1357,15 +1374,71 @@ func (*CloseSession) Descriptor() ([]byte, []int) {
 	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{14}
 }
 
-func (x *CloseSession) GetId() uint64 {
+// EndSession gives up on a session that was not renewed. It does nothing to a session that has done a
+// command since the leader decided. The replies that the session has not acknowledged stay for a day.
+type EndSession struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	IfActive      uint64                 `protobuf:"varint,2,opt,name=if_active,json=ifActive,proto3" json:"if_active,omitempty"`                // index of the session's last command, as the leader saw it
+	LastKeepalive int64                  `protobuf:"varint,3,opt,name=last_keepalive,json=lastKeepalive,proto3" json:"last_keepalive,omitempty"` // cluster time of the last keepalive that the leader saw; 0: none in its term of office
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndSession) Reset() {
+	*x = EndSession{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndSession) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndSession) ProtoMessage() {}
+
+func (x *EndSession) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndSession.ProtoReflect.Descriptor instead.
+func (*EndSession) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *EndSession) GetId() uint64 {
 	if x != nil {
 		return x.Id
 	}
 	return 0
 }
 
+func (x *EndSession) GetIfActive() uint64 {
+	if x != nil {
+		return x.IfActive
+	}
+	return 0
+}
+
+func (x *EndSession) GetLastKeepalive() int64 {
+	if x != nil {
+		return x.LastKeepalive
+	}
+	return 0
+}
+
 // Cancel makes sure that the command with this number of the same session leaves nothing behind: a
-// creation that was applied is undone, a command that comes later does nothing.
+// creation that was applied is undone, a command that comes later does nothing. It has no number of its
+// own, may be repeated, and also works on a session that has ended.
 type Cancel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Seq           uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
@@ -1375,7 +1448,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[15]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1460,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[15]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1473,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{15}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Cancel) GetSeq() uint64 {
@@ -1423,7 +1496,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[16]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1508,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[16]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1521,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{16}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Member) GetId() string {
@@ -1489,7 +1562,7 @@ type SetMember struct {
 
 func (x *SetMember) Reset() {
 	*x = SetMember{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[17]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1501,7 +1574,7 @@ func (x *SetMember) String() string {
 func (*SetMember) ProtoMessage() {}
 
 func (x *SetMember) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[17]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1514,7 +1587,7 @@ func (x *SetMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMember.ProtoReflect.Descriptor instead.
 func (*SetMember) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{17}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SetMember) GetMember() *Member {
@@ -1533,7 +1606,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[18]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1545,7 +1618,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[18]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1558,7 +1631,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{18}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RemoveMember) GetId() string {
@@ -1568,16 +1641,18 @@ func (x *RemoveMember) GetId() string {
 	return ""
 }
 
+// SetLimits changes those that are not 0.
 type SetLimits struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	MaxInodes     uint64                 `protobuf:"varint,1,opt,name=max_inodes,json=maxInodes,proto3" json:"max_inodes,omitempty"`
+	MaxSessions   uint64                 `protobuf:"varint,2,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[19]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +1664,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[19]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,12 +1677,19 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{19}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SetLimits) GetMaxInodes() uint64 {
 	if x != nil {
 		return x.MaxInodes
+	}
+	return 0
+}
+
+func (x *SetLimits) GetMaxSessions() uint64 {
+	if x != nil {
+		return x.MaxSessions
 	}
 	return 0
 }
@@ -1624,6 +1706,7 @@ type Query struct {
 	//	*Query_GetXattrs
 	//	*Query_StatFs
 	//	*Query_ListMembers
+	//	*Query_ListSessions
 	Query         isQuery_Query `protobuf_oneof:"query"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1631,7 +1714,7 @@ type Query struct {
 
 func (x *Query) Reset() {
 	*x = Query{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[20]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1643,7 +1726,7 @@ func (x *Query) String() string {
 func (*Query) ProtoMessage() {}
 
 func (x *Query) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[20]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1656,7 +1739,7 @@ func (x *Query) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Query.ProtoReflect.Descriptor instead.
 func (*Query) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{20}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Query) GetQuery() isQuery_Query {
@@ -1729,6 +1812,15 @@ func (x *Query) GetListMembers() *ListMembers {
 	return nil
 }
 
+func (x *Query) GetListSessions() *ListSessions {
+	if x != nil {
+		if x, ok := x.Query.(*Query_ListSessions); ok {
+			return x.ListSessions
+		}
+	}
+	return nil
+}
+
 type isQuery_Query interface {
 	isQuery_Query()
 }
@@ -1761,6 +1853,10 @@ type Query_ListMembers struct {
 	ListMembers *ListMembers `protobuf:"bytes,7,opt,name=list_members,json=listMembers,proto3,oneof"`
 }
 
+type Query_ListSessions struct {
+	ListSessions *ListSessions `protobuf:"bytes,8,opt,name=list_sessions,json=listSessions,proto3,oneof"`
+}
+
 func (*Query_Lookup) isQuery_Query() {}
 
 func (*Query_GetAttr) isQuery_Query() {}
@@ -1775,6 +1871,8 @@ func (*Query_StatFs) isQuery_Query() {}
 
 func (*Query_ListMembers) isQuery_Query() {}
 
+func (*Query_ListSessions) isQuery_Query() {}
+
 // Lookup answers attr of a directory's entry. "." and ".." are entries too.
 type Lookup struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1786,7 +1884,7 @@ type Lookup struct {
 
 func (x *Lookup) Reset() {
 	*x = Lookup{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[21]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1798,7 +1896,7 @@ func (x *Lookup) String() string {
 func (*Lookup) ProtoMessage() {}
 
 func (x *Lookup) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[21]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1811,7 +1909,7 @@ func (x *Lookup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
 func (*Lookup) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{21}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Lookup) GetParent() uint64 {
@@ -1837,7 +1935,7 @@ type GetAttr struct {
 
 func (x *GetAttr) Reset() {
 	*x = GetAttr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[22]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1849,7 +1947,7 @@ func (x *GetAttr) String() string {
 func (*GetAttr) ProtoMessage() {}
 
 func (x *GetAttr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[22]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1862,7 +1960,7 @@ func (x *GetAttr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAttr.ProtoReflect.Descriptor instead.
 func (*GetAttr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{22}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetAttr) GetIno() uint64 {
@@ -1884,7 +1982,7 @@ type Read struct {
 
 func (x *Read) Reset() {
 	*x = Read{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[23]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1896,7 +1994,7 @@ func (x *Read) String() string {
 func (*Read) ProtoMessage() {}
 
 func (x *Read) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[23]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1909,7 +2007,7 @@ func (x *Read) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read.ProtoReflect.Descriptor instead.
 func (*Read) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{23}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Read) GetIno() uint64 {
@@ -1939,7 +2037,7 @@ type ReadDir struct {
 
 func (x *ReadDir) Reset() {
 	*x = ReadDir{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[24]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1951,7 +2049,7 @@ func (x *ReadDir) String() string {
 func (*ReadDir) ProtoMessage() {}
 
 func (x *ReadDir) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[24]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1964,7 +2062,7 @@ func (x *ReadDir) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDir.ProtoReflect.Descriptor instead.
 func (*ReadDir) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{24}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReadDir) GetIno() uint64 {
@@ -1997,7 +2095,7 @@ type GetXattrs struct {
 
 func (x *GetXattrs) Reset() {
 	*x = GetXattrs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[25]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2009,7 +2107,7 @@ func (x *GetXattrs) String() string {
 func (*GetXattrs) ProtoMessage() {}
 
 func (x *GetXattrs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[25]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2022,7 +2120,7 @@ func (x *GetXattrs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetXattrs.ProtoReflect.Descriptor instead.
 func (*GetXattrs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{25}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetXattrs) GetIno() uint64 {
@@ -2040,7 +2138,7 @@ type StatFs struct {
 
 func (x *StatFs) Reset() {
 	*x = StatFs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[26]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2052,7 +2150,7 @@ func (x *StatFs) String() string {
 func (*StatFs) ProtoMessage() {}
 
 func (x *StatFs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[26]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2065,7 +2163,7 @@ func (x *StatFs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatFs.ProtoReflect.Descriptor instead.
 func (*StatFs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{26}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{27}
 }
 
 type ListMembers struct {
@@ -2076,7 +2174,7 @@ type ListMembers struct {
 
 func (x *ListMembers) Reset() {
 	*x = ListMembers{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[27]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2088,7 +2186,7 @@ func (x *ListMembers) String() string {
 func (*ListMembers) ProtoMessage() {}
 
 func (x *ListMembers) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[27]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2101,7 +2199,44 @@ func (x *ListMembers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembers.ProtoReflect.Descriptor instead.
 func (*ListMembers) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{27}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{28}
+}
+
+// ListSessions answers those that have not ended.
+type ListSessions struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSessions) Reset() {
+	*x = ListSessions{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSessions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSessions) ProtoMessage() {}
+
+func (x *ListSessions) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSessions.ProtoReflect.Descriptor instead.
+func (*ListSessions) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{29}
 }
 
 type Attr struct {
@@ -2123,7 +2258,7 @@ type Attr struct {
 
 func (x *Attr) Reset() {
 	*x = Attr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[28]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2135,7 +2270,7 @@ func (x *Attr) String() string {
 func (*Attr) ProtoMessage() {}
 
 func (x *Attr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[28]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2148,7 +2283,7 @@ func (x *Attr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attr.ProtoReflect.Descriptor instead.
 func (*Attr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{28}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Attr) GetIno() uint64 {
@@ -2240,7 +2375,7 @@ type DirEntry struct {
 
 func (x *DirEntry) Reset() {
 	*x = DirEntry{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[29]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2252,7 +2387,7 @@ func (x *DirEntry) String() string {
 func (*DirEntry) ProtoMessage() {}
 
 func (x *DirEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[29]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2265,7 +2400,7 @@ func (x *DirEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirEntry.ProtoReflect.Descriptor instead.
 func (*DirEntry) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{29}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *DirEntry) GetName() []byte {
@@ -2306,7 +2441,7 @@ type Xattr struct {
 
 func (x *Xattr) Reset() {
 	*x = Xattr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2318,7 +2453,7 @@ func (x *Xattr) String() string {
 func (*Xattr) ProtoMessage() {}
 
 func (x *Xattr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2331,7 +2466,7 @@ func (x *Xattr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Xattr.ProtoReflect.Descriptor instead.
 func (*Xattr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{30}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Xattr) GetName() []byte {
@@ -2359,7 +2494,7 @@ type FsStats struct {
 
 func (x *FsStats) Reset() {
 	*x = FsStats{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2371,7 +2506,7 @@ func (x *FsStats) String() string {
 func (*FsStats) ProtoMessage() {}
 
 func (x *FsStats) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2384,7 +2519,7 @@ func (x *FsStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FsStats.ProtoReflect.Descriptor instead.
 func (*FsStats) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{31}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *FsStats) GetInodes() uint64 {
@@ -2421,13 +2556,14 @@ type Result struct {
 	Xattrs        []*Xattr               `protobuf:"bytes,8,rep,name=xattrs,proto3" json:"xattrs,omitempty"`
 	FsStats       *FsStats               `protobuf:"bytes,9,opt,name=fs_stats,json=fsStats,proto3" json:"fs_stats,omitempty"`
 	Members       []*Member              `protobuf:"bytes,10,rep,name=members,proto3" json:"members,omitempty"`
+	Sessions      []*SessionRecord       `protobuf:"bytes,11,rep,name=sessions,proto3" json:"sessions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2439,7 +2575,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2452,7 +2588,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{32}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Result) GetCode() Code {
@@ -2525,6 +2661,13 @@ func (x *Result) GetMembers() []*Member {
 	return nil
 }
 
+func (x *Result) GetSessions() []*SessionRecord {
+	if x != nil {
+		return x.Sessions
+	}
+	return nil
+}
+
 // SnapshotHeader opens a snapshot; `records` Records follow, each with its length before it.
 type SnapshotHeader struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2535,13 +2678,14 @@ type SnapshotHeader struct {
 	NextCookie    uint64                 `protobuf:"varint,5,opt,name=next_cookie,json=nextCookie,proto3" json:"next_cookie,omitempty"`
 	MaxInodes     uint64                 `protobuf:"varint,6,opt,name=max_inodes,json=maxInodes,proto3" json:"max_inodes,omitempty"`
 	Records       uint64                 `protobuf:"varint,7,opt,name=records,proto3" json:"records,omitempty"`
+	MaxSessions   uint64                 `protobuf:"varint,8,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2553,7 +2697,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2566,7 +2710,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{33}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SnapshotHeader) GetVersion() uint32 {
@@ -2618,6 +2762,13 @@ func (x *SnapshotHeader) GetRecords() uint64 {
 	return 0
 }
 
+func (x *SnapshotHeader) GetMaxSessions() uint64 {
+	if x != nil {
+		return x.MaxSessions
+	}
+	return 0
+}
+
 type Record struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Record:
@@ -2635,7 +2786,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2647,7 +2798,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2660,7 +2811,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{34}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Record) GetRecord() isRecord_Record {
@@ -2776,7 +2927,7 @@ type InodeRecord struct {
 
 func (x *InodeRecord) Reset() {
 	*x = InodeRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2788,7 +2939,7 @@ func (x *InodeRecord) String() string {
 func (*InodeRecord) ProtoMessage() {}
 
 func (x *InodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2801,7 +2952,7 @@ func (x *InodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InodeRecord.ProtoReflect.Descriptor instead.
 func (*InodeRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{35}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *InodeRecord) GetAttr() *Attr {
@@ -2844,7 +2995,7 @@ type EntryRecord struct {
 
 func (x *EntryRecord) Reset() {
 	*x = EntryRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2856,7 +3007,7 @@ func (x *EntryRecord) String() string {
 func (*EntryRecord) ProtoMessage() {}
 
 func (x *EntryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2869,7 +3020,7 @@ func (x *EntryRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRecord.ProtoReflect.Descriptor instead.
 func (*EntryRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{36}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *EntryRecord) GetParent() uint64 {
@@ -2914,7 +3065,7 @@ type OrphanRecord struct {
 
 func (x *OrphanRecord) Reset() {
 	*x = OrphanRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2926,7 +3077,7 @@ func (x *OrphanRecord) String() string {
 func (*OrphanRecord) ProtoMessage() {}
 
 func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2939,7 +3090,7 @@ func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrphanRecord.ProtoReflect.Descriptor instead.
 func (*OrphanRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{37}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *OrphanRecord) GetIno() uint64 {
@@ -2984,13 +3135,16 @@ type SessionRecord struct {
 	BootId        string                 `protobuf:"bytes,3,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
 	Opened        int64                  `protobuf:"varint,4,opt,name=opened,proto3" json:"opened,omitempty"`
 	Acked         uint64                 `protobuf:"varint,5,opt,name=acked,proto3" json:"acked,omitempty"`
+	Active        uint64                 `protobuf:"varint,6,opt,name=active,proto3" json:"active,omitempty"`                           // index of its last command
+	EndedIndex    uint64                 `protobuf:"varint,7,opt,name=ended_index,json=endedIndex,proto3" json:"ended_index,omitempty"` // 0: it has not ended
+	Ended         int64                  `protobuf:"varint,8,opt,name=ended,proto3" json:"ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3002,7 +3156,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3015,7 +3169,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{38}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SessionRecord) GetId() uint64 {
@@ -3053,6 +3207,27 @@ func (x *SessionRecord) GetAcked() uint64 {
 	return 0
 }
 
+func (x *SessionRecord) GetActive() uint64 {
+	if x != nil {
+		return x.Active
+	}
+	return 0
+}
+
+func (x *SessionRecord) GetEndedIndex() uint64 {
+	if x != nil {
+		return x.EndedIndex
+	}
+	return 0
+}
+
+func (x *SessionRecord) GetEnded() int64 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
+}
+
 // ReplyRecord is kept until the session acknowledges it; undo says how to take a creation back.
 type ReplyRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3066,7 +3241,7 @@ type ReplyRecord struct {
 
 func (x *ReplyRecord) Reset() {
 	*x = ReplyRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3078,7 +3253,7 @@ func (x *ReplyRecord) String() string {
 func (*ReplyRecord) ProtoMessage() {}
 
 func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3091,7 +3266,7 @@ func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRecord.ProtoReflect.Descriptor instead.
 func (*ReplyRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{39}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReplyRecord) GetSession() uint64 {
@@ -3137,7 +3312,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3149,7 +3324,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3162,7 +3337,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Undo) GetIno() uint64 {
@@ -3230,7 +3405,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05acked\x18\x03 \x01(\x04R\x05acked\x12\x12\n" +
 	"\x04time\x18\x04 \x01(\x03R\x04time\x12,\n" +
 	"\x06caller\x18\x05 \x01(\v2\x14.lockfs.store.CallerR\x06caller\x12 \n" +
-	"\x02op\x18\x06 \x01(\v2\x10.lockfs.store.OpR\x02op\"\xea\x06\n" +
+	"\x02op\x18\x06 \x01(\v2\x10.lockfs.store.OpR\x02op\"\xa7\a\n" +
 	"\x02Op\x12.\n" +
 	"\x06create\x18\x01 \x01(\v2\x14.lockfs.store.CreateH\x00R\x06create\x12(\n" +
 	"\x04link\x18\x02 \x01(\v2\x12.lockfs.store.LinkH\x00R\x04link\x12.\n" +
@@ -3251,7 +3426,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"set_member\x18\x0e \x01(\v2\x17.lockfs.store.SetMemberH\x00R\tsetMember\x12A\n" +
 	"\rremove_member\x18\x0f \x01(\v2\x1a.lockfs.store.RemoveMemberH\x00R\fremoveMember\x128\n" +
 	"\n" +
-	"set_limits\x18\x10 \x01(\v2\x17.lockfs.store.SetLimitsH\x00R\tsetLimitsB\x04\n" +
+	"set_limits\x18\x10 \x01(\v2\x17.lockfs.store.SetLimitsH\x00R\tsetLimits\x12;\n" +
+	"\vend_session\x18\x11 \x01(\v2\x18.lockfs.store.EndSessionH\x00R\n" +
+	"endSessionB\x04\n" +
 	"\x02op\"\x9a\x01\n" +
 	"\x06Create\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
@@ -3313,9 +3490,13 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\":\n" +
 	"\vOpenSession\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x17\n" +
-	"\aboot_id\x18\x02 \x01(\tR\x06bootId\"\x1e\n" +
-	"\fCloseSession\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\x04R\x02id\"\x1a\n" +
+	"\aboot_id\x18\x02 \x01(\tR\x06bootId\"\x0e\n" +
+	"\fCloseSession\"`\n" +
+	"\n" +
+	"EndSession\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1b\n" +
+	"\tif_active\x18\x02 \x01(\x04R\bifActive\x12%\n" +
+	"\x0elast_keepalive\x18\x03 \x01(\x03R\rlastKeepalive\"\x1a\n" +
 	"\x06Cancel\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\"p\n" +
 	"\x06Member\x12\x0e\n" +
@@ -3327,10 +3508,11 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\tSetMember\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"\x1e\n" +
 	"\fRemoveMember\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"*\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"M\n" +
 	"\tSetLimits\x12\x1d\n" +
 	"\n" +
-	"max_inodes\x18\x01 \x01(\x04R\tmaxInodes\"\xfd\x02\n" +
+	"max_inodes\x18\x01 \x01(\x04R\tmaxInodes\x12!\n" +
+	"\fmax_sessions\x18\x02 \x01(\x04R\vmaxSessions\"\xc0\x03\n" +
 	"\x05Query\x12.\n" +
 	"\x06lookup\x18\x01 \x01(\v2\x14.lockfs.store.LookupH\x00R\x06lookup\x122\n" +
 	"\bget_attr\x18\x02 \x01(\v2\x15.lockfs.store.GetAttrH\x00R\agetAttr\x12(\n" +
@@ -3339,7 +3521,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"get_xattrs\x18\x05 \x01(\v2\x17.lockfs.store.GetXattrsH\x00R\tgetXattrs\x12/\n" +
 	"\astat_fs\x18\x06 \x01(\v2\x14.lockfs.store.StatFsH\x00R\x06statFs\x12>\n" +
-	"\flist_members\x18\a \x01(\v2\x19.lockfs.store.ListMembersH\x00R\vlistMembersB\a\n" +
+	"\flist_members\x18\a \x01(\v2\x19.lockfs.store.ListMembersH\x00R\vlistMembers\x12A\n" +
+	"\rlist_sessions\x18\b \x01(\v2\x1a.lockfs.store.ListSessionsH\x00R\flistSessionsB\a\n" +
 	"\x05query\"4\n" +
 	"\x06Lookup\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
@@ -3356,7 +3539,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\tGetXattrs\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\b\n" +
 	"\x06StatFs\"\r\n" +
-	"\vListMembers\"\xec\x01\n" +
+	"\vListMembers\"\x0e\n" +
+	"\fListSessions\"\xec\x01\n" +
 	"\x04Attr\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x12\n" +
 	"\x04mode\x18\x02 \x01(\rR\x04mode\x12\x14\n" +
@@ -3382,7 +3566,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x06inodes\x18\x01 \x01(\x04R\x06inodes\x12\x1d\n" +
 	"\n" +
 	"max_inodes\x18\x02 \x01(\x04R\tmaxInodes\x12#\n" +
-	"\rcontent_bytes\x18\x03 \x01(\x04R\fcontentBytes\"\x88\x03\n" +
+	"\rcontent_bytes\x18\x03 \x01(\x04R\fcontentBytes\"\xc1\x03\n" +
 	"\x06Result\x12&\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x12.lockfs.store.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12&\n" +
@@ -3395,7 +3579,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x06xattrs\x18\b \x03(\v2\x13.lockfs.store.XattrR\x06xattrs\x120\n" +
 	"\bfs_stats\x18\t \x01(\v2\x15.lockfs.store.FsStatsR\afsStats\x12.\n" +
 	"\amembers\x18\n" +
-	" \x03(\v2\x14.lockfs.store.MemberR\amembers\"\xc9\x01\n" +
+	" \x03(\v2\x14.lockfs.store.MemberR\amembers\x127\n" +
+	"\bsessions\x18\v \x03(\v2\x1b.lockfs.store.SessionRecordR\bsessions\"\xec\x01\n" +
 	"\x0eSnapshotHeader\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x12\n" +
@@ -3405,7 +3590,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"nextCookie\x12\x1d\n" +
 	"\n" +
 	"max_inodes\x18\x06 \x01(\x04R\tmaxInodes\x12\x18\n" +
-	"\arecords\x18\a \x01(\x04R\arecords\"\xca\x02\n" +
+	"\arecords\x18\a \x01(\x04R\arecords\x12!\n" +
+	"\fmax_sessions\x18\b \x01(\x04R\vmaxSessions\"\xca\x02\n" +
 	"\x06Record\x121\n" +
 	"\x05inode\x18\x01 \x01(\v2\x19.lockfs.store.InodeRecordH\x00R\x05inode\x121\n" +
 	"\x05entry\x18\x02 \x01(\v2\x19.lockfs.store.EntryRecordH\x00R\x05entry\x124\n" +
@@ -3431,13 +3617,17 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\rremoved_index\x18\x03 \x01(\x04R\fremovedIndex\x12\x1d\n" +
 	"\n" +
 	"removed_at\x18\x04 \x01(\x03R\tremovedAt\x12\x16\n" +
-	"\x06pinned\x18\x05 \x01(\bR\x06pinned\"z\n" +
+	"\x06pinned\x18\x05 \x01(\bR\x06pinned\"\xc9\x01\n" +
 	"\rSessionRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x17\n" +
 	"\aboot_id\x18\x03 \x01(\tR\x06bootId\x12\x16\n" +
 	"\x06opened\x18\x04 \x01(\x03R\x06opened\x12\x14\n" +
-	"\x05acked\x18\x05 \x01(\x04R\x05acked\"\x8f\x01\n" +
+	"\x05acked\x18\x05 \x01(\x04R\x05acked\x12\x16\n" +
+	"\x06active\x18\x06 \x01(\x04R\x06active\x12\x1f\n" +
+	"\vended_index\x18\a \x01(\x04R\n" +
+	"endedIndex\x12\x14\n" +
+	"\x05ended\x18\b \x01(\x03R\x05ended\"\x8f\x01\n" +
 	"\vReplyRecord\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12,\n" +
@@ -3491,7 +3681,7 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 }
 
 var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_raftstore_storepb_store_proto_goTypes = []any{
 	(Code)(0),              // 0: lockfs.store.Code
 	(*Caller)(nil),         // 1: lockfs.store.Caller
@@ -3509,32 +3699,34 @@ var file_raftstore_storepb_store_proto_goTypes = []any{
 	(*Unpin)(nil),          // 13: lockfs.store.Unpin
 	(*OpenSession)(nil),    // 14: lockfs.store.OpenSession
 	(*CloseSession)(nil),   // 15: lockfs.store.CloseSession
-	(*Cancel)(nil),         // 16: lockfs.store.Cancel
-	(*Member)(nil),         // 17: lockfs.store.Member
-	(*SetMember)(nil),      // 18: lockfs.store.SetMember
-	(*RemoveMember)(nil),   // 19: lockfs.store.RemoveMember
-	(*SetLimits)(nil),      // 20: lockfs.store.SetLimits
-	(*Query)(nil),          // 21: lockfs.store.Query
-	(*Lookup)(nil),         // 22: lockfs.store.Lookup
-	(*GetAttr)(nil),        // 23: lockfs.store.GetAttr
-	(*Read)(nil),           // 24: lockfs.store.Read
-	(*ReadDir)(nil),        // 25: lockfs.store.ReadDir
-	(*GetXattrs)(nil),      // 26: lockfs.store.GetXattrs
-	(*StatFs)(nil),         // 27: lockfs.store.StatFs
-	(*ListMembers)(nil),    // 28: lockfs.store.ListMembers
-	(*Attr)(nil),           // 29: lockfs.store.Attr
-	(*DirEntry)(nil),       // 30: lockfs.store.DirEntry
-	(*Xattr)(nil),          // 31: lockfs.store.Xattr
-	(*FsStats)(nil),        // 32: lockfs.store.FsStats
-	(*Result)(nil),         // 33: lockfs.store.Result
-	(*SnapshotHeader)(nil), // 34: lockfs.store.SnapshotHeader
-	(*Record)(nil),         // 35: lockfs.store.Record
-	(*InodeRecord)(nil),    // 36: lockfs.store.InodeRecord
-	(*EntryRecord)(nil),    // 37: lockfs.store.EntryRecord
-	(*OrphanRecord)(nil),   // 38: lockfs.store.OrphanRecord
-	(*SessionRecord)(nil),  // 39: lockfs.store.SessionRecord
-	(*ReplyRecord)(nil),    // 40: lockfs.store.ReplyRecord
-	(*Undo)(nil),           // 41: lockfs.store.Undo
+	(*EndSession)(nil),     // 16: lockfs.store.EndSession
+	(*Cancel)(nil),         // 17: lockfs.store.Cancel
+	(*Member)(nil),         // 18: lockfs.store.Member
+	(*SetMember)(nil),      // 19: lockfs.store.SetMember
+	(*RemoveMember)(nil),   // 20: lockfs.store.RemoveMember
+	(*SetLimits)(nil),      // 21: lockfs.store.SetLimits
+	(*Query)(nil),          // 22: lockfs.store.Query
+	(*Lookup)(nil),         // 23: lockfs.store.Lookup
+	(*GetAttr)(nil),        // 24: lockfs.store.GetAttr
+	(*Read)(nil),           // 25: lockfs.store.Read
+	(*ReadDir)(nil),        // 26: lockfs.store.ReadDir
+	(*GetXattrs)(nil),      // 27: lockfs.store.GetXattrs
+	(*StatFs)(nil),         // 28: lockfs.store.StatFs
+	(*ListMembers)(nil),    // 29: lockfs.store.ListMembers
+	(*ListSessions)(nil),   // 30: lockfs.store.ListSessions
+	(*Attr)(nil),           // 31: lockfs.store.Attr
+	(*DirEntry)(nil),       // 32: lockfs.store.DirEntry
+	(*Xattr)(nil),          // 33: lockfs.store.Xattr
+	(*FsStats)(nil),        // 34: lockfs.store.FsStats
+	(*Result)(nil),         // 35: lockfs.store.Result
+	(*SnapshotHeader)(nil), // 36: lockfs.store.SnapshotHeader
+	(*Record)(nil),         // 37: lockfs.store.Record
+	(*InodeRecord)(nil),    // 38: lockfs.store.InodeRecord
+	(*EntryRecord)(nil),    // 39: lockfs.store.EntryRecord
+	(*OrphanRecord)(nil),   // 40: lockfs.store.OrphanRecord
+	(*SessionRecord)(nil),  // 41: lockfs.store.SessionRecord
+	(*ReplyRecord)(nil),    // 42: lockfs.store.ReplyRecord
+	(*Undo)(nil),           // 43: lockfs.store.Undo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	1,  // 0: lockfs.store.Command.caller:type_name -> lockfs.store.Caller
@@ -3551,39 +3743,42 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	13, // 11: lockfs.store.Op.unpin:type_name -> lockfs.store.Unpin
 	14, // 12: lockfs.store.Op.open_session:type_name -> lockfs.store.OpenSession
 	15, // 13: lockfs.store.Op.close_session:type_name -> lockfs.store.CloseSession
-	16, // 14: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
-	18, // 15: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
-	19, // 16: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
-	20, // 17: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
-	17, // 18: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
-	22, // 19: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	23, // 20: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	24, // 21: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	25, // 22: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	26, // 23: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	27, // 24: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	28, // 25: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	0,  // 26: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	29, // 27: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	30, // 28: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	31, // 29: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	32, // 30: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	17, // 31: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	36, // 32: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	37, // 33: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	38, // 34: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	39, // 35: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	40, // 36: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	17, // 37: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	29, // 38: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	31, // 39: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	33, // 40: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	41, // 41: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	17, // 14: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
+	19, // 15: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
+	20, // 16: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
+	21, // 17: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
+	16, // 18: lockfs.store.Op.end_session:type_name -> lockfs.store.EndSession
+	18, // 19: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
+	23, // 20: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	24, // 21: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	25, // 22: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	26, // 23: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	27, // 24: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	28, // 25: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	29, // 26: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	30, // 27: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	0,  // 28: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	31, // 29: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	32, // 30: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	33, // 31: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	34, // 32: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	18, // 33: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	41, // 34: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	38, // 35: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	39, // 36: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	40, // 37: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	41, // 38: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	42, // 39: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	18, // 40: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	31, // 41: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	33, // 42: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	35, // 43: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	43, // 44: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -3608,9 +3803,10 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Op_SetMember)(nil),
 		(*Op_RemoveMember)(nil),
 		(*Op_SetLimits)(nil),
+		(*Op_EndSession)(nil),
 	}
 	file_raftstore_storepb_store_proto_msgTypes[7].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[20].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[21].OneofWrappers = []any{
 		(*Query_Lookup)(nil),
 		(*Query_GetAttr)(nil),
 		(*Query_Read)(nil),
@@ -3618,8 +3814,9 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Query_GetXattrs)(nil),
 		(*Query_StatFs)(nil),
 		(*Query_ListMembers)(nil),
+		(*Query_ListSessions)(nil),
 	}
-	file_raftstore_storepb_store_proto_msgTypes[34].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[36].OneofWrappers = []any{
 		(*Record_Inode)(nil),
 		(*Record_Entry)(nil),
 		(*Record_Orphan)(nil),
@@ -3633,7 +3830,7 @@ func file_raftstore_storepb_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   41,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,121 @@
+package raftstore
+
+import (
+	"bytes"
+	"io"
+	"runtime"
+	"testing"
+	"time"
+
+	"lockfs/raftstore/storepb"
+)
+
+const heldLocks = 1_000_000
+
+// heldNamespace has so many locks in 1,000 directories, each with 20 bytes.
+func heldNamespace(locks int) (ns *Namespace, index uint64) {
+	ns = NewNamespace()
+	apply := func(op *storepb.Op) *storepb.Attr {
+		index++
+		return ns.Apply(index, &storepb.Command{Time: int64(index), Op: op}).GetAttr()
+	}
+	dir := uint64(RootIno)
+	for i := range locks {
+		if i%1000 == 0 {
+			dir = apply(opOf(&storepb.Create{Parent: RootIno, Name: []byte(nameOf(i)), Mode: someDir})).GetIno()
+		}
+		made := apply(createOp(dir, nameOf(i), true))
+		apply(opOf(&storepb.SetContent{Ino: made.GetIno(), IfVersion: made.GetVersion(), Content: make([]byte, 20)}))
+	}
+	return ns, index
+}
+
+// BenchmarkApplyCycle is create, set content and unlink in one session, beside held locks.
+func BenchmarkApplyCycle(b *testing.B) {
+	for name, locks := range map[string]int{"empty": 0, "beside100k": 100_000} {
+		b.Run(name, func(b *testing.B) {
+			ns, index := heldNamespace(locks)
+			seq := uint64(0)
+			open := &storepb.Command{Session: here, Op: opOf(&storepb.OpenSession{})}
+			ns.Apply(index+1, open)
+			index++
+			content, name := make([]byte, 20), []byte("lock")
+			do := func(op *storepb.Op) *storepb.Result {
+				index++
+				seq++
+				return ns.Apply(index, &storepb.Command{
+					Session: here, Seq: seq, Acked: seq - 1, Time: int64(index) * int64(time.Millisecond), Op: op,
+				})
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				attr := do(&storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
+					Parent: RootIno, Name: name, Mode: someFile, Exclusive: true,
+				}}}).GetAttr()
+				do(&storepb.Op{Op: &storepb.Op_SetContent{SetContent: &storepb.SetContent{
+					Ino: attr.GetIno(), IfVersion: attr.GetVersion(), Content: content,
+				}}})
+				do(&storepb.Op{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{Parent: RootIno, Name: name}}})
+			}
+		})
+	}
+}
+
+// BenchmarkMillionLocks tells what many held locks cost: memory, the time that taking a snapshot stalls
+// Apply, the first changes after it (which copy nodes), writing it and restoring it.
+func BenchmarkMillionLocks(b *testing.B) {
+	before := heapBytes()
+	ns, index := heldNamespace(heldLocks)
+	perLock := float64(heapBytes()-before) / heldLocks
+	var data bytes.Buffer
+	if err := ns.Snapshot().Write(&data); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("memory", func(b *testing.B) {
+		for b.Loop() {
+			runtime.KeepAlive(ns)
+		}
+		b.ReportMetric(perLock, "B/lock")
+		b.ReportMetric(float64(data.Len())/heldLocks, "snapshotB/lock")
+	})
+	b.Run("snapshot", func(b *testing.B) {
+		for b.Loop() {
+			ns.Snapshot()
+		}
+	})
+	b.Run("setContentAfterSnapshot", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			ns.Snapshot()
+			b.StartTimer()
+			index++
+			ino := 2 + index*7919%heldLocks
+			version := ns.Query(getAttr(ino)).GetAttr().GetVersion()
+			ns.Apply(index, &storepb.Command{Op: &storepb.Op{Op: &storepb.Op_SetContent{
+				SetContent: &storepb.SetContent{Ino: ino, IfVersion: version},
+			}}})
+		}
+	})
+	b.Run("write", func(b *testing.B) {
+		for b.Loop() {
+			if err := ns.Snapshot().Write(io.Discard); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("restore", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := Restore(bytes.NewReader(data.Bytes())); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func heapBytes() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
