@@ -1,0 +1,130 @@
+package fusefs
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/storepb"
+)
+
+func TestTimesToTheNanosecond(t *testing.T) {
+	c := newCluster()
+	here, _ := mountFor(t, c)
+	there, _ := mountFor(t, c)
+	writeFile(t, here, "file", "")
+	require.NoError(t, os.Mkdir(filepath.Join(here, "dir"), 0o755))
+	require.NoError(t, os.Symlink("nowhere", filepath.Join(here, "link")))
+	for _, name := range []string{"file", "dir", "link"} {
+		for _, ns := range []int64{1_234_567_890_123_456_789, -1, 0, 9_000_000_000_000_000_001} {
+			times := []unix.Timespec{unix.NsecToTimespec(ns), unix.NsecToTimespec(ns + 2)}
+			path := filepath.Join(here, name)
+			require.NoError(t, unix.UtimesNanoAt(unix.AT_FDCWD, path, times, unix.AT_SYMLINK_NOFOLLOW))
+			st := lstat(t, filepath.Join(there, name))
+			require.Equal(t, ns, st.Atim.Nano(), name)
+			require.Equal(t, ns+2, st.Mtim.Nano(), name)
+		}
+	}
+}
+
+func TestTimeNowIsTheClusters(t *testing.T) {
+	dir, _ := mountFor(t, newCluster())
+	path := writeFile(t, dir, "f", "")
+	require.NoError(t, os.Chtimes(path, time.Unix(1, 0), time.Unix(2, 0)))
+	omit := unix.Timespec{Nsec: unix.UTIME_OMIT}
+	now := unix.Timespec{Nsec: unix.UTIME_NOW}
+
+	before := time.Now().UnixNano()
+	require.NoError(t, unix.UtimesNanoAt(unix.AT_FDCWD, path, []unix.Timespec{omit, now}, 0))
+	st := lstat(t, path)
+	require.EqualValues(t, 1, st.Atim.Sec)
+	require.GreaterOrEqual(t, st.Mtim.Nano(), before)
+	require.NoError(t, unix.UtimesNanoAt(unix.AT_FDCWD, path, nil, 0))
+	require.Equal(t, lstat(t, path).Mtim, lstat(t, path).Atim)
+
+	readFile(t, path)
+	require.Equal(t, lstat(t, path).Mtim, lstat(t, path).Atim, "reading changes nothing")
+}
+
+func TestModeAndOwner(t *testing.T) {
+	dir, _ := mountFor(t, newCluster())
+	path := writeFile(t, dir, "f", "hello")
+	require.NoError(t, os.Chmod(path, 0o4751))
+	require.NoError(t, os.Chown(path, 7, -1))
+	require.NoError(t, os.Chown(path, -1, 8))
+	require.Equal(t, "751 7 8 5 1 4096", shell(t, dir, "stat -c '%a %u %g %s %b %o' f"), "chown takes set-user-ID away")
+
+	require.NoError(t, os.Chmod(path, 0o600))
+	output, err := runAs(t, nobody, dir, "cat", "f")
+	require.Error(t, err)
+	require.Contains(t, output, "Permission denied")
+	_, err = runAs(t, nobody, dir, "chmod", "777", "f")
+	require.Error(t, err)
+	output, err = runAs(t, nobody, dir, "sh", "-c", "umask 022; mkdir d; touch d/f; stat -c '%u %g %a' d d/f")
+	require.NoError(t, err, output)
+	require.Equal(t, "65534 65534 755\n65534 65534 644", output)
+}
+
+func TestTimeOfBirth(t *testing.T) {
+	dir, _ := mountFor(t, newCluster())
+	before := time.Now()
+	path := writeFile(t, dir, "f", "hello")
+	require.NoError(t, os.Chtimes(path, time.Unix(1, 0), time.Unix(2, 0)))
+	var born unix.Statx_t
+	require.NoError(t, unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_ALL, &born))
+	require.NotZero(t, born.Mask&unix.STATX_BTIME)
+	at := time.Unix(born.Btime.Sec, int64(born.Btime.Nsec))
+	require.WithinRange(t, at, before, time.Now())
+	require.EqualValues(t, 2, born.Mtime.Sec)
+	require.EqualValues(t, 5, born.Size)
+	require.Equal(t, lstat(t, path).Ino, born.Ino)
+	require.NotEqual(t, "0", shell(t, dir, "stat -c %W f"))
+	require.NotEqual(t, "-", shell(t, dir, "stat -c %w ."))
+}
+
+func TestInodeIsGone(t *testing.T) {
+	dir, s := mountFor(t, newCluster())
+	f := openFile(t, writeFile(t, dir, "f", "hello"), os.O_RDWR)
+	s.mu.Lock()
+	s.ns, s.index = newCluster().ns, 0 // nothing is left of it
+	s.apply(&storepb.Command{Session: s.id, Op: &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{}}}})
+	s.mu.Unlock()
+	_, err := f.Stat()
+	require.ErrorIs(t, err, syscall.ESTALE)
+	_, err = f.Read(make([]byte, 1))
+	require.ErrorIs(t, err, syscall.ESTALE)
+	_, err = f.WriteString("x")
+	require.ErrorIs(t, err, syscall.ESTALE)
+	require.ErrorIs(t, f.Chmod(0o600), syscall.ESTALE)
+	_, err = os.Stat(filepath.Join(dir, "f"))
+	require.ErrorIs(t, err, syscall.ENOENT)
+}
+
+func TestStatFs(t *testing.T) {
+	dir, _ := mountFor(t, newCluster())
+	writeFile(t, dir, "f", "hello")
+	var st unix.Statfs_t
+	require.NoError(t, unix.Statfs(dir, &st))
+	require.EqualValues(t, blockSize, st.Bsize)
+	require.EqualValues(t, 255, st.Namelen)
+	require.Equal(t, st.Files-2, st.Ffree)
+	require.NotZero(t, st.Bavail)
+	require.Equal(t, st.Blocks-1, st.Bfree)
+}
+
+func TestKernelTimes(t *testing.T) {
+	for _, ns := range []int64{0, 1, -1, 1_500_000_000_999_999_999, -1_500_000_000_999_999_999} {
+		sec, nsec := kernelTime(ns)
+		require.Less(t, nsec, uint32(1e9))
+		require.Equal(t, ns, *nanoseconds(sec, nsec))
+	}
+	require.EqualValues(t, math.MaxInt64, *nanoseconds(1<<40, 5))
+	beforeAll := int64(-1 << 40)
+	require.EqualValues(t, math.MinInt64, *nanoseconds(uint64(beforeAll), 5))
+}

@@ -1,0 +1,114 @@
+package fusefs
+
+import (
+	"syscall"
+
+	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
+)
+
+// edit works out new content from old. It may be called several times, and must not change old.
+type edit func(old []byte) ([]byte, syscall.Errno)
+
+// current asks for the content as it is committed now.
+func (fs *fileSystem) current(in *inode) (content, syscall.Errno) {
+	known := in.last()
+	result, errno := fs.query(&storepb.Query{Query: &storepb.Query_Read{
+		Read: &storepb.Read{Ino: in.ino, KnownVersion: known.version},
+	}})
+	if errno != 0 {
+		return content{}, ofInode(errno)
+	}
+	version := result.GetAttr().GetVersion()
+	if known.version != 0 && version == known.version {
+		return known, 0
+	}
+	now := content{version: version, data: result.GetContent()}
+	in.learn(now)
+	return now, 0
+}
+
+// change is the one way in which content changes: it is computed from the version seen last, committed
+// if that is still the version, and computed anew if not. There is no limit to the attempts, since each
+// means that somebody else made progress. An edit's refusal counts only if it judged what is committed.
+func (fs *fileSystem) change(caller *storepb.Caller, in *inode, do edit) (*storepb.Attr, syscall.Errno) {
+	in.writing.Lock()
+	defer in.writing.Unlock()
+	base, fresh := in.last(), false
+	for {
+		if base.version != 0 {
+			data, errno := do(base.data)
+			if errno != 0 && fresh {
+				return nil, errno
+			}
+			if errno == 0 {
+				attr, done, errno := fs.compareAndSet(caller, in, base.version, data)
+				if done || errno != 0 {
+					return attr, errno
+				}
+			}
+		}
+		var errno syscall.Errno
+		if base, errno = fs.current(in); errno != 0 {
+			return nil, errno
+		}
+		fresh = true
+	}
+}
+
+// compareAndSet commits content if the file still has that version. Not done and no error: it has another.
+func (fs *fileSystem) compareAndSet(
+	caller *storepb.Caller, in *inode, version uint64, data []byte,
+) (attr *storepb.Attr, done bool, errno syscall.Errno) {
+	result, errno := fs.mutate(caller, &storepb.Op{Op: &storepb.Op_SetContent{
+		SetContent: &storepb.SetContent{Ino: in.ino, IfVersion: version, Content: data},
+	}})
+	if result.GetCode() == storepb.Code_CONFLICT {
+		return nil, false, 0
+	}
+	if errno != 0 {
+		return nil, false, ofInode(errno)
+	}
+	attr = result.GetAttr()
+	in.learn(content{version: attr.GetVersion(), data: data})
+	return attr, true, 0
+}
+
+// writeAt puts data at an offset; a gap before it is filled with zeros.
+func writeAt(offset uint64, data []byte) edit {
+	return func(old []byte) ([]byte, syscall.Errno) {
+		end := offset + uint64(len(data))
+		if end > raftstore.MaxContent || end < offset {
+			return nil, syscall.EFBIG
+		}
+		changed := make([]byte, max(uint64(len(old)), end))
+		copy(changed, old)
+		copy(changed[offset:], data)
+		return changed, 0
+	}
+}
+
+func appendTo(data []byte) edit {
+	return func(old []byte) ([]byte, syscall.Errno) {
+		return writeAt(uint64(len(old)), data)(old)
+	}
+}
+
+// resize cuts content off or extends it with zeros.
+func resize(size uint64) edit {
+	return func(old []byte) ([]byte, syscall.Errno) {
+		if size > raftstore.MaxContent {
+			return nil, syscall.EFBIG
+		}
+		changed := make([]byte, size)
+		copy(changed, old)
+		return changed, 0
+	}
+}
+
+// extend makes content at least that long.
+func extend(size uint64) edit {
+	return func(old []byte) ([]byte, syscall.Errno) {
+		return resize(max(size, uint64(len(old))))(old)
+	}
+}

@@ -1,0 +1,80 @@
+package fusefs
+
+import (
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/raftstore/storepb"
+)
+
+// smallestEntry is what an entry takes at least in the kernel's buffer.
+const smallestEntry = 32
+
+// dirHandle is one open directory.
+type dirHandle struct {
+	ino uint64
+
+	mu      sync.Mutex
+	at      uint64              // cookie of the last entry that the kernel was given
+	fetched []*storepb.DirEntry // entries after it that did not fit
+}
+
+// OpenDir asks nothing: what a listing shows is what is there when it is read.
+func (fs *fileSystem) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (code fuse.Status) {
+	defer fs.observed("opendir", time.Now(), &code)
+	out.Fh = fs.dirs.add(&dirHandle{ino: in.NodeId})
+	return fuse.OK
+}
+
+// ReadDir answers the entries after the one whose cookie is the offset. Cookies stay the same while
+// entries come and go, so a listing neither skips nor repeats one that stays.
+func (fs *fileSystem) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) (code fuse.Status) {
+	defer fs.observed("readdir", time.Now(), &code)
+	dir, found := fs.dirs.get(in.Fh)
+	if !found {
+		return fuse.EBADF
+	}
+	dir.mu.Lock()
+	defer dir.mu.Unlock()
+	if in.Offset == 0 || in.Offset != dir.at || len(dir.fetched) == 0 {
+		if errno := fs.fetch(dir, in.Offset, in.Size/smallestEntry+1); errno != 0 {
+			return status(errno)
+		}
+	}
+	for len(dir.fetched) > 0 {
+		entry := dir.fetched[0]
+		if !out.AddDirEntry(fuse.DirEntry{
+			Name: string(entry.GetName()), Ino: entry.GetIno(), Mode: entry.GetMode(), Off: entry.GetCookie(),
+		}) {
+			break
+		}
+		dir.at, dir.fetched = entry.GetCookie(), dir.fetched[1:]
+	}
+	return fuse.OK
+}
+
+// fetch gets the entries after a cookie. A directory that was removed meanwhile is ENOENT, which readdir(3)
+// takes for the end.
+func (fs *fileSystem) fetch(dir *dirHandle, after uint64, limit uint32) syscall.Errno {
+	dir.at, dir.fetched = after, nil
+	result, errno := fs.query(&storepb.Query{Query: &storepb.Query_ReadDir{
+		ReadDir: &storepb.ReadDir{Ino: dir.ino, After: after, Limit: limit},
+	}})
+	if errno == 0 {
+		dir.fetched = result.GetEntries()
+	}
+	return errno
+}
+
+// ReleaseDir ends an open directory.
+func (fs *fileSystem) ReleaseDir(in *fuse.ReleaseIn) {
+	code := fuse.OK
+	defer fs.observed("releasedir", time.Now(), &code)
+	fs.dirs.remove(in.Fh)
+}
+
+// FsyncDir has nothing to do: names are committed before their system calls return.
+func (fs *fileSystem) FsyncDir(<-chan struct{}, *fuse.FsyncIn) fuse.Status { return fuse.OK }

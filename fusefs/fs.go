@@ -1,0 +1,94 @@
+package fusefs
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/raftstore/storepb"
+)
+
+// Operator does operations of the namespace. An error means that no result could be had:
+// context.DeadlineExceeded that the time for one was up. What the namespace itself refuses is a result
+// with a code. The Operator limits the time that an operation takes, and it fills in the caller's host.
+type Operator interface {
+	// Mutate commits one change; it returns once a majority has it.
+	Mutate(ctx context.Context, caller *storepb.Caller, op *storepb.Op) (*storepb.Result, error)
+	// Query answers with everything that was committed when it was asked.
+	Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error)
+}
+
+// Observer is told of each request of the kernel that is more than a formality (as flush and fsync are
+// here): its name ("lookup"), its outcome (0 is success) and how long it took. It is called from many
+// goroutines.
+type Observer func(op string, code syscall.Errno, d time.Duration)
+
+var _ fuse.RawFileSystem = (*fileSystem)(nil)
+
+// fileSystem answers the kernel's requests. The embedded one answers, with ENOSYS, only what the kernel
+// does not send to this mount: READDIRPLUS and the lock requests are not negotiated, and WRITEV is a
+// form of WRITE that go-fuse falls back from.
+type fileSystem struct {
+	fuse.RawFileSystem
+
+	ops     Operator
+	logger  *slog.Logger
+	observe Observer
+
+	inodes *inodeTable
+	files  *handles[*fileHandle]
+	dirs   *handles[*dirHandle]
+}
+
+func newFileSystem(ops Operator, opts Options) *fileSystem {
+	return &fileSystem{
+		RawFileSystem: fuse.NewDefaultRawFileSystem(),
+		ops:           ops,
+		logger:        opts.Logger,
+		observe:       opts.Observer,
+		inodes:        newInodeTable(),
+		files:         newHandles[*fileHandle](),
+		dirs:          newHandles[*dirHandle](),
+	}
+}
+
+// String is part of fuse.RawFileSystem.
+func (fs *fileSystem) String() string { return fsType }
+
+// observed reports a request that ends; handlers defer it with the address of their answer.
+func (fs *fileSystem) observed(op string, start time.Time, status *fuse.Status) {
+	if fs.observe != nil {
+		fs.observe(op, syscall.Errno(*status), time.Since(start))
+	}
+}
+
+// mutate does not hand on the request's interruption: a change is never given up half way. The result is
+// nil when there is none, and never nil without an error.
+func (fs *fileSystem) mutate(caller *storepb.Caller, op *storepb.Op) (*storepb.Result, syscall.Errno) {
+	result, err := fs.ops.Mutate(context.Background(), caller, op)
+	return fs.outcome(result, err)
+}
+
+func (fs *fileSystem) query(query *storepb.Query) (*storepb.Result, syscall.Errno) {
+	result, err := fs.ops.Query(context.Background(), query)
+	return fs.outcome(result, err)
+}
+
+func (fs *fileSystem) outcome(result *storepb.Result, err error) (*storepb.Result, syscall.Errno) {
+	switch {
+	case err == nil:
+		return result, Errno(result.GetCode())
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, syscall.ETIMEDOUT
+	}
+	fs.logger.Error("operation has no result", "error", err)
+	return nil, syscall.EIO
+}
+
+func callerOf(header *fuse.InHeader) *storepb.Caller {
+	return &storepb.Caller{Uid: header.Uid, Gid: header.Gid, Pid: header.Pid}
+}

@@ -1,0 +1,197 @@
+package fusefs
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
+)
+
+// childEnv tells a process that a test started from its own program what to do instead of testing.
+const childEnv = "LOCKFS_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(childEnv); role != "" {
+		os.Exit(runChild(role, os.Args[1]))
+	}
+	os.Exit(m.Run())
+}
+
+// cluster is a namespace without a log: what a cluster does, in one process.
+type cluster struct {
+	mu       sync.Mutex
+	ns       *raftstore.Namespace
+	index    uint64
+	sessions uint64
+}
+
+func newCluster() *cluster { return &cluster{ns: raftstore.NewNamespace()} }
+
+func (c *cluster) apply(cmd *storepb.Command) *storepb.Result {
+	c.index++
+	cmd.Time = time.Now().UnixNano()
+	return c.ns.Apply(c.index, cmd)
+}
+
+// session is the Operator of one mount. before, if set, sees each operation first and may answer it.
+type session struct {
+	*cluster
+	id, seq uint64
+
+	hook   sync.Mutex
+	before func(op *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error)
+	pins   int // Pin commands less Unpin commands
+}
+
+func (c *cluster) open() *session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sessions++
+	s := &session{cluster: c, id: c.sessions}
+	open := &storepb.OpenSession{Host: "host", BootId: "boot"}
+	c.apply(&storepb.Command{Session: s.id, Op: &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: open}}})
+	return s
+}
+
+func (s *session) intercept(do func(*storepb.Op, *storepb.Query) (*storepb.Result, bool, error)) {
+	s.hook.Lock()
+	defer s.hook.Unlock()
+	s.before = do
+}
+
+func (s *session) ask(op *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
+	s.hook.Lock()
+	before := s.before
+	s.hook.Unlock()
+	if before == nil {
+		return nil, false, nil
+	}
+	return before(op, query)
+}
+
+func (s *session) Mutate(_ context.Context, caller *storepb.Caller, op *storepb.Op) (*storepb.Result, error) {
+	if result, answered, err := s.ask(op, nil); answered {
+		return result, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seq++
+	if op.GetPin() != nil {
+		s.pins++
+	}
+	if op.GetUnpin() != nil {
+		s.pins--
+	}
+	return s.apply(&storepb.Command{Session: s.id, Seq: s.seq, Acked: s.seq - 1, Caller: caller, Op: op}), nil
+}
+
+func (s *session) Query(_ context.Context, query *storepb.Query) (*storepb.Result, error) {
+	if result, answered, err := s.ask(nil, query); answered {
+		return result, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ns.Query(query), nil
+}
+
+func (s *session) pinned() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pins
+}
+
+// mountFor mounts a new session of the cluster until the test ends, and then insists that it is gone.
+func mountFor(t testing.TB, c *cluster) (dir string, s *session) {
+	t.Helper()
+	s = c.open()
+	dir = t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755), "for other users to get to the mount")
+	mountAt(t, dir, s, Options{})
+	return dir, s
+}
+
+func mountAt(t testing.TB, dir string, ops Operator, opts Options) *Mounted {
+	t.Helper()
+	opts.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	m, err := Mount(dir, ops, opts)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.NoError(t, m.Unmount())
+		m.Wait()
+		assert.NotContains(t, mountTable(t), " "+m.dir+" ", "the mount is still there")
+	})
+	// So that Go may open files of the mount in the process that serves it.
+	require.NoError(t, m.server.WaitMount())
+	return m
+}
+
+func mountTable(t testing.TB) string {
+	t.Helper()
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	require.NoError(t, err)
+	return unescape(string(table))
+}
+
+func writeFile(t testing.TB, dir, name, content string) (path string) {
+	t.Helper()
+	path = filepath.Join(dir, name)
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
+	return path
+}
+
+func readFile(t testing.TB, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(content)
+}
+
+func openFile(t testing.TB, path string, flags int) *os.File {
+	t.Helper()
+	f, err := os.OpenFile(path, flags, 0o644)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+func lstat(t testing.TB, path string) *syscall.Stat_t {
+	t.Helper()
+	var st syscall.Stat_t
+	require.NoError(t, syscall.Lstat(path, &st))
+	return &st
+}
+
+// runAs runs a program in dir, as a user, and answers what it printed. The program's process itself goes to
+// dir: were it born there, this process would stand still, for the birth, in a mount that it serves.
+func runAs(t testing.TB, uid uint32, dir, program string, args ...string) (output string, err error) {
+	t.Helper()
+	cmd := exec.Command("sh", append([]string{"-c", `cd "$0" && exec "$@"`, dir, program}, args...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	printed, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(printed)), err
+}
+
+func shell(t testing.TB, dir, script string) string {
+	t.Helper()
+	output, err := runAs(t, 0, dir, "sh", "-c", script)
+	require.NoError(t, err, "sh -c %q: %s", script, output)
+	return output
+}
+
+// eventually waits until a condition holds.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	require.Eventually(t, holds, 5*time.Second, 5*time.Millisecond, what)
+}

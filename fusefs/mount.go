@@ -1,0 +1,173 @@
+package fusefs
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	fsName = "lockfs"
+	fsType = "lockfs" // "fuse.lockfs" in /proc/mounts
+
+	fuseDevice = "/dev/fuse"
+
+	// maxWrite is above the largest content: a write is never split, so it is one commit or none.
+	maxWrite = 1 << 20
+
+	// maxBackground leaves room for many a RELEASE that waits for the cluster.
+	maxBackground = 64
+)
+
+// Options are all optional.
+type Options struct {
+	Logger *slog.Logger // slog.Default() if nil
+	FsName string       // source in /proc/mounts; "lockfs" if empty
+	Debug  bool         // log every request and answer
+	// MountOptions are further options of mount(8) that the kernel knows for any file system: ro, noexec, ...
+	MountOptions []string
+	Observer     Observer
+}
+
+// Mounted is a directory that shows the namespace.
+type Mounted struct {
+	dir    string
+	logger *slog.Logger
+	server *fuse.Server
+	served chan struct{} // closed when the kernel has let go
+
+	unmount sync.Mutex
+	left    chan struct{} // closed when it is unmounted but still in use
+}
+
+// Mount shows the namespace in an existing directory and serves it in the background. root mounts for all
+// users; anybody else, with the help of fusermount3, for himself. What a dead process left there is
+// cleaned up; a directory where lockfs is mounted and alive is refused.
+//
+// Once it is mounted, this process must not touch the directory.
+func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	path, err := prepare(dir, opts.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
+	}
+	if err := checkFuse(); err != nil {
+		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
+	}
+	server, err := fuse.NewServer(newFileSystem(ops, opts), path, mountOptions(opts))
+	if err != nil {
+		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
+	}
+	m := &Mounted{
+		dir: path, logger: opts.Logger, server: server,
+		served: make(chan struct{}), left: make(chan struct{}),
+	}
+	go func() {
+		defer close(m.served)
+		server.Serve()
+	}()
+	return m, nil
+}
+
+// checkFuse says in plain words what the attempt to mount would fail with.
+func checkFuse() error {
+	if err := unix.Access(fuseDevice, unix.R_OK|unix.W_OK); err != nil {
+		return fmt.Errorf("%s cannot be used: %w", fuseDevice, err)
+	}
+	if _, err := exec.LookPath(fusermount); err != nil && !privileged() {
+		return fmt.Errorf("users other than root need %s (Debian package fuse3)", fusermount)
+	}
+	return nil
+}
+
+func mountOptions(opts Options) *fuse.MountOptions {
+	level := slog.LevelWarn
+	if opts.Debug {
+		level = slog.LevelDebug
+	}
+	name := opts.FsName
+	if name == "" {
+		name = fsName
+	}
+	return &fuse.MountOptions{
+		Name:               fsType,
+		FsName:             name,
+		Options:            append([]string{"default_permissions"}, opts.MountOptions...),
+		AllowOther:         privileged(),
+		DirectMountStrict:  privileged(),
+		MaxBackground:      maxBackground,
+		MaxWrite:           maxWrite,
+		DisableReadDirPlus: true,
+		Debug:              opts.Debug,
+		Logger:             slog.NewLogLogger(opts.Logger.Handler(), level),
+		// With it, O_TRUNC is part of the open; without, a truncation of its own after it.
+		ExtraCapabilities: fuse.CAP_ATOMIC_O_TRUNC,
+		// Not used; it would count as one of the two layers that file systems can be stacked in.
+		DisabledCapabilities: fuse.CAP_PASSTHROUGH,
+	}
+}
+
+func privileged() bool { return os.Geteuid() == 0 }
+
+// unmountGrace is how long Unmount waits for requests under way.
+const unmountGrace = 2 * time.Second
+
+// Unmount takes the mount away. If programs are still using it, it disappears from the directory all the
+// same, and what they have open works until this process ends. Doing it twice is no error.
+func (m *Mounted) Unmount() error {
+	m.unmount.Lock()
+	defer m.unmount.Unlock()
+	if m.isOver() {
+		return nil
+	}
+	err := detach(m.dir, false)
+	if err != nil {
+		err = detach(m.dir, true)
+	}
+	if m.over(unmountGrace) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot unmount %s: %w", m.dir, err)
+	}
+	m.logger.Warn("unmounted while in use; what is open works until this process ends", "dir", m.dir)
+	close(m.left)
+	return nil
+}
+
+func (m *Mounted) isOver() bool {
+	select {
+	case <-m.served:
+		return true
+	case <-m.left:
+		return true
+	default:
+		return false
+	}
+}
+
+// over waits for the kernel to let go of the mount, at most for as long as given.
+func (m *Mounted) over(limit time.Duration) bool {
+	select {
+	case <-m.served:
+		return true
+	case <-time.After(limit):
+		return false
+	}
+}
+
+// Wait returns when the directory has been unmounted, by Unmount or from outside.
+func (m *Mounted) Wait() {
+	select {
+	case <-m.served:
+	case <-m.left:
+	}
+}

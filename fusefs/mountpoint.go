@@ -1,0 +1,164 @@
+package fusefs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	fusermount = "fusermount3"
+
+	// maxStale is how many dead mounts on top of each other are cleaned up.
+	maxStale = 16
+
+	// answerTime is how long a mount that was found may take to show that it is alive.
+	answerTime = 2 * time.Second
+)
+
+// prepare makes sure that dir can be mounted on, and answers its path without symbolic links.
+func prepare(dir string, logger *slog.Logger) (path string, err error) {
+	for range maxStale {
+		path, stale, err := inspect(dir)
+		if err != nil {
+			return "", err
+		}
+		if !stale {
+			return path, nil
+		}
+		logger.Info("unmounting what a dead process left", "dir", path)
+		if err := detach(path, true); err != nil {
+			return "", fmt.Errorf("a dead process left its mount there, which cannot be unmounted: %w", err)
+		}
+	}
+	return "", errors.New("too many dead mounts on top of each other")
+}
+
+// inspect answers whether a mount of lockfs whose process is dead is at dir. One that is alive is an error.
+// It opens dir by path only, which no file system is asked about.
+func inspect(dir string) (path string, stale bool, err error) {
+	fd, err := unix.Open(filepath.Clean(dir), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", false, err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if path, err = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err != nil {
+		return "", false, err
+	}
+	ours, err := isRootOfLockfs(fd, path)
+	if err != nil || !ours {
+		return path, false, err
+	}
+	switch err := stat(fd); {
+	case errors.Is(err, syscall.ENOTCONN), errors.Is(err, syscall.ECONNABORTED):
+		return path, true, nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "", false, errors.New("lockfs is mounted there already and does not answer")
+	}
+	return "", false, errors.New("lockfs is mounted there already")
+}
+
+// stat asks a file system that may never answer. What it opens for that, it leaves to whoever waits.
+func stat(fd int) error {
+	own, err := unix.Dup(fd)
+	if err != nil {
+		return err
+	}
+	answer := make(chan error, 1)
+	go func() {
+		var st unix.Stat_t
+		answer <- unix.Fstat(own, &st)
+		_ = unix.Close(own)
+	}()
+	select {
+	case err := <-answer:
+		return err
+	case <-time.After(answerTime):
+		return os.ErrDeadlineExceeded
+	}
+}
+
+// isRootOfLockfs tells whether an open directory is where lockfs is mounted.
+func isRootOfLockfs(fd int, path string) (bool, error) {
+	info, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", fd))
+	if err != nil {
+		return false, err
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return false, err
+	}
+	for line := range strings.Lines(string(info)) {
+		key, value, _ := strings.Cut(line, ":")
+		if id, err := strconv.Atoi(strings.TrimSpace(value)); key == "mnt_id" && err == nil {
+			m, found := findMount(string(mounts), id)
+			return found && m.fsType == "fuse."+fsType && m.point == path, nil
+		}
+	}
+	return false, errors.New("the kernel does not say which mount a directory is in")
+}
+
+type mountEntry struct {
+	point  string
+	fsType string
+}
+
+// findMount looks a mount up in the text of /proc/self/mountinfo (proc_pid_mountinfo(5)).
+func findMount(mountinfo string, id int) (m mountEntry, found bool) {
+	for line := range strings.Lines(mountinfo) {
+		head, tail, found := strings.Cut(line, " - ")
+		fields, rest := strings.Fields(head), strings.Fields(tail)
+		if !found || len(fields) < 5 || len(rest) < 1 || fields[0] != strconv.Itoa(id) {
+			continue
+		}
+		return mountEntry{point: unescape(fields[4]), fsType: rest[0]}, true
+	}
+	return mountEntry{}, false
+}
+
+// unescape undoes the octal escapes that /proc writes for blanks and backslashes.
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if c, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// detach unmounts. A lazy one succeeds though the mount is in use: it disappears from the directory now
+// and ends with its last user.
+func detach(path string, lazy bool) error {
+	if privileged() {
+		flags := unix.UMOUNT_NOFOLLOW
+		if lazy {
+			flags |= unix.MNT_DETACH
+		}
+		return unix.Unmount(path, flags)
+	}
+	args := []string{"-u", path}
+	if lazy {
+		args = []string{"-u", "-z", path}
+	}
+	output, err := exec.Command(fusermount, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", fusermount, err, bytes.TrimSpace(output))
+	}
+	return nil
+}

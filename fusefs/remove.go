@@ -1,0 +1,63 @@
+package fusefs
+
+import (
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/storepb"
+)
+
+// Unlink removes a name of anything but a directory.
+func (fs *fileSystem) Unlink(_ <-chan struct{}, header *fuse.InHeader, name string) (code fuse.Status) {
+	defer fs.observed("unlink", time.Now(), &code)
+	return fs.removeName(header, name, false)
+}
+
+// Rmdir removes an empty directory.
+func (fs *fileSystem) Rmdir(_ <-chan struct{}, header *fuse.InHeader, name string) (code fuse.Status) {
+	defer fs.observed("rmdir", time.Now(), &code)
+	return fs.removeName(header, name, true)
+}
+
+func (fs *fileSystem) removeName(header *fuse.InHeader, name string, directory bool) fuse.Status {
+	at, errno := fs.enter(header, header.NodeId, name)
+	if errno != 0 {
+		return status(errno)
+	}
+	result, errno := fs.mutate(at.caller, &storepb.Op{Op: &storepb.Op_Unlink{
+		Unlink: &storepb.Unlink{Parent: at.parent, Name: at.name, Directory: directory},
+	}})
+	if errno == 0 {
+		fs.removed(at.caller, result.GetRemovedIno())
+	}
+	return status(errno)
+}
+
+// Rename knows RENAME_NOREPLACE and RENAME_EXCHANGE; other flags are EINVAL.
+func (fs *fileSystem) Rename(
+	_ <-chan struct{}, in *fuse.RenameIn, oldName, newName string,
+) (code fuse.Status) {
+	defer fs.observed("rename", time.Now(), &code)
+	if in.Flags&^(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0 {
+		return fuse.EINVAL
+	}
+	from, errno := fs.enter(&in.InHeader, in.NodeId, oldName)
+	if errno != 0 {
+		return status(errno)
+	}
+	to, errno := fs.enter(&in.InHeader, in.Newdir, newName)
+	if errno != 0 {
+		return status(errno)
+	}
+	result, errno := fs.mutate(from.caller, &storepb.Op{Op: &storepb.Op_Rename{Rename: &storepb.Rename{
+		Parent: from.parent, Name: from.name, NewParent: to.parent, NewName: to.name,
+		NoReplace: in.Flags&unix.RENAME_NOREPLACE != 0,
+		Exchange:  in.Flags&unix.RENAME_EXCHANGE != 0,
+	}}})
+	if errno == 0 {
+		fs.removed(from.caller, result.GetRemovedIno())
+	}
+	return status(errno)
+}

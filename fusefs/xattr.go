@@ -1,0 +1,112 @@
+package fusefs
+
+import (
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/storepb"
+)
+
+// userPrefix is of the only namespace of extended attributes that there is. Access control lists, security
+// labels and the rest are EOPNOTSUPP, at once: the kernel asks for some on its own.
+const userPrefix = "user."
+
+func checkXattr(name string) syscall.Errno {
+	bare, isUser := strings.CutPrefix(name, userPrefix)
+	switch {
+	case !isUser:
+		return syscall.EOPNOTSUPP
+	case bare == "":
+		return syscall.EINVAL
+	}
+	return 0
+}
+
+// GetXAttr answers the size needed, with ERANGE, when dest is too small; go-fuse makes a success of that
+// when the kernel asked for the size only.
+func (fs *fileSystem) GetXAttr(
+	_ <-chan struct{}, header *fuse.InHeader, name string, dest []byte,
+) (size uint32, code fuse.Status) {
+	defer fs.observed("getxattr", time.Now(), &code)
+	if errno := checkXattr(name); errno != 0 {
+		return 0, status(errno)
+	}
+	attributes, errno := fs.xattrs(header.NodeId)
+	if errno != 0 {
+		return 0, status(errno)
+	}
+	for _, attribute := range attributes {
+		if string(attribute.GetName()) == name {
+			return fit(dest, attribute.GetValue())
+		}
+	}
+	return 0, fuse.ENODATA
+}
+
+// ListXAttr answers the names, each with a NUL after it.
+func (fs *fileSystem) ListXAttr(
+	_ <-chan struct{}, header *fuse.InHeader, dest []byte,
+) (size uint32, code fuse.Status) {
+	defer fs.observed("listxattr", time.Now(), &code)
+	attributes, errno := fs.xattrs(header.NodeId)
+	if errno != 0 {
+		return 0, status(errno)
+	}
+	var names []byte
+	for _, attribute := range attributes {
+		names = append(append(names, attribute.GetName()...), 0)
+	}
+	return fit(dest, names)
+}
+
+func (fs *fileSystem) xattrs(ino uint64) ([]*storepb.Xattr, syscall.Errno) {
+	result, errno := fs.query(&storepb.Query{Query: &storepb.Query_GetXattrs{
+		GetXattrs: &storepb.GetXattrs{Ino: ino},
+	}})
+	return result.GetXattrs(), ofInode(errno)
+}
+
+func fit(dest, value []byte) (size uint32, code fuse.Status) {
+	size = uint32(len(value))
+	if len(dest) < len(value) {
+		return size, fuse.ERANGE
+	}
+	copy(dest, value)
+	return size, fuse.OK
+}
+
+// SetXAttr knows XATTR_CREATE and XATTR_REPLACE.
+func (fs *fileSystem) SetXAttr(
+	_ <-chan struct{}, in *fuse.SetXAttrIn, name string, value []byte,
+) (code fuse.Status) {
+	defer fs.observed("setxattr", time.Now(), &code)
+	if errno := checkXattr(name); errno != 0 {
+		return status(errno)
+	}
+	_, errno := fs.mutate(callerOf(&in.InHeader), &storepb.Op{Op: &storepb.Op_SetXattr{
+		SetXattr: &storepb.SetXattr{
+			Ino: in.NodeId, Name: []byte(name), Value: append([]byte(nil), value...),
+			MustCreate:  in.Flags&unix.XATTR_CREATE != 0,
+			MustReplace: in.Flags&unix.XATTR_REPLACE != 0,
+		},
+	}})
+	return status(ofInode(errno))
+}
+
+// RemoveXAttr removes one extended attribute.
+func (fs *fileSystem) RemoveXAttr(
+	_ <-chan struct{}, header *fuse.InHeader, name string,
+) (code fuse.Status) {
+	defer fs.observed("removexattr", time.Now(), &code)
+	if errno := checkXattr(name); errno != 0 {
+		return status(errno)
+	}
+	_, errno := fs.mutate(callerOf(header), &storepb.Op{Op: &storepb.Op_RemoveXattr{
+		RemoveXattr: &storepb.RemoveXattr{Ino: header.NodeId, Name: []byte(name)},
+	}})
+	return status(ofInode(errno))
+}
