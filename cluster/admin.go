@@ -44,8 +44,9 @@ type NodeStatus struct {
 	Err     error
 }
 
-// Status asks every member, and the given servers in case they are none, by name.
-func (a *Admin) Status(ctx context.Context) ([]NodeStatus, error) {
+// Status asks every member, and sorts the answers by name. The state's hash takes each node a time
+// proportional to the size of the state.
+func (a *Admin) Status(ctx context.Context, withHash bool) ([]NodeStatus, error) {
 	members, err := a.Members(ctx)
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func (a *Admin) Status(ctx context.Context) ([]NodeStatus, error) {
 	var asking sync.WaitGroup
 	for i, member := range members {
 		nodes[i] = NodeStatus{Address: member.GetApiAddress(), Name: member.GetName()}
-		asking.Go(func() { nodes[i].Status, nodes[i].Err = a.status(ctx, member.GetApiAddress(), true) })
+		asking.Go(func() { nodes[i].Status, nodes[i].Err = a.status(ctx, member.GetApiAddress(), withHash) })
 	}
 	asking.Wait()
 	slices.SortFunc(nodes, func(x, y NodeStatus) int { return strings.Compare(x.Name, y.Name) })
@@ -82,6 +83,17 @@ func (a *Admin) Members(ctx context.Context) ([]*storepb.Member, error) {
 		errs = append(errs, fmt.Errorf("%s: %w", server, err))
 	}
 	return nil, fmt.Errorf("no server answers: %w", errors.Join(errs...))
+}
+
+// Sessions answers the mounts, as the leader knows them.
+func (a *Admin) Sessions(ctx context.Context) ([]*clusterpb.Session, error) {
+	var sessions []*clusterpb.Session
+	err := a.router.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
+		reply, err := to.Sessions(ctx, &clusterpb.SessionsRequest{})
+		sessions = reply.GetSessions()
+		return reply, err
+	})
+	return sessions, err
 }
 
 // Remove takes a member out by its name.

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"time"
 
 	"lockfs/cluster/clusterpb"
 )
@@ -19,8 +18,16 @@ func (a *api) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clus
 	return a.node.Execute(ctx, req), nil
 }
 
+func (a *api) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
+	return a.node.KeepAlive(ctx, req), nil
+}
+
+func (a *api) Sessions(ctx context.Context, _ *clusterpb.SessionsRequest) (*clusterpb.SessionsReply, error) {
+	return a.node.Sessions(ctx), nil
+}
+
 func (a *api) Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
-	return &clusterpb.ProbeReply{Term: a.node.raft.CurrentTerm(), WallClock: time.Now().UnixNano()}, nil
+	return &clusterpb.ProbeReply{Term: a.node.raft.CurrentTerm(), WallClock: readClocks().wall}, nil
 }
 
 func (a *api) Status(_ context.Context, req *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {

@@ -2,12 +2,11 @@ package cluster
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockfs/cluster/clusterpb"
@@ -17,67 +16,121 @@ import (
 // DefaultOpTimeout is how long one operation may wait for the cluster.
 const DefaultOpTimeout = 15 * time.Second
 
-// inFlight bounds a session's operations that are under way or not settled yet. It is well below
+// inFlight bounds a client's operations that are under way or not settled yet. It is well below
 // raftstore.MaxReplies.
 const inFlight = 1024
 
-// Client does operations on the namespace for one mount, in a session of its own.
+// Client does operations on the namespace for one mount, in a session that it keeps alive.
 type Client struct {
 	router  *router
-	peers   *peers // closed with the client; nil when the node owns them
+	peers   *peers // closed with the client; nil when a node owns them
 	logger  *slog.Logger
 	host    string
+	bootID  string
 	timeout time.Duration
-	session uint64
-	numbers *numbers
-	slots   chan struct{} // one taken by each operation in flight
+	journal *journal
+	slots   chan int // free slots of the journal
+	holder  *holder
+	hurried chan struct{}
+	offset  atomic.Int64 // see Offset
 
 	ctx      context.Context // ends when the client is closed
 	cancel   context.CancelFunc
+	stopped  chan struct{} // closed when the keepalives have stopped
 	settling sync.WaitGroup
 }
 
 // ClientConfig is what a client is opened with.
 type ClientConfig struct {
-	Host      string        // name of this host, recorded as the caller's
-	OpTimeout time.Duration // 0: DefaultOpTimeout
-	Logger    *slog.Logger
+	Host        string        // name of this host, recorded as the caller's
+	OpTimeout   time.Duration // 0: DefaultOpTimeout
+	SessionFile string        // lets a process that succeeds this one take the session over; empty: none can
+	Logger      *slog.Logger
 }
 
 // OpenClient opens a session through the node of this process. It waits for a leader until ctx ends.
 func (n *Node) OpenClient(ctx context.Context, cfg ClientConfig) (*Client, error) {
-	return openClient(ctx, &router{peers: n.peers, entry: []clusterpb.NodeClient{n.local()}}, cfg)
+	return openClient(ctx, &router{peers: n.peers, entry: []clusterpb.NodeClient{n.local()}}, nil, cfg)
 }
 
-func openClient(ctx context.Context, via *router, cfg ClientConfig) (*Client, error) {
+// Dial opens a session through the servers with these API addresses. It waits for a leader until ctx ends.
+func Dial(ctx context.Context, servers []string, cfg ClientConfig) (*Client, error) {
+	peers := newPeers()
+	entry, err := peers.all(servers)
+	if err != nil {
+		return nil, err
+	}
+	client, err := openClient(ctx, &router{peers: peers, entry: entry, roam: true}, peers, cfg)
+	if err != nil {
+		peers.close()
+	}
+	return client, err
+}
+
+func openClient(ctx context.Context, via *router, own *peers, cfg ClientConfig) (*Client, error) {
 	if cfg.OpTimeout == 0 {
 		cfg.OpTimeout = DefaultOpTimeout
 	}
 	c := &Client{
-		router: via, logger: cfg.Logger, host: cfg.Host, timeout: cfg.OpTimeout,
-		session: newSessionID(), numbers: newNumbers(), slots: make(chan struct{}, inFlight),
+		router: via, peers: own, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), timeout: cfg.OpTimeout,
+		slots: make(chan int, inFlight), holder: newHolder(),
+		hurried: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	op := &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{Host: cfg.Host}}}
-	result, err := c.send(ctx, &storepb.Command{Session: c.session, Op: op})
-	if err == nil && result.GetCode() != storepb.Code_OK {
-		err = &refusedError{result}
+	for slot := range inFlight {
+		c.slots <- slot
 	}
+	var left *journalState
+	var err error
+	if c.journal, left, err = openJournal(cfg.SessionFile, c.bootID); err != nil {
+		return nil, err
+	}
+	session, err := c.begin(ctx, left)
 	if err != nil {
-		return nil, fmt.Errorf("open a session: %w", err)
+		c.cancel()
+		return nil, errors.Join(err, c.journal.close())
 	}
+	c.holder.set(nil, session)
+	go c.keepAlive()
 	return c, nil
 }
 
-// newSessionID draws an id that no other session has; 0 means no session.
-func newSessionID() uint64 {
-	var random [8]byte
-	for {
-		_, _ = rand.Read(random[:]) // never fails (crypto/rand)
-		if id := binary.LittleEndian.Uint64(random[:]); id != 0 {
-			return id
+// begin takes over the session that an earlier process left, if there is one, and settles the calls
+// that it had under way: nobody was told their results.
+func (c *Client) begin(ctx context.Context, left *journalState) (*clientSession, error) {
+	var session *clientSession
+	var err error
+	if left.session != 0 {
+		var open []uint64
+		for _, call := range left.pending {
+			if call.session == left.session {
+				open = append(open, call.seq)
+			}
+		}
+		session, err = c.open(ctx, left.session, newNumbers(left.last, open...))
+		if err == nil {
+			c.logger.Info("took over the session of an earlier process", "session", session.id, "unsettled", len(left.pending))
+		} else if refused := new(refusedError); !errors.As(err, &refused) {
+			return nil, err
 		}
 	}
+	if session == nil {
+		if session, err = c.open(ctx, newSessionID(), newNumbers(0)); err != nil {
+			return nil, err
+		}
+	}
+	for _, call := range left.pending {
+		if err := c.void(ctx, call); err != nil {
+			return nil, err
+		}
+		if call.session == session.id {
+			session.numbers.done(call.seq)
+		}
+	}
+	for slot := range inFlight {
+		c.journal.end(slot)
+	}
+	return session, nil
 }
 
 // Mutate commits one change and returns its result once a majority has it on disk. An error wraps
@@ -86,27 +139,38 @@ func newSessionID() uint64 {
 func (c *Client) Mutate(ctx context.Context, caller *storepb.Caller, op *storepb.Op) (*storepb.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	var slot int
 	select {
-	case c.slots <- struct{}{}:
+	case slot = <-c.slots:
 	case <-ctx.Done():
 		return nil, fmt.Errorf("too many operations wait for the cluster: %w", ctx.Err())
 	}
 	caller.Host = c.host
-	cmd := &storepb.Command{Session: c.session, Caller: caller, Op: op}
-	cmd.Seq, cmd.Acked = c.numbers.take()
-	result, err := c.send(ctx, cmd)
-	if err != nil {
-		c.settling.Add(1)
-		go c.settle(cmd.Seq)
-		return nil, err
+	for {
+		session, err := c.live(ctx)
+		if err != nil {
+			c.slots <- slot
+			return nil, err
+		}
+		cmd := &storepb.Command{Session: session.id, Caller: caller, Op: op}
+		cmd.Seq, cmd.Acked = session.numbers.take(func(seq uint64) { c.journal.begin(slot, session.id, seq) })
+		result, err := c.send(ctx, cmd)
+		if err == nil && session.fenced() {
+			_, err = c.live(ctx) // this host slept: look around before answering
+		}
+		if err != nil {
+			c.settling.Add(1)
+			go c.settle(session, cmd.Seq, slot)
+			return nil, err
+		}
+		session.numbers.done(cmd.Seq)
+		if result.GetCode() != storepb.Code_SESSION_UNKNOWN {
+			c.journal.end(slot)
+			c.slots <- slot
+			return result, nil
+		}
+		c.lose(session) // the command was not done and never will be: do it in another session
 	}
-	c.finish(cmd.Seq)
-	return result, nil
-}
-
-func (c *Client) finish(seq uint64) {
-	c.numbers.done(seq)
-	<-c.slots
 }
 
 // Query answers from the state as it is after everything that was acknowledged before. An error wraps
@@ -132,24 +196,33 @@ func (c *Client) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*s
 }
 
 // settle goes on until the cluster has recorded that a number is void, and only then acknowledges it.
-func (c *Client) settle(seq uint64) {
+func (c *Client) settle(session *clientSession, seq uint64, slot int) {
 	defer c.settling.Done()
-	op := &storepb.Op{Op: &storepb.Op_Cancel{Cancel: &storepb.Cancel{Seq: seq}}}
-	cmd := &storepb.Command{Session: c.session, Op: op}
-	cmd.Seq, cmd.Acked = c.numbers.take()
-	result, err := c.send(c.ctx, cmd)
-	if err != nil {
-		c.logger.Error("closed before the outcome of an operation was settled", "seq", seq, "error", err)
+	if err := c.void(c.ctx, pendingCall{session.id, seq}); err != nil {
+		c.logger.Error("closed before the outcome of a call was settled", "session", session.id, "seq", seq, "error", err)
 		return
 	}
-	if result.GetCode() != storepb.Code_OK {
-		c.logger.Error("the outcome of an operation could not be settled", "seq", seq, "code", result.GetCode())
-	}
-	c.numbers.done(cmd.Seq)
-	c.finish(seq)
+	session.numbers.done(seq)
+	c.journal.end(slot)
+	c.slots <- slot
 }
 
-// Close ends the session. It gives what is unsettled, and its own farewell, until ctx ends.
+// void makes a call leave nothing behind whose result nobody was told.
+func (c *Client) void(ctx context.Context, call pendingCall) error {
+	op := &storepb.Op{Op: &storepb.Op_Cancel{Cancel: &storepb.Cancel{Seq: call.seq}}}
+	result, err := c.send(ctx, &storepb.Command{Session: call.session, Op: op})
+	if err != nil {
+		return fmt.Errorf("settle a call: %w", err)
+	}
+	if result.GetCode() != storepb.Code_OK {
+		c.logger.Error("what became of a call cannot be told any more",
+			"session", call.session, "seq", call.seq, "code", result.GetCode())
+	}
+	return nil
+}
+
+// Close ends the session. It gives what is unsettled, and its own farewell, until ctx ends; a successor
+// can take over what could not be said.
 func (c *Client) Close(ctx context.Context) error {
 	settled := make(chan struct{})
 	go func() {
@@ -160,15 +233,26 @@ func (c *Client) Close(ctx context.Context) error {
 	case <-settled:
 	case <-ctx.Done():
 	}
-	op := &storepb.Op{Op: &storepb.Op_CloseSession{CloseSession: &storepb.CloseSession{Id: c.session}}}
-	cmd := &storepb.Command{Session: c.session, Op: op}
-	cmd.Seq, cmd.Acked = c.numbers.take()
-	_, err := c.send(ctx, cmd)
+	err := c.farewell(ctx)
 	c.cancel()
+	<-c.stopped
+	if err == nil {
+		err = c.journal.discard()
+	}
+	c.settling.Wait()
 	if c.peers != nil {
 		c.peers.close()
 	}
-	if err != nil && !errors.Is(err, context.Canceled) {
+	return errors.Join(err, c.journal.close())
+}
+
+func (c *Client) farewell(ctx context.Context) error {
+	session, _ := c.holder.get()
+	if session == nil {
+		return nil
+	}
+	op := &storepb.Op{Op: &storepb.Op_CloseSession{CloseSession: &storepb.CloseSession{}}}
+	if _, err := c.send(ctx, &storepb.Command{Session: session.id, Op: op}); err != nil {
 		return fmt.Errorf("end the session: %w", err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -29,8 +30,14 @@ var processStart = time.Now()
 
 func readClocks() reading {
 	now := time.Now()
-	return reading{wall: now.UnixNano(), mono: now.Sub(processStart)}
+	return reading{wall: now.UnixNano() + int64(testClockOffset), mono: now.Sub(processStart)}
 }
+
+// testClockOffset lets tests run a host with a wrong wall clock: LOCKFS_TEST_CLOCK_OFFSET=1h.
+var testClockOffset = func() time.Duration {
+	offset, _ := time.ParseDuration(os.Getenv("LOCKFS_TEST_CLOCK_OFFSET"))
+	return offset
+}()
 
 // offset is how far a wall clock is ahead of this host's monotonic one.
 func (r reading) offset(wall int64) int64 { return wall - int64(r.mono) }

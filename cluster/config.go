@@ -20,8 +20,12 @@ type Config struct {
 	Logger      *slog.Logger
 	Metrics     *Metrics // may be nil
 
-	// MaxInodes changes the namespace's limit when this node leads; 0 leaves it.
-	MaxInodes uint64
+	// MaxInodes and MaxSessions change the cluster's limits when this node leads; 0 leaves them.
+	MaxInodes   uint64
+	MaxSessions uint64
+	// SessionTerm is how long a session lasts without a keepalive; 0: DefaultSessionTerm. It is to be
+	// the same on all nodes.
+	SessionTerm time.Duration
 	// SnapshotEntries is the number of log entries after which a snapshot is taken; 0: 8192.
 	SnapshotEntries uint64
 }

@@ -68,8 +68,8 @@ func mayCommand(cmd *storepb.Command) string {
 	switch cmd.GetOp().GetOp().(type) {
 	case nil:
 		return "a command needs an operation that this node knows"
-	case *storepb.Op_SetMember, *storepb.Op_RemoveMember, *storepb.Op_SetLimits:
-		return "members and limits are changed by the leader itself"
+	case *storepb.Op_SetMember, *storepb.Op_RemoveMember, *storepb.Op_SetLimits, *storepb.Op_EndSession:
+		return "that is for the leader itself to do"
 	}
 	return ""
 }

@@ -17,6 +17,14 @@ func (l localClient) Execute(ctx context.Context, req *clusterpb.ExecuteRequest,
 	return l.api.Execute(ctx, req)
 }
 
+func (l localClient) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest, _ ...grpc.CallOption) (*clusterpb.KeepAliveReply, error) {
+	return l.api.KeepAlive(ctx, req)
+}
+
+func (l localClient) Sessions(ctx context.Context, req *clusterpb.SessionsRequest, _ ...grpc.CallOption) (*clusterpb.SessionsReply, error) {
+	return l.api.Sessions(ctx, req)
+}
+
 func (l localClient) Probe(ctx context.Context, req *clusterpb.ProbeRequest, _ ...grpc.CallOption) (*clusterpb.ProbeReply, error) {
 	return l.api.Probe(ctx, req)
 }

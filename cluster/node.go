@@ -33,6 +33,7 @@ type Node struct {
 	fsm        *raftstore.FSM
 	store      *raftstore.Store
 	clock      *clock
+	terms      *terms
 	leadership *leadership
 	confirmer  *confirmer
 	peers      *peers
@@ -50,7 +51,7 @@ func Open(cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
-		clock: newClock(readClocks), peers: newPeers(),
+		clock: newClock(readClocks), peers: newPeers(), terms: newTerms(cfg.SessionTerm),
 	}
 	if n.cfg.Metrics == nil {
 		n.cfg.Metrics = NewMetrics()

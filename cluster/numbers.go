@@ -10,14 +10,24 @@ type numbers struct {
 	low  uint64              // every number up to this one is done
 }
 
-func newNumbers() *numbers { return &numbers{open: make(map[uint64]struct{})} }
+// newNumbers goes on after last; open are those up to last that are not done.
+func newNumbers(last uint64, open ...uint64) *numbers {
+	n := &numbers{last: last, open: make(map[uint64]struct{})}
+	for _, seq := range open {
+		n.open[seq] = struct{}{}
+	}
+	n.raise()
+	return n
+}
 
-// take answers the next number and up to which one the replies are not needed any more.
-func (n *numbers) take() (seq, acked uint64) {
+// take answers the next number and up to which one the replies are not needed any more. note is told the
+// number before anybody else can take one.
+func (n *numbers) take(note func(seq uint64)) (seq, acked uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.last++
 	n.open[n.last] = struct{}{}
+	note(n.last)
 	return n.last, n.low
 }
 
@@ -26,6 +36,10 @@ func (n *numbers) done(seq uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.open, seq)
+	n.raise()
+}
+
+func (n *numbers) raise() {
 	for n.low < n.last {
 		if _, open := n.open[n.low+1]; open {
 			return

@@ -21,16 +21,22 @@ const officeRetry = 100 * time.Millisecond
 
 // govern is what this node does whenever it is elected, until it is closed.
 func (n *Node) govern() {
-	tick := time.NewTicker(clockInterval)
-	defer tick.Stop()
+	compare := time.NewTicker(clockInterval)
+	defer compare.Stop()
+	look := time.NewTicker(sessionLook)
+	defer look.Stop()
 	for {
 		select {
 		case <-n.leadership.elected:
 			n.takeOffice()
-		case <-tick.C:
+		case <-compare.C:
 			if term := n.leadership.office(); term != 0 {
 				_ = n.probeVoters(term)
 				n.clock.keepOnly(n.voterIDs())
+			}
+		case <-look.C:
+			if n.leadership.office() != 0 {
+				n.endExpired()
 			}
 		case <-n.ctx.Done():
 			return
@@ -49,6 +55,7 @@ func (n *Node) takeOffice() {
 		}
 		if err == nil && n.raft.CurrentTerm() == term {
 			n.fsm.View(func(ns *raftstore.Namespace) { n.clock.start(ns.Time().UnixNano()) })
+			n.terms.reset(readClocks().mono)
 			n.leadership.ready(term)
 			n.logger.Info("leading", "term", term)
 			n.tidyMembers()
@@ -74,8 +81,9 @@ func (n *Node) tidyMembers() {
 	if !proto.Equal(n.member(n.id.ID), n.self()) {
 		n.proposeOwn(setMember(n.self()))
 	}
-	if n.cfg.MaxInodes != 0 {
-		n.proposeOwn(&storepb.Op{Op: &storepb.Op_SetLimits{SetLimits: &storepb.SetLimits{MaxInodes: n.cfg.MaxInodes}}})
+	if n.cfg.MaxInodes != 0 || n.cfg.MaxSessions != 0 {
+		limits := &storepb.SetLimits{MaxInodes: n.cfg.MaxInodes, MaxSessions: n.cfg.MaxSessions}
+		n.proposeOwn(&storepb.Op{Op: &storepb.Op_SetLimits{SetLimits: limits}})
 	}
 }
 

@@ -25,10 +25,11 @@ const mostRedirects = 2
 // router finds the leader and follows it.
 type router struct {
 	peers *peers
-	entry []clusterpb.NodeClient // whom to ask for the leader, by turns
+	roam  bool // entry follows the membership
 
 	mu     sync.Mutex
-	leader clusterpb.NodeClient // nil: not known
+	entry  []clusterpb.NodeClient // whom to ask for the leader, by turns
+	leader clusterpb.NodeClient   // nil: not known
 	turn   int
 }
 
@@ -112,4 +113,18 @@ func (r *router) learn(node clusterpb.NodeClient, reply answer) (redirected bool
 	defer r.mu.Unlock()
 	r.leader = leader
 	return true, fmt.Errorf("the leader is at %s", reply.GetLeaderAddress())
+}
+
+// meet takes up the present members as those to ask, if the router roams.
+func (r *router) meet(servers []string) {
+	if !r.roam || len(servers) == 0 {
+		return
+	}
+	entry, err := r.peers.all(servers)
+	if err != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.entry = entry
 }

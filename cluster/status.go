@@ -22,6 +22,7 @@ func (n *Node) Status(withHash bool) *clusterpb.StatusReply {
 		status.StateIndex = ns.Index()
 		status.Inodes = uint64(ns.Inodes())
 		status.Members = ns.Members()
+		status.Sessions = uint64(ns.Sessions())
 		status.ClusterTime = ns.Time().UnixNano()
 	})
 	if n.leadership.office() != 0 {

@@ -218,6 +218,299 @@ func (x *ExecuteReply) GetResult() *storepb.Result {
 	return nil
 }
 
+type KeepAliveRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
+	ClockOffset   int64                  `protobuf:"varint,2,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"` // how far the host's clock is ahead of cluster time, nanoseconds, as last measured
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeepAliveRequest) Reset() {
+	*x = KeepAliveRequest{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeepAliveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeepAliveRequest) ProtoMessage() {}
+
+func (x *KeepAliveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeepAliveRequest.ProtoReflect.Descriptor instead.
+func (*KeepAliveRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *KeepAliveRequest) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *KeepAliveRequest) GetClockOffset() int64 {
+	if x != nil {
+		return x.ClockOffset
+	}
+	return 0
+}
+
+type KeepAliveReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
+	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
+	Ended         bool                   `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"` // there is no such session any more
+	Term          int64                  `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`   // how long the session lasts from when the request was sent, nanoseconds
+	ClusterTime   int64                  `protobuf:"varint,5,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
+	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"` // API addresses of the members
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeepAliveReply) Reset() {
+	*x = KeepAliveReply{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeepAliveReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeepAliveReply) ProtoMessage() {}
+
+func (x *KeepAliveReply) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeepAliveReply.ProtoReflect.Descriptor instead.
+func (*KeepAliveReply) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *KeepAliveReply) GetOutcome() Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return Outcome_DONE
+}
+
+func (x *KeepAliveReply) GetLeaderAddress() string {
+	if x != nil {
+		return x.LeaderAddress
+	}
+	return ""
+}
+
+func (x *KeepAliveReply) GetEnded() bool {
+	if x != nil {
+		return x.Ended
+	}
+	return false
+}
+
+func (x *KeepAliveReply) GetTerm() int64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *KeepAliveReply) GetClusterTime() int64 {
+	if x != nil {
+		return x.ClusterTime
+	}
+	return 0
+}
+
+func (x *KeepAliveReply) GetServers() []string {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
+}
+
+type SessionsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionsRequest) Reset() {
+	*x = SessionsRequest{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionsRequest) ProtoMessage() {}
+
+func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionsRequest.ProtoReflect.Descriptor instead.
+func (*SessionsRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{4}
+}
+
+type SessionsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
+	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
+	Sessions      []*Session             `protobuf:"bytes,3,rep,name=sessions,proto3" json:"sessions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionsReply) Reset() {
+	*x = SessionsReply{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionsReply) ProtoMessage() {}
+
+func (x *SessionsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionsReply.ProtoReflect.Descriptor instead.
+func (*SessionsReply) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *SessionsReply) GetOutcome() Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return Outcome_DONE
+}
+
+func (x *SessionsReply) GetLeaderAddress() string {
+	if x != nil {
+		return x.LeaderAddress
+	}
+	return ""
+}
+
+func (x *SessionsReply) GetSessions() []*Session {
+	if x != nil {
+		return x.Sessions
+	}
+	return nil
+}
+
+// Session is a mount as the leader knows it.
+type Session struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Record        *storepb.SessionRecord `protobuf:"bytes,1,opt,name=record,proto3" json:"record,omitempty"`
+	Silent        int64                  `protobuf:"varint,2,opt,name=silent,proto3" json:"silent,omitempty"`                              // since the last keepalive, or since this leader took office, nanoseconds
+	ClockOffset   int64                  `protobuf:"varint,3,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"` // of its host, as the mount last measured it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Session) Reset() {
+	*x = Session{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Session) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Session) ProtoMessage() {}
+
+func (x *Session) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Session.ProtoReflect.Descriptor instead.
+func (*Session) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Session) GetRecord() *storepb.SessionRecord {
+	if x != nil {
+		return x.Record
+	}
+	return nil
+}
+
+func (x *Session) GetSilent() int64 {
+	if x != nil {
+		return x.Silent
+	}
+	return 0
+}
+
+func (x *Session) GetClockOffset() int64 {
+	if x != nil {
+		return x.ClockOffset
+	}
+	return 0
+}
+
 type ProbeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -226,7 +519,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[2]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -238,7 +531,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[2]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -251,7 +544,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{2}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 type ProbeReply struct {
@@ -264,7 +557,7 @@ type ProbeReply struct {
 
 func (x *ProbeReply) Reset() {
 	*x = ProbeReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[3]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -276,7 +569,7 @@ func (x *ProbeReply) String() string {
 func (*ProbeReply) ProtoMessage() {}
 
 func (x *ProbeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[3]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -289,7 +582,7 @@ func (x *ProbeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeReply.ProtoReflect.Descriptor instead.
 func (*ProbeReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{3}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ProbeReply) GetTerm() uint64 {
@@ -315,7 +608,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[4]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -327,7 +620,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[4]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -340,7 +633,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{4}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StatusRequest) GetHash() bool {
@@ -368,13 +661,14 @@ type StatusReply struct {
 	Mount         string                 `protobuf:"bytes,14,opt,name=mount,proto3" json:"mount,omitempty"`   // mount point of this process, if any
 	ClusterTime   int64                  `protobuf:"varint,15,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
 	LeaderAddress string                 `protobuf:"bytes,16,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"` // API address
+	Sessions      uint64                 `protobuf:"varint,17,opt,name=sessions,proto3" json:"sessions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[5]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -386,7 +680,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[5]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -399,7 +693,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{5}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StatusReply) GetId() string {
@@ -514,6 +808,13 @@ func (x *StatusReply) GetLeaderAddress() string {
 	return ""
 }
 
+func (x *StatusReply) GetSessions() uint64 {
+	if x != nil {
+		return x.Sessions
+	}
+	return 0
+}
+
 type JoinRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Member        *storepb.Member        `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
@@ -523,7 +824,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[6]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -535,7 +836,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[6]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -548,7 +849,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{6}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *JoinRequest) GetMember() *storepb.Member {
@@ -567,7 +868,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[7]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -579,7 +880,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[7]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -592,7 +893,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{7}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RemoveRequest) GetName() string {
@@ -613,7 +914,7 @@ type AdminReply struct {
 
 func (x *AdminReply) Reset() {
 	*x = AdminReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[8]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -625,7 +926,7 @@ func (x *AdminReply) String() string {
 func (*AdminReply) ProtoMessage() {}
 
 func (x *AdminReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[8]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -638,7 +939,7 @@ func (x *AdminReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminReply.ProtoReflect.Descriptor instead.
 func (*AdminReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{8}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *AdminReply) GetOutcome() Outcome {
@@ -674,7 +975,26 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\fExecuteReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12,\n" +
-	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\"\x0e\n" +
+	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\"O\n" +
+	"\x10KeepAliveRequest\x12\x18\n" +
+	"\asession\x18\x01 \x01(\x04R\asession\x12!\n" +
+	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\xd1\x01\n" +
+	"\x0eKeepAliveReply\x121\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
+	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x14\n" +
+	"\x05ended\x18\x03 \x01(\bR\x05ended\x12\x12\n" +
+	"\x04term\x18\x04 \x01(\x03R\x04term\x12!\n" +
+	"\fcluster_time\x18\x05 \x01(\x03R\vclusterTime\x12\x18\n" +
+	"\aservers\x18\x06 \x03(\tR\aservers\"\x11\n" +
+	"\x0fSessionsRequest\"\x9e\x01\n" +
+	"\rSessionsReply\x121\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
+	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x123\n" +
+	"\bsessions\x18\x03 \x03(\v2\x17.lockfs.cluster.SessionR\bsessions\"y\n" +
+	"\aSession\x123\n" +
+	"\x06record\x18\x01 \x01(\v2\x1b.lockfs.store.SessionRecordR\x06record\x12\x16\n" +
+	"\x06silent\x18\x02 \x01(\x03R\x06silent\x12!\n" +
+	"\fclock_offset\x18\x03 \x01(\x03R\vclockOffset\"\x0e\n" +
 	"\fProbeRequest\"?\n" +
 	"\n" +
 	"ProbeReply\x12\x12\n" +
@@ -682,7 +1002,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
 	"wall_clock\x18\x02 \x01(\x03R\twallClock\"#\n" +
 	"\rStatusRequest\x12\x12\n" +
-	"\x04hash\x18\x01 \x01(\bR\x04hash\"\xda\x03\n" +
+	"\x04hash\x18\x01 \x01(\bR\x04hash\"\xf6\x03\n" +
 	"\vStatusReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -702,7 +1022,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06voters\x18\r \x03(\tR\x06voters\x12\x14\n" +
 	"\x05mount\x18\x0e \x01(\tR\x05mount\x12!\n" +
 	"\fcluster_time\x18\x0f \x01(\x03R\vclusterTime\x12%\n" +
-	"\x0eleader_address\x18\x10 \x01(\tR\rleaderAddress\";\n" +
+	"\x0eleader_address\x18\x10 \x01(\tR\rleaderAddress\x12\x1a\n" +
+	"\bsessions\x18\x11 \x01(\x04R\bsessions\";\n" +
 	"\vJoinRequest\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"#\n" +
 	"\rRemoveRequest\x12\x12\n" +
@@ -717,9 +1038,11 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
 	"NOT_LEADER\x10\x01\x12\v\n" +
 	"\aUNKNOWN\x10\x02\x12\f\n" +
-	"\bNOT_DONE\x10\x032\xde\x02\n" +
+	"\bNOT_DONE\x10\x032\xf9\x03\n" +
 	"\x04Node\x12G\n" +
-	"\aExecute\x12\x1e.lockfs.cluster.ExecuteRequest\x1a\x1c.lockfs.cluster.ExecuteReply\x12A\n" +
+	"\aExecute\x12\x1e.lockfs.cluster.ExecuteRequest\x1a\x1c.lockfs.cluster.ExecuteReply\x12M\n" +
+	"\tKeepAlive\x12 .lockfs.cluster.KeepAliveRequest\x1a\x1e.lockfs.cluster.KeepAliveReply\x12J\n" +
+	"\bSessions\x12\x1f.lockfs.cluster.SessionsRequest\x1a\x1d.lockfs.cluster.SessionsReply\x12A\n" +
 	"\x05Probe\x12\x1c.lockfs.cluster.ProbeRequest\x1a\x1a.lockfs.cluster.ProbeReply\x12D\n" +
 	"\x06Status\x12\x1d.lockfs.cluster.StatusRequest\x1a\x1b.lockfs.cluster.StatusReply\x12?\n" +
 	"\x04Join\x12\x1b.lockfs.cluster.JoinRequest\x1a\x1a.lockfs.cluster.AdminReply\x12C\n" +
@@ -738,47 +1061,61 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
-	(Outcome)(0),            // 0: lockfs.cluster.Outcome
-	(*ExecuteRequest)(nil),  // 1: lockfs.cluster.ExecuteRequest
-	(*ExecuteReply)(nil),    // 2: lockfs.cluster.ExecuteReply
-	(*ProbeRequest)(nil),    // 3: lockfs.cluster.ProbeRequest
-	(*ProbeReply)(nil),      // 4: lockfs.cluster.ProbeReply
-	(*StatusRequest)(nil),   // 5: lockfs.cluster.StatusRequest
-	(*StatusReply)(nil),     // 6: lockfs.cluster.StatusReply
-	(*JoinRequest)(nil),     // 7: lockfs.cluster.JoinRequest
-	(*RemoveRequest)(nil),   // 8: lockfs.cluster.RemoveRequest
-	(*AdminReply)(nil),      // 9: lockfs.cluster.AdminReply
-	(*storepb.Command)(nil), // 10: lockfs.store.Command
-	(*storepb.Query)(nil),   // 11: lockfs.store.Query
-	(*storepb.Result)(nil),  // 12: lockfs.store.Result
-	(*storepb.Member)(nil),  // 13: lockfs.store.Member
+	(Outcome)(0),                  // 0: lockfs.cluster.Outcome
+	(*ExecuteRequest)(nil),        // 1: lockfs.cluster.ExecuteRequest
+	(*ExecuteReply)(nil),          // 2: lockfs.cluster.ExecuteReply
+	(*KeepAliveRequest)(nil),      // 3: lockfs.cluster.KeepAliveRequest
+	(*KeepAliveReply)(nil),        // 4: lockfs.cluster.KeepAliveReply
+	(*SessionsRequest)(nil),       // 5: lockfs.cluster.SessionsRequest
+	(*SessionsReply)(nil),         // 6: lockfs.cluster.SessionsReply
+	(*Session)(nil),               // 7: lockfs.cluster.Session
+	(*ProbeRequest)(nil),          // 8: lockfs.cluster.ProbeRequest
+	(*ProbeReply)(nil),            // 9: lockfs.cluster.ProbeReply
+	(*StatusRequest)(nil),         // 10: lockfs.cluster.StatusRequest
+	(*StatusReply)(nil),           // 11: lockfs.cluster.StatusReply
+	(*JoinRequest)(nil),           // 12: lockfs.cluster.JoinRequest
+	(*RemoveRequest)(nil),         // 13: lockfs.cluster.RemoveRequest
+	(*AdminReply)(nil),            // 14: lockfs.cluster.AdminReply
+	(*storepb.Command)(nil),       // 15: lockfs.store.Command
+	(*storepb.Query)(nil),         // 16: lockfs.store.Query
+	(*storepb.Result)(nil),        // 17: lockfs.store.Result
+	(*storepb.SessionRecord)(nil), // 18: lockfs.store.SessionRecord
+	(*storepb.Member)(nil),        // 19: lockfs.store.Member
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	10, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	11, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	15, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	16, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
 	0,  // 2: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	12, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
-	13, // 4: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	13, // 5: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	0,  // 6: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	12, // 7: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	1,  // 8: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	3,  // 9: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	5,  // 10: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	7,  // 11: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	8,  // 12: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	2,  // 13: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	4,  // 14: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	6,  // 15: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	9,  // 16: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	9,  // 17: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	13, // [13:18] is the sub-list for method output_type
-	8,  // [8:13] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	17, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	0,  // 4: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
+	0,  // 5: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
+	7,  // 6: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
+	18, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	19, // 8: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	19, // 9: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	0,  // 10: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	17, // 11: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	1,  // 12: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	3,  // 13: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	5,  // 14: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	8,  // 15: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	10, // 16: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	12, // 17: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	13, // 18: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	2,  // 19: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	4,  // 20: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	6,  // 21: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	9,  // 22: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	11, // 23: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	14, // 24: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	14, // 25: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	19, // [19:26] is the sub-list for method output_type
+	12, // [12:19] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
@@ -796,7 +1133,7 @@ func file_cluster_clusterpb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,11 +21,13 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Node_Execute_FullMethodName = "/lockfs.cluster.Node/Execute"
-	Node_Probe_FullMethodName   = "/lockfs.cluster.Node/Probe"
-	Node_Status_FullMethodName  = "/lockfs.cluster.Node/Status"
-	Node_Join_FullMethodName    = "/lockfs.cluster.Node/Join"
-	Node_Remove_FullMethodName  = "/lockfs.cluster.Node/Remove"
+	Node_Execute_FullMethodName   = "/lockfs.cluster.Node/Execute"
+	Node_KeepAlive_FullMethodName = "/lockfs.cluster.Node/KeepAlive"
+	Node_Sessions_FullMethodName  = "/lockfs.cluster.Node/Sessions"
+	Node_Probe_FullMethodName     = "/lockfs.cluster.Node/Probe"
+	Node_Status_FullMethodName    = "/lockfs.cluster.Node/Status"
+	Node_Join_FullMethodName      = "/lockfs.cluster.Node/Join"
+	Node_Remove_FullMethodName    = "/lockfs.cluster.Node/Remove"
 )
 
 // NodeClient is the client API for Node service.
@@ -34,6 +36,10 @@ const (
 type NodeClient interface {
 	// Execute does one command or query. Only the leader does it; others name the leader.
 	Execute(ctx context.Context, in *ExecuteRequest, opts ...grpc.CallOption) (*ExecuteReply, error)
+	// KeepAlive renews a mount's session. Only the leader does it.
+	KeepAlive(ctx context.Context, in *KeepAliveRequest, opts ...grpc.CallOption) (*KeepAliveReply, error)
+	// Sessions lists the mounts. Only the leader does it.
+	Sessions(ctx context.Context, in *SessionsRequest, opts ...grpc.CallOption) (*SessionsReply, error)
 	// Probe is asked by the leader of every voter: its term, to prove that nobody else was elected
 	// before now, and its wall clock, for cluster time.
 	Probe(ctx context.Context, in *ProbeRequest, opts ...grpc.CallOption) (*ProbeReply, error)
@@ -57,6 +63,26 @@ func (c *nodeClient) Execute(ctx context.Context, in *ExecuteRequest, opts ...gr
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ExecuteReply)
 	err := c.cc.Invoke(ctx, Node_Execute_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *nodeClient) KeepAlive(ctx context.Context, in *KeepAliveRequest, opts ...grpc.CallOption) (*KeepAliveReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(KeepAliveReply)
+	err := c.cc.Invoke(ctx, Node_KeepAlive_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *nodeClient) Sessions(ctx context.Context, in *SessionsRequest, opts ...grpc.CallOption) (*SessionsReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SessionsReply)
+	err := c.cc.Invoke(ctx, Node_Sessions_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +135,10 @@ func (c *nodeClient) Remove(ctx context.Context, in *RemoveRequest, opts ...grpc
 type NodeServer interface {
 	// Execute does one command or query. Only the leader does it; others name the leader.
 	Execute(context.Context, *ExecuteRequest) (*ExecuteReply, error)
+	// KeepAlive renews a mount's session. Only the leader does it.
+	KeepAlive(context.Context, *KeepAliveRequest) (*KeepAliveReply, error)
+	// Sessions lists the mounts. Only the leader does it.
+	Sessions(context.Context, *SessionsRequest) (*SessionsReply, error)
 	// Probe is asked by the leader of every voter: its term, to prove that nobody else was elected
 	// before now, and its wall clock, for cluster time.
 	Probe(context.Context, *ProbeRequest) (*ProbeReply, error)
@@ -130,6 +160,12 @@ type UnimplementedNodeServer struct{}
 
 func (UnimplementedNodeServer) Execute(context.Context, *ExecuteRequest) (*ExecuteReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Execute not implemented")
+}
+func (UnimplementedNodeServer) KeepAlive(context.Context, *KeepAliveRequest) (*KeepAliveReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method KeepAlive not implemented")
+}
+func (UnimplementedNodeServer) Sessions(context.Context, *SessionsRequest) (*SessionsReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Sessions not implemented")
 }
 func (UnimplementedNodeServer) Probe(context.Context, *ProbeRequest) (*ProbeReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Probe not implemented")
@@ -178,6 +214,42 @@ func _Node_Execute_Handler(srv interface{}, ctx context.Context, dec func(interf
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(NodeServer).Execute(ctx, req.(*ExecuteRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Node_KeepAlive_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(KeepAliveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NodeServer).KeepAlive(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Node_KeepAlive_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NodeServer).KeepAlive(ctx, req.(*KeepAliveRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Node_Sessions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SessionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NodeServer).Sessions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Node_Sessions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NodeServer).Sessions(ctx, req.(*SessionsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -264,6 +336,14 @@ var Node_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Execute",
 			Handler:    _Node_Execute_Handler,
+		},
+		{
+			MethodName: "KeepAlive",
+			Handler:    _Node_KeepAlive_Handler,
+		},
+		{
+			MethodName: "Sessions",
+			Handler:    _Node_Sessions_Handler,
 		},
 		{
 			MethodName: "Probe",

@@ -1,0 +1,228 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore/storepb"
+)
+
+// clientSession is one session of a client. A client that was silent for too long loses it and opens
+// another.
+type clientSession struct {
+	id      uint64
+	numbers *numbers
+
+	mu    sync.Mutex
+	until time.Duration // CLOCK_BOOTTIME until which the cluster surely has not given it up
+}
+
+// firstKeepalive comes before anything is known of the term.
+const firstKeepalive = 100 * time.Millisecond
+
+// margin is what a mount stops short of the term, for clocks that do not run at the same speed.
+func margin(term time.Duration) time.Duration { return term / 10 }
+
+// bootTime goes on while the host is suspended, unlike Go's monotonic clock.
+func bootTime() time.Duration {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) // cannot fail for this clock
+	return time.Duration(now.Nano())
+}
+
+// newSessionID draws an id that no other session has; 0 means no session.
+func newSessionID() uint64 {
+	var random [8]byte
+	for {
+		_, _ = rand.Read(random[:]) // never fails (crypto/rand)
+		if id := binary.LittleEndian.Uint64(random[:]); id != 0 {
+			return id
+		}
+	}
+}
+
+// readBootID answers this boot's id; hosts that cannot tell have no sessions to take over.
+func readBootID() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id))
+}
+
+func (s *clientSession) extend(until time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.until = max(s.until, until)
+}
+
+// fenced says that the cluster may have given the session up.
+func (s *clientSession) fenced() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return bootTime() >= s.until
+}
+
+// holder is the session in use, and how it is replaced.
+type holder struct {
+	mu      sync.Mutex
+	session *clientSession // nil while there is none
+	changed chan struct{}  // closed at each change
+}
+
+func newHolder() *holder { return &holder{changed: make(chan struct{})} }
+
+func (h *holder) get() (*clientSession, <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.session, h.changed
+}
+
+// set answers false if old is not the session in use.
+func (h *holder) set(old, session *clientSession) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.session != old {
+		return false
+	}
+	h.session = session
+	close(h.changed)
+	h.changed = make(chan struct{})
+	return true
+}
+
+// wake lets those look again who wait for a session to be confirmed.
+func (h *holder) wake() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+// live answers a session that the cluster has surely not given up yet, and waits for one if need be.
+func (c *Client) live(ctx context.Context) (*clientSession, error) {
+	for {
+		s, changed := c.holder.get()
+		if s != nil && !s.fenced() {
+			return s, nil
+		}
+		if s != nil {
+			c.hurry()
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the session is not confirmed: %w", ctx.Err())
+		case <-c.ctx.Done():
+			return nil, c.ctx.Err()
+		}
+	}
+}
+
+// hurry makes the next keepalive come now.
+func (c *Client) hurry() {
+	select {
+	case c.hurried <- struct{}{}:
+	default:
+	}
+}
+
+// keepAlive renews the session for as long as the client is open.
+func (c *Client) keepAlive() {
+	defer close(c.stopped)
+	wait := firstKeepalive
+	for {
+		select {
+		case <-time.After(wait):
+		case <-c.hurried:
+		case <-c.ctx.Done():
+			return
+		}
+		s, _ := c.holder.get()
+		if s == nil {
+			c.reopen()
+			continue
+		}
+		wait = c.renew(s)
+	}
+}
+
+// renew sends a keepalive and answers when the next one is due.
+func (c *Client) renew(s *clientSession) time.Duration {
+	ctx, cancel := context.WithTimeout(c.ctx, attemptTimeout)
+	defer cancel()
+	var reply *clusterpb.KeepAliveReply
+	var sent time.Duration
+	var asked, answered reading
+	err := c.router.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
+		var err error
+		sent, asked = bootTime(), readClocks()
+		reply, err = to.KeepAlive(ctx, &clusterpb.KeepAliveRequest{Session: s.id, ClockOffset: c.offset.Load()})
+		answered = readClocks()
+		return reply, err
+	})
+	if err != nil {
+		c.logger.Warn("no keepalive came through", "session", s.id, "error", err)
+		return firstKeepalive
+	}
+	if reply.GetEnded() {
+		c.lose(s)
+		return 0
+	}
+	c.offset.Store(asked.wall + int64(answered.mono-asked.mono)/2 - reply.GetClusterTime())
+	c.router.meet(reply.GetServers())
+	term := time.Duration(reply.GetTerm())
+	s.extend(sent + term - margin(term))
+	c.holder.wake()
+	return term / 3
+}
+
+// lose gives a session up that the cluster has ended.
+func (c *Client) lose(s *clientSession) {
+	if c.holder.set(s, nil) {
+		c.logger.Warn("the cluster ended this mount's session; opening another", "session", s.id)
+		c.hurry()
+	}
+}
+
+// reopen opens a session in place of one that was lost, and tries until it has one.
+func (c *Client) reopen() {
+	for c.ctx.Err() == nil {
+		ctx, cancel := context.WithTimeout(c.ctx, c.timeout)
+		s, err := c.open(ctx, newSessionID(), newNumbers(0))
+		cancel()
+		if err == nil {
+			c.holder.set(nil, s)
+			return
+		}
+		c.logger.Error("no session could be opened; trying again", "error", err)
+	}
+}
+
+// open opens or takes over a session. The error is a *refusedError if the cluster says no.
+func (c *Client) open(ctx context.Context, id uint64, numbers *numbers) (*clientSession, error) {
+	op := &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{Host: c.host, BootId: c.bootID}}}
+	result, err := c.send(ctx, &storepb.Command{Session: id, Op: op})
+	if err == nil && result.GetCode() != storepb.Code_OK {
+		err = &refusedError{result}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open a session: %w", err)
+	}
+	c.journal.adopt(id, numbers.last)
+	s := &clientSession{id: id, numbers: numbers}
+	c.renew(s)
+	return s, nil
+}
+
+// Offset is how far this host's clock is ahead of cluster time, as last measured.
+func (c *Client) Offset() time.Duration { return time.Duration(c.offset.Load()) }
