@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster"
+)
+
+func devCommand() *cobra.Command {
+	var (
+		data    string
+		timeout time.Duration
+		logs    logFlags
+	)
+	cmd := &cobra.Command{
+		Use:   "dev [DIR]",
+		Short: "Run one node and mount it, with nothing to configure",
+		Long: `Run a cluster of one node in this process and mount it at DIR (./locks unless given), which is created if
+it is missing. Ctrl-C unmounts it. The locks are kept on disk and are there again at the next start.
+
+Works for root and, where fusermount3 is installed (Debian: apt install fuse3), for an ordinary user.`,
+		Example: `  lockfs dev
+  lockfs dev /tmp/locks --data /tmp/locks.data`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "locks"
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			if data == "" {
+				data = dir + ".data"
+			}
+			logger, err := logs.logger()
+			if err != nil {
+				return err
+			}
+			path, err := absolute(dir)
+			if err != nil {
+				return err
+			}
+			host, err := hostName()
+			if err != nil {
+				return err
+			}
+			s := &service{
+				hostName: host,
+				config: cluster.Config{
+					Name: "dev", DataDir: data, APIAddress: freeAPIAddress(), Bootstrap: true, Logger: logger,
+				},
+				opTimeout: timeout,
+				mountDir:  path,
+				ready:     func() { fmt.Fprintf(cmd.OutOrStdout(), "lockfs: ready at %s\n", dir) },
+			}
+			return s.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVar(&data, "data", "", "data directory (default DIR.data)")
+	addOpTimeout(cmd.Flags(), &timeout)
+	logs.add(cmd.Flags(), "warn")
+	return cmd
+}
+
+// freeAPIAddress lets `lockfs status` find this node, unless another one is there already: that is not
+// worth failing for.
+func freeAPIAddress() string {
+	listener, err := net.Listen("tcp", defaultAPIAddress)
+	if err != nil {
+		return ""
+	}
+	_ = listener.Close()
+	return defaultAPIAddress
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster"
+	"lockfs/fusefs"
+)
+
+// mountPlan is a mount without a voter.
+type mountPlan struct {
+	servers   []string
+	dir       string
+	host      string
+	opTimeout time.Duration
+	wait      time.Duration // for the cluster, before giving up
+	options   []string      // of the file system: nodev, nosuid, noexec, ...
+	logs      logFlags
+}
+
+const defaultMountWait = time.Minute
+
+func mountCommand() *cobra.Command {
+	plan := new(mountPlan)
+	daemon := false
+	cmd := &cobra.Command{
+		Use:   "mount --servers HOST:PORT,... DIR",
+		Short: "Mount the locks of a cluster on a host that is not a voter",
+		Long: `Mount the locks of a cluster at DIR, which is created if it is missing. This host keeps no data. Any of the
+servers will do to find the others; the mount follows the leader and survives the loss of any server.
+umount, Ctrl-C or SIGTERM ends it.
+
+For /etc/fstab, link the program to /sbin/mount.lockfs and write:
+
+  10.0.0.1,10.0.0.2,10.0.0.3  /locks  lockfs  _netdev,nofail  0 0`,
+		Example: `  lockfs mount --servers 10.0.0.1:7421,10.0.0.2:7421 /locks
+  lockfs mount --servers 10.0.0.1:7421 --daemon /locks`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if daemon {
+				return detach(cmd.Context(), os.Args[1:])
+			}
+			var err error
+			if plan.dir, err = absolute(args[0]); err != nil {
+				return err
+			}
+			return plan.run(cmd.Context(), func() { reportReady(cmd.OutOrStdout(), args[0]) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&plan.servers, "servers", []string{defaultAPIAddress}, "API addresses of members, host:port, by comma")
+	flags.StringVar(&plan.host, "name", "", "how this host is called (default: its host name)")
+	flags.BoolVar(&daemon, "daemon", false, "detach from the terminal once it is mounted; messages go to the system log")
+	flags.DurationVar(&plan.wait, "wait", defaultMountWait, "how long to look for the cluster before giving up")
+	addOpTimeout(flags, &plan.opTimeout)
+	plan.logs.add(flags, "info")
+	return cmd
+}
+
+// run mounts, and returns once it is unmounted by whomever.
+func (p *mountPlan) run(ctx context.Context, ready func()) error {
+	logger, err := p.logs.logger()
+	if err != nil {
+		return err
+	}
+	if p.host == "" {
+		if p.host, err = hostName(); err != nil {
+			return err
+		}
+	}
+	looking, cancel := context.WithTimeout(ctx, p.wait)
+	defer cancel()
+	client, err := cluster.Dial(looking, p.servers, cluster.ClientConfig{
+		Host: p.host, OpTimeout: p.opTimeout, Logger: logger, SessionFile: p.sessionFile(),
+	})
+	if err != nil {
+		return fmt.Errorf("no session with %s: %w", strings.Join(p.servers, ","), err)
+	}
+	mounted, err := mount(p.dir, client, fusefs.Options{Logger: logger, MountOptions: p.options})
+	if err != nil {
+		return errors.Join(err, withGrace(client.Close))
+	}
+	ready()
+	gone := make(chan struct{})
+	go func() {
+		mounted.Wait()
+		close(gone)
+	}()
+	select {
+	case <-ctx.Done():
+		err = mounted.Unmount()
+	case <-gone:
+	}
+	logStop(logger, withGrace(client.Close))
+	return err
+}
+
+func logStop(logger *slog.Logger, err error) {
+	if err != nil {
+		logger.Warn("the session was not ended; it ends by itself", "error", err)
+	}
+}
+
+// sessionFile is where a later process on this boot finds the session of this one: hosts in namespaces
+// of one machine may share the folder, so their names are part of it.
+func (p *mountPlan) sessionFile() string {
+	folder := os.Getenv("XDG_RUNTIME_DIR")
+	if os.Geteuid() == 0 || folder == "" {
+		folder = "/run"
+	}
+	if os.Geteuid() != 0 && folder == "/run" {
+		return "" // nowhere to keep it: a successor opens a session of its own
+	}
+	name := strings.ReplaceAll(strings.TrimPrefix(p.dir, "/"), "/", "-")
+	return filepath.Join(folder, "lockfs", p.host+"-"+name+".session")
+}

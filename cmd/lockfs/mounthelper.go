@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster"
+)
+
+// mountHelper is the name under which mount(8) calls this program for `mount -t lockfs`.
+const mountHelper = "mount.lockfs"
+
+// mountHelperCommand takes what mount(8) gives a helper: SOURCE DIR [-sfnv] [-o OPTIONS] [-t TYPE].
+func mountHelperCommand() *cobra.Command {
+	var (
+		fake, verbose, sloppy, noMtab bool
+		options                       []string
+		kind                          string
+	)
+	cmd := &cobra.Command{
+		Use:   mountHelper + " SERVER[:PORT],... DIR [-o OPTIONS]",
+		Short: "Mount a lockfs cluster for mount(8)",
+		Long: `Mount a lockfs cluster for mount(8) and /etc/fstab. A server without a port is at 7421. OPTIONS by comma:
+  name=NAME          how this host is called (default: its host name)
+  op-timeout=15s     how long a system call waits for a majority before it fails with ETIMEDOUT
+  wait=1m            how long to look for the cluster before giving up
+  log-level=info     debug, info, warn or error
+  ro, nodev, nosuid, noexec, noatime and the like as for any file system`,
+		Example: "  mount -t lockfs 10.0.0.1,10.0.0.2,10.0.0.3 /locks -o name=build-7",
+		Args:    cobra.ExactArgs(2), SilenceErrors: true, SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			plan, err := planFromFstab(args[0], args[1], options, sloppy)
+			if err != nil || fake {
+				return err
+			}
+			if os.Getenv(detachedVariable) == "" {
+				return detach(cmd.Context(), os.Args[1:])
+			}
+			return plan.run(cmd.Context(), func() { reportReady(cmd.OutOrStdout(), plan.dir) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&fake, "fake", "f", false, "only check the arguments")
+	flags.BoolVarP(&verbose, "verbose", "v", false, "has no effect")
+	flags.BoolVarP(&noMtab, "no-mtab", "n", false, "has no effect")
+	flags.BoolVarP(&sloppy, "sloppy", "s", false, "ignore unknown options")
+	flags.StringSliceVarP(&options, "options", "o", nil, "options by comma")
+	flags.StringVarP(&kind, "types", "t", "", "has no effect")
+	return cmd
+}
+
+// kernelOptions are handed on; the others in quietOptions are meant for mount(8), systemd and libmount.
+var (
+	kernelOptions = map[string]bool{
+		"ro": true, "dev": true, "nodev": true, "suid": true, "nosuid": true, "exec": true, "noexec": true,
+	}
+	quietOptions = map[string]bool{
+		"rw": true, "defaults": true, "auto": true, "noauto": true, "user": true, "nouser": true, "users": true,
+		"owner": true, "group": true, "_netdev": true, "nofail": true, "atime": true, "noatime": true,
+		"relatime": true, "norelatime": true, "diratime": true, "nodiratime": true, "async": true, "sync": true,
+	}
+)
+
+func planFromFstab(source, dir string, options []string, sloppy bool) (*mountPlan, error) {
+	plan := &mountPlan{opTimeout: cluster.DefaultOpTimeout, wait: defaultMountWait, logs: logFlags{format: "text", level: "info"}}
+	for _, server := range strings.Split(source, ",") {
+		if !strings.Contains(server, ":") {
+			server += defaultAPIAddress[strings.LastIndex(defaultAPIAddress, ":"):]
+		}
+		plan.servers = append(plan.servers, server)
+	}
+	var err error
+	if plan.dir, err = absolute(dir); err != nil {
+		return nil, err
+	}
+	for _, option := range options {
+		if err := plan.take(option, sloppy); err != nil {
+			return nil, err
+		}
+	}
+	return plan, nil
+}
+
+func (p *mountPlan) take(option string, sloppy bool) error {
+	name, value, _ := strings.Cut(option, "=")
+	switch {
+	case name == "name":
+		p.host = value
+	case name == "log-level":
+		p.logs.level = value
+	case name == "op-timeout", name == "wait":
+		duration, err := time.ParseDuration(value)
+		if err != nil {
+			return fmt.Errorf("option %s: %w", option, err)
+		}
+		if name == "wait" {
+			p.wait = duration
+		} else {
+			p.opTimeout = duration
+		}
+	case kernelOptions[option]:
+		p.options = append(p.options, option)
+	case !quietOptions[option] && !strings.HasPrefix(option, "x-") && !strings.HasPrefix(option, "comment=") && !sloppy:
+		return fmt.Errorf("option %q is not known; see %s --help", option, mountHelper)
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"lockfs/cluster"
+	"lockfs/fusefs"
+)
+
+// hostName is how sessions and lock files name this host.
+func hostName() (string, error) {
+	name, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("name of this host: %w", err)
+	}
+	return name, nil
+}
+
+// stopGrace is how long each part may take to stop.
+const stopGrace = 5 * time.Second
+
+// service is a voter, and a mount of it if mountDir is not empty.
+type service struct {
+	config    cluster.Config
+	opTimeout time.Duration
+	mountDir  string
+	hostName  string // as the sessions are called
+	httpAddr  string // empty: none
+	ready     func() // called once it can be used
+
+	parts []part // in the order in which they were started
+}
+
+// part is what has been started and is to be stopped.
+type part struct {
+	name string
+	stop func() error
+}
+
+// run starts everything, waits until it is told to end or cannot go on, and stops everything in reverse.
+func (s *service) run(ctx context.Context) error {
+	failure := s.start(ctx)
+	for i := len(s.parts) - 1; i >= 0; i-- {
+		if err := s.parts[i].stop(); err != nil {
+			s.config.Logger.Warn("did not stop cleanly", "part", s.parts[i].name, "error", err)
+		}
+	}
+	if ctx.Err() != nil && errors.Is(failure, ctx.Err()) {
+		return nil // told to end
+	}
+	return failure
+}
+
+func (s *service) start(ctx context.Context) error {
+	s.config.Metrics = cluster.NewMetrics()
+	s.config.Version = programVersion()
+	node, err := cluster.Open(s.config)
+	if err != nil {
+		return err
+	}
+	s.started("node", node.Close)
+	if err := s.serveHTTP(node); err != nil {
+		return err
+	}
+	if err := node.WaitReady(ctx); err != nil {
+		return firstFailure(node, err)
+	}
+	gone := make(chan struct{})
+	if s.mountDir != "" {
+		mounted, err := s.mount(ctx, node)
+		if err != nil {
+			return err
+		}
+		go func() {
+			mounted.Wait()
+			close(gone)
+		}()
+	}
+	s.ready()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-node.Failed():
+		return err
+	case <-gone:
+		return s.unmounted(ctx, node)
+	}
+}
+
+// unmounted goes on as a voter without a mount: others depend on it. A node alone has nothing left to do.
+func (s *service) unmounted(ctx context.Context, node *cluster.Node) error {
+	s.config.Logger.Warn("unmounted from outside", "dir", s.mountDir)
+	if s.config.RaftAddress == "" {
+		return nil
+	}
+	s.config.Metrics.SetMounts(0)
+	node.SetMount("")
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-node.Failed():
+		return err
+	}
+}
+
+func (s *service) started(name string, stop func() error) {
+	s.parts = append(s.parts, part{name, stop})
+}
+
+// firstFailure prefers the reason why the node cannot go on to what followed from it.
+func firstFailure(node *cluster.Node, err error) error {
+	select {
+	case failure := <-node.Failed():
+		return failure
+	default:
+		return err
+	}
+}
+
+func (s *service) mount(ctx context.Context, node *cluster.Node) (*fusefs.Mounted, error) {
+	client, err := node.OpenClient(ctx, cluster.ClientConfig{
+		Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger,
+		SessionFile: filepath.Join(s.config.DataDir, "mount.session"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.started("session", func() error { return withGrace(client.Close) })
+	mounted, err := mount(s.mountDir, client, fusefs.Options{Logger: s.config.Logger, Observer: s.config.Metrics.ObserveMount})
+	if err != nil {
+		return nil, err
+	}
+	s.started("mount", mounted.Unmount)
+	s.config.Metrics.SetMounts(1)
+	node.SetMount(s.mountDir)
+	return mounted, nil
+}
+
+// mount mounts in a directory that is created if it is missing.
+func mount(dir string, client *cluster.Client, options fusefs.Options) (*fusefs.Mounted, error) {
+	if err := makeMountPoint(dir); err != nil {
+		return nil, err
+	}
+	return fusefs.Mount(dir, client, options)
+}
+
+// makeMountPoint creates a directory that is missing. What a dead process left mounted there is for
+// fusefs to clean up.
+func makeMountPoint(dir string) error {
+	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("mount point: %w", err)
+	}
+	return nil
+}
+
+func (s *service) serveHTTP(node *cluster.Node) error {
+	if s.httpAddr == "" {
+		return nil
+	}
+	listener, err := net.Listen("tcp", s.httpAddr)
+	if err != nil {
+		return fmt.Errorf("listen for HTTP: %w", err)
+	}
+	server := &http.Server{
+		Handler: node.Handler(), ReadHeaderTimeout: stopGrace,
+		ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn),
+	}
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.config.Logger.Error("HTTP is not served any more", "error", err)
+		}
+	}()
+	s.started("HTTP", func() error { return withGrace(server.Shutdown) })
+	return nil
+}
+
+func withGrace(stop func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
+	defer cancel()
+	return stop(ctx)
+}
+
+// absolute keeps a directory's meaning when it is shown to somebody elsewhere.
+func absolute(dir string) (string, error) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("directory %q: %w", dir, err)
+	}
+	return path, nil
+}

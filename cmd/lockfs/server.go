@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster"
+)
+
+func serverCommand() *cobra.Command {
+	s := new(service)
+	var logs logFlags
+	cmd := &cobra.Command{
+		Use:   "server --name NAME --data DIR (--bootstrap | --join HOST:PORT,...)",
+		Short: "Run a voter, and mount it with --mount",
+		Long: `Run a voter of a cluster. The first one is started with --bootstrap, each other one with --join and the API
+addresses of members; it keeps trying until one answers, and adds itself. Once the data directory belongs
+to a cluster both are ignored, so the same command line serves every start.
+
+Three voters survive the loss of any one, five of any two. SIGTERM stops a voter cleanly.`,
+		Example: `  lockfs server --name a --data /var/lib/lockfs --mount /locks --bootstrap \
+    --raft-addr 10.0.0.1:7420 --api-addr 10.0.0.1:7421
+  lockfs server --name b --data /var/lib/lockfs --mount /locks --join 10.0.0.1:7421 \
+    --raft-addr 10.0.0.2:7420 --api-addr 10.0.0.2:7421`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.config.Bootstrap && len(s.config.Join) > 0 {
+				return errors.New("--bootstrap begins a cluster and --join enters one: give one of them")
+			}
+			var err error
+			if s.config.Logger, err = logs.logger(); err != nil {
+				return err
+			}
+			if s.hostName, err = hostName(); err != nil {
+				return err
+			}
+			if s.mountDir != "" {
+				if s.mountDir, err = absolute(s.mountDir); err != nil {
+					return err
+				}
+			}
+			s.ready = func() { fmt.Fprintf(cmd.OutOrStdout(), "lockfs: %s ready\n", s.config.Name) }
+			return s.run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&s.config.Name, "name", "", "name of this node, unique in the cluster (required)")
+	flags.StringVar(&s.config.DataDir, "data", "", "data directory (required)")
+	flags.StringVar(&s.config.RaftAddress, "raft-addr", defaultRaftAddress, "where the other voters reach this one for raft")
+	flags.StringVar(&s.config.APIAddress, "api-addr", defaultAPIAddress, "where nodes, mounts and commands reach this one")
+	flags.StringVar(&s.httpAddr, "http-addr", defaultHTTPAddress, "where /healthz and /metrics are served; empty: nowhere")
+	flags.BoolVar(&s.config.Bootstrap, "bootstrap", false, "begin a new cluster")
+	flags.StringSliceVar(&s.config.Join, "join", nil, "enter a cluster: API addresses of members, host:port, by comma")
+	flags.StringVar(&s.mountDir, "mount", "", "also mount the locks here; created if it is missing")
+	flags.Uint64Var(&s.config.MaxInodes, "max-inodes", 0, "files, directories and links there may be in the whole cluster (default 4194304)")
+	flags.Uint64Var(&s.config.MaxSessions, "max-sessions", 0, "mounts there may be in the whole cluster (default 10000)")
+	flags.DurationVar(&s.config.SessionTerm, "session-term", cluster.DefaultSessionTerm,
+		"how long a mount may be silent before the cluster gives it up; the same on all servers")
+	flags.Uint64Var(&s.config.SnapshotEntries, "snapshot-entries", 0, "log entries between two snapshots (default 8192)")
+	addOpTimeout(flags, &s.opTimeout)
+	logs.add(flags, "info")
+	return cmd
+}

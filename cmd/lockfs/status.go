@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster"
+)
+
+// clusterStatus is what `lockfs status --json` prints.
+type clusterStatus struct {
+	Leader string       `json:"leader"` // name; empty: none is known
+	Term   uint64       `json:"term"`   // highest that a node has seen
+	Time   time.Time    `json:"cluster_time"`
+	Nodes  []nodeStatus `json:"nodes"`
+	// Sessions are the mounts; null if no leader could be asked.
+	Sessions []session `json:"sessions"`
+}
+
+type nodeStatus struct {
+	Name         string `json:"name"`
+	Address      string `json:"address"`
+	ID           string `json:"id,omitempty"`
+	Version      string `json:"version,omitempty"`
+	State        string `json:"state"` // leader, follower, candidate; unreachable
+	Voter        bool   `json:"voter"`
+	Term         uint64 `json:"term,omitempty"`
+	CommitIndex  uint64 `json:"commit_index,omitempty"`
+	AppliedIndex uint64 `json:"applied_index,omitempty"`
+	StateIndex   uint64 `json:"state_index,omitempty"`
+	StateHash    string `json:"state_hash,omitempty"`
+	Inodes       uint64 `json:"inodes,omitempty"`
+	Mount        string `json:"mount,omitempty"`
+	Error        string `json:"error,omitempty"`
+}
+
+func statusCommand() *cobra.Command {
+	var flags clusterFlags
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show members, leader, term and indexes",
+		Long: `Show each member with its term, commit and applied index. Two nodes with the same state_index have the same
+state_hash (--json), or one of them is broken. CLOCK is how far a host's clock is ahead of cluster time.`,
+		Example: `  lockfs status --servers 10.0.0.1:7421,10.0.0.2:7421
+  lockfs status --json | jq -r .leader`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
+				nodes, err := admin.Status(ctx, flags.json)
+				if err != nil {
+					return err
+				}
+				status := summarize(nodes)
+				if status.Leader != "" {
+					if sessions, err := admin.Sessions(ctx); err == nil {
+						status.Sessions = describeSessions(sessions)
+					}
+				}
+				if flags.json {
+					return printJSON(cmd.OutOrStdout(), status)
+				}
+				return status.print(cmd.OutOrStdout())
+			})
+		},
+	}
+	flags.add(cmd.Flags())
+	return cmd
+}
+
+// withAdmin runs a command that asks the cluster.
+func withAdmin(ctx context.Context, flags *clusterFlags, ask func(context.Context, *cluster.Admin) error) error {
+	admin, err := cluster.NewAdmin(flags.servers)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	ctx, cancel := context.WithTimeout(ctx, flags.timeout)
+	defer cancel()
+	return ask(ctx, admin)
+}
+
+// summarize takes for the leader whom a node of the highest term leads or follows.
+func summarize(nodes []cluster.NodeStatus) *clusterStatus {
+	summary := &clusterStatus{Nodes: []nodeStatus{}}
+	leaderID, names, voters := "", make(map[string]string), make(map[string]bool)
+	for _, node := range nodes {
+		s := node.Status
+		if node.Err != nil {
+			continue
+		}
+		names[s.GetId()] = s.GetName()
+		for _, member := range s.GetMembers() {
+			names[member.GetId()] = member.GetName()
+		}
+		if s.GetTerm() > summary.Term {
+			summary.Term, leaderID = s.GetTerm(), ""
+		}
+		if s.GetTerm() == summary.Term && s.GetLeaderId() != "" {
+			leaderID = s.GetLeaderId()
+			for _, id := range s.GetVoters() {
+				voters[id] = true
+			}
+		}
+		if at := time.Unix(0, s.GetClusterTime()).UTC(); at.After(summary.Time) {
+			summary.Time = at
+		}
+	}
+	summary.Leader = names[leaderID]
+	for _, node := range nodes {
+		summary.Nodes = append(summary.Nodes, describe(node, voters))
+	}
+	return summary
+}
+
+func describe(node cluster.NodeStatus, voters map[string]bool) nodeStatus {
+	if node.Err != nil {
+		return nodeStatus{Name: node.Name, Address: node.Address, State: "unreachable", Error: node.Err.Error()}
+	}
+	s := node.Status
+	return nodeStatus{
+		Name: s.GetName(), Address: node.Address, ID: s.GetId(), Version: s.GetVersion(), State: s.GetState(),
+		Voter: voters[s.GetId()], Term: s.GetTerm(), CommitIndex: s.GetCommitIndex(), AppliedIndex: s.GetAppliedIndex(),
+		StateIndex: s.GetStateIndex(), StateHash: s.GetStateHash(), Inodes: s.GetInodes(), Mount: s.GetMount(),
+	}
+}
+
+func (s *clusterStatus) print(w io.Writer) error {
+	leader := s.Leader
+	if leader == "" {
+		leader = "(none is known)"
+	}
+	fmt.Fprintf(w, "leader %s, term %d, cluster time %s\n\n", leader, s.Term, s.Time.Format(time.RFC3339))
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tADDRESS\tSTATE\tTERM\tCOMMIT\tAPPLIED\tINODES\tMOUNT")
+	for _, node := range s.Nodes {
+		if node.Error != "" {
+			fmt.Fprintf(table, "%s\t%s\t%s\t\t\t\t\t%s\n", node.Name, node.Address, node.State, node.Error)
+			continue
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", node.Name, node.Address, node.State,
+			node.Term, node.CommitIndex, node.AppliedIndex, node.Inodes, node.Mount)
+	}
+	if err := table.Flush(); err != nil || s.Sessions == nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	return printSessions(w, s.Sessions)
+}
+
+func printJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
