@@ -33,9 +33,9 @@ type Config struct {
 // Raft's times. They give a slow fsync room: heartbeats wait for the disk like everything else (see
 // the package documentation), and an election that nothing but a slow disk caused helps nobody.
 const (
-	heartbeatTimeout = time.Second
-	electionTimeout  = time.Second
-	leaseTimeout     = time.Second
+	heartbeatTimeout = 750 * time.Millisecond
+	electionTimeout  = 750 * time.Millisecond
+	leaseTimeout     = 750 * time.Millisecond
 	commitTimeout    = 50 * time.Millisecond
 )
 

@@ -133,9 +133,10 @@ func (j *journal) discard() error {
 }
 
 // close leaves the memory mapped: a call of a mount that could not be unmounted may still note its end.
+// The mapping keeps the file open, so the lock does not go by itself.
 func (j *journal) close() error {
 	if j.file == nil {
 		return nil
 	}
-	return j.file.Close()
+	return errors.Join(syscall.Flock(int(j.file.Fd()), syscall.LOCK_UN), j.file.Close())
 }

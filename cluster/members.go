@@ -110,6 +110,38 @@ func (n *Node) Remove(ctx context.Context, name string) *clusterpb.AdminReply {
 	})
 }
 
+// removalLook is how often a node that hears from no leader asks whether it is still a member.
+const removalLook = 5 * time.Second
+
+var errRemoved = errors.New("this node was removed from the cluster; to bring it back, start it with --join and an empty data directory")
+
+// noticeRemoval ends a node that has been taken out: nobody tells it, it only hears no leader any more.
+func (n *Node) noticeRemoval() {
+	if n.raft.State() == raft.Shutdown && n.ctx.Err() == nil {
+		n.fail(errRemoved) // it led, and removed itself
+		return
+	}
+	if _, leader := n.raft.LeaderWithID(); leader != "" || !n.id.Joined {
+		return
+	}
+	for _, member := range n.members() {
+		if member.GetId() == n.id.ID {
+			continue
+		}
+		peer, err := n.peers.node(member.GetApiAddress())
+		if err != nil {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(n.ctx, probeTimeout)
+		status, err := peer.Status(ctx, &clusterpb.StatusRequest{})
+		cancel()
+		if err == nil && status.GetState() == leaderState && !slices.Contains(status.GetVoters(), n.id.ID) {
+			n.fail(errRemoved)
+			return
+		}
+	}
+}
+
 // administer runs a change of the membership if this node leads.
 func (n *Node) administer(ctx context.Context, change func() (*storepb.Result, error)) *clusterpb.AdminReply {
 	term, leader := n.awaitLeader(ctx)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/raft"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/raftstore"
@@ -143,7 +144,9 @@ func (n *Node) bootstrap() error {
 
 // serve answers the other nodes, mounts and commands. A node without network has none.
 func (n *Node) serve() error {
-	n.server = grpc.NewServer()
+	n.server = grpc.NewServer(grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
+		MinTime: keepaliveEvery / 2, PermitWithoutStream: true,
+	}))
 	clusterpb.RegisterNodeServer(n.server, &api{node: n})
 	if n.cfg.APIAddress == "" {
 		return nil

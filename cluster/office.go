@@ -25,6 +25,8 @@ func (n *Node) govern() {
 	defer compare.Stop()
 	look := time.NewTicker(sessionLook)
 	defer look.Stop()
+	wonder := time.NewTicker(removalLook)
+	defer wonder.Stop()
 	for {
 		select {
 		case <-n.leadership.elected:
@@ -38,6 +40,8 @@ func (n *Node) govern() {
 			if n.leadership.office() != 0 {
 				n.endExpired()
 			}
+		case <-wonder.C:
+			n.noticeRemoval()
 		case <-n.ctx.Done():
 			return
 		}

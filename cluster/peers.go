@@ -65,7 +65,9 @@ func dial(address string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: delay, MinConnectTimeout: connectTimeout}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveEvery, Timeout: connectTimeout}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{
+			Time: keepaliveEvery, Timeout: connectTimeout, PermitWithoutStream: true,
+		}),
 	)
 }
 

@@ -156,6 +156,9 @@ func checkLog(path string, snapshot uint64, used bool) (err error) {
 			err = &DamagedError{Path: path, Err: fmt.Errorf("%v", p)}
 		}
 	}()
+	if err := checkPages(path, info.Size()); err != nil {
+		return &DamagedError{Path: path, Err: err}
+	}
 	store, err := raftboltdb.New(raftboltdb.Options{
 		Path: path, BoltOptions: &bbolt.Options{Timeout: time.Second, ReadOnly: true},
 	})
@@ -167,6 +170,27 @@ func checkLog(path string, snapshot uint64, used bool) (err error) {
 		return &DamagedError{Path: path, Err: err}
 	}
 	return nil
+}
+
+// checkPages looks at the structure of the file, whatever is in it.
+func checkPages(path string, size int64) (err error) {
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return db.View(func(tx *bbolt.Tx) error {
+		if tx.Size() > size {
+			return fmt.Errorf("it has %d bytes of %d", size, tx.Size())
+		}
+		var first error
+		for err := range tx.Check() {
+			if first == nil {
+				first = err
+			}
+		}
+		return first
+	})
 }
 
 func checkEntries(store *raftboltdb.BoltStore, snapshot uint64) error {

@@ -24,8 +24,8 @@ func hostName() (string, error) {
 	return name, nil
 }
 
-// stopGrace is how long each part may take to stop.
-const stopGrace = 5 * time.Second
+// stopGrace is how long a part may take to say farewell to others.
+const stopGrace = 3 * time.Second
 
 // service is a voter, and a mount of it if mountDir is not empty.
 type service struct {
@@ -45,11 +45,23 @@ type part struct {
 	stop func() error
 }
 
+// stopInTime gives up on a part that hangs, on a disk that does not answer for instance.
+func (p part) stopInTime() error {
+	stopped := make(chan error, 1)
+	go func() { stopped <- p.stop() }()
+	select {
+	case err := <-stopped:
+		return err
+	case <-time.After(2 * stopGrace):
+		return errors.New("it hangs")
+	}
+}
+
 // run starts everything, waits until it is told to end or cannot go on, and stops everything in reverse.
 func (s *service) run(ctx context.Context) error {
 	failure := s.start(ctx)
 	for i := len(s.parts) - 1; i >= 0; i-- {
-		if err := s.parts[i].stop(); err != nil {
+		if err := s.parts[i].stopInTime(); err != nil {
 			s.config.Logger.Warn("did not stop cleanly", "part", s.parts[i].name, "error", err)
 		}
 	}

@@ -1,0 +1,321 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
+)
+
+// testWait is far beyond what anything here takes on a busy machine.
+const testWait = 30 * time.Second
+
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+func quietLogger() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+func testConfig(t testing.TB, name string, join ...string) Config {
+	return Config{
+		Name: name, DataDir: filepath.Join(t.TempDir(), name), RaftAddress: freeAddress(t), APIAddress: freeAddress(t),
+		Bootstrap: len(join) == 0, Join: join, Logger: quietLogger(), SessionTerm: 3 * time.Second,
+	}
+}
+
+// startNode runs a node until the test ends, and waits until it is ready.
+func startNode(t testing.TB, cfg Config) *Node {
+	t.Helper()
+	node, err := Open(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = node.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	require.NoError(t, node.WaitReady(ctx))
+	return node
+}
+
+// startNodes runs a cluster of n nodes; the first has bootstrapped it.
+func startNodes(t testing.TB, n int) []*Node {
+	t.Helper()
+	nodes := []*Node{startNode(t, testConfig(t, "n0"))}
+	for i := 1; i < n; i++ {
+		nodes = append(nodes, startNode(t, testConfig(t, fmt.Sprintf("n%d", i), nodes[0].cfg.APIAddress)))
+	}
+	return nodes
+}
+
+func openTestClient(t testing.TB, node *Node, file string) *Client {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	client, err := node.OpenClient(ctx, ClientConfig{Host: "h", OpTimeout: testWait, SessionFile: file, Logger: quietLogger()})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = client.Close(ctx)
+	})
+	return client
+}
+
+func createOp(name string) *storepb.Op {
+	return &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
+		Parent: raftstore.RootIno, Name: []byte(name), Mode: syscall.S_IFREG | 0o644, Exclusive: true,
+	}}}
+}
+
+func create(t testing.TB, client *Client, name string) storepb.Code {
+	t.Helper()
+	result, err := client.Mutate(t.Context(), &storepb.Caller{}, createOp(name))
+	require.NoError(t, err)
+	return result.GetCode()
+}
+
+func lookup(t testing.TB, client *Client, name string) storepb.Code {
+	t.Helper()
+	result, err := client.Query(t.Context(), &storepb.Query{Query: &storepb.Query_Lookup{
+		Lookup: &storepb.Lookup{Parent: raftstore.RootIno, Name: []byte(name)},
+	}})
+	require.NoError(t, err)
+	return result.GetCode()
+}
+
+func TestClusterSeesFromEveryNodeWhatOneDid(t *testing.T) {
+	nodes := startNodes(t, 3)
+	clients := make([]*Client, len(nodes))
+	for i, node := range nodes {
+		clients[i] = openTestClient(t, node, "")
+	}
+	for round := range 20 {
+		name := fmt.Sprintf("lock%d", round)
+		require.Equal(t, storepb.Code_OK, create(t, clients[round%3], name))
+		for i, client := range clients {
+			require.Equal(t, storepb.Code_OK, lookup(t, client, name), "seen from node %d", i)
+			require.Equal(t, storepb.Code_EXISTS, create(t, client, name), "from node %d", i)
+		}
+	}
+}
+
+func TestClusterSurvivesTheLeader(t *testing.T) {
+	nodes := startNodes(t, 3)
+	client := openTestClient(t, nodes[1], "")
+	require.Equal(t, storepb.Code_OK, create(t, client, "before"))
+	require.NoError(t, nodes[0].Close())
+	require.Equal(t, storepb.Code_OK, create(t, client, "after"))
+	require.Equal(t, storepb.Code_OK, lookup(t, client, "before"))
+	require.Equal(t, storepb.Code_EXISTS, create(t, client, "before"))
+}
+
+func TestClusterExactlyOneOfManyCreations(t *testing.T) {
+	nodes := startNodes(t, 3)
+	var mu sync.Mutex
+	made := make(map[string]int)
+	var workers sync.WaitGroup
+	for i := range 12 {
+		client := openTestClient(t, nodes[i%3], "")
+		workers.Go(func() {
+			for round := range 20 {
+				name := fmt.Sprintf("lock%d", round)
+				result, err := client.Mutate(context.Background(), &storepb.Caller{}, createOp(name))
+				if err == nil && result.GetCode() == storepb.Code_OK {
+					mu.Lock()
+					made[name]++
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	workers.Wait()
+	require.Len(t, made, 20)
+	for name, times := range made {
+		require.Equal(t, 1, times, name)
+	}
+}
+
+func TestClientWithoutQuorumTimesOutAndIsSettledLater(t *testing.T) {
+	nodes := startNodes(t, 2)
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	client, err := nodes[0].OpenClient(ctx, ClientConfig{Host: "h", OpTimeout: time.Second, Logger: quietLogger()})
+	require.NoError(t, err)
+	cfg := nodes[1].cfg
+	require.NoError(t, nodes[1].Close())
+
+	_, err = client.Mutate(t.Context(), &storepb.Caller{}, createOp("lock"))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err = client.Query(t.Context(), statFs.GetQuery())
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+
+	cfg.Metrics = nil
+	startNode(t, cfg)
+	client.settling.Wait()
+	client.timeout = testWait
+	require.Equal(t, storepb.Code_NOT_FOUND, lookup(t, client, "lock"), "a creation that failed left its name")
+	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
+	require.NoError(t, client.Close(ctx))
+}
+
+func TestClientTakesOverAndSettles(t *testing.T) {
+	node := startNodes(t, 1)[0]
+	file := filepath.Join(t.TempDir(), "mount.session")
+	dead := openTestClient(t, node, file)
+	require.Equal(t, storepb.Code_OK, create(t, dead, "told"))
+	session, err := dead.live(t.Context())
+	require.NoError(t, err)
+
+	// The process is killed after the cluster has done it and before the result was passed on.
+	cmd := &storepb.Command{Session: session.id, Caller: &storepb.Caller{}, Op: createOp("untold")}
+	cmd.Seq, cmd.Acked = session.numbers.take(func(seq uint64) { dead.journal.begin(7, session.id, seq) })
+	result, err := dead.send(t.Context(), cmd)
+	require.NoError(t, err)
+	require.Equal(t, storepb.Code_OK, result.GetCode())
+	dead.cancel()
+	require.NoError(t, dead.journal.close())
+
+	heir := openTestClient(t, node, file)
+	inherited, err := heir.live(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, session.id, inherited.id)
+	require.Equal(t, storepb.Code_OK, lookup(t, heir, "told"))
+	require.Equal(t, storepb.Code_NOT_FOUND, lookup(t, heir, "untold"))
+	require.Equal(t, storepb.Code_OK, create(t, heir, "untold"))
+}
+
+func TestClientSessionFileIsOfOneProcess(t *testing.T) {
+	node := startNodes(t, 1)[0]
+	file := filepath.Join(t.TempDir(), "mount.session")
+	openTestClient(t, node, file)
+	_, err := node.OpenClient(t.Context(), ClientConfig{Host: "h", SessionFile: file, Logger: quietLogger()})
+	require.ErrorContains(t, err, "in use by another process")
+}
+
+func TestClientGoesOnAfterItsSessionEnded(t *testing.T) {
+	node := startNodes(t, 1)[0]
+	client := openTestClient(t, node, "")
+	session, err := client.live(t.Context())
+	require.NoError(t, err)
+	var active uint64
+	for _, record := range node.liveSessions() {
+		active = record.GetActive()
+	}
+	end := &storepb.EndSession{Id: session.id, IfActive: active}
+	result, err := node.proposeCluster(t.Context(), &storepb.Op{Op: &storepb.Op_EndSession{EndSession: end}})
+	require.NoError(t, err)
+	require.Equal(t, storepb.Code_OK, result.GetCode())
+
+	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
+	next, err := client.live(t.Context())
+	require.NoError(t, err)
+	require.NotEqual(t, session.id, next.id)
+}
+
+func TestSessionEndsWhenItsMountIsSilent(t *testing.T) {
+	node := startNodes(t, 1)[0]
+	client := openTestClient(t, node, "")
+	session, err := client.live(t.Context())
+	require.NoError(t, err)
+	client.cancel() // no keepalives any more
+	require.Eventually(t, func() bool {
+		live := false
+		node.fsm.View(func(ns *raftstore.Namespace) { live = ns.SessionLive(session.id) })
+		return !live
+	}, testWait, 50*time.Millisecond)
+	require.True(t, session.fenced(), "the mount knew before the cluster gave it up")
+}
+
+func TestMembersJoinListAndLeave(t *testing.T) {
+	nodes := startNodes(t, 3)
+	twin := testConfig(t, "n1", nodes[0].cfg.APIAddress)
+	node, err := Open(twin)
+	require.NoError(t, err)
+	defer func() { _ = node.Close() }()
+	require.ErrorContains(t, node.WaitReady(t.Context()), "n1")
+
+	reply := nodes[0].Remove(t.Context(), "nobody")
+	require.Equal(t, storepb.Code_NOT_FOUND, reply.GetResult().GetCode())
+	reply = nodes[1].Remove(t.Context(), "n2")
+	require.Equal(t, clusterpb.Outcome_NOT_LEADER, reply.GetOutcome())
+	require.Equal(t, nodes[0].cfg.APIAddress, reply.GetLeaderAddress())
+	reply = nodes[0].Remove(t.Context(), "n2")
+	require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode())
+	require.Len(t, nodes[0].members(), 2)
+	select {
+	case err := <-nodes[2].Failed():
+		require.ErrorIs(t, err, errRemoved)
+	case <-time.After(testWait):
+		t.Fatal("a node that was removed did not notice")
+	}
+}
+
+func TestNodeRefusesWhatIsNotItsOwn(t *testing.T) {
+	cfg := testConfig(t, "a")
+	node := startNode(t, cfg)
+	_, err := Open(cfg)
+	require.ErrorContains(t, err, "in use by another process")
+	require.NoError(t, node.Close())
+
+	other := cfg
+	other.Name = "b"
+	_, err = Open(other)
+	require.ErrorContains(t, err, `belongs to node "a"`)
+	moved := cfg
+	moved.RaftAddress = freeAddress(t)
+	_, err = Open(moved)
+	require.ErrorContains(t, err, "cannot change")
+	aimless := testConfig(t, "c")
+	aimless.Bootstrap = false
+	_, err = Open(aimless)
+	require.ErrorContains(t, err, "--bootstrap")
+	anywhere := testConfig(t, "d")
+	anywhere.RaftAddress = "0.0.0.0:7420"
+	_, err = Open(anywhere)
+	require.ErrorContains(t, err, "other nodes reach")
+}
+
+func TestNodeAnswersNonsenseWithAnError(t *testing.T) {
+	node := startNodes(t, 1)[0]
+	for what, req := range map[string]*clusterpb.ExecuteRequest{
+		"nothing":           {},
+		"an empty command":  {Request: &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{}}},
+		"no operation":      {Request: &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{Session: 1}}},
+		"the leader's own":  {Request: &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{Session: 1, Op: setMember(node.self())}}},
+		"an empty query":    {Request: &clusterpb.ExecuteRequest_Query{}},
+		"an unknown one":    {Request: &clusterpb.ExecuteRequest_Query{Query: &storepb.Query{}}},
+		"no such session":   {Request: &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{Session: 5, Seq: 1, Op: createOp("x")}}},
+		"a name of nothing": {Request: &clusterpb.ExecuteRequest_Query{Query: &storepb.Query{Query: &storepb.Query_Lookup{}}}},
+	} {
+		reply := node.Execute(t.Context(), req)
+		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome(), what)
+		require.NotEqual(t, storepb.Code_OK, reply.GetResult().GetCode(), what)
+	}
+}
+
+func TestOutcomes(t *testing.T) {
+	for err, want := range map[error]clusterpb.Outcome{
+		nil:                    clusterpb.Outcome_DONE,
+		raftstore.ErrNotLeader: clusterpb.Outcome_NOT_LEADER,
+		raftstore.ErrNotDone:   clusterpb.Outcome_NOT_DONE,
+		raftstore.ErrUnknown:   clusterpb.Outcome_UNKNOWN,
+		errors.New("else"):     clusterpb.Outcome_UNKNOWN,
+	} {
+		require.Equal(t, want, outcomeOf(err), "%v", err)
+	}
+}
