@@ -28,7 +28,7 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) *clus
 	case *clusterpb.ExecuteRequest_Command:
 		result, err = n.command(ctx, r.Command)
 	default:
-		result = &storepb.Result{Code: storepb.Code_INVALID, Message: "neither a command nor a query"}
+		result = n.malformed("neither a command nor a query")
 	}
 	reply := &clusterpb.ExecuteReply{Outcome: outcomeOf(err), Result: result}
 	n.cfg.Metrics.observeRequest(req, reply, time.Since(began))
@@ -55,9 +55,14 @@ func (n *Node) query(ctx context.Context, query *storepb.Query) (*storepb.Result
 
 func (n *Node) command(ctx context.Context, cmd *storepb.Command) (*storepb.Result, error) {
 	if message := mayCommand(cmd); message != "" {
-		return &storepb.Result{Code: storepb.Code_INVALID, Message: message}, nil
+		return n.malformed(message), nil
 	}
 	return n.store.Propose(ctx, cmd)
+}
+
+func (n *Node) malformed(message string) *storepb.Result {
+	n.cfg.Metrics.malformed.Inc()
+	return &storepb.Result{Code: storepb.Code_INVALID, Message: message}
 }
 
 // mayCommand tells what is wrong with a command from outside, if anything.

@@ -22,10 +22,11 @@ var latencyBuckets = []float64{
 
 // Metrics is what this process counts.
 type Metrics struct {
-	Registry *prometheus.Registry
-	requests *prometheus.HistogramVec
-	mounted  *prometheus.HistogramVec
-	mounts   prometheus.Gauge
+	Registry  *prometheus.Registry
+	requests  *prometheus.HistogramVec
+	mounted   *prometheus.HistogramVec
+	mounts    prometheus.Gauge
+	malformed prometheus.Counter
 }
 
 // NewMetrics makes a registry with the metrics of the Go runtime and the process in it.
@@ -41,8 +42,11 @@ func NewMetrics() *Metrics {
 		mounted: histogram("lockfs_mount_operations_seconds",
 			"Operations of the kernel on this process's mount, by operation and errno name (OK for none)."),
 		mounts: prometheus.NewGauge(prometheus.GaugeOpts{Name: "lockfs_mounts", Help: "Mounts of this process."}),
+		malformed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lockfs_malformed_requests_total", Help: "Requests from the network that nobody should have sent.",
+		}),
 	}
-	m.Registry.MustRegister(m.requests, m.mounted, m.mounts,
+	m.Registry.MustRegister(m.requests, m.mounted, m.mounts, m.malformed,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -144,9 +144,11 @@ func (n *Node) bootstrap() error {
 
 // serve answers the other nodes, mounts and commands. A node without network has none.
 func (n *Node) serve() error {
-	n.server = grpc.NewServer(grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
-		MinTime: keepaliveEvery / 2, PermitWithoutStream: true,
-	}))
+	n.server = grpc.NewServer(
+		grpc.MaxRecvMsgSize(maxRequest), grpc.StatsHandler(malformedCounter{n.cfg.Metrics}),
+		grpc.UnknownServiceHandler(noSuchMethod),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveEvery / 2, PermitWithoutStream: true}),
+	)
 	clusterpb.RegisterNodeServer(n.server, &api{node: n})
 	if n.cfg.APIAddress == "" {
 		return nil
