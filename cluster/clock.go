@@ -88,16 +88,28 @@ func (c *clock) keepOnly(voters []string) {
 	}
 }
 
-// follow sets the course to the median of the clocks that are known, this node's own among them; of an
-// even number the lower middle one.
+// follow sets the course to the median of the clocks that are known, this node's own among them.
 func (c *clock) follow(now reading) {
+	at := c.at(now.mono)
+	median := c.median(now, at)
+	c.base = max(at, median)
+	c.anchor = now.mono
+	c.ahead = time.Duration(c.base - median)
+}
+
+// lateness is how far a clock can be behind cluster time before it is surely the clock that is wrong.
+const lateness = time.Minute
+
+// median takes the lower middle one of an even number of clocks, unless that is far behind cluster time.
+func (c *clock) median(now reading, clusterTime int64) int64 {
 	offsets := append(make([]int64, 0, len(c.peers)+1), now.offset(now.wall))
 	for _, offset := range c.peers {
 		offsets = append(offsets, offset)
 	}
 	slices.Sort(offsets)
-	median := int64(now.mono) + offsets[(len(offsets)-1)/2]
-	c.base = max(c.at(now.mono), median)
-	c.anchor = now.mono
-	c.ahead = time.Duration(c.base - median)
+	lower, upper := offsets[(len(offsets)-1)/2], offsets[len(offsets)/2]
+	if int64(now.mono)+lower < clusterTime-int64(lateness) {
+		return int64(now.mono) + upper
+	}
+	return int64(now.mono) + lower
 }

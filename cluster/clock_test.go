@@ -62,6 +62,13 @@ func TestClockOfTwoTakesTheLater(t *testing.T) {
 	require.Equal(t, hand.wall, c.Now())
 }
 
+func TestClockOfTwoLeavesOutTheOneThatIsFarBehind(t *testing.T) {
+	hand, c := newHandClocks()
+	c.measured("b", hand.wall-int64(time.Hour))
+	c.start(hand.wall - int64(10*time.Minute)) // the last command is some time ago
+	require.Equal(t, hand.wall, c.Now())
+}
+
 func TestClockAheadRunsAtHalfSpeed(t *testing.T) {
 	hand, c := newHandClocks()
 	last := hand.wall + int64(10*time.Second)

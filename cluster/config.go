@@ -44,7 +44,7 @@ const aloneTimeout = 50 * time.Millisecond
 
 const (
 	defaultSnapshotEntries = 8192
-	snapshotInterval       = 10 * time.Second
+	snapshotInterval       = 2 * time.Second // between looks at the number of entries
 )
 
 func (c *Config) validate() error {

@@ -28,8 +28,9 @@
 //
 // The leader stamps commands. It takes the median of the voters' wall clocks, measured once a second
 // and by the same probes that confirm it, and advances it by its own monotonic clock in between. With
-// an even number of known clocks the lower of the two middle ones counts: time that is late keeps a
-// lock too long, time that is early breaks one. Time that turns out to be ahead runs at half speed
+// an even number of known clocks the lower of the two middle ones counts, because time that is late
+// keeps a lock too long and time that is early breaks one; unless that clock is over a minute behind
+// the last stamp, which proves it wrong. Time that turns out to be ahead runs at half speed
 // until the median has caught up; it never goes back.
 //
 // # Raft
