@@ -61,7 +61,7 @@ func TestDataDirectoryStaysBounded(t *testing.T) {
 	require.Len(t, metas, keptSnapshots)
 }
 
-func mutate(t *testing.T, client *Client, op *storepb.Op) {
+func mutate(t testing.TB, client *Client, op *storepb.Op) {
 	t.Helper()
 	result, err := client.Mutate(t.Context(), &storepb.Caller{}, op)
 	require.NoError(t, err)

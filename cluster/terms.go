@@ -3,6 +3,8 @@ package cluster
 import (
 	"sync"
 	"time"
+
+	"lockfs/raftstore/fault"
 )
 
 // DefaultSessionTerm is how long a session lasts without a keepalive.
@@ -47,6 +49,9 @@ func (t *terms) renew(id uint64, now time.Duration, clusterTime int64, offset ti
 	s := t.known(id, now)
 	if s.ending {
 		return false
+	}
+	if fault.LateKeepalives && now-s.renewed > t.term/2 {
+		return true
 	}
 	s.renewed, s.keepalive, s.offset = max(s.renewed, now), clusterTime, offset
 	return true
