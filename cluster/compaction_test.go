@@ -55,7 +55,7 @@ func TestDataDirectoryStaysBounded(t *testing.T) {
 	require.Less(t, directorySize(t, cfg.DataDir), 2*early)
 	first, err := node.storage.bolt.FirstIndex()
 	require.NoError(t, err)
-	require.Greater(t, first, uint64(cfg.SnapshotEntries), "the log has been cut")
+	require.Greater(t, first, cfg.SnapshotEntries, "the log has been cut")
 	metas, err := node.storage.snapshots.List()
 	require.NoError(t, err)
 	require.Len(t, metas, keptSnapshots)

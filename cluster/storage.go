@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -185,8 +186,8 @@ func checkPages(path string, size int64) (err error) {
 		}
 		var first error
 		for err := range tx.Check() {
-			if first == nil {
-				first = err
+			if first == nil { // bbolt reports its own panics as errors
+				first = errors.New(strings.TrimPrefix(err.Error(), "panic: "))
 			}
 		}
 		return first
