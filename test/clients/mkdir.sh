@@ -1,0 +1,7 @@
+# A directory is made once.
+. "${0%/*}/worker.sh"
+
+take() { mkdir lock; }
+drop() { rmdir lock; }
+
+work

@@ -1,0 +1,89 @@
+package test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+)
+
+// damages are ways in which a file goes bad.
+var damages = []struct {
+	name string
+	do   func(content []byte) []byte
+}{
+	{"empty", func([]byte) []byte { return nil }},
+	{"cut short", func(content []byte) []byte { return content[:len(content)/2] }},
+	{"overwritten", func(content []byte) []byte { return slices.Repeat([]byte("garbage "), len(content)/8+1) }},
+	{"zeroed at the end", func(content []byte) []byte {
+		damaged := slices.Clone(content)
+		clear(damaged[len(damaged)/2:])
+		return damaged
+	}},
+}
+
+// TestDamagedDataIsRefused damages each file of a data directory in each way. The
+// program does not start on it, and says which file it is.
+func TestDamagedDataIsRefused(t *testing.T) {
+	c := startCluster(t, 1, "--snapshot-entries", "200")
+	n := c.nodes[0]
+	hosts.Eventually(t, "a snapshot", func() (string, bool) {
+		n.host.MustRun(t, "sh", "-c", "cd "+c.mount+" && for i in 1 2 3 4 5 6 7 8 9; do mkdir -p x/y/z && rm -r x; done")
+		files := dataFiles(t, n.data)
+		return strings.Join(files, " "), slices.ContainsFunc(files, func(name string) bool { return strings.HasSuffix(name, "/state.bin") })
+	})
+	n.stop(t)
+	sound := n.data + ".sound"
+	require.NoError(t, os.Rename(n.data, sound))
+	files := dataFiles(t, sound)
+	require.Contains(t, files, "log.db")
+	require.Contains(t, files, "node.json")
+
+	for _, name := range files {
+		for _, damage := range damages {
+			t.Run(name+" "+damage.name, func(t *testing.T) {
+				require.NoError(t, os.RemoveAll(n.data))
+				require.NoError(t, os.CopyFS(n.data, os.DirFS(sound)))
+				path := filepath.Join(n.data, name)
+				content, err := os.ReadFile(path)
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(path, damage.do(content), 0o600))
+				n.launch()
+				require.Error(t, n.server.Wait(), "it runs")
+				log := n.server.Log()
+				require.Contains(t, log, path, "it says which file")
+				require.NotContains(t, log, "goroutine ", "it does not crash")
+				require.Zero(t, mounts(t, n.host, c.mount))
+			})
+		}
+	}
+	require.NoError(t, os.RemoveAll(n.data))
+	require.NoError(t, os.Rename(sound, n.data))
+	n.start(t)
+}
+
+// dataFiles names the files of a data directory that hold something.
+func dataFiles(t testing.TB, dir string) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil || info.Size() == 0 {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		names = append(names, name)
+		return err
+	})
+	require.NoError(t, err)
+	return names
+}

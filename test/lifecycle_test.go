@@ -1,0 +1,203 @@
+package test
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+)
+
+// TestDev runs the program as the README says, for root and for an ordinary user.
+func TestDev(t *testing.T) {
+	for _, user := range []string{"root", "nobody"} {
+		t.Run(user, func(t *testing.T) {
+			host := hosts.New(t).Host("a")
+			program := installFor(t, host, user)
+			as := asUser(t, user)
+			// Twice, as the locks stay.
+			for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+				dev := host.Start(as[0], append(as[1:], "env", "--chdir=/mnt", program, "dev")...)
+				require.NoError(t, dev.WaitOutput("lockfs: ready at "))
+				assert.Contains(t, dev.Stdout(), "locks\n")
+				run := func(script string) (string, error) {
+					return host.Run(as[0], append(as[1:], "sh", "-c", "cd /mnt/locks; "+script)...)
+				}
+				if signal == syscall.SIGTERM {
+					_, err := run("set -C; echo held > lock")
+					require.NoError(t, err)
+				}
+				_, err := run("set -C; echo stolen > lock")
+				require.Error(t, err)
+				content, err := run("cat lock")
+				require.NoError(t, err)
+				require.Equal(t, "held\n", content)
+
+				dev.Signal(signal)
+				require.NoError(t, dev.Wait(), "after %v", signal)
+				require.Zero(t, mounts(t, host, "/mnt/locks"))
+			}
+		})
+	}
+}
+
+// installFor gives a host what an ordinary machine has: a /dev/fuse for everybody,
+// and a copy of the program and a directory (/mnt) that the user can use. It
+// answers the program's path there.
+func installFor(t testing.TB, host *hosts.Host, user string) string {
+	t.Helper()
+	host.MustRun(t, "sh", "-ec", `
+		mount -t tmpfs -o mode=755 tmpfs /mnt
+		mknod -m 666 /mnt/fuse c 10 229
+		mount --bind /mnt/fuse /dev/fuse
+		cp "$1" /mnt/lockfs
+		chown "$2": /mnt`, "sh", program(t), user)
+	return "/mnt/lockfs"
+}
+
+// asUser is how a command is run as some user, without a process in between.
+func asUser(t testing.TB, user string) []string {
+	t.Helper()
+	return []string{"setpriv", "--reuid", user, "--regid", "65534", "--clear-groups", "env", "HOME=/mnt", "USER=" + user}
+}
+
+func TestServerStopsCleanly(t *testing.T) {
+	c := startCluster(t, 3)
+	leader := c.leader()
+	leader.host.MustRun(t, "sh", "-c", "echo held > "+c.path("lock"))
+	for _, n := range append(c.others(leader), leader) {
+		require.Equal(t, 1, mounts(t, n.host, c.mount))
+		n.stop(t)
+		require.Zero(t, mounts(t, n.host, c.mount), "on %s", n.name)
+	}
+	for _, n := range c.nodes {
+		n.launch()
+	}
+	for _, n := range c.nodes {
+		n.awaitReady(t)
+		require.Equal(t, "held\n", n.host.MustRun(t, "cat", c.path("lock")))
+	}
+	// A mount that is in use does not keep the program from ending.
+	n := c.nodes[0]
+	user := n.host.Start("sh", "-c", "cd "+c.mount+" && echo inside && exec sleep 1000")
+	require.NoError(t, user.WaitOutput("inside"))
+	n.stop(t)
+	require.Zero(t, mounts(t, n.host, c.mount), "after a stop while in use")
+}
+
+// TestEveryNodeServes does on each node what is then seen on all.
+func TestEveryNodeServes(t *testing.T) {
+	c := startCluster(t, 3)
+	for _, n := range c.nodes {
+		lock := c.path("taken-on-" + n.name)
+		n.host.MustRun(t, "sh", "-c", "set -C; echo "+n.name+" > "+lock)
+		var first string
+		for _, other := range c.nodes {
+			require.Equal(t, n.name+"\n", other.host.MustRun(t, "cat", lock), "seen on %s", other.name)
+			_, err := other.host.Run("sh", "-c", "set -C; echo stolen > "+lock)
+			require.Error(t, err, "taken again on %s", other.name)
+			seen := other.host.MustRun(t, "stat", "--format", "%i %h %s %f %y", lock)
+			if first == "" {
+				first = seen
+			}
+			require.Equal(t, first, seen, "seen on %s", other.name)
+		}
+	}
+	for _, n := range c.nodes {
+		require.Equal(t, "ok", n.health(t))
+		metrics, err := n.get("/metrics")
+		require.NoError(t, err)
+		require.Contains(t, metrics, "lockfs_")
+	}
+	version := c.nodes[0].host.MustRun(t, c.program, "version")
+	require.NotEmpty(t, strings.TrimSpace(version))
+}
+
+// get asks a node's HTTP address, from its host.
+func (n *node) get(path string) (string, error) {
+	const script = `
+import sys, urllib.error, urllib.request
+try:
+    answer = urllib.request.urlopen(sys.argv[1])
+except urllib.error.HTTPError as error:
+    answer = error
+print(answer.status, answer.read().decode())
+`
+	return n.host.Run("python3", "-c", script, "http://"+n.httpAddr()+path)
+}
+
+// health is "ok", or what is wrong with the node.
+func (n *node) health(t testing.TB) string {
+	t.Helper()
+	answer, err := n.get("/healthz")
+	require.NoError(t, err)
+	if strings.HasPrefix(answer, "200 ") {
+		return "ok"
+	}
+	require.True(t, strings.HasPrefix(answer, "503 "), answer)
+	reason := strings.TrimSpace(strings.TrimPrefix(answer, "503"))
+	require.NotEmpty(t, reason, "the reason")
+	return reason
+}
+
+// TestNoQuorum leaves one node of three alone. Calls fail after --op-timeout, nothing
+// of them remains, and the mount is usable again when it is not alone any more.
+func TestNoQuorum(t *testing.T) {
+	c := startCluster(t, 3, "--op-timeout", "2s")
+	alone := c.leader()
+	others := c.others(alone)
+	alone.host.MustRun(t, "sh", "-c", "echo held > "+c.path("lock"))
+	for _, n := range others {
+		n.kill()
+	}
+	for _, command := range []string{
+		"mkdir " + c.path("no-quorum"),
+		"set -C; echo lost > " + c.path("no-quorum"),
+		"rm " + c.path("lock"),
+		"cat " + c.path("lock"),
+		"ls " + c.mount,
+	} {
+		_, err := alone.host.Run("sh", "-c", command)
+		require.ErrorContains(t, err, "Connection timed out", command)
+	}
+	hosts.Eventually(t, "the node alone is not healthy", func() (string, bool) {
+		health := alone.health(t)
+		return health, health != "ok"
+	})
+	others[0].start(t)
+	hosts.Eventually(t, "the mount is usable again", func() (string, bool) {
+		_, err := alone.host.Run("mkdir", c.path("again"))
+		return fmt.Sprint(err), err == nil
+	})
+	present := list(t, alone, c.mount)
+	require.NotContains(t, present, "no-quorum", "a creation that failed leaves nothing behind")
+	require.Contains(t, present, "again")
+	others[1].start(t)
+	c.requireSameState(t)
+}
+
+// TestFrozenLeader stops the leader's process: the others go on without it, and it
+// takes up its work as a follower. What was waiting in its mount is not answered
+// from before.
+func TestFrozenLeader(t *testing.T) {
+	c := startCluster(t, 3)
+	frozen := c.leader()
+	survivor := c.others(frozen)[0]
+	survivor.host.MustRun(t, "sh", "-c", "echo before > "+c.path("lock"))
+	frozen.server.Freeze()
+	reader := frozen.host.Start("cat", c.path("lock"))
+	taker := frozen.host.Start("mkdir", c.path("directory"))
+	survivor.host.MustRun(t, "sh", "-c", "echo after > "+c.path("lock"))
+	survivor.host.MustRun(t, "mkdir", c.path("directory"))
+	frozen.server.Thaw()
+	require.NoError(t, reader.Wait())
+	require.Equal(t, "after\n", reader.Stdout())
+	require.Error(t, taker.Wait())
+	require.Contains(t, taker.Log(), "File exists")
+	require.NotEqual(t, frozen, c.leader())
+	c.requireSameState(t)
+}

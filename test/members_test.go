@@ -1,0 +1,91 @@
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+)
+
+// members is what `lockfs member list --json` names, sorted.
+func (n *node) members(t testing.TB) []string {
+	t.Helper()
+	text, err := n.lockfs("member", "list", "--json")
+	require.NoError(t, err)
+	var list []struct {
+		Name string `json:"name"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &list), text)
+	var names []string
+	for _, member := range list {
+		names = append(names, member.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestMembersComeAndGo adds a node to a cluster that has been at work, removes it,
+// and lets it come back with an empty data directory.
+func TestMembersComeAndGo(t *testing.T) {
+	c := startCluster(t, 2)
+	a, b := c.nodes[0], c.nodes[1]
+	a.host.MustRun(t, "sh", "-c", "echo held > "+c.path("lock"))
+	require.Equal(t, []string{"a", "b"}, b.members(t))
+
+	third := c.add(t)
+	third.start(t)
+	require.Equal(t, "held\n", third.host.MustRun(t, "cat", c.path("lock")))
+	require.Equal(t, []string{"a", "b", "c"}, third.members(t))
+	text, err := a.lockfs("member", "list")
+	require.NoError(t, err)
+	for _, n := range c.nodes {
+		require.Contains(t, text, n.apiAddr(), "for people")
+	}
+	c.requireSameState(t)
+
+	// With three, one can be missing.
+	b.kill()
+	c.requireService(t, third)
+	b.start(t)
+
+	_, err = a.lockfs("member", "remove", "nobody")
+	require.ErrorContains(t, err, "nobody", "a member that is none")
+	_, err = a.lockfs("member", "remove", "c")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b"}, a.members(t))
+	third.kill()
+	c.requireService(t, b)
+
+	require.NoError(t, os.RemoveAll(third.data))
+	third.start(t)
+	require.Equal(t, []string{"a", "b", "c"}, b.members(t))
+	require.Equal(t, "held\n", third.host.MustRun(t, "cat", c.path("lock")))
+	c.requireSameState(t)
+}
+
+// TestStatusForPeople looks at the status without --json.
+func TestStatusForPeople(t *testing.T) {
+	c := startCluster(t, 3)
+	leader := c.leader()
+	for _, n := range c.nodes {
+		text, err := n.lockfs("status")
+		require.NoError(t, err)
+		for _, other := range c.nodes {
+			require.Contains(t, text, other.apiAddr())
+		}
+		require.Contains(t, text, "leader")
+	}
+	// A member that does not answer is shown all the same.
+	gone := c.others(leader)[0]
+	gone.kill()
+	hosts.Eventually(t, "a status with all members", func() (string, bool) {
+		text, err := leader.lockfs("status")
+		return fmt.Sprint(text, err), err == nil && strings.Contains(text, gone.apiAddr())
+	})
+}

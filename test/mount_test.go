@@ -1,0 +1,248 @@
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+)
+
+// shortTerm makes sessions end soon, for tests that wait for it.
+var shortTerm = []string{"--session-term", "2s"}
+
+// client adds a host that is not a voter.
+func (c *cluster) client(t testing.TB, name string) *hosts.Host {
+	t.Helper()
+	h := c.net.Host(name)
+	prepareMountPoint(t, h, c.mount)
+	return h
+}
+
+// servers is the API addresses of all nodes.
+func (c *cluster) servers() string {
+	var addresses []string
+	for _, n := range c.nodes {
+		addresses = append(addresses, n.apiAddr())
+	}
+	return strings.Join(addresses, ",")
+}
+
+// mountOn mounts without a voter, and waits until the mount can be used.
+func (c *cluster) mountOn(t testing.TB, h *hosts.Host, servers string, flags ...string) *hosts.Process {
+	t.Helper()
+	args := append([]string{"mount", "--servers", servers, c.mount}, flags...)
+	p := h.Start(c.program, args...)
+	require.NoError(t, p.WaitOutput("lockfs: ready at "+c.mount))
+	return p
+}
+
+// session is what `lockfs session list --json` says of one. Only what tests use is here.
+type session struct {
+	ID          string  `json:"id"`
+	Host        string  `json:"host"`
+	Silent      float64 `json:"silent_seconds"`
+	ClockOffset float64 `json:"clock_offset_seconds"`
+}
+
+func (n *node) sessions() ([]session, error) {
+	text, err := n.lockfs("session", "list", "--json")
+	if err != nil {
+		return nil, err
+	}
+	var list []session
+	return list, json.Unmarshal([]byte(text), &list)
+}
+
+// awaitSession waits until the sessions of a host satisfy want.
+func (n *node) awaitSession(t testing.TB, host, what string, want func([]session) bool) (of []session) {
+	t.Helper()
+	hosts.Eventually(t, what, func() (string, bool) {
+		all, err := n.sessions()
+		of = nil
+		for _, s := range all {
+			if s.Host == host {
+				of = append(of, s)
+			}
+		}
+		return fmt.Sprintf("%+v, error %v", all, err), err == nil && want(of)
+	})
+	return of
+}
+
+func none(s []session) bool { return len(s) == 0 }
+func one(s []session) bool  { return len(s) == 1 }
+
+// requireLocking takes a lock on one host, sees it held on the other, and drops it.
+func requireLocking(t testing.TB, c *cluster, taker, other *hosts.Host) {
+	t.Helper()
+	lock := c.path("lock")
+	taker.MustRun(t, "sh", "-c", "set -C; echo held > "+lock)
+	require.Equal(t, "held\n", other.MustRun(t, "cat", lock))
+	_, err := other.Run("sh", "-c", "set -C; echo stolen > "+lock)
+	require.Error(t, err, "taken twice")
+	other.MustRun(t, "rm", lock)
+}
+
+func TestMountWithoutAVoter(t *testing.T) {
+	c := startCluster(t, 3)
+	h := c.client(t, "m")
+	// It is told of one server and finds the others.
+	p := c.mountOn(t, h, c.nodes[0].apiAddr())
+	requireLocking(t, c, h, c.nodes[1].host)
+	requireLocking(t, c, c.nodes[2].host, h)
+	for _, n := range c.nodes {
+		c.nodes[0].awaitSession(t, "m", "a session of the client", one)
+		n.kill()
+		requireLocking(t, c, h, c.others(n)[0].host)
+		n.start(t)
+	}
+	require.NoError(t, p.Stop(), "SIGTERM")
+	require.Zero(t, mounts(t, h, c.mount))
+	c.nodes[0].awaitSession(t, "m", "the session ends with the mount", none)
+}
+
+// TestMountThroughMount8 uses mount(8), which wants its helper in /sbin.
+func TestMountThroughMount8(t *testing.T) {
+	c := startCluster(t, 1)
+	h := c.client(t, "m")
+	h.MustRun(t, "sh", "-ec", `
+		mount -t tmpfs tmpfs /mnt
+		mkdir /mnt/upper /mnt/work
+		mount -t overlay overlay -o lowerdir=/usr/sbin,upperdir=/mnt/upper,workdir=/mnt/work /usr/sbin
+		[ /sbin -ef /usr/sbin ] || mount --bind /usr/sbin /sbin
+		ln -s "$1" /sbin/mount.lockfs`, "sh", c.program)
+	source := c.nodes[0].host.Addr() // the port is the default one
+
+	_, err := h.Run("mount", "-t", "lockfs", source, c.mount, "-o", "bogus=1")
+	require.ErrorContains(t, err, "bogus=1")
+	require.Zero(t, mounts(t, h, c.mount))
+
+	h.MustRun(t, "mount", "-t", "lockfs", source, c.mount, "-o", "name=build-7,op-timeout=5s,_netdev,noexec")
+	require.Contains(t, h.MustRun(t, "grep", " fuse.lockfs ", "/proc/mounts"), "noexec")
+	requireLocking(t, c, h, c.nodes[0].host)
+	c.nodes[0].awaitSession(t, "build-7", "a session under the name that was given", one)
+	h.MustRun(t, "umount", c.mount)
+	c.nodes[0].awaitSession(t, "build-7", "the session ends with umount", none)
+	hosts.Eventually(t, "the process ends with umount", func() (string, bool) {
+		running, err := h.Run("pgrep", "--ns", "1", "--nslist", "pid", "-a", "lockfs")
+		return running, err != nil && running == ""
+	})
+}
+
+func TestMountGivesUpWithoutACluster(t *testing.T) {
+	c := newCluster(t)
+	h := c.client(t, "m")
+	_, err := h.Run(c.program, "mount", "--servers", "127.0.0.1:1", "--wait", "300ms", c.mount)
+	require.ErrorContains(t, err, "127.0.0.1:1")
+}
+
+// TestDeadDaemon leaves "Transport endpoint is not connected" behind, for its successor to clean up.
+func TestDeadDaemon(t *testing.T) {
+	c := startCluster(t, 1)
+	h := c.client(t, "m")
+	p := c.mountOn(t, h, c.servers())
+	before := c.nodes[0].awaitSession(t, "m", "a session", one)
+	h.MustRun(t, "sh", "-c", "set -C; echo held > "+c.path("mine"))
+	p.Kill()
+	_, err := h.Run("ls", c.mount)
+	require.ErrorContains(t, err, "Transport endpoint is not connected")
+
+	p = c.mountOn(t, h, c.servers())
+	require.Equal(t, 1, mounts(t, h, c.mount))
+	require.Equal(t, "held\n", h.MustRun(t, "cat", c.path("mine")))
+	requireLocking(t, c, h, c.nodes[0].host)
+	after := c.nodes[0].awaitSession(t, "m", "the same session", one)
+	require.Equal(t, before[0].ID, after[0].ID, "taken over")
+	require.NoError(t, p.Stop())
+}
+
+// TestSilentMount loses its session, and goes on with another.
+func TestSilentMount(t *testing.T) {
+	c := startCluster(t, 1, shortTerm...)
+	h := c.client(t, "m")
+	p := c.mountOn(t, h, c.servers())
+	for _, silence := range []struct {
+		what       string
+		begin, end func()
+	}{
+		{"cut off", h.Cut, h.Heal},
+		{"frozen", p.Freeze, p.Thaw},
+	} {
+		before := c.nodes[0].awaitSession(t, "m", "a session", one)
+		silence.begin()
+		c.nodes[0].awaitSession(t, "m", "the session ends: "+silence.what, none)
+		silence.end()
+		requireLocking(t, c, h, c.nodes[0].host)
+		after := c.nodes[0].awaitSession(t, "m", "another session", one)
+		require.NotEqual(t, before[0].ID, after[0].ID, silence.what)
+	}
+	require.NoError(t, p.Stop())
+}
+
+// TestWrongClocks gives one voter, and a client, clocks that are an hour off. Cluster time stays right,
+// whoever leads.
+func TestWrongClocks(t *testing.T) {
+	for _, wrong := range []string{"1h", "-1h"} {
+		t.Run(wrong, func(t *testing.T) {
+			c := startCluster(t, 3)
+			odd := c.nodes[0]
+			odd.stop(t)
+			odd.environment = []string{"LOCKFS_TEST_CLOCK_OFFSET=" + wrong}
+			odd.start(t)
+			h := c.client(t, "m")
+			p := h.Start("env", "LOCKFS_TEST_CLOCK_OFFSET="+wrong, c.program, "mount", "--servers", c.servers(), c.mount)
+			require.NoError(t, p.WaitOutput("lockfs: ready at "))
+
+			last := 0.0
+			requireRightTime := func() {
+				t.Helper()
+				var stamp, now float64
+				out := h.MustRun(t, "sh", "-c", "touch $1; stat -c %.9Y $1; date +%s.%N", "sh", c.path("clock"))
+				_, err := fmt.Sscan(out, &stamp, &now)
+				require.NoError(t, err, out)
+				require.InDelta(t, now, stamp, 5)
+				require.Greater(t, stamp, last, "went back")
+				last = stamp
+			}
+			requireRightTime()
+			for c.leader() != odd {
+				old := c.leader()
+				old.kill()
+				requireRightTime()
+				old.start(t)
+			}
+			requireRightTime()
+			want, err := time.ParseDuration(wrong)
+			require.NoError(t, err)
+			c.nodes[1].awaitSession(t, "m", "the client's clock against cluster time", func(s []session) bool {
+				return one(s) && math.Abs(s[0].ClockOffset-want.Seconds()) < 5
+			})
+			require.NoError(t, p.Stop())
+		})
+	}
+}
+
+// TestSignals interrupt nothing.
+func TestSignals(t *testing.T) {
+	c := startCluster(t, 1)
+	itimer, err := filepath.Abs("clients/itimer.py")
+	require.NoError(t, err)
+	out := c.nodes[0].host.MustRun(t, "python3", itimer, c.mount, "300")
+	var signals int
+	_, err = fmt.Sscanf(out, "signals: %d", &signals)
+	require.NoError(t, err, out)
+	require.Greater(t, signals, 100)
+}
+
+func TestMountLimit(t *testing.T) {
+	c := startCluster(t, 1, "--max-sessions", "1") // that of the server's own mount
+	_, err := c.client(t, "m").Run(c.program, "mount", "--servers", c.servers(), c.mount)
+	require.ErrorContains(t, err, "--max-sessions")
+}
