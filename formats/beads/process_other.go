@@ -1,0 +1,6 @@
+//go:build !unix
+
+package beads
+
+// isProvablyDead proves nothing where there is no ESRCH.
+func isProvablyDead(int) bool { return false }

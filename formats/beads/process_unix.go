@@ -1,0 +1,18 @@
+//go:build unix
+
+package beads
+
+import (
+	"errors"
+	"math"
+	"syscall"
+)
+
+// isProvablyDead reports whether the system has no process pid. Numbers that kill would take for a group
+// of processes, or cut to another number, prove nothing.
+func isProvablyDead(pid int) bool {
+	if pid < 1 || pid > math.MaxInt32 {
+		return false
+	}
+	return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+}

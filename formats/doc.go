@@ -1,0 +1,36 @@
+// Package formats understands lock files: which protocol a content speaks, who holds the lock, and
+// whether it is stale.
+//
+//	formats.Detect(content)                        // tower, semaphore, swarm, beads, pid, forrst or none
+//	formats.Judge(content, now, origin, rule)      // held or stale, and why
+//	formats.FactsOf(content, origin, rule)         // the same, worked out for all times to come
+//
+// Each protocol has a package of its own below this one, with the type of its lock file, Parse,
+// Validate, Render, Judge and what else its specification defines. Import one of them alone to speak
+// one protocol, and this package to read any.
+//
+// # Who imports whom
+//
+// Recognising a content needs all the formats, and each format needs the words in which the answer is
+// given. So those words are in a package of their own:
+//
+//	formats  ->  formats/tower, formats/semaphore, ...  ->  formats/lockfact
+//
+// lockfact holds types only. This package gives them under its own name ([Facts] is lockfact.Facts), so
+// one import is enough either way. Nothing registers itself: [Detect] names the formats that it knows.
+// Nothing here imports the rest of lockfs, or anything that is not in the standard library.
+//
+// # What is recognised
+//
+// A content is of a format only if it is a whole and valid lock of that format. Anything else is
+// [None], also an empty, a half-written or an ambiguous file, and None is never stale unless a rule says
+// after how long. JSON that says lock_version "v1" is tower or nothing. Members of JSON count only when
+// they are spelled exactly as specified, and JSON in which one appears twice is of no format.
+//
+// # Time
+//
+// Nothing here reads a clock. Timestamps in a content are on the clock of the host that wrote it;
+// [Origin] carries that clock's distance from cluster time, and [Judge] and [FactsOf] translate. The
+// packages below judge on the clock of the content. A lock is stale when its time is over, not at the
+// last instant of it.
+package formats

@@ -1,0 +1,125 @@
+package forrst
+
+import (
+	"time"
+
+	"lockfs/formats/internal/stamp"
+	"lockfs/formats/internal/strictjson"
+	"lockfs/formats/lockfact"
+)
+
+// Lock is the content of the file that a lockfs server keeps for a key. The specification leaves the
+// storage to the server; the URN in front tells the file from other JSON.
+type Lock struct {
+	URN        string    `json:"urn"` // always URN
+	Key        string    `json:"key"` // the full key
+	Owner      string    `json:"owner"`
+	AcquiredAt time.Time `json:"acquired_at"`
+	ExpiresAt  time.Time `json:"expires_at"`
+}
+
+// NewLock describes the lock that valid options ask for, taken now. An owner is made if they bring none.
+func NewLock(o *Options, function string, now time.Time) (*Lock, error) {
+	key, err := o.FullKey(function)
+	if err != nil {
+		return nil, err
+	}
+	owner := o.Owner
+	if owner == "" {
+		owner = NewOwner()
+	}
+	now = now.UTC()
+	l := &Lock{URN: URN, Key: key, Owner: owner, AcquiredAt: now, ExpiresAt: now.Add(o.TTL.Duration())}
+	return l, l.Validate()
+}
+
+// Parse reads and validates a lock file. Other members are ignored. The error is a
+// [lockfact.FieldError] when one field is at fault.
+func Parse(content []byte) (*Lock, error) {
+	object, err := strictjson.Parse(content)
+	if err != nil {
+		return nil, err
+	}
+	f := object.Fields()
+	l := &Lock{
+		URN:        f.String("urn"),
+		Key:        f.String("key"),
+		Owner:      f.String("owner"),
+		AcquiredAt: f.Time("acquired_at"),
+		ExpiresAt:  f.Time("expires_at"),
+	}
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	if err := l.Validate(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Validate checks the fields and gives a [lockfact.FieldError] for the first that is wrong.
+func (l *Lock) Validate() error {
+	if l.URN != URN {
+		return &lockfact.FieldError{Field: "urn", Problem: "must be " + URN}
+	}
+	if _, err := FileName(l.Key); err != nil {
+		return err
+	}
+	if err := ValidateOwner(l.Owner); err != nil {
+		return err
+	}
+	for _, t := range [...]struct {
+		field string
+		time  time.Time
+	}{{"acquired_at", l.AcquiredAt}, {"expires_at", l.ExpiresAt}} {
+		if t.time.IsZero() {
+			return &lockfact.FieldError{Field: t.field, Problem: "is required"}
+		}
+		if err := stamp.CheckUTC(t.time); err != nil {
+			return &lockfact.FieldError{Field: t.field, Problem: err.Error()}
+		}
+	}
+	return nil
+}
+
+// Render writes a valid lock as indented JSON, ending with a newline.
+func (l *Lock) Render() ([]byte, error) {
+	if err := l.Validate(); err != nil {
+		return nil, err
+	}
+	return strictjson.Render(l)
+}
+
+// Expired reports whether now is after expires_at.
+func (l *Lock) Expired(now time.Time) bool { return now.After(l.ExpiresAt) }
+
+// Judge says whether the content is an expired lock at now, on the clock of the host that wrote it. A
+// content that is not a valid lock is held. No rule changes the expiry.
+func Judge(content []byte, now time.Time, _ lockfact.Rule) lockfact.Verdict {
+	l, err := Parse(content)
+	switch {
+	case err != nil:
+		return lockfact.Verdict{State: lockfact.Held, Reason: "malformed forrst lock: " + err.Error()}
+	case l.Expired(now):
+		return lockfact.Verdict{State: lockfact.Stale, Reason: "expired " + stamp.Ago(now.Sub(l.ExpiresAt))}
+	}
+	left := stamp.Seconds(l.ExpiresAt.Sub(now))
+	return lockfact.Verdict{State: lockfact.Held, Reason: "expires in " + left}
+}
+
+// FactsOf gives the facts of a content; the error is that of Parse.
+func FactsOf(content []byte, written lockfact.Origin, rule lockfact.Rule) (lockfact.Facts, error) {
+	l, err := Parse(content)
+	if err != nil {
+		return lockfact.Facts{}, err
+	}
+	return rule.Override(lockfact.Facts{
+		Format:    lockfact.Forrst,
+		Holder:    lockfact.HolderName(l.Owner),
+		Host:      written.Host,
+		IssuedAt:  written.ClusterTime(l.AcquiredAt),
+		ExpiresAt: written.Deadline(l.ExpiresAt),
+		Guard:     lockfact.GuardOwner,
+		OnStale:   lockfact.Remove,
+	}), nil
+}

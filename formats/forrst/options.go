@@ -1,0 +1,105 @@
+package forrst
+
+import (
+	"encoding/json"
+
+	"lockfs/formats/internal/strictjson"
+	"lockfs/formats/lockfact"
+)
+
+// URN is the name of the extension.
+const URN = "urn:forrst:ext:atomicLock"
+
+// Scope says who shares a key.
+type Scope string
+
+// The scopes.
+const (
+	ScopeFunction Scope = "function" // the requests that call one function; the default
+	ScopeGlobal   Scope = "global"   // all requests
+)
+
+// Options is what a request asks for ("Options (Request)"). Options that were parsed are complete:
+// defaults are filled in, except for an owner, which the server makes.
+type Options struct {
+	Key         string    `json:"key"`
+	TTL         Duration  `json:"ttl"`
+	Scope       Scope     `json:"scope,omitempty"`
+	Block       *Duration `json:"block,omitempty"` // how long to wait; nil: not at all
+	Owner       string    `json:"owner,omitempty"`
+	AutoRelease *bool     `json:"auto_release,omitempty"` // nil: true
+}
+
+// ParseOptions reads and validates options. Other members are ignored. The error is a
+// [lockfact.FieldError] such as "ttl.unit: ..." when one field is at fault.
+func ParseOptions(raw json.RawMessage) (*Options, error) {
+	object, err := strictjson.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	f := object.Fields()
+	o := &Options{
+		Key:         f.String("key"),
+		Scope:       Scope(f.OptionalString("scope")),
+		Owner:       f.OptionalString("owner"),
+		AutoRelease: f.OptionalBool("auto_release"),
+	}
+	ttl, block := f.Object("ttl"), f.OptionalObject("block")
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	if object.Raw("owner") != nil && o.Owner == "" {
+		return nil, &lockfact.FieldError{Field: "owner", Problem: "must not be empty"}
+	}
+	if object.Raw("scope") == nil {
+		o.Scope = ScopeFunction
+	}
+	duration, err := parseDuration("ttl", ttl)
+	if err != nil {
+		return nil, err
+	}
+	o.TTL = *duration
+	if o.Block, err = parseDuration("block", block); err != nil {
+		return nil, err
+	}
+	return o, o.Validate()
+}
+
+// Validate checks the fields and gives a [lockfact.FieldError] for the first that is wrong.
+func (o *Options) Validate() error {
+	if o.Key == "" {
+		return &lockfact.FieldError{Field: "key", Problem: "is required"}
+	}
+	if err := o.TTL.Validate(); err != nil {
+		return within("ttl", err)
+	}
+	if o.TTL.Value == 0 {
+		return &lockfact.FieldError{Field: "ttl.value", Problem: "must be at least 1"}
+	}
+	if o.Scope != ScopeFunction && o.Scope != ScopeGlobal {
+		return &lockfact.FieldError{Field: "scope", Problem: `must be "function" or "global"`}
+	}
+	if o.Block != nil {
+		if err := o.Block.Validate(); err != nil {
+			return within("block", err)
+		}
+	}
+	if o.Owner != "" {
+		return ValidateOwner(o.Owner)
+	}
+	return nil
+}
+
+// Releases reports whether the lock ends with the call: unless auto_release is false.
+func (o *Options) Releases() bool { return o.AutoRelease == nil || *o.AutoRelease }
+
+// FullKey is the key of the lock ("Scope Behavior"): lock:{function}:{key}, or lock:{key} if the scope is
+// global. The error is that of FileName, for the field key.
+func (o *Options) FullKey(function string) (string, error) {
+	key := "lock:" + o.Key
+	if o.Scope != ScopeGlobal {
+		key = "lock:" + function + ":" + o.Key
+	}
+	_, err := FileName(key)
+	return key, err
+}

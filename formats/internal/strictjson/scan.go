@@ -1,0 +1,87 @@
+package strictjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"lockfs/formats/lockfact"
+)
+
+// scan finds the members of a content that is known to be valid JSON.
+func (o *Object) scan() error {
+	i := o.blanks(0)
+	if o.content[i] != '{' {
+		return errNotObject
+	}
+	for i = o.blanks(i + 1); o.content[i] != '}'; {
+		nameEnd := o.stringEnd(i)
+		name, err := unquote(o.content[i:nameEnd])
+		if err != nil {
+			return err
+		}
+		if _, twice := o.members[name]; twice {
+			return &lockfact.FieldError{Field: lockfact.HolderName(name), Problem: "appears twice"}
+		}
+		start := o.blanks(o.blanks(nameEnd) + 1) // past the colon
+		end := o.valueEnd(start)
+		o.members[name] = span{start, end}
+		if i = o.blanks(end); o.content[i] == ',' {
+			i = o.blanks(i + 1)
+		}
+	}
+	return nil
+}
+
+const blank = " \t\r\n"
+
+// blanks is the first position from i on that is not blank.
+func (o *Object) blanks(i int) int {
+	for strings.IndexByte(blank, o.content[i]) >= 0 {
+		i++
+	}
+	return i
+}
+
+// stringEnd is the position after the string that begins at i.
+func (o *Object) stringEnd(i int) int {
+	for i++; o.content[i] != '"'; i++ {
+		if o.content[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+// valueEnd is the position after the value that begins at i.
+func (o *Object) valueEnd(i int) int {
+	for depth := 0; ; {
+		switch o.content[i] {
+		case '"':
+			i = o.stringEnd(i)
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			depth--
+			i++
+		case ',', ':', ' ', '\t', '\r', '\n': // only between the values of a deeper one
+			i++
+		default:
+			i += bytes.IndexAny(o.content[i:], ",:}]"+blank)
+		}
+		if depth == 0 {
+			return i
+		}
+	}
+}
+
+// unquote is the text of a JSON string.
+func unquote(raw []byte) (string, error) {
+	if raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1]), nil
+	}
+	var s string
+	err := json.Unmarshal(raw, &s)
+	return s, err
+}

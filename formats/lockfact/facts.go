@@ -1,0 +1,108 @@
+package lockfact
+
+import (
+	"math"
+	"strconv"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Facts is what a content says about its lock, worked out once when the content is written. Times are
+// nanoseconds since the Unix epoch, in cluster time, whatever the clock of the writing host.
+type Facts struct {
+	Format    Format
+	Holder    string  // the name the format gives, through [HolderName]
+	Host      string  // the host that wrote the content
+	PID       int     // as the content gives it, on Host; 0 if it gives none that can be used
+	IssuedAt  int64   // the format's time of acquisition or last heartbeat; 0 if it has none
+	ExpiresAt int64   // stale when the time is later than this; 0 = never by time
+	Guard     Guard   // who may remove it while it lives
+	OnStale   OnStale // what happens to it when it does not
+}
+
+// StaleAt reports whether the lock is stale by time at now, in nanoseconds of cluster time. At
+// ExpiresAt itself it is still held: tower section 6.1 and semaphore "Stale Detection" are both
+// "greater than".
+func (f Facts) StaleAt(now int64) bool {
+	return f.ExpiresAt != 0 && now > f.ExpiresAt
+}
+
+// ByProcess reports whether the lock lives as long as the process PID on Host. Other formats carry a
+// PID for people to read (tower section 12.3 forbids more).
+func (f Facts) ByProcess() bool {
+	return f.PID != 0 && (f.Format == Beads || f.Format == PID)
+}
+
+// SameHolder reports whether f and g speak of the same acquisition, so that a fencing token stays. A
+// tower request, a swarm worker and a forrst owner are known by their name; the holder of any other
+// format is a process. None knows no holder, so ask only about the others. Replicas decide by this, so
+// it must not change.
+func (f Facts) SameHolder(g Facts) bool {
+	if f.Format != g.Format || f.Holder != g.Holder {
+		return false
+	}
+	switch f.Format {
+	case Tower, Swarm, Forrst:
+		return true
+	}
+	return f.Host == g.Host && f.PID == g.PID
+}
+
+// Origin says where and when a content was written.
+type Origin struct {
+	Host        string        // the writing host's name in the cluster
+	Hostname    string        // what hostname(1) says there; empty if it is the same as Host
+	ClockOffset time.Duration // that host's wall clock minus cluster time
+	Mtime       time.Time     // of the file, in cluster time
+}
+
+// ClusterTime translates a timestamp in the content, which is on the writing host's clock, to
+// nanoseconds of cluster time. Times that nanoseconds cannot hold become the nearest that they can.
+func (o Origin) ClusterTime(t time.Time) int64 {
+	return nanoseconds(t.Add(-o.ClockOffset))
+}
+
+// Deadline is ClusterTime for an expiry: never 0, which would mean "never".
+func (o Origin) Deadline(t time.Time) int64 {
+	if ns := o.ClusterTime(t); ns != 0 {
+		return ns
+	}
+	return 1
+}
+
+func nanoseconds(t time.Time) int64 {
+	const limit = math.MaxInt64/int64(time.Second) - 1
+	switch s := t.Unix(); {
+	case s > limit:
+		return math.MaxInt64
+	case s < -limit:
+		return math.MinInt64
+	}
+	return t.UnixNano()
+}
+
+// maxHolder bounds what of a name travels in the facts, in bytes.
+const maxHolder = 255
+
+// HolderName makes a name from a content fit to be listed: one printable line of at most 255 bytes.
+// An ordinary name is itself; one with control characters becomes a Go string literal; a longer one
+// keeps its beginning and gets a checksum of the whole, so that two names stay two.
+func HolderName(name string) string {
+	if name != "" && (name[0] == '"' || !printable(name)) {
+		name = strconv.Quote(name)
+	}
+	if len(name) <= maxHolder {
+		return name
+	}
+	return shorten(name)
+}
+
+func printable(s string) bool {
+	for _, r := range s {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,70 @@
+package lockfact
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Rule is what an administrator set for the locks of some path pattern. The zero Rule changes nothing.
+type Rule struct {
+	Format      Format        // take the content for this format only; empty: recognise it
+	StaleAfter  time.Duration // semaphore: instead of 3600 s; none: since the file's mtime; 0: not set
+	OnStale     OnStale       // empty: as the format has it
+	Guard       Guard         // empty: as the format has it
+	HostTimeout time.Duration // how long a silent host's process locks stay; 0: until it is back
+}
+
+// Validate checks every field that is set and names the first that is wrong.
+func (r Rule) Validate() error {
+	if r.Format != "" && !slices.Contains(Formats(), r.Format) {
+		return &FieldError{"format", fmt.Sprintf("%q is none of %v", r.Format, Formats())}
+	}
+	if r.StaleAfter < 0 {
+		return &FieldError{"stale-after", "must not be negative"}
+	}
+	if r.OnStale != "" {
+		if _, err := ParseOnStale(string(r.OnStale)); err != nil {
+			return err
+		}
+	}
+	if r.Guard != "" {
+		if _, err := ParseGuard(string(r.Guard)); err != nil {
+			return err
+		}
+	}
+	if r.HostTimeout < 0 {
+		return &FieldError{"host-timeout", "must not be negative"}
+	}
+	return nil
+}
+
+// Override gives the facts with the guard and the on-stale action that the rule sets.
+func (r Rule) Override(f Facts) Facts {
+	if r.Guard != "" {
+		f.Guard = r.Guard
+	}
+	if r.OnStale != "" {
+		f.OnStale = r.OnStale
+	}
+	return f
+}
+
+// CheckPID refuses what cannot be a process on any system, with a FieldError for pid: numbers that are
+// not positive, or do not fit 31 bits.
+func CheckPID(pid int64) error {
+	if pid < 1 || pid > math.MaxInt32 {
+		return &FieldError{"pid", "must be between 1 and 2147483647"}
+	}
+	return nil
+}
+
+// FieldError says which field of a content, a request or a rule is wrong, and how.
+type FieldError struct {
+	Field   string // as the specification spells it
+	Problem string
+}
+
+// Error is "field: problem".
+func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }

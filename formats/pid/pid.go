@@ -1,0 +1,92 @@
+// Package pid is the plain pid file: a decimal number that is the process holding the lock, which lives
+// as long as that process.
+//
+// Tools write it in several ways: "1234", "1234\n", and "      1234\n" by those that keep to the UUCP
+// (HoneyDanBer) layout. Anything more, a second number or a word, is not a pid file; nor is a number
+// that no process can have, so that a time in seconds is not taken for a process.
+package pid
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"lockfs/formats/lockfact"
+)
+
+// Max is the largest number that Linux lets /proc/sys/kernel/pid_max be.
+const Max = 1 << 22
+
+const space = " \t\r\n"
+
+// Lock is the content of a pid file.
+type Lock struct{ PID int }
+
+// New describes a lock that this process takes.
+func New() *Lock { return &Lock{os.Getpid()} }
+
+// Parse reads a pid file: digits, with blanks and line breaks before and after. Signs, leading zeros
+// and numbers outside 1..Max are refused with a [lockfact.FieldError].
+func Parse(content []byte) (*Lock, error) {
+	digits := bytes.Trim(content, space)
+	if len(digits) == 0 {
+		return nil, &lockfact.FieldError{Field: "pid", Problem: "is required"}
+	}
+	if len(bytes.Trim(digits, "0123456789")) > 0 || digits[0] == '0' {
+		return nil, &lockfact.FieldError{Field: "pid", Problem: "must be nothing but a decimal number"}
+	}
+	n, err := strconv.ParseInt(string(digits[:min(len(digits), 20)]), 10, 64)
+	if err != nil || n > Max {
+		n = Max + 1
+	}
+	l := &Lock{int(n)}
+	if err := l.Validate(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Validate checks that a process can have this number.
+func (l *Lock) Validate() error {
+	if l.PID < 1 || l.PID > Max {
+		problem := fmt.Sprintf("must be between 1 and %d", Max)
+		return &lockfact.FieldError{Field: "pid", Problem: problem}
+	}
+	return nil
+}
+
+// Render writes the number and a newline.
+func (l *Lock) Render() ([]byte, error) {
+	if err := l.Validate(); err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, "%d\n", l.PID), nil
+}
+
+// Judge never finds a pid file stale: that is decided by the process, not by time.
+func Judge(content []byte, _ time.Time, _ lockfact.Rule) lockfact.Verdict {
+	l, err := Parse(content)
+	if err != nil {
+		return lockfact.Verdict{State: lockfact.Held, Reason: "malformed pid file: " + err.Error()}
+	}
+	reason := fmt.Sprintf("held for as long as process %d lives", l.PID)
+	return lockfact.Verdict{State: lockfact.Held, Reason: reason}
+}
+
+// FactsOf gives the facts of a content; the error is that of Parse.
+func FactsOf(content []byte, written lockfact.Origin, rule lockfact.Rule) (lockfact.Facts, error) {
+	l, err := Parse(content)
+	if err != nil {
+		return lockfact.Facts{}, err
+	}
+	return rule.Override(lockfact.Facts{
+		Format:  lockfact.PID,
+		Holder:  strconv.Itoa(l.PID),
+		Host:    written.Host,
+		PID:     l.PID,
+		Guard:   lockfact.GuardHost,
+		OnStale: lockfact.Remove,
+	}), nil
+}

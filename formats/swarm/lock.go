@@ -1,0 +1,146 @@
+package swarm
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"lockfs/formats/internal/stamp"
+	"lockfs/formats/internal/strictjson"
+	"lockfs/formats/lockfact"
+)
+
+// Where locks are kept ("Path Configuration"): in "locks" below the directory that the environment
+// variable names, or DefaultStateDir.
+const (
+	StateDirVariable = "SWARM_STATE_DIR"
+	DefaultStateDir  = "/tmp/ai_swarm"
+	LockDir          = "locks"
+	FileMode         = 0o644
+)
+
+const (
+	suffix    = ".lock"
+	maxTaskID = 255 - len(suffix)
+)
+
+// Lock is the content of a lock file ("Lock File Format").
+type Lock struct {
+	TaskID     string
+	Worker     string
+	AcquiredAt time.Time
+	ExpiresAt  time.Time // zero: never
+}
+
+// wire is a Lock as JSON. All four members are always written; an empty expires_at is "never".
+type wire struct {
+	TaskID     string `json:"task_id"`
+	Worker     string `json:"worker"`
+	AcquiredAt string `json:"acquired_at"`
+	ExpiresAt  string `json:"expires_at"`
+}
+
+// New describes a lock taken now, in whole seconds. A ttl of 0 is none: the lock never expires.
+func New(taskID, worker string, ttl time.Duration, now time.Time) (*Lock, error) {
+	if ttl < 0 {
+		return nil, &lockfact.FieldError{Field: "ttl_seconds", Problem: "must not be negative"}
+	}
+	l := &Lock{TaskID: taskID, Worker: worker, AcquiredAt: stamp.Second(now)}
+	if ttl > 0 {
+		l.ExpiresAt = l.AcquiredAt.Add(ttl)
+	}
+	return l, l.Validate()
+}
+
+// Parse reads and validates a lock file. Other members are ignored. An expires_at that is missing, null
+// or empty is "never". The error is a [lockfact.FieldError] when one field is at fault.
+func Parse(content []byte) (*Lock, error) {
+	object, err := strictjson.Parse(content)
+	if err != nil {
+		return nil, err
+	}
+	f := object.Fields()
+	l := &Lock{
+		TaskID:     f.String("task_id"),
+		Worker:     f.String("worker"),
+		AcquiredAt: f.Time("acquired_at"),
+	}
+	expires := f.OptionalString("expires_at")
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	if expires != "" {
+		if l.ExpiresAt, err = stamp.Parse(expires); err != nil {
+			return nil, &lockfact.FieldError{Field: "expires_at", Problem: err.Error()}
+		}
+	}
+	if err := l.Validate(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Validate checks the fields and gives a [lockfact.FieldError] for the first that is wrong.
+func (l *Lock) Validate() error {
+	if err := ValidateTaskID(l.TaskID); err != nil {
+		return err
+	}
+	if err := ValidateWorker(l.Worker); err != nil {
+		return err
+	}
+	if l.AcquiredAt.IsZero() {
+		return &lockfact.FieldError{Field: "acquired_at", Problem: "is required"}
+	}
+	return nil
+}
+
+// ValidateTaskID checks that a task id can be the name of a file: 1 to 250 bytes of printable text
+// without slashes that does not begin with a dot. The specification sets no form.
+func ValidateTaskID(id string) error {
+	problem := ""
+	switch {
+	case id == "":
+		problem = "is required"
+	case len(id) > maxTaskID:
+		problem = fmt.Sprintf("has %d bytes, at most %d are allowed", len(id), maxTaskID)
+	case id[0] == '.':
+		problem = "must not begin with a dot"
+	case strings.ContainsAny(id, `/\`) || !printable(id):
+		problem = "must be printable and have no slashes"
+	default:
+		return nil
+	}
+	return &lockfact.FieldError{Field: "task_id", Problem: problem}
+}
+
+// ValidateWorker checks that a worker's name is not empty and is one printable line.
+func ValidateWorker(worker string) error {
+	switch {
+	case worker == "":
+		return &lockfact.FieldError{Field: "worker", Problem: "is required"}
+	case !printable(worker):
+		return &lockfact.FieldError{Field: "worker", Problem: "must be printable"}
+	}
+	return nil
+}
+
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// FileName is the name of a task's file in the lock directory.
+func FileName(taskID string) string { return taskID + suffix }
+
+// Render writes a valid lock with all four members, in the order and layout of "Lock File Format".
+func (l *Lock) Render() ([]byte, error) {
+	if err := l.Validate(); err != nil {
+		return nil, err
+	}
+	w := wire{TaskID: l.TaskID, Worker: l.Worker, AcquiredAt: l.AcquiredAt.Format(time.RFC3339Nano)}
+	if !l.ExpiresAt.IsZero() {
+		w.ExpiresAt = l.ExpiresAt.Format(time.RFC3339Nano)
+	}
+	return strictjson.Render(w)
+}

@@ -1,0 +1,107 @@
+package swarm
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"lockfs/formats/internal/stamp"
+	"lockfs/formats/lockfact"
+)
+
+// Status is the word that check and list show for a lock.
+type Status string
+
+// The two states of a lock.
+const (
+	Active  Status = "Active"
+	Expired Status = "Expired"
+)
+
+// Status is Expired when now is after expires_at, and Active otherwise or if there is none.
+func (l *Lock) Status(now time.Time) Status {
+	if !l.ExpiresAt.IsZero() && now.After(l.ExpiresAt) {
+		return Expired
+	}
+	return Active
+}
+
+// OwnerError is a release by a worker that does not have the lock.
+type OwnerError struct {
+	TaskID, Worker string // what was to be released, and for whom
+	HeldTask, Held string // what the lock file says
+}
+
+// Error says who has the lock.
+func (e *OwnerError) Error() string {
+	if e.TaskID != e.HeldTask {
+		return fmt.Sprintf("the lock of %s is for task %s", e.TaskID, e.HeldTask)
+	}
+	return fmt.Sprintf("%s is locked by %s, not by %s", e.TaskID, e.Held, e.Worker)
+}
+
+// CheckOwner allows a release only to the task and the worker that the lock names ("Behavioral
+// Specifications", 2); anybody else gets an [OwnerError].
+func (l *Lock) CheckOwner(taskID, worker string) error {
+	if l.TaskID == taskID && l.Worker == worker {
+		return nil
+	}
+	return &OwnerError{TaskID: taskID, Worker: worker, HeldTask: l.TaskID, Held: l.Worker}
+}
+
+// ListLine is the lock's line in list: "task-id: Active (worker: xxx, acquired: xxx)".
+func (l *Lock) ListLine(now time.Time) string {
+	acquired := l.AcquiredAt.Format(time.RFC3339)
+	return fmt.Sprintf("%s: %s (worker: %s, acquired: %s)", l.TaskID, l.Status(now), l.Worker, acquired)
+}
+
+// NoLock is what check says when a task has no lock.
+func NoLock(taskID string) string { return "No lock for " + taskID }
+
+// Details is what check says of a lock: its status, and a line for each field that is set.
+func (l *Lock) Details(now time.Time) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", l.TaskID, l.Status(now))
+	fmt.Fprintf(&b, "  worker: %s\n", l.Worker)
+	fmt.Fprintf(&b, "  acquired_at: %s\n", l.AcquiredAt.Format(time.RFC3339))
+	if !l.ExpiresAt.IsZero() {
+		fmt.Fprintf(&b, "  expires_at: %s\n", l.ExpiresAt.Format(time.RFC3339))
+	}
+	return b.String()
+}
+
+// Judge says whether the content is an expired lock at now, on the clock of the host that wrote it. A
+// content that is not a valid lock is held, and so is one without expires_at. No rule changes that.
+func Judge(content []byte, now time.Time, _ lockfact.Rule) lockfact.Verdict {
+	l, err := Parse(content)
+	switch {
+	case err != nil:
+		return lockfact.Verdict{State: lockfact.Held, Reason: "malformed swarm lock: " + err.Error()}
+	case l.ExpiresAt.IsZero():
+		return lockfact.Verdict{State: lockfact.Held, Reason: "has no expires_at, so it never expires"}
+	case l.Status(now) == Expired:
+		return lockfact.Verdict{State: lockfact.Stale, Reason: "expired " + stamp.Ago(now.Sub(l.ExpiresAt))}
+	}
+	left := stamp.Seconds(l.ExpiresAt.Sub(now))
+	return lockfact.Verdict{State: lockfact.Held, Reason: "expires in " + left}
+}
+
+// FactsOf gives the facts of a content; the error is that of Parse.
+func FactsOf(content []byte, written lockfact.Origin, rule lockfact.Rule) (lockfact.Facts, error) {
+	l, err := Parse(content)
+	if err != nil {
+		return lockfact.Facts{}, err
+	}
+	facts := lockfact.Facts{
+		Format:   lockfact.Swarm,
+		Holder:   lockfact.HolderName(l.Worker),
+		Host:     written.Host,
+		IssuedAt: written.ClusterTime(l.AcquiredAt),
+		Guard:    lockfact.GuardAnyone,
+		OnStale:  lockfact.Keep,
+	}
+	if !l.ExpiresAt.IsZero() {
+		facts.ExpiresAt = written.Deadline(l.ExpiresAt)
+	}
+	return rule.Override(facts), nil
+}

@@ -1,0 +1,45 @@
+package tower
+
+import (
+	"time"
+
+	"lockfs/formats/internal/stamp"
+	"lockfs/formats/internal/strictjson"
+)
+
+// MaxHeartbeatFailures is how many failures in a row call for a heartbeat_failed event (section 5.4).
+const MaxHeartbeatFailures = 3
+
+// responsiveInterval is the longest interval that section 5.2 recommends.
+const responsiveInterval = 30 * time.Second
+
+// HeartbeatInterval is the interval that section 5.2 requires: a third of the time to live.
+func HeartbeatInterval(ttlSeconds int64) time.Duration {
+	return ttl(ttlSeconds) / 3
+}
+
+// RecommendedInterval is the interval that section 5.2 recommends: 30 seconds, or the required one if
+// that is shorter.
+func RecommendedInterval(ttlSeconds int64) time.Duration {
+	return min(responsiveInterval, HeartbeatInterval(ttlSeconds))
+}
+
+func ttl(seconds int64) time.Duration {
+	const most = int64(1<<63-1) / int64(time.Second)
+	return time.Duration(min(seconds, most)) * time.Second
+}
+
+// Heartbeat gives the content with last_heartbeat_at set to now, in whole seconds, and every other
+// byte as it was: fields of other programs, their order and their layout (section 5.3). A content that
+// is not a valid lock is refused.
+func Heartbeat(content []byte, now time.Time) ([]byte, error) {
+	if _, err := Parse(content); err != nil {
+		return nil, err
+	}
+	object, err := strictjson.Parse(content)
+	if err != nil {
+		return nil, err
+	}
+	value := `"` + stamp.Second(now).Format(time.RFC3339) + `"`
+	return object.Replace("last_heartbeat_at", []byte(value)), nil
+}

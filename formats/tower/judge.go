@@ -1,0 +1,60 @@
+package tower
+
+import (
+	"fmt"
+	"time"
+
+	"lockfs/formats/internal/stamp"
+	"lockfs/formats/lockfact"
+)
+
+// StaleSince is when the lock becomes stale unless another heartbeat comes: last_heartbeat_at plus
+// ttl_seconds (section 6.1).
+func (l *Lock) StaleSince() time.Time {
+	return stamp.After(l.LastHeartbeatAt, l.TTLSeconds)
+}
+
+// Age is the time since the last heartbeat; negative if that lies ahead of now.
+func (l *Lock) Age(now time.Time) time.Duration { return now.Sub(l.LastHeartbeatAt) }
+
+// Stale reports whether the last heartbeat is more than ttl_seconds ago (section 6.1).
+func (l *Lock) Stale(now time.Time) bool { return now.After(l.StaleSince()) }
+
+// MaySteal reports whether a request that finds this lock may take it: only when it is stale and
+// --force-lock was given, never while it is active (section 7.1).
+func (l *Lock) MaySteal(now time.Time, force bool) bool { return force && l.Stale(now) }
+
+// Judge says whether the content is a stale lock at now, on the clock of the host that wrote it. A
+// content that is not a valid lock is held. No rule changes the time to live.
+func Judge(content []byte, now time.Time, _ lockfact.Rule) lockfact.Verdict {
+	l, err := Parse(content)
+	if err != nil {
+		return lockfact.Verdict{State: lockfact.Held, Reason: "malformed tower lock: " + err.Error()}
+	}
+	v := lockfact.Verdict{
+		State:  lockfact.Held,
+		Reason: fmt.Sprintf("last heartbeat %s, ttl %d s", stamp.Ago(l.Age(now)), l.TTLSeconds),
+	}
+	if l.Stale(now) {
+		v.State = lockfact.Stale
+	}
+	return v
+}
+
+// FactsOf gives the facts of a content; the error is that of Parse.
+func FactsOf(content []byte, written lockfact.Origin, rule lockfact.Rule) (lockfact.Facts, error) {
+	l, err := Parse(content)
+	if err != nil {
+		return lockfact.Facts{}, err
+	}
+	return rule.Override(lockfact.Facts{
+		Format:    lockfact.Tower,
+		Holder:    lockfact.HolderName(l.RequestID),
+		Host:      written.Host,
+		PID:       l.PID,
+		IssuedAt:  written.ClusterTime(l.LastHeartbeatAt),
+		ExpiresAt: written.Deadline(l.StaleSince()),
+		Guard:     lockfact.GuardHost,
+		OnStale:   lockfact.Keep,
+	}), nil
+}

@@ -1,0 +1,129 @@
+package tower_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/formats/lockfact"
+	"lockfs/formats/tower"
+)
+
+func TestTower61StaleOnlyWhenAgeIsGreaterThanTTL(t *testing.T) {
+	heartbeat := at("10:30:40")
+	for age, want := range map[time.Duration]lockfact.State{
+		-time.Hour:                          lockfact.Held,
+		0:                                   lockfact.Held,
+		900*time.Second - 1:                 lockfact.Held,
+		900 * time.Second:                   lockfact.Held,
+		900*time.Second + 1:                 lockfact.Stale,
+		901 * time.Second:                   lockfact.Stale,
+		200 * 365 * 24 * 3600 * time.Second: lockfact.Stale,
+	} {
+		v := tower.Judge([]byte(example), heartbeat.Add(age), lockfact.Rule{})
+		require.Equal(t, want, v.State, "%v: %s", age, v.Reason)
+	}
+}
+
+func TestTower61ReasonsAreInWords(t *testing.T) {
+	judge := func(age time.Duration) string {
+		return tower.Judge([]byte(example), at("10:30:40").Add(age), lockfact.Rule{}).Reason
+	}
+	require.Equal(t, "last heartbeat 1800 s ago, ttl 900 s", judge(1800*time.Second))
+	require.Equal(t, "last heartbeat 60 s ahead of the clock, ttl 900 s", judge(-time.Minute))
+	require.Equal(t, "last heartbeat 0.5 s ago, ttl 900 s", judge(time.Second/2))
+}
+
+func TestTower61HugeTTLNeverOverflows(t *testing.T) {
+	content := with(t, "ttl_seconds", "9223372036854775807")
+	require.Equal(t, lockfact.Held, tower.Judge(content, at("10:30:40").AddDate(250, 0, 0), lockfact.Rule{}).State)
+	facts, err := tower.FactsOf(content, lockfact.Origin{ClockOffset: math.MinInt64 + 1}, lockfact.Rule{})
+	require.NoError(t, err)
+	require.EqualValues(t, math.MaxInt64, facts.ExpiresAt)
+}
+
+func TestTower61MalformedIsNeverStale(t *testing.T) {
+	later := at("10:30:40").AddDate(100, 0, 0)
+	for cut := range len(example) {
+		v := tower.Judge([]byte(example[:cut]), later, lockfact.Rule{StaleAfter: time.Second})
+		require.Equal(t, lockfact.Held, v.State)
+		require.Contains(t, v.Reason, "malformed tower lock: ")
+	}
+}
+
+func TestTower71StealingOnlyWhenStaleAndForced(t *testing.T) {
+	l, err := tower.Parse([]byte(example))
+	require.NoError(t, err)
+	active, stale := at("10:45:40"), at("10:45:41")
+	require.False(t, l.MaySteal(active, false))
+	require.False(t, l.MaySteal(active, true), "never an active lock")
+	require.False(t, l.MaySteal(stale, false))
+	require.True(t, l.MaySteal(stale, true))
+}
+
+func TestTower123PIDMustNotDecide(t *testing.T) {
+	facts, err := tower.FactsOf([]byte(example), lockfact.Origin{Host: "n1"}, lockfact.Rule{})
+	require.NoError(t, err)
+	require.Equal(t, 12345, facts.PID)
+	require.False(t, facts.ByProcess())
+}
+
+func TestTowerFacts(t *testing.T) {
+	written := lockfact.Origin{Host: "n1", ClockOffset: 10 * time.Minute}
+	facts, err := tower.FactsOf([]byte(example), written, lockfact.Rule{})
+	require.NoError(t, err)
+	require.Equal(t, lockfact.Facts{
+		Format:    lockfact.Tower,
+		Holder:    "req_abc123def456",
+		Host:      "n1",
+		PID:       12345,
+		IssuedAt:  at("10:20:40").UnixNano(),
+		ExpiresAt: at("10:35:40").UnixNano(),
+		Guard:     lockfact.GuardHost,
+		OnStale:   lockfact.Keep,
+	}, facts)
+
+	changed, err := tower.FactsOf([]byte(example), written,
+		lockfact.Rule{StaleAfter: time.Second, OnStale: lockfact.Remove, Guard: lockfact.GuardAnyone})
+	require.NoError(t, err)
+	facts.OnStale, facts.Guard = lockfact.Remove, lockfact.GuardAnyone
+	require.Equal(t, facts, changed, "the time to live is the lock's own")
+
+	_, err = tower.FactsOf([]byte("{}"), written, lockfact.Rule{})
+	require.Error(t, err)
+}
+
+func TestTower91Modes(t *testing.T) {
+	for _, c := range []struct {
+		mode    tower.Mode
+		lock    string
+		locks   bool
+		warning string
+	}{
+		{tower.Mutate, "x", true, ""},
+		{tower.Mutate, "", false, "Mutate intent without lock - concurrent execution possible"},
+		{tower.Reconcile, "x", true, ""},
+		{tower.Reconcile, "", false, "Reconcile intent without lock - conflicting reconciliation possible"},
+	} {
+		locks, warning := c.mode.Locks(c.lock)
+		require.Equal(t, c.locks, locks)
+		require.Equal(t, c.warning, warning)
+	}
+	for _, name := range []string{"observe", "mutate", "reconcile"} {
+		mode, err := tower.ParseMode(name)
+		require.NoError(t, err)
+		require.EqualValues(t, name, mode)
+	}
+	_, err := tower.ParseMode("Observe")
+	requireFieldError(t, err, "mode")
+}
+
+func TestTower92ObserveMustNotLock(t *testing.T) {
+	for _, controlsLock := range []string{"", "x"} {
+		locks, warning := tower.Observe.Locks(controlsLock)
+		require.False(t, locks)
+		require.Empty(t, warning)
+	}
+}

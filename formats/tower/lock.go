@@ -1,0 +1,160 @@
+package tower
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"time"
+
+	"lockfs/formats/internal/stamp"
+	"lockfs/formats/internal/strictjson"
+	"lockfs/formats/lockfact"
+)
+
+// Version is the lock_version of every lock of this format (section 3.2).
+const Version = "v1"
+
+// DefaultTTL is the time to live of a lock whose intent sets none, in seconds (section 3.3).
+const DefaultTTL = 900
+
+// DefaultActor is the actor when nobody is named (section 10.2).
+const DefaultActor = "unknown"
+
+// DefaultDir and DirMode are where section 2.3 keeps locks, and the mode that 12.1 wants it to have.
+const (
+	DefaultDir = "/root/tower-fleet/logs/locks"
+	DirMode    = 0o700
+)
+
+// Lock is the content of a lock file (section 3.1).
+type Lock struct {
+	LockVersion     string          `json:"lock_version"`
+	LockName        string          `json:"lock_name"`
+	RequestID       string          `json:"request_id"`
+	Actor           string          `json:"actor"`
+	Intent          string          `json:"intent"`
+	IntentVersion   string          `json:"intent_version"`
+	HostID          string          `json:"host_id"`
+	PID             int             `json:"pid"`
+	CreatedAt       time.Time       `json:"created_at"`
+	LastHeartbeatAt time.Time       `json:"last_heartbeat_at"`
+	TTLSeconds      int64           `json:"ttl_seconds"`
+	Metadata        json.RawMessage `json:"metadata,omitempty"` // an object, or nil
+}
+
+// New describes a lock that this process takes now, with the default actor and time to live and empty
+// metadata; the caller may change them. The error is that of Validate, or that the host has no name.
+func New(name, requestID, intent, intentVersion string, now time.Time) (*Lock, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	l := &Lock{
+		LockVersion:     Version,
+		LockName:        name,
+		RequestID:       requestID,
+		Actor:           DefaultActor,
+		Intent:          intent,
+		IntentVersion:   intentVersion,
+		HostID:          host,
+		PID:             os.Getpid(),
+		CreatedAt:       stamp.Second(now),
+		LastHeartbeatAt: stamp.Second(now),
+		TTLSeconds:      DefaultTTL,
+		Metadata:        json.RawMessage("{}"),
+	}
+	return l, l.Validate()
+}
+
+// Parse reads and validates a lock file (section 12.2). Members that section 3.2 does not name are
+// ignored. The error is a [lockfact.FieldError] when one field is at fault.
+func Parse(content []byte) (*Lock, error) {
+	object, err := strictjson.Parse(content)
+	if err != nil {
+		return nil, err
+	}
+	f := object.Fields()
+	l := &Lock{
+		LockVersion:     f.String("lock_version"),
+		LockName:        f.String("lock_name"),
+		RequestID:       f.String("request_id"),
+		Actor:           f.String("actor"),
+		Intent:          f.String("intent"),
+		IntentVersion:   f.String("intent_version"),
+		HostID:          f.String("host_id"),
+		PID:             f.PID(),
+		CreatedAt:       f.Time("created_at"),
+		LastHeartbeatAt: f.Time("last_heartbeat_at"),
+		TTLSeconds:      f.Int("ttl_seconds"),
+		Metadata:        f.OptionalObject("metadata"),
+	}
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	if err := l.Validate(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Validate checks every field of section 3.2 and gives a [lockfact.FieldError] for the first that is
+// wrong: required strings are not empty, names and request ids have their form, times are in UTC.
+func (l *Lock) Validate() error {
+	if l.LockVersion != Version {
+		return &lockfact.FieldError{Field: "lock_version", Problem: `must be "v1"`}
+	}
+	if err := ValidateName(l.LockName); err != nil {
+		return err
+	}
+	if err := ValidateRequestID(l.RequestID); err != nil {
+		return err
+	}
+	for _, field := range [...]struct{ name, value string }{
+		{"actor", l.Actor},
+		{"intent", l.Intent},
+		{"intent_version", l.IntentVersion},
+		{"host_id", l.HostID},
+	} {
+		if field.value == "" {
+			return &lockfact.FieldError{Field: field.name, Problem: "is required"}
+		}
+	}
+	if err := lockfact.CheckPID(int64(l.PID)); err != nil {
+		return err
+	}
+	if err := validateTime("created_at", l.CreatedAt); err != nil {
+		return err
+	}
+	if err := validateTime("last_heartbeat_at", l.LastHeartbeatAt); err != nil {
+		return err
+	}
+	if l.TTLSeconds < 1 {
+		return &lockfact.FieldError{Field: "ttl_seconds", Problem: "must be at least 1"}
+	}
+	return validateMetadata(l.Metadata)
+}
+
+func validateTime(field string, t time.Time) error {
+	if t.IsZero() {
+		return &lockfact.FieldError{Field: field, Problem: "is required"}
+	}
+	if err := stamp.CheckUTC(t); err != nil {
+		return &lockfact.FieldError{Field: field, Problem: err.Error()}
+	}
+	return nil
+}
+
+func validateMetadata(m json.RawMessage) error {
+	if m == nil || (json.Valid(m) && bytes.HasPrefix(bytes.TrimSpace(m), []byte("{"))) {
+		return nil
+	}
+	return &lockfact.FieldError{Field: "metadata", Problem: "must be an object"}
+}
+
+// Render writes a valid lock in the order and layout of section 3.1, ending with a newline.
+func (l *Lock) Render() ([]byte, error) {
+	if err := l.Validate(); err != nil {
+		return nil, err
+	}
+	return strictjson.Render(l)
+}

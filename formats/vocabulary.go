@@ -1,0 +1,73 @@
+package formats
+
+import "lockfs/formats/lockfact"
+
+// The words in which formats are spoken of are those of [lockfact].
+type (
+	// Facts is what a content says about its lock.
+	Facts = lockfact.Facts
+
+	// Origin is where and when a content was written.
+	Origin = lockfact.Origin
+
+	// Rule is what an administrator set for some locks.
+	Rule = lockfact.Rule
+
+	// Verdict is the outcome of a judgement.
+	Verdict = lockfact.Verdict
+
+	// Format is the name of a format.
+	Format = lockfact.Format
+
+	// State is what a lock is at a moment.
+	State = lockfact.State
+
+	// Guard is who may remove a lock while it lives.
+	Guard = lockfact.Guard
+
+	// OnStale is what happens to a stale lock.
+	OnStale = lockfact.OnStale
+
+	// FieldError is an error about one field.
+	FieldError = lockfact.FieldError
+)
+
+// The formats.
+const (
+	Tower     = lockfact.Tower
+	Semaphore = lockfact.Semaphore
+	Swarm     = lockfact.Swarm
+	Beads     = lockfact.Beads
+	PID       = lockfact.PID
+	Forrst    = lockfact.Forrst
+	None      = lockfact.None
+)
+
+// The states.
+const (
+	Held        = lockfact.Held
+	Stale       = lockfact.Stale
+	Unreachable = lockfact.Unreachable
+)
+
+// The guards.
+const (
+	GuardHost   = lockfact.GuardHost
+	GuardAnyone = lockfact.GuardAnyone
+	GuardOwner  = lockfact.GuardOwner
+)
+
+// What happens to a stale lock.
+const (
+	Keep   = lockfact.Keep
+	Remove = lockfact.Remove
+)
+
+// ParseFormat accepts the name of a format.
+func ParseFormat(s string) (Format, error) { return lockfact.ParseFormat(s) }
+
+// ParseGuard accepts what a rule may set: host or anyone.
+func ParseGuard(s string) (Guard, error) { return lockfact.ParseGuard(s) }
+
+// ParseOnStale accepts keep or remove.
+func ParseOnStale(s string) (OnStale, error) { return lockfact.ParseOnStale(s) }
