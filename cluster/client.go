@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/storepb"
 )
 
@@ -137,7 +138,15 @@ func (c *Client) begin(ctx context.Context, left *journalState) (*clientSession,
 // context.DeadlineExceeded: no majority answered in time. What the operation created is then taken
 // back as soon as one does, or never comes to be.
 func (c *Client) Mutate(ctx context.Context, caller *storepb.Caller, op *storepb.Op) (*storepb.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	return c.Create(ctx, caller, op, nil)
+}
+
+// Create is Mutate for what makes a name. answer renders what will tell the kernel of success, for a
+// [Guard] to do it should this process be killed first; it may be nil, and may answer nil.
+func (c *Client) Create(
+	asked context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
+) (*storepb.Result, error) {
+	ctx, cancel := context.WithTimeout(asked, c.timeout)
 	defer cancel()
 	var slot int
 	select {
@@ -158,6 +167,9 @@ func (c *Client) Mutate(ctx context.Context, caller *storepb.Caller, op *storepb
 		if err == nil && session.fenced() {
 			_, err = c.live(ctx) // this host slept: look around before answering
 		}
+		if err == nil {
+			err = asked.Err() // nobody waits for the answer any more
+		}
 		if err != nil {
 			c.settling.Add(1)
 			go c.settle(session, cmd.Seq, slot)
@@ -165,7 +177,14 @@ func (c *Client) Mutate(ctx context.Context, caller *storepb.Caller, op *storepb
 		}
 		session.numbers.done(cmd.Seq)
 		if result.GetCode() != storepb.Code_SESSION_UNKNOWN {
+			told := answer != nil && result.GetCode() == storepb.Code_OK
+			if told {
+				c.journal.promise(slot, answer(result))
+			}
 			c.journal.end(slot)
+			if told {
+				fault.DieAnswering()
+			}
 			c.slots <- slot
 			return result, nil
 		}

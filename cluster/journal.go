@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -18,22 +19,30 @@ import (
 // mount had open does.
 //
 // A call is struck off just before its result goes to the kernel. What a successor finds is therefore
-// settled safely: no program was told the result. The reverse gap remains: a process killed in the few
-// microseconds between the two leaves a creation that its caller was not told of.
+// settled safely: no program was told the result. For the moment between the two, the answer that tells
+// of a creation is left in the journal too, and a [Guard] hands it to the kernel should this process be
+// killed just then. The kernel takes an answer once, so it does no harm if it had it already.
 type journal struct {
 	file *os.File // locked by the process that uses it
 	data []byte
 }
 
-// Layout: a header, then a slot of two words (session, number) for each call in flight; the number 0 is
-// an empty slot.
+// Layout: a header, then a slot for each call in flight: session, number (0: struck off), length of the
+// answer (0: none), the answer.
 const (
 	journalMagic   = 0x316c6e726a736b6c // "lksjrnl1"
 	journalHeader  = 64
-	journalSlot    = 16
+	journalSlot    = 256
+	journalAnswer  = 24 // offset in a slot
 	journalSize    = journalHeader + inFlight*journalSlot
 	journalBootID  = 24
 	journalBootLen = 36
+)
+
+// How long a successor waits for the guard of the process before it.
+const (
+	journalPatience = 2 * time.Second
+	journalPause    = 5 * time.Millisecond
 )
 
 // journalState is what an earlier process left.
@@ -60,15 +69,14 @@ func openJournal(path, bootID string) (*journal, *journalState, error) {
 		return nil, nil, fmt.Errorf("session file: %w", err)
 	}
 	j := &journal{file: file}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := lockJournal(file); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("session file %s is in use by another process: %w", path, err), j.close())
 	}
-	if err := file.Truncate(journalSize); err != nil {
+	if err := errors.Join(file.Truncate(journalSize), j.mapFile()); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("session file: %w", err), j.close())
 	}
-	j.data, err = unix.Mmap(int(file.Fd()), 0, journalSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("session file: %w", err), j.close())
+	for slot := range inFlight {
+		j.answerLength(slot).Store(0) // they were for another mount
 	}
 	left := j.read(bootID)
 	if left.session == 0 {
@@ -77,6 +85,21 @@ func openJournal(path, bootID string) (*journal, *journalState, error) {
 		j.word(0).Store(journalMagic)
 	}
 	return j, left, nil
+}
+
+// lockJournal waits while a guard still uses the file.
+func lockJournal(file *os.File) error {
+	for end := time.Now().Add(journalPatience); ; time.Sleep(journalPause) {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
+func (j *journal) mapFile() (err error) {
+	j.data, err = unix.Mmap(int(j.file.Fd()), 0, journalSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	return err
 }
 
 func (j *journal) read(bootID string) *journalState {
@@ -104,8 +127,13 @@ func (j *journal) slot(slot int) (session, seq *atomic.Uint64) {
 	return j.word(at), j.word(at + 8)
 }
 
+func (j *journal) answerLength(slot int) *atomic.Uint64 {
+	return j.word(journalHeader + slot*journalSlot + 16)
+}
+
 // begin notes a call before it is sent.
 func (j *journal) begin(slot int, session, seq uint64) {
+	j.answerLength(slot).Store(0)
 	inSession, number := j.slot(slot)
 	inSession.Store(session)
 	number.Store(seq)
@@ -116,6 +144,28 @@ func (j *journal) begin(slot int, session, seq uint64) {
 func (j *journal) end(slot int) {
 	_, number := j.slot(slot)
 	number.Store(0)
+}
+
+// promise leaves the answer that the kernel is about to get. One that is too long is left out.
+func (j *journal) promise(slot int, answer []byte) {
+	if len(answer) <= journalSlot-journalAnswer {
+		copy(j.data[journalHeader+slot*journalSlot+journalAnswer:], answer)
+		j.answerLength(slot).Store(uint64(len(answer)))
+	}
+}
+
+// promises answers what was left to tell, and in which slots: their calls are to be struck off then.
+func (j *journal) promises() (answers [][]byte, slots []int) {
+	for slot := range inFlight {
+		length := j.answerLength(slot).Load()
+		if length == 0 || length > journalSlot-journalAnswer {
+			continue
+		}
+		at := journalHeader + slot*journalSlot + journalAnswer
+		answers = append(answers, j.data[at:at+int(length)])
+		slots = append(slots, slot)
+	}
+	return answers, slots
 }
 
 // adopt notes the session that is used from now on, in which last is the number taken last.

@@ -13,6 +13,10 @@ import (
 // GetAttr answers fstat too: the kernel does not tell it from stat.
 func (fs *fileSystem) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) (code fuse.Status) {
 	defer fs.observed("getattr", time.Now(), &code)
+	if attr, found := fs.newFiles.take(in.Pid, in.NodeId); found {
+		fillAttr(&out.Attr, attr)
+		return fuse.OK
+	}
 	attr, errno := fs.attr(in.NodeId)
 	if errno == 0 {
 		fillAttr(&out.Attr, attr)

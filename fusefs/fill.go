@@ -6,6 +6,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/storepb"
 )
 
@@ -23,6 +24,7 @@ func kernelTime(ns int64) (sec uint64, nsec uint32) {
 // fillEntry, as all that fill an answer, leaves the times for which the kernel may keep it at zero.
 func fillEntry(out *fuse.EntryOut, attr *storepb.Attr) {
 	out.NodeId = attr.GetIno()
+	out.SetEntryTimeout(fault.CacheTime)
 	fillAttr(&out.Attr, attr)
 }
 

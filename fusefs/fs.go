@@ -18,6 +18,11 @@ import (
 type Operator interface {
 	// Mutate commits one change; it returns once a majority has it.
 	Mutate(ctx context.Context, caller *storepb.Caller, op *storepb.Op) (*storepb.Result, error)
+	// Create is Mutate for what makes a name. answer renders what will tell the kernel of success: should
+	// this process be killed before it does, somebody else can, so that no name is left behind which its
+	// maker was not told of. It is called at most once, and answers nil where there is nothing to tell.
+	// Once ctx has ended, nobody will be told: the name is taken back if it was made, or never made.
+	Create(ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte) (*storepb.Result, error)
 	// Query answers with everything that was committed when it was asked.
 	Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error)
 }
@@ -42,6 +47,8 @@ type fileSystem struct {
 	inodes *inodeTable
 	files  *handles[*fileHandle]
 	dirs   *handles[*dirHandle]
+
+	newFiles *newFiles
 }
 
 func newFileSystem(ops Operator, opts Options) *fileSystem {
@@ -53,6 +60,7 @@ func newFileSystem(ops Operator, opts Options) *fileSystem {
 		inodes:        newInodeTable(),
 		files:         newHandles[*fileHandle](),
 		dirs:          newHandles[*dirHandle](),
+		newFiles:      makeNewFiles(),
 	}
 }
 
@@ -70,6 +78,20 @@ func (fs *fileSystem) observed(op string, start time.Time, status *fuse.Status) 
 // nil when there is none, and never nil without an error.
 func (fs *fileSystem) mutate(caller *storepb.Caller, op *storepb.Op) (*storepb.Result, syscall.Errno) {
 	result, err := fs.ops.Mutate(context.Background(), caller, op)
+	return fs.outcome(result, err)
+}
+
+// create is mutate for what makes a name. If the caller is killed while it waits, nobody is told of the
+// name, so there must be none: EINTR, which nobody gets to see.
+func (fs *fileSystem) create(
+	interrupted <-chan struct{}, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
+) (*storepb.Result, syscall.Errno) {
+	ctx := whileWaitedFor(interrupted, caller.GetPid())
+	defer ctx.end()
+	result, err := fs.ops.Create(ctx, caller, op, answer)
+	if err != nil && ctx.Err() != nil {
+		return nil, syscall.EINTR
+	}
 	return fs.outcome(result, err)
 }
 

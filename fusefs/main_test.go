@@ -97,6 +97,16 @@ func (s *session) Mutate(_ context.Context, caller *storepb.Caller, op *storepb.
 	return s.apply(&storepb.Command{Session: s.id, Seq: s.seq, Acked: s.seq - 1, Caller: caller, Op: op}), nil
 }
 
+func (s *session) Create(
+	ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
+) (*storepb.Result, error) {
+	result, err := s.Mutate(ctx, caller, op)
+	if err == nil && result.GetCode() == storepb.Code_OK {
+		answer(result)
+	}
+	return result, err
+}
+
 func (s *session) Query(_ context.Context, query *storepb.Query) (*storepb.Result, error) {
 	if result, answered, err := s.ask(nil, query); answered {
 		return result, err

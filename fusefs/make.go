@@ -12,40 +12,40 @@ import (
 // Mknod makes regular files, fifos and sockets. Of the latter two the namespace keeps only the names:
 // what goes through them stays on one host. Devices are EPERM.
 func (fs *fileSystem) Mknod(
-	_ <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut,
+	interrupted <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut,
 ) (code fuse.Status) {
 	defer fs.observed("mknod", time.Now(), &code)
-	return fs.makeNode(&in.InHeader, name, &storepb.Create{Mode: in.Mode}, out)
+	return fs.makeNode(interrupted, &in.InHeader, name, &storepb.Create{Mode: in.Mode}, out)
 }
 
 // Mkdir makes a directory.
 func (fs *fileSystem) Mkdir(
-	_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut,
+	interrupted <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut,
 ) (code fuse.Status) {
 	defer fs.observed("mkdir", time.Now(), &code)
 	mode := syscall.S_IFDIR | in.Mode&permissionBits
-	return fs.makeNode(&in.InHeader, name, &storepb.Create{Mode: mode}, out)
+	return fs.makeNode(interrupted, &in.InHeader, name, &storepb.Create{Mode: mode}, out)
 }
 
 // Symlink makes a symbolic link.
 func (fs *fileSystem) Symlink(
-	_ <-chan struct{}, header *fuse.InHeader, target, name string, out *fuse.EntryOut,
+	interrupted <-chan struct{}, header *fuse.InHeader, target, name string, out *fuse.EntryOut,
 ) (code fuse.Status) {
 	defer fs.observed("symlink", time.Now(), &code)
 	create := &storepb.Create{Mode: syscall.S_IFLNK | 0o777, Target: []byte(target)}
-	return fs.makeNode(header, name, create, out)
+	return fs.makeNode(interrupted, header, name, create, out)
 }
 
 // makeNode creates what must not exist before.
 func (fs *fileSystem) makeNode(
-	header *fuse.InHeader, name string, create *storepb.Create, out *fuse.EntryOut,
+	interrupted <-chan struct{}, header *fuse.InHeader, name string, create *storepb.Create, out *fuse.EntryOut,
 ) fuse.Status {
 	at, errno := fs.enter(header, header.NodeId, name)
 	if errno != 0 {
 		return status(errno)
 	}
 	create.Parent, create.Name, create.Exclusive = at.parent, at.name, true
-	result, errno := fs.mutate(at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: create}})
+	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: create}}, entryAnswer(header))
 	if errno == 0 {
 		fillEntry(out, result.GetAttr())
 	}
@@ -54,16 +54,16 @@ func (fs *fileSystem) makeNode(
 
 // Link gives an inode another name.
 func (fs *fileSystem) Link(
-	_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut,
+	interrupted <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut,
 ) (code fuse.Status) {
 	defer fs.observed("link", time.Now(), &code)
 	at, errno := fs.enter(&in.InHeader, in.NodeId, name)
 	if errno != 0 {
 		return status(errno)
 	}
-	result, errno := fs.mutate(at.caller, &storepb.Op{Op: &storepb.Op_Link{
+	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Link{
 		Link: &storepb.Link{Ino: in.Oldnodeid, Parent: at.parent, Name: at.name},
-	}})
+	}}, entryAnswer(&in.InHeader))
 	if errno == 0 {
 		fillEntry(out, result.GetAttr())
 	}

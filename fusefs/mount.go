@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -40,6 +41,7 @@ type Mounted struct {
 	dir    string
 	logger *slog.Logger
 	server *fuse.Server
+	device *os.File
 	served chan struct{} // closed when the kernel has let go
 
 	unmount sync.Mutex
@@ -62,6 +64,10 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 	if err := checkFuse(); err != nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
 	}
+	before, err := openDevices()
+	if err != nil {
+		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
+	}
 	server, err := fuse.NewServer(newFileSystem(ops, opts), path, mountOptions(opts))
 	if err != nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
@@ -70,12 +76,21 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 		dir: path, logger: opts.Logger, server: server,
 		served: make(chan struct{}), left: make(chan struct{}),
 	}
+	m.device, err = newDevice(before)
 	go func() {
 		defer close(m.served)
 		server.Serve()
+		_ = m.device.Close()
 	}()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot share the mount at %s: %w", dir, err), m.Unmount())
+	}
 	return m, nil
 }
+
+// Device is the open /dev/fuse of the mount, to be shared with a process that outlives this one. The
+// kernel keeps the mount alive until all have closed it, so the caller closes it once it is shared.
+func (m *Mounted) Device() *os.File { return m.device }
 
 // checkFuse says in plain words what the attempt to mount would fail with.
 func checkFuse() error {

@@ -18,17 +18,17 @@ type fileHandle struct {
 // the directory then, so a file that came into being meanwhile elsewhere is opened here only if the
 // caller may do that for sure. Otherwise the answer is ESTALE and the VFS looks again and judges itself.
 func (fs *fileSystem) Create(
-	_ <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut,
+	interrupted <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut,
 ) (code fuse.Status) {
 	defer fs.observed("create", time.Now(), &code)
 	at, errno := fs.enter(&in.InHeader, in.NodeId, name)
 	if errno != 0 {
 		return status(errno)
 	}
-	result, errno := fs.mutate(at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
+	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
 		Parent: at.parent, Name: at.name, Mode: syscall.S_IFREG | in.Mode&permissionBits,
 		Exclusive: in.Flags&syscall.O_EXCL != 0,
-	}}})
+	}}}, createAnswer(&in.InHeader))
 	if errno != 0 {
 		return status(errno)
 	}
@@ -39,6 +39,7 @@ func (fs *fileSystem) Create(
 	inode := fs.inodes.use(attr.GetIno())
 	if result.GetCreated() {
 		inode.learn(content{version: attr.GetVersion()})
+		fs.newFiles.note(in.Pid, attr)
 	} else if in.Flags&syscall.O_TRUNC != 0 {
 		if attr, errno = fs.change(at.caller, inode, resize(0)); errno != 0 {
 			fs.release(at.caller, inode)

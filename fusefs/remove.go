@@ -37,7 +37,7 @@ func (fs *fileSystem) removeName(header *fuse.InHeader, name string, directory b
 
 // Rename knows RENAME_NOREPLACE and RENAME_EXCHANGE; other flags are EINVAL.
 func (fs *fileSystem) Rename(
-	_ <-chan struct{}, in *fuse.RenameIn, oldName, newName string,
+	interrupted <-chan struct{}, in *fuse.RenameIn, oldName, newName string,
 ) (code fuse.Status) {
 	defer fs.observed("rename", time.Now(), &code)
 	if in.Flags&^(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0 {
@@ -51,11 +51,11 @@ func (fs *fileSystem) Rename(
 	if errno != 0 {
 		return status(errno)
 	}
-	result, errno := fs.mutate(from.caller, &storepb.Op{Op: &storepb.Op_Rename{Rename: &storepb.Rename{
+	result, errno := fs.create(interrupted, from.caller, &storepb.Op{Op: &storepb.Op_Rename{Rename: &storepb.Rename{
 		Parent: from.parent, Name: from.name, NewParent: to.parent, NewName: to.name,
 		NoReplace: in.Flags&unix.RENAME_NOREPLACE != 0,
 		Exchange:  in.Flags&unix.RENAME_EXCHANGE != 0,
-	}}})
+	}}}, emptyAnswer(&in.InHeader))
 	if errno == 0 {
 		fs.removed(from.caller, result.GetRemovedIno())
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/storepb"
 )
 
@@ -123,7 +124,7 @@ func lessByCookie(a, b *entry) bool {
 // the order of their indexes. The result belongs to the state: callers do not change it.
 func (ns *Namespace) Apply(index uint64, cmd *storepb.Command) *storepb.Result {
 	ns.index = index
-	ns.time = max(ns.time, cmd.GetTime())
+	ns.time = max(ns.time, fault.ApplyTime(cmd.GetTime()))
 	ns.bearRoot()
 	ns.dropExpiredOrphans()
 	ns.dropExpiredSessions()

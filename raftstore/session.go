@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/storepb"
 )
 
@@ -67,7 +68,7 @@ func (ns *Namespace) applyOnce(cmd *storepb.Command) *storepb.Result {
 	if cmd.GetSeq() <= s.acked {
 		return fail(storepb.Code_DUPLICATE)
 	}
-	if first, done := ns.reply(cmd.GetSession(), cmd.GetSeq()); done {
+	if first, done := ns.reply(cmd.GetSession(), cmd.GetSeq()); done && !fault.NoDedup {
 		ns.acknowledge(s, 0)
 		return first.result
 	}
@@ -221,7 +222,7 @@ func (ns *Namespace) cancel(session, seq uint64) *storepb.Result {
 	switch {
 	case !found && s.replies >= 2*MaxReplies:
 		return fail(storepb.Code_TOO_MANY_REQUESTS)
-	case found && done.undo != nil:
+	case found && done.undo != nil && !fault.IgnoreCancel:
 		ns.takeBack(session, done.undo)
 	}
 	ns.keepReply(&reply{session: session, seq: seq, result: fail(storepb.Code_CANCELLED)})

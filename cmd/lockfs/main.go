@@ -41,6 +41,6 @@ Every flag can also be set by a variable: --data is LOCKFS_DATA, --op-timeout is
 			return flagsFromEnvironment(cmd)
 		},
 	}
-	root.AddCommand(devCommand(), serverCommand(), mountCommand(), statusCommand(), memberCommand(), sessionCommand(), versionCommand())
+	root.AddCommand(devCommand(), serverCommand(), mountCommand(), statusCommand(), memberCommand(), sessionCommand(), versionCommand(), guardCommand())
 	return root
 }

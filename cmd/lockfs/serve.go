@@ -156,12 +156,19 @@ func (s *service) mount(ctx context.Context, node *cluster.Node) (*fusefs.Mounte
 	return mounted, nil
 }
 
-// mount mounts in a directory that is created if it is missing.
+// mount mounts, under guard, in a directory that is created if it is missing.
 func mount(dir string, client *cluster.Client, options fusefs.Options) (*fusefs.Mounted, error) {
 	if err := makeMountPoint(dir); err != nil {
 		return nil, err
 	}
-	return fusefs.Mount(dir, client, options)
+	mounted, err := fusefs.Mount(dir, client, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := startGuard(client, mounted); err != nil {
+		return nil, errors.Join(err, mounted.Unmount())
+	}
+	return mounted, nil
 }
 
 // makeMountPoint creates a directory that is missing. What a dead process left mounted there is for

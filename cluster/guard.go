@@ -1,0 +1,30 @@
+package cluster
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// Guard outlives the process of a mount for a moment, as a process of its own: when alive ends, because
+// that process has, it has the answers finished that were on their way. A creation that was struck off
+// the journal is so told to its caller even if the process was killed in between. It shares the open
+// journal and the open /dev/fuse with the process; the mount's end, and a successor's start, wait for it.
+func Guard(alive io.Reader, journalFile *os.File, finish func(answers [][]byte)) error {
+	j := &journal{file: journalFile}
+	if err := j.mapFile(); err != nil {
+		return fmt.Errorf("session file: %w", err)
+	}
+	if _, err := io.Copy(io.Discard, alive); err != nil {
+		return fmt.Errorf("wait for the end of the mount's process: %w", err)
+	}
+	answers, slots := j.promises()
+	finish(answers)
+	for _, slot := range slots {
+		j.end(slot)
+	}
+	return nil
+}
+
+// SessionFile is the open journal, to be shared with a [Guard]; nil without one.
+func (c *Client) SessionFile() *os.File { return c.journal.file }

@@ -1,0 +1,79 @@
+package fusefs
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// killedInterval is how often the thread of an interrupted request is looked at: the kernel tells of the
+// first signal only, and that need not be the one that kills.
+const killedInterval = 20 * time.Millisecond
+
+// callerContext ends when the thread that made a request has been killed, so that nobody will be told the
+// result. Until the request is answered such a thread is still there, with the signal pending. Other
+// signals end nothing, and neither does a thread that cannot be seen from here (0).
+type callerContext struct {
+	context.Context // what the rest of it follows from
+	end             context.CancelFunc
+	interrupted     <-chan struct{}
+	thread          uint32
+}
+
+func whileWaitedFor(interrupted <-chan struct{}, thread uint32) *callerContext {
+	c := &callerContext{interrupted: interrupted, thread: thread}
+	c.Context, c.end = context.WithCancel(context.Background())
+	go c.watch()
+	return c
+}
+
+func (c *callerContext) watch() {
+	select {
+	case <-c.interrupted:
+	case <-c.Done():
+		return
+	}
+	for c.Err() == nil {
+		select {
+		case <-time.After(killedInterval):
+		case <-c.Done():
+		}
+	}
+}
+
+// Err looks now, so that a result which comes just after the signal is not taken for one that was told.
+func (c *callerContext) Err() error {
+	select {
+	case <-c.interrupted:
+		if isKilled(c.thread) {
+			c.end()
+		}
+	default:
+	}
+	return c.Context.Err()
+}
+
+// isKilled tells whether SIGKILL is pending for a thread. Every signal that ends a process becomes that for
+// each of its threads (proc_pid_status(5): SigPnd).
+func isKilled(thread uint32) bool {
+	if thread == 0 {
+		return false
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", thread))
+	if err != nil {
+		return false
+	}
+	const field = "\nSigPnd:"
+	at := bytes.Index(status, []byte(field))
+	if at < 0 {
+		return false
+	}
+	mask, _, _ := bytes.Cut(status[at+len(field):], []byte("\n"))
+	pending, err := strconv.ParseUint(string(bytes.TrimSpace(mask)), 16, 64)
+	return err == nil && pending&(1<<(unix.SIGKILL-1)) != 0
+}

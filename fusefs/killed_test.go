@@ -1,0 +1,121 @@
+package fusefs
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/storepb"
+)
+
+// stuck is an Operator of which creations wait until they are let go or given up.
+type stuck struct {
+	*session
+	begun   chan struct{}
+	proceed chan struct{}
+	ended   chan error // of the context of each
+}
+
+func (s *stuck) Create(
+	ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
+) (*storepb.Result, error) {
+	s.begun <- struct{}{}
+	select {
+	case <-s.proceed:
+	case <-ctx.Done():
+	}
+	s.ended <- ctx.Err()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return s.session.Create(ctx, caller, op, answer)
+}
+
+func mountStuck(t *testing.T) (dir string, s *stuck) {
+	t.Helper()
+	s = &stuck{
+		session: newCluster().open(), begun: make(chan struct{}), proceed: make(chan struct{}), ended: make(chan error, 1),
+	}
+	dir = t.TempDir()
+	mountAt(t, dir, s, Options{})
+	return dir, s
+}
+
+// TestCallerKilled kills programs that wait for a creation.
+func TestCallerKilled(t *testing.T) {
+	dir, s := mountStuck(t)
+	for _, row := range []struct {
+		signal  syscall.Signal
+		program []string
+	}{
+		{unix.SIGKILL, []string{"mkdir", "directory"}},
+		{unix.SIGTERM, []string{"ln", "-s", "target", "symlink"}},
+		{unix.SIGINT, []string{"touch", "file"}},
+	} {
+		command := exec.Command("sh", append([]string{"-c", `cd "$0" && exec "$@"`, dir}, row.program...)...)
+		require.NoError(t, command.Start())
+		<-s.begun
+		require.NoError(t, command.Process.Signal(row.signal))
+		select {
+		case err := <-s.ended:
+			require.ErrorIs(t, err, context.Canceled)
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%v: %v has not ended what it waited for", row.program, row.signal)
+		}
+		require.Error(t, command.Wait())
+	}
+	require.Empty(t, shell(t, dir, "ls -A"))
+}
+
+// TestCallerNotKilled sends signals to a program that waits for a creation and survives them.
+func TestCallerNotKilled(t *testing.T) {
+	dir, s := mountStuck(t)
+	command := exec.Command("sh", "-c", `cd "$0" && exec python3 -c '
+import os, signal
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+os.mkdir("directory")
+signal.setitimer(signal.ITIMER_REAL, 0)'`, dir)
+	require.NoError(t, command.Start())
+	<-s.begun
+	select {
+	case err := <-s.ended:
+		t.Fatalf("given up: %v", err)
+	case <-time.After(10 * killedInterval):
+	}
+	close(s.proceed)
+	require.NoError(t, <-s.ended)
+	require.NoError(t, command.Wait())
+	require.Equal(t, "directory", shell(t, dir, "ls -A"))
+}
+
+// TestCreationIsEnough lets nothing be asked once a file has been created: its maker has to hear of it.
+func TestCreationIsEnough(t *testing.T) {
+	dir, s := mountFor(t, newCluster())
+	created := false
+	s.intercept(func(op *storepb.Op, _ *storepb.Query) (*storepb.Result, bool, error) {
+		if created {
+			return nil, true, context.DeadlineExceeded
+		}
+		created = op.GetCreate() != nil
+		return nil, false, nil
+	})
+	path := filepath.Join(dir, "lock")
+	fd, err := unix.Open(path, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o644)
+	require.NoError(t, err)
+	// What was true at the creation is told this once only.
+	var st unix.Stat_t
+	assert.ErrorIs(t, unix.Fstat(fd, &st), unix.ETIMEDOUT)
+	require.NoError(t, unix.Close(fd))
+	s.intercept(nil)
+	_, err = os.Lstat(path)
+	require.NoError(t, err)
+}

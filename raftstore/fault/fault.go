@@ -1,0 +1,15 @@
+// Package fault holds mistakes that lockfs can be built with, so that the tests of the program can prove
+// that they would see them. Without the build tag "faults" all of them are constants that say no. With it
+// the variable LOCKFS_TEST_FAULT names the one to make:
+//
+//	no-dedup          a command that comes twice is done twice
+//	ignore-cancel     a creation that nobody was told of stays
+//	apply-clock       each replica takes the time from its own clock
+//	unverified-reads  any node answers queries from what it happens to know
+//	late-keepalives   a keepalive that comes in the second half of its term is not counted
+//	stale-cache       the kernel keeps names and attributes for some seconds
+//
+// One is no mistake, but a moment that a test cannot meet otherwise:
+//
+//	die-answering     the process is killed when a creation's result is on its way to the kernel
+package fault

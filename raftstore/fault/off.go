@@ -1,0 +1,22 @@
+//go:build !faults
+
+package fault
+
+import "time"
+
+// None of the mistakes is made.
+const (
+	NoDedup         = false
+	IgnoreCancel    = false
+	UnverifiedReads = false
+	LateKeepalives  = false
+
+	// CacheTime is how long the kernel may keep what it is told.
+	CacheTime = time.Duration(0)
+)
+
+// ApplyTime is the time of a command: that with which it was stamped.
+func ApplyTime(stamp int64) int64 { return stamp }
+
+// DieAnswering does nothing.
+func DieAnswering() {}
