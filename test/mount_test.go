@@ -143,6 +143,15 @@ func TestMountGivesUpWithoutACluster(t *testing.T) {
 	require.ErrorContains(t, err, "127.0.0.1:1")
 }
 
+// awaitDeadMount waits for what a mount says whose process is gone, and the process's guard too.
+func (c *cluster) awaitDeadMount(t testing.TB, h *hosts.Host) {
+	t.Helper()
+	hosts.Eventually(t, "a dead mount", func() (string, bool) {
+		_, err := h.Run("ls", c.mount)
+		return fmt.Sprint(err), err != nil && strings.Contains(err.Error(), "Transport endpoint is not connected")
+	})
+}
+
 // TestDeadDaemon leaves "Transport endpoint is not connected" behind, for its successor to clean up.
 func TestDeadDaemon(t *testing.T) {
 	c := startCluster(t, 1)
@@ -151,8 +160,7 @@ func TestDeadDaemon(t *testing.T) {
 	before := c.nodes[0].awaitSession(t, "m", "a session", one)
 	h.MustRun(t, "sh", "-c", "set -C; echo held > "+c.path("mine"))
 	p.Kill()
-	_, err := h.Run("ls", c.mount)
-	require.ErrorContains(t, err, "Transport endpoint is not connected")
+	c.awaitDeadMount(t, h)
 
 	p = c.mountOn(t, h, c.servers())
 	require.Equal(t, 1, mounts(t, h, c.mount))
