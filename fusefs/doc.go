@@ -40,7 +40,13 @@
 //
 // Signals interrupt nothing. A creation that was given up half way and restarted by the kernel would
 // find its own file and take it for somebody else's, so a call runs until the Operator has an outcome or
-// its time is up.
+// its time is up. Only a caller that was killed while it waited is told nothing any more: what it was
+// creating is taken back.
+//
+// # The end of the process
+//
+// A creation must not outlive a call that failed, also when this process is killed while it answers. The
+// Operator keeps the answer where another process finds it, and that one hands it over ([Finish]).
 //
 // # Deadlocks
 //

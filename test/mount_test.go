@@ -136,6 +136,19 @@ func TestMountThroughMount8(t *testing.T) {
 	})
 }
 
+// TestMountInTheBackground returns once it is mounted, or says why it is not.
+func TestMountInTheBackground(t *testing.T) {
+	c := startCluster(t, 1)
+	h := c.client(t, "m")
+	h.MustRun(t, c.program, "mount", "--daemon", "--servers", c.servers(), c.mount)
+	require.Equal(t, 1, mounts(t, h, c.mount))
+	requireLocking(t, c, h, c.nodes[0].host)
+	_, err := h.Run(c.program, "mount", "--daemon", "--servers", c.servers(), c.mount)
+	require.Error(t, err, "mounted twice")
+	h.MustRun(t, "umount", c.mount)
+	c.nodes[0].awaitSession(t, "m", "the session ends with umount", none)
+}
+
 func TestMountGivesUpWithoutACluster(t *testing.T) {
 	c := newCluster(t)
 	h := c.client(t, "m")
