@@ -89,6 +89,9 @@ func openClient(ctx context.Context, via *router, own *peers, cfg ClientConfig) 
 	session, err := c.begin(ctx, left)
 	if err != nil {
 		c.cancel()
+		if left.session == 0 {
+			err = errors.Join(err, c.journal.discard())
+		}
 		return nil, errors.Join(err, c.journal.close())
 	}
 	c.holder.set(nil, session)

@@ -41,7 +41,7 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 		}
 	}
 	ns.putInode(in)
-	made := &entry{parent: dir.ino, name: string(op.GetName()), ino: in.ino, cookie: ns.newCookie()}
+	made := &entry{parent: dir.ino, name: string(op.GetName()), ino: in.ino, cookie: ns.newCookie(), made: ns.index}
 	ns.putEntry(made)
 	ns.touchDir(dir.ino, subdirs)
 

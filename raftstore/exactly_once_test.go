@@ -189,6 +189,17 @@ func TestCancelKeepsSameInodeNamedAgain(t *testing.T) {
 	require.Equal(t, token, tr.at(RootIno, "lock"))
 	tr.unlink(there, RootIno, "lock").ok()
 
+	// Renames over the name keep its place in listings, but not its maker.
+	early = tr.next(here, opOf(&storepb.Link{Ino: token, Parent: RootIno, Name: []byte("lock")}))
+	tr.apply(early).ok()
+	tr.do(there, opOf(&storepb.Link{Ino: token, Parent: RootIno, Name: []byte("token2")})).ok()
+	tr.file(RootIno, "other")
+	tr.do(there, renameOp(RootIno, "other", RootIno, "lock")).ok()
+	tr.do(there, renameOp(RootIno, "token2", RootIno, "lock")).ok()
+	tr.cancel(early).ok()
+	require.Equal(t, token, tr.at(RootIno, "lock"))
+	tr.unlink(there, RootIno, "lock").ok()
+
 	early = tr.next(here, noReplace(RootIno, "token", RootIno, "held"))
 	tr.apply(early).ok()
 	tr.do(there, renameOp(RootIno, "held", RootIno, "token")).ok()

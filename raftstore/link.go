@@ -24,7 +24,7 @@ func (ns *Namespace) link(op *storepb.Link) (*storepb.Result, *storepb.Undo) {
 		return fail(storepb.Code_EXISTS), nil
 	}
 	in = ns.changeLinks(in, +1)
-	made := &entry{parent: op.GetParent(), name: string(op.GetName()), ino: in.ino, cookie: ns.newCookie()}
+	made := &entry{parent: op.GetParent(), name: string(op.GetName()), ino: in.ino, cookie: ns.newCookie(), made: ns.index}
 	ns.putEntry(made)
 	ns.touchDir(op.GetParent(), 0)
 	return &storepb.Result{Attr: in.attr()}, undoOf(made)

@@ -35,8 +35,9 @@ type node struct {
 	removed                    *removal         // nil while it has a name
 }
 
-// place is one name's turn in a listing: the same from the time the name came until it goes.
-type place struct{ ino, turn uint64 }
+// place is what a name stands for: an inode, since the command that gave it to the name, and the name's
+// turn in listings, which is the same from the time the name came until it goes.
+type place struct{ ino, turn, since uint64 }
 
 type removal struct {
 	by, index uint64
@@ -140,7 +141,7 @@ func (m *model) put(dir *node, name string, n *node) place {
 		m.lastPlace++
 		p.turn = m.lastPlace
 	}
-	p.ino = n.ino
+	p.ino, p.since = n.ino, m.index
 	dir.names[name] = p
 	m.touch(dir)
 	n.ctime = m.now

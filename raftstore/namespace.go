@@ -66,12 +66,13 @@ type inode struct {
 	xattrs  []*storepb.Xattr
 }
 
-// entry is one name in a directory. The cookie is its place in listings.
+// entry is one name in a directory. It is never modified once it is in a tree.
 type entry struct {
 	parent uint64
 	name   string
 	ino    uint64
-	cookie uint64
+	cookie uint64 // its place in listings; kept when another inode takes the name over
+	made   uint64 // index of the command that gave the name its present inode
 }
 
 // Cookies of the two entries that every directory has; others are larger.

@@ -130,7 +130,7 @@ func (ns *Namespace) move(source, target *entry, moved *inode) (made *entry) {
 	if cookie == 0 {
 		cookie = ns.newCookie()
 	}
-	made = &entry{parent: target.parent, name: target.name, ino: moved.ino, cookie: cookie}
+	made = &entry{parent: target.parent, name: target.name, ino: moved.ino, cookie: cookie, made: ns.index}
 	ns.putEntry(made)
 	ns.reparent(moved, target.parent)
 	subdirs := 0
@@ -167,8 +167,8 @@ func (ns *Namespace) exchange(a, b *entry) *storepb.Result {
 	if code := ns.mayMove(inB, a.parent); code != storepb.Code_OK {
 		return fail(code)
 	}
-	ns.putEntry(&entry{parent: a.parent, name: a.name, ino: b.ino, cookie: a.cookie})
-	ns.putEntry(&entry{parent: b.parent, name: b.name, ino: a.ino, cookie: b.cookie})
+	ns.putEntry(&entry{parent: a.parent, name: a.name, ino: b.ino, cookie: a.cookie, made: ns.index})
+	ns.putEntry(&entry{parent: b.parent, name: b.name, ino: a.ino, cookie: b.cookie, made: ns.index})
 	ns.reparent(inA, b.parent)
 	ns.reparent(inB, a.parent)
 	subdirs := 0 // directories that come to a's parent, less those that leave it

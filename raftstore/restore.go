@@ -94,7 +94,7 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 	case *storepb.Record_Entry:
 		ns.putEntry(&entry{
 			parent: r.Entry.GetParent(), name: string(r.Entry.GetName()),
-			ino: r.Entry.GetIno(), cookie: r.Entry.GetCookie(),
+			ino: r.Entry.GetIno(), cookie: r.Entry.GetCookie(), made: r.Entry.GetMadeIndex(),
 		})
 	case *storepb.Record_Orphan:
 		ns.putOrphan(&orphan{

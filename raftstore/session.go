@@ -230,7 +230,7 @@ func (ns *Namespace) cancel(session, seq uint64) *storepb.Result {
 }
 
 func undoOf(made *entry) *storepb.Undo {
-	return &storepb.Undo{Ino: made.ino, Parent: made.parent, Name: []byte(made.name), Cookie: made.cookie}
+	return &storepb.Undo{Ino: made.ino, Parent: made.parent, Name: []byte(made.name), MadeIndex: made.made}
 }
 
 // takeBack undoes a creation nobody was told about, unless the name has become something else since: also
@@ -239,7 +239,7 @@ func undoOf(made *entry) *storepb.Undo {
 // believes that it never came to be.
 func (ns *Namespace) takeBack(session uint64, undo *storepb.Undo) {
 	e, found := ns.entry(undo.GetParent(), undo.GetName())
-	if !found || e.ino != undo.GetIno() || e.cookie != undo.GetCookie() {
+	if !found || e.ino != undo.GetIno() || e.made != undo.GetMadeIndex() {
 		return
 	}
 	in, found := ns.inodes.Get(e.ino)

@@ -132,7 +132,7 @@ func (in *inode) record() *storepb.Record {
 
 func (e *entry) record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Entry{Entry: &storepb.EntryRecord{
-		Parent: e.parent, Name: []byte(e.name), Ino: e.ino, Cookie: e.cookie,
+		Parent: e.parent, Name: []byte(e.name), Ino: e.ino, Cookie: e.cookie, MadeIndex: e.made,
 	}}}
 }
 

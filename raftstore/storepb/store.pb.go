@@ -2989,6 +2989,7 @@ type EntryRecord struct {
 	Name          []byte                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Ino           uint64                 `protobuf:"varint,3,opt,name=ino,proto3" json:"ino,omitempty"`
 	Cookie        uint64                 `protobuf:"varint,4,opt,name=cookie,proto3" json:"cookie,omitempty"`
+	MadeIndex     uint64                 `protobuf:"varint,5,opt,name=made_index,json=madeIndex,proto3" json:"made_index,omitempty"` // log index of the command that gave the name its present inode
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3047,6 +3048,13 @@ func (x *EntryRecord) GetIno() uint64 {
 func (x *EntryRecord) GetCookie() uint64 {
 	if x != nil {
 		return x.Cookie
+	}
+	return 0
+}
+
+func (x *EntryRecord) GetMadeIndex() uint64 {
+	if x != nil {
+		return x.MadeIndex
 	}
 	return 0
 }
@@ -3305,7 +3313,7 @@ type Undo struct {
 	OnlyVersion   uint64                 `protobuf:"varint,4,opt,name=only_version,json=onlyVersion,proto3" json:"only_version,omitempty"` // undo only while the content has this version; 0: always
 	BackParent    uint64                 `protobuf:"varint,5,opt,name=back_parent,json=backParent,proto3" json:"back_parent,omitempty"`    // rename(NOREPLACE): where the name goes back to; 0: it is removed
 	BackName      []byte                 `protobuf:"bytes,6,opt,name=back_name,json=backName,proto3" json:"back_name,omitempty"`
-	Cookie        uint64                 `protobuf:"varint,7,opt,name=cookie,proto3" json:"cookie,omitempty"` // of the name that was made; one made there since has another
+	MadeIndex     uint64                 `protobuf:"varint,7,opt,name=made_index,json=madeIndex,proto3" json:"made_index,omitempty"` // of the name; one that is there since has another
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3382,9 +3390,9 @@ func (x *Undo) GetBackName() []byte {
 	return nil
 }
 
-func (x *Undo) GetCookie() uint64 {
+func (x *Undo) GetMadeIndex() uint64 {
 	if x != nil {
-		return x.Cookie
+		return x.MadeIndex
 	}
 	return 0
 }
@@ -3604,12 +3612,14 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x04attr\x18\x01 \x01(\v2\x12.lockfs.store.AttrR\x04attr\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x18\n" +
 	"\acontent\x18\x03 \x01(\fR\acontent\x12+\n" +
-	"\x06xattrs\x18\x04 \x03(\v2\x13.lockfs.store.XattrR\x06xattrs\"c\n" +
+	"\x06xattrs\x18\x04 \x03(\v2\x13.lockfs.store.XattrR\x06xattrs\"\x82\x01\n" +
 	"\vEntryRecord\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x10\n" +
 	"\x03ino\x18\x03 \x01(\x04R\x03ino\x12\x16\n" +
-	"\x06cookie\x18\x04 \x01(\x04R\x06cookie\"\x9b\x01\n" +
+	"\x06cookie\x18\x04 \x01(\x04R\x06cookie\x12\x1d\n" +
+	"\n" +
+	"made_index\x18\x05 \x01(\x04R\tmadeIndex\"\x9b\x01\n" +
 	"\fOrphanRecord\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x1d\n" +
 	"\n" +
@@ -3632,7 +3642,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12,\n" +
 	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\x12&\n" +
-	"\x04undo\x18\x04 \x01(\v2\x12.lockfs.store.UndoR\x04undo\"\xbd\x01\n" +
+	"\x04undo\x18\x04 \x01(\v2\x12.lockfs.store.UndoR\x04undo\"\xc4\x01\n" +
 	"\x04Undo\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
@@ -3640,8 +3650,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\fonly_version\x18\x04 \x01(\x04R\vonlyVersion\x12\x1f\n" +
 	"\vback_parent\x18\x05 \x01(\x04R\n" +
 	"backParent\x12\x1b\n" +
-	"\tback_name\x18\x06 \x01(\fR\bbackName\x12\x16\n" +
-	"\x06cookie\x18\a \x01(\x04R\x06cookie*\xe9\x02\n" +
+	"\tback_name\x18\x06 \x01(\fR\bbackName\x12\x1d\n" +
+	"\n" +
+	"made_index\x18\a \x01(\x04R\tmadeIndex*\xe9\x02\n" +
 	"\x04Code\x12\x06\n" +
 	"\x02OK\x10\x00\x12\r\n" +
 	"\tNOT_FOUND\x10\x01\x12\n" +
