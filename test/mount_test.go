@@ -22,6 +22,8 @@ func (c *cluster) client(t testing.TB, name string) *hosts.Host {
 	t.Helper()
 	h := c.net.Host(name)
 	prepareMountPoint(t, h, c.mount)
+	// For the files by which a process finds the session of the one before.
+	h.MustRun(t, "mount", "-t", "tmpfs", "session-files", "/run")
 	return h
 }
 

@@ -1,0 +1,263 @@
+package test
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/history"
+	"lockfs/test/hosts"
+)
+
+// buildFaulty builds the program so that LOCKFS_TEST_FAULT can put a mistake into it.
+var buildFaulty = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(programDir, "lockfs-faulty")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-tags", "faults", "-o", path, "./cmd/lockfs")
+	cmd.Dir = ".."
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%v: %w\n%s", cmd.Args, err, output)
+	}
+	return path, nil
+})
+
+// A trial is a situation in which a certain mistake shows.
+type trial struct {
+	mistake string // of package fault
+	// run answers what a checker says: nil if nothing is wrong.
+	run func(t testing.TB, c *cluster, g *guest, dir string) error
+}
+
+var trials = []trial{
+	{"no-dedup", trialLostReply},
+	{"ignore-cancel", trialCancel},
+	{"apply-clock", trialSameState},
+	{"unverified-reads", trialStaleRead},
+	{"late-keepalives", trialLateKeepalive},
+	{"stale-cache", trialCache},
+}
+
+// TestMistakesAreSeen makes each of some mistakes that lockfs could have, one at a time, and requires that
+// it is seen by what the other tests judge by. The same situations without a mistake are fine.
+func TestMistakesAreSeen(t *testing.T) {
+	t.Run("none", func(t *testing.T) {
+		c, g := startFaulty(t, "none")
+		for _, trial := range trials {
+			require.NoError(t, trial.run(t, c, g, c.makeTrialDir(t, trial)), "without the mistake %s", trial.mistake)
+		}
+	})
+	for _, trial := range trials {
+		t.Run(trial.mistake, func(t *testing.T) {
+			c, g := startFaulty(t, trial.mistake)
+			err := trial.run(t, c, g, c.makeTrialDir(t, trial))
+			require.Error(t, err, "the mistake is not seen")
+			require.NotErrorIs(t, err, history.ErrUndecided)
+			t.Logf("seen: %.2000v", err)
+		})
+	}
+}
+
+const trialTerm = 6 * time.Second
+
+func startFaulty(t testing.TB, mistake string) (*cluster, *guest) {
+	t.Helper()
+	program, err := buildFaulty()
+	require.NoError(t, err)
+	c := newCluster(t, "--session-term", trialTerm.String())
+	c.program = program
+	environment := "LOCKFS_TEST_FAULT=" + mistake
+	for range 3 {
+		n := c.add(t)
+		n.environment = []string{environment}
+		n.start(t)
+	}
+	g := c.addGuest(t, "m", "--op-timeout", "5s")
+	g.environment = []string{environment}
+	g.start(t)
+	return c, g
+}
+
+func (c *cluster) makeTrialDir(t testing.TB, trial trial) string {
+	t.Helper()
+	dir := c.path(trial.mistake)
+	c.leader().host.MustRun(t, "mkdir", dir)
+	return dir
+}
+
+func verdict(h *history.History) error { return h.Check(checkTime) }
+
+// attemptTime is more than a daemon waits for the answer of one node, and less than an operation may take.
+const attemptTime = 2500 * time.Millisecond
+
+// trialLostReply loses the reply to an append, which is then asked for again.
+func trialLostReply(t testing.TB, c *cluster, g *guest, dir string) error {
+	leader := c.leader()
+	writer := c.startScripted(t, g.host, dir, 1)
+	writer.do("create log")
+	g.host.CutFrom(leader.host)
+	writer.tell("append log once")
+	hosts.Eventually(t, "the append is done", func() (string, bool) {
+		content := leader.host.MustRun(t, "cat", filepath.Join(dir, "log"))
+		return content, content != ""
+	})
+	// Before the daemon has given that attempt up, the reply would only have been late.
+	time.Sleep(attemptTime)
+	g.host.Heal()
+	writer.do("read log")
+	return verdict(&history.History{Calls: recorded(t, writer)})
+}
+
+// trialCancel loses the replies to creations until they are given up.
+func trialCancel(t testing.TB, c *cluster, g *guest, dir string) error {
+	var makers []*scripted
+	for attempt := 0; ; attempt++ {
+		leader := c.leader()
+		makers = startMakers(t, g, filepath.Join(dir, fmt.Sprint(attempt)))
+		release := holdCommits(t, leader)
+		awaitStandstill(t, makers)
+		g.host.CutFrom(leader.host)
+		release()
+		for _, maker := range makers {
+			require.NoError(t, maker.worker.Wait(), "it ends as an outcome is unknown")
+		}
+		g.host.Heal()
+		if c.leader() == leader {
+			break
+		}
+		t.Log("commits were held for too long: another leader was elected")
+	}
+	// It ends only when all is settled.
+	require.NoError(t, g.daemon.Stop())
+	require.NotContains(t, g.daemon.Log(), "outcome of a call")
+	g.start(t)
+	settled := history.Now()
+	all := makers
+	for _, maker := range makers {
+		looker := c.startScripted(t, g.host, maker.plan.Dirs[0], len(all))
+		looker.do("list")
+		all = append(all, looker)
+	}
+	return verdict(&history.History{Calls: recorded(t, all...), Settled: settled})
+}
+
+// startMakers starts clients on a guest that make one directory after the other. Each has a directory of
+// its own for that: the kernel lets only one at a time create in a directory.
+func startMakers(t testing.TB, g *guest, dir string) []*scripted {
+	t.Helper()
+	var makers []*scripted
+	for i := range 5 {
+		own := filepath.Join(dir, fmt.Sprint(i))
+		g.host.MustRun(t, "mkdir", "-p", own)
+		maker := g.cluster.startScripted(t, g.host, own, i)
+		makers = append(makers, maker)
+		for n := range 1000 {
+			maker.tell(fmt.Sprintf("mkdir %d", n))
+		}
+	}
+	for _, maker := range makers {
+		require.NoError(t, maker.worker.WaitOutput("done 10\n"))
+	}
+	return makers
+}
+
+// holdCommits has a leader hear nothing of what its followers store, while it can still answer queries.
+// After a second it would not be the leader any more.
+func holdCommits(t testing.TB, leader *node) (release func()) {
+	t.Helper()
+	leader.host.MustRun(t, "nft", `add table inet trial
+		add chain inet trial input { type filter hook input priority 0; }
+		add rule inet trial input tcp sport 7420 drop`)
+	return func() {
+		t.Helper()
+		leader.host.MustRun(t, "nft", "delete table inet trial")
+	}
+}
+
+// awaitStandstill waits until no client gets on any more.
+func awaitStandstill(t testing.TB, clients []*scripted) {
+	t.Helper()
+	before := -1
+	hosts.Eventually(t, "nobody gets on", func() (string, bool) {
+		now := len(recorded(t, clients...))
+		stands := now == before
+		before = now
+		return fmt.Sprint(now), stands
+	})
+}
+
+func trialSameState(t testing.TB, c *cluster, g *guest, dir string) error {
+	g.host.MustRun(t, "touch", filepath.Join(dir, "file"))
+	var differ error
+	hosts.Eventually(t, "all nodes at one state index", func() (string, bool) {
+		s, err := c.nodes[0].status()
+		if err != nil || len(s.Nodes) != len(c.nodes) {
+			return fmt.Sprintf("%+v, error %v", s, err), false
+		}
+		differ = nil
+		for _, n := range s.Nodes {
+			if n.StateIndex != s.Nodes[0].StateIndex || n.StateHash == "" {
+				return fmt.Sprintf("%+v", s), false
+			}
+			if n.StateHash != s.Nodes[0].StateHash {
+				differ = fmt.Errorf("%s and %s differ at index %d", n.Name, s.Nodes[0].Name, n.StateIndex)
+			}
+		}
+		return "", true
+	})
+	return differ
+}
+
+// trialStaleRead reads on a leader that has been deposed and does not know.
+func trialStaleRead(t testing.TB, c *cluster, _ *guest, dir string) error {
+	deposed := c.leader()
+	reader := c.startScripted(t, deposed.host, dir, 1)
+	writer := c.startScripted(t, c.others(deposed)[0].host, dir, 2)
+	reader.do("create lock", "stat lock")
+	deposed.host.Cut()
+	writer.do("unlink lock", "create lock")
+	reader.tell("stat lock")
+	// The wrong answer comes at once, the right one cannot come before it is healed.
+	hosts.Eventually(t, "the reader has begun", func() (string, bool) {
+		calls := recorded(t, reader)
+		return fmt.Sprint(calls), len(calls) == 3
+	})
+	deposed.host.Heal()
+	reader.wait()
+	return verdict(&history.History{Calls: recorded(t, reader, writer)})
+}
+
+// trialLateKeepalive makes a mount's keepalive late, but not too late, and sees whether it keeps what it
+// has open.
+func trialLateKeepalive(t testing.TB, c *cluster, g *guest, dir string) error {
+	n := c.nodes[0]
+	before := n.awaitSession(t, "m", "a keepalive that has just come", func(s []session) bool {
+		return len(s) == 1 && s[0].Silent < 0.5
+	})
+	user := c.startScripted(t, g.host, dir, 1)
+	user.do("create file", "unlink file", "write file before")
+	g.daemon.Freeze()
+	n.awaitSession(t, "m", "silence for more than half the term", func(s []session) bool {
+		return len(s) == 1 && s[0].Silent > 0.6*trialTerm.Seconds()
+	})
+	g.daemon.Thaw()
+	n.awaitSession(t, "m", "the keepalive is counted, or the session is another", func(s []session) bool {
+		return len(s) == 1 && (s[0].ID != before[0].ID || s[0].Silent < 0.5)
+	})
+	user.do("write file afterwards", "read file")
+	return verdict(&history.History{Calls: recorded(t, user), SessionsLast: true})
+}
+
+// trialCache looks twice on one host, and replaces what it saw on another in between.
+func trialCache(t testing.TB, c *cluster, g *guest, dir string) error {
+	reader := c.startScripted(t, g.host, dir, 1)
+	writer := c.startScripted(t, c.nodes[0].host, dir, 2)
+	writer.do("create lock")
+	reader.do("stat lock")
+	writer.do("unlink lock", "create lock")
+	reader.do("stat lock")
+	return verdict(&history.History{Calls: recorded(t, reader, writer)})
+}

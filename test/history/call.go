@@ -1,0 +1,130 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+)
+
+// Kind is what a call does.
+type Kind string
+
+// The calls. Those on a descriptor name the inode it is open on; the others name a name.
+const (
+	Create    Kind = "create"    // open with O_CREAT and O_EXCL
+	Open      Kind = "open"      // open with O_CREAT
+	Look      Kind = "look"      // open for reading
+	Mkdir     Kind = "mkdir"     //
+	Rmdir     Kind = "rmdir"     //
+	Link      Kind = "link"      // of Name to To
+	Unlink    Kind = "unlink"    //
+	Rename    Kind = "rename"    // of Name to To
+	NoReplace Kind = "noreplace" // rename with RENAME_NOREPLACE
+	Stat      Kind = "stat"      //
+	List      Kind = "list"      //
+	Write     Kind = "write"     // at offset 0 through a descriptor
+	Append    Kind = "append"    // through a descriptor with O_APPEND
+	Truncate  Kind = "truncate"  // to nothing, through a descriptor
+	Read      Kind = "read"      // of all, through a descriptor
+	Fstat     Kind = "fstat"     //
+)
+
+// Call is one system call.
+type Call struct {
+	Client int    `json:"client"`
+	Seq    int    `json:"seq"` // of the client, from 1
+	Host   string `json:"host"`
+	Dir    string `json:"dir"` // its last element
+	Kind   Kind   `json:"kind"`
+	Name   string `json:"name,omitempty"`
+	To     string `json:"to,omitempty"`
+	Ino    uint64 `json:"ino,omitempty"`  // that the descriptor is open on
+	Data   string `json:"data,omitempty"` // that is written
+
+	Start int64         `json:"start"` // nanoseconds of CLOCK_MONOTONIC
+	End   int64         `json:"end"`   // 0: it did not return
+	Errno syscall.Errno `json:"errno"`
+	Got   Got           `json:"got"`
+}
+
+// Got is what a call without an error answered. What a kind of call does not answer is zero.
+type Got struct {
+	Ino     uint64            `json:"ino,omitempty"` // 0 also where it could not be found out
+	Dir     bool              `json:"is_dir,omitempty"`
+	Nlink   uint32            `json:"nlink,omitempty"`
+	Size    int64             `json:"size,omitempty"`
+	Content string            `json:"content,omitempty"`
+	Entries map[string]uint64 `json:"entries,omitempty"`
+}
+
+// Unknown tells that the call may have been done, now or later.
+func (c *Call) Unknown() bool { return c.Mutates() && (c.Errno == syscall.ETIMEDOUT || c.Orphaned()) }
+
+// Orphaned tells that the call has no outcome because nobody was left to answer it.
+func (c *Call) Orphaned() bool {
+	switch c.Errno {
+	case syscall.ENOTCONN, syscall.ECONNABORTED, syscall.EIO:
+		return true
+	}
+	return c.End == 0
+}
+
+// Mutates tells that the call changes something.
+func (c *Call) Mutates() bool {
+	switch c.Kind {
+	case Look, Stat, List, Read, Fstat:
+		return false
+	}
+	return true
+}
+
+// OnDescriptor tells that the call is done through a descriptor.
+func (c *Call) OnDescriptor() bool {
+	switch c.Kind {
+	case Write, Append, Truncate, Read, Fstat:
+		return true
+	}
+	return false
+}
+
+func (c *Call) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d@%s %s", c.Client, c.Host, c.Kind)
+	for _, word := range []string{c.Name, c.To, c.Data} {
+		if word != "" {
+			b.WriteString(" " + word)
+		}
+	}
+	if c.Ino != 0 {
+		fmt.Fprintf(&b, " of inode %d", c.Ino)
+	}
+	switch {
+	case c.End == 0:
+		b.WriteString(": did not return")
+	case c.Errno != 0:
+		fmt.Fprintf(&b, ": %v", c.Errno)
+	default:
+		fmt.Fprintf(&b, ": ok%v", c.Got)
+	}
+	return b.String()
+}
+
+func (g Got) String() string {
+	var b strings.Builder
+	if g.Ino != 0 {
+		fmt.Fprintf(&b, ", inode %d", g.Ino)
+	}
+	if g.Dir {
+		b.WriteString(", directory")
+	}
+	if g.Nlink != 0 || g.Size != 0 {
+		fmt.Fprintf(&b, ", %d names, %d bytes", g.Nlink, g.Size)
+	}
+	if g.Content != "" {
+		fmt.Fprintf(&b, ", %q", g.Content)
+	}
+	if g.Entries != nil {
+		fmt.Fprintf(&b, ", %v", g.Entries)
+	}
+	return b.String()
+}

@@ -1,0 +1,40 @@
+// Package history checks that what programs saw of a mounted namespace could have happened in one order.
+//
+// # Recording
+//
+// A [Client] does system calls in one directory, as a program that knows nothing of lockfs would, and
+// writes down each with its interval and its outcome ([Call]). The times are CLOCK_MONOTONIC, which all
+// hosts made of namespaces share. A call that did not return, or failed in a way that does not tell
+// whether it was done, has an unknown outcome; the client then leaves the history, so that there is at
+// most one such call for each client.
+//
+// # Checking
+//
+// [History.Check] turns the calls into operations on a model of the directory and lets porcupine look for
+// an order: each operation at one moment within its call. Directories are checked one by one. What links
+// and renames can join are the names of a directory, so it is the smallest part that can be judged alone.
+//
+// A system call is not always one request. Where it is several that may each see another state (stat
+// looks the name up and then asks for the attributes of what it found), each is an operation of its own
+// with the whole call as its interval. That accepts more than there can be, never less. A listing is one
+// request, and has to be the directory as it was at one moment.
+//
+// Inode numbers tell what a name meant. A number is created once; one whose creation did not tell it
+// (mkdir, or an unknown outcome) is a placeholder until somebody sees it.
+//
+// # Unknown outcomes
+//
+// A change whose outcome is unknown may take effect at any later time or never. That is all that can be
+// said of writes, removals and plain renames. Of a creation (exclusive or not, mkdir, link, rename with
+// NOREPLACE) lockfs promises more: after an error it leaves nothing behind. It may have been seen for a
+// while, so it is two operations, the creation and its taking back. Each may come at any time from the
+// call on, in either order (a creation that comes second does nothing), but the taking back comes before
+// the time at which the run is known to be settled: what is seen later is without it. The taking back
+// does nothing if the name has become something else.
+//
+// That holds for a call whose daemon died too: its guard or its successor sees to it. Only of a caller
+// that was itself killed nobody can say whether it had just been told; there the taking back need not come.
+//
+// What nothing is concluded from: ESTALE where a path was given (the name changed twice during the
+// call; nothing was done), and failures of calls that only read.
+package history

@@ -1,0 +1,264 @@
+package history
+
+import (
+	"maps"
+	"slices"
+)
+
+// verb is what an action does to the model. A call is one action or several (see expand).
+type verb int
+
+const (
+	// What is seen.
+	seeFree    verb = iota // there is no such name
+	seeTaken               // there is
+	seeFile                // there is, of a file
+	seeDir                 // there is, of a directory
+	seeName                // the name is of an inode
+	seeAttr                // an inode's names and size
+	seeContent             // a file's content
+	seeGone                // an inode has no name
+	seeAll                 // all names, each with its inode
+
+	// What is done.
+	doMake     // a new inode with a name that was free
+	doOpen     // the same, or the file that has the name
+	doRemove   // a name
+	doLink     //
+	doRename   //
+	doContent  // of a file
+	doTakeBack // a creation of unknown outcome
+)
+
+// action is a step of the model.
+type action struct {
+	call *Call
+	verb verb
+	name string
+	to   string
+	ino  int64 // of what is made: below 0 if nobody was told
+	dir  bool
+
+	// maybe: it need not have been done. What cannot be done then does nothing, instead of being wrong.
+	maybe bool
+	maker int // of a creation of unknown outcome, and of its taking back: 1 + its number; else 0
+}
+
+// model is what the steps depend on besides the state.
+type model struct {
+	asked map[int64]bool // inodes about which calls ask that give no name
+	// sessionsLast: no mount lost its session, so a file that a mount removed stays writable there.
+	sessionsLast bool
+}
+
+// step answers the state after an action, nil if it cannot have happened in that state.
+func (m *model) step(s *state, a *action) *state {
+	switch a.verb {
+	case seeFree, seeTaken, seeFile, seeDir:
+		return m.seeKind(s, a)
+	case seeName:
+		return s.reveal(a.name, a.ino, a.dir)
+	case seeAttr, seeContent, seeGone:
+		return m.seeInode(s, a)
+	case seeAll:
+		return m.seeAll(s, a)
+	}
+	next := m.do(s, a)
+	if next == nil && a.maybe {
+		return s
+	}
+	return next
+}
+
+func (m *model) do(s *state, a *action) *state {
+	if a.verb == doTakeBack {
+		return m.takeBack(s, a)
+	}
+	if a.maker != 0 && s.void&(1<<(a.maker-1)) != 0 {
+		return nil
+	}
+	switch a.verb {
+	case doMake:
+		return m.make(s, a)
+	case doOpen:
+		return m.open(s, a)
+	case doRemove:
+		return m.remove(s, a)
+	case doLink:
+		return m.link(s, a)
+	case doRename:
+		return m.rename(s, a)
+	case doContent:
+		return m.content(s, a)
+	}
+	return nil
+}
+
+func (m *model) seeKind(s *state, a *action) *state {
+	in, found := s.named(a.name)
+	seen := !found
+	switch a.verb {
+	case seeTaken:
+		seen = found
+	case seeFile:
+		seen = found && !in.dir
+	case seeDir:
+		seen = found && in.dir
+	}
+	if !seen {
+		return nil
+	}
+	return s
+}
+
+func (m *model) seeInode(s *state, a *action) *state {
+	in, found := s.inode(a.ino)
+	got := a.call.Got
+	seen := false
+	switch a.verb {
+	case seeAttr:
+		// What a directory's size and names are is not of interest here.
+		seen = !found && got.Dir || found && in.dir == got.Dir &&
+			(in.dir || in.nlink == int(got.Nlink) && len(in.content) == int(got.Size))
+	case seeContent:
+		seen = found && in.content == got.Content
+	case seeGone:
+		seen = !found || in.nlink == 0 && (!m.sessionsLast || in.removedBy != a.call.Host)
+	}
+	if !seen {
+		return nil
+	}
+	return s
+}
+
+func (m *model) seeAll(s *state, a *action) *state {
+	if len(s.entries) != len(a.call.Got.Entries) {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.call.Got.Entries)) {
+		in, found := s.named(name)
+		if !found {
+			return nil
+		}
+		if s = s.reveal(name, int64(a.call.Got.Entries[name]), in.dir); s == nil {
+			return nil
+		}
+	}
+	return s
+}
+
+func (m *model) make(s *state, a *action) *state {
+	_, taken := s.entry(a.name)
+	_, used := s.inode(a.ino)
+	if taken || used {
+		return nil
+	}
+	c := s.change()
+	c.addInode(inode{ino: a.ino, dir: a.dir, nlink: 1})
+	c.addEntry(entry{name: a.name, ino: a.ino, maker: a.maker})
+	return c.done()
+}
+
+// open is one that may create. If it was not told which inode it has open, any file will do.
+func (m *model) open(s *state, a *action) *state {
+	in, found := s.named(a.name)
+	switch {
+	case !found:
+		return m.make(s, a)
+	case in.dir:
+		return nil
+	case a.ino < 0:
+		return s
+	}
+	return s.reveal(a.name, a.ino, false)
+}
+
+func (m *model) remove(s *state, a *action) *state {
+	in, found := s.named(a.name)
+	if !found || in.dir != a.dir {
+		return nil
+	}
+	c := s.change()
+	c.deleteEntry(a.name)
+	c.unlink(in.ino, a.call.Host, m.asked[in.ino])
+	return c.done()
+}
+
+func (m *model) link(s *state, a *action) *state {
+	in, found := s.named(a.name)
+	_, taken := s.entry(a.to)
+	if !found || taken || in.dir {
+		return nil
+	}
+	c := s.change()
+	linked, _ := c.inode(in.ino)
+	linked.nlink++
+	c.addEntry(entry{name: a.to, ino: in.ino, maker: a.maker})
+	return c.done()
+}
+
+func (m *model) rename(s *state, a *action) *state {
+	in, found := s.named(a.name)
+	if !found {
+		return nil
+	}
+	old, taken := s.named(a.to)
+	switch {
+	case taken && a.call.Kind == NoReplace:
+		return nil
+	case taken && old.ino == in.ino:
+		return s
+	case taken && old.dir != in.dir:
+		return nil
+	}
+	c := s.change()
+	c.deleteEntry(a.name)
+	c.deleteEntry(a.to)
+	if taken {
+		c.unlink(old.ino, a.call.Host, m.asked[old.ino])
+	}
+	c.addEntry(entry{name: a.to, ino: in.ino, maker: a.maker})
+	return c.done()
+}
+
+// content is what a call on a descriptor writes. A file without a name takes it from the mount that
+// removed it only.
+func (m *model) content(s *state, a *action) *state {
+	in, found := s.inode(a.ino)
+	if !found || in.dir || in.nlink == 0 && in.removedBy != a.call.Host {
+		return nil
+	}
+	data := a.call.Data
+	switch {
+	case a.call.Kind == Append:
+		data = in.content + data
+	case a.call.Kind == Write && len(data) < len(in.content):
+		data += in.content[len(data):]
+	}
+	c := s.change()
+	written, _ := c.inode(a.ino)
+	written.content = data
+	return c.done()
+}
+
+// takeBack undoes a creation unless the name has become something else. A file that was not created
+// exclusively stays if somebody has written to it; a name that cannot go back where it came from goes.
+func (m *model) takeBack(s *state, a *action) *state {
+	c := s.change()
+	c.void |= 1 << (a.maker - 1)
+	made := slices.IndexFunc(s.entries, func(e entry) bool { return e.maker == a.maker })
+	if made < 0 {
+		return c.done()
+	}
+	e := s.entries[made]
+	if in, _ := s.inode(e.ino); a.call.Kind == Open && in.content != "" {
+		return c.done()
+	}
+	c.deleteEntry(e.name)
+	if _, taken := s.entry(a.call.Name); a.call.Kind == NoReplace && !taken {
+		c.addEntry(entry{name: a.call.Name, ino: e.ino})
+		return c.done()
+	}
+	c.unlink(e.ino, a.call.Host, m.asked[e.ino])
+	return c.done()
+}

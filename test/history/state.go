@@ -1,0 +1,170 @@
+package history
+
+import (
+	"hash/fnv"
+	"slices"
+	"strings"
+)
+
+// state is a directory and the files that are or were in it. It is never modified.
+type state struct {
+	entries []entry // by name
+	inodes  []inode // by number; those without a name as long as a call of the history may ask about them
+	void    uint64  // bit n: the creation of unknown outcome n was taken back, and does nothing any more
+	hash    uint64
+}
+
+// entry is a name.
+type entry struct {
+	name string
+	ino  int64
+	// maker is the creation of unknown outcome that made it: 1 + its number; 0: none, or what it made was
+	// replaced. Only its maker's taking back may remove it.
+	maker int
+}
+
+// inode is a file or a directory. A number below 0 is a placeholder: nobody has seen it yet.
+type inode struct {
+	ino       int64
+	dir       bool
+	nlink     int
+	content   string
+	removedBy string // host
+}
+
+func (s *state) sum() uint64 {
+	h := fnv.New64a()
+	word := func(v uint64) {
+		for range 8 {
+			_, _ = h.Write([]byte{byte(v)})
+			v >>= 8
+		}
+	}
+	for _, e := range s.entries {
+		_, _ = h.Write([]byte(e.name))
+		word(uint64(e.ino))
+		word(uint64(e.maker))
+	}
+	for _, in := range s.inodes {
+		word(uint64(in.ino))
+		word(uint64(in.nlink))
+		_, _ = h.Write([]byte(in.content))
+		_, _ = h.Write([]byte(in.removedBy))
+	}
+	word(s.void)
+	return h.Sum64()
+}
+
+func (s *state) equal(other *state) bool {
+	return s == other || s.hash == other.hash && s.void == other.void &&
+		slices.Equal(s.entries, other.entries) && slices.Equal(s.inodes, other.inodes)
+}
+
+// change is a state in the making.
+type change struct{ state }
+
+func (s *state) change() *change {
+	return &change{state{entries: slices.Clone(s.entries), inodes: slices.Clone(s.inodes), void: s.void}}
+}
+
+func (c *change) done() *state {
+	c.hash = c.sum()
+	return &c.state
+}
+
+// entry answers a name; what is changed in it is changed in the state.
+func (s *state) entry(name string) (*entry, bool) {
+	i, found := slices.BinarySearchFunc(s.entries, name, func(e entry, name string) int { return strings.Compare(e.name, name) })
+	if !found {
+		return nil, false
+	}
+	return &s.entries[i], true
+}
+
+func (s *state) inode(ino int64) (*inode, bool) {
+	i, found := slices.BinarySearchFunc(s.inodes, ino, compareIno)
+	if !found {
+		return nil, false
+	}
+	return &s.inodes[i], true
+}
+
+// named answers what a name is of.
+func (s *state) named(name string) (*inode, bool) {
+	e, found := s.entry(name)
+	if !found {
+		return nil, false
+	}
+	return s.inode(e.ino)
+}
+
+func compareIno(in inode, ino int64) int {
+	switch {
+	case in.ino < ino:
+		return -1
+	case in.ino > ino:
+		return 1
+	}
+	return 0
+}
+
+func (c *change) addEntry(e entry) {
+	i, _ := slices.BinarySearchFunc(c.entries, e.name, func(e entry, name string) int { return strings.Compare(e.name, name) })
+	c.entries = slices.Insert(c.entries, i, e)
+}
+
+func (c *change) deleteEntry(name string) {
+	c.entries = slices.DeleteFunc(c.entries, func(e entry) bool { return e.name == name })
+}
+
+func (c *change) addInode(in inode) {
+	i, _ := slices.BinarySearchFunc(c.inodes, in.ino, compareIno)
+	c.inodes = slices.Insert(c.inodes, i, in)
+}
+
+func (c *change) deleteInode(ino int64) {
+	c.inodes = slices.DeleteFunc(c.inodes, func(in inode) bool { return in.ino == ino })
+}
+
+// unlink counts a name less. An inode that has none is forgotten unless somebody will ask about it.
+func (c *change) unlink(ino int64, by string, asked bool) {
+	in, found := c.inode(ino)
+	if !found {
+		return
+	}
+	if in.nlink--; in.nlink > 0 {
+		return
+	}
+	in.removedBy = by
+	if !asked || in.dir {
+		c.deleteInode(ino)
+	}
+}
+
+// reveal gives the inode of a name its number, if it had a placeholder. It answers nil if the name cannot
+// be of that inode.
+func (s *state) reveal(name string, ino int64, dir bool) *state {
+	in, found := s.named(name)
+	switch {
+	case !found || in.dir != dir:
+		return nil
+	case in.ino == ino:
+		return s
+	case in.ino > 0:
+		return nil
+	}
+	if _, other := s.inode(ino); other {
+		return nil
+	}
+	c := s.change()
+	revealed := *in
+	revealed.ino = ino
+	c.deleteInode(in.ino)
+	c.addInode(revealed)
+	for i := range c.entries {
+		if c.entries[i].ino == in.ino {
+			c.entries[i].ino = ino
+		}
+	}
+	return c.done()
+}

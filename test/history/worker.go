@@ -1,0 +1,169 @@
+package history
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// workerWord makes the test binary a worker, when it is the first argument; a Plan is the second.
+const workerWord = "history-worker"
+
+// Plan is what a process of clients does. Exactly one of Calls, Final and Script is set.
+type Plan struct {
+	Host   string   `json:"host"`
+	Record string   `json:"record"` // file that is appended to
+	Dirs   []string `json:"dirs"`   // one for each client; all of them in turn for Final
+	Client int      `json:"client"` // number of the first one
+
+	Seed  uint64 `json:"seed"`
+	Calls int    `json:"calls"` // that each client does at random
+	Pause int    `json:"pause"` // longest between two calls, milliseconds
+
+	Final bool `json:"final"` // look at everything there is
+
+	// Script is a file, such as a FIFO, with a call on each line: KIND [NAME [NAME|TEXT]]. After each a
+	// line with its number is printed: "done 1". It ends after a call of unknown outcome.
+	Script string `json:"script"`
+}
+
+// Args are the arguments with which the test binary does a plan.
+func (p *Plan) Args() []string {
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // a Plan always can be
+	}
+	return []string{workerWord, string(text)}
+}
+
+// Main is for the beginning of TestMain. It does not return in a process that was started to do a plan.
+func Main() {
+	if len(os.Args) != 3 || os.Args[1] != workerWord {
+		return
+	}
+	plan := new(Plan)
+	err := json.Unmarshal([]byte(os.Args[2]), plan)
+	if err == nil {
+		err = plan.do(os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func (p *Plan) do(out io.Writer) error {
+	recorder, err := NewRecorder(p.Record)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.Final:
+		return p.lookAtAll(recorder)
+	case p.Script != "":
+		return p.follow(NewClient(recorder, p.Client, p.Host, p.Dirs[0]), out)
+	}
+	failures := make(chan error, len(p.Dirs))
+	var playing sync.WaitGroup
+	for i, dir := range p.Dirs {
+		playing.Go(func() {
+			random := rand.New(rand.NewPCG(p.Seed, uint64(p.Client+i)))
+			failures <- NewClient(recorder, p.Client+i, p.Host, dir).Play(random, p.Calls, time.Duration(p.Pause)*time.Millisecond)
+		})
+	}
+	playing.Wait()
+	close(failures)
+	for failure := range failures {
+		if failure != nil {
+			return failure
+		}
+	}
+	return nil
+}
+
+// lookAtAll asks all there is to ask about each directory.
+func (p *Plan) lookAtAll(recorder *Recorder) error {
+	for _, dir := range p.Dirs {
+		c := NewClient(recorder, p.Client, p.Host, dir)
+		if err := c.Enter(); err != nil {
+			return err
+		}
+		listed, err := c.Do(List)
+		if err != nil {
+			return err
+		}
+		names := append([]string(nil), Shared...)
+		for name := range listed.Got.Entries {
+			names = append(names, name)
+		}
+		for _, name := range names {
+			if err := c.lookAt(name); err != nil {
+				return err
+			}
+		}
+		c.Leave()
+	}
+	return nil
+}
+
+func (c *Client) lookAt(name string) error {
+	if _, err := c.Do(Stat, name); err != nil {
+		return err
+	}
+	_, file, err := c.Open(Look, name)
+	if err != nil || file == nil {
+		return err
+	}
+	defer file.Close()
+	if !file.Dir {
+		_, err = c.DoFile(Read, file, "")
+	}
+	return err
+}
+
+// follow does the calls of a script. Files that it opens are known by the name that they were opened by.
+func (p *Plan) follow(c *Client, out io.Writer) error {
+	script, err := os.Open(p.Script)
+	if err != nil {
+		return err
+	}
+	if err := c.Enter(); err != nil {
+		return err
+	}
+	files := make(map[string]*File)
+	lines := bufio.NewScanner(script)
+	for n := 1; lines.Scan(); n++ {
+		words := append(strings.Fields(lines.Text()), "", "")
+		kind, name, text := Kind(words[0]), words[1], words[2]
+		var call *Call
+		var err error
+		switch kind {
+		case Create, Open, Look:
+			call, files[name], err = c.Open(kind, name)
+		case Write, Append, Truncate, Read, Fstat:
+			if files[name] == nil {
+				return fmt.Errorf("%s is not open", name)
+			}
+			call, err = c.DoFile(kind, files[name], text)
+		default:
+			call, err = c.Do(kind, words[1:3]...)
+		}
+		if err != nil {
+			return err
+		}
+		if call.Unknown() {
+			return nil
+		}
+		if _, err := fmt.Fprintf(out, "done %d\n", n); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}

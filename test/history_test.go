@@ -1,0 +1,209 @@
+package test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/history"
+	"lockfs/test/hosts"
+)
+
+// The histories that these tests record and check, and what is done meanwhile, follow from a seed, which
+// is printed. Only the order in which things happen at once does not.
+//
+//	LOCKFS_TEST_SEED=N   the seed of the random run, to repeat one
+//	LOCKFS_TEST_SOAK=N   N times as many faults (see soakVariable):
+//	                     LOCKFS_TEST_SOAK=20 test/run mounts -timeout 60m -run TestHistories
+const (
+	seedVariable = "LOCKFS_TEST_SEED"
+	fixedSeed    = 1
+)
+
+const (
+	historyTerm     = 2 * time.Second
+	clientsPerHost  = 2 // of a history
+	callsPerClient  = 50
+	historiesAtOnce = 4
+	longestPause    = 100 * time.Millisecond
+	checkTime       = 30 * time.Second // for one history, far above what any takes
+)
+
+// TestHistories lets programs on three servers and a host without a voter do what they like with a few
+// names while nodes and mounts die, freeze and lose sight of each other. All that they saw has to be
+// possible on one file system that does one thing after the other.
+func TestHistories(t *testing.T) {
+	seed := rand.Uint64()
+	if text, set := os.LookupEnv(seedVariable); set {
+		var err error
+		seed, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err, seedVariable)
+	}
+	// Longer and shorter than what most harms last: many calls that survive, or many unknown outcomes.
+	t.Run("fixed seed", func(t *testing.T) { testHistories(t, fixedSeed, 5*time.Second) })
+	t.Run("random seed", func(t *testing.T) { testHistories(t, seed, 1500*time.Millisecond) })
+}
+
+func testHistories(t *testing.T, seed uint64, opTimeout time.Duration) {
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	timeout := "--op-timeout=" + opTimeout.String()
+	c := startCluster(t, 3, "--session-term="+historyTerm.String(), timeout)
+	g := c.addGuest(t, "m", timeout)
+	g.start(t)
+	s := &schedule{c: c, guest: g, term: historyTerm, random: random}
+	b := &bustle{c: c, hosts: s.hosts(), seed: seed}
+	stop := b.start(t)
+	s.run(t, faults(len(harms)))
+	stop()
+	c.requireSameState(t)
+	b.check(t)
+}
+
+// A bustle is histories that are being recorded, several at a time, each in a directory of its own.
+type bustle struct {
+	c     *cluster
+	hosts []*hosts.Host
+	seed  uint64
+
+	mu      sync.Mutex
+	dirs    []string
+	records []string
+	looks   int
+}
+
+// start begins, and answers how to end: with the histories that have begun.
+func (b *bustle) start(t testing.TB) (stop func()) {
+	var stopped atomic.Bool
+	var playing sync.WaitGroup
+	failures := make(chan error, historiesAtOnce)
+	for lane := range historiesAtOnce {
+		playing.Go(func() {
+			for n := 0; !stopped.Load(); n++ {
+				if err := b.record(fmt.Sprintf("%d-%d", lane, n), b.seed+uint64(n*historiesAtOnce+lane)); err != nil {
+					failures <- err
+					return
+				}
+			}
+		})
+	}
+	return func() {
+		t.Helper()
+		stopped.Store(true)
+		playing.Wait()
+		close(failures)
+		for err := range failures {
+			t.Error(err)
+		}
+	}
+}
+
+// record records one history.
+func (b *bustle) record(name string, seed uint64) error {
+	dir, err := b.makeDir(name)
+	if err != nil {
+		return err
+	}
+	failures := make([]error, len(b.hosts))
+	var playing sync.WaitGroup
+	for i, host := range b.hosts {
+		plan := &history.Plan{
+			Host: host.Name(), Record: b.newRecord(fmt.Sprintf("%s-%s.calls", name, host.Name())), Client: i * clientsPerHost,
+			Seed: seed, Calls: callsPerClient, Pause: int(longestPause.Milliseconds()),
+		}
+		for range clientsPerHost {
+			plan.Dirs = append(plan.Dirs, dir)
+		}
+		playing.Go(func() { failures[i] = runPlan(host, plan) })
+	}
+	playing.Wait()
+	for _, failure := range failures {
+		if failure != nil {
+			return failure
+		}
+	}
+	return nil
+}
+
+// makeDir makes a directory on whichever host can. It has another name with each attempt: one that failed
+// may take back what it made.
+func (b *bustle) makeDir(name string) (string, error) {
+	const attempts = 100
+	var err error
+	for attempt := range attempts {
+		dir := b.c.path(fmt.Sprintf("%s.%d", name, attempt))
+		host := b.hosts[attempt%len(b.hosts)]
+		if _, err = host.Run("mkdir", dir); err == nil {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.dirs = append(b.dirs, dir)
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("no host could make a directory in %d attempts; last: %w", attempts, err)
+}
+
+func (b *bustle) newRecord(name string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	path := filepath.Join(b.c.net.Dir(), name)
+	b.records = append(b.records, path)
+	return path
+}
+
+func runPlan(host *hosts.Host, plan *history.Plan) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*hosts.Patience)
+	defer cancel()
+	_, err = host.RunContext(ctx, self, plan.Args()...)
+	return err
+}
+
+// check looks at everything from everywhere until nothing is left to be taken back, and checks what was
+// seen, then and all the time.
+func (b *bustle) check(t testing.TB) {
+	t.Helper()
+	var checked *history.History
+	began := time.Now()
+	hosts.Eventually(t, "an order in which everything can have happened", func() (string, bool) {
+		settled := history.Now()
+		b.look(t)
+		calls, err := history.ReadCalls(b.records...)
+		require.NoError(t, err)
+		checked = &history.History{Calls: calls, Settled: settled}
+		require.Empty(t, checked.Interrupted(), "calls that a signal interrupted")
+		if err = checked.Check(checkTime); err != nil {
+			require.NotErrorIs(t, err, history.ErrUndecided)
+			return err.Error(), false
+		}
+		return "", true
+	})
+	t.Logf("%d histories, checked in %.1fs: %v", len(b.dirs), time.Since(began).Seconds(), checked.Tally())
+	assert.Greater(t, len(checked.Calls), 100*len(b.dirs), "calls")
+}
+
+// look has every host look at all there is.
+func (b *bustle) look(t testing.TB) {
+	t.Helper()
+	b.looks++
+	for i, host := range b.hosts {
+		plan := &history.Plan{
+			Host: host.Name(), Dirs: b.dirs, Client: len(b.hosts)*clientsPerHost + i, Final: true,
+			Record: b.newRecord(fmt.Sprintf("look-%d-%s.calls", b.looks, host.Name())),
+		}
+		require.NoError(t, runPlan(host, plan))
+	}
+}
