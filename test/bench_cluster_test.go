@@ -57,7 +57,7 @@ func BenchmarkPollers(b *testing.B) {
 	c := startCluster(b, 3)
 	lock := "held"
 	c.nodes[0].host.MustRun(b, "sh", "-c", "set -C; echo held > "+c.path(lock))
-	clients := c.net.Host("clients")
+	clients := c.client(b, "clients")
 	dirs := make([]string, pollers)
 	for i := range dirs {
 		dirs[i] = filepath.Join(c.net.Dir(), fmt.Sprintf("m%d", i))
