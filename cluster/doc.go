@@ -24,6 +24,20 @@
 // the leader, up to raft's CommitTimeout later (tens of milliseconds when writes pause), which costs
 // more than the one round trip that the leader needs to be asked for anyway.
 //
+// # Sessions
+//
+// A mount has a session, which numbers its commands and which the leader promises to keep for a term. The
+// term counts from when the mount sent its last keepalive, on a clock that runs while the host sleeps, so
+// the mount stops relying on it before the leader can give it up. The leader keeps the terms in memory;
+// a new one, and one that was stopped itself, gives everyone a full term. Giving up is a command that
+// does nothing to a session which has been at work since. A mount that comes back too late opens another
+// session and sends what was under way once more: first in the old one, which still knows what it has
+// done, and in the new one if it was not done there.
+//
+// What a call creates without its caller being told is taken back: after a timeout, when the caller is
+// killed, and when the process of the mount is. For that last case a file that is mapped into memory
+// remembers the session and its open calls (journal), and a guard finishes answers on their way (Guard).
+//
 // # Cluster time
 //
 // The leader stamps commands. It takes the median of the voters' wall clocks, measured once a second
