@@ -74,8 +74,11 @@ func (n *Node) takeOffice() {
 }
 
 // tidyMembers records this node, and forgets members that are not voters: a leader that removed itself
-// could not, and neither could one that was deposed in the middle of a join.
+// could not, and neither could one that was deposed in the middle of a join. A join that is under way
+// here has a member that is not a voter yet, so the two keep apart.
 func (n *Node) tidyMembers() {
+	n.adminMu.Lock()
+	defer n.adminMu.Unlock()
 	voters := n.voterIDs()
 	for _, member := range n.members() {
 		if !slices.Contains(voters, member.GetId()) {
