@@ -109,10 +109,12 @@ func (n *Node) startRaft() error {
 func (n *Node) raftConfig() *raft.Config {
 	cfg := raft.DefaultConfig()
 	cfg.LocalID = raft.ServerID(n.id.ID)
+	least := slog.LevelDebug
 	cfg.HeartbeatTimeout, cfg.ElectionTimeout = heartbeatTimeout, electionTimeout
 	cfg.LeaderLeaseTimeout, cfg.CommitTimeout = leaseTimeout, commitTimeout
 	if n.cfg.RaftAddress == "" {
 		cfg.HeartbeatTimeout, cfg.ElectionTimeout, cfg.LeaderLeaseTimeout = aloneTimeout, aloneTimeout, aloneTimeout
+		least = slog.LevelError // raft warns of electing itself, as it does at each start
 	}
 	cfg.BatchApplyCh = true
 	cfg.SnapshotInterval = snapshotInterval
@@ -122,7 +124,7 @@ func (n *Node) raftConfig() *raft.Config {
 	}
 	cfg.TrailingLogs = cfg.SnapshotThreshold
 	cfg.NotifyCh = n.leadership.notify
-	cfg.Logger = raftLogger(n.logger)
+	cfg.Logger = raftLogger(n.logger, least)
 	cfg.NoLegacyTelemetry = true
 	return cfg
 }

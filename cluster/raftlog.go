@@ -11,8 +11,11 @@ import (
 
 var _ hclog.SinkAdapter = slogSink{}
 
-// slogSink hands raft's messages on to slog.
-type slogSink struct{ logger *slog.Logger }
+// slogSink hands raft's messages on to slog, from a level on.
+type slogSink struct {
+	logger *slog.Logger
+	least  slog.Level
+}
 
 func (s slogSink) Accept(name string, level hclog.Level, msg string, args ...any) {
 	to := slog.LevelInfo
@@ -23,6 +26,9 @@ func (s slogSink) Accept(name string, level hclog.Level, msg string, args ...any
 		to = slog.LevelWarn
 	case hclog.Error:
 		to = slog.LevelError
+	}
+	if to < s.least {
+		return
 	}
 	attrs := []any{"component", name}
 	for _, arg := range args {
@@ -35,8 +41,8 @@ func (s slogSink) Accept(name string, level hclog.Level, msg string, args ...any
 }
 
 // raftLogger makes what raft wants to log with.
-func raftLogger(logger *slog.Logger) hclog.Logger {
+func raftLogger(logger *slog.Logger, least slog.Level) hclog.Logger {
 	intercept := hclog.NewInterceptLogger(&hclog.LoggerOptions{Name: "raft", Output: io.Discard, Level: hclog.Off})
-	intercept.RegisterSink(slogSink{logger})
+	intercept.RegisterSink(slogSink{logger, least})
 	return intercept
 }

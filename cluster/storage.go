@@ -72,7 +72,7 @@ func lockDataDir(dir string) (*os.File, error) {
 // disk fails or stalls later on.
 // used says that the directory has been used before, so that its log cannot be missing.
 func openStorage(dir string, used bool, logger *slog.Logger, fatal func(error)) (*storage, error) {
-	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, keptSnapshots, raftLogger(logger))
+	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, keptSnapshots, raftLogger(logger, slog.LevelDebug))
 	if err != nil {
 		return nil, fmt.Errorf("open snapshots: %w", err)
 	}

@@ -36,7 +36,7 @@ func newTransport(address string, logger *slog.Logger) (raft.Transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("raft address %q: %w", address, err)
 	}
-	tcp, err := raft.NewTCPTransportWithLogger(address, advertise, transportPool, transportTimeout, raftLogger(logger))
+	tcp, err := raft.NewTCPTransportWithLogger(address, advertise, transportPool, transportTimeout, raftLogger(logger, slog.LevelDebug))
 	if err != nil {
 		return nil, fmt.Errorf("listen for raft on %s: %w", address, err)
 	}
