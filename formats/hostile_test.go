@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -97,34 +96,6 @@ func TestHostileContents(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Four times the content takes about four times as long; were anything quadratic, it would be sixteen.
-func TestDetectTakesLinearTime(t *testing.T) {
-	if testing.Short() {
-		t.Skip("measures time")
-	}
-	small, large := hostile(maxContent/4), hostile(maxContent)
-	for name := range small {
-		ratio := 0.0
-		for range 5 { // the machine may be busy with something else
-			ratio = float64(fastest(large[name])) / float64(max(fastest(small[name]), 20*time.Microsecond))
-			if ratio < 10 {
-				break
-			}
-		}
-		require.Less(t, ratio, 10.0, name)
-	}
-}
-
-func fastest(content []byte) time.Duration {
-	best := time.Hour
-	for range 3 {
-		begin := time.Now()
-		formats.Detect(content)
-		best = min(best, time.Since(begin))
-	}
-	return best
 }
 
 // The rates for 64 KiB and 256 KiB of the same content are alike, because Detect takes linear time.
