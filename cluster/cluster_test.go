@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/clusterpb"
@@ -74,6 +75,14 @@ func openTestClient(t testing.TB, node *Node, file string) *Client {
 		_ = client.Close(ctx)
 	})
 	return client
+}
+
+// takeSnapshot does not mind that raft has just taken one by itself.
+func takeSnapshot(t testing.TB, node *Node) {
+	t.Helper()
+	if err := node.raft.Snapshot().Error(); err != nil {
+		require.ErrorIs(t, err, raft.ErrNothingNewToSnapshot)
+	}
 }
 
 func createOp(name string) *storepb.Op {

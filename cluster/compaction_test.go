@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -33,32 +34,34 @@ func TestDataDirectoryStaysBounded(t *testing.T) {
 	cfg.SnapshotEntries = 100
 	node := startNode(t, cfg)
 	client := openTestClient(t, node, "")
-	// loadUntil works until as many snapshots have been taken.
-	loadUntil := func(snapshots int) {
-		var last uint64
-		for snapshots > 0 {
+	load := func() {
+		for range 250 {
 			mutate(t, client, createOp("lock"))
 			mutate(t, client, &storepb.Op{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{
 				Parent: raftstore.RootIno, Name: []byte("lock"),
 			}}})
-			metas, err := node.storage.snapshots.List()
-			require.NoError(t, err)
-			if len(metas) > 0 && metas[0].Index > last {
-				last = metas[0].Index
-				snapshots--
-			}
 		}
 	}
-	loadUntil(1)
-	early := directorySize(t, cfg.DataDir)
-	loadUntil(3)
-	require.Less(t, directorySize(t, cfg.DataDir), 3*early)
+	snapshots := func() int {
+		metas, err := node.storage.snapshots.List()
+		require.NoError(t, err)
+		return len(metas)
+	}
+	load()
+	require.Eventually(t, func() bool { return snapshots() > 0 }, testWait, 50*time.Millisecond, "one is taken by itself")
+
+	// From here on they are taken at set times, to compare like with like.
+	var sizes []int64
+	for range 6 {
+		load()
+		takeSnapshot(t, node)
+		sizes = append(sizes, directorySize(t, cfg.DataDir))
+	}
+	require.Less(t, sizes[5], sizes[2]*3/2, "sizes: %v", sizes)
 	first, err := node.storage.bolt.FirstIndex()
 	require.NoError(t, err)
-	require.Greater(t, first, cfg.SnapshotEntries, "the log has been cut")
-	metas, err := node.storage.snapshots.List()
-	require.NoError(t, err)
-	require.Len(t, metas, keptSnapshots)
+	require.Greater(t, first, node.raft.LastIndex()-1000, "the log has been cut")
+	require.Equal(t, keptSnapshots, snapshots())
 }
 
 func mutate(t testing.TB, client *Client, op *storepb.Op) {
@@ -77,7 +80,7 @@ func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 	for i := range 100 {
 		mutate(t, client, createOp(string(rune('a'+i%26))+string(rune('a'+i/26))))
 	}
-	require.NoError(t, node.raft.Snapshot().Error())
+	takeSnapshot(t, node)
 	mutate(t, client, createOp("after"))
 	other := startNode(t, testConfig(t, "b", cfg.APIAddress))
 	mine := node.fsm.State()

@@ -24,7 +24,7 @@ func usedDataDir(t *testing.T) Config {
 	for i := range 60 {
 		require.Equal(t, storepb.Code_OK, create(t, client, fmt.Sprintf("lock%d", i)))
 	}
-	require.NoError(t, node.raft.Snapshot().Error())
+	takeSnapshot(t, node)
 	require.Equal(t, storepb.Code_OK, create(t, client, "last"))
 	require.NoError(t, client.Close(t.Context()))
 	require.NoError(t, node.Close())
