@@ -178,20 +178,24 @@ func (c *Client) Create(
 			go c.settle(session, cmd.Seq, slot)
 			return nil, err
 		}
-		session.numbers.done(cmd.Seq)
-		if result.GetCode() != storepb.Code_SESSION_UNKNOWN {
-			told := answer != nil && result.GetCode() == storepb.Code_OK
-			if told {
-				c.journal.promise(slot, answer(result))
-			}
-			c.journal.end(slot)
-			if told {
-				fault.DieAnswering()
-			}
-			c.slots <- slot
-			return result, nil
+		if result.GetCode() == storepb.Code_SESSION_UNKNOWN {
+			session.numbers.done(cmd.Seq)
+			c.lose(session) // the command was not done and never will be: do it in another session
+			continue
 		}
-		c.lose(session) // the command was not done and never will be: do it in another session
+		told := answer != nil && result.GetCode() == storepb.Code_OK
+		if told {
+			c.journal.promise(slot, answer(result))
+		}
+		c.journal.end(slot)
+		if told {
+			fault.DieAnswering()
+		}
+		// Only now may the cluster forget how to take it back: while the journal has the call, a successor
+		// would want to.
+		session.numbers.done(cmd.Seq)
+		c.slots <- slot
+		return result, nil
 	}
 }
 

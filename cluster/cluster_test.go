@@ -328,3 +328,21 @@ func TestOutcomes(t *testing.T) {
 		require.Equal(t, want, outcomeOf(err), "%v", err)
 	}
 }
+
+// TestClientAcknowledgesOnlyWhatIsStruckOff looks from where a result is on its way: should the process
+// be killed here, a successor finds the call in the journal, and the cluster must still know how to take
+// it back.
+func TestClientAcknowledgesOnlyWhatIsStruckOff(t *testing.T) {
+	node := startNodes(t, 1)[0]
+	client := openTestClient(t, node, "")
+	var acked []uint64
+	_, err := client.Create(t.Context(), &storepb.Caller{}, createOp("lock"), func(*storepb.Result) []byte {
+		require.Equal(t, storepb.Code_OK, create(t, client, "other"))
+		for _, record := range node.liveSessions() {
+			acked = append(acked, record.GetAcked())
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, []uint64{0}, acked, "numbers acknowledged by another call")
+}
