@@ -103,7 +103,11 @@ func (c *creation) interrupt(t testing.TB, how interruption) {
 	c.leader = c.c.leader()
 	c.follower = c.c.others(c.leader)[rand.IntN(2)]
 	host := how.on(c)
-	host.MustRun(t, "sh", "-c", fmt.Sprintf("mkdir %s && cd %[1]s && mkdir $(seq 0 %d)", c.c.path(c.name), creatorThreads-1))
+	// With so little time for a call, one that meets the election which the last interruption made can fail.
+	hosts.Eventually(t, "a call succeeds in its time", func() (string, bool) {
+		_, err := host.Run("sh", "-c", fmt.Sprintf("mkdir -p %s && cd %[1]s && mkdir -p $(seq 0 %d)", c.c.path(c.name), creatorThreads-1))
+		return fmt.Sprint(err), err == nil
+	})
 	script, err := filepath.Abs("clients/creator.py")
 	require.NoError(t, err)
 	c.creator = host.Start("python3", script, c.c.path(c.name), c.log())
