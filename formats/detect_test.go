@@ -21,7 +21,10 @@ const (
 		`"acquired_at":"2025-02-02T10:00:00Z","expires_at":"2025-02-02T11:00:00Z"}`
 	beadsLock = `{"holder":"vc-executor","pid":12345,"hostname":"dev-machine",` +
 		`"started_at":"2025-10-25T12:00:00Z","version":"1.0.0"}`
-	pidLock    = "      1234\n"
+	pidLock = "      1234\n"
+	// a valid lock of two formats: Detect chooses swarm
+	bothLock = `{"holder":"h","pid":1,"hostname":"n1","started_at":"2025-10-25T12:00:00Z",` +
+		`"task_id":"t","worker":"w","acquired_at":"2025-02-02T10:00:00Z","expires_at":"2025-02-02T11:00:00Z"}`
 	forrstLock = `{"urn":"urn:forrst:ext:atomicLock","key":"lock:payments.charge:user:123",` +
 		`"owner":"550e8400-e29b-41d4-a716-446655440000",` +
 		`"acquired_at":"2024-03-15T10:30:00Z","expires_at":"2024-03-15T10:30:30Z"}`

@@ -1,12 +1,14 @@
 package formats
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"lockfs/formats/beads"
 	"lockfs/formats/forrst"
 	"lockfs/formats/internal/stamp"
+	"lockfs/formats/lockfact"
 	"lockfs/formats/pid"
 	"lockfs/formats/semaphore"
 	"lockfs/formats/swarm"
@@ -16,8 +18,15 @@ import (
 // Judge says whether a content is a stale lock at now, in cluster time. A lock that lives as long as a
 // process, a malformed one, and a content that is not of the format which the rule forces, are held.
 func Judge(content []byte, now time.Time, written Origin, rule Rule) Verdict {
+	format := Detect(content)
+	if rule.Format == None {
+		format = None
+	}
+	if rule.Format != "" && rule.Format != format {
+		return judgeOther(content, format, written, rule)
+	}
 	there := now.Add(written.ClockOffset)
-	switch formatOf(content, rule) {
+	switch format {
 	case Tower:
 		return tower.Judge(content, there, rule)
 	case Semaphore:
@@ -34,64 +43,72 @@ func Judge(content []byte, now time.Time, written Origin, rule Rule) Verdict {
 	return judgeNone(now, written, rule)
 }
 
-func formatOf(content []byte, rule Rule) Format {
-	if rule.Format != "" {
-		return rule.Format
+// judgeOther judges a content that is not of the format which the rule forces.
+func judgeOther(content []byte, format Format, written Origin, rule Rule) Verdict {
+	problem := fmt.Sprintf("it is a %s lock", format)
+	if format == None {
+		problem = "it may be of another format too"
+		if _, err := factsOf(rule.Format, content, written); err != nil {
+			problem = err.Error()
+		}
 	}
-	return Detect(content)
+	return Verdict{State: Held, Reason: fmt.Sprintf("not the %s lock that the rule wants: %s", rule.Format, problem)}
 }
 
 // judgeNone judges a content of no format by the file's age, if the rule says after how long.
 func judgeNone(now time.Time, written Origin, rule Rule) Verdict {
-	if rule.StaleAfter == 0 || written.Mtime.IsZero() {
+	mtime := mtimeOf(written)
+	if rule.StaleAfter == 0 || mtime == 0 {
 		return Verdict{State: Held, Reason: "of no known format, so time does not make it stale"}
 	}
+	changed := time.Unix(0, mtime)
 	v := Verdict{
 		State: Held,
 		Reason: fmt.Sprintf("last changed %s, stale after %s",
-			stamp.Ago(now.Sub(written.Mtime)), stamp.Seconds(rule.StaleAfter)),
+			stamp.Ago(now.Sub(changed)), stamp.Seconds(rule.StaleAfter)),
 	}
-	if now.After(written.Mtime.Add(rule.StaleAfter)) {
+	if now.After(changed.Add(rule.StaleAfter)) {
 		v.State = Stale
 	}
 	return v
 }
 
 // FactsOf gives the facts of a content. Facts.StaleAt agrees with Judge at every time. A content that is
-// not of the format which the rule forces has the facts of None, and is never stale.
+// not of the format which the rule forces has the facts of None, and is never stale. The facts under a
+// rule are those without one, governed: see [Rule.Govern].
 func FactsOf(content []byte, written Origin, rule Rule) Facts {
-	format := formatOf(content, rule)
-	facts, err := factsOf(format, content, written, rule)
+	facts, err := factsOf(Detect(content), content, written)
 	if err != nil {
-		rule.StaleAfter = 0 // was meant for the format that this is not
-		return factsOfNone(written, rule)
+		facts = lockfact.NoneFacts(written.Host)
 	}
-	return facts
+	return rule.Govern(facts, mtimeOf(written))
 }
 
-func factsOf(format Format, content []byte, written Origin, rule Rule) (Facts, error) {
+var errNone = errors.New("of no known format")
+
+// factsOf gives the facts of a lock of this format without any rule; the error is that of its Parse.
+func factsOf(format Format, content []byte, written Origin) (Facts, error) {
 	switch format {
 	case Tower:
-		return tower.FactsOf(content, written, rule)
+		return tower.FactsOf(content, written, Rule{})
 	case Semaphore:
-		return semaphore.FactsOf(content, written, rule)
+		return semaphore.FactsOf(content, written, Rule{})
 	case Swarm:
-		return swarm.FactsOf(content, written, rule)
+		return swarm.FactsOf(content, written, Rule{})
 	case Beads:
-		return beads.FactsOf(content, written, rule)
+		return beads.FactsOf(content, written, Rule{})
 	case PID:
-		return pid.FactsOf(content, written, rule)
+		return pid.FactsOf(content, written, Rule{})
 	case Forrst:
-		return forrst.FactsOf(content, written, rule)
+		return forrst.FactsOf(content, written, Rule{})
 	}
-	return factsOfNone(written, rule), nil
+	return Facts{}, errNone
 }
 
-func factsOfNone(written Origin, rule Rule) Facts {
-	facts := Facts{Format: None, Host: written.Host, Guard: GuardAnyone, OnStale: Keep}
-	if rule.StaleAfter != 0 && !written.Mtime.IsZero() {
-		written.ClockOffset = 0 // the mtime is in cluster time already
-		facts.ExpiresAt = written.Deadline(written.Mtime.Add(rule.StaleAfter))
+// mtimeOf is the file's mtime in nanoseconds of cluster time, 0 if it is not known.
+func mtimeOf(written Origin) int64 {
+	if written.Mtime.IsZero() {
+		return 0
 	}
-	return rule.Override(facts)
+	return Origin{}.ClusterTime(written.Mtime) // it is in cluster time already
 }

@@ -1,6 +1,8 @@
 package formats_test
 
 import (
+	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -101,9 +103,41 @@ func TestForcedFormat(t *testing.T) {
 			}, formats.FactsOf([]byte(content), written, forced(other)), "%s taken for %s", format, other)
 			v := formats.Judge([]byte(content), start.AddDate(100, 0, 0), written, forced(other))
 			require.Equal(t, formats.Held, v.State)
-			require.Contains(t, v.Reason, "malformed "+string(other))
+			require.Equal(t, fmt.Sprintf("not the %s lock that the rule wants: it is a %s lock", other, format), v.Reason)
 		}
 	}
+}
+
+// A rule's format takes nothing for a lock that is not one without the rule.
+func TestForcedFormatTakesOnlyWhatIsRecognised(t *testing.T) {
+	later := start.AddDate(100, 0, 0)
+	for _, c := range []struct {
+		content    string
+		recognised formats.Format
+		forced     formats.Format
+		reason     string
+	}{
+		{bothLock, formats.Swarm, formats.Beads, "not the beads lock that the rule wants: it is a swarm lock"},
+		{`{"urn":"urn:forrst:ext:atomicLock",` + swarmLock[1:], formats.None, formats.Swarm,
+			"not the swarm lock that the rule wants: it may be of another format too"},
+		{"pid=1\n", formats.None, formats.Semaphore,
+			"not the semaphore lock that the rule wants: timestamp: is required"},
+		{"x", formats.None, formats.PID,
+			"not the pid lock that the rule wants: pid: must be nothing but a decimal number"},
+	} {
+		require.Equal(t, c.recognised, formats.Detect([]byte(c.content)))
+		rule := formats.Rule{Format: c.forced}
+		require.Equal(t, formats.None, formats.FactsOf([]byte(c.content), formats.Origin{}, rule).Format)
+		require.Equal(t, formats.Verdict{State: formats.Held, Reason: c.reason},
+			formats.Judge([]byte(c.content), later, formats.Origin{}, rule))
+	}
+}
+
+func TestMtimeAtTheEpochIsNotKnown(t *testing.T) {
+	rule := formats.Rule{StaleAfter: time.Second}
+	written := formats.Origin{Mtime: time.Unix(0, 0)}
+	require.Zero(t, formats.FactsOf(nil, written, rule).ExpiresAt)
+	require.Equal(t, formats.Held, formats.Judge(nil, start, written, rule).State)
 }
 
 func TestRuleSetsGuardAndOnStaleOfEveryFormat(t *testing.T) {
@@ -119,22 +153,20 @@ func TestRuleSetsGuardAndOnStaleOfEveryFormat(t *testing.T) {
 func TestFactsAgreeWithJudge(t *testing.T) {
 	contents := []string{
 		towerLock, semaphoreLock, swarmLock, beadsLock, pidLock, forrstLock, "", "x", towerLock[:70],
+		bothLock, `{"lock_version":"v1",` + swarmLock[1:],
 	}
 	choices := append([]formats.Format{"", formats.None}, formats.Tower, formats.Semaphore, formats.Swarm,
 		formats.Beads, formats.PID, formats.Forrst)
 	rapid.Check(t, func(t *rapid.T) {
 		content := []byte(rapid.SampledFrom(contents).Draw(t, "content"))
-		written := formats.Origin{
-			ClockOffset: time.Duration(rapid.Int64Range(-1e13, 1e13).Draw(t, "offset")),
-			Mtime:       start,
-		}
+		written := formats.Origin{ClockOffset: drawOffset(t), Mtime: start}
 		rule := formats.Rule{
 			Format:     rapid.SampledFrom(choices).Draw(t, "format"),
 			StaleAfter: time.Duration(rapid.Int64Range(0, 1e13).Draw(t, "stale after")),
 		}
 		facts := formats.FactsOf(content, written, rule)
 		now := time.Unix(0, facts.ExpiresAt+rapid.Int64Range(-2, 2).Draw(t, "near"))
-		if rapid.Bool().Draw(t, "far") {
+		if facts.ExpiresAt == math.MaxInt64 || rapid.Bool().Draw(t, "far") {
 			now = start.Add(time.Duration(rapid.Int64Range(-1e17, 1e17).Draw(t, "now")))
 		}
 		v := formats.Judge(content, now, written, rule)

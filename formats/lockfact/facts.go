@@ -54,13 +54,13 @@ type Origin struct {
 	Host        string        // the writing host's name in the cluster
 	Hostname    string        // what hostname(1) says there; empty if it is the same as Host
 	ClockOffset time.Duration // that host's wall clock minus cluster time
-	Mtime       time.Time     // of the file, in cluster time
+	Mtime       time.Time     // of the file, in cluster time; not known if zero or the Unix epoch
 }
 
 // ClusterTime translates a timestamp in the content, which is on the writing host's clock, to
 // nanoseconds of cluster time. Times that nanoseconds cannot hold become the nearest that they can.
 func (o Origin) ClusterTime(t time.Time) int64 {
-	return nanoseconds(t.Add(-o.ClockOffset))
+	return nanoseconds(t.Add(-1 - o.ClockOffset).Add(1)) // -ClockOffset alone may overflow
 }
 
 // Deadline is ClusterTime for an expiry: never 0, which would mean "never".
@@ -72,12 +72,11 @@ func (o Origin) Deadline(t time.Time) int64 {
 }
 
 func nanoseconds(t time.Time) int64 {
-	const limit = math.MaxInt64/int64(time.Second) - 1
-	switch s := t.Unix(); {
-	case s > limit:
-		return math.MaxInt64
-	case s < -limit:
+	switch {
+	case t.Before(time.Unix(0, math.MinInt64)):
 		return math.MinInt64
+	case t.After(time.Unix(0, math.MaxInt64)):
+		return math.MaxInt64
 	}
 	return t.UnixNano()
 }

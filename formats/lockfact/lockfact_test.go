@@ -97,6 +97,11 @@ func TestClusterTime(t *testing.T) {
 		require.Equal(t, want, lockfact.Origin{}.ClusterTime(far))
 		require.Equal(t, want, lockfact.Origin{}.Deadline(far))
 	}
+	for _, exact := range []int64{math.MinInt64, math.MinInt64 + 1, -1, 0, math.MaxInt64 - 1, math.MaxInt64} {
+		require.Equal(t, exact, lockfact.Origin{}.ClusterTime(time.Unix(0, exact)))
+	}
+	require.EqualValues(t, math.MaxInt64, lockfact.Origin{ClockOffset: math.MinInt64}.ClusterTime(time.Unix(0, -1)))
+	require.EqualValues(t, math.MinInt64, lockfact.Origin{ClockOffset: math.MaxInt64}.ClusterTime(time.Unix(0, -1)))
 	require.EqualValues(t, 1, lockfact.Origin{}.Deadline(time.Unix(0, 0)), "0 would be never")
 	require.EqualValues(t, -1, lockfact.Origin{}.Deadline(time.Unix(0, -1)))
 }

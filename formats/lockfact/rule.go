@@ -9,7 +9,7 @@ import (
 
 // Rule is what an administrator set for the locks of some path pattern. The zero Rule changes nothing.
 type Rule struct {
-	Format      Format        // take the content for this format only; empty: recognise it
+	Format      Format        // locks of this format only, a valid one of another is None; empty: of any
 	StaleAfter  time.Duration // semaphore: instead of 3600 s; none: since the file's mtime; 0: not set
 	OnStale     OnStale       // empty: as the format has it
 	Guard       Guard         // empty: as the format has it

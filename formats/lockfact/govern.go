@@ -1,0 +1,52 @@
+package lockfact
+
+import (
+	"math"
+	"time"
+)
+
+// Govern gives the facts of a lock under the rule, from those that were worked out of its content
+// without any; mtime is the file's, in nanoseconds of cluster time, 0 if it is not known.
+//
+// A lock of another format than the rule's is of no format, and StaleAfter, which was meant for the
+// rule's format, does not apply to it. StaleAfter counts from IssuedAt for a semaphore and from mtime
+// for what is of no format. Guard and OnStale apply to all.
+//
+// This is arithmetic alone. Replicas decide by it, so it must not change.
+func (r Rule) Govern(f Facts, mtime int64) Facts {
+	if r.Format != "" && r.Format != f.Format {
+		f = NoneFacts(f.Host)
+		if r.Format != None {
+			r.StaleAfter = 0
+		}
+	}
+	if r.StaleAfter != 0 {
+		switch {
+		case f.Format == Semaphore:
+			f.ExpiresAt = deadline(f.IssuedAt, r.StaleAfter)
+		case f.Format == None && mtime != 0:
+			f.ExpiresAt = deadline(mtime, r.StaleAfter)
+		}
+	}
+	return r.Override(f)
+}
+
+// NoneFacts are the facts, without any rule, of a content of no format.
+func NoneFacts(host string) Facts {
+	return Facts{Format: None, Host: host, Guard: GuardAnyone, OnStale: Keep}
+}
+
+// deadline is a time in nanoseconds plus a duration: the nearest that nanoseconds can hold, and never
+// 0, which would mean "never".
+func deadline(from int64, after time.Duration) int64 {
+	sum := from + int64(after)
+	switch {
+	case after > 0 && sum < from:
+		return math.MaxInt64
+	case after < 0 && sum > from:
+		return math.MinInt64
+	case sum == 0:
+		return 1
+	}
+	return sum
+}
