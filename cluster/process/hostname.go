@@ -1,0 +1,51 @@
+package process
+
+import (
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// Hostname answers what a thread takes for the name of its host: in a container that is another one than
+// ours. It is ErrUnknown if the thread cannot be seen, or its namespace cannot be looked into.
+func Hostname(thread int) (string, error) {
+	namespace, err := openNamespace(thread, "uts")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = unix.Close(namespace.fd) }()
+	var own unix.Stat_t
+	if err := unix.Stat("/proc/thread-self/ns/uts", &own); err != nil {
+		return "", os.NewSyscallError("stat", err)
+	}
+	if namespace.inode == own.Ino {
+		return os.Hostname()
+	}
+	return namespace.hostname()
+}
+
+func (n namespace) hostname() (name string, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		// Never unlocked: a thread that has been in another namespace ends with its goroutine.
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			// Except for the main thread. While it is kept here, another one does it.
+			name, err = n.hostname()
+			runtime.UnlockOSThread()
+			return
+		}
+		if err = unix.Setns(n.fd, unix.CLONE_NEWUTS); err != nil {
+			err = procError("setns", "uts", err)
+			return
+		}
+		var uts unix.Utsname
+		if err = unix.Uname(&uts); err == nil {
+			name = unix.ByteSliceToString(uts.Nodename[:])
+		}
+	}()
+	<-done
+	return name, err
+}

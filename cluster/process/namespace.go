@@ -1,0 +1,172 @@
+package process
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Namespace answers the inode number of the pid namespace of this process. It is an error if /proc is
+// another namespace's: whatever was read there would be of other processes than those that are meant.
+func Namespace() (uint64, error) {
+	self, err := os.Readlink("/proc/self")
+	if err != nil || self != strconv.Itoa(os.Getpid()) {
+		return 0, fmt.Errorf("/proc is not that of this process's pid namespace (/proc/self is %q, the pid is %d)", self, os.Getpid())
+	}
+	var st unix.Stat_t
+	if err := unix.Stat("/proc/self/ns/pid", &st); err != nil {
+		return 0, &os.PathError{Op: "stat", Path: "/proc/self/ns/pid", Err: err}
+	}
+	return st.Ino, nil
+}
+
+// Find answers the process that a thread means by a pid, which is one in that thread's pid namespace. It is
+// ErrUnknown for a process that has ended, waited for or not, and for a thread's id; also when the calling
+// thread cannot be seen (0), or its namespace cannot be looked into.
+func Find(caller, pid int) (ID, error) {
+	if caller <= 0 || pid <= 0 || pid > math.MaxInt32 {
+		return ID{}, ErrUnknown
+	}
+	pids, err := readPIDs(caller)
+	if err != nil {
+		return ID{}, err
+	}
+	if len(pids) > 1 {
+		return findNested(caller, pid)
+	}
+	id, pidfd, err := identify(pid)
+	if err != nil {
+		return ID{}, err
+	}
+	return id, unix.Close(pidfd)
+}
+
+// readPIDs answers the pids of a process or thread: the one in our namespace first, the one in its own last.
+// So there is one only if its namespace is ours.
+func readPIDs(thread int) ([]int, error) {
+	path := "/proc/" + strconv.Itoa(thread) + "/status"
+	status, err := os.ReadFile(path) // the list of groups, which comes before them, can be of any length
+	if err != nil {
+		return nil, procError("read", path, err)
+	}
+	var pids []int
+	for field := range strings.FieldsSeq(string(statusField(status, "NSpid"))) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids, nil
+}
+
+// findNested finds a process by its pid in a caller's namespace, which is nested in ours.
+func findNested(caller, pid int) (ID, error) {
+	namespace, err := openNamespace(caller, "pid")
+	if err != nil {
+		return ID{}, err
+	}
+	defer func() { _ = unix.Close(namespace.fd) }() // its inode number is not given to another one before
+	own, err := statOf(caller)
+	if err != nil {
+		return ID{}, err
+	}
+	for candidate := range candidates(own) {
+		if !isCalled(candidate, pid, namespace.inode) {
+			continue
+		}
+		id, pidfd, err := identify(candidate)
+		if err != nil {
+			return ID{}, err
+		}
+		defer func() { _ = unix.Close(pidfd) }()
+		// Once more: now it is sure whose answer that is.
+		if !isCalled(candidate, pid, namespace.inode) {
+			return ID{}, errEnded
+		}
+		return id, checkRunning(pidfd)
+	}
+	return ID{}, ErrUnknown
+}
+
+// candidates are the caller's process and its ancestors first, since a lock mostly has the pid of one of
+// them, and then all processes.
+func candidates(caller stat) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for relative := range caller.lineage() {
+			if !yield(relative.PID) {
+				return
+			}
+		}
+		proc, err := os.Open("/proc")
+		if err != nil {
+			return
+		}
+		defer func() { _ = proc.Close() }()
+		names, _ := proc.Readdirnames(-1)
+		for _, name := range names {
+			if pid, err := strconv.Atoi(name); err == nil && !yield(pid) {
+				return
+			}
+		}
+	}
+}
+
+// isCalled tells whether a process has a pid in the namespace with an inode number: its own, or one that its
+// own is nested in.
+func isCalled(process, pid int, inode uint64) bool {
+	pids, err := readPIDs(process)
+	if err != nil || len(pids) < 2 || !slices.Contains(pids[1:], pid) {
+		return false
+	}
+	namespace, err := openNamespace(process, "pid")
+	for level := len(pids) - 1; err == nil; level-- {
+		if namespace.inode == inode || level == 1 {
+			_ = unix.Close(namespace.fd)
+			return namespace.inode == inode && pids[level] == pid
+		}
+		namespace, err = namespace.parent()
+	}
+	return false
+}
+
+// namespace is an open namespace, of any kind.
+type namespace struct {
+	fd    int
+	inode uint64
+}
+
+// openNamespace opens the namespace that a thread is in.
+func openNamespace(thread int, kind string) (namespace, error) {
+	path := "/proc/" + strconv.Itoa(thread) + "/ns/" + kind
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return namespace{}, procError("open", path, err)
+	}
+	return newNamespace(fd)
+}
+
+func newNamespace(fd int) (namespace, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		_ = unix.Close(fd)
+		return namespace{}, os.NewSyscallError("fstat", err)
+	}
+	return namespace{fd, st.Ino}, nil
+}
+
+// parent opens the one that a namespace is nested in, and closes the namespace.
+func (n namespace) parent() (namespace, error) {
+	fd, err := unix.IoctlRetInt(n.fd, unix.NS_GET_PARENT)
+	_ = unix.Close(n.fd)
+	if err != nil {
+		return namespace{}, os.NewSyscallError("ioctl NS_GET_PARENT", err)
+	}
+	return newNamespace(fd)
+}

@@ -1,0 +1,114 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// stat is what /proc says of a process.
+type stat struct {
+	Relative
+	parent int // 0 if it has none that can be seen
+}
+
+// statOf answers that of the process which a thread belongs to.
+func statOf(thread int) (stat, error) {
+	process, err := leader(thread)
+	if err != nil {
+		return stat{}, err
+	}
+	return readStat(thread, process)
+}
+
+// leader answers the id of a thread's process, which is that of its main thread. Callers are mostly main
+// threads themselves, and whether they are costs a twentieth of reading a file in /proc: tgkill(2) answers
+// ESRCH for a thread of another process before it looks at anything else.
+func leader(thread int) (int, error) {
+	if unix.Tgkill(thread, thread, 0) != unix.ESRCH {
+		return thread, nil
+	}
+	// The field is one of the first, before those that can be long.
+	var buffer [1024]byte
+	status, err := read("/proc/"+strconv.Itoa(thread)+"/status", buffer[:])
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(string(statusField(status, "Tgid")))
+}
+
+// statusField answers a field of proc_pid_status(5). The one before them all, the name, has no newlines.
+func statusField(status []byte, name string) []byte {
+	_, value, _ := bytes.Cut(status, []byte("\n"+name+":"))
+	value, _, _ = bytes.Cut(value, []byte("\n"))
+	return bytes.TrimSpace(value)
+}
+
+// readStat reads what the main thread of a process is said to be, below a thread of the same process: the
+// file is there only while they belong together. /proc/PID/stat says the same, but goes through all the
+// threads of the process for it.
+func readStat(thread, process int) (stat, error) {
+	var buffer [1024]byte // for the first 22 fields, the longest possible name among them
+	path := "/proc/" + strconv.Itoa(thread) + "/task/" + strconv.Itoa(process) + "/stat"
+	line, err := read(path, buffer[:])
+	if err != nil {
+		return stat{}, err
+	}
+	s, err := parseStat(line)
+	if err != nil {
+		return stat{}, fmt.Errorf("%s: %w", path, err)
+	}
+	s.PID = process
+	return s, nil
+}
+
+// parseStat reads the fields of proc_pid_stat(5) that are wanted. The second one, the name, can hold
+// anything, also spaces and parentheses.
+func parseStat(line []byte) (s stat, err error) {
+	rest := line[bytes.LastIndexByte(line, ')')+1:]
+	for field := 2; len(rest) > 0; field++ {
+		var value []byte
+		value, rest, _ = bytes.Cut(rest, []byte(" "))
+		switch field {
+		case 4:
+			s.parent, err = strconv.Atoi(string(value))
+		case 5:
+			s.Group, err = strconv.Atoi(string(value))
+		case 22:
+			s.Start, err = strconv.ParseUint(string(value), 10, 64)
+			return s, err
+		}
+		if err != nil {
+			return s, err
+		}
+	}
+	return s, errors.New("too few fields")
+}
+
+// read answers the beginning of a file in /proc. It does without an os.File, which takes longer to make
+// than the file takes to read.
+func read(path string, buffer []byte) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, procError("open", path, err)
+	}
+	n, err := unix.Read(fd, buffer)
+	_ = unix.Close(fd)
+	if err != nil {
+		return nil, procError("read", path, err)
+	}
+	return buffer[:n], nil
+}
+
+// procError tells what is not there, or not shown, from what failed.
+func procError(op, path string, err error) error {
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ESRCH), errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return ErrUnknown
+	}
+	return &os.PathError{Op: op, Path: path, Err: err}
+}
