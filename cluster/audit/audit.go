@@ -1,0 +1,262 @@
+// Package audit keeps a file of events, one JSON object a line, in the order of their numbers.
+//
+// A replicated state machine tells its events again after a restart. The file therefore says itself how
+// far it goes, takes no event twice, and needs no sync for each: what a crash takes from its end is told
+// again. What is torn, by a crash or a full disk, never stays in the middle.
+//
+// The file is rotated here rather than by lumberjack, which never syncs, does not notice that its file
+// was moved away, and hides the file that a short write has to be cut off from.
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strconv"
+)
+
+// NumberKey is the member of every line that holds the number of its event.
+const NumberKey = "number"
+
+const fileMode = 0o640
+
+// Config says where the file is and when it is rotated.
+type Config struct {
+	Path    string
+	MaxSize int64        // bytes that the file does not grow beyond, unless a single line does
+	Keep    int          // rotated files kept, Path.1 being the newest; lowering it removes none
+	Logger  *slog.Logger // told of what was torn, moved or is missing; nil: nobody
+}
+
+// Line is an event.
+type Line struct {
+	Number uint64
+	JSON   []byte // an object in one line, with Number as [NumberKey]
+}
+
+// Log is an append-only file of events. It is for one goroutine, and for one process.
+type Log struct {
+	cfg  Config
+	file *os.File
+	last uint64
+	torn bool // the file may end with a part of a failed write
+}
+
+// Open creates the file if there is none. What a crash tore is cut off its end; a file that ends with
+// something else than an event is left as it is, and an error.
+func Open(cfg Config) (*Log, error) {
+	if cfg.MaxSize < 1 || cfg.Keep < 1 { // a new file goes on from the newest rotated one
+		return nil, errors.New("audit file: its size and the number of rotated files must be at least 1")
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	l := &Log{cfg: cfg}
+	if err := l.reopen(); err != nil {
+		return nil, err
+	}
+	for i := 1; i <= cfg.Keep && l.last == 0; i++ {
+		last, err := l.settle(l.name(i))
+		if err != nil {
+			return nil, errors.Join(err, l.file.Close())
+		}
+		l.last = last
+	}
+	return l, nil
+}
+
+// Last is the number of the last event in the file, or in the newest rotated one that has any; 0 if there
+// is none.
+func (l *Log) Last() uint64 { return l.last }
+
+// Append writes the events after [Log.Last] and passes over the others. After an error it may be called
+// with the same lines again: each is in the file as a whole or not at all.
+func (l *Log) Append(lines []Line) error {
+	if err := l.follow(); err != nil {
+		return err
+	}
+	lines, err := newer(lines, l.last)
+	if err != nil {
+		return err
+	}
+	for len(lines) > 0 {
+		written, err := l.fill(lines)
+		if err != nil {
+			return err
+		}
+		lines = lines[written:]
+	}
+	return nil
+}
+
+// Close makes sure that the file is on the disk.
+func (l *Log) Close() error {
+	if err := errors.Join(l.file.Sync(), l.file.Close()); err != nil {
+		return fmt.Errorf("audit file: %w", err)
+	}
+	return nil
+}
+
+// newer leaves lines out up to last. It lets nothing into the file that Open would not understand.
+func newer(lines []Line, last uint64) ([]Line, error) {
+	kept := make([]Line, 0, len(lines))
+	for _, line := range lines {
+		if line.Number <= last {
+			continue
+		}
+		number, err := numberOf(line.JSON)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("audit event %d: %w", line.Number, err)
+		case number != line.Number:
+			return nil, fmt.Errorf("audit event %d says that it is %d", line.Number, number)
+		case line.JSON[0] != '{' || bytes.IndexByte(line.JSON, '\n') >= 0:
+			return nil, fmt.Errorf("audit event %d is not one line of JSON", line.Number)
+		}
+		kept = append(kept, line)
+		last = line.Number
+	}
+	return kept, nil
+}
+
+func numberOf(line []byte) (uint64, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(line, &members); err != nil {
+		return 0, err
+	}
+	number, err := strconv.ParseUint(string(members[NumberKey]), 10, 64)
+	if err != nil || number == 0 {
+		return 0, fmt.Errorf("its %q is %q, not the number of an event", NumberKey, members[NumberKey])
+	}
+	return number, nil
+}
+
+// fill writes the lines that the file has room for, and says how many. If there is room for none, the
+// next file has it.
+func (l *Log) fill(lines []Line) (written int, err error) {
+	info, err := l.file.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("audit file: %w", err)
+	}
+	size := info.Size()
+	var batch []byte
+	for _, line := range lines {
+		grown := size + int64(len(batch)+len(line.JSON)+1)
+		if grown > l.cfg.MaxSize && size+int64(len(batch)) > 0 {
+			break
+		}
+		batch = append(append(batch, line.JSON...), '\n')
+		written++
+	}
+	if written == 0 {
+		return 0, l.rotate()
+	}
+	if err := l.write(batch, size); err != nil {
+		return 0, err
+	}
+	l.advance(lines[:written])
+	return written, nil
+}
+
+// write leaves nothing of a batch that the disk has no room for.
+func (l *Log) write(batch []byte, end int64) error {
+	_, err := l.file.Write(batch)
+	if err == nil {
+		return nil
+	}
+	cut := l.file.Truncate(end)
+	l.torn = cut != nil
+	return fmt.Errorf("audit file: %w", errors.Join(err, cut))
+}
+
+func (l *Log) advance(written []Line) {
+	for _, line := range written {
+		if l.last > 0 && line.Number > l.last+1 {
+			l.cfg.Logger.Warn("events are missing in the audit file; other nodes may have them",
+				"path", l.cfg.Path, "first", l.last+1, "last", line.Number-1)
+		}
+		l.last = line.Number
+	}
+}
+
+// follow opens the file again when somebody has put it away, or when a write may have torn it.
+func (l *Log) follow() error {
+	ours, err := l.file.Stat()
+	if err != nil {
+		return fmt.Errorf("audit file: %w", err)
+	}
+	there, err := os.Stat(l.cfg.Path)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("audit file: %w", err)
+	case err == nil && os.SameFile(ours, there) && !l.torn:
+		return nil
+	}
+	if err := l.file.Sync(); err != nil {
+		l.cfg.Logger.Warn("the end of the former audit file may be lost", "path", l.cfg.Path, "error", err)
+	}
+	if err := l.reopen(); err != nil {
+		return err
+	}
+	l.cfg.Logger.Info("opened the audit file again", "path", l.cfg.Path)
+	return nil
+}
+
+func (l *Log) reopen() error {
+	last, err := l.settle(l.cfg.Path)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(l.cfg.Path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, fileMode)
+	if err != nil {
+		return fmt.Errorf("audit file: %w", err)
+	}
+	if l.file != nil {
+		_ = l.file.Close()
+	}
+	l.file, l.last, l.torn = file, max(l.last, last), false
+	return nil
+}
+
+// rotate can be interrupted anywhere: it moves files only up to the first name that is free. A rename
+// that a power cut undoes does no harm, since Open finds the events under the earlier name.
+func (l *Log) rotate() error {
+	if err := l.file.Sync(); err != nil {
+		return fmt.Errorf("audit file: %w", err)
+	}
+	free, err := l.freeName()
+	if err != nil {
+		return fmt.Errorf("audit file: %w", err)
+	}
+	for i := free; i >= 1; i-- {
+		if err := os.Rename(l.name(i-1), l.name(i)); err != nil {
+			return fmt.Errorf("rotate the audit file: %w", err)
+		}
+	}
+	return l.reopen()
+}
+
+// freeName answers the oldest rotated file when all names are taken; it is overwritten.
+func (l *Log) freeName() (int, error) {
+	for i := 1; i < l.cfg.Keep; i++ {
+		_, err := os.Lstat(l.name(i))
+		if errors.Is(err, fs.ErrNotExist) {
+			return i, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return l.cfg.Keep, nil
+}
+
+func (l *Log) name(rotated int) string {
+	if rotated == 0 {
+		return l.cfg.Path
+	}
+	return l.cfg.Path + "." + strconv.Itoa(rotated)
+}

@@ -1,0 +1,95 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// cutSuffix names the file that collects whole lines found behind a hole.
+const cutSuffix = ".cut"
+
+// settle makes a file end with a whole event and answers its number; 0 if there is no event, or no file.
+func (l *Log) settle(path string) (last uint64, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("audit file: %w", err)
+	case !info.Mode().IsRegular(): // reading a pipe would wait
+		return 0, fmt.Errorf("audit file: %s is not a regular file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return 0, fmt.Errorf("audit file: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	line, end, torn, err := readWhole(file)
+	if err != nil {
+		return 0, fmt.Errorf("audit file: %w", err)
+	}
+	if len(line) > 0 {
+		if last, err = numberOf(line); err != nil {
+			return 0, notOurs(path, err)
+		}
+	}
+	if len(torn) > 0 {
+		err = l.cut(path, end, torn)
+	}
+	return last, err
+}
+
+// readWhole reads the lines up to the first that is torn. A power cut leaves NULs where data had not
+// reached the disk yet. JSON has none, and what stands behind them is no older than what they replaced.
+func readWhole(file io.Reader) (last []byte, end int64, torn []byte, err error) {
+	reader := bufio.NewReader(file)
+	for {
+		line, err := reader.ReadBytes('\n')
+		if err != nil && err != io.EOF {
+			return nil, 0, nil, err
+		}
+		if err == io.EOF || bytes.IndexByte(line, 0) >= 0 {
+			rest, err := io.ReadAll(reader)
+			return last, end, append(line, rest...), err
+		}
+		last = line
+		end += int64(len(line))
+	}
+}
+
+// cut keeps a copy of whole lines: should they have been there for long, nobody tells them again.
+func (l *Log) cut(path string, end int64, torn []byte) error {
+	if torn[0] != '{' && torn[0] != 0 {
+		return notOurs(path, errors.New("it is not JSON"))
+	}
+	if bytes.IndexByte(torn, '\n') >= 0 {
+		if err := appendTo(path+cutSuffix, torn); err != nil {
+			return fmt.Errorf("audit file: %w", err)
+		}
+		l.cfg.Logger.Warn("the audit file has a hole; what follows it is moved", "path", path, "to", path+cutSuffix)
+	}
+	if err := os.Truncate(path, end); err != nil {
+		return fmt.Errorf("audit file: %w", err)
+	}
+	l.cfg.Logger.Warn("cut the torn end off the audit file", "path", path, "size", end, "cut", len(torn))
+	return nil
+}
+
+func appendTo(path string, data []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+func notOurs(path string, err error) error {
+	return fmt.Errorf("%s does not end with an event of lockfs (%w), and nothing is appended to what others wrote: "+
+		"move the file away, and a new one is begun", path, err)
+}
