@@ -126,12 +126,13 @@ func TestTornAtEveryByte(t *testing.T) {
 	}
 }
 
+// TestEveryHole has holes begin at every byte and end at one of some, which are others for each beginning.
 func TestEveryHole(t *testing.T) {
 	cfg := testConfig(t)
 	all := events(1, 2, 3, 4)
 	whole := []byte(text(all))
 	for from := range whole {
-		for to := from + 1; to <= len(whole); to += 3 {
+		for to := from + 1; to <= len(whole); to += 29 {
 			damaged := bytes.Clone(whole)
 			clear(damaged[from:to])
 			require.NoError(t, os.WriteFile(cfg.Path, damaged, fileMode))
