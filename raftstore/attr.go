@@ -28,6 +28,9 @@ func (ns *Namespace) setAttr(op *storepb.SetAttr) *storepb.Result {
 	changed.mtime = newTime(in.mtime, op.Mtime, op.GetMtimeNow(), ns.time)
 	changed.ctime = ns.time
 	ns.putInode(&changed)
+	if changed.mtime != in.mtime && ns.rules.Len() > 0 {
+		ns.judgeAgain(ns.namesOf(in.ino)...)
+	}
 	return &storepb.Result{Attr: changed.attr()}
 }
 
@@ -42,10 +45,12 @@ func newTime(old int64, explicit *int64, useNow bool, now int64) int64 {
 }
 
 // setContent is the compare-and-set that every write and truncation is made of.
-func (ns *Namespace) setContent(session uint64, op *storepb.SetContent) *storepb.Result {
+func (ns *Namespace) setContent(cmd *storepb.Command, op *storepb.SetContent) *storepb.Result {
 	in, found := ns.inodes.Get(op.GetIno())
 	switch {
-	case !found || !ns.mayWrite(session, in):
+	case op.GetSession() != 0 && op.GetSession() != cmd.GetSession():
+		return fail(storepb.Code_SESSION_LOST)
+	case !found || !ns.mayWrite(cmd.GetSession(), in):
 		return fail(storepb.Code_STALE)
 	case in.isDir():
 		return fail(storepb.Code_IS_DIRECTORY)
@@ -53,17 +58,44 @@ func (ns *Namespace) setContent(session uint64, op *storepb.SetContent) *storepb
 		return fail(storepb.Code_INVALID)
 	case len(op.GetContent()) > MaxContent:
 		return fail(storepb.Code_FILE_TOO_BIG)
+	case tooManyFacts(op.GetFacts()):
+		return fail(storepb.Code_INVALID)
 	case in.version != op.GetIfVersion():
 		return fail(storepb.Code_CONFLICT)
 	}
-	return &storepb.Result{Attr: ns.replaceContent(in, op.GetContent()).attr()}
+	name, isNamed := ns.named(op.GetName(), in.ino)
+	if refused := ns.refuseContent(cmd.GetCaller(), op, name, in); refused != nil {
+		return refused
+	}
+	result := &storepb.Result{Attr: ns.replaceContent(cmd.GetCaller(), in, op.GetContent(), factsOf(op.GetFacts())).attr()}
+	if isNamed {
+		name, _ = ns.entry(name.parent, []byte(name.name))
+		result.Looks = ns.looksAt(name)
+	}
+	return result
 }
 
-func (ns *Namespace) replaceContent(in *inode, content []byte) *inode {
+// refuseContent asks the guards of all names, and compares what the caller saw under the one it used.
+func (ns *Namespace) refuseContent(by *storepb.Caller, op *storepb.SetContent, name *entry, in *inode) *storepb.Result {
+	for _, e := range ns.namesOf(in.ino) {
+		var looks []*storepb.Look
+		if name != nil && e.parent == name.parent && e.name == name.name {
+			looks = op.GetLooks()
+		}
+		if refused := ns.refuse(by, looks, e, in, overwrite); refused != nil {
+			return refused
+		}
+	}
+	return nil
+}
+
+func (ns *Namespace) replaceContent(by *storepb.Caller, in *inode, content []byte, says *facts) *inode {
 	changed := *in
+	changed.facts, changed.gone, changed.host = says, in.goneStill(says), by.GetHost()
 	changed.content = content
 	changed.version = ns.index
 	changed.mtime, changed.ctime = ns.time, ns.time
 	ns.putInode(&changed)
+	ns.contentChanged(by, in, &changed)
 	return &changed
 }

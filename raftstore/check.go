@@ -39,6 +39,9 @@ func (ns *Namespace) check(records uint64) error {
 	if err := ns.checkSessions(); err != nil {
 		return err
 	}
+	if err := ns.checkLocks(); err != nil {
+		return err
+	}
 	ns.replies.Scan(func(r *reply) bool {
 		if r.result == nil {
 			err = fmt.Errorf("reply %d of session %d says nothing", r.seq, r.session)
@@ -87,6 +90,9 @@ func (ns *Namespace) checkEntry(e *entry) error {
 	if !found || in.nlink == 0 || in.ino == RootIno || in.isDir() && in.parent != e.parent {
 		return fmt.Errorf("name %q cannot be of inode %d", e.name, e.ino)
 	}
+	if in.facts != nil && in.facts != e.known {
+		return fmt.Errorf("name %q comes before inode %d", e.name, e.ino)
+	}
 	return nil
 }
 
@@ -103,7 +109,7 @@ func (ns *Namespace) checkOrphans() error {
 		return err == nil
 	})
 	if err == nil && ns.expiring.Len() != ns.orphans.Len()-pinned {
-		err = errors.New("two orphans of one command")
+		err = errors.New("an orphan that was removed twice")
 	}
 	return err
 }
@@ -120,4 +126,36 @@ func (ns *Namespace) checkSessions() error {
 		return errors.New("two sessions ended by one command")
 	}
 	return nil
+}
+
+// checkLocks compares the counts of hosts with their sessions, and the rules with what a rule may be.
+func (ns *Namespace) checkLocks() error {
+	live := make(map[string]int)
+	ns.sessions.Scan(func(_ uint64, s *session) bool {
+		if s.endedIndex == 0 {
+			live[s.host]++
+		}
+		return true
+	})
+	var err error
+	ns.hosts.Scan(func(name string, h *host) bool {
+		if h.sessions != live[name] {
+			err = fmt.Errorf("host %q has %d sessions, not %d", name, live[name], h.sessions)
+		}
+		delete(live, name)
+		return err == nil
+	})
+	if err == nil && len(live) > 0 {
+		err = errors.New("a session of an unknown host")
+	}
+	ns.rules.Scan(func(pattern string, rule *storepb.Rule) bool {
+		if message := CheckRule(rule); message != "" {
+			err = fmt.Errorf("rule %q: %s", pattern, message)
+		}
+		return err == nil
+	})
+	if number, _, found := ns.events.Max(); found && number > ns.lastEvent {
+		err = fmt.Errorf("event %d, the last is %d", number, ns.lastEvent)
+	}
+	return err
 }

@@ -27,7 +27,7 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 	in := &inode{
 		ino: ns.nextIno, mode: op.GetMode(), nlink: 1, uid: caller.GetUid(), gid: caller.GetGid(),
 		atime: ns.time, mtime: ns.time, ctime: ns.time, btime: ns.time, version: ns.index,
-		content: op.GetTarget(),
+		content: op.GetTarget(), host: caller.GetHost(),
 	}
 	ns.nextIno++
 	subdirs := 0
@@ -41,15 +41,16 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 		}
 	}
 	ns.putInode(in)
-	made := &entry{parent: dir.ino, name: string(op.GetName()), ino: in.ino, cookie: ns.newCookie(), made: ns.index}
-	ns.putEntry(made)
+	made := &entry{parent: dir.ino, name: string(op.GetName()), ino: in.ino, cookie: ns.newCookie()}
+	made = ns.acquire(caller, made, in, op.GetExclusive() || !in.isFile())
 	ns.touchDir(dir.ino, subdirs)
 
 	undo := undoOf(made)
 	if !op.GetExclusive() {
 		undo.OnlyVersion = in.version
 	}
-	return &storepb.Result{Attr: in.attr(), Created: true}, undo
+	undo.UnlessHeld = true
+	return &storepb.Result{Attr: in.attr(), Created: true, Looks: ns.looksAt(made)}, undo
 }
 
 // openExisting answers a Create whose name is taken: for open(O_CREAT) without O_EXCL that is a success
@@ -65,9 +66,6 @@ func (ns *Namespace) openExisting(ino uint64, op *storepb.Create) *storepb.Resul
 		return fail(storepb.Code_IS_DIRECTORY)
 	case !in.isFile():
 		return fail(storepb.Code_STALE)
-	}
-	if op.GetTruncate() {
-		in = ns.replaceContent(in, nil)
 	}
 	return &storepb.Result{Attr: in.attr()}
 }

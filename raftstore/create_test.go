@@ -10,9 +10,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-func openCreate(tr *tree, name string, truncate bool) step {
-	return tr.do(here, opOf(&storepb.Create{Parent: RootIno, Name: []byte(name), Mode: someFile, Truncate: truncate}))
-}
+// openCreate is open(O_CREAT) without O_EXCL.
+func openCreate(tr *tree, name string) step { return tr.do(here, createOp(RootIno, name, false)) }
 
 func TestCreatedFile(t *testing.T) {
 	tr := newTree(t)
@@ -43,16 +42,15 @@ func TestCreateOfNameThatIsThere(t *testing.T) {
 	}
 	tr.do(here, opOf(&storepb.Create{Parent: RootIno, Name: []byte("file"), Mode: someDir})).is(storepb.Code_EXISTS)
 
-	openCreate(tr, "dir", true).is(storepb.Code_IS_DIRECTORY)
-	openCreate(tr, "link", true).is(storepb.Code_STALE)
-	openCreate(tr, "fifo", true).is(storepb.Code_STALE)
+	openCreate(tr, "dir").is(storepb.Code_IS_DIRECTORY)
+	openCreate(tr, "link").is(storepb.Code_STALE)
+	openCreate(tr, "fifo").is(storepb.Code_STALE)
 	require.Equal(t, "held", tr.content(file))
 	before := tr.attr(file)
-	require.False(t, openCreate(tr, "file", false).ok().GetCreated())
+	require.False(t, openCreate(tr, "file").ok().GetCreated())
 	requireSame(t, before, tr.attr(file))
 
-	result := openCreate(tr, "file", true).ok()
-	require.False(t, result.GetCreated())
+	result := tr.write(here, file, "").ok() // the mount's O_TRUNC
 	require.Zero(t, result.GetAttr().GetSize())
 	require.Equal(t, []int64{tr.now, tr.now}, []int64{result.GetAttr().GetMtime(), result.GetAttr().GetCtime()})
 	require.Equal(t, tr.index, result.GetAttr().GetVersion())
@@ -140,7 +138,7 @@ func TestLimits(t *testing.T) {
 	tr.mkdir(RootIno, "last")
 	tr.create(RootIno, "more", someFile).is(storepb.Code_NO_SPACE)
 	tr.link(file, RootIno, "name").ok()
-	openCreate(tr, "f", false).ok()
+	openCreate(tr, "f").ok()
 	tr.do(here, opOf(&storepb.SetLimits{MaxInodes: 5})).ok()
 	tr.file(RootIno, "more")
 

@@ -23,6 +23,43 @@
 // removed it may go on writing to it, and keeps it for as long as it wants by pinning it; a write
 // from any other session is STALE. That is how a holder on another host learns that it lost its lock.
 //
+// # Locks
+//
+// What a content says about its lock is worked out by whoever proposes it, without any rule, and comes with
+// the command ([storepb.Facts]). The state machine adds what it knows: the rule for the path of each name
+// ([lockfact.Rule.Govern], arithmetic that is the same for ever), the time, and which hosts and processes
+// are gone. Facts belong to an inode; token, staleness and rule belong to a name, for an inode may have
+// several.
+//
+// With every command those locks become stale whose time is over by the command's own time, so nobody has
+// to propose it against a version that may have changed: the leader sends a Tick when it sees that one is
+// due, and the state machine decides. A process that is gone is gone for every version of a lock. It is
+// told by the mount of its host, or follows from a boot of that host, or from an administrator's word.
+//
+// The token of a name is the index of the command that gave it its present holder. It changes when a free
+// name is taken, and when content or a rename brings another holder than the last one known. While the
+// content does not tell, the holder known before counts: to truncate and write is no way around it.
+//
+// A removal or replacement is refused that was decided on another lock of that name (the command tells what
+// its caller saw), or on a lock that was still empty when it was seen, and while a live lock's guard says
+// no. For a few seconds after a lock was emptied the guard stays what it was: its holder is about to write.
+// A file without a known holder that is replaced by rename keeps its token, so of two programs that break
+// such a lock by renaming over it both succeed, as on a local disk; one that removes and creates is safe.
+//
+// # Advisory locks
+//
+// flock(2) and fcntl(2) locks belong to owners, which are numbers within a session. A request that must wait
+// stays in the queue of its file and becomes a lock by itself, with the command that makes it possible; its
+// mount awaits that ([FSM.AwaitLock]). It waits for earlier requests too that exclude it, so nobody starves;
+// one that was interrupted keeps its place for a moment but gets nothing. Where the programs of a mount may
+// go on without knowing that their locks are lost, nobody gets these before the lock delay is over.
+//
+// # Events
+//
+// Everything that happens to locks is an event, numbered in the order of the log. The last ones are part of
+// the state. A name that was taken exclusively is a lock from then on, and any other once its content names
+// a holder: lock_acquired tells that, and again with the same token when the holder becomes known.
+//
 // # Snapshots
 //
 // The state lives in copy-on-write B-trees, so taking a snapshot is a copy of a few pointers and never

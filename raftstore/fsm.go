@@ -20,12 +20,13 @@ type FSM struct {
 	mu       sync.RWMutex
 	ns       *Namespace
 	advanced chan struct{} // closed when the state moves on; nil while nobody waits
+	awaited  map[Request]chan struct{}
 	unknown  sync.Once
 }
 
 // NewFSM starts with an empty namespace.
 func NewFSM(logger *slog.Logger) *FSM {
-	return &FSM{logger: logger, ns: NewNamespace()}
+	return &FSM{logger: logger, ns: NewNamespace(), awaited: make(map[Request]chan struct{})}
 }
 
 // Apply answers a *storepb.Result. A log entry that is damaged panics: this node's state would differ
@@ -39,6 +40,9 @@ func (f *FSM) Apply(entry *raft.Log) any {
 	f.mu.Lock()
 	result := f.ns.Apply(entry.Index, cmd)
 	f.wake()
+	for _, request := range f.ns.Ended() {
+		f.tell(request)
+	}
 	f.mu.Unlock()
 	if result.GetCode() == storepb.Code_UNKNOWN_COMMAND {
 		f.unknown.Do(func() {
@@ -86,20 +90,60 @@ func (f *FSM) Restore(from io.ReadCloser) error {
 	defer f.mu.Unlock()
 	f.ns = ns
 	f.wake()
+	for request := range f.awaited {
+		f.tell(request)
+	}
 	return nil
 }
 
-// WaitIndex returns once the command with the given index has been applied.
-func (f *FSM) WaitIndex(ctx context.Context, index uint64) error {
+// AwaitLock answers what has become of a request once it is no longer waiting, or when ctx ends.
+func (f *FSM) AwaitLock(ctx context.Context, query *storepb.AwaitLock) *storepb.Result {
+	request := Request{query.GetSession(), query.GetSeq()}
 	for {
 		f.mu.Lock()
-		reached := f.ns.index >= index
-		if !reached && f.advanced == nil {
+		result := f.ns.awaitLock(query)
+		if result.GetCode() != storepb.Code_WAITING {
+			f.mu.Unlock()
+			return result
+		}
+		ended, found := f.awaited[request]
+		if !found {
+			ended = make(chan struct{})
+			f.awaited[request] = ended
+		}
+		f.mu.Unlock()
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			f.mu.Lock()
+			if f.awaited[request] == ended {
+				f.tell(request) // others who await it look again
+			}
+			f.mu.Unlock()
+			return result
+		}
+	}
+}
+
+// tell wakes those who await a request; the caller holds the lock.
+func (f *FSM) tell(request Request) {
+	if ended, found := f.awaited[request]; found {
+		close(ended)
+		delete(f.awaited, request)
+	}
+}
+
+// WaitFor returns once a condition holds, which is looked at after every command, or the reason why ctx ended.
+func (f *FSM) WaitFor(ctx context.Context, holds func(*Namespace) bool) error {
+	for {
+		f.mu.Lock()
+		done := holds(f.ns)
+		if !done && f.advanced == nil {
 			f.advanced = make(chan struct{})
 		}
 		advanced := f.advanced
 		f.mu.Unlock()
-		if reached {
+		if done {
 			return nil
 		}
 		select {

@@ -43,7 +43,7 @@ func hostileCommands() []*storepb.Command {
 		opOf(&storepb.RemoveMember{}), opOf(&storepb.SetLimits{MaxInodes: math.MaxUint64}),
 	}
 	commands := []*storepb.Command{nil, {}}
-	for _, op := range ops {
+	for _, op := range append(ops, hostileLockOps()...) {
 		commands = append(commands,
 			&storepb.Command{Op: op, Time: math.MinInt64},
 			&storepb.Command{Session: here, Seq: 50, Acked: math.MaxUint64, Op: op, Time: math.MaxInt64},
@@ -51,6 +51,38 @@ func hostileCommands() []*storepb.Command {
 			&storepb.Command{Session: math.MaxUint64, Seq: math.MaxUint64, Op: op})
 	}
 	return commands
+}
+
+// hostileLockOps hold nothing where something is expected, and strange things elsewhere.
+func hostileLockOps() []*storepb.Op {
+	looks := []*storepb.Look{nil, {}, {Parent: RootIno, Name: []byte("later"), Token: math.MaxUint64}}
+	facts := &storepb.Facts{
+		Format: "\x00", Holder: "\n", Host: strings.Repeat("h", 300), Pid: math.MaxUint32, IssuedAt: math.MinInt64,
+		ExpiresAt: math.MaxInt64, Guard: "host", OnStale: "?", Process: new(storepb.Process), Tag: "t",
+	}
+	bottomless := &storepb.Facts{Format: "beads", Holder: strings.Repeat("x", 1<<20), Process: processOf(1)}
+	return []*storepb.Op{
+		{Op: &storepb.Op_Link{}}, {Op: &storepb.Op_Unlink{}}, {Op: &storepb.Op_SetAttr{}}, {Op: &storepb.Op_SetContent{}},
+		{Op: &storepb.Op_SetXattr{}}, {Op: &storepb.Op_RemoveXattr{}}, {Op: &storepb.Op_Pin{}}, {Op: &storepb.Op_Unpin{}},
+		{Op: &storepb.Op_OpenSession{}}, {Op: &storepb.Op_CloseSession{}}, {Op: &storepb.Op_Cancel{}},
+		{Op: &storepb.Op_RemoveMember{}}, {Op: &storepb.Op_SetLimits{}}, {Op: &storepb.Op_EndSession{}},
+		{Op: &storepb.Op_ProcessGone{}}, {Op: &storepb.Op_SetRule{}}, {Op: &storepb.Op_DeleteRule{}},
+		{Op: &storepb.Op_ForgetHost{}}, {Op: &storepb.Op_Tick{}},
+		opOf(&storepb.SetContent{Ino: 3, IfVersion: 5, Facts: facts, Name: new(storepb.Look), Looks: looks}),
+		opOf(&storepb.SetContent{Ino: 3, IfVersion: 5, Facts: bottomless}),
+		opOf(&storepb.SetContent{Ino: 3, IfVersion: 5, Facts: &storepb.Facts{Format: "pid", Pid: 1, ExpiresAt: math.MinInt64}}),
+		opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("later"), Looks: looks}),
+		opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("dir"), Force: true, Directory: true}),
+		opOf(&storepb.Rename{Parent: RootIno, Name: []byte("later"), NewParent: RootIno, NewName: []byte("kept"), Looks: looks}),
+		opOf(&storepb.ProcessGone{Processes: []*storepb.Process{{}, processOf(1), {Pid: math.MaxUint32}}}),
+		opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "**", StaleAfter: 1, OnStale: "remove", HostTimeout: math.MaxInt64}}),
+		opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "**", StaleAfter: math.MaxInt64, HostTimeout: 1}}),
+		opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: strings.Repeat("[", 1<<20), Format: strings.Repeat("f", 1<<20)}}),
+		opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "*", Format: strings.Repeat("f", 1<<20)}}),
+		opOf(&storepb.DeleteRule{Pattern: "k*"}),
+		opOf(&storepb.ForgetHost{Name: "there"}), opOf(&storepb.ForgetHost{Name: strings.Repeat("h", 1<<20)}),
+		opOf(&storepb.Tick{}),
+	}
 }
 
 func checksummed(message []byte) []byte {
@@ -69,6 +101,11 @@ func useHard(tb testing.TB, ns *Namespace, commands ...*storepb.Command) {
 		for _, query := range []*storepb.Query{
 			getAttr(ino), readOf(ino), readDirOf(ino, 0, 0), readDirOf(ino, math.MaxUint64, 1), xattrsOf(ino),
 			lookupOf(ino, "a"), lookupOf(ino, ".."), statFs(), {}, {Query: &storepb.Query_Read{}}, nil,
+			getLock(ino, "f"), {Query: &storepb.Query_GetLock{GetLock: &storepb.GetLock{Ino: ino}}}, {Query: &storepb.Query_GetLock{}},
+			listLocks(ino, "", 0), listLocks(ino, "f", math.MaxUint32), {Query: &storepb.Query_ListLocks{}},
+			listEvents(ino, 0, 0), listEvents(ino, math.MinInt64, 1), {Query: &storepb.Query_ListEvents{}},
+			listProcesses("here"), {Query: &storepb.Query_ListProcesses{}},
+			{Query: &storepb.Query_ListRules{}}, {Query: &storepb.Query_ListHosts{}},
 		} {
 			require.NotNil(tb, ns.Query(query))
 		}
@@ -77,6 +114,9 @@ func useHard(tb testing.TB, ns *Namespace, commands ...*storepb.Command) {
 			renameOp(RootIno, "new", ino, "moved"), renameOp(ino, "new", RootIno, "moved"),
 			renameOp(ino, "moved", ino, "new"), opOf(&storepb.Cancel{Seq: 1}),
 			opOf(&storepb.SetContent{Ino: ino}), opOf(&storepb.Pin{Ino: ino}), opOf(&storepb.Unpin{Ino: ino}),
+			opOf(&storepb.SetContent{Ino: ino, Facts: pidFacts("beads", processOf(1))}), opOf(&storepb.Tick{}),
+			opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "*", StaleAfter: int64(ino), OnStale: "remove"}}),
+			opOf(&storepb.ProcessGone{Processes: []*storepb.Process{processOf(1)}}), opOf(&storepb.DeleteRule{Pattern: "*"}),
 		} {
 			index++
 			ns.Apply(index, &storepb.Command{Session: here, Seq: index, Op: op, Time: int64(index) << 36})
@@ -102,6 +142,14 @@ func FuzzDecodeCommand(f *testing.F) {
 		if len(message) < 1<<12 {
 			f.Add(message)
 		}
+	}
+	for _, facts := range []*storepb.Facts{towerFacts("x"), pidFacts("beads", processOf(2)), factsFor("semaphore", "1", 1<<60)} {
+		message, err := proto.Marshal(&storepb.Command{
+			Session: here, Seq: 70, Caller: &storepb.Caller{Host: "here", Lineage: []*storepb.Process{processOf(2)}}, Time: 1 << 50,
+			Op: opOf(&storepb.SetContent{Ino: 3, IfVersion: 5, Facts: facts, Name: &storepb.Look{Parent: RootIno, Name: []byte("g")}}),
+		})
+		require.NoError(f, err)
+		f.Add(message)
 	}
 	f.Add([]byte("\xff\xff\xff"))
 	f.Add([]byte{0x9a, 0x06, 1, 2}) // a field that there is not yet

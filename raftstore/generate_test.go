@@ -14,11 +14,12 @@ import (
 // generator draws commands that mean something in a namespace: few names, so that they meet; inode
 // numbers that exist, mostly; sessions that number, retry, acknowledge and cancel.
 type generator struct {
-	t    *rapid.T
-	ns   *Namespace
-	now  int64
-	sent map[uint64][]*storepb.Command // by session: those with a number
-	seq  map[uint64]uint64
+	t     *rapid.T
+	ns    *Namespace
+	now   int64
+	sent  map[uint64][]*storepb.Command // by session: those with a number
+	seq   map[uint64]uint64
+	locks bool // also what the state refuses or removes because of locks
 }
 
 func newGenerator(t *rapid.T, ns *Namespace) *generator {
@@ -47,17 +48,25 @@ func pick[T any](g *generator, from ...T) T { return from[g.below(len(from))] }
 // next draws a command.
 func (g *generator) next() *storepb.Command {
 	g.now += pick(g, 0, 1, int64(time.Second), int64(time.Second), int64(5*time.Second), int64(40*time.Second), -int64(time.Minute))
+	if g.locks && g.often(50) {
+		g.now = max(g.now, g.ns.time) // after a step back, or time stands still for long
+	}
 	if g.often(1) {
 		g.now += int64(25 * time.Hour)
 	}
 	session := pick[uint64](g, 1, 1, 1, 2, 2, 3, 0)
+	if g.locks {
+		session = pick[uint64](g, 1, 1, 2, 2, 3, 3, 4, 5, 6, 0)
+	}
 	if history := g.sent[session]; len(history) > 0 && g.often(10) {
 		again := proto.Clone(pick(g, history[max(0, len(history)-8):]...)).(*storepb.Command)
 		again.Time = g.now
 		return again
 	}
 	if g.ns.sessions.Len() == 0 || g.often(3) {
-		return g.unnumbered(session, opOf(&storepb.OpenSession{Host: "h", BootId: pick(g, "b", "b", "b", "c")}))
+		return g.unnumbered(session, opOf(&storepb.OpenSession{
+			Host: g.hostOf(session), BootId: pick(g, "b", "b", "b", "c"), Started: pick[int64](g, 1, 1, 2, 2, 3),
+		}))
 	}
 	if g.often(10) {
 		return g.unnumbered(session, opOf(&storepb.Cancel{Seq: g.cancelled(session)}))
@@ -76,13 +85,28 @@ func (g *generator) next() *storepb.Command {
 }
 
 func (g *generator) unnumbered(session uint64, op *storepb.Op) *storepb.Command {
-	return &storepb.Command{
+	cmd := &storepb.Command{
 		Session: session, Time: g.now, Op: op,
-		Caller: &storepb.Caller{Host: "h", Uid: pick[uint32](g, 0, 7), Gid: pick[uint32](g, 0, 8)},
+		Caller: &storepb.Caller{Host: g.hostOf(session), Uid: pick[uint32](g, 0, 7), Gid: pick[uint32](g, 0, 8)},
 	}
+	if g.locks {
+		g.mean(cmd)
+	}
+	return cmd
+}
+
+// hostOf is the host of a session: some have the same.
+func (g *generator) hostOf(session uint64) string {
+	if session%3 == 0 {
+		return "h2"
+	}
+	return "h"
 }
 
 func (g *generator) op() *storepb.Op {
+	if g.locks && g.often(30) {
+		return g.lockOp()
+	}
 	switch g.below(31) {
 	case 0, 1, 2, 3, 4, 5, 6:
 		return opOf(g.create())
@@ -148,7 +172,7 @@ func (g *generator) create() *storepb.Create {
 		syscall.S_IFDIR, syscall.S_IFLNK, syscall.S_IFIFO)
 	op := &storepb.Create{
 		Parent: g.dir(), Name: g.name(), Mode: kind | pick[uint32](g, 0, 0o644, 0o2755, 0o4711, 0o1777),
-		Exclusive: g.often(60), Truncate: g.often(40),
+		Exclusive: g.often(60),
 	}
 	if kind == syscall.S_IFLNK {
 		op.Target = []byte("a/b")
@@ -185,9 +209,12 @@ func (g *generator) setAttr() *storepb.SetAttr {
 var tooBig = make([]byte, MaxContent+1)
 
 func (g *generator) setContent() *storepb.SetContent {
-	op := &storepb.SetContent{Ino: g.ino(), Content: []byte(pick(g, "", "one", "twotwo"))}
+	op := &storepb.SetContent{Ino: g.file(), Content: []byte(pick(g, "", "one", "twotwo")), Facts: g.facts()}
 	if in, found := g.ns.inodes.Get(op.GetIno()); found {
 		op.IfVersion = in.version
+		if g.often(20) {
+			op.Facts = in.facts.message()
+		}
 	}
 	if g.often(15) {
 		op.IfVersion = pick(g, 0, op.IfVersion-1, 1<<40)
@@ -225,6 +252,21 @@ func (g *generator) ino() uint64 {
 		return pick[uint64](g, 0, 1<<63, ^uint64(0))
 	}
 	return pick(g, g.ns.inodes.Keys()...)
+}
+
+// file is the inode number of a file, mostly.
+func (g *generator) file() uint64 {
+	var files []uint64
+	g.ns.inodes.Scan(func(ino uint64, in *inode) bool {
+		if in.isFile() {
+			files = append(files, ino)
+		}
+		return true
+	})
+	if len(files) == 0 || g.often(15) {
+		return g.ino()
+	}
+	return pick(g, files...)
 }
 
 // dir is the inode number of a directory, mostly.

@@ -25,14 +25,28 @@ type tree struct {
 	index uint64
 	now   int64
 	seqs  map[uint64]uint64
+	hosts map[uint64]string // by session
 }
 
 func newTree(tb testing.TB) *tree {
-	tr := &tree{tb: tb, ns: NewNamespace(), now: int64(time.Hour), seqs: map[uint64]uint64{}}
-	for _, session := range []uint64{here, there} {
-		tr.apply(&storepb.Command{Session: session, Op: opOf(&storepb.OpenSession{Host: "host", BootId: "boot"})}).ok()
-	}
+	tr := &tree{tb: tb, ns: NewNamespace(), now: int64(time.Hour), seqs: map[uint64]uint64{}, hosts: map[uint64]string{}}
+	tr.open(here, "here", "boot").ok()
+	tr.open(there, "there", "boot").ok()
 	return tr
+}
+
+// open opens a session of a host.
+func (tr *tree) open(session uint64, host, boot string) step {
+	tr.hosts[session] = host
+	return tr.apply(&storepb.Command{Session: session, Op: opOf(&storepb.OpenSession{Host: host, BootId: boot})})
+}
+
+// giveUp ends a session that was not renewed.
+func (tr *tree) giveUp(session uint64) {
+	tr.tb.Helper()
+	s, found := tr.ns.sessions.Get(session)
+	require.True(tr.tb, found)
+	tr.do(0, opOf(&storepb.EndSession{Id: session, IfActive: s.active})).ok()
 }
 
 // step is a result in a test that says what it expects of it.
@@ -70,7 +84,9 @@ func (tr *tree) do(session uint64, op *storepb.Op) step {
 // next numbers a command without applying it.
 func (tr *tree) next(session uint64, op *storepb.Op) *storepb.Command {
 	tr.seqs[session]++
-	return &storepb.Command{Session: session, Seq: tr.seqs[session], Op: op, Caller: &storepb.Caller{Uid: 7, Gid: 8}}
+	return &storepb.Command{
+		Session: session, Seq: tr.seqs[session], Op: op, Caller: &storepb.Caller{Host: tr.hosts[session], Uid: 7, Gid: 8},
+	}
 }
 
 func (tr *tree) create(parent uint64, name string, mode uint32) step {

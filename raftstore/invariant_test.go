@@ -1,7 +1,12 @@
 package raftstore
 
 import (
+	"math"
+
 	"github.com/stretchr/testify/require"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/storepb"
 )
 
 // requireConsistent checks what must hold inside every namespace.
@@ -47,6 +52,10 @@ func requireConsistent(t require.TestingT, ns *Namespace) {
 	require.Equal(t, bytes, ns.contentBytes)
 	requireOrphansConsistent(t, ns)
 	requireRepliesConsistent(t, ns)
+	requireIndexed(t, ns)
+	requireJudged(t, ns)
+	requireHostsConsistent(t, ns)
+	requireEventsConsistent(t, ns)
 }
 
 func requireBelowRoot(t require.TestingT, ns *Namespace, dir *inode) {
@@ -65,8 +74,8 @@ func requireOrphansConsistent(t require.TestingT, ns *Namespace) {
 		require.True(t, found, "orphan %d has an inode", ino)
 		if !o.pinned {
 			expiring++
-			at, found := ns.expiring.Get(o.removedIndex)
-			require.True(t, found && at == ino, "orphan %d expires", ino)
+			at, found := ns.expiring.Get(o)
+			require.True(t, found && at == o, "orphan %d expires", ino)
 		}
 		return true
 	})
@@ -93,4 +102,101 @@ func requireRepliesConsistent(t require.TestingT, ns *Namespace) {
 		return true
 	})
 	require.Equal(t, ended, ns.endedSessions.Len())
+}
+
+// requireIndexed compares the indexes with the entries and inodes that they are of.
+func requireIndexed(t require.TestingT, ns *Namespace) {
+	due, held := 0, 0
+	ns.byName.Scan(func(e *entry) bool {
+		same, found := ns.byIno.Get(e)
+		require.True(t, found && same == e, "entry %q is found by its inode", e.name)
+		same, found = ns.byDue.Get(e)
+		require.True(t, found == (e.due != 0) && (!found || same == e), "entry %q is found by when it is due", e.name)
+		if found {
+			due++
+		}
+		return true
+	})
+	require.Equal(t, ns.byName.Len(), ns.byIno.Len())
+	require.Equal(t, due, ns.byDue.Len())
+	ns.inodes.Scan(func(ino uint64, in *inode) bool {
+		h, ok := in.heldBy()
+		if !ok {
+			return true
+		}
+		held++
+		same, found := ns.byProcess.Get(h)
+		require.True(t, found && same.ino == ino && same.process == in.facts.process, "inode %d is found by its process", ino)
+		return true
+	})
+	require.Equal(t, held, ns.byProcess.Len())
+}
+
+// requireJudged compares what is kept of each lock with what its content and the rules say.
+func requireJudged(t require.TestingT, ns *Namespace) {
+	ns.byName.Scan(func(e *entry) bool {
+		in, _ := ns.inodes.Get(e.ino)
+		require.True(t, in.facts == nil || in.facts == e.known, "what is known of %q is what its content says", e.name)
+		require.True(t, e.known == nil || e.announced, "a lock %q whose holder is known was told of", e.name)
+		require.True(t, 0 < e.token && e.token <= ns.index && e.made <= ns.index, "token %d of %q", e.token, e.name)
+		require.LessOrEqual(t, e.acquired, ns.time)
+		require.True(t, in.gone == nil || in.facts.process != nil, "%q has no process that could be gone", e.name)
+		again := *e
+		ns.judge(&again, in)
+		require.True(t, again.stale == e.stale && again.due == e.due, "%q judged again is %+v, not %+v", e.name, again, *e)
+
+		g := ns.govern(e, in)
+		isRemoved := g.OnStale == lockfact.Remove && !ns.isFull(in)
+		gone := in.gone != nil && g.ByProcess()
+		switch {
+		case e.stale != nil && isRemoved, e.stale == nil && gone:
+			require.EqualValues(t, math.MinInt64, e.due, "%q", e.name)
+		case e.stale != nil:
+			require.Zero(t, e.due, "%q", e.name)
+		default:
+			require.Equal(t, g.ExpiresAt, e.due, "%q", e.name)
+		}
+		state := "stale"
+		if e.stale == nil && !gone && !g.StaleAt(ns.time) {
+			state = "held"
+			if _, mounted := ns.hosts.Get(g.Host); g.ByProcess() && (!mounted || !ns.reachable(g.Host)) {
+				state = "unreachable"
+			}
+		}
+		require.Equal(t, state, ns.describe(e, in).GetState(), "%q", e.name)
+		return true
+	})
+}
+
+func requireHostsConsistent(t require.TestingT, ns *Namespace) {
+	sessions, boots := map[string]int{}, map[string]string{}
+	ns.sessions.Scan(func(_ uint64, s *session) bool {
+		if s.endedIndex == 0 {
+			require.True(t, sessions[s.host] == 0 || boots[s.host] == s.bootID, "host %q was booted once", s.host)
+			sessions[s.host]++
+			boots[s.host] = s.bootID
+		}
+		return true
+	})
+	ns.hosts.Scan(func(name string, h *host) bool {
+		require.Equal(t, sessions[name], h.sessions, "sessions of host %q", name)
+		require.True(t, h.sessions == 0 || boots[name] == h.bootID, "boot of host %q", name)
+		require.LessOrEqual(t, h.since, ns.time)
+		delete(sessions, name)
+		return true
+	})
+	require.Empty(t, sessions, "hosts that are not known")
+}
+
+func requireEventsConsistent(t require.TestingT, ns *Namespace) {
+	require.LessOrEqual(t, ns.events.Len(), keptEvents)
+	number := ns.lastEvent - uint64(ns.events.Len())
+	ns.events.Scan(func(at uint64, e *storepb.Event) bool {
+		number++
+		require.True(t, at == number && e.GetNumber() == number, "event %d of number %d", at, e.GetNumber())
+		return true
+	})
+	total := uint64(0)
+	ns.EventCounts(func(_ string, count uint64) { total += count })
+	require.Equal(t, ns.lastEvent, total)
 }

@@ -4,7 +4,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-func (ns *Namespace) link(op *storepb.Link) (*storepb.Result, *storepb.Undo) {
+func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Result, *storepb.Undo) {
 	if code := checkName(op.GetName()); code != storepb.Code_OK {
 		return fail(code), nil
 	}
@@ -23,14 +23,14 @@ func (ns *Namespace) link(op *storepb.Link) (*storepb.Result, *storepb.Undo) {
 	if _, taken := ns.entry(op.GetParent(), op.GetName()); taken {
 		return fail(storepb.Code_EXISTS), nil
 	}
+	made := &entry{parent: op.GetParent(), name: string(op.GetName()), ino: in.ino, cookie: ns.newCookie()}
 	in = ns.changeLinks(in, +1)
-	made := &entry{parent: op.GetParent(), name: string(op.GetName()), ino: in.ino, cookie: ns.newCookie(), made: ns.index}
-	ns.putEntry(made)
+	made = ns.acquire(caller, made, in, true)
 	ns.touchDir(op.GetParent(), 0)
-	return &storepb.Result{Attr: in.attr()}, undoOf(made)
+	return &storepb.Result{Attr: in.attr(), Looks: ns.looksAt(made)}, undoOf(made)
 }
 
-func (ns *Namespace) unlink(session uint64, op *storepb.Unlink) *storepb.Result {
+func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.Result {
 	if _, code := ns.directory(op.GetParent()); code != storepb.Code_OK {
 		return fail(code)
 	}
@@ -46,10 +46,21 @@ func (ns *Namespace) unlink(session uint64, op *storepb.Unlink) *storepb.Result 
 		return fail(storepb.Code_NOT_DIRECTORY)
 	case !op.GetDirectory() && in.isDir():
 		return fail(storepb.Code_IS_DIRECTORY)
-	case in.isDir() && ns.hasEntries(in.ino):
+	case ns.isFull(in):
 		return fail(storepb.Code_NOT_EMPTY)
 	}
-	return &storepb.Result{RemovedIno: ns.removeEntry(session, e, in)}
+	by := cmd.GetCaller()
+	if op.GetForce() {
+		event := ns.lockEvent(eventRemoved, e, in, by)
+		event.Reason = "by force"
+		ns.emit(event)
+	} else {
+		if refused := ns.refuse(by, op.GetLooks(), e, in, takeAway); refused != nil {
+			return refused
+		}
+		ns.emitReleased(e, in, by, "")
+	}
+	return &storepb.Result{RemovedIno: ns.removeEntry(cmd.GetSession(), e, in)}
 }
 
 // removeEntry takes a name away. It answers the inode's number if that was its last one.

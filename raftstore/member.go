@@ -47,6 +47,9 @@ func (ns *Namespace) setLimits(op *storepb.SetLimits) *storepb.Result {
 	if op.GetMaxSessions() != 0 {
 		ns.maxSessions = op.GetMaxSessions()
 	}
+	if op != nil && op.LockDelay != nil {
+		ns.lockDelay = max(0, op.GetLockDelay())
+	}
 	return ok()
 }
 

@@ -53,6 +53,26 @@ func xattrsOf(ino uint64) *storepb.Query {
 	return &storepb.Query{Query: &storepb.Query_GetXattrs{GetXattrs: &storepb.GetXattrs{Ino: ino}}}
 }
 
+func getLock(parent uint64, name string) *storepb.Query {
+	return &storepb.Query{Query: &storepb.Query_GetLock{GetLock: &storepb.GetLock{Parent: parent, Name: []byte(name)}}}
+}
+
+func listLocks(afterParent uint64, afterName string, limit uint32) *storepb.Query {
+	return &storepb.Query{Query: &storepb.Query_ListLocks{
+		ListLocks: &storepb.ListLocks{AfterParent: afterParent, AfterName: []byte(afterName), Limit: limit},
+	}}
+}
+
+func listProcesses(host string) *storepb.Query {
+	return &storepb.Query{Query: &storepb.Query_ListProcesses{ListProcesses: &storepb.ListProcesses{Host: host}}}
+}
+
+func listEvents(after uint64, since int64, limit uint32) *storepb.Query {
+	return &storepb.Query{Query: &storepb.Query_ListEvents{
+		ListEvents: &storepb.ListEvents{After: after, Since: since, Limit: limit},
+	}}
+}
+
 func statFs() *storepb.Query {
 	return &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{}}}
 }

@@ -119,6 +119,7 @@ func (m *model) setContent(cmd *storepb.Command, op *storepb.SetContent, done *m
 	no.when(isFile && op.GetIfVersion() != n.version, storepb.Code_CONFLICT)
 	if no == nil {
 		m.fill(n, string(op.GetContent()))
+		n.held = n.held || op.GetFacts() != nil
 		done.result.Attr = m.attr(n)
 	}
 	return no

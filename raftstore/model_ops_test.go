@@ -139,7 +139,7 @@ func (m *model) create(cmd *storepb.Command, op *storepb.Create, done *modelRepl
 	done.result.Attr, done.result.Created = m.attr(n), true
 	version := n.version
 	done.undo = func() {
-		if op.GetExclusive() || n.version == version {
+		if !n.held && (op.GetExclusive() || n.version == version) {
 			m.takeBack(cmd.GetSession(), dir, name, made)
 		}
 	}
@@ -153,9 +153,6 @@ func (m *model) openThere(n *node, op *storepb.Create, done *modelReply) (no com
 	no.when(wantsFile && n.is(syscall.S_IFDIR), storepb.Code_IS_DIRECTORY)
 	no.when(wantsFile && !n.is(syscall.S_IFDIR) && !n.is(syscall.S_IFREG), storepb.Code_STALE)
 	if no == nil {
-		if op.GetTruncate() {
-			m.fill(n, "")
-		}
 		done.result.Attr = m.attr(n)
 	}
 	return no

@@ -33,6 +33,7 @@ type node struct {
 	xattrs                     map[string]string
 	names                      map[string]place // of a directory
 	removed                    *removal         // nil while it has a name
+	held                       bool             // its content has told of a holder
 }
 
 // place is what a name stands for: an inode, since the command that gave it to the name, and the name's
@@ -46,7 +47,9 @@ type removal struct {
 }
 
 type modelSession struct {
+	host    string
 	boot    string
+	started int64 // of the process that has it
 	acked   uint64
 	active  uint64
 	ended   *removal // nil while it lives
@@ -224,7 +227,7 @@ func (m *model) settle(cmd *storepb.Command, got *storepb.Result, want *modelRep
 	if s.ended != nil && s.ended.index != m.index {
 		return
 	}
-	kept := &modelReply{result: got}
+	kept := &modelReply{result: withoutLooks(got)}
 	if want != nil {
 		kept.undo = want.undo
 	}
@@ -235,15 +238,24 @@ func (m *model) openSession(id uint64, op *storepb.OpenSession) (no complaints) 
 	s := m.sessions[id]
 	if s == nil {
 		no.when(uint64(len(m.sessions)) >= m.maxSessions, storepb.Code_TOO_MANY_REQUESTS)
+		for _, other := range m.sessions {
+			another := other.host == op.GetHost() && other.boot != op.GetBootId()
+			no.when(another && other.ended == nil, storepb.Code_BUSY)
+		}
 		if no == nil {
-			m.sessions[id] = &modelSession{boot: op.GetBootId(), active: m.index, replies: map[uint64]*modelReply{}}
+			m.sessions[id] = &modelSession{
+				host: op.GetHost(), boot: op.GetBootId(), started: op.GetStarted(), active: m.index, replies: map[uint64]*modelReply{},
+			}
 		}
 		return no
 	}
-	no.when(s.ended != nil || s.boot != op.GetBootId(), storepb.Code_SESSION_UNKNOWN)
+	no.when(s.ended != nil || s.boot != op.GetBootId() || op.GetStarted() < s.started, storepb.Code_SESSION_UNKNOWN)
 	if no == nil {
 		s.active = m.index
-		m.unpin(id)
+		if op.GetStarted() > s.started {
+			m.unpin(id)
+		}
+		s.started = op.GetStarted()
 	}
 	return no
 }

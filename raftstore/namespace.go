@@ -40,11 +40,30 @@ type Namespace struct {
 	byName        *btree.BTreeG[*entry] // by parent, name
 	byCookie      *btree.BTreeG[*entry] // by parent, cookie
 	orphans       *btree.Map[uint64, *orphan]
-	expiring      *btree.Map[uint64, uint64] // removal index -> inode number of the orphans not pinned
+	expiring      *btree.BTreeG[*orphan] // those that are not pinned, by removal index and inode number
 	sessions      *btree.Map[uint64, *session]
 	endedSessions *btree.Map[uint64, uint64] // index at which it ended -> id
 	replies       *btree.BTreeG[*reply]      // by session, seq
 	members       *btree.Map[string, *storepb.Member]
+
+	byIno     *btree.BTreeG[*entry] // by inode, parent, name
+	byDue     *btree.BTreeG[*entry] // those that have one, by when they are due
+	byProcess *btree.BTreeG[held]
+	rules     *btree.Map[string, *storepb.Rule] // by pattern
+	hosts     *btree.Map[string, *host]         // by name
+
+	events      *btree.Map[uint64, *storepb.Event] // the last ones, by number
+	lastEvent   uint64
+	eventCounts *btree.Map[string, uint64]
+
+	advisories  *btree.BTreeG[*advisory] // those that are held, by file and owner
+	delayed     *btree.BTreeG[*advisory] // those whose session has ended, by when they go
+	waiters     *btree.BTreeG[*waiter]   // by file, in the order in which they are served
+	requests    *btree.BTreeG[*waiter]   // by session, seq
+	interrupted *btree.BTreeG[*waiter]   // by since when
+	lockCounts  *btree.Map[uint64, int]  // advisory locks and requests of each session
+	ended       []Request                // see Ended; not part of the state
+	lockDelay   int64
 
 	contentBytes uint64 // sum over all inodes
 }
@@ -64,6 +83,9 @@ type inode struct {
 	version uint64 // index of the command that set the content
 	content []byte // of a file; target of a symbolic link
 	xattrs  []*storepb.Xattr
+	facts   *facts     // what the content says; nil if it is of no format
+	gone    *staleness // how it is known that the process of the facts is gone; nil: it is not
+	host    string     // that created it, or wrote to it last
 }
 
 // entry is one name in a directory. It is never modified once it is in a tree.
@@ -73,6 +95,13 @@ type entry struct {
 	ino    uint64
 	cookie uint64 // its place in listings; kept when another inode takes the name over
 	made   uint64 // index of the command that gave the name its present inode
+
+	token     uint64 // index of the command that gave the name its present holder
+	acquired  int64  // time of that command
+	known     *facts // of the holder, kept while the content does not tell; nil: it never told
+	announced bool   // an event told that it was acquired
+	stale     *staleness
+	due       int64 // when lockfs finds it stale or removes it, with the rule for its path; 0: never
 }
 
 // Cookies of the two entries that every directory has; others are larger.
@@ -99,11 +128,25 @@ func emptyNamespace() *Namespace {
 		byName:        btree.NewBTreeGOptions(lessByName, options),
 		byCookie:      btree.NewBTreeGOptions(lessByCookie, options),
 		orphans:       new(btree.Map[uint64, *orphan]),
-		expiring:      new(btree.Map[uint64, uint64]),
+		expiring:      btree.NewBTreeGOptions(lessByRemoval, options),
 		sessions:      new(btree.Map[uint64, *session]),
 		endedSessions: new(btree.Map[uint64, uint64]),
 		replies:       btree.NewBTreeGOptions(lessReply, options),
 		members:       new(btree.Map[string, *storepb.Member]),
+		byIno:         btree.NewBTreeGOptions(lessByIno, options),
+		byDue:         btree.NewBTreeGOptions(lessByDue, options),
+		byProcess:     btree.NewBTreeGOptions(lessHeld, options),
+		rules:         new(btree.Map[string, *storepb.Rule]),
+		hosts:         new(btree.Map[string, *host]),
+		events:        new(btree.Map[uint64, *storepb.Event]),
+		eventCounts:   new(btree.Map[string, uint64]),
+		advisories:    btree.NewBTreeGOptions(lessAdvisory, options),
+		delayed:       btree.NewBTreeGOptions(lessDelayed, options),
+		waiters:       btree.NewBTreeGOptions(lessWaiter, options),
+		requests:      btree.NewBTreeGOptions(lessRequest, options),
+		interrupted:   btree.NewBTreeGOptions(lessInterrupted, options),
+		lockCounts:    new(btree.Map[uint64, int]),
+		lockDelay:     int64(DefaultLockDelay),
 	}
 }
 
@@ -121,14 +164,30 @@ func lessByCookie(a, b *entry) bool {
 	return a.cookie < b.cookie
 }
 
+func lessByIno(a, b *entry) bool {
+	if a.ino != b.ino {
+		return a.ino < b.ino
+	}
+	return lessByName(a, b)
+}
+
+func lessByDue(a, b *entry) bool {
+	if a.due != b.due {
+		return a.due < b.due
+	}
+	return lessByName(a, b)
+}
+
 // Apply does one command, the log entry with the given index, and answers its result. Commands come in
 // the order of their indexes. The result belongs to the state: callers do not change it.
 func (ns *Namespace) Apply(index uint64, cmd *storepb.Command) *storepb.Result {
-	ns.index = index
+	ns.index, ns.ended = index, nil
 	ns.time = max(ns.time, fault.ApplyTime(cmd.GetTime()))
 	ns.bearRoot()
 	ns.dropExpiredOrphans()
 	ns.dropExpiredSessions()
+	ns.expireLocks()
+	ns.expireAdvisories()
 	return ns.applyOnce(cmd)
 }
 
@@ -166,19 +225,22 @@ func (ns *Namespace) ContentBytes() uint64 { return ns.contentBytes }
 
 // applyOp does the operation of a command. undo is how a Cancel takes it back, for what created a name.
 func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo *storepb.Undo) {
+	if len(cmd.GetCaller().GetHost()) > MaxName {
+		return fail(storepb.Code_INVALID), nil
+	}
 	switch op := cmd.GetOp().GetOp().(type) {
 	case *storepb.Op_Create:
 		return ns.create(cmd.GetCaller(), op.Create)
 	case *storepb.Op_Link:
-		return ns.link(op.Link)
+		return ns.link(cmd.GetCaller(), op.Link)
 	case *storepb.Op_Rename:
-		return ns.rename(cmd.GetSession(), op.Rename)
+		return ns.rename(cmd, op.Rename)
 	case *storepb.Op_Unlink:
-		return ns.unlink(cmd.GetSession(), op.Unlink), nil
+		return ns.unlink(cmd, op.Unlink), nil
 	case *storepb.Op_SetAttr:
 		return ns.setAttr(op.SetAttr), nil
 	case *storepb.Op_SetContent:
-		return ns.setContent(cmd.GetSession(), op.SetContent), nil
+		return ns.setContent(cmd, op.SetContent), nil
 	case *storepb.Op_SetXattr:
 		return ns.setXattr(op.SetXattr), nil
 	case *storepb.Op_RemoveXattr:
@@ -196,6 +258,22 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 		return ok(), nil
 	case *storepb.Op_SetLimits:
 		return ns.setLimits(op.SetLimits), nil
+	case *storepb.Op_ProcessGone:
+		return ns.processGone(cmd.GetSession(), op.ProcessGone), nil
+	case *storepb.Op_SetRule:
+		return ns.setRule(op.SetRule.GetRule()), nil
+	case *storepb.Op_DeleteRule:
+		return ns.deleteRule(op.DeleteRule.GetPattern()), nil
+	case *storepb.Op_ForgetHost:
+		return ns.forgetHost(cmd.GetCaller(), op.ForgetHost.GetName()), nil
+	case *storepb.Op_TakeLock:
+		return ns.takeLock(cmd, op.TakeLock)
+	case *storepb.Op_DropLocks:
+		return ns.dropLocks(cmd.GetSession(), op.DropLocks), nil
+	case *storepb.Op_InterruptLock:
+		return ns.interruptLock(cmd.GetSession(), op.InterruptLock), nil
+	case *storepb.Op_Tick:
+		return ns.tick(), nil
 	default:
 		return fail(storepb.Code_UNKNOWN_COMMAND), nil
 	}
@@ -208,25 +286,48 @@ func fail(code storepb.Code) *storepb.Result { return &storepb.Result{Code: code
 func (ns *Namespace) putInode(in *inode) {
 	old, _ := ns.inodes.Set(in.ino, in)
 	if old != nil {
-		ns.contentBytes -= uint64(len(old.content))
+		ns.forgetInode(old)
 	}
 	ns.contentBytes += uint64(len(in.content))
+	if h, ok := in.heldBy(); ok {
+		ns.byProcess.Set(h)
+	}
+}
+
+func (ns *Namespace) forgetInode(in *inode) {
+	ns.contentBytes -= uint64(len(in.content))
+	if h, ok := in.heldBy(); ok {
+		ns.byProcess.Delete(h)
+	}
 }
 
 func (ns *Namespace) deleteInode(ino uint64) {
 	if old, found := ns.inodes.Delete(ino); found {
-		ns.contentBytes -= uint64(len(old.content))
+		ns.forgetInode(old)
 	}
 }
 
 func (ns *Namespace) putEntry(e *entry) {
-	ns.byName.Set(e)
+	if old, replaced := ns.byName.Set(e); replaced {
+		ns.forgetEntry(old)
+	}
 	ns.byCookie.Set(e)
+	ns.byIno.Set(e)
+	if e.due != 0 {
+		ns.byDue.Set(e)
+	}
 }
 
 func (ns *Namespace) deleteEntry(e *entry) {
-	ns.byName.Delete(e)
+	if old, found := ns.byName.Delete(e); found {
+		ns.forgetEntry(old)
+	}
+}
+
+func (ns *Namespace) forgetEntry(e *entry) {
 	ns.byCookie.Delete(e)
+	ns.byIno.Delete(e)
+	ns.byDue.Delete(e)
 }
 
 func (ns *Namespace) entry(parent uint64, name []byte) (*entry, bool) {
@@ -247,6 +348,9 @@ func (ns *Namespace) hasEntries(dir uint64) bool {
 	})
 	return found
 }
+
+// isFull tells of a directory that has entries.
+func (ns *Namespace) isFull(in *inode) bool { return in.isDir() && ns.hasEntries(in.ino) }
 
 // directory answers a directory that is still in the tree.
 func (ns *Namespace) directory(ino uint64) (*inode, storepb.Code) {
@@ -272,6 +376,12 @@ func (ns *Namespace) touchDir(ino uint64, subdirs int) {
 	changed.mtime, changed.ctime = ns.time, ns.time
 	changed.nlink = uint32(int(changed.nlink) + subdirs)
 	ns.putInode(&changed)
+	if ns.rules.Len() == 0 {
+		return // a directory's time is of no account
+	}
+	if e := ns.nameOf(ino); e != nil && (e.due != 0 || e.stale != nil || dir.mtime == 0) {
+		ns.judgeAgain(e)
+	}
 }
 
 // depth is the number of directories above dir; the root's is 0.

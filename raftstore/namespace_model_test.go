@@ -28,13 +28,20 @@ func TestNamespaceAgreesWithModel(t *testing.T) {
 				require.True(t, proto.Equal(&storepb.Result{Code: got.GetCode(), Message: got.GetMessage()}, got),
 					"a refusal says nothing else: %v", got)
 			} else {
-				requireSame(t, want.result, got)
+				requireSame(t, want.result, withoutLooks(got))
 			}
 			m.settle(cmd, got, want)
 			requireAgreement(t, m, ns)
 			requireConsistent(t, ns)
 		}
 	})
+}
+
+// withoutLooks is what an answer says but for tokens, of which the model knows nothing.
+func withoutLooks(r *storepb.Result) *storepb.Result {
+	plain := proto.Clone(r).(*storepb.Result)
+	plain.Looks = nil
+	return plain
 }
 
 func requireSame(t require.TestingT, want, got proto.Message) {
@@ -105,7 +112,7 @@ func requireDirectory(t require.TestingT, m *model, ns *Namespace, n *node) {
 		requireSame(t, &storepb.DirEntry{
 			Name: []byte(name), Ino: at.ino, Mode: at.mode & syscall.S_IFMT, Cookie: entries[2+i].GetCookie(),
 		}, entries[2+i])
-		requireSame(t, &storepb.Result{Attr: m.attr(at)}, ns.Query(lookupOf(n.ino, name)))
+		requireSame(t, &storepb.Result{Attr: m.attr(at)}, withoutLooks(ns.Query(lookupOf(n.ino, name))))
 	}
 	for _, name := range []string{"a", "b", "c", "d"} {
 		_, there := n.names[name]

@@ -21,6 +21,14 @@ type orphan struct {
 	pinned       bool // kept until the session that removed it unpins it
 }
 
+// lessByRemoval tells apart those that one command removed.
+func lessByRemoval(a, b *orphan) bool {
+	if a.removedIndex != b.removedIndex {
+		return a.removedIndex < b.removedIndex
+	}
+	return a.ino < b.ino
+}
+
 func (ns *Namespace) addOrphan(session, ino uint64) {
 	ns.putOrphan(&orphan{ino: ino, removedBy: session, removedIndex: ns.index, removedAt: ns.time})
 }
@@ -28,27 +36,23 @@ func (ns *Namespace) addOrphan(session, ino uint64) {
 func (ns *Namespace) putOrphan(o *orphan) {
 	ns.orphans.Set(o.ino, o)
 	if o.pinned {
-		ns.expiring.Delete(o.removedIndex)
+		ns.expiring.Delete(o)
 	} else {
-		ns.expiring.Set(o.removedIndex, o.ino)
+		ns.expiring.Set(o)
 	}
 }
 
 func (ns *Namespace) deleteOrphan(o *orphan) {
 	ns.orphans.Delete(o.ino)
-	ns.expiring.Delete(o.removedIndex)
+	ns.expiring.Delete(o)
 	ns.deleteInode(o.ino)
 }
 
 // dropExpiredOrphans runs with every command, so that it needs no clock and no command of its own.
 func (ns *Namespace) dropExpiredOrphans() {
 	for {
-		_, ino, found := ns.expiring.Min()
-		if !found {
-			return
-		}
-		o, _ := ns.orphans.Get(ino)
-		if ns.expiring.Len() <= orphanLimit && ns.time-o.removedAt <= int64(orphanAge) {
+		o, found := ns.expiring.Min()
+		if !found || ns.expiring.Len() <= orphanLimit && ns.time-o.removedAt <= int64(orphanAge) {
 			return
 		}
 		ns.deleteOrphan(o)

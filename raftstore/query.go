@@ -17,7 +17,7 @@ func (ns *Namespace) Query(query *storepb.Query) *storepb.Result {
 	case *storepb.Query_GetAttr:
 		return ns.read(q.GetAttr.GetIno(), nil)
 	case *storepb.Query_Read:
-		return ns.read(q.Read.GetIno(), q.Read)
+		return ns.readContent(q.Read)
 	case *storepb.Query_ReadDir:
 		return ns.readDir(q.ReadDir)
 	case *storepb.Query_GetXattrs:
@@ -34,6 +34,24 @@ func (ns *Namespace) Query(query *storepb.Query) *storepb.Result {
 		return &storepb.Result{Members: ns.Members()}
 	case *storepb.Query_ListSessions:
 		return &storepb.Result{Sessions: ns.liveSessions()}
+	case *storepb.Query_ListRules:
+		return &storepb.Result{Rules: ns.rules.Values()}
+	case *storepb.Query_ListHosts:
+		return &storepb.Result{Hosts: ns.listHosts()}
+	case *storepb.Query_ListLocks:
+		return ns.listLocks(q.ListLocks)
+	case *storepb.Query_GetLock:
+		return ns.getLock(q.GetLock)
+	case *storepb.Query_ListProcesses:
+		return ns.listProcesses(q.ListProcesses.GetHost())
+	case *storepb.Query_AwaitLock:
+		return ns.awaitLock(q.AwaitLock)
+	case *storepb.Query_TestLock:
+		return ns.testLock(q.TestLock)
+	case *storepb.Query_ListAdvisoryLocks:
+		return ns.listAdvisories(q.ListAdvisoryLocks)
+	case *storepb.Query_ListEvents:
+		return ns.listEvents(q.ListEvents)
 	default:
 		return fail(storepb.Code_UNKNOWN_COMMAND)
 	}
@@ -69,7 +87,9 @@ func (ns *Namespace) lookup(q *storepb.Lookup) *storepb.Result {
 		if !found {
 			return fail(storepb.Code_NOT_FOUND)
 		}
-		ino = e.ino
+		result := ns.read(e.ino, nil)
+		result.Looks = ns.looksAt(e)
+		return result
 	}
 	return ns.read(ino, nil)
 }
@@ -83,6 +103,16 @@ func (ns *Namespace) read(ino uint64, q *storepb.Read) *storepb.Result {
 	result := &storepb.Result{Attr: in.attr()}
 	if q != nil && in.version != q.GetKnownVersion() {
 		result.Content = in.content
+	}
+	return result
+}
+
+// readContent tells the token of the name too by which the reader knows the inode.
+func (ns *Namespace) readContent(q *storepb.Read) *storepb.Result {
+	result := ns.read(q.GetIno(), q)
+	if e, isNamed := ns.named(q.GetName(), q.GetIno()); isNamed {
+		result.Looks = ns.looksAt(e)
+		result.Looks[0].Empty = result.GetAttr().GetSize() == 0
 	}
 	return result
 }

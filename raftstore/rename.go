@@ -4,13 +4,13 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-func (ns *Namespace) rename(session uint64, op *storepb.Rename) (*storepb.Result, *storepb.Undo) {
+func (ns *Namespace) rename(cmd *storepb.Command, op *storepb.Rename) (*storepb.Result, *storepb.Undo) {
 	source, target, code := ns.renameSides(op)
 	if code != storepb.Code_OK {
 		return fail(code), nil
 	}
 	if op.GetExchange() {
-		return ns.exchange(source, target), nil
+		return ns.exchange(cmd.GetCaller(), op, source, target), nil
 	}
 	if target.ino == source.ino {
 		return ok(), nil // two names of one inode: both stay (rename(2))
@@ -22,25 +22,49 @@ func (ns *Namespace) rename(session uint64, op *storepb.Rename) (*storepb.Result
 	if code := ns.mayMove(moved, target.parent); code != storepb.Code_OK {
 		return fail(code), nil
 	}
-	var removed uint64
+	var replaced *inode
 	if target.ino != 0 {
-		replaced, found := ns.inodes.Get(target.ino)
-		if !found {
+		if replaced, found = ns.inodes.Get(target.ino); !found {
 			return fail(storepb.Code_NOT_FOUND), nil
 		}
 		if code := ns.mayReplace(moved, replaced); code != storepb.Code_OK {
 			return fail(code), nil
 		}
-		removed = ns.removeEntry(session, target, replaced)
 	}
-	made := ns.move(source, target, moved)
+	if refused := ns.refuseRename(cmd.GetCaller(), op, source, target, moved, replaced); refused != nil {
+		return refused, nil
+	}
+	var removed uint64
+	if replaced != nil {
+		removed = ns.removeEntry(cmd.GetSession(), target, replaced)
+	}
+	made := ns.move(cmd.GetCaller(), source, target, moved, replaced, "it was renamed")
 
 	var undo *storepb.Undo
 	if op.GetNoReplace() {
 		undo = undoOf(made)
 		undo.BackParent, undo.BackName = source.parent, op.GetName()
 	}
-	return &storepb.Result{RemovedIno: removed}, undo
+	return &storepb.Result{RemovedIno: removed, Looks: ns.looksAt(made)}, undo
+}
+
+// refuseRename asks for both names: the one that goes, with all that is below it, and the one that is
+// replaced.
+func (ns *Namespace) refuseRename(
+	by *storepb.Caller, op *storepb.Rename, source, target *entry, moved, replaced *inode,
+) *storepb.Result {
+	if refused := ns.refuse(by, op.GetLooks(), source, moved, takeAway); refused != nil {
+		return refused
+	}
+	if moved.isDir() {
+		if refused := ns.refuseBelow(by, moved); refused != nil {
+			return refused
+		}
+	}
+	if replaced == nil {
+		return nil
+	}
+	return ns.refuse(by, op.GetLooks(), target, replaced, overwrite)
 }
 
 // renameSides answers the two names; the target's inode number is 0 when that name is free.
@@ -124,15 +148,21 @@ func (ns *Namespace) mayReplace(moved, replaced *inode) storepb.Code {
 }
 
 // move gives source's inode the target's name. A name that was replaced keeps its place in listings.
-func (ns *Namespace) move(source, target *entry, moved *inode) (made *entry) {
+func (ns *Namespace) move(
+	by *storepb.Caller, source, target *entry, moved, replaced *inode, reason string,
+) (made *entry) {
+	ns.emitReleased(source, moved, by, reason)
 	ns.deleteEntry(source)
-	cookie := target.cookie
-	if cookie == 0 {
-		cookie = ns.newCookie()
+	moved = ns.reparent(moved, target.parent)
+	if replaced != nil {
+		made = ns.succeed(by, target, source, replaced, moved)
+	} else {
+		free := &entry{parent: target.parent, name: target.name, ino: moved.ino, cookie: ns.newCookie(), stale: source.stale}
+		made = ns.acquire(by, free, moved, source.announced)
 	}
-	made = &entry{parent: target.parent, name: target.name, ino: moved.ino, cookie: cookie, made: ns.index}
-	ns.putEntry(made)
-	ns.reparent(moved, target.parent)
+	if moved.isDir() {
+		ns.judgeBelow(moved.ino)
+	}
 	subdirs := 0
 	if moved.isDir() {
 		subdirs = 1
@@ -142,17 +172,18 @@ func (ns *Namespace) move(source, target *entry, moved *inode) (made *entry) {
 	return made
 }
 
-func (ns *Namespace) reparent(in *inode, parent uint64) {
+func (ns *Namespace) reparent(in *inode, parent uint64) *inode {
 	changed := *in
 	changed.ctime = ns.time
 	if in.isDir() {
 		changed.parent = parent
 	}
 	ns.putInode(&changed)
+	return &changed
 }
 
 // exchange swaps the inodes of two names (RENAME_EXCHANGE).
-func (ns *Namespace) exchange(a, b *entry) *storepb.Result {
+func (ns *Namespace) exchange(by *storepb.Caller, op *storepb.Rename, a, b *entry) *storepb.Result {
 	inA, foundA := ns.inodes.Get(a.ino)
 	inB, foundB := ns.inodes.Get(b.ino)
 	if !foundA || !foundB {
@@ -167,10 +198,21 @@ func (ns *Namespace) exchange(a, b *entry) *storepb.Result {
 	if code := ns.mayMove(inB, a.parent); code != storepb.Code_OK {
 		return fail(code)
 	}
-	ns.putEntry(&entry{parent: a.parent, name: a.name, ino: b.ino, cookie: a.cookie, made: ns.index})
-	ns.putEntry(&entry{parent: b.parent, name: b.name, ino: a.ino, cookie: b.cookie, made: ns.index})
-	ns.reparent(inA, b.parent)
-	ns.reparent(inB, a.parent)
+	if refused := ns.refuseRename(by, op, a, b, inA, inB); refused != nil {
+		return refused
+	}
+	if inB.isDir() {
+		if refused := ns.refuseBelow(by, inB); refused != nil {
+			return refused
+		}
+	}
+	inA, inB = ns.reparent(inA, b.parent), ns.reparent(inB, a.parent)
+	atA, atB := ns.succeed(by, a, b, inA, inB), ns.succeed(by, b, a, inB, inA)
+	for _, moved := range []*inode{inA, inB} {
+		if moved.isDir() {
+			ns.judgeBelow(moved.ino)
+		}
+	}
 	subdirs := 0 // directories that come to a's parent, less those that leave it
 	if inB.isDir() {
 		subdirs++
@@ -180,5 +222,5 @@ func (ns *Namespace) exchange(a, b *entry) *storepb.Result {
 	}
 	ns.touchDir(a.parent, subdirs)
 	ns.touchDir(b.parent, -subdirs)
-	return ok()
+	return &storepb.Result{Looks: append(ns.looksAt(atB), ns.looksAt(atA)...)}
 }

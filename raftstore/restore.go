@@ -64,6 +64,7 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	ns.index, ns.time = header.GetIndex(), header.GetTime()
 	ns.nextIno, ns.nextCookie = header.GetNextIno(), header.GetNextCookie()
 	ns.maxInodes, ns.maxSessions = header.GetMaxInodes(), header.GetMaxSessions()
+	ns.lastEvent, ns.lockDelay = header.GetLastEvent(), header.GetLockDelay()
 	for i := range header.GetRecords() {
 		record := new(storepb.Record)
 		if err := unmarshal.UnmarshalFrom(r, record); err != nil {
@@ -84,6 +85,7 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	if err := ns.check(header.GetRecords()); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
+	ns.restoreDueTimes()
 	return ns, nil
 }
 
@@ -92,10 +94,7 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 	case *storepb.Record_Inode:
 		ns.putInode(inodeOf(r.Inode))
 	case *storepb.Record_Entry:
-		ns.putEntry(&entry{
-			parent: r.Entry.GetParent(), name: string(r.Entry.GetName()),
-			ino: r.Entry.GetIno(), cookie: r.Entry.GetCookie(), made: r.Entry.GetMadeIndex(),
-		})
+		ns.putEntry(ns.entryOf(r.Entry))
 	case *storepb.Record_Orphan:
 		ns.putOrphan(&orphan{
 			ino: r.Orphan.GetIno(), removedBy: r.Orphan.GetRemovedBy(), removedIndex: r.Orphan.GetRemovedIndex(),
@@ -113,6 +112,18 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 		})
 	case *storepb.Record_Member:
 		ns.members.Set(r.Member.GetId(), r.Member)
+	case *storepb.Record_Rule:
+		ns.rules.Set(r.Rule.GetPattern(), r.Rule)
+	case *storepb.Record_Host:
+		ns.hosts.Set(r.Host.GetName(), &host{
+			bootID: r.Host.GetBootId(), sessions: int(r.Host.GetSessions()), since: r.Host.GetSince(), left: r.Host.GetLeft(),
+		})
+	case *storepb.Record_Event:
+		ns.events.Set(r.Event.GetNumber(), r.Event)
+	case *storepb.Record_AdvisoryLock:
+		ns.restoreAdvisory(r.AdvisoryLock)
+	case *storepb.Record_EventCount:
+		ns.eventCounts.Set(r.EventCount.GetEvent(), r.EventCount.GetCount())
 	default:
 		return errors.New("of a kind that this program does not know")
 	}
@@ -121,16 +132,54 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 
 func inodeOf(r *storepb.InodeRecord) *inode {
 	a := r.GetAttr()
-	return &inode{
+	in := &inode{
 		ino: a.GetIno(), mode: a.GetMode(), nlink: a.GetNlink(), uid: a.GetUid(), gid: a.GetGid(),
 		parent: r.GetParent(), atime: a.GetAtime(), mtime: a.GetMtime(), ctime: a.GetCtime(), btime: a.GetBtime(),
 		version: a.GetVersion(), content: r.GetContent(), xattrs: r.GetXattrs(),
+		facts: factsOf(r.GetFacts()), host: r.GetHost(),
+	}
+	if r.GetGone() != "" && in.facts != nil && in.facts.process != nil {
+		in.gone = &staleness{reason: r.GetGone(), since: r.GetGoneSince()}
+	}
+	return in
+}
+
+// entryOf needs the inode, which a snapshot has before.
+func (ns *Namespace) entryOf(r *storepb.EntryRecord) *entry {
+	e := &entry{
+		parent: r.GetParent(), name: string(r.GetName()), ino: r.GetIno(), cookie: r.GetCookie(), made: r.GetMadeIndex(),
+		token: r.GetToken(), acquired: r.GetAcquired(), announced: r.GetAnnounced(), known: factsOf(r.GetKnown()),
+	}
+	if in, found := ns.inodes.Get(e.ino); found && in.facts != nil {
+		e.known = in.facts
+	}
+	if r.GetStale() != "" {
+		e.stale = &staleness{reason: r.GetStale(), since: r.GetStaleSince(), byTime: r.GetStaleByTime()}
+	}
+	return e
+}
+
+// restoreDueTimes works out what the facts and the rules say, and changes nothing else.
+func (ns *Namespace) restoreDueTimes() {
+	var due []*entry
+	ns.byName.Scan(func(e *entry) bool {
+		if in, found := ns.inodes.Get(e.ino); found {
+			if at := ns.dueTime(e, in, ns.govern(e, in)); at != 0 {
+				judged := *e
+				judged.due = at
+				due = append(due, &judged)
+			}
+		}
+		return true
+	})
+	for _, e := range due {
+		ns.putEntry(e)
 	}
 }
 
 func sessionOf(r *storepb.SessionRecord) *session {
 	return &session{
 		id: r.GetId(), host: r.GetHost(), bootID: r.GetBootId(), opened: r.GetOpened(), acked: r.GetAcked(),
-		active: r.GetActive(), endedIndex: r.GetEndedIndex(), ended: r.GetEnded(),
+		active: r.GetActive(), endedIndex: r.GetEndedIndex(), ended: r.GetEnded(), started: r.GetStarted(),
 	}
 }

@@ -29,6 +29,12 @@ func small(tb testing.TB) *Namespace {
 		}
 	}
 	tr.do(here, opOf(&storepb.SetMember{Member: &storepb.Member{Id: "i", Name: "n"}})).ok()
+	tr.rule(&storepb.Rule{Pattern: "k*", OnStale: "keep"}).ok()
+	tr.take(here, "kept", pidFacts("pid", processOf(1)))
+	tr.gone(here, processOf(1)).ok()
+	tr.take(there, "later", factsFor("tower", "x", 1<<60))
+	tr.fill(there, RootIno, "later", nil).ok()
+	tr.giveUp(there)
 	return tr.ns
 }
 
@@ -95,7 +101,9 @@ func inodeRecord(ino uint64, mode, nlink uint32, parent uint64) *storepb.Record 
 }
 
 func entryRecord(parent uint64, name string, ino, cookie uint64) *storepb.Record {
-	return (&entry{parent: parent, name: name, ino: ino, cookie: cookie}).record()
+	return &storepb.Record{Record: &storepb.Record_Entry{Entry: &storepb.EntryRecord{
+		Parent: parent, Name: []byte(name), Ino: ino, Cookie: cookie,
+	}}}
 }
 
 const (
@@ -108,10 +116,18 @@ func TestRestoreRefusesContradictions(t *testing.T) {
 	root := inodeRecord(RootIno, someDir, 2, RootIno)
 	file := inodeRecord(2, someFile, 1, 0)
 	gone := inodeRecord(2, someFile, 0, 0)
+	heldFile := inodeRecord(2, someFile, 1, 0)
+	heldFile.GetInode().Facts = towerFacts("x")
 	dir := func(ino, parent uint64) *storepb.Record { return inodeRecord(ino, someDir, 2, parent) }
 	orphaned := func(ino, index uint64) *storepb.Record { return (&orphan{ino: ino, removedIndex: index}).record() }
 	answer := func(session, seq uint64, result *storepb.Result) *storepb.Record {
 		return (&reply{session: session, seq: seq, result: result}).record()
+	}
+	hosted := func(sessions int) *storepb.Record {
+		return &storepb.Record{Record: &storepb.Record_Host{Host: (&host{sessions: sessions}).message("")}}
+	}
+	ruled := func(rule *storepb.Rule) *storepb.Record {
+		return &storepb.Record{Record: &storepb.Record_Rule{Rule: rule}}
 	}
 	deep := []*storepb.Record{root}
 	for ino := uint64(2); ino <= MaxDepth+2; ino++ {
@@ -130,6 +146,7 @@ func TestRestoreRefusesContradictions(t *testing.T) {
 		"entry in a file":              {root, file, entryRecord(2, "f", 2, 3)},
 		"entry of the root":            {root, entryRecord(RootIno, "f", RootIno, 3)},
 		"entry of an orphan":           {root, gone, orphaned(2, 1), entryRecord(RootIno, "f", 2, 3)},
+		"entry before its inode":       {root, entryRecord(RootIno, "f", 2, 3), heldFile},
 		"entry with a bad name":        {root, file, entryRecord(RootIno, "a/b", 2, 3)},
 		"entry without a cookie":       {root, file, entryRecord(RootIno, "f", 2, 0)},
 		"cookie still to be given":     {root, file, entryRecord(RootIno, "f", 2, 500)},
@@ -143,10 +160,17 @@ func TestRestoreRefusesContradictions(t *testing.T) {
 		"orphan of no inode":           {root, orphaned(2, 1)},
 		"orphan with a name":           {root, file, entryRecord(RootIno, "f", 2, 3), orphaned(2, 1)},
 		"orphan twice":                 {root, gone, orphaned(2, 1), orphaned(2, 2)},
-		"two orphans of one command":   {root, gone, inodeRecord(3, someFile, 0, 0), orphaned(2, 1), orphaned(3, 1)},
 		"reply of no session":          {root, answer(1, 1, &storepb.Result{})},
-		"reply that says nothing":      {root, (&session{id: 1}).record(), answer(1, 1, nil)},
+		"reply that says nothing":      {root, hosted(1), (&session{id: 1}).record(), answer(1, 1, nil)},
 		"two ends at one index":        {root, (&session{id: 1, endedIndex: 1}).record(), (&session{id: 2, endedIndex: 1}).record()},
+		"session of no host":           {root, (&session{id: 1}).record()},
+		"host without its session":     {root, hosted(1)},
+		"host without its two":         {root, hosted(2), (&session{id: 1}).record()},
+		"host of an ended session":     {root, hosted(1), (&session{id: 1, endedIndex: 1}).record()},
+		"host twice":                   {root, hosted(0), hosted(0)},
+		"rule that is none":            {root, ruled(&storepb.Rule{Pattern: "["})},
+		"rule twice":                   {root, ruled(&storepb.Rule{Pattern: "*"}), ruled(&storepb.Rule{Pattern: "*"})},
+		"event still to come":          {root, {Record: &storepb.Record_Event{Event: &storepb.Event{Number: 1}}}},
 		"record of no kind":            {root, {}},
 	} {
 		header := &storepb.SnapshotHeader{
@@ -160,4 +184,22 @@ func TestRestoreRefusesContradictions(t *testing.T) {
 func resigned(body []byte) []byte {
 	sum := sha256.Sum256(body)
 	return append(bytes.Clone(body), sum[:]...)
+}
+
+// TestRestoreTakesWhatFits, so that the contradictions are what is refused.
+func TestRestoreTakesWhatFits(t *testing.T) {
+	records := []*storepb.Record{
+		inodeRecord(RootIno, someDir, 2, RootIno), inodeRecord(2, someFile, 1, 0), inodeRecord(3, someFile, 0, 0),
+		inodeRecord(4, someFile, 0, 0), entryRecord(RootIno, "f", 2, 3),
+		(&orphan{ino: 3, removedIndex: 1}).record(), (&orphan{ino: 4, removedIndex: 1}).record(),
+		{Record: &storepb.Record_Host{Host: (&host{sessions: 1}).message("")}}, (&session{id: 1}).record(),
+		(&session{id: 2, endedIndex: 1}).record(),
+		(&reply{session: 1, seq: 1, result: &storepb.Result{}}).record(),
+		{Record: &storepb.Record_Rule{Rule: &storepb.Rule{Pattern: "*"}}},
+	}
+	header := &storepb.SnapshotHeader{
+		Version: snapshotVersion, NextIno: 200, NextCookie: 200, MaxInodes: 100, Records: uint64(len(records)),
+	}
+	_, err := Restore(bytes.NewReader(signed(t, header, records)))
+	require.NoError(t, err)
 }

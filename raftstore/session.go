@@ -31,6 +31,7 @@ type session struct {
 	replies    int    // kept now
 	endedIndex uint64 // 0: it has not ended
 	ended      int64
+	started    int64 // of the process that has it, on its host's CLOCK_BOOTTIME
 }
 
 // reply answers a command of a session, also when the same command comes again.
@@ -147,24 +148,45 @@ func (ns *Namespace) openSession(id uint64, op *storepb.OpenSession) *storepb.Re
 		return &storepb.Result{Code: storepb.Code_TOO_MANY_REQUESTS, Message: fmt.Sprintf(
 			"there are %d sessions already; see `lockfs session list`, or raise --max-sessions on the servers", ns.sessions.Len())}
 	case !found:
+		if refused := ns.mayCome(op.GetHost(), op.GetBootId()); refused != nil {
+			return refused
+		}
 		ns.sessions.Set(id, &session{
-			id: id, host: op.GetHost(), bootID: op.GetBootId(), opened: ns.time, active: ns.index,
+			id: id, host: op.GetHost(), bootID: op.GetBootId(), opened: ns.time, active: ns.index, started: op.GetStarted(),
 		})
-	case s.endedIndex != 0 || s.bootID != op.GetBootId():
+		ns.hostCame(op.GetHost(), op.GetBootId())
+	case s.endedIndex != 0 || s.bootID != op.GetBootId() || op.GetStarted() < s.started:
 		return fail(storepb.Code_SESSION_UNKNOWN)
+	case op.GetStarted() > s.started:
+		ns.succeedProcess(s, op.GetStarted())
 	default:
-		ns.unpinOrphansOf(id)
-		ns.acknowledge(s, 0)
+		ns.acknowledge(s, 0) // it asks again
 	}
 	return ok()
 }
 
+// succeedProcess gives a session to another process. What the one before had open is closed, but the
+// programs that had locks may still run, with descriptors that are dead.
+func (ns *Namespace) succeedProcess(s *session, started int64) {
+	ns.unpinOrphansOf(s.id)
+	ns.dropAllLocks(s.id, ns.lockDelay)
+	s = ns.acknowledge(s, 0)
+	succeeded := *s
+	succeeded.started = started
+	ns.sessions.Set(s.id, &succeeded)
+}
+
 func (ns *Namespace) closeSession(id uint64) *storepb.Result {
-	if _, found := ns.sessions.Get(id); !found {
+	s, found := ns.sessions.Get(id)
+	if !found {
 		return fail(storepb.Code_SESSION_UNKNOWN)
 	}
 	ns.unpinOrphansOf(id)
+	ns.dropAllLocks(id, 0)
 	ns.dropSession(id)
+	if s.endedIndex == 0 {
+		ns.hostWent(s.host, true)
+	}
 	return ok()
 }
 
@@ -179,10 +201,15 @@ func (ns *Namespace) endSession(op *storepb.EndSession) *storepb.Result {
 		return fail(storepb.Code_CONFLICT)
 	}
 	ns.unpinOrphansOf(s.id)
+	ns.dropAllLocks(s.id, ns.lockDelay)
 	ended := *s
 	ended.endedIndex, ended.ended = ns.index, ns.time
 	ns.sessions.Set(s.id, &ended)
 	ns.endedSessions.Set(ended.endedIndex, s.id)
+	ns.emit(&storepb.Event{
+		Event: eventSessionEnded, Host: s.host, Reason: fmt.Sprintf("session %016x: no keepalive for its term", s.id),
+	})
+	ns.hostWent(s.host, false)
 	return ok()
 }
 
@@ -222,6 +249,8 @@ func (ns *Namespace) cancel(session, seq uint64) *storepb.Result {
 	switch {
 	case !found && s.replies >= 2*MaxReplies:
 		return fail(storepb.Code_TOO_MANY_REQUESTS)
+	case found && done.undo.GetLock() != nil:
+		ns.takeBackLock(session, seq, done.undo.GetLock())
 	case found && done.undo != nil && !fault.IgnoreCancel:
 		ns.takeBack(session, done.undo)
 	}
@@ -229,17 +258,22 @@ func (ns *Namespace) cancel(session, seq uint64) *storepb.Result {
 	return ok()
 }
 
+// takenBack is why lockfs itself undoes what a program did.
+const takenBack = "it was taken back: nobody was told of it"
+
 func undoOf(made *entry) *storepb.Undo {
 	return &storepb.Undo{Ino: made.ino, Parent: made.parent, Name: []byte(made.name), MadeIndex: made.made}
 }
 
 // takeBack undoes a creation nobody was told about, unless the name has become something else since: also
-// the same inode under the same name again is another one's doing, and may be another one's lock.
+// the same inode under the same name again is another one's doing, and may be another one's lock. So is
+// what names a holder in a file whose creator was not told of it.
 // Where a rename cannot go back because its old name is taken again, the new name goes: its caller
 // believes that it never came to be.
 func (ns *Namespace) takeBack(session uint64, undo *storepb.Undo) {
 	e, found := ns.entry(undo.GetParent(), undo.GetName())
-	if !found || e.ino != undo.GetIno() || e.made != undo.GetMadeIndex() {
+	if !found || e.ino != undo.GetIno() || e.made != undo.GetMadeIndex() ||
+		e.token != undo.GetMadeIndex() || undo.GetUnlessHeld() && e.known != nil {
 		return
 	}
 	in, found := ns.inodes.Get(e.ino)
@@ -249,9 +283,10 @@ func (ns *Namespace) takeBack(session uint64, undo *storepb.Undo) {
 	if undo.GetBackParent() != 0 && ns.moveBack(e, in, undo) {
 		return
 	}
-	if in.isDir() && ns.hasEntries(in.ino) {
+	if ns.isFull(in) {
 		return
 	}
+	ns.emitReleased(e, in, nil, takenBack)
 	ns.removeEntry(session, e, in)
 }
 
@@ -265,6 +300,7 @@ func (ns *Namespace) moveBack(e *entry, in *inode, undo *storepb.Undo) bool {
 	if ns.mayMove(in, undo.GetBackParent()) != storepb.Code_OK {
 		return false
 	}
-	ns.move(e, &entry{parent: undo.GetBackParent(), name: string(undo.GetBackName())}, in)
+	back := &entry{parent: undo.GetBackParent(), name: string(undo.GetBackName())}
+	ns.move(nil, e, back, in, nil, takenBack)
 	return true
 }

@@ -33,6 +33,12 @@ func (ns *Namespace) Snapshot() *Snapshot {
 	frozen.endedSessions = nil // restored from the sessions
 	frozen.replies = ns.replies.Copy()
 	frozen.members = ns.members.Copy()
+	frozen.rules, frozen.hosts = ns.rules.Copy(), ns.hosts.Copy()
+	frozen.events, frozen.eventCounts = ns.events.Copy(), ns.eventCounts.Copy()
+	frozen.advisories, frozen.waiters = ns.advisories.Copy(), ns.waiters.Copy()
+	frozen.delayed, frozen.requests, frozen.interrupted, frozen.lockCounts = nil, nil, nil, nil // restored from these
+	frozen.ended = nil
+	frozen.byIno, frozen.byDue, frozen.byProcess = nil, nil, nil // restored from entries and inodes
 	return &Snapshot{ns: &frozen}
 }
 
@@ -77,7 +83,8 @@ func (s *Snapshot) writeRecords(w *bufio.Writer) error {
 	header := &storepb.SnapshotHeader{
 		Version: snapshotVersion, Index: ns.index, Time: ns.time,
 		NextIno: ns.nextIno, NextCookie: ns.nextCookie, MaxInodes: ns.maxInodes, MaxSessions: ns.maxSessions,
-		Records: ns.records(),
+		Records: ns.records(), LastEvent: ns.lastEvent,
+		LockDelay: ns.lockDelay,
 	}
 	marshal := protodelim.MarshalOptions{MarshalOptions: proto.MarshalOptions{Deterministic: true}}
 	if _, err := marshal.MarshalTo(w, header); err != nil {
@@ -94,7 +101,8 @@ func (s *Snapshot) writeRecords(w *bufio.Writer) error {
 // records is how many eachRecord visits.
 func (ns *Namespace) records() uint64 {
 	return uint64(ns.inodes.Len() + ns.byName.Len() + ns.orphans.Len() +
-		ns.sessions.Len() + ns.replies.Len() + ns.members.Len())
+		ns.sessions.Len() + ns.replies.Len() + ns.members.Len() +
+		ns.advisories.Len() + ns.waiters.Len() + ns.rules.Len() + ns.hosts.Len() + ns.events.Len() + ns.eventCounts.Len())
 }
 
 // eachRecord visits the whole state, in an order that the state alone determines.
@@ -104,36 +112,80 @@ func (ns *Namespace) eachRecord(visit func(*storepb.Record) bool) {
 		going = visit(record)
 		return going
 	}
-	ns.inodes.Scan(func(_ uint64, in *inode) bool { return put(in.record()) })
-	if going {
-		ns.byName.Scan(func(e *entry) bool { return put(e.record()) })
-	}
-	if going {
-		ns.orphans.Scan(func(_ uint64, o *orphan) bool { return put(o.record()) })
-	}
-	if going {
-		ns.sessions.Scan(func(_ uint64, s *session) bool { return put(s.record()) })
-	}
-	if going {
-		ns.replies.Scan(func(r *reply) bool { return put(r.record()) })
-	}
-	if going {
-		ns.members.Scan(func(_ string, m *storepb.Member) bool {
-			return put(&storepb.Record{Record: &storepb.Record_Member{Member: m}})
-		})
+	for _, scan := range []func(){
+		func() { ns.inodes.Scan(func(_ uint64, in *inode) bool { return put(in.record()) }) },
+		func() { ns.byName.Scan(func(e *entry) bool { return put(ns.entryRecord(e)) }) },
+		func() { ns.orphans.Scan(func(_ uint64, o *orphan) bool { return put(o.record()) }) },
+		func() { ns.sessions.Scan(func(_ uint64, s *session) bool { return put(s.record()) }) },
+		func() { ns.replies.Scan(func(r *reply) bool { return put(r.record()) }) },
+		func() {
+			ns.members.Scan(func(_ string, m *storepb.Member) bool {
+				return put(&storepb.Record{Record: &storepb.Record_Member{Member: m}})
+			})
+		},
+		func() {
+			ns.rules.Scan(func(_ string, m *storepb.Rule) bool {
+				return put(&storepb.Record{Record: &storepb.Record_Rule{Rule: m}})
+			})
+		},
+		func() {
+			ns.hosts.Scan(func(name string, h *host) bool {
+				return put(&storepb.Record{Record: &storepb.Record_Host{Host: h.message(name)}})
+			})
+		},
+		func() {
+			ns.events.Scan(func(_ uint64, m *storepb.Event) bool {
+				return put(&storepb.Record{Record: &storepb.Record_Event{Event: m}})
+			})
+		},
+		func() {
+			ns.advisories.Scan(func(a *advisory) bool {
+				return put(&storepb.Record{Record: &storepb.Record_AdvisoryLock{AdvisoryLock: ns.advisoryMessage(a)}})
+			})
+		},
+		func() {
+			ns.waiters.Scan(func(w *waiter) bool {
+				return put(&storepb.Record{Record: &storepb.Record_AdvisoryLock{AdvisoryLock: ns.waiterMessage(w)}})
+			})
+		},
+		func() {
+			ns.eventCounts.Scan(func(event string, count uint64) bool {
+				return put(&storepb.Record{Record: &storepb.Record_EventCount{
+					EventCount: &storepb.EventCount{Event: event, Count: count},
+				}})
+			})
+		},
+	} {
+		if going {
+			scan()
+		}
 	}
 }
 
 func (in *inode) record() *storepb.Record {
-	return &storepb.Record{Record: &storepb.Record_Inode{Inode: &storepb.InodeRecord{
+	record := &storepb.InodeRecord{
 		Attr: in.attr(), Parent: in.parent, Content: in.content, Xattrs: in.xattrs,
-	}}}
+		Facts: in.facts.message(), Host: in.host,
+	}
+	if in.gone != nil {
+		record.Gone, record.GoneSince = in.gone.reason, in.gone.since
+	}
+	return &storepb.Record{Record: &storepb.Record_Inode{Inode: record}}
 }
 
-func (e *entry) record() *storepb.Record {
-	return &storepb.Record{Record: &storepb.Record_Entry{Entry: &storepb.EntryRecord{
+// entryRecord leaves out what follows from the inode and the rules.
+func (ns *Namespace) entryRecord(e *entry) *storepb.Record {
+	record := &storepb.EntryRecord{
 		Parent: e.parent, Name: []byte(e.name), Ino: e.ino, Cookie: e.cookie, MadeIndex: e.made,
-	}}}
+		Token: e.token, Acquired: e.acquired, Announced: e.announced,
+	}
+	if in, found := ns.inodes.Get(e.ino); !found || in.facts == nil {
+		record.Known = e.known.message()
+	}
+	if s := e.stale; s != nil {
+		record.Stale, record.StaleSince, record.StaleByTime = s.reason, s.since, s.byTime
+	}
+	return &storepb.Record{Record: &storepb.Record_Entry{Entry: record}}
 }
 
 func (o *orphan) record() *storepb.Record {
@@ -149,7 +201,7 @@ func (s *session) record() *storepb.Record {
 func (s *session) message() *storepb.SessionRecord {
 	return &storepb.SessionRecord{
 		Id: s.id, Host: s.host, BootId: s.bootID, Opened: s.opened, Acked: s.acked, Active: s.active,
-		EndedIndex: s.endedIndex, Ended: s.ended,
+		EndedIndex: s.endedIndex, Ended: s.ended, Started: s.started,
 	}
 }
 

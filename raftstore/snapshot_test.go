@@ -17,6 +17,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ns := NewNamespace()
 		g := newGenerator(t, ns)
+		g.locks = true
 		type past struct {
 			snapshot *Snapshot
 			bytes    []byte
@@ -59,6 +60,7 @@ func TestReplicasAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := NewNamespace(), NewNamespace()
 		g := newGenerator(t, a)
+		g.locks = g.often(70)
 		steps := 1 + g.below(60)
 		restart := uint64(g.below(steps)) + 1
 		for index := uint64(1); index <= uint64(steps); index++ {
@@ -117,6 +119,16 @@ func TestSnapshotHashTellsStatesApart(t *testing.T) {
 		"limit":   opOf(&storepb.SetLimits{MaxInodes: 5}),
 		"member":  opOf(&storepb.SetMember{Member: &storepb.Member{Id: "i", Name: "n"}}),
 		"session": opOf(&storepb.CloseSession{}),
+		"facts": opOf(&storepb.SetContent{
+			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: towerFacts("x"),
+		}),
+		"process": opOf(&storepb.SetContent{
+			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: pidFacts("pid", processOf(1)),
+		}),
+		"rule":     opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "*"}}),
+		"new rule": opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "*", StaleAfter: 1}}),
+		"tick":     opOf(&storepb.Tick{}),
+		"event":    opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("f"), Looks: []*storepb.Look{{Parent: 1, Name: []byte("f"), Token: 1}}}),
 	} {
 		other := restored(t, snapshotBytes(t, tr.ns.Snapshot()))
 		other.Apply(tr.index+1, &storepb.Command{Session: here, Seq: 100, Op: op})
@@ -136,6 +148,21 @@ func TestLongestStringsSurviveSnapshot(t *testing.T) {
 		tr.do(here, opOf(&storepb.SetMember{Member: &storepb.Member{Id: "other" + long(n), Name: long(n)}}))
 	}
 	ino := tr.create(RootIno, long(MaxName), 0o100644).ok().GetAttr().GetIno()
+	for _, n := range []int{maxFacts - 100, maxFacts, 2 << 20} {
+		facts := &storepb.Facts{Format: "swarm", Holder: long(n), Guard: "anyone"}
+		tr.fillAs(tr.fillOp(here, RootIno, long(MaxName), nil), facts)
+		facts = &storepb.Facts{Format: "swarm", Holder: "x" + long(maxFacts-100), Tag: long(min(n*100, MaxContent+n-maxFacts)), Guard: "anyone"}
+		tr.fillAs(tr.fillOp(here, RootIno, long(MaxName), nil), facts)
+		tr.rule(&storepb.Rule{Pattern: long(n), Format: long(n)})
+		tr.rule(&storepb.Rule{Pattern: long(min(n, maxPattern)), Guard: long(n)})
+		tr.do(here, opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "a", Format: long(n)}}))
+		tr.do(here, opOf(&storepb.ForgetHost{Name: long(n)}))
+		cmd := tr.next(here, createOp(RootIno, "f"+nameOf(n), true))
+		cmd.Caller.Host = long(n)
+		tr.apply(cmd).is(storepb.Code_INVALID)
+	}
+	tr.rule(&storepb.Rule{Pattern: long(maxPattern)}).ok()
+	require.NotNil(t, tr.ns.nameOf(ino).known)
 	tr.write(here, ino, long(MaxContent)).ok()
 	for i := range MaxXattrs / 6 {
 		tr.do(here, opOf(&storepb.SetXattr{Ino: ino, Name: []byte("user." + string([]byte{byte(1 + i/200), byte(1 + i%200)}))}))
@@ -144,4 +171,10 @@ func TestLongestStringsSurviveSnapshot(t *testing.T) {
 	require.Len(t, tr.ns.Members(), 2)
 	require.Equal(t, 3, tr.ns.sessions.Len())
 	restored(t, snapshotBytes(t, tr.ns.Snapshot()))
+}
+
+// fillAs writes content as long as can be, with facts.
+func (tr *tree) fillAs(op *storepb.SetContent, facts *storepb.Facts) {
+	op.Content, op.Facts = bytes.Repeat([]byte("x"), MaxContent), facts
+	tr.do(here, opOf(op))
 }

@@ -11,6 +11,9 @@ import (
 // xattrPrefix is the only kind of extended attributes there is.
 const xattrPrefix = "user."
 
+// LockXattrs is the beginning of the names of those that mounts make up to tell of a lock. Nobody can set one.
+const LockXattrs = "user.lockfs."
+
 func (ns *Namespace) setXattr(op *storepb.SetXattr) *storepb.Result {
 	in, found := ns.inodes.Get(op.GetIno())
 	if !found {
@@ -68,6 +71,8 @@ func checkXattrName(name []byte) storepb.Code {
 		return storepb.Code_INVALID
 	case len(name) > MaxName:
 		return storepb.Code_NAME_TOO_LONG
+	case strings.HasPrefix(string(name), LockXattrs):
+		return storepb.Code_NOT_PERMITTED
 	}
 	return storepb.Code_OK
 }

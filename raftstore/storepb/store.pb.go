@@ -52,6 +52,12 @@ const (
 	Code_UNKNOWN_COMMAND   Code = 19 // written by a newer version
 	Code_BUSY              Code = 20 // something else uses it, e.g. a member name that is taken
 	Code_TOO_MANY_REQUESTS Code = 21 // the session has too many unacknowledged replies
+	Code_NEED_LINEAGE      Code = 22 // the caller's lineage decides: send the command again with it
+	Code_WOULD_BLOCK       Code = 23 // another owner's advisory lock is in the way
+	Code_WAITING           Code = 24 // the request for an advisory lock is in its queue
+	Code_DEADLOCK          Code = 25 // to wait would be to wait for oneself
+	Code_NO_LOCKS          Code = 26 // the session has too many advisory locks
+	Code_SESSION_LOST      Code = 27 // the file was opened in a session that has ended
 )
 
 // Enum value maps for Code.
@@ -79,6 +85,12 @@ var (
 		19: "UNKNOWN_COMMAND",
 		20: "BUSY",
 		21: "TOO_MANY_REQUESTS",
+		22: "NEED_LINEAGE",
+		23: "WOULD_BLOCK",
+		24: "WAITING",
+		25: "DEADLOCK",
+		26: "NO_LOCKS",
+		27: "SESSION_LOST",
 	}
 	Code_value = map[string]int32{
 		"OK":                0,
@@ -103,6 +115,12 @@ var (
 		"UNKNOWN_COMMAND":   19,
 		"BUSY":              20,
 		"TOO_MANY_REQUESTS": 21,
+		"NEED_LINEAGE":      22,
+		"WOULD_BLOCK":       23,
+		"WAITING":           24,
+		"DEADLOCK":          25,
+		"NO_LOCKS":          26,
+		"SESSION_LOST":      27,
 	}
 )
 
@@ -133,13 +151,111 @@ func (Code) EnumDescriptor() ([]byte, []int) {
 	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{0}
 }
 
+// LockKind says which advisory locks see each other.
+type LockKind int32
+
+const (
+	LockKind_FLOCK  LockKind = 0 // flock(2): the whole file
+	LockKind_RECORD LockKind = 1 // fcntl(2): ranges, of processes and of open file descriptions
+)
+
+// Enum value maps for LockKind.
+var (
+	LockKind_name = map[int32]string{
+		0: "FLOCK",
+		1: "RECORD",
+	}
+	LockKind_value = map[string]int32{
+		"FLOCK":  0,
+		"RECORD": 1,
+	}
+)
+
+func (x LockKind) Enum() *LockKind {
+	p := new(LockKind)
+	*p = x
+	return p
+}
+
+func (x LockKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LockKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_raftstore_storepb_store_proto_enumTypes[1].Descriptor()
+}
+
+func (LockKind) Type() protoreflect.EnumType {
+	return &file_raftstore_storepb_store_proto_enumTypes[1]
+}
+
+func (x LockKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LockKind.Descriptor instead.
+func (LockKind) EnumDescriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{1}
+}
+
+type LockType int32
+
+const (
+	LockType_UNLOCK    LockType = 0
+	LockType_SHARED    LockType = 1
+	LockType_EXCLUSIVE LockType = 2
+)
+
+// Enum value maps for LockType.
+var (
+	LockType_name = map[int32]string{
+		0: "UNLOCK",
+		1: "SHARED",
+		2: "EXCLUSIVE",
+	}
+	LockType_value = map[string]int32{
+		"UNLOCK":    0,
+		"SHARED":    1,
+		"EXCLUSIVE": 2,
+	}
+)
+
+func (x LockType) Enum() *LockType {
+	p := new(LockType)
+	*p = x
+	return p
+}
+
+func (x LockType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LockType) Descriptor() protoreflect.EnumDescriptor {
+	return file_raftstore_storepb_store_proto_enumTypes[2].Descriptor()
+}
+
+func (LockType) Type() protoreflect.EnumType {
+	return &file_raftstore_storepb_store_proto_enumTypes[2]
+}
+
+func (x LockType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LockType.Descriptor instead.
+func (LockType) EnumDescriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{2}
+}
+
 // Caller is who made a system call.
 type Caller struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"` // name of the host, as its mount gave it
-	Uid           uint32                 `protobuf:"varint,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	Gid           uint32                 `protobuf:"varint,3,opt,name=gid,proto3" json:"gid,omitempty"`
-	Pid           uint32                 `protobuf:"varint,4,opt,name=pid,proto3" json:"pid,omitempty"` // thread id in the pid namespace of the mount; 0 if it cannot be seen
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Host  string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"` // name of the host, as its mount gave it
+	Uid   uint32                 `protobuf:"varint,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	Gid   uint32                 `protobuf:"varint,3,opt,name=gid,proto3" json:"gid,omitempty"`
+	Pid   uint32                 `protobuf:"varint,4,opt,name=pid,proto3" json:"pid,omitempty"` // thread id in the pid namespace of the mount; 0 if it cannot be seen
+	// Its process and their ancestors, nearest first. Left out until a command is answered NEED_LINEAGE.
+	Lineage       []*Process `protobuf:"bytes,5,rep,name=lineage,proto3" json:"lineage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -202,6 +318,269 @@ func (x *Caller) GetPid() uint32 {
 	return 0
 }
 
+func (x *Caller) GetLineage() []*Process {
+	if x != nil {
+		return x.Lineage
+	}
+	return nil
+}
+
+// Process is one process of a host, and never another one.
+type Process struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	PidNamespace  uint64                 `protobuf:"varint,1,opt,name=pid_namespace,json=pidNamespace,proto3" json:"pid_namespace,omitempty"` // inode number of the mount's pid namespace
+	Pid           uint32                 `protobuf:"varint,2,opt,name=pid,proto3" json:"pid,omitempty"`                                       // in that namespace
+	Start         uint64                 `protobuf:"varint,3,opt,name=start,proto3" json:"start,omitempty"`                                   // clock ticks since the host's boot
+	BootId        string                 `protobuf:"bytes,4,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Process) Reset() {
+	*x = Process{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Process) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Process) ProtoMessage() {}
+
+func (x *Process) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Process.ProtoReflect.Descriptor instead.
+func (*Process) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Process) GetPidNamespace() uint64 {
+	if x != nil {
+		return x.PidNamespace
+	}
+	return 0
+}
+
+func (x *Process) GetPid() uint32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *Process) GetStart() uint64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *Process) GetBootId() string {
+	if x != nil {
+		return x.BootId
+	}
+	return ""
+}
+
+// Facts is what a content says about its lock (formats.Facts), without any rule. A content of no format
+// has none.
+type Facts struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Format        string                 `protobuf:"bytes,1,opt,name=format,proto3" json:"format,omitempty"`
+	Holder        string                 `protobuf:"bytes,2,opt,name=holder,proto3" json:"holder,omitempty"`
+	Host          string                 `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`                             // that wrote the content
+	Pid           uint32                 `protobuf:"varint,4,opt,name=pid,proto3" json:"pid,omitempty"`                              // as the content gives it; 0: none that can be used
+	IssuedAt      int64                  `protobuf:"varint,5,opt,name=issued_at,json=issuedAt,proto3" json:"issued_at,omitempty"`    // cluster time, nanoseconds; 0: none
+	ExpiresAt     int64                  `protobuf:"varint,6,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"` // cluster time, nanoseconds; 0: never by time
+	Guard         string                 `protobuf:"bytes,7,opt,name=guard,proto3" json:"guard,omitempty"`
+	OnStale       string                 `protobuf:"bytes,8,opt,name=on_stale,json=onStale,proto3" json:"on_stale,omitempty"`
+	Process       *Process               `protobuf:"bytes,9,opt,name=process,proto3" json:"process,omitempty"` // the holder, where the lock lives as long as it does and it was identified
+	Tag           string                 `protobuf:"bytes,10,opt,name=tag,proto3" json:"tag,omitempty"`        // of a semaphore lock
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Facts) Reset() {
+	*x = Facts{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Facts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Facts) ProtoMessage() {}
+
+func (x *Facts) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Facts.ProtoReflect.Descriptor instead.
+func (*Facts) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Facts) GetFormat() string {
+	if x != nil {
+		return x.Format
+	}
+	return ""
+}
+
+func (x *Facts) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *Facts) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Facts) GetPid() uint32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *Facts) GetIssuedAt() int64 {
+	if x != nil {
+		return x.IssuedAt
+	}
+	return 0
+}
+
+func (x *Facts) GetExpiresAt() int64 {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return 0
+}
+
+func (x *Facts) GetGuard() string {
+	if x != nil {
+		return x.Guard
+	}
+	return ""
+}
+
+func (x *Facts) GetOnStale() string {
+	if x != nil {
+		return x.OnStale
+	}
+	return ""
+}
+
+func (x *Facts) GetProcess() *Process {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+func (x *Facts) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+// Look is the lock that a process read or made under a name: another one there has another token.
+type Look struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Parent        uint64                 `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`
+	Name          []byte                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Token         uint64                 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
+	Empty         bool                   `protobuf:"varint,4,opt,name=empty,proto3" json:"empty,omitempty"` // there was nothing in it yet when it was read
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Look) Reset() {
+	*x = Look{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Look) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Look) ProtoMessage() {}
+
+func (x *Look) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Look.ProtoReflect.Descriptor instead.
+func (*Look) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Look) GetParent() uint64 {
+	if x != nil {
+		return x.Parent
+	}
+	return 0
+}
+
+func (x *Look) GetName() []byte {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+func (x *Look) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *Look) GetEmpty() bool {
+	if x != nil {
+		return x.Empty
+	}
+	return false
+}
+
 // Command is one entry of the Raft log.
 type Command struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -217,7 +596,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[1]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -229,7 +608,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[1]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -242,7 +621,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{1}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Command) GetSession() uint64 {
@@ -309,6 +688,14 @@ type Op struct {
 	//	*Op_RemoveMember
 	//	*Op_SetLimits
 	//	*Op_EndSession
+	//	*Op_ProcessGone
+	//	*Op_SetRule
+	//	*Op_DeleteRule
+	//	*Op_ForgetHost
+	//	*Op_Tick
+	//	*Op_TakeLock
+	//	*Op_DropLocks
+	//	*Op_InterruptLock
 	Op            isOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -316,7 +703,7 @@ type Op struct {
 
 func (x *Op) Reset() {
 	*x = Op{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[2]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -328,7 +715,7 @@ func (x *Op) String() string {
 func (*Op) ProtoMessage() {}
 
 func (x *Op) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[2]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -341,7 +728,7 @@ func (x *Op) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Op.ProtoReflect.Descriptor instead.
 func (*Op) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{2}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Op) GetOp() isOp_Op {
@@ -504,6 +891,78 @@ func (x *Op) GetEndSession() *EndSession {
 	return nil
 }
 
+func (x *Op) GetProcessGone() *ProcessGone {
+	if x != nil {
+		if x, ok := x.Op.(*Op_ProcessGone); ok {
+			return x.ProcessGone
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetSetRule() *SetRule {
+	if x != nil {
+		if x, ok := x.Op.(*Op_SetRule); ok {
+			return x.SetRule
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetDeleteRule() *DeleteRule {
+	if x != nil {
+		if x, ok := x.Op.(*Op_DeleteRule); ok {
+			return x.DeleteRule
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetForgetHost() *ForgetHost {
+	if x != nil {
+		if x, ok := x.Op.(*Op_ForgetHost); ok {
+			return x.ForgetHost
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetTick() *Tick {
+	if x != nil {
+		if x, ok := x.Op.(*Op_Tick); ok {
+			return x.Tick
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetTakeLock() *TakeLock {
+	if x != nil {
+		if x, ok := x.Op.(*Op_TakeLock); ok {
+			return x.TakeLock
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetDropLocks() *DropLocks {
+	if x != nil {
+		if x, ok := x.Op.(*Op_DropLocks); ok {
+			return x.DropLocks
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetInterruptLock() *InterruptLock {
+	if x != nil {
+		if x, ok := x.Op.(*Op_InterruptLock); ok {
+			return x.InterruptLock
+		}
+	}
+	return nil
+}
+
 type isOp_Op interface {
 	isOp_Op()
 }
@@ -576,6 +1035,38 @@ type Op_EndSession struct {
 	EndSession *EndSession `protobuf:"bytes,17,opt,name=end_session,json=endSession,proto3,oneof"`
 }
 
+type Op_ProcessGone struct {
+	ProcessGone *ProcessGone `protobuf:"bytes,18,opt,name=process_gone,json=processGone,proto3,oneof"`
+}
+
+type Op_SetRule struct {
+	SetRule *SetRule `protobuf:"bytes,19,opt,name=set_rule,json=setRule,proto3,oneof"`
+}
+
+type Op_DeleteRule struct {
+	DeleteRule *DeleteRule `protobuf:"bytes,20,opt,name=delete_rule,json=deleteRule,proto3,oneof"`
+}
+
+type Op_ForgetHost struct {
+	ForgetHost *ForgetHost `protobuf:"bytes,21,opt,name=forget_host,json=forgetHost,proto3,oneof"`
+}
+
+type Op_Tick struct {
+	Tick *Tick `protobuf:"bytes,22,opt,name=tick,proto3,oneof"`
+}
+
+type Op_TakeLock struct {
+	TakeLock *TakeLock `protobuf:"bytes,23,opt,name=take_lock,json=takeLock,proto3,oneof"`
+}
+
+type Op_DropLocks struct {
+	DropLocks *DropLocks `protobuf:"bytes,24,opt,name=drop_locks,json=dropLocks,proto3,oneof"`
+}
+
+type Op_InterruptLock struct {
+	InterruptLock *InterruptLock `protobuf:"bytes,25,opt,name=interrupt_lock,json=interruptLock,proto3,oneof"`
+}
+
 func (*Op_Create) isOp_Op() {}
 
 func (*Op_Link) isOp_Op() {}
@@ -610,7 +1101,23 @@ func (*Op_SetLimits) isOp_Op() {}
 
 func (*Op_EndSession) isOp_Op() {}
 
-// Create makes a file, directory, symbolic link or fifo. Answers attr and created.
+func (*Op_ProcessGone) isOp_Op() {}
+
+func (*Op_SetRule) isOp_Op() {}
+
+func (*Op_DeleteRule) isOp_Op() {}
+
+func (*Op_ForgetHost) isOp_Op() {}
+
+func (*Op_Tick) isOp_Op() {}
+
+func (*Op_TakeLock) isOp_Op() {}
+
+func (*Op_DropLocks) isOp_Op() {}
+
+func (*Op_InterruptLock) isOp_Op() {}
+
+// Create makes a file, directory, symbolic link or fifo. Answers attr, created and looks.
 type Create struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parent        uint64                 `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`
@@ -618,14 +1125,13 @@ type Create struct {
 	Mode          uint32                 `protobuf:"varint,3,opt,name=mode,proto3" json:"mode,omitempty"`           // type (S_IFMT) and permission bits, umask applied
 	Target        []byte                 `protobuf:"bytes,4,opt,name=target,proto3" json:"target,omitempty"`        // of a symbolic link
 	Exclusive     bool                   `protobuf:"varint,5,opt,name=exclusive,proto3" json:"exclusive,omitempty"` // EXISTS if the name is taken; else an existing regular file is the answer
-	Truncate      bool                   `protobuf:"varint,6,opt,name=truncate,proto3" json:"truncate,omitempty"`   // empty an existing regular file (O_TRUNC)
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Create) Reset() {
 	*x = Create{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[3]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -637,7 +1143,7 @@ func (x *Create) String() string {
 func (*Create) ProtoMessage() {}
 
 func (x *Create) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[3]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -650,7 +1156,7 @@ func (x *Create) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Create.ProtoReflect.Descriptor instead.
 func (*Create) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{3}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Create) GetParent() uint64 {
@@ -688,14 +1194,7 @@ func (x *Create) GetExclusive() bool {
 	return false
 }
 
-func (x *Create) GetTruncate() bool {
-	if x != nil {
-		return x.Truncate
-	}
-	return false
-}
-
-// Link gives an inode another name. Answers attr.
+// Link gives an inode another name. Answers attr and looks.
 type Link struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
@@ -707,7 +1206,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[4]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -719,7 +1218,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[4]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -732,7 +1231,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{4}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Link) GetIno() uint64 {
@@ -756,19 +1255,22 @@ func (x *Link) GetName() []byte {
 	return nil
 }
 
-// Unlink removes a name. Answers removed_ino when that was the last one.
+// Unlink removes a name. Answers removed_ino when that was the last one. NOT_FOUND if the caller looked
+// at another lock of that name, BUSY if the lock's guard says no.
 type Unlink struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parent        uint64                 `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`
 	Name          []byte                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Directory     bool                   `protobuf:"varint,3,opt,name=directory,proto3" json:"directory,omitempty"` // rmdir(2) instead of unlink(2)
+	Looks         []*Look                `protobuf:"bytes,4,rep,name=looks,proto3" json:"looks,omitempty"`          // what the caller saw last, of this name and of others
+	Force         bool                   `protobuf:"varint,5,opt,name=force,proto3" json:"force,omitempty"`         // whatever the guard and the looks say
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Unlink) Reset() {
 	*x = Unlink{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[5]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -780,7 +1282,7 @@ func (x *Unlink) String() string {
 func (*Unlink) ProtoMessage() {}
 
 func (x *Unlink) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[5]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -793,7 +1295,7 @@ func (x *Unlink) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unlink.ProtoReflect.Descriptor instead.
 func (*Unlink) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{5}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Unlink) GetParent() uint64 {
@@ -817,7 +1319,22 @@ func (x *Unlink) GetDirectory() bool {
 	return false
 }
 
-// Rename moves a name. Answers removed_ino when it replaced the last name of an inode.
+func (x *Unlink) GetLooks() []*Look {
+	if x != nil {
+		return x.Looks
+	}
+	return nil
+}
+
+func (x *Unlink) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+// Rename moves a name. Answers removed_ino when it replaced the last name of an inode, and looks. It is
+// refused like Unlink where it takes a name away, with STALE instead of NOT_FOUND where it replaces one.
 type Rename struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parent        uint64                 `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`
@@ -826,13 +1343,14 @@ type Rename struct {
 	NewName       []byte                 `protobuf:"bytes,4,opt,name=new_name,json=newName,proto3" json:"new_name,omitempty"`
 	NoReplace     bool                   `protobuf:"varint,5,opt,name=no_replace,json=noReplace,proto3" json:"no_replace,omitempty"`
 	Exchange      bool                   `protobuf:"varint,6,opt,name=exchange,proto3" json:"exchange,omitempty"`
+	Looks         []*Look                `protobuf:"bytes,7,rep,name=looks,proto3" json:"looks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Rename) Reset() {
 	*x = Rename{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[6]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -844,7 +1362,7 @@ func (x *Rename) String() string {
 func (*Rename) ProtoMessage() {}
 
 func (x *Rename) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[6]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -857,7 +1375,7 @@ func (x *Rename) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rename.ProtoReflect.Descriptor instead.
 func (*Rename) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{6}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Rename) GetParent() uint64 {
@@ -902,6 +1420,13 @@ func (x *Rename) GetExchange() bool {
 	return false
 }
 
+func (x *Rename) GetLooks() []*Look {
+	if x != nil {
+		return x.Looks
+	}
+	return nil
+}
+
 // SetAttr changes attributes; fields that are not set stay. Answers attr.
 type SetAttr struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -919,7 +1444,7 @@ type SetAttr struct {
 
 func (x *SetAttr) Reset() {
 	*x = SetAttr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[7]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -931,7 +1456,7 @@ func (x *SetAttr) String() string {
 func (*SetAttr) ProtoMessage() {}
 
 func (x *SetAttr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[7]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -944,7 +1469,7 @@ func (x *SetAttr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAttr.ProtoReflect.Descriptor instead.
 func (*SetAttr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{7}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SetAttr) GetIno() uint64 {
@@ -1004,19 +1529,24 @@ func (x *SetAttr) GetMtimeNow() bool {
 }
 
 // SetContent replaces the whole content if it still has the version the writer saw, else CONFLICT.
-// Answers attr. On a removed inode: STALE, unless this session removed it.
+// Answers attr and, for the name that was used, looks. On a removed inode: STALE, unless this session
+// removed it. BUSY if the lock's guard says no.
 type SetContent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
 	IfVersion     uint64                 `protobuf:"varint,2,opt,name=if_version,json=ifVersion,proto3" json:"if_version,omitempty"`
 	Content       []byte                 `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"`
+	Facts         *Facts                 `protobuf:"bytes,4,opt,name=facts,proto3" json:"facts,omitempty"`      // of the content
+	Name          *Look                  `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`        // by which the file was opened, without a token; none if it is not known
+	Looks         []*Look                `protobuf:"bytes,6,rep,name=looks,proto3" json:"looks,omitempty"`      // of a truncation: STALE if the caller looked at another lock of that name
+	Session       uint64                 `protobuf:"varint,7,opt,name=session,proto3" json:"session,omitempty"` // in which the file was locked; another one is SESSION_LOST; 0: it was not
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SetContent) Reset() {
 	*x = SetContent{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[8]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +1558,7 @@ func (x *SetContent) String() string {
 func (*SetContent) ProtoMessage() {}
 
 func (x *SetContent) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[8]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +1571,7 @@ func (x *SetContent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetContent.ProtoReflect.Descriptor instead.
 func (*SetContent) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{8}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SetContent) GetIno() uint64 {
@@ -1065,6 +1595,34 @@ func (x *SetContent) GetContent() []byte {
 	return nil
 }
 
+func (x *SetContent) GetFacts() *Facts {
+	if x != nil {
+		return x.Facts
+	}
+	return nil
+}
+
+func (x *SetContent) GetName() *Look {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+func (x *SetContent) GetLooks() []*Look {
+	if x != nil {
+		return x.Looks
+	}
+	return nil
+}
+
+func (x *SetContent) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
 type SetXattr struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
@@ -1078,7 +1636,7 @@ type SetXattr struct {
 
 func (x *SetXattr) Reset() {
 	*x = SetXattr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[9]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1090,7 +1648,7 @@ func (x *SetXattr) String() string {
 func (*SetXattr) ProtoMessage() {}
 
 func (x *SetXattr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[9]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1103,7 +1661,7 @@ func (x *SetXattr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetXattr.ProtoReflect.Descriptor instead.
 func (*SetXattr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{9}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SetXattr) GetIno() uint64 {
@@ -1151,7 +1709,7 @@ type RemoveXattr struct {
 
 func (x *RemoveXattr) Reset() {
 	*x = RemoveXattr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[10]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1163,7 +1721,7 @@ func (x *RemoveXattr) String() string {
 func (*RemoveXattr) ProtoMessage() {}
 
 func (x *RemoveXattr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[10]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1176,7 +1734,7 @@ func (x *RemoveXattr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveXattr.ProtoReflect.Descriptor instead.
 func (*RemoveXattr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{10}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RemoveXattr) GetIno() uint64 {
@@ -1203,7 +1761,7 @@ type Pin struct {
 
 func (x *Pin) Reset() {
 	*x = Pin{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[11]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1215,7 +1773,7 @@ func (x *Pin) String() string {
 func (*Pin) ProtoMessage() {}
 
 func (x *Pin) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[11]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1228,7 +1786,7 @@ func (x *Pin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pin.ProtoReflect.Descriptor instead.
 func (*Pin) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{11}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Pin) GetIno() uint64 {
@@ -1247,7 +1805,7 @@ type Unpin struct {
 
 func (x *Unpin) Reset() {
 	*x = Unpin{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[12]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1259,7 +1817,7 @@ func (x *Unpin) String() string {
 func (*Unpin) ProtoMessage() {}
 
 func (x *Unpin) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[12]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1272,7 +1830,7 @@ func (x *Unpin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unpin.ProtoReflect.Descriptor instead.
 func (*Unpin) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{12}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Unpin) GetIno() uint64 {
@@ -1289,13 +1847,14 @@ type OpenSession struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
 	BootId        string                 `protobuf:"bytes,2,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
+	Started       int64                  `protobuf:"varint,3,opt,name=started,proto3" json:"started,omitempty"` // of the process, on its host's CLOCK_BOOTTIME: tells a successor from one that asks again
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OpenSession) Reset() {
 	*x = OpenSession{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[13]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1307,7 +1866,7 @@ func (x *OpenSession) String() string {
 func (*OpenSession) ProtoMessage() {}
 
 func (x *OpenSession) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[13]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1320,7 +1879,7 @@ func (x *OpenSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSession.ProtoReflect.Descriptor instead.
 func (*OpenSession) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{13}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *OpenSession) GetHost() string {
@@ -1337,6 +1896,13 @@ func (x *OpenSession) GetBootId() string {
 	return ""
 }
 
+func (x *OpenSession) GetStarted() int64 {
+	if x != nil {
+		return x.Started
+	}
+	return 0
+}
+
 // CloseSession is a mount's farewell: nothing of its session is needed any more. It has no number.
 type CloseSession struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1346,7 +1912,7 @@ type CloseSession struct {
 
 func (x *CloseSession) Reset() {
 	*x = CloseSession{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[14]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1358,7 +1924,7 @@ func (x *CloseSession) String() string {
 func (*CloseSession) ProtoMessage() {}
 
 func (x *CloseSession) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[14]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1371,7 +1937,7 @@ func (x *CloseSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSession.ProtoReflect.Descriptor instead.
 func (*CloseSession) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{14}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{17}
 }
 
 // EndSession gives up on a session that was not renewed. It does nothing to a session that has done a
@@ -1387,7 +1953,7 @@ type EndSession struct {
 
 func (x *EndSession) Reset() {
 	*x = EndSession{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[15]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1399,7 +1965,7 @@ func (x *EndSession) String() string {
 func (*EndSession) ProtoMessage() {}
 
 func (x *EndSession) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[15]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1412,7 +1978,7 @@ func (x *EndSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSession.ProtoReflect.Descriptor instead.
 func (*EndSession) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{15}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *EndSession) GetId() uint64 {
@@ -1448,7 +2014,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[16]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1460,7 +2026,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[16]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1473,7 +2039,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{16}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Cancel) GetSeq() uint64 {
@@ -1481,6 +2047,716 @@ func (x *Cancel) GetSeq() uint64 {
 		return x.Seq
 	}
 	return 0
+}
+
+// ProcessGone says that processes of the session's host are no more. Their locks become stale.
+type ProcessGone struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Processes     []*Process             `protobuf:"bytes,1,rep,name=processes,proto3" json:"processes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessGone) Reset() {
+	*x = ProcessGone{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessGone) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessGone) ProtoMessage() {}
+
+func (x *ProcessGone) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProcessGone.ProtoReflect.Descriptor instead.
+func (*ProcessGone) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ProcessGone) GetProcesses() []*Process {
+	if x != nil {
+		return x.Processes
+	}
+	return nil
+}
+
+// TakeLock takes, converts or releases an advisory lock. WOULD_BLOCK tells whose lock is in the way; with
+// wait the request stays in the queue (WAITING) under the command's session and number, and becomes a lock
+// by itself. A request that was interrupted and comes again takes its place.
+type TakeLock struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
+	Kind          LockKind               `protobuf:"varint,2,opt,name=kind,proto3,enum=lockfs.store.LockKind" json:"kind,omitempty"`
+	Type          LockType               `protobuf:"varint,3,opt,name=type,proto3,enum=lockfs.store.LockType" json:"type,omitempty"`
+	Owner         uint64                 `protobuf:"varint,4,opt,name=owner,proto3" json:"owner,omitempty"` // as the kernel of the mount names it
+	Start         uint64                 `protobuf:"varint,5,opt,name=start,proto3" json:"start,omitempty"` // first byte
+	End           uint64                 `protobuf:"varint,6,opt,name=end,proto3" json:"end,omitempty"`     // last byte
+	Pid           uint32                 `protobuf:"varint,7,opt,name=pid,proto3" json:"pid,omitempty"`     // of the caller's process, in the mount's pid namespace
+	Wait          bool                   `protobuf:"varint,8,opt,name=wait,proto3" json:"wait,omitempty"`
+	ByProcess     bool                   `protobuf:"varint,9,opt,name=by_process,json=byProcess,proto3" json:"by_process,omitempty"` // the owner is surely a process, so a cycle of such waits never ends
+	Session       uint64                 `protobuf:"varint,10,opt,name=session,proto3" json:"session,omitempty"`                     // in which the file was opened; another one is SESSION_LOST
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TakeLock) Reset() {
+	*x = TakeLock{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TakeLock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TakeLock) ProtoMessage() {}
+
+func (x *TakeLock) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TakeLock.ProtoReflect.Descriptor instead.
+func (*TakeLock) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *TakeLock) GetIno() uint64 {
+	if x != nil {
+		return x.Ino
+	}
+	return 0
+}
+
+func (x *TakeLock) GetKind() LockKind {
+	if x != nil {
+		return x.Kind
+	}
+	return LockKind_FLOCK
+}
+
+func (x *TakeLock) GetType() LockType {
+	if x != nil {
+		return x.Type
+	}
+	return LockType_UNLOCK
+}
+
+func (x *TakeLock) GetOwner() uint64 {
+	if x != nil {
+		return x.Owner
+	}
+	return 0
+}
+
+func (x *TakeLock) GetStart() uint64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *TakeLock) GetEnd() uint64 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+func (x *TakeLock) GetPid() uint32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *TakeLock) GetWait() bool {
+	if x != nil {
+		return x.Wait
+	}
+	return false
+}
+
+func (x *TakeLock) GetByProcess() bool {
+	if x != nil {
+		return x.ByProcess
+	}
+	return false
+}
+
+func (x *TakeLock) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+// DropLocks releases what owners have and want of a file: it was closed.
+type DropLocks struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
+	Kind          LockKind               `protobuf:"varint,2,opt,name=kind,proto3,enum=lockfs.store.LockKind" json:"kind,omitempty"`
+	Owners        []uint64               `protobuf:"varint,3,rep,packed,name=owners,proto3" json:"owners,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DropLocks) Reset() {
+	*x = DropLocks{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DropLocks) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DropLocks) ProtoMessage() {}
+
+func (x *DropLocks) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DropLocks.ProtoReflect.Descriptor instead.
+func (*DropLocks) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *DropLocks) GetIno() uint64 {
+	if x != nil {
+		return x.Ino
+	}
+	return 0
+}
+
+func (x *DropLocks) GetKind() LockKind {
+	if x != nil {
+		return x.Kind
+	}
+	return LockKind_FLOCK
+}
+
+func (x *DropLocks) GetOwners() []uint64 {
+	if x != nil {
+		return x.Owners
+	}
+	return nil
+}
+
+// InterruptLock says that nobody waits for a request any more, for now: it keeps its place for a moment but
+// gets no lock. Answers OK if it had become a lock, WAITING if not, NOT_FOUND if there is none.
+type InterruptLock struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Seq           uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"` // of the TakeLock command of the same session, whose file, kind and owner these are
+	Ino           uint64                 `protobuf:"varint,2,opt,name=ino,proto3" json:"ino,omitempty"`
+	Kind          LockKind               `protobuf:"varint,3,opt,name=kind,proto3,enum=lockfs.store.LockKind" json:"kind,omitempty"`
+	Owner         uint64                 `protobuf:"varint,4,opt,name=owner,proto3" json:"owner,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InterruptLock) Reset() {
+	*x = InterruptLock{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InterruptLock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InterruptLock) ProtoMessage() {}
+
+func (x *InterruptLock) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InterruptLock.ProtoReflect.Descriptor instead.
+func (*InterruptLock) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *InterruptLock) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *InterruptLock) GetIno() uint64 {
+	if x != nil {
+		return x.Ino
+	}
+	return 0
+}
+
+func (x *InterruptLock) GetKind() LockKind {
+	if x != nil {
+		return x.Kind
+	}
+	return LockKind_FLOCK
+}
+
+func (x *InterruptLock) GetOwner() uint64 {
+	if x != nil {
+		return x.Owner
+	}
+	return 0
+}
+
+// AdvisoryLock is a lock that is held, or a request that waits.
+type AdvisoryLock struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
+	Kind          LockKind               `protobuf:"varint,2,opt,name=kind,proto3,enum=lockfs.store.LockKind" json:"kind,omitempty"`
+	Type          LockType               `protobuf:"varint,3,opt,name=type,proto3,enum=lockfs.store.LockType" json:"type,omitempty"`
+	Session       uint64                 `protobuf:"varint,4,opt,name=session,proto3" json:"session,omitempty"`
+	Owner         uint64                 `protobuf:"varint,5,opt,name=owner,proto3" json:"owner,omitempty"`
+	Start         uint64                 `protobuf:"varint,6,opt,name=start,proto3" json:"start,omitempty"`
+	End           uint64                 `protobuf:"varint,7,opt,name=end,proto3" json:"end,omitempty"`
+	Pid           uint32                 `protobuf:"varint,8,opt,name=pid,proto3" json:"pid,omitempty"`
+	Host          string                 `protobuf:"bytes,9,opt,name=host,proto3" json:"host,omitempty"`
+	Since         int64                  `protobuf:"varint,10,opt,name=since,proto3" json:"since,omitempty"`             // cluster time at which it was taken, or asked for
+	Seq           uint64                 `protobuf:"varint,11,opt,name=seq,proto3" json:"seq,omitempty"`                 // of the TakeLock command that it comes from
+	Until         int64                  `protobuf:"varint,12,opt,name=until,proto3" json:"until,omitempty"`             // its session has ended, and nobody gets it before this time; 0: it is held
+	Position      uint64                 `protobuf:"varint,13,opt,name=position,proto3" json:"position,omitempty"`       // of a request: smaller ones come first; 0: it is held
+	Interrupted   int64                  `protobuf:"varint,14,opt,name=interrupted,proto3" json:"interrupted,omitempty"` // of a request: since when nobody waits; 0: somebody does
+	ByProcess     bool                   `protobuf:"varint,15,opt,name=by_process,json=byProcess,proto3" json:"by_process,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AdvisoryLock) Reset() {
+	*x = AdvisoryLock{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AdvisoryLock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AdvisoryLock) ProtoMessage() {}
+
+func (x *AdvisoryLock) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AdvisoryLock.ProtoReflect.Descriptor instead.
+func (*AdvisoryLock) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *AdvisoryLock) GetIno() uint64 {
+	if x != nil {
+		return x.Ino
+	}
+	return 0
+}
+
+func (x *AdvisoryLock) GetKind() LockKind {
+	if x != nil {
+		return x.Kind
+	}
+	return LockKind_FLOCK
+}
+
+func (x *AdvisoryLock) GetType() LockType {
+	if x != nil {
+		return x.Type
+	}
+	return LockType_UNLOCK
+}
+
+func (x *AdvisoryLock) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *AdvisoryLock) GetOwner() uint64 {
+	if x != nil {
+		return x.Owner
+	}
+	return 0
+}
+
+func (x *AdvisoryLock) GetStart() uint64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *AdvisoryLock) GetEnd() uint64 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+func (x *AdvisoryLock) GetPid() uint32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *AdvisoryLock) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *AdvisoryLock) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *AdvisoryLock) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *AdvisoryLock) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+func (x *AdvisoryLock) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *AdvisoryLock) GetInterrupted() int64 {
+	if x != nil {
+		return x.Interrupted
+	}
+	return 0
+}
+
+func (x *AdvisoryLock) GetByProcess() bool {
+	if x != nil {
+		return x.ByProcess
+	}
+	return false
+}
+
+// Rule changes what is known of the locks whose path fits a pattern. What is not set stays as the format
+// has it.
+type Rule struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pattern       string                 `protobuf:"bytes,1,opt,name=pattern,proto3" json:"pattern,omitempty"`
+	Format        string                 `protobuf:"bytes,2,opt,name=format,proto3" json:"format,omitempty"`
+	StaleAfter    int64                  `protobuf:"varint,3,opt,name=stale_after,json=staleAfter,proto3" json:"stale_after,omitempty"` // nanoseconds
+	OnStale       string                 `protobuf:"bytes,4,opt,name=on_stale,json=onStale,proto3" json:"on_stale,omitempty"`
+	Guard         string                 `protobuf:"bytes,5,opt,name=guard,proto3" json:"guard,omitempty"`
+	HostTimeout   int64                  `protobuf:"varint,6,opt,name=host_timeout,json=hostTimeout,proto3" json:"host_timeout,omitempty"` // nanoseconds
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rule) Reset() {
+	*x = Rule{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rule) ProtoMessage() {}
+
+func (x *Rule) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rule.ProtoReflect.Descriptor instead.
+func (*Rule) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Rule) GetPattern() string {
+	if x != nil {
+		return x.Pattern
+	}
+	return ""
+}
+
+func (x *Rule) GetFormat() string {
+	if x != nil {
+		return x.Format
+	}
+	return ""
+}
+
+func (x *Rule) GetStaleAfter() int64 {
+	if x != nil {
+		return x.StaleAfter
+	}
+	return 0
+}
+
+func (x *Rule) GetOnStale() string {
+	if x != nil {
+		return x.OnStale
+	}
+	return ""
+}
+
+func (x *Rule) GetGuard() string {
+	if x != nil {
+		return x.Guard
+	}
+	return ""
+}
+
+func (x *Rule) GetHostTimeout() int64 {
+	if x != nil {
+		return x.HostTimeout
+	}
+	return 0
+}
+
+// SetRule adds or replaces the rule of a pattern.
+type SetRule struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rule          *Rule                  `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetRule) Reset() {
+	*x = SetRule{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetRule) ProtoMessage() {}
+
+func (x *SetRule) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetRule.ProtoReflect.Descriptor instead.
+func (*SetRule) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *SetRule) GetRule() *Rule {
+	if x != nil {
+		return x.Rule
+	}
+	return nil
+}
+
+type DeleteRule struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pattern       string                 `protobuf:"bytes,1,opt,name=pattern,proto3" json:"pattern,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteRule) Reset() {
+	*x = DeleteRule{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteRule) ProtoMessage() {}
+
+func (x *DeleteRule) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteRule.ProtoReflect.Descriptor instead.
+func (*DeleteRule) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *DeleteRule) GetPattern() string {
+	if x != nil {
+		return x.Pattern
+	}
+	return ""
+}
+
+// ForgetHost says that a host is gone for good, and its processes with it. BUSY while it is mounted.
+type ForgetHost struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetHost) Reset() {
+	*x = ForgetHost{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetHost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetHost) ProtoMessage() {}
+
+func (x *ForgetHost) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetHost.ProtoReflect.Descriptor instead.
+func (*ForgetHost) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ForgetHost) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// Tick only lets time pass: with it, as with every command, locks become stale whose time is over. It also
+// ends the patience that rules have with silent hosts.
+type Tick struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Tick) Reset() {
+	*x = Tick{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Tick) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Tick) ProtoMessage() {}
+
+func (x *Tick) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Tick.ProtoReflect.Descriptor instead.
+func (*Tick) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{29}
 }
 
 // Member is one node of the cluster, as the others reach it.
@@ -1496,7 +2772,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[17]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1508,7 +2784,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[17]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1521,7 +2797,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{17}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Member) GetId() string {
@@ -1562,7 +2838,7 @@ type SetMember struct {
 
 func (x *SetMember) Reset() {
 	*x = SetMember{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[18]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +2850,7 @@ func (x *SetMember) String() string {
 func (*SetMember) ProtoMessage() {}
 
 func (x *SetMember) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[18]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +2863,7 @@ func (x *SetMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMember.ProtoReflect.Descriptor instead.
 func (*SetMember) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{18}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SetMember) GetMember() *Member {
@@ -1606,7 +2882,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[19]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1618,7 +2894,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[19]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1631,7 +2907,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{19}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RemoveMember) GetId() string {
@@ -1641,18 +2917,19 @@ func (x *RemoveMember) GetId() string {
 	return ""
 }
 
-// SetLimits changes those that are not 0.
+// SetLimits changes those that are not 0, and the lock delay if it is set.
 type SetLimits struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	MaxInodes     uint64                 `protobuf:"varint,1,opt,name=max_inodes,json=maxInodes,proto3" json:"max_inodes,omitempty"`
 	MaxSessions   uint64                 `protobuf:"varint,2,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
+	LockDelay     *int64                 `protobuf:"varint,3,opt,name=lock_delay,json=lockDelay,proto3,oneof" json:"lock_delay,omitempty"` // nanoseconds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[20]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +2941,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[20]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +2954,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{20}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SetLimits) GetMaxInodes() uint64 {
@@ -1690,6 +2967,13 @@ func (x *SetLimits) GetMaxInodes() uint64 {
 func (x *SetLimits) GetMaxSessions() uint64 {
 	if x != nil {
 		return x.MaxSessions
+	}
+	return 0
+}
+
+func (x *SetLimits) GetLockDelay() int64 {
+	if x != nil && x.LockDelay != nil {
+		return *x.LockDelay
 	}
 	return 0
 }
@@ -1707,6 +2991,15 @@ type Query struct {
 	//	*Query_StatFs
 	//	*Query_ListMembers
 	//	*Query_ListSessions
+	//	*Query_ListRules
+	//	*Query_ListHosts
+	//	*Query_ListLocks
+	//	*Query_GetLock
+	//	*Query_ListProcesses
+	//	*Query_ListEvents
+	//	*Query_AwaitLock
+	//	*Query_TestLock
+	//	*Query_ListAdvisoryLocks
 	Query         isQuery_Query `protobuf_oneof:"query"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1714,7 +3007,7 @@ type Query struct {
 
 func (x *Query) Reset() {
 	*x = Query{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[21]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1726,7 +3019,7 @@ func (x *Query) String() string {
 func (*Query) ProtoMessage() {}
 
 func (x *Query) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[21]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1739,7 +3032,7 @@ func (x *Query) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Query.ProtoReflect.Descriptor instead.
 func (*Query) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{21}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Query) GetQuery() isQuery_Query {
@@ -1821,6 +3114,87 @@ func (x *Query) GetListSessions() *ListSessions {
 	return nil
 }
 
+func (x *Query) GetListRules() *ListRules {
+	if x != nil {
+		if x, ok := x.Query.(*Query_ListRules); ok {
+			return x.ListRules
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetListHosts() *ListHosts {
+	if x != nil {
+		if x, ok := x.Query.(*Query_ListHosts); ok {
+			return x.ListHosts
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetListLocks() *ListLocks {
+	if x != nil {
+		if x, ok := x.Query.(*Query_ListLocks); ok {
+			return x.ListLocks
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetGetLock() *GetLock {
+	if x != nil {
+		if x, ok := x.Query.(*Query_GetLock); ok {
+			return x.GetLock
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetListProcesses() *ListProcesses {
+	if x != nil {
+		if x, ok := x.Query.(*Query_ListProcesses); ok {
+			return x.ListProcesses
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetListEvents() *ListEvents {
+	if x != nil {
+		if x, ok := x.Query.(*Query_ListEvents); ok {
+			return x.ListEvents
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetAwaitLock() *AwaitLock {
+	if x != nil {
+		if x, ok := x.Query.(*Query_AwaitLock); ok {
+			return x.AwaitLock
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetTestLock() *TestLock {
+	if x != nil {
+		if x, ok := x.Query.(*Query_TestLock); ok {
+			return x.TestLock
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetListAdvisoryLocks() *ListAdvisoryLocks {
+	if x != nil {
+		if x, ok := x.Query.(*Query_ListAdvisoryLocks); ok {
+			return x.ListAdvisoryLocks
+		}
+	}
+	return nil
+}
+
 type isQuery_Query interface {
 	isQuery_Query()
 }
@@ -1857,6 +3231,42 @@ type Query_ListSessions struct {
 	ListSessions *ListSessions `protobuf:"bytes,8,opt,name=list_sessions,json=listSessions,proto3,oneof"`
 }
 
+type Query_ListRules struct {
+	ListRules *ListRules `protobuf:"bytes,9,opt,name=list_rules,json=listRules,proto3,oneof"`
+}
+
+type Query_ListHosts struct {
+	ListHosts *ListHosts `protobuf:"bytes,10,opt,name=list_hosts,json=listHosts,proto3,oneof"`
+}
+
+type Query_ListLocks struct {
+	ListLocks *ListLocks `protobuf:"bytes,11,opt,name=list_locks,json=listLocks,proto3,oneof"`
+}
+
+type Query_GetLock struct {
+	GetLock *GetLock `protobuf:"bytes,12,opt,name=get_lock,json=getLock,proto3,oneof"`
+}
+
+type Query_ListProcesses struct {
+	ListProcesses *ListProcesses `protobuf:"bytes,13,opt,name=list_processes,json=listProcesses,proto3,oneof"`
+}
+
+type Query_ListEvents struct {
+	ListEvents *ListEvents `protobuf:"bytes,14,opt,name=list_events,json=listEvents,proto3,oneof"`
+}
+
+type Query_AwaitLock struct {
+	AwaitLock *AwaitLock `protobuf:"bytes,15,opt,name=await_lock,json=awaitLock,proto3,oneof"`
+}
+
+type Query_TestLock struct {
+	TestLock *TestLock `protobuf:"bytes,16,opt,name=test_lock,json=testLock,proto3,oneof"`
+}
+
+type Query_ListAdvisoryLocks struct {
+	ListAdvisoryLocks *ListAdvisoryLocks `protobuf:"bytes,17,opt,name=list_advisory_locks,json=listAdvisoryLocks,proto3,oneof"`
+}
+
 func (*Query_Lookup) isQuery_Query() {}
 
 func (*Query_GetAttr) isQuery_Query() {}
@@ -1873,6 +3283,24 @@ func (*Query_ListMembers) isQuery_Query() {}
 
 func (*Query_ListSessions) isQuery_Query() {}
 
+func (*Query_ListRules) isQuery_Query() {}
+
+func (*Query_ListHosts) isQuery_Query() {}
+
+func (*Query_ListLocks) isQuery_Query() {}
+
+func (*Query_GetLock) isQuery_Query() {}
+
+func (*Query_ListProcesses) isQuery_Query() {}
+
+func (*Query_ListEvents) isQuery_Query() {}
+
+func (*Query_AwaitLock) isQuery_Query() {}
+
+func (*Query_TestLock) isQuery_Query() {}
+
+func (*Query_ListAdvisoryLocks) isQuery_Query() {}
+
 // Lookup answers attr of a directory's entry. "." and ".." are entries too.
 type Lookup struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1884,7 +3312,7 @@ type Lookup struct {
 
 func (x *Lookup) Reset() {
 	*x = Lookup{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[22]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1896,7 +3324,7 @@ func (x *Lookup) String() string {
 func (*Lookup) ProtoMessage() {}
 
 func (x *Lookup) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[22]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1909,7 +3337,7 @@ func (x *Lookup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
 func (*Lookup) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{22}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Lookup) GetParent() uint64 {
@@ -1935,7 +3363,7 @@ type GetAttr struct {
 
 func (x *GetAttr) Reset() {
 	*x = GetAttr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[23]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1947,7 +3375,7 @@ func (x *GetAttr) String() string {
 func (*GetAttr) ProtoMessage() {}
 
 func (x *GetAttr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[23]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1960,7 +3388,7 @@ func (x *GetAttr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAttr.ProtoReflect.Descriptor instead.
 func (*GetAttr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{23}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GetAttr) GetIno() uint64 {
@@ -1971,18 +3399,19 @@ func (x *GetAttr) GetIno() uint64 {
 }
 
 // Read answers attr and the whole content (a symbolic link's target), or attr alone when the
-// content still has the version the reader knows.
+// content still has the version the reader knows. With a name it answers looks too.
 type Read struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
 	KnownVersion  uint64                 `protobuf:"varint,2,opt,name=known_version,json=knownVersion,proto3" json:"known_version,omitempty"` // 0: none
+	Name          *Look                  `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`                                      // by which the file was opened, without a token
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Read) Reset() {
 	*x = Read{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[24]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1994,7 +3423,7 @@ func (x *Read) String() string {
 func (*Read) ProtoMessage() {}
 
 func (x *Read) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[24]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2007,7 +3436,7 @@ func (x *Read) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read.ProtoReflect.Descriptor instead.
 func (*Read) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{24}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Read) GetIno() uint64 {
@@ -2024,6 +3453,13 @@ func (x *Read) GetKnownVersion() uint64 {
 	return 0
 }
 
+func (x *Read) GetName() *Look {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
 // ReadDir answers entries in the order of their cookies, those of "." (1) and ".." (2) first. A name
 // keeps its cookie while it exists, so a listing in steps neither skips nor repeats one.
 type ReadDir struct {
@@ -2037,7 +3473,7 @@ type ReadDir struct {
 
 func (x *ReadDir) Reset() {
 	*x = ReadDir{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[25]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2049,7 +3485,7 @@ func (x *ReadDir) String() string {
 func (*ReadDir) ProtoMessage() {}
 
 func (x *ReadDir) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[25]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2062,7 +3498,7 @@ func (x *ReadDir) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDir.ProtoReflect.Descriptor instead.
 func (*ReadDir) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{25}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReadDir) GetIno() uint64 {
@@ -2095,7 +3531,7 @@ type GetXattrs struct {
 
 func (x *GetXattrs) Reset() {
 	*x = GetXattrs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[26]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2107,7 +3543,7 @@ func (x *GetXattrs) String() string {
 func (*GetXattrs) ProtoMessage() {}
 
 func (x *GetXattrs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[26]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2120,7 +3556,7 @@ func (x *GetXattrs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetXattrs.ProtoReflect.Descriptor instead.
 func (*GetXattrs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{26}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetXattrs) GetIno() uint64 {
@@ -2138,7 +3574,7 @@ type StatFs struct {
 
 func (x *StatFs) Reset() {
 	*x = StatFs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[27]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2150,7 +3586,7 @@ func (x *StatFs) String() string {
 func (*StatFs) ProtoMessage() {}
 
 func (x *StatFs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[27]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2163,7 +3599,7 @@ func (x *StatFs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatFs.ProtoReflect.Descriptor instead.
 func (*StatFs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{27}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
 }
 
 type ListMembers struct {
@@ -2174,7 +3610,7 @@ type ListMembers struct {
 
 func (x *ListMembers) Reset() {
 	*x = ListMembers{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[28]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2186,7 +3622,7 @@ func (x *ListMembers) String() string {
 func (*ListMembers) ProtoMessage() {}
 
 func (x *ListMembers) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[28]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2199,7 +3635,7 @@ func (x *ListMembers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembers.ProtoReflect.Descriptor instead.
 func (*ListMembers) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{28}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
 }
 
 // ListSessions answers those that have not ended.
@@ -2211,7 +3647,7 @@ type ListSessions struct {
 
 func (x *ListSessions) Reset() {
 	*x = ListSessions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[29]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2223,7 +3659,7 @@ func (x *ListSessions) String() string {
 func (*ListSessions) ProtoMessage() {}
 
 func (x *ListSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[29]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2236,7 +3672,492 @@ func (x *ListSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessions.ProtoReflect.Descriptor instead.
 func (*ListSessions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{29}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
+}
+
+type ListRules struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRules) Reset() {
+	*x = ListRules{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRules) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRules) ProtoMessage() {}
+
+func (x *ListRules) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRules.ProtoReflect.Descriptor instead.
+func (*ListRules) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
+}
+
+type ListHosts struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListHosts) Reset() {
+	*x = ListHosts{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListHosts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListHosts) ProtoMessage() {}
+
+func (x *ListHosts) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListHosts.ProtoReflect.Descriptor instead.
+func (*ListHosts) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
+}
+
+// ListLocks answers locks in the order of their directories and names: everything but directories that
+// have entries. Pages go on after the last one's parent and name.
+type ListLocks struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	AfterParent   uint64                 `protobuf:"varint,1,opt,name=after_parent,json=afterParent,proto3" json:"after_parent,omitempty"`
+	AfterName     []byte                 `protobuf:"bytes,2,opt,name=after_name,json=afterName,proto3" json:"after_name,omitempty"`
+	Limit         uint32                 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"` // at most this many; 0: as many as the server likes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListLocks) Reset() {
+	*x = ListLocks{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListLocks) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListLocks) ProtoMessage() {}
+
+func (x *ListLocks) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListLocks.ProtoReflect.Descriptor instead.
+func (*ListLocks) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *ListLocks) GetAfterParent() uint64 {
+	if x != nil {
+		return x.AfterParent
+	}
+	return 0
+}
+
+func (x *ListLocks) GetAfterName() []byte {
+	if x != nil {
+		return x.AfterName
+	}
+	return nil
+}
+
+func (x *ListLocks) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// GetLock answers attr, looks and the lock that a name is, with content.
+type GetLock struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Parent        uint64                 `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`
+	Name          []byte                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Ino           uint64                 `protobuf:"varint,3,opt,name=ino,proto3" json:"ino,omitempty"` // instead of a name: the first name of an inode
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetLock) Reset() {
+	*x = GetLock{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetLock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetLock) ProtoMessage() {}
+
+func (x *GetLock) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetLock.ProtoReflect.Descriptor instead.
+func (*GetLock) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *GetLock) GetParent() uint64 {
+	if x != nil {
+		return x.Parent
+	}
+	return 0
+}
+
+func (x *GetLock) GetName() []byte {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+func (x *GetLock) GetIno() uint64 {
+	if x != nil {
+		return x.Ino
+	}
+	return 0
+}
+
+// ListProcesses answers the processes of a host that hold locks.
+type ListProcesses struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListProcesses) Reset() {
+	*x = ListProcesses{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListProcesses) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListProcesses) ProtoMessage() {}
+
+func (x *ListProcesses) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListProcesses.ProtoReflect.Descriptor instead.
+func (*ListProcesses) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *ListProcesses) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+// AwaitLock answers OK once a request has become a lock, NOT_FOUND if there is no such request any more, and
+// WAITING if it has waited here for long enough.
+type AwaitLock struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
+	Seq           uint64                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"` // of the TakeLock command, whose file, kind and owner these are
+	Ino           uint64                 `protobuf:"varint,3,opt,name=ino,proto3" json:"ino,omitempty"`
+	Kind          LockKind               `protobuf:"varint,4,opt,name=kind,proto3,enum=lockfs.store.LockKind" json:"kind,omitempty"`
+	Owner         uint64                 `protobuf:"varint,5,opt,name=owner,proto3" json:"owner,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AwaitLock) Reset() {
+	*x = AwaitLock{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AwaitLock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AwaitLock) ProtoMessage() {}
+
+func (x *AwaitLock) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AwaitLock.ProtoReflect.Descriptor instead.
+func (*AwaitLock) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *AwaitLock) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *AwaitLock) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *AwaitLock) GetIno() uint64 {
+	if x != nil {
+		return x.Ino
+	}
+	return 0
+}
+
+func (x *AwaitLock) GetKind() LockKind {
+	if x != nil {
+		return x.Kind
+	}
+	return LockKind_FLOCK
+}
+
+func (x *AwaitLock) GetOwner() uint64 {
+	if x != nil {
+		return x.Owner
+	}
+	return 0
+}
+
+// TestLock answers the lock that is in the way of one, if any.
+type TestLock struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
+	Lock          *TakeLock              `protobuf:"bytes,2,opt,name=lock,proto3" json:"lock,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TestLock) Reset() {
+	*x = TestLock{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TestLock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TestLock) ProtoMessage() {}
+
+func (x *TestLock) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TestLock.ProtoReflect.Descriptor instead.
+func (*TestLock) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *TestLock) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *TestLock) GetLock() *TakeLock {
+	if x != nil {
+		return x.Lock
+	}
+	return nil
+}
+
+// ListAdvisoryLocks answers the locks and the requests of a file, or of all, requests after the locks.
+type ListAdvisoryLocks struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"` // 0: all
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAdvisoryLocks) Reset() {
+	*x = ListAdvisoryLocks{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAdvisoryLocks) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAdvisoryLocks) ProtoMessage() {}
+
+func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAdvisoryLocks.ProtoReflect.Descriptor instead.
+func (*ListAdvisoryLocks) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *ListAdvisoryLocks) GetIno() uint64 {
+	if x != nil {
+		return x.Ino
+	}
+	return 0
+}
+
+// ListEvents answers events in order. It waits a moment for one if there is none yet.
+type ListEvents struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	After         uint64                 `protobuf:"varint,1,opt,name=after,proto3" json:"after,omitempty"` // number of the last event seen
+	Since         int64                  `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"` // cluster time; earlier ones are left out
+	Limit         uint32                 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"` // at most this many; 0: as many as the server likes
+	Wait          bool                   `protobuf:"varint,4,opt,name=wait,proto3" json:"wait,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListEvents) Reset() {
+	*x = ListEvents{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListEvents) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListEvents) ProtoMessage() {}
+
+func (x *ListEvents) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListEvents.ProtoReflect.Descriptor instead.
+func (*ListEvents) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *ListEvents) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *ListEvents) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *ListEvents) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListEvents) GetWait() bool {
+	if x != nil {
+		return x.Wait
+	}
+	return false
 }
 
 type Attr struct {
@@ -2258,7 +4179,7 @@ type Attr struct {
 
 func (x *Attr) Reset() {
 	*x = Attr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2270,7 +4191,7 @@ func (x *Attr) String() string {
 func (*Attr) ProtoMessage() {}
 
 func (x *Attr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2283,7 +4204,7 @@ func (x *Attr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attr.ProtoReflect.Descriptor instead.
 func (*Attr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{30}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Attr) GetIno() uint64 {
@@ -2375,7 +4296,7 @@ type DirEntry struct {
 
 func (x *DirEntry) Reset() {
 	*x = DirEntry{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2387,7 +4308,7 @@ func (x *DirEntry) String() string {
 func (*DirEntry) ProtoMessage() {}
 
 func (x *DirEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2400,7 +4321,7 @@ func (x *DirEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirEntry.ProtoReflect.Descriptor instead.
 func (*DirEntry) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{31}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *DirEntry) GetName() []byte {
@@ -2441,7 +4362,7 @@ type Xattr struct {
 
 func (x *Xattr) Reset() {
 	*x = Xattr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2453,7 +4374,7 @@ func (x *Xattr) String() string {
 func (*Xattr) ProtoMessage() {}
 
 func (x *Xattr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2466,7 +4387,7 @@ func (x *Xattr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Xattr.ProtoReflect.Descriptor instead.
 func (*Xattr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{32}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Xattr) GetName() []byte {
@@ -2494,7 +4415,7 @@ type FsStats struct {
 
 func (x *FsStats) Reset() {
 	*x = FsStats{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2506,7 +4427,7 @@ func (x *FsStats) String() string {
 func (*FsStats) ProtoMessage() {}
 
 func (x *FsStats) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2519,7 +4440,7 @@ func (x *FsStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FsStats.ProtoReflect.Descriptor instead.
 func (*FsStats) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{33}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *FsStats) GetInodes() uint64 {
@@ -2557,13 +4478,21 @@ type Result struct {
 	FsStats       *FsStats               `protobuf:"bytes,9,opt,name=fs_stats,json=fsStats,proto3" json:"fs_stats,omitempty"`
 	Members       []*Member              `protobuf:"bytes,10,rep,name=members,proto3" json:"members,omitempty"`
 	Sessions      []*SessionRecord       `protobuf:"bytes,11,rep,name=sessions,proto3" json:"sessions,omitempty"`
+	Looks         []*Look                `protobuf:"bytes,12,rep,name=looks,proto3" json:"looks,omitempty"` // the lock of the name that the call was about, then that of its directory
+	Rules         []*Rule                `protobuf:"bytes,13,rep,name=rules,proto3" json:"rules,omitempty"`
+	Hosts         []*HostRecord          `protobuf:"bytes,14,rep,name=hosts,proto3" json:"hosts,omitempty"`
+	Locks         []*Lock                `protobuf:"bytes,15,rep,name=locks,proto3" json:"locks,omitempty"`
+	Processes     []*Process             `protobuf:"bytes,16,rep,name=processes,proto3" json:"processes,omitempty"`
+	Events        []*Event               `protobuf:"bytes,17,rep,name=events,proto3" json:"events,omitempty"`
+	AdvisoryLocks []*AdvisoryLock        `protobuf:"bytes,19,rep,name=advisory_locks,json=advisoryLocks,proto3" json:"advisory_locks,omitempty"`
+	LastEvent     uint64                 `protobuf:"varint,18,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"` // ListEvents: number of the last one there is
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2575,7 +4504,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2588,7 +4517,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{34}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Result) GetCode() Code {
@@ -2668,6 +4597,498 @@ func (x *Result) GetSessions() []*SessionRecord {
 	return nil
 }
 
+func (x *Result) GetLooks() []*Look {
+	if x != nil {
+		return x.Looks
+	}
+	return nil
+}
+
+func (x *Result) GetRules() []*Rule {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+func (x *Result) GetHosts() []*HostRecord {
+	if x != nil {
+		return x.Hosts
+	}
+	return nil
+}
+
+func (x *Result) GetLocks() []*Lock {
+	if x != nil {
+		return x.Locks
+	}
+	return nil
+}
+
+func (x *Result) GetProcesses() []*Process {
+	if x != nil {
+		return x.Processes
+	}
+	return nil
+}
+
+func (x *Result) GetEvents() []*Event {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *Result) GetAdvisoryLocks() []*AdvisoryLock {
+	if x != nil {
+		return x.AdvisoryLocks
+	}
+	return nil
+}
+
+func (x *Result) GetLastEvent() uint64 {
+	if x != nil {
+		return x.LastEvent
+	}
+	return 0
+}
+
+// Lock is everything that is known of a name, with the rule for it applied.
+type Lock struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Parent        uint64                 `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`
+	Name          []byte                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Path          []byte                 `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"` // from the root, without a leading slash
+	Token         uint64                 `protobuf:"varint,4,opt,name=token,proto3" json:"token,omitempty"`
+	Acquired      int64                  `protobuf:"varint,5,opt,name=acquired,proto3" json:"acquired,omitempty"` // cluster time at which its holder got the name
+	State         string                 `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`        // held, stale, unreachable
+	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`      // why it is not held
+	Since         int64                  `protobuf:"varint,8,opt,name=since,proto3" json:"since,omitempty"`       // cluster time at which it became stale or unreachable
+	Facts         *Facts                 `protobuf:"bytes,9,opt,name=facts,proto3" json:"facts,omitempty"`        // format none: no other facts but host, guard, on_stale and expires_at
+	Attr          *Attr                  `protobuf:"bytes,10,opt,name=attr,proto3" json:"attr,omitempty"`
+	Rule          string                 `protobuf:"bytes,11,opt,name=rule,proto3" json:"rule,omitempty"`                                        // pattern of the rule that counts; empty: none
+	Content       []byte                 `protobuf:"bytes,12,opt,name=content,proto3" json:"content,omitempty"`                                  // GetLock only
+	AdvisoryLocks []*AdvisoryLock        `protobuf:"bytes,13,rep,name=advisory_locks,json=advisoryLocks,proto3" json:"advisory_locks,omitempty"` // GetLock only: on the file
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Lock) Reset() {
+	*x = Lock{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Lock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Lock) ProtoMessage() {}
+
+func (x *Lock) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Lock.ProtoReflect.Descriptor instead.
+func (*Lock) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *Lock) GetParent() uint64 {
+	if x != nil {
+		return x.Parent
+	}
+	return 0
+}
+
+func (x *Lock) GetName() []byte {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+func (x *Lock) GetPath() []byte {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *Lock) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *Lock) GetAcquired() int64 {
+	if x != nil {
+		return x.Acquired
+	}
+	return 0
+}
+
+func (x *Lock) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *Lock) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Lock) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *Lock) GetFacts() *Facts {
+	if x != nil {
+		return x.Facts
+	}
+	return nil
+}
+
+func (x *Lock) GetAttr() *Attr {
+	if x != nil {
+		return x.Attr
+	}
+	return nil
+}
+
+func (x *Lock) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *Lock) GetContent() []byte {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *Lock) GetAdvisoryLocks() []*AdvisoryLock {
+	if x != nil {
+		return x.AdvisoryLocks
+	}
+	return nil
+}
+
+// Event is an entry of the audit trail. Its names follow those of the tower protocol.
+type Event struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // from 1, without gaps
+	Time          int64                  `protobuf:"varint,2,opt,name=time,proto3" json:"time,omitempty"`     // cluster time
+	Event         string                 `protobuf:"bytes,3,opt,name=event,proto3" json:"event,omitempty"`
+	Path          []byte                 `protobuf:"bytes,4,opt,name=path,proto3" json:"path,omitempty"`
+	Token         uint64                 `protobuf:"varint,5,opt,name=token,proto3" json:"token,omitempty"`
+	Format        string                 `protobuf:"bytes,6,opt,name=format,proto3" json:"format,omitempty"`
+	Holder        string                 `protobuf:"bytes,7,opt,name=holder,proto3" json:"holder,omitempty"`
+	Host          string                 `protobuf:"bytes,8,opt,name=host,proto3" json:"host,omitempty"`
+	Pid           uint32                 `protobuf:"varint,9,opt,name=pid,proto3" json:"pid,omitempty"`
+	By            *Caller                `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"` // who made the call; without lineage
+	Reason        string                 `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`
+	Previous      *Event                 `protobuf:"bytes,12,opt,name=previous,proto3" json:"previous,omitempty"` // of lock_stolen: token, format, holder, host and pid of the lock before
+	PreviousHash  string                 `protobuf:"bytes,13,opt,name=previous_hash,json=previousHash,proto3" json:"previous_hash,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Event) Reset() {
+	*x = Event{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Event) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Event) ProtoMessage() {}
+
+func (x *Event) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Event.ProtoReflect.Descriptor instead.
+func (*Event) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *Event) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Event) GetTime() int64 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
+func (x *Event) GetEvent() string {
+	if x != nil {
+		return x.Event
+	}
+	return ""
+}
+
+func (x *Event) GetPath() []byte {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *Event) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *Event) GetFormat() string {
+	if x != nil {
+		return x.Format
+	}
+	return ""
+}
+
+func (x *Event) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *Event) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Event) GetPid() uint32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *Event) GetBy() *Caller {
+	if x != nil {
+		return x.By
+	}
+	return nil
+}
+
+func (x *Event) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Event) GetPrevious() *Event {
+	if x != nil {
+		return x.Previous
+	}
+	return nil
+}
+
+func (x *Event) GetPreviousHash() string {
+	if x != nil {
+		return x.PreviousHash
+	}
+	return ""
+}
+
+// MountStatus is what a mount knows of itself.
+type MountStatus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
+	Leader        string                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`                               // name of the node that answered the last keepalive
+	Session       uint64                 `protobuf:"varint,3,opt,name=session,proto3" json:"session,omitempty"`                            // 0: it has none
+	ClockOffset   int64                  `protobuf:"varint,4,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"` // how far the host's clock is ahead of cluster time, nanoseconds
+	ClusterTime   int64                  `protobuf:"varint,5,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"` // as the mount reckons it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MountStatus) Reset() {
+	*x = MountStatus{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MountStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MountStatus) ProtoMessage() {}
+
+func (x *MountStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MountStatus.ProtoReflect.Descriptor instead.
+func (*MountStatus) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *MountStatus) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *MountStatus) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+func (x *MountStatus) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *MountStatus) GetClockOffset() int64 {
+	if x != nil {
+		return x.ClockOffset
+	}
+	return 0
+}
+
+func (x *MountStatus) GetClusterTime() int64 {
+	if x != nil {
+		return x.ClusterTime
+	}
+	return 0
+}
+
+// HostRecord is a host that has or had a mount.
+type HostRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	BootId        string                 `protobuf:"bytes,2,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
+	Sessions      uint32                 `protobuf:"varint,3,opt,name=sessions,proto3" json:"sessions,omitempty"` // that have not ended
+	Since         int64                  `protobuf:"varint,4,opt,name=since,proto3" json:"since,omitempty"`       // cluster time since when it has, or has not, a session
+	Left          bool                   `protobuf:"varint,5,opt,name=left,proto3" json:"left,omitempty"`         // its last session was ended by the mount itself
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostRecord) Reset() {
+	*x = HostRecord{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostRecord) ProtoMessage() {}
+
+func (x *HostRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostRecord.ProtoReflect.Descriptor instead.
+func (*HostRecord) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *HostRecord) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *HostRecord) GetBootId() string {
+	if x != nil {
+		return x.BootId
+	}
+	return ""
+}
+
+func (x *HostRecord) GetSessions() uint32 {
+	if x != nil {
+		return x.Sessions
+	}
+	return 0
+}
+
+func (x *HostRecord) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *HostRecord) GetLeft() bool {
+	if x != nil {
+		return x.Left
+	}
+	return false
+}
+
 // SnapshotHeader opens a snapshot; `records` Records follow, each with its length before it.
 type SnapshotHeader struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2679,13 +5100,15 @@ type SnapshotHeader struct {
 	MaxInodes     uint64                 `protobuf:"varint,6,opt,name=max_inodes,json=maxInodes,proto3" json:"max_inodes,omitempty"`
 	Records       uint64                 `protobuf:"varint,7,opt,name=records,proto3" json:"records,omitempty"`
 	MaxSessions   uint64                 `protobuf:"varint,8,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
+	LastEvent     uint64                 `protobuf:"varint,9,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"`
+	LockDelay     int64                  `protobuf:"varint,10,opt,name=lock_delay,json=lockDelay,proto3" json:"lock_delay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2697,7 +5120,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2710,7 +5133,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{35}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *SnapshotHeader) GetVersion() uint32 {
@@ -2769,6 +5192,20 @@ func (x *SnapshotHeader) GetMaxSessions() uint64 {
 	return 0
 }
 
+func (x *SnapshotHeader) GetLastEvent() uint64 {
+	if x != nil {
+		return x.LastEvent
+	}
+	return 0
+}
+
+func (x *SnapshotHeader) GetLockDelay() int64 {
+	if x != nil {
+		return x.LockDelay
+	}
+	return 0
+}
+
 type Record struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Record:
@@ -2779,6 +5216,11 @@ type Record struct {
 	//	*Record_Session
 	//	*Record_Reply
 	//	*Record_Member
+	//	*Record_Rule
+	//	*Record_Host
+	//	*Record_Event
+	//	*Record_EventCount
+	//	*Record_AdvisoryLock
 	Record        isRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2786,7 +5228,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2798,7 +5240,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2811,7 +5253,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{36}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Record) GetRecord() isRecord_Record {
@@ -2875,6 +5317,51 @@ func (x *Record) GetMember() *Member {
 	return nil
 }
 
+func (x *Record) GetRule() *Rule {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Rule); ok {
+			return x.Rule
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetHost() *HostRecord {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Host); ok {
+			return x.Host
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetEvent() *Event {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Event); ok {
+			return x.Event
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetEventCount() *EventCount {
+	if x != nil {
+		if x, ok := x.Record.(*Record_EventCount); ok {
+			return x.EventCount
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetAdvisoryLock() *AdvisoryLock {
+	if x != nil {
+		if x, ok := x.Record.(*Record_AdvisoryLock); ok {
+			return x.AdvisoryLock
+		}
+	}
+	return nil
+}
+
 type isRecord_Record interface {
 	isRecord_Record()
 }
@@ -2903,6 +5390,26 @@ type Record_Member struct {
 	Member *Member `protobuf:"bytes,6,opt,name=member,proto3,oneof"`
 }
 
+type Record_Rule struct {
+	Rule *Rule `protobuf:"bytes,7,opt,name=rule,proto3,oneof"`
+}
+
+type Record_Host struct {
+	Host *HostRecord `protobuf:"bytes,8,opt,name=host,proto3,oneof"`
+}
+
+type Record_Event struct {
+	Event *Event `protobuf:"bytes,9,opt,name=event,proto3,oneof"`
+}
+
+type Record_EventCount struct {
+	EventCount *EventCount `protobuf:"bytes,10,opt,name=event_count,json=eventCount,proto3,oneof"`
+}
+
+type Record_AdvisoryLock struct {
+	AdvisoryLock *AdvisoryLock `protobuf:"bytes,11,opt,name=advisory_lock,json=advisoryLock,proto3,oneof"`
+}
+
 func (*Record_Inode) isRecord_Record() {}
 
 func (*Record_Entry) isRecord_Record() {}
@@ -2915,19 +5422,86 @@ func (*Record_Reply) isRecord_Record() {}
 
 func (*Record_Member) isRecord_Record() {}
 
+func (*Record_Rule) isRecord_Record() {}
+
+func (*Record_Host) isRecord_Record() {}
+
+func (*Record_Event) isRecord_Record() {}
+
+func (*Record_EventCount) isRecord_Record() {}
+
+func (*Record_AdvisoryLock) isRecord_Record() {}
+
+// EventCount is how often an event has happened, ever.
+type EventCount struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Event         string                 `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
+	Count         uint64                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EventCount) Reset() {
+	*x = EventCount{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EventCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EventCount) ProtoMessage() {}
+
+func (x *EventCount) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EventCount.ProtoReflect.Descriptor instead.
+func (*EventCount) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *EventCount) GetEvent() string {
+	if x != nil {
+		return x.Event
+	}
+	return ""
+}
+
+func (x *EventCount) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 type InodeRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attr          *Attr                  `protobuf:"bytes,1,opt,name=attr,proto3" json:"attr,omitempty"`
 	Parent        uint64                 `protobuf:"varint,2,opt,name=parent,proto3" json:"parent,omitempty"` // of a directory
 	Content       []byte                 `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"`
 	Xattrs        []*Xattr               `protobuf:"bytes,4,rep,name=xattrs,proto3" json:"xattrs,omitempty"`
+	Facts         *Facts                 `protobuf:"bytes,5,opt,name=facts,proto3" json:"facts,omitempty"` // of the content
+	Host          string                 `protobuf:"bytes,6,opt,name=host,proto3" json:"host,omitempty"`   // that created or wrote it last
+	Gone          string                 `protobuf:"bytes,7,opt,name=gone,proto3" json:"gone,omitempty"`   // how it is known that the process of the facts is gone; empty: it is not
+	GoneSince     int64                  `protobuf:"varint,8,opt,name=gone_since,json=goneSince,proto3" json:"gone_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *InodeRecord) Reset() {
 	*x = InodeRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2939,7 +5513,7 @@ func (x *InodeRecord) String() string {
 func (*InodeRecord) ProtoMessage() {}
 
 func (x *InodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2952,7 +5526,7 @@ func (x *InodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InodeRecord.ProtoReflect.Descriptor instead.
 func (*InodeRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{37}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *InodeRecord) GetAttr() *Attr {
@@ -2983,6 +5557,34 @@ func (x *InodeRecord) GetXattrs() []*Xattr {
 	return nil
 }
 
+func (x *InodeRecord) GetFacts() *Facts {
+	if x != nil {
+		return x.Facts
+	}
+	return nil
+}
+
+func (x *InodeRecord) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *InodeRecord) GetGone() string {
+	if x != nil {
+		return x.Gone
+	}
+	return ""
+}
+
+func (x *InodeRecord) GetGoneSince() int64 {
+	if x != nil {
+		return x.GoneSince
+	}
+	return 0
+}
+
 type EntryRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parent        uint64                 `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`
@@ -2990,13 +5592,20 @@ type EntryRecord struct {
 	Ino           uint64                 `protobuf:"varint,3,opt,name=ino,proto3" json:"ino,omitempty"`
 	Cookie        uint64                 `protobuf:"varint,4,opt,name=cookie,proto3" json:"cookie,omitempty"`
 	MadeIndex     uint64                 `protobuf:"varint,5,opt,name=made_index,json=madeIndex,proto3" json:"made_index,omitempty"` // log index of the command that gave the name its present inode
+	Token         uint64                 `protobuf:"varint,6,opt,name=token,proto3" json:"token,omitempty"`
+	Acquired      int64                  `protobuf:"varint,7,opt,name=acquired,proto3" json:"acquired,omitempty"`
+	Announced     bool                   `protobuf:"varint,8,opt,name=announced,proto3" json:"announced,omitempty"` // an event told that it was acquired
+	Stale         string                 `protobuf:"bytes,9,opt,name=stale,proto3" json:"stale,omitempty"`          // why it is stale; empty: it is not
+	StaleSince    int64                  `protobuf:"varint,10,opt,name=stale_since,json=staleSince,proto3" json:"stale_since,omitempty"`
+	StaleByTime   bool                   `protobuf:"varint,12,opt,name=stale_by_time,json=staleByTime,proto3" json:"stale_by_time,omitempty"`
+	Known         *Facts                 `protobuf:"bytes,11,opt,name=known,proto3" json:"known,omitempty"` // of its holder, where the inode's facts do not tell
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EntryRecord) Reset() {
 	*x = EntryRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3008,7 +5617,7 @@ func (x *EntryRecord) String() string {
 func (*EntryRecord) ProtoMessage() {}
 
 func (x *EntryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3021,7 +5630,7 @@ func (x *EntryRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRecord.ProtoReflect.Descriptor instead.
 func (*EntryRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{38}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *EntryRecord) GetParent() uint64 {
@@ -3059,6 +5668,55 @@ func (x *EntryRecord) GetMadeIndex() uint64 {
 	return 0
 }
 
+func (x *EntryRecord) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *EntryRecord) GetAcquired() int64 {
+	if x != nil {
+		return x.Acquired
+	}
+	return 0
+}
+
+func (x *EntryRecord) GetAnnounced() bool {
+	if x != nil {
+		return x.Announced
+	}
+	return false
+}
+
+func (x *EntryRecord) GetStale() string {
+	if x != nil {
+		return x.Stale
+	}
+	return ""
+}
+
+func (x *EntryRecord) GetStaleSince() int64 {
+	if x != nil {
+		return x.StaleSince
+	}
+	return 0
+}
+
+func (x *EntryRecord) GetStaleByTime() bool {
+	if x != nil {
+		return x.StaleByTime
+	}
+	return false
+}
+
+func (x *EntryRecord) GetKnown() *Facts {
+	if x != nil {
+		return x.Known
+	}
+	return nil
+}
+
 // OrphanRecord is an inode without a name that is kept for those who have it open.
 type OrphanRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3073,7 +5731,7 @@ type OrphanRecord struct {
 
 func (x *OrphanRecord) Reset() {
 	*x = OrphanRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3085,7 +5743,7 @@ func (x *OrphanRecord) String() string {
 func (*OrphanRecord) ProtoMessage() {}
 
 func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3098,7 +5756,7 @@ func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrphanRecord.ProtoReflect.Descriptor instead.
 func (*OrphanRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{39}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *OrphanRecord) GetIno() uint64 {
@@ -3146,13 +5804,14 @@ type SessionRecord struct {
 	Active        uint64                 `protobuf:"varint,6,opt,name=active,proto3" json:"active,omitempty"`                           // index of its last command
 	EndedIndex    uint64                 `protobuf:"varint,7,opt,name=ended_index,json=endedIndex,proto3" json:"ended_index,omitempty"` // 0: it has not ended
 	Ended         int64                  `protobuf:"varint,8,opt,name=ended,proto3" json:"ended,omitempty"`
+	Started       int64                  `protobuf:"varint,9,opt,name=started,proto3" json:"started,omitempty"` // of the process that has it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3164,7 +5823,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3177,7 +5836,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *SessionRecord) GetId() uint64 {
@@ -3236,6 +5895,13 @@ func (x *SessionRecord) GetEnded() int64 {
 	return 0
 }
 
+func (x *SessionRecord) GetStarted() int64 {
+	if x != nil {
+		return x.Started
+	}
+	return 0
+}
+
 // ReplyRecord is kept until the session acknowledges it; undo says how to take a creation back.
 type ReplyRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3249,7 +5915,7 @@ type ReplyRecord struct {
 
 func (x *ReplyRecord) Reset() {
 	*x = ReplyRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3261,7 +5927,7 @@ func (x *ReplyRecord) String() string {
 func (*ReplyRecord) ProtoMessage() {}
 
 func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3274,7 +5940,7 @@ func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRecord.ProtoReflect.Descriptor instead.
 func (*ReplyRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ReplyRecord) GetSession() uint64 {
@@ -3313,14 +5979,16 @@ type Undo struct {
 	OnlyVersion   uint64                 `protobuf:"varint,4,opt,name=only_version,json=onlyVersion,proto3" json:"only_version,omitempty"` // undo only while the content has this version; 0: always
 	BackParent    uint64                 `protobuf:"varint,5,opt,name=back_parent,json=backParent,proto3" json:"back_parent,omitempty"`    // rename(NOREPLACE): where the name goes back to; 0: it is removed
 	BackName      []byte                 `protobuf:"bytes,6,opt,name=back_name,json=backName,proto3" json:"back_name,omitempty"`
-	MadeIndex     uint64                 `protobuf:"varint,7,opt,name=made_index,json=madeIndex,proto3" json:"made_index,omitempty"` // of the name; one that is there since has another
+	MadeIndex     uint64                 `protobuf:"varint,7,opt,name=made_index,json=madeIndex,proto3" json:"made_index,omitempty"`    // of the name; one that is there since has another
+	UnlessHeld    bool                   `protobuf:"varint,8,opt,name=unless_held,json=unlessHeld,proto3" json:"unless_held,omitempty"` // undo only while no content has told of a holder
+	Lock          *LockUndo              `protobuf:"bytes,9,opt,name=lock,proto3" json:"lock,omitempty"`                                // instead of a name
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3332,7 +6000,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3345,7 +6013,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Undo) GetIno() uint64 {
@@ -3397,23 +6065,131 @@ func (x *Undo) GetMadeIndex() uint64 {
 	return 0
 }
 
+func (x *Undo) GetUnlessHeld() bool {
+	if x != nil {
+		return x.UnlessHeld
+	}
+	return false
+}
+
+func (x *Undo) GetLock() *LockUndo {
+	if x != nil {
+		return x.Lock
+	}
+	return nil
+}
+
+// LockUndo gives an owner of advisory locks back what it had before a TakeLock command.
+type LockUndo struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
+	Kind          LockKind               `protobuf:"varint,2,opt,name=kind,proto3,enum=lockfs.store.LockKind" json:"kind,omitempty"`
+	Owner         uint64                 `protobuf:"varint,3,opt,name=owner,proto3" json:"owner,omitempty"`
+	Before        []*AdvisoryLock        `protobuf:"bytes,4,rep,name=before,proto3" json:"before,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockUndo) Reset() {
+	*x = LockUndo{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockUndo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockUndo) ProtoMessage() {}
+
+func (x *LockUndo) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockUndo.ProtoReflect.Descriptor instead.
+func (*LockUndo) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
+}
+
+func (x *LockUndo) GetIno() uint64 {
+	if x != nil {
+		return x.Ino
+	}
+	return 0
+}
+
+func (x *LockUndo) GetKind() LockKind {
+	if x != nil {
+		return x.Kind
+	}
+	return LockKind_FLOCK
+}
+
+func (x *LockUndo) GetOwner() uint64 {
+	if x != nil {
+		return x.Owner
+	}
+	return 0
+}
+
+func (x *LockUndo) GetBefore() []*AdvisoryLock {
+	if x != nil {
+		return x.Before
+	}
+	return nil
+}
+
 var File_raftstore_storepb_store_proto protoreflect.FileDescriptor
 
 const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
-	"\x1draftstore/storepb/store.proto\x12\flockfs.store\"R\n" +
+	"\x1draftstore/storepb/store.proto\x12\flockfs.store\"\x83\x01\n" +
 	"\x06Caller\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x10\n" +
 	"\x03gid\x18\x03 \x01(\rR\x03gid\x12\x10\n" +
-	"\x03pid\x18\x04 \x01(\rR\x03pid\"\xaf\x01\n" +
+	"\x03pid\x18\x04 \x01(\rR\x03pid\x12/\n" +
+	"\alineage\x18\x05 \x03(\v2\x15.lockfs.store.ProcessR\alineage\"o\n" +
+	"\aProcess\x12#\n" +
+	"\rpid_namespace\x18\x01 \x01(\x04R\fpidNamespace\x12\x10\n" +
+	"\x03pid\x18\x02 \x01(\rR\x03pid\x12\x14\n" +
+	"\x05start\x18\x03 \x01(\x04R\x05start\x12\x17\n" +
+	"\aboot_id\x18\x04 \x01(\tR\x06bootId\"\x8d\x02\n" +
+	"\x05Facts\x12\x16\n" +
+	"\x06format\x18\x01 \x01(\tR\x06format\x12\x16\n" +
+	"\x06holder\x18\x02 \x01(\tR\x06holder\x12\x12\n" +
+	"\x04host\x18\x03 \x01(\tR\x04host\x12\x10\n" +
+	"\x03pid\x18\x04 \x01(\rR\x03pid\x12\x1b\n" +
+	"\tissued_at\x18\x05 \x01(\x03R\bissuedAt\x12\x1d\n" +
+	"\n" +
+	"expires_at\x18\x06 \x01(\x03R\texpiresAt\x12\x14\n" +
+	"\x05guard\x18\a \x01(\tR\x05guard\x12\x19\n" +
+	"\bon_stale\x18\b \x01(\tR\aonStale\x12/\n" +
+	"\aprocess\x18\t \x01(\v2\x15.lockfs.store.ProcessR\aprocess\x12\x10\n" +
+	"\x03tag\x18\n" +
+	" \x01(\tR\x03tag\"^\n" +
+	"\x04Look\x12\x16\n" +
+	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\fR\x04name\x12\x14\n" +
+	"\x05token\x18\x03 \x01(\x04R\x05token\x12\x14\n" +
+	"\x05empty\x18\x04 \x01(\bR\x05empty\"\xaf\x01\n" +
 	"\aCommand\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x14\n" +
 	"\x05acked\x18\x03 \x01(\x04R\x05acked\x12\x12\n" +
 	"\x04time\x18\x04 \x01(\x03R\x04time\x12,\n" +
 	"\x06caller\x18\x05 \x01(\v2\x14.lockfs.store.CallerR\x06caller\x12 \n" +
-	"\x02op\x18\x06 \x01(\v2\x10.lockfs.store.OpR\x02op\"\xa7\a\n" +
+	"\x02op\x18\x06 \x01(\v2\x10.lockfs.store.OpR\x02op\"\xf6\n" +
+	"\n" +
 	"\x02Op\x12.\n" +
 	"\x06create\x18\x01 \x01(\v2\x14.lockfs.store.CreateH\x00R\x06create\x12(\n" +
 	"\x04link\x18\x02 \x01(\v2\x12.lockfs.store.LinkH\x00R\x04link\x12.\n" +
@@ -3436,23 +6212,35 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"set_limits\x18\x10 \x01(\v2\x17.lockfs.store.SetLimitsH\x00R\tsetLimits\x12;\n" +
 	"\vend_session\x18\x11 \x01(\v2\x18.lockfs.store.EndSessionH\x00R\n" +
-	"endSessionB\x04\n" +
-	"\x02op\"\x9a\x01\n" +
+	"endSession\x12>\n" +
+	"\fprocess_gone\x18\x12 \x01(\v2\x19.lockfs.store.ProcessGoneH\x00R\vprocessGone\x122\n" +
+	"\bset_rule\x18\x13 \x01(\v2\x15.lockfs.store.SetRuleH\x00R\asetRule\x12;\n" +
+	"\vdelete_rule\x18\x14 \x01(\v2\x18.lockfs.store.DeleteRuleH\x00R\n" +
+	"deleteRule\x12;\n" +
+	"\vforget_host\x18\x15 \x01(\v2\x18.lockfs.store.ForgetHostH\x00R\n" +
+	"forgetHost\x12(\n" +
+	"\x04tick\x18\x16 \x01(\v2\x12.lockfs.store.TickH\x00R\x04tick\x125\n" +
+	"\ttake_lock\x18\x17 \x01(\v2\x16.lockfs.store.TakeLockH\x00R\btakeLock\x128\n" +
+	"\n" +
+	"drop_locks\x18\x18 \x01(\v2\x17.lockfs.store.DropLocksH\x00R\tdropLocks\x12D\n" +
+	"\x0einterrupt_lock\x18\x19 \x01(\v2\x1b.lockfs.store.InterruptLockH\x00R\rinterruptLockB\x04\n" +
+	"\x02op\"~\n" +
 	"\x06Create\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x12\n" +
 	"\x04mode\x18\x03 \x01(\rR\x04mode\x12\x16\n" +
 	"\x06target\x18\x04 \x01(\fR\x06target\x12\x1c\n" +
-	"\texclusive\x18\x05 \x01(\bR\texclusive\x12\x1a\n" +
-	"\btruncate\x18\x06 \x01(\bR\btruncate\"D\n" +
+	"\texclusive\x18\x05 \x01(\bR\texclusive\"D\n" +
 	"\x04Link\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\fR\x04name\"R\n" +
+	"\x04name\x18\x03 \x01(\fR\x04name\"\x92\x01\n" +
 	"\x06Unlink\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x1c\n" +
-	"\tdirectory\x18\x03 \x01(\bR\tdirectory\"\xa9\x01\n" +
+	"\tdirectory\x18\x03 \x01(\bR\tdirectory\x12(\n" +
+	"\x05looks\x18\x04 \x03(\v2\x12.lockfs.store.LookR\x05looks\x12\x14\n" +
+	"\x05force\x18\x05 \x01(\bR\x05force\"\xd3\x01\n" +
 	"\x06Rename\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x1d\n" +
@@ -3461,7 +6249,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bnew_name\x18\x04 \x01(\fR\anewName\x12\x1d\n" +
 	"\n" +
 	"no_replace\x18\x05 \x01(\bR\tnoReplace\x12\x1a\n" +
-	"\bexchange\x18\x06 \x01(\bR\bexchange\"\xff\x01\n" +
+	"\bexchange\x18\x06 \x01(\bR\bexchange\x12(\n" +
+	"\x05looks\x18\a \x03(\v2\x12.lockfs.store.LookR\x05looks\"\xff\x01\n" +
 	"\aSetAttr\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x17\n" +
 	"\x04mode\x18\x02 \x01(\rH\x00R\x04mode\x88\x01\x01\x12\x15\n" +
@@ -3475,13 +6264,17 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x04_uidB\x06\n" +
 	"\x04_gidB\b\n" +
 	"\x06_atimeB\b\n" +
-	"\x06_mtime\"W\n" +
+	"\x06_mtime\"\xee\x01\n" +
 	"\n" +
 	"SetContent\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x1d\n" +
 	"\n" +
 	"if_version\x18\x02 \x01(\x04R\tifVersion\x12\x18\n" +
-	"\acontent\x18\x03 \x01(\fR\acontent\"\x8a\x01\n" +
+	"\acontent\x18\x03 \x01(\fR\acontent\x12)\n" +
+	"\x05facts\x18\x04 \x01(\v2\x13.lockfs.store.FactsR\x05facts\x12&\n" +
+	"\x04name\x18\x05 \x01(\v2\x12.lockfs.store.LookR\x04name\x12(\n" +
+	"\x05looks\x18\x06 \x03(\v2\x12.lockfs.store.LookR\x05looks\x12\x18\n" +
+	"\asession\x18\a \x01(\x04R\asession\"\x8a\x01\n" +
 	"\bSetXattr\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x14\n" +
@@ -3495,10 +6288,11 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x03Pin\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\x19\n" +
 	"\x05Unpin\x12\x10\n" +
-	"\x03ino\x18\x01 \x01(\x04R\x03ino\":\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\"T\n" +
 	"\vOpenSession\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x17\n" +
-	"\aboot_id\x18\x02 \x01(\tR\x06bootId\"\x0e\n" +
+	"\aboot_id\x18\x02 \x01(\tR\x06bootId\x12\x18\n" +
+	"\astarted\x18\x03 \x01(\x03R\astarted\"\x0e\n" +
 	"\fCloseSession\"`\n" +
 	"\n" +
 	"EndSession\x12\x0e\n" +
@@ -3506,7 +6300,66 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\tif_active\x18\x02 \x01(\x04R\bifActive\x12%\n" +
 	"\x0elast_keepalive\x18\x03 \x01(\x03R\rlastKeepalive\"\x1a\n" +
 	"\x06Cancel\x12\x10\n" +
-	"\x03seq\x18\x01 \x01(\x04R\x03seq\"p\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\"B\n" +
+	"\vProcessGone\x123\n" +
+	"\tprocesses\x18\x01 \x03(\v2\x15.lockfs.store.ProcessR\tprocesses\"\x91\x02\n" +
+	"\bTakeLock\x12\x10\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12*\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12*\n" +
+	"\x04type\x18\x03 \x01(\x0e2\x16.lockfs.store.LockTypeR\x04type\x12\x14\n" +
+	"\x05owner\x18\x04 \x01(\x04R\x05owner\x12\x14\n" +
+	"\x05start\x18\x05 \x01(\x04R\x05start\x12\x10\n" +
+	"\x03end\x18\x06 \x01(\x04R\x03end\x12\x10\n" +
+	"\x03pid\x18\a \x01(\rR\x03pid\x12\x12\n" +
+	"\x04wait\x18\b \x01(\bR\x04wait\x12\x1d\n" +
+	"\n" +
+	"by_process\x18\t \x01(\bR\tbyProcess\x12\x18\n" +
+	"\asession\x18\n" +
+	" \x01(\x04R\asession\"a\n" +
+	"\tDropLocks\x12\x10\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12*\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12\x16\n" +
+	"\x06owners\x18\x03 \x03(\x04R\x06owners\"u\n" +
+	"\rInterruptLock\x12\x10\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x10\n" +
+	"\x03ino\x18\x02 \x01(\x04R\x03ino\x12*\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12\x14\n" +
+	"\x05owner\x18\x04 \x01(\x04R\x05owner\"\x91\x03\n" +
+	"\fAdvisoryLock\x12\x10\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12*\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12*\n" +
+	"\x04type\x18\x03 \x01(\x0e2\x16.lockfs.store.LockTypeR\x04type\x12\x18\n" +
+	"\asession\x18\x04 \x01(\x04R\asession\x12\x14\n" +
+	"\x05owner\x18\x05 \x01(\x04R\x05owner\x12\x14\n" +
+	"\x05start\x18\x06 \x01(\x04R\x05start\x12\x10\n" +
+	"\x03end\x18\a \x01(\x04R\x03end\x12\x10\n" +
+	"\x03pid\x18\b \x01(\rR\x03pid\x12\x12\n" +
+	"\x04host\x18\t \x01(\tR\x04host\x12\x14\n" +
+	"\x05since\x18\n" +
+	" \x01(\x03R\x05since\x12\x10\n" +
+	"\x03seq\x18\v \x01(\x04R\x03seq\x12\x14\n" +
+	"\x05until\x18\f \x01(\x03R\x05until\x12\x1a\n" +
+	"\bposition\x18\r \x01(\x04R\bposition\x12 \n" +
+	"\vinterrupted\x18\x0e \x01(\x03R\vinterrupted\x12\x1d\n" +
+	"\n" +
+	"by_process\x18\x0f \x01(\bR\tbyProcess\"\xad\x01\n" +
+	"\x04Rule\x12\x18\n" +
+	"\apattern\x18\x01 \x01(\tR\apattern\x12\x16\n" +
+	"\x06format\x18\x02 \x01(\tR\x06format\x12\x1f\n" +
+	"\vstale_after\x18\x03 \x01(\x03R\n" +
+	"staleAfter\x12\x19\n" +
+	"\bon_stale\x18\x04 \x01(\tR\aonStale\x12\x14\n" +
+	"\x05guard\x18\x05 \x01(\tR\x05guard\x12!\n" +
+	"\fhost_timeout\x18\x06 \x01(\x03R\vhostTimeout\"1\n" +
+	"\aSetRule\x12&\n" +
+	"\x04rule\x18\x01 \x01(\v2\x12.lockfs.store.RuleR\x04rule\"&\n" +
+	"\n" +
+	"DeleteRule\x12\x18\n" +
+	"\apattern\x18\x01 \x01(\tR\apattern\" \n" +
+	"\n" +
+	"ForgetHost\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x06\n" +
+	"\x04Tick\"p\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12!\n" +
@@ -3516,11 +6369,14 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\tSetMember\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"\x1e\n" +
 	"\fRemoveMember\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"M\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x80\x01\n" +
 	"\tSetLimits\x12\x1d\n" +
 	"\n" +
 	"max_inodes\x18\x01 \x01(\x04R\tmaxInodes\x12!\n" +
-	"\fmax_sessions\x18\x02 \x01(\x04R\vmaxSessions\"\xc0\x03\n" +
+	"\fmax_sessions\x18\x02 \x01(\x04R\vmaxSessions\x12\"\n" +
+	"\n" +
+	"lock_delay\x18\x03 \x01(\x03H\x00R\tlockDelay\x88\x01\x01B\r\n" +
+	"\v_lock_delay\"\xe9\a\n" +
 	"\x05Query\x12.\n" +
 	"\x06lookup\x18\x01 \x01(\v2\x14.lockfs.store.LookupH\x00R\x06lookup\x122\n" +
 	"\bget_attr\x18\x02 \x01(\v2\x15.lockfs.store.GetAttrH\x00R\agetAttr\x12(\n" +
@@ -3530,16 +6386,32 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"get_xattrs\x18\x05 \x01(\v2\x17.lockfs.store.GetXattrsH\x00R\tgetXattrs\x12/\n" +
 	"\astat_fs\x18\x06 \x01(\v2\x14.lockfs.store.StatFsH\x00R\x06statFs\x12>\n" +
 	"\flist_members\x18\a \x01(\v2\x19.lockfs.store.ListMembersH\x00R\vlistMembers\x12A\n" +
-	"\rlist_sessions\x18\b \x01(\v2\x1a.lockfs.store.ListSessionsH\x00R\flistSessionsB\a\n" +
+	"\rlist_sessions\x18\b \x01(\v2\x1a.lockfs.store.ListSessionsH\x00R\flistSessions\x128\n" +
+	"\n" +
+	"list_rules\x18\t \x01(\v2\x17.lockfs.store.ListRulesH\x00R\tlistRules\x128\n" +
+	"\n" +
+	"list_hosts\x18\n" +
+	" \x01(\v2\x17.lockfs.store.ListHostsH\x00R\tlistHosts\x128\n" +
+	"\n" +
+	"list_locks\x18\v \x01(\v2\x17.lockfs.store.ListLocksH\x00R\tlistLocks\x122\n" +
+	"\bget_lock\x18\f \x01(\v2\x15.lockfs.store.GetLockH\x00R\agetLock\x12D\n" +
+	"\x0elist_processes\x18\r \x01(\v2\x1b.lockfs.store.ListProcessesH\x00R\rlistProcesses\x12;\n" +
+	"\vlist_events\x18\x0e \x01(\v2\x18.lockfs.store.ListEventsH\x00R\n" +
+	"listEvents\x128\n" +
+	"\n" +
+	"await_lock\x18\x0f \x01(\v2\x17.lockfs.store.AwaitLockH\x00R\tawaitLock\x125\n" +
+	"\ttest_lock\x18\x10 \x01(\v2\x16.lockfs.store.TestLockH\x00R\btestLock\x12Q\n" +
+	"\x13list_advisory_locks\x18\x11 \x01(\v2\x1f.lockfs.store.ListAdvisoryLocksH\x00R\x11listAdvisoryLocksB\a\n" +
 	"\x05query\"4\n" +
 	"\x06Lookup\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\"\x1b\n" +
 	"\aGetAttr\x12\x10\n" +
-	"\x03ino\x18\x01 \x01(\x04R\x03ino\"=\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\"e\n" +
 	"\x04Read\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12#\n" +
-	"\rknown_version\x18\x02 \x01(\x04R\fknownVersion\"G\n" +
+	"\rknown_version\x18\x02 \x01(\x04R\fknownVersion\x12&\n" +
+	"\x04name\x18\x03 \x01(\v2\x12.lockfs.store.LookR\x04name\"G\n" +
 	"\aReadDir\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x14\n" +
@@ -3548,7 +6420,37 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\b\n" +
 	"\x06StatFs\"\r\n" +
 	"\vListMembers\"\x0e\n" +
-	"\fListSessions\"\xec\x01\n" +
+	"\fListSessions\"\v\n" +
+	"\tListRules\"\v\n" +
+	"\tListHosts\"c\n" +
+	"\tListLocks\x12!\n" +
+	"\fafter_parent\x18\x01 \x01(\x04R\vafterParent\x12\x1d\n" +
+	"\n" +
+	"after_name\x18\x02 \x01(\fR\tafterName\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\"G\n" +
+	"\aGetLock\x12\x16\n" +
+	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\fR\x04name\x12\x10\n" +
+	"\x03ino\x18\x03 \x01(\x04R\x03ino\"#\n" +
+	"\rListProcesses\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\"\x8b\x01\n" +
+	"\tAwaitLock\x12\x18\n" +
+	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x10\n" +
+	"\x03ino\x18\x03 \x01(\x04R\x03ino\x12*\n" +
+	"\x04kind\x18\x04 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12\x14\n" +
+	"\x05owner\x18\x05 \x01(\x04R\x05owner\"P\n" +
+	"\bTestLock\x12\x18\n" +
+	"\asession\x18\x01 \x01(\x04R\asession\x12*\n" +
+	"\x04lock\x18\x02 \x01(\v2\x16.lockfs.store.TakeLockR\x04lock\"%\n" +
+	"\x11ListAdvisoryLocks\x12\x10\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\"b\n" +
+	"\n" +
+	"ListEvents\x12\x14\n" +
+	"\x05after\x18\x01 \x01(\x04R\x05after\x12\x14\n" +
+	"\x05since\x18\x02 \x01(\x03R\x05since\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\x12\x12\n" +
+	"\x04wait\x18\x04 \x01(\bR\x04wait\"\xec\x01\n" +
 	"\x04Attr\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x12\n" +
 	"\x04mode\x18\x02 \x01(\rR\x04mode\x12\x14\n" +
@@ -3574,7 +6476,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x06inodes\x18\x01 \x01(\x04R\x06inodes\x12\x1d\n" +
 	"\n" +
 	"max_inodes\x18\x02 \x01(\x04R\tmaxInodes\x12#\n" +
-	"\rcontent_bytes\x18\x03 \x01(\x04R\fcontentBytes\"\xc1\x03\n" +
+	"\rcontent_bytes\x18\x03 \x01(\x04R\fcontentBytes\"\xb3\x06\n" +
 	"\x06Result\x12&\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x12.lockfs.store.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12&\n" +
@@ -3588,7 +6490,59 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bfs_stats\x18\t \x01(\v2\x15.lockfs.store.FsStatsR\afsStats\x12.\n" +
 	"\amembers\x18\n" +
 	" \x03(\v2\x14.lockfs.store.MemberR\amembers\x127\n" +
-	"\bsessions\x18\v \x03(\v2\x1b.lockfs.store.SessionRecordR\bsessions\"\xec\x01\n" +
+	"\bsessions\x18\v \x03(\v2\x1b.lockfs.store.SessionRecordR\bsessions\x12(\n" +
+	"\x05looks\x18\f \x03(\v2\x12.lockfs.store.LookR\x05looks\x12(\n" +
+	"\x05rules\x18\r \x03(\v2\x12.lockfs.store.RuleR\x05rules\x12.\n" +
+	"\x05hosts\x18\x0e \x03(\v2\x18.lockfs.store.HostRecordR\x05hosts\x12(\n" +
+	"\x05locks\x18\x0f \x03(\v2\x12.lockfs.store.LockR\x05locks\x123\n" +
+	"\tprocesses\x18\x10 \x03(\v2\x15.lockfs.store.ProcessR\tprocesses\x12+\n" +
+	"\x06events\x18\x11 \x03(\v2\x13.lockfs.store.EventR\x06events\x12A\n" +
+	"\x0eadvisory_locks\x18\x13 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\radvisoryLocks\x12\x1d\n" +
+	"\n" +
+	"last_event\x18\x12 \x01(\x04R\tlastEvent\"\x80\x03\n" +
+	"\x04Lock\x12\x16\n" +
+	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\fR\x04name\x12\x12\n" +
+	"\x04path\x18\x03 \x01(\fR\x04path\x12\x14\n" +
+	"\x05token\x18\x04 \x01(\x04R\x05token\x12\x1a\n" +
+	"\bacquired\x18\x05 \x01(\x03R\bacquired\x12\x14\n" +
+	"\x05state\x18\x06 \x01(\tR\x05state\x12\x16\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\x12\x14\n" +
+	"\x05since\x18\b \x01(\x03R\x05since\x12)\n" +
+	"\x05facts\x18\t \x01(\v2\x13.lockfs.store.FactsR\x05facts\x12&\n" +
+	"\x04attr\x18\n" +
+	" \x01(\v2\x12.lockfs.store.AttrR\x04attr\x12\x12\n" +
+	"\x04rule\x18\v \x01(\tR\x04rule\x12\x18\n" +
+	"\acontent\x18\f \x01(\fR\acontent\x12A\n" +
+	"\x0eadvisory_locks\x18\r \x03(\v2\x1a.lockfs.store.AdvisoryLockR\radvisoryLocks\"\xdd\x02\n" +
+	"\x05Event\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x14\n" +
+	"\x05event\x18\x03 \x01(\tR\x05event\x12\x12\n" +
+	"\x04path\x18\x04 \x01(\fR\x04path\x12\x14\n" +
+	"\x05token\x18\x05 \x01(\x04R\x05token\x12\x16\n" +
+	"\x06format\x18\x06 \x01(\tR\x06format\x12\x16\n" +
+	"\x06holder\x18\a \x01(\tR\x06holder\x12\x12\n" +
+	"\x04host\x18\b \x01(\tR\x04host\x12\x10\n" +
+	"\x03pid\x18\t \x01(\rR\x03pid\x12$\n" +
+	"\x02by\x18\n" +
+	" \x01(\v2\x14.lockfs.store.CallerR\x02by\x12\x16\n" +
+	"\x06reason\x18\v \x01(\tR\x06reason\x12/\n" +
+	"\bprevious\x18\f \x01(\v2\x13.lockfs.store.EventR\bprevious\x12#\n" +
+	"\rprevious_hash\x18\r \x01(\tR\fpreviousHash\"\x99\x01\n" +
+	"\vMountStatus\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x12\x16\n" +
+	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x18\n" +
+	"\asession\x18\x03 \x01(\x04R\asession\x12!\n" +
+	"\fclock_offset\x18\x04 \x01(\x03R\vclockOffset\x12!\n" +
+	"\fcluster_time\x18\x05 \x01(\x03R\vclusterTime\"\x7f\n" +
+	"\n" +
+	"HostRecord\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x17\n" +
+	"\aboot_id\x18\x02 \x01(\tR\x06bootId\x12\x1a\n" +
+	"\bsessions\x18\x03 \x01(\rR\bsessions\x12\x14\n" +
+	"\x05since\x18\x04 \x01(\x03R\x05since\x12\x12\n" +
+	"\x04left\x18\x05 \x01(\bR\x04left\"\xaa\x02\n" +
 	"\x0eSnapshotHeader\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x12\n" +
@@ -3599,27 +6553,57 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"max_inodes\x18\x06 \x01(\x04R\tmaxInodes\x12\x18\n" +
 	"\arecords\x18\a \x01(\x04R\arecords\x12!\n" +
-	"\fmax_sessions\x18\b \x01(\x04R\vmaxSessions\"\xca\x02\n" +
+	"\fmax_sessions\x18\b \x01(\x04R\vmaxSessions\x12\x1d\n" +
+	"\n" +
+	"last_event\x18\t \x01(\x04R\tlastEvent\x12\x1d\n" +
+	"\n" +
+	"lock_delay\x18\n" +
+	" \x01(\x03R\tlockDelay\"\xd1\x04\n" +
 	"\x06Record\x121\n" +
 	"\x05inode\x18\x01 \x01(\v2\x19.lockfs.store.InodeRecordH\x00R\x05inode\x121\n" +
 	"\x05entry\x18\x02 \x01(\v2\x19.lockfs.store.EntryRecordH\x00R\x05entry\x124\n" +
 	"\x06orphan\x18\x03 \x01(\v2\x1a.lockfs.store.OrphanRecordH\x00R\x06orphan\x127\n" +
 	"\asession\x18\x04 \x01(\v2\x1b.lockfs.store.SessionRecordH\x00R\asession\x121\n" +
 	"\x05reply\x18\x05 \x01(\v2\x19.lockfs.store.ReplyRecordH\x00R\x05reply\x12.\n" +
-	"\x06member\x18\x06 \x01(\v2\x14.lockfs.store.MemberH\x00R\x06memberB\b\n" +
-	"\x06record\"\x94\x01\n" +
+	"\x06member\x18\x06 \x01(\v2\x14.lockfs.store.MemberH\x00R\x06member\x12(\n" +
+	"\x04rule\x18\a \x01(\v2\x12.lockfs.store.RuleH\x00R\x04rule\x12.\n" +
+	"\x04host\x18\b \x01(\v2\x18.lockfs.store.HostRecordH\x00R\x04host\x12+\n" +
+	"\x05event\x18\t \x01(\v2\x13.lockfs.store.EventH\x00R\x05event\x12;\n" +
+	"\vevent_count\x18\n" +
+	" \x01(\v2\x18.lockfs.store.EventCountH\x00R\n" +
+	"eventCount\x12A\n" +
+	"\radvisory_lock\x18\v \x01(\v2\x1a.lockfs.store.AdvisoryLockH\x00R\fadvisoryLockB\b\n" +
+	"\x06record\"8\n" +
+	"\n" +
+	"EventCount\x12\x14\n" +
+	"\x05event\x18\x01 \x01(\tR\x05event\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"\x86\x02\n" +
 	"\vInodeRecord\x12&\n" +
 	"\x04attr\x18\x01 \x01(\v2\x12.lockfs.store.AttrR\x04attr\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x18\n" +
 	"\acontent\x18\x03 \x01(\fR\acontent\x12+\n" +
-	"\x06xattrs\x18\x04 \x03(\v2\x13.lockfs.store.XattrR\x06xattrs\"\x82\x01\n" +
+	"\x06xattrs\x18\x04 \x03(\v2\x13.lockfs.store.XattrR\x06xattrs\x12)\n" +
+	"\x05facts\x18\x05 \x01(\v2\x13.lockfs.store.FactsR\x05facts\x12\x12\n" +
+	"\x04host\x18\x06 \x01(\tR\x04host\x12\x12\n" +
+	"\x04gone\x18\a \x01(\tR\x04gone\x12\x1d\n" +
+	"\n" +
+	"gone_since\x18\b \x01(\x03R\tgoneSince\"\xd8\x02\n" +
 	"\vEntryRecord\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x10\n" +
 	"\x03ino\x18\x03 \x01(\x04R\x03ino\x12\x16\n" +
 	"\x06cookie\x18\x04 \x01(\x04R\x06cookie\x12\x1d\n" +
 	"\n" +
-	"made_index\x18\x05 \x01(\x04R\tmadeIndex\"\x9b\x01\n" +
+	"made_index\x18\x05 \x01(\x04R\tmadeIndex\x12\x14\n" +
+	"\x05token\x18\x06 \x01(\x04R\x05token\x12\x1a\n" +
+	"\bacquired\x18\a \x01(\x03R\bacquired\x12\x1c\n" +
+	"\tannounced\x18\b \x01(\bR\tannounced\x12\x14\n" +
+	"\x05stale\x18\t \x01(\tR\x05stale\x12\x1f\n" +
+	"\vstale_since\x18\n" +
+	" \x01(\x03R\n" +
+	"staleSince\x12\"\n" +
+	"\rstale_by_time\x18\f \x01(\bR\vstaleByTime\x12)\n" +
+	"\x05known\x18\v \x01(\v2\x13.lockfs.store.FactsR\x05known\"\x9b\x01\n" +
 	"\fOrphanRecord\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x1d\n" +
 	"\n" +
@@ -3627,7 +6611,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\rremoved_index\x18\x03 \x01(\x04R\fremovedIndex\x12\x1d\n" +
 	"\n" +
 	"removed_at\x18\x04 \x01(\x03R\tremovedAt\x12\x16\n" +
-	"\x06pinned\x18\x05 \x01(\bR\x06pinned\"\xc9\x01\n" +
+	"\x06pinned\x18\x05 \x01(\bR\x06pinned\"\xe3\x01\n" +
 	"\rSessionRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x17\n" +
@@ -3637,12 +6621,13 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x06active\x18\x06 \x01(\x04R\x06active\x12\x1f\n" +
 	"\vended_index\x18\a \x01(\x04R\n" +
 	"endedIndex\x12\x14\n" +
-	"\x05ended\x18\b \x01(\x03R\x05ended\"\x8f\x01\n" +
+	"\x05ended\x18\b \x01(\x03R\x05ended\x12\x18\n" +
+	"\astarted\x18\t \x01(\x03R\astarted\"\x8f\x01\n" +
 	"\vReplyRecord\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12,\n" +
 	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\x12&\n" +
-	"\x04undo\x18\x04 \x01(\v2\x12.lockfs.store.UndoR\x04undo\"\xc4\x01\n" +
+	"\x04undo\x18\x04 \x01(\v2\x12.lockfs.store.UndoR\x04undo\"\x91\x02\n" +
 	"\x04Undo\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
@@ -3652,7 +6637,15 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"backParent\x12\x1b\n" +
 	"\tback_name\x18\x06 \x01(\fR\bbackName\x12\x1d\n" +
 	"\n" +
-	"made_index\x18\a \x01(\x04R\tmadeIndex*\xe9\x02\n" +
+	"made_index\x18\a \x01(\x04R\tmadeIndex\x12\x1f\n" +
+	"\vunless_held\x18\b \x01(\bR\n" +
+	"unlessHeld\x12*\n" +
+	"\x04lock\x18\t \x01(\v2\x16.lockfs.store.LockUndoR\x04lock\"\x92\x01\n" +
+	"\bLockUndo\x12\x10\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12*\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12\x14\n" +
+	"\x05owner\x18\x03 \x01(\x04R\x05owner\x122\n" +
+	"\x06before\x18\x04 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\x06before*\xc7\x03\n" +
 	"\x04Code\x12\x06\n" +
 	"\x02OK\x10\x00\x12\r\n" +
 	"\tNOT_FOUND\x10\x01\x12\n" +
@@ -3677,7 +6670,23 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\tDUPLICATE\x10\x12\x12\x13\n" +
 	"\x0fUNKNOWN_COMMAND\x10\x13\x12\b\n" +
 	"\x04BUSY\x10\x14\x12\x15\n" +
-	"\x11TOO_MANY_REQUESTS\x10\x15B\x1aZ\x18lockfs/raftstore/storepbb\x06proto3"
+	"\x11TOO_MANY_REQUESTS\x10\x15\x12\x10\n" +
+	"\fNEED_LINEAGE\x10\x16\x12\x0f\n" +
+	"\vWOULD_BLOCK\x10\x17\x12\v\n" +
+	"\aWAITING\x10\x18\x12\f\n" +
+	"\bDEADLOCK\x10\x19\x12\f\n" +
+	"\bNO_LOCKS\x10\x1a\x12\x10\n" +
+	"\fSESSION_LOST\x10\x1b*!\n" +
+	"\bLockKind\x12\t\n" +
+	"\x05FLOCK\x10\x00\x12\n" +
+	"\n" +
+	"\x06RECORD\x10\x01*1\n" +
+	"\bLockType\x12\n" +
+	"\n" +
+	"\x06UNLOCK\x10\x00\x12\n" +
+	"\n" +
+	"\x06SHARED\x10\x01\x12\r\n" +
+	"\tEXCLUSIVE\x10\x02B\x1aZ\x18lockfs/raftstore/storepbb\x06proto3"
 
 var (
 	file_raftstore_storepb_store_proto_rawDescOnce sync.Once
@@ -3691,105 +6700,192 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 	return file_raftstore_storepb_store_proto_rawDescData
 }
 
-var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
 var file_raftstore_storepb_store_proto_goTypes = []any{
-	(Code)(0),              // 0: lockfs.store.Code
-	(*Caller)(nil),         // 1: lockfs.store.Caller
-	(*Command)(nil),        // 2: lockfs.store.Command
-	(*Op)(nil),             // 3: lockfs.store.Op
-	(*Create)(nil),         // 4: lockfs.store.Create
-	(*Link)(nil),           // 5: lockfs.store.Link
-	(*Unlink)(nil),         // 6: lockfs.store.Unlink
-	(*Rename)(nil),         // 7: lockfs.store.Rename
-	(*SetAttr)(nil),        // 8: lockfs.store.SetAttr
-	(*SetContent)(nil),     // 9: lockfs.store.SetContent
-	(*SetXattr)(nil),       // 10: lockfs.store.SetXattr
-	(*RemoveXattr)(nil),    // 11: lockfs.store.RemoveXattr
-	(*Pin)(nil),            // 12: lockfs.store.Pin
-	(*Unpin)(nil),          // 13: lockfs.store.Unpin
-	(*OpenSession)(nil),    // 14: lockfs.store.OpenSession
-	(*CloseSession)(nil),   // 15: lockfs.store.CloseSession
-	(*EndSession)(nil),     // 16: lockfs.store.EndSession
-	(*Cancel)(nil),         // 17: lockfs.store.Cancel
-	(*Member)(nil),         // 18: lockfs.store.Member
-	(*SetMember)(nil),      // 19: lockfs.store.SetMember
-	(*RemoveMember)(nil),   // 20: lockfs.store.RemoveMember
-	(*SetLimits)(nil),      // 21: lockfs.store.SetLimits
-	(*Query)(nil),          // 22: lockfs.store.Query
-	(*Lookup)(nil),         // 23: lockfs.store.Lookup
-	(*GetAttr)(nil),        // 24: lockfs.store.GetAttr
-	(*Read)(nil),           // 25: lockfs.store.Read
-	(*ReadDir)(nil),        // 26: lockfs.store.ReadDir
-	(*GetXattrs)(nil),      // 27: lockfs.store.GetXattrs
-	(*StatFs)(nil),         // 28: lockfs.store.StatFs
-	(*ListMembers)(nil),    // 29: lockfs.store.ListMembers
-	(*ListSessions)(nil),   // 30: lockfs.store.ListSessions
-	(*Attr)(nil),           // 31: lockfs.store.Attr
-	(*DirEntry)(nil),       // 32: lockfs.store.DirEntry
-	(*Xattr)(nil),          // 33: lockfs.store.Xattr
-	(*FsStats)(nil),        // 34: lockfs.store.FsStats
-	(*Result)(nil),         // 35: lockfs.store.Result
-	(*SnapshotHeader)(nil), // 36: lockfs.store.SnapshotHeader
-	(*Record)(nil),         // 37: lockfs.store.Record
-	(*InodeRecord)(nil),    // 38: lockfs.store.InodeRecord
-	(*EntryRecord)(nil),    // 39: lockfs.store.EntryRecord
-	(*OrphanRecord)(nil),   // 40: lockfs.store.OrphanRecord
-	(*SessionRecord)(nil),  // 41: lockfs.store.SessionRecord
-	(*ReplyRecord)(nil),    // 42: lockfs.store.ReplyRecord
-	(*Undo)(nil),           // 43: lockfs.store.Undo
+	(Code)(0),                 // 0: lockfs.store.Code
+	(LockKind)(0),             // 1: lockfs.store.LockKind
+	(LockType)(0),             // 2: lockfs.store.LockType
+	(*Caller)(nil),            // 3: lockfs.store.Caller
+	(*Process)(nil),           // 4: lockfs.store.Process
+	(*Facts)(nil),             // 5: lockfs.store.Facts
+	(*Look)(nil),              // 6: lockfs.store.Look
+	(*Command)(nil),           // 7: lockfs.store.Command
+	(*Op)(nil),                // 8: lockfs.store.Op
+	(*Create)(nil),            // 9: lockfs.store.Create
+	(*Link)(nil),              // 10: lockfs.store.Link
+	(*Unlink)(nil),            // 11: lockfs.store.Unlink
+	(*Rename)(nil),            // 12: lockfs.store.Rename
+	(*SetAttr)(nil),           // 13: lockfs.store.SetAttr
+	(*SetContent)(nil),        // 14: lockfs.store.SetContent
+	(*SetXattr)(nil),          // 15: lockfs.store.SetXattr
+	(*RemoveXattr)(nil),       // 16: lockfs.store.RemoveXattr
+	(*Pin)(nil),               // 17: lockfs.store.Pin
+	(*Unpin)(nil),             // 18: lockfs.store.Unpin
+	(*OpenSession)(nil),       // 19: lockfs.store.OpenSession
+	(*CloseSession)(nil),      // 20: lockfs.store.CloseSession
+	(*EndSession)(nil),        // 21: lockfs.store.EndSession
+	(*Cancel)(nil),            // 22: lockfs.store.Cancel
+	(*ProcessGone)(nil),       // 23: lockfs.store.ProcessGone
+	(*TakeLock)(nil),          // 24: lockfs.store.TakeLock
+	(*DropLocks)(nil),         // 25: lockfs.store.DropLocks
+	(*InterruptLock)(nil),     // 26: lockfs.store.InterruptLock
+	(*AdvisoryLock)(nil),      // 27: lockfs.store.AdvisoryLock
+	(*Rule)(nil),              // 28: lockfs.store.Rule
+	(*SetRule)(nil),           // 29: lockfs.store.SetRule
+	(*DeleteRule)(nil),        // 30: lockfs.store.DeleteRule
+	(*ForgetHost)(nil),        // 31: lockfs.store.ForgetHost
+	(*Tick)(nil),              // 32: lockfs.store.Tick
+	(*Member)(nil),            // 33: lockfs.store.Member
+	(*SetMember)(nil),         // 34: lockfs.store.SetMember
+	(*RemoveMember)(nil),      // 35: lockfs.store.RemoveMember
+	(*SetLimits)(nil),         // 36: lockfs.store.SetLimits
+	(*Query)(nil),             // 37: lockfs.store.Query
+	(*Lookup)(nil),            // 38: lockfs.store.Lookup
+	(*GetAttr)(nil),           // 39: lockfs.store.GetAttr
+	(*Read)(nil),              // 40: lockfs.store.Read
+	(*ReadDir)(nil),           // 41: lockfs.store.ReadDir
+	(*GetXattrs)(nil),         // 42: lockfs.store.GetXattrs
+	(*StatFs)(nil),            // 43: lockfs.store.StatFs
+	(*ListMembers)(nil),       // 44: lockfs.store.ListMembers
+	(*ListSessions)(nil),      // 45: lockfs.store.ListSessions
+	(*ListRules)(nil),         // 46: lockfs.store.ListRules
+	(*ListHosts)(nil),         // 47: lockfs.store.ListHosts
+	(*ListLocks)(nil),         // 48: lockfs.store.ListLocks
+	(*GetLock)(nil),           // 49: lockfs.store.GetLock
+	(*ListProcesses)(nil),     // 50: lockfs.store.ListProcesses
+	(*AwaitLock)(nil),         // 51: lockfs.store.AwaitLock
+	(*TestLock)(nil),          // 52: lockfs.store.TestLock
+	(*ListAdvisoryLocks)(nil), // 53: lockfs.store.ListAdvisoryLocks
+	(*ListEvents)(nil),        // 54: lockfs.store.ListEvents
+	(*Attr)(nil),              // 55: lockfs.store.Attr
+	(*DirEntry)(nil),          // 56: lockfs.store.DirEntry
+	(*Xattr)(nil),             // 57: lockfs.store.Xattr
+	(*FsStats)(nil),           // 58: lockfs.store.FsStats
+	(*Result)(nil),            // 59: lockfs.store.Result
+	(*Lock)(nil),              // 60: lockfs.store.Lock
+	(*Event)(nil),             // 61: lockfs.store.Event
+	(*MountStatus)(nil),       // 62: lockfs.store.MountStatus
+	(*HostRecord)(nil),        // 63: lockfs.store.HostRecord
+	(*SnapshotHeader)(nil),    // 64: lockfs.store.SnapshotHeader
+	(*Record)(nil),            // 65: lockfs.store.Record
+	(*EventCount)(nil),        // 66: lockfs.store.EventCount
+	(*InodeRecord)(nil),       // 67: lockfs.store.InodeRecord
+	(*EntryRecord)(nil),       // 68: lockfs.store.EntryRecord
+	(*OrphanRecord)(nil),      // 69: lockfs.store.OrphanRecord
+	(*SessionRecord)(nil),     // 70: lockfs.store.SessionRecord
+	(*ReplyRecord)(nil),       // 71: lockfs.store.ReplyRecord
+	(*Undo)(nil),              // 72: lockfs.store.Undo
+	(*LockUndo)(nil),          // 73: lockfs.store.LockUndo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
-	1,  // 0: lockfs.store.Command.caller:type_name -> lockfs.store.Caller
-	3,  // 1: lockfs.store.Command.op:type_name -> lockfs.store.Op
-	4,  // 2: lockfs.store.Op.create:type_name -> lockfs.store.Create
-	5,  // 3: lockfs.store.Op.link:type_name -> lockfs.store.Link
-	6,  // 4: lockfs.store.Op.unlink:type_name -> lockfs.store.Unlink
-	7,  // 5: lockfs.store.Op.rename:type_name -> lockfs.store.Rename
-	8,  // 6: lockfs.store.Op.set_attr:type_name -> lockfs.store.SetAttr
-	9,  // 7: lockfs.store.Op.set_content:type_name -> lockfs.store.SetContent
-	10, // 8: lockfs.store.Op.set_xattr:type_name -> lockfs.store.SetXattr
-	11, // 9: lockfs.store.Op.remove_xattr:type_name -> lockfs.store.RemoveXattr
-	12, // 10: lockfs.store.Op.pin:type_name -> lockfs.store.Pin
-	13, // 11: lockfs.store.Op.unpin:type_name -> lockfs.store.Unpin
-	14, // 12: lockfs.store.Op.open_session:type_name -> lockfs.store.OpenSession
-	15, // 13: lockfs.store.Op.close_session:type_name -> lockfs.store.CloseSession
-	17, // 14: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
-	19, // 15: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
-	20, // 16: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
-	21, // 17: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
-	16, // 18: lockfs.store.Op.end_session:type_name -> lockfs.store.EndSession
-	18, // 19: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
-	23, // 20: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	24, // 21: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	25, // 22: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	26, // 23: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	27, // 24: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	28, // 25: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	29, // 26: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	30, // 27: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
-	0,  // 28: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	31, // 29: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	32, // 30: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	33, // 31: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	34, // 32: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	18, // 33: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	41, // 34: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	38, // 35: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	39, // 36: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	40, // 37: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	41, // 38: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	42, // 39: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	18, // 40: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	31, // 41: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	33, // 42: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	35, // 43: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	43, // 44: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	4,   // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
+	4,   // 1: lockfs.store.Facts.process:type_name -> lockfs.store.Process
+	3,   // 2: lockfs.store.Command.caller:type_name -> lockfs.store.Caller
+	8,   // 3: lockfs.store.Command.op:type_name -> lockfs.store.Op
+	9,   // 4: lockfs.store.Op.create:type_name -> lockfs.store.Create
+	10,  // 5: lockfs.store.Op.link:type_name -> lockfs.store.Link
+	11,  // 6: lockfs.store.Op.unlink:type_name -> lockfs.store.Unlink
+	12,  // 7: lockfs.store.Op.rename:type_name -> lockfs.store.Rename
+	13,  // 8: lockfs.store.Op.set_attr:type_name -> lockfs.store.SetAttr
+	14,  // 9: lockfs.store.Op.set_content:type_name -> lockfs.store.SetContent
+	15,  // 10: lockfs.store.Op.set_xattr:type_name -> lockfs.store.SetXattr
+	16,  // 11: lockfs.store.Op.remove_xattr:type_name -> lockfs.store.RemoveXattr
+	17,  // 12: lockfs.store.Op.pin:type_name -> lockfs.store.Pin
+	18,  // 13: lockfs.store.Op.unpin:type_name -> lockfs.store.Unpin
+	19,  // 14: lockfs.store.Op.open_session:type_name -> lockfs.store.OpenSession
+	20,  // 15: lockfs.store.Op.close_session:type_name -> lockfs.store.CloseSession
+	22,  // 16: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
+	34,  // 17: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
+	35,  // 18: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
+	36,  // 19: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
+	21,  // 20: lockfs.store.Op.end_session:type_name -> lockfs.store.EndSession
+	23,  // 21: lockfs.store.Op.process_gone:type_name -> lockfs.store.ProcessGone
+	29,  // 22: lockfs.store.Op.set_rule:type_name -> lockfs.store.SetRule
+	30,  // 23: lockfs.store.Op.delete_rule:type_name -> lockfs.store.DeleteRule
+	31,  // 24: lockfs.store.Op.forget_host:type_name -> lockfs.store.ForgetHost
+	32,  // 25: lockfs.store.Op.tick:type_name -> lockfs.store.Tick
+	24,  // 26: lockfs.store.Op.take_lock:type_name -> lockfs.store.TakeLock
+	25,  // 27: lockfs.store.Op.drop_locks:type_name -> lockfs.store.DropLocks
+	26,  // 28: lockfs.store.Op.interrupt_lock:type_name -> lockfs.store.InterruptLock
+	6,   // 29: lockfs.store.Unlink.looks:type_name -> lockfs.store.Look
+	6,   // 30: lockfs.store.Rename.looks:type_name -> lockfs.store.Look
+	5,   // 31: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
+	6,   // 32: lockfs.store.SetContent.name:type_name -> lockfs.store.Look
+	6,   // 33: lockfs.store.SetContent.looks:type_name -> lockfs.store.Look
+	4,   // 34: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
+	1,   // 35: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
+	2,   // 36: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
+	1,   // 37: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
+	1,   // 38: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
+	1,   // 39: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
+	2,   // 40: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
+	28,  // 41: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
+	33,  // 42: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
+	38,  // 43: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	39,  // 44: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	40,  // 45: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	41,  // 46: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	42,  // 47: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	43,  // 48: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	44,  // 49: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	45,  // 50: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	46,  // 51: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
+	47,  // 52: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
+	48,  // 53: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
+	49,  // 54: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	50,  // 55: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	54,  // 56: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	51,  // 57: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	52,  // 58: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	53,  // 59: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	6,   // 60: lockfs.store.Read.name:type_name -> lockfs.store.Look
+	1,   // 61: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
+	24,  // 62: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
+	0,   // 63: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	55,  // 64: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	56,  // 65: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	57,  // 66: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	58,  // 67: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	33,  // 68: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	70,  // 69: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	6,   // 70: lockfs.store.Result.looks:type_name -> lockfs.store.Look
+	28,  // 71: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
+	63,  // 72: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	60,  // 73: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	4,   // 74: lockfs.store.Result.processes:type_name -> lockfs.store.Process
+	61,  // 75: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	27,  // 76: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	5,   // 77: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	55,  // 78: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	27,  // 79: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	3,   // 80: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	61,  // 81: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	67,  // 82: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	68,  // 83: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	69,  // 84: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	70,  // 85: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	71,  // 86: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	33,  // 87: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	28,  // 88: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	63,  // 89: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	61,  // 90: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	66,  // 91: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	27,  // 92: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	55,  // 93: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	57,  // 94: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	5,   // 95: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	5,   // 96: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	59,  // 97: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	72,  // 98: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	73,  // 99: lockfs.store.Undo.lock:type_name -> lockfs.store.LockUndo
+	1,   // 100: lockfs.store.LockUndo.kind:type_name -> lockfs.store.LockKind
+	27,  // 101: lockfs.store.LockUndo.before:type_name -> lockfs.store.AdvisoryLock
+	102, // [102:102] is the sub-list for method output_type
+	102, // [102:102] is the sub-list for method input_type
+	102, // [102:102] is the sub-list for extension type_name
+	102, // [102:102] is the sub-list for extension extendee
+	0,   // [0:102] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -3797,7 +6893,7 @@ func file_raftstore_storepb_store_proto_init() {
 	if File_raftstore_storepb_store_proto != nil {
 		return
 	}
-	file_raftstore_storepb_store_proto_msgTypes[2].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[5].OneofWrappers = []any{
 		(*Op_Create)(nil),
 		(*Op_Link)(nil),
 		(*Op_Unlink)(nil),
@@ -3815,9 +6911,18 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Op_RemoveMember)(nil),
 		(*Op_SetLimits)(nil),
 		(*Op_EndSession)(nil),
+		(*Op_ProcessGone)(nil),
+		(*Op_SetRule)(nil),
+		(*Op_DeleteRule)(nil),
+		(*Op_ForgetHost)(nil),
+		(*Op_Tick)(nil),
+		(*Op_TakeLock)(nil),
+		(*Op_DropLocks)(nil),
+		(*Op_InterruptLock)(nil),
 	}
-	file_raftstore_storepb_store_proto_msgTypes[7].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[21].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[10].OneofWrappers = []any{}
+	file_raftstore_storepb_store_proto_msgTypes[33].OneofWrappers = []any{}
+	file_raftstore_storepb_store_proto_msgTypes[34].OneofWrappers = []any{
 		(*Query_Lookup)(nil),
 		(*Query_GetAttr)(nil),
 		(*Query_Read)(nil),
@@ -3826,22 +6931,36 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Query_StatFs)(nil),
 		(*Query_ListMembers)(nil),
 		(*Query_ListSessions)(nil),
+		(*Query_ListRules)(nil),
+		(*Query_ListHosts)(nil),
+		(*Query_ListLocks)(nil),
+		(*Query_GetLock)(nil),
+		(*Query_ListProcesses)(nil),
+		(*Query_ListEvents)(nil),
+		(*Query_AwaitLock)(nil),
+		(*Query_TestLock)(nil),
+		(*Query_ListAdvisoryLocks)(nil),
 	}
-	file_raftstore_storepb_store_proto_msgTypes[36].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[62].OneofWrappers = []any{
 		(*Record_Inode)(nil),
 		(*Record_Entry)(nil),
 		(*Record_Orphan)(nil),
 		(*Record_Session)(nil),
 		(*Record_Reply)(nil),
 		(*Record_Member)(nil),
+		(*Record_Rule)(nil),
+		(*Record_Host)(nil),
+		(*Record_Event)(nil),
+		(*Record_EventCount)(nil),
+		(*Record_AdvisoryLock)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   43,
+			NumEnums:      3,
+			NumMessages:   71,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

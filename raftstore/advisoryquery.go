@@ -1,0 +1,82 @@
+package raftstore
+
+import "lockfs/raftstore/storepb"
+
+// testLock is F_GETLK.
+func (ns *Namespace) testLock(q *storepb.TestLock) *storepb.Result {
+	want, valid := advisoryOf(q.GetSession(), 0, q.GetLock())
+	if !valid {
+		return fail(storepb.Code_INVALID)
+	}
+	result := ok()
+	if inTheWay := ns.heldAgainst(&want); inTheWay != nil {
+		result.AdvisoryLocks = ns.advisoryMessages([]*advisory{inTheWay})
+	}
+	return result
+}
+
+func (ns *Namespace) listAdvisories(q *storepb.ListAdvisoryLocks) *storepb.Result {
+	result := ok()
+	ns.advisories.Ascend(&advisory{ino: q.GetIno()}, func(a *advisory) bool {
+		if q.GetIno() != 0 && a.ino != q.GetIno() {
+			return false
+		}
+		result.AdvisoryLocks = append(result.AdvisoryLocks, ns.advisoryMessage(a))
+		return true
+	})
+	ns.waiters.Ascend(&waiter{advisory: advisory{ino: q.GetIno()}}, func(w *waiter) bool {
+		if q.GetIno() != 0 && w.ino != q.GetIno() {
+			return false
+		}
+		result.AdvisoryLocks = append(result.AdvisoryLocks, ns.waiterMessage(w))
+		return true
+	})
+	return result
+}
+
+func (ns *Namespace) advisoryMessages(locks []*advisory) []*storepb.AdvisoryLock {
+	var messages []*storepb.AdvisoryLock
+	for _, a := range locks {
+		messages = append(messages, ns.advisoryMessage(a))
+	}
+	return messages
+}
+
+func (ns *Namespace) advisoryMessage(a *advisory) *storepb.AdvisoryLock {
+	message := &storepb.AdvisoryLock{
+		Ino: a.ino, Kind: a.kind, Type: storepb.LockType_SHARED, Session: a.session, Owner: a.owner,
+		Start: a.start, End: a.end, Pid: a.pid, Since: a.since, Seq: a.seq, Until: a.until,
+	}
+	if a.exclusive {
+		message.Type = storepb.LockType_EXCLUSIVE
+	}
+	if s, found := ns.sessions.Get(a.session); found {
+		message.Host = s.host
+	}
+	return message
+}
+
+func (ns *Namespace) waiterMessage(w *waiter) *storepb.AdvisoryLock {
+	message := ns.advisoryMessage(&w.advisory)
+	message.Position, message.ByProcess, message.Interrupted = w.position, w.byProcess, w.interrupted
+	return message
+}
+
+func advisoryFrom(m *storepb.AdvisoryLock) *advisory {
+	return &advisory{
+		ino: m.GetIno(), kind: m.GetKind(), session: m.GetSession(), owner: m.GetOwner(), start: m.GetStart(), end: m.GetEnd(),
+		exclusive: m.GetType() == storepb.LockType_EXCLUSIVE, pid: m.GetPid(), since: m.GetSince(), seq: m.GetSeq(),
+		until: m.GetUntil(),
+	}
+}
+
+// restoreAdvisory puts a lock or a request of a snapshot in its place.
+func (ns *Namespace) restoreAdvisory(m *storepb.AdvisoryLock) {
+	if m.GetPosition() == 0 {
+		ns.putAdvisory(advisoryFrom(m))
+		return
+	}
+	ns.putWaiter(&waiter{
+		advisory: *advisoryFrom(m), position: m.GetPosition(), byProcess: m.GetByProcess(), interrupted: m.GetInterrupted(),
+	})
+}

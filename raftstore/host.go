@@ -1,0 +1,131 @@
+package raftstore
+
+import (
+	"fmt"
+
+	"lockfs/raftstore/storepb"
+)
+
+// maxHosts bounds the hosts without a session that are remembered.
+const maxHosts = 10_000
+
+// host is a machine that has or had a mount. It is never modified once it is in a tree.
+type host struct {
+	bootID   string
+	sessions int   // that have not ended
+	since    int64 // since when it has one, or has none
+	left     bool  // the last one was ended by its mount
+}
+
+// hostCame counts a session that was opened. Only while a host has none can it come with another boot;
+// then no process of the old one lives.
+func (ns *Namespace) hostCame(name, bootID string) {
+	h, known := ns.hosts.Get(name)
+	if !known {
+		ns.dropOldHosts()
+		h = &host{bootID: bootID, since: ns.time, left: true}
+	}
+	came := *h
+	came.sessions++
+	if h.sessions == 0 {
+		came.since, came.bootID = ns.time, bootID
+		if !h.left {
+			ns.emit(&storepb.Event{Event: eventHostBack, Host: name})
+		}
+	}
+	ns.hosts.Set(name, &came)
+	if came.bootID == h.bootID {
+		return
+	}
+	var lost []held
+	for _, held := range ns.heldOn(name, nil) {
+		if held.process.GetBootId() != bootID {
+			lost = append(lost, held)
+		}
+	}
+	ns.loseProcesses(lost, fmt.Sprintf("its host %s has booted since", name))
+}
+
+// hostWent counts a session less. A host that left and has nothing to be waited for is forgotten.
+func (ns *Namespace) hostWent(name string, left bool) {
+	h, known := ns.hosts.Get(name)
+	if !known {
+		return
+	}
+	went := *h
+	went.sessions--
+	ns.hosts.Set(name, &went)
+	if went.sessions > 0 {
+		return
+	}
+	went.since, went.left = ns.time, left
+	switch {
+	case !left:
+		ns.emit(&storepb.Event{Event: eventHostUnreachable, Host: name, Reason: "no keepalive for the term of its session"})
+	case len(ns.heldOn(name, nil)) == 0:
+		ns.hosts.Delete(name)
+	}
+}
+
+// dropOldHosts makes room among those that have neither a session nor a lock.
+func (ns *Namespace) dropOldHosts() {
+	if ns.hosts.Len() < maxHosts+ns.Sessions() {
+		return
+	}
+	oldest, since, found := "", int64(0), false
+	ns.hosts.Scan(func(name string, h *host) bool {
+		if h.sessions == 0 && (!found || h.since < since) && len(ns.heldOn(name, nil)) == 0 {
+			oldest, since, found = name, h.since, true
+		}
+		return true
+	})
+	if found {
+		ns.hosts.Delete(oldest)
+	}
+}
+
+// mayCome refuses a session of a host that is still there with another boot: it may be another machine
+// of the same name, and the processes of the one are not those of the other.
+func (ns *Namespace) mayCome(name, bootID string) *storepb.Result {
+	h, known := ns.hosts.Get(name)
+	if !known || h.sessions == 0 || h.bootID == bootID {
+		return nil
+	}
+	return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
+		"a host named %q is mounted that was booted another time: if it is this one before it crashed, its session ends soon;"+
+			" if it is another machine, give one of them another --name", name)}
+}
+
+func (ns *Namespace) forgetHost(by *storepb.Caller, name string) *storepb.Result {
+	h, known := ns.hosts.Get(name)
+	switch {
+	case !known:
+		return &storepb.Result{Code: storepb.Code_NOT_FOUND, Message: fmt.Sprintf("no host is named %.300q; see `lockfs host list`", name)}
+	case h.sessions > 0:
+		return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
+			"host %q is mounted: it is not gone; unmount it there, or cut it off and wait until its session ends", name)}
+	}
+	ns.emit(&storepb.Event{Event: eventHostForgotten, Host: name, By: withoutLineage(by)})
+	ns.loseProcesses(ns.heldOn(name, nil), fmt.Sprintf("its host %s was declared gone for good", name))
+	ns.hosts.Delete(name)
+	return ok()
+}
+
+// reachable tells whether a host has a session.
+func (ns *Namespace) reachable(name string) bool {
+	h, known := ns.hosts.Get(name)
+	return known && h.sessions > 0
+}
+
+func (ns *Namespace) listHosts() []*storepb.HostRecord {
+	var hosts []*storepb.HostRecord
+	ns.hosts.Scan(func(name string, h *host) bool {
+		hosts = append(hosts, h.message(name))
+		return true
+	})
+	return hosts
+}
+
+func (h *host) message(name string) *storepb.HostRecord {
+	return &storepb.HostRecord{Name: name, BootId: h.bootID, Sessions: uint32(h.sessions), Since: h.since, Left: h.left}
+}

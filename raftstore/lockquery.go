@@ -1,0 +1,112 @@
+package raftstore
+
+import (
+	"fmt"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/storepb"
+)
+
+// What one answer holds at most.
+const (
+	lockPage  = 1000
+	eventPage = 1000
+)
+
+func page(limit uint32, most int) int {
+	if limit == 0 || int(limit) > most {
+		return most
+	}
+	return int(limit)
+}
+
+// listLocks leaves out directories with entries: they are no locks, or their entries tell more.
+func (ns *Namespace) listLocks(q *storepb.ListLocks) *storepb.Result {
+	limit := page(q.GetLimit(), lockPage)
+	var locks []*storepb.Lock
+	from := &entry{parent: q.GetAfterParent(), name: string(q.GetAfterName())}
+	ns.byName.Ascend(from, func(e *entry) bool {
+		if e.parent == from.parent && e.name == from.name {
+			return true
+		}
+		if in, found := ns.inodes.Get(e.ino); found && !ns.isFull(in) {
+			locks = append(locks, ns.describe(e, in))
+		}
+		return len(locks) < limit
+	})
+	return &storepb.Result{Locks: locks}
+}
+
+func (ns *Namespace) getLock(q *storepb.GetLock) *storepb.Result {
+	var e *entry
+	if q.GetIno() != 0 {
+		e = ns.nameOf(q.GetIno())
+	} else {
+		e, _ = ns.entry(q.GetParent(), q.GetName())
+	}
+	if e == nil {
+		return fail(storepb.Code_NOT_FOUND)
+	}
+	in, found := ns.inodes.Get(e.ino)
+	if !found {
+		return fail(storepb.Code_NOT_FOUND)
+	}
+	lock := ns.describe(e, in)
+	if in.isFile() {
+		lock.Content = in.content
+		lock.AdvisoryLocks = ns.listAdvisories(&storepb.ListAdvisoryLocks{Ino: in.ino}).GetAdvisoryLocks()
+	}
+	return &storepb.Result{Attr: in.attr(), Locks: []*storepb.Lock{lock}, Looks: ns.looksAt(e)}
+}
+
+// describe says all that is known of a name.
+func (ns *Namespace) describe(e *entry, in *inode) *storepb.Lock {
+	g := ns.govern(e, in)
+	lock := &storepb.Lock{
+		Parent: e.parent, Name: []byte(e.name), Path: []byte(ns.path(e)), Token: e.token, Acquired: e.acquired,
+		State: string(lockfact.Held), Facts: FactsMessage(g.Facts), Attr: in.attr(), Rule: g.pattern,
+	}
+	if in.facts != nil && g.Format != lockfact.None {
+		lock.Facts.Tag, lock.Facts.Process = in.facts.tag, in.facts.process
+	}
+	stale := ns.staleNow(e, in, g)
+	switch {
+	case stale != nil:
+		lock.State, lock.Reason, lock.Since = string(lockfact.Stale), stale.reason, stale.since
+	case g.ByProcess() && !ns.reachable(g.Host):
+		lock.State, lock.Reason = string(lockfact.Unreachable), fmt.Sprintf("host %s has no mount, so its processes cannot be seen", g.Host)
+		if h, known := ns.hosts.Get(g.Host); known {
+			lock.Since = h.since
+		}
+	}
+	return lock
+}
+
+// listProcesses answers each process of a host once.
+func (ns *Namespace) listProcesses(host string) *storepb.Result {
+	result := ok()
+	var last *storepb.Process
+	for _, h := range ns.heldOn(host, nil) {
+		if last == nil || !sameProcess(last, h.process) {
+			result.Processes = append(result.Processes, h.process)
+		}
+		last = h.process
+	}
+	return result
+}
+
+func (ns *Namespace) listEvents(q *storepb.ListEvents) *storepb.Result {
+	limit := page(q.GetLimit(), eventPage)
+	result := &storepb.Result{LastEvent: ns.lastEvent}
+	if q.GetSince() == 0 || q.GetAfter() >= ns.lastEvent {
+		result.Events = ns.Events(q.GetAfter(), limit)
+		return result
+	}
+	ns.events.Ascend(q.GetAfter()+1, func(_ uint64, e *storepb.Event) bool {
+		if e.Time >= q.GetSince() {
+			result.Events = append(result.Events, e)
+		}
+		return len(result.Events) < limit
+	})
+	return result
+}
