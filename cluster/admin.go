@@ -96,11 +96,42 @@ func (a *Admin) Sessions(ctx context.Context) ([]*clusterpb.Session, error) {
 	return sessions, err
 }
 
+// Query answers a query from outside of a mount.
+func (a *Admin) Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
+	var result *storepb.Result
+	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query}}
+	err := a.router.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
+		reply, err := to.Execute(ctx, request)
+		result = reply.GetResult()
+		return reply, err
+	})
+	if err == nil && result.GetCode() != storepb.Code_OK {
+		return nil, &refusedError{result}
+	}
+	return result, err
+}
+
+// Change does an operation that belongs to no mount: SetRule, DeleteRule or ForgetHost. caller is for the
+// audit trail. Asked again after a lost answer, it does it again.
+func (a *Admin) Change(ctx context.Context, caller *storepb.Caller, op *storepb.Op) error {
+	return a.administer(ctx, func(ctx context.Context, to clusterpb.NodeClient) (*clusterpb.AdminReply, error) {
+		return to.Change(ctx, &clusterpb.ChangeRequest{Op: op, Caller: caller})
+	})
+}
+
 // Remove takes a member out by its name.
 func (a *Admin) Remove(ctx context.Context, name string) error {
+	return a.administer(ctx, func(ctx context.Context, to clusterpb.NodeClient) (*clusterpb.AdminReply, error) {
+		return to.Remove(ctx, &clusterpb.RemoveRequest{Name: name})
+	})
+}
+
+func (a *Admin) administer(
+	ctx context.Context, ask func(context.Context, clusterpb.NodeClient) (*clusterpb.AdminReply, error),
+) error {
 	var result *storepb.Result
 	err := a.router.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
-		reply, err := to.Remove(ctx, &clusterpb.RemoveRequest{Name: name})
+		reply, err := ask(ctx, to)
 		result = reply.GetResult()
 		return reply, err
 	})

@@ -38,6 +38,10 @@ func (a *api) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb.
 	return a.node.Join(ctx, req.GetMember()), nil
 }
 
+func (a *api) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error) {
+	return a.node.Change(ctx, req), nil
+}
+
 func (a *api) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
 	return a.node.Remove(ctx, req.GetName()), nil
 }

@@ -28,12 +28,15 @@ type Client struct {
 	logger  *slog.Logger
 	host    string
 	bootID  string
+	started time.Duration // on CLOCK_BOOTTIME
 	timeout time.Duration
 	journal *journal
 	slots   chan int // free slots of the journal
 	holder  *holder
 	hurried chan struct{}
 	offset  atomic.Int64 // see Offset
+	leader  atomic.Pointer[string]
+	holders *holders
 
 	ctx      context.Context // ends when the client is closed
 	cancel   context.CancelFunc
@@ -73,7 +76,7 @@ func openClient(ctx context.Context, via *router, own *peers, cfg ClientConfig) 
 		cfg.OpTimeout = DefaultOpTimeout
 	}
 	c := &Client{
-		router: via, peers: own, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), timeout: cfg.OpTimeout,
+		router: via, peers: own, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), started: bootTime(), timeout: cfg.OpTimeout,
 		slots: make(chan int, inFlight), holder: newHolder(),
 		hurried: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
@@ -86,9 +89,15 @@ func openClient(ctx context.Context, via *router, own *peers, cfg ClientConfig) 
 	if c.journal, left, err = openJournal(cfg.SessionFile, c.bootID); err != nil {
 		return nil, err
 	}
-	session, err := c.begin(ctx, left)
+	var session *clientSession
+	if c.holders, err = newHolders(c); err == nil {
+		session, err = c.begin(ctx, left)
+	}
 	if err != nil {
 		c.cancel()
+		if c.holders != nil {
+			err = errors.Join(err, c.holders.close())
+		}
 		if left.session == 0 {
 			err = errors.Join(err, c.journal.discard())
 		}
@@ -96,6 +105,7 @@ func openClient(ctx context.Context, via *router, own *peers, cfg ClientConfig) 
 	}
 	c.holder.set(nil, session)
 	go c.keepAlive()
+	c.holders.run()
 	return c, nil
 }
 
@@ -119,7 +129,7 @@ func (c *Client) begin(ctx context.Context, left *journalState) (*clientSession,
 		}
 	}
 	if session == nil {
-		if session, err = c.open(ctx, newSessionID(), newNumbers(0)); err != nil {
+		if session, err = c.openFirst(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -146,23 +156,44 @@ func (c *Client) Mutate(ctx context.Context, caller *storepb.Caller, op *storepb
 
 // Create is Mutate for what makes a name. answer renders what will tell the kernel of success, for a
 // [Guard] to do it should this process be killed first; it may be nil, and may answer nil.
+//
+// Content goes with what it says about its lock, and a holder that it names is watched from then on.
 func (c *Client) Create(
 	asked context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (*storepb.Result, error) {
+	write := op.GetSetContent()
+	if write != nil {
+		write.Facts = c.holders.describe(caller, write.GetContent())
+	}
+	result, _, err := c.create(asked, caller, op, answer)
+	if err == nil && result.GetCode() == storepb.Code_NEED_LINEAGE {
+		caller.Lineage = c.holders.lineage(caller)
+		result, _, err = c.create(asked, caller, op, answer)
+	}
+	if write != nil && err == nil && result.GetCode() == storepb.Code_OK {
+		c.holders.watch(write.GetFacts().GetProcess())
+	}
+	return result, err
+}
+
+// create answers the number under which it was done, too.
+func (c *Client) create(
+	asked context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
+) (result *storepb.Result, seq uint64, err error) {
 	ctx, cancel := context.WithTimeout(asked, c.timeout)
 	defer cancel()
 	var slot int
 	select {
 	case slot = <-c.slots:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("too many operations wait for the cluster: %w", ctx.Err())
+		return nil, 0, fmt.Errorf("too many operations wait for the cluster: %w", ctx.Err())
 	}
 	caller.Host = c.host
 	for {
 		session, err := c.live(ctx)
 		if err != nil {
 			c.slots <- slot
-			return nil, err
+			return nil, 0, err
 		}
 		cmd := &storepb.Command{Session: session.id, Caller: caller, Op: op}
 		cmd.Seq, cmd.Acked = session.numbers.take(func(seq uint64) { c.journal.begin(slot, session.id, seq) })
@@ -176,7 +207,7 @@ func (c *Client) Create(
 		if err != nil {
 			c.settling.Add(1)
 			go c.settle(session, cmd.Seq, slot)
-			return nil, err
+			return nil, 0, err
 		}
 		if result.GetCode() == storepb.Code_SESSION_UNKNOWN {
 			session.numbers.done(cmd.Seq)
@@ -195,7 +226,7 @@ func (c *Client) Create(
 		// would want to.
 		session.numbers.done(cmd.Seq)
 		c.slots <- slot
-		return result, nil
+		return result, cmd.Seq, nil
 	}
 }
 
@@ -262,6 +293,7 @@ func (c *Client) Close(ctx context.Context) error {
 	err := c.farewell(ctx)
 	c.cancel()
 	<-c.stopped
+	err = errors.Join(err, c.holders.close())
 	if err == nil {
 		err = c.journal.discard()
 	}

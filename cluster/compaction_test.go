@@ -84,7 +84,7 @@ func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 	mutate(t, client, createOp("after"))
 	other := startNode(t, testConfig(t, "b", cfg.APIAddress))
 	mine := node.fsm.State()
-	require.NoError(t, other.fsm.WaitIndex(t.Context(), mine.Index()))
+	require.NoError(t, other.fsm.WaitFor(t.Context(), func(ns *raftstore.Namespace) bool { return ns.Index() >= mine.Index() }))
 	theirs := other.fsm.State()
 	require.Equal(t, mine.Index(), theirs.Index())
 	require.Equal(t, mine.Hash(), theirs.Hash())

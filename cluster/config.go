@@ -23,6 +23,9 @@ type Config struct {
 	// MaxInodes and MaxSessions change the cluster's limits when this node leads; 0 leaves them.
 	MaxInodes   uint64
 	MaxSessions uint64
+	// LockDelay changes for how long nobody gets an advisory lock of a mount that was given up on, when this
+	// node leads; nil leaves it (raftstore.DefaultLockDelay).
+	LockDelay *time.Duration
 	// SessionTerm is how long a session lasts without a keepalive; 0: DefaultSessionTerm. It is to be
 	// the same on all nodes.
 	SessionTerm time.Duration

@@ -38,6 +38,16 @@
 // killed, and when the process of the mount is. For that last case a file that is mapped into memory
 // remembers the session and its open calls (journal), and a guard finishes answers on their way (Guard).
 //
+// # Holders
+//
+// A mount attaches to the content that it commits what that says about its lock, and watches the process
+// that holds it (package process). When that ends the mount says so, again and again until the cluster
+// knows. A new process of the mount, a new session, and from time to time every mount of a host, ask which
+// processes of this host hold locks, and watch those too. Only pids of the mount's own pid namespace and
+// boot can be judged. While a session of a host is alive, none can be opened under its name by a machine
+// that was booted another time: either it is another machine, or this one crashed, and its old session ends
+// soon. After that, the processes of the old boot are known to be gone.
+//
 // # Cluster time
 //
 // The leader stamps commands. It takes the median of the voters' wall clocks, measured once a second

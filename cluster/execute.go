@@ -50,7 +50,18 @@ func (n *Node) awaitLeader(ctx context.Context) (term uint64, leader string) {
 	return term, n.apiAddress(string(id))
 }
 
+// eventWait is how long a query for events waits for one. It is below attemptTimeout.
+const eventWait = time.Second
+
 func (n *Node) query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
+	if request := query.GetAwaitLock(); request != nil {
+		return n.awaitLock(ctx, request)
+	}
+	if events := query.GetListEvents(); events.GetWait() {
+		wait, cancel := context.WithTimeout(ctx, eventWait)
+		_ = n.fsm.WaitFor(wait, func(ns *raftstore.Namespace) bool { return ns.LastEvent() > events.GetAfter() })
+		cancel()
+	}
 	if err := n.confirmer.confirm(ctx); err != nil {
 		return nil, errors.Join(raftstore.ErrNotDone, err)
 	}
@@ -77,7 +88,8 @@ func mayCommand(cmd *storepb.Command) string {
 	switch cmd.GetOp().GetOp().(type) {
 	case nil:
 		return "a command needs an operation that this node knows"
-	case *storepb.Op_SetMember, *storepb.Op_RemoveMember, *storepb.Op_SetLimits, *storepb.Op_EndSession:
+	case *storepb.Op_SetMember, *storepb.Op_RemoveMember, *storepb.Op_SetLimits, *storepb.Op_EndSession,
+		*storepb.Op_SetRule, *storepb.Op_DeleteRule, *storepb.Op_ForgetHost, *storepb.Op_Tick:
 		return "that is for the leader itself to do"
 	}
 	return ""

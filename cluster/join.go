@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
 
@@ -76,7 +77,7 @@ func (n *Node) catchUp(ctx context.Context, via *router) error {
 		if err != nil {
 			return err
 		}
-		return n.fsm.WaitIndex(ctx, index)
+		return n.fsm.WaitFor(ctx, func(ns *raftstore.Namespace) bool { return ns.Index() >= index })
 	})
 }
 

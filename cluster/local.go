@@ -37,6 +37,10 @@ func (l localClient) Join(ctx context.Context, req *clusterpb.JoinRequest, _ ...
 	return l.api.Join(ctx, req)
 }
 
+func (l localClient) Change(ctx context.Context, req *clusterpb.ChangeRequest, _ ...grpc.CallOption) (*clusterpb.AdminReply, error) {
+	return l.api.Change(ctx, req)
+}
+
 func (l localClient) Remove(ctx context.Context, req *clusterpb.RemoveRequest, _ ...grpc.CallOption) (*clusterpb.AdminReply, error) {
 	return l.api.Remove(ctx, req)
 }

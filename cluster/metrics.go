@@ -94,6 +94,7 @@ var _ prometheus.Collector = (*nodeCollector)(nil)
 type nodeCollector struct {
 	node   *Node
 	gauges []nodeGauge
+	events *prometheus.Desc
 }
 
 type nodeGauge struct {
@@ -111,7 +112,9 @@ func newNodeCollector(n *Node) *nodeCollector {
 			return value
 		}
 	}
-	return &nodeCollector{node: n, gauges: []nodeGauge{
+	events := prometheus.NewDesc("lockfs_events_total",
+		"Events of the audit trail that ever happened in the whole cluster, as far as this node knows.", []string{"event"}, nil)
+	return &nodeCollector{node: n, events: events, gauges: []nodeGauge{
 		gauge("raft_term", "Raft's current term.", func(n *Node) float64 { return float64(n.raft.CurrentTerm()) }),
 		gauge("raft_commit_index", "Index up to which the log is known to be committed.",
 			func(n *Node) float64 { return float64(n.raft.CommitIndex()) }),
@@ -142,11 +145,19 @@ func (c *nodeCollector) Describe(descs chan<- *prometheus.Desc) {
 	for _, gauge := range c.gauges {
 		descs <- gauge.desc
 	}
+	descs <- c.events
 }
 
 // Collect is part of prometheus.Collector.
 func (c *nodeCollector) Collect(metrics chan<- prometheus.Metric) {
 	for _, gauge := range c.gauges {
 		metrics <- prometheus.MustNewConstMetric(gauge.desc, prometheus.GaugeValue, gauge.read(c.node))
+	}
+	counts := make(map[string]uint64)
+	c.node.fsm.View(func(ns *raftstore.Namespace) {
+		ns.EventCounts(func(event string, count uint64) { counts[event] = count })
+	})
+	for event, count := range counts {
+		metrics <- prometheus.MustNewConstMetric(c.events, prometheus.CounterValue, float64(count), event)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -180,6 +181,7 @@ func (c *Client) renew(s *clientSession) time.Duration {
 	}
 	c.offset.Store(asked.wall + int64(answered.mono-asked.mono)/2 - reply.GetClusterTime())
 	c.router.meet(reply.GetServers())
+	c.leader.Store(new(reply.GetLeader()))
 	term := time.Duration(reply.GetTerm())
 	s.extend(sent + term - margin(term))
 	c.holder.wake()
@@ -202,15 +204,45 @@ func (c *Client) reopen() {
 		cancel()
 		if err == nil {
 			c.holder.set(nil, s)
+			c.holders.lookNow()
 			return
 		}
 		c.logger.Error("no session could be opened; trying again", "error", err)
+		select {
+		case <-time.After(reopenPause):
+		case <-c.ctx.Done():
+		}
+	}
+}
+
+// reopenPause is for a cluster that says no: it will for a while.
+const reopenPause = time.Second
+
+// openFirst opens the first session. A host that crashed and booted again soon has to wait until the
+// session ends that it had before.
+func (c *Client) openFirst(ctx context.Context) (*clientSession, error) {
+	for warned := false; ; warned = true {
+		session, err := c.open(ctx, newSessionID(), newNumbers(0))
+		refused := new(refusedError)
+		if !errors.As(err, &refused) || refused.result.GetCode() != storepb.Code_BUSY {
+			return session, err
+		}
+		if !warned {
+			c.logger.Warn("waiting", "error", err)
+		}
+		select {
+		case <-time.After(reopenPause):
+		case <-ctx.Done():
+			return nil, err
+		}
 	}
 }
 
 // open opens or takes over a session. The error is a *refusedError if the cluster says no.
 func (c *Client) open(ctx context.Context, id uint64, numbers *numbers) (*clientSession, error) {
-	op := &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{Host: c.host, BootId: c.bootID}}}
+	op := &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{
+		Host: c.host, BootId: c.bootID, Started: int64(c.started),
+	}}}
 	result, err := c.send(ctx, &storepb.Command{Session: id, Op: op})
 	if err == nil && result.GetCode() != storepb.Code_OK {
 		err = &refusedError{result}
@@ -222,6 +254,18 @@ func (c *Client) open(ctx context.Context, id uint64, numbers *numbers) (*client
 	s := &clientSession{id: id, numbers: numbers}
 	c.renew(s)
 	return s, nil
+}
+
+// Status is what this mount knows of itself.
+func (c *Client) Status() *storepb.MountStatus {
+	status := &storepb.MountStatus{
+		Host: c.host, ClockOffset: c.offset.Load(), ClusterTime: readClocks().wall - c.offset.Load(),
+	}
+	status.Session = c.Session()
+	if leader := c.leader.Load(); leader != nil {
+		status.Leader = *leader
+	}
+	return status
 }
 
 // Offset is how far this host's clock is ahead of cluster time, as last measured.

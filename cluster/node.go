@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
+	"lockfs/cluster/audit"
 	"lockfs/cluster/clusterpb"
 	"lockfs/raftstore"
 )
@@ -40,7 +41,10 @@ type Node struct {
 	peers      *peers
 	server     *grpc.Server
 
-	adminMu sync.Mutex // one membership change at a time
+	audit    *audit.Log
+	auditing sync.WaitGroup
+
+	adminMu sync.Mutex // one change by an administrator at a time
 	mount   atomic.Pointer[string]
 }
 
@@ -83,6 +87,9 @@ func (n *Node) open() error {
 		return err
 	}
 	if err := n.bootstrap(); err != nil {
+		return err
+	}
+	if err := n.startAudit(); err != nil {
 		return err
 	}
 	go n.govern()
@@ -219,6 +226,7 @@ func (n *Node) Close() error {
 		errs = append(errs, n.storage.close())
 	}
 	n.peers.close()
+	errs = append(errs, n.closeAudit())
 	if n.dirLock != nil {
 		errs = append(errs, n.dirLock.Close())
 	}

@@ -27,6 +27,8 @@ func (n *Node) govern() {
 	defer look.Stop()
 	wonder := time.NewTicker(removalLook)
 	defer wonder.Stop()
+	expire := time.NewTicker(expiryLook)
+	defer expire.Stop()
 	for {
 		select {
 		case <-n.leadership.elected:
@@ -40,11 +42,29 @@ func (n *Node) govern() {
 			if n.leadership.office() != 0 {
 				n.endExpired()
 			}
+		case <-expire.C:
+			if n.leadership.office() != 0 {
+				n.letTimePass()
+			}
 		case <-wonder.C:
 			n.noticeRemoval()
 		case <-n.ctx.Done():
 			return
 		}
+	}
+}
+
+// expiryLook is how often the leader looks for locks whose time is over.
+const expiryLook = 100 * time.Millisecond
+
+// letTimePass has the state machine mark what time has made stale. Whether it has, the state machine itself
+// decides, by the time of the command.
+func (n *Node) letTimePass() {
+	due := false
+	now := n.clock.Now()
+	n.fsm.View(func(ns *raftstore.Namespace) { due = ns.Due(now) })
+	if due {
+		n.proposeOwn(&storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}})
 	}
 }
 
@@ -88,8 +108,10 @@ func (n *Node) tidyMembers() {
 	if !proto.Equal(n.member(n.id.ID), n.self()) {
 		n.proposeOwn(setMember(n.self()))
 	}
-	if n.cfg.MaxInodes != 0 || n.cfg.MaxSessions != 0 {
-		limits := &storepb.SetLimits{MaxInodes: n.cfg.MaxInodes, MaxSessions: n.cfg.MaxSessions}
+	if n.cfg.MaxInodes != 0 || n.cfg.MaxSessions != 0 || n.cfg.LockDelay != nil {
+		limits := &storepb.SetLimits{
+			MaxInodes: n.cfg.MaxInodes, MaxSessions: n.cfg.MaxSessions, LockDelay: (*int64)(n.cfg.LockDelay),
+		}
 		n.proposeOwn(&storepb.Op{Op: &storepb.Op_SetLimits{SetLimits: limits}})
 	}
 }

@@ -23,7 +23,7 @@ func (n *Node) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) *
 	if err := n.confirmer.confirm(ctx); err != nil {
 		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}
 	}
-	reply := &clusterpb.KeepAliveReply{Term: int64(n.terms.term), ClusterTime: n.clock.Now()}
+	reply := &clusterpb.KeepAliveReply{Term: int64(n.terms.term), ClusterTime: n.clock.Now(), Leader: n.id.Name}
 	for _, member := range n.members() {
 		reply.Servers = append(reply.Servers, member.GetApiAddress())
 	}

@@ -278,6 +278,7 @@ type KeepAliveReply struct {
 	Term          int64                  `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`   // how long the session lasts from when the request was sent, nanoseconds
 	ClusterTime   int64                  `protobuf:"varint,5,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
 	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"` // API addresses of the members
+	Leader        string                 `protobuf:"bytes,7,opt,name=leader,proto3" json:"leader,omitempty"`   // name of the node that answers
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -352,6 +353,13 @@ func (x *KeepAliveReply) GetServers() []string {
 		return x.Servers
 	}
 	return nil
+}
+
+func (x *KeepAliveReply) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
 }
 
 type SessionsRequest struct {
@@ -903,6 +911,58 @@ func (x *RemoveRequest) GetName() string {
 	return ""
 }
 
+type ChangeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Op            *storepb.Op            `protobuf:"bytes,1,opt,name=op,proto3" json:"op,omitempty"`
+	Caller        *storepb.Caller        `protobuf:"bytes,2,opt,name=caller,proto3" json:"caller,omitempty"` // for the audit trail
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeRequest) Reset() {
+	*x = ChangeRequest{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeRequest) ProtoMessage() {}
+
+func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
+func (*ChangeRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ChangeRequest) GetOp() *storepb.Op {
+	if x != nil {
+		return x.Op
+	}
+	return nil
+}
+
+func (x *ChangeRequest) GetCaller() *storepb.Caller {
+	if x != nil {
+		return x.Caller
+	}
+	return nil
+}
+
 type AdminReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
@@ -914,7 +974,7 @@ type AdminReply struct {
 
 func (x *AdminReply) Reset() {
 	*x = AdminReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -926,7 +986,7 @@ func (x *AdminReply) String() string {
 func (*AdminReply) ProtoMessage() {}
 
 func (x *AdminReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -939,7 +999,7 @@ func (x *AdminReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminReply.ProtoReflect.Descriptor instead.
 func (*AdminReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{13}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AdminReply) GetOutcome() Outcome {
@@ -978,14 +1038,15 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\"O\n" +
 	"\x10KeepAliveRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12!\n" +
-	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\xd1\x01\n" +
+	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\xe9\x01\n" +
 	"\x0eKeepAliveReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x14\n" +
 	"\x05ended\x18\x03 \x01(\bR\x05ended\x12\x12\n" +
 	"\x04term\x18\x04 \x01(\x03R\x04term\x12!\n" +
 	"\fcluster_time\x18\x05 \x01(\x03R\vclusterTime\x12\x18\n" +
-	"\aservers\x18\x06 \x03(\tR\aservers\"\x11\n" +
+	"\aservers\x18\x06 \x03(\tR\aservers\x12\x16\n" +
+	"\x06leader\x18\a \x01(\tR\x06leader\"\x11\n" +
 	"\x0fSessionsRequest\"\x9e\x01\n" +
 	"\rSessionsReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
@@ -1027,7 +1088,10 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\vJoinRequest\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"#\n" +
 	"\rRemoveRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x94\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"_\n" +
+	"\rChangeRequest\x12 \n" +
+	"\x02op\x18\x01 \x01(\v2\x10.lockfs.store.OpR\x02op\x12,\n" +
+	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\"\x94\x01\n" +
 	"\n" +
 	"AdminReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
@@ -1038,7 +1102,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
 	"NOT_LEADER\x10\x01\x12\v\n" +
 	"\aUNKNOWN\x10\x02\x12\f\n" +
-	"\bNOT_DONE\x10\x032\xf9\x03\n" +
+	"\bNOT_DONE\x10\x032\xbe\x04\n" +
 	"\x04Node\x12G\n" +
 	"\aExecute\x12\x1e.lockfs.cluster.ExecuteRequest\x1a\x1c.lockfs.cluster.ExecuteReply\x12M\n" +
 	"\tKeepAlive\x12 .lockfs.cluster.KeepAliveRequest\x1a\x1e.lockfs.cluster.KeepAliveReply\x12J\n" +
@@ -1046,7 +1110,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x05Probe\x12\x1c.lockfs.cluster.ProbeRequest\x1a\x1a.lockfs.cluster.ProbeReply\x12D\n" +
 	"\x06Status\x12\x1d.lockfs.cluster.StatusRequest\x1a\x1b.lockfs.cluster.StatusReply\x12?\n" +
 	"\x04Join\x12\x1b.lockfs.cluster.JoinRequest\x1a\x1a.lockfs.cluster.AdminReply\x12C\n" +
-	"\x06Remove\x12\x1d.lockfs.cluster.RemoveRequest\x1a\x1a.lockfs.cluster.AdminReplyB\x1aZ\x18lockfs/cluster/clusterpbb\x06proto3"
+	"\x06Remove\x12\x1d.lockfs.cluster.RemoveRequest\x1a\x1a.lockfs.cluster.AdminReply\x12C\n" +
+	"\x06Change\x12\x1d.lockfs.cluster.ChangeRequest\x1a\x1a.lockfs.cluster.AdminReplyB\x1aZ\x18lockfs/cluster/clusterpbb\x06proto3"
 
 var (
 	file_cluster_clusterpb_cluster_proto_rawDescOnce sync.Once
@@ -1061,7 +1126,7 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: lockfs.cluster.Outcome
 	(*ExecuteRequest)(nil),        // 1: lockfs.cluster.ExecuteRequest
@@ -1077,45 +1142,52 @@ var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(*StatusReply)(nil),           // 11: lockfs.cluster.StatusReply
 	(*JoinRequest)(nil),           // 12: lockfs.cluster.JoinRequest
 	(*RemoveRequest)(nil),         // 13: lockfs.cluster.RemoveRequest
-	(*AdminReply)(nil),            // 14: lockfs.cluster.AdminReply
-	(*storepb.Command)(nil),       // 15: lockfs.store.Command
-	(*storepb.Query)(nil),         // 16: lockfs.store.Query
-	(*storepb.Result)(nil),        // 17: lockfs.store.Result
-	(*storepb.SessionRecord)(nil), // 18: lockfs.store.SessionRecord
-	(*storepb.Member)(nil),        // 19: lockfs.store.Member
+	(*ChangeRequest)(nil),         // 14: lockfs.cluster.ChangeRequest
+	(*AdminReply)(nil),            // 15: lockfs.cluster.AdminReply
+	(*storepb.Command)(nil),       // 16: lockfs.store.Command
+	(*storepb.Query)(nil),         // 17: lockfs.store.Query
+	(*storepb.Result)(nil),        // 18: lockfs.store.Result
+	(*storepb.SessionRecord)(nil), // 19: lockfs.store.SessionRecord
+	(*storepb.Member)(nil),        // 20: lockfs.store.Member
+	(*storepb.Op)(nil),            // 21: lockfs.store.Op
+	(*storepb.Caller)(nil),        // 22: lockfs.store.Caller
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	15, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	16, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	16, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	17, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
 	0,  // 2: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	17, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	18, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
 	0,  // 4: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 5: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
 	7,  // 6: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
-	18, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
-	19, // 8: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	19, // 9: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	0,  // 10: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	17, // 11: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	1,  // 12: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	3,  // 13: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	5,  // 14: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	8,  // 15: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	10, // 16: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	12, // 17: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	13, // 18: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	2,  // 19: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	4,  // 20: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	6,  // 21: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	9,  // 22: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	11, // 23: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	14, // 24: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	14, // 25: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	19, // [19:26] is the sub-list for method output_type
-	12, // [12:19] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	19, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	20, // 8: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	20, // 9: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	21, // 10: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	22, // 11: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 12: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	18, // 13: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	1,  // 14: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	3,  // 15: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	5,  // 16: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	8,  // 17: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	10, // 18: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	12, // 19: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	13, // 20: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	14, // 21: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	2,  // 22: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	4,  // 23: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	6,  // 24: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	9,  // 25: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	11, // 26: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	15, // 27: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	15, // 28: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	15, // 29: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	22, // [22:30] is the sub-list for method output_type
+	14, // [14:22] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
@@ -1133,7 +1205,7 @@ func file_cluster_clusterpb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,7 @@ const (
 	Node_Status_FullMethodName    = "/lockfs.cluster.Node/Status"
 	Node_Join_FullMethodName      = "/lockfs.cluster.Node/Join"
 	Node_Remove_FullMethodName    = "/lockfs.cluster.Node/Remove"
+	Node_Change_FullMethodName    = "/lockfs.cluster.Node/Change"
 )
 
 // NodeClient is the client API for Node service.
@@ -49,6 +50,9 @@ type NodeClient interface {
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*AdminReply, error)
 	// Remove takes a member out of the cluster. Only the leader does it.
 	Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*AdminReply, error)
+	// Change does an operation that an administrator asks for: SetRule, DeleteRule, ForgetHost. Only the
+	// leader does it.
+	Change(ctx context.Context, in *ChangeRequest, opts ...grpc.CallOption) (*AdminReply, error)
 }
 
 type nodeClient struct {
@@ -129,6 +133,16 @@ func (c *nodeClient) Remove(ctx context.Context, in *RemoveRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *nodeClient) Change(ctx context.Context, in *ChangeRequest, opts ...grpc.CallOption) (*AdminReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AdminReply)
+	err := c.cc.Invoke(ctx, Node_Change_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // NodeServer is the server API for Node service.
 // All implementations must embed UnimplementedNodeServer
 // for forward compatibility.
@@ -148,6 +162,9 @@ type NodeServer interface {
 	Join(context.Context, *JoinRequest) (*AdminReply, error)
 	// Remove takes a member out of the cluster. Only the leader does it.
 	Remove(context.Context, *RemoveRequest) (*AdminReply, error)
+	// Change does an operation that an administrator asks for: SetRule, DeleteRule, ForgetHost. Only the
+	// leader does it.
+	Change(context.Context, *ChangeRequest) (*AdminReply, error)
 	mustEmbedUnimplementedNodeServer()
 }
 
@@ -178,6 +195,9 @@ func (UnimplementedNodeServer) Join(context.Context, *JoinRequest) (*AdminReply,
 }
 func (UnimplementedNodeServer) Remove(context.Context, *RemoveRequest) (*AdminReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Remove not implemented")
+}
+func (UnimplementedNodeServer) Change(context.Context, *ChangeRequest) (*AdminReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Change not implemented")
 }
 func (UnimplementedNodeServer) mustEmbedUnimplementedNodeServer() {}
 func (UnimplementedNodeServer) testEmbeddedByValue()              {}
@@ -326,6 +346,24 @@ func _Node_Remove_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Node_Change_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ChangeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NodeServer).Change(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Node_Change_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NodeServer).Change(ctx, req.(*ChangeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Node_ServiceDesc is the grpc.ServiceDesc for Node service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -360,6 +398,10 @@ var Node_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Remove",
 			Handler:    _Node_Remove_Handler,
+		},
+		{
+			MethodName: "Change",
+			Handler:    _Node_Change_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

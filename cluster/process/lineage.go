@@ -56,14 +56,24 @@ func (s stat) readParent() (stat, bool) {
 	return stat{}, false
 }
 
-// SameGroup answers the process of a lineage and its nearest ancestors, for as long as they are in its
-// process group: what a shell runs for one command line, and the script among them.
-func SameGroup(lineage []Relative) []ID {
-	var ids []ID
-	for i, relative := range lineage {
-		if i > 0 && (relative.Group != lineage[0].Group || relative.Group == 0) {
+// Family answers the process that a thread belongs to and its nearest ancestors, nearest first, for as long
+// as they are in its process group: what a shell runs for one command line, and the script among them.
+func Family(thread int) ([]ID, error) {
+	s, err := statOf(thread)
+	if err != nil {
+		return nil, err
+	}
+	return sameGroup(s.lineage()), nil
+}
+
+// sameGroup asks for no more ancestors than it needs: each is a file to read.
+func sameGroup(lineage iter.Seq[Relative]) (ids []ID) {
+	group := 0
+	for relative := range lineage {
+		if len(ids) > 0 && (relative.Group != group || group == 0) {
 			break
 		}
+		group = relative.Group
 		ids = append(ids, relative.ID)
 	}
 	return ids

@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
+)
+
+// ErrInterrupted says that somebody did not wait any longer for an advisory lock, and has none.
+var ErrInterrupted = errors.New("interrupted")
+
+// Session is the session in use; 0 if there is none.
+func (c *Client) Session() uint64 {
+	if session, _ := c.holder.get(); session != nil {
+		return session.id
+	}
+	return 0
+}
+
+// Lock takes an advisory lock, or releases it. To wait has no limit of time; when ctx ends, the error is
+// ErrInterrupted unless the lock was there already, and the request keeps its place for a moment. A lock
+// without a session is taken in the one in use, which is noted in op. SESSION_LOST says that the session has
+// ended.
+func (c *Client) Lock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {
+	if err := c.lockHere(op); err != nil {
+		return nil, err
+	}
+	command := &storepb.Op{Op: &storepb.Op_TakeLock{TakeLock: op}}
+	result, seq, err := c.create(context.Background(), caller, command, nil)
+	request := &storepb.AwaitLock{
+		Session: op.GetSession(), Seq: seq, Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner(),
+	}
+	switch {
+	case err == nil && result.GetCode() == storepb.Code_OK:
+		return c.stillOurs(request, result)
+	case err != nil || result.GetCode() != storepb.Code_WAITING:
+		return result, err
+	}
+	for {
+		result, err := c.awaitLock(ctx, request)
+		if ctx.Err() != nil {
+			return c.interrupt(caller, request, op)
+		}
+		if err == nil && result.GetCode() != storepb.Code_WAITING {
+			return c.stillOurs(request, result)
+		}
+	}
+}
+
+func (c *Client) awaitLock(ctx context.Context, request *storepb.AwaitLock) (*storepb.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	return c.Query(ctx, &storepb.Query{Query: &storepb.Query_AwaitLock{AwaitLock: request}})
+}
+
+// stillOurs looks around before a lock is promised: this host may have slept.
+func (c *Client) stillOurs(request *storepb.AwaitLock, result *storepb.Result) (*storepb.Result, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+	defer cancel()
+	session, err := c.live(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if session.id != request.GetSession() || result.GetCode() == storepb.Code_NOT_FOUND {
+		return &storepb.Result{Code: storepb.Code_SESSION_LOST}, nil
+	}
+	return result, nil
+}
+
+func (c *Client) lockHere(op *storepb.TakeLock) error {
+	if op.GetSession() != 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+	defer cancel()
+	session, err := c.live(ctx)
+	if err == nil {
+		op.Session = session.id
+	}
+	return err
+}
+
+// interrupt tells the cluster that nobody waits any more. Until it knows, the request may become a lock, so
+// the caller is told only then, or once the time for an operation is up: then a lock that comes is released.
+func (c *Client) interrupt(
+	caller *storepb.Caller, request *storepb.AwaitLock, op *storepb.TakeLock,
+) (*storepb.Result, error) {
+	result, err := c.tellInterrupted(caller, request)
+	switch {
+	case err != nil:
+		go c.abandon(caller, request, op)
+		return nil, fmt.Errorf("%w: %w", ErrInterrupted, err)
+	case result.GetCode() == storepb.Code_OK:
+		return c.stillOurs(request, result)
+	}
+	return nil, ErrInterrupted
+}
+
+func (c *Client) tellInterrupted(caller *storepb.Caller, request *storepb.AwaitLock) (*storepb.Result, error) {
+	op := &storepb.InterruptLock{
+		Seq: request.GetSeq(), Ino: request.GetIno(), Kind: request.GetKind(), Owner: request.GetOwner(),
+	}
+	return c.Mutate(c.ctx, caller, &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: op}})
+}
+
+// abandon sees to it that a request whose caller was told that it has no lock does not become one for long.
+func (c *Client) abandon(caller *storepb.Caller, request *storepb.AwaitLock, op *storepb.TakeLock) {
+	for c.ctx.Err() == nil && c.Session() == request.GetSession() {
+		result, err := c.tellInterrupted(caller, request)
+		if err == nil && result.GetCode() == storepb.Code_OK {
+			release := &storepb.TakeLock{
+				Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner(), Start: op.GetStart(), End: op.GetEnd(), Session: op.GetSession(),
+			}
+			_, err = c.Mutate(c.ctx, caller, &storepb.Op{Op: &storepb.Op_TakeLock{TakeLock: release}})
+		}
+		if err == nil {
+			return
+		}
+	}
+}
+
+// lockWait is how long a node keeps a question for a lock. It is below attemptTimeout.
+const lockWait = time.Second
+
+// awaitLock answers once a request has become a lock. That was committed, whoever leads meanwhile; only
+// that there is no such request needs to be confirmed.
+func (n *Node) awaitLock(ctx context.Context, request *storepb.AwaitLock) (*storepb.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	result := n.fsm.AwaitLock(ctx, request)
+	if result.GetCode() != storepb.Code_NOT_FOUND {
+		return result, nil
+	}
+	if err := n.confirmer.confirm(n.ctx); err != nil {
+		return nil, errors.Join(raftstore.ErrNotDone, err)
+	}
+	return n.fsm.AwaitLock(ctx, request), nil
+}
