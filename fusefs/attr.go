@@ -13,7 +13,7 @@ import (
 // GetAttr answers fstat too: the kernel does not tell it from stat.
 func (fs *fileSystem) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) (code fuse.Status) {
 	defer fs.observed("getattr", time.Now(), &code)
-	if attr, found := fs.newFiles.take(in.Pid, in.NodeId); found {
+	if attr, found := fs.justCreated(in.Pid, in.NodeId); found {
 		fillAttr(&out.Attr, attr)
 		return fuse.OK
 	}
@@ -52,7 +52,7 @@ func (fs *fileSystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.A
 	change, wanted := attrChange(in)
 	size, resized := in.GetSize()
 	if resized {
-		if attr, errno = fs.setSize(&in.InHeader, size); errno != 0 {
+		if attr, errno = fs.setSize(in, size); errno != 0 {
 			return status(errno)
 		}
 	}
@@ -68,11 +68,21 @@ func (fs *fileSystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.A
 	return status(errno)
 }
 
-func (fs *fileSystem) setSize(header *fuse.InHeader, size uint64) (*storepb.Attr, syscall.Errno) {
-	caller := callerOf(header)
-	inode := fs.inodes.use(header.NodeId)
+// setSize is truncate(2) of a name that was looked up just now, or ftruncate(2) of an open file.
+func (fs *fileSystem) setSize(in *fuse.SetAttrIn, size uint64) (*storepb.Attr, syscall.Errno) {
+	caller := callerOf(&in.InHeader)
+	by, session := fs.cameBy(in.Pid, in.NodeId), uint64(0)
+	if fh, open := in.GetFh(); open {
+		if handle, found := fs.files.get(fh); found {
+			by, session = handle.name(), handle.lockSession(0)
+		}
+	}
+	inode := fs.inodes.use(in.NodeId)
 	defer fs.release(caller, inode)
-	return fs.change(caller, inode, resize(size))
+	truncation := fs.truncation(caller, by)
+	truncation.session = session
+	attr, _, errno := fs.change(truncation, inode, resize(size))
+	return attr, errno
 }
 
 func (fs *fileSystem) setAttr(
@@ -80,6 +90,33 @@ func (fs *fileSystem) setAttr(
 ) (*storepb.Attr, syscall.Errno) {
 	result, errno := fs.mutate(caller, &storepb.Op{Op: &storepb.Op_SetAttr{SetAttr: change}})
 	return result.GetAttr(), ofInode(errno)
+}
+
+// empty is the O_TRUNC of an open. Only root is taken to be able to set what dropSetID drops: the kernel does
+// not say it of an open.
+func (fs *fileSystem) empty(by writer, in *inode) (*storepb.Attr, syscall.Errno) {
+	attr, _, errno := fs.change(by, in, resize(0))
+	if errno == 0 && by.caller.GetUid() != 0 {
+		fs.dropSetID(by.caller, attr)
+	}
+	return attr, errno
+}
+
+// dropSetID takes the bits away that let a file run as its owner and group, once somebody has written to it
+// who could not set them. The write is done, so there is nobody to tell of a failure.
+func (fs *fileSystem) dropSetID(caller *storepb.Caller, written *storepb.Attr) {
+	const asGroup = syscall.S_ISGID | syscall.S_IXGRP
+	mode := written.GetMode() &^ syscall.S_ISUID
+	if mode&asGroup == asGroup {
+		mode &^= syscall.S_ISGID
+	}
+	if mode == written.GetMode() {
+		return
+	}
+	mode &= permissionBits
+	if _, errno := fs.setAttr(caller, &storepb.SetAttr{Ino: written.GetIno(), Mode: &mode}); errno != 0 {
+		fs.logger.Warn("set-user-ID stays after a write", "ino", written.GetIno(), "error", errno)
+	}
 }
 
 // attrChange is what a request changes besides the size. "Now" stays a word, for cluster time is not

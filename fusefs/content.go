@@ -10,28 +10,52 @@ import (
 // edit works out new content from old. It may be called several times, and must not change old.
 type edit func(old []byte) ([]byte, syscall.Errno)
 
-// current asks for the content as it is committed now.
-func (fs *fileSystem) current(in *inode) (content, syscall.Errno) {
+// current asks for the content as it is committed now, and for the lock that a name is.
+func (fs *fileSystem) current(in *inode, name *storepb.Look) (now content, seen []*storepb.Look, errno syscall.Errno) {
 	known := in.last()
 	result, errno := fs.query(&storepb.Query{Query: &storepb.Query_Read{
-		Read: &storepb.Read{Ino: in.ino, KnownVersion: known.version},
+		Read: &storepb.Read{Ino: in.ino, KnownVersion: known.version, Name: name},
 	}})
 	if errno != 0 {
-		return content{}, ofInode(errno)
+		return content{}, nil, ofInode(errno)
 	}
 	version := result.GetAttr().GetVersion()
 	if known.version != 0 && version == known.version {
-		return known, 0
+		return known, result.GetLooks(), 0
 	}
-	now := content{version: version, data: result.GetContent()}
+	now = content{version: version, data: result.GetContent()}
 	in.learn(now)
-	return now, 0
+	return now, result.GetLooks(), 0
+}
+
+// writer is who changes content, by which name, and what it is held to.
+type writer struct {
+	caller  *storepb.Caller
+	name    *storepb.Look   // nil if it is not known
+	seen    []*storepb.Look // of a truncation; other writes are held to nothing
+	session uint64          // in which the file was locked; 0: it was not
+}
+
+func nameOf(seen []*storepb.Look) *storepb.Look {
+	if len(seen) == 0 {
+		return nil
+	}
+	return seen[0]
+}
+
+// truncation is held to what the caller saw: it may be the removal of a lock.
+func (fs *fileSystem) truncation(caller *storepb.Caller, by []*storepb.Look) writer {
+	w := writer{caller: caller, name: nameOf(by)}
+	if w.name != nil {
+		w.seen = fs.seenBy(place{caller: caller, parent: w.name.GetParent(), name: w.name.GetName()})
+	}
+	return w
 }
 
 // change is the one way in which content changes: it is computed from the version seen last, committed
 // if that is still the version, and computed anew if not. There is no limit to the attempts, since each
 // means that somebody else made progress. An edit's refusal counts only if it judged what is committed.
-func (fs *fileSystem) change(caller *storepb.Caller, in *inode, do edit) (*storepb.Attr, syscall.Errno) {
+func (fs *fileSystem) change(by writer, in *inode, do edit) (*storepb.Attr, []*storepb.Look, syscall.Errno) {
 	in.writing.Lock()
 	defer in.writing.Unlock()
 	base, fresh := in.last(), false
@@ -39,18 +63,18 @@ func (fs *fileSystem) change(caller *storepb.Caller, in *inode, do edit) (*store
 		if base.version != 0 {
 			data, errno := do(base.data)
 			if errno != 0 && fresh {
-				return nil, errno
+				return nil, nil, errno
 			}
 			if errno == 0 {
-				attr, done, errno := fs.compareAndSet(caller, in, base.version, data)
+				result, done, errno := fs.compareAndSet(by, in, base.version, data)
 				if done || errno != 0 {
-					return attr, errno
+					return result.GetAttr(), result.GetLooks(), errno
 				}
 			}
 		}
 		var errno syscall.Errno
-		if base, errno = fs.current(in); errno != 0 {
-			return nil, errno
+		if base, _, errno = fs.current(in, nil); errno != 0 {
+			return nil, nil, errno
 		}
 		fresh = true
 	}
@@ -58,20 +82,19 @@ func (fs *fileSystem) change(caller *storepb.Caller, in *inode, do edit) (*store
 
 // compareAndSet commits content if the file still has that version. Not done and no error: it has another.
 func (fs *fileSystem) compareAndSet(
-	caller *storepb.Caller, in *inode, version uint64, data []byte,
-) (attr *storepb.Attr, done bool, errno syscall.Errno) {
-	result, errno := fs.mutate(caller, &storepb.Op{Op: &storepb.Op_SetContent{
-		SetContent: &storepb.SetContent{Ino: in.ino, IfVersion: version, Content: data},
-	}})
+	by writer, in *inode, version uint64, data []byte,
+) (result *storepb.Result, done bool, errno syscall.Errno) {
+	result, errno = fs.mutate(by.caller, &storepb.Op{Op: &storepb.Op_SetContent{SetContent: &storepb.SetContent{
+		Ino: in.ino, IfVersion: version, Content: data, Name: by.name, Looks: by.seen, Session: by.session,
+	}}})
 	if result.GetCode() == storepb.Code_CONFLICT {
 		return nil, false, 0
 	}
 	if errno != 0 {
 		return nil, false, ofInode(errno)
 	}
-	attr = result.GetAttr()
-	in.learn(content{version: attr.GetVersion(), data: data})
-	return attr, true, 0
+	in.learn(content{version: result.GetAttr().GetVersion(), data: data})
+	return result, true, 0
 }
 
 // writeAt puts data at an offset; a gap before it is filled with zeros.

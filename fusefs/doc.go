@@ -10,8 +10,7 @@
 //
 // A file's content is changed as a whole, by compare-and-set against the version this mount saw last,
 // and worked out anew when somebody else was faster: appends from several hosts lose nothing. Reading
-// never changes the access time. A write by an ordinary user does not clear set-user-ID bits; the mount
-// is nosuid.
+// never changes the access time.
 //
 // A file that this mount removed while a program has it open here is pinned and stays usable until the
 // last handle closes. One that was removed or replaced from elsewhere answers a write with ESTALE.
@@ -34,11 +33,52 @@
 //
 // # Locks
 //
-// flock and fcntl locks are not forwarded: the kernel keeps them, between the processes of one host.
+// flock and fcntl locks are taken in the cluster, under the owner that the kernel names and the mount's
+// session. A close drops what its process has of the file (FLUSH), the last close of an open file
+// description its flock and what it has locked as itself (RELEASE). close(2) returns before the kernel tells
+// of a RELEASE, so a lock that must not wait and meets one of this mount waits a few milliseconds.
+//
+// A deadlock is found only among locks of processes; the request does not tell these from locks of open file
+// descriptions, but the system call does which the caller is in. Locks that were taken in a session which
+// has ended may be somebody else's now: descriptors that they were taken through answer EIO from then on.
+//
+// flock on a directory never reaches this package: it works between the processes of one host.
+//
+// # What a process saw
+//
+// The mount remembers which lock a process saw last under a name: when it read it, made it or wrote to it.
+// What it sees, its ancestors in the same process group see too, for scripts look with one command and
+// remove with another; an interactive shell gives each command a process group of its own, so it is never
+// held to anything. A removal, a replacement and a truncation carry what the nearest relative saw, and the
+// cluster refuses them if that is not what is there any more. Asking for attributes is not seeing: rm does
+// that itself. What was read while it was still empty counts as not yet judged; but a family may do with
+// its own locks what it likes. The memory lasts ten minutes and ends with this process.
+//
+// The kernel opens by inode number. By which name, follows from what the same thread looked up just before.
+//
+// # The control directory
+//
+// The root of a mount has a directory .lockfs that no listing shows. Nothing in it can be changed (EPERM):
+//
+//	status      what the mount knows of itself: host, session, leader, clock_offset, cluster_time
+//	locks       a line for each lock: state format token holder host pid age path
+//	events      the audit trail as lines of JSON, from the opening on; a read waits for the next event
+//	why/PATH    everything that is known of a lock, for people
+//	kv/PATH     a lock of any format, as lines key=value that a reader of semaphore files understands
+//	force/PATH  the real tree, where removing a name removes the real one whatever its guard says
+//
+// why, kv and force ask for the permissions that the real tree asks for, on all the way. In why and kv, a
+// directory without entries is a file: it is the lock that mkdir(1) took. locks and events tell everybody
+// who may enter the mount's root of every path. Files tell what was so when they were opened; their size
+// is 0, as in /proc. Names and contents that are not plain text are shown as Go string literals, so that
+// they cannot pretend to be lines of their own.
+//
+// Files and directories outside have extended attributes user.lockfs.* that tell of the lock they are. To
+// read one, or a file of why or kv, is to see the lock; to list the attributes or locks is not.
 //
 // # Interrupts
 //
-// Signals interrupt nothing. A creation that was given up half way and restarted by the kernel would
+// Signals interrupt nothing but a read that waits for an event. A creation that was given up half way and restarted by the kernel would
 // find its own file and take it for somebody else's, so a call runs until the Operator has an outcome or
 // its time is up. Only a caller that was killed while it waited is told nothing any more: what it was
 // creating is taken back.

@@ -36,6 +36,10 @@ var errnos = map[storepb.Code]syscall.Errno{
 	storepb.Code_CANCELLED:         syscall.ETIMEDOUT,
 	storepb.Code_BUSY:              syscall.EBUSY,
 	storepb.Code_TOO_MANY_REQUESTS: syscall.EAGAIN,
+	storepb.Code_WOULD_BLOCK:       syscall.EAGAIN,
+	storepb.Code_DEADLOCK:          syscall.EDEADLK,
+	storepb.Code_NO_LOCKS:          syscall.ENOLCK,
+	storepb.Code_SESSION_LOST:      syscall.EIO,
 }
 
 // ofInode is the error number where the kernel named an inode: that it is gone is ESTALE, upon which the

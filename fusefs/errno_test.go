@@ -36,6 +36,12 @@ func TestErrnoOfEveryCode(t *testing.T) {
 		storepb.Code_SESSION_UNKNOWN:   syscall.EIO,
 		storepb.Code_DUPLICATE:         syscall.EIO,
 		storepb.Code_UNKNOWN_COMMAND:   syscall.EIO,
+		storepb.Code_WOULD_BLOCK:       syscall.EAGAIN,
+		storepb.Code_WAITING:           syscall.EIO, // the cluster client waits
+		storepb.Code_DEADLOCK:          syscall.EDEADLK,
+		storepb.Code_NO_LOCKS:          syscall.ENOLCK,
+		storepb.Code_SESSION_LOST:      syscall.EIO,
+		storepb.Code_NEED_LINEAGE:      syscall.EIO, // the cluster client sends the command again
 		storepb.Code_BUSY:              syscall.EBUSY,
 		storepb.Code_TOO_MANY_REQUESTS: syscall.EAGAIN,
 	}

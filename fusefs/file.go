@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"slices"
 	"syscall"
 	"time"
 
@@ -8,17 +9,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Read asks for the content each time; what is known of it only spares sending it again.
+// Read asks for the content each time; what is known of it only spares sending it again. It is a look at
+// the lock that the file is.
 func (fs *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (data fuse.ReadResult, code fuse.Status) {
 	defer fs.observed("read", time.Now(), &code)
 	handle, found := fs.files.get(in.Fh)
 	if !found {
 		return nil, fuse.EBADF
 	}
-	now, errno := fs.current(handle.inode)
+	now, seen, errno := fs.current(handle.inode, nameOf(handle.name()))
+	if errno == 0 && fs.lost(handle) {
+		errno = syscall.EIO
+	}
 	if errno != 0 {
 		return nil, status(errno)
 	}
+	fs.saw(in.Pid, handle.news(in.Pid, seen), read)
 	size := uint64(len(now.data))
 	start := min(in.Offset, size)
 	end := min(start+uint64(in.Size), size)
@@ -40,31 +46,63 @@ func (fs *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (w
 	if in.Flags&syscall.O_APPEND != 0 {
 		do = appendTo(data)
 	}
-	if _, errno := fs.change(callerOf(&in.InHeader), handle.inode, do); errno != 0 {
+	by := writer{caller: callerOf(&in.InHeader), name: nameOf(handle.name()), session: handle.lockSession(0)}
+	attr, seen, errno := fs.change(by, handle.inode, do)
+	if errno != 0 {
 		return 0, status(errno)
+	}
+	if in.WriteFlags&fuse.WRITE_KILL_SUIDGID != 0 {
+		fs.dropSetID(by.caller, attr)
+	}
+	if len(seen) > 0 {
+		fs.saw(in.Pid, handle.news(in.Pid, seen), made)
 	}
 	return uint32(len(data)), fuse.OK
 }
 
-// Fallocate knows how to extend a file. Space beyond the end needs no keeping (FALLOC_FL_KEEP_SIZE);
-// there are no holes to punch.
+// Fallocate extends a file or fills a part of it with zeros, which is all that a hole is here. Space beyond
+// the end needs no keeping (FALLOC_FL_KEEP_SIZE).
 func (fs *fileSystem) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) (code fuse.Status) {
 	defer fs.observed("fallocate", time.Now(), &code)
 	handle, found := fs.files.get(in.Fh)
-	switch {
-	case !found:
+	if !found {
 		return fuse.EBADF
-	case in.Mode == unix.FALLOC_FL_KEEP_SIZE:
-		return fuse.OK
-	case in.Mode != 0:
-		return fuse.ENOTSUP
 	}
 	end := in.Offset + in.Length
 	if end < in.Offset {
 		return status(syscall.EFBIG)
 	}
-	_, errno := fs.change(callerOf(&in.InHeader), handle.inode, extend(end))
+	do := extend(end)
+	switch in.Mode {
+	case 0:
+	case unix.FALLOC_FL_KEEP_SIZE:
+		return fuse.OK
+	case unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE, unix.FALLOC_FL_ZERO_RANGE | unix.FALLOC_FL_KEEP_SIZE:
+		do = clearRange(in.Offset, end)
+	case unix.FALLOC_FL_ZERO_RANGE:
+		do = func(old []byte) ([]byte, syscall.Errno) {
+			longer, errno := extend(end)(old)
+			if errno != 0 {
+				return nil, errno
+			}
+			return clearRange(in.Offset, end)(longer)
+		}
+	default:
+		return fuse.ENOTSUP
+	}
+	by := writer{caller: callerOf(&in.InHeader), name: nameOf(handle.name()), session: handle.lockSession(0)}
+	_, _, errno := fs.change(by, handle.inode, do)
 	return status(errno)
+}
+
+// clearRange fills a part of what there is with zeros.
+func clearRange(start, end uint64) edit {
+	return func(old []byte) ([]byte, syscall.Errno) {
+		changed := slices.Clone(old)
+		size := uint64(len(changed))
+		clear(changed[min(start, size):min(end, size)])
+		return changed, 0
+	}
 }
 
 // Lseek is asked for data and holes only. A file is data up to its end, where the one hole is.

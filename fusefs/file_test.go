@@ -152,8 +152,15 @@ func TestFallocate(t *testing.T) {
 	require.Equal(t, "hello", readFile(t, f.Name()))
 	require.NoError(t, syscall.Fallocate(fd, 0, 4, 3))
 	require.Equal(t, "hello\x00\x00", readFile(t, f.Name()))
-	punch := uint32(unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE)
-	require.ErrorIs(t, syscall.Fallocate(fd, punch, 0, 1), syscall.EOPNOTSUPP)
+	for _, hole := range []uint32{unix.FALLOC_FL_PUNCH_HOLE, unix.FALLOC_FL_ZERO_RANGE} {
+		require.NoError(t, syscall.Fallocate(fd, hole|unix.FALLOC_FL_KEEP_SIZE, 4, 100))
+		require.Equal(t, "hell\x00\x00\x00", readFile(t, f.Name()))
+		_, err := f.WriteAt([]byte("o"), 4)
+		require.NoError(t, err)
+	}
+	require.NoError(t, syscall.Fallocate(fd, unix.FALLOC_FL_ZERO_RANGE, 1, 8))
+	require.Equal(t, "h"+strings.Repeat("\x00", 8), readFile(t, f.Name()))
+	require.ErrorIs(t, syscall.Fallocate(fd, unix.FALLOC_FL_COLLAPSE_RANGE, 0, 1), syscall.EOPNOTSUPP)
 }
 
 func TestSeekDataAndHole(t *testing.T) {

@@ -25,6 +25,13 @@ type Operator interface {
 	Create(ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte) (*storepb.Result, error)
 	// Query answers with everything that was committed when it was asked.
 	Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error)
+	// Lock takes an advisory lock, or releases it; to wait for one has no limit of time. When ctx ends, an
+	// error says that the lock was not had. Without a session in op it is taken in the one in use, noted there.
+	Lock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error)
+	// Session is the session in use, in which advisory locks are taken; 0 if there is none.
+	Session() uint64
+	// Status is what the Operator knows of itself, at once.
+	Status() *storepb.MountStatus
 }
 
 // Observer is told of each request of the kernel that is more than a formality (as flush and fsync are
@@ -35,8 +42,8 @@ type Observer func(op string, code syscall.Errno, d time.Duration)
 var _ fuse.RawFileSystem = (*fileSystem)(nil)
 
 // fileSystem answers the kernel's requests. The embedded one answers, with ENOSYS, only what the kernel
-// does not send to this mount: READDIRPLUS and the lock requests are not negotiated, and WRITEV is a
-// form of WRITE that go-fuse falls back from.
+// does not send to this mount: READDIRPLUS is not negotiated, and WRITEV is a form of WRITE that go-fuse
+// falls back from.
 type fileSystem struct {
 	fuse.RawFileSystem
 
@@ -48,7 +55,12 @@ type fileSystem struct {
 	files  *handles[*fileHandle]
 	dirs   *handles[*dirHandle]
 
-	newFiles *newFiles
+	newFiles *perThread[*storepb.Attr]
+	walks    *perThread[walked]
+	family   func(thread uint32) []Process
+	looks    *looks
+
+	longestWait time.Duration // for a lock; 0: for ever
 }
 
 func newFileSystem(ops Operator, opts Options) *fileSystem {
@@ -60,7 +72,11 @@ func newFileSystem(ops Operator, opts Options) *fileSystem {
 		inodes:        newInodeTable(),
 		files:         newHandles[*fileHandle](),
 		dirs:          newHandles[*dirHandle](),
-		newFiles:      makeNewFiles(),
+		newFiles:      newPerThread[*storepb.Attr](),
+		walks:         newPerThread[walked](),
+		family:        opts.Family,
+		looks:         newLooks(),
+		longestWait:   longestWait(),
 	}
 }
 

@@ -20,8 +20,9 @@ type inode struct {
 	// other repeat theirs.
 	writing sync.Mutex
 
-	mu   sync.Mutex
-	seen content
+	mu    sync.Mutex
+	seen  content
+	locks locks
 
 	// Guarded by the table's mutex.
 	users  int  // open handles and operations under way

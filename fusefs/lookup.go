@@ -22,6 +22,7 @@ func (fs *fileSystem) Lookup(
 	}})
 	if errno == 0 {
 		fillEntry(out, result.GetAttr())
+		fs.walks.note(header.Pid, walked{result.GetAttr().GetIno(), result.GetLooks()})
 	}
 	return status(errno)
 }

@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -35,13 +36,20 @@ type cluster struct {
 	ns       *raftstore.Namespace
 	index    uint64
 	sessions uint64
+	changed  chan struct{} // closed with each command
 }
 
-func newCluster() *cluster { return &cluster{ns: raftstore.NewNamespace()} }
+func newCluster() *cluster {
+	return &cluster{ns: raftstore.NewNamespace(), changed: make(chan struct{})}
+}
 
 func (c *cluster) apply(cmd *storepb.Command) *storepb.Result {
 	c.index++
 	cmd.Time = time.Now().UnixNano()
+	defer func() {
+		close(c.changed)
+		c.changed = make(chan struct{})
+	}()
 	return c.ns.Apply(c.index, cmd)
 }
 
@@ -49,18 +57,21 @@ func (c *cluster) apply(cmd *storepb.Command) *storepb.Result {
 type session struct {
 	*cluster
 	id, seq uint64
+	host    string
 
 	hook   sync.Mutex
 	before func(op *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error)
 	pins   int // Pin commands less Unpin commands
 }
 
-func (c *cluster) open() *session {
+func (c *cluster) open() *session { return c.openOn("host") }
+
+func (c *cluster) openOn(host string) *session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sessions++
-	s := &session{cluster: c, id: c.sessions}
-	open := &storepb.OpenSession{Host: "host", BootId: "boot"}
+	s := &session{cluster: c, id: c.sessions, host: host}
+	open := &storepb.OpenSession{Host: host, BootId: "boot"}
 	c.apply(&storepb.Command{Session: s.id, Op: &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: open}}})
 	return s
 }
@@ -88,6 +99,7 @@ func (s *session) Mutate(_ context.Context, caller *storepb.Caller, op *storepb.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seq++
+	caller.Host = s.host
 	if op.GetPin() != nil {
 		s.pins++
 	}
@@ -107,13 +119,62 @@ func (s *session) Create(
 	return result, err
 }
 
-func (s *session) Query(_ context.Context, query *storepb.Query) (*storepb.Result, error) {
+func (s *session) Session() uint64 { return s.id }
+
+// Lock asks again and again while the request waits.
+func (s *session) Lock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {
+	op.Session = s.id
+	result, err := s.Mutate(ctx, caller, &storepb.Op{Op: &storepb.Op_TakeLock{TakeLock: op}})
+	s.mu.Lock()
+	request := &storepb.AwaitLock{Session: s.id, Seq: s.seq, Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner()}
+	s.mu.Unlock()
+	for err == nil && result.GetCode() == storepb.Code_WAITING {
+		if ctx.Err() != nil {
+			interrupt := &storepb.InterruptLock{Seq: request.Seq, Ino: request.Ino, Kind: request.Kind, Owner: request.Owner}
+			_, err = s.Mutate(context.Background(), caller, &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: interrupt}})
+			return nil, errors.Join(err, ctx.Err())
+		}
+		result, err = s.Query(ctx, &storepb.Query{Query: &storepb.Query_AwaitLock{AwaitLock: request}})
+	}
+	return result, err
+}
+
+func (s *session) Status() *storepb.MountStatus {
+	return &storepb.MountStatus{
+		Host: s.host, Leader: "leader", Session: 1, ClockOffset: -1_500_000, ClusterTime: time.Now().UnixNano(),
+	}
+}
+
+func (s *session) Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
 	if result, answered, err := s.ask(nil, query); answered {
 		return result, err
+	}
+	if events := query.GetListEvents(); events.GetWait() {
+		s.awaitEvent(ctx, events.GetAfter())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ns.Query(query), nil
+}
+
+// awaitEvent waits a moment for an event after one.
+func (c *cluster) awaitEvent(ctx context.Context, after uint64) {
+	moment := time.After(100 * time.Millisecond)
+	for {
+		c.mu.Lock()
+		last, changed := c.ns.LastEvent(), c.changed
+		c.mu.Unlock()
+		if last > after {
+			return
+		}
+		select {
+		case <-changed:
+		case <-moment:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (s *session) pinned() int {

@@ -47,6 +47,11 @@ func (fs *fileSystem) makeNode(
 	create.Parent, create.Name, create.Exclusive = at.parent, at.name, true
 	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: create}}, entryAnswer(header))
 	if errno == 0 {
+		how := made
+		if create.GetMode()&syscall.S_IFMT == syscall.S_IFDIR {
+			how = madeDirectory
+		}
+		fs.saw(header.Pid, result.GetLooks(), how)
 		fillEntry(out, result.GetAttr())
 	}
 	return status(errno)
@@ -65,6 +70,7 @@ func (fs *fileSystem) Link(
 		Link: &storepb.Link{Ino: in.Oldnodeid, Parent: at.parent, Name: at.name},
 	}}, entryAnswer(&in.InHeader))
 	if errno == 0 {
+		fs.saw(in.Pid, result.GetLooks(), made)
 		fillEntry(out, result.GetAttr())
 	}
 	return status(errno)

@@ -34,6 +34,10 @@ type Options struct {
 	// MountOptions are further options of mount(8) that the kernel knows for any file system: ro, noexec, ...
 	MountOptions []string
 	Observer     Observer
+	// Family answers the process that a thread belongs to, and its nearest ancestors in the same process
+	// group, nearest first; none if the thread cannot be seen. Without it a removal is held to nothing that
+	// was seen before.
+	Family func(thread uint32) []Process
 }
 
 // Mounted is a directory that shows the namespace.
@@ -68,7 +72,7 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
 	}
-	server, err := fuse.NewServer(newFileSystem(ops, opts), path, mountOptions(opts))
+	server, err := fuse.NewServer(newWithControl(newFileSystem(ops, opts)), path, mountOptions(opts))
 	if err != nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
 	}
@@ -121,6 +125,7 @@ func mountOptions(opts Options) *fuse.MountOptions {
 		MaxBackground:      maxBackground,
 		MaxWrite:           maxWrite,
 		DisableReadDirPlus: true,
+		EnableLocks:        true,
 		Debug:              opts.Debug,
 		Logger:             slog.NewLogLogger(opts.Logger.Handler(), level),
 		// With it, O_TRUNC is part of the open; without, a truncation of its own after it.

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"sync"
 	"syscall"
 	"time"
 
@@ -12,6 +13,37 @@ import (
 // fileHandle is one open regular file.
 type fileHandle struct {
 	inode *inode
+
+	mu     sync.Mutex
+	by     []*storepb.Look // the name it was opened by, as it was then or is since; none if it is not known
+	thread uint32          // that noted it last, and when
+	noted  time.Time
+
+	session      uint64   // in which locks were taken through it; 0: none was
+	recordOwners []uint64 // who took record locks through it
+}
+
+func (h *fileHandle) name() []*storepb.Look {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.by
+}
+
+// news takes note of what a thread sees through the handle; nothing now means that the name is another
+// file's, so that it sees what was there before. It answers what is news to that thread.
+func (h *fileHandle) news(thread uint32, seen []*storepb.Look) []*storepb.Look {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(seen) == 0 {
+		seen = h.by
+	}
+	now, before := nameOf(seen), nameOf(h.by)
+	same := now.GetToken() == before.GetToken() && now.GetEmpty() == before.GetEmpty()
+	if same && h.thread == thread && time.Since(h.noted) < lookAge/2 {
+		return nil
+	}
+	h.thread, h.by, h.noted = thread, seen, time.Now()
+	return seen
 }
 
 // Create is open(2) with O_CREAT of a name that the kernel did not find. Permissions are checked only of
@@ -37,17 +69,19 @@ func (fs *fileSystem) Create(
 		return status(syscall.ESTALE)
 	}
 	inode := fs.inodes.use(attr.GetIno())
+	handle := &fileHandle{inode: inode, by: []*storepb.Look{{Parent: at.parent, Name: at.name}}}
 	if result.GetCreated() {
 		inode.learn(content{version: attr.GetVersion()})
 		fs.newFiles.note(in.Pid, attr)
+		fs.saw(in.Pid, handle.news(in.Pid, result.GetLooks()), made)
 	} else if in.Flags&syscall.O_TRUNC != 0 {
-		if attr, errno = fs.change(at.caller, inode, resize(0)); errno != 0 {
+		if attr, errno = fs.empty(fs.truncation(at.caller, handle.by), inode); errno != 0 {
 			fs.release(at.caller, inode)
 			return status(errno)
 		}
 	}
 	fillEntry(&out.EntryOut, attr)
-	fs.opened(inode, &out.OpenOut)
+	fs.opened(handle, &out.OpenOut)
 	return fuse.OK
 }
 
@@ -55,20 +89,20 @@ func (fs *fileSystem) Create(
 func (fs *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (code fuse.Status) {
 	defer fs.observed("open", time.Now(), &code)
 	caller := callerOf(&in.InHeader)
-	inode := fs.inodes.use(in.NodeId)
+	handle := &fileHandle{inode: fs.inodes.use(in.NodeId), by: fs.cameBy(in.Pid, in.NodeId)}
 	if in.Flags&syscall.O_TRUNC != 0 {
-		if _, errno := fs.change(caller, inode, resize(0)); errno != 0 {
-			fs.release(caller, inode)
+		if _, errno := fs.empty(fs.truncation(caller, handle.by), handle.inode); errno != 0 {
+			fs.release(caller, handle.inode)
 			return status(errno)
 		}
 	}
-	fs.opened(inode, out)
+	fs.opened(handle, out)
 	return fuse.OK
 }
 
 // opened takes over the use of an inode that its caller began.
-func (fs *fileSystem) opened(inode *inode, out *fuse.OpenOut) {
-	out.Fh = fs.files.add(&fileHandle{inode: inode})
+func (fs *fileSystem) opened(handle *fileHandle, out *fuse.OpenOut) {
+	out.Fh = fs.files.add(handle)
 	out.OpenFlags = fuse.FOPEN_DIRECT_IO
 }
 
@@ -77,14 +111,12 @@ func (fs *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	code := fuse.OK
 	defer fs.observed("release", time.Now(), &code)
 	if handle, found := fs.files.remove(in.Fh); found {
+		fs.releaseLocks(in, handle)
 		fs.release(callerOf(&in.InHeader), handle.inode)
 	}
 }
 
-// Flush has nothing to do: a write has been committed when it returns.
-func (fs *fileSystem) Flush(<-chan struct{}, *fuse.FlushIn) fuse.Status { return fuse.OK }
-
-// Fsync has nothing to do, as Flush.
+// Fsync has nothing to do: a write has been committed when it returned.
 func (fs *fileSystem) Fsync(<-chan struct{}, *fuse.FsyncIn) fuse.Status { return fuse.OK }
 
 // mayOpen tells whether a caller is sure to have the permissions that open flags ask for. Of a group it

@@ -27,7 +27,7 @@ func (fs *fileSystem) removeName(header *fuse.InHeader, name string, directory b
 		return status(errno)
 	}
 	result, errno := fs.mutate(at.caller, &storepb.Op{Op: &storepb.Op_Unlink{
-		Unlink: &storepb.Unlink{Parent: at.parent, Name: at.name, Directory: directory},
+		Unlink: &storepb.Unlink{Parent: at.parent, Name: at.name, Directory: directory, Looks: fs.seenBy(at)},
 	}})
 	if errno == 0 {
 		fs.removed(at.caller, result.GetRemovedIno())
@@ -55,8 +55,10 @@ func (fs *fileSystem) Rename(
 		Parent: from.parent, Name: from.name, NewParent: to.parent, NewName: to.name,
 		NoReplace: in.Flags&unix.RENAME_NOREPLACE != 0,
 		Exchange:  in.Flags&unix.RENAME_EXCHANGE != 0,
+		Looks:     fs.seenBy(from, to),
 	}}}, emptyAnswer(&in.InHeader))
 	if errno == 0 {
+		fs.saw(in.Pid, result.GetLooks(), made)
 		fs.removed(from.caller, result.GetRemovedIno())
 	}
 	return status(errno)

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
+	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
 
@@ -26,6 +28,16 @@ func checkXattr(name string) syscall.Errno {
 	return 0
 }
 
+func isLockXattr(name string) bool { return strings.HasPrefix(name, raftstore.LockXattrs) }
+
+// checkXattrChange lets nobody change what tells of a lock.
+func checkXattrChange(name string) syscall.Errno {
+	if isLockXattr(name) {
+		return syscall.EPERM
+	}
+	return checkXattr(name)
+}
+
 // GetXAttr answers the size needed, with ERANGE, when dest is too small; go-fuse makes a success of that
 // when the kernel asked for the size only.
 func (fs *fileSystem) GetXAttr(
@@ -35,7 +47,11 @@ func (fs *fileSystem) GetXAttr(
 	if errno := checkXattr(name); errno != 0 {
 		return 0, status(errno)
 	}
-	attributes, errno := fs.xattrs(header.NodeId)
+	ask := fs.userXattrs
+	if isLockXattr(name) {
+		ask = fs.lockXattrs
+	}
+	attributes, errno := ask(header)
 	if errno != 0 {
 		return 0, status(errno)
 	}
@@ -47,25 +63,29 @@ func (fs *fileSystem) GetXAttr(
 	return 0, fuse.ENODATA
 }
 
-// ListXAttr answers the names, each with a NUL after it.
+// ListXAttr answers the names, each with a NUL after it: the user's own, then those that tell of the lock.
 func (fs *fileSystem) ListXAttr(
 	_ <-chan struct{}, header *fuse.InHeader, dest []byte,
 ) (size uint32, code fuse.Status) {
 	defer fs.observed("listxattr", time.Now(), &code)
-	attributes, errno := fs.xattrs(header.NodeId)
+	own, errno := fs.userXattrs(header)
+	if errno != 0 {
+		return 0, status(errno)
+	}
+	ofLock, errno := fs.listLockXattrs(header)
 	if errno != 0 {
 		return 0, status(errno)
 	}
 	var names []byte
-	for _, attribute := range attributes {
+	for _, attribute := range slices.Concat(own, ofLock) {
 		names = append(append(names, attribute.GetName()...), 0)
 	}
 	return fit(dest, names)
 }
 
-func (fs *fileSystem) xattrs(ino uint64) ([]*storepb.Xattr, syscall.Errno) {
+func (fs *fileSystem) userXattrs(header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
 	result, errno := fs.query(&storepb.Query{Query: &storepb.Query_GetXattrs{
-		GetXattrs: &storepb.GetXattrs{Ino: ino},
+		GetXattrs: &storepb.GetXattrs{Ino: header.NodeId},
 	}})
 	return result.GetXattrs(), ofInode(errno)
 }
@@ -84,7 +104,7 @@ func (fs *fileSystem) SetXAttr(
 	_ <-chan struct{}, in *fuse.SetXAttrIn, name string, value []byte,
 ) (code fuse.Status) {
 	defer fs.observed("setxattr", time.Now(), &code)
-	if errno := checkXattr(name); errno != 0 {
+	if errno := checkXattrChange(name); errno != 0 {
 		return status(errno)
 	}
 	_, errno := fs.mutate(callerOf(&in.InHeader), &storepb.Op{Op: &storepb.Op_SetXattr{
@@ -102,7 +122,7 @@ func (fs *fileSystem) RemoveXAttr(
 	_ <-chan struct{}, header *fuse.InHeader, name string,
 ) (code fuse.Status) {
 	defer fs.observed("removexattr", time.Now(), &code)
-	if errno := checkXattr(name); errno != 0 {
+	if errno := checkXattrChange(name); errno != 0 {
 		return status(errno)
 	}
 	_, errno := fs.mutate(callerOf(header), &storepb.Op{Op: &storepb.Op_RemoveXattr{

@@ -3,11 +3,15 @@ package fusefs
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/storepb"
 )
 
 func TestXattrs(t *testing.T) {
@@ -35,12 +39,8 @@ func TestXattrs(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, size)
 
-	size, err = unix.Listxattr(elsewhere, buffer)
-	require.NoError(t, err)
-	require.Equal(t, "user.a\x00user.b\x00", string(buffer[:size]))
-	size, err = unix.Listxattr(elsewhere, nil)
-	require.NoError(t, err)
-	require.Equal(t, 14, size)
+	names := listXattrs(t, elsewhere)
+	require.Equal(t, []string{"user.a", "user.b", "user.lockfs.state"}, names[:3])
 	_, err = unix.Listxattr(elsewhere, buffer[:10])
 	require.ErrorIs(t, err, syscall.ERANGE)
 
@@ -50,6 +50,83 @@ func TestXattrs(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ENODATA)
 	require.ErrorIs(t, unix.Setxattr(path, "user.big", make([]byte, 5000), 0), syscall.ENOSPC)
 	require.NoError(t, unix.Setxattr(here, "user.dir", []byte("too"), 0))
+}
+
+func listXattrs(t testing.TB, path string) []string {
+	t.Helper()
+	size, err := unix.Llistxattr(path, nil)
+	require.NoError(t, err)
+	buffer := make([]byte, size)
+	size, err = unix.Llistxattr(path, buffer)
+	require.NoError(t, err)
+	require.Equal(t, len(buffer), size)
+	if size == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(buffer), "\x00"), "\x00")
+}
+
+// lockXattrsOf answers the attributes that tell of a lock, without their common beginning.
+func lockXattrsOf(t testing.TB, path string) map[string]string {
+	t.Helper()
+	values := make(map[string]string)
+	for _, name := range listXattrs(t, path) {
+		bare, isOfLock := strings.CutPrefix(name, "user.lockfs.")
+		if !isOfLock {
+			continue
+		}
+		buffer := make([]byte, 300)
+		size, err := unix.Getxattr(path, name, buffer)
+		require.NoError(t, err, name)
+		values[bare] = string(buffer[:size])
+	}
+	return values
+}
+
+func TestLockXattrs(t *testing.T) {
+	dir, c := mountWithFacts(t)
+	path := writeFile(t, dir, "swarm", swarmLock)
+	require.NoError(t, os.Chtimes(path, time.Unix(0, 0), time.Unix(0, 1)))
+	values := lockXattrsOf(t, path)
+	require.NotEmpty(t, values["token"])
+	acquired, err := time.Parse(time.RFC3339Nano, values["acquired"])
+	require.NoError(t, err)
+	require.InDelta(t, time.Now().Unix(), acquired.Unix(), 60)
+	require.Equal(t, map[string]string{
+		"state": "held", "format": "swarm", "holder": "worker 1", "host": "host", "token": values["token"],
+		"acquired": values["acquired"], "renewed": "1970-01-01T00:00:00.000000001Z", "expires": "2100-01-02T00:00:00.000000000Z",
+	}, values)
+
+	shell(t, dir, "mkdir d; mkfifo fifo; ln -s x link; ln swarm zz; echo 7 >pid")
+	ofDir := lockXattrsOf(t, filepath.Join(dir, "d"))
+	require.Equal(t, "none", ofDir["format"])
+	for _, absent := range []string{"holder", "pid", "expires"} {
+		require.NotContains(t, ofDir, absent)
+		_, err = unix.Getxattr(filepath.Join(dir, "d"), "user.lockfs."+absent, nil)
+		require.ErrorIs(t, err, syscall.ENODATA)
+	}
+	require.Equal(t, "7", lockXattrsOf(t, filepath.Join(dir, "pid"))["pid"])
+	require.NotEqual(t, values["token"], lockXattrsOf(t, filepath.Join(dir, "zz"))["token"], "by the name that was used")
+	for _, none := range []string{"", "fifo", "link"} {
+		require.Empty(t, listXattrs(t, filepath.Join(dir, none)), none)
+	}
+	_, err = unix.Getxattr(dir, "user.lockfs.state", nil)
+	require.ErrorIs(t, err, syscall.ENODATA)
+
+	held := openFile(t, filepath.Join(dir, "pid"), os.O_RDONLY)
+	require.NoError(t, os.Remove(filepath.Join(dir, "pid")))
+	_, err = unix.Fgetxattr(int(held.Fd()), "user.lockfs.state", nil)
+	require.ErrorIs(t, err, syscall.ENODATA, "it is no lock any more")
+
+	for _, name := range []string{"user.lockfs.state", "user.lockfs.mine", "user.lockfs."} {
+		require.ErrorIs(t, unix.Setxattr(path, name, []byte("stale"), 0), syscall.EPERM)
+		require.ErrorIs(t, unix.Removexattr(path, name), syscall.EPERM)
+		set := &storepb.SetXattr{Ino: lstat(t, path).Ino, Name: []byte(name)}
+		result, err := c.open().Mutate(t.Context(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_SetXattr{SetXattr: set}})
+		require.NoError(t, err)
+		require.Equal(t, storepb.Code_NOT_PERMITTED, result.GetCode())
+	}
+	require.NoError(t, unix.Setxattr(path, "user.lockfs", []byte("mine"), 0))
 }
 
 func TestXattrsThatAreRefused(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -83,3 +84,27 @@ func addOpTimeout(flags *pflag.FlagSet, timeout *time.Duration) {
 	flags.DurationVar(timeout, "op-timeout", cluster.DefaultOpTimeout,
 		"how long a system call on the mount waits for a majority before it fails with ETIMEDOUT")
 }
+
+// durationFlag is a duration that may be left out.
+type durationFlag struct{ value **time.Duration }
+
+// Set is part of pflag.Value.
+func (f durationFlag) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err == nil && d < 0 {
+		err = errors.New("must not be negative")
+	}
+	*f.value = &d
+	return err
+}
+
+// String is part of pflag.Value.
+func (f durationFlag) String() string {
+	if f.value == nil || *f.value == nil {
+		return ""
+	}
+	return (*f.value).String()
+}
+
+// Type is part of pflag.Value.
+func (durationFlag) Type() string { return "duration" }

@@ -41,6 +41,7 @@ Every flag can also be set by a variable: --data is LOCKFS_DATA, --op-timeout is
 			return flagsFromEnvironment(cmd)
 		},
 	}
-	root.AddCommand(devCommand(), serverCommand(), mountCommand(), statusCommand(), memberCommand(), sessionCommand(), versionCommand(), guardCommand())
+	root.AddCommand(devCommand(), serverCommand(), mountCommand(), statusCommand(), memberCommand(), sessionCommand(),
+		hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), rmCommand(), versionCommand(), guardCommand())
 	return root
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lockfs/cluster"
+	"lockfs/cluster/process"
 	"lockfs/fusefs"
 )
 
@@ -161,6 +162,7 @@ func mount(dir string, client *cluster.Client, options fusefs.Options) (*fusefs.
 	if err := makeMountPoint(dir); err != nil {
 		return nil, err
 	}
+	options.Family = family
 	mounted, err := fusefs.Mount(dir, client, options)
 	if err != nil {
 		return nil, err
@@ -169,6 +171,19 @@ func mount(dir string, client *cluster.Client, options fusefs.Options) (*fusefs.
 		return nil, errors.Join(err, mounted.Unmount())
 	}
 	return mounted, nil
+}
+
+// family tells fusefs who makes a request.
+func family(thread uint32) []fusefs.Process {
+	ids, err := process.Family(int(thread))
+	if err != nil {
+		return nil // it cannot be seen
+	}
+	var family []fusefs.Process
+	for _, id := range ids {
+		family = append(family, fusefs.Process{PID: id.PID, Start: id.Start})
+	}
+	return family
 }
 
 // makeMountPoint creates a directory that is missing. What a dead process left mounted there is for

@@ -56,6 +56,8 @@ Three voters survive the loss of any one, five of any two. SIGTERM stops a voter
 	flags.StringVar(&s.mountDir, "mount", "", "also mount the locks here; created if it is missing")
 	flags.Uint64Var(&s.config.MaxInodes, "max-inodes", 0, "files, directories and links there may be in the whole cluster (default 4194304)")
 	flags.Uint64Var(&s.config.MaxSessions, "max-sessions", 0, "mounts there may be in the whole cluster (default 10000)")
+	flags.Var(durationFlag{&s.config.LockDelay}, "lock-delay",
+		"how long nobody gets a flock or fcntl lock of a mount that was given up on; 0: no time (default 15s)")
 	flags.DurationVar(&s.config.SessionTerm, "session-term", cluster.DefaultSessionTerm,
 		"how long a mount may be silent before the cluster gives it up; the same on all servers")
 	flags.Uint64Var(&s.config.SnapshotEntries, "snapshot-entries", 0, "log entries between two snapshots (default 8192)")

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
+	"lockfs/raftstore/storepb"
 )
 
 // clusterStatus is what `lockfs status --json` prints.
@@ -83,6 +85,17 @@ func withAdmin(ctx context.Context, flags *clusterFlags, ask func(context.Contex
 	ctx, cancel := context.WithTimeout(ctx, flags.timeout)
 	defer cancel()
 	return ask(ctx, admin)
+}
+
+// change does an operation of an administrator, who is this process.
+func change(ctx context.Context, admin *cluster.Admin, op *storepb.Op) error {
+	host, err := hostName()
+	if err != nil {
+		return err
+	}
+	return admin.Change(ctx, &storepb.Caller{
+		Host: host, Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid()), Pid: uint32(os.Getpid()),
+	}, op)
 }
 
 // summarize takes for the leader whom a node of the highest term leads or follows.

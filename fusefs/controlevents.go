@@ -1,0 +1,99 @@
+package fusefs
+
+import (
+	"context"
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
+)
+
+// eventPage is how many events are fetched at once.
+const eventPage = 100
+
+// eventsFile tells each event as a line of JSON ([raftstore.EventLine]), from its opening on. A read waits
+// for the next one. A reader that is more than 10,000 events behind misses some, as their numbers show.
+type eventsFile struct{}
+
+func (eventsFile) attr(c *control) (*storepb.Attr, syscall.Errno) { return c.fixed(controlFileMode), 0 }
+
+// open counts O_NONBLOCK only if it is given here. The Go runtime sets it later, on whatever it can poll, and
+// would then wait for a wakeup that a poll of this file does not give.
+func (eventsFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Errno) {
+	result, errno := c.files.query(listEvents(&storepb.ListEvents{Limit: 1}))
+	if errno != 0 {
+		return nil, errno
+	}
+	return &eventStream{
+		files: c.files, turn: make(chan struct{}, 1),
+		seen: result.GetLastEvent(), waits: in.Flags&syscall.O_NONBLOCK == 0,
+	}, 0
+}
+
+func listEvents(q *storepb.ListEvents) *storepb.Query {
+	return &storepb.Query{Query: &storepb.Query_ListEvents{ListEvents: q}}
+}
+
+// eventStream is one open events file.
+type eventStream struct {
+	files *fileSystem
+	waits bool
+	turn  chan struct{} // full while somebody reads, who alone uses what follows
+
+	seen  uint64 // number of the last event fetched
+	ahead []byte // what was fetched and not read yet
+}
+
+// flags has no position: everything is read once, and a small buffer gets the rest of a line next time.
+func (*eventStream) flags() uint32 { return fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM }
+
+func (s *eventStream) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte, syscall.Errno) {
+	select {
+	case s.turn <- struct{}{}:
+	case <-interrupted:
+		return nil, syscall.EINTR
+	}
+	defer func() { <-s.turn }()
+	for len(s.ahead) == 0 {
+		if errno := s.fetch(interrupted); errno != 0 {
+			return nil, errno
+		}
+	}
+	data := s.ahead[:min(len(s.ahead), int(in.Size))]
+	s.ahead = s.ahead[len(data):]
+	return data, 0
+}
+
+// fetch gets events that have not been seen, and may come back without any. While the cluster has no leader
+// there are none.
+func (s *eventStream) fetch(interrupted <-chan struct{}) syscall.Errno {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-interrupted:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	result, err := s.files.ops.Query(ctx, listEvents(&storepb.ListEvents{After: s.seen, Limit: eventPage, Wait: s.waits}))
+	if ctx.Err() != nil {
+		return syscall.EINTR
+	}
+	result, errno := s.files.outcome(result, err)
+	switch {
+	case errno == syscall.ETIMEDOUT && s.waits:
+		return 0
+	case errno != 0:
+		return errno
+	case len(result.GetEvents()) == 0 && !s.waits:
+		return syscall.EAGAIN
+	}
+	for _, event := range result.GetEvents() {
+		s.ahead = append(append(s.ahead, raftstore.EventLine(event)...), '\n')
+		s.seen = event.GetNumber()
+	}
+	return 0
+}

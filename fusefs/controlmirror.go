@@ -1,0 +1,143 @@
+package fusefs
+
+import (
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/raftstore/storepb"
+)
+
+// why and kv mirror the tree of the mount. What can be a lock is a file that tells of it: anything but a
+// directory that has entries, so that what mkdir(1) took can be asked for by its own name. Each name can be
+// found and read by whom the real one can.
+
+// view is a way to tell of a lock.
+type view string
+
+const (
+	whyView view = "why"
+	kvView  view = "kv"
+)
+
+func (v view) show(lock *storepb.Lock, c *control) snapshot {
+	if v == whyView {
+		return why(lock, c.files.ops.Status().GetClusterTime())
+	}
+	return keyValues(lock)
+}
+
+// writeBits are those of a mode that do not count where nothing can be written.
+const writeBits = 0o222
+
+// mirrorDir is a real directory. It has no names but those that were looked up in it, so its number of links
+// tells nothing.
+type mirrorDir struct {
+	view view
+	ino  uint64
+}
+
+func (d mirrorDir) attr(c *control) (*storepb.Attr, syscall.Errno) {
+	attr, errno := c.files.attr(d.ino)
+	return likeReal(attr, attr.GetMode()&^writeBits, 1), errno
+}
+
+func (d mirrorDir) lookup(c *control, name string) (controlNode, *storepb.Attr, syscall.Errno) {
+	attr, errno := c.lookupReal(d.ino, name)
+	if errno != 0 {
+		return nil, nil, errno
+	}
+	if isDir(attr) {
+		empty, errno := c.isEmpty(attr.GetIno())
+		if errno != 0 {
+			return nil, nil, errno
+		}
+		if !empty {
+			return mirrorDir{d.view, attr.GetIno()}, likeReal(attr, attr.GetMode()&^writeBits, 1), 0
+		}
+	}
+	return mirrorFile{d.view, d.ino, name, attr.GetIno()}, likeReal(attr, tellingMode(attr), 1), 0
+}
+
+func (d mirrorDir) list(c *control, after uint64, wanted uint32) ([]fuse.DirEntry, syscall.Errno) {
+	entries, errno := c.listReal(d.ino, after, wanted)
+	for i := range entries {
+		switch {
+		case entries[i].Name == "." || entries[i].Name == "..":
+		case entries[i].Mode == syscall.S_IFDIR:
+			entries[i].Mode = 0 // not known: it is a file here if it is empty
+		default:
+			entries[i].Mode = syscall.S_IFREG
+		}
+	}
+	return entries, errno
+}
+
+// mirrorFile tells of the lock that a name is. Another inode of that name is another one: the kernel judges
+// by the mode of this one.
+type mirrorFile struct {
+	view   view
+	parent uint64
+	name   string
+	ino    uint64
+}
+
+// attr is only asked by those who have it open once the real one is gone.
+func (f mirrorFile) attr(c *control) (*storepb.Attr, syscall.Errno) {
+	attr, errno := c.files.attr(f.ino)
+	if errno == syscall.ESTALE {
+		return &storepb.Attr{Mode: syscall.S_IFREG}, 0
+	}
+	return likeReal(attr, tellingMode(attr), 1), errno
+}
+
+// open is a look: whoever reads here that a lock is stale, and then removes it, means that lock.
+func (f mirrorFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Errno) {
+	result, errno := c.files.getLock(&storepb.GetLock{Parent: f.parent, Name: []byte(f.name)})
+	if errno != 0 {
+		return nil, errno
+	}
+	attr := result.GetAttr()
+	if attr.GetIno() != f.ino && !mayOpen(attr, callerOf(&in.InHeader), in.Flags) {
+		return nil, syscall.ESTALE
+	}
+	c.files.saw(in.Pid, result.GetLooks(), read)
+	return f.view.show(result.GetLocks()[0], c), 0
+}
+
+// tellingMode is that of a file which tells of another one, and is for the same readers.
+func tellingMode(attr *storepb.Attr) uint32 { return syscall.S_IFREG | attr.GetMode()&0o444 }
+
+func isDir(attr *storepb.Attr) bool { return attr.GetMode()&syscall.S_IFMT == syscall.S_IFDIR }
+
+// likeReal gives the owner and the times of what is real to what stands for it.
+func likeReal(attr *storepb.Attr, mode, nlink uint32) *storepb.Attr {
+	return &storepb.Attr{
+		Mode: mode, Nlink: nlink, Uid: attr.GetUid(), Gid: attr.GetGid(),
+		Atime: attr.GetAtime(), Mtime: attr.GetMtime(), Ctime: attr.GetCtime(), Btime: attr.GetBtime(),
+	}
+}
+
+func (c *control) lookupReal(parent uint64, name string) (*storepb.Attr, syscall.Errno) {
+	result, errno := c.files.query(&storepb.Query{Query: &storepb.Query_Lookup{
+		Lookup: &storepb.Lookup{Parent: parent, Name: []byte(name)},
+	}})
+	return result.GetAttr(), errno
+}
+
+func (c *control) listReal(ino, after uint64, wanted uint32) ([]fuse.DirEntry, syscall.Errno) {
+	result, errno := c.files.query(&storepb.Query{Query: &storepb.Query_ReadDir{
+		ReadDir: &storepb.ReadDir{Ino: ino, After: after, Limit: wanted},
+	}})
+	var entries []fuse.DirEntry
+	for _, e := range result.GetEntries() {
+		entries = append(entries, fuse.DirEntry{Name: string(e.GetName()), Mode: e.GetMode(), Off: e.GetCookie()})
+	}
+	return entries, errno
+}
+
+// isEmpty tells whether a directory has only the entries that all have.
+func (c *control) isEmpty(ino uint64) (bool, syscall.Errno) {
+	entries, errno := c.listReal(ino, 0, 3)
+	return len(entries) < 3, errno
+}

@@ -1,0 +1,193 @@
+package fusefs
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"lockfs/raftstore/storepb"
+)
+
+// Process is a process of this host, and never another one.
+type Process struct {
+	PID   int
+	Start uint64 // clock ticks since boot
+}
+
+const (
+	// lookAge is how long a process is held to what it saw.
+	lookAge = 10 * time.Minute
+	// lookSweep is how often what is older is dropped.
+	lookSweep = time.Minute
+	// mostNames is how many names are remembered of one process; beyond, some are forgotten.
+	mostNames = 1 << 16
+	// mostDirectories is how many directories go with a removal: any of them may be the lock that the name
+	// is in.
+	mostDirectories = 16
+)
+
+// looks remembers which lock a process saw last under a name, when it read or made it. If it removes or
+// replaces that name later, the cluster compares: breaking a stale lock is to look, to judge and to remove,
+// and by then it may be another lock, whose holder is alive.
+//
+// What a process sees, its ancestors in the same process group see too: a script looks with one command
+// and removes with another. A removal is held to what the nearest of them saw.
+type looks struct {
+	mu        sync.Mutex
+	byProcess map[Process]map[name]look
+	swept     time.Time
+}
+
+type name struct {
+	parent uint64
+	name   string
+}
+
+type look struct {
+	token     uint64
+	directory bool
+	made      bool // by a process of the family, or written to
+	empty     bool // when it was read
+	at        time.Time
+}
+
+func newLooks() *looks { return &looks{byProcess: make(map[Process]map[name]look)} }
+
+// How a process came to see a lock.
+type sight int
+
+const (
+	read sight = iota
+	made
+	madeDirectory
+)
+
+// note remembers what a family, nearest first, has seen: a name, and then the directory it is in.
+func (l *looks) note(family []Process, seen []*storepb.Look, how sight) {
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sweep(now)
+	for _, process := range family {
+		names := l.byProcess[process]
+		if names == nil {
+			names = make(map[name]look)
+			l.byProcess[process] = names
+		}
+		for i, s := range seen {
+			key := name{s.GetParent(), string(s.GetName())}
+			before, known := names[key]
+			if !known && len(names) >= mostNames {
+				forgetOne(names)
+			}
+			names[key] = look{
+				token: s.GetToken(), directory: i > 0 || how == madeDirectory, at: now, empty: s.GetEmpty(),
+				made: how != read || known && before.made && before.token == s.GetToken(),
+			}
+		}
+	}
+}
+
+func forgetOne(names map[name]look) {
+	for key := range names {
+		delete(names, key)
+		return
+	}
+}
+
+func (l *looks) sweep(now time.Time) {
+	if now.Sub(l.swept) < lookSweep {
+		return
+	}
+	l.swept = now
+	for process, names := range l.byProcess {
+		for key, look := range names {
+			if now.Sub(look.at) > lookAge {
+				delete(names, key)
+			}
+		}
+		if len(names) == 0 {
+			delete(l.byProcess, process)
+		}
+	}
+}
+
+// recall answers what a family saw last of some names, and of directories that these may be in.
+func (l *looks) recall(family []Process, wanted ...name) []*storepb.Look {
+	type found struct {
+		key name
+		look
+	}
+	var recalled, directories []found
+	now := time.Now()
+	l.mu.Lock()
+	for i, process := range family {
+		for key, look := range l.byProcess[process] {
+			if now.Sub(look.at) > lookAge || l.nearerKnows(family[:i], key) {
+				continue
+			}
+			if slices.Contains(wanted, key) {
+				look.empty = look.empty && !l.made(family, key, look.token)
+				recalled = append(recalled, found{key, look})
+			} else if look.directory {
+				directories = append(directories, found{key, look})
+			}
+		}
+	}
+	l.mu.Unlock()
+	slices.SortFunc(directories, func(a, b found) int { return b.at.Compare(a.at) })
+	recalled = append(recalled, directories[:min(len(directories), mostDirectories)]...)
+	var answer []*storepb.Look
+	for _, f := range recalled {
+		answer = append(answer, &storepb.Look{Parent: f.key.parent, Name: []byte(f.key.name), Token: f.token, Empty: f.empty})
+	}
+	return answer
+}
+
+func (l *looks) nearerKnows(nearer []Process, key name) bool {
+	for _, process := range nearer {
+		if _, known := l.byProcess[process][key]; known {
+			return true
+		}
+	}
+	return false
+}
+
+// made tells whether a lock is the family's own, which may be empty for as long as it likes.
+func (l *looks) made(family []Process, key name, token uint64) bool {
+	return slices.ContainsFunc(family, func(process Process) bool {
+		look := l.byProcess[process][key]
+		return look.made && look.token == token
+	})
+}
+
+// saw notes what a thread has seen or made.
+func (fs *fileSystem) saw(thread uint32, seen []*storepb.Look, how sight) {
+	if fs.family != nil && len(seen) > 0 {
+		fs.looks.note(fs.family(thread), seen, how)
+	}
+}
+
+// seenBy answers what a thread is held to if it removes or replaces one of these names.
+func (fs *fileSystem) seenBy(places ...place) []*storepb.Look {
+	if fs.family == nil {
+		return nil
+	}
+	var names []name
+	for _, at := range places {
+		names = append(names, name{at.parent, string(at.name)})
+	}
+	return fs.looks.recall(fs.family(places[0].caller.GetPid()), names...)
+}
+
+// walked is a name that a thread has just looked up, and what it was: the kernel opens by inode.
+type walked struct {
+	ino  uint64
+	seen []*storepb.Look
+}
+
+// cameBy answers the name by which a thread came to an inode, as it was when it was looked up.
+func (fs *fileSystem) cameBy(thread uint32, ino uint64) []*storepb.Look {
+	found, _, _ := fs.walks.take(thread, func(w walked) bool { return w.ino == ino })
+	return found.seen
+}

@@ -1,0 +1,81 @@
+package fusefs
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
+)
+
+// lockXattrs tells of the lock that an inode is, as it is now. It is a look at it: whoever reads here that
+// it is stale, and then removes it, means that lock.
+func (fs *fileSystem) lockXattrs(header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
+	lock, seen, errno := fs.lockOf(header)
+	if errno != 0 {
+		return nil, errno
+	}
+	fs.saw(header.Pid, seen, read)
+	return describeLock(lock), 0
+}
+
+// listLockXattrs is no look, for a listing tells names only.
+func (fs *fileSystem) listLockXattrs(header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
+	lock, _, errno := fs.lockOf(header)
+	return describeLock(lock), errno
+}
+
+// lockOf answers the lock that an inode is under the name by which the caller came to it, else under its
+// first one. Nil: it has no name.
+func (fs *fileSystem) lockOf(header *fuse.InHeader) (*storepb.Lock, []*storepb.Look, syscall.Errno) {
+	ino := header.NodeId
+	if ino == raftstore.RootIno {
+		return nil, nil, 0
+	}
+	if by := nameOf(fs.cameBy(header.Pid, ino)); by != nil {
+		result, errno := fs.getLock(&storepb.GetLock{Parent: by.GetParent(), Name: by.GetName()})
+		if errno == 0 && result.GetAttr().GetIno() == ino {
+			return result.GetLocks()[0], result.GetLooks(), 0
+		}
+	}
+	result, errno := fs.getLock(&storepb.GetLock{Ino: ino})
+	switch errno {
+	case 0:
+		return result.GetLocks()[0], result.GetLooks(), 0
+	case syscall.ENOENT: // ESTALE, if it is gone altogether
+		_, errno = fs.attr(ino)
+	}
+	return nil, nil, errno
+}
+
+func (fs *fileSystem) getLock(which *storepb.GetLock) (*storepb.Result, syscall.Errno) {
+	return fs.query(&storepb.Query{Query: &storepb.Query_GetLock{GetLock: which}})
+}
+
+// describeLock leaves out what is not known. The VFS lets only files and directories have user attributes.
+func describeLock(lock *storepb.Lock) []*storepb.Xattr {
+	if kind := lock.GetAttr().GetMode() & syscall.S_IFMT; kind != syscall.S_IFREG && kind != syscall.S_IFDIR {
+		return nil
+	}
+	var attributes []*storepb.Xattr
+	add := func(name, value string) {
+		if value != "" {
+			attributes = append(attributes, &storepb.Xattr{Name: []byte(raftstore.LockXattrs + name), Value: []byte(value)})
+		}
+	}
+	facts := lock.GetFacts()
+	add("state", lock.GetState())
+	add("format", facts.GetFormat())
+	add("holder", facts.GetHolder())
+	add("host", facts.GetHost())
+	add("pid", number(facts.GetPid()))
+	add("token", fmt.Sprint(lock.GetToken()))
+	add("acquired", timestamp(lock.GetAcquired()))
+	add("renewed", timestamp(lock.GetAttr().GetMtime()))
+	if at := facts.GetExpiresAt(); at != 0 {
+		add("expires", timestamp(at))
+	}
+	return attributes
+}
