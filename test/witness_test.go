@@ -16,8 +16,9 @@ import (
 
 // A witness sees who holds a lock. It is a directory on the local disk, outside
 // of what is tested, with a log to which workers append "enter NAME" and "leave
-// NAME" (and "lost NAME" if their lock was gone) and a count that each increments
-// in between, by reading it and writing it, which goes wrong if two do it.
+// NAME" (and "lost NAME" if their lock was gone, and "crash NAME" instead of leaving)
+// and a count that each increments in between, by reading it and writing it, which
+// goes wrong if two do it.
 type witness struct {
 	dir string
 }
@@ -62,8 +63,8 @@ func (w *witness) verdict(t testing.TB) (faults []string) {
 	return faults
 }
 
-// overlaps finds all that is not a strict sequence of enter and leave of the same
-// worker. It also answers how often the lock was entered.
+// overlaps finds all that is not a strict sequence of enter and leave, or crash, of the
+// same worker. It also answers how often the lock was entered.
 func overlaps(log string) (faults []string, entered int) {
 	inside := make(map[string]bool)
 	number := 0
@@ -79,7 +80,7 @@ func overlaps(log string) (faults []string, entered int) {
 			faults = append(faults, fmt.Sprintf("line %d: %s while inside: %v", number, line, inside))
 			entered++
 			inside[name] = true
-		case event == "leave" && inside[name]:
+		case (event == "leave" || event == "crash") && inside[name]:
 			delete(inside, name)
 		default:
 			faults = append(faults, fmt.Sprintf("line %d: %s while inside: %v", number, line, inside))
@@ -99,6 +100,7 @@ func TestOverlapsAreFound(t *testing.T) {
 	}{
 		{"nothing", "", 0, false},
 		{"one after the other", "enter a\nleave a\nenter b\nleave b\nenter a\nleave a\n", 3, false},
+		{"crashed", "enter a\ncrash a\nenter b\nleave b\n", 2, false},
 		{"nested", "enter a\nenter b\nleave b\nleave a\n", 2, true},
 		{"crossed", "enter a\nenter b\nleave a\nleave b\n", 2, true},
 		{"left twice", "enter a\nleave a\nleave a\n", 1, true},

@@ -1,0 +1,256 @@
+package test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+)
+
+// replay plays events through and says what cannot have been: two holders at a time, a token that does not
+// rise, news of a lock that is not there.
+func replay(events []event) (faults []string) {
+	held, highest := make(map[string]event), make(map[string]uint64)
+	var before event
+	for i, e := range events {
+		fault := func(what string) {
+			faults = append(faults, fmt.Sprintf("%s: %+v, where there is %+v", what, e, held[e.Path]))
+		}
+		if i > 0 && e.Number != before.Number+1 {
+			fault("not the next event")
+		}
+		if e.Timestamp.Before(before.Timestamp) {
+			fault("goes back in time")
+		}
+		before = e
+		now, taken := held[e.Path]
+		switch e.Event {
+		case "lock_acquired":
+			told := taken && now.Token == e.Token && now.Format == "none"
+			if taken && !told {
+				fault("overlap")
+			}
+			if !told && e.Token <= highest[e.Path] {
+				fault("token does not rise")
+			}
+			held[e.Path], highest[e.Path] = e, e.Token
+		case "lock_stolen":
+			if !taken || e.Previous == nil || e.Previous.Token != now.Token {
+				fault("stolen from somebody else")
+			}
+			delete(held, e.Path)
+		case "lock_released", "lock_removed":
+			if now.Token != e.Token {
+				fault("not this one's")
+			}
+			delete(held, e.Path)
+		case "lock_stale", "removal_refused":
+			if now.Token != e.Token {
+				fault("not this one's")
+			}
+		case "host_unreachable", "host_back", "host_forgotten", "session_ended":
+			if e.Path != "" {
+				fault("of no lock")
+			}
+		default:
+			fault("unknown")
+		}
+	}
+	return faults
+}
+
+func TestReplayFindsFaults(t *testing.T) {
+	play := func(kinds ...string) []string {
+		var events []event
+		for i, kind := range kinds {
+			e := event{Number: uint64(i + 1), Path: "lock"}
+			_, err := fmt.Sscan(strings.ReplaceAll(kind, "=", " "), &e.Event, &e.Token)
+			require.NoError(t, err)
+			if e.Event == "lock_stolen" {
+				e.Previous = &event{Token: e.Token - 1}
+			}
+			events = append(events, e)
+		}
+		return replay(events)
+	}
+	require.Empty(t, play("lock_acquired=1", "removal_refused=1", "lock_released=1", "lock_acquired=2", "lock_stale=2",
+		"lock_removed=2", "lock_acquired=3", "lock_stolen=4", "lock_acquired=4"))
+	for _, bad := range [][]string{
+		{"lock_acquired=1", "lock_acquired=2"},
+		{"lock_acquired=1", "lock_acquired=1"},
+		{"lock_acquired=2", "lock_released=2", "lock_acquired=2"},
+		{"lock_acquired=1", "lock_released=2"},
+		{"lock_stale=1"},
+		{"lock_acquired=1", "lock_stolen=3"},
+	} {
+		require.NotEmpty(t, play(bad...), "%q", bad)
+	}
+	require.NotEmpty(t, replay([]event{{Number: 1, Event: "host_back"}, {Number: 3, Event: "host_back"}}))
+	later := event{Number: 1, Event: "host_back", Timestamp: time.Unix(1, 0)}
+	require.NotEmpty(t, replay([]event{later, {Number: 2, Event: "host_back"}}))
+}
+
+// TestAuditTellsTheStory has workers fight for locks while leaders die and all servers are restarted, and
+// finds it all in the events.
+func TestAuditTellsTheStory(t *testing.T) {
+	c := startCluster(t, 3)
+	var on []*hosts.Host
+	for _, name := range []string{"m1", "m2"} {
+		g := c.addGuest(t, name)
+		g.start(t)
+		on = append(on, g.host, g.host)
+	}
+	on[0].MustRun(t, "mkdir", c.path("semaphore"), c.path("pid"))
+	c.nodes[0].set(t, "semaphore/*", "--stale-after", "1s")
+	var all []*breakers
+	for _, format := range []string{"semaphore", "pid"} {
+		all = append(all, startBreakers(t, format, c.path(format), filepath.Join(c.net.Dir(), format), on...))
+	}
+	awaitMore := func() {
+		t.Helper()
+		for _, b := range all {
+			b.awaitTakeovers(t, b.takeovers(t)+10)
+		}
+	}
+	awaitMore()
+	leader := c.leader()
+	leader.kill()
+	awaitMore()
+	leader.start(t)
+	for _, n := range c.nodes {
+		n.kill()
+	}
+	for _, n := range c.nodes {
+		n.launch()
+	}
+	for _, n := range c.nodes {
+		n.awaitReady(t)
+	}
+	awaitMore()
+	for _, b := range all {
+		require.Empty(t, b.stop(t))
+		require.Empty(t, b.overlaps(t))
+	}
+	c.requireSameState(t)
+
+	events := c.nodes[0].events(t)
+	require.EqualValues(t, 1, events[0].Number)
+	require.Empty(t, replay(events))
+	for _, n := range c.nodes {
+		require.Equal(t, events, n.events(t), n.name)
+		hosts.Eventually(t, "all events are in the file on "+n.name, func() (string, bool) {
+			text, err := os.ReadFile(filepath.Join(n.data, "audit.jsonl"))
+			require.NoError(t, err)
+			written := parseEvents(t, string(text[:strings.LastIndex("\n"+string(text), "\n")]))
+			if len(written) < len(events) {
+				return fmt.Sprintf("%d events", len(written)), false
+			}
+			require.Equal(t, events, written)
+			return "", true
+		})
+	}
+	for _, format := range []string{"semaphore", "pid"} {
+		acquired := 0
+		for _, e := range events {
+			if e.Event == "lock_acquired" && e.Format == format {
+				acquired++
+			}
+		}
+		entered := 0
+		for i := range breakerLocks {
+			log, err := os.ReadFile(filepath.Join(c.net.Dir(), format, fmt.Sprint(i)))
+			require.NoError(t, err)
+			entered += strings.Count(string(log), "enter ")
+		}
+		require.Equal(t, entered, acquired, "%s locks that were had", format)
+	}
+}
+
+// TestEvents looks at the story of one lock in all ways that there are.
+func TestEvents(t *testing.T) {
+	c := startCluster(t, 2)
+	a, b := c.nodes[0], c.nodes[1]
+	follower := b.host.Start(c.program, "events", "--follow", "--json", "--servers", b.apiAddr())
+	reader := b.host.Start("cat", c.path(".lockfs/events"))
+	told := func(words ...string) {
+		t.Helper()
+		for _, p := range []*hosts.Process{follower, reader} {
+			for _, word := range words {
+				require.NoError(t, p.WaitOutput(word))
+			}
+		}
+	}
+	s, other := startShell(t, a.host, c.mount), startShell(t, b.host, c.mount)
+	hosts.Eventually(t, "the reader reads", func() (string, bool) {
+		c.requireService(t, a)
+		return reader.Log(), reader.Stdout() != ""
+	})
+	s.must("set -C; " + semaphoreContent + " > lock.short; set +C")
+	told("lock.short")
+	content := s.must("cat lock.short")
+	pid := strings.TrimSpace(s.must("echo $$"))
+	token := c.token(t, a.host, "lock.short")
+	other.fails("rm lock.short", "Device or resource busy")
+	told("removal_refused")
+	a.set(t, "*.short", "--stale-after", "1s")
+	c.awaitState(t, b.host, "lock.short", "stale")
+	told("lock_stale")
+	other.must(`printf 'pid=%d\ntimestamp=33333333333\n' $$ > mine; mv mine lock.short`)
+	told("lock_stolen")
+	stolen := c.token(t, b.host, "lock.short")
+	other.must("mv lock.short moved.short")
+	other.must("mv moved.short lock.short; rm lock.short")
+
+	events := a.events(t)
+	require.Empty(t, replay(events))
+	want := []string{
+		"lock_acquired", "removal_refused", "lock_stale", "lock_stolen", "lock_acquired", "lock_released", "lock_acquired",
+		"lock_released",
+	}
+	require.Equal(t, want, story(events, "lock.short"))
+	require.Equal(t, []string{"lock_acquired", "lock_released"}, story(events, "moved.short"))
+	refused := lastEvent(t, events, "removal_refused", "lock.short")
+	assert.Equal(t, "lock.short", refused.Name)
+	assert.Equal(t, token, refused.Token)
+	assert.Equal(t, "semaphore", refused.Format)
+	assert.Equal(t, pid, refused.Holder)
+	assert.Equal(t, "a", refused.Host)
+	assert.Equal(t, pid, fmt.Sprint(refused.PID))
+	assert.NotEmpty(t, refused.Reason)
+	require.NotNil(t, refused.By)
+	assert.Equal(t, "b", refused.By.Host)
+	steal := lastEvent(t, events, "lock_stolen", "lock.short")
+	assert.Equal(t, stolen, steal.Token)
+	require.NotNil(t, steal.Previous)
+	assert.Equal(t, event{Token: token, Format: "semaphore", Holder: pid, Host: "a", PID: refused.PID}, *steal.Previous)
+	assert.Equal(t, sha256Of(content), steal.PreviousHash)
+	assert.NotEmpty(t, lastEvent(t, events, "lock_stale", "lock.short").Reason)
+
+	last := events[len(events)-1]
+	told(fmt.Sprintf(`"number":%d,`, last.Number))
+	require.Equal(t, events, parseEvents(t, follower.Stdout()))
+	require.Subset(t, events, parseEvents(t, reader.Stdout()))
+	middle := events[len(events)/2]
+	require.Equal(t, events[len(events)/2:], b.events(t, "--since", fmt.Sprint(middle.Number)))
+	require.Equal(t, events, b.events(t, "--since", events[0].Timestamp.Add(-time.Hour).Format(time.RFC3339)))
+	for _, e := range b.events(t, "--since", steal.Timestamp.Format(time.RFC3339Nano)) {
+		require.False(t, e.Timestamp.Before(steal.Timestamp))
+	}
+	require.Empty(t, b.events(t, "--since", time.Now().Add(time.Hour).UTC().Format(time.RFC3339)))
+	_, err := b.lockfs("events", "--since", "yesterday")
+	require.ErrorContains(t, err, "yesterday")
+	text, err := b.lockfs("events")
+	require.NoError(t, err)
+	for _, name := range want {
+		require.Contains(t, text, name, "for people")
+	}
+	require.NoError(t, follower.Stop(), "SIGTERM")
+	reader.Kill()
+}

@@ -1,0 +1,36 @@
+package test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// BenchmarkDeadHolder measures the time from kill -9 of a lock's holder until a program that polls the lock
+// on another host sees that it is gone, eleven times:
+//
+//	go test ./test -run '^$' -bench DeadHolder -benchtime 1x
+func BenchmarkDeadHolder(b *testing.B) {
+	c := startCluster(b, 3)
+	const poll = `echo polling; while [ -e "$1" ]; do sleep 0.001; done`
+	var took []float64
+	for range b.N {
+		took = took[:0]
+		for range 11 {
+			holder := c.holder(b, c.nodes[0].host, "lock", pidContent)
+			poller := c.nodes[1].host.Start("sh", "-c", poll, "sh", c.path("lock"))
+			require.NoError(b, poller.WaitOutput("polling\n"))
+			began := time.Now()
+			holder.process.Kill()
+			require.NoError(b, poller.Wait())
+			took = append(took, float64(time.Since(began).Milliseconds()))
+		}
+	}
+	slices.Sort(took)
+	b.Logf("all, in ms: %v", took)
+	b.ReportMetric(took[5], "ms-median")
+	b.ReportMetric(took[10], "ms-worst")
+	b.ReportMetric(0, "ns/op")
+}

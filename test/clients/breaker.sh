@@ -1,0 +1,86 @@
+# Takes locks as scripts do that know of crashed holders: who finds a lock looks at it, judges it, removes
+# it if it is stale, and tries again. Nothing in here keeps two from doing so at once. Called with
+#
+#     FORMAT      semaphore: a pid and a timestamp, stale after some seconds; or pid
+#     DIRECTORY   where the locks are
+#     WITNESS     a directory on the local disk
+#     NAME        of this worker, unlike all others
+#     LOCKS       how many there are, named 0, 1, 2 and so on; each is tried in turn until WITNESS/stop
+#                 is there
+#
+# Half of the holders crash. To the file in WITNESS that is named like the lock, a holder appends "enter
+# NAME" and "leave NAME" or "crash NAME", with another name each time. "late NAME" says that it was so slow
+# that its lock may have been stale by then.
+#
+# It prints a line "error: ..." for what goes wrong, and goes on.
+
+LC_ALL=C
+export LC_ALL
+exec 2> /dev/null # where bash tells of each crash
+format=$1 directory=$2 witness=$3 worker=$4 locks=$5
+limit=2 # seconds
+
+create() {
+	case $format in
+	semaphore)
+		began=$(date +%s)
+		content="pid=$BASHPID"$'\n'"timestamp=$began"
+		;;
+	pid) content=$BASHPID ;;
+	esac
+	said=$( (set -C && echo "$content" > "$lock") 2>&1)
+}
+
+# A lock that has just been made is empty, which does not make it stale.
+stale() {
+	case $format in
+	semaphore)
+		timestamp=$(sed -n 's/^timestamp=//p' "$lock")
+		[ -n "$timestamp" ] && late "$timestamp"
+		;;
+	pid)
+		pid=$(cat "$lock")
+		[ -n "$pid" ] && ! kill -0 "$pid"
+		;;
+	esac
+}
+
+late() { [ $(($(date +%s) - $1)) -gt "$limit" ]; }
+
+acquire() {
+	create && return
+	stale || return
+	sleep 0.02
+	rm -f "$lock"
+	create
+}
+
+record() { echo "$1 $me" >> "$witness/${lock##*/}"; }
+
+# Runs in a process of its own, so that it can crash.
+attempt() {
+	acquire
+	taken=$?
+	case $said in
+	'' | *"cannot overwrite existing file"*) ;;
+	*) echo "error: acquire: $said" ;;
+	esac
+	[ "$taken" = 0 ] || return
+	record enter
+	sleep 0.02
+	record "$end"
+	[ "$format" = pid ] || ! late "$began" || record late
+	[ "$end" = leave ] || kill -9 "$BASHPID"
+	said=$(rm -f "$lock" 2>&1) || echo "error: release: $said"
+}
+
+number=0
+until [ -e "$witness/stop" ]; do
+	for ((i = 0; i < locks; i++)); do
+		number=$((number + 1)) me=$worker-$number lock=$directory/$i
+		end=leave
+		[ $((RANDOM % 2)) = 0 ] || end=crash
+		(attempt)
+	done
+done
+echo finished

@@ -1,0 +1,146 @@
+package test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestRuleCommands sets, lists and deletes rules.
+func TestRuleCommands(t *testing.T) {
+	c := startCluster(t, 2)
+	a, b := c.nodes[0], c.nodes[1]
+	rules := func() (patterns []string) {
+		text, err := b.lockfs("rule", "list", "--json")
+		require.NoError(t, err)
+		var list []struct {
+			Pattern string `json:"pattern"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(text), &list), text)
+		for _, rule := range list {
+			patterns = append(patterns, rule.Pattern)
+		}
+		return patterns
+	}
+	require.Empty(t, rules())
+	a.set(t, "*.lock", "--stale-after", "10m", "--on-stale", "remove")
+	a.set(t, "builds/**/*.pid", "--format", "pid", "--guard", "anyone", "--host-timeout", "1h30m")
+	a.set(t, "*.lock", "--stale-after", "20m")
+	require.ElementsMatch(t, []string{"*.lock", "builds/**/*.pid"}, rules())
+	text, err := b.lockfs("rule", "list")
+	require.NoError(t, err)
+	for _, part := range []string{"*.lock", "20m", "builds/**/*.pid", "pid", "anyone", "1h30m"} {
+		assert.Contains(t, text, part)
+	}
+	assert.NotContains(t, text, "remove", "replaced")
+
+	for _, bad := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"set", "*.lock"}, "--stale-after"},
+		{[]string{"set", "", "--guard", "host"}, "pattern"},
+		{[]string{"set", "[", "--guard", "host"}, "pattern"},
+		{[]string{"set", "/a//b", "--guard", "host"}, "pattern"},
+		{[]string{"set", "*.lock", "--format", "floppy"}, "floppy"},
+		{[]string{"set", "*.lock", "--guard", "owner"}, "owner"},
+		{[]string{"set", "*.lock", "--on-stale", "burn"}, "burn"},
+		{[]string{"set", "*.lock", "--stale-after", "10"}, "stale-after"},
+		{[]string{"set", "*.lock", "--stale-after", "-1s"}, "stale-after"},
+		{[]string{"set", "*.lock", "--host-timeout", "-1s"}, "host-timeout"},
+		{[]string{"delete", "no-such-rule"}, "no-such-rule"},
+	} {
+		_, err := a.lockfs(append([]string{"rule"}, bad.args...)...)
+		assert.ErrorContains(t, err, bad.says, "%q", bad.args)
+	}
+	for _, pattern := range rules() {
+		_, err := b.lockfs("rule", "delete", pattern)
+		require.NoError(t, err)
+	}
+	require.Empty(t, rules())
+}
+
+// TestRulesGovernLocks has rules decide when a lock is stale, what becomes of it and who may remove it.
+func TestRulesGovernLocks(t *testing.T) {
+	c := startCluster(t, 2)
+	a, b := c.nodes[0], c.nodes[1]
+	s := startShell(t, a.host, c.mount)
+
+	t.Run("a script without stale logic", func(t *testing.T) {
+		a.set(t, "*.lock", "--stale-after", "1s", "--on-stale", "remove")
+		s.must("set -C; echo > touched.lock; touch -d '+1 hour' touched.lock; echo > crashed.lock; set +C")
+		b.host.MustRun(t, "sh", "-c", `set -C; cd "$1"; until echo mine > crashed.lock; do sleep 0.1; done`, "sh", c.mount)
+		require.Equal(t, []string{"lock_acquired", "lock_stale", "lock_removed", "lock_acquired"},
+			story(a.events(t), "crashed.lock")[:4])
+		c.requireHeld(t, "touched.lock", b.host)
+		expires := c.xattr(t, b.host, "touched.lock", "expires")
+		s.must("touch -d '+2 hours' touched.lock")
+		require.NotEqual(t, expires, c.xattr(t, b.host, "touched.lock", "expires"))
+		s.must("touch touched.lock")
+		c.awaitGone(t, "touched.lock", b.host)
+	})
+
+	t.Run("guard", func(t *testing.T) {
+		a.set(t, "open/**/*", "--guard", "anyone")
+		a.set(t, "closed/*", "--guard", "host")
+		s.must("mkdir -p open/deep closed; echo $$ > open/deep/pid; echo me > closed/any; echo $$ > pid; echo me > any")
+		for lock, free := range map[string]bool{"open/deep/pid": true, "closed/any": false, "pid": false, "any": true} {
+			_, err := b.host.Run("rm", c.path(lock))
+			if free {
+				require.NoError(t, err, lock)
+				continue
+			}
+			require.ErrorContains(t, err, "Device or resource busy", lock)
+			s.must("rm " + lock)
+		}
+	})
+}
+
+// TestForcedRemoval removes live locks from the wrong host.
+func TestForcedRemoval(t *testing.T) {
+	c := startCluster(t, 2)
+	a, b := c.nodes[0], c.nodes[1]
+	require.NoError(t, os.Chmod(filepath.Dir(c.net.Dir()), 0o755)) // for nobody to get to the mount
+	holder := startShell(t, a.host, c.mount)
+	program := installFor(t, b.host, "nobody")
+	remove := func(user string, args ...string) error {
+		command := append(asUser(t, user), append([]string{"env", "--chdir=" + c.mount, program, "rm"}, args...)...)
+		_, err := b.host.Run(command[0], command[1:]...)
+		return err
+	}
+	holder.must("mkdir dir; set -C; echo $$ > dir/lock; echo $$ > other; set +C")
+	token := c.token(t, a.host, "dir/lock")
+
+	err := remove("root", "dir/lock")
+	require.ErrorContains(t, err, "--force", "what to do")
+	require.ErrorContains(t, err, "on a)", "why")
+	require.ErrorContains(t, remove("nobody", "--force", "other"), "not permitted", "the directory is sticky")
+	nobody := append(asUser(t, "nobody"), "rm", "-f", c.path(".lockfs/force/other"))
+	_, err = b.host.Run(nobody[0], nobody[1:]...)
+	require.ErrorContains(t, err, "not permitted")
+	c.requireHeld(t, "dir/lock", b.host)
+	c.requireHeld(t, "other", b.host)
+
+	require.NoError(t, remove("root", "--force", "dir/lock"))
+	c.awaitGone(t, "dir/lock", a.host)
+	b.host.MustRun(t, "rm", c.path(".lockfs/force/other"))
+	c.awaitGone(t, "other", a.host)
+	require.Error(t, remove("root", "--force", "dir/lock"), "it is gone")
+
+	event := lastEvent(t, a.events(t), "lock_removed", "dir/lock")
+	assert.Equal(t, token, event.Token)
+	assert.Equal(t, "a", event.Host)
+	assert.Contains(t, event.Reason, "force")
+	require.NotNil(t, event.By)
+	assert.Equal(t, "b", event.By.Host)
+	assert.Equal(t, 0, event.By.UID)
+
+	// What nobody guards goes without.
+	holder.must("echo me > any")
+	require.NoError(t, remove("root", "any"))
+	require.Equal(t, "dir\n", holder.must("ls -A"))
+}
