@@ -18,7 +18,7 @@ type staleness struct {
 }
 
 // expiryBatch bounds how many locks become stale or go with one command. The leader sends another for the rest.
-const expiryBatch = 1000
+const expiryBatch = 200
 
 // atOnce is when lockfs does what no time has to pass for.
 const atOnce = math.MinInt64
