@@ -128,3 +128,20 @@ func TestKernelTimes(t *testing.T) {
 	beforeAll := int64(-1 << 40)
 	require.EqualValues(t, math.MinInt64, *nanoseconds(uint64(beforeAll), 5))
 }
+
+func TestWritingDropsSetUserID(t *testing.T) {
+	dir, _ := mountFor(t, newCluster())
+	for name, script := range map[string]string{
+		"write":    "printf x >>f",
+		"truncate": "truncate -s 1 f",
+		"open":     "exec 3<>f; : >f",
+	} {
+		t.Run(name, func(t *testing.T) {
+			shell(t, dir, "printf hello >f; chmod 6777 f; "+script)
+			require.Equal(t, "6777", shell(t, dir, "stat -c %a f"), "root may set them, so they stay")
+			output, err := runAs(t, nobody, dir, "sh", "-c", script)
+			require.NoError(t, err, output)
+			require.Equal(t, "777", shell(t, dir, "stat -c %a f"))
+		})
+	}
+}
