@@ -13,8 +13,20 @@ import (
 // ErrInterrupted says that somebody did not wait any longer for an advisory lock, and has none.
 var ErrInterrupted = errors.New("interrupted")
 
-// Session is the session in use; 0 if there is none.
+// Session is the session in use, in which advisory locks are taken, once it is sure that the cluster has not
+// given it up: this host may have been cut off or asleep. It is 0 if that cannot be told in time.
 func (c *Client) Session() uint64 {
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+	defer cancel()
+	session, err := c.live(ctx)
+	if err != nil {
+		return 0
+	}
+	return session.id
+}
+
+// lastSession is Session at once: it may have been given up.
+func (c *Client) lastSession() uint64 {
 	if session, _ := c.holder.get(); session != nil {
 		return session.id
 	}
@@ -109,7 +121,7 @@ func (c *Client) tellInterrupted(caller *storepb.Caller, request *storepb.AwaitL
 
 // abandon sees to it that a request whose caller was told that it has no lock does not become one for long.
 func (c *Client) abandon(caller *storepb.Caller, request *storepb.AwaitLock, op *storepb.TakeLock) {
-	for c.ctx.Err() == nil && c.Session() == request.GetSession() {
+	for c.ctx.Err() == nil && c.lastSession() == request.GetSession() {
 		result, err := c.tellInterrupted(caller, request)
 		if err == nil && result.GetCode() == storepb.Code_OK {
 			release := &storepb.TakeLock{

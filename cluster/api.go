@@ -26,6 +26,10 @@ func (a *api) Sessions(ctx context.Context, _ *clusterpb.SessionsRequest) (*clus
 	return a.node.Sessions(ctx), nil
 }
 
+func (a *api) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) (*clusterpb.RemovalsReply, error) {
+	return a.node.Removals(ctx, req), nil
+}
+
 func (a *api) Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
 	return &clusterpb.ProbeReply{Term: a.node.raft.CurrentTerm(), WallClock: readClocks().wall}, nil
 }

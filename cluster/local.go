@@ -25,6 +25,10 @@ func (l localClient) Sessions(ctx context.Context, req *clusterpb.SessionsReques
 	return l.api.Sessions(ctx, req)
 }
 
+func (l localClient) Removals(ctx context.Context, req *clusterpb.RemovalsRequest, _ ...grpc.CallOption) (*clusterpb.RemovalsReply, error) {
+	return l.api.Removals(ctx, req)
+}
+
 func (l localClient) Probe(ctx context.Context, req *clusterpb.ProbeRequest, _ ...grpc.CallOption) (*clusterpb.ProbeReply, error) {
 	return l.api.Probe(ctx, req)
 }

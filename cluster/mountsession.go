@@ -261,7 +261,7 @@ func (c *Client) Status() *storepb.MountStatus {
 	status := &storepb.MountStatus{
 		Host: c.host, ClockOffset: c.offset.Load(), ClusterTime: readClocks().wall - c.offset.Load(),
 	}
-	status.Session = c.Session()
+	status.Session = c.lastSession()
 	if leader := c.leader.Load(); leader != nil {
 		status.Leader = *leader
 	}

@@ -85,6 +85,17 @@ func (r *router) pick() clusterpb.NodeClient {
 	return r.leader
 }
 
+// entrance answers a node for what any of them can answer: that of this process if there is one, else the one
+// that is asked for everything.
+func (r *router) entrance() clusterpb.NodeClient {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.roam || r.leader == nil {
+		return r.entry[r.turn%len(r.entry)]
+	}
+	return r.leader
+}
+
 // forget makes the next attempt begin at an entry, unless somebody found the leader meanwhile.
 func (r *router) forget(node clusterpb.NodeClient) {
 	r.mu.Lock()

@@ -147,8 +147,9 @@ func takeLock(in *fuse.LkIn, handle *fileHandle, wait bool) *storepb.TakeLock {
 }
 
 // waitsForProcess tells whether a thread waits for a lock that is its process's (F_SETLKW), rather than an
-// open file description's (F_OFD_SETLKW). The request does not tell, but the system call does, which the
-// thread is in. In doubt it does not: then no deadlock is found, as for an open file description.
+// open file description's (F_OFD_SETLKW), and is all that there is of its process: another thread could
+// release what others wait for. The request does not tell, but the system call does, which the thread is in.
+// In doubt it does not: then no deadlock is found, as for an open file description.
 func waitsForProcess(thread uint32) bool {
 	call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", thread))
 	if err != nil {
@@ -160,7 +161,12 @@ func waitsForProcess(thread uint32) bool {
 	}
 	number, err := strconv.Atoi(string(fields[0]))
 	command, errCommand := strconv.ParseUint(string(fields[2]), 0, 64)
-	return err == nil && errCommand == nil && number == unix.SYS_FCNTL && command == unix.F_SETLKW
+	return err == nil && errCommand == nil && number == unix.SYS_FCNTL && command == unix.F_SETLKW && isAlone(thread)
+}
+
+func isAlone(thread uint32) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", thread))
+	return err == nil && bytes.Contains(status, []byte("\nThreads:\t1\n"))
 }
 
 // Flush is close(2) of a descriptor: the locks of the process on the file go, whichever descriptor they were

@@ -26,7 +26,7 @@
 // # Caching
 //
 // There is none: names, attributes and the lack of a name are valid for no time at all, and files are
-// opened for direct I/O. Shared writable mappings fail with ENODEV for that reason. What the mount itself
+// opened for direct I/O. Shared mappings fail with ENODEV for that reason. What the mount itself
 // keeps of an open file's content spares sending it again while its version stays the same; every read
 // still asks. After an append the descriptor's own offset (lseek(fd, 0, SEEK_CUR)) is computed by the
 // kernel from the size it saw last, and may be short of the end.

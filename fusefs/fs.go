@@ -28,7 +28,10 @@ type Operator interface {
 	// Lock takes an advisory lock, or releases it; to wait for one has no limit of time. When ctx ends, an
 	// error says that the lock was not had. Without a session in op it is taken in the one in use, noted there.
 	Lock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error)
-	// Session is the session in use, in which advisory locks are taken; 0 if there is none.
+	// FollowRemovals tells of files and directories that others have removed, until ctx ends.
+	FollowRemovals(ctx context.Context, removed func(parent uint64, name string, ino uint64))
+	// Session is the session in which advisory locks are taken, once the cluster has confirmed it; 0 if there
+	// is none.
 	Session() uint64
 	// Status is what the Operator knows of itself, at once.
 	Status() *storepb.MountStatus

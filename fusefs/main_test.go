@@ -119,6 +119,11 @@ func (s *session) Create(
 	return result, err
 }
 
+// FollowRemovals is tested with the built program.
+func (s *session) FollowRemovals(ctx context.Context, _ func(parent uint64, name string, ino uint64)) {
+	<-ctx.Done()
+}
+
 func (s *session) Session() uint64 { return s.id }
 
 // Lock asks again and again while the request waits.

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -72,6 +73,10 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
 	}
+	if limit := longestWait(); limit != 0 {
+		opts.Logger.Warn("the kernel would abort the mount for a long wait, so waits for flock and fcntl locks end with EAGAIN",
+			"after", limit, "setting", "/proc/sys/fs/fuse/default_request_timeout, max_request_timeout")
+	}
 	server, err := fuse.NewServer(newWithControl(newFileSystem(ops, opts)), path, mountOptions(opts))
 	if err != nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
@@ -81,15 +86,34 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 		served: make(chan struct{}), left: make(chan struct{}),
 	}
 	m.device, err = newDevice(before)
+	following, stop := context.WithCancel(context.Background())
 	go func() {
 		defer close(m.served)
+		defer stop()
 		server.Serve()
 		_ = m.device.Close()
 	}()
+	if err == nil {
+		err = m.followRemovals(following, ops)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot share the mount at %s: %w", dir, err), m.Unmount())
 	}
 	return m, nil
+}
+
+// followRemovals lets programs know that watch a file with inotify(7) which somebody else removes.
+func (m *Mounted) followRemovals(ctx context.Context, ops Operator) error {
+	device, err := deviceOf(m.dir)
+	if err != nil {
+		return err
+	}
+	r := newRemovals(device, func(parent, ino uint64, name string) {
+		_ = m.server.DeleteNotify(parent, ino, name) // the kernel may have forgotten it
+	})
+	go r.run(ctx.Done())
+	go ops.FollowRemovals(ctx, r.add)
+	return nil
 }
 
 // Device is the open /dev/fuse of the mount, to be shared with a process that outlives this one. The

@@ -40,8 +40,12 @@ func lessAdvisory(a, b *advisory) bool {
 		return a.session < b.session
 	case a.owner != b.owner:
 		return a.owner < b.owner
+	case a.until != b.until:
+		return a.until < b.until // a successor may give its owners the same numbers
+	case a.start != b.start:
+		return a.start < b.start
 	}
-	return a.start < b.start
+	return a.seq < b.seq
 }
 
 func lessDelayed(a, b *advisory) bool {
@@ -93,30 +97,43 @@ func (ns *Namespace) takeLock(cmd *storepb.Command, op *storepb.TakeLock) (*stor
 		return fail(storepb.Code_INVALID), nil
 	case op.GetSession() != cmd.GetSession():
 		return fail(storepb.Code_SESSION_LOST), nil
-	case !found:
+	case !found && op.GetType() != storepb.LockType_UNLOCK:
 		return fail(storepb.Code_STALE), nil
-	case in.isDir():
+	case found && in.isDir():
 		return fail(storepb.Code_IS_DIRECTORY), nil
 	}
 	want.since = ns.time
-	undo := &storepb.Undo{Lock: &storepb.LockUndo{
-		Ino: want.ino, Kind: want.kind, Owner: want.owner, Before: ns.advisoryMessages(ns.ownedBy(&want)),
-	}}
+	ns.ownerGoesOn(&want)
 	if op.GetType() == storepb.LockType_UNLOCK {
-		ns.setRange(&want, false)
-		ns.serveQueue(want.ino, want.kind)
-		return ok(), undo
+		return ns.release(&want)
 	}
 	if ns.locksOf(want.session) >= MaxLocks {
 		return fail(storepb.Code_NO_LOCKS), nil
 	}
-	return ns.grantOrQueue(&want, op), undo
+	undo := newLockUndo(&want)
+	return ns.grantOrQueue(&want, op, undo), &storepb.Undo{Lock: undo}
 }
 
-func (ns *Namespace) grantOrQueue(want *advisory, op *storepb.TakeLock) *storepb.Result {
+func (ns *Namespace) release(want *advisory) (*storepb.Result, *storepb.Undo) {
+	if ns.locksOf(want.session) >= MaxLocks && ns.splits(want) {
+		return fail(storepb.Code_NO_LOCKS), nil
+	}
+	undo := newLockUndo(want)
+	undo.GivenUp = undoMessages(ns.setRange(want, false))
+	ns.serveQueue(want.ino, want.kind)
+	return ok(), &storepb.Undo{Lock: undo}
+}
+
+// splits tells whether a range is amid a lock of its owner.
+func (ns *Namespace) splits(want *advisory) bool {
+	own := ns.ownedIn(want)
+	return len(own) == 1 && own[0].start < want.start && own[0].end > want.end
+}
+
+func (ns *Namespace) grantOrQueue(want *advisory, op *storepb.TakeLock, undo *storepb.LockUndo) *storepb.Result {
 	again := ns.interruptedRequest(want)
-	if want.kind == storepb.LockKind_FLOCK && again == nil {
-		ns.dropToConvert(want)
+	if want.kind == storepb.LockKind_FLOCK {
+		undo.GivenUp = undoMessages(ns.dropToConvert(want))
 	}
 	request := &waiter{advisory: *want, position: ns.index, byProcess: op.GetByProcess()}
 	if again != nil {
@@ -125,7 +142,7 @@ func (ns *Namespace) grantOrQueue(want *advisory, op *storepb.TakeLock) *storepb
 	}
 	inTheWay := ns.heldAgainst(want)
 	if inTheWay == nil && (!op.GetWait() || ns.queuedAgainst(request) == nil) {
-		ns.setRange(want, true)
+		noteGrant(undo, ns.setRange(want, true))
 		ns.serveQueue(want.ino, want.kind) // less may be locked now than before
 		return ok()
 	}
@@ -134,46 +151,65 @@ func (ns *Namespace) grantOrQueue(want *advisory, op *storepb.TakeLock) *storepb
 			Code: storepb.Code_WOULD_BLOCK, AdvisoryLocks: ns.advisoryMessages([]*advisory{inTheWay}),
 		}
 	}
+	ns.putWaiter(request)
 	if ns.isDeadlock(request) {
+		ns.deleteWaiter(request)
 		return fail(storepb.Code_DEADLOCK)
 	}
-	ns.putWaiter(request)
 	return fail(storepb.Code_WAITING)
 }
 
 // dropToConvert gives up an flock that is to become one of the other type. Others may get theirs in between
 // (flock(2)): two that hold it and both want it for themselves would otherwise wait for each other.
-func (ns *Namespace) dropToConvert(want *advisory) {
-	for _, own := range ns.ownedBy(want) {
-		if own.exclusive != want.exclusive {
-			ns.deleteAdvisory(own)
-			ns.serveQueue(want.ino, want.kind)
-		}
+func (ns *Namespace) dropToConvert(want *advisory) []*advisory {
+	own := ns.ownedBy(want)
+	if len(own) == 0 || own[0].exclusive == want.exclusive {
+		return nil
 	}
+	ns.deleteAdvisory(own[0])
+	ns.serveQueue(want.ino, want.kind)
+	return own
 }
 
 // ownedBy lists what an owner holds of a file, in order.
 func (ns *Namespace) ownedBy(owner *advisory) []*advisory {
+	whole := *owner
+	whole.start, whole.end = 0, lastByte
+	return ns.ownedIn(&whole)
+}
+
+// ownedIn lists what an owner holds of a range, in order.
+func (ns *Namespace) ownedIn(want *advisory) []*advisory {
 	var own []*advisory
-	from := &advisory{ino: owner.ino, kind: owner.kind, session: owner.session, owner: owner.owner}
+	if before := ns.ownedBefore(want); before != nil && before.end >= want.start {
+		own = append(own, before)
+	}
+	from := &advisory{ino: want.ino, kind: want.kind, session: want.session, owner: want.owner, start: want.start}
 	ns.advisories.Ascend(from, func(a *advisory) bool {
-		if a.ino != from.ino || a.kind != from.kind || a.session != from.session || a.owner != from.owner {
+		if !a.sameOwner(from) || !a.overlaps(want) {
 			return false
 		}
-		if a.until == 0 {
-			own = append(own, a)
-		}
+		own = append(own, a)
 		return true
 	})
 	return own
 }
 
+// ownedBefore answers the last lock of an owner that begins before a range.
+func (ns *Namespace) ownedBefore(want *advisory) (before *advisory) {
+	from := &advisory{ino: want.ino, kind: want.kind, session: want.session, owner: want.owner, start: want.start}
+	ns.advisories.Descend(from, func(a *advisory) bool {
+		if a.ino == from.ino && a.kind == from.kind && a.sameOwner(from) {
+			before = a
+		}
+		return false
+	})
+	return before
+}
+
 // heldAgainst answers a lock that is in the way of another one.
 func (ns *Namespace) heldAgainst(want *advisory) (inTheWay *advisory) {
-	ns.advisories.Ascend(&advisory{ino: want.ino, kind: want.kind}, func(a *advisory) bool {
-		if a.ino != want.ino || a.kind != want.kind {
-			return false
-		}
+	ns.eachHeld(want.ino, want.kind, func(a *advisory) bool {
 		if a.excludes(want) {
 			inTheWay = a
 		}
@@ -182,20 +218,56 @@ func (ns *Namespace) heldAgainst(want *advisory) (inTheWay *advisory) {
 	return inTheWay
 }
 
-// setRange makes a range an owner's, or nobody's. What the owner had of it before is replaced, and pieces of
-// one type that touch become one.
-func (ns *Namespace) setRange(want *advisory, held bool) {
-	var pieces []*advisory
-	for _, own := range ns.ownedBy(want) {
-		ns.deleteAdvisory(own)
-		pieces = append(pieces, own.without(want)...)
+func (ns *Namespace) eachHeld(ino uint64, kind storepb.LockKind, visit func(*advisory) bool) {
+	ns.advisories.Ascend(&advisory{ino: ino, kind: kind}, func(a *advisory) bool {
+		return a.ino == ino && a.kind == kind && visit(a)
+	})
+}
+
+// setRange makes a range an owner's, or nobody's, and answers what it is in the place of. Pieces of one type
+// that touch become one.
+func (ns *Namespace) setRange(want *advisory, held bool) (replaced []*advisory) {
+	own := ns.ownedIn(want)
+	for _, a := range own {
+		ns.deleteAdvisory(a)
+		for _, piece := range a.without(want) {
+			ns.putAdvisory(piece)
+		}
 	}
-	if held {
-		pieces = joined(pieces, want)
+	replaced = within(own, want)
+	if !held {
+		return replaced
 	}
-	for _, piece := range pieces {
-		ns.putAdvisory(piece)
+	whole := *want
+	for next := ns.toJoin(&whole); next != nil; next = ns.toJoin(&whole) {
+		ns.deleteAdvisory(next)
+		whole.start, whole.end = min(whole.start, next.start), max(whole.end, next.end)
+		replaced = append(replaced, next)
 	}
+	ns.putAdvisory(&whole)
+	return replaced
+}
+
+// toJoin answers a lock that touches another one of its owner and type. One that may still be taken back
+// stays for itself.
+func (ns *Namespace) toJoin(a *advisory) *advisory {
+	if before := ns.ownedBefore(a); before != nil && before.end+1 == a.start && ns.areOne(before, a) {
+		return before
+	}
+	if a.end == lastByte {
+		return nil
+	}
+	behind := *a
+	behind.start, behind.end = a.end+1, a.end+1
+	if after := ns.ownedIn(&behind); len(after) > 0 && ns.areOne(after[0], a) {
+		return after[0]
+	}
+	return nil
+}
+
+func (ns *Namespace) areOne(there, a *advisory) bool {
+	s, found := ns.sessions.Get(there.session)
+	return there.exclusive == a.exclusive && (!found || there.seq <= s.acked)
 }
 
 // without answers what is left of a lock beside a range.
@@ -215,25 +287,6 @@ func (a *advisory) without(cut *advisory) []*advisory {
 		left = append(left, &piece)
 	}
 	return left
-}
-
-// joined adds a lock to pieces that it does not overlap.
-func joined(pieces []*advisory, added *advisory) []*advisory {
-	whole := *added
-	var apart []*advisory
-	for _, piece := range pieces {
-		switch {
-		case piece.exclusive != whole.exclusive:
-			apart = append(apart, piece)
-		case piece.end+1 == whole.start:
-			whole.start = piece.start
-		case whole.end+1 == piece.start:
-			whole.end = piece.end
-		default:
-			apart = append(apart, piece)
-		}
-	}
-	return append(apart, &whole)
 }
 
 func (ns *Namespace) putAdvisory(a *advisory) {
@@ -269,7 +322,8 @@ func (ns *Namespace) locksOf(session uint64) int {
 // dropLocks is a close(2): what its owners have and want of the file goes.
 func (ns *Namespace) dropLocks(session uint64, op *storepb.DropLocks) *storepb.Result {
 	for _, owner := range op.GetOwners() {
-		gone := &advisory{ino: op.GetIno(), kind: op.GetKind(), session: session, owner: owner}
+		gone := &advisory{ino: op.GetIno(), kind: op.GetKind(), session: session, owner: owner, end: lastByte}
+		ns.ownerGoesOn(gone)
 		for _, own := range ns.ownedBy(gone) {
 			ns.deleteAdvisory(own)
 		}
@@ -284,8 +338,14 @@ func (ns *Namespace) dropLocks(session uint64, op *storepb.DropLocks) *storepb.R
 // dropAllLocks ends what a session has and wants. Where its programs may go on without knowing, nobody gets
 // the locks before the lock delay is over.
 func (ns *Namespace) dropAllLocks(session uint64, delay int64) {
+	ns.forgetGivenUp(session)
 	if ns.locksOf(session) == 0 {
 		return
+	}
+	var released files
+	for _, request := range ns.requestsOfSession(session) {
+		ns.deleteWaiter(request)
+		released.add(&request.advisory)
 	}
 	var own []*advisory
 	ns.advisories.Scan(func(a *advisory) bool {
@@ -294,16 +354,6 @@ func (ns *Namespace) dropAllLocks(session uint64, delay int64) {
 		}
 		return true
 	})
-	var requests []*waiter
-	ns.waiters.Scan(func(w *waiter) bool {
-		if w.session == session {
-			requests = append(requests, w)
-		}
-		return true
-	})
-	for _, request := range requests {
-		ns.deleteWaiter(request)
-	}
 	for _, a := range own {
 		ns.deleteAdvisory(a)
 		if delay > 0 {
@@ -311,57 +361,30 @@ func (ns *Namespace) dropAllLocks(session uint64, delay int64) {
 			stays.until = ns.time + delay
 			ns.putAdvisory(&stays)
 		}
+		released.add(a)
 	}
-	for _, a := range own {
-		ns.serveQueue(a.ino, a.kind)
-	}
-	for _, request := range requests {
-		ns.serveQueue(request.ino, request.kind)
-	}
+	ns.serveQueues(&released)
 }
 
 // expireAdvisories runs with every command: locks of sessions that ended go, and requests that were
 // interrupted and did not come again.
 func (ns *Namespace) expireAdvisories() {
+	var released files
 	for {
 		a, found := ns.delayed.Min()
 		if !found || a.until > ns.time {
 			break
 		}
 		ns.deleteAdvisory(a)
-		ns.serveQueue(a.ino, a.kind)
+		released.add(a)
 	}
 	for {
 		w, found := ns.interrupted.Min()
 		if !found || ns.time-w.interrupted < int64(interruptPatience) {
-			return
+			break
 		}
 		ns.deleteWaiter(w)
-		ns.serveQueue(w.ino, w.kind)
+		released.add(&w.advisory)
 	}
-}
-
-// takeBackLock gives an owner back what it had before a command whose outcome nobody was told. What others
-// got meanwhile stays theirs, and so does what the owner itself got.
-func (ns *Namespace) takeBackLock(session, seq uint64, undo *storepb.LockUndo) {
-	if request, waiting := ns.request(session, seq); waiting {
-		ns.deleteWaiter(request)
-	}
-	owner := &advisory{ino: undo.GetIno(), kind: undo.GetKind(), session: session, owner: undo.GetOwner()}
-	for _, own := range ns.ownedBy(owner) {
-		if own.seq == seq {
-			ns.deleteAdvisory(own)
-		}
-	}
-	for _, message := range undo.GetBefore() {
-		before := advisoryFrom(message)
-		inTheWay := ns.heldAgainst(before) != nil
-		for _, own := range ns.ownedBy(owner) {
-			inTheWay = inTheWay || own.overlaps(before)
-		}
-		if !inTheWay {
-			ns.putAdvisory(before)
-		}
-	}
-	ns.serveQueue(undo.GetIno(), undo.GetKind())
+	ns.serveQueues(&released)
 }

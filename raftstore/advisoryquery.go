@@ -42,16 +42,22 @@ func (ns *Namespace) advisoryMessages(locks []*advisory) []*storepb.AdvisoryLock
 	return messages
 }
 
+// advisoryMessage tells the host too, which is the session's.
 func (ns *Namespace) advisoryMessage(a *advisory) *storepb.AdvisoryLock {
+	message := a.message()
+	if s, found := ns.sessions.Get(a.session); found {
+		message.Host = s.host
+	}
+	return message
+}
+
+func (a *advisory) message() *storepb.AdvisoryLock {
 	message := &storepb.AdvisoryLock{
 		Ino: a.ino, Kind: a.kind, Type: storepb.LockType_SHARED, Session: a.session, Owner: a.owner,
 		Start: a.start, End: a.end, Pid: a.pid, Since: a.since, Seq: a.seq, Until: a.until,
 	}
 	if a.exclusive {
 		message.Type = storepb.LockType_EXCLUSIVE
-	}
-	if s, found := ns.sessions.Get(a.session); found {
-		message.Host = s.host
 	}
 	return message
 }

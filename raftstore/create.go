@@ -90,7 +90,7 @@ func (ns *Namespace) mayCreate(op *storepb.Create) storepb.Code {
 		return storepb.Code_INVALID
 	case op.GetMode()&^(syscall.S_IFMT|modeBits) != 0:
 		return storepb.Code_INVALID
-	case uint64(ns.inodes.Len()) >= ns.maxInodes:
+	case ns.inodesInUse() >= ns.maxInodes:
 		return storepb.Code_NO_SPACE
 	}
 	return storepb.Code_OK

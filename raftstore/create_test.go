@@ -141,6 +141,9 @@ func TestLimits(t *testing.T) {
 	openCreate(tr, "f").ok()
 	tr.do(here, opOf(&storepb.SetLimits{MaxInodes: 5})).ok()
 	tr.file(RootIno, "more")
+	tr.create(RootIno, "still more", someFile).is(storepb.Code_NO_SPACE)
+	tr.unlink(here, RootIno, "more").ok()
+	tr.file(RootIno, "instead")
 
 	sessions := opOf(&storepb.SetLimits{MaxSessions: 2})
 	tr.do(here, sessions).ok()

@@ -21,12 +21,13 @@ type FSM struct {
 	ns       *Namespace
 	advanced chan struct{} // closed when the state moves on; nil while nobody waits
 	awaited  map[Request]chan struct{}
+	removals *removals
 	unknown  sync.Once
 }
 
 // NewFSM starts with an empty namespace.
 func NewFSM(logger *slog.Logger) *FSM {
-	return &FSM{logger: logger, ns: NewNamespace(), awaited: make(map[Request]chan struct{})}
+	return &FSM{logger: logger, ns: NewNamespace(), awaited: make(map[Request]chan struct{}), removals: newRemovals()}
 }
 
 // Apply answers a *storepb.Result. A log entry that is damaged panics: this node's state would differ
@@ -39,6 +40,7 @@ func (f *FSM) Apply(entry *raft.Log) any {
 	}
 	f.mu.Lock()
 	result := f.ns.Apply(entry.Index, cmd)
+	f.removals.add(f.ns.removed)
 	f.wake()
 	for _, request := range f.ns.Ended() {
 		f.tell(request)

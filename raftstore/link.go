@@ -71,7 +71,11 @@ func (ns *Namespace) removeEntry(session uint64, e *entry, in *inode) (removed u
 		subdirs = -1
 	}
 	ns.touchDir(e.parent, subdirs)
-	return ns.dropLink(session, in)
+	removed = ns.dropLink(session, in)
+	if removed != 0 {
+		ns.removed = append(ns.removed, Removal{Session: session, Parent: e.parent, Name: e.name, Ino: removed})
+	}
+	return removed
 }
 
 // dropLink counts a name less; an inode without one becomes an orphan and its number is the answer.

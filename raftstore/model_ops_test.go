@@ -115,7 +115,7 @@ func (m *model) create(cmd *storepb.Command, op *storepb.Create, done *modelRepl
 	no.when(isLink != (len(op.GetTarget()) > 0), storepb.Code_INVALID)
 	no.when(op.GetMode() > 0o177777, storepb.Code_INVALID)
 	no.when(len(op.GetTarget()) > 4095, storepb.Code_NAME_TOO_LONG)
-	no.when(uint64(len(m.nodes)) >= m.maxNodes, storepb.Code_NO_SPACE)
+	no.when(m.used() >= m.maxNodes, storepb.Code_NO_SPACE)
 	if no != nil {
 		return no
 	}

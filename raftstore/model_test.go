@@ -182,6 +182,16 @@ func (m *model) expire() {
 	}
 }
 
+// used counts nodes but those that were removed and nobody keeps.
+func (m *model) used() (count uint64) {
+	for _, n := range m.nodes {
+		if n.removed == nil || n.removed.pinned {
+			count++
+		}
+	}
+	return count
+}
+
 // apply does a command. Refusals are the codes that are right answers to one that must not be done; if
 // there are none, want is the right answer.
 func (m *model) apply(index uint64, cmd *storepb.Command) (want *modelReply, refusals []storepb.Code) {

@@ -63,6 +63,7 @@ type Namespace struct {
 	interrupted *btree.BTreeG[*waiter]   // by since when
 	lockCounts  *btree.Map[uint64, int]  // advisory locks and requests of each session
 	ended       []Request                // see Ended; not part of the state
+	removed     []Removal                // by the last command; not part of the state
 	lockDelay   int64
 
 	contentBytes uint64 // sum over all inodes
@@ -181,7 +182,7 @@ func lessByDue(a, b *entry) bool {
 // Apply does one command, the log entry with the given index, and answers its result. Commands come in
 // the order of their indexes. The result belongs to the state: callers do not change it.
 func (ns *Namespace) Apply(index uint64, cmd *storepb.Command) *storepb.Result {
-	ns.index, ns.ended = index, nil
+	ns.index, ns.ended, ns.removed = index, nil, nil
 	ns.time = max(ns.time, fault.ApplyTime(cmd.GetTime()))
 	ns.bearRoot()
 	ns.dropExpiredOrphans()

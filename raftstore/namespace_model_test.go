@@ -58,7 +58,7 @@ func requireAgreement(t require.TestingT, m *model, ns *Namespace) {
 		requireNode(t, m, ns, n)
 	}
 	requireSame(t, &storepb.Result{FsStats: &storepb.FsStats{
-		Inodes: uint64(len(m.nodes)), MaxInodes: m.maxNodes, ContentBytes: bytes,
+		Inodes: m.used(), MaxInodes: m.maxNodes, ContentBytes: bytes,
 	}}, ns.Query(statFs()))
 	live := 0
 	for _, s := range m.sessions {

@@ -59,6 +59,9 @@ func (ns *Namespace) dropExpiredOrphans() {
 	}
 }
 
+// inodesInUse does not count what was removed and nobody keeps: a removal makes room at once.
+func (ns *Namespace) inodesInUse() uint64 { return uint64(ns.inodes.Len() - ns.expiring.Len()) }
+
 // mayWrite tells whether content may still be written: to an inode with a name, and to one that the
 // session itself removed.
 func (ns *Namespace) mayWrite(session uint64, in *inode) bool {

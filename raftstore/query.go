@@ -28,7 +28,7 @@ func (ns *Namespace) Query(query *storepb.Query) *storepb.Result {
 		return &storepb.Result{Xattrs: in.xattrs}
 	case *storepb.Query_StatFs:
 		return &storepb.Result{FsStats: &storepb.FsStats{
-			Inodes: uint64(ns.inodes.Len()), MaxInodes: ns.maxInodes, ContentBytes: ns.contentBytes,
+			Inodes: ns.inodesInUse(), MaxInodes: ns.maxInodes, ContentBytes: ns.contentBytes,
 		}}
 	case *storepb.Query_ListMembers:
 		return &storepb.Result{Members: ns.Members()}

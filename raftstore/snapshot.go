@@ -37,7 +37,7 @@ func (ns *Namespace) Snapshot() *Snapshot {
 	frozen.events, frozen.eventCounts = ns.events.Copy(), ns.eventCounts.Copy()
 	frozen.advisories, frozen.waiters = ns.advisories.Copy(), ns.waiters.Copy()
 	frozen.delayed, frozen.requests, frozen.interrupted, frozen.lockCounts = nil, nil, nil, nil // restored from these
-	frozen.ended = nil
+	frozen.ended, frozen.removed = nil, nil
 	frozen.byIno, frozen.byDue, frozen.byProcess = nil, nil, nil // restored from entries and inodes
 	return &Snapshot{ns: &frozen}
 }

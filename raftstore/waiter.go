@@ -98,14 +98,23 @@ func (ns *Namespace) interruptedRequest(want *advisory) *waiter {
 	return nil
 }
 
-// queuedAgainst answers an earlier request that a later one has to let pass: somebody waits for it, both
-// cannot be held, and it does not itself wait for what the later one's owner has.
-func (ns *Namespace) queuedAgainst(later *waiter) (inTheWay *waiter) {
-	ns.queue(later.ino, later.kind, func(w *waiter) bool {
-		if w.position >= later.position {
-			return false
+// requestsOfSession lists what a session waits for, in the order of its commands.
+func (ns *Namespace) requestsOfSession(session uint64) []*waiter {
+	var own []*waiter
+	ns.requests.Ascend(&waiter{advisory: advisory{session: session}}, func(w *waiter) bool {
+		if w.session == session {
+			own = append(own, w)
 		}
-		if w.interrupted == 0 && w.excludes(&later.advisory) && !ns.ownsAgainst(later, w) {
+		return w.session == session
+	})
+	return own
+}
+
+// queuedAgainst answers an earlier request that a later one has to let pass: somebody waits for it, both
+// cannot be held, and it is not itself stuck behind what the later one's owner has.
+func (ns *Namespace) queuedAgainst(later *waiter) (inTheWay *waiter) {
+	ns.eachNotStuck(later, func(w *waiter) bool {
+		if w.excludes(&later.advisory) {
 			inTheWay = w
 		}
 		return inTheWay == nil
@@ -113,11 +122,70 @@ func (ns *Namespace) queuedAgainst(later *waiter) (inTheWay *waiter) {
 	return inTheWay
 }
 
-// ownsAgainst tells whether the owner of one request holds what another one waits for.
-func (ns *Namespace) ownsAgainst(owner, waiting *waiter) bool {
-	for _, own := range ns.ownedBy(&owner.advisory) {
-		if own.excludes(&waiting.advisory) {
+// eachNotStuck visits the earlier requests of others that wait neither for what a request's owner holds nor
+// for one that does. To wait for those would be to wait for oneself.
+func (ns *Namespace) eachNotStuck(later *waiter, visit func(*waiter) bool) {
+	var stuck *standing
+	ns.queue(later.ino, later.kind, func(w *waiter) bool {
+		if w.position >= later.position {
+			return false
+		}
+		if w.interrupted != 0 || w.sameOwner(&later.advisory) {
 			return true
+		}
+		if stuck == nil {
+			stuck = newStanding(ns.ownedBy(&later.advisory))
+		}
+		if stuck.against(&w.advisory) != nil {
+			stuck.add(&w.advisory)
+			return true
+		}
+		return visit(w)
+	})
+}
+
+// standing is locks and requests that others have to respect.
+type standing struct{ exclusive, shared []*advisory }
+
+func newStanding(locks []*advisory) *standing {
+	s := new(standing)
+	for _, a := range locks {
+		s.add(a)
+	}
+	return s
+}
+
+func (s *standing) add(a *advisory) {
+	if a.exclusive {
+		s.exclusive = append(s.exclusive, a)
+	} else {
+		s.shared = append(s.shared, a)
+	}
+}
+
+// against answers one that excludes another lock.
+func (s *standing) against(want *advisory) *advisory {
+	for _, a := range s.exclusive {
+		if a.excludes(want) {
+			return a
+		}
+	}
+	if want.exclusive {
+		for _, a := range s.shared {
+			if a.excludes(want) {
+				return a
+			}
+		}
+	}
+	return nil
+}
+
+func (s *standing) has(owner *advisory) bool {
+	for _, some := range [][]*advisory{s.exclusive, s.shared} {
+		for _, a := range some {
+			if a.sameOwner(owner) {
+				return true
+			}
 		}
 	}
 	return false
@@ -125,26 +193,79 @@ func (ns *Namespace) ownsAgainst(owner, waiting *waiter) bool {
 
 // serveQueue makes locks of the requests that can be.
 func (ns *Namespace) serveQueue(ino uint64, kind storepb.LockKind) {
-	for {
-		next := ns.nextServed(ino, kind)
-		if next == nil {
-			return
-		}
-		ns.deleteWaiter(next)
-		granted := next.advisory
-		granted.since = ns.time
-		ns.setRange(&granted, true)
+	for ns.serveInTurn(ino, kind) {
 	}
 }
 
-func (ns *Namespace) nextServed(ino uint64, kind storepb.LockKind) (next *waiter) {
+// serveInTurn goes through the queue once. It answers true if it has to be done again from the start, because
+// an owner whom others have met got a lock: less may be in the way of them now.
+func (ns *Namespace) serveInTurn(ino uint64, kind storepb.LockKind) (again bool) {
+	var requests []*waiter
 	ns.queue(ino, kind, func(w *waiter) bool {
-		if w.interrupted == 0 && ns.heldAgainst(&w.advisory) == nil && ns.queuedAgainst(w) == nil {
-			next = w
+		if w.interrupted == 0 {
+			requests = append(requests, w)
 		}
-		return next == nil
+		return true
 	})
-	return next
+	if len(requests) == 0 {
+		return false
+	}
+	held, waiting := new(standing), new(standing)
+	ns.eachHeld(ino, kind, func(a *advisory) bool {
+		held.add(a)
+		return true
+	})
+	for _, w := range requests {
+		first := waiting.against(&w.advisory) == nil
+		if held.against(&w.advisory) != nil || !first && ns.queuedAgainst(w) != nil {
+			waiting.add(&w.advisory)
+			continue
+		}
+		isKnown := len(ns.ownedBy(&w.advisory)) > 0 || waiting.has(&w.advisory)
+		held.add(ns.grant(w))
+		if isKnown {
+			return true
+		}
+	}
+	return false
+}
+
+func (ns *Namespace) grant(w *waiter) *advisory {
+	ns.deleteWaiter(w)
+	granted := w.advisory
+	granted.since = ns.time
+	ns.ownerGoesOn(&granted)
+	ns.noteLateGrant(&granted, ns.setRange(&granted, true))
+	return &granted
+}
+
+// files are those of which something was released.
+type files struct {
+	seen map[file]bool
+	list []file // in the order of the releases, which is the same on all nodes
+}
+
+type file struct {
+	ino  uint64
+	kind storepb.LockKind
+}
+
+func (f *files) add(a *advisory) {
+	released := file{a.ino, a.kind}
+	if f.seen[released] {
+		return
+	}
+	if f.seen == nil {
+		f.seen = make(map[file]bool)
+	}
+	f.seen[released] = true
+	f.list = append(f.list, released)
+}
+
+func (ns *Namespace) serveQueues(released *files) {
+	for _, f := range released.list {
+		ns.serveQueue(f.ino, f.kind)
+	}
 }
 
 // Request names a request for an advisory lock: a session's command.
@@ -154,7 +275,7 @@ type Request struct{ Session, Seq uint64 }
 func (ns *Namespace) Ended() []Request { return ns.ended }
 
 // awaitLock tells what has become of a request. One that is not there any more has become a lock if its
-// owner has one that stems from it.
+// owner has what it asked for.
 func (ns *Namespace) awaitLock(q *storepb.AwaitLock) *storepb.Result {
 	if w, waiting := ns.request(q.GetSession(), q.GetSeq()); waiting {
 		if w.interrupted != 0 {
@@ -162,19 +283,40 @@ func (ns *Namespace) awaitLock(q *storepb.AwaitLock) *storepb.Result {
 		}
 		return fail(storepb.Code_WAITING)
 	}
-	return ns.stemsFrom(&advisory{
-		ino: q.GetIno(), kind: q.GetKind(), session: q.GetSession(), owner: q.GetOwner(), seq: q.GetSeq(),
+	return ns.whetherHeld(q.GetSession(), q.GetSeq(), &storepb.TakeLock{
+		Ino: q.GetIno(), Kind: q.GetKind(), Owner: q.GetOwner(), Type: q.GetType(), Start: q.GetStart(), End: q.GetEnd(),
 	})
 }
 
-// stemsFrom answers OK if an owner has a lock that stems from a command, else NOT_FOUND.
-func (ns *Namespace) stemsFrom(command *advisory) *storepb.Result {
-	for _, own := range ns.ownedBy(command) {
-		if own.seq == command.seq {
+// whetherHeld answers OK if an owner has what a command of it asked for, else NOT_FOUND. It may have got it
+// by another command since: its threads may all ask for the same.
+func (ns *Namespace) whetherHeld(session, seq uint64, op *storepb.TakeLock) *storepb.Result {
+	want, valid := advisoryOf(session, seq, op)
+	if !valid {
+		return fail(storepb.Code_INVALID)
+	}
+	if op.GetType() != storepb.LockType_UNLOCK {
+		if ns.holds(&want) {
+			return ok()
+		}
+		return fail(storepb.Code_NOT_FOUND)
+	}
+	for _, own := range ns.ownedBy(&want) {
+		if own.seq == seq {
 			return ok()
 		}
 	}
 	return fail(storepb.Code_NOT_FOUND)
+}
+
+func (ns *Namespace) holds(want *advisory) bool {
+	missing := []*advisory{want}
+	for _, own := range ns.ownedIn(want) {
+		if own.exclusive || !want.exclusive {
+			missing = without(missing, own)
+		}
+	}
+	return len(missing) == 0
 }
 
 // interruptLock is a signal for somebody who waits. A request that has become a lock stays one: the caller
@@ -182,8 +324,8 @@ func (ns *Namespace) stemsFrom(command *advisory) *storepb.Result {
 func (ns *Namespace) interruptLock(session uint64, op *storepb.InterruptLock) *storepb.Result {
 	w, waiting := ns.request(session, op.GetSeq())
 	if !waiting {
-		return ns.stemsFrom(&advisory{
-			ino: op.GetIno(), kind: op.GetKind(), session: session, owner: op.GetOwner(), seq: op.GetSeq(),
+		return ns.whetherHeld(session, op.GetSeq(), &storepb.TakeLock{
+			Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner(), Type: op.GetType(), Start: op.GetStart(), End: op.GetEnd(),
 		})
 	}
 	ns.deleteWaiter(w)

@@ -519,6 +519,187 @@ func (x *Session) GetClockOffset() int64 {
 	return 0
 }
 
+type RemovalsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"` // of the numbers, from the last reply
+	After         uint64                 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemovalsRequest) Reset() {
+	*x = RemovalsRequest{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemovalsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemovalsRequest) ProtoMessage() {}
+
+func (x *RemovalsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemovalsRequest.ProtoReflect.Descriptor instead.
+func (*RemovalsRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RemovalsRequest) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *RemovalsRequest) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+type RemovalsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Last          uint64                 `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"` // number of the last one that the node knows
+	Removals      []*Removal             `protobuf:"bytes,3,rep,name=removals,proto3" json:"removals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemovalsReply) Reset() {
+	*x = RemovalsReply{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemovalsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemovalsReply) ProtoMessage() {}
+
+func (x *RemovalsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemovalsReply.ProtoReflect.Descriptor instead.
+func (*RemovalsReply) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *RemovalsReply) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *RemovalsReply) GetLast() uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *RemovalsReply) GetRemovals() []*Removal {
+	if x != nil {
+		return x.Removals
+	}
+	return nil
+}
+
+// Removal is a file or directory that lost its last name.
+type Removal struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"` // that removed it
+	Parent        uint64                 `protobuf:"varint,2,opt,name=parent,proto3" json:"parent,omitempty"`
+	Name          []byte                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Ino           uint64                 `protobuf:"varint,4,opt,name=ino,proto3" json:"ino,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Removal) Reset() {
+	*x = Removal{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Removal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Removal) ProtoMessage() {}
+
+func (x *Removal) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Removal.ProtoReflect.Descriptor instead.
+func (*Removal) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Removal) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *Removal) GetParent() uint64 {
+	if x != nil {
+		return x.Parent
+	}
+	return 0
+}
+
+func (x *Removal) GetName() []byte {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+func (x *Removal) GetIno() uint64 {
+	if x != nil {
+		return x.Ino
+	}
+	return 0
+}
+
 type ProbeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -527,7 +708,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[7]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -539,7 +720,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[7]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -552,7 +733,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{7}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 type ProbeReply struct {
@@ -565,7 +746,7 @@ type ProbeReply struct {
 
 func (x *ProbeReply) Reset() {
 	*x = ProbeReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[8]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -577,7 +758,7 @@ func (x *ProbeReply) String() string {
 func (*ProbeReply) ProtoMessage() {}
 
 func (x *ProbeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[8]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -590,7 +771,7 @@ func (x *ProbeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeReply.ProtoReflect.Descriptor instead.
 func (*ProbeReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{8}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ProbeReply) GetTerm() uint64 {
@@ -616,7 +797,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[9]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -628,7 +809,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[9]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -641,7 +822,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{9}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StatusRequest) GetHash() bool {
@@ -676,7 +857,7 @@ type StatusReply struct {
 
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[10]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -688,7 +869,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[10]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -701,7 +882,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{10}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StatusReply) GetId() string {
@@ -832,7 +1013,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[11]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -844,7 +1025,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[11]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -857,7 +1038,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{11}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *JoinRequest) GetMember() *storepb.Member {
@@ -876,7 +1057,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[12]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -888,7 +1069,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[12]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -901,7 +1082,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{12}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RemoveRequest) GetName() string {
@@ -921,7 +1102,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -933,7 +1114,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -946,7 +1127,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{13}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ChangeRequest) GetOp() *storepb.Op {
@@ -974,7 +1155,7 @@ type AdminReply struct {
 
 func (x *AdminReply) Reset() {
 	*x = AdminReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -986,7 +1167,7 @@ func (x *AdminReply) String() string {
 func (*AdminReply) ProtoMessage() {}
 
 func (x *AdminReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -999,7 +1180,7 @@ func (x *AdminReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminReply.ProtoReflect.Descriptor instead.
 func (*AdminReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AdminReply) GetOutcome() Outcome {
@@ -1055,7 +1236,19 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\aSession\x123\n" +
 	"\x06record\x18\x01 \x01(\v2\x1b.lockfs.store.SessionRecordR\x06record\x12\x16\n" +
 	"\x06silent\x18\x02 \x01(\x03R\x06silent\x12!\n" +
-	"\fclock_offset\x18\x03 \x01(\x03R\vclockOffset\"\x0e\n" +
+	"\fclock_offset\x18\x03 \x01(\x03R\vclockOffset\"=\n" +
+	"\x0fRemovalsRequest\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\x04R\x05after\"n\n" +
+	"\rRemovalsReply\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\x04R\x04last\x123\n" +
+	"\bremovals\x18\x03 \x03(\v2\x17.lockfs.cluster.RemovalR\bremovals\"a\n" +
+	"\aRemoval\x12\x18\n" +
+	"\asession\x18\x01 \x01(\x04R\asession\x12\x16\n" +
+	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\fR\x04name\x12\x10\n" +
+	"\x03ino\x18\x04 \x01(\x04R\x03ino\"\x0e\n" +
 	"\fProbeRequest\"?\n" +
 	"\n" +
 	"ProbeReply\x12\x12\n" +
@@ -1102,11 +1295,12 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
 	"NOT_LEADER\x10\x01\x12\v\n" +
 	"\aUNKNOWN\x10\x02\x12\f\n" +
-	"\bNOT_DONE\x10\x032\xbe\x04\n" +
+	"\bNOT_DONE\x10\x032\x8a\x05\n" +
 	"\x04Node\x12G\n" +
 	"\aExecute\x12\x1e.lockfs.cluster.ExecuteRequest\x1a\x1c.lockfs.cluster.ExecuteReply\x12M\n" +
 	"\tKeepAlive\x12 .lockfs.cluster.KeepAliveRequest\x1a\x1e.lockfs.cluster.KeepAliveReply\x12J\n" +
-	"\bSessions\x12\x1f.lockfs.cluster.SessionsRequest\x1a\x1d.lockfs.cluster.SessionsReply\x12A\n" +
+	"\bSessions\x12\x1f.lockfs.cluster.SessionsRequest\x1a\x1d.lockfs.cluster.SessionsReply\x12J\n" +
+	"\bRemovals\x12\x1f.lockfs.cluster.RemovalsRequest\x1a\x1d.lockfs.cluster.RemovalsReply\x12A\n" +
 	"\x05Probe\x12\x1c.lockfs.cluster.ProbeRequest\x1a\x1a.lockfs.cluster.ProbeReply\x12D\n" +
 	"\x06Status\x12\x1d.lockfs.cluster.StatusRequest\x1a\x1b.lockfs.cluster.StatusReply\x12?\n" +
 	"\x04Join\x12\x1b.lockfs.cluster.JoinRequest\x1a\x1a.lockfs.cluster.AdminReply\x12C\n" +
@@ -1126,7 +1320,7 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: lockfs.cluster.Outcome
 	(*ExecuteRequest)(nil),        // 1: lockfs.cluster.ExecuteRequest
@@ -1136,58 +1330,64 @@ var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(*SessionsRequest)(nil),       // 5: lockfs.cluster.SessionsRequest
 	(*SessionsReply)(nil),         // 6: lockfs.cluster.SessionsReply
 	(*Session)(nil),               // 7: lockfs.cluster.Session
-	(*ProbeRequest)(nil),          // 8: lockfs.cluster.ProbeRequest
-	(*ProbeReply)(nil),            // 9: lockfs.cluster.ProbeReply
-	(*StatusRequest)(nil),         // 10: lockfs.cluster.StatusRequest
-	(*StatusReply)(nil),           // 11: lockfs.cluster.StatusReply
-	(*JoinRequest)(nil),           // 12: lockfs.cluster.JoinRequest
-	(*RemoveRequest)(nil),         // 13: lockfs.cluster.RemoveRequest
-	(*ChangeRequest)(nil),         // 14: lockfs.cluster.ChangeRequest
-	(*AdminReply)(nil),            // 15: lockfs.cluster.AdminReply
-	(*storepb.Command)(nil),       // 16: lockfs.store.Command
-	(*storepb.Query)(nil),         // 17: lockfs.store.Query
-	(*storepb.Result)(nil),        // 18: lockfs.store.Result
-	(*storepb.SessionRecord)(nil), // 19: lockfs.store.SessionRecord
-	(*storepb.Member)(nil),        // 20: lockfs.store.Member
-	(*storepb.Op)(nil),            // 21: lockfs.store.Op
-	(*storepb.Caller)(nil),        // 22: lockfs.store.Caller
+	(*RemovalsRequest)(nil),       // 8: lockfs.cluster.RemovalsRequest
+	(*RemovalsReply)(nil),         // 9: lockfs.cluster.RemovalsReply
+	(*Removal)(nil),               // 10: lockfs.cluster.Removal
+	(*ProbeRequest)(nil),          // 11: lockfs.cluster.ProbeRequest
+	(*ProbeReply)(nil),            // 12: lockfs.cluster.ProbeReply
+	(*StatusRequest)(nil),         // 13: lockfs.cluster.StatusRequest
+	(*StatusReply)(nil),           // 14: lockfs.cluster.StatusReply
+	(*JoinRequest)(nil),           // 15: lockfs.cluster.JoinRequest
+	(*RemoveRequest)(nil),         // 16: lockfs.cluster.RemoveRequest
+	(*ChangeRequest)(nil),         // 17: lockfs.cluster.ChangeRequest
+	(*AdminReply)(nil),            // 18: lockfs.cluster.AdminReply
+	(*storepb.Command)(nil),       // 19: lockfs.store.Command
+	(*storepb.Query)(nil),         // 20: lockfs.store.Query
+	(*storepb.Result)(nil),        // 21: lockfs.store.Result
+	(*storepb.SessionRecord)(nil), // 22: lockfs.store.SessionRecord
+	(*storepb.Member)(nil),        // 23: lockfs.store.Member
+	(*storepb.Op)(nil),            // 24: lockfs.store.Op
+	(*storepb.Caller)(nil),        // 25: lockfs.store.Caller
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	16, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	17, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	19, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	20, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
 	0,  // 2: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	18, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	21, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
 	0,  // 4: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 5: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
 	7,  // 6: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
-	19, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
-	20, // 8: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	20, // 9: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	21, // 10: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	22, // 11: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
-	0,  // 12: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	18, // 13: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	1,  // 14: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	3,  // 15: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	5,  // 16: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	8,  // 17: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	10, // 18: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	12, // 19: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	13, // 20: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	14, // 21: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	2,  // 22: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	4,  // 23: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	6,  // 24: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	9,  // 25: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	11, // 26: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	15, // 27: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	15, // 28: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	15, // 29: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	22, // [22:30] is the sub-list for method output_type
-	14, // [14:22] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	22, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	10, // 8: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
+	23, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	23, // 10: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	24, // 11: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	25, // 12: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 13: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	21, // 14: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	1,  // 15: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	3,  // 16: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	5,  // 17: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	8,  // 18: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	11, // 19: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	13, // 20: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	15, // 21: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	16, // 22: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	17, // 23: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	2,  // 24: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	4,  // 25: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	6,  // 26: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	9,  // 27: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	12, // 28: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	14, // 29: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	18, // 30: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	18, // 31: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	18, // 32: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	24, // [24:33] is the sub-list for method output_type
+	15, // [15:24] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
@@ -1205,7 +1405,7 @@ func file_cluster_clusterpb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,6 +24,7 @@ const (
 	Node_Execute_FullMethodName   = "/lockfs.cluster.Node/Execute"
 	Node_KeepAlive_FullMethodName = "/lockfs.cluster.Node/KeepAlive"
 	Node_Sessions_FullMethodName  = "/lockfs.cluster.Node/Sessions"
+	Node_Removals_FullMethodName  = "/lockfs.cluster.Node/Removals"
 	Node_Probe_FullMethodName     = "/lockfs.cluster.Node/Probe"
 	Node_Status_FullMethodName    = "/lockfs.cluster.Node/Status"
 	Node_Join_FullMethodName      = "/lockfs.cluster.Node/Join"
@@ -41,6 +42,8 @@ type NodeClient interface {
 	KeepAlive(ctx context.Context, in *KeepAliveRequest, opts ...grpc.CallOption) (*KeepAliveReply, error)
 	// Sessions lists the mounts. Only the leader does it.
 	Sessions(ctx context.Context, in *SessionsRequest, opts ...grpc.CallOption) (*SessionsReply, error)
+	// Removals tells what was removed, as far as this node has applied it. It waits a moment for news.
+	Removals(ctx context.Context, in *RemovalsRequest, opts ...grpc.CallOption) (*RemovalsReply, error)
 	// Probe is asked by the leader of every voter: its term, to prove that nobody else was elected
 	// before now, and its wall clock, for cluster time.
 	Probe(ctx context.Context, in *ProbeRequest, opts ...grpc.CallOption) (*ProbeReply, error)
@@ -87,6 +90,16 @@ func (c *nodeClient) Sessions(ctx context.Context, in *SessionsRequest, opts ...
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SessionsReply)
 	err := c.cc.Invoke(ctx, Node_Sessions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *nodeClient) Removals(ctx context.Context, in *RemovalsRequest, opts ...grpc.CallOption) (*RemovalsReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RemovalsReply)
+	err := c.cc.Invoke(ctx, Node_Removals_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +166,8 @@ type NodeServer interface {
 	KeepAlive(context.Context, *KeepAliveRequest) (*KeepAliveReply, error)
 	// Sessions lists the mounts. Only the leader does it.
 	Sessions(context.Context, *SessionsRequest) (*SessionsReply, error)
+	// Removals tells what was removed, as far as this node has applied it. It waits a moment for news.
+	Removals(context.Context, *RemovalsRequest) (*RemovalsReply, error)
 	// Probe is asked by the leader of every voter: its term, to prove that nobody else was elected
 	// before now, and its wall clock, for cluster time.
 	Probe(context.Context, *ProbeRequest) (*ProbeReply, error)
@@ -183,6 +198,9 @@ func (UnimplementedNodeServer) KeepAlive(context.Context, *KeepAliveRequest) (*K
 }
 func (UnimplementedNodeServer) Sessions(context.Context, *SessionsRequest) (*SessionsReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Sessions not implemented")
+}
+func (UnimplementedNodeServer) Removals(context.Context, *RemovalsRequest) (*RemovalsReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Removals not implemented")
 }
 func (UnimplementedNodeServer) Probe(context.Context, *ProbeRequest) (*ProbeReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Probe not implemented")
@@ -270,6 +288,24 @@ func _Node_Sessions_Handler(srv interface{}, ctx context.Context, dec func(inter
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(NodeServer).Sessions(ctx, req.(*SessionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Node_Removals_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemovalsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NodeServer).Removals(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Node_Removals_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NodeServer).Removals(ctx, req.(*RemovalsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -382,6 +418,10 @@ var Node_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Sessions",
 			Handler:    _Node_Sessions_Handler,
+		},
+		{
+			MethodName: "Removals",
+			Handler:    _Node_Removals_Handler,
 		},
 		{
 			MethodName: "Probe",

@@ -2278,10 +2278,13 @@ func (x *DropLocks) GetOwners() []uint64 {
 // gets no lock. Answers OK if it had become a lock, WAITING if not, NOT_FOUND if there is none.
 type InterruptLock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Seq           uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"` // of the TakeLock command of the same session, whose file, kind and owner these are
+	Seq           uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"` // of the TakeLock command of the same session, whose file, kind, owner, type and range these are
 	Ino           uint64                 `protobuf:"varint,2,opt,name=ino,proto3" json:"ino,omitempty"`
 	Kind          LockKind               `protobuf:"varint,3,opt,name=kind,proto3,enum=lockfs.store.LockKind" json:"kind,omitempty"`
 	Owner         uint64                 `protobuf:"varint,4,opt,name=owner,proto3" json:"owner,omitempty"`
+	Type          LockType               `protobuf:"varint,5,opt,name=type,proto3,enum=lockfs.store.LockType" json:"type,omitempty"` // UNLOCK: any lock that stems from that command counts
+	Start         uint64                 `protobuf:"varint,6,opt,name=start,proto3" json:"start,omitempty"`
+	End           uint64                 `protobuf:"varint,7,opt,name=end,proto3" json:"end,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2340,6 +2343,27 @@ func (x *InterruptLock) GetKind() LockKind {
 func (x *InterruptLock) GetOwner() uint64 {
 	if x != nil {
 		return x.Owner
+	}
+	return 0
+}
+
+func (x *InterruptLock) GetType() LockType {
+	if x != nil {
+		return x.Type
+	}
+	return LockType_UNLOCK
+}
+
+func (x *InterruptLock) GetStart() uint64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *InterruptLock) GetEnd() uint64 {
+	if x != nil {
+		return x.End
 	}
 	return 0
 }
@@ -3920,10 +3944,13 @@ func (x *ListProcesses) GetHost() string {
 type AwaitLock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
-	Seq           uint64                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"` // of the TakeLock command, whose file, kind and owner these are
+	Seq           uint64                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"` // of the TakeLock command, whose file, kind, owner, type and range these are
 	Ino           uint64                 `protobuf:"varint,3,opt,name=ino,proto3" json:"ino,omitempty"`
 	Kind          LockKind               `protobuf:"varint,4,opt,name=kind,proto3,enum=lockfs.store.LockKind" json:"kind,omitempty"`
 	Owner         uint64                 `protobuf:"varint,5,opt,name=owner,proto3" json:"owner,omitempty"`
+	Type          LockType               `protobuf:"varint,6,opt,name=type,proto3,enum=lockfs.store.LockType" json:"type,omitempty"` // UNLOCK: any lock that stems from that command counts
+	Start         uint64                 `protobuf:"varint,7,opt,name=start,proto3" json:"start,omitempty"`
+	End           uint64                 `protobuf:"varint,8,opt,name=end,proto3" json:"end,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3989,6 +4016,27 @@ func (x *AwaitLock) GetKind() LockKind {
 func (x *AwaitLock) GetOwner() uint64 {
 	if x != nil {
 		return x.Owner
+	}
+	return 0
+}
+
+func (x *AwaitLock) GetType() LockType {
+	if x != nil {
+		return x.Type
+	}
+	return LockType_UNLOCK
+}
+
+func (x *AwaitLock) GetStart() uint64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *AwaitLock) GetEnd() uint64 {
+	if x != nil {
+		return x.End
 	}
 	return 0
 }
@@ -6085,7 +6133,8 @@ type LockUndo struct {
 	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
 	Kind          LockKind               `protobuf:"varint,2,opt,name=kind,proto3,enum=lockfs.store.LockKind" json:"kind,omitempty"`
 	Owner         uint64                 `protobuf:"varint,3,opt,name=owner,proto3" json:"owner,omitempty"`
-	Before        []*AdvisoryLock        `protobuf:"bytes,4,rep,name=before,proto3" json:"before,omitempty"`
+	Before        []*AdvisoryLock        `protobuf:"bytes,4,rep,name=before,proto3" json:"before,omitempty"`                  // what the command's lock is in the place of
+	GivenUp       []*AdvisoryLock        `protobuf:"bytes,5,rep,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"` // what it released, as far as its owner has not gone on since
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6144,6 +6193,13 @@ func (x *LockUndo) GetOwner() uint64 {
 func (x *LockUndo) GetBefore() []*AdvisoryLock {
 	if x != nil {
 		return x.Before
+	}
+	return nil
+}
+
+func (x *LockUndo) GetGivenUp() []*AdvisoryLock {
+	if x != nil {
+		return x.GivenUp
 	}
 	return nil
 }
@@ -6319,12 +6375,15 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\tDropLocks\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12*\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12\x16\n" +
-	"\x06owners\x18\x03 \x03(\x04R\x06owners\"u\n" +
+	"\x06owners\x18\x03 \x03(\x04R\x06owners\"\xc9\x01\n" +
 	"\rInterruptLock\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x10\n" +
 	"\x03ino\x18\x02 \x01(\x04R\x03ino\x12*\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12\x14\n" +
-	"\x05owner\x18\x04 \x01(\x04R\x05owner\"\x91\x03\n" +
+	"\x05owner\x18\x04 \x01(\x04R\x05owner\x12*\n" +
+	"\x04type\x18\x05 \x01(\x0e2\x16.lockfs.store.LockTypeR\x04type\x12\x14\n" +
+	"\x05start\x18\x06 \x01(\x04R\x05start\x12\x10\n" +
+	"\x03end\x18\a \x01(\x04R\x03end\"\x91\x03\n" +
 	"\fAdvisoryLock\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12*\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12*\n" +
@@ -6433,13 +6492,16 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x10\n" +
 	"\x03ino\x18\x03 \x01(\x04R\x03ino\"#\n" +
 	"\rListProcesses\x12\x12\n" +
-	"\x04host\x18\x01 \x01(\tR\x04host\"\x8b\x01\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\"\xdf\x01\n" +
 	"\tAwaitLock\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x10\n" +
 	"\x03ino\x18\x03 \x01(\x04R\x03ino\x12*\n" +
 	"\x04kind\x18\x04 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12\x14\n" +
-	"\x05owner\x18\x05 \x01(\x04R\x05owner\"P\n" +
+	"\x05owner\x18\x05 \x01(\x04R\x05owner\x12*\n" +
+	"\x04type\x18\x06 \x01(\x0e2\x16.lockfs.store.LockTypeR\x04type\x12\x14\n" +
+	"\x05start\x18\a \x01(\x04R\x05start\x12\x10\n" +
+	"\x03end\x18\b \x01(\x04R\x03end\"P\n" +
 	"\bTestLock\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12*\n" +
 	"\x04lock\x18\x02 \x01(\v2\x16.lockfs.store.TakeLockR\x04lock\"%\n" +
@@ -6640,12 +6702,13 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"made_index\x18\a \x01(\x04R\tmadeIndex\x12\x1f\n" +
 	"\vunless_held\x18\b \x01(\bR\n" +
 	"unlessHeld\x12*\n" +
-	"\x04lock\x18\t \x01(\v2\x16.lockfs.store.LockUndoR\x04lock\"\x92\x01\n" +
+	"\x04lock\x18\t \x01(\v2\x16.lockfs.store.LockUndoR\x04lock\"\xc9\x01\n" +
 	"\bLockUndo\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12*\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12\x14\n" +
 	"\x05owner\x18\x03 \x01(\x04R\x05owner\x122\n" +
-	"\x06before\x18\x04 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\x06before*\xc7\x03\n" +
+	"\x06before\x18\x04 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\x06before\x125\n" +
+	"\bgiven_up\x18\x05 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\agivenUp*\xc7\x03\n" +
 	"\x04Code\x12\x06\n" +
 	"\x02OK\x10\x00\x12\r\n" +
 	"\tNOT_FOUND\x10\x01\x12\n" +
@@ -6818,74 +6881,77 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	2,   // 36: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
 	1,   // 37: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
 	1,   // 38: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
-	1,   // 39: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
-	2,   // 40: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
-	28,  // 41: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
-	33,  // 42: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
-	38,  // 43: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	39,  // 44: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	40,  // 45: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	41,  // 46: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	42,  // 47: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	43,  // 48: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	44,  // 49: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	45,  // 50: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
-	46,  // 51: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
-	47,  // 52: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
-	48,  // 53: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
-	49,  // 54: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
-	50,  // 55: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
-	54,  // 56: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
-	51,  // 57: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
-	52,  // 58: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
-	53,  // 59: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	6,   // 60: lockfs.store.Read.name:type_name -> lockfs.store.Look
-	1,   // 61: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
-	24,  // 62: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
-	0,   // 63: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	55,  // 64: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	56,  // 65: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	57,  // 66: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	58,  // 67: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	33,  // 68: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	70,  // 69: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	6,   // 70: lockfs.store.Result.looks:type_name -> lockfs.store.Look
-	28,  // 71: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
-	63,  // 72: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
-	60,  // 73: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
-	4,   // 74: lockfs.store.Result.processes:type_name -> lockfs.store.Process
-	61,  // 75: lockfs.store.Result.events:type_name -> lockfs.store.Event
-	27,  // 76: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	5,   // 77: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
-	55,  // 78: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
-	27,  // 79: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	3,   // 80: lockfs.store.Event.by:type_name -> lockfs.store.Caller
-	61,  // 81: lockfs.store.Event.previous:type_name -> lockfs.store.Event
-	67,  // 82: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	68,  // 83: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	69,  // 84: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	70,  // 85: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	71,  // 86: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	33,  // 87: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	28,  // 88: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
-	63,  // 89: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
-	61,  // 90: lockfs.store.Record.event:type_name -> lockfs.store.Event
-	66,  // 91: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
-	27,  // 92: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
-	55,  // 93: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	57,  // 94: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	5,   // 95: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	5,   // 96: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	59,  // 97: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	72,  // 98: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	73,  // 99: lockfs.store.Undo.lock:type_name -> lockfs.store.LockUndo
-	1,   // 100: lockfs.store.LockUndo.kind:type_name -> lockfs.store.LockKind
-	27,  // 101: lockfs.store.LockUndo.before:type_name -> lockfs.store.AdvisoryLock
-	102, // [102:102] is the sub-list for method output_type
-	102, // [102:102] is the sub-list for method input_type
-	102, // [102:102] is the sub-list for extension type_name
-	102, // [102:102] is the sub-list for extension extendee
-	0,   // [0:102] is the sub-list for field type_name
+	2,   // 39: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
+	1,   // 40: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
+	2,   // 41: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
+	28,  // 42: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
+	33,  // 43: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
+	38,  // 44: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	39,  // 45: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	40,  // 46: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	41,  // 47: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	42,  // 48: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	43,  // 49: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	44,  // 50: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	45,  // 51: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	46,  // 52: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
+	47,  // 53: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
+	48,  // 54: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
+	49,  // 55: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	50,  // 56: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	54,  // 57: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	51,  // 58: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	52,  // 59: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	53,  // 60: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	6,   // 61: lockfs.store.Read.name:type_name -> lockfs.store.Look
+	1,   // 62: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
+	2,   // 63: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
+	24,  // 64: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
+	0,   // 65: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	55,  // 66: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	56,  // 67: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	57,  // 68: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	58,  // 69: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	33,  // 70: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	70,  // 71: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	6,   // 72: lockfs.store.Result.looks:type_name -> lockfs.store.Look
+	28,  // 73: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
+	63,  // 74: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	60,  // 75: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	4,   // 76: lockfs.store.Result.processes:type_name -> lockfs.store.Process
+	61,  // 77: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	27,  // 78: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	5,   // 79: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	55,  // 80: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	27,  // 81: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	3,   // 82: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	61,  // 83: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	67,  // 84: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	68,  // 85: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	69,  // 86: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	70,  // 87: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	71,  // 88: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	33,  // 89: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	28,  // 90: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	63,  // 91: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	61,  // 92: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	66,  // 93: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	27,  // 94: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	55,  // 95: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	57,  // 96: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	5,   // 97: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	5,   // 98: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	59,  // 99: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	72,  // 100: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	73,  // 101: lockfs.store.Undo.lock:type_name -> lockfs.store.LockUndo
+	1,   // 102: lockfs.store.LockUndo.kind:type_name -> lockfs.store.LockKind
+	27,  // 103: lockfs.store.LockUndo.before:type_name -> lockfs.store.AdvisoryLock
+	27,  // 104: lockfs.store.LockUndo.given_up:type_name -> lockfs.store.AdvisoryLock
+	105, // [105:105] is the sub-list for method output_type
+	105, // [105:105] is the sub-list for method input_type
+	105, // [105:105] is the sub-list for extension type_name
+	105, // [105:105] is the sub-list for extension extendee
+	0,   // [0:105] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }

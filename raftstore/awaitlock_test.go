@@ -1,0 +1,150 @@
+package raftstore
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore/storepb"
+)
+
+// awaited is an FSM with a file that anna has locked and for which bert waits.
+type awaited struct {
+	*FSM
+	t     *testing.T
+	index uint64
+	seqs  map[uint64]uint64
+	ino   uint64
+}
+
+func newAwaited(t *testing.T) *awaited {
+	a := &awaited{FSM: NewFSM(slog.New(slog.DiscardHandler)), t: t, seqs: map[uint64]uint64{}}
+	for _, w := range []who{anna, bert} {
+		a.apply(&storepb.Command{Session: w.session, Op: opOf(&storepb.OpenSession{Host: namesOfOwners[w]})})
+	}
+	a.ino = a.do(anna, opOf(&storepb.Create{Parent: RootIno, Name: []byte("file"), Mode: someFile})).GetAttr().GetIno()
+	require.Equal(t, storepb.Code_OK, a.lock(anna, exclusive))
+	require.Equal(t, storepb.Code_WAITING, a.lock(bert, exclusive))
+	return a
+}
+
+func (a *awaited) apply(cmd *storepb.Command) *storepb.Result {
+	a.index++
+	cmd.Time = int64(a.index)
+	data, err := EncodeCommand(cmd)
+	require.NoError(a.t, err)
+	return a.Apply(&raft.Log{Index: a.index, Data: data}).(*storepb.Result)
+}
+
+func (a *awaited) do(w who, op *storepb.Op) *storepb.Result {
+	a.seqs[w.session]++
+	return a.apply(&storepb.Command{Session: w.session, Seq: a.seqs[w.session], Op: op})
+}
+
+func (a *awaited) lock(w who, to storepb.LockType) storepb.Code {
+	return a.do(w, opOf(&storepb.TakeLock{Ino: a.ino, Type: to, Owner: w.owner, Session: w.session, Wait: true})).GetCode()
+}
+
+// await asks for bert's request in several goroutines.
+func (a *awaited) await(ctx context.Context, askers int) (answers func() []storepb.Code) {
+	query := &storepb.AwaitLock{
+		Session: bert.session, Seq: a.seqs[bert.session], Ino: a.ino, Owner: bert.owner, Type: exclusive,
+	}
+	codes := make([]storepb.Code, askers)
+	var all sync.WaitGroup
+	for i := range askers {
+		all.Go(func() { codes[i] = a.AwaitLock(ctx, query).GetCode() })
+	}
+	return func() []storepb.Code {
+		all.Wait()
+		return codes
+	}
+}
+
+// settle lets the askers wait.
+func (a *awaited) settle() {
+	require.Eventually(a.t, func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return len(a.awaited) == 1
+	}, time.Minute, time.Millisecond)
+}
+
+func (a *awaited) requireNobodyWaits() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	require.Empty(a.t, a.awaited)
+}
+
+func TestAwaitLock(t *testing.T) {
+	const granted, gone = storepb.Code_OK, storepb.Code_NOT_FOUND
+	for name, test := range map[string]struct {
+		happens func(a *awaited)
+		want    storepb.Code
+	}{
+		"granted":     {func(a *awaited) { a.lock(anna, nothing) }, granted},
+		"dropped":     {func(a *awaited) { a.do(bert, opOf(&storepb.DropLocks{Ino: a.ino, Owners: []uint64{bert.owner}})) }, gone},
+		"interrupted": {func(a *awaited) { a.do(bert, opOf(&storepb.InterruptLock{Seq: a.seqs[bert.session]})) }, gone},
+		"cancelled": {func(a *awaited) {
+			a.apply(&storepb.Command{Session: bert.session, Op: opOf(&storepb.Cancel{Seq: a.seqs[bert.session]})})
+		}, gone},
+		"the session ends":    {func(a *awaited) { a.apply(&storepb.Command{Session: bert.session, Op: opOf(&storepb.CloseSession{})}) }, gone},
+		"the other one's end": {func(a *awaited) { a.apply(&storepb.Command{Session: anna.session, Op: opOf(&storepb.CloseSession{})}) }, granted},
+		"restored": {func(a *awaited) {
+			ahead := newAwaited(a.t)
+			ahead.lock(anna, nothing)
+			require.NoError(a.t, a.Restore(io.NopCloser(bytes.NewReader(snapshotBytes(a.t, ahead.State())))))
+		}, granted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAwaited(t)
+			answers := a.await(t.Context(), 3)
+			a.settle()
+			a.do(anna, opOf(&storepb.DropLocks{})) // somebody else's
+			test.happens(a)
+			require.Equal(t, []storepb.Code{test.want, test.want, test.want}, answers())
+			a.requireNobodyWaits()
+			require.Equal(t, []storepb.Code{test.want}, a.await(t.Context(), 1)())
+		})
+	}
+}
+
+func TestAwaitLockHasAnEnd(t *testing.T) {
+	a := newAwaited(t)
+	first, cancel := context.WithCancel(t.Context())
+	short, long := a.await(first, 1), a.await(t.Context(), 2)
+	a.settle()
+	require.NoError(t, a.Restore(io.NopCloser(bytes.NewReader(snapshotBytes(t, a.State()))))) // it still waits there
+	cancel()
+	require.Equal(t, []storepb.Code{storepb.Code_WAITING}, short())
+	a.settle()
+	a.lock(anna, nothing)
+	require.Equal(t, []storepb.Code{storepb.Code_OK, storepb.Code_OK}, long())
+	a.requireNobodyWaits()
+}
+
+// TestAwaitLockMissesNothing lets locks go from hand to hand while their requests are awaited.
+func TestAwaitLockMissesNothing(t *testing.T) {
+	a := newAwaited(t)
+	const rounds = 300
+	for round := range rounds {
+		answers := a.await(t.Context(), 1+round%3)
+		if round%2 == 0 {
+			time.Sleep(time.Duration(round) * time.Microsecond)
+		}
+		require.Equal(t, storepb.Code_OK, a.lock(anna, nothing))
+		for _, code := range answers() {
+			require.Equal(t, storepb.Code_OK, code)
+		}
+		require.Equal(t, storepb.Code_OK, a.lock(bert, nothing))
+		require.Equal(t, storepb.Code_OK, a.lock(anna, exclusive))
+		require.Equal(t, storepb.Code_WAITING, a.lock(bert, exclusive))
+	}
+}

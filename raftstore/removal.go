@@ -1,0 +1,80 @@
+package raftstore
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+)
+
+// Removal is an inode that lost its last name.
+type Removal struct {
+	Session uint64 // that removed it; 0: lockfs itself
+	Parent  uint64
+	Name    string
+	Ino     uint64
+}
+
+// keptRemovals is how many are kept for those who ask for them.
+const keptRemovals = 4096
+
+// removals are the last ones that a replica has applied, for mounts that tell their kernels. They are no part
+// of the state: who comes late, or asks another replica, has missed some.
+type removals struct {
+	epoch uint64        // of this FSM: another one counts anew
+	last  uint64        // number of the last one, from 1
+	news  chan struct{} // closed when there is one more; nil while nobody waits
+	ring  [keptRemovals]Removal
+}
+
+func newRemovals() *removals {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
+	return &removals{epoch: binary.LittleEndian.Uint64(random[:])}
+}
+
+func (r *removals) add(found []Removal) {
+	for _, removal := range found {
+		r.last++
+		r.ring[r.last%keptRemovals] = removal
+	}
+	if len(found) > 0 && r.news != nil {
+		close(r.news)
+		r.news = nil
+	}
+}
+
+// since lists those after a number, as far as they are kept.
+func (r *removals) since(after uint64) []Removal {
+	if r.last-after > keptRemovals {
+		after = r.last - keptRemovals
+	}
+	var found []Removal
+	for number := after + 1; number <= r.last; number++ {
+		found = append(found, r.ring[number%keptRemovals])
+	}
+	return found
+}
+
+// Removals answers what was removed after a number in an epoch, and waits for that until ctx ends. With
+// another epoch it answers nothing but where to go on.
+func (f *FSM) Removals(ctx context.Context, epoch, after uint64) (found []Removal, newEpoch, last uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.removals
+	for epoch == r.epoch && after == r.last && ctx.Err() == nil {
+		if r.news == nil {
+			r.news = make(chan struct{})
+		}
+		news := r.news
+		f.mu.Unlock()
+		select {
+		case <-news:
+		case <-ctx.Done():
+		}
+		f.mu.Lock()
+	}
+	if epoch == r.epoch && after <= r.last {
+		found = r.since(after)
+	}
+	return found, r.epoch, r.last
+}
