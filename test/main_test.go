@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"lockfs/test/conformance"
 	"lockfs/test/history"
 	"lockfs/test/hosts"
 )
@@ -16,6 +17,7 @@ import (
 func TestMain(m *testing.M) {
 	hosts.Main()
 	history.Main()
+	conformance.Main()
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "lockfs-test-")
 		if err != nil {
