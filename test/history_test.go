@@ -114,17 +114,15 @@ func (b *bustle) record(name string, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	failures := make([]error, len(b.hosts))
+	failures := make([]error, len(b.hosts)*clientsPerHost)
 	var playing sync.WaitGroup
-	for i, host := range b.hosts {
+	for client := range failures {
+		host := b.hosts[client/clientsPerHost]
 		plan := &history.Plan{
-			Host: host.Name(), Record: b.newRecord(fmt.Sprintf("%s-%s.calls", name, host.Name())), Client: i * clientsPerHost,
+			Host: host.Name(), Record: b.newRecord(fmt.Sprintf("%s-%d.calls", name, client)), Dirs: []string{dir}, Client: client,
 			Seed: seed, Calls: callsPerClient, Pause: int(longestPause.Milliseconds()),
 		}
-		for range clientsPerHost {
-			plan.Dirs = append(plan.Dirs, dir)
-		}
-		playing.Go(func() { failures[i] = runPlan(host, plan) })
+		playing.Go(func() { failures[client] = runPlan(host, plan) })
 	}
 	playing.Wait()
 	for _, failure := range failures {

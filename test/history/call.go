@@ -36,10 +36,11 @@ type Call struct {
 	Host   string `json:"host"`
 	Dir    string `json:"dir"` // its last element
 	Kind   Kind   `json:"kind"`
-	Name   string `json:"name,omitempty"`
+	Name   string `json:"name,omitempty"` // of a descriptor: by which it was opened
 	To     string `json:"to,omitempty"`
-	Ino    uint64 `json:"ino,omitempty"`  // that the descriptor is open on
-	Data   string `json:"data,omitempty"` // that is written
+	Opened int    `json:"opened,omitempty"` // Seq of the call that opened the descriptor
+	Ino    uint64 `json:"ino,omitempty"`    // that the descriptor is open on
+	Data   string `json:"data,omitempty"`   // that is written
 
 	Start int64         `json:"start"` // nanoseconds of CLOCK_MONOTONIC
 	End   int64         `json:"end"`   // 0: it did not return

@@ -21,6 +21,8 @@ type History struct {
 	Settled int64
 	// SessionsLast: no mount lost its session, so what it removed it can write to for as long as it is open.
 	SessionsLast bool
+	// Forgetful: removals are held to nothing that was seen before, as on any other file system.
+	Forgetful bool
 }
 
 // Errors of Check.
@@ -52,7 +54,7 @@ func (h *History) checkDir(calls []*Call, within time.Duration) error {
 	if settled == 0 {
 		settled = never
 	}
-	x, err := expand(calls, settled)
+	x, err := expand(calls, settled, h.Forgetful)
 	if err != nil {
 		return err
 	}

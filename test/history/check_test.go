@@ -16,6 +16,7 @@ type made struct {
 	start, end int64 // end 0: it does not return
 	kind       Kind
 	name, to   string
+	opened     int    // number of the call that opened the descriptor
 	on         uint64 // inode of the descriptor
 	data       string
 	errno      syscall.Errno
@@ -25,7 +26,7 @@ type made struct {
 func (m made) call(seq int) *Call {
 	return &Call{
 		Client: m.client, Seq: seq, Host: string(rune('a' + m.client)), Dir: "d", Kind: m.kind, Name: m.name, To: m.to,
-		Ino: m.on, Data: m.data, Start: m.start, End: m.end, Errno: m.errno, Got: m.got,
+		Opened: m.opened, Ino: m.on, Data: m.data, Start: m.start, End: m.end, Errno: m.errno, Got: m.got,
 	}
 }
 
@@ -149,6 +150,16 @@ var histories = []struct {
 		{client: 0, start: 1, end: 2, kind: Create, name: "x", got: Got{Ino: 5}},
 		{client: 0, start: 3, end: 4, kind: Create, name: "t", got: Got{Ino: 6}},
 		{client: 0, start: 5, end: 6, kind: NoReplace, name: "t", to: "x"},
+	}},
+	{"a rename that somebody else did in its midst", true, []made{
+		{client: 0, start: 1, end: 2, kind: Create, name: "t", got: Got{Ino: 5}},
+		{client: 0, start: 3, end: 6, kind: Rename, name: "t", to: "x"},
+		{client: 1, start: 4, end: 5, kind: Rename, name: "t", to: "x"},
+	}},
+	{"a rename that somebody else did before", false, []made{
+		{client: 0, start: 1, end: 2, kind: Create, name: "t", got: Got{Ino: 5}},
+		{client: 0, start: 3, end: 4, kind: Rename, name: "t", to: "x"},
+		{client: 1, start: 5, end: 6, kind: Rename, name: "t", to: "x"},
 	}},
 	{"a directory in the way", true, []made{
 		{client: 0, start: 1, end: 2, kind: Mkdir, name: "x"},

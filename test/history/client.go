@@ -65,9 +65,11 @@ func (c *Client) Leave() {
 
 // File is an open file whose inode is known.
 type File struct {
-	fd  int
-	Ino uint64
-	Dir bool
+	fd     int
+	opened int // Seq of the call
+	name   string
+	Ino    uint64
+	Dir    bool
 }
 
 // Close is not recorded: it changes nothing that anybody sees.
@@ -81,7 +83,7 @@ func (c *Client) Open(kind Kind, name string) (*Call, *File, error) {
 		Create: unix.O_CREAT | unix.O_EXCL | unix.O_RDWR, Open: unix.O_CREAT | unix.O_RDWR, Look: unix.O_RDONLY,
 	}[kind] | unix.O_CLOEXEC | unix.O_NOFOLLOW
 	call := c.call(kind, name)
-	file := &File{fd: -1}
+	file := &File{fd: -1, opened: call.Seq, name: name}
 	err := c.recorder.Do(call, func() (err error) {
 		file.fd, err = unix.Openat(c.dir, name, flags, fileMode)
 		if err != nil {
@@ -136,8 +138,8 @@ func (c *Client) Do(kind Kind, names ...string) (*Call, error) {
 
 // DoFile does a call on an open file.
 func (c *Client) DoFile(kind Kind, file *File, data string) (*Call, error) {
-	call := c.call(kind)
-	call.Ino, call.Data = file.Ino, data
+	call := c.call(kind, file.name)
+	call.Opened, call.Ino, call.Data = file.opened, file.Ino, data
 	flags := 0
 	if kind == Append {
 		flags = unix.O_APPEND

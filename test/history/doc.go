@@ -16,11 +16,28 @@
 //
 // A system call is not always one request. Where it is several that may each see another state (stat
 // looks the name up and then asks for the attributes of what it found), each is an operation of its own
-// with the whole call as its interval. That accepts more than there can be, never less. A listing is one
+// with the whole call as its interval. That accepts more than there can be, never less. A rename that finds
+// both names to be of one file, because another call renamed it meanwhile, does nothing. A listing is one
 // request, and has to be the directory as it was at one moment.
 //
 // Inode numbers tell what a name meant. A number is created once; one whose creation did not tell it
 // (mkdir, or an unknown outcome) is a placeholder until somebody sees it.
+//
+// # What a process saw
+//
+// A process that read or made a lock and removes, replaces or truncates that name later is refused if the
+// name is another lock by then. So the model has the memory of each process, and every removal has to come
+// out as that memory demands: done by one that is held to nothing or saw what is there, refused to others.
+// A client is a process of its own, with one thread, so that its calls tell what it saw in which order.
+//
+// Which lock a name is changes only when the name has been free: histories write nothing that says who
+// holds a lock, so one that is replaced by a rename stays the same. Memory ends with the process of the
+// mount; a client meets that as a call that has nobody to answer it, before it gets to the next mount.
+//
+// The model cannot tell which way it is, and accepts both, in two places. A lock that was empty when it was
+// read, and still is, may not be removed for five seconds of cluster time, which can leap or be slow. And
+// an open that wants to create a file, but comes second, yields a descriptor that does not know its lock;
+// that it came second cannot be seen, only that it may have.
 //
 // # Unknown outcomes
 //
@@ -35,6 +52,6 @@
 // That holds for a call whose daemon died too: its guard or its successor sees to it. Only of a caller
 // that was itself killed nobody can say whether it had just been told; there the taking back need not come.
 //
-// What nothing is concluded from: ESTALE where a path was given (the name changed twice during the
-// call; nothing was done), and failures of calls that only read.
+// What nothing is concluded from: ESTALE where a path was given to look at (the name changed twice during
+// the call; nothing was done), and failures of calls that only read.
 package history

@@ -21,10 +21,14 @@ type expansion struct {
 	unknown    int // creations of unknown outcome so far
 	unnamed    int64
 	asked      map[int64]bool
+	views      map[*Call]view
 }
 
-func expand(calls []*Call, settled int64) (*expansion, error) {
+func expand(calls []*Call, settled int64, forgetful bool) (*expansion, error) {
 	x := &expansion{settled: settled, asked: make(map[int64]bool)}
+	if !forgetful {
+		x.views = viewsOf(calls)
+	}
 	for _, call := range calls {
 		if call.OnDescriptor() || call.Kind == Stat {
 			x.asked[int64(max(call.Ino, call.Got.Ino))] = true
@@ -43,6 +47,7 @@ func expand(calls []*Call, settled int64) (*expansion, error) {
 func (x *expansion) add(a action) { x.until(a, a.call.End) }
 
 func (x *expansion) until(a action, end int64) {
+	a.view = x.views[a.call]
 	x.operations = append(x.operations, porcupine.Operation{
 		ClientId: a.call.Client, Input: &a, Call: a.call.Start, Return: end,
 	})
@@ -57,6 +62,11 @@ func (x *expansion) expand(call *Call) error {
 		return nil
 	case call.Errno == 0:
 		x.expandDone(call)
+		return nil
+	case mayBeHeld(call):
+		a := x.changeOf(call)
+		a.verb = seeRefused
+		x.add(a)
 		return nil
 	case call.Errno == syscall.ESTALE && call.OnDescriptor():
 		x.add(action{call: call, verb: seeGone, ino: int64(call.Ino)})
@@ -75,6 +85,15 @@ func (x *expansion) expand(call *Call) error {
 	return nil
 }
 
+// mayBeHeld tells whether a call may have been refused because of what its process saw before.
+func mayBeHeld(call *Call) bool {
+	switch call.Errno {
+	case syscall.ENOENT, syscall.EBUSY, syscall.ESTALE:
+		return len(call.heldFor()) > 0
+	}
+	return false
+}
+
 // refusal is what a call saw that was refused; nil if there is no reason for such a refusal.
 func refusal(call *Call) []action {
 	name, to := call.Name, call.To
@@ -90,7 +109,7 @@ func refusal(call *Call) []action {
 		}
 	case syscall.ENOENT:
 		switch call.Kind {
-		case Look, Rmdir, Unlink, Stat, Link, Rename, NoReplace:
+		case Look, Stat, Link:
 			return []action{{verb: seeFree, name: name}}
 		}
 	case syscall.EISDIR:

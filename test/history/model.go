@@ -3,6 +3,7 @@ package history
 import (
 	"maps"
 	"slices"
+	"syscall"
 )
 
 // verb is what an action does to the model. A call is one action or several (see expand).
@@ -19,6 +20,7 @@ const (
 	seeContent             // a file's content
 	seeGone                // an inode has no name
 	seeAll                 // all names, each with its inode
+	seeRefused             // that a change cannot be done, or not by this process
 
 	// What is done.
 	doMake     // a new inode with a name that was free
@@ -42,6 +44,8 @@ type action struct {
 	// maybe: it need not have been done. What cannot be done then does nothing, instead of being wrong.
 	maybe bool
 	maker int // of a creation of unknown outcome, and of its taking back: 1 + its number; else 0
+
+	view
 }
 
 // model is what the steps depend on besides the state.
@@ -57,11 +61,13 @@ func (m *model) step(s *state, a *action) *state {
 	case seeFree, seeTaken, seeFile, seeDir:
 		return m.seeKind(s, a)
 	case seeName:
-		return s.reveal(a.name, a.ino, a.dir)
+		return s.reveal(a.name, a.ino, a.dir).noteOpened(a)
 	case seeAttr, seeContent, seeGone:
 		return m.seeInode(s, a)
 	case seeAll:
 		return m.seeAll(s, a)
+	case seeRefused:
+		return m.seeRefused(s, a)
 	}
 	next := m.do(s, a)
 	if next == nil && a.maybe {
@@ -123,9 +129,35 @@ func (m *model) seeInode(s *state, a *action) *state {
 	case seeContent:
 		seen = found && in.content == got.Content
 	case seeGone:
-		seen = !found || in.nlink == 0 && (!m.sessionsLast || in.removedBy != a.call.Host)
+		seen = m.isGone(s, a)
 	}
-	if !seen {
+	switch {
+	case !seen:
+		return nil
+	case a.verb == seeContent && a.notes:
+		c := s.change()
+		c.noteThrough(a, in.content == "")
+		return c.done()
+	}
+	return s
+}
+
+// isGone tells whether an inode may not be written to any more.
+func (m *model) isGone(s *state, a *action) bool {
+	in, found := s.inode(a.ino)
+	return !found || in.nlink == 0 && (!m.sessionsLast || in.removedBy != a.call.Host)
+}
+
+func (m *model) seeRefused(s *state, a *action) *state {
+	gone := false
+	switch {
+	case a.call.Kind == Truncate:
+		gone = a.call.Errno == syscall.ESTALE && m.isGone(s, a)
+	case a.call.Errno == syscall.ENOENT:
+		_, found := s.entry(a.name)
+		gone = !found
+	}
+	if !gone && !slices.Contains(s.outcomes(a), a.call.Errno) {
 		return nil
 	}
 	return s
@@ -156,6 +188,7 @@ func (m *model) make(s *state, a *action) *state {
 	c := s.change()
 	c.addInode(inode{ino: a.ino, dir: a.dir, nlink: 1})
 	c.addEntry(entry{name: a.name, ino: a.ino, maker: a.maker})
+	c.noteMade(a, a.name)
 	return c.done()
 }
 
@@ -170,14 +203,14 @@ func (m *model) open(s *state, a *action) *state {
 	case a.ino < 0:
 		return s
 	}
-	return s.reveal(a.name, a.ino, false)
+	return s.reveal(a.name, a.ino, false).noteOpened(a)
 }
 
 func (m *model) remove(s *state, a *action) *state {
-	in, found := s.named(a.name)
-	if !found || in.dir != a.dir {
+	if !s.mayBeDone(a) {
 		return nil
 	}
+	in, _ := s.named(a.name)
 	c := s.change()
 	c.deleteEntry(a.name)
 	c.unlink(in.ino, a.call.Host, m.asked[in.ino])
@@ -194,31 +227,41 @@ func (m *model) link(s *state, a *action) *state {
 	linked, _ := c.inode(in.ino)
 	linked.nlink++
 	c.addEntry(entry{name: a.to, ino: in.ino, maker: a.maker})
+	c.noteMade(a, a.to)
 	return c.done()
 }
 
 func (m *model) rename(s *state, a *action) *state {
-	in, found := s.named(a.name)
-	if !found {
+	if !s.mayBeDone(a) {
+		if s.movedBefore(a) {
+			return s
+		}
 		return nil
 	}
+	in, _ := s.named(a.name)
 	old, taken := s.named(a.to)
-	switch {
-	case taken && a.call.Kind == NoReplace:
-		return nil
-	case taken && old.ino == in.ino:
+	if taken && old.ino == in.ino {
 		return s
-	case taken && old.dir != in.dir:
-		return nil
 	}
 	c := s.change()
 	c.deleteEntry(a.name)
-	c.deleteEntry(a.to)
 	if taken {
+		replaced, _ := c.entry(a.to)
+		*replaced = entry{name: a.to, ino: in.ino, moved: a.call}
 		c.unlink(old.ino, a.call.Host, m.asked[old.ino])
+	} else {
+		c.addEntry(entry{name: a.to, ino: in.ino, maker: a.maker, moved: a.call})
 	}
-	c.addEntry(entry{name: a.to, ino: in.ino, maker: a.maker})
+	c.noteMade(a, a.to)
 	return c.done()
+}
+
+// movedBefore tells whether another call may have done the same in the midst of a rename. The kernel looks
+// up one name after the other, and has nothing to do if both are of one file.
+func (s *state) movedBefore(a *action) bool {
+	e, found := s.entry(a.to)
+	return found && a.call.Kind == Rename && e.moved != nil && e.moved.Name == a.name &&
+		(e.moved.End >= a.call.Start || e.moved.Unknown())
 }
 
 // content is what a call on a descriptor writes. A file without a name takes it from the mount that
@@ -226,6 +269,9 @@ func (m *model) rename(s *state, a *action) *state {
 func (m *model) content(s *state, a *action) *state {
 	in, found := s.inode(a.ino)
 	if !found || in.dir || in.nlink == 0 && in.removedBy != a.call.Host {
+		return nil
+	}
+	if a.call.Kind == Truncate && !s.mayBeDone(a) {
 		return nil
 	}
 	data := a.call.Data
@@ -238,6 +284,9 @@ func (m *model) content(s *state, a *action) *state {
 	c := s.change()
 	written, _ := c.inode(a.ino)
 	written.content = data
+	if a.call.Kind != Truncate {
+		c.noteThrough(a, false)
+	}
 	return c.done()
 }
 

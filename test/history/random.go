@@ -11,6 +11,9 @@ import (
 // files.
 var Shared = []string{"lock", "list", "queue"}
 
+// thinking is how long one who breaks a lock may take to judge.
+const thinking = 50 * time.Millisecond
+
 // errLeft ends a client: the outcome of its last call is unknown.
 var errLeft = errors.New("left the history")
 
@@ -56,6 +59,7 @@ var moves = []func(*player) error{
 	(*player).move,
 	(*player).remove, (*player).remove,
 	(*player).takeAway,
+	(*player).breakLock, (*player).breakLock,
 	(*player).look, (*player).look,
 	(*player).useOpen, (*player).useOpen,
 	func(p *player) error { return p.names(Stat, p.shared()) },
@@ -222,6 +226,33 @@ func (p *player) takeAway() error {
 		return err
 	}
 	return p.names(Rmdir, name)
+}
+
+// breakLock looks at a lock, and then takes it away or over: what it saw may be another lock by then.
+func (p *player) breakLock() error {
+	name := p.shared()
+	file, err := p.opened(Open, name)
+	if file == nil || err != nil {
+		return err
+	}
+	p.keep(file)
+	if err := p.file(Read, file, ""); err != nil || len(p.open) == 0 {
+		return err
+	}
+	time.Sleep(time.Duration(p.random.Int64N(int64(thinking))))
+	switch p.random.IntN(4) {
+	case 0:
+		return p.file(Truncate, file, "")
+	case 1:
+		return p.names(Rename, name, p.temporary())
+	case 2:
+		mine, err := p.prepare()
+		if mine == "" || err != nil {
+			return err
+		}
+		return p.names(Rename, mine, name)
+	}
+	return p.names(Unlink, name)
 }
 
 func (p *player) look() error {

@@ -10,6 +10,7 @@ import (
 type state struct {
 	entries []entry // by name
 	inodes  []inode // by number; those without a name as long as a call of the history may ask about them
+	looks   []look  // by process, descriptor and name
 	void    uint64  // bit n: the creation of unknown outcome n was taken back, and does nothing any more
 	hash    uint64
 }
@@ -21,6 +22,7 @@ type entry struct {
 	// maker is the creation of unknown outcome that made it: 1 + its number; 0: none, or what it made was
 	// replaced. Only its maker's taking back may remove it.
 	maker int
+	moved *Call // the rename that gave it this name
 }
 
 // inode is a file or a directory. A number below 0 is a placeholder: nobody has seen it yet.
@@ -51,20 +53,35 @@ func (s *state) sum() uint64 {
 		_, _ = h.Write([]byte(in.content))
 		_, _ = h.Write([]byte(in.removedBy))
 	}
+	for _, l := range s.looks {
+		word(uint64(l.process))
+		word(uint64(l.opened))
+		_, _ = h.Write([]byte(l.name))
+		_, _ = h.Write([]byte{bit(l.gone), bit(l.empty), bit(l.unsure), bit(l.made), bit(l.noted)})
+	}
 	word(s.void)
 	return h.Sum64()
 }
 
+func bit(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
+}
+
 func (s *state) equal(other *state) bool {
 	return s == other || s.hash == other.hash && s.void == other.void &&
-		slices.Equal(s.entries, other.entries) && slices.Equal(s.inodes, other.inodes)
+		slices.Equal(s.entries, other.entries) && slices.Equal(s.inodes, other.inodes) && slices.Equal(s.looks, other.looks)
 }
 
 // change is a state in the making.
 type change struct{ state }
 
 func (s *state) change() *change {
-	return &change{state{entries: slices.Clone(s.entries), inodes: slices.Clone(s.inodes), void: s.void}}
+	return &change{state{
+		entries: slices.Clone(s.entries), inodes: slices.Clone(s.inodes), looks: slices.Clone(s.looks), void: s.void,
+	}}
 }
 
 func (c *change) done() *state {
@@ -113,7 +130,9 @@ func (c *change) addEntry(e entry) {
 	c.entries = slices.Insert(c.entries, i, e)
 }
 
+// deleteEntry makes a name free. Whoever gets it next has another lock.
 func (c *change) deleteEntry(name string) {
+	c.loseSight(name)
 	c.entries = slices.DeleteFunc(c.entries, func(e entry) bool { return e.name == name })
 }
 

@@ -7,23 +7,24 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strings"
-	"sync"
 	"time"
 )
 
 // workerWord makes the test binary a worker, when it is the first argument; a Plan is the second.
 const workerWord = "history-worker"
 
-// Plan is what a process of clients does. Exactly one of Calls, Final and Script is set.
+// Plan is what a client does, which is a process of its own: mounts remember what a process saw. Exactly one
+// of Calls, Final and Script is set.
 type Plan struct {
 	Host   string   `json:"host"`
 	Record string   `json:"record"` // file that is appended to
-	Dirs   []string `json:"dirs"`   // one for each client; all of them in turn for Final
-	Client int      `json:"client"` // number of the first one
+	Dirs   []string `json:"dirs"`   // one; all of them in turn for Final
+	Client int      `json:"client"` // its number
 
 	Seed  uint64 `json:"seed"`
-	Calls int    `json:"calls"` // that each client does at random
+	Calls int    `json:"calls"` // that it does at random
 	Pause int    `json:"pause"` // longest between two calls, milliseconds
 
 	Final bool `json:"final"` // look at everything there is
@@ -64,28 +65,17 @@ func (p *Plan) do(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case p.Final:
+	if p.Final {
 		return p.lookAtAll(recorder)
-	case p.Script != "":
-		return p.follow(NewClient(recorder, p.Client, p.Host, p.Dirs[0]), out)
 	}
-	failures := make(chan error, len(p.Dirs))
-	var playing sync.WaitGroup
-	for i, dir := range p.Dirs {
-		playing.Go(func() {
-			random := rand.New(rand.NewPCG(p.Seed, uint64(p.Client+i)))
-			failures <- NewClient(recorder, p.Client+i, p.Host, dir).Play(random, p.Calls, time.Duration(p.Pause)*time.Millisecond)
-		})
+	// What one thread saw before through the same descriptor is no news to a mount, and to the model.
+	runtime.LockOSThread()
+	c := NewClient(recorder, p.Client, p.Host, p.Dirs[0])
+	if p.Script != "" {
+		return p.follow(c, out)
 	}
-	playing.Wait()
-	close(failures)
-	for failure := range failures {
-		if failure != nil {
-			return failure
-		}
-	}
-	return nil
+	random := rand.New(rand.NewPCG(p.Seed, uint64(p.Client)))
+	return c.Play(random, p.Calls, time.Duration(p.Pause)*time.Millisecond)
 }
 
 // lookAtAll asks all there is to ask about each directory.
