@@ -176,6 +176,9 @@ func (c *Client) Create(
 	return result, err
 }
 
+// GoesOn says that a thread has been told of what it created.
+func (c *Client) GoesOn(thread uint32) { c.journal.goesOn(thread) }
+
 // create answers the number under which it was done, too.
 func (c *Client) create(
 	asked context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
@@ -216,7 +219,7 @@ func (c *Client) create(
 		}
 		told := answer != nil && result.GetCode() == storepb.Code_OK
 		if told {
-			c.journal.promise(slot, answer(result))
+			c.journal.promise(slot, caller.GetPid(), answer(result))
 		}
 		c.journal.end(slot)
 		if told {

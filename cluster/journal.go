@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -25,6 +26,10 @@ import (
 type journal struct {
 	file *os.File // locked by the process that uses it
 	data []byte
+
+	mu       sync.Mutex       // over answers
+	answered map[uint32]int   // thread -> slot of the last answer to it
+	threads  [inFlight]uint32 // of the answers in the slots
 }
 
 // Layout: a header, then a slot for each call in flight: session, number (0: struck off), length of the
@@ -146,11 +151,32 @@ func (j *journal) end(slot int) {
 	number.Store(0)
 }
 
-// promise leaves the answer that the kernel is about to get. One that is too long is left out.
-func (j *journal) promise(slot int, answer []byte) {
-	if len(answer) <= journalSlot-journalAnswer {
-		copy(j.data[journalHeader+slot*journalSlot+journalAnswer:], answer)
-		j.answerLength(slot).Store(uint64(len(answer)))
+// promise leaves the answer to a thread that the kernel is about to get. One that is too long is left out.
+func (j *journal) promise(slot int, thread uint32, answer []byte) {
+	if len(answer) > journalSlot-journalAnswer {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	copy(j.data[journalHeader+slot*journalSlot+journalAnswer:], answer)
+	j.answerLength(slot).Store(uint64(len(answer)))
+	if j.answered == nil || len(j.answered) >= inFlight {
+		j.answered = make(map[uint32]int) // what is forgotten so is at most given once too often
+	}
+	j.answered[thread], j.threads[slot] = slot, thread
+}
+
+// goesOn takes the answer to a thread back, which has had it.
+func (j *journal) goesOn(thread uint32) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	slot, found := j.answered[thread]
+	if !found {
+		return
+	}
+	delete(j.answered, thread)
+	if j.threads[slot] == thread { // else the slot has been used again
+		j.answerLength(slot).Store(0)
 	}
 }
 

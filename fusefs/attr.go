@@ -17,6 +17,7 @@ func (fs *fileSystem) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.A
 		fillAttr(&out.Attr, attr)
 		return fuse.OK
 	}
+	fs.goesOn(in.Pid)
 	attr, errno := fs.attr(in.NodeId)
 	if errno == 0 {
 		fillAttr(&out.Attr, attr)

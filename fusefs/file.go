@@ -13,6 +13,7 @@ import (
 // the lock that the file is.
 func (fs *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (data fuse.ReadResult, code fuse.Status) {
 	defer fs.observed("read", time.Now(), &code)
+	fs.goesOn(in.Pid)
 	handle, found := fs.files.get(in.Fh)
 	if !found {
 		return nil, fuse.EBADF
@@ -24,7 +25,7 @@ func (fs *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (data f
 	if errno != 0 {
 		return nil, status(errno)
 	}
-	fs.saw(in.Pid, handle.news(in.Pid, seen), read)
+	fs.sawThrough(handle, in.Pid, seen, read)
 	size := uint64(len(now.data))
 	start := min(in.Offset, size)
 	end := min(start+uint64(in.Size), size)
@@ -35,6 +36,7 @@ func (fs *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (data f
 // O_APPEND the kernel's offset means nothing.
 func (fs *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (written uint32, code fuse.Status) {
 	defer fs.observed("write", time.Now(), &code)
+	fs.goesOn(in.Pid)
 	handle, found := fs.files.get(in.Fh)
 	if !found {
 		return 0, fuse.EBADF
@@ -55,7 +57,7 @@ func (fs *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (w
 		fs.dropSetID(by.caller, attr)
 	}
 	if len(seen) > 0 {
-		fs.saw(in.Pid, handle.news(in.Pid, seen), made)
+		fs.sawThrough(handle, in.Pid, seen, made)
 	}
 	return uint32(len(data)), fuse.OK
 }

@@ -23,6 +23,8 @@ type Operator interface {
 	// maker was not told of. It is called at most once, and answers nil where there is nothing to tell.
 	// Once ctx has ended, nobody will be told: the name is taken back if it was made, or never made.
 	Create(ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte) (*storepb.Result, error)
+	// GoesOn says that a thread has asked for something else after a creation: it was told of that.
+	GoesOn(thread uint32)
 	// Query answers with everything that was committed when it was asked.
 	Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error)
 	// Lock takes an advisory lock, or releases it; to wait for one has no limit of time. When ctx ends, an
@@ -128,6 +130,14 @@ func (fs *fileSystem) outcome(result *storepb.Result, err error) (*storepb.Resul
 	}
 	fs.logger.Error("operation has no result", "error", err)
 	return nil, syscall.EIO
+}
+
+// goesOn is called when a request is not part of an open(2) that created something. What the Operator keeps
+// of the answer to that must not be given to anybody any more, as the file may have changed since.
+func (fs *fileSystem) goesOn(thread uint32) {
+	if thread != 0 {
+		fs.ops.GoesOn(thread)
+	}
 }
 
 func callerOf(header *fuse.InHeader) *storepb.Caller {

@@ -3,6 +3,7 @@ package fusefs
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockfs/raftstore/storepb"
@@ -36,6 +37,7 @@ type looks struct {
 	mu        sync.Mutex
 	byProcess map[Process]map[name]look
 	swept     time.Time
+	version   atomic.Uint64 // counts the notes
 }
 
 type name struct {
@@ -68,6 +70,7 @@ func (l *looks) note(family []Process, seen []*storepb.Look, how sight) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sweep(now)
+	l.version.Add(1)
 	for _, process := range family {
 		names := l.byProcess[process]
 		if names == nil {
@@ -159,6 +162,18 @@ func (l *looks) made(family []Process, key name, token uint64) bool {
 		look := l.byProcess[process][key]
 		return look.made && look.token == token
 	})
+}
+
+// sawThrough notes what a thread reads or writes through a handle. Nothing seen now means that the name is
+// another file's, so that a reader sees what was there before.
+func (fs *fileSystem) sawThrough(h *fileHandle, thread uint32, seen []*storepb.Look, how sight) {
+	if fs.family == nil {
+		return
+	}
+	if seen = h.news(thread, seen, how, fs.looks.version.Load()); len(seen) > 0 {
+		fs.saw(thread, seen, how)
+		h.notedAt(fs.looks.version.Load())
+	}
 }
 
 // saw notes what a thread has seen or made.

@@ -119,6 +119,8 @@ func (s *session) Create(
 	return result, err
 }
 
+func (s *session) GoesOn(uint32) {}
+
 // FollowRemovals is tested with the built program.
 func (s *session) FollowRemovals(ctx context.Context, _ func(parent uint64, name string, ino uint64)) {
 	<-ctx.Done()

@@ -19,6 +19,7 @@ type place struct {
 // enter is the way in of every operation that takes a name; what decides by name and caller whether an
 // operation may go on belongs here.
 func (fs *fileSystem) enter(header *fuse.InHeader, parent uint64, name string) (place, syscall.Errno) {
+	fs.goesOn(header.Pid)
 	if len(name) > raftstore.MaxName {
 		return place{}, syscall.ENAMETOOLONG
 	}

@@ -14,10 +14,12 @@ import (
 type fileHandle struct {
 	inode *inode
 
-	mu     sync.Mutex
-	by     []*storepb.Look // the name it was opened by, as it was then or is since; none if it is not known
-	thread uint32          // that noted it last, and when
-	noted  time.Time
+	mu      sync.Mutex
+	by      []*storepb.Look // the name it was opened by, as it was then or is since; none if it is not known
+	thread  uint32          // that noted it last, and when
+	noted   time.Time
+	how     sight
+	version uint64 // of what was seen on this mount, then
 
 	session      uint64   // in which locks were taken through it; 0: none was
 	recordOwners []uint64 // who took record locks through it
@@ -29,21 +31,27 @@ func (h *fileHandle) name() []*storepb.Look {
 	return h.by
 }
 
-// news takes note of what a thread sees through the handle; nothing now means that the name is another
-// file's, so that it sees what was there before. It answers what is news to that thread.
-func (h *fileHandle) news(thread uint32, seen []*storepb.Look) []*storepb.Look {
+// news answers what a thread sees through the handle, unless that was the last thing that anybody saw: to
+// find out who the thread is takes some time.
+func (h *fileHandle) news(thread uint32, seen []*storepb.Look, how sight, version uint64) []*storepb.Look {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(seen) == 0 {
 		seen = h.by
 	}
 	now, before := nameOf(seen), nameOf(h.by)
-	same := now.GetToken() == before.GetToken() && now.GetEmpty() == before.GetEmpty()
-	if same && h.thread == thread && time.Since(h.noted) < lookAge/2 {
+	same := now.GetToken() == before.GetToken() && now.GetEmpty() == before.GetEmpty() && how == h.how
+	if same && h.thread == thread && h.version == version && time.Since(h.noted) < lookAge/2 {
 		return nil
 	}
-	h.thread, h.by, h.noted = thread, seen, time.Now()
+	h.thread, h.by, h.how, h.noted = thread, seen, how, time.Now()
 	return seen
+}
+
+func (h *fileHandle) notedAt(version uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.version = version
 }
 
 // Create is open(2) with O_CREAT of a name that the kernel did not find. Permissions are checked only of
@@ -70,10 +78,13 @@ func (fs *fileSystem) Create(
 	}
 	inode := fs.inodes.use(attr.GetIno())
 	handle := &fileHandle{inode: inode, by: []*storepb.Look{{Parent: at.parent, Name: at.name}}}
+	if !result.GetCreated() && len(result.GetLooks()) > 0 {
+		handle.by = result.GetLooks()
+	}
 	if result.GetCreated() {
 		inode.learn(content{version: attr.GetVersion()})
 		fs.newFiles.note(in.Pid, attr)
-		fs.saw(in.Pid, handle.news(in.Pid, result.GetLooks()), made)
+		fs.sawThrough(handle, in.Pid, result.GetLooks(), made)
 	} else if in.Flags&syscall.O_TRUNC != 0 {
 		if attr, errno = fs.empty(fs.truncation(at.caller, handle.by), inode); errno != 0 {
 			fs.release(at.caller, inode)

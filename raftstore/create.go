@@ -18,7 +18,7 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 		return fail(code), nil
 	}
 	if e, found := ns.entry(op.GetParent(), op.GetName()); found {
-		return ns.openExisting(e.ino, op), nil
+		return ns.openExisting(e, op), nil
 	}
 	if code := ns.mayCreate(op); code != storepb.Code_OK {
 		return fail(code), nil
@@ -55,8 +55,8 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 
 // openExisting answers a Create whose name is taken: for open(O_CREAT) without O_EXCL that is a success
 // with a regular file. A symbolic link there came after the caller's kernel had looked, so it looks again.
-func (ns *Namespace) openExisting(ino uint64, op *storepb.Create) *storepb.Result {
-	in, found := ns.inodes.Get(ino)
+func (ns *Namespace) openExisting(e *entry, op *storepb.Create) *storepb.Result {
+	in, found := ns.inodes.Get(e.ino)
 	switch {
 	case !found:
 		return fail(storepb.Code_NOT_FOUND)
@@ -67,7 +67,7 @@ func (ns *Namespace) openExisting(ino uint64, op *storepb.Create) *storepb.Resul
 	case !in.isFile():
 		return fail(storepb.Code_STALE)
 	}
-	return &storepb.Result{Attr: in.attr()}
+	return &storepb.Result{Attr: in.attr(), Looks: ns.looksAt(e)}
 }
 
 func (ns *Namespace) mayCreate(op *storepb.Create) storepb.Code {
