@@ -3,7 +3,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -16,14 +18,43 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := rootCommand()
-	if filepath.Base(os.Args[0]) == mountHelper {
+	switch filepath.Base(os.Args[0]) {
+	case mountHelper:
 		root = mountHelperCommand()
+	case swarmScript:
+		root = swarmScriptCommand()
 	}
 	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "lockfs:", err)
 		stop()
-		os.Exit(1)
+		os.Exit(report(os.Stderr, err))
 	}
+}
+
+// exitStatus is an error with an exit code of its own. Without err there is nothing to say.
+type exitStatus struct {
+	code int
+	err  error
+}
+
+// Error says what happened, and as a last resort the code.
+func (e *exitStatus) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+// Unwrap is what happened.
+func (e *exitStatus) Unwrap() error { return e.err }
+
+// report prints an error and answers the exit code for it.
+func report(w io.Writer, err error) int {
+	status := &exitStatus{1, err}
+	errors.As(err, &status)
+	if status.err != nil {
+		fmt.Fprintln(w, "lockfs:", err)
+	}
+	return status.code
 }
 
 func rootCommand() *cobra.Command {
@@ -42,6 +73,7 @@ Every flag can also be set by a variable: --data is LOCKFS_DATA, --op-timeout is
 		},
 	}
 	root.AddCommand(devCommand(), serverCommand(), mountCommand(), statusCommand(), memberCommand(), sessionCommand(),
-		hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), rmCommand(), versionCommand(), guardCommand())
+		hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), rmCommand(), swarmCommand(), beadsCommand(), towerCommand(),
+		versionCommand(), guardCommand())
 	return root
 }

@@ -170,12 +170,8 @@ func (v *victim) remove(force bool) error {
 // held explains who holds a lock that may not be removed from here.
 func (v *victim) held(name string) error {
 	know := func(attribute string) string {
-		var value [1024]byte
-		n, err := unix.Lgetxattr(name, "user.lockfs."+attribute, value[:])
-		if err != nil {
-			return ""
-		}
-		return string(value[:n])
+		value, _ := lockAttribute(name, attribute)
+		return value
 	}
 	lock := lockOf(know("format"), know("holder"), know("host"), know("pid"))
 	return errors.New(explainHeld(v, know("state"), lock, know("host")))

@@ -6,8 +6,9 @@
 // is what other programs that read such files need.
 //
 //	lock, err := beads.NewExclusiveLock("my-tool", "1.0.0")
-//	content, err := lock.Render()
-//	... write it to filepath.Join(beadsDir, beads.FileName) ...
+//	err = beads.Acquire(ctx, beadsDir, lock)
+//	... work on the database ...
+//	err = beads.Release(ctx, beadsDir, lock)
 //
 // In doubt a lock is valid: when it cannot be read, when its process may not be signalled, and when it
 // is on another host.

@@ -1,19 +1,17 @@
 package beads
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"lockfs/formats/lockfact"
 )
 
-// takeovers bounds how often ShouldSkipDatabase looks again because the lock that it was about to
-// remove was gone.
-const takeovers = 3
+// takeovers bounds how often a stale lock is looked at again because it was another one than a moment before.
+const takeovers = 10
 
 // ShouldSkipDatabase reports whether a daemon has to leave the database in beadsDir alone ("Daemon
 // Behavior"):
@@ -23,36 +21,26 @@ const takeovers = 3
 //   - a stale lock: it is removed, false and its holder; if it cannot be removed, true and an error;
 //   - a lock that cannot be read or is malformed: true and an error that says so.
 //
-// [LogLine] puts the three results into words.
+// [LogLine] puts the three results into words. It removes no other lock than the stale one, also when many
+// do this at once and one of them takes a lock meanwhile ([Acquire]). Locks of other hosts are never stale;
+// on a mount of lockfs those whose process has ended are not there any more.
 func ShouldSkipDatabase(beadsDir string) (skip bool, holder string, err error) {
-	path := filepath.Join(beadsDir, FileName)
-	removed := ""
-	for range takeovers {
-		content, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return false, removed, nil
-		}
-		if err != nil {
-			return true, "", fmt.Errorf("cannot read lock file: %w", err)
-		}
-		lock, err := Parse(content)
-		if err != nil {
-			return true, "", fmt.Errorf("malformed lock file: %w", err)
-		}
-		if IsProcessAlive(lock.PID, lock.Hostname) {
-			return true, lock.Holder, nil
-		}
-		err = os.Remove(path)
-		if err == nil {
-			return false, lock.Holder, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return true, lock.Holder, fmt.Errorf("cannot remove stale lock: %w", err)
-		}
-		// Somebody else removed it, and another lock may be there by now.
-		removed = lock.Holder
+	stale, err := removeStale(context.Background(), beadsDir)
+	var held *HeldError
+	var malformed *MalformedError
+	switch {
+	case errors.As(err, &held):
+		return true, held.Lock.Holder, nil
+	case errors.As(err, &malformed):
+		return true, "", err
+	case err != nil && stale != nil:
+		return true, stale.Holder, fmt.Errorf("cannot remove stale lock: %w", err)
+	case err != nil:
+		return true, "", err
+	case stale != nil:
+		return false, stale.Holder, nil
 	}
-	return true, removed, errors.New("the lock keeps changing")
+	return false, "", nil
 }
 
 // IsProcessAlive reports whether the holder of a lock may still run ("Stale Lock Detection"). It is

@@ -42,14 +42,15 @@ type wire struct {
 	ExpiresAt  string `json:"expires_at"`
 }
 
-// New describes a lock taken now, in whole seconds. A ttl of 0 is none: the lock never expires.
+// New describes a lock taken now, in whole seconds as in "Lock File Format". It lasts for ttl at least, so
+// its end is rounded up. A ttl of 0 is none: the lock never expires.
 func New(taskID, worker string, ttl time.Duration, now time.Time) (*Lock, error) {
 	if ttl < 0 {
 		return nil, &lockfact.FieldError{Field: "ttl_seconds", Problem: "must not be negative"}
 	}
 	l := &Lock{TaskID: taskID, Worker: worker, AcquiredAt: stamp.Second(now)}
 	if ttl > 0 {
-		l.ExpiresAt = l.AcquiredAt.Add(ttl)
+		l.ExpiresAt = stamp.Second(now.Add(ttl).Add(time.Second - 1))
 	}
 	return l, l.Validate()
 }

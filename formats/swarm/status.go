@@ -50,18 +50,22 @@ func (l *Lock) CheckOwner(taskID, worker string) error {
 }
 
 // ListLine is the lock's line in list: "task-id: Active (worker: xxx, acquired: xxx)".
-func (l *Lock) ListLine(now time.Time) string {
+func (l *Lock) ListLine(now time.Time) string { return l.line(l.Status(now)) }
+
+func (l *Lock) line(status Status) string {
 	acquired := l.AcquiredAt.Format(time.RFC3339)
-	return fmt.Sprintf("%s: %s (worker: %s, acquired: %s)", l.TaskID, l.Status(now), l.Worker, acquired)
+	return fmt.Sprintf("%s: %s (worker: %s, acquired: %s)", l.TaskID, status, l.Worker, acquired)
 }
 
 // NoLock is what check says when a task has no lock.
 func NoLock(taskID string) string { return "No lock for " + taskID }
 
 // Details is what check says of a lock: its status, and a line for each field that is set.
-func (l *Lock) Details(now time.Time) string {
+func (l *Lock) Details(now time.Time) string { return l.details(l.Status(now)) }
+
+func (l *Lock) details(status Status) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", l.TaskID, l.Status(now))
+	fmt.Fprintf(&b, "%s: %s\n", l.TaskID, status)
 	fmt.Fprintf(&b, "  worker: %s\n", l.Worker)
 	fmt.Fprintf(&b, "  acquired_at: %s\n", l.AcquiredAt.Format(time.RFC3339))
 	if !l.ExpiresAt.IsZero() {

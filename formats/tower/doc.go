@@ -7,6 +7,14 @@
 //	... create <lock name>.lock exclusively, write content ...
 //	content, err = tower.Heartbeat(content, time.Now())
 //
+// [Dir] does all that in a directory, for programs that do not mind which files there are:
+//
+//	dir := tower.Dir{Path: "/locks/tower", Now: time.Now}
+//	taken, err := dir.Acquire(lock, false)
+//	go func() { lost <- dir.Keep(ctx, taken.Lock, tower.RecommendedInterval(lock.TTLSeconds), warn) }()
+//	... work until it is done or lost; end ctx and wait for Keep ...
+//	_, err = dir.Release(lock.LockName, lock.RequestID)
+//
 // Section numbers in this package are the specification's. The pid in a lock is for people to read; by
 // section 12.3 nothing is decided by it.
 package tower

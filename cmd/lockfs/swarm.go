@@ -1,0 +1,298 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/formats/swarm"
+)
+
+// swarmScript is the name of the script of the specification. Called through a link of that name this program
+// takes its place.
+const swarmScript = "swarm_lock.sh"
+
+// swarmLock is what `lockfs swarm check --json` prints, and `list --json` of each.
+type swarmLock struct {
+	TaskID     string     `json:"task_id"`
+	Status     string     `json:"status"` // active, expired; none; unreadable
+	Worker     string     `json:"worker,omitempty"`
+	AcquiredAt *time.Time `json:"acquired_at,omitempty"`
+	ExpiresAt  *time.Time `json:"expires_at,omitempty"` // absent: never
+	File       string     `json:"file"`
+	Problem    string     `json:"problem,omitempty"` // why it is unreadable
+}
+
+// swarmDirHelp is part of each help text that needs it.
+const swarmDirHelp = `The locks are files DIR/TASK.lock, where DIR is $SWARM_STATE_DIR/locks, or /tmp/ai_swarm/locks without that variable.`
+
+func swarmCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "swarm",
+		Short: "Take, release, check and list swarm task locks, in place of swarm_lock.sh",
+		Long: `Take, release, check and list swarm task locks. Called through a link that is named swarm_lock.sh, lockfs takes the
+place of that script.
+
+` + swarmDirHelp + `
+The directory may be any. It can be on a mount of lockfs, so that the workers on all hosts share the tasks:
+
+  export SWARM_STATE_DIR=/locks/swarm
+
+Of all the workers who want a task at once, exactly one gets it, also if its lock has expired and all of them want to
+replace it. Anywhere but on a mount of lockfs this holds for one host, and for those who use this command. Only a
+mount of lockfs also
+
+  - excludes the workers of other hosts,
+  - keeps other programs from removing a new lock because they found its predecessor expired,
+  - judges expiry on one clock, whatever the clocks of the hosts say.
+
+The exit code is 0, or 1 for any error: the task is locked by somebody, it is not this worker's, wrong arguments.`,
+		Example: `  lockfs swarm acquire task-001 worker-0 3600 && do-task-001; lockfs swarm release task-001 worker-0
+  ln -s /usr/local/bin/lockfs scripts/swarm_lock.sh`,
+		Args: cobra.ArbitraryArgs,
+		RunE: needSubcommand,
+	}
+	cmd.AddCommand(swarmAcquireCommand(), swarmReleaseCommand(), swarmCheckCommand(), swarmListCommand())
+	return cmd
+}
+
+// swarmScriptCommand is `lockfs swarm` under the name of the script.
+func swarmScriptCommand() *cobra.Command {
+	cmd := swarmCommand()
+	cmd.Use, cmd.SilenceErrors, cmd.SilenceUsage = swarmScript, true, true
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return flagsFromEnvironment(cmd) }
+	return cmd
+}
+
+// needSubcommand shows how a command is used that does nothing itself, as an error: scripts that leave the
+// rest out must not go on.
+func needSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s: %s is no command of it; see `%[1]s --help`", cmd.CommandPath(), word(args[0]))
+	}
+	cmd.SetOut(cmd.ErrOrStderr())
+	if err := cmd.Usage(); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s: say what to do", cmd.CommandPath())
+}
+
+// exactly is cobra.RangeArgs with an error that says what to give.
+func exactly(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return fmt.Errorf("usage: %s", cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+func swarmAcquireCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "acquire TASK WORKER [TTL_SECONDS]",
+		Short: "Take the lock of a task, if nobody has it or it has expired",
+		Long: `Take the lock of a task for a worker. It does not wait: if the task is locked, also by the same worker, that is an
+error. A lock that has expired is replaced.
+
+With TTL_SECONDS the lock expires after so many seconds, at the next whole one; without, it never does. TASK is up to
+250 bytes of printable text without slashes that does not begin with a dot.
+
+` + swarmDirHelp,
+		Example: "  lockfs swarm acquire task-001 worker-0 3600",
+		Args:    exactly(2, 3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ttl, err := parseTTL(args[2:])
+			if err != nil {
+				return err
+			}
+			dir := swarm.DefaultDir()
+			taken, err := dir.Acquire(cmd.Context(), args[0], args[1], ttl)
+			if err != nil {
+				return explainNotAcquired(dir, args[0], err)
+			}
+			entry := swarm.Entry{TaskID: taken.TaskID, Lock: taken, Status: swarm.Active}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), describeSwarm(dir, entry))
+			}
+			fmt.Fprint(cmd.OutOrStdout(), "Lock acquired\n", entry.Details())
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// parseTTL is strict: with 0 it cannot be told whether the lock is to expire at once or never.
+func parseTTL(args []string) (time.Duration, error) {
+	if len(args) == 0 {
+		return 0, nil
+	}
+	const most = math.MaxInt64 / int64(time.Second)
+	seconds, err := strconv.ParseInt(args[0], 10, 64)
+	if err != nil || seconds < 1 || seconds > most {
+		return 0, fmt.Errorf("ttl_seconds: %s is not a number from 1 to %d; leave it out for a lock that never expires",
+			word(args[0]), most)
+	}
+	return time.Duration(seconds) * time.Second, nil
+}
+
+func explainNotAcquired(dir swarm.Dir, task string, err error) error {
+	var held *swarm.HeldError
+	switch {
+	case errors.As(err, &held) && held.Entry.Lock == nil:
+		return fmt.Errorf("lock already exists: %w; look at %s, and remove it if it is nobody's", err, word(swarmFile(dir, task)))
+	case errors.As(err, &held) && held.Entry.Lock.ExpiresAt.IsZero():
+		return fmt.Errorf("lock already exists: %w; wait until its worker releases it", err)
+	case errors.As(err, &held):
+		return fmt.Errorf("lock already exists: %w; wait until then, or until its worker releases it", err)
+	case errors.Is(err, swarm.ErrChanged):
+		return fmt.Errorf("not acquired: %w; try again", err)
+	}
+	return fmt.Errorf("not acquired: %w", err)
+}
+
+func swarmReleaseCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "release TASK WORKER",
+		Short: "Release the lock of a task that a worker has",
+		Long: `Release the lock of a task. That it is not locked, or is locked by another worker, is an error, and changes nothing.
+
+` + swarmDirHelp,
+		Example: "  lockfs swarm release task-001 worker-0",
+		Args:    exactly(2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := swarm.DefaultDir()
+			if err := dir.Release(cmd.Context(), args[0], args[1]); err != nil {
+				return explainNotReleased(dir, args[0], args[1], err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Lock released: %s (worker: %s)\n", text(args[0]), text(args[1]))
+			return nil
+		},
+	}
+}
+
+func explainNotReleased(dir swarm.Dir, task, worker string, err error) error {
+	var owner *swarm.OwnerError
+	switch {
+	case errors.As(err, &owner):
+		return fmt.Errorf("not released: %w; only its worker releases it", err)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("not released: there is no lock for %s in %s; "+
+			"if %s had one, it expired and was replaced, or was removed", word(task), word(string(dir)), word(worker))
+	case errors.Is(err, syscall.EBUSY):
+		return fmt.Errorf("not released: %w; by a rule of lockfs only the host that has it can, see `lockfs locks %s`",
+			err, word(swarmFile(dir, task)))
+	case errors.Is(err, swarm.ErrChanged):
+		return fmt.Errorf("not released: %w, and it is not that of %s any more", err, word(worker))
+	}
+	return fmt.Errorf("not released: %w", err)
+}
+
+func swarmCheckCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "check TASK",
+		Short: "Show whether a task is locked, by whom, and whether that has expired",
+		Long: `Show whether a task is locked, and whether that lock is Active or Expired. The exit code is 0 in each of these cases,
+and 1 if the lock file cannot be understood.
+
+` + swarmDirHelp,
+		Example: `  lockfs swarm check task-001
+  lockfs swarm check task-001 --json | jq -r .worker`,
+		Args: exactly(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := swarm.DefaultDir()
+			entry, err := dir.Check(args[0])
+			absent := errors.Is(err, fs.ErrNotExist)
+			switch {
+			case absent && asJSON:
+				none := swarmLock{TaskID: args[0], Status: "none", File: swarmFile(dir, args[0])}
+				return printJSON(cmd.OutOrStdout(), none)
+			case absent:
+				fmt.Fprintln(cmd.OutOrStdout(), swarm.NoLock(args[0]))
+				return nil
+			case err != nil:
+				return err
+			case asJSON:
+				err = printJSON(cmd.OutOrStdout(), describeSwarm(dir, entry))
+			default:
+				fmt.Fprint(cmd.OutOrStdout(), entry.Details())
+			}
+			if entry.Err != nil {
+				return fmt.Errorf("the lock file of %s cannot be understood; look at %s, and remove it if it is nobody's",
+					word(args[0]), word(swarmFile(dir, args[0])))
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func swarmListCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List all locks, and which of them have expired",
+		Long: `List all locks, a line each, as Active or Expired; a file that cannot be understood is Unreadable.
+
+` + swarmDirHelp,
+		Example: `  lockfs swarm list
+  lockfs swarm list --json | jq -r '.[] | select(.status == "expired") | .task_id'`,
+		Args: exactly(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir := swarm.DefaultDir()
+			entries, err := dir.List()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				locks := make([]swarmLock, len(entries))
+				for i, entry := range entries {
+					locks[i] = describeSwarm(dir, entry)
+				}
+				return printJSON(cmd.OutOrStdout(), locks)
+			}
+			for _, entry := range entries {
+				fmt.Fprintln(cmd.OutOrStdout(), entry.Line())
+			}
+			if len(entries) == 0 {
+				fmt.Fprintln(cmd.OutOrStdout(), "No locks")
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func swarmFile(dir swarm.Dir, task string) string {
+	return filepath.Join(string(dir), swarm.FileName(task))
+}
+
+func describeSwarm(dir swarm.Dir, entry swarm.Entry) swarmLock {
+	described := swarmLock{TaskID: entry.TaskID, File: swarmFile(dir, entry.TaskID)}
+	switch entry.Status {
+	case swarm.Active:
+		described.Status = "active"
+	case swarm.Expired:
+		described.Status = "expired"
+	default:
+		described.Status, described.Problem = "unreadable", entry.Err.Error()
+		return described
+	}
+	described.Worker, described.AcquiredAt = entry.Lock.Worker, &entry.Lock.AcquiredAt
+	if !entry.Lock.ExpiresAt.IsZero() {
+		described.ExpiresAt = &entry.Lock.ExpiresAt
+	}
+	return described
+}

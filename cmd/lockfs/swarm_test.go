@@ -1,0 +1,253 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"lockfs/formats/swarm"
+)
+
+// asProgram makes this program of tests lockfs itself, so that tests can run it as one.
+const asProgram = "LOCKFS_TEST_AS_PROGRAM"
+
+func init() {
+	if os.Getenv(asProgram) == "1" {
+		main()
+		os.Exit(0)
+	}
+}
+
+// outcome is how a program ended.
+type outcome struct {
+	stdout, stderr string
+	code           int
+}
+
+// programNamed is a link of that name to the program.
+func programNamed(t testing.TB, name string) string {
+	t.Helper()
+	program, err := os.Executable()
+	require.NoError(t, err)
+	link := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.Symlink(program, link))
+	return link
+}
+
+func programEnvironment(more ...string) []string {
+	return append(append(os.Environ(), asProgram+"=1"), more...)
+}
+
+// execute runs a program to its end.
+func execute(t testing.TB, environment []string, program string, args ...string) outcome {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr, cmd.Env = &stdout, &stderr, programEnvironment(environment...)
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// swarmState is a state directory, and what runs `lockfs swarm` there.
+func swarmState(t testing.TB) (dir string, run func(args ...string) outcome) {
+	state, program := t.TempDir(), programNamed(t, "lockfs")
+	return filepath.Join(state, "locks"), func(args ...string) outcome {
+		t.Helper()
+		return execute(t, []string{swarm.StateDirVariable + "=" + state}, program, append([]string{"swarm"}, args...)...)
+	}
+}
+
+func writeSwarm(t testing.TB, dir, name, content string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
+}
+
+func swarmContent(task, worker, expires string) string {
+	return fmt.Sprintf(`{"task_id":%q,"worker":%q,"acquired_at":"2025-02-02T10:00:00Z","expires_at":%q}`, task, worker, expires)
+}
+
+const longAgo = "2025-02-02T11:00:00Z"
+
+func TestSwarmNineSteps(t *testing.T) {
+	for name, command := range map[string][]string{
+		"as lockfs swarm":  {programNamed(t, "lockfs"), "swarm"},
+		"as swarm_lock.sh": {programNamed(t, swarmScript)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			state := []string{swarm.StateDirVariable + "=" + t.TempDir()}
+			done := execute(t, state, "testdata/swarm_nine_steps.sh", command...)
+			require.Equal(t, 0, done.code, "%s%s", done.stdout, done.stderr)
+			require.Equal(t, 9, strings.Count(done.stdout, "PASS "), done.stdout)
+			require.NotContains(t, done.stdout, "FAIL")
+		})
+	}
+}
+
+func TestSwarmSays(t *testing.T) {
+	dir, run := swarmState(t)
+	require.Equal(t, outcome{stdout: "No locks\n"}, run("list"))
+	require.DirExists(t, dir)
+	require.Equal(t, outcome{stdout: "No lock for a\n"}, run("check", "a"))
+	taken := run("acquire", "a", "w", "3600")
+	require.Equal(t, 0, taken.code, taken.stderr)
+	require.Regexp(t, `^Lock acquired\na: Active\n  worker: w\n  acquired_at: \S+Z\n  expires_at: \S+Z\n$`, taken.stdout)
+
+	writeSwarm(t, dir, "b.lock", swarmContent("b", "v", longAgo))
+	writeSwarm(t, dir, "c.lock", swarmContent("other", "v", longAgo))
+	writeSwarm(t, dir, "d.lock", "")
+	writeSwarm(t, dir, ".lockfs-draft", "")
+	writeSwarm(t, dir, "readme", "")
+	listed := run("list")
+	require.Equal(t, 0, listed.code)
+	require.Regexp(t, `^a: Active \(worker: w, acquired: \S+Z\)\n`+
+		`b: Expired \(worker: v, acquired: 2025-02-02T10:00:00Z\)\n`+
+		`c: Unreadable \(task_id: is that of another task\)\n`+
+		`d: Unreadable \(unexpected EOF\)\n$`, listed.stdout)
+
+	var locks []swarmLock
+	require.NoError(t, json.Unmarshal([]byte(run("list", "--json").stdout), &locks))
+	require.Len(t, locks, 4)
+	require.Equal(t, []string{"active", "expired", "unreadable", "unreadable"},
+		[]string{locks[0].Status, locks[1].Status, locks[2].Status, locks[3].Status})
+	require.Equal(t, filepath.Join(dir, "a.lock"), locks[0].File)
+	require.Equal(t, time.Hour, locks[0].ExpiresAt.Sub(*locks[0].AcquiredAt).Truncate(time.Minute))
+
+	var one swarmLock
+	require.NoError(t, json.Unmarshal([]byte(run("check", "zz", "--json").stdout), &one))
+	require.Equal(t, swarmLock{TaskID: "zz", Status: "none", File: filepath.Join(dir, "zz.lock")}, one)
+	require.NoError(t, json.Unmarshal([]byte(run("acquire", "e", "w", "--json").stdout), &one))
+	require.Equal(t, "active", one.Status)
+	require.Nil(t, one.ExpiresAt)
+	require.Equal(t, outcome{stdout: "Lock released: e (worker: w)\n"}, run("release", "e", "w"))
+}
+
+// TestSwarmFailures provokes every reason for exit code 1, and none of them changes anything.
+func TestSwarmFailures(t *testing.T) {
+	dir, run := swarmState(t)
+	writeSwarm(t, dir, "ever.lock", swarmContent("ever", "v", ""))
+	writeSwarm(t, dir, "long.lock", swarmContent("long", "v", "2999-01-01T00:00:00Z"))
+	writeSwarm(t, dir, "half.lock", swarmContent("half", "v", longAgo)[:20])
+	writeSwarm(t, dir, "moved.lock", swarmContent("other", "v", longAgo))
+	writeSwarm(t, filepath.Dir(dir), "outside.lock", swarmContent("outside", "v", longAgo))
+	require.NoError(t, os.Symlink("../outside.lock", filepath.Join(dir, "link.lock")))
+	before := snapshot(t, filepath.Dir(dir))
+
+	for call, problem := range map[string]string{
+		"acquire ever w":          "lock already exists: ever is locked by v since 2025-02-02T10:00:00Z, and does not expire; wait until its worker",
+		"acquire long v":          "and expires at 2999-01-01T00:00:00Z; wait until then",
+		"acquire half w":          "cannot be understood, so it counts as held: unexpected EOF; look at " + dir + "/half.lock",
+		"acquire moved w":         "task_id: is that of another task",
+		"acquire link w":          "not a regular file",
+		"acquire t w 0":           "ttl_seconds: 0 is not a number from 1 to 9223372036; leave it out",
+		"acquire t w 1.5":         "ttl_seconds: 1.5 is not",
+		"acquire t w 99999999999": "ttl_seconds: 99999999999 is not",
+		"acquire t":               "usage: lockfs swarm acquire TASK WORKER [TTL_SECONDS]",
+		"acquire ../outside w":    "task_id: must not begin with a dot",
+		"acquire a/../b w":        "task_id: must be printable and have no slashes",
+		"release ever w":          "not released: ever is locked by v, not by w",
+		"release none w":          "not released: there is no lock for none",
+		"release half v":          "cannot be understood",
+		"release moved v":         "cannot be understood",
+		"release link v":          "not a regular file",
+		"release ../outside v":    "task_id: must not begin with a dot",
+		"release ever":            "usage: lockfs swarm release TASK WORKER",
+		"check half":              "cannot be understood; look at " + dir + "/half.lock",
+		"check half --json":       "cannot be understood; look at " + dir + "/half.lock",
+		"check ../outside":        "task_id: must not begin with a dot",
+		"check":                   "usage: lockfs swarm check TASK",
+		"list all":                "usage: lockfs swarm list",
+		"steal ever w":            "steal is no command of it",
+		"":                        "say what to do",
+	} {
+		done := run(strings.Fields(call)...)
+		require.Equal(t, 1, done.code, call)
+		require.Contains(t, done.stderr, problem, call)
+		require.NotContains(t, done.stdout, "Lock ", call)
+	}
+	require.Contains(t, run().stderr, "Usage:")
+	require.Equal(t, before, snapshot(t, filepath.Dir(dir)))
+}
+
+// snapshot is all that is in a directory, by path.
+func snapshot(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	files := make(map[string]string)
+	require.NoError(t, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		files[path] = entry.Type().String() + string(content)
+		return err
+	}))
+	return files
+}
+
+func TestSwarmScriptHasItsOwnName(t *testing.T) {
+	script, state := programNamed(t, swarmScript), []string{swarm.StateDirVariable + "=" + t.TempDir()}
+	done := execute(t, state, script)
+	require.Equal(t, 1, done.code)
+	require.Contains(t, done.stderr, "swarm_lock.sh [command]")
+	done = execute(t, state, script, "steal")
+	require.Equal(t, 1, done.code)
+	require.Contains(t, done.stderr, "swarm_lock.sh: steal is no command of it")
+	done = execute(t, state, script, "acquire", "--help")
+	require.Equal(t, 0, done.code)
+	require.Contains(t, done.stdout, "lockfs swarm acquire task-001 worker-0 3600")
+}
+
+// TestSwarmOneOfManyProcesses has many processes want one task, which is free or has expired.
+func TestSwarmOneOfManyProcesses(t *testing.T) {
+	dir, run := swarmState(t)
+	for _, expired := range []bool{false, true, true} {
+		require.NoError(t, os.RemoveAll(dir))
+		if expired {
+			writeSwarm(t, dir, "t.lock", swarmContent("t", "w0", longAgo))
+		}
+		const processes = 10
+		var outcomes [processes]outcome
+		var all sync.WaitGroup
+		for i := range processes {
+			all.Go(func() { outcomes[i] = run("acquire", "t", fmt.Sprintf("w%d", i%3)) })
+		}
+		all.Wait()
+		won := 0
+		for _, done := range outcomes {
+			if done.code == 0 {
+				won++
+				continue
+			}
+			require.Equal(t, 1, done.code)
+			require.Contains(t, done.stderr, "lock already exists: t is locked by w")
+		}
+		require.Equal(t, 1, won, "%+v", outcomes)
+		require.Len(t, snapshot(t, dir), 1, "nothing else is left")
+	}
+}
+
+// TestProtocolCommandsHaveHelp: each says more than its name, and shows an example.
+func TestProtocolCommandsHaveHelp(t *testing.T) {
+	for _, parent := range []*cobra.Command{swarmCommand(), beadsCommand()} {
+		for _, cmd := range append(parent.Commands(), parent) {
+			require.NotEmpty(t, cmd.Long, cmd.CommandPath())
+			require.Contains(t, cmd.Example, "lockfs "+parent.Name(), cmd.CommandPath())
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"lockfs/formats/tower"
+)
+
+const towerDirVariable = "TOWER_LOCK_DIR"
+
+func towerCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tower",
+		Short: "Take, renew and release locks of tower-fleet, in any directory",
+		Long: `Speak the tower-fleet lock protocol, version 1, in any directory: on a mount of lockfs or on a local disk. NAME.lock
+in --dir is the lock NAME, a JSON file that its holder renews by heartbeats. It is stale when the last heartbeat is
+longer ago than its ttl, and only then it can be stolen, with --force-lock.
+
+In one directory of one host these commands exclude each other: nobody sees half a lock, and a lock that is renewed,
+released or stolen is the one that was looked at. Only a mount of lockfs guarantees also
+
+  - that this holds for all hosts
+  - that scripts that use rm and mv on the same locks remove nothing but what they looked at
+  - that nobody replaces a live lock of another host, however wrong its clock is: stale is what the cluster's clock says
+  - a fencing token, larger for each new holder: ` + "`lockfs tower run`" + ` hands it to its command as LOCKFS_TOKEN
+
+NAME has 1 to 128 of a-z, 0-9, - and _, and - and _ neither first nor last. It may contain ${params.x}, which stands
+for the value of --param x=VALUE. A request id has at most 117 letters, digits, -, _ and ., and a letter or digit first.
+
+` + exitHelp,
+		Example: `  export TOWER_LOCK_DIR=/locks/tower
+  lockfs tower run 'deploy-${params.app}' --param app=shop --intent deploy --intent-version 1.2.0 -- ./deploy.sh
+  lockfs tower list`,
+		Args:              cobra.ArbitraryArgs,
+		RunE:              needSubcommand,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return failed(towerEnvironment(cmd)) },
+	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return failed(fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath()))
+	})
+	cmd.AddCommand(exits(towerAcquireCommand()), exits(towerReleaseCommand()), exits(towerHeartbeatCommand()),
+		exits(towerCheckCommand()), exits(towerListCommand()), exits(towerRunCommand()))
+	return exits(cmd)
+}
+
+func towerEnvironment(cmd *cobra.Command) error {
+	if err := flagsFromEnvironment(cmd); err != nil {
+		return err
+	}
+	flag := cmd.Flags().Lookup("dir")
+	if value := os.Getenv(towerDirVariable); flag != nil && !flag.Changed && value != "" {
+		return cmd.Flags().Set("dir", value)
+	}
+	return nil
+}
+
+// towerFlags are what all commands have, and with params the name of a lock.
+type towerFlags struct {
+	dir    string
+	params []string
+}
+
+func (f *towerFlags) add(flags *pflag.FlagSet, named bool) {
+	flags.StringVar(&f.dir, "dir", tower.DefaultDir, "directory of the locks; also "+towerDirVariable)
+	if named {
+		flags.StringArrayVar(&f.params, "param", nil, "K=V: what ${params.K} in NAME stands for; as often as needed")
+	}
+}
+
+// open gives the directory. Paths in events and answers are absolute.
+func (f *towerFlags) open() (tower.Dir, error) {
+	if f.dir == "" {
+		return tower.Dir{}, fmt.Errorf("--dir is empty: give a directory, or set %s", towerDirVariable)
+	}
+	path, err := filepath.Abs(f.dir)
+	return tower.Dir{Path: path, Now: time.Now}, err
+}
+
+// openFor gives the directory and the name of a lock in it.
+func (f *towerFlags) openFor(template string) (tower.Dir, string, error) {
+	dir, err := f.open()
+	if err != nil {
+		return dir, "", err
+	}
+	name, err := f.name(template)
+	return dir, name, err
+}
+
+// name resolves an intent's controls.lock (section 2.1).
+func (f *towerFlags) name(template string) (string, error) {
+	params, err := pairs("--param", f.params)
+	if err != nil {
+		return "", err
+	}
+	name, err := tower.ResolveName(template, params)
+	if err != nil {
+		return "", fmt.Errorf("NAME %q: %w", template, err)
+	}
+	return name, nil
+}
+
+// pairs reads what was given as K=V.
+func pairs(flag string, given []string) (map[string]string, error) {
+	values := make(map[string]string, len(given))
+	for _, pair := range given {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("%s %q: write it as KEY=VALUE", flag, pair)
+		}
+		if _, twice := values[key]; twice {
+			return nil, fmt.Errorf("%s %s: it is given twice", flag, word(key))
+		}
+		values[key] = value
+	}
+	return values, nil
+}
+
+// auditor writes events, if there is where to. What happened stays so if that fails.
+type auditor struct {
+	path string
+	warn io.Writer
+}
+
+func (a *auditor) add(flags *pflag.FlagSet) {
+	flags.StringVar(&a.path, "audit-log", "", "append events to this file, a line of JSON each")
+}
+
+// check is called before anything is changed.
+func (a *auditor) check(warn io.Writer) error {
+	a.warn = warn
+	if a.path == "" {
+		return nil
+	}
+	if err := (tower.AuditLog{Path: a.path}).Check(); err != nil {
+		return fmt.Errorf("--audit-log: %w", err)
+	}
+	return nil
+}
+
+func (a *auditor) emit(events ...any) {
+	for _, event := range events {
+		if a.path == "" {
+			return
+		}
+		if err := (tower.AuditLog{Path: a.path}).Append(event); err != nil {
+			line, _ := json.Marshal(event)
+			fmt.Fprintf(a.warn, "lockfs: the audit log could not be written: %v; the event was %s\n", err, line)
+		}
+	}
+}
+
+// ttlFlag is a time to live in seconds, as intents have it, or as a duration.
+type ttlFlag struct{ seconds *int64 }
+
+// Set is part of pflag.Value.
+func (f ttlFlag) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		d, err = time.ParseDuration(s + "s")
+	}
+	if err != nil || d < time.Second || d%time.Second != 0 {
+		return errors.New("it is a number of seconds from 1 on, such as 1800, or a duration in whole seconds, such as 30m")
+	}
+	*f.seconds = int64(d / time.Second)
+	return nil
+}
+
+// String is part of pflag.Value.
+func (f ttlFlag) String() string {
+	if f.seconds == nil {
+		return ""
+	}
+	return (time.Duration(*f.seconds) * time.Second).String()
+}
+
+// Type is part of pflag.Value.
+func (ttlFlag) Type() string { return "duration" }

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"lockfs/formats/tower"
+)
+
+// towerRequest is what an intent says of its lock.
+type towerRequest struct {
+	towerFlags
+	auditor
+	requestID, intent, intentVersion, actor string
+	mode                                    string
+	ttl                                     int64
+	metadata                                []string
+	force                                   bool
+	wait                                    time.Duration
+}
+
+func (r *towerRequest) add(flags *pflag.FlagSet) {
+	r.towerFlags.add(flags, true)
+	r.auditor.add(flags)
+	r.ttl = tower.DefaultTTL
+	flags.StringVar(&r.intent, "intent", "", "name of the intent")
+	flags.StringVar(&r.intentVersion, "intent-version", "", "version of the intent's definition")
+	flags.StringVar(&r.actor, "actor", "", "who began it (default $ACTOR, else "+tower.DefaultActor+")")
+	flags.StringVar(&r.mode, "mode", string(tower.Mutate), "observe, mutate or reconcile: observe takes no lock, and none blocks it")
+	flags.Var(ttlFlag{&r.ttl}, "ttl", "how long after its last heartbeat the lock is stale; a plain number is seconds")
+	flags.StringArrayVar(&r.metadata, "metadata", nil, "K=V: a field of the lock's metadata; as often as needed")
+	flags.BoolVar(&r.force, "force-lock", false, "steal the lock if it is stale; one that is active is never stolen")
+	flags.DurationVar(&r.wait, "wait", 0, "how long to wait for somebody else's lock")
+}
+
+func towerAcquireCommand() *cobra.Command {
+	var (
+		request towerRequest
+		asJSON  bool
+	)
+	cmd := &cobra.Command{
+		Use:   "acquire NAME --request-id ID --intent NAME --intent-version VERSION",
+		Short: "Take a lock",
+		Long: `Take a lock, or print who has it: as JSON, {"error": "lock_blocked", ...}, or {"error": "lock_stale", ...} if the last
+heartbeat is longer ago than the ttl. Then --force-lock steals it. A file that is not a valid lock blocks too
+({"error": "lock_invalid", ...}), and is not stolen. A request that has the lock already is blocked like any other.
+
+Its events are lock_acquired and, before that, lock_stolen. The directory is made with mode 700 if it is missing.
+
+Whoever takes a lock renews it, with lockfs tower heartbeat, at least every third of the ttl, and releases it.
+lockfs tower run does all that around a command. The pid in the lock is the calling process's.
+
+` + exitHelp,
+		Example: `  lockfs tower acquire money-tracker-production --request-id req_abc123 --intent deploy-app --intent-version 1.2.0
+  lockfs tower acquire nightly --request-id "$ID" --intent backup --intent-version 1 --wait 10m --ttl 30m --force-lock`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			mode, err := tower.ParseMode(request.mode)
+			if err != nil {
+				return fmt.Errorf("--mode: %w", err)
+			}
+			if locks, _ := mode.Locks(args[0]); !locks && mode == tower.Observe {
+				return printNotLocked(cmd.OutOrStdout(), asJSON)
+			}
+			dir, name, err := request.openFor(args[0])
+			if err != nil {
+				return err
+			}
+			if request.requestID == "" {
+				return errors.New("give the execution a unique --request-id; release and heartbeat need the same")
+			}
+			taken, err := request.acquire(cmd.Context(), cmd.ErrOrStderr(), dir, name, os.Getppid())
+			if err != nil {
+				return answerBlocked(cmd.OutOrStdout(), "  ", err)
+			}
+			return printTaken(cmd.OutOrStdout(), taken, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&request.requestID, "request-id", "", "unique id of this execution (required)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	request.add(cmd.Flags())
+	return cmd
+}
+
+// acquire takes the lock for the process pid, waits for it if it may, and writes the events.
+func (r *towerRequest) acquire(
+	ctx context.Context, warn io.Writer, dir tower.Dir, name string, pid int,
+) (*tower.Acquisition, error) {
+	lock, err := r.describe(name, pid)
+	if err != nil {
+		return nil, err
+	}
+	if r.wait < 0 {
+		return nil, fmt.Errorf("--wait %v: it must not be negative", r.wait)
+	}
+	if err := r.check(warn); err != nil {
+		return nil, err
+	}
+	if err := dir.Make(); err != nil {
+		return nil, fmt.Errorf("the directory of the locks: %w; give another with --dir or %s", err, towerDirVariable)
+	}
+	if problem := dir.Exposed(); problem != "" {
+		fmt.Fprintf(warn, "lockfs: warning: %s %s (section 12.1)\n", word(dir.Path), problem)
+	}
+	taken, err := r.take(ctx, dir, lock)
+	if err != nil {
+		return nil, err
+	}
+	r.emit(taken.Events()...)
+	return taken, nil
+}
+
+// take tells apart that somebody has the lock, and that this was so for as long as it may wait.
+func (r *towerRequest) take(ctx context.Context, dir tower.Dir, lock *tower.Lock) (*tower.Acquisition, error) {
+	wait, cancel := context.WithTimeout(ctx, r.wait)
+	defer cancel()
+	taken, err := dir.AcquireWait(wait, lock, r.force)
+	switch {
+	case err == nil || !tower.Blocks(err):
+		return taken, err
+	case r.wait > 0 && ctx.Err() == nil:
+		return nil, &exitStatus{exitTimedOut, fmt.Errorf("waited %v: %w", r.wait, err)}
+	}
+	return nil, &exitStatus{exitBlocked, err}
+}
+
+// describe makes the lock. The process of acquire ends at once, so the one that called it is named.
+func (r *towerRequest) describe(name string, pid int) (*tower.Lock, error) {
+	for flag, value := range map[string]string{"intent": r.intent, "intent-version": r.intentVersion} {
+		if value == "" {
+			return nil, fmt.Errorf("give --%s: every lock says which intent it is for", flag)
+		}
+	}
+	lock, err := tower.New(name, r.requestID, r.intent, r.intentVersion, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	if pid > 0 { // a parent outside of this pid namespace is 0
+		lock.PID = pid
+	}
+	lock.TTLSeconds = r.ttl
+	if actor := firstOf(r.actor, os.Getenv("ACTOR")); actor != "" {
+		lock.Actor = actor
+	}
+	metadata, err := pairs("--metadata", r.metadata)
+	if err != nil {
+		return nil, err
+	}
+	lock.Metadata, err = json.Marshal(metadata)
+	return lock, err
+}
+
+func firstOf(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
+}
+
+// answerBlocked prints the response of section 4.4 or 6.3, if the error has one.
+func answerBlocked(w io.Writer, indent string, err error) error {
+	var response interface{ Response() any }
+	if !errors.As(err, &response) {
+		return err
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", indent)
+	if failed := encoder.Encode(response.Response()); failed != nil {
+		return failed
+	}
+	return err
+}
+
+// acquired is what `lockfs tower acquire --json` prints.
+type acquired struct {
+	Locked     bool        `json:"locked"`
+	LockPath   string      `json:"lock_path,omitempty"`
+	StolenFrom string      `json:"stolen_from,omitempty"` // request id
+	Token      uint64      `json:"token,omitempty"`       // on a mount
+	Lock       *tower.Lock `json:"lock,omitempty"`
+}
+
+func describeTaken(taken *tower.Acquisition) acquired {
+	a := acquired{Locked: true, LockPath: taken.Path, Token: taken.Token, Lock: taken.Lock}
+	if previous, err := tower.Parse(taken.Previous); err == nil {
+		a.StolenFrom = previous.RequestID
+	}
+	return a
+}
+
+func printTaken(w io.Writer, taken *tower.Acquisition, asJSON bool) error {
+	a := describeTaken(taken)
+	if asJSON {
+		return printJSON(w, a)
+	}
+	stolen := ""
+	if a.StolenFrom != "" {
+		stolen = fmt.Sprintf(" (stolen from request %s)", a.StolenFrom)
+	}
+	_, err := fmt.Fprintf(w, "Lock acquired: %s%s\n", taken.Lock.LockName, stolen)
+	return err
+}
+
+func printNotLocked(w io.Writer, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, acquired{})
+	}
+	_, err := fmt.Fprintln(w, "No lock taken: observe needs none")
+	return err
+}

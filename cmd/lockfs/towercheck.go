@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/formats/tower"
+)
+
+func towerCheckCommand() *cobra.Command {
+	var (
+		flags  towerFlags
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "check NAME",
+		Short: "Tell whether a lock is stale, active or free",
+		Long: `Tell whether a lock is stale, active or free, and who has it. The first line is that word alone. A file that is not a
+valid lock is invalid, and counts as an active lock for whoever wants it.
+
+Exit codes:
+  0    stale
+  1    active
+  2    free
+  3    invalid
+  125  it could not be found out`,
+		Example: `  lockfs tower check money-tracker-production
+  lockfs tower check money-tracker-production --json | jq -r .lock.request_id`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, name, err := flags.openFor(args[0])
+			if err != nil {
+				return err
+			}
+			status, err := dir.Check(name)
+			if err != nil {
+				return missingDir(err)
+			}
+			if asJSON {
+				err = printJSON(cmd.OutOrStdout(), status)
+			} else {
+				err = printTower(cmd.OutOrStdout(), status, dir.Now())
+			}
+			if err != nil {
+				return err
+			}
+			return exitOfState(status.State)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	flags.add(cmd.Flags(), true)
+	return cmd
+}
+
+func exitOfState(state tower.State) error {
+	switch state {
+	case tower.Stale:
+		return nil
+	case tower.Active:
+		return &exitStatus{code: exitActive}
+	case tower.Free:
+		return &exitStatus{code: exitFree}
+	}
+	return &exitStatus{code: exitInvalid}
+}
+
+func missingDir(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; the first lock makes the directory, or give another with --dir or %s", err, towerDirVariable)
+	}
+	return err
+}
+
+func towerListCommand() *cobra.Command {
+	var (
+		flags  towerFlags
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the locks of a directory",
+		Long:    "List the locks of a directory, with who has them. Files that are not valid locks are listed as invalid.",
+		Example: "  lockfs tower list --dir /locks/tower\n  lockfs tower list --json | jq -r '.[] | select(.state == \"stale\") | .lock_name'",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := flags.open()
+			if err != nil {
+				return err
+			}
+			found, err := dir.List()
+			if err != nil {
+				return missingDir(err)
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), found)
+			}
+			return printTowers(cmd.OutOrStdout(), found, dir.Now())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	flags.add(cmd.Flags(), false)
+	return cmd
+}
+
+func printTowers(w io.Writer, locks []tower.Status, now time.Time) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tSTATE\tREQUEST\tACTOR\tINTENT\tHOST\tHEARTBEAT\tTTL")
+	for _, s := range locks {
+		l := s.Lock
+		if l == nil {
+			fmt.Fprintf(table, "%s\t%s\t%s\n", word(s.LockName), s.State, text(s.Problem))
+			continue
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%.0fs\t%ds\n", s.LockName, s.State, word(l.RequestID), word(l.Actor),
+			word(l.Intent), word(l.HostID), l.Age(now).Seconds(), l.TTLSeconds)
+	}
+	return table.Flush()
+}
+
+func printTower(w io.Writer, s tower.Status, now time.Time) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, s.State)
+	if s.Problem != "" {
+		fmt.Fprintf(table, "file\t%s\nproblem\t%s\n", text(s.LockPath), text(s.Problem))
+	}
+	if l := s.Lock; l != nil {
+		fmt.Fprintf(table, "request_id\t%s\nactor\t%s\nintent\t%s %s\n", l.RequestID, text(l.Actor), text(l.Intent), text(l.IntentVersion))
+		fmt.Fprintf(table, "host_id\t%s\npid\t%d\n", text(l.HostID), l.PID)
+		fmt.Fprintf(table, "created_at\t%s\nlast_heartbeat_at\t%s (%.0fs ago)\n", l.CreatedAt.Format(time.RFC3339),
+			l.LastHeartbeatAt.Format(time.RFC3339), l.Age(now).Seconds())
+		fmt.Fprintf(table, "ttl_seconds\t%d (stale at %s)\nmetadata\t%s\n", l.TTLSeconds, l.StaleSince().Format(time.RFC3339), oneLine(l.Metadata))
+	}
+	if s.Token != 0 {
+		fmt.Fprintf(table, "token\t%d\n", s.Token)
+	}
+	return table.Flush()
+}
+
+func oneLine(object json.RawMessage) string {
+	var line bytes.Buffer
+	if err := json.Compact(&line, object); err != nil {
+		return "" // there is none
+	}
+	return text(line.String())
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+
+	"lockfs/formats/tower"
+)
+
+// towerOutcome is how an execution ended.
+type towerOutcome struct{ result, step string }
+
+const (
+	resultSuccess = "success"
+	resultFailure = "failure"
+)
+
+func (o *towerOutcome) add(flags *pflag.FlagSet) {
+	flags.StringVar(&o.result, "result", resultSuccess, "success or failure")
+	flags.StringVar(&o.step, "failure-step", "", "the step that failed, with --result failure")
+}
+
+func (o *towerOutcome) check() error {
+	switch o.result {
+	case resultFailure:
+	case resultSuccess:
+		if o.step != "" {
+			return errors.New("--failure-step goes with --result failure")
+		}
+	default:
+		return fmt.Errorf("--result %q: it is %s or %s", o.result, resultSuccess, resultFailure)
+	}
+	return nil
+}
+
+// event is that of a release (sections 8.1 and 8.2).
+func (o *towerOutcome) event(l *tower.Lock, now time.Time) tower.Released {
+	if o.result == resultFailure {
+		return l.ReleasedFailed(o.step, now)
+	}
+	return l.Released(now)
+}
+
+func towerReleaseCommand() *cobra.Command {
+	var (
+		flags     towerFlags
+		audit     auditor
+		outcome   towerOutcome
+		requestID string
+	)
+	cmd := &cobra.Command{
+		Use:   "release NAME --request-id ID",
+		Short: "Release a lock that the request has",
+		Long: `Release a lock that the request has, after success or failure. If there is no lock, that is a warning; if another
+request has it, it stays, and the exit code is 124.
+
+Its events are lock_released, and lock_release_failed if the lock could not be removed.
+
+` + exitHelp,
+		Example: `  lockfs tower release money-tracker-production --request-id req_abc123
+  lockfs tower release money-tracker-production --request-id req_abc123 --result failure --failure-step deploy_manifests`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, name, err := flags.openFor(args[0])
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(tower.ValidateRequestID(requestID), outcome.check(), audit.check(cmd.ErrOrStderr())); err != nil {
+				return err
+			}
+			err = releaseTower(dir, name, requestID, &outcome, &audit)
+			var lost *tower.LostError
+			if errors.As(err, &lost) && lost.Lock == nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: warning: there is no %s to release\n", word(dir.LockPath(name)))
+				return nil
+			}
+			if err == nil {
+				fmt.Fprintf(cmd.OutOrStdout(), "Lock released: %s\n", name)
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&requestID, "request-id", "", "the one that took the lock (required)")
+	flags.add(cmd.Flags(), true)
+	audit.add(cmd.Flags())
+	outcome.add(cmd.Flags())
+	return cmd
+}
+
+// releaseTower removes the lock and writes the event of that, or of its failure (section 8.3).
+func releaseTower(dir tower.Dir, name, requestID string, outcome *towerOutcome, audit *auditor) error {
+	lock, err := dir.Release(name, requestID)
+	var lost *tower.LostError
+	switch {
+	case err == nil:
+		audit.emit(outcome.event(lock, dir.Now()))
+		return nil
+	case errors.As(err, &lost):
+		return err
+	}
+	path := dir.LockPath(name)
+	if lock == nil { // it could not be read either
+		lock = &tower.Lock{LockName: name, RequestID: requestID}
+	}
+	audit.emit(lock.ReleaseFailed(path, err, dir.Now()))
+	return fmt.Errorf("the lock is not released, clean up by hand: %w", explainBusy(err))
+}
+
+func towerHeartbeatCommand() *cobra.Command {
+	var (
+		flags     towerFlags
+		audit     auditor
+		requestID string
+		every     time.Duration
+	)
+	cmd := &cobra.Command{
+		Use:   "heartbeat NAME --request-id ID",
+		Short: "Renew a lock that the request has",
+		Long: `Renew a lock that the request has: only last_heartbeat_at changes, every other byte stays. With --every it goes on
+until it is interrupted; a failure is a warning then, the third in a row is the event heartbeat_failed, and it ends
+with 124 when the request has the lock no longer. That is also when the lock could be neither renewed nor read for
+longer than its ttl, for then anybody may have stolen it.
+
+--every is at most a third of the lock's ttl; 30s or less is recommended.
+
+` + exitHelp,
+		Example: `  lockfs tower heartbeat money-tracker-production --request-id req_abc123
+  lockfs tower heartbeat money-tracker-production --request-id req_abc123 --every 20s &`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, name, err := flags.openFor(args[0])
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(tower.ValidateRequestID(requestID), audit.check(cmd.ErrOrStderr())); err != nil {
+				return err
+			}
+			lock, err := dir.Heartbeat(name, requestID)
+			if err != nil || !cmd.Flags().Changed("every") {
+				return explainBusy(err)
+			}
+			if err := checkEvery(every, lock.TTLSeconds); err != nil {
+				return err
+			}
+			return keepTower(cmd.Context(), cmd.ErrOrStderr(), dir, lock, every, &audit)
+		},
+	}
+	cmd.Flags().StringVar(&requestID, "request-id", "", "the one that took the lock (required)")
+	cmd.Flags().DurationVar(&every, "every", 0, "go on, with a heartbeat each so often")
+	flags.add(cmd.Flags(), true)
+	audit.add(cmd.Flags())
+	return cmd
+}
+
+// explainBusy says what a mount of lockfs means by EBUSY for a lock that the request has.
+func explainBusy(err error) error {
+	if !errors.Is(err, unix.EBUSY) {
+		return err
+	}
+	return fmt.Errorf("%w; the lock was taken on another host, and while it lives it is renewed and released there", err)
+}
+
+func checkEvery(every time.Duration, ttl int64) error {
+	if most := tower.HeartbeatInterval(ttl); every <= 0 || every > most {
+		return fmt.Errorf("--every %v: with a ttl of %d s it is at most a third of that, %v; %v is a good choice",
+			every, ttl, most, tower.RecommendedInterval(ttl))
+	}
+	return nil
+}
+
+// keepTower renews the lock until ctx ends, and tells of failures (section 5.4). That the lock is lost is
+// an event too: nothing else in the audit log would say why the request stopped.
+func keepTower(
+	ctx context.Context, warn io.Writer, dir tower.Dir, lock *tower.Lock, every time.Duration, audit *auditor,
+) error {
+	path, missed := dir.LockPath(lock.LockName), 0
+	err := dir.Keep(ctx, lock, every, func(failures int, err error) {
+		missed = failures
+		fmt.Fprintf(warn, "lockfs: warning: heartbeat of %s failed, %d in a row: %v\n", lock.LockName, failures, explainBusy(err))
+		if failures == tower.MaxHeartbeatFailures {
+			audit.emit(lock.HeartbeatFailed(path, failures, err, dir.Now()))
+		}
+	})
+	if err != nil && missed < tower.MaxHeartbeatFailures {
+		audit.emit(lock.HeartbeatFailed(path, missed+1, err, dir.Now()))
+	}
+	return err
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/formats/tower"
+)
+
+// towerRun is a command that runs while it has a lock.
+type towerRun struct {
+	towerRequest
+	step  string
+	every time.Duration
+	grace time.Duration
+}
+
+func towerRunCommand() *cobra.Command {
+	var run towerRun
+	cmd := &cobra.Command{
+		Use:   "run [NAME] --intent NAME --intent-version VERSION [flags] -- COMMAND [ARG]...",
+		Short: "Run a command while holding a lock",
+		Long: `Take a lock, run a command, renew the lock meanwhile, and release it with the command's result. Without NAME the
+command runs without a lock, after a warning; with --mode observe as well, without one.
+
+On a mount of lockfs the command finds the lock's fencing token in LOCKFS_TOKEN. Elsewhere that is not set.
+
+When the lock is lost, which is when another one or none is there, or when it could be neither renewed nor read for
+longer than its ttl, the command and what it started gets SIGTERM, and after --grace SIGKILL. The lock of somebody
+else is not touched then. A heartbeat that fails for another reason is a warning; the third in a row is the event
+heartbeat_failed. Signals that this process gets are handed on to the command; that ends it, or does not. If this
+process itself is killed the command gets SIGTERM, and the lock stays until it is stale.
+
+The command has a process group of its own, unless standard input is a terminal: then only the command itself is
+signalled, and not what it started.
+
+Exit codes:
+  75   not acquired, the command did not run: somebody has the lock (the response is on standard error)
+  76   not acquired within --wait, the command did not run
+  124  lost: the lock was lost, and the command was stopped or had ended
+  125  the command did not run for another reason, such as a wrong flag
+  126  the command could not be started
+  127  there is no such command
+  otherwise the command's own, or 128 and the number of the signal that ended it; also if the lock could not be
+  removed, which is the event lock_release_failed`,
+		Example: `  lockfs tower run money-tracker-production --intent deploy-app --intent-version 1.2.0 -- ./deploy.sh
+  lockfs tower run nightly --intent backup --intent-version 1 --wait 10m --grace 1m --audit-log /var/log/tower.jsonl -- ./backup.sh`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch dash := cmd.ArgsLenAtDash(); {
+			case dash < 0 || dash == len(args):
+				return errors.New("there is no command: put it after --")
+			case dash > 1:
+				return fmt.Errorf("there are %d arguments before --, and NAME is all that goes there", dash)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dash := cmd.ArgsLenAtDash()
+			return run.run(cmd, args[:dash], args[dash:])
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&run.requestID, "request-id", "", "unique id of this execution (default: made up)")
+	flags.StringVar(&run.step, "failure-step", "", "the step that failed, if the command does")
+	flags.DurationVar(&run.every, "every", 0, "how often to renew the lock (default 30s, or a third of the ttl if that is less)")
+	flags.DurationVar(&run.grace, "grace", 10*time.Second, "how long the command may take to end when the lock is lost")
+	run.add(flags)
+	return cmd
+}
+
+func (r *towerRun) run(cmd *cobra.Command, names, command []string) error {
+	if _, err := exec.LookPath(command[0]); err != nil {
+		return cannotRun(err)
+	}
+	mode, err := tower.ParseMode(r.mode)
+	if err != nil {
+		return fmt.Errorf("--mode: %w", err)
+	}
+	template := ""
+	if len(names) == 1 {
+		if template = names[0]; template == "" && mode != tower.Observe {
+			return errors.New("NAME is empty; leave it out to run without a lock")
+		}
+	}
+	locks, warning := mode.Locks(template)
+	if warning != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), "lockfs: warning:", warning)
+	}
+	child := newChild(cmd, command, syscall.SIGTERM)
+	if !locks {
+		return r.unlocked(child)
+	}
+	return r.locked(cmd, child, template)
+}
+
+// unlocked runs the command without a lock (sections 9.2 and 9.3).
+func (r *towerRun) unlocked(child *child) error {
+	if err := child.start(); err != nil {
+		return cannotRun(err)
+	}
+	defer child.stopListening()
+	return ended(child.await(nil))
+}
+
+func (r *towerRun) locked(cmd *cobra.Command, child *child, template string) error {
+	dir, name, err := r.openFor(template)
+	if err != nil {
+		return err
+	}
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	// Whoever is told to stop while it waits for the lock does not get it.
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	defer stop()
+	taken, err := r.acquire(ctx, cmd.ErrOrStderr(), dir, name, os.Getpid())
+	if err != nil {
+		return answerBlocked(cmd.ErrOrStderr(), "", err)
+	}
+	if taken.Token != 0 {
+		child.setToken(strconv.FormatUint(taken.Token, 10))
+	}
+	if ctx.Err() != nil {
+		err = errors.New("it was interrupted before the command started")
+	} else if err = child.start(); err != nil {
+		err = cannotRun(err)
+	}
+	outcome := towerOutcome{result: resultFailure, step: r.step}
+	if err != nil {
+		return errors.Join(err, releaseTower(dir, name, r.requestID, &outcome, &r.auditor))
+	}
+	defer child.stopListening()
+	state, lost := r.hold(cmd, dir, taken.Lock, child)
+	if lost != nil {
+		return &exitStatus{exitLost, fmt.Errorf("%w (the command: %s)", lost, state)}
+	}
+	if state.Success() {
+		outcome = towerOutcome{result: resultSuccess}
+	}
+	return r.release(cmd, dir, name, &outcome, state)
+}
+
+// prepare checks what has to do with heartbeats, before anything is taken.
+func (r *towerRun) prepare() error {
+	if r.requestID == "" {
+		var unique [8]byte
+		_, _ = rand.Read(unique[:])
+		r.requestID = "req_" + hex.EncodeToString(unique[:])
+	}
+	if r.grace < 0 {
+		return fmt.Errorf("--grace %v: it must not be negative", r.grace)
+	}
+	if r.ttl < 2 {
+		return errors.New("--ttl 1s: times in locks are whole seconds, so this one could be stale between two heartbeats; give 2s or more")
+	}
+	if r.every == 0 {
+		r.every = tower.RecommendedInterval(r.ttl)
+	}
+	return checkEvery(r.every, r.ttl)
+}
+
+// hold renews the lock until the command has ended, or stops the command when the lock is lost. No
+// heartbeat is under way when it gives no error.
+func (r *towerRun) hold(cmd *cobra.Command, dir tower.Dir, lock *tower.Lock, child *child) (*os.ProcessState, error) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(cmd.Context())) // also while a command ends that was told to
+	defer stop()
+	lost := make(chan error, 1)
+	go func() { lost <- keepTower(ctx, cmd.ErrOrStderr(), dir, lock, r.every, &r.auditor) }()
+	state, err := child.await(lost)
+	if err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: %v; the command is told to stop\n", err)
+		return child.end(r.grace), err
+	}
+	stop()
+	return state, <-lost
+}
+
+// release tells the command's result, also when the lock cannot be removed (section 8.3).
+func (r *towerRun) release(
+	cmd *cobra.Command, dir tower.Dir, name string, outcome *towerOutcome, state *os.ProcessState,
+) error {
+	err := releaseTower(dir, name, r.requestID, outcome, &r.auditor)
+	var lost *tower.LostError
+	if errors.As(err, &lost) {
+		return &exitStatus{exitLost, fmt.Errorf("%w; it was lost before the command ended (the command: %s)", err, state)}
+	}
+	if err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: %v\n", err)
+	}
+	return ended(state, nil)
+}
+
+// ended is nil for a command that succeeded, and else its exit code without a word.
+func ended(state *os.ProcessState, err error) error {
+	if err != nil || state.Success() {
+		return err
+	}
+	return &exitStatus{code: exitOf(state)}
+}

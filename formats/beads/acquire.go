@@ -1,0 +1,149 @@
+package beads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"lockfs/formats/internal/lockfile"
+	"lockfs/formats/lockfact"
+)
+
+// HeldError is an acquisition of a database that has a lock which is not stale.
+type HeldError struct{ Lock *ExclusiveLock }
+
+// Error says who has it.
+func (e *HeldError) Error() string {
+	l := e.Lock
+	return fmt.Sprintf("locked by %s (process %d on %s) since %s",
+		lockfact.HolderName(l.Holder), l.PID, lockfact.HolderName(l.Hostname), l.StartedAt.Format(time.RFC3339))
+}
+
+// MalformedError is a lock file that cannot be understood, so that nobody removes it ("Lock File Corruption").
+type MalformedError struct{ Err error }
+
+// Error is worded as in "Daemon Logging".
+func (e *MalformedError) Error() string { return "malformed lock file: " + e.Err.Error() }
+
+// Unwrap is what is wrong with it.
+func (e *MalformedError) Unwrap() error { return e.Err }
+
+// ErrChanged is a lock that became another one while it was dealt with, or is not the one it is taken for.
+var ErrChanged = errors.New("the lock is gone, or somebody else has it now")
+
+// Acquire writes a lock file into beadsDir, in place of a stale one if there is one. It does not wait: a
+// [HeldError] says who has it, a [MalformedError] that nobody can tell.
+//
+// The specification's examples overwrite whatever is there ("Multiple Writers Without Daemon"). Here exactly
+// one of any number of processes that do this at once gets the lock: on one host, and on a mount of lockfs on
+// all hosts. The file is complete from the first moment, so a daemon never finds it malformed.
+func Acquire(ctx context.Context, beadsDir string, lock *ExclusiveLock) error {
+	content, err := lock.Render()
+	if err != nil {
+		return err
+	}
+	for range takeovers {
+		if _, err := removeStale(ctx, beadsDir); err != nil {
+			return err
+		}
+		if err := lockfile.Create(filepath.Join(beadsDir, FileName), content, FileMode); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return ErrChanged
+}
+
+// Release removes the lock from beadsDir. It is [ErrChanged] if that lock is not there any more.
+func Release(ctx context.Context, beadsDir string, lock *ExclusiveLock) error {
+	err := remove(ctx, beadsDir, func(found *ExclusiveLock) error {
+		if !lock.Same(found) {
+			return ErrChanged
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrChanged
+	}
+	return err
+}
+
+// Read reads the lock of a database. The error is fs.ErrNotExist if there is none, and a [MalformedError].
+func Read(beadsDir string) (*ExclusiveLock, error) {
+	return read(beadsDir, func(*ExclusiveLock, *os.File) error { return nil })
+}
+
+// Same tells whether two locks are of one acquisition.
+func (e *ExclusiveLock) Same(other *ExclusiveLock) bool {
+	return e.Holder == other.Holder && e.PID == other.PID && e.Hostname == other.Hostname &&
+		e.StartedAt.Equal(other.StartedAt) && e.Version == other.Version
+}
+
+// Stale reports whether the lock's process is provably dead ("Stale Lock Detection").
+func (e *ExclusiveLock) Stale() bool { return !IsProcessAlive(e.PID, e.Hostname) }
+
+// removeStale makes sure that beadsDir has no lock, and answers the stale one that it removed, or could not
+// remove, if there was one. A lock that is not stale is a [HeldError].
+func removeStale(ctx context.Context, beadsDir string) (stale *ExclusiveLock, err error) {
+	for range takeovers {
+		found, err := Read(beadsDir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return stale, nil
+		case err != nil:
+			return stale, err
+		case !found.Stale():
+			return stale, &HeldError{found}
+		}
+		stale = found
+		err = remove(ctx, beadsDir, func(found *ExclusiveLock) error {
+			if !found.Same(stale) {
+				return ErrChanged
+			}
+			return nil
+		})
+		if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrChanged) {
+			return stale, err
+		}
+	}
+	return stale, ErrChanged
+}
+
+// remove removes the lock of a database if, judged while no other program does the same, it may be.
+func remove(ctx context.Context, beadsDir string, may func(*ExclusiveLock) error) error {
+	unlock, err := lockfile.LockDir(ctx, beadsDir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	_, err = read(beadsDir, func(found *ExclusiveLock, seen *os.File) error {
+		if err := may(found); err != nil {
+			return err
+		}
+		if err := lockfile.Remove(filepath.Join(beadsDir, FileName), seen); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return ErrChanged
+	})
+	return err
+}
+
+// read reads the lock of a database and hands it on together with the open file.
+func read(beadsDir string, then func(*ExclusiveLock, *os.File) error) (*ExclusiveLock, error) {
+	f, content, err := lockfile.Open(filepath.Join(beadsDir, FileName))
+	if err = lockfile.Gone(err); errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read lock file: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	lock, err := Parse(content)
+	if err != nil {
+		return nil, &MalformedError{err}
+	}
+	return lock, then(lock, f)
+}

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package lockfile
+
+import "os"
+
+// Attribute knows nothing where there is no lockfs.
+func Attribute(_, _ string) string { return "" }
+
+// AttributeOf knows nothing either.
+func AttributeOf(*os.File, string) string { return "" }

@@ -1,0 +1,135 @@
+// Package lockfile creates, reads and removes lock files in a directory of any file system, among programs that do
+// the same.
+package lockfile
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// MaxContent is more than a lock has; lockfs itself keeps no larger files.
+const MaxContent = 256 << 10
+
+// ErrNotRegular is a directory, symbolic link, pipe or the like in place of a lock file.
+var ErrNotRegular = errors.New("is not a regular file")
+
+// Open opens a lock file and reads it; of one that is larger than MaxContent one byte more than that. It follows
+// no symbolic link and waits for no pipe. The caller closes the file, which until then keeps its identity.
+func Open(path string) (*os.File, []byte, error) {
+	named, err := os.Lstat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !named.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%s %w", path, ErrNotRegular)
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	content, err := io.ReadAll(io.LimitReader(f, MaxContent+1))
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, content, nil
+}
+
+// Gone makes fs.ErrNotExist of ESTALE, which is how a mount of lockfs answers that another file has the name.
+func Gone(err error) error {
+	if errors.Is(err, syscall.ESTALE) {
+		return fs.ErrNotExist
+	}
+	return err
+}
+
+// Create makes a lock file that has its content from the first moment, where O_EXCL and a write leave one that is
+// empty in between. The error is fs.ErrExist if the name is taken.
+func Create(path string, content []byte, mode fs.FileMode) error {
+	return CreateFrom(besides(path), path, content, mode, os.Link)
+}
+
+// CreateFrom is Create with the name of the temporary file, which is in the same directory, and with what is called
+// to link it.
+func CreateFrom(temp, path string, content []byte, mode fs.FileMode, link func(oldPath, newPath string) error) error {
+	if err := WriteNew(temp, content, mode); err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(temp) }()
+	err := link(temp, path)
+	switch {
+	case err == nil || sameFile(temp, path): // of network file systems a lost answer may be that it failed
+		return nil
+	case cannotLink(err):
+		return WriteNew(path, content, mode)
+	}
+	return err
+}
+
+// cannotLink tells a file system that has no hard links from one that refuses this one.
+func cannotLink(err error) bool {
+	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EMLINK)
+}
+
+func sameFile(a, b string) bool {
+	infoA, errA := os.Lstat(a)
+	infoB, errB := os.Lstat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
+// WriteNew writes a file that must not exist, and leaves nothing behind when it fails. A lock must not be empty
+// after a power cut, so it is on disk before it has its name.
+func WriteNew(path string, content []byte, mode fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		_ = os.Remove(path)
+	}
+	return err
+}
+
+// besides is a new name in the directory of path, which no listing of locks shows.
+func besides(path string) string { return filepath.Join(filepath.Dir(path), ".lockfs-"+rand.Text()) }
+
+// Remove removes the lock that was read from seen, and no other. The error is fs.ErrNotExist if that lock does not
+// have the name any more.
+//
+// A mount of lockfs compares by itself. Elsewhere nothing does, so the file is first moved and then looked at: what
+// others put there meanwhile is put back.
+func Remove(path string, seen *os.File) error {
+	if AttributeOf(seen, "state") != "" {
+		return Gone(os.Remove(path))
+	}
+	judged, err := seen.Stat()
+	if err != nil {
+		return err
+	}
+	moved := besides(path)
+	if err := os.Rename(path, moved); err != nil {
+		return Gone(err)
+	}
+	if now, err := os.Lstat(moved); err == nil && os.SameFile(now, judged) {
+		_ = os.Remove(moved)
+		return nil
+	}
+	if err := os.Link(moved, path); err != nil {
+		return fmt.Errorf("%s was replaced meanwhile by a lock that is now in %s: %w", path, moved, err)
+	}
+	_ = os.Remove(moved)
+	return fs.ErrNotExist
+}

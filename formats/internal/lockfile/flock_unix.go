@@ -1,0 +1,48 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package lockfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// openFlags keep a pipe from blocking its reader, and a symbolic link from being followed.
+const openFlags = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
+
+const (
+	flockTimeout  = 10 * time.Second
+	flockInterval = 2 * time.Millisecond // flock(2) itself cannot wait for a limited time
+)
+
+// LockDir excludes, until unlock is called, the programs on this host that are about to judge a lock in the
+// directory and change it, and use LockDir too. The kernel unlocks it when the process dies. Where directories
+// cannot be locked it does nothing.
+func LockDir(ctx context.Context, dir string) (unlock func(), err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	unlock = func() { _ = f.Close() }
+	deadline := time.Now().Add(flockTimeout)
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return unlock, nil
+		}
+		if time.Now().After(deadline) {
+			unlock()
+			return nil, fmt.Errorf("another program keeps the flock(2) lock of the directory %s; lslocks(8) shows which", dir)
+		}
+		select {
+		case <-ctx.Done():
+			unlock()
+			return nil, ctx.Err()
+		case <-time.After(flockInterval):
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package tower
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"lockfs/formats/internal/lockfile"
+	"lockfs/formats/lockfact"
+)
+
+// Dir is a directory of locks (section 2.3), on any file system.
+//
+// What this package does in one directory excludes itself, between processes and goroutines of one
+// host: no two requests hold a lock, no steal hits a lock that was renewed or taken meanwhile, and no
+// half-written lock is seen. What other programs do (a script's rm and mv), and what other hosts do
+// through a network file system, can come between the look at a lock and its replacement; only a file
+// system that compares the two, as a mount of lockfs does, refuses that. Its refusals (EBUSY, ENOENT,
+// ESTALE) are understood, and there the cluster's clock judges what is stale.
+type Dir struct {
+	Path string
+	Now  func() time.Time // time.Now outside of tests
+
+	calls calls
+}
+
+// calls are the system calls that tests make fail.
+type calls struct {
+	link, rename func(oldPath, newPath string) error
+	remove       func(path string) error
+	attribute    func(path, name string) string
+}
+
+func (d Dir) link(oldPath, newPath string) error {
+	if d.calls.link != nil {
+		return d.calls.link(oldPath, newPath)
+	}
+	return os.Link(oldPath, newPath)
+}
+
+func (d Dir) rename(oldPath, newPath string) error {
+	if d.calls.rename != nil {
+		return d.calls.rename(oldPath, newPath)
+	}
+	return os.Rename(oldPath, newPath)
+}
+
+func (d Dir) remove(path string) error {
+	if d.calls.remove != nil {
+		return d.calls.remove(path)
+	}
+	return os.Remove(path)
+}
+
+func (d Dir) attribute(path, name string) string {
+	if d.calls.attribute != nil {
+		return d.calls.attribute(path, name)
+	}
+	return lockfile.Attribute(path, name)
+}
+
+// LockPath is the path of a lock's file.
+func (d Dir) LockPath(lockName string) string { return filepath.Join(d.Path, FileName(lockName)) }
+
+// Make creates the directory with mode 700 if it is missing (section 10.1). One that is there keeps
+// its mode: it may be shared, such as the root of a mount.
+func (d Dir) Make() error {
+	if err := os.MkdirAll(filepath.Dir(d.Path), 0o755); err != nil {
+		return err
+	}
+	err := os.Mkdir(d.Path, DirMode)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Stat(d.Path)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "mkdir", Path: d.Path, Err: syscall.ENOTDIR}
+	}
+	return err
+}
+
+// Exposed says what section 12.1 has against the directory's mode and owner; empty: nothing.
+func (d Dir) Exposed() string {
+	info, err := os.Stat(d.Path)
+	if err != nil {
+		return ""
+	}
+	if mode := info.Mode().Perm(); mode != DirMode {
+		return fmt.Sprintf("has mode %#o, and should have %#o", mode, DirMode)
+	}
+	if uid, ok := owner(info); ok && uid != os.Geteuid() {
+		return fmt.Sprintf("belongs to user %d, and should belong to user %d, who takes the lock", uid, os.Geteuid())
+	}
+	return ""
+}
+
+// Read gives a lock and its content as it stands in the file. The error is fs.ErrNotExist when nobody
+// has the lock, and an [InvalidError] when what is there is not a valid lock of that name (section 12.2).
+func (d Dir) Read(lockName string) (*Lock, []byte, error) {
+	if err := ValidateName(lockName); err != nil {
+		return nil, nil, err
+	}
+	path := d.LockPath(lockName)
+	content, err := readRegular(path)
+	if err != nil {
+		var field *lockfact.FieldError
+		if errors.As(err, &field) {
+			err = &InvalidError{LockName: lockName, Path: path, Err: err}
+		}
+		return nil, nil, err
+	}
+	l, err := Parse(content)
+	if err == nil && l.LockName != lockName {
+		err = &lockfact.FieldError{Field: "lock_name", Problem: fmt.Sprintf("is %q in the file of %q", l.LockName, lockName)}
+	}
+	if err != nil {
+		return nil, content, &InvalidError{LockName: lockName, Path: path, Err: err}
+	}
+	return l, content, nil
+}
+
+// staleRetries is how often a file is opened again that was replaced from elsewhere while it was read.
+const staleRetries = 5
+
+func readRegular(path string) (content []byte, err error) {
+	for range staleRetries {
+		content, err = readOnce(path)
+		if !errors.Is(err, syscall.ESTALE) {
+			break
+		}
+	}
+	return content, err
+}
+
+func readOnce(path string) ([]byte, error) {
+	file, content, err := lockfile.Open(path)
+	if errors.Is(err, lockfile.ErrNotRegular) {
+		return nil, &lockfact.FieldError{Field: "file", Problem: lockfile.ErrNotRegular.Error()}
+	}
+	if err != nil {
+		return nil, err
+	}
+	_ = file.Close()
+	if len(content) > lockfile.MaxContent {
+		err = &lockfact.FieldError{Field: "file", Problem: "is too large for a lock"}
+	}
+	return content, err
+}
+
+// stale goes by section 6.1, on the clock of the cluster where there is one.
+func (d Dir) stale(l *Lock) bool {
+	path := d.LockPath(l.LockName)
+	if d.attribute(path, "format") == string(lockfact.Tower) {
+		switch lockfact.State(d.attribute(path, "state")) {
+		case lockfact.Stale:
+			return true
+		case lockfact.Held:
+			return false
+		}
+	}
+	return l.Stale(d.Now())
+}
+
+// token is 0 where there is none.
+func (d Dir) token(lockName string) uint64 {
+	token, _ := strconv.ParseUint(d.attribute(d.LockPath(lockName), "token"), 10, 64)
+	return token
+}

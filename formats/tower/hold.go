@@ -1,0 +1,109 @@
+package tower
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// Heartbeat renews the lock of a request (section 5.3): the file that replaces it differs in
+// last_heartbeat_at and nothing else, and has its mode. It gives the lock as it is now. A [LostError]
+// says that the request does not have the lock; any other failure may pass.
+func (d Dir) Heartbeat(lockName, requestID string) (*Lock, error) {
+	var renewed *Lock
+	err := untilSettled(d.LockPath(lockName), func() (err error) {
+		renewed, err = d.heartbeat(lockName, requestID)
+		return err
+	})
+	if err != nil {
+		return nil, d.lostOr(err, lockName, requestID)
+	}
+	return renewed, nil
+}
+
+func (d Dir) heartbeat(lockName, requestID string) (*Lock, error) {
+	current, content, err := d.own(lockName, requestID)
+	if err != nil {
+		return nil, err
+	}
+	path := d.LockPath(lockName)
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errChanged
+	} else if err != nil {
+		return nil, err
+	}
+	now := d.Now()
+	text, err := Heartbeat(content, now)
+	if err != nil {
+		return nil, err
+	}
+	temp, err := d.writeTemp(lockName, text, info.Mode().Perm())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.Remove(temp) }() // once it is renamed there is none
+	if err := os.Chmod(temp, info.Mode().Perm()); err != nil {
+		return nil, err
+	}
+	if err := d.unchanged(lockName, content, func() error { return d.rename(temp, path) }); err != nil {
+		return nil, err
+	}
+	renewed, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	current.LastHeartbeatAt = renewed.LastHeartbeatAt
+	return current, nil
+}
+
+// own reads the lock if the request has it.
+func (d Dir) own(lockName, requestID string) (*Lock, []byte, error) {
+	if err := ValidateRequestID(requestID); err != nil {
+		return nil, nil, err
+	}
+	l, content, err := d.Read(lockName)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, gone := os.Stat(d.Path); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+			return nil, nil, gone
+		}
+		return nil, nil, &LostError{LockName: lockName, RequestID: requestID}
+	case err != nil:
+		return nil, nil, err
+	case l.RequestID != requestID:
+		return nil, nil, &LostError{LockName: lockName, RequestID: requestID, Lock: l}
+	}
+	return l, content, nil
+}
+
+// lostOr tells a refusal that somebody else's lock caused from one of the request's own lock.
+func (d Dir) lostOr(err error, lockName, requestID string) error {
+	var lost *LostError
+	if errors.As(err, &lost) {
+		return err
+	}
+	if _, _, now := d.own(lockName, requestID); errors.As(now, &lost) {
+		return lost
+	}
+	return err
+}
+
+// Release removes the lock of a request (section 8.1) and gives it as it was. A [LostError] without a
+// Lock says that there is none. With any other error the lock is still there: see [Lock.ReleaseFailed].
+func (d Dir) Release(lockName, requestID string) (*Lock, error) {
+	var released *Lock
+	path := d.LockPath(lockName)
+	err := untilSettled(path, func() error {
+		current, content, err := d.own(lockName, requestID)
+		if err != nil {
+			return err
+		}
+		released = current
+		return d.unchanged(lockName, content, func() error { return d.remove(path) })
+	})
+	if err != nil {
+		return released, d.lostOr(err, lockName, requestID)
+	}
+	return released, nil
+}
