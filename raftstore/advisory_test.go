@@ -250,6 +250,7 @@ func TestFlockConversion(t *testing.T) {
 		tr.flockWait(anna, exclusive).is(storepb.Code_WAITING)
 		first := tr.seqs[here]
 		tr.interrupt(anna, first).is(storepb.Code_WAITING)
+		tr.wait(-time.Second) // both before it has lost its place
 		tr.flock(anna, shared).ok()
 		tr.flockWait(anna, exclusive).is(storepb.Code_WAITING)
 		tr.requireLocks("bert shares", "anna waits for")

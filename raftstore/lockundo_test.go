@@ -214,6 +214,25 @@ func TestTakeBackLock(t *testing.T) {
 				tr.requireLocks("anna has 0-9")
 			},
 		},
+		"upgraded later": {
+			do: func(tr *lockTree) {
+				tr.record(anna, shared, 0, 9).ok()
+				tr.record(bert, shared, 0, 9).ok()
+				tr.recordWait(anna, exclusive, 0, 9).is(waiting)
+			},
+			after: func(tr *lockTree, _ uint64) { tr.record(bert, nothing, 0, 9).ok() },
+			want:  []string{"anna shares 0-9"},
+		},
+		"unlocked, and a call from before is granted": {
+			do: func(tr *lockTree) {
+				tr.record(anna, shared, 0, 9).ok()
+				tr.record(bert, shared, 0, 9).ok()
+				tr.recordWait(anna, exclusive, 0, 9).is(waiting)
+				tr.record(anna, nothing, 0, 9).ok()
+			},
+			after: func(tr *lockTree, _ uint64) { tr.record(bert, nothing, 0, 9).ok() },
+			want:  []string{"anna has 0-9"},
+		},
 		"queued, a deadlock, refused": {
 			do: func(tr *lockTree) {
 				tr.record(anna, exclusive, 0, 0).ok()
@@ -261,6 +280,21 @@ func TestTakeBackSeveral(t *testing.T) {
 	}
 }
 
+// TestTakeBackUnlockOfLock cancels a lock and its release.
+func TestTakeBackUnlockOfLock(t *testing.T) {
+	for _, order := range [][]int{{0, 1}, {1, 0}} {
+		tr := newLockTree(t)
+		tr.record(anna, shared, 0, 9).ok()
+		tr.record(anna, exclusive, 0, 9).ok()
+		first := tr.seqs[here]
+		tr.record(anna, nothing, 0, 9).ok()
+		for _, i := range order {
+			tr.cancel(anna, first+uint64(i))
+		}
+		tr.requireLocks("anna shares 0-9")
+	}
+}
+
 func TestTakeLockThatComesLate(t *testing.T) {
 	tr := newLockTree(t)
 	late := tr.next(here, opOf(&storepb.TakeLock{Ino: tr.ino, Type: exclusive, Owner: 1, Session: here}))
@@ -274,7 +308,7 @@ func TestUndoIsBounded(t *testing.T) {
 	for name, to := range map[string]storepb.LockType{"released": nothing, "replaced": exclusive} {
 		t.Run(name, func(t *testing.T) {
 			tr := newLockTree(t)
-			for i := range uint64(20_000) {
+			for i := range uint64(40_000) {
 				tr.ns.putAdvisory(&advisory{
 					ino: tr.ino, kind: storepb.LockKind_RECORD, session: here, owner: anna.owner, start: 2 * i, end: 2 * i, seq: 1,
 				})

@@ -180,17 +180,6 @@ func (s *standing) against(want *advisory) *advisory {
 	return nil
 }
 
-func (s *standing) has(owner *advisory) bool {
-	for _, some := range [][]*advisory{s.exclusive, s.shared} {
-		for _, a := range some {
-			if a.sameOwner(owner) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // serveQueue makes locks of the requests that can be.
 func (ns *Namespace) serveQueue(ino uint64, kind storepb.LockKind) {
 	for ns.serveInTurn(ino, kind) {
@@ -198,7 +187,7 @@ func (ns *Namespace) serveQueue(ino uint64, kind storepb.LockKind) {
 }
 
 // serveInTurn goes through the queue once. It answers true if it has to be done again from the start, because
-// an owner whom others have met got a lock: less may be in the way of them now.
+// an owner got a lock in the place of another one: less may be in the way now.
 func (ns *Namespace) serveInTurn(ino uint64, kind storepb.LockKind) (again bool) {
 	var requests []*waiter
 	ns.queue(ino, kind, func(w *waiter) bool {
@@ -221,9 +210,9 @@ func (ns *Namespace) serveInTurn(ino uint64, kind storepb.LockKind) (again bool)
 			waiting.add(&w.advisory)
 			continue
 		}
-		isKnown := len(ns.ownedBy(&w.advisory)) > 0 || waiting.has(&w.advisory)
+		had := ns.ownedBy(&w.advisory)
 		held.add(ns.grant(w))
-		if isKnown {
+		if len(had) > 0 {
 			return true
 		}
 	}
