@@ -45,6 +45,7 @@ func (c *Client) Lock(ctx context.Context, caller *storepb.Caller, op *storepb.T
 	result, seq, err := c.create(context.Background(), caller, command, nil)
 	request := &storepb.AwaitLock{
 		Session: op.GetSession(), Seq: seq, Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner(),
+		Type: op.GetType(), Start: op.GetStart(), End: op.GetEnd(),
 	}
 	switch {
 	case err == nil && result.GetCode() == storepb.Code_OK:
@@ -115,6 +116,7 @@ func (c *Client) interrupt(
 func (c *Client) tellInterrupted(caller *storepb.Caller, request *storepb.AwaitLock) (*storepb.Result, error) {
 	op := &storepb.InterruptLock{
 		Seq: request.GetSeq(), Ino: request.GetIno(), Kind: request.GetKind(), Owner: request.GetOwner(),
+		Type: request.GetType(), Start: request.GetStart(), End: request.GetEnd(),
 	}
 	return c.Mutate(c.ctx, caller, &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: op}})
 }

@@ -133,11 +133,17 @@ func (s *session) Lock(ctx context.Context, caller *storepb.Caller, op *storepb.
 	op.Session = s.id
 	result, err := s.Mutate(ctx, caller, &storepb.Op{Op: &storepb.Op_TakeLock{TakeLock: op}})
 	s.mu.Lock()
-	request := &storepb.AwaitLock{Session: s.id, Seq: s.seq, Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner()}
+	request := &storepb.AwaitLock{
+		Session: s.id, Seq: s.seq, Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner(),
+		Type: op.GetType(), Start: op.GetStart(), End: op.GetEnd(),
+	}
 	s.mu.Unlock()
 	for err == nil && result.GetCode() == storepb.Code_WAITING {
 		if ctx.Err() != nil {
-			interrupt := &storepb.InterruptLock{Seq: request.Seq, Ino: request.Ino, Kind: request.Kind, Owner: request.Owner}
+			interrupt := &storepb.InterruptLock{
+				Seq: request.Seq, Ino: request.Ino, Kind: request.Kind, Owner: request.Owner,
+				Type: request.Type, Start: request.Start, End: request.End,
+			}
 			_, err = s.Mutate(context.Background(), caller, &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: interrupt}})
 			return nil, errors.Join(err, ctx.Err())
 		}
