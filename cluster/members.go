@@ -142,7 +142,7 @@ func (n *Node) noticeRemoval() {
 	}
 }
 
-// administer runs a change of the membership if this node leads.
+// administer runs a change that an administrator asks for if this node leads, one at a time.
 func (n *Node) administer(ctx context.Context, change func() (*storepb.Result, error)) *clusterpb.AdminReply {
 	term, leader := n.awaitLeader(ctx)
 	if term == 0 {
@@ -152,7 +152,7 @@ func (n *Node) administer(ctx context.Context, change func() (*storepb.Result, e
 	defer n.adminMu.Unlock()
 	result, err := change()
 	if err != nil {
-		n.logger.Warn("membership change failed", "error", err)
+		n.logger.Warn("a change by an administrator failed", "error", err)
 	}
 	return &clusterpb.AdminReply{Outcome: outcomeOf(err), Result: result}
 }

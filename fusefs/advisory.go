@@ -19,6 +19,8 @@ const (
 	// releaseWait is how long a lock that must not wait does wait for a close(2) on this mount that has
 	// returned but is not known here yet: the kernel tells of it afterwards.
 	releaseWait = 5 * time.Millisecond
+	// dropLimit is how long a lock waits for the cluster to be told of a close before it.
+	dropLimit = 15 * time.Second
 	// dropRetry is the pause after the cluster could not be told of a close.
 	dropRetry = 200 * time.Millisecond
 )
@@ -94,7 +96,7 @@ func (fs *fileSystem) takeLock(
 ) (*storepb.Result, syscall.Errno) {
 	op := takeLock(in, handle, wait)
 	if op.GetKind() == storepb.LockKind_RECORD {
-		if errno := handle.inode.lockedBy(in.Owner, fs.limit()); errno != 0 {
+		if errno := handle.inode.lockedBy(in.Owner, dropLimit); errno != 0 {
 			return nil, errno
 		}
 		handle.owns(in.Owner)
@@ -221,13 +223,8 @@ func (fs *fileSystem) drop(caller *storepb.Caller, handle *fileHandle, kind stor
 // awaitRelease lets a close(2) of this mount take effect.
 func (fs *fileSystem) awaitRelease(in *inode) {
 	time.Sleep(releaseWait)
-	in.awaitDrops(fs.limit())
+	in.awaitDrops(dropLimit)
 }
-
-// limit is for what waits for the cluster to answer something else.
-func (fs *fileSystem) limit() time.Duration { return opLimit }
-
-const opLimit = 15 * time.Second
 
 // bounded ends a wait before the kernel would end the whole mount for it. The function it answers ends that.
 func (fs *fileSystem) bounded(end func()) (stop func()) {

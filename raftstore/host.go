@@ -54,12 +54,12 @@ func (ns *Namespace) hostWent(name string, left bool) {
 	}
 	went := *h
 	went.sessions--
-	ns.hosts.Set(name, &went)
-	if went.sessions > 0 {
-		return
+	if went.sessions == 0 {
+		went.since, went.left = ns.time, left
 	}
-	went.since, went.left = ns.time, left
+	ns.hosts.Set(name, &went)
 	switch {
+	case went.sessions > 0:
 	case !left:
 		ns.emit(&storepb.Event{Event: eventHostUnreachable, Host: name, Reason: "no keepalive for the term of its session"})
 	case len(ns.heldOn(name, nil)) == 0:
