@@ -36,6 +36,9 @@ func (fs *fileSystem) GetLk(_ <-chan struct{}, in *fuse.LkIn, out *fuse.LkOut) (
 	result, errno := fs.query(&storepb.Query{Query: &storepb.Query_TestLock{
 		TestLock: &storepb.TestLock{Session: session, Lock: takeLock(in, handle, false)},
 	}})
+	if errno == 0 && fs.lost(handle) {
+		errno = syscall.EIO
+	}
 	if errno != 0 {
 		return status(errno)
 	}
@@ -175,7 +178,11 @@ func isAlone(thread uint32) bool {
 // taken through (fcntl(2)). A write has been committed when it returned.
 func (fs *fileSystem) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
 	handle, found := fs.files.get(in.Fh)
-	if !found || !handle.inode.isLockedBy(in.LockOwner) {
+	if !found {
+		return fuse.OK
+	}
+	handle.disowns(in.LockOwner)
+	if !handle.inode.isLockedBy(in.LockOwner) {
 		return fuse.OK
 	}
 	fs.drop(callerOf(&in.InHeader), handle, storepb.LockKind_RECORD, in.LockOwner)

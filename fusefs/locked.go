@@ -108,6 +108,14 @@ func (h *fileHandle) owns(owner uint64) {
 	}
 }
 
+// disowns notes that an owner has closed a descriptor of the handle, and so has lost its record locks. It may take
+// new ones through another handle before this one is released.
+func (h *fileHandle) disowns(owner uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.recordOwners = slices.DeleteFunc(slices.Clone(h.recordOwners), func(other uint64) bool { return other == owner })
+}
+
 func (h *fileHandle) owners() []uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()

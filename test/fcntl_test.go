@@ -71,6 +71,14 @@ func TestRecordLockAnswers(t *testing.T) {
 			A files["d"] = os.dup(files["g"])         =>
 			A close("d")                              => ok
 			B lock("f", "w")                          => ok`,
+		"a close drops no locks that were taken after it": `
+			A opened("g", "lock")                     =>
+			A flock("f", "ex")                        => ok
+			A lock("f", "w", 0, 1)                    => ok
+			A lock("f", "w", 20, 1, ofd=True)         => ok
+			A os.close(files.pop("f")); lock("g", "w", 5, 1)    => ok
+			B lock("f", "w", 20, 1, wait=True)        => ok
+			B lock("f", "w", 5, 1)                    => EAGAIN`,
 		"not inherited over fork": `
 			A lock("f", "w", 0, 10)                   => ok
 			A forked('lock("f", "w", 0, 10)')         => EAGAIN

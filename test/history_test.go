@@ -43,15 +43,21 @@ const (
 // names while nodes and mounts die, freeze and lose sight of each other. All that they saw has to be
 // possible on one file system that does one thing after the other.
 func TestHistories(t *testing.T) {
-	seed := rand.Uint64()
-	if text, set := os.LookupEnv(seedVariable); set {
-		var err error
-		seed, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err, seedVariable)
-	}
+	seed := randomSeed(t)
 	// Longer and shorter than what most harms last: many calls that survive, or many unknown outcomes.
 	t.Run("fixed seed", func(t *testing.T) { testHistories(t, fixedSeed, 5*time.Second) })
 	t.Run("random seed", func(t *testing.T) { testHistories(t, seed, 1500*time.Millisecond) })
+}
+
+func randomSeed(t testing.TB) uint64 {
+	t.Helper()
+	text, set := os.LookupEnv(seedVariable)
+	if !set {
+		return rand.Uint64()
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	require.NoError(t, err, seedVariable)
+	return seed
 }
 
 func testHistories(t *testing.T, seed uint64, opTimeout time.Duration) {
@@ -62,7 +68,7 @@ func testHistories(t *testing.T, seed uint64, opTimeout time.Duration) {
 	g := c.addGuest(t, "m", timeout)
 	g.start(t)
 	s := &schedule{c: c, guest: g, term: historyTerm, random: random}
-	b := &bustle{c: c, hosts: s.hosts(), seed: seed}
+	b := &bustle{c: c, hosts: s.hosts(), seed: seed, calls: callsPerClient}
 	stop := b.start(t)
 	s.run(t, faults(len(harms)))
 	stop()
@@ -75,6 +81,8 @@ type bustle struct {
 	c     *cluster
 	hosts []*hosts.Host
 	seed  uint64
+	calls int      // of a client in a history
+	files []string // that are locked, made in each directory; none: there is anything else to do
 
 	mu      sync.Mutex
 	dirs    []string
@@ -120,7 +128,8 @@ func (b *bustle) record(name string, seed uint64) error {
 		host := b.hosts[client/clientsPerHost]
 		plan := &history.Plan{
 			Host: host.Name(), Record: b.newRecord(fmt.Sprintf("%s-%d.calls", name, client)), Dirs: []string{dir}, Client: client,
-			Seed: seed, Calls: callsPerClient, Pause: int(longestPause.Milliseconds()),
+			Seed: seed, Calls: b.calls, Pause: int(longestPause.Milliseconds()),
+			Files: b.files,
 		}
 		playing.Go(func() { failures[client] = runPlan(host, plan) })
 	}
@@ -133,7 +142,7 @@ func (b *bustle) record(name string, seed uint64) error {
 	return nil
 }
 
-// makeDir makes a directory on whichever host can. It has another name with each attempt: one that failed
+// makeDir makes a directory, with its files, on whichever host can. It has another name with each attempt: one that failed
 // may take back what it made.
 func (b *bustle) makeDir(name string) (string, error) {
 	const attempts = 100
@@ -141,7 +150,7 @@ func (b *bustle) makeDir(name string) (string, error) {
 	for attempt := range attempts {
 		dir := b.c.path(fmt.Sprintf("%s.%d", name, attempt))
 		host := b.hosts[attempt%len(b.hosts)]
-		if _, err = host.Run("mkdir", dir); err == nil {
+		if _, err = host.Run("sh", append([]string{"-c", `mkdir "$0" && for f; do : > "$0/$f" || exit; done`, dir}, b.files...)...); err == nil {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.dirs = append(b.dirs, dir)

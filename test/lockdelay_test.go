@@ -91,7 +91,7 @@ func TestLostSession(t *testing.T) {
 		require.Equal(t, "ok ETIMEDOUT EIO", answers())
 		require.Equal(t, "EIO", waits())
 		require.Contains(t, []string{"ok", "ETIMEDOUT"}, takes())
-		for _, step := range []string{kind.take, kind.drop, `say(os.write, files["f"], b"x")`, `say(os.pread, files["f"], 1, 0)`} {
+		for _, step := range []string{kind.take, kind.drop, `say(os.write, files["f"], b"x")`, `say(os.pread, files["f"], 1, 0)`, `test("f", "w")`} {
 			holder.require(step, "EIO")
 		}
 		for _, a := range []actor{holder, waiter, fresh} {

@@ -31,21 +31,14 @@ const (
 
 // Call is one system call.
 type Call struct {
-	Client int    `json:"client"`
-	Seq    int    `json:"seq"` // of the client, from 1
-	Host   string `json:"host"`
-	Dir    string `json:"dir"` // its last element
+	Record
 	Kind   Kind   `json:"kind"`
 	Name   string `json:"name,omitempty"` // of a descriptor: by which it was opened
 	To     string `json:"to,omitempty"`
 	Opened int    `json:"opened,omitempty"` // Seq of the call that opened the descriptor
 	Ino    uint64 `json:"ino,omitempty"`    // that the descriptor is open on
 	Data   string `json:"data,omitempty"`   // that is written
-
-	Start int64         `json:"start"` // nanoseconds of CLOCK_MONOTONIC
-	End   int64         `json:"end"`   // 0: it did not return
-	Errno syscall.Errno `json:"errno"`
-	Got   Got           `json:"got"`
+	Got    Got    `json:"got"`
 }
 
 // Got is what a call without an error answered. What a kind of call does not answer is zero.
@@ -60,15 +53,6 @@ type Got struct {
 
 // Unknown tells that the call may have been done, now or later.
 func (c *Call) Unknown() bool { return c.Mutates() && (c.Errno == syscall.ETIMEDOUT || c.Orphaned()) }
-
-// Orphaned tells that the call has no outcome because nobody was left to answer it.
-func (c *Call) Orphaned() bool {
-	switch c.Errno {
-	case syscall.ENOTCONN, syscall.ECONNABORTED, syscall.EIO:
-		return true
-	}
-	return c.End == 0
-}
 
 // Mutates tells that the call changes something.
 func (c *Call) Mutates() bool {

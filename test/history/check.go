@@ -59,16 +59,20 @@ func (h *History) checkDir(calls []*Call, within time.Duration) error {
 		return err
 	}
 	rules := (&model{asked: x.asked, sessionsLast: h.SessionsLast}).porcupine()
-	result := porcupine.CheckOperationsTimeout(rules, x.operations, within)
+	return checkOrder(rules, x.operations, within)
+}
+
+func checkOrder(rules porcupine.Model, operations []porcupine.Operation, within time.Duration) error {
+	result := porcupine.CheckOperationsTimeout(rules, operations, within)
 	if result == porcupine.Ok {
 		return nil
 	}
-	_, info := porcupine.CheckOperationsVerbose(rules, x.operations, within)
+	_, info := porcupine.CheckOperationsVerbose(rules, operations, within)
 	cause := ErrImpossible
 	if result == porcupine.Unknown {
 		cause = ErrUndecided
 	}
-	return fmt.Errorf("%w:\n%s", cause, describe(x.operations, info))
+	return fmt.Errorf("%w:\n%s", cause, describe(operations, info))
 }
 
 // checkNumbers requires that each creation made an inode of its own.
@@ -110,7 +114,7 @@ func (a *action) String() string {
 // numbers are places in the longest one found. Of a long history it shows what is around the end of that.
 func describe(operations []porcupine.Operation, info porcupine.LinearizationInfo) string {
 	const around = 30
-	place := make(map[*action]int)
+	place := make(map[any]int) // of an action
 	for _, partition := range info.PartialLinearizationsOperations() {
 		var longest []porcupine.Operation
 		for _, found := range partition {
@@ -119,29 +123,28 @@ func describe(operations []porcupine.Operation, info porcupine.LinearizationInfo
 			}
 		}
 		for i, operation := range longest {
-			place[operation.Input.(*action)] = i + 1
+			place[operation.Input] = i + 1
 		}
 	}
 	sorted := slices.Clone(operations)
 	slices.SortStableFunc(sorted, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	stuck := slices.IndexFunc(sorted, func(o porcupine.Operation) bool {
-		return place[o.Input.(*action)] == 0 && o.Return != never
+		return place[o.Input] == 0 && o.Return != never
 	})
 	var b strings.Builder
 	for i, operation := range sorted {
-		a := operation.Input.(*action)
 		if operation.Return != never && (i < stuck-around || i > stuck+around) {
 			continue
 		}
 		at := "    -"
-		if n := place[a]; n != 0 {
+		if n := place[operation.Input]; n != 0 {
 			at = fmt.Sprintf("%5d", n)
 		}
 		end := "      later"
 		if operation.Return != never {
 			end = fmt.Sprintf("%11.6f", float64(operation.Return-sorted[0].Call)/1e9)
 		}
-		fmt.Fprintf(&b, "%s %11.6f %s %v\n", at, float64(operation.Call-sorted[0].Call)/1e9, end, a)
+		fmt.Fprintf(&b, "%s %11.6f %s %v\n", at, float64(operation.Call-sorted[0].Call)/1e9, end, operation.Input)
 	}
 	return b.String()
 }
@@ -150,15 +153,7 @@ func describe(operations []porcupine.Operation, info porcupine.LinearizationInfo
 func (h *History) Tally() map[string]int {
 	count := make(map[string]int)
 	for _, call := range h.Calls {
-		outcome := "did not return"
-		switch {
-		case call.End == 0:
-		case call.Errno == 0:
-			outcome = "ok"
-		default:
-			outcome = call.Errno.Error()
-		}
-		count[outcome]++
+		count[call.outcome()]++
 		if call.Unknown() {
 			count["unknown"]++
 		}

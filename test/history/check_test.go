@@ -25,8 +25,10 @@ type made struct {
 
 func (m made) call(seq int) *Call {
 	return &Call{
-		Client: m.client, Seq: seq, Host: string(rune('a' + m.client)), Dir: "d", Kind: m.kind, Name: m.name, To: m.to,
-		Opened: m.opened, Ino: m.on, Data: m.data, Start: m.start, End: m.end, Errno: m.errno, Got: m.got,
+		Record: Record{
+			Client: m.client, Seq: seq, Host: string(rune('a' + m.client)), Dir: "d", Start: m.start, End: m.end, Errno: m.errno,
+		},
+		Kind: m.kind, Name: m.name, To: m.to, Opened: m.opened, Ino: m.on, Data: m.data, Got: m.got,
 	}
 }
 

@@ -176,9 +176,14 @@ func (c *Client) DoFile(kind Kind, file *File, data string) (*Call, error) {
 	return call, err
 }
 
-func (c *Client) call(kind Kind, names ...string) *Call {
+// record is that of the client's next call.
+func (c *Client) record() Record {
 	c.seq++
-	call := &Call{Client: c.id, Seq: c.seq, Host: c.host, Dir: filepath.Base(c.path), Kind: kind}
+	return Record{Client: c.id, Seq: c.seq, Host: c.host, Dir: filepath.Base(c.path)}
+}
+
+func (c *Client) call(kind Kind, names ...string) *Call {
+	call := &Call{Record: c.record(), Kind: kind}
 	if len(names) > 0 {
 		call.Name = names[0]
 	}

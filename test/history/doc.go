@@ -54,4 +54,25 @@
 //
 // What nothing is concluded from: ESTALE where a path was given to look at (the name changed twice during
 // the call; nothing was done), and failures of calls that only read.
+//
+// # Locks of flock and fcntl
+//
+// The other kind of history ([LockHistory]) is of files that several processes lock through descriptors. Flocks are
+// judged by themselves, and so are the locks of processes together with those of open file descriptions. For each
+// file and each of the two there has to be an order in which nobody gets what excludes another one's lock, nobody is
+// refused without a reason, and F_GETLK tells of a lock that is there.
+//
+// A process that closes any descriptor of a file loses its own locks of it, and counts as another owner from then on;
+// an open file description is one from its opening to its close. Where lockfs lets locks go late, the model does:
+//
+//   - close(2) returns before the mount hears that an open file description is gone. Its locks may go at any time
+//     after; those of a process are gone when close returns, unless the cluster could not be told in time.
+//   - A session that is lost takes its locks with it, a lock delay later. When it ended nobody can see, but it was
+//     alive at the last call that succeeded through a descriptor by which something had been locked. So what such an
+//     owner had may go a lock delay after that call, and not before; there is nothing to come after it.
+//   - Of a call of unknown outcome, the range may be locked or not until its owner's end.
+//
+// Both descriptors of a file are bound to their sessions before anything is locked, so one that is still alive shows
+// it for all locks that its process took since the last close. No client is ever told of a deadlock: it has several
+// threads, and lockfs does not count on such a process to go on waiting.
 package history

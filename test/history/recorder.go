@@ -8,9 +8,45 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
+
+// Record is what is written down of every call.
+type Record struct {
+	Client int           `json:"client"`
+	Seq    int           `json:"seq"` // of the client, from 1
+	Host   string        `json:"host"`
+	Dir    string        `json:"dir"`   // its last element
+	Start  int64         `json:"start"` // nanoseconds of CLOCK_MONOTONIC
+	End    int64         `json:"end"`   // 0: it did not return
+	Errno  syscall.Errno `json:"errno"`
+}
+
+// Orphaned tells that the call has no outcome because nobody was left to answer it.
+func (r *Record) Orphaned() bool {
+	switch r.Errno {
+	case syscall.ENOTCONN, syscall.ECONNABORTED, syscall.EIO:
+		return true
+	}
+	return r.End == 0
+}
+
+func (r *Record) outcome() string {
+	switch {
+	case r.End == 0:
+		return "did not return"
+	case r.Errno == 0:
+		return "ok"
+	}
+	return r.Errno.Error()
+}
+
+func (r *Record) record() *Record { return r }
+
+// recordable is a call of either kind of history.
+type recordable interface{ record() *Record }
 
 // Recorder writes calls down, each before it begins and again when it has returned, so that one which
 // was under way when its process died is known of. It is a file to which several may write.
@@ -29,23 +65,24 @@ func NewRecorder(path string) (*Recorder, error) {
 }
 
 // Do records a call that do makes. do fills in what it got.
-func (r *Recorder) Do(call *Call, do func() error) error {
-	call.Start = now()
+func (r *Recorder) Do(call recordable, do func() error) error {
+	record := call.record()
+	record.Start = now()
 	if err := r.write(call); err != nil {
 		return err
 	}
-	call.Start = now()
+	record.Start = now()
 	err := do()
-	call.End = now()
+	record.End = now()
 	if err != nil {
-		if !errors.As(err, &call.Errno) {
+		if !errors.As(err, &record.Errno) {
 			return fmt.Errorf("no system call's error: %w", err)
 		}
 	}
 	return r.write(call)
 }
 
-func (r *Recorder) write(call *Call) error {
+func (r *Recorder) write(call recordable) error {
 	line, err := json.Marshal(call)
 	if err != nil {
 		return err
@@ -57,12 +94,20 @@ func (r *Recorder) write(call *Call) error {
 }
 
 // ReadCalls reads what was recorded in some files. Of a call that was recorded twice the last counts.
-func ReadCalls(paths ...string) ([]*Call, error) {
+func ReadCalls(paths ...string) ([]*Call, error) { return readCalls[Call](paths) }
+
+// ReadLockCalls is ReadCalls for what was done to locks.
+func ReadLockCalls(paths ...string) ([]*LockCall, error) { return readCalls[LockCall](paths) }
+
+func readCalls[C any, P interface {
+	*C
+	recordable
+}](paths []string) ([]*C, error) {
 	type key struct {
 		dir         string
 		client, seq int
 	}
-	var calls []*Call
+	var calls []*C
 	for _, path := range paths {
 		at := make(map[key]int)
 		text, err := os.ReadFile(path)
@@ -74,11 +119,12 @@ func ReadCalls(paths ...string) ([]*Call, error) {
 		lines := bufio.NewScanner(bytes.NewReader(text))
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
-			call := new(Call)
+			call := new(C)
 			if err := json.Unmarshal(lines.Bytes(), call); err != nil {
 				return nil, fmt.Errorf("%s: %w", path, err)
 			}
-			k := key{call.Dir, call.Client, call.Seq}
+			record := P(call).record()
+			k := key{record.Dir, record.Client, record.Seq}
 			if i, begun := at[k]; begun {
 				calls[i] = call
 				continue

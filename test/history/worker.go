@@ -27,6 +27,11 @@ type Plan struct {
 	Calls int    `json:"calls"` // that it does at random
 	Pause int    `json:"pause"` // longest between two calls, milliseconds
 
+	// Files are what it locks at random, in place of all else. They are there.
+	Files []string `json:"files,omitempty"`
+	// FSType is the type of the file system that shows the directory; 0: FUSE.
+	FSType int64 `json:"fs_type,omitempty"`
+
 	Final bool `json:"final"` // look at everything there is
 
 	// Script is a file, such as a FIFO, with a call on each line: KIND [NAME [NAME|TEXT]]. After each a
@@ -71,10 +76,16 @@ func (p *Plan) do(out io.Writer) error {
 	// What one thread saw before through the same descriptor is no news to a mount, and to the model.
 	runtime.LockOSThread()
 	c := NewClient(recorder, p.Client, p.Host, p.Dirs[0])
+	if p.FSType != 0 {
+		c.fsType = p.FSType
+	}
 	if p.Script != "" {
 		return p.follow(c, out)
 	}
 	random := rand.New(rand.NewPCG(p.Seed, uint64(p.Client)))
+	if len(p.Files) > 0 {
+		return c.PlayLocks(random, p.Files, p.Calls, time.Duration(p.Pause)*time.Millisecond)
+	}
 	return c.Play(random, p.Calls, time.Duration(p.Pause)*time.Millisecond)
 }
 

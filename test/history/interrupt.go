@@ -1,0 +1,49 @@
+package history
+
+import (
+	"os"
+	"os/signal"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// interruptInterval repeats a signal that may have come before the call that it is for.
+const interruptInterval = 20 * time.Millisecond
+
+// interruptAfter interrupts the system call in which the calling thread, which must be locked to its goroutine, is
+// after some time, and again, until it is told to stop.
+func interruptAfter(limit time.Duration) (stop func()) {
+	catchInterrupts()
+	thread := unix.Gettid()
+	stopped, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for wait := limit; ; wait = interruptInterval {
+			select {
+			case <-time.After(wait):
+				_ = unix.Tgkill(os.Getpid(), thread, unix.SIGUSR1)
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(stopped)
+		<-ended
+	}
+}
+
+// catchInterrupts takes SA_RESTART from the handler that Go installs, with which calls would go on.
+var catchInterrupts = sync.OnceFunc(func() {
+	signal.Notify(make(chan os.Signal, 1), unix.SIGUSR1)
+	// struct sigaction of the kernel: handler, flags, restorer, mask.
+	var action struct{ handler, flags, restorer, mask uintptr }
+	const restart = 0x10000000 // SA_RESTART
+	here := uintptr(unsafe.Pointer(&action))
+	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGUSR1), 0, here, unsafe.Sizeof(action.mask), 0, 0)
+	action.flags &^= restart
+	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGUSR1), here, 0, unsafe.Sizeof(action.mask), 0, 0)
+})

@@ -1,0 +1,128 @@
+package history
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// LockHistory is what several clients did to locks.
+type LockHistory struct {
+	Calls     []*LockCall
+	OpTimeout time.Duration // of the mounts
+	LockDelay time.Duration // for so long at least nobody else has the locks of a session that ended
+}
+
+// lockSpaces are the kinds of locks that have nothing to do with each other. The first of each are those of an
+// open file description.
+var lockSpaces = [][]Kind{{Flock}, {OFD, Posix, TestOFD, TestPosix}}
+
+// Check answers nil if there is an order. within bounds the search for each file and space.
+func (h *LockHistory) Check(within time.Duration) error {
+	type file struct{ dir, name string }
+	byFile := make(map[file][]*LockCall)
+	for _, call := range h.Calls {
+		if !h.allowed(call) {
+			return fmt.Errorf("%w: an error that nobody should get: %v", ErrImpossible, call)
+		}
+		f := file{call.Dir, call.File}
+		byFile[f] = append(byFile[f], call)
+	}
+	var failed []error
+	for f, calls := range byFile {
+		slices.SortFunc(calls, func(a, b *LockCall) int {
+			return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Seq, b.Seq))
+		})
+		for _, space := range lockSpaces {
+			if err := checkOrder(lockModel, h.operations(calls, space), within); err != nil {
+				failed = append(failed, fmt.Errorf("%s/%s, %v: %w", f.dir, f.name, space, err))
+			}
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// allowed tells whether there is a reason at all for a call to fail so. EDEADLK is none: clients have several
+// threads, so they are never known to wait for each other in a circle.
+func (h *LockHistory) allowed(c *LockCall) bool {
+	switch c.Errno {
+	case 0, syscall.ETIMEDOUT:
+		return true
+	case syscall.EAGAIN:
+		return !c.Wait && c.Mode != NoLock
+	case syscall.EINTR:
+		return c.Wait
+	}
+	return c.Orphaned()
+}
+
+// operations turns the calls on one file into those on one space of locks.
+func (h *LockHistory) operations(calls []*LockCall, space []Kind) []porcupine.Operation {
+	owners := h.ownersOf(calls, space)
+	var operations []porcupine.Operation
+	add := func(call *LockCall, verb lockVerb, o *lockOwner) {
+		end := call.End
+		if end == 0 {
+			end = never
+		}
+		operations = append(operations, porcupine.Operation{
+			ClientId: call.Client, Input: &lockAction{call, verb, o}, Call: call.Start, Return: end,
+		})
+	}
+	for _, call := range calls {
+		if slices.Contains(space, call.Kind) {
+			o := owners[keyOf(call)]
+			for _, verb := range h.verbsOf(call) {
+				add(call, verb, o)
+			}
+		}
+	}
+	for _, o := range owners {
+		if o.taken {
+			add(o.proof, seeSession, o)
+		}
+	}
+	return operations
+}
+
+// verbsOf is what a call did, of which each part was at a moment of its own.
+func (h *LockHistory) verbsOf(c *LockCall) []lockVerb {
+	if c.tests() {
+		switch {
+		case c.Errno != 0:
+			return nil
+		case c.Got.Mode == NoLock:
+			return []lockVerb{seeNoLock}
+		}
+		return []lockVerb{seeLock}
+	}
+	var verbs []lockVerb
+	if c.Kind == Flock && c.Mode != NoLock {
+		verbs = append(verbs, doConvert)
+	}
+	switch {
+	case h.inDoubt(c):
+		return []lockVerb{doDoubt}
+	case c.Errno == syscall.EINTR:
+		return verbs
+	case c.Errno == syscall.EAGAIN:
+		return append(verbs, seeInUse)
+	case c.Mode == NoLock:
+		return []lockVerb{doUnlock}
+	}
+	return append(verbs, doTake)
+}
+
+// Tally is how often calls came out in which way.
+func (h *LockHistory) Tally() map[string]int {
+	count := make(map[string]int)
+	for _, call := range h.Calls {
+		count[string(call.Kind)+" "+call.outcome()]++
+	}
+	return count
+}

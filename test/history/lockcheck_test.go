@@ -1,0 +1,269 @@
+package history
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// locked is one call of a history of locks made by hand. Client 0 and 1 are on host a, 2 on b. The descriptor of
+// a client is 1 unless it says otherwise.
+type locked struct {
+	client     int
+	start, end int64 // seconds
+	kind       Kind
+	mode       Mode
+	in         Range
+	wait       bool
+	opened     int
+	era        int
+	errno      syscall.Errno
+	got        LockSeen
+}
+
+func (l locked) call(seq int) *LockCall {
+	if l.kind == Flock {
+		l.in = everything
+	}
+	return &LockCall{
+		Record: Record{
+			Client: l.client, Seq: 10 + seq, Host: []string{"a", "a", "b"}[l.client], Dir: "d",
+			Start: l.start * int64(time.Second), End: l.end * int64(time.Second), Errno: l.errno,
+		},
+		File: "f", Pid: 100 + l.client, Kind: l.kind, Opened: max(1, l.opened), Era: l.era, Mode: l.mode, Range: l.in,
+		Wait: l.wait, Got: l.got,
+	}
+}
+
+// The histories below have an operation timeout and a lock delay of so many seconds.
+const (
+	handTimeout = 5
+	handDelay   = 10
+)
+
+const (
+	again       = syscall.EAGAIN
+	interrupted = syscall.EINTR
+	lost        = syscall.EIO
+)
+
+var lockHistories = []struct {
+	name     string
+	possible bool
+	calls    []locked
+}{
+	{"nothing", true, nil},
+
+	{"flock, one after the other", true, []locked{
+		{client: 0, start: 1, end: 2, kind: Flock, mode: WriteLock},
+		{client: 1, start: 3, end: 4, kind: Flock, mode: ReadLock, errno: again},
+		{client: 0, start: 5, end: 6, kind: Flock},
+		{client: 1, start: 7, end: 8, kind: Flock, mode: ReadLock},
+		{client: 2, start: 9, end: 10, kind: Flock, mode: ReadLock},
+	}},
+	{"two have it", false, []locked{
+		{client: 0, start: 1, end: 4, kind: Flock, mode: WriteLock},
+		{client: 2, start: 2, end: 3, kind: Flock, mode: WriteLock},
+	}},
+	{"one reads what another writes", false, []locked{
+		{client: 0, start: 1, end: 2, kind: Flock, mode: ReadLock},
+		{client: 2, start: 3, end: 4, kind: Flock, mode: WriteLock},
+		{client: 0, start: 5, end: 6, kind: Read},
+	}},
+	{"refused though free", false, []locked{
+		{client: 0, start: 1, end: 2, kind: Flock, mode: WriteLock},
+		{client: 0, start: 3, end: 4, kind: Flock},
+		{client: 2, start: 5, end: 6, kind: Flock, mode: WriteLock, errno: again},
+	}},
+	{"refused though only another kind is locked", false, []locked{
+		{client: 0, start: 1, end: 2, kind: Flock, mode: WriteLock},
+		{client: 2, start: 3, end: 4, kind: Posix, mode: WriteLock, errno: again},
+	}},
+	{"refused because of its own process", true, []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, in: Range{2, 5}},
+		{client: 0, start: 3, end: 4, kind: OFD, mode: ReadLock, in: Range{5, 6}, errno: again},
+		{client: 0, start: 5, end: 6, kind: Posix, mode: ReadLock, in: Range{2, 5}, opened: 2},
+	}},
+	{"a conversion gives up and gets", true, []locked{
+		{client: 0, start: 1, end: 2, kind: Flock, mode: ReadLock},
+		{client: 0, start: 3, end: 8, kind: Flock, mode: WriteLock, wait: true},
+		{client: 2, start: 3, end: 4, kind: Flock, mode: WriteLock, wait: true},
+		{client: 2, start: 5, end: 6, kind: Flock},
+	}},
+	{"a conversion that is refused has given up", true, []locked{
+		{client: 0, start: 1, end: 2, kind: Flock, mode: ReadLock},
+		{client: 2, start: 1, end: 2, kind: Flock, mode: ReadLock},
+		{client: 0, start: 3, end: 4, kind: Flock, mode: WriteLock, errno: again},
+		{client: 2, start: 5, end: 6, kind: Flock, mode: WriteLock},
+	}},
+	{"a conversion that is refused has kept", false, []locked{
+		{client: 0, start: 1, end: 2, kind: Flock, mode: ReadLock},
+		{client: 2, start: 1, end: 2, kind: Flock, mode: ReadLock},
+		{client: 0, start: 3, end: 4, kind: Flock, mode: WriteLock, errno: again},
+		{client: 2, start: 5, end: 6, kind: Flock, mode: WriteLock, errno: again},
+	}},
+
+	{"a range is split", true, []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, in: Range{0, beyond}},
+		{client: 0, start: 3, end: 4, kind: Posix, in: Range{3, 4}},
+		{client: 2, start: 5, end: 6, kind: Posix, mode: WriteLock, in: Range{3, 4}},
+		{client: 2, start: 7, end: 8, kind: OFD, mode: ReadLock, in: Range{5, 5}, errno: again},
+		{client: 2, start: 7, end: 8, kind: Posix, mode: ReadLock, in: Range{beyond, beyond}, errno: again},
+		{client: 1, start: 9, end: 10, kind: TestPosix, mode: ReadLock, in: Range{0, 7}, got: LockSeen{WriteLock, Range{0, 2}, 100}},
+		{client: 1, start: 9, end: 10, kind: TestPosix, mode: ReadLock, in: Range{0, 7}, got: LockSeen{WriteLock, Range{3, 4}, 0}},
+		{client: 1, start: 11, end: 12, kind: Posix, in: Range{0, 1}},
+	}},
+	{"a range is split, and its end is lost", false, []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, in: Range{0, beyond}},
+		{client: 0, start: 3, end: 4, kind: Posix, in: Range{3, 4}},
+		{client: 2, start: 5, end: 6, kind: Posix, mode: WriteLock, in: Range{5, 5}},
+		{client: 0, start: 7, end: 8, kind: Read},
+	}},
+	{"a range is not split", false, []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, in: Range{0, beyond}},
+		{client: 0, start: 3, end: 4, kind: Posix, in: Range{3, 4}},
+		{client: 2, start: 5, end: 6, kind: Posix, mode: WriteLock, in: Range{3, 4}, errno: again},
+	}},
+	{"downgraded in part", true, []locked{
+		{client: 0, start: 1, end: 2, kind: OFD, mode: WriteLock, in: Range{0, 7}},
+		{client: 0, start: 3, end: 4, kind: OFD, mode: ReadLock, in: Range{2, 3}},
+		{client: 2, start: 5, end: 6, kind: OFD, mode: ReadLock, in: Range{2, 3}},
+		{client: 2, start: 7, end: 8, kind: OFD, mode: ReadLock, in: Range{3, 4}, errno: again},
+		{client: 2, start: 9, end: 10, kind: TestOFD, mode: WriteLock, in: Range{3, 3}, got: LockSeen{ReadLock, Range{2, 3}, -1}},
+		{client: 2, start: 11, end: 12, kind: Read},
+	}},
+	{"a descriptor has what another one has", false, []locked{
+		{client: 0, start: 1, end: 2, kind: OFD, mode: WriteLock, in: Range{0, 7}},
+		{client: 0, start: 3, end: 4, kind: OFD, mode: WriteLock, in: Range{0, 7}, opened: 2},
+		{client: 0, start: 5, end: 6, kind: Read},
+	}},
+
+	{"seen where there is nothing", false, []locked{
+		{client: 1, start: 3, end: 4, kind: TestPosix, mode: ReadLock, in: Range{0, 7}, got: LockSeen{WriteLock, Range{0, 2}, 100}},
+		{client: 1, start: 5, end: 6, kind: Read},
+	}},
+	{"not seen though there", false, []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: ReadLock, in: Range{2, 3}},
+		{client: 1, start: 3, end: 4, kind: TestPosix, mode: WriteLock, in: Range{0, 7}},
+		{client: 0, start: 5, end: 6, kind: Read},
+		{client: 1, start: 5, end: 6, kind: Read},
+	}},
+	{"not seen, as it excludes nothing", true, []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: ReadLock, in: Range{2, 3}},
+		{client: 1, start: 3, end: 4, kind: TestPosix, mode: ReadLock, in: Range{0, 7}},
+		{client: 1, start: 5, end: 6, kind: Read},
+	}},
+	{"seen in the wrong mode", false, seenAs(LockSeen{WriteLock, Range{2, 3}, 100})},
+	{"seen too large", false, seenAs(LockSeen{ReadLock, Range{2, 4}, 100})},
+	{"seen of another process", false, seenAs(LockSeen{ReadLock, Range{2, 3}, 102})},
+	{"seen without its process", false, seenAs(LockSeen{ReadLock, Range{2, 3}, 0})},
+	{"seen as it is", true, seenAs(LockSeen{ReadLock, Range{2, 3}, 100})},
+
+	{"interrupted, and so without the lock", true, []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock},
+		{client: 1, start: 3, end: 4, kind: Posix, mode: WriteLock, wait: true, errno: interrupted},
+		{client: 0, start: 5, end: 6, kind: Posix},
+		{client: 2, start: 7, end: 8, kind: Posix, mode: WriteLock},
+		{client: 1, start: 9, end: 10, kind: Read},
+	}},
+	{"interrupted, and it has the lock", false, []locked{
+		{client: 1, start: 3, end: 4, kind: Posix, mode: WriteLock, wait: true, errno: interrupted},
+		{client: 2, start: 7, end: 8, kind: Posix, mode: WriteLock, errno: again},
+	}},
+	{"interrupted so late that it may have had the lock", true, []locked{
+		{client: 1, start: 3, end: 9, kind: Posix, mode: WriteLock, wait: true, errno: interrupted},
+		{client: 2, start: 10, end: 11, kind: Posix, mode: WriteLock, errno: again},
+	}},
+	{"after a late interrupt it took the lock, and another one too", false, []locked{
+		{client: 1, start: 3, end: 9, kind: Posix, mode: WriteLock, wait: true, errno: interrupted},
+		{client: 1, start: 10, end: 11, kind: Posix, mode: WriteLock},
+		{client: 2, start: 12, end: 13, kind: Posix, mode: WriteLock},
+		{client: 1, start: 14, end: 15, kind: Read},
+	}},
+	{"of unknown outcome, and granted and refused after that", true, []locked{
+		{client: 0, start: 1, end: 6, kind: Flock, mode: WriteLock, errno: timedOut},
+		{client: 1, start: 7, end: 8, kind: Flock, mode: WriteLock, errno: again},
+		{client: 2, start: 9, end: 10, kind: Flock, mode: WriteLock},
+		{client: 0, start: 11, end: 12, kind: Read},
+	}},
+
+	{"a close drops the locks of a process", true, closedBy(Posix, 0)},
+	{"a close does not drop the locks of a process", false, closedBy(Posix, again)},
+	{"another close drops an open file description's lock late", true, closedBy(OFD, again)},
+	{"another descriptor's close drops the locks of an open file description", false, []locked{
+		{client: 0, start: 1, end: 2, kind: OFD, mode: WriteLock, opened: 2},
+		{client: 0, start: 3, end: 4, kind: Close},
+		{client: 2, start: 5, end: 6, kind: OFD, mode: WriteLock},
+		{client: 0, start: 7, end: 8, kind: Read, opened: 2, era: 1},
+	}},
+
+	{"its session was lost, and the lock delay is over", true, afterLoss(2 + handDelay)},
+	{"its session was lost, and the lock delay is not over", false, afterLoss(handDelay - 3)},
+	{"it shows that it still has it", false, append(afterLoss(2+handDelay),
+		locked{client: 0, start: 5 + handDelay, end: 6 + handDelay, kind: Write})},
+	{"its session was lost, and it closes the file at once", false, []locked{
+		{client: 0, start: 1, end: 2, kind: Flock, mode: WriteLock},
+		{client: 0, start: 3, end: 4, kind: Read, errno: lost},
+		{client: 0, start: 5, end: 6, kind: Close},
+		{client: 2, start: 7, end: 8, kind: Flock, mode: WriteLock},
+	}},
+	{"the cluster could not be asked in time, and it closes the file at once", true, []locked{
+		{client: 0, start: 1, end: 2, kind: Flock, mode: WriteLock},
+		{client: 0, start: 3, end: 3 + handTimeout, kind: Read, errno: lost},
+		{client: 0, start: 4 + handTimeout, end: 5 + handTimeout, kind: Close},
+		{client: 2, start: 4 + handTimeout, end: 5 + handTimeout, kind: Flock, mode: WriteLock},
+	}},
+
+	{"an interrupt of who does not wait", false, []locked{
+		{client: 0, start: 1, end: 2, kind: Flock, mode: WriteLock, errno: interrupted},
+	}},
+	{"a deadlock that cannot be known", false, []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, wait: true, errno: syscall.EDEADLK},
+	}},
+}
+
+func seenAs(got LockSeen) []locked {
+	return []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: ReadLock, in: Range{2, 3}},
+		{client: 1, start: 3, end: 4, kind: TestPosix, mode: WriteLock, in: Range{0, 7}, got: got},
+		{client: 0, start: 5, end: 6, kind: Read},
+		{client: 1, start: 5, end: 6, kind: Read},
+	}
+}
+
+func closedBy(kind Kind, then syscall.Errno) []locked {
+	return []locked{
+		{client: 0, start: 1, end: 2, kind: kind, mode: WriteLock},
+		{client: 0, start: 3, end: 4, kind: Close},
+		{client: 0, start: 5, end: 6, kind: Read, opened: 2, era: 1},
+		{client: 2, start: 7, end: 8, kind: kind, mode: WriteLock, errno: then},
+	}
+}
+
+// afterLoss has another one get the lock at a time.
+func afterLoss(at int64) []locked {
+	return []locked{
+		{client: 0, start: 1, end: 2, kind: Flock, mode: WriteLock},
+		{client: 2, start: 3, end: 4, kind: Flock, mode: WriteLock, errno: again},
+		{client: 2, start: at, end: at + 1, kind: Flock, mode: WriteLock},
+	}
+}
+
+func TestLockHistories(t *testing.T) {
+	for _, l := range lockHistories {
+		t.Run(l.name, func(t *testing.T) {
+			history := LockHistory{OpTimeout: handTimeout * time.Second, LockDelay: handDelay * time.Second}
+			for i, made := range l.calls {
+				history.Calls = append(history.Calls, made.call(i))
+			}
+			err := history.Check(10 * time.Second)
+			if l.possible {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, ErrImpossible)
+		})
+	}
+}

@@ -1,0 +1,200 @@
+package history
+
+import (
+	"cmp"
+	"hash/fnv"
+	"slices"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// lockVerb is what a lockAction does to the model.
+type lockVerb int
+
+const (
+	doTake     lockVerb = iota // a range, in the place of what its owner had there
+	doUnlock                   //
+	doConvert                  // give up an flock of the other mode
+	doDoubt                    // whether the owner has the range from now on is not known
+	seeInUse                   // somebody else's lock excludes the one that was wanted
+	seeLock                    // the same, and which it is
+	seeNoLock                  // nobody's does
+	seeSession                 // the owner has not ended
+)
+
+// lockAction is a step of the model.
+type lockAction struct {
+	call  *LockCall
+	verb  lockVerb
+	owner *lockOwner
+}
+
+// lockState is who has locked a file, by number. Flocks and the others are in different spaces, each of which has
+// a state. It is never modified.
+type lockState []holding
+
+// holding is what an owner has.
+type holding struct {
+	owner *lockOwner
+	sure  [places]Mode
+	doubt [places]bool // it may have that too, in any mode
+	ended bool         // all that it had is gone, and it can have nothing more
+}
+
+// step answers the state after an action; false if it cannot have happened in that state. What an owner had when
+// it ended goes when somebody gets it or finds it free, not before: that excludes nothing that can have happened.
+func (s lockState) step(a *lockAction) (after lockState, possible bool) {
+	own := s.of(a.owner)
+	if own.ended {
+		return s, false
+	}
+	want, in := a.call.Mode, a.call.Range
+	switch a.verb {
+	case seeSession:
+		return s, true
+	case seeInUse:
+		return s, s.mayExclude(a)
+	case seeLock:
+		return s, s.maySee(a)
+	case seeNoLock:
+		return s.giveWay(a)
+	case doTake:
+		if own.isOther(a) {
+			return s, false
+		}
+		if s, possible = s.giveWay(a); !possible {
+			return s, false
+		}
+		own.set(in, want)
+	case doConvert:
+		if own.isOther(a) {
+			own.set(everything, NoLock)
+		}
+	case doUnlock:
+		own.set(in, NoLock)
+	case doDoubt:
+		own.set(in, NoLock)
+		for at := in.First; at <= in.Last; at++ {
+			own.doubt[at] = true
+		}
+	}
+	return s.with(own), true
+}
+
+func (s lockState) find(o *lockOwner) (int, bool) {
+	return slices.BinarySearchFunc(s, o, func(h holding, o *lockOwner) int { return cmp.Compare(h.owner.number, o.number) })
+}
+
+func (s lockState) of(o *lockOwner) holding {
+	if i, found := s.find(o); found {
+		return s[i]
+	}
+	return holding{owner: o}
+}
+
+func (s lockState) with(h holding) lockState {
+	i, found := s.find(h.owner)
+	after := slices.Clone(s)
+	if !found {
+		return slices.Insert(after, i, h)
+	}
+	after[i] = h
+	return after
+}
+
+// giveWay ends all others that exclude what is wanted; false if one of them cannot have ended yet.
+func (s lockState) giveWay(a *lockAction) (after lockState, possible bool) {
+	for _, h := range s {
+		if h.excludes(a) {
+			if h.owner.earliest > a.call.End {
+				return s, false
+			}
+			s = s.with(holding{owner: h.owner, ended: true})
+		}
+	}
+	return s, true
+}
+
+func (h *holding) set(in Range, mode Mode) {
+	for at := in.First; at <= in.Last; at++ {
+		h.sure[at] = mode
+	}
+}
+
+// isOther tells whether an flock has to be given up to get the one that is wanted (flock(2): converting is not
+// atomic).
+func (h *holding) isOther(a *lockAction) bool {
+	return a.call.Kind == Flock && h.sure[0] != NoLock && h.sure[0] != a.call.Mode
+}
+
+// excludes tells whether another owner surely has what excludes what is wanted, unless it has ended.
+func (h *holding) excludes(a *lockAction) bool {
+	for at := a.call.Range.First; h.owner != a.owner && at <= a.call.Range.Last; at++ {
+		if h.sure[at].excludes(a.call.Mode) {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *holding) mayExclude(a *lockAction) bool {
+	in := a.call.Range
+	return h.owner != a.owner && h.owner.latest >= a.call.Start &&
+		(h.excludes(a) || slices.Contains(h.doubt[in.First:in.Last+1], true))
+}
+
+func (s lockState) mayExclude(a *lockAction) bool {
+	own := s.of(a.owner)
+	return !own.isOther(a) && slices.ContainsFunc(s, func(h holding) bool { return h.mayExclude(a) })
+}
+
+// maySee tells whether there may be a lock as a test has answered. Locks that touch may be told of as one.
+func (s lockState) maySee(a *lockAction) bool {
+	got := a.call.Got
+	if !got.Range.valid() || !got.Range.overlaps(a.call.Range) || !got.Mode.excludes(a.call.Mode) {
+		return false
+	}
+	return slices.ContainsFunc(s, func(h holding) bool {
+		return h.mayExclude(a) && h.owner.mayBeTold(a.call) && h.mayHave(got)
+	})
+}
+
+func (h *holding) mayHave(got LockSeen) bool {
+	for at := got.Range.First; at <= got.Range.Last; at++ {
+		if h.sure[at] != got.Mode && !h.doubt[at] {
+			return false
+		}
+	}
+	return true
+}
+
+var lockModel = porcupine.Model{
+	Init: func() any { return lockState(nil) },
+	Step: func(before, input, _ any) (bool, any) {
+		after, possible := before.(lockState).step(input.(*lockAction))
+		return possible, after
+	},
+	Equal: func(a, b any) bool { return slices.Equal(a.(lockState), b.(lockState)) },
+	Hash:  func(s any) uint64 { return s.(lockState).hash() },
+}
+
+func (s lockState) hash() uint64 {
+	sum := fnv.New64a()
+	for _, h := range s {
+		_, _ = sum.Write([]byte{byte(h.owner.number), bit(h.ended)})
+		for at := range places {
+			_, _ = sum.Write([]byte{byte(h.sure[at]), bit(h.doubt[at])})
+		}
+	}
+	return sum.Sum64()
+}
+
+func (a *lockAction) String() string {
+	switch a.verb {
+	case doConvert:
+		return "giving up for " + a.call.String()
+	case seeSession:
+		return "session of " + a.call.String()
+	}
+	return a.call.String()
+}

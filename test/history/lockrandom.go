@@ -1,0 +1,193 @@
+package history
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// waiting is the longest that a client waits for a lock before it is interrupted.
+	waiting = 120 * time.Millisecond
+	// prompt is below the timeout of operations that any mount has here.
+	prompt = time.Second
+	// descriptors that a client has of each file.
+	descriptors = 2
+)
+
+// locker does what programs do with advisory locks, at random.
+type locker struct {
+	*Client
+	random *rand.Rand
+	files  []*lockFile
+	open   []*openLock
+}
+
+// PlayLocks does about so many calls at random, some after a pause.
+func (c *Client) PlayLocks(random *rand.Rand, names []string, calls int, longestPause time.Duration) error {
+	p := &locker{Client: c, random: random}
+	for _, name := range names {
+		p.files = append(p.files, &lockFile{name: name})
+	}
+	err := p.openAll()
+	for range calls {
+		if err != nil {
+			break
+		}
+		err = p.move()
+		if random.IntN(3) == 0 {
+			time.Sleep(time.Duration(random.Int64N(int64(longestPause))))
+		}
+	}
+	err = errors.Join(err, p.closeAll())
+	p.Leave()
+	return err
+}
+
+func (p *locker) move() error {
+	l := p.open[p.random.IntN(len(p.open))]
+	switch p.random.IntN(20) {
+	case 0, 1, 2, 3:
+		return p.lock(Flock, l, everything)
+	case 4, 5, 6, 7, 8:
+		return p.lock(Posix, l, p.span())
+	case 9, 10, 11, 12, 13:
+		return p.lock(OFD, l, p.span())
+	case 14, 15:
+		return p.test(TestPosix, l)
+	case 16:
+		return p.test(TestOFD, l)
+	case 17:
+		call, err := p.use(Read, l)
+		return p.after(l, call, err)
+	case 18:
+		call, err := p.use(Write, l)
+		return p.after(l, call, err)
+	}
+	return p.reopen(l)
+}
+
+func (p *locker) span() Range {
+	first := p.random.IntN(beyond)
+	return Range{first, first + p.random.IntN(places-first)}
+}
+
+func (p *locker) lock(kind Kind, l *openLock, in Range) error {
+	mode := lockModes[p.random.IntN(len(lockModes))]
+	if mode != NoLock && p.random.IntN(3) == 0 {
+		call, err := p.waitLock(kind, l, mode, in, time.Duration(p.random.Int64N(int64(waiting))))
+		return p.after(l, call, err)
+	}
+	call, err := p.tryLock(kind, l, mode, in)
+	return p.after(l, call, err)
+}
+
+func (p *locker) test(kind Kind, l *openLock) error {
+	call, err := p.tryLock(kind, l, ReadLock+Mode(p.random.IntN(2)), p.span())
+	return p.after(l, call, err)
+}
+
+// lockModes are in proportion to how often they are asked for.
+var lockModes = []Mode{NoLock, NoLock, NoLock, ReadLock, ReadLock, WriteLock, WriteLock}
+
+// after judges a call through a descriptor. If its session is lost, all descriptors are opened anew; if it is not
+// known what became of the call, that one is. Who is interrupted goes on, unless that took so long that the cluster
+// cannot have been asked: then the lock may come, and be released with what the client has locked there by then.
+func (p *locker) after(l *openLock, call *LockCall, err error) error {
+	late := call.Errno == syscall.EINTR && call.End-call.Start > int64(prompt)
+	switch {
+	case err != nil:
+		return err
+	case call.Orphaned():
+		return p.startAgain()
+	case late, call.Errno == syscall.ETIMEDOUT && call.locks():
+		return p.reopen(l)
+	}
+	return nil
+}
+
+// reopen closes a descriptor, shows through the other one that the process is still in its session, and opens the
+// file again.
+func (p *locker) reopen(l *openLock) error {
+	call, err := p.close(l)
+	if err != nil {
+		return err
+	}
+	lost := call.Orphaned()
+	for _, other := range p.open {
+		if other.lockFile == l.lockFile {
+			shown, err := p.use(Read, other)
+			if err != nil {
+				return err
+			}
+			lost = lost || shown.Orphaned()
+		}
+	}
+	if lost {
+		return p.startAgain()
+	}
+	again, err := p.openLock(l.lockFile)
+	if err != nil {
+		return p.startAgain()
+	}
+	p.open = append(p.open, again)
+	return nil
+}
+
+func (p *locker) close(l *openLock) (*LockCall, error) {
+	p.open = slices.DeleteFunc(p.open, func(other *openLock) bool { return other == l })
+	return p.use(Close, l)
+}
+
+func (p *locker) closeAll() error {
+	for len(p.open) > 0 {
+		if _, err := p.close(p.open[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startAgain is for a client that has lost what it had.
+func (p *locker) startAgain() error {
+	if err := p.closeAll(); err != nil {
+		return err
+	}
+	return p.openAll()
+}
+
+// openAll tries until all files are open.
+func (p *locker) openAll() error {
+	deadline := time.Now().Add(remountPatience)
+	for {
+		err := p.Enter()
+		if err == nil {
+			err = p.tryOpenAll()
+		}
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+		for _, l := range p.open {
+			_ = unix.Close(l.fd) // nothing was locked through it
+		}
+		p.open = nil
+		time.Sleep(remountInterval)
+	}
+}
+
+func (p *locker) tryOpenAll() error {
+	for _, file := range p.files {
+		for range descriptors {
+			l, err := p.openLock(file)
+			if err != nil {
+				return err
+			}
+			p.open = append(p.open, l)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/history"
+	"lockfs/test/hosts"
+)
+
+const (
+	// longLockDelay is longer than a session goes on without its mount being heard of.
+	longLockDelay = 2 * historyTerm
+	// lockCallsPerClient let those who are not harmed go on while others are.
+	lockCallsPerClient = 70
+	// harmsToLocks are few, of which a run with harmfulSeed kills, freezes and cuts off the guest, so that it loses
+	// its session in all ways, cuts off the leader and kills a follower.
+	harmsToLocks = 5
+	harmfulSeed  = 2911
+)
+
+// TestLockHistories is TestHistories for flock and fcntl: programs on all hosts lock and unlock a few files in all
+// ways while nodes and mounts die, freeze and lose sight of each other.
+func TestLockHistories(t *testing.T) {
+	seed := randomSeed(t)
+	// Without a lock delay nothing but EIO keeps those who have lost their locks from going on.
+	t.Run("fixed seed", func(t *testing.T) { testLockHistories(t, harmfulSeed, 5*time.Second, longLockDelay) })
+	t.Run("random seed", func(t *testing.T) { testLockHistories(t, seed, 1500*time.Millisecond, 0) })
+}
+
+func testLockHistories(t *testing.T, seed uint64, opTimeout, lockDelay time.Duration) {
+	t.Logf("seed %d", seed)
+	timeout := "--op-timeout=" + opTimeout.String()
+	c := startCluster(t, 3, "--session-term="+historyTerm.String(), "--lock-delay="+lockDelay.String(), timeout)
+	g := c.addGuest(t, "m", timeout)
+	g.start(t)
+	s := &schedule{c: c, guest: g, term: historyTerm, random: rand.New(rand.NewPCG(seed, 0))}
+	b := &bustle{c: c, hosts: s.hosts(), seed: seed, calls: lockCallsPerClient, files: []string{"x", "y"}}
+	stop := b.start(t)
+	b.awaitPlaying(t)
+	s.run(t, faults(harmsToLocks))
+	stop()
+	b.checkLocks(t, opTimeout, lockDelay)
+	c.awaitUnlocked(t)
+	c.requireSameState(t)
+}
+
+// awaitPlaying waits until the first clients have done something, so that the first harm is one to them.
+func (b *bustle) awaitPlaying(t testing.TB) {
+	t.Helper()
+	const much = 5000 // bytes
+	hosts.Eventually(t, "all clients play", func() (string, bool) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		playing := 0
+		for _, record := range b.records {
+			if info, err := os.Stat(record); err == nil && info.Size() > much {
+				playing++
+			}
+		}
+		return fmt.Sprint(playing), playing >= historiesAtOnce*len(b.hosts)*clientsPerHost
+	})
+}
+
+// checkLocks checks what was seen of locks.
+func (b *bustle) checkLocks(t testing.TB, opTimeout, lockDelay time.Duration) {
+	t.Helper()
+	slack := lockDelay / 20 // cluster time, in which the delay is measured, may run a little faster
+	calls, err := history.ReadLockCalls(b.records...)
+	require.NoError(t, err)
+	began := time.Now()
+	checked := &history.LockHistory{Calls: calls, OpTimeout: opTimeout, LockDelay: lockDelay - slack}
+	require.NoError(t, checked.Check(checkTime))
+	t.Logf("%d histories, checked in %.1fs: %v", len(b.dirs), time.Since(began).Seconds(), checked.Tally())
+	assert.Greater(t, len(calls), 100*len(b.dirs), "calls")
+}
+
+// awaitUnlocked waits until nobody has or wants a lock of flock or fcntl any more.
+func (c *cluster) awaitUnlocked(t testing.TB) {
+	t.Helper()
+	hosts.Eventually(t, "no lock is left", func() (string, bool) {
+		text, err := c.nodes[0].lockfs("locks", "--json")
+		if err != nil {
+			return err.Error(), false
+		}
+		var locks []struct {
+			Advisory []any `json:"advisory_locks"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(text), &locks))
+		for _, lock := range locks {
+			if len(lock.Advisory) > 0 {
+				return text, false
+			}
+		}
+		return "", true
+	})
+}
