@@ -35,8 +35,10 @@ type Client struct {
 	holder  *holder
 	hurried chan struct{}
 	offset  atomic.Int64 // see Offset
+	ahead   atomic.Int64 // cluster time less CLOCK_BOOTTIME; see ClusterTime
 	leader  atomic.Pointer[string]
 	holders *holders
+	noDelay bool
 
 	ctx      context.Context // ends when the client is closed
 	cancel   context.CancelFunc
@@ -49,6 +51,7 @@ type ClientConfig struct {
 	Host        string        // name of this host, recorded as the caller's
 	OpTimeout   time.Duration // 0: DefaultOpTimeout
 	SessionFile string        // lets a process that succeeds this one take the session over; empty: none can
+	NoLockDelay bool          // nobody relies on its advisory locks once the session has ended, so others need not wait
 	Logger      *slog.Logger
 }
 
@@ -77,7 +80,7 @@ func openClient(ctx context.Context, via *router, own *peers, cfg ClientConfig) 
 	}
 	c := &Client{
 		router: via, peers: own, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), started: bootTime(), timeout: cfg.OpTimeout,
-		slots: make(chan int, inFlight), holder: newHolder(),
+		noDelay: cfg.NoLockDelay, slots: make(chan int, inFlight), holder: newHolder(),
 		hurried: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())

@@ -48,6 +48,11 @@
 // that was booted another time: either it is another machine, or this one crashed, and its old session ends
 // soon. After that, the processes of the old boot are known to be gone.
 //
+// # Other clients
+//
+// What is no mount but takes locks for others, as package keylock does, has a client and a session like one.
+// Nobody holds a descriptor there that could outlive the session, so its advisory locks need no delay.
+//
 // # Cluster time
 //
 // The leader stamps commands. It takes the median of the voters' wall clocks, measured once a second

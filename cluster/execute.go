@@ -62,6 +62,11 @@ func (n *Node) query(ctx context.Context, query *storepb.Query) (*storepb.Result
 		_ = n.fsm.WaitFor(wait, func(ns *raftstore.Namespace) bool { return ns.LastEvent() > events.GetAfter() })
 		cancel()
 	}
+	if change := query.GetAwaitChange(); change != nil {
+		wait, cancel := context.WithTimeout(ctx, lockWait)
+		_ = n.fsm.WaitFor(wait, func(ns *raftstore.Namespace) bool { return ns.Changed(change.GetSeen()) })
+		cancel()
+	}
 	if err := n.confirmer.confirm(ctx); err != nil {
 		return nil, errors.Join(raftstore.ErrNotDone, err)
 	}

@@ -179,6 +179,7 @@ func (c *Client) renew(s *clientSession) time.Duration {
 		c.lose(s)
 		return 0
 	}
+	c.ahead.Store(reply.GetClusterTime() - int64(sent))
 	c.offset.Store(asked.wall + int64(answered.mono-asked.mono)/2 - reply.GetClusterTime())
 	c.router.meet(reply.GetServers())
 	c.leader.Store(new(reply.GetLeader()))
@@ -241,7 +242,7 @@ func (c *Client) openFirst(ctx context.Context) (*clientSession, error) {
 // open opens or takes over a session. The error is a *refusedError if the cluster says no.
 func (c *Client) open(ctx context.Context, id uint64, numbers *numbers) (*clientSession, error) {
 	op := &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{
-		Host: c.host, BootId: c.bootID, Started: int64(c.started),
+		Host: c.host, BootId: c.bootID, Started: int64(c.started), NoLockDelay: c.noDelay,
 	}}}
 	result, err := c.send(ctx, &storepb.Command{Session: id, Op: op})
 	if err == nil && result.GetCode() != storepb.Code_OK {
@@ -267,6 +268,11 @@ func (c *Client) Status() *storepb.MountStatus {
 	}
 	return status
 }
+
+// ClusterTime is cluster time as the last keepalive told it. It goes on while the host sleeps, and does not
+// follow this host's wall clock. It is ahead by at most what that keepalive took, and behind only by how far the
+// cluster's clocks have drifted since. It is not known before a keepalive was answered (Session tells).
+func (c *Client) ClusterTime() time.Time { return time.Unix(0, int64(bootTime())+c.ahead.Load()) }
 
 // Offset is how far this host's clock is ahead of cluster time, as last measured.
 func (c *Client) Offset() time.Duration { return time.Duration(c.offset.Load()) }

@@ -420,6 +420,20 @@ func TestLockDelay(t *testing.T) {
 			tr.requireLocks("bert has")
 		})
 	}
+	for name, end := range ends {
+		t.Run("of no use to a session, "+name, func(t *testing.T) {
+			tr := newLockTree(t)
+			tr.apply(&storepb.Command{Session: here, Op: opOf(&storepb.CloseSession{})}).ok()
+			tr.apply(&storepb.Command{Session: here, Op: opOf(&storepb.OpenSession{
+				Host: tr.hosts[here], BootId: "boot", NoLockDelay: true,
+			})}).ok()
+			tr.flock(anna, exclusive).ok()
+			tr.flockWait(bert, exclusive).is(storepb.Code_WAITING)
+			tr.restart()
+			end(tr)
+			tr.requireLocks("bert has")
+		})
+	}
 	t.Run("no end but a farewell", func(t *testing.T) {
 		tr := newLockTree(t)
 		tr.flock(anna, exclusive).ok()

@@ -21,6 +21,9 @@ func (ns *Namespace) listAdvisories(q *storepb.ListAdvisoryLocks) *storepb.Resul
 		if q.GetIno() != 0 && a.ino != q.GetIno() {
 			return false
 		}
+		if q.GetIno() == 0 && ns.isUnlisted(a.ino) {
+			return true
+		}
 		result.AdvisoryLocks = append(result.AdvisoryLocks, ns.advisoryMessage(a))
 		return true
 	})
@@ -28,10 +31,18 @@ func (ns *Namespace) listAdvisories(q *storepb.ListAdvisoryLocks) *storepb.Resul
 		if q.GetIno() != 0 && w.ino != q.GetIno() {
 			return false
 		}
+		if q.GetIno() == 0 && ns.isUnlisted(w.ino) {
+			return true
+		}
 		result.AdvisoryLocks = append(result.AdvisoryLocks, ns.waiterMessage(w))
 		return true
 	})
 	return result
+}
+
+func (ns *Namespace) isUnlisted(ino uint64) bool {
+	in, found := ns.inodes.Get(ino)
+	return found && in.unlisted
 }
 
 func (ns *Namespace) advisoryMessages(locks []*advisory) []*storepb.AdvisoryLock {

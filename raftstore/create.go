@@ -27,7 +27,10 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 	in := &inode{
 		ino: ns.nextIno, mode: op.GetMode(), nlink: 1, uid: caller.GetUid(), gid: caller.GetGid(),
 		atime: ns.time, mtime: ns.time, ctime: ns.time, btime: ns.time, version: ns.index,
-		content: op.GetTarget(), host: caller.GetHost(),
+		content: op.GetTarget(), host: caller.GetHost(), unlisted: op.GetUnlisted(),
+	}
+	if in.isFile() {
+		in.content, in.facts = op.GetContent(), factsOf(op.GetFacts())
 	}
 	ns.nextIno++
 	subdirs := 0
@@ -46,10 +49,10 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 	ns.touchDir(dir.ino, subdirs)
 
 	undo := undoOf(made)
-	if !op.GetExclusive() {
+	if !op.GetExclusive() || isFilled(op) {
 		undo.OnlyVersion = in.version
 	}
-	undo.UnlessHeld = true
+	undo.UnlessHeld = in.facts == nil // else it would be its own holder that keeps it
 	return &storepb.Result{Attr: in.attr(), Created: true, Looks: ns.looksAt(made)}, undo
 }
 
@@ -71,6 +74,9 @@ func (ns *Namespace) openExisting(e *entry, op *storepb.Create) *storepb.Result 
 }
 
 func (ns *Namespace) mayCreate(op *storepb.Create) storepb.Code {
+	if code := mayFill(op); code != storepb.Code_OK {
+		return code
+	}
 	isLink := false
 	switch op.GetMode() & syscall.S_IFMT {
 	case syscall.S_IFREG, syscall.S_IFIFO, syscall.S_IFSOCK:
@@ -92,6 +98,20 @@ func (ns *Namespace) mayCreate(op *storepb.Create) storepb.Code {
 		return storepb.Code_INVALID
 	case ns.inodesInUse() >= ns.maxInodes:
 		return storepb.Code_NO_SPACE
+	}
+	return storepb.Code_OK
+}
+
+func isFilled(op *storepb.Create) bool { return len(op.GetContent()) > 0 || op.GetFacts() != nil }
+
+// mayFill lets only an exclusive creation bring content: any other may find a file that has some.
+func mayFill(op *storepb.Create) storepb.Code {
+	mayHave := op.GetMode()&syscall.S_IFMT == syscall.S_IFREG && op.GetExclusive()
+	switch {
+	case len(op.GetContent()) > MaxContent:
+		return storepb.Code_FILE_TOO_BIG
+	case isFilled(op) && !mayHave, tooManyFacts(op.GetFacts()):
+		return storepb.Code_INVALID
 	}
 	return storepb.Code_OK
 }

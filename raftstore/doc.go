@@ -42,7 +42,8 @@
 //
 // A removal or replacement is refused that was decided on another lock of that name (the command tells what
 // its caller saw), or on a lock that was still empty when it was seen, and while a live lock's guard says
-// no. For a few seconds after a lock was emptied the guard stays what it was: its holder is about to write.
+// no. The guard "owner" lets those remove it who bring its holder's name. For a few seconds after a lock was
+// emptied the guard stays what it was: its holder is about to write.
 // A file without a known holder that is replaced by rename keeps its token, so of two programs that break
 // such a lock by renaming over it both succeed, as on a local disk; one that removes and creates is safe.
 //
@@ -52,13 +53,15 @@
 // stays in the queue of its file and becomes a lock by itself, with the command that makes it possible; its
 // mount awaits that ([FSM.AwaitLock]). It waits for earlier requests too that exclude it, so nobody starves;
 // one that was interrupted keeps its place for a moment but gets nothing. Where the programs of a mount may
-// go on without knowing that their locks are lost, nobody gets these before the lock delay is over.
+// go on without knowing that their locks are lost, nobody gets these before the lock delay is over. A session may
+// say when it begins that nobody relies on its locks like that; then they go with it.
 //
 // # Events
 //
 // Everything that happens to locks is an event, numbered in the order of the log. The last ones are part of
 // the state. A name that was taken exclusively is a lock from then on, and any other once its content names
-// a holder: lock_acquired tells that, and again with the same token when the holder becomes known.
+// a holder: lock_acquired tells that, and again with the same token when the holder becomes known. Files that
+// lockfs makes for itself are unlisted: they are files like others but no locks, so nothing is told of them.
 //
 // # Snapshots
 //

@@ -69,8 +69,9 @@ func (ns *Namespace) emitStolen(before, after *entry, old, in *inode, by *storep
 	ns.emit(m)
 }
 
-// emitReleased tells that a program took a name away, if it was known to be a lock.
-func (ns *Namespace) emitReleased(e *entry, in *inode, by *storepb.Caller, reason string) {
+// emitReleased tells that a program took a name away, if it was known to be a lock. request is on whose behalf,
+// if the program said so.
+func (ns *Namespace) emitReleased(e *entry, in *inode, by *storepb.Caller, reason, request string) {
 	if !e.announced {
 		return
 	}
@@ -78,7 +79,7 @@ func (ns *Namespace) emitReleased(e *entry, in *inode, by *storepb.Caller, reaso
 		reason = "it was stale: " + e.stale.reason
 	}
 	m := ns.lockEvent(eventReleased, e, in, by)
-	m.Reason = reason
+	m.Reason, m.Request = reason, request
 	ns.emit(m)
 }
 

@@ -28,6 +28,7 @@ type EventJSON struct {
 	PID          uint32        `json:"pid,omitempty"`  // of the holder, as the content gives it
 	By           *CallerJSON   `json:"by,omitempty"`   // who made the call; lockfs itself if there is none
 	Reason       string        `json:"reason,omitempty"`
+	Request      string        `json:"request,omitempty"` // on whose behalf a lock was released, where the call said so
 	PreviousLock *PreviousJSON `json:"previous_lock,omitempty"`
 	PreviousHash string        `json:"previous_lock_hash,omitempty"` // "sha256:" and the content's checksum
 }
@@ -53,7 +54,7 @@ func DescribeEvent(e *storepb.Event) EventJSON {
 	described := EventJSON{
 		Number: e.GetNumber(), Event: e.GetEvent(), Timestamp: time.Unix(0, e.GetTime()).UTC(),
 		LockPath: string(e.GetPath()), Token: e.GetToken(), Format: e.GetFormat(), Holder: e.GetHolder(),
-		Host: e.GetHost(), PID: e.GetPid(), Reason: e.GetReason(), PreviousHash: e.GetPreviousHash(),
+		Host: e.GetHost(), PID: e.GetPid(), Reason: e.GetReason(), Request: e.GetRequest(), PreviousHash: e.GetPreviousHash(),
 	}
 	if len(e.GetPath()) > 0 {
 		described.LockName = path.Base(described.LockPath)

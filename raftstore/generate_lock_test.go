@@ -79,6 +79,7 @@ func (g *generator) mean(cmd *storepb.Command) {
 	case *storepb.Op_Unlink:
 		op.Unlink.Force = g.often(10)
 		op.Unlink.Looks = g.looks()
+		op.Unlink.Owner = pick(g, "", "", "x", "y")
 	case *storepb.Op_Rename:
 		op.Rename.Looks = g.looks()
 	case *storepb.Op_SetContent:

@@ -177,6 +177,12 @@ func (g *generator) create() *storepb.Create {
 	if kind == syscall.S_IFLNK {
 		op.Target = []byte("a/b")
 	}
+	if kind == syscall.S_IFREG && op.Exclusive && g.often(25) {
+		op.Content, op.Facts = []byte(pick(g, "", "one")), g.facts()
+	}
+	if g.often(2) {
+		op.Content = pick(g, []byte("one"), tooBig)
+	}
 	if g.often(3) {
 		op.Mode = pick[uint32](g, 0, syscall.S_IFCHR, syscall.S_IFBLK, syscall.S_IFSOCK, 1<<20|syscall.S_IFREG)
 	}

@@ -19,6 +19,14 @@ const (
 // refuse judges whether a caller may do that to a name: it must be the lock that the caller looked at, and
 // its guard must allow it. Nil: it may. What is refused is an event.
 func (ns *Namespace) refuse(by *storepb.Caller, looks []*storepb.Look, e *entry, in *inode, what change) *storepb.Result {
+	if refused := ns.refuseByLook(by, looks, e, in, what); refused != nil {
+		return refused
+	}
+	return ns.refuseByGuard(by, e, in, what)
+}
+
+// refuseByLook judges whether it is the lock that the caller looked at.
+func (ns *Namespace) refuseByLook(by *storepb.Caller, looks []*storepb.Look, e *entry, in *inode, what change) *storepb.Result {
 	if seen := ns.lookedAtAnother(looks, e); seen != 0 {
 		reason := fmt.Sprintf("the caller looked at token %d, which is gone", seen)
 		ns.emitRefused(e, in, by, reason)
@@ -31,7 +39,7 @@ func (ns *Namespace) refuse(by *storepb.Caller, looks []*storepb.Look, e *entry,
 	if lookedAtEmpty(looks, e) && ns.isBeingWritten(e, in) {
 		return ns.refuseBusy(by, e, in, "the caller looked at it before its holder had written to it")
 	}
-	return ns.refuseByGuard(by, e, in, what)
+	return nil
 }
 
 // settling is how long a file that is empty may be one that somebody is about to write to: between the
@@ -87,6 +95,12 @@ func (ns *Namespace) lookedAtAnother(looks []*storepb.Look, e *entry) uint64 {
 		e = ns.nameOf(e.parent)
 	}
 	return 0
+}
+
+// heldByOwner tells whether a lock that only its owner removes has a holder of that name.
+func (ns *Namespace) heldByOwner(e *entry, in *inode, owner string) bool {
+	g := ns.guardOf(e, in)
+	return owner != "" && g.Guard == lockfact.GuardOwner && g.Holder == owner
 }
 
 func (ns *Namespace) refuseByGuard(by *storepb.Caller, e *entry, in *inode, what change) *storepb.Result {

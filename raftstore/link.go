@@ -30,7 +30,13 @@ func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Re
 	return &storepb.Result{Attr: in.attr(), Looks: ns.looksAt(made)}, undoOf(made)
 }
 
+// maxRequest bounds the name of a request that an event tells, in bytes.
+const maxRequest = 1 << 10
+
 func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.Result {
+	if len(op.GetRequest()) > maxRequest {
+		return fail(storepb.Code_INVALID)
+	}
 	if _, code := ns.directory(op.GetParent()); code != storepb.Code_OK {
 		return fail(code)
 	}
@@ -49,18 +55,28 @@ func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.R
 	case ns.isFull(in):
 		return fail(storepb.Code_NOT_EMPTY)
 	}
-	by := cmd.GetCaller()
-	if op.GetForce() {
-		event := ns.lockEvent(eventRemoved, e, in, by)
-		event.Reason = "by force"
-		ns.emit(event)
-	} else {
-		if refused := ns.refuse(by, op.GetLooks(), e, in, takeAway); refused != nil {
-			return refused
-		}
-		ns.emitReleased(e, in, by, "")
+	if refused := ns.refuseUnlink(cmd.GetCaller(), op, e, in); refused != nil {
+		return refused
 	}
 	return &storepb.Result{RemovedIno: ns.removeEntry(cmd.GetSession(), e, in)}
+}
+
+// refuseUnlink judges whether a name may go, and if so tells of it.
+func (ns *Namespace) refuseUnlink(by *storepb.Caller, op *storepb.Unlink, e *entry, in *inode) *storepb.Result {
+	if op.GetForce() {
+		event := ns.lockEvent(eventRemoved, e, in, by)
+		event.Reason, event.Request = "by force", op.GetRequest()
+		ns.emit(event)
+		return nil
+	}
+	refused := ns.refuseByLook(by, op.GetLooks(), e, in, takeAway)
+	if refused == nil && !ns.heldByOwner(e, in, op.GetOwner()) {
+		refused = ns.refuseByGuard(by, e, in, takeAway)
+	}
+	if refused == nil {
+		ns.emitReleased(e, in, by, "", op.GetRequest())
+	}
+	return refused
 }
 
 // removeEntry takes a name away. It answers the inode's number if that was its last one.

@@ -165,7 +165,7 @@ func (ns *Namespace) entriesOf(dir uint64) []*entry {
 // other is one once its content says so.
 func (ns *Namespace) acquire(by *storepb.Caller, e *entry, in *inode, exclusive bool) *entry {
 	e.made, e.token, e.acquired, e.known = ns.index, ns.index, ns.time, in.facts
-	e.announced = exclusive || in.facts != nil
+	e.announced = (exclusive || in.facts != nil) && !in.unlisted
 	e = ns.putJudged(e, in)
 	if e.announced {
 		ns.emit(ns.lockEvent(eventAcquired, e, in, by))
@@ -192,8 +192,11 @@ func (ns *Namespace) hold(by *storepb.Caller, e *entry, old, in *inode, known *f
 		e.known = known
 	}
 	news := stolen || known != nil && !wasKnown
-	e.announced = e.announced || news
+	e.announced = (e.announced || news) && !in.unlisted
 	e = ns.putJudged(e, in)
+	if in.unlisted {
+		return e
+	}
 	if stolen {
 		ns.emitStolen(&before, e, old, in, by)
 	}
@@ -241,18 +244,22 @@ func (ns *Namespace) markStale(e *entry, why *staleness) {
 	marked.stale = why
 	marked.due = ns.dueTime(&marked, in, ns.govern(e, in))
 	ns.putEntry(&marked)
-	event := ns.lockEvent(eventStale, &marked, in, nil)
-	event.Reason = why.reason
-	ns.emit(event)
+	if !in.unlisted {
+		event := ns.lockEvent(eventStale, &marked, in, nil)
+		event.Reason = why.reason
+		ns.emit(event)
+	}
 	if marked.due != 0 {
 		ns.removeStale(&marked, in)
 	}
 }
 
 func (ns *Namespace) removeStale(e *entry, in *inode) {
-	event := ns.lockEvent(eventRemoved, e, in, nil)
-	event.Reason = e.stale.reason
-	ns.emit(event)
+	if !in.unlisted {
+		event := ns.lockEvent(eventRemoved, e, in, nil)
+		event.Reason = e.stale.reason
+		ns.emit(event)
+	}
 	ns.removeEntry(0, e, in)
 }
 

@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"bytes"
 	"fmt"
 
 	"lockfs/formats/lockfact"
@@ -20,7 +21,8 @@ func page(limit uint32, most int) int {
 	return int(limit)
 }
 
-// listLocks leaves out directories with entries: they are no locks, or their entries tell more.
+// listLocks leaves out directories with entries: they are no locks, or their entries tell more. So it does
+// with the bookkeeping of lockfs itself.
 func (ns *Namespace) listLocks(q *storepb.ListLocks) *storepb.Result {
 	limit := page(q.GetLimit(), lockPage)
 	var locks []*storepb.Lock
@@ -29,7 +31,7 @@ func (ns *Namespace) listLocks(q *storepb.ListLocks) *storepb.Result {
 		if e.parent == from.parent && e.name == from.name {
 			return true
 		}
-		if in, found := ns.inodes.Get(e.ino); found && !ns.isFull(in) {
+		if in, found := ns.inodes.Get(e.ino); found && !ns.isFull(in) && !in.unlisted {
 			locks = append(locks, ns.describe(e, in))
 		}
 		return len(locks) < limit
@@ -57,6 +59,27 @@ func (ns *Namespace) getLock(q *storepb.GetLock) *storepb.Result {
 		lock.AdvisoryLocks = ns.listAdvisories(&storepb.ListAdvisoryLocks{Ino: in.ino}).GetAdvisoryLocks()
 	}
 	return &storepb.Result{Attr: in.attr(), Locks: []*storepb.Lock{lock}, Looks: ns.looksAt(e)}
+}
+
+func (ns *Namespace) awaitChange(q *storepb.AwaitChange) *storepb.Result {
+	if ns.Changed(q.GetSeen()) {
+		return ok()
+	}
+	return fail(storepb.Code_WAITING)
+}
+
+// Changed tells whether any of these names is another lock than the one that was seen, or none any more.
+func (ns *Namespace) Changed(seen []*storepb.Look) bool {
+	for _, look := range seen {
+		token := uint64(0)
+		if e, found := ns.entry(look.GetParent(), look.GetName()); found {
+			token = e.token
+		}
+		if token != look.GetToken() {
+			return true
+		}
+	}
+	return false
 }
 
 // describe says all that is known of a name.
@@ -98,12 +121,12 @@ func (ns *Namespace) listProcesses(host string) *storepb.Result {
 func (ns *Namespace) listEvents(q *storepb.ListEvents) *storepb.Result {
 	limit := page(q.GetLimit(), eventPage)
 	result := &storepb.Result{LastEvent: ns.lastEvent}
-	if q.GetSince() == 0 || q.GetAfter() >= ns.lastEvent {
+	if q.GetSince() == 0 && len(q.GetPath()) == 0 || q.GetAfter() >= ns.lastEvent {
 		result.Events = ns.Events(q.GetAfter(), limit)
 		return result
 	}
 	ns.events.Ascend(q.GetAfter()+1, func(_ uint64, e *storepb.Event) bool {
-		if e.Time >= q.GetSince() {
+		if e.Time >= q.GetSince() && (len(q.GetPath()) == 0 || bytes.Equal(e.Path, q.GetPath())) {
 			result.Events = append(result.Events, e)
 		}
 		return len(result.Events) < limit

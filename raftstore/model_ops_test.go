@@ -110,6 +110,9 @@ func (m *model) create(cmd *storepb.Command, op *storepb.Create, done *modelRepl
 	if there, taken := dir.names[name]; taken {
 		return m.openThere(m.nodes[there.ino], op, done)
 	}
+	filled := len(op.GetContent()) > 0 || op.GetFacts() != nil
+	no.when(len(op.GetContent()) > 256<<10, storepb.Code_FILE_TOO_BIG)
+	no.when(filled && (kind != syscall.S_IFREG || !op.GetExclusive()), storepb.Code_INVALID)
 	isLink := kind == syscall.S_IFLNK
 	no.when(kind == 0 || kind == syscall.S_IFCHR || kind == syscall.S_IFBLK, storepb.Code_NOT_PERMITTED)
 	no.when(isLink != (len(op.GetTarget()) > 0), storepb.Code_INVALID)
@@ -122,8 +125,8 @@ func (m *model) create(cmd *storepb.Command, op *storepb.Create, done *modelRepl
 	m.lastIno++
 	n := &node{
 		ino: m.lastIno, mode: op.GetMode(), uid: cmd.GetCaller().GetUid(), gid: cmd.GetCaller().GetGid(),
-		atime: m.now, mtime: m.now, btime: m.now, version: m.index, content: string(op.GetTarget()),
-		xattrs: map[string]string{},
+		atime: m.now, mtime: m.now, btime: m.now, version: m.index, xattrs: map[string]string{},
+		content: string(op.GetTarget()) + string(op.GetContent()), held: op.GetFacts() != nil,
 	}
 	if kind == syscall.S_IFDIR {
 		n.names = map[string]place{}
@@ -139,7 +142,8 @@ func (m *model) create(cmd *storepb.Command, op *storepb.Create, done *modelRepl
 	done.result.Attr, done.result.Created = m.attr(n), true
 	version := n.version
 	done.undo = func() {
-		if !n.held && (op.GetExclusive() || n.version == version) {
+		untold := !n.held || op.GetFacts() != nil
+		if untold && (op.GetExclusive() && !filled || n.version == version) {
 			m.takeBack(cmd.GetSession(), dir, name, made)
 		}
 	}

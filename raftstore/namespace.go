@@ -87,6 +87,8 @@ type inode struct {
 	facts   *facts     // what the content says; nil if it is of no format
 	gone    *staleness // how it is known that the process of the facts is gone; nil: it is not
 	host    string     // that created it, or wrote to it last
+
+	unlisted bool // bookkeeping of lockfs itself, and no lock
 }
 
 // entry is one name in a directory. It is never modified once it is in a tree.

@@ -50,6 +50,8 @@ func (ns *Namespace) Query(query *storepb.Query) *storepb.Result {
 		return ns.testLock(q.TestLock)
 	case *storepb.Query_ListAdvisoryLocks:
 		return ns.listAdvisories(q.ListAdvisoryLocks)
+	case *storepb.Query_AwaitChange:
+		return ns.awaitChange(q.AwaitChange)
 	case *storepb.Query_ListEvents:
 		return ns.listEvents(q.ListEvents)
 	default:

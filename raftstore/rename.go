@@ -151,7 +151,7 @@ func (ns *Namespace) mayReplace(moved, replaced *inode) storepb.Code {
 func (ns *Namespace) move(
 	by *storepb.Caller, source, target *entry, moved, replaced *inode, reason string,
 ) (made *entry) {
-	ns.emitReleased(source, moved, by, reason)
+	ns.emitReleased(source, moved, by, reason, "")
 	ns.deleteEntry(source)
 	moved = ns.reparent(moved, target.parent)
 	if replaced != nil {

@@ -32,6 +32,7 @@ type session struct {
 	endedIndex uint64 // 0: it has not ended
 	ended      int64
 	started    int64 // of the process that has it, on its host's CLOCK_BOOTTIME
+	noDelay    bool  // its advisory locks are of no account once it has ended
 }
 
 // reply answers a command of a session, also when the same command comes again.
@@ -153,6 +154,7 @@ func (ns *Namespace) openSession(id uint64, op *storepb.OpenSession) *storepb.Re
 		}
 		ns.sessions.Set(id, &session{
 			id: id, host: op.GetHost(), bootID: op.GetBootId(), opened: ns.time, active: ns.index, started: op.GetStarted(),
+			noDelay: op.GetNoLockDelay(),
 		})
 		ns.hostCame(op.GetHost(), op.GetBootId())
 	case s.endedIndex != 0 || s.bootID != op.GetBootId() || op.GetStarted() < s.started:
@@ -169,11 +171,19 @@ func (ns *Namespace) openSession(id uint64, op *storepb.OpenSession) *storepb.Re
 // programs that had locks may still run, with descriptors that are dead.
 func (ns *Namespace) succeedProcess(s *session, started int64) {
 	ns.unpinOrphansOf(s.id)
-	ns.dropAllLocks(s.id, ns.lockDelay)
+	ns.dropAllLocks(s.id, ns.delayAfter(s))
 	s = ns.acknowledge(s, 0)
 	succeeded := *s
 	succeeded.started = started
 	ns.sessions.Set(s.id, &succeeded)
+}
+
+// delayAfter is for how long nobody gets the advisory locks of a session that does not end by itself.
+func (ns *Namespace) delayAfter(s *session) int64 {
+	if s.noDelay {
+		return 0
+	}
+	return ns.lockDelay
 }
 
 func (ns *Namespace) closeSession(id uint64) *storepb.Result {
@@ -201,7 +211,7 @@ func (ns *Namespace) endSession(op *storepb.EndSession) *storepb.Result {
 		return fail(storepb.Code_CONFLICT)
 	}
 	ns.unpinOrphansOf(s.id)
-	ns.dropAllLocks(s.id, ns.lockDelay)
+	ns.dropAllLocks(s.id, ns.delayAfter(s))
 	ended := *s
 	ended.endedIndex, ended.ended = ns.index, ns.time
 	ns.sessions.Set(s.id, &ended)
@@ -286,7 +296,7 @@ func (ns *Namespace) takeBack(session uint64, undo *storepb.Undo) {
 	if ns.isFull(in) {
 		return
 	}
-	ns.emitReleased(e, in, nil, takenBack)
+	ns.emitReleased(e, in, nil, takenBack, "")
 	ns.removeEntry(session, e, in)
 }
 

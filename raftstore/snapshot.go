@@ -165,7 +165,7 @@ func (ns *Namespace) eachRecord(visit func(*storepb.Record) bool) {
 func (in *inode) record() *storepb.Record {
 	record := &storepb.InodeRecord{
 		Attr: in.attr(), Parent: in.parent, Content: in.content, Xattrs: in.xattrs,
-		Facts: in.facts.message(), Host: in.host,
+		Facts: in.facts.message(), Host: in.host, Unlisted: in.unlisted,
 	}
 	if in.gone != nil {
 		record.Gone, record.GoneSince = in.gone.reason, in.gone.since
@@ -201,7 +201,7 @@ func (s *session) record() *storepb.Record {
 func (s *session) message() *storepb.SessionRecord {
 	return &storepb.SessionRecord{
 		Id: s.id, Host: s.host, BootId: s.bootID, Opened: s.opened, Acked: s.acked, Active: s.active,
-		EndedIndex: s.endedIndex, Ended: s.ended, Started: s.started,
+		EndedIndex: s.endedIndex, Ended: s.ended, Started: s.started, NoLockDelay: s.noDelay,
 	}
 }
 

@@ -14,6 +14,7 @@ func devCommand() *cobra.Command {
 	var (
 		data    string
 		timeout time.Duration
+		forrst  forrstEndpoint
 		logs    logFlags
 	)
 	cmd := &cobra.Command{
@@ -52,6 +53,7 @@ Works for root and, where fusermount3 is installed (Debian: apt install fuse3), 
 					Name: "dev", DataDir: data, APIAddress: freeAPIAddress(), Bootstrap: true, Logger: logger,
 				},
 				opTimeout: timeout,
+				forrst:    forrst,
 				mountDir:  path,
 				ready:     func() { fmt.Fprintf(cmd.OutOrStdout(), "lockfs: ready at %s\n", dir) },
 			}
@@ -59,6 +61,7 @@ Works for root and, where fusermount3 is installed (Debian: apt install fuse3), 
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", "", "data directory (default DIR.data)")
+	forrst.add(cmd.Flags())
 	addOpTimeout(cmd.Flags(), &timeout)
 	logs.add(cmd.Flags(), "warn")
 	return cmd

@@ -35,6 +35,7 @@ type service struct {
 	mountDir  string
 	hostName  string // as the sessions are called
 	httpAddr  string // empty: none
+	forrst    forrstEndpoint
 	ready     func() // called once it can be used
 
 	parts []part // in the order in which they were started
@@ -73,6 +74,10 @@ func (s *service) run(ctx context.Context) error {
 }
 
 func (s *service) start(ctx context.Context) error {
+	functions, err := s.forrst.functions()
+	if err != nil {
+		return err
+	}
 	s.config.Metrics = cluster.NewMetrics()
 	s.config.Version = programVersion()
 	node, err := cluster.Open(s.config)
@@ -84,6 +89,9 @@ func (s *service) start(ctx context.Context) error {
 		return err
 	}
 	if err := node.WaitReady(ctx); err != nil {
+		return firstFailure(node, err)
+	}
+	if err := s.serveForrst(ctx, node, functions); err != nil {
 		return firstFailure(node, err)
 	}
 	gone := make(chan struct{})

@@ -6,6 +6,11 @@
 //	key, err := options.FullKey(request.Call.Function)
 //	name, err := forrst.FileName(key)
 //
+// [Guard] is the server's side of the extension, in front of any [http.Handler] that has the functions and with
+// any [Store] of locks. [Upstream] is a handler for functions that another server has.
+//
+//	http.Handle("POST /forrst", &forrst.Guard{Store: store, Next: functions})
+//
 // The types render with the names and the order of the specification's examples. What they are read
 // from must match exactly: encoding/json's forgiveness for upper and lower case and for members that
 // appear twice is not wanted where a lock depends on it.

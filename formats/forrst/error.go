@@ -1,5 +1,11 @@
 package forrst
 
+import (
+	"errors"
+
+	"lockfs/formats/lockfact"
+)
+
 // Code is the code of an error ("Error Codes").
 type Code string
 
@@ -12,8 +18,19 @@ const (
 	AlreadyReleased   Code = "LOCK_ALREADY_RELEASED"   // released before
 )
 
+// Codes of a [Guard] for what the document leaves to the server.
+const (
+	InvalidRequest   Code = "INVALID_REQUEST"    // details say which field is wrong
+	FunctionNotFound Code = "FUNCTION_NOT_FOUND" // there is nobody to pass the call on to
+	Unavailable      Code = "UNAVAILABLE"        // the store, or the server that has the function, cannot be reached
+	DependencyError  Code = "DEPENDENCY_ERROR"   // that server's answer is missing or none
+	DeadlineExceeded Code = "DEADLINE_EXCEEDED"  // the lock expired before there was an answer
+	InternalError    Code = "INTERNAL_ERROR"     // the function panicked
+	ResponseNotKept  Code = "RESPONSE_NOT_KEPT"  // the request was done before, its response was too large to be kept
+)
+
 // Retryable reports whether the same request may succeed later.
-func (c Code) Retryable() bool { return c == AcquisitionFailed || c == Timeout }
+func (c Code) Retryable() bool { return c == AcquisitionFailed || c == Timeout || c == Unavailable }
 
 // Error is an entry in a response's errors.
 type Error struct {
@@ -22,12 +39,13 @@ type Error struct {
 	Details *Details `json:"details,omitempty"`
 }
 
-// Details says which lock an Error is about.
+// Details says which lock an Error is about, or which field of the request.
 type Details struct {
-	Key     string    `json:"key"`
+	Key     string    `json:"key,omitempty"`
 	Scope   Scope     `json:"scope,omitempty"`
 	FullKey string    `json:"full_key,omitempty"`
 	Waited  *Duration `json:"waited,omitempty"`
+	Field   string    `json:"field,omitempty"`
 }
 
 // Error is the code and the message.
@@ -58,4 +76,18 @@ func NewOwnershipMismatch(fullKey string) *Error {
 // NewAlreadyReleased is the answer to a release of a lock that its owner released before.
 func NewAlreadyReleased(fullKey string) *Error {
 	return &Error{AlreadyReleased, "Lock was already released", &Details{Key: fullKey}}
+}
+
+// newInvalid says what is wrong with a request.
+func newInvalid(err error) *Error {
+	e := &Error{Code: InvalidRequest, Message: err.Error()}
+	if field := new(lockfact.FieldError); errors.As(err, &field) {
+		e.Details = &Details{Field: field.Field}
+	}
+	return e
+}
+
+// newUnavailable says why the store cannot be asked.
+func newUnavailable(err error) *Error {
+	return &Error{Code: Unavailable, Message: "The locks cannot be reached: " + err.Error()}
 }

@@ -16,6 +16,7 @@ type Lock struct {
 	Owner      string    `json:"owner"`
 	AcquiredAt time.Time `json:"acquired_at"`
 	ExpiresAt  time.Time `json:"expires_at"`
+	Request    string    `json:"request,omitempty"` // the [Identity] of the request that took it
 }
 
 // NewLock describes the lock that valid options ask for, taken now. An owner is made if they bring none.
@@ -47,6 +48,7 @@ func Parse(content []byte) (*Lock, error) {
 		Owner:      f.String("owner"),
 		AcquiredAt: f.Time("acquired_at"),
 		ExpiresAt:  f.Time("expires_at"),
+		Request:    f.OptionalString("request"),
 	}
 	if err := f.Err(); err != nil {
 		return nil, err

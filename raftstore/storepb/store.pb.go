@@ -1117,7 +1117,8 @@ func (*Op_DropLocks) isOp_Op() {}
 
 func (*Op_InterruptLock) isOp_Op() {}
 
-// Create makes a file, directory, symbolic link or fifo. Answers attr, created and looks.
+// Create makes a file, directory, symbolic link or fifo. Answers attr, created and looks. A file that is made
+// exclusively may come with its content.
 type Create struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parent        uint64                 `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`
@@ -1125,6 +1126,9 @@ type Create struct {
 	Mode          uint32                 `protobuf:"varint,3,opt,name=mode,proto3" json:"mode,omitempty"`           // type (S_IFMT) and permission bits, umask applied
 	Target        []byte                 `protobuf:"bytes,4,opt,name=target,proto3" json:"target,omitempty"`        // of a symbolic link
 	Exclusive     bool                   `protobuf:"varint,5,opt,name=exclusive,proto3" json:"exclusive,omitempty"` // EXISTS if the name is taken; else an existing regular file is the answer
+	Content       []byte                 `protobuf:"bytes,6,opt,name=content,proto3" json:"content,omitempty"`
+	Facts         *Facts                 `protobuf:"bytes,7,opt,name=facts,proto3" json:"facts,omitempty"`        // of the content
+	Unlisted      bool                   `protobuf:"varint,8,opt,name=unlisted,proto3" json:"unlisted,omitempty"` // bookkeeping of lockfs itself: no lock, so it is not listed and no event tells of it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1190,6 +1194,27 @@ func (x *Create) GetTarget() []byte {
 func (x *Create) GetExclusive() bool {
 	if x != nil {
 		return x.Exclusive
+	}
+	return false
+}
+
+func (x *Create) GetContent() []byte {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *Create) GetFacts() *Facts {
+	if x != nil {
+		return x.Facts
+	}
+	return nil
+}
+
+func (x *Create) GetUnlisted() bool {
+	if x != nil {
+		return x.Unlisted
 	}
 	return false
 }
@@ -1264,6 +1289,8 @@ type Unlink struct {
 	Directory     bool                   `protobuf:"varint,3,opt,name=directory,proto3" json:"directory,omitempty"` // rmdir(2) instead of unlink(2)
 	Looks         []*Look                `protobuf:"bytes,4,rep,name=looks,proto3" json:"looks,omitempty"`          // what the caller saw last, of this name and of others
 	Force         bool                   `protobuf:"varint,5,opt,name=force,proto3" json:"force,omitempty"`         // whatever the guard and the looks say
+	Owner         string                 `protobuf:"bytes,6,opt,name=owner,proto3" json:"owner,omitempty"`          // satisfies a guard "owner" if the lock's holder has this name
+	Request       string                 `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`      // on whose behalf, for the event
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1331,6 +1358,20 @@ func (x *Unlink) GetForce() bool {
 		return x.Force
 	}
 	return false
+}
+
+func (x *Unlink) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Unlink) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
 }
 
 // Rename moves a name. Answers removed_ino when it replaced the last name of an inode, and looks. It is
@@ -1847,7 +1888,8 @@ type OpenSession struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
 	BootId        string                 `protobuf:"bytes,2,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
-	Started       int64                  `protobuf:"varint,3,opt,name=started,proto3" json:"started,omitempty"` // of the process, on its host's CLOCK_BOOTTIME: tells a successor from one that asks again
+	Started       int64                  `protobuf:"varint,3,opt,name=started,proto3" json:"started,omitempty"`                              // of the process, on its host's CLOCK_BOOTTIME: tells a successor from one that asks again
+	NoLockDelay   bool                   `protobuf:"varint,4,opt,name=no_lock_delay,json=noLockDelay,proto3" json:"no_lock_delay,omitempty"` // nobody goes on relying on its advisory locks once it has ended
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1901,6 +1943,13 @@ func (x *OpenSession) GetStarted() int64 {
 		return x.Started
 	}
 	return 0
+}
+
+func (x *OpenSession) GetNoLockDelay() bool {
+	if x != nil {
+		return x.NoLockDelay
+	}
+	return false
 }
 
 // CloseSession is a mount's farewell: nothing of its session is needed any more. It has no number.
@@ -3024,6 +3073,7 @@ type Query struct {
 	//	*Query_AwaitLock
 	//	*Query_TestLock
 	//	*Query_ListAdvisoryLocks
+	//	*Query_AwaitChange
 	Query         isQuery_Query `protobuf_oneof:"query"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3219,6 +3269,15 @@ func (x *Query) GetListAdvisoryLocks() *ListAdvisoryLocks {
 	return nil
 }
 
+func (x *Query) GetAwaitChange() *AwaitChange {
+	if x != nil {
+		if x, ok := x.Query.(*Query_AwaitChange); ok {
+			return x.AwaitChange
+		}
+	}
+	return nil
+}
+
 type isQuery_Query interface {
 	isQuery_Query()
 }
@@ -3291,6 +3350,10 @@ type Query_ListAdvisoryLocks struct {
 	ListAdvisoryLocks *ListAdvisoryLocks `protobuf:"bytes,17,opt,name=list_advisory_locks,json=listAdvisoryLocks,proto3,oneof"`
 }
 
+type Query_AwaitChange struct {
+	AwaitChange *AwaitChange `protobuf:"bytes,18,opt,name=await_change,json=awaitChange,proto3,oneof"`
+}
+
 func (*Query_Lookup) isQuery_Query() {}
 
 func (*Query_GetAttr) isQuery_Query() {}
@@ -3324,6 +3387,8 @@ func (*Query_AwaitLock) isQuery_Query() {}
 func (*Query_TestLock) isQuery_Query() {}
 
 func (*Query_ListAdvisoryLocks) isQuery_Query() {}
+
+func (*Query_AwaitChange) isQuery_Query() {}
 
 // Lookup answers attr of a directory's entry. "." and ".." are entries too.
 type Lookup struct {
@@ -4041,6 +4106,52 @@ func (x *AwaitLock) GetEnd() uint64 {
 	return 0
 }
 
+// AwaitChange answers OK once one of these names is another lock than the one that was seen, or none, and
+// WAITING if that has not come within a moment. Token 0: there was no such name.
+type AwaitChange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Seen          []*Look                `protobuf:"bytes,1,rep,name=seen,proto3" json:"seen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AwaitChange) Reset() {
+	*x = AwaitChange{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AwaitChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AwaitChange) ProtoMessage() {}
+
+func (x *AwaitChange) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AwaitChange.ProtoReflect.Descriptor instead.
+func (*AwaitChange) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *AwaitChange) GetSeen() []*Look {
+	if x != nil {
+		return x.Seen
+	}
+	return nil
+}
+
 // TestLock answers the lock that is in the way of one, if any.
 type TestLock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4052,7 +4163,7 @@ type TestLock struct {
 
 func (x *TestLock) Reset() {
 	*x = TestLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4064,7 +4175,7 @@ func (x *TestLock) String() string {
 func (*TestLock) ProtoMessage() {}
 
 func (x *TestLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4077,7 +4188,7 @@ func (x *TestLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestLock.ProtoReflect.Descriptor instead.
 func (*TestLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TestLock) GetSession() uint64 {
@@ -4104,7 +4215,7 @@ type ListAdvisoryLocks struct {
 
 func (x *ListAdvisoryLocks) Reset() {
 	*x = ListAdvisoryLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4116,7 +4227,7 @@ func (x *ListAdvisoryLocks) String() string {
 func (*ListAdvisoryLocks) ProtoMessage() {}
 
 func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4129,7 +4240,7 @@ func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdvisoryLocks.ProtoReflect.Descriptor instead.
 func (*ListAdvisoryLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ListAdvisoryLocks) GetIno() uint64 {
@@ -4146,13 +4257,14 @@ type ListEvents struct {
 	Since         int64                  `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"` // cluster time; earlier ones are left out
 	Limit         uint32                 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"` // at most this many; 0: as many as the server likes
 	Wait          bool                   `protobuf:"varint,4,opt,name=wait,proto3" json:"wait,omitempty"`
+	Path          []byte                 `protobuf:"bytes,5,opt,name=path,proto3" json:"path,omitempty"` // only those about this one; empty: all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListEvents) Reset() {
 	*x = ListEvents{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4164,7 +4276,7 @@ func (x *ListEvents) String() string {
 func (*ListEvents) ProtoMessage() {}
 
 func (x *ListEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4177,7 +4289,7 @@ func (x *ListEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEvents.ProtoReflect.Descriptor instead.
 func (*ListEvents) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ListEvents) GetAfter() uint64 {
@@ -4208,6 +4320,13 @@ func (x *ListEvents) GetWait() bool {
 	return false
 }
 
+func (x *ListEvents) GetPath() []byte {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
 type Attr struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
@@ -4227,7 +4346,7 @@ type Attr struct {
 
 func (x *Attr) Reset() {
 	*x = Attr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4239,7 +4358,7 @@ func (x *Attr) String() string {
 func (*Attr) ProtoMessage() {}
 
 func (x *Attr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4252,7 +4371,7 @@ func (x *Attr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attr.ProtoReflect.Descriptor instead.
 func (*Attr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Attr) GetIno() uint64 {
@@ -4344,7 +4463,7 @@ type DirEntry struct {
 
 func (x *DirEntry) Reset() {
 	*x = DirEntry{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4356,7 +4475,7 @@ func (x *DirEntry) String() string {
 func (*DirEntry) ProtoMessage() {}
 
 func (x *DirEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4369,7 +4488,7 @@ func (x *DirEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirEntry.ProtoReflect.Descriptor instead.
 func (*DirEntry) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DirEntry) GetName() []byte {
@@ -4410,7 +4529,7 @@ type Xattr struct {
 
 func (x *Xattr) Reset() {
 	*x = Xattr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4422,7 +4541,7 @@ func (x *Xattr) String() string {
 func (*Xattr) ProtoMessage() {}
 
 func (x *Xattr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4435,7 +4554,7 @@ func (x *Xattr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Xattr.ProtoReflect.Descriptor instead.
 func (*Xattr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Xattr) GetName() []byte {
@@ -4463,7 +4582,7 @@ type FsStats struct {
 
 func (x *FsStats) Reset() {
 	*x = FsStats{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4475,7 +4594,7 @@ func (x *FsStats) String() string {
 func (*FsStats) ProtoMessage() {}
 
 func (x *FsStats) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4488,7 +4607,7 @@ func (x *FsStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FsStats.ProtoReflect.Descriptor instead.
 func (*FsStats) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *FsStats) GetInodes() uint64 {
@@ -4540,7 +4659,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4552,7 +4671,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4565,7 +4684,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Result) GetCode() Code {
@@ -4723,7 +4842,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4735,7 +4854,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4748,7 +4867,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Lock) GetParent() uint64 {
@@ -4858,13 +4977,14 @@ type Event struct {
 	Reason        string                 `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`
 	Previous      *Event                 `protobuf:"bytes,12,opt,name=previous,proto3" json:"previous,omitempty"` // of lock_stolen: token, format, holder, host and pid of the lock before
 	PreviousHash  string                 `protobuf:"bytes,13,opt,name=previous_hash,json=previousHash,proto3" json:"previous_hash,omitempty"`
+	Request       string                 `protobuf:"bytes,14,opt,name=request,proto3" json:"request,omitempty"` // on whose behalf a lock was released or removed, where the call said so
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4876,7 +4996,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4889,7 +5009,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -4983,6 +5103,13 @@ func (x *Event) GetPreviousHash() string {
 	return ""
 }
 
+func (x *Event) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
 // MountStatus is what a mount knows of itself.
 type MountStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4997,7 +5124,7 @@ type MountStatus struct {
 
 func (x *MountStatus) Reset() {
 	*x = MountStatus{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5009,7 +5136,7 @@ func (x *MountStatus) String() string {
 func (*MountStatus) ProtoMessage() {}
 
 func (x *MountStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5022,7 +5149,7 @@ func (x *MountStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountStatus.ProtoReflect.Descriptor instead.
 func (*MountStatus) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *MountStatus) GetHost() string {
@@ -5074,7 +5201,7 @@ type HostRecord struct {
 
 func (x *HostRecord) Reset() {
 	*x = HostRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5086,7 +5213,7 @@ func (x *HostRecord) String() string {
 func (*HostRecord) ProtoMessage() {}
 
 func (x *HostRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5099,7 +5226,7 @@ func (x *HostRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRecord.ProtoReflect.Descriptor instead.
 func (*HostRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *HostRecord) GetName() string {
@@ -5156,7 +5283,7 @@ type SnapshotHeader struct {
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5168,7 +5295,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5181,7 +5308,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *SnapshotHeader) GetVersion() uint32 {
@@ -5276,7 +5403,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5288,7 +5415,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5301,7 +5428,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Record) GetRecord() isRecord_Record {
@@ -5491,7 +5618,7 @@ type EventCount struct {
 
 func (x *EventCount) Reset() {
 	*x = EventCount{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5503,7 +5630,7 @@ func (x *EventCount) String() string {
 func (*EventCount) ProtoMessage() {}
 
 func (x *EventCount) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5516,7 +5643,7 @@ func (x *EventCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventCount.ProtoReflect.Descriptor instead.
 func (*EventCount) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *EventCount) GetEvent() string {
@@ -5543,13 +5670,14 @@ type InodeRecord struct {
 	Host          string                 `protobuf:"bytes,6,opt,name=host,proto3" json:"host,omitempty"`   // that created or wrote it last
 	Gone          string                 `protobuf:"bytes,7,opt,name=gone,proto3" json:"gone,omitempty"`   // how it is known that the process of the facts is gone; empty: it is not
 	GoneSince     int64                  `protobuf:"varint,8,opt,name=gone_since,json=goneSince,proto3" json:"gone_since,omitempty"`
+	Unlisted      bool                   `protobuf:"varint,9,opt,name=unlisted,proto3" json:"unlisted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *InodeRecord) Reset() {
 	*x = InodeRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5561,7 +5689,7 @@ func (x *InodeRecord) String() string {
 func (*InodeRecord) ProtoMessage() {}
 
 func (x *InodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5574,7 +5702,7 @@ func (x *InodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InodeRecord.ProtoReflect.Descriptor instead.
 func (*InodeRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *InodeRecord) GetAttr() *Attr {
@@ -5633,6 +5761,13 @@ func (x *InodeRecord) GetGoneSince() int64 {
 	return 0
 }
 
+func (x *InodeRecord) GetUnlisted() bool {
+	if x != nil {
+		return x.Unlisted
+	}
+	return false
+}
+
 type EntryRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parent        uint64                 `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`
@@ -5653,7 +5788,7 @@ type EntryRecord struct {
 
 func (x *EntryRecord) Reset() {
 	*x = EntryRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5665,7 +5800,7 @@ func (x *EntryRecord) String() string {
 func (*EntryRecord) ProtoMessage() {}
 
 func (x *EntryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5678,7 +5813,7 @@ func (x *EntryRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRecord.ProtoReflect.Descriptor instead.
 func (*EntryRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *EntryRecord) GetParent() uint64 {
@@ -5779,7 +5914,7 @@ type OrphanRecord struct {
 
 func (x *OrphanRecord) Reset() {
 	*x = OrphanRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5791,7 +5926,7 @@ func (x *OrphanRecord) String() string {
 func (*OrphanRecord) ProtoMessage() {}
 
 func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5804,7 +5939,7 @@ func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrphanRecord.ProtoReflect.Descriptor instead.
 func (*OrphanRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *OrphanRecord) GetIno() uint64 {
@@ -5853,13 +5988,14 @@ type SessionRecord struct {
 	EndedIndex    uint64                 `protobuf:"varint,7,opt,name=ended_index,json=endedIndex,proto3" json:"ended_index,omitempty"` // 0: it has not ended
 	Ended         int64                  `protobuf:"varint,8,opt,name=ended,proto3" json:"ended,omitempty"`
 	Started       int64                  `protobuf:"varint,9,opt,name=started,proto3" json:"started,omitempty"` // of the process that has it
+	NoLockDelay   bool                   `protobuf:"varint,10,opt,name=no_lock_delay,json=noLockDelay,proto3" json:"no_lock_delay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5871,7 +6007,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5884,7 +6020,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *SessionRecord) GetId() uint64 {
@@ -5950,6 +6086,13 @@ func (x *SessionRecord) GetStarted() int64 {
 	return 0
 }
 
+func (x *SessionRecord) GetNoLockDelay() bool {
+	if x != nil {
+		return x.NoLockDelay
+	}
+	return false
+}
+
 // ReplyRecord is kept until the session acknowledges it; undo says how to take a creation back.
 type ReplyRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5963,7 +6106,7 @@ type ReplyRecord struct {
 
 func (x *ReplyRecord) Reset() {
 	*x = ReplyRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5975,7 +6118,7 @@ func (x *ReplyRecord) String() string {
 func (*ReplyRecord) ProtoMessage() {}
 
 func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5988,7 +6131,7 @@ func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRecord.ProtoReflect.Descriptor instead.
 func (*ReplyRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ReplyRecord) GetSession() uint64 {
@@ -6036,7 +6179,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6048,7 +6191,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6061,7 +6204,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Undo) GetIno() uint64 {
@@ -6141,7 +6284,7 @@ type LockUndo struct {
 
 func (x *LockUndo) Reset() {
 	*x = LockUndo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6153,7 +6296,7 @@ func (x *LockUndo) String() string {
 func (*LockUndo) ProtoMessage() {}
 
 func (x *LockUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6166,7 +6309,7 @@ func (x *LockUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockUndo.ProtoReflect.Descriptor instead.
 func (*LockUndo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *LockUndo) GetIno() uint64 {
@@ -6280,23 +6423,28 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"drop_locks\x18\x18 \x01(\v2\x17.lockfs.store.DropLocksH\x00R\tdropLocks\x12D\n" +
 	"\x0einterrupt_lock\x18\x19 \x01(\v2\x1b.lockfs.store.InterruptLockH\x00R\rinterruptLockB\x04\n" +
-	"\x02op\"~\n" +
+	"\x02op\"\xdf\x01\n" +
 	"\x06Create\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x12\n" +
 	"\x04mode\x18\x03 \x01(\rR\x04mode\x12\x16\n" +
 	"\x06target\x18\x04 \x01(\fR\x06target\x12\x1c\n" +
-	"\texclusive\x18\x05 \x01(\bR\texclusive\"D\n" +
+	"\texclusive\x18\x05 \x01(\bR\texclusive\x12\x18\n" +
+	"\acontent\x18\x06 \x01(\fR\acontent\x12)\n" +
+	"\x05facts\x18\a \x01(\v2\x13.lockfs.store.FactsR\x05facts\x12\x1a\n" +
+	"\bunlisted\x18\b \x01(\bR\bunlisted\"D\n" +
 	"\x04Link\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\fR\x04name\"\x92\x01\n" +
+	"\x04name\x18\x03 \x01(\fR\x04name\"\xc2\x01\n" +
 	"\x06Unlink\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x1c\n" +
 	"\tdirectory\x18\x03 \x01(\bR\tdirectory\x12(\n" +
 	"\x05looks\x18\x04 \x03(\v2\x12.lockfs.store.LookR\x05looks\x12\x14\n" +
-	"\x05force\x18\x05 \x01(\bR\x05force\"\xd3\x01\n" +
+	"\x05force\x18\x05 \x01(\bR\x05force\x12\x14\n" +
+	"\x05owner\x18\x06 \x01(\tR\x05owner\x12\x18\n" +
+	"\arequest\x18\a \x01(\tR\arequest\"\xd3\x01\n" +
 	"\x06Rename\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x1d\n" +
@@ -6344,11 +6492,12 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x03Pin\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\x19\n" +
 	"\x05Unpin\x12\x10\n" +
-	"\x03ino\x18\x01 \x01(\x04R\x03ino\"T\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\"x\n" +
 	"\vOpenSession\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x17\n" +
 	"\aboot_id\x18\x02 \x01(\tR\x06bootId\x12\x18\n" +
-	"\astarted\x18\x03 \x01(\x03R\astarted\"\x0e\n" +
+	"\astarted\x18\x03 \x01(\x03R\astarted\x12\"\n" +
+	"\rno_lock_delay\x18\x04 \x01(\bR\vnoLockDelay\"\x0e\n" +
 	"\fCloseSession\"`\n" +
 	"\n" +
 	"EndSession\x12\x0e\n" +
@@ -6435,7 +6584,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\fmax_sessions\x18\x02 \x01(\x04R\vmaxSessions\x12\"\n" +
 	"\n" +
 	"lock_delay\x18\x03 \x01(\x03H\x00R\tlockDelay\x88\x01\x01B\r\n" +
-	"\v_lock_delay\"\xe9\a\n" +
+	"\v_lock_delay\"\xa9\b\n" +
 	"\x05Query\x12.\n" +
 	"\x06lookup\x18\x01 \x01(\v2\x14.lockfs.store.LookupH\x00R\x06lookup\x122\n" +
 	"\bget_attr\x18\x02 \x01(\v2\x15.lockfs.store.GetAttrH\x00R\agetAttr\x12(\n" +
@@ -6460,7 +6609,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"await_lock\x18\x0f \x01(\v2\x17.lockfs.store.AwaitLockH\x00R\tawaitLock\x125\n" +
 	"\ttest_lock\x18\x10 \x01(\v2\x16.lockfs.store.TestLockH\x00R\btestLock\x12Q\n" +
-	"\x13list_advisory_locks\x18\x11 \x01(\v2\x1f.lockfs.store.ListAdvisoryLocksH\x00R\x11listAdvisoryLocksB\a\n" +
+	"\x13list_advisory_locks\x18\x11 \x01(\v2\x1f.lockfs.store.ListAdvisoryLocksH\x00R\x11listAdvisoryLocks\x12>\n" +
+	"\fawait_change\x18\x12 \x01(\v2\x19.lockfs.store.AwaitChangeH\x00R\vawaitChangeB\a\n" +
 	"\x05query\"4\n" +
 	"\x06Lookup\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
@@ -6501,18 +6651,21 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05owner\x18\x05 \x01(\x04R\x05owner\x12*\n" +
 	"\x04type\x18\x06 \x01(\x0e2\x16.lockfs.store.LockTypeR\x04type\x12\x14\n" +
 	"\x05start\x18\a \x01(\x04R\x05start\x12\x10\n" +
-	"\x03end\x18\b \x01(\x04R\x03end\"P\n" +
+	"\x03end\x18\b \x01(\x04R\x03end\"5\n" +
+	"\vAwaitChange\x12&\n" +
+	"\x04seen\x18\x01 \x03(\v2\x12.lockfs.store.LookR\x04seen\"P\n" +
 	"\bTestLock\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12*\n" +
 	"\x04lock\x18\x02 \x01(\v2\x16.lockfs.store.TakeLockR\x04lock\"%\n" +
 	"\x11ListAdvisoryLocks\x12\x10\n" +
-	"\x03ino\x18\x01 \x01(\x04R\x03ino\"b\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\"v\n" +
 	"\n" +
 	"ListEvents\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x03R\x05since\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\x12\x12\n" +
-	"\x04wait\x18\x04 \x01(\bR\x04wait\"\xec\x01\n" +
+	"\x04wait\x18\x04 \x01(\bR\x04wait\x12\x12\n" +
+	"\x04path\x18\x05 \x01(\fR\x04path\"\xec\x01\n" +
 	"\x04Attr\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x12\n" +
 	"\x04mode\x18\x02 \x01(\rR\x04mode\x12\x14\n" +
@@ -6576,7 +6729,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	" \x01(\v2\x12.lockfs.store.AttrR\x04attr\x12\x12\n" +
 	"\x04rule\x18\v \x01(\tR\x04rule\x12\x18\n" +
 	"\acontent\x18\f \x01(\fR\acontent\x12A\n" +
-	"\x0eadvisory_locks\x18\r \x03(\v2\x1a.lockfs.store.AdvisoryLockR\radvisoryLocks\"\xdd\x02\n" +
+	"\x0eadvisory_locks\x18\r \x03(\v2\x1a.lockfs.store.AdvisoryLockR\radvisoryLocks\"\xf7\x02\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x14\n" +
@@ -6591,7 +6744,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	" \x01(\v2\x14.lockfs.store.CallerR\x02by\x12\x16\n" +
 	"\x06reason\x18\v \x01(\tR\x06reason\x12/\n" +
 	"\bprevious\x18\f \x01(\v2\x13.lockfs.store.EventR\bprevious\x12#\n" +
-	"\rprevious_hash\x18\r \x01(\tR\fpreviousHash\"\x99\x01\n" +
+	"\rprevious_hash\x18\r \x01(\tR\fpreviousHash\x12\x18\n" +
+	"\arequest\x18\x0e \x01(\tR\arequest\"\x99\x01\n" +
 	"\vMountStatus\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x18\n" +
@@ -6639,7 +6793,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"EventCount\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x04R\x05count\"\x86\x02\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"\xa2\x02\n" +
 	"\vInodeRecord\x12&\n" +
 	"\x04attr\x18\x01 \x01(\v2\x12.lockfs.store.AttrR\x04attr\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x18\n" +
@@ -6649,7 +6803,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x04host\x18\x06 \x01(\tR\x04host\x12\x12\n" +
 	"\x04gone\x18\a \x01(\tR\x04gone\x12\x1d\n" +
 	"\n" +
-	"gone_since\x18\b \x01(\x03R\tgoneSince\"\xd8\x02\n" +
+	"gone_since\x18\b \x01(\x03R\tgoneSince\x12\x1a\n" +
+	"\bunlisted\x18\t \x01(\bR\bunlisted\"\xd8\x02\n" +
 	"\vEntryRecord\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x10\n" +
@@ -6673,7 +6828,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\rremoved_index\x18\x03 \x01(\x04R\fremovedIndex\x12\x1d\n" +
 	"\n" +
 	"removed_at\x18\x04 \x01(\x03R\tremovedAt\x12\x16\n" +
-	"\x06pinned\x18\x05 \x01(\bR\x06pinned\"\xe3\x01\n" +
+	"\x06pinned\x18\x05 \x01(\bR\x06pinned\"\x87\x02\n" +
 	"\rSessionRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x17\n" +
@@ -6684,7 +6839,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vended_index\x18\a \x01(\x04R\n" +
 	"endedIndex\x12\x14\n" +
 	"\x05ended\x18\b \x01(\x03R\x05ended\x12\x18\n" +
-	"\astarted\x18\t \x01(\x03R\astarted\"\x8f\x01\n" +
+	"\astarted\x18\t \x01(\x03R\astarted\x12\"\n" +
+	"\rno_lock_delay\x18\n" +
+	" \x01(\bR\vnoLockDelay\"\x8f\x01\n" +
 	"\vReplyRecord\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12,\n" +
@@ -6764,7 +6921,7 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 }
 
 var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
+var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
 var file_raftstore_storepb_store_proto_goTypes = []any{
 	(Code)(0),                 // 0: lockfs.store.Code
 	(LockKind)(0),             // 1: lockfs.store.LockKind
@@ -6818,28 +6975,29 @@ var file_raftstore_storepb_store_proto_goTypes = []any{
 	(*GetLock)(nil),           // 49: lockfs.store.GetLock
 	(*ListProcesses)(nil),     // 50: lockfs.store.ListProcesses
 	(*AwaitLock)(nil),         // 51: lockfs.store.AwaitLock
-	(*TestLock)(nil),          // 52: lockfs.store.TestLock
-	(*ListAdvisoryLocks)(nil), // 53: lockfs.store.ListAdvisoryLocks
-	(*ListEvents)(nil),        // 54: lockfs.store.ListEvents
-	(*Attr)(nil),              // 55: lockfs.store.Attr
-	(*DirEntry)(nil),          // 56: lockfs.store.DirEntry
-	(*Xattr)(nil),             // 57: lockfs.store.Xattr
-	(*FsStats)(nil),           // 58: lockfs.store.FsStats
-	(*Result)(nil),            // 59: lockfs.store.Result
-	(*Lock)(nil),              // 60: lockfs.store.Lock
-	(*Event)(nil),             // 61: lockfs.store.Event
-	(*MountStatus)(nil),       // 62: lockfs.store.MountStatus
-	(*HostRecord)(nil),        // 63: lockfs.store.HostRecord
-	(*SnapshotHeader)(nil),    // 64: lockfs.store.SnapshotHeader
-	(*Record)(nil),            // 65: lockfs.store.Record
-	(*EventCount)(nil),        // 66: lockfs.store.EventCount
-	(*InodeRecord)(nil),       // 67: lockfs.store.InodeRecord
-	(*EntryRecord)(nil),       // 68: lockfs.store.EntryRecord
-	(*OrphanRecord)(nil),      // 69: lockfs.store.OrphanRecord
-	(*SessionRecord)(nil),     // 70: lockfs.store.SessionRecord
-	(*ReplyRecord)(nil),       // 71: lockfs.store.ReplyRecord
-	(*Undo)(nil),              // 72: lockfs.store.Undo
-	(*LockUndo)(nil),          // 73: lockfs.store.LockUndo
+	(*AwaitChange)(nil),       // 52: lockfs.store.AwaitChange
+	(*TestLock)(nil),          // 53: lockfs.store.TestLock
+	(*ListAdvisoryLocks)(nil), // 54: lockfs.store.ListAdvisoryLocks
+	(*ListEvents)(nil),        // 55: lockfs.store.ListEvents
+	(*Attr)(nil),              // 56: lockfs.store.Attr
+	(*DirEntry)(nil),          // 57: lockfs.store.DirEntry
+	(*Xattr)(nil),             // 58: lockfs.store.Xattr
+	(*FsStats)(nil),           // 59: lockfs.store.FsStats
+	(*Result)(nil),            // 60: lockfs.store.Result
+	(*Lock)(nil),              // 61: lockfs.store.Lock
+	(*Event)(nil),             // 62: lockfs.store.Event
+	(*MountStatus)(nil),       // 63: lockfs.store.MountStatus
+	(*HostRecord)(nil),        // 64: lockfs.store.HostRecord
+	(*SnapshotHeader)(nil),    // 65: lockfs.store.SnapshotHeader
+	(*Record)(nil),            // 66: lockfs.store.Record
+	(*EventCount)(nil),        // 67: lockfs.store.EventCount
+	(*InodeRecord)(nil),       // 68: lockfs.store.InodeRecord
+	(*EntryRecord)(nil),       // 69: lockfs.store.EntryRecord
+	(*OrphanRecord)(nil),      // 70: lockfs.store.OrphanRecord
+	(*SessionRecord)(nil),     // 71: lockfs.store.SessionRecord
+	(*ReplyRecord)(nil),       // 72: lockfs.store.ReplyRecord
+	(*Undo)(nil),              // 73: lockfs.store.Undo
+	(*LockUndo)(nil),          // 74: lockfs.store.LockUndo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	4,   // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
@@ -6871,87 +7029,90 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	24,  // 26: lockfs.store.Op.take_lock:type_name -> lockfs.store.TakeLock
 	25,  // 27: lockfs.store.Op.drop_locks:type_name -> lockfs.store.DropLocks
 	26,  // 28: lockfs.store.Op.interrupt_lock:type_name -> lockfs.store.InterruptLock
-	6,   // 29: lockfs.store.Unlink.looks:type_name -> lockfs.store.Look
-	6,   // 30: lockfs.store.Rename.looks:type_name -> lockfs.store.Look
-	5,   // 31: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
-	6,   // 32: lockfs.store.SetContent.name:type_name -> lockfs.store.Look
-	6,   // 33: lockfs.store.SetContent.looks:type_name -> lockfs.store.Look
-	4,   // 34: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
-	1,   // 35: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
-	2,   // 36: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
-	1,   // 37: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
-	1,   // 38: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
-	2,   // 39: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
-	1,   // 40: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
-	2,   // 41: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
-	28,  // 42: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
-	33,  // 43: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
-	38,  // 44: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	39,  // 45: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	40,  // 46: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	41,  // 47: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	42,  // 48: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	43,  // 49: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	44,  // 50: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	45,  // 51: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
-	46,  // 52: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
-	47,  // 53: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
-	48,  // 54: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
-	49,  // 55: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
-	50,  // 56: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
-	54,  // 57: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
-	51,  // 58: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
-	52,  // 59: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
-	53,  // 60: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	6,   // 61: lockfs.store.Read.name:type_name -> lockfs.store.Look
-	1,   // 62: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
-	2,   // 63: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
-	24,  // 64: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
-	0,   // 65: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	55,  // 66: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	56,  // 67: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	57,  // 68: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	58,  // 69: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	33,  // 70: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	70,  // 71: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	6,   // 72: lockfs.store.Result.looks:type_name -> lockfs.store.Look
-	28,  // 73: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
-	63,  // 74: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
-	60,  // 75: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
-	4,   // 76: lockfs.store.Result.processes:type_name -> lockfs.store.Process
-	61,  // 77: lockfs.store.Result.events:type_name -> lockfs.store.Event
-	27,  // 78: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	5,   // 79: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
-	55,  // 80: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
-	27,  // 81: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	3,   // 82: lockfs.store.Event.by:type_name -> lockfs.store.Caller
-	61,  // 83: lockfs.store.Event.previous:type_name -> lockfs.store.Event
-	67,  // 84: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	68,  // 85: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	69,  // 86: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	70,  // 87: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	71,  // 88: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	33,  // 89: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	28,  // 90: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
-	63,  // 91: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
-	61,  // 92: lockfs.store.Record.event:type_name -> lockfs.store.Event
-	66,  // 93: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
-	27,  // 94: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
-	55,  // 95: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	57,  // 96: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	5,   // 97: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	5,   // 98: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	59,  // 99: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	72,  // 100: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	73,  // 101: lockfs.store.Undo.lock:type_name -> lockfs.store.LockUndo
-	1,   // 102: lockfs.store.LockUndo.kind:type_name -> lockfs.store.LockKind
-	27,  // 103: lockfs.store.LockUndo.before:type_name -> lockfs.store.AdvisoryLock
-	27,  // 104: lockfs.store.LockUndo.given_up:type_name -> lockfs.store.AdvisoryLock
-	105, // [105:105] is the sub-list for method output_type
-	105, // [105:105] is the sub-list for method input_type
-	105, // [105:105] is the sub-list for extension type_name
-	105, // [105:105] is the sub-list for extension extendee
-	0,   // [0:105] is the sub-list for field type_name
+	5,   // 29: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
+	6,   // 30: lockfs.store.Unlink.looks:type_name -> lockfs.store.Look
+	6,   // 31: lockfs.store.Rename.looks:type_name -> lockfs.store.Look
+	5,   // 32: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
+	6,   // 33: lockfs.store.SetContent.name:type_name -> lockfs.store.Look
+	6,   // 34: lockfs.store.SetContent.looks:type_name -> lockfs.store.Look
+	4,   // 35: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
+	1,   // 36: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
+	2,   // 37: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
+	1,   // 38: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
+	1,   // 39: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
+	2,   // 40: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
+	1,   // 41: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
+	2,   // 42: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
+	28,  // 43: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
+	33,  // 44: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
+	38,  // 45: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	39,  // 46: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	40,  // 47: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	41,  // 48: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	42,  // 49: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	43,  // 50: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	44,  // 51: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	45,  // 52: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	46,  // 53: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
+	47,  // 54: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
+	48,  // 55: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
+	49,  // 56: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	50,  // 57: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	55,  // 58: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	51,  // 59: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	53,  // 60: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	54,  // 61: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	52,  // 62: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
+	6,   // 63: lockfs.store.Read.name:type_name -> lockfs.store.Look
+	1,   // 64: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
+	2,   // 65: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
+	6,   // 66: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Look
+	24,  // 67: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
+	0,   // 68: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	56,  // 69: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	57,  // 70: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	58,  // 71: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	59,  // 72: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	33,  // 73: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	71,  // 74: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	6,   // 75: lockfs.store.Result.looks:type_name -> lockfs.store.Look
+	28,  // 76: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
+	64,  // 77: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	61,  // 78: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	4,   // 79: lockfs.store.Result.processes:type_name -> lockfs.store.Process
+	62,  // 80: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	27,  // 81: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	5,   // 82: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	56,  // 83: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	27,  // 84: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	3,   // 85: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	62,  // 86: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	68,  // 87: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	69,  // 88: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	70,  // 89: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	71,  // 90: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	72,  // 91: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	33,  // 92: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	28,  // 93: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	64,  // 94: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	62,  // 95: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	67,  // 96: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	27,  // 97: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	56,  // 98: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	58,  // 99: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	5,   // 100: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	5,   // 101: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	60,  // 102: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	73,  // 103: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	74,  // 104: lockfs.store.Undo.lock:type_name -> lockfs.store.LockUndo
+	1,   // 105: lockfs.store.LockUndo.kind:type_name -> lockfs.store.LockKind
+	27,  // 106: lockfs.store.LockUndo.before:type_name -> lockfs.store.AdvisoryLock
+	27,  // 107: lockfs.store.LockUndo.given_up:type_name -> lockfs.store.AdvisoryLock
+	108, // [108:108] is the sub-list for method output_type
+	108, // [108:108] is the sub-list for method input_type
+	108, // [108:108] is the sub-list for extension type_name
+	108, // [108:108] is the sub-list for extension extendee
+	0,   // [0:108] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -7006,8 +7167,9 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Query_AwaitLock)(nil),
 		(*Query_TestLock)(nil),
 		(*Query_ListAdvisoryLocks)(nil),
+		(*Query_AwaitChange)(nil),
 	}
-	file_raftstore_storepb_store_proto_msgTypes[62].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[63].OneofWrappers = []any{
 		(*Record_Inode)(nil),
 		(*Record_Entry)(nil),
 		(*Record_Orphan)(nil),
@@ -7026,7 +7188,7 @@ func file_raftstore_storepb_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   71,
+			NumMessages:   72,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,102 @@
+package forrst
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"lockfs/formats/internal/strictjson"
+)
+
+// answer is what a request is answered with.
+type answer struct {
+	Status int
+	Body   []byte
+	header http.Header // of the function's response; not recorded
+}
+
+func (a *answer) write(w http.ResponseWriter) {
+	for name, values := range a.header {
+		w.Header()[name] = values
+	}
+	for _, name := range []string{"Content-Length", "Content-Encoding", "Etag", "Transfer-Encoding", "Trailer"} {
+		w.Header().Del(name) // of another body
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(a.Status)
+	_, _ = w.Write(a.Body) // nobody reads it if it fails
+}
+
+// render is the answer to be recorded: a line with the status, then the body.
+func (a *answer) render() []byte { return append(fmt.Appendf(nil, "%d\n", a.Status), a.Body...) }
+
+// parseAnswer is the reverse of render. What a store has lost is an error to the client.
+func parseAnswer(text []byte) *answer {
+	a := new(answer)
+	line, body, _ := bytes.Cut(text, []byte("\n"))
+	if _, err := fmt.Sscan(string(line), &a.Status); err != nil || a.Status < http.StatusOK || a.Status > 599 {
+		return failed(http.StatusInternalServerError, new(Request), &Error{Code: InternalError, Message: "The recorded response is damaged"})
+	}
+	a.Body = body
+	return a
+}
+
+// failed is the answer to a request with an error.
+func failed(status int, request *Request, e *Error) *answer {
+	reply := request.Reply(nil)
+	reply.Errors = []*Error{e}
+	return rendered(status, reply)
+}
+
+func rendered(status int, reply *Response) *answer {
+	body, err := json.Marshal(reply)
+	if err != nil {
+		panic(err) // of this package's own types
+	}
+	return &answer{Status: status, Body: append(body, '\n')}
+}
+
+func write(w http.ResponseWriter, status int, reply *Response) { rendered(status, reply).write(w) }
+
+func fail(w http.ResponseWriter, status int, request *Request, e *Error) {
+	failed(status, request, e).write(w)
+}
+
+// idOf is the id of a request that is wrong otherwise, empty if it cannot be told.
+func idOf(body []byte) string {
+	object, err := strictjson.Parse(body)
+	if err != nil {
+		return ""
+	}
+	return object.Fields().OptionalString("id")
+}
+
+// addExtension adds an entry to the extensions of a response and leaves every other byte as it is.
+func addExtension(body, entry []byte) ([]byte, error) {
+	object, err := strictjson.Parse(body)
+	if err != nil {
+		return nil, err
+	}
+	extensions := bytes.TrimSpace(object.Raw("extensions"))
+	switch {
+	case extensions != nil && extensions[0] != '[':
+		return nil, errors.New("extensions is not an array")
+	case extensions != nil:
+		before := bytes.TrimSpace(extensions[1 : len(extensions)-1])
+		if len(before) > 0 {
+			before = append(bytes.Clone(before), ',')
+		}
+		return object.Replace("extensions", fmt.Appendf(nil, "[%s%s]", before, entry)), nil
+	case object.Has("extensions"): // null
+		return object.Replace("extensions", fmt.Appendf(nil, "[%s]", entry)), nil
+	}
+	end := bytes.LastIndexByte(body, '}')
+	members := bytes.TrimSpace(body[bytes.IndexByte(body, '{')+1 : end])
+	comma := ","
+	if len(members) == 0 {
+		comma = ""
+	}
+	return fmt.Appendf(nil, "%s%s\"extensions\":[%s]%s", bytes.TrimRight(body[:end], " \t\r\n"), comma, entry, body[end:]), nil
+}

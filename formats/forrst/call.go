@@ -1,0 +1,196 @@
+package forrst
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"time"
+)
+
+const (
+	// settlePatience is how long a client waits for its lock to be released when the store does not answer.
+	settlePatience = 15 * time.Second
+	// settlePause is between two attempts.
+	settlePause = 500 * time.Millisecond
+	// largestMargin is how long before its lock expires a call ends, at most.
+	largestMargin = time.Second
+)
+
+// call is a request that asks for a lock.
+type call struct {
+	guard   *Guard
+	request *Request
+	options *Options
+	key     string // the full one
+	body    []byte
+}
+
+func (c *call) serve(w http.ResponseWriter, r *http.Request) {
+	grant, err := c.acquire(r.Context())
+	switch {
+	case err != nil:
+		c.refuse(w, err)
+		return
+	case grant.Answer != nil:
+		parseAnswer(grant.Answer).write(w)
+		return
+	case r.Context().Err() != nil: // nobody waits for an answer
+		c.settle(r.Context(), grant, nil, true)
+		return
+	}
+	answer, fate := c.run(r, grant)
+	data := c.options.Granted(grant.Lock)
+	if fate == NotCalled {
+		data = c.options.Refused()
+	}
+	answer = c.withData(answer, data)
+	recorded := answer
+	if fate == NotCalled {
+		recorded = nil
+	}
+	c.settle(r.Context(), grant, recorded, fate == NotCalled || fate == Ended && c.options.Releases())
+	answer.write(w)
+}
+
+func (c *call) acquire(ctx context.Context) (*Grant, error) {
+	want := Want{
+		Key: c.key, Owner: c.options.Owner, TTL: c.options.TTL.Duration(), Request: Identify(c.request.ID, c.body),
+	}
+	if want.Owner == "" {
+		want.Owner = NewOwner()
+	}
+	if c.options.Block != nil {
+		want.Wait = c.options.Block.Duration()
+	}
+	return c.guard.Store.Acquire(ctx, want)
+}
+
+// refuse answers who did not get the lock. Only the answer to who did not wait has the extension's data, as in
+// the document's examples.
+func (c *call) refuse(w http.ResponseWriter, err error) {
+	reply := c.request.Reply(nil)
+	switch {
+	case !errors.Is(err, ErrHeld):
+		fail(w, http.StatusServiceUnavailable, c.request, newUnavailable(err))
+		return
+	case c.options.Block != nil:
+		reply.Errors = []*Error{NewTimeout(c.options, c.key)}
+	default:
+		reply.Errors = []*Error{NewAcquisitionFailed(c.options, c.key)}
+		reply.Extensions = []Extension{{URN: URN, Data: c.options.Refused()}}
+	}
+	write(w, http.StatusOK, reply)
+}
+
+// left is for how long a lock is surely held.
+func (c *call) left(grant *Grant) time.Duration { return grant.Lock.ExpiresAt.Sub(c.guard.Store.Now()) }
+
+// run passes the call on. A client that goes away does not end it, the end of the lock does.
+func (c *call) run(r *http.Request, grant *Grant) (*answer, Fate) {
+	left := c.left(grant)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), left-min(left/10, largestMargin))
+	defer cancel()
+	p := &passage{request: c.request, locked: true}
+	r = passOn(ctx, r, c.body, p)
+	r.Header.Del("Accept-Encoding") // the answer is to be read here
+	if grant.Token != 0 {
+		r.Header.Set(TokenHeader, fmt.Sprint(grant.Token))
+	}
+	recorder := newRecorder()
+	if ctx.Err() != nil { // it took so long to get the lock
+		e := &Error{Code: Unavailable, Message: "The lock's time was over before the call began"}
+		return failed(http.StatusServiceUnavailable, c.request, e), NotCalled
+	}
+	panicked := c.panics(func() { c.guard.Next.ServeHTTP(recorder, r) })
+	return c.judge(recorder, panicked, p.fate == Unfinished && ctx.Err() != nil), p.fate
+}
+
+// judge makes an answer of what the function did.
+func (c *call) judge(r *recorder, panicked, late bool) *answer {
+	switch {
+	case late:
+		e := &Error{Code: DeadlineExceeded, Message: "The lock's time was over before there was an answer"}
+		return failed(http.StatusGatewayTimeout, c.request, e)
+	case r.overflow:
+		e := &Error{Code: DependencyError, Message: fmt.Sprintf("The response has more than %d bytes", MaxResponse)}
+		return failed(http.StatusBadGateway, c.request, e)
+	case panicked:
+		return failed(http.StatusInternalServerError, c.request, &Error{Code: InternalError, Message: "The function failed"})
+	}
+	return &answer{Status: r.status, Body: r.body.Bytes(), header: r.header}
+}
+
+func (c *call) panics(run func()) (panicked bool) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			panicked = true
+			c.guard.logger().Error("a function panicked", "function", c.request.Call.Function, "reason", reason, "stack", string(debug.Stack()))
+		}
+	}()
+	run()
+	return false
+}
+
+// withData adds what the client has to know of its lock. An answer that has no room for it is replaced.
+func (c *call) withData(a *answer, data Data) *answer {
+	entry, err := json.Marshal(Extension{URN: URN, Data: data})
+	if err != nil {
+		panic(err) // strings and times of this century
+	}
+	if body, err := addExtension(a.Body, entry); err == nil {
+		return &answer{Status: a.Status, Body: body, header: a.header}
+	}
+	message := fmt.Sprintf("The function answered with HTTP status %d and no Forrst response", a.Status)
+	instead := failed(http.StatusBadGateway, c.request, &Error{Code: DependencyError, Message: message})
+	return c.withData(instead, data)
+}
+
+// settle records the answer and then, in this order, ends the lock. While the store does not answer it is
+// tried again until the lock has expired, for some time of which the client waits.
+func (c *call) settle(ctx context.Context, grant *Grant, a *answer, drop bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(c.left(grant), settlePatience))
+	settled := make(chan struct{})
+	go func() {
+		defer close(settled)
+		defer cancel()
+		store := c.guard.Store
+		if a != nil && !c.insist(ctx, func() error { return store.Record(ctx, grant, c.toRecord(a)) }) {
+			return
+		}
+		if drop {
+			c.insist(ctx, func() error { return store.Drop(ctx, grant) })
+		}
+	}()
+	select {
+	case <-settled:
+	case <-time.After(settlePatience):
+	}
+}
+
+// toRecord is what another attempt of the request will be answered.
+func (c *call) toRecord(a *answer) []byte {
+	text := a.render()
+	if len(text) <= MaxAnswer {
+		return text
+	}
+	message := fmt.Sprintf("The request was done, but its response was too large to be kept: %d bytes", len(a.Body))
+	return failed(http.StatusOK, c.request, &Error{Code: ResponseNotKept, Message: message}).render()
+}
+
+func (c *call) insist(ctx context.Context, do func() error) bool {
+	for {
+		err := do()
+		if err == nil {
+			return true
+		}
+		c.guard.logger().Warn("a lock could not be settled yet", "key", c.key, "error", err)
+		select {
+		case <-time.After(settlePause):
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
