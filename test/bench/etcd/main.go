@@ -1,7 +1,12 @@
-// Command etcd is for BenchmarkHandover: a member of an etcd cluster, and a client that takes a lock, of etcd or of
-// flock(2), again and again. It is a module of its own, so that lockfs does not depend on etcd.
+// Command etcd is what lockfs is compared with: a member of an etcd cluster, and clients that take locks again and
+// again. It is in a module of its own, so that lockfs does not depend on etcd.
 //
-//	etcd server FLAGS           is etcd
+//	etcd server FLAGS                 is etcd
+//	etcd leader ENDPOINT...           prints which of them is the leader's
+//	etcd bench [FLAGS] ENDPOINT...    measures members of a cluster, and prints what lockfs bench --json prints
+//
+// and for BenchmarkHandover
+//
 //	etcd mutex ENDPOINT ROUNDS  takes a mutex of etcd's own Go client, in a session that is made before
 //	etcd flock FILE ROUNDS      takes a lock of flock(2)
 //
@@ -23,6 +28,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const dialTimeout = 30 * time.Second
+
 // locker is a lock that waits.
 type locker interface {
 	Lock(ctx context.Context) error
@@ -30,14 +37,27 @@ type locker interface {
 }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "server" {
-		etcdmain.Main(append([]string{"etcd"}, os.Args[2:]...))
-		return
-	}
-	if err := client(os.Args[1:]); err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+func run(args []string) error {
+	command := ""
+	if len(args) > 0 {
+		command = args[0]
+	}
+	switch command {
+	case "server":
+		etcdmain.Main(append([]string{"etcd"}, args[1:]...))
+		return nil
+	case "leader":
+		return leader(args[1:])
+	case "bench":
+		return bench(args[1:])
+	}
+	return client(args)
 }
 
 func client(args []string) error {
@@ -71,7 +91,7 @@ func open(kind, where string) (locker, error) {
 		file, err := os.OpenFile(where, os.O_RDWR|os.O_CREATE, 0o666)
 		return flock{file}, err
 	case "mutex":
-		client, err := clientv3.New(clientv3.Config{Endpoints: []string{where}, DialTimeout: 30 * time.Second})
+		client, err := clientv3.New(clientv3.Config{Endpoints: []string{where}, DialTimeout: dialTimeout})
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,176 @@
+// Package bench measures how fast locks are in directories, on whatever file systems these are.
+//
+// What is measured is system calls, as a program makes them that locks by files: nothing here knows lockfs. Several
+// directories are measured in one run and in turn, a part of a second each, so that whatever else the machine does hits all
+// of them alike and their ratios mean something on a machine that is not quiet.
+//
+// All load is in one fresh directory below each directory that is measured: at most [MaxWorkers] files, with a
+// directory for each if need be, and a listing of a hundred. It is removed when [Run] returns, for whatever reason. What a
+// run that was killed left behind is named and not touched, as it might belong to one that is at work on another host.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// MaxWorkers is how many there may be: each is a thread, and a file in each directory.
+	MaxWorkers = 1000
+	// MaxDuration is for how long one figure may be measured: every sample is kept.
+	MaxDuration = time.Minute
+)
+
+// Plan is what to measure.
+type Plan struct {
+	Dirs     []string
+	Together bool          // the workers are spread over all directories at once, instead of each directory in turn
+	Workers  int           // each on names of its own
+	OwnDirs  bool          // each in a directory of its own, too, except for listings
+	Duration time.Duration // for each figure
+	Only     []string      // names of measurements; none: all
+
+	Progress func(Step)        // called before each part
+	Warn     func(text string) // called with what the user should know
+}
+
+// Step is where a run is: in a round, from 1, of a measurement, from 1. Round 0 is its preparation.
+type Step struct {
+	Measurement   string
+	Number, Of    int
+	Round, Rounds int
+}
+
+// Run measures. When ctx is cancelled it ends soon, with the cause.
+func Run(ctx context.Context, plan Plan) (report *Report, err error) {
+	chosen, err := plan.choose()
+	if err != nil {
+		return nil, err
+	}
+	spaces, err := openSpaces(plan.Dirs, plan.Warn)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closeSpaces(spaces)) }()
+	report = &Report{
+		Cores: runtime.NumCPU(), Kernel: kernel(),
+		Workers: plan.Workers, OwnDirs: plan.OwnDirs, Seconds: plan.Duration.Seconds(),
+	}
+	for _, s := range spaces {
+		report.Directories = append(report.Directories, describe(s.dir))
+	}
+	defer quietRuntime(plan.Workers)()
+	for i, m := range chosen {
+		step := Step{Measurement: m.Name, Number: i + 1, Of: len(chosen)}
+		results, err := plan.measure(ctx, m, m.targets(spaces, plan.Together), step)
+		if err != nil {
+			return nil, err
+		}
+		report.Results = append(report.Results, results...)
+	}
+	return report, nil
+}
+
+func (p *Plan) choose() ([]Measurement, error) {
+	switch {
+	case len(p.Dirs) == 0:
+		return nil, errors.New("no directory is given")
+	case p.Workers < 1 || p.Workers > MaxWorkers:
+		return nil, fmt.Errorf("%d workers: there can be 1 to %d", p.Workers, MaxWorkers)
+	case p.Duration <= 0 || p.Duration > MaxDuration:
+		return nil, fmt.Errorf("a duration of %v: it must be more than 0 and at most %v", p.Duration, MaxDuration)
+	case len(p.Only) == 0:
+		return All, nil
+	}
+	var chosen []Measurement
+	for _, name := range p.Only {
+		i := slices.IndexFunc(All, func(m Measurement) bool { return m.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no measurement %q, but %s", name, strings.Join(names(), ", "))
+		}
+		chosen = append(chosen, All[i])
+	}
+	return chosen, nil
+}
+
+// quietRuntime keeps Go out of the figures until it is undone. A thread that waits in a system call keeps its processor
+// of the Go runtime for a while, so everybody gets one.
+func quietRuntime(workers int) (undo func()) {
+	processors := runtime.GOMAXPROCS(runtime.NumCPU() + workers)
+	percent := debug.SetGCPercent(-1) // garbage is collected between the parts
+	return func() {
+		runtime.GOMAXPROCS(processors)
+		debug.SetGCPercent(percent)
+	}
+}
+
+// partLength is for how long one target is measured before it is the next one's turn.
+const partLength = 250 * time.Millisecond
+
+// contest is a target in a measurement.
+type contest struct {
+	target  target
+	trial   trial
+	samples samples
+	failed  error // it cannot be measured
+}
+
+// measure makes one measurement in all targets. A file system that cannot do what is measured, or does it wrong, has
+// that for its result.
+func (p *Plan) measure(ctx context.Context, m Measurement, targets []target, step Step) ([]Result, error) {
+	contests := make([]*contest, len(targets))
+	defer func() {
+		for _, c := range contests {
+			c.close()
+		}
+	}()
+	step.Rounds = max(1, int(p.Duration/partLength))
+	p.Progress(step)
+	for i, t := range targets {
+		trial, err := m.prepare(ctx, t, p)
+		contests[i] = &contest{target: t, trial: trial}
+		if err := contests[i].check(m, err); err != nil {
+			return nil, err
+		}
+	}
+	for step.Round = 1; step.Round <= step.Rounds; step.Round++ {
+		p.Progress(step)
+		for _, c := range contests {
+			if c.failed != nil {
+				continue
+			}
+			runtime.GC()
+			if err := c.check(m, c.trial.run(ctx, p.Duration/time.Duration(step.Rounds), &c.samples)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return summarize(m, contests), nil
+}
+
+// check tells what is the file system's answer to a measurement from what ends the run.
+func (c *contest) check(m Measurement, err error) error {
+	for _, answer := range []error{syscall.ENOSYS, syscall.EOPNOTSUPP, syscall.ENOLCK, errNotExclusive} {
+		if errors.Is(err, answer) {
+			c.failed = err
+			return nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s in %s: %w", m.Name, strings.Join(c.target.dirs, " and "), err)
+	}
+	return nil
+}
+
+func (c *contest) close() {
+	if c != nil && c.trial != nil {
+		c.trial.close()
+	}
+}

@@ -1,0 +1,40 @@
+package bench
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// kernel is its name and version, as uname(1) has them.
+func kernel() string {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:])
+}
+
+// describe says what file system a directory is on, as far as the kernel tells.
+func describe(dir string) Directory {
+	d := Directory{Path: dir}
+	var of unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, dir, 0, unix.STATX_MNT_ID, &of); err != nil {
+		return d
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return d
+	}
+	for line := range strings.Lines(string(mounts)) {
+		// proc_pid_mountinfo(5): the id is first; type and source follow a dash.
+		id, _, _ := strings.Cut(line, " ")
+		_, tail, _ := strings.Cut(line, " - ")
+		if fields := strings.Fields(tail); id == strconv.FormatUint(of.Mnt_id, 10) && len(fields) > 1 {
+			d.Type, d.Source = fields[0], fields[1]
+		}
+	}
+	return d
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// patience is how long a daemon may take to be ready.
+const patience = time.Minute
+
+// daemons are programs that run until the comparison ends, with files in a directory.
+type daemons struct {
+	dir  string
+	fail context.CancelCauseFunc // called when one ends before
+}
+
+// start starts a program on a host of that name, and waits until it has printed a text.
+func (d *daemons) start(host, ready string, args ...string) error {
+	cmd := exec.Command("sh", append([]string{"-c", `hostname "$0" && exec "$@"`, host}, args...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUTS, Pdeathsig: unix.SIGKILL}
+	printed := &watched{want: ready, found: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = printed, printed
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_ = cmd.Wait() // what it says is in the state
+		err := fmt.Errorf("%s on %s ended: %v; it said\n%s", filepath.Base(args[0]), host, cmd.ProcessState, printed.tail())
+		ended <- err
+		d.fail(err)
+	}()
+	select {
+	case <-printed.found:
+		return nil
+	case err := <-ended:
+		return err
+	case <-time.After(patience):
+		return fmt.Errorf("%s on %s is not ready after %v; it said\n%s", filepath.Base(args[0]), host, patience, printed.tail())
+	}
+}
+
+// watched keeps the end of what a program prints, and tells when a text was in it.
+type watched struct {
+	want  string
+	found chan struct{}
+
+	mu   sync.Mutex
+	text []byte
+	seen bool
+}
+
+const kept = 16 << 10
+
+// Write is part of io.Writer.
+func (w *watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text = append(w.text, p...)
+	if !w.seen && bytes.Contains(w.text, []byte(w.want)) {
+		w.seen = true
+		close(w.found)
+	}
+	if len(w.text) > 2*kept {
+		w.text = w.text[len(w.text)-kept:]
+	}
+	return len(p), nil
+}
+
+func (w *watched) tail() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return string(w.text[max(0, len(w.text)-kept):])
+}
+
+// output runs a program and answers what it printed, without the last line's end. When it takes too long it has
+// to say where it is, as programs in Go do that get SIGQUIT.
+func output(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGQUIT) }
+	cmd.WaitDelay = 10 * time.Second
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: %s%s", strings.Join(args, " "), err, stdout, stderr.Bytes())
+	}
+	return strings.TrimRight(string(stdout), "\n"), nil
+}
+
+// firstLine is that of what a program prints.
+func firstLine(ctx context.Context, args ...string) (string, error) {
+	text, err := output(ctx, args...)
+	line, _, _ := strings.Cut(text, "\n")
+	return line, err
+}
+
+// folder makes a directory for a daemon.
+func (d *daemons) folder(name string) (string, error) {
+	path := filepath.Join(d.dir, name)
+	return path, os.MkdirAll(path, 0o755)
+}

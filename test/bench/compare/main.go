@@ -1,0 +1,136 @@
+// Command compare measures lockfs next to etcd, GlusterFS and the local disk, on one machine and in one run:
+//
+//	go run -C test/bench ./compare
+//
+// README.md in the folder above says what it measures and what the rows mean. It needs root, /dev/fuse and iproute2. What
+// it starts ends with it, whatever becomes of it: all of it is in namespaces whose first process it is.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// settings are the flags.
+type settings struct {
+	rounds   int
+	duration time.Duration
+	workers  int
+	parent   string // where the data directories are made
+	lockfs   string // the program; empty: it is built
+	source   string // the repository
+
+	dir string // for everything; it is removed at the end
+}
+
+func main() {
+	runtime.LockOSThread() // the kernel ends what this thread starts when it ends
+	if len(os.Args) > 1 && os.Args[1] == inside {
+		os.Exit(report(compare(os.Args[2:])))
+	}
+	os.Exit(report(outside()))
+}
+
+func report(err error) int {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "compare:", err)
+	return 1
+}
+
+func parse(args []string) (s settings, err error) {
+	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
+	flags.IntVar(&s.rounds, "rounds", 3, "how often each figure is measured")
+	flags.DurationVar(&s.duration, "duration", 2*time.Second, "how long each time")
+	flags.IntVar(&s.workers, "workers", 64, "how many work at the same time where it is not one")
+	flags.StringVar(&s.parent, "dir", "/var/tmp", "a directory on the disk that all data is written to")
+	flags.StringVar(&s.lockfs, "lockfs", "", "a built lockfs (default: it is built)")
+	flags.StringVar(&s.source, "source", "../..", "the repository of lockfs")
+	flags.StringVar(&s.dir, "work", "", "for the program itself")
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	if flags.NArg() > 0 || s.rounds < 1 || s.workers < 1 {
+		return s, errors.New("it takes no arguments, and at least one round and one worker")
+	}
+	return s, nil
+}
+
+// outside builds the programs, runs the comparison in namespaces of its own, and removes what it leaves on the disk.
+func outside() (err error) {
+	s, err := parse(os.Args[1:])
+	if err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("it makes namespaces, which needs root")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if s.dir, err = os.MkdirTemp(s.parent, "lockfs-compare-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
+	if err := s.build(ctx); err != nil {
+		return err
+	}
+	return sandboxed(ctx, append([]string{inside}, append(os.Args[1:], "-work", s.dir)...))
+}
+
+func (s *settings) lockfsProgram() string { return filepath.Join(s.dir, "lockfs") }
+func (s *settings) etcdProgram() string   { return filepath.Join(s.dir, "etcd") }
+
+func (s *settings) build(ctx context.Context) error {
+	fmt.Fprintln(os.Stderr, "building")
+	builds := [][]string{{"go", "build", "-C", filepath.Join(s.source, "test/bench"), "-buildvcs=false", "-o", s.etcdProgram(), "./etcd"}}
+	if s.lockfs == "" {
+		builds = append(builds, []string{"go", "build", "-C", s.source, "-buildvcs=false", "-o", s.lockfsProgram(), "./cmd/lockfs"})
+	} else {
+		builds = append(builds, []string{"cp", s.lockfs, s.lockfsProgram()})
+	}
+	for _, args := range builds {
+		if output, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, output)
+		}
+	}
+	return nil
+}
+
+// compare is what runs in the namespaces.
+func compare(args []string) error {
+	s, err := parse(args)
+	if err != nil {
+		return err
+	}
+	if err := furnish(); err != nil {
+		return err
+	}
+	ctx, fail := context.WithCancelCause(context.Background())
+	defer fail(nil)
+	daemons := &daemons{dir: s.dir, fail: fail}
+	all, err := start(ctx, &s, daemons)
+	if err != nil {
+		return err
+	}
+	table := newTable()
+	for round := range s.rounds {
+		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, s.rounds)
+		if err := all.round(ctx, table); err != nil {
+			return errors.Join(context.Cause(ctx), err)
+		}
+	}
+	fmt.Printf("%s\n%s, %d cores; data on %s, with fsync; %d rounds, %v for each figure\n\n",
+		strings.Join(all.versions, "\n"), all.kernel, runtime.NumCPU(), all.disk, s.rounds, s.duration)
+	return table.print(os.Stdout)
+}

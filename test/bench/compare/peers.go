@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// startLockfs starts three servers with a mount each, and a mount without a server. It answers their directories,
+// those of the servers by name.
+func startLockfs(s *settings, d *daemons) (mounts map[string]string, client string, err error) {
+	mounts = make(map[string]string)
+	var servers []string
+	for i, name := range []string{"a", "b", "c"} {
+		mounts[name] = filepath.Join(d.dir, "lockfs-mount-"+name)
+		servers = append(servers, addresses[i]+":7421")
+		enter := []string{"--join", servers[0]}
+		if i == 0 {
+			enter = []string{"--bootstrap"}
+		}
+		err := d.start(name, "lockfs: "+name+" ready", append([]string{
+			s.lockfsProgram(), "server", "--name", name, "--data", filepath.Join(d.dir, "lockfs-"+name), "--mount", mounts[name],
+			"--raft-addr", addresses[i] + ":7420", "--api-addr", servers[i], "--http-addr", "",
+		}, enter...)...)
+		if err != nil {
+			return nil, "", err
+		}
+	}
+	client = filepath.Join(d.dir, "lockfs-mount-client")
+	return mounts, client, d.start("client", "lockfs: ready at ", s.lockfsProgram(), "mount",
+		"--servers", strings.Join(servers, ","), client)
+}
+
+// lockfsLeader is the name of the server that leads.
+func lockfsLeader(ctx context.Context, s *settings) (string, error) {
+	text, err := output(ctx, s.lockfsProgram(), "status", "--json", "--servers", addresses[0]+":7421")
+	if err != nil {
+		return "", err
+	}
+	var status struct{ Leader string }
+	if err := json.Unmarshal([]byte(text), &status); err != nil {
+		return "", fmt.Errorf("%w in %s", err, text)
+	}
+	return status.Leader, nil
+}
+
+// startEtcd starts three members, and answers where they are reached.
+func startEtcd(s *settings, d *daemons) (endpoints []string, err error) {
+	names := []string{"a", "b", "c"}
+	var peers []string
+	for i, name := range names {
+		peers = append(peers, fmt.Sprintf("%s=http://%s:2380", name, addresses[i]))
+		endpoints = append(endpoints, "http://"+addresses[i]+":2379")
+	}
+	// A member is ready only together with another one.
+	started := make(chan error, len(names))
+	for i, name := range names {
+		peer := fmt.Sprintf("http://%s:2380", addresses[i])
+		go func() {
+			started <- d.start(name, "ready to serve client requests", s.etcdProgram(), "server", "--name", name,
+				"--data-dir", filepath.Join(d.dir, "etcd-"+name), "--log-level", "info",
+				"--listen-client-urls", endpoints[i], "--advertise-client-urls", endpoints[i],
+				"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+				"--initial-cluster", strings.Join(peers, ","), "--initial-cluster-state", "new")
+		}()
+	}
+	for range names {
+		err = errors.Join(err, <-started)
+	}
+	return endpoints, err
+}
+
+var errNotInstalled = errors.New("GlusterFS is not installed (Debian: apt install glusterfs-server)")
+
+// startGlusterFS makes a volume of three replicas and mounts it.
+func startGlusterFS(ctx context.Context, d *daemons) (mount string, err error) {
+	if _, err := exec.LookPath("glusterd"); err != nil {
+		return "", errNotInstalled
+	}
+	// What it keeps in places of its own is not the machine's.
+	for name, place := range map[string]string{"gluster-state": "/var/lib/glusterd", "gluster-log": "/var/log/glusterfs"} {
+		folder, err := d.folder(name)
+		if err != nil {
+			return "", err
+		}
+		if err := unix.Mount(folder, place, "", unix.MS_BIND, ""); err != nil {
+			return "", fmt.Errorf("bind %s: %w", place, err)
+		}
+	}
+	if _, err := output(ctx, "glusterd"); err != nil {
+		return "", err
+	}
+	if err := eventually(ctx, "gluster", "--mode=script", "pool", "list"); err != nil {
+		return "", err
+	}
+	create := []string{"gluster", "--mode=script", "volume", "create", "locks", "replica", "3"}
+	for _, brick := range []string{"gluster-a", "gluster-b", "gluster-c"} {
+		create = append(create, addresses[0]+":"+filepath.Join(d.dir, brick))
+	}
+	if _, err := output(ctx, append(create, "force")...); err != nil {
+		return "", err
+	}
+	if _, err := output(ctx, "gluster", "--mode=script", "volume", "start", "locks"); err != nil {
+		return "", err
+	}
+	if mount, err = d.folder("gluster-mount"); err != nil {
+		return "", err
+	}
+	_, err = output(ctx, "mount", "-t", "glusterfs", addresses[0]+":/locks", mount)
+	return mount, err
+}
+
+// eventually runs a program again and again until it succeeds.
+func eventually(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		_, err := output(ctx, args...)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// first puts one of some first.
+func first(of []string, one string) []string {
+	return append([]string{one}, slices.DeleteFunc(slices.Clone(of), func(s string) bool { return s == one })...)
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"lockfs/test/bench/figures"
+)
+
+// contestants is everything that runs.
+type contestants struct {
+	settings  *settings
+	mounts    map[string]string // of lockfs, by the server's name
+	client    string            // mount of lockfs
+	endpoints []string          // of etcd
+	gluster   string            // mount of GlusterFS; empty: there is none
+	local     string            // on the disk that has all data
+
+	versions []string
+	kernel   string
+	disk     string
+}
+
+func start(ctx context.Context, s *settings, d *daemons) (*contestants, error) {
+	fmt.Fprintln(os.Stderr, "starting")
+	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	defer cancel()
+	c := &contestants{settings: s}
+	var err error
+	if c.mounts, c.client, err = startLockfs(s, d); err != nil {
+		return nil, err
+	}
+	if c.endpoints, err = startEtcd(s, d); err != nil {
+		return nil, err
+	}
+	if c.gluster, err = startGlusterFS(ctx, d); errors.Is(err, errNotInstalled) {
+		fmt.Fprintln(os.Stderr, "compare:", err)
+	} else if err != nil {
+		return nil, err
+	}
+	if c.local, err = d.folder("local"); err != nil {
+		return nil, err
+	}
+	return c, c.describe(ctx)
+}
+
+// describe finds out what is compared, on what.
+func (c *contestants) describe(ctx context.Context) error {
+	commands := [][]string{{c.settings.lockfsProgram(), "version"}, {c.settings.etcdProgram(), "server", "--version"}}
+	if c.gluster != "" {
+		commands = append(commands, []string{"gluster", "--version"})
+	}
+	for _, command := range commands {
+		version, err := firstLine(ctx, command...)
+		if err != nil {
+			return err
+		}
+		c.versions = append(c.versions, version)
+	}
+	report, err := c.run(ctx, c.settings.lockfsProgram(), "bench", "--json", "--only", "stat", "--duration", "1ms", c.local)
+	if err != nil {
+		return err
+	}
+	c.kernel, c.disk = report.Kernel, report.Directories[0].Type
+	return nil
+}
+
+// The contestants' names in the table.
+const (
+	lockfsLeads   = "lockfs, leader"
+	lockfsFollows = "lockfs, follower"
+	lockfsClient  = "lockfs, client"
+	lockfsAll     = "lockfs, three mounts"
+	etcdLeads     = "etcd, leader"
+	etcdFollows   = "etcd, follower"
+	etcdAll       = "etcd, three members"
+	glusterFS     = "GlusterFS"
+)
+
+// inOwnDirs is for measurements with a directory for each worker.
+const inOwnDirs = " in own directories"
+
+// round measures everything once. Who is first in the table is measured first, and what is compared is measured
+// close to each other.
+func (c *contestants) round(ctx context.Context, t *table) error {
+	t.nextRound()
+	leader, err := lockfsLeader(ctx, c.settings)
+	if err != nil {
+		return err
+	}
+	if c.mounts[leader] == "" {
+		return fmt.Errorf("lockfs has no leader, but %q", leader)
+	}
+	follower := "a"
+	if leader == follower {
+		follower = "b"
+	}
+	mounts := []string{c.mounts[leader], c.mounts[follower], c.client}
+	names := map[string]string{mounts[0]: lockfsLeads, mounts[1]: lockfsFollows, mounts[2]: lockfsClient,
+		strings.Join(mounts, " "): lockfsAll, c.gluster: glusterFS, c.local: c.disk}
+	others := []string{c.local}
+	if c.gluster != "" {
+		others = []string{c.gluster, c.local}
+	}
+	endpoint, err := output(ctx, append([]string{c.settings.etcdProgram(), "leader"}, c.endpoints...)...)
+	if err != nil {
+		return err
+	}
+	endpoints := first(c.endpoints, endpoint)
+	names[endpoints[0]], names[endpoints[1]], names[strings.Join(endpoints, " ")] = etcdLeads, etcdFollows, etcdAll
+
+	lockfs := func(workers int, only string, args ...string) error {
+		return c.measure(ctx, t, names, workers, c.settings.lockfsProgram(), append([]string{"bench", "--json", "--only", only}, args...)...)
+	}
+	etcd := func(workers int, args ...string) error {
+		return c.measure(ctx, t, names, workers, c.settings.etcdProgram(), append([]string{"bench"}, args...)...)
+	}
+	many := c.settings.workers
+	for _, step := range []func() error{
+		func() error { return lockfs(1, "cycle", append(mounts, others...)...) },
+		func() error { return etcd(1, endpoints[:2]...) },
+		func() error { return lockfs(many, "cycle", append([]string{"--together"}, mounts...)...) },
+		func() error { return lockfs(many, "cycle", append([]string{"--together", "--own-dirs"}, mounts...)...) },
+		func() error { return etcd(many, append([]string{"--together"}, endpoints...)...) },
+		func() error { return etcd(many, endpoints[0]) },
+		func() error { return lockfs(many, "cycle", others...) },
+		func() error { return lockfs(many, "cycle", append([]string{"--own-dirs"}, others...)...) },
+		func() error {
+			return lockfs(1, "stat,mkdir,cat,flock,list,handover-flock,handover-create", append(mounts, others...)...)
+		},
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measure runs a program that measures, and puts what it prints into the table.
+func (c *contestants) measure(
+	ctx context.Context, t *table, names map[string]string, workers int, program string, args ...string,
+) error {
+	// Flags come first, for both programs.
+	flags := []string{args[0], "--workers", strconv.Itoa(workers), "--duration", c.settings.duration.String()}
+	command := append(append([]string{program}, flags...), args[1:]...)
+	fmt.Fprintln(os.Stderr, " ", strings.ReplaceAll(strings.Join(command, " "), c.settings.dir+"/", ""))
+	report, err := c.run(ctx, command...)
+	if err != nil {
+		return err
+	}
+	for _, r := range report.Results {
+		where := names[strings.Join(r.Directories, " ")]
+		if where == "" { // a handover between two
+			where = names[r.Directories[0]] + " and " + strings.TrimPrefix(names[r.Directories[1]], "lockfs, ")
+		}
+		what := r.Measurement
+		if report.OwnDirs {
+			what += inOwnDirs
+		}
+		t.add(key{what, workers, where}, r)
+	}
+	return nil
+}
+
+func (c *contestants) run(ctx context.Context, args ...string) (figures.Report, error) {
+	var report figures.Report
+	ctx, cancel := context.WithTimeout(ctx, 2*patience+100*c.settings.duration) // no step has a hundred figures
+	defer cancel()
+	text, err := output(ctx, args...)
+	if err != nil {
+		return report, err
+	}
+	if err := json.Unmarshal([]byte(text), &report); err != nil {
+		return report, fmt.Errorf("%w in %s", err, text)
+	}
+	return report, nil
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"lockfs/test/bench/figures"
+)
+
+// key is a row of the table.
+type key struct {
+	measurement string
+	workers     int
+	where       string
+}
+
+// table is what was measured, round by round.
+type table struct {
+	rounds []map[key]figures.Result
+	keys   []key // as they came
+}
+
+func newTable() *table { return new(table) }
+
+func (t *table) nextRound() { t.rounds = append(t.rounds, make(map[key]figures.Result)) }
+
+func (t *table) add(k key, r figures.Result) {
+	t.rounds[len(t.rounds)-1][k] = r
+	if !slices.Contains(t.keys, k) {
+		t.keys = append(t.keys, k)
+	}
+}
+
+// What one figure is of.
+func medianOf(r figures.Result) float64 { return r.Median }
+func p99Of(r figures.Result) float64    { return r.P99 }
+func rateOf(r figures.Result) float64   { return r.PerSecond }
+
+// typical is the median of the rounds; 0: there is no figure.
+func (t *table) typical(k key, figure func(figures.Result) float64) float64 {
+	var all []float64
+	for _, round := range t.rounds {
+		all = append(all, figure(round[k]))
+	}
+	return middle(all)
+}
+
+// ratio is the median of the rounds' ratios: what two had in one round, they had on the same machine's mood.
+func (t *table) ratio(k, to key, figure func(figures.Result) float64) float64 {
+	var all []float64
+	for _, round := range t.rounds {
+		if base := figure(round[to]); base > 0 {
+			all = append(all, figure(round[k])/base)
+		}
+	}
+	return middle(all)
+}
+
+func middle(of []float64) float64 {
+	if len(of) == 0 {
+		return 0
+	}
+	slices.Sort(of)
+	return (of[(len(of)-1)/2] + of[len(of)/2]) / 2
+}
+
+// print prints all figures, in the order of their measurements, and then how they meet the project's aims.
+func (t *table) print(w io.Writer) error {
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(out, "WORKERS\tMEDIAN us\tP99 us\tPER SECOND\tTO ETCD\tTO GLUSTERFS\t  WHAT, WHERE")
+	for _, k := range t.keys {
+		for _, r := range t.rounds {
+			if r[k].Error != "" {
+				fmt.Fprintf(out, "%d\t\t\t\t\t\t  %s, %s: %s\n", k.workers, k.measurement, k.where, r[k].Error)
+				break
+			}
+		}
+		if t.typical(k, medianOf) == 0 {
+			continue
+		}
+		fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%s\t  %s, %s\n", k.workers, digits(t.typical(k, medianOf)), digits(t.typical(k, p99Of)),
+			digits(t.typical(k, rateOf)), t.toEtcd(k), digits(t.ratio(k, key{k.measurement, k.workers, glusterFS}, medianOf)),
+			k.measurement, k.where)
+	}
+	fmt.Fprintln(out)
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	return t.printAims(w)
+}
+
+// toEtcd is the ratio to etcd's mutex: of medians for what takes a lock and gives it back.
+func (t *table) toEtcd(k key) string {
+	if !slices.Contains([]string{"cycle", "cycle" + inOwnDirs, "mkdir", "flock", "mutex", "put"}, k.measurement) {
+		return ""
+	}
+	if k.workers == 1 {
+		return digits(t.ratio(k, key{"mutex", 1, etcdLeads}, medianOf))
+	}
+	return digits(t.ratio(k, key{"mutex", k.workers, etcdAll}, medianOf))
+}
+
+// digits shows three of a figure; nothing for one that is not there.
+func digits(x float64) string {
+	switch {
+	case x == 0:
+		return ""
+	case x >= 100:
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.3g", x)
+}
+
+// printAims prints what the project wants to be, and what it is.
+func (t *table) printAims(w io.Writer) error {
+	many := 0
+	for _, k := range t.keys {
+		many = max(many, k.workers)
+	}
+	one := func(measurement, where string) key { return key{measurement, 1, where} }
+	mutex, mutexes := one("mutex", etcdLeads), key{"mutex", many, etcdAll}
+	cycles, apart := key{"cycle", many, lockfsAll}, key{"cycle" + inOwnDirs, many, lockfsAll}
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "FOUND\tAIM\tOF WHAT")
+	for _, aim := range []struct {
+		found     float64
+		aim, what string
+	}{
+		{t.ratio(one("cycle", lockfsLeads), mutex, medianOf), "<= 1", "cycle at the leader / etcd's mutex at its leader, 1 worker"},
+		{t.ratio(one("cycle", lockfsFollows), mutex, medianOf), "<= 1.3", "cycle at a follower / the same"},
+		{t.ratio(one("cycle", lockfsClient), mutex, medianOf), "<= 1.3", "cycle at a client / the same"},
+		{t.ratio(one("cycle", lockfsLeads), one("cycle", glusterFS), medianOf), "<= 0.35", "cycle at the leader / on GlusterFS, 1 worker"},
+		{t.ratio(cycles, mutexes, rateOf), ">= 1.5", fmt.Sprintf("cycles per second / etcd's mutexes at three members, %d workers", many)},
+		{t.ratio(apart, mutexes, rateOf), ">= 1.5", "the same, each worker in a directory of its own"},
+		{t.typical(one("stat", lockfsLeads), medianOf), "<= 90", "us for stat at the leader"},
+		{t.typical(one("stat", lockfsFollows), medianOf), "<= 180", "us for stat at a follower"},
+		{t.typical(one("stat", lockfsClient), medianOf), "<= 180", "us for stat at a client"},
+	} {
+		fmt.Fprintf(out, "%s\t%s\t%s\n", digits(aim.found), aim.aim, aim.what)
+	}
+	return out.Flush()
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/version"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"lockfs/test/bench/figures"
+)
+
+// operation makes what one worker does again and again, on keys of its own.
+type operation struct {
+	name  string
+	start func(endpoint, int) func(context.Context) error
+}
+
+var operations = []operation{
+	{"mutex", mutex},
+	{"put", put},
+	{"get", get},
+}
+
+// endpoint is a member with a session.
+type endpoint struct {
+	url     string
+	client  *clientv3.Client
+	session *concurrency.Session
+}
+
+// mutex is lock and unlock of etcd's own mutex. The session was made before.
+func mutex(e endpoint, worker int) func(context.Context) error {
+	lock := concurrency.NewMutex(e.session, fmt.Sprint("mutex", worker))
+	return func(ctx context.Context) error {
+		if err := lock.Lock(ctx); err != nil {
+			return err
+		}
+		return lock.Unlock(ctx)
+	}
+}
+
+// content is as long as that of the locks of lockfs bench.
+const content = "host-of-holder 4711\n"
+
+// put is the least that a lock can be: a key that is created unless it is there, and deleted.
+func put(e endpoint, worker int) func(context.Context) error {
+	key := fmt.Sprint("put", worker)
+	absent := clientv3.Compare(clientv3.CreateRevision(key), "=", 0)
+	return func(ctx context.Context) error {
+		created, err := e.client.Txn(ctx).If(absent).Then(clientv3.OpPut(key, content)).Commit()
+		if err != nil {
+			return err
+		}
+		if !created.Succeeded {
+			return fmt.Errorf("%s is there already", key)
+		}
+		_, err = e.client.Delete(ctx, key)
+		return err
+	}
+}
+
+// get is a linearizable read of a key.
+func get(e endpoint, worker int) func(context.Context) error {
+	key := fmt.Sprint("get", worker)
+	made := false
+	return func(ctx context.Context) error {
+		if !made {
+			if _, err := e.client.Put(ctx, key, content); err != nil {
+				return err
+			}
+			made = true
+		}
+		_, err := e.client.Get(ctx, key)
+		return err
+	}
+}
+
+// bench measures each endpoint in turn, a part of a second each, or all together, as lockfs bench does directories.
+func bench(args []string) error {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	workers := flags.Int("workers", 1, "how many work at the same time")
+	duration := flags.Duration("duration", 2*time.Second, "how long each figure is measured")
+	together := flags.Bool("together", false, "spread the workers over all endpoints at once")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	endpoints, err := connect(flags.Args())
+	if err != nil {
+		return err
+	}
+	report := figures.Report{
+		Version: "etcd " + version.Version, Cores: runtime.NumCPU(), Workers: *workers, Seconds: duration.Seconds(),
+	}
+	var targets [][]endpoint
+	for _, e := range endpoints {
+		report.Directories = append(report.Directories, figures.Directory{Path: e.url, Type: "etcd"})
+		targets = append(targets, []endpoint{e})
+	}
+	if *together {
+		targets = [][]endpoint{endpoints}
+	}
+	for _, op := range operations {
+		results, err := measure(op, targets, *workers, *duration)
+		if err != nil {
+			return fmt.Errorf("%s: %w", op.name, err)
+		}
+		report.Results = append(report.Results, results...)
+	}
+	for _, e := range endpoints {
+		if err := errors.Join(e.session.Close(), e.client.Close()); err != nil {
+			return err
+		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(report)
+}
+
+func connect(urls []string) (endpoints []endpoint, err error) {
+	for _, url := range urls {
+		e := endpoint{url: url}
+		if e.client, err = clientv3.New(clientv3.Config{Endpoints: []string{url}, DialTimeout: dialTimeout}); err != nil {
+			return nil, err
+		}
+		if e.session, err = concurrency.NewSession(e.client); err != nil {
+			return nil, err
+		}
+		endpoints = append(endpoints, e)
+	}
+	return endpoints, nil
+}
+
+// partLength is for how long one target is measured before it is the next one's turn.
+const partLength = 250 * time.Millisecond
+
+func measure(op operation, targets [][]endpoint, workers int, duration time.Duration) ([]figures.Result, error) {
+	crews := make([]crew, len(targets))
+	for i, t := range targets {
+		for worker := range workers {
+			crews[i].workers = append(crews[i].workers, op.start(t[worker%len(t)], worker))
+		}
+	}
+	rounds := max(1, int(duration/partLength))
+	for range rounds {
+		for i := range crews {
+			if err := crews[i].run(duration / time.Duration(rounds)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var results []figures.Result
+	for i, t := range targets {
+		var urls []string
+		for _, e := range t {
+			urls = append(urls, e.url)
+		}
+		r := figures.Of(op.name, urls, crews[i].took, crews[i].elapsed)
+		if i > 0 {
+			r.Ratio = r.Median / results[0].Median
+		} else {
+			r.Ratio = 1
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// crew is workers that do the same at the same time.
+type crew struct {
+	workers []func(context.Context) error
+	took    []time.Duration
+	elapsed time.Duration
+}
+
+// run lets each worker do it once before the time counts.
+func (c *crew) run(length time.Duration) error {
+	ctx := context.Background()
+	took, failed := make([][]time.Duration, len(c.workers)), make([]error, len(c.workers))
+	begin := make(chan struct{})
+	var warm, done sync.WaitGroup
+	warm.Add(len(c.workers))
+	for i, once := range c.workers {
+		done.Go(func() {
+			failed[i] = once(ctx)
+			warm.Done()
+			<-begin
+			began := time.Now()
+			for last := began; failed[i] == nil && last.Sub(began) < length; {
+				failed[i] = once(ctx)
+				now := time.Now()
+				took[i] = append(took[i], now.Sub(last))
+				last = now
+			}
+		})
+	}
+	warm.Wait()
+	began := time.Now()
+	close(begin)
+	done.Wait()
+	c.elapsed += time.Since(began)
+	for _, t := range took {
+		c.took = append(c.took, t...)
+	}
+	return errors.Join(failed...)
+}
+
+// leader prints which endpoint is the leader's.
+func leader(urls []string) error {
+	client, err := clientv3.New(clientv3.Config{Endpoints: urls, DialTimeout: dialTimeout})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	defer cancel()
+	for _, url := range urls {
+		status, err := client.Status(ctx, url)
+		if err != nil {
+			return err
+		}
+		if status.Leader == status.Header.MemberId {
+			fmt.Println(url)
+			return nil
+		}
+	}
+	return fmt.Errorf("none of %s leads", strings.Join(urls, ", "))
+}
