@@ -4,6 +4,7 @@
 //	formats.Detect(content)                        // tower, semaphore, swarm, beads, pid, forrst or none
 //	formats.Judge(content, now, origin, rule)      // held or stale, and why
 //	formats.FactsOf(content, origin, rule)         // the same, worked out for all times to come
+//	formats.Wait(ctx, path)                        // until the lock in a file is free or stale
 //
 // Each protocol has a package of its own below this one, with the type of its lock file, Parse,
 // Validate, Render, Judge and what else its specification defines. Import one of them alone to speak
@@ -29,7 +30,7 @@
 //
 // # Time
 //
-// Nothing here reads a clock. Timestamps in a content are on the clock of the host that wrote it;
+// Nothing here reads a clock but [Wait]. Timestamps in a content are on the clock of the host that wrote it;
 // [Origin] carries that clock's distance from cluster time, and [Judge] and [FactsOf] translate. The
 // packages below judge on the clock of the content. A lock is stale when its time is over, not at the
 // last instant of it.

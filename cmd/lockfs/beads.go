@@ -337,8 +337,7 @@ func explainBeads(dir, what string, err error) error {
 	var malformed *beads.MalformedError
 	switch {
 	case errors.As(err, &held):
-		return &exitStatus{exitBlocked, fmt.Errorf("%s: %w; wait until it is released, "+
-			"or if you are sure that it is nobody's remove %s (on a mount of lockfs with `lockfs rm --force`)", what, err, path)}
+		return &exitStatus{exitBlocked, fmt.Errorf("%s: %w; %s", what, err, removeHint(filepath.Join(dir, beads.FileName)))}
 	case errors.As(err, &malformed):
 		return fmt.Errorf("%s: %w; look at %s, and correct or remove it", what, err, path)
 	case errors.Is(err, unix.EBUSY):

@@ -74,6 +74,7 @@ Every flag can also be set by a variable: --data is LOCKFS_DATA, --op-timeout is
 	}
 	root.AddCommand(devCommand(), serverCommand(), mountCommand(), statusCommand(), memberCommand(), sessionCommand(),
 		hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), rmCommand(), swarmCommand(), beadsCommand(), towerCommand(),
-		forrstCommand(), benchCommand(), versionCommand(), guardCommand())
+		semaphoreCommand(), forrstCommand(), runCommand(), waitCommand(),
+		benchCommand(), versionCommand(), guardCommand())
 	return root
 }

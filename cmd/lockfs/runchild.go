@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -28,10 +29,11 @@ const (
 
 // cannotRun tells as a shell does why a command did not start.
 func cannotRun(err error) *exitStatus {
+	code := exitCannotRun
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
-		return &exitStatus{exitNotFound, err}
+		code = exitNotFound
 	}
-	return &exitStatus{exitCannotRun, err}
+	return &exitStatus{code, fmt.Errorf("cannot run the command: %w", err)}
 }
 
 // exitOf is the exit code of a command that has ended, as a shell tells it.

@@ -45,9 +45,7 @@ for the value of --param x=VALUE. A request id has at most 117 letters, digits, 
 		RunE:              needSubcommand,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return failed(towerEnvironment(cmd)) },
 	}
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return failed(fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath()))
-	})
+	cmd.SetFlagErrorFunc(flagError)
 	cmd.AddCommand(exits(towerAcquireCommand()), exits(towerReleaseCommand()), exits(towerHeartbeatCommand()),
 		exits(towerCheckCommand()), exits(towerListCommand()), exits(towerRunCommand()))
 	return exits(cmd)

@@ -6,9 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"os/exec"
-	"os/signal"
 	"strconv"
 	"syscall"
 	"time"
@@ -18,12 +17,16 @@ import (
 	"lockfs/formats/tower"
 )
 
-// towerRun is a command that runs while it has a lock.
+// towerRun is the lock of an execution.
 type towerRun struct {
 	towerRequest
-	step  string
-	every time.Duration
-	grace time.Duration
+	step         string
+	every, grace time.Duration
+
+	stderr io.Writer
+	locks  tower.Dir
+	name   string
+	taken  *tower.Lock
 }
 
 func towerRunCommand() *cobra.Command {
@@ -74,15 +77,12 @@ Exit codes:
 	flags.StringVar(&run.requestID, "request-id", "", "unique id of this execution (default: made up)")
 	flags.StringVar(&run.step, "failure-step", "", "the step that failed, if the command does")
 	flags.DurationVar(&run.every, "every", 0, "how often to renew the lock (default 30s, or a third of the ttl if that is less)")
-	flags.DurationVar(&run.grace, "grace", 10*time.Second, "how long the command may take to end when the lock is lost")
+	addGrace(flags, &run.grace)
 	run.add(flags)
 	return cmd
 }
 
 func (r *towerRun) run(cmd *cobra.Command, names, command []string) error {
-	if _, err := exec.LookPath(command[0]); err != nil {
-		return cannotRun(err)
-	}
 	mode, err := tower.ParseMode(r.mode)
 	if err != nil {
 		return fmt.Errorf("--mode: %w", err)
@@ -97,15 +97,17 @@ func (r *towerRun) run(cmd *cobra.Command, names, command []string) error {
 	if warning != "" {
 		fmt.Fprintln(cmd.ErrOrStderr(), "lockfs: warning:", warning)
 	}
-	child := newChild(cmd, command, syscall.SIGTERM)
 	if !locks {
-		return r.unlocked(child)
+		return unlocked(newChild(cmd, command, syscall.SIGTERM))
 	}
-	return r.locked(cmd, child, template)
+	if r.locks, r.name, err = r.openFor(template); err != nil {
+		return err
+	}
+	return r.locked(cmd, command)
 }
 
 // unlocked runs the command without a lock (sections 9.2 and 9.3).
-func (r *towerRun) unlocked(child *child) error {
+func unlocked(child *child) error {
 	if err := child.start(); err != nil {
 		return cannotRun(err)
 	}
@@ -113,42 +115,12 @@ func (r *towerRun) unlocked(child *child) error {
 	return ended(child.await(nil))
 }
 
-func (r *towerRun) locked(cmd *cobra.Command, child *child, template string) error {
-	dir, name, err := r.openFor(template)
-	if err != nil {
-		return err
-	}
+func (r *towerRun) locked(cmd *cobra.Command, command []string) error {
 	if err := r.prepare(); err != nil {
 		return err
 	}
-	// Whoever is told to stop while it waits for the lock does not get it.
-	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	defer stop()
-	taken, err := r.acquire(ctx, cmd.ErrOrStderr(), dir, name, os.Getpid())
-	if err != nil {
-		return answerBlocked(cmd.ErrOrStderr(), "", err)
-	}
-	if taken.Token != 0 {
-		child.setToken(strconv.FormatUint(taken.Token, 10))
-	}
-	if ctx.Err() != nil {
-		err = errors.New("it was interrupted before the command started")
-	} else if err = child.start(); err != nil {
-		err = cannotRun(err)
-	}
-	outcome := towerOutcome{result: resultFailure, step: r.step}
-	if err != nil {
-		return errors.Join(err, releaseTower(dir, name, r.requestID, &outcome, &r.auditor))
-	}
-	defer child.stopListening()
-	state, lost := r.hold(cmd, dir, taken.Lock, child)
-	if lost != nil {
-		return &exitStatus{exitLost, fmt.Errorf("%w (the command: %s)", lost, state)}
-	}
-	if state.Success() {
-		outcome = towerOutcome{result: resultSuccess}
-	}
-	return r.release(cmd, dir, name, &outcome, state)
+	r.stderr = cmd.ErrOrStderr()
+	return runUnder(cmd, r, command, r.grace, syscall.SIGTERM)
 }
 
 // prepare checks what has to do with heartbeats, before anything is taken.
@@ -157,9 +129,6 @@ func (r *towerRun) prepare() error {
 		var unique [8]byte
 		_, _ = rand.Read(unique[:])
 		r.requestID = "req_" + hex.EncodeToString(unique[:])
-	}
-	if r.grace < 0 {
-		return fmt.Errorf("--grace %v: it must not be negative", r.grace)
 	}
 	if r.ttl < 2 {
 		return errors.New("--ttl 1s: times in locks are whole seconds, so this one could be stale between two heartbeats; give 2s or more")
@@ -170,41 +139,28 @@ func (r *towerRun) prepare() error {
 	return checkEvery(r.every, r.ttl)
 }
 
-// hold renews the lock until the command has ended, or stops the command when the lock is lost. No
-// heartbeat is under way when it gives no error.
-func (r *towerRun) hold(cmd *cobra.Command, dir tower.Dir, lock *tower.Lock, child *child) (*os.ProcessState, error) {
-	ctx, stop := context.WithCancel(context.WithoutCancel(cmd.Context())) // also while a command ends that was told to
-	defer stop()
-	lost := make(chan error, 1)
-	go func() { lost <- keepTower(ctx, cmd.ErrOrStderr(), dir, lock, r.every, &r.auditor) }()
-	state, err := child.await(lost)
+// acquire is part of [runLock]. The response to a request that is blocked is on standard error.
+func (r *towerRun) acquire(ctx context.Context) (string, error) {
+	taken, err := r.towerRequest.acquire(ctx, r.stderr, r.locks, r.name, os.Getpid())
 	if err != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: %v; the command is told to stop\n", err)
-		return child.end(r.grace), err
+		return "", answerBlocked(r.stderr, "", err)
 	}
-	stop()
-	return state, <-lost
+	r.taken = taken.Lock
+	if taken.Token == 0 {
+		return "", nil
+	}
+	return strconv.FormatUint(taken.Token, 10), nil
+}
+
+func (r *towerRun) keep(ctx context.Context, warn io.Writer) error {
+	return keepTower(ctx, warn, r.locks, r.taken, r.every, &r.auditor)
 }
 
 // release tells the command's result, also when the lock cannot be removed (section 8.3).
-func (r *towerRun) release(
-	cmd *cobra.Command, dir tower.Dir, name string, outcome *towerOutcome, state *os.ProcessState,
-) error {
-	err := releaseTower(dir, name, r.requestID, outcome, &r.auditor)
-	var lost *tower.LostError
-	if errors.As(err, &lost) {
-		return &exitStatus{exitLost, fmt.Errorf("%w; it was lost before the command ended (the command: %s)", err, state)}
+func (r *towerRun) release(_ context.Context, state *os.ProcessState) error {
+	outcome := towerOutcome{result: resultFailure, step: r.step}
+	if state != nil && state.Success() {
+		outcome = towerOutcome{result: resultSuccess}
 	}
-	if err != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: %v\n", err)
-	}
-	return ended(state, nil)
-}
-
-// ended is nil for a command that succeeded, and else its exit code without a word.
-func ended(state *os.ProcessState, err error) error {
-	if err != nil || state.Success() {
-		return err
-	}
-	return &exitStatus{code: exitOf(state)}
+	return releaseTower(r.locks, r.name, r.requestID, &outcome, &r.auditor)
 }

@@ -57,6 +57,38 @@ func Acquire(ctx context.Context, beadsDir string, lock *ExclusiveLock) error {
 	return ErrChanged
 }
 
+const (
+	pollInterval    = 100 * time.Millisecond // counts only where nothing tells that the lock has changed
+	processInterval = time.Second            // nothing tells that a process has ended, but lockfs, which removes its lock
+)
+
+// Held is a lock that this process took.
+type Held = lockfile.Held
+
+// LostError is a lock that its holder has no longer: somebody removed, replaced or overwrote it.
+type LostError = lockfile.LostError
+
+// Hold is Acquire until the lock is taken or ctx ends, which gives the last reason why it was not taken. It tries once
+// at least.
+func Hold(ctx context.Context, beadsDir string, lock *ExclusiveLock) (*Held, error) {
+	path := filepath.Join(beadsDir, FileName)
+	var last error
+	_ = lockfile.Wait(ctx, path, pollInterval, func() (time.Time, bool) {
+		last = Acquire(context.WithoutCancel(ctx), beadsDir, lock)
+		var held *HeldError
+		again := errors.As(last, &held) || errors.Is(last, ErrChanged)
+		return lockfile.StaleAt(path, time.Now().Add(processInterval)), again
+	})
+	if last != nil {
+		return nil, last
+	}
+	content, err := lock.Render()
+	if err != nil {
+		return nil, err
+	}
+	return lockfile.Hold(ctx, path, content)
+}
+
 // Release removes the lock from beadsDir. It is [ErrChanged] if that lock is not there any more.
 func Release(ctx context.Context, beadsDir string, lock *ExclusiveLock) error {
 	err := remove(ctx, beadsDir, func(found *ExclusiveLock) error {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"lockfs/formats/internal/lockfile"
 	"lockfs/formats/lockfact"
 )
 
@@ -52,7 +53,7 @@ func IsProcessAlive(pid int, hostname string) bool {
 	if err != nil || !strings.EqualFold(hostname, here) {
 		return true
 	}
-	return !isProvablyDead(pid)
+	return !lockfile.ProvablyDead(pid)
 }
 
 // LogLine is what a daemon logs after ShouldSkipDatabase ("Daemon Logging"); empty if there was no lock.

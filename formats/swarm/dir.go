@@ -219,13 +219,13 @@ func (d Dir) read(taskID string, then func(Entry, *os.File) error) (Entry, error
 	return found, then(found, f)
 }
 
-// statusOf is the status of a lock in a file. A mount of lockfs knows how wrong the clock of the host was
-// that wrote the time of expiry, and how wrong this one's is.
+// statusOf is the status of a lock in a file, on the cluster's clock where there is one.
 func statusOf(l *Lock, f *os.File) Status {
-	if lockfile.AttributeOf(f, "format") != string(lockfact.Swarm) {
+	stale, known := lockfile.Judged(f, lockfact.Swarm)
+	switch {
+	case !known:
 		return l.Status(time.Now())
-	}
-	if lockfile.AttributeOf(f, "state") == string(lockfact.Stale) {
+	case stale:
 		return Expired
 	}
 	return Active

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"syscall"
 	"time"
@@ -130,29 +129,21 @@ func (d Dir) steal(l, previous *Lock, content []byte) error {
 	return err
 }
 
-// How often AcquireWait asks: seldom enough for a network, often enough for a person.
-const (
-	firstPoll = 20 * time.Millisecond
-	lastPoll  = time.Second
-)
+// pollInterval counts only where nothing tells that the lock has changed.
+const pollInterval = 500 * time.Millisecond
 
 // AcquireWait is Acquire until the lock is taken or ctx ends, which gives the last reason why it was not
 // taken. With force it steals the lock once that is stale.
-func (d Dir) AcquireWait(ctx context.Context, l *Lock, force bool) (*Acquisition, error) {
-	for pause := firstPoll; ; pause = min(2*pause, lastPoll) {
-		taken, err := d.Acquire(l, force)
-		if err == nil || !Blocks(err) {
-			return taken, err
+func (d Dir) AcquireWait(ctx context.Context, l *Lock, force bool) (taken *Acquisition, err error) {
+	_ = lockfile.Wait(ctx, d.LockPath(l.LockName), pollInterval, func() (time.Time, bool) {
+		taken, err = d.Acquire(l, force)
+		var blocked *BlockedError
+		if !force || !errors.As(err, &blocked) {
+			return time.Time{}, Blocks(err)
 		}
-		// Many that wait should not all come at once.
-		timer := time.NewTimer(pause/2 + rand.N(pause))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, err
-		}
-	}
+		return lockfile.StaleAt(d.LockPath(l.LockName), blocked.Lock.StaleSince()), true
+	})
+	return taken, err
 }
 
 // Blocks reports whether an error of Acquire means that somebody has the lock.

@@ -21,7 +21,9 @@ var ErrNotRegular = errors.New("is not a regular file")
 
 // Open opens a lock file and reads it; of one that is larger than MaxContent one byte more than that. It follows
 // no symbolic link and waits for no pipe. The caller closes the file, which until then keeps its identity.
-func Open(path string) (*os.File, []byte, error) {
+func Open(path string) (*os.File, []byte, error) { return open(path, os.O_RDONLY) }
+
+func open(path string, access int) (*os.File, []byte, error) {
 	named, err := os.Lstat(path)
 	if err != nil {
 		return nil, nil, err
@@ -29,7 +31,7 @@ func Open(path string) (*os.File, []byte, error) {
 	if !named.Mode().IsRegular() {
 		return nil, nil, fmt.Errorf("%s %w", path, ErrNotRegular)
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	f, err := os.OpenFile(path, access|openFlags, 0)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package beads
+package lockfile
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// isProvablyDead reports whether the system has no process pid. Numbers that kill would take for a group
+// ProvablyDead reports whether the system has no process pid. Numbers that kill would take for a group
 // of processes, or cut to another number, prove nothing.
-func isProvablyDead(pid int) bool {
+func ProvablyDead(pid int) bool {
 	if pid < 1 || pid > math.MaxInt32 {
 		return false
 	}

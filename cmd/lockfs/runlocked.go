@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"lockfs/formats/semaphore"
+	"lockfs/formats/tower"
+)
+
+// runLock is the lock that a command runs under, by the rules of its format.
+type runLock interface {
+	// acquire takes the lock, waiting for it as it was told, and gives its fencing token if there is one.
+	acquire(ctx context.Context) (token string, err error)
+	// keep keeps the lock fresh until ctx ends, and answers why it is lost if it is.
+	keep(ctx context.Context, warn io.Writer) error
+	// release releases it; state is how the command ended, nil if it was not started.
+	release(ctx context.Context, state *os.ProcessState) error
+}
+
+// lockedRun is a command that runs while it has a lock.
+type lockedRun struct {
+	lock   runLock
+	child  *child
+	grace  time.Duration
+	stderr io.Writer
+}
+
+// Parts of the help of each command that runs another.
+const (
+	lostHelp = `When the lock is lost, because somebody removed, replaced or overwrote it, the command and the processes that it
+started get SIGTERM, and after --grace SIGKILL. That a mount cannot be read is no loss, unless the lock goes stale by
+time meanwhile, so that somebody may have it. SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1 and SIGUSR2 to lockfs are passed
+on to the command and what it started; on a terminal only the command itself gets signals from lockfs.
+
+On a mount of lockfs the command has the lock's fencing token in the variable LOCKFS_TOKEN.`
+
+	runExitHelp = `The exit code is the command's own, or 128+N if signal N ended it, except for
+
+   75  the lock was not acquired, somebody else has it; the command was not run
+   76  the same, after having waited as long as it may
+  124  the lock was lost while the command ran
+  125  lockfs failed, or its arguments are wrong; the command was not run
+  126  the command cannot be run
+  127  the command is not found`
+)
+
+// addGrace adds the flag for how long a command that lost its lock may go on.
+func addGrace(flags *pflag.FlagSet, grace *time.Duration) {
+	flags.DurationVar(grace, "grace", 10*time.Second, "how long after SIGTERM a command that lost its lock is killed")
+}
+
+// pathAndCommand are the arguments of what runs a command under the lock that is named before --.
+func pathAndCommand(cmd *cobra.Command, args []string) error {
+	switch dash := cmd.ArgsLenAtDash(); {
+	case dash < 0 || dash == len(args):
+		return errors.New("there is no command: put it after --")
+	case dash != 1:
+		return fmt.Errorf("there are %d arguments before --, and one goes there", dash)
+	}
+	return nil
+}
+
+// runUnder runs a command under a lock. orphaned is the signal that it gets if this process is killed.
+func runUnder(cmd *cobra.Command, lock runLock, command []string, grace time.Duration, orphaned syscall.Signal) error {
+	if grace < 0 {
+		return fmt.Errorf("--grace %v: it must not be negative", grace)
+	}
+	if _, err := exec.LookPath(command[0]); err != nil {
+		return cannotRun(err)
+	}
+	r := &lockedRun{lock: lock, child: newChild(cmd, command, orphaned), grace: grace, stderr: cmd.ErrOrStderr()}
+	return r.run(cmd.Context())
+}
+
+func (r *lockedRun) run(ctx context.Context) error {
+	// Whoever is told to stop while it waits for the lock does not get it.
+	waiting, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	defer stop()
+	token, err := r.lock.acquire(waiting)
+	if err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx) // also while a command ends that was told to
+	r.child.setToken(token)
+	r.child.listen()
+	defer r.child.stopListening()
+	if waiting.Err() != nil {
+		err = errors.New("it was interrupted before the command started")
+	} else if err = r.child.start(); err != nil {
+		err = cannotRun(err)
+	}
+	if err != nil {
+		return errors.Join(err, r.lock.release(ctx, nil))
+	}
+	state, lost := r.hold(ctx)
+	if lost != nil {
+		return &exitStatus{exitLost, fmt.Errorf("the lock was lost while the command ran: %w", lost)}
+	}
+	return r.release(ctx, state)
+}
+
+// hold keeps the lock until the command has ended, or stops the command when the lock is lost. The lock is not being
+// kept any more when it is not lost.
+func (r *lockedRun) hold(ctx context.Context) (*os.ProcessState, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	lost := make(chan error, 1)
+	go func() { lost <- r.lock.keep(ctx, r.stderr) }()
+	state, err := r.child.await(lost)
+	if err != nil {
+		fmt.Fprintf(r.stderr, "lockfs: %v; the command is told to stop\n", err)
+		return r.child.end(r.grace), err
+	}
+	stop()
+	return state, <-lost
+}
+
+// release answers how the command ended, also when the lock cannot be removed; but one that ended well has still lost
+// its lock if that is not there any more.
+func (r *lockedRun) release(ctx context.Context, state *os.ProcessState) error {
+	err := r.lock.release(ctx, state)
+	if isLost(err) {
+		return &exitStatus{exitLost, fmt.Errorf("the lock was lost while the command ran, which ended with %d: %w", exitOf(state), err)}
+	}
+	if err != nil {
+		fmt.Fprintf(r.stderr, "lockfs: the lock is not released: %v\n", err)
+	}
+	return ended(state, nil)
+}
+
+// ended is nil for a command that succeeded, and else its exit code without a word.
+func ended(state *os.ProcessState, err error) error {
+	if err != nil || state.Success() {
+		return err
+	}
+	return &exitStatus{code: exitOf(state)}
+}
+
+// isLost tells that a lock is lost from what may pass.
+func isLost(err error) bool {
+	var lost *semaphore.LostError // of all formats but one
+	var towerLost *tower.LostError
+	return errors.As(err, &lost) || errors.As(err, &towerLost)
+}
+
+// forEver is how long to wait for a lock without a limit.
+const forEver = time.Duration(math.MaxInt64)
+
+// notAcquired tells apart that somebody has the lock, and that this was so for as long as it was waited for.
+func notAcquired(ctx context.Context, waited time.Duration, err error) error {
+	if waited > 0 && ctx.Err() == nil {
+		return &exitStatus{exitTimedOut, fmt.Errorf("not acquired within %v: %w", waited, err)}
+	}
+	return &exitStatus{exitBlocked, fmt.Errorf("not acquired: %w", err)}
+}

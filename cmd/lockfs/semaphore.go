@@ -1,0 +1,329 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"lockfs/formats/semaphore"
+)
+
+// semaphoreState is what `lockfs semaphore check --json` and `acquire --json` print.
+type semaphoreState struct {
+	State      string     `json:"state"` // none, held, stale, malformed
+	File       string     `json:"file"`
+	PID        int        `json:"pid,omitempty"`
+	AcquiredAt *time.Time `json:"acquired_at,omitempty"`
+	Tag        string     `json:"tag,omitempty"`
+	Token      string     `json:"token,omitempty"`   // on a mount of lockfs
+	Problem    string     `json:"problem,omitempty"` // why it is malformed
+}
+
+const semaphoreStaleHelp = `A lock is stale when it was taken longer ago than --stale-timeout; whoever comes next replaces it then. A file that
+cannot be understood may be one that is being written, so it counts as held, and is never stale. On a mount of lockfs
+the timeout is an hour, or what a rule says (lockfs rule set PATTERN --stale-after D), and not --stale-timeout: all
+programs on all hosts judge alike there, by the cluster's clock.`
+
+func semaphoreCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "semaphore",
+		Short: "Take, release and check File-Based Semaphores, or run a command under one",
+		Long: `Speak the protocol File-Based Semaphore 1.0, in any directory: the lock is a file, with lines pid=, timestamp= and tag=.
+
+` + semaphoreStaleHelp + `
+
+Of all who take a lock at once with this command, exactly one gets it, also when it is stale. Anywhere but on a mount
+of lockfs this holds for one host. Only a mount of lockfs also
+
+  - excludes the programs of all hosts, and those that wait there wake up when a lock is released on another,
+  - keeps scripts from removing a new lock because they found its predecessor stale,
+  - refuses to let anybody remove or overwrite a live lock from another host (EBUSY),
+  - gives each holder a larger token than the last (user.lockfs.token).`,
+		Example: `  lockfs semaphore run /locks/deploy.lock --tag deploy-v1.2.3 --timeout 10m -- ./deploy.sh
+  lockfs semaphore acquire /locks/deploy.lock --timeout 10m && trap 'lockfs semaphore release /locks/deploy.lock' EXIT`,
+		Args:              cobra.ArbitraryArgs,
+		RunE:              needSubcommand,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return failed(flagsFromEnvironment(cmd)) },
+	}
+	cmd.SetFlagErrorFunc(flagError)
+	cmd.AddCommand(exits(semaphoreAcquireCommand()), exits(semaphoreReleaseCommand()), exits(semaphoreCheckCommand()),
+		exits(semaphoreRunCommand()))
+	return exits(cmd)
+}
+
+// semaphoreFlags are what says how a lock is taken.
+type semaphoreFlags struct {
+	file    semaphore.File
+	timeout time.Duration
+}
+
+func (f *semaphoreFlags) add(flags *pflag.FlagSet) {
+	f.addFile(flags)
+	flags.DurationVar(&f.timeout, "timeout", 0, "how long to wait for somebody else's lock")
+}
+
+func (f *semaphoreFlags) addStale(flags *pflag.FlagSet) {
+	flags.DurationVar(&f.file.StaleTimeout, "stale-timeout", semaphore.DefaultStaleTimeout, "after how long a lock is stale")
+}
+
+func (f *semaphoreFlags) addFile(flags *pflag.FlagSet) {
+	f.addStale(flags)
+	flags.StringVar(&f.file.Tag, "tag", "", "what the lock is for, for people to read")
+	flags.DurationVar(&f.file.RetryInterval, "retry-interval", semaphore.DefaultRetryInterval,
+		"how often to try again where nothing tells that the lock has changed")
+}
+
+// open gives the lock file at a path.
+func (f *semaphoreFlags) open(path string) (semaphore.File, error) {
+	switch {
+	case path == "":
+		return semaphore.File{}, errors.New("PATH is empty: give that of a lock file")
+	case f.timeout < 0:
+		return semaphore.File{}, fmt.Errorf("--timeout %v: it must not be negative", f.timeout)
+	case f.file.StaleTimeout <= 0:
+		return semaphore.File{}, fmt.Errorf("--stale-timeout %v: it must be more than 0", f.file.StaleTimeout)
+	case f.file.RetryInterval < 0:
+		return semaphore.File{}, fmt.Errorf("--retry-interval %v: it must not be negative", f.file.RetryInterval)
+	}
+	f.file.Path = path
+	return f.file, nil
+}
+
+func semaphoreAcquireCommand() *cobra.Command {
+	var (
+		flags  semaphoreFlags
+		pid    int
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "acquire PATH [--tag T] [--timeout D] [--pid PID]",
+		Short: "Take a lock for the program that calls this",
+		Long: `Take a lock, if nobody has it or it is stale. With --timeout it waits for the lock, and elsewhere than on a network
+file system it does so without polling.
+
+The lock names the program that calls this, or with --pid another. It is not bound to that process, and stays until it
+is released or stale. A job that takes longer than the stale timeout needs lockfs semaphore run, which renews the lock.
+
+` + semaphoreStaleHelp + `
+
+Exit codes:
+  0    the lock was taken
+  75   somebody has it
+  76   somebody still had it after --timeout
+  125  anything else, such as a wrong flag or a directory that cannot be written`,
+		Example: `  lockfs semaphore acquire /run/nightly.lock --tag nightly || exit
+  lockfs semaphore acquire /locks/deploy.lock --timeout 10m && trap 'lockfs semaphore release /locks/deploy.lock' EXIT`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file, err := flags.open(args[0])
+			if err != nil {
+				return err
+			}
+			if file.PID, err = lockedForHere(cmd, pid); err != nil {
+				return err
+			}
+			lock := semaphoreLock(file, flags.timeout)
+			if _, err := lock.acquire(cmd.Context()); err != nil {
+				return err
+			}
+			return printSemaphore(cmd, lock.lock.(*semaphore.Held), asJSON)
+		},
+	}
+	flags.add(cmd.Flags())
+	cmd.Flags().IntVar(&pid, "pid", 0, "process of this host that the lock names (default: the one that calls this)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// lockedForHere is the process of this host that a lock is to name.
+func lockedForHere(cmd *cobra.Command, pid int) (int, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return 0, err
+	}
+	return lockedFor(cmd, pid, host)
+}
+
+func printSemaphore(cmd *cobra.Command, taken *semaphore.Held, asJSON bool) error {
+	if asJSON {
+		return printJSON(cmd.OutOrStdout(), describeSemaphore(taken.Path(), &taken.Lock, false, taken.Token()))
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "Lock acquired: %s\n", word(taken.Path()))
+	return err
+}
+
+// describeSemaphore takes nil for no lock.
+func describeSemaphore(path string, lock *semaphore.Lock, stale bool, token string) semaphoreState {
+	if lock == nil {
+		return semaphoreState{State: "none", File: path}
+	}
+	at, state := lock.Time(), "held"
+	if stale {
+		state = "stale"
+	}
+	return semaphoreState{State: state, File: path, PID: lock.PID, AcquiredAt: &at, Tag: lock.Tag, Token: token}
+}
+
+func (s semaphoreState) line() string {
+	tag := ""
+	if s.Tag != "" {
+		tag = " (" + text(s.Tag) + ")"
+	}
+	switch s.State {
+	case "none":
+		return "No lock"
+	case "malformed":
+		return "Not a valid lock: " + text(s.Problem)
+	case "stale":
+		return fmt.Sprintf("Stale lock of process %d%s since %s", s.PID, tag, s.AcquiredAt.Format(time.RFC3339))
+	}
+	return fmt.Sprintf("Held by process %d%s since %s", s.PID, tag, s.AcquiredAt.Format(time.RFC3339))
+}
+
+func semaphoreReleaseCommand() *cobra.Command {
+	var flags semaphoreFlags
+	pid := 0
+	cmd := &cobra.Command{
+		Use:   "release PATH [--pid PID]",
+		Short: "Release a lock that the calling program has",
+		Long: `Release a lock if it names the process that calls this, or one further up, or is stale. With --pid, if it names that
+process. Somebody else's lock stays. The protocol does not say which host a process is on, so two processes with one
+number on two hosts are taken for the same anywhere but on a mount of lockfs, which refuses.
+
+Exit codes:
+  0    the lock is released
+  75   somebody else has it
+  124  there is no lock: somebody removed it
+  125  anything else`,
+		Example: "  lockfs semaphore release /locks/deploy.lock",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file, err := flags.open(args[0])
+			if err != nil {
+				return err
+			}
+			found, err := file.Release(cmd.Context(), func(lock *semaphore.Lock) bool {
+				return lock.PID == pid || pid == 0 && descendsFrom(lock.PID)
+			})
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return &exitStatus{exitLost, fmt.Errorf("not released: there is no lock %s; if there was one, somebody removed it", word(args[0]))}
+			case semaphore.Blocks(err):
+				return &exitStatus{exitBlocked, fmt.Errorf("not released: %w; %s", err, removeHint(args[0]))}
+			case err != nil:
+				return fmt.Errorf("not released: %w", err)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Lock released: %s (process %d)\n", word(args[0]), found.PID)
+			return err
+		},
+	}
+	flags.addStale(cmd.Flags())
+	cmd.Flags().IntVar(&pid, "pid", 0, "process that the lock names (default: the one that calls this, or one further up)")
+	return cmd
+}
+
+func semaphoreCheckCommand() *cobra.Command {
+	var flags semaphoreFlags
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "check PATH",
+		Short: "Show who has a lock, and whether it is stale",
+		Long: `Show who has a lock. Nothing is changed: a stale lock stays until the next one replaces it.
+
+` + semaphoreStaleHelp + `
+
+Exit codes:
+  0    there is no lock, or it is stale
+  75   somebody has it
+  125  it could not be found out`,
+		Example: `  lockfs semaphore check /locks/deploy.lock
+  lockfs semaphore check /locks/deploy.lock --json | jq -r .tag`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file, err := flags.open(args[0])
+			if err != nil {
+				return err
+			}
+			state, err := checkSemaphore(file)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = printJSON(cmd.OutOrStdout(), state)
+			} else {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), state.line())
+			}
+			if err == nil && (state.State == "held" || state.State == "malformed") {
+				return &exitStatus{code: exitBlocked}
+			}
+			return err
+		},
+	}
+	flags.addStale(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func checkSemaphore(file semaphore.File) (semaphoreState, error) {
+	lock, stale, err := file.Read()
+	var malformed *semaphore.MalformedError
+	switch {
+	case errors.As(err, &malformed):
+		return semaphoreState{State: "malformed", File: file.Path, Problem: malformed.Err.Error()}, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return describeSemaphore(file.Path, nil, false, ""), nil
+	case err != nil:
+		return semaphoreState{}, err
+	}
+	token, err := lockToken(file.Path)
+	return describeSemaphore(file.Path, lock, stale, token), err
+}
+
+func semaphoreRunCommand() *cobra.Command {
+	var flags semaphoreFlags
+	grace := time.Duration(0)
+	cmd := &cobra.Command{
+		Use:   "run PATH [--tag T] [--timeout D] [--grace D] -- COMMAND [ARG...]",
+		Short: "Run a command while holding a lock",
+		Long: `Take a lock, run a command, renew the lock meanwhile, and release it when the command ends. It does not wait for the
+lock, unless --timeout says how long. The lock names this process.
+
+The timestamp is written anew at each third of the stale timeout, so that a long job is not taken for stale; the token
+stays. If this process itself is killed the command gets SIGTERM, and the lock stays until it is stale.
+
+` + semaphoreStaleHelp + `
+
+` + lostHelp + `
+
+` + runExitHelp,
+		Example: "  lockfs semaphore run /locks/deploy.lock --tag deploy-v1.2.3 --timeout 10m -- ./deploy.sh",
+		Args:    pathAndCommand,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file, err := flags.open(args[0])
+			if err != nil {
+				return err
+			}
+			return runSemaphore(cmd, file, flags.timeout, args[1:], grace)
+		},
+	}
+	flags.add(cmd.Flags())
+	addGrace(cmd.Flags(), &grace)
+	return cmd
+}
+
+// leastStaleTimeout is for a lock that is renewed: timestamps are whole seconds.
+const leastStaleTimeout = 3 * time.Second
+
+func runSemaphore(cmd *cobra.Command, file semaphore.File, wait time.Duration, command []string, grace time.Duration) error {
+	if file.StaleTimeout < leastStaleTimeout {
+		return fmt.Errorf("--stale-timeout %v: timestamps are whole seconds, so this lock could be stale before it is renewed; give %v or more",
+			file.StaleTimeout, leastStaleTimeout)
+	}
+	return runUnder(cmd, semaphoreLock(file, wait), command, grace, syscall.SIGTERM)
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/formats"
+)
+
+// waited is what `lockfs wait --json` prints.
+type waited struct {
+	File    string  `json:"file"`
+	State   string  `json:"state"` // free, stale; held or unreachable: that was so for as long as it waited
+	Seconds float64 `json:"waited_seconds"`
+}
+
+func waitCommand() *cobra.Command {
+	var (
+		timeout *time.Duration
+		asJSON  bool
+	)
+	cmd := &cobra.Command{
+		Use:   "wait PATH [--timeout D]",
+		Short: "Wait until a lock is free",
+		Long: `Wait until there is no lock at PATH, or it is stale, so that whoever wants it can take it (that of tower by force). A
+moment later somebody may have: to have it yourself, use lockfs run.
+
+A lock of any format is judged by its own rule, and on a mount of lockfs by what that says. Whatever else is at PATH,
+a directory or a symbolic link too, is a lock for as long as it is there.
+
+It does not poll: on Linux, in local file systems and on mounts of lockfs, the system tells when the file is removed,
+replaced or written to; on a mount also when that is done on another host, but for writing to it or renaming it there.
+So it looks again some times in the first second, when the lock should be stale, and every ten seconds. On network file
+systems, and for what is no file or may not be read, it looks ten times a second.
+
+Exit codes:
+  0    the lock is free or stale
+  76   it was neither before --timeout
+  125  it could not be found out, or a wrong flag`,
+		Example: `  lockfs wait /locks/deploy.lock && echo nobody deploys
+  lockfs wait /locks/deploy.lock --timeout 10m --json | jq -r .state`,
+		Args:              cobra.ExactArgs(1),
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return failed(flagsFromEnvironment(cmd)) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			// SIGTERM and SIGINT end it like any program that waits.
+			signal.Reset(syscall.SIGINT, syscall.SIGTERM)
+			w, err := waitFor(cmd.Context(), args[0], timeout)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = printJSON(cmd.OutOrStdout(), w)
+			}
+			if err == nil && w.State != string(formats.Free) && w.State != string(formats.Stale) {
+				err = &exitStatus{exitTimedOut, fmt.Errorf("%s is %s after %v", word(args[0]), w.State, *timeout)}
+			}
+			return err
+		},
+	}
+	cmd.Flags().Var(durationFlag{&timeout}, "timeout", "how long to wait (default: for ever)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.SetFlagErrorFunc(flagError)
+	return exits(cmd)
+}
+
+// waitFor answers the state in which the lock is at last.
+func waitFor(ctx context.Context, path string, timeout *time.Duration) (waited, error) {
+	if timeout != nil {
+		limited, cancel := context.WithTimeout(ctx, *timeout)
+		defer cancel()
+		ctx = limited
+	}
+	began := time.Now()
+	state, err := formats.Wait(ctx, path)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil
+	}
+	return waited{File: path, State: string(state), Seconds: time.Since(began).Seconds()}, err
+}

@@ -1,0 +1,41 @@
+package lockfile
+
+import (
+	"os"
+	"time"
+
+	"lockfs/formats/lockfact"
+)
+
+// Judged is whether a mount of lockfs says that a lock of this format is stale: it knows how wrong the clock of the
+// host was that wrote the lock, and how wrong this one's is. It is not known anywhere else, nor when a rule has it
+// that this is no such lock.
+func Judged(f *os.File, format lockfact.Format) (stale, known bool) {
+	if AttributeOf(f, "format") != string(format) {
+		return false, false
+	}
+	return AttributeOf(f, "state") == string(lockfact.Stale), true
+}
+
+// StaleAt is when the lock at path goes stale: what its content says, but on a mount of lockfs what that says, which
+// is the cluster's time, and zero if it is not by time.
+func StaleAt(path string, content time.Time) time.Time {
+	if Attribute(path, "state") == "" {
+		return content
+	}
+	return timeOf(path, "expires")
+}
+
+// Lifetime is how long after it was written the lock at path goes stale, on a mount of lockfs; 0: not by time.
+func Lifetime(path string) time.Duration {
+	expires := timeOf(path, "expires")
+	if expires.IsZero() {
+		return 0
+	}
+	return expires.Sub(timeOf(path, "renewed"))
+}
+
+func timeOf(path, attribute string) time.Time {
+	at, _ := time.Parse(time.RFC3339Nano, Attribute(path, attribute))
+	return at
+}

@@ -1,0 +1,21 @@
+//go:build !linux
+
+package lockfile
+
+import (
+	"context"
+	"time"
+)
+
+// watcher has nothing to watch with.
+type watcher struct{}
+
+func watch(string) *watcher { return nil }
+
+func (*watcher) current() bool { return false }
+
+func (*watcher) wait(ctx context.Context, atMost time.Duration) (changed bool, err error) {
+	return false, pause(ctx, atMost)
+}
+
+func (*watcher) close() {}

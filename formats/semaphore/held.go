@@ -1,0 +1,39 @@
+package semaphore
+
+import (
+	"context"
+	"time"
+
+	"lockfs/formats/internal/lockfile"
+)
+
+// Held is a lock that was taken. It is for one goroutine at a time.
+type Held struct {
+	*lockfile.Held
+	Lock Lock
+
+	file File
+}
+
+// Renew writes the present time into the lock, so that a long job is not taken for stale. The token stays. It is a
+// [LostError] if it is not this lock any more, and any other error is no evidence of that.
+func (h *Held) Renew(ctx context.Context) error {
+	renewed := h.Lock
+	renewed.Timestamp = time.Now().Unix()
+	content, err := renewed.Render()
+	if err == nil {
+		err = h.Rewrite(ctx, content)
+	}
+	if err == nil {
+		h.Lock = renewed
+	}
+	return err
+}
+
+// StaleAfter is how long the lock lives without being renewed; 0: for ever. A mount of lockfs sets that by its rules.
+func (h *Held) StaleAfter() time.Duration {
+	if h.Token() == "" {
+		return h.file.staleTimeout()
+	}
+	return lockfile.Lifetime(h.Path())
+}

@@ -1,0 +1,69 @@
+package swarm
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"lockfs/formats/internal/lockfile"
+)
+
+// Held is a lock that this process took for a worker.
+type Held struct {
+	*lockfile.Held
+	Lock *Lock
+}
+
+// LostError is a lock that its worker has no longer: somebody removed, replaced or overwrote it.
+type LostError = lockfile.LostError
+
+// pollInterval counts only where nothing tells that the lock has changed.
+const pollInterval = 100 * time.Millisecond
+
+// Hold is Acquire until the lock is taken or ctx ends, which gives the last reason why it was not taken. It tries once
+// at least.
+func (d Dir) Hold(ctx context.Context, taskID, worker string, ttl time.Duration) (*Held, error) {
+	if err := ValidateTaskID(taskID); err != nil {
+		return nil, err
+	}
+	var lock *Lock
+	var last error
+	_ = lockfile.Wait(ctx, d.file(taskID), pollInterval, func() (expires time.Time, again bool) {
+		lock, last = d.Acquire(context.WithoutCancel(ctx), taskID, worker, ttl)
+		var held *HeldError
+		if errors.As(last, &held) && held.Entry.Lock != nil {
+			expires = held.Entry.Lock.ExpiresAt
+		}
+		return lockfile.StaleAt(d.file(taskID), expires), held != nil || errors.Is(last, ErrChanged)
+	})
+	if last != nil {
+		return nil, last
+	}
+	content, err := lock.Render()
+	if err != nil {
+		return nil, err
+	}
+	held, err := lockfile.Hold(ctx, d.file(taskID), content)
+	if err != nil {
+		return nil, err
+	}
+	return &Held{held, lock}, nil
+}
+
+// Extend makes the lock expire a ttl from now. It is a [LostError] if it is not this lock any more, and any other error
+// is no evidence of that.
+func (h *Held) Extend(ctx context.Context, ttl time.Duration) error {
+	extended, err := New(h.Lock.TaskID, h.Lock.Worker, ttl, time.Now())
+	if err != nil {
+		return err
+	}
+	extended.AcquiredAt = h.Lock.AcquiredAt
+	content, err := extended.Render()
+	if err == nil {
+		err = h.Rewrite(ctx, content)
+	}
+	if err == nil {
+		h.Lock = extended
+	}
+	return err
+}

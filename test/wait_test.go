@@ -1,0 +1,91 @@
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+)
+
+// TestWaitDoesNotPoll waits for a lock on one host that is released on another, and counts what that costs beside a
+// script that looks every few milliseconds.
+func TestWaitDoesNotPoll(t *testing.T) {
+	c := startCluster(t, 3)
+	a, b := c.nodes[0].host, c.nodes[1].host
+	holder := startShell(t, a, c.mount)
+	holder.must("set -C; " + semaphoreContent + " > lock; set +C")
+
+	trace := filepath.Join(c.net.Dir(), "trace")
+	waiter := b.Start("strace", "-f", "-qq", "-e", "trace=%file,inotify_add_watch", "-o", trace, c.program, "wait", c.path("lock"), "--json")
+	looks := func() int {
+		text, err := os.ReadFile(trace)
+		require.NoError(t, err)
+		return strings.Count(string(text), c.path("lock"))
+	}
+	hosts.Eventually(t, "it watches the lock", func() (string, bool) {
+		text, err := os.ReadFile(trace)
+		return string(text), err == nil && strings.Contains(string(text), "inotify_add_watch")
+	})
+	poll := func(times int) (seen int) {
+		b.MustRun(t, "bash", "-c", `for ((i = 0; i < $2; i++)); do [ -e "$1" ] || exit; sleep 0.01; done`, "bash", c.path("lock"), fmt.Sprint(times))
+		return looks()
+	}
+	const polls = 120
+	early := poll(polls) // it looks a few times at first
+	later := poll(polls)
+	select {
+	case <-waiter.Ended():
+		t.Fatal("it has not waited: ", waiter.Log())
+	default:
+	}
+	holder.must("rm lock")
+	require.NoError(t, waiter.Wait(), waiter.Log())
+	require.Equal(t, "free", fieldsOf(t, waiter.Stdout())["state"])
+	t.Logf("system calls that name the lock, while a script looked %d times: %d, and then %d", polls, early, later-early)
+	require.Less(t, later-early, polls/4)
+}
+
+func fieldsOf(t testing.TB, text string) (fields map[string]any) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(text), &fields), text)
+	return fields
+}
+
+// TestWaitForWhateverEndsALock has locks end in all the ways that a waiter on another host has to notice.
+func TestWaitForWhateverEndsALock(t *testing.T) {
+	c := startCluster(t, 2)
+	a, b := c.nodes[0].host, c.nodes[1].host
+	c.nodes[0].set(t, "stale*", "--stale-after", "3s")
+	for _, end := range []struct {
+		name, content, how, state string
+	}{
+		{"removed", semaphoreContent, "rm removed", "free"},
+		{"renamed", semaphoreContent, "mv renamed away", "free"},
+		{"process", pidContent, "exit 0", "free"},
+		{"stale", semaphoreContent, ":", "stale"},
+		{"dir", "", "rmdir dir", "free"},
+	} {
+		t.Run(end.name, func(t *testing.T) {
+			t.Parallel()
+			holder := startShell(t, a, c.mount)
+			if end.content == "" {
+				holder.must("mkdir " + end.name)
+			} else {
+				holder.must("set -C; " + end.content + " > " + end.name)
+			}
+			_, err := b.Run(c.program, "wait", c.path(end.name), "--timeout", "0s")
+			require.ErrorContains(t, err, "exit status 76")
+			waiter := b.Start(c.program, "wait", c.path(end.name), "--json")
+			_, err = fmt.Fprintln(holder.fifo, end.how)
+			require.NoError(t, err)
+			require.NoError(t, waiter.Wait(), waiter.Log())
+			require.Equal(t, end.state, fieldsOf(t, waiter.Stdout())["state"])
+		})
+	}
+}
