@@ -3,7 +3,10 @@ package cluster
 import (
 	"context"
 
+	"google.golang.org/protobuf/proto"
+
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/line"
 )
 
 var _ clusterpb.NodeServer = (*api)(nil)
@@ -48,4 +51,34 @@ func (a *api) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*cluste
 
 func (a *api) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
 	return a.node.Remove(ctx, req.GetName()), nil
+}
+
+// lineServer answers the calls that come over lines.
+func lineServer(n *Node) *line.Server {
+	a := &api{node: n}
+	return &line.Server{
+		MaxRequest: maxRequest,
+		Malformed:  n.cfg.Metrics.malformed.Inc,
+		Methods: map[byte]line.Method{
+			executeMethod: {Do: answering(n, a.Execute)},
+			probeMethod:   {Do: answering(n, a.Probe), Quick: true},
+		},
+	}
+}
+
+// answering does a method with a request that has come. Whoever asks gives up after attemptTimeout.
+func answering[Request any, P interface {
+	*Request
+	proto.Message
+}, Reply proto.Message](n *Node, do func(context.Context, P) (Reply, error)) func(context.Context, []byte) (proto.Message, error) {
+	return func(ctx context.Context, message []byte) (proto.Message, error) {
+		request := P(new(Request))
+		if err := proto.Unmarshal(message, request); err != nil {
+			n.cfg.Metrics.malformed.Inc()
+			return nil, err
+		}
+		ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+		defer cancel()
+		return do(ctx, request)
+	}
 }

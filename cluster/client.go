@@ -24,6 +24,7 @@ const inFlight = 1024
 // Client does operations on the namespace for one mount, in a session that it keeps alive.
 type Client struct {
 	router  *router
+	near    *Node  // of this process; nil: there is none
 	peers   *peers // closed with the client; nil when a node owns them
 	logger  *slog.Logger
 	host    string
@@ -57,7 +58,7 @@ type ClientConfig struct {
 
 // OpenClient opens a session through the node of this process. It waits for a leader until ctx ends.
 func (n *Node) OpenClient(ctx context.Context, cfg ClientConfig) (*Client, error) {
-	return openClient(ctx, &router{peers: n.peers, entry: []clusterpb.NodeClient{n.local()}}, nil, cfg)
+	return openClient(ctx, n, &router{peers: n.peers, entry: []clusterpb.NodeClient{n.local()}}, nil, cfg)
 }
 
 // Dial opens a session through the servers with these API addresses. It waits for a leader until ctx ends.
@@ -67,19 +68,19 @@ func Dial(ctx context.Context, servers []string, cfg ClientConfig) (*Client, err
 	if err != nil {
 		return nil, err
 	}
-	client, err := openClient(ctx, &router{peers: peers, entry: entry, roam: true}, peers, cfg)
+	client, err := openClient(ctx, nil, &router{peers: peers, entry: entry, roam: true}, peers, cfg)
 	if err != nil {
 		peers.close()
 	}
 	return client, err
 }
 
-func openClient(ctx context.Context, via *router, own *peers, cfg ClientConfig) (*Client, error) {
+func openClient(ctx context.Context, near *Node, via *router, own *peers, cfg ClientConfig) (*Client, error) {
 	if cfg.OpTimeout == 0 {
 		cfg.OpTimeout = DefaultOpTimeout
 	}
 	c := &Client{
-		router: via, peers: own, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), started: bootTime(), timeout: cfg.OpTimeout,
+		router: via, near: near, peers: own, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), started: bootTime(), timeout: cfg.OpTimeout,
 		noDelay: cfg.NoLockDelay, slots: make(chan int, inFlight), holder: newHolder(),
 		hurried: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
@@ -241,7 +242,14 @@ func (c *Client) create(
 func (c *Client) Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	return c.execute(ctx, &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query}})
+	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query}}
+	if c.near != nil {
+		if result := c.near.fsm.QuerySince(query); result != nil {
+			return result, nil
+		}
+		request.Voter, request.Term = c.near.id.ID, c.near.raft.CurrentTerm()
+	}
+	return c.execute(ctx, request)
 }
 
 func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Result, error) {

@@ -3,14 +3,17 @@ package cluster
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore/storepb"
 )
 
 const (
 	probeTimeout = time.Second
+	promptly     = 5 * time.Millisecond // how long one voter alone may take
 	// roundsAtOnce lets a reader start a round while another is under way, rather than wait for its end.
 	roundsAtOnce = 2
 )
@@ -35,11 +38,16 @@ type roundResult struct {
 // confirm runs or joins a round that begins after it was called.
 func (c *confirmer) confirm(ctx context.Context) error {
 	c.mu.Lock()
+	if c.next == nil && c.running < roundsAtOnce {
+		c.running++
+		c.mu.Unlock()
+		defer c.ended()
+		return c.round()
+	}
 	if c.next == nil {
 		c.next = &roundResult{done: make(chan struct{})}
 	}
 	result := c.next
-	c.start()
 	c.mu.Unlock()
 	select {
 	case <-result.done:
@@ -49,65 +57,100 @@ func (c *confirmer) confirm(ctx context.Context) error {
 	}
 }
 
-// start begins the next round if one waits and there is room; the caller holds the lock.
-func (c *confirmer) start() {
-	if c.next == nil || c.running == roundsAtOnce {
+// ended begins the next round if readers wait for one.
+func (c *confirmer) ended() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	result := c.next
+	if result == nil {
+		c.running--
 		return
 	}
-	result := c.next
 	c.next = nil
-	c.running++
 	go func() {
+		defer c.ended()
 		result.err = c.round()
 		close(result.done)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.running--
-		c.start()
 	}()
+}
+
+// confirmRound asks as many voters as it takes. That is mostly one, whose word comes soon; if it does not, all.
+func (n *Node) confirmRound() error {
+	term := n.leadership.office()
+	if term == 0 {
+		return errNotConfirmed
+	}
+	voters := n.voters()
+	others := slices.DeleteFunc(voters, func(m *storepb.Member) bool { return m.GetId() == n.id.ID })
+	if isMajority(2, len(others)+1) && len(others) > 0 {
+		asked := n.askFirst.Load()
+		voter := others[asked%uint32(len(others))]
+		if n.probe(voter, promptly) == term && n.leadership.office() == term {
+			return nil
+		}
+		n.askFirst.CompareAndSwap(asked, asked+1)
+	}
+	if err := n.probeVoters(term); err != nil {
+		return err
+	}
+	if n.leadership.office() != term {
+		return errNotConfirmed
+	}
+	return nil
+}
+
+func isMajority(some, all int) bool { return some > all/2 }
+
+// confirmedBy tells whether a request proves by itself that nobody newer had been elected when it was sent: it comes from
+// another voter, which was still in this term then, and two are a majority.
+func (n *Node) confirmedBy(req *clusterpb.ExecuteRequest, term uint64) bool {
+	if req.GetTerm() != term || req.GetVoter() == n.id.ID {
+		return false
+	}
+	voters := n.voterIDs()
+	return isMajority(2, len(voters)) && slices.Contains(voters, req.GetVoter())
 }
 
 // probeVoters asks every voter for its term and clock. It is nil once a majority, this node included,
 // was in the given term after it was called.
 func (n *Node) probeVoters(term uint64) error {
 	voters := n.voters()
-	needed := len(voters)/2 + 1
 	inTerm := make(chan bool, len(voters))
 	for _, voter := range voters {
 		if voter.GetId() == n.id.ID {
 			inTerm <- n.raft.CurrentTerm() == term
 			continue
 		}
-		go func() { inTerm <- n.probe(voter.GetId(), voter.GetApiAddress()) == term }()
+		go func() { inTerm <- n.probe(voter, probeTimeout) == term }()
 	}
 	confirmed := 0
 	for range voters {
 		if <-inTerm {
 			confirmed++
 		}
-		if confirmed == needed {
+		if isMajority(confirmed, len(voters)) {
 			return nil
 		}
 	}
 	return errNotConfirmed
 }
 
-// probe answers a voter's term, 0 if it does not answer, and notes its clock.
-func (n *Node) probe(id, address string) uint64 {
-	if address == "" {
+// probe answers a voter's term, 0 if it does not answer in time, and notes its clock.
+func (n *Node) probe(voter *storepb.Member, timeout time.Duration) uint64 {
+	if voter.GetApiAddress() == "" {
 		return 0
 	}
-	peer, err := n.peers.node(address)
+	peer, err := n.peers.node(voter.GetApiAddress())
 	if err != nil {
 		return 0
 	}
-	ctx, cancel := context.WithTimeout(n.ctx, probeTimeout)
+	ctx, cancel := context.WithTimeout(n.ctx, timeout)
 	defer cancel()
 	asked := time.Now()
 	reply, err := peer.Probe(ctx, &clusterpb.ProbeRequest{})
 	if err != nil {
 		return 0
 	}
-	n.clock.measured(id, reply.GetWallClock()+int64(time.Since(asked)/2))
+	n.clock.measured(voter.GetId(), reply.GetWallClock()+int64(time.Since(asked)/2))
 	return reply.GetTerm()
 }

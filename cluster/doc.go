@@ -4,7 +4,8 @@
 // # Who answers
 //
 // The leader does every command and answers every query; other nodes name it. [Client] follows the
-// leader, on this node or another, and keeps asking until there is an answer or its time is up. It is
+// leader, on this node or another, and keeps asking until there is an answer or its time is up. Commands, queries and
+// probes go over lines (package line), all else with gRPC, at the same address. Client is
 // the only place that retries. A command carries its session and number, so asking again is always
 // safe, whatever became of the earlier attempt.
 //
@@ -16,6 +17,12 @@
 // when the query arrived. For (b) the leader asks the voters for their current terms, in rounds that
 // many readers share, and needs a majority (itself included) to be still in its own term after the
 // query came. A voter takes up a higher term before it grants a vote, so nobody newer had a majority.
+// Where one voter besides itself is enough, it asks one, and all if that one is not prompt. A query from the mount of
+// another voter brings that one's word along: it names the term it was in when it was asked.
+//
+// A system call is several requests of the kernel, and only the first has to see the newest state. Where the mount knows
+// that a request continues a call, it says which command the state had applied that the last answer came from
+// (Query.since), and any node that has applied it answers at once, from a state that is as new.
 //
 // Two things are deliberately different from the usual. raft's VerifyLeader is not used: it counts
 // any successful reply of a follower, also one to a request sent long before, so a leader that was
@@ -65,7 +72,7 @@
 // # Raft
 //
 // Heartbeats take raft's main loop, because handled on the transport's goroutine they run beside it
-// and can make logs diverge (hashicorp/raft#695). Term and candidate of a vote are written as one
-// record (#661). Pre-vote is on, leadership is never transferred. A disk that fails or stalls ends the
+// and can make logs diverge (hashicorp/raft#695). The log is kept by raft-wal, and checked in whole before it is opened
+// (package waldir). Terms and votes are one record in raft-boltdb (#661), with a checksum. Pre-vote is on, leadership is never transferred. A disk that fails or stalls ends the
 // process.
 package cluster

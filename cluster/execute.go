@@ -19,6 +19,9 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) *clus
 	if query := req.GetQuery(); fault.UnverifiedReads && query != nil {
 		return &clusterpb.ExecuteReply{Result: n.fsm.Query(query)}
 	}
+	if result := n.fsm.QuerySince(req.GetQuery()); result != nil {
+		return &clusterpb.ExecuteReply{Result: result}
+	}
 	term, leader := n.awaitLeader(ctx)
 	if term == 0 {
 		return &clusterpb.ExecuteReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
@@ -28,7 +31,7 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) *clus
 	var err error
 	switch r := req.GetRequest().(type) {
 	case *clusterpb.ExecuteRequest_Query:
-		result, err = n.query(ctx, r.Query)
+		result, err = n.query(ctx, r.Query, n.confirmedBy(req, term))
 	case *clusterpb.ExecuteRequest_Command:
 		result, err = n.command(ctx, r.Command)
 	default:
@@ -53,7 +56,7 @@ func (n *Node) awaitLeader(ctx context.Context) (term uint64, leader string) {
 // eventWait is how long a query for events waits for one. It is below attemptTimeout.
 const eventWait = time.Second
 
-func (n *Node) query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
+func (n *Node) query(ctx context.Context, query *storepb.Query, confirmed bool) (*storepb.Result, error) {
 	if request := query.GetAwaitLock(); request != nil {
 		return n.awaitLock(ctx, request)
 	}
@@ -67,8 +70,10 @@ func (n *Node) query(ctx context.Context, query *storepb.Query) (*storepb.Result
 		_ = n.fsm.WaitFor(wait, func(ns *raftstore.Namespace) bool { return ns.Changed(change.GetSeen()) })
 		cancel()
 	}
-	if err := n.confirmer.confirm(ctx); err != nil {
-		return nil, errors.Join(raftstore.ErrNotDone, err)
+	if !confirmed {
+		if err := n.confirmer.confirm(ctx); err != nil {
+			return nil, errors.Join(raftstore.ErrNotDone, err)
+		}
 	}
 	return n.fsm.Query(query), nil
 }

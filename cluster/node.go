@@ -11,11 +11,13 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
+	"github.com/soheilhy/cmux"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
 	"lockfs/cluster/audit"
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/line"
 	"lockfs/raftstore"
 )
 
@@ -38,8 +40,11 @@ type Node struct {
 	terms      *terms
 	leadership *leadership
 	confirmer  *confirmer
+	askFirst   atomic.Uint32 // number of the voter whose word is asked for before others'
 	peers      *peers
+	listener   net.Listener // of the API; nil: none
 	server     *grpc.Server
+	lines      *line.Server
 
 	audit    *audit.Log
 	auditing sync.WaitGroup
@@ -159,6 +164,7 @@ func (n *Node) serve() error {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveEvery / 2, PermitWithoutStream: true}),
 	)
 	clusterpb.RegisterNodeServer(n.server, &api{node: n})
+	n.lines = lineServer(n)
 	if n.cfg.APIAddress == "" {
 		return nil
 	}
@@ -166,25 +172,17 @@ func (n *Node) serve() error {
 	if err != nil {
 		return fmt.Errorf("listen for the API: %w", err)
 	}
+	n.listener = listener
+	doors := cmux.New(listener)
+	lines, others := doors.Match(cmux.PrefixMatcher(line.Preface)), doors.Match(cmux.Any())
+	doors.SetReadTimeout(connectTimeout)
+	go func() { _ = n.lines.Serve(lines) }()
+	go func() { _ = n.server.Serve(others) }()
 	go func() {
-		if err := n.server.Serve(listener); err != nil {
+		if err := doors.Serve(); n.ctx.Err() == nil {
 			n.fail(fmt.Errorf("serve the API: %w", err))
 		}
 	}()
-	return nil
-}
-
-func (n *Node) confirmRound() error {
-	term := n.leadership.office()
-	if term == 0 {
-		return errNotConfirmed
-	}
-	if err := n.probeVoters(term); err != nil {
-		return err
-	}
-	if n.leadership.office() != term {
-		return errNotConfirmed
-	}
 	return nil
 }
 
@@ -214,6 +212,10 @@ func (n *Node) Close() error {
 	n.cancel()
 	if n.server != nil {
 		n.server.Stop()
+		n.lines.Close()
+	}
+	if n.listener != nil {
+		_ = n.listener.Close()
 	}
 	var errs []error
 	if n.raft != nil {

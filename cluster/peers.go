@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/line"
 )
 
 // A host that comes back is to be found soon, and one that is cut off noticed soon.
@@ -26,9 +28,27 @@ type peers struct {
 	known map[string]peer
 }
 
+// peer calls with gRPC, and over a line what programs wait for with every system call.
 type peer struct {
 	clusterpb.NodeClient
 	conn *grpc.ClientConn
+	line *line.Client
+}
+
+// What goes over a line.
+const (
+	executeMethod byte = iota
+	probeMethod
+)
+
+func (p peer) Execute(ctx context.Context, req *clusterpb.ExecuteRequest, _ ...grpc.CallOption) (*clusterpb.ExecuteReply, error) {
+	reply := new(clusterpb.ExecuteReply)
+	return reply, p.line.Call(ctx, executeMethod, req, reply)
+}
+
+func (p peer) Probe(ctx context.Context, req *clusterpb.ProbeRequest, _ ...grpc.CallOption) (*clusterpb.ProbeReply, error) {
+	reply := new(clusterpb.ProbeReply)
+	return reply, p.line.Call(ctx, probeMethod, req, reply)
 }
 
 func newPeers() *peers { return &peers{known: make(map[string]peer)} }
@@ -44,7 +64,7 @@ func (p *peers) node(address string) (clusterpb.NodeClient, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", address, err)
 	}
-	p.known[address] = peer{clusterpb.NewNodeClient(conn), conn}
+	p.known[address] = peer{clusterpb.NewNodeClient(conn), conn, line.NewClient(address, connectTimeout)}
 	return p.known[address], nil
 }
 
@@ -76,6 +96,7 @@ func (p *peers) close() {
 	defer p.mu.Unlock()
 	for _, known := range p.known {
 		_ = known.conn.Close()
+		known.line.Close()
 	}
 	p.known = make(map[string]peer)
 }

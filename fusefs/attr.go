@@ -18,9 +18,10 @@ func (fs *fileSystem) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.A
 		return fuse.OK
 	}
 	fs.goesOn(in.Pid)
-	attr, errno := fs.attr(in.NodeId)
+	result, errno := fs.getAttr(in.NodeId)
 	if errno == 0 {
-		fillAttr(&out.Attr, attr)
+		fillAttr(&out.Attr, result.GetAttr())
+		fs.entered.note(in.Pid, entered{in.NodeId, result.GetIndex()})
 	}
 	return status(errno)
 }
@@ -36,10 +37,15 @@ func (fs *fileSystem) Statx(_ <-chan struct{}, in *fuse.StatxIn, out *fuse.Statx
 }
 
 func (fs *fileSystem) attr(ino uint64) (*storepb.Attr, syscall.Errno) {
+	result, errno := fs.getAttr(ino)
+	return result.GetAttr(), errno
+}
+
+func (fs *fileSystem) getAttr(ino uint64) (*storepb.Result, syscall.Errno) {
 	result, errno := fs.query(&storepb.Query{Query: &storepb.Query_GetAttr{
 		GetAttr: &storepb.GetAttr{Ino: ino},
 	}})
-	return result.GetAttr(), ofInode(errno)
+	return result, ofInode(errno)
 }
 
 // Access is not asked, since the kernel itself judges by modes and owners (default_permissions).

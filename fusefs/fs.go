@@ -62,6 +62,7 @@ type fileSystem struct {
 
 	newFiles *perThread[*storepb.Attr]
 	walks    *perThread[walked]
+	entered  *perThread[entered]
 	family   func(thread uint32) []Process
 	looks    *looks
 
@@ -79,6 +80,7 @@ func newFileSystem(ops Operator, opts Options) *fileSystem {
 		dirs:          newHandles[*dirHandle](),
 		newFiles:      newPerThread[*storepb.Attr](),
 		walks:         newPerThread[walked](),
+		entered:       newPerThread[entered](),
 		family:        opts.Family,
 		looks:         newLooks(),
 		longestWait:   longestWait(),

@@ -17,14 +17,36 @@ func (fs *fileSystem) Lookup(
 	if errno != 0 {
 		return status(errno)
 	}
-	result, errno := fs.query(&storepb.Query{Query: &storepb.Query_Lookup{
-		Lookup: &storepb.Lookup{Parent: at.parent, Name: at.name},
-	}})
+	result, errno := fs.query(&storepb.Query{
+		Query: &storepb.Query_Lookup{Lookup: &storepb.Lookup{Parent: at.parent, Name: at.name}},
+		Since: fs.enteredAt(header.Pid, at.parent),
+	})
 	if errno == 0 {
 		fillEntry(out, result.GetAttr())
 		fs.walks.note(header.Pid, walked{result.GetAttr().GetIno(), result.GetLooks()})
 	}
 	return status(errno)
+}
+
+// entered is a directory whose attributes a thread was told, as of a command.
+type entered struct{ dir, index uint64 }
+
+// enterLimit is how long a thread may take from a directory's attributes to a name in it for both to be taken for parts of
+// one system call.
+const enterLimit = 100 * time.Millisecond
+
+// enteredAt answers which state will do for a thread that looks up a name: one that is no older than that from which the
+// directory's attributes came in the same system call. 0: only the newest will.
+//
+// The kernel has to ask for the attributes of a directory before each name that it looks up there: whether the caller may
+// search it, it judges itself (default_permissions), and no attribute that it is told stays valid. So the last time that a
+// thread was told them was in this system call.
+func (fs *fileSystem) enteredAt(thread uint32, dir uint64) uint64 {
+	e, age, found := fs.entered.get(thread)
+	if !found || e.dir != dir || age > enterLimit {
+		return 0
+	}
+	return e.index
 }
 
 // Forget has nothing to do: node ids are inode numbers and need no table.

@@ -167,7 +167,9 @@ func (s *session) Query(ctx context.Context, query *storepb.Query) (*storepb.Res
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ns.Query(query), nil
+	result := s.ns.Query(query)
+	result.Index = s.index
+	return result, nil
 }
 
 // awaitEvent waits a moment for an event after one.

@@ -58,3 +58,11 @@ func (t *perThread[V]) take(thread uint32, wanted func(V) bool) (value V, age ti
 	delete(t.byThread, thread)
 	return n.value, time.Since(n.at), true
 }
+
+// get answers what was noted of a thread, and how long ago that was.
+func (t *perThread[V]) get(thread uint32) (value V, age time.Duration, found bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n, found := t.byThread[thread]
+	return n.value, time.Since(n.at), found
+}

@@ -59,7 +59,23 @@ func (f *FSM) Apply(entry *raft.Log) any {
 func (f *FSM) Query(query *storepb.Query) *storepb.Result {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.ns.Query(query)
+	return f.query(query)
+}
+
+// QuerySince answers as soon as this node's state will do for a query; nil: it does not yet, or the newest is wanted.
+func (f *FSM) QuerySince(query *storepb.Query) *storepb.Result {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if query.GetSince() == 0 || query.GetSince() > f.ns.index {
+		return nil
+	}
+	return f.query(query)
+}
+
+func (f *FSM) query(query *storepb.Query) *storepb.Result {
+	result := f.ns.Query(query)
+	result.Index = f.ns.index
+	return result
 }
 
 // View calls look with the namespace, which look must not change or keep.

@@ -82,7 +82,11 @@ type ExecuteRequest struct {
 	//
 	//	*ExecuteRequest_Command
 	//	*ExecuteRequest_Query
-	Request       isExecuteRequest_Request `protobuf_oneof:"request"`
+	Request isExecuteRequest_Request `protobuf_oneof:"request"`
+	// Of a query: the voter that sends it, and the term it was in when it was asked to. That is its word that nobody
+	// newer had been elected by then.
+	Voter         string `protobuf:"bytes,3,opt,name=voter,proto3" json:"voter,omitempty"`
+	Term          uint64 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -140,6 +144,20 @@ func (x *ExecuteRequest) GetQuery() *storepb.Query {
 		}
 	}
 	return nil
+}
+
+func (x *ExecuteRequest) GetVoter() string {
+	if x != nil {
+		return x.Voter
+	}
+	return ""
+}
+
+func (x *ExecuteRequest) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
 }
 
 type isExecuteRequest_Request interface {
@@ -1208,10 +1226,12 @@ var File_cluster_clusterpb_cluster_proto protoreflect.FileDescriptor
 
 const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x1fcluster/clusterpb/cluster.proto\x12\x0elockfs.cluster\x1a\x1draftstore/storepb/store.proto\"{\n" +
+	"\x1fcluster/clusterpb/cluster.proto\x12\x0elockfs.cluster\x1a\x1draftstore/storepb/store.proto\"\xa5\x01\n" +
 	"\x0eExecuteRequest\x121\n" +
 	"\acommand\x18\x01 \x01(\v2\x15.lockfs.store.CommandH\x00R\acommand\x12+\n" +
-	"\x05query\x18\x02 \x01(\v2\x13.lockfs.store.QueryH\x00R\x05queryB\t\n" +
+	"\x05query\x18\x02 \x01(\v2\x13.lockfs.store.QueryH\x00R\x05query\x12\x14\n" +
+	"\x05voter\x18\x03 \x01(\tR\x05voter\x12\x12\n" +
+	"\x04term\x18\x04 \x01(\x04R\x04termB\t\n" +
 	"\arequest\"\x96\x01\n" +
 	"\fExecuteReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +

@@ -3074,7 +3074,10 @@ type Query struct {
 	//	*Query_TestLock
 	//	*Query_ListAdvisoryLocks
 	//	*Query_AwaitChange
-	Query         isQuery_Query `protobuf_oneof:"query"`
+	Query isQuery_Query `protobuf_oneof:"query"`
+	// Any state will do that has applied this command: the caller was answered from one that had during the same system
+	// call. 0: the newest is wanted.
+	Since         uint64 `protobuf:"varint,19,opt,name=since,proto3" json:"since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3276,6 +3279,13 @@ func (x *Query) GetAwaitChange() *AwaitChange {
 		}
 	}
 	return nil
+}
+
+func (x *Query) GetSince() uint64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
 }
 
 type isQuery_Query interface {
@@ -4653,6 +4663,7 @@ type Result struct {
 	Events        []*Event               `protobuf:"bytes,17,rep,name=events,proto3" json:"events,omitempty"`
 	AdvisoryLocks []*AdvisoryLock        `protobuf:"bytes,19,rep,name=advisory_locks,json=advisoryLocks,proto3" json:"advisory_locks,omitempty"`
 	LastEvent     uint64                 `protobuf:"varint,18,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"` // ListEvents: number of the last one there is
+	Index         uint64                 `protobuf:"varint,20,opt,name=index,proto3" json:"index,omitempty"`                          // of a query: the last command that the state had applied
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4816,6 +4827,13 @@ func (x *Result) GetAdvisoryLocks() []*AdvisoryLock {
 func (x *Result) GetLastEvent() uint64 {
 	if x != nil {
 		return x.LastEvent
+	}
+	return 0
+}
+
+func (x *Result) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
 	}
 	return 0
 }
@@ -6584,7 +6602,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\fmax_sessions\x18\x02 \x01(\x04R\vmaxSessions\x12\"\n" +
 	"\n" +
 	"lock_delay\x18\x03 \x01(\x03H\x00R\tlockDelay\x88\x01\x01B\r\n" +
-	"\v_lock_delay\"\xa9\b\n" +
+	"\v_lock_delay\"\xbf\b\n" +
 	"\x05Query\x12.\n" +
 	"\x06lookup\x18\x01 \x01(\v2\x14.lockfs.store.LookupH\x00R\x06lookup\x122\n" +
 	"\bget_attr\x18\x02 \x01(\v2\x15.lockfs.store.GetAttrH\x00R\agetAttr\x12(\n" +
@@ -6610,7 +6628,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"await_lock\x18\x0f \x01(\v2\x17.lockfs.store.AwaitLockH\x00R\tawaitLock\x125\n" +
 	"\ttest_lock\x18\x10 \x01(\v2\x16.lockfs.store.TestLockH\x00R\btestLock\x12Q\n" +
 	"\x13list_advisory_locks\x18\x11 \x01(\v2\x1f.lockfs.store.ListAdvisoryLocksH\x00R\x11listAdvisoryLocks\x12>\n" +
-	"\fawait_change\x18\x12 \x01(\v2\x19.lockfs.store.AwaitChangeH\x00R\vawaitChangeB\a\n" +
+	"\fawait_change\x18\x12 \x01(\v2\x19.lockfs.store.AwaitChangeH\x00R\vawaitChange\x12\x14\n" +
+	"\x05since\x18\x13 \x01(\x04R\x05sinceB\a\n" +
 	"\x05query\"4\n" +
 	"\x06Lookup\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
@@ -6691,7 +6710,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x06inodes\x18\x01 \x01(\x04R\x06inodes\x12\x1d\n" +
 	"\n" +
 	"max_inodes\x18\x02 \x01(\x04R\tmaxInodes\x12#\n" +
-	"\rcontent_bytes\x18\x03 \x01(\x04R\fcontentBytes\"\xb3\x06\n" +
+	"\rcontent_bytes\x18\x03 \x01(\x04R\fcontentBytes\"\xc9\x06\n" +
 	"\x06Result\x12&\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x12.lockfs.store.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12&\n" +
@@ -6714,7 +6733,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x06events\x18\x11 \x03(\v2\x13.lockfs.store.EventR\x06events\x12A\n" +
 	"\x0eadvisory_locks\x18\x13 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\radvisoryLocks\x12\x1d\n" +
 	"\n" +
-	"last_event\x18\x12 \x01(\x04R\tlastEvent\"\x80\x03\n" +
+	"last_event\x18\x12 \x01(\x04R\tlastEvent\x12\x14\n" +
+	"\x05index\x18\x14 \x01(\x04R\x05index\"\x80\x03\n" +
 	"\x04Lock\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x12\n" +
