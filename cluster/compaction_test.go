@@ -58,7 +58,7 @@ func TestDataDirectoryStaysBounded(t *testing.T) {
 		sizes = append(sizes, directorySize(t, cfg.DataDir))
 	}
 	require.Less(t, sizes[5], sizes[2]*3/2, "sizes: %v", sizes)
-	first, err := node.storage.bolt.FirstIndex()
+	first, err := node.storage.log.FirstIndex()
 	require.NoError(t, err)
 	require.Greater(t, first, node.raft.LastIndex()-1000, "the log has been cut")
 	require.Equal(t, keptSnapshots, snapshots())

@@ -114,7 +114,7 @@ func identify(cfg *Config) (id *identity, isNew bool, err error) {
 	for _, entry := range entries {
 		switch entry.Name() {
 		case "lost+found", lockFile, identityFile + ".tmp": // a node that stopped before it saved its identity
-		case logFile, snapshotDir, auditFile:
+		case votesFile, logDir, snapshotDir, auditFile:
 			return nil, false, &DamagedError{
 				Path: filepath.Join(cfg.DataDir, identityFile), Err: errors.New("it is missing, but other files of a node are there"),
 			}

@@ -1,29 +1,26 @@
 package cluster
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
-	"go.etcd.io/bbolt"
 
+	"lockfs/cluster/waldir"
 	"lockfs/raftstore"
 )
 
 // What a data directory holds besides identityFile.
 const (
 	lockFile    = "lock"      // locked (flock) while a node runs
-	logFile     = "log.db"    // raft-boltdb: log, term and vote
+	votesFile   = "votes.db"  // raft-boltdb: term and vote
+	logDir      = "log"       // raft-wal: the log
 	snapshotDir = "snapshots" // raft's file snapshot store
 )
 
@@ -46,7 +43,7 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 
 // storage is the data directory of a running node.
 type storage struct {
-	bolt      *raftboltdb.BoltStore
+	log       *waldir.Log
 	logs      *guardedLog
 	votes     *voteStore
 	snapshots *raft.FileSnapshotStore
@@ -80,24 +77,37 @@ func openStorage(dir string, used bool, logger *slog.Logger, fatal func(error)) 
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, logFile)
-	if err := checkLog(path, newest, used); err != nil {
+	votes, err := openVotes(filepath.Join(dir, votesFile), used)
+	if err != nil {
 		return nil, err
 	}
-	bolt, err := raftboltdb.New(raftboltdb.Options{
-		Path: path, BoltOptions: &bbolt.Options{Timeout: time.Second}, MsgpackUseNewTimeFormat: true,
-	})
+	path := filepath.Join(dir, logDir)
+	log, err := openLog(path, newest, used, logger)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
+		return nil, errors.Join(err, votes.Close())
 	}
-	logs := &guardedLog{LogStore: bolt, path: path, fatal: fatal}
+	logs := &guardedLog{LogStore: log, path: path, fatal: fatal}
 	go logs.watch()
-	return &storage{bolt: bolt, logs: logs, votes: &voteStore{StableStore: bolt}, snapshots: snapshots}, nil
+	return &storage{log: log, logs: logs, votes: votes, snapshots: snapshots}, nil
+}
+
+func openLog(path string, snapshot uint64, used bool, logger *slog.Logger) (*waldir.Log, error) {
+	log, err := waldir.Open(path, used, raftLogger(logger, slog.LevelDebug))
+	if damage := new(waldir.Damage); errors.As(err, &damage) {
+		return nil, &DamagedError{Path: damage.Path, Err: damage.Err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := checkEntries(log, snapshot); err != nil {
+		return nil, errors.Join(&DamagedError{Path: path, Err: err}, log.Close())
+	}
+	return log, nil
 }
 
 func (s *storage) close() error {
 	s.logs.stopped.Store(true)
-	return s.bolt.Close()
+	return errors.Join(s.log.Close(), s.votes.Close())
 }
 
 // checkSnapshots reads the newest snapshot, which is the one that raft starts from: with an older one
@@ -136,70 +146,13 @@ func checkSnapshots(dir string, store *raft.FileSnapshotStore) (index uint64, er
 	return metas[0].Index, nil
 }
 
-// checkLog reads every entry of the log, which must go on from the snapshot without a gap. Damage in a
-// memory-mapped file can show as a fault or a panic, and does so here rather than in raft.
-func checkLog(path string, snapshot uint64, used bool) (err error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, os.ErrNotExist) && snapshot == 0 && !used:
-		return nil
-	case errors.Is(err, os.ErrNotExist):
-		return &DamagedError{Path: path, Err: errors.New("it is missing")}
-	case err != nil:
-		return err
-	case info.Size() == 0:
-		return &DamagedError{Path: path, Err: errors.New("it is empty")}
-	}
-	faults := debug.SetPanicOnFault(true)
-	defer debug.SetPanicOnFault(faults)
-	defer func() {
-		if p := recover(); p != nil {
-			err = &DamagedError{Path: path, Err: fmt.Errorf("%v", p)}
-		}
-	}()
-	if err := checkPages(path, info.Size()); err != nil {
-		return &DamagedError{Path: path, Err: err}
-	}
-	store, err := raftboltdb.New(raftboltdb.Options{
-		Path: path, BoltOptions: &bbolt.Options{Timeout: time.Second, ReadOnly: true},
-	})
-	if err != nil {
-		return &DamagedError{Path: path, Err: err}
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	if err := checkEntries(store, snapshot); err != nil {
-		return &DamagedError{Path: path, Err: err}
-	}
-	return nil
-}
-
-// checkPages looks at the structure of the file, whatever is in it.
-func checkPages(path string, size int64) (err error) {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, ReadOnly: true})
+// checkEntries reads every entry of the log, which must go on from the snapshot without a gap.
+func checkEntries(log raft.LogStore, snapshot uint64) error {
+	first, err := log.FirstIndex()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return db.View(func(tx *bbolt.Tx) error {
-		if tx.Size() > size {
-			return fmt.Errorf("it has %d bytes of %d", size, tx.Size())
-		}
-		var first error
-		for err := range tx.Check() {
-			if first == nil { // bbolt reports its own panics as errors
-				first = errors.New(strings.TrimPrefix(err.Error(), "panic: "))
-			}
-		}
-		return first
-	})
-}
-
-func checkEntries(store *raftboltdb.BoltStore, snapshot uint64) error {
-	first, err := store.FirstIndex()
-	if err != nil {
-		return err
-	}
-	last, err := store.LastIndex()
+	last, err := log.LastIndex()
 	if err != nil {
 		return err
 	}
@@ -208,7 +161,7 @@ func checkEntries(store *raftboltdb.BoltStore, snapshot uint64) error {
 	}
 	for index := first; index <= last && last > 0; index++ {
 		var entry raft.Log
-		if err := store.GetLog(index, &entry); err != nil {
+		if err := log.GetLog(index, &entry); err != nil {
 			return fmt.Errorf("entry %d: %w", index, err)
 		}
 		if entry.Index != index {
@@ -221,8 +174,7 @@ func checkEntries(store *raftboltdb.BoltStore, snapshot uint64) error {
 			return fmt.Errorf("entry %d: %w", index, err)
 		}
 	}
-	_, err = (&voteStore{StableStore: store}).load()
-	return err
+	return nil
 }
 
 // stallLimit is how long one write to the log may take. A leader whose disk hangs would hold its
@@ -238,7 +190,10 @@ type guardedLog struct {
 	stopped atomic.Bool
 }
 
-var _ raft.LogStore = (*guardedLog)(nil)
+var _ raft.MonotonicLogStore = (*guardedLog)(nil)
+
+// IsMonotonic says that the log has no gaps, so raft empties it when a snapshot takes its place.
+func (g *guardedLog) IsMonotonic() bool { return true }
 
 func (g *guardedLog) StoreLog(entry *raft.Log) error { return g.StoreLogs([]*raft.Log{entry}) }
 
@@ -263,71 +218,4 @@ func (g *guardedLog) watch() {
 			return
 		}
 	}
-}
-
-// voteStore keeps a vote's term and candidate in one record. Raft writes them one after the other, and
-// a crash between the two would leave a vote of one term with the candidate of another
-// (hashicorp/raft#661).
-type voteStore struct {
-	raft.StableStore
-	term uint64 // of the vote that raft is about to complete; raft writes from one goroutine
-}
-
-var _ raft.StableStore = (*voteStore)(nil)
-
-// Keys of raft's that are kept together, and the record that holds them.
-var (
-	keyVoteTerm      = "LastVoteTerm"
-	keyVoteCandidate = "LastVoteCand"
-	keyVote          = []byte("Vote")
-)
-
-type vote struct {
-	term      uint64
-	candidate []byte
-}
-
-func (v *voteStore) SetUint64(key []byte, value uint64) error {
-	if string(key) != keyVoteTerm {
-		return v.StableStore.SetUint64(key, value)
-	}
-	v.term = value
-	return nil
-}
-
-func (v *voteStore) Set(key, value []byte) error {
-	if string(key) != keyVoteCandidate {
-		return v.StableStore.Set(key, value)
-	}
-	return v.StableStore.Set(keyVote, append(binary.BigEndian.AppendUint64(nil, v.term), value...))
-}
-
-func (v *voteStore) GetUint64(key []byte) (uint64, error) {
-	if string(key) != keyVoteTerm {
-		return v.StableStore.GetUint64(key)
-	}
-	stored, err := v.load()
-	return stored.term, err
-}
-
-func (v *voteStore) Get(key []byte) ([]byte, error) {
-	if string(key) != keyVoteCandidate {
-		return v.StableStore.Get(key)
-	}
-	stored, err := v.load()
-	return stored.candidate, err
-}
-
-// load answers no vote where there is none yet.
-func (v *voteStore) load() (vote, error) {
-	record, err := v.StableStore.Get(keyVote)
-	switch {
-	case errors.Is(err, raftboltdb.ErrKeyNotFound):
-		return vote{}, nil
-	case err != nil:
-		return vote{}, err
-	case len(record) < 8:
-		return vote{}, fmt.Errorf("vote of %d bytes", len(record))
-	}
-	return vote{binary.BigEndian.Uint64(record), record[8:]}, nil
 }

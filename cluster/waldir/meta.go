@@ -1,0 +1,118 @@
+package waldir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/raft-wal/types"
+)
+
+const metaFile = "segments"
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// meta says which segments make up the log. It is replaced as a whole, durably, at each change.
+type meta struct {
+	dir  string
+	data metaData
+}
+
+var _ types.MetaStore = (*meta)(nil)
+
+type metaData struct {
+	types.PersistentState
+	// Closed is set while the log is not open: End is the index of its last entry then, 0 if it is empty.
+	Closed bool
+	End    uint64
+}
+
+// sealed is what the file holds.
+type sealed struct {
+	Checksum uint32          `json:"checksum"` // CRC-32C of State as it stands in the file
+	State    json.RawMessage `json:"state"`
+}
+
+// loadMeta answers fs.ErrNotExist where there is no log yet.
+func loadMeta(dir string) (*meta, error) {
+	m := &meta{dir: dir}
+	path := filepath.Join(dir, metaFile)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return m, err
+	}
+	var outer sealed
+	if err := json.Unmarshal(content, &outer); err != nil {
+		return m, &Damage{path, err}
+	}
+	if crc32.Checksum(outer.State, castagnoli) != outer.Checksum {
+		return m, &Damage{path, errors.New("its checksum differs")}
+	}
+	if err := json.Unmarshal(outer.State, &m.data); err != nil {
+		return m, &Damage{path, err}
+	}
+	return m, nil
+}
+
+func (m *meta) save() error {
+	state, err := json.Marshal(&m.data)
+	if err != nil {
+		return err
+	}
+	content, err := json.Marshal(sealed{Checksum: crc32.Checksum(state, castagnoli), State: state})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(m.dir, metaFile)
+	if err := writeSynced(path+".tmp", content); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		return err
+	}
+	return syncDir(m.dir)
+}
+
+func writeSynced(path string, content []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+func syncDir(dir string) error {
+	file, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
+
+// Load is part of types.MetaStore.
+func (m *meta) Load(dir string) (types.PersistentState, error) {
+	if dir != m.dir {
+		return types.PersistentState{}, fmt.Errorf("%s was opened, not %s", m.dir, dir)
+	}
+	return m.data.PersistentState, nil
+}
+
+// CommitState is part of types.MetaStore.
+func (m *meta) CommitState(state types.PersistentState) error {
+	m.data = metaData{PersistentState: state}
+	return m.save()
+}
+
+// GetStable is part of types.MetaStore. Votes are kept elsewhere.
+func (m *meta) GetStable([]byte) ([]byte, error) { return nil, fs.ErrInvalid }
+
+// SetStable is part of types.MetaStore.
+func (m *meta) SetStable([]byte, []byte) error { return fs.ErrInvalid }
+
+// Close is part of types.MetaStore.
+func (m *meta) Close() error { return nil }

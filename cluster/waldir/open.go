@@ -1,0 +1,134 @@
+package waldir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/go-hclog"
+	wal "github.com/hashicorp/raft-wal"
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
+)
+
+// segmentSize is small enough to be read through at each start, and large enough for some ten thousand entries.
+const segmentSize = 4 << 20
+
+// Damage says that a file is not what was once written to it.
+type Damage struct {
+	Path string
+	Err  error
+}
+
+// Error says what is wrong.
+func (d *Damage) Error() string { return fmt.Sprintf("%s: %v", d.Path, d.Err) }
+
+// Unwrap is what is wrong.
+func (d *Damage) Unwrap() error { return d.Err }
+
+// Log is raft's log on disk.
+type Log struct {
+	*wal.WAL
+	meta *meta
+}
+
+// Open opens the log in a directory, or begins one there if it is not used yet. The error is a [Damage] if something that
+// was written is missing.
+func Open(dir string, used bool, logger hclog.Logger) (*Log, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	m, err := loadMeta(dir)
+	switch {
+	case err == nil:
+		err = checkSegments(m)
+	case errors.Is(err, fs.ErrNotExist) && used:
+		err = &Damage{filepath.Join(dir, metaFile), errors.New("it is missing")}
+	case errors.Is(err, fs.ErrNotExist):
+		err = syncDir(filepath.Dir(dir))
+	}
+	if err != nil {
+		return nil, err
+	}
+	log, err := wal.Open(dir, wal.WithMetaStore(m), wal.WithSegmentSize(segmentSize), wal.WithLogger(logger))
+	if err != nil {
+		return nil, fmt.Errorf("open the log in %s: %w", dir, err)
+	}
+	return &Log{log, m}, nil
+}
+
+// Close notes where the log ends.
+func (l *Log) Close() error {
+	end, err := l.LastIndex()
+	if err := errors.Join(err, l.WAL.Close()); err != nil {
+		return err
+	}
+	l.meta.data.Closed, l.meta.data.End = true, end
+	return l.meta.save()
+}
+
+// checkSegments checks all that there should be, wipes what is torn, and notes that the log is open.
+func checkSegments(m *meta) error {
+	end := uint64(0)
+	for _, info := range m.data.Segments {
+		path := filepath.Join(m.dir, segment.FileName(info))
+		last, err := checkSegment(path, info, m.data.Closed)
+		if err != nil {
+			return &Damage{path, err}
+		}
+		if last != 0 {
+			end = last
+		}
+	}
+	if !m.data.Closed {
+		return nil
+	}
+	if end != m.data.End {
+		path := filepath.Join(m.dir, metaFile)
+		if n := len(m.data.Segments); n > 0 {
+			path = filepath.Join(m.dir, segment.FileName(m.data.Segments[n-1]))
+		}
+		return &Damage{path, fmt.Errorf("the last entry is %d; when the log was closed it was %d", end, m.data.End)}
+	}
+	m.data.Closed, m.data.End = false, 0
+	return m.save()
+}
+
+// checkSegment answers the last entry of a segment, 0 if there is none. Nothing was being written to a log that was closed.
+func checkSegment(path string, info types.SegmentInfo, closed bool) (last uint64, err error) {
+	content, err := os.ReadFile(path)
+	if !info.SealTime.IsZero() {
+		if err == nil {
+			err = checkSealed(content, info)
+		}
+		return info.MaxIndex, err
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil // it is made once it has been noted, and has nothing until its directory has been synced
+	}
+	if err != nil {
+		return 0, err
+	}
+	if len(content) < int(info.SizeLimit) && used(content) == 0 {
+		return 0, os.Remove(path) // it was being made
+	}
+	last, torn, err := checkTail(content, info)
+	if err != nil || torn.empty() {
+		return last, err
+	}
+	if closed {
+		return 0, fmt.Errorf("what stands at %d cannot be read", torn.from)
+	}
+	return last, wipe(path, torn)
+}
+
+func wipe(path string, s span) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(make([]byte, s.to-s.from), int64(s.from))
+	return errors.Join(err, file.Sync(), file.Close())
+}
