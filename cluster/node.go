@@ -109,7 +109,7 @@ func (n *Node) startRaft() error {
 	n.fsm = raftstore.NewFSM(n.logger)
 	n.leadership = newLeadership(raft.ServerID(n.id.ID))
 	n.confirmer = &confirmer{round: n.confirmRound}
-	n.raft, err = raft.NewRaft(n.raftConfig(), n.fsm, n.storage.logs, n.storage.votes, n.storage.snapshots, n.transport)
+	n.raft, err = raft.NewRaft(n.raftConfig(), n.fsm, logCache(n.storage.logs), n.storage.votes, n.storage.snapshots, n.transport)
 	if err != nil {
 		return fmt.Errorf("start raft: %w", err)
 	}

@@ -219,3 +219,14 @@ func (g *guardedLog) watch() {
 		}
 	}
 }
+
+// cachedEntries is how many of the newest entries are kept in memory, too: they are sent to followers right after.
+const cachedEntries = 64
+
+func logCache(logs raft.LogStore) raft.LogStore {
+	cache, err := raft.NewLogCache(cachedEntries, logs)
+	if err != nil {
+		panic(err) // only for a size below 1
+	}
+	return cache
+}
