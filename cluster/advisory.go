@@ -56,7 +56,7 @@ func (c *Client) Lock(ctx context.Context, caller *storepb.Caller, op *storepb.T
 	for {
 		result, err := c.awaitLock(ctx, request)
 		if ctx.Err() != nil {
-			return c.interrupt(caller, request, op)
+			return c.interrupt(caller, request)
 		}
 		if err == nil && result.GetCode() != storepb.Code_WAITING {
 			return c.stillOurs(request, result)
@@ -98,14 +98,15 @@ func (c *Client) lockHere(op *storepb.TakeLock) error {
 }
 
 // interrupt tells the cluster that nobody waits any more. Until it knows, the request may become a lock, so
-// the caller is told only then, or once the time for an operation is up: then a lock that comes is released.
+// the caller is told only then, or once the time for an operation is up: then a lock that comes is given up.
 func (c *Client) interrupt(
-	caller *storepb.Caller, request *storepb.AwaitLock, op *storepb.TakeLock,
+	caller *storepb.Caller, request *storepb.AwaitLock,
 ) (*storepb.Result, error) {
-	result, err := c.tellInterrupted(caller, request)
+	result, err := c.Mutate(c.ctx, caller, interruptOp(request, false))
 	switch {
 	case err != nil:
-		go c.abandon(caller, request, op)
+		c.givenUp.begin()
+		go c.abandon(caller, request)
 		return nil, fmt.Errorf("%w: %w", ErrInterrupted, err)
 	case result.GetCode() == storepb.Code_OK:
 		return c.stillOurs(request, result)
@@ -113,25 +114,19 @@ func (c *Client) interrupt(
 	return nil, ErrInterrupted
 }
 
-func (c *Client) tellInterrupted(caller *storepb.Caller, request *storepb.AwaitLock) (*storepb.Result, error) {
-	op := &storepb.InterruptLock{
+func interruptOp(request *storepb.AwaitLock, abandon bool) *storepb.Op {
+	return &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: &storepb.InterruptLock{
 		Seq: request.GetSeq(), Ino: request.GetIno(), Kind: request.GetKind(), Owner: request.GetOwner(),
-		Type: request.GetType(), Start: request.GetStart(), End: request.GetEnd(),
-	}
-	return c.Mutate(c.ctx, caller, &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: op}})
+		Type: request.GetType(), Start: request.GetStart(), End: request.GetEnd(), Abandon: abandon,
+	}}}
 }
 
-// abandon sees to it that a request whose caller was told that it has no lock does not become one for long.
-func (c *Client) abandon(caller *storepb.Caller, request *storepb.AwaitLock, op *storepb.TakeLock) {
+// abandon sees to it that a request whose caller was told that it has no lock does not become one for long. Until the
+// cluster knows, nothing else begins (see givenUp).
+func (c *Client) abandon(caller *storepb.Caller, request *storepb.AwaitLock) {
+	defer c.givenUp.end()
 	for c.ctx.Err() == nil && c.lastSession() == request.GetSession() {
-		result, err := c.tellInterrupted(caller, request)
-		if err == nil && result.GetCode() == storepb.Code_OK {
-			release := &storepb.TakeLock{
-				Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner(), Start: op.GetStart(), End: op.GetEnd(), Session: op.GetSession(),
-			}
-			_, err = c.Mutate(c.ctx, caller, &storepb.Op{Op: &storepb.Op_TakeLock{TakeLock: release}})
-		}
-		if err == nil {
+		if _, _, err := c.commit(c.ctx, caller, interruptOp(request, true), nil); err == nil {
 			return
 		}
 	}

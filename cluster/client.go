@@ -45,6 +45,7 @@ type Client struct {
 	cancel   context.CancelFunc
 	stopped  chan struct{} // closed when the keepalives have stopped
 	settling sync.WaitGroup
+	givenUp  givenUp
 }
 
 // ClientConfig is what a client is opened with.
@@ -183,8 +184,20 @@ func (c *Client) Create(
 // GoesOn says that a thread has been told of what it created.
 func (c *Client) GoesOn(thread uint32) { c.journal.goesOn(thread) }
 
-// create answers the number under which it was done, too.
+// create answers the number under which it was done, too. It begins once what was given up before is settled.
 func (c *Client) create(
+	asked context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
+) (result *storepb.Result, seq uint64, err error) {
+	ctx, cancel := context.WithTimeout(asked, c.timeout)
+	defer cancel()
+	if err := c.givenUp.await(ctx); err != nil {
+		return nil, 0, fmt.Errorf("what was given up before is not settled: %w", err)
+	}
+	return c.commit(ctx, caller, op, answer)
+}
+
+// commit is create whatever was given up before.
+func (c *Client) commit(
 	asked context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (result *storepb.Result, seq uint64, err error) {
 	ctx, cancel := context.WithTimeout(asked, c.timeout)
@@ -213,6 +226,7 @@ func (c *Client) create(
 		}
 		if err != nil {
 			c.settling.Add(1)
+			c.givenUp.begin()
 			go c.settle(session, cmd.Seq, slot)
 			return nil, 0, err
 		}
@@ -269,6 +283,7 @@ func (c *Client) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*s
 // settle goes on until the cluster has recorded that a number is void, and only then acknowledges it.
 func (c *Client) settle(session *clientSession, seq uint64, slot int) {
 	defer c.settling.Done()
+	defer c.givenUp.end()
 	if err := c.void(c.ctx, pendingCall{session.id, seq}); err != nil {
 		c.logger.Error("closed before the outcome of a call was settled", "session", session.id, "seq", seq, "error", err)
 		return

@@ -26,8 +26,9 @@ type advisory struct {
 	exclusive  bool
 	pid        uint32
 	since      int64
-	seq        uint64 // of the command in the session that it comes from
-	until      int64  // its session has ended: it stays until then; 0: it is held
+	seq        uint64      // of the command in the session that it comes from
+	until      int64       // its session has ended: it stays until then; 0: it is held
+	before     []*advisory // what it is in the place of, if its owner had waited for it
 }
 
 func lessAdvisory(a, b *advisory) bool {

@@ -15,7 +15,7 @@ func undoMessages(locks []*advisory) []*storepb.AdvisoryLock {
 		return nil
 	}
 	var messages []*storepb.AdvisoryLock
-	for _, a := range locks {
+	for _, a := range plain(locks) {
 		messages = append(messages, a.message())
 	}
 	return messages
@@ -79,7 +79,15 @@ func (ns *Namespace) takeBackLock(session, seq uint64, undo *storepb.LockUndo) {
 		ns.deleteWaiter(request)
 	}
 	owner := &advisory{ino: undo.GetIno(), kind: undo.GetKind(), session: session, owner: undo.GetOwner()}
-	before := advisoriesFrom(undo.GetBefore())
+	ns.takeBackGrant(owner, seq, advisoriesFrom(undo.GetBefore()))
+	for _, lock := range advisoriesFrom(undo.GetGivenUp()) {
+		ns.giveBack(lock, nil)
+	}
+	ns.serveQueue(owner.ino, owner.kind)
+}
+
+// takeBackGrant makes it as if an owner had never got the locks of a command, but still had those before.
+func (ns *Namespace) takeBackGrant(owner *advisory, seq uint64, before []*advisory) {
 	for _, own := range ns.ownedBy(owner) {
 		if own.seq == seq {
 			ns.deleteAdvisory(own)
@@ -88,10 +96,7 @@ func (ns *Namespace) takeBackLock(session, seq uint64, undo *storepb.LockUndo) {
 			}
 		}
 	}
-	for _, lock := range advisoriesFrom(undo.GetGivenUp()) {
-		ns.giveBack(lock, nil)
-	}
-	ns.changeUndos(session, func(_ uint64, other *storepb.LockUndo) *storepb.LockUndo {
+	ns.changeUndos(owner.session, func(_ uint64, other *storepb.LockUndo) *storepb.LockUndo {
 		if !ofOwner(other, owner) {
 			return nil
 		}
@@ -100,7 +105,6 @@ func (ns *Namespace) takeBackLock(session, seq uint64, undo *storepb.LockUndo) {
 		changed.GivenUp = undoMessages(instead(advisoriesFrom(other.GetGivenUp()), seq, before))
 		return changed
 	})
-	ns.serveQueue(owner.ino, owner.kind)
 }
 
 // giveBack restores a lock where nobody else has it by now. Where others share it, its owner goes on to share

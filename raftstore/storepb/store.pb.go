@@ -2324,7 +2324,8 @@ func (x *DropLocks) GetOwners() []uint64 {
 }
 
 // InterruptLock says that nobody waits for a request any more, for now: it keeps its place for a moment but
-// gets no lock. Answers OK if it had become a lock, WAITING if not, NOT_FOUND if there is none.
+// gets no lock. Answers OK if it had become a lock, WAITING if not, NOT_FOUND if there is none. With abandon nobody ever
+// will again: the request goes, and what became a lock is given up for what its owner had before.
 type InterruptLock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Seq           uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"` // of the TakeLock command of the same session, whose file, kind, owner, type and range these are
@@ -2334,6 +2335,7 @@ type InterruptLock struct {
 	Type          LockType               `protobuf:"varint,5,opt,name=type,proto3,enum=lockfs.store.LockType" json:"type,omitempty"` // UNLOCK: any lock that stems from that command counts
 	Start         uint64                 `protobuf:"varint,6,opt,name=start,proto3" json:"start,omitempty"`
 	End           uint64                 `protobuf:"varint,7,opt,name=end,proto3" json:"end,omitempty"`
+	Abandon       bool                   `protobuf:"varint,8,opt,name=abandon,proto3" json:"abandon,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2417,24 +2419,33 @@ func (x *InterruptLock) GetEnd() uint64 {
 	return 0
 }
 
+func (x *InterruptLock) GetAbandon() bool {
+	if x != nil {
+		return x.Abandon
+	}
+	return false
+}
+
 // AdvisoryLock is a lock that is held, or a request that waits.
 type AdvisoryLock struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
-	Kind          LockKind               `protobuf:"varint,2,opt,name=kind,proto3,enum=lockfs.store.LockKind" json:"kind,omitempty"`
-	Type          LockType               `protobuf:"varint,3,opt,name=type,proto3,enum=lockfs.store.LockType" json:"type,omitempty"`
-	Session       uint64                 `protobuf:"varint,4,opt,name=session,proto3" json:"session,omitempty"`
-	Owner         uint64                 `protobuf:"varint,5,opt,name=owner,proto3" json:"owner,omitempty"`
-	Start         uint64                 `protobuf:"varint,6,opt,name=start,proto3" json:"start,omitempty"`
-	End           uint64                 `protobuf:"varint,7,opt,name=end,proto3" json:"end,omitempty"`
-	Pid           uint32                 `protobuf:"varint,8,opt,name=pid,proto3" json:"pid,omitempty"`
-	Host          string                 `protobuf:"bytes,9,opt,name=host,proto3" json:"host,omitempty"`
-	Since         int64                  `protobuf:"varint,10,opt,name=since,proto3" json:"since,omitempty"`             // cluster time at which it was taken, or asked for
-	Seq           uint64                 `protobuf:"varint,11,opt,name=seq,proto3" json:"seq,omitempty"`                 // of the TakeLock command that it comes from
-	Until         int64                  `protobuf:"varint,12,opt,name=until,proto3" json:"until,omitempty"`             // its session has ended, and nobody gets it before this time; 0: it is held
-	Position      uint64                 `protobuf:"varint,13,opt,name=position,proto3" json:"position,omitempty"`       // of a request: smaller ones come first; 0: it is held
-	Interrupted   int64                  `protobuf:"varint,14,opt,name=interrupted,proto3" json:"interrupted,omitempty"` // of a request: since when nobody waits; 0: somebody does
-	ByProcess     bool                   `protobuf:"varint,15,opt,name=by_process,json=byProcess,proto3" json:"by_process,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Ino         uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
+	Kind        LockKind               `protobuf:"varint,2,opt,name=kind,proto3,enum=lockfs.store.LockKind" json:"kind,omitempty"`
+	Type        LockType               `protobuf:"varint,3,opt,name=type,proto3,enum=lockfs.store.LockType" json:"type,omitempty"`
+	Session     uint64                 `protobuf:"varint,4,opt,name=session,proto3" json:"session,omitempty"`
+	Owner       uint64                 `protobuf:"varint,5,opt,name=owner,proto3" json:"owner,omitempty"`
+	Start       uint64                 `protobuf:"varint,6,opt,name=start,proto3" json:"start,omitempty"`
+	End         uint64                 `protobuf:"varint,7,opt,name=end,proto3" json:"end,omitempty"`
+	Pid         uint32                 `protobuf:"varint,8,opt,name=pid,proto3" json:"pid,omitempty"`
+	Host        string                 `protobuf:"bytes,9,opt,name=host,proto3" json:"host,omitempty"`
+	Since       int64                  `protobuf:"varint,10,opt,name=since,proto3" json:"since,omitempty"`             // cluster time at which it was taken, or asked for
+	Seq         uint64                 `protobuf:"varint,11,opt,name=seq,proto3" json:"seq,omitempty"`                 // of the TakeLock command that it comes from
+	Until       int64                  `protobuf:"varint,12,opt,name=until,proto3" json:"until,omitempty"`             // its session has ended, and nobody gets it before this time; 0: it is held
+	Position    uint64                 `protobuf:"varint,13,opt,name=position,proto3" json:"position,omitempty"`       // of a request: smaller ones come first; 0: it is held
+	Interrupted int64                  `protobuf:"varint,14,opt,name=interrupted,proto3" json:"interrupted,omitempty"` // of a request: since when nobody waits; 0: somebody does
+	ByProcess   bool                   `protobuf:"varint,15,opt,name=by_process,json=byProcess,proto3" json:"by_process,omitempty"`
+	// What a lock is in the place of whose owner had waited for it.
+	Before        []*AdvisoryLock `protobuf:"bytes,16,rep,name=before,proto3" json:"before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2572,6 +2583,13 @@ func (x *AdvisoryLock) GetByProcess() bool {
 		return x.ByProcess
 	}
 	return false
+}
+
+func (x *AdvisoryLock) GetBefore() []*AdvisoryLock {
+	if x != nil {
+		return x.Before
+	}
+	return nil
 }
 
 // Rule changes what is known of the locks whose path fits a pattern. What is not set stays as the format
@@ -6542,7 +6560,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\tDropLocks\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12*\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12\x16\n" +
-	"\x06owners\x18\x03 \x03(\x04R\x06owners\"\xc9\x01\n" +
+	"\x06owners\x18\x03 \x03(\x04R\x06owners\"\xe3\x01\n" +
 	"\rInterruptLock\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x10\n" +
 	"\x03ino\x18\x02 \x01(\x04R\x03ino\x12*\n" +
@@ -6550,7 +6568,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05owner\x18\x04 \x01(\x04R\x05owner\x12*\n" +
 	"\x04type\x18\x05 \x01(\x0e2\x16.lockfs.store.LockTypeR\x04type\x12\x14\n" +
 	"\x05start\x18\x06 \x01(\x04R\x05start\x12\x10\n" +
-	"\x03end\x18\a \x01(\x04R\x03end\"\x91\x03\n" +
+	"\x03end\x18\a \x01(\x04R\x03end\x12\x18\n" +
+	"\aabandon\x18\b \x01(\bR\aabandon\"\xc5\x03\n" +
 	"\fAdvisoryLock\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12*\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12*\n" +
@@ -6568,7 +6587,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bposition\x18\r \x01(\x04R\bposition\x12 \n" +
 	"\vinterrupted\x18\x0e \x01(\x03R\vinterrupted\x12\x1d\n" +
 	"\n" +
-	"by_process\x18\x0f \x01(\bR\tbyProcess\"\xad\x01\n" +
+	"by_process\x18\x0f \x01(\bR\tbyProcess\x122\n" +
+	"\x06before\x18\x10 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\x06before\"\xad\x01\n" +
 	"\x04Rule\x12\x18\n" +
 	"\apattern\x18\x01 \x01(\tR\apattern\x12\x16\n" +
 	"\x06format\x18\x02 \x01(\tR\x06format\x12\x1f\n" +
@@ -7063,76 +7083,77 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	2,   // 40: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
 	1,   // 41: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
 	2,   // 42: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
-	28,  // 43: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
-	33,  // 44: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
-	38,  // 45: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	39,  // 46: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	40,  // 47: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	41,  // 48: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	42,  // 49: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	43,  // 50: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	44,  // 51: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	45,  // 52: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
-	46,  // 53: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
-	47,  // 54: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
-	48,  // 55: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
-	49,  // 56: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
-	50,  // 57: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
-	55,  // 58: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
-	51,  // 59: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
-	53,  // 60: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
-	54,  // 61: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	52,  // 62: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
-	6,   // 63: lockfs.store.Read.name:type_name -> lockfs.store.Look
-	1,   // 64: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
-	2,   // 65: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
-	6,   // 66: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Look
-	24,  // 67: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
-	0,   // 68: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	56,  // 69: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	57,  // 70: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	58,  // 71: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	59,  // 72: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	33,  // 73: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	71,  // 74: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	6,   // 75: lockfs.store.Result.looks:type_name -> lockfs.store.Look
-	28,  // 76: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
-	64,  // 77: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
-	61,  // 78: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
-	4,   // 79: lockfs.store.Result.processes:type_name -> lockfs.store.Process
-	62,  // 80: lockfs.store.Result.events:type_name -> lockfs.store.Event
-	27,  // 81: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	5,   // 82: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
-	56,  // 83: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
-	27,  // 84: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	3,   // 85: lockfs.store.Event.by:type_name -> lockfs.store.Caller
-	62,  // 86: lockfs.store.Event.previous:type_name -> lockfs.store.Event
-	68,  // 87: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	69,  // 88: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	70,  // 89: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	71,  // 90: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	72,  // 91: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	33,  // 92: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	28,  // 93: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
-	64,  // 94: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
-	62,  // 95: lockfs.store.Record.event:type_name -> lockfs.store.Event
-	67,  // 96: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
-	27,  // 97: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
-	56,  // 98: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	58,  // 99: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	5,   // 100: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	5,   // 101: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	60,  // 102: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	73,  // 103: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	74,  // 104: lockfs.store.Undo.lock:type_name -> lockfs.store.LockUndo
-	1,   // 105: lockfs.store.LockUndo.kind:type_name -> lockfs.store.LockKind
-	27,  // 106: lockfs.store.LockUndo.before:type_name -> lockfs.store.AdvisoryLock
-	27,  // 107: lockfs.store.LockUndo.given_up:type_name -> lockfs.store.AdvisoryLock
-	108, // [108:108] is the sub-list for method output_type
-	108, // [108:108] is the sub-list for method input_type
-	108, // [108:108] is the sub-list for extension type_name
-	108, // [108:108] is the sub-list for extension extendee
-	0,   // [0:108] is the sub-list for field type_name
+	27,  // 43: lockfs.store.AdvisoryLock.before:type_name -> lockfs.store.AdvisoryLock
+	28,  // 44: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
+	33,  // 45: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
+	38,  // 46: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	39,  // 47: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	40,  // 48: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	41,  // 49: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	42,  // 50: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	43,  // 51: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	44,  // 52: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	45,  // 53: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	46,  // 54: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
+	47,  // 55: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
+	48,  // 56: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
+	49,  // 57: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	50,  // 58: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	55,  // 59: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	51,  // 60: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	53,  // 61: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	54,  // 62: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	52,  // 63: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
+	6,   // 64: lockfs.store.Read.name:type_name -> lockfs.store.Look
+	1,   // 65: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
+	2,   // 66: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
+	6,   // 67: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Look
+	24,  // 68: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
+	0,   // 69: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	56,  // 70: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	57,  // 71: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	58,  // 72: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	59,  // 73: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	33,  // 74: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	71,  // 75: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	6,   // 76: lockfs.store.Result.looks:type_name -> lockfs.store.Look
+	28,  // 77: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
+	64,  // 78: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	61,  // 79: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	4,   // 80: lockfs.store.Result.processes:type_name -> lockfs.store.Process
+	62,  // 81: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	27,  // 82: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	5,   // 83: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	56,  // 84: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	27,  // 85: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	3,   // 86: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	62,  // 87: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	68,  // 88: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	69,  // 89: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	70,  // 90: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	71,  // 91: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	72,  // 92: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	33,  // 93: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	28,  // 94: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	64,  // 95: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	62,  // 96: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	67,  // 97: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	27,  // 98: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	56,  // 99: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	58,  // 100: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	5,   // 101: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	5,   // 102: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	60,  // 103: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	73,  // 104: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	74,  // 105: lockfs.store.Undo.lock:type_name -> lockfs.store.LockUndo
+	1,   // 106: lockfs.store.LockUndo.kind:type_name -> lockfs.store.LockKind
+	27,  // 107: lockfs.store.LockUndo.before:type_name -> lockfs.store.AdvisoryLock
+	27,  // 108: lockfs.store.LockUndo.given_up:type_name -> lockfs.store.AdvisoryLock
+	109, // [109:109] is the sub-list for method output_type
+	109, // [109:109] is the sub-list for method input_type
+	109, // [109:109] is the sub-list for extension type_name
+	109, // [109:109] is the sub-list for extension extendee
+	0,   // [0:109] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }

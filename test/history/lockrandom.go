@@ -13,8 +13,6 @@ import (
 const (
 	// waiting is the longest that a client waits for a lock before it is interrupted.
 	waiting = 120 * time.Millisecond
-	// prompt is below the timeout of operations that any mount has here.
-	prompt = time.Second
 	// descriptors that a client has of each file.
 	descriptors = 2
 )
@@ -95,16 +93,14 @@ func (p *locker) test(kind Kind, l *openLock) error {
 var lockModes = []Mode{NoLock, NoLock, NoLock, ReadLock, ReadLock, WriteLock, WriteLock}
 
 // after judges a call through a descriptor. If its session is lost, all descriptors are opened anew; if it is not
-// known what became of the call, that one is. Who is interrupted goes on, unless that took so long that the cluster
-// cannot have been asked: then the lock may come, and be released with what the client has locked there by then.
+// known what became of the call, that one is. Who is interrupted goes on.
 func (p *locker) after(l *openLock, call *LockCall, err error) error {
-	late := call.Errno == syscall.EINTR && call.End-call.Start > int64(prompt)
 	switch {
 	case err != nil:
 		return err
 	case call.Orphaned():
 		return p.startAgain()
-	case late, call.Errno == syscall.ETIMEDOUT && call.locks():
+	case call.Errno == syscall.ETIMEDOUT && call.locks():
 		return p.reopen(l)
 	}
 	return nil

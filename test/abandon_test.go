@@ -1,0 +1,67 @@
+package test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestInterruptedWhileCutOff has a program wait for a lock on a host that is cut off, where its request becomes a lock
+// that nobody can tell it of. It is interrupted, told that it has no lock, and goes on: what it had before and what it
+// takes next stays its own.
+func TestInterruptedWhileCutOff(t *testing.T) {
+	c := startCluster(t, 1, "--session-term", "30s")
+	g := c.addGuest(t, "m", "--op-timeout", "2s")
+	g.start(t)
+	a, m := startActor(t, c.nodes[0].host, c.mount), startActor(t, g.host, c.mount)
+	m.must(`signals(restart=False)`)
+	const soon = `signal.setitimer(signal.ITIMER_REAL, 1.0); `
+
+	// cutOff has m wait, and be interrupted in vain once it has become the holder.
+	cutOff := func(t *testing.T, waits, drop string) {
+		t.Helper()
+		answer := m.starts(soon + waits)
+		c.nodes[0].awaitAdvisory(t, "lock", "waiting", "m")
+		g.host.Cut()
+		a.require(drop, "ok")
+		require.Equal(t, "EINTR", answer())
+	}
+	for _, kind := range []struct{ name, take, drop, wait, again string }{
+		{"flock", `flock("f", "ex")`, `flock("f", "un")`, `say(raw_flock, "f", "ex")`, `flock("f", "ex", wait=True)`},
+		{"fcntl", `lock("f", "w")`, `lock("f", "u")`, `say(raw_lock, "f", "w")`, `lock("f", "w", wait=True)`},
+		{"ofd", `lock("f", "w", ofd=True)`, `lock("f", "u", ofd=True)`, `say(raw_lock, "f", "w", 0, 0, True)`, `lock("f", "w", wait=True, ofd=True)`},
+	} {
+		t.Run(kind.name, func(t *testing.T) {
+			for range 1 {
+				a.must(`opened("f", "lock")`)
+				m.must(`opened("f", "lock")`)
+				a.require(kind.take, "ok")
+				cutOff(t, kind.wait, kind.drop)
+				again := m.starts(kind.again)
+				g.host.Heal()
+				require.Equal(t, "ok", again())
+				for range 20 {
+					a.require(kind.take, "EAGAIN")
+				}
+				a.require(`close("f")`, "ok")
+				m.require(`close("f")`, "ok")
+			}
+		})
+	}
+	t.Run("a lock that was to become exclusive", func(t *testing.T) {
+		a.must(`opened("f", "lock")`)
+		m.must(`opened("f", "lock")`)
+		m.require(`lock("f", "r", 0, 8)`, "ok")
+		a.require(`lock("f", "r", 2, 2)`, "ok")
+		cutOff(t, `say(raw_lock, "f", "w", 1, 4)`, `lock("f", "u")`)
+		g.host.Heal()
+		m.require(`lock("f", "r", 20, 1)`, "ok") // once all is settled
+		a.require(`test("f", "w")`, "r 0+1 by 0")
+		for range 20 {
+			a.require(`lock("f", "w", 2, 1)`, "EAGAIN")
+		}
+		a.require(`lock("f", "r", 0, 8)`, "ok")
+		a.require(`close("f")`, "ok")
+		m.require(`close("f")`, "ok")
+	})
+}
