@@ -26,7 +26,7 @@ func (s *Store) standInLine(ctx context.Context, key string) (leave func(), err 
 		result, err := s.client.Lock(ctx, s.caller(), op)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, errors.Join(ctx.Err(), err)
 		case result.GetCode() == storepb.Code_OK:
 			return func() { go s.leave(p, op.GetOwner()) }, nil
 		case result.GetCode() == storepb.Code_STALE:

@@ -37,6 +37,10 @@ type Log struct {
 // Open opens the log in a directory, or begins one there if it is not used yet. The error is a [Damage] if something that
 // was written is missing.
 func Open(dir string, used bool, logger hclog.Logger) (*Log, error) {
+	return open(dir, used, segmentSize, logger)
+}
+
+func open(dir string, used bool, segmentSize int, logger hclog.Logger) (*Log, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}

@@ -20,7 +20,12 @@ func entry(index uint64) *raft.Log {
 	return &raft.Log{Index: index, Term: 7, Type: raft.LogCommand, Data: append(fmt.Appendf(nil, "%d:", index), data...)}
 }
 
-func openTest(dir string, used bool) (*Log, error) { return Open(dir, used, hclog.NewNullLogger()) }
+// testSegment is small, so that there are many.
+const testSegment = 32 << 10
+
+func openTest(dir string, used bool) (*Log, error) {
+	return open(dir, used, testSegment, hclog.NewNullLogger())
+}
 
 func mustOpen(t testing.TB, dir string, used bool) *Log {
 	t.Helper()
@@ -170,7 +175,7 @@ func TestShortFiles(t *testing.T) {
 
 // TestFlippedBits flips each bit that is in use: it is refused.
 func TestFlippedBits(t *testing.T) {
-	s := newSample(t, 7)
+	s := newSample(t, 4)
 	end := s.ends[len(s.ends)-1]
 	content := bytes.Clone(s.content[:end+2*sectorSize])
 	for at := range end {
@@ -227,7 +232,7 @@ func TestSealedSegmentsAreChecked(t *testing.T) {
 	next := uint64(1)
 	for files := 0; files < 3; {
 		var batch []*raft.Log
-		for range 500 {
+		for range 20 {
 			batch = append(batch, entry(next))
 			next++
 		}
@@ -246,7 +251,7 @@ func TestSealedSegmentsAreChecked(t *testing.T) {
 	require.NoError(t, err)
 	whole, err := os.ReadFile(segments[0])
 	require.NoError(t, err)
-	for at := 0; at < used(whole); at += 9973 {
+	for at := 0; at < used(whole); at += 97 {
 		damaged := bytes.Clone(whole)
 		damaged[at] ^= 4
 		require.NoError(t, os.WriteFile(segments[0], damaged, 0o600))
