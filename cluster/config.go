@@ -39,7 +39,7 @@ const (
 	heartbeatTimeout = 750 * time.Millisecond
 	electionTimeout  = 750 * time.Millisecond
 	leaseTimeout     = 750 * time.Millisecond
-	commitTimeout    = 50 * time.Millisecond
+	commitTimeout    = 200 * time.Millisecond // idle servers would be busy with less
 )
 
 // aloneTimeout stands for all three where there is nobody to wait for.

@@ -21,32 +21,43 @@ const officeRetry = 100 * time.Millisecond
 
 // govern is what this node does whenever it is elected, until it is closed.
 func (n *Node) govern() {
-	compare := time.NewTicker(clockInterval)
-	defer compare.Stop()
-	look := time.NewTicker(sessionLook)
-	defer look.Stop()
 	wonder := time.NewTicker(removalLook)
 	defer wonder.Stop()
-	expire := time.NewTicker(expiryLook)
-	defer expire.Stop()
 	for {
 		select {
 		case <-n.leadership.elected:
 			n.takeOffice()
-		case <-compare.C:
-			if term := n.leadership.office(); term != 0 {
-				_ = n.probeVoters(term)
-				n.clock.keepOnly(n.voterIDs())
-			}
-		case <-look.C:
-			if n.leadership.office() != 0 {
-				n.endExpired()
-			}
-		case <-expire.C:
-			if n.leadership.office() != 0 {
-				n.letTimePass()
-			}
+			n.preside(wonder.C)
 		case <-wonder.C:
+			n.noticeRemoval()
+		case <-n.ctx.Done():
+			return
+		}
+	}
+}
+
+// preside is what a leader does from time to time, for as long as it leads.
+func (n *Node) preside(wonder <-chan time.Time) {
+	compare := time.NewTicker(clockInterval)
+	defer compare.Stop()
+	look := time.NewTicker(sessionLook)
+	defer look.Stop()
+	expire := time.NewTicker(expiryLook)
+	defer expire.Stop()
+	for {
+		term := n.leadership.office()
+		if term == 0 {
+			return
+		}
+		select {
+		case <-compare.C:
+			_ = n.probeVoters(term)
+			n.clock.keepOnly(n.voterIDs())
+		case <-look.C:
+			n.endExpired()
+		case <-expire.C:
+			n.letTimePass()
+		case <-wonder:
 			n.noticeRemoval()
 		case <-n.ctx.Done():
 			return
