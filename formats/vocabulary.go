@@ -1,6 +1,12 @@
 package formats
 
-import "lockfs/formats/lockfact"
+import (
+	"lockfs/formats/internal/lockfile"
+	"lockfs/formats/lockfact"
+)
+
+// ErrNotRegular is a directory, symbolic link, pipe or the like where a lock would be a file.
+var ErrNotRegular = lockfile.ErrNotRegular
 
 // The words in which formats are spoken of are those of [lockfact].
 type (

@@ -22,6 +22,7 @@ func (c *cluster) startTower(t testing.TB, h *hosts.Host) *shell {
 
 // TestTowerHeartbeat renews locks with jq and mv, and goes on with it when a lock has been stolen.
 func TestTowerHeartbeat(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	here, elsewhere := c.nodes[0].host, c.nodes[1].host
 	seen := func() string { return c.nodes[2].host.MustRun(t, "cat", c.path("app.lock")) }

@@ -49,11 +49,8 @@ for one host, and the locks of dead processes on other hosts have to be removed 
   - gives each holder a larger token than the last (user.lockfs.token).`,
 		Example: `  lockfs beads run .beads --holder ci-runner -- bd update bd-42 --status closed
   lockfs beads acquire .beads --holder my-tool && trap 'lockfs beads release .beads' EXIT`,
-		Args: cobra.ArbitraryArgs,
-		RunE: needSubcommand,
 	}
-	cmd.AddCommand(beadsAcquireCommand(), beadsReleaseCommand(), beadsCheckCommand(), beadsRunCommand())
-	return cmd
+	return parent(cmd, beadsAcquireCommand(), beadsReleaseCommand(), beadsCheckCommand(), beadsRunCommand())
 }
 
 func beadsAcquireCommand() *cobra.Command {
@@ -312,6 +309,9 @@ func lockAttribute(path, name string) (string, error) {
 
 // beadsDir checks that a directory is one in which the daemon looks for the lock, as far as that can be told.
 func beadsDir(dir string) (string, error) {
+	if dir == "" {
+		return "", errors.New("DIR is empty; give the directory of a beads database, mostly .beads")
+	}
 	info, err := os.Stat(dir)
 	if err != nil {
 		return "", fmt.Errorf("%w; give the directory of a beads database, mostly .beads", err)
@@ -330,6 +330,11 @@ func beadsDir(dir string) (string, error) {
 	return dir, nil
 }
 
+// malformedBeads is an error that nobody can tell who has the lock.
+func malformedBeads(dir string, err error) error {
+	return fmt.Errorf("%w; look at %s, and correct or remove it", err, word(filepath.Join(dir, beads.FileName)))
+}
+
 // explainBeads says what to do about a failure.
 func explainBeads(dir, what string, err error) error {
 	path := word(filepath.Join(dir, beads.FileName))
@@ -339,7 +344,7 @@ func explainBeads(dir, what string, err error) error {
 	case errors.As(err, &held):
 		return &exitStatus{exitBlocked, fmt.Errorf("%s: %w; %s", what, err, removeHint(filepath.Join(dir, beads.FileName)))}
 	case errors.As(err, &malformed):
-		return fmt.Errorf("%s: %w; look at %s, and correct or remove it", what, err, path)
+		return fmt.Errorf("%s: %w", what, malformedBeads(dir, err))
 	case errors.Is(err, unix.EBUSY):
 		return &exitStatus{exitBlocked, fmt.Errorf("%s: %w; lockfs knows that somebody has it, see `lockfs locks %s`", what, err, path)}
 	case errors.Is(err, beads.ErrChanged):

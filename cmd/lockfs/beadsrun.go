@@ -46,6 +46,6 @@ is then killed, too.
 	cmd.Flags().DurationVar(&every, "check-every", checkInterval,
 		"how often to see whether the lock is still there, where nothing tells that it is not")
 	addGrace(cmd.Flags(), &grace)
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return failed(err) })
+	cmd.SetFlagErrorFunc(flagError)
 	return exits(cmd)
 }

@@ -26,7 +26,7 @@ it is missing. Ctrl-C unmounts it. The locks are kept on disk and are there agai
 Works for root and, where fusermount3 is installed (Debian: apt install fuse3), for an ordinary user.`,
 		Example: `  lockfs dev
   lockfs dev /tmp/locks --data /tmp/locks.data`,
-		Args: cobra.MaximumNArgs(1),
+		Args: exactly(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "locks"
 			if len(args) == 1 {

@@ -43,7 +43,7 @@ from so long ago. --follow goes on with new events until it is interrupted. --js
 audit.jsonl.`,
 		Example: `  lockfs events --since 10m
   lockfs events --follow --json | jq -r 'select(.event == "removal_refused") | .lock_path'`,
-		Args: cobra.NoArgs,
+		Args: exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			from, err := parseSince(since)
 			if err != nil {
@@ -57,7 +57,8 @@ audit.jsonl.`,
 			ask := func(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
 				ctx, cancel := context.WithTimeout(ctx, flags.timeout)
 				defer cancel()
-				return admin.Query(ctx, query)
+				result, err := admin.Query(ctx, query)
+				return result, unanswered(err, flags.servers)
 			}
 			if from.ago != 0 {
 				if from.time, err = ago(cmd.Context(), &flags, from.ago); err != nil {
@@ -240,6 +241,9 @@ func eventDetails(e *storepb.Event) (details []string) {
 		details = append(details, fmt.Sprintf("by pid %d, uid %d on %s", by.GetPid(), by.GetUid(), word(by.GetHost())))
 	} else if e.GetEvent() == "lock_removed" {
 		details = append(details, "by lockfs")
+	}
+	if e.GetRequest() != "" {
+		details = append(details, "for request "+word(e.GetRequest()))
 	}
 	return details
 }

@@ -192,6 +192,12 @@ func TestPrintEvent(t *testing.T) {
 			"3     2026-01-02T15:04:05.678Z  lock_removed      x  token 5; lock of no format on \"a\\nb\"; by lockfs: \"why\\r\"\n",
 		},
 		{
+			&storepb.Event{
+				Number: 7, Event: "lock_released", Path: []byte("x"), Token: 5, Format: "forrst", Holder: "o", By: by, Request: "req 1",
+			},
+			"7     2026-01-02T15:04:05.678Z  lock_released     x  token 5; forrst lock of o; by pid 99, uid 1000 on b; for request \"req 1\"\n",
+		},
+		{
 			&storepb.Event{Number: 4, Event: "host_unreachable", Host: "a", Reason: "no keepalive"},
 			"4     2026-01-02T15:04:05.678Z  host_unreachable  host a: no keepalive\n",
 		},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 )
@@ -23,11 +22,7 @@ func failed(err error) error {
 func exits(cmd *cobra.Command) *cobra.Command {
 	args, run := cmd.Args, cmd.RunE
 	cmd.Args = func(cmd *cobra.Command, words []string) error {
-		err := args(cmd, words)
-		if err != nil {
-			err = fmt.Errorf("%w; usage: %s", err, cmd.UseLine())
-		}
-		return failed(err)
+		return failed(args(cmd, words))
 	}
 	cmd.RunE = func(cmd *cobra.Command, words []string) error { return failed(run(cmd, words)) }
 	return cmd
@@ -35,5 +30,5 @@ func exits(cmd *cobra.Command) *cobra.Command {
 
 // flagError is what is wrong with the flags of such a command.
 func flagError(cmd *cobra.Command, err error) error {
-	return failed(fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath()))
+	return failed(wrongFlag(cmd, err))
 }

@@ -36,11 +36,8 @@ func forrstCommand() *cobra.Command {
 The locks are files as well: ls DIR/.forrst shows them on a mount, and lockfs locks .forrst everywhere.`,
 		Example: `  lockfs forrst status lock:billing:report
   lockfs forrst release lock:billing:report --owner 550e8400-e29b-41d4-a716-446655440000`,
-		Args: cobra.ArbitraryArgs,
-		RunE: needSubcommand,
 	}
-	cmd.AddCommand(forrstReleaseCommand(), forrstForceCommand(), forrstStatusCommand())
-	return cmd
+	return parent(cmd, forrstReleaseCommand(), forrstForceCommand(), forrstStatusCommand())
 }
 
 // forrstFlags are those of every such command.

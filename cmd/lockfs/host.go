@@ -24,8 +24,7 @@ type host struct {
 
 func hostCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "host", Short: "List the hosts, or say that one is gone for good"}
-	cmd.AddCommand(hostListCommand(), hostForgetCommand())
-	return cmd
+	return parent(cmd, hostListCommand(), hostForgetCommand())
 }
 
 func hostListCommand() *cobra.Command {
@@ -38,7 +37,7 @@ was unmounted, and is unreachable if that fell silent. What processes of a host 
 stays held: they may well be alive.`,
 		Example: `  lockfs host list --servers 10.0.0.1:7421
   lockfs host list --json | jq -r '.[] | select(.state == "unreachable") | .name'`,
-		Args: cobra.NoArgs,
+		Args: exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
 				result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListHosts{ListHosts: &storepb.ListHosts{}}})
@@ -102,7 +101,7 @@ Only do this when the host will not come back, or was switched off: a process th
 believing that it has its lock. A host that is mounted is not gone, and the cluster refuses to forget it; a host
 that is merely silent needs nothing, its locks are sorted out when it is back.`,
 		Example: "  lockfs host forget build-7 --servers 10.0.0.1:7421",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
 				op := &storepb.Op_ForgetHost{ForgetHost: &storepb.ForgetHost{Name: args[0]}}

@@ -60,7 +60,7 @@ only that and what is below it: a path on a mount, or one from the root of the c
 		Example: `  lockfs locks
   lockfs locks /locks/deploy.lock
   lockfs locks --json | jq -r '.[] | select(.state == "stale") | .path'`,
-		Args: cobra.MaximumNArgs(1),
+		Args: exactly(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			below := ""
 			if len(args) == 1 {

@@ -52,7 +52,11 @@ func report(w io.Writer, err error) int {
 	status := &exitStatus{1, err}
 	errors.As(err, &status)
 	if status.err != nil {
-		fmt.Fprintln(w, "lockfs:", err)
+		said := err.Error()
+		if more := advice(err); more != "" && status.code != exitCannotRun {
+			said += "; " + more
+		}
+		fmt.Fprintln(w, "lockfs:", said)
 	}
 	return status.code
 }
@@ -65,7 +69,9 @@ func rootCommand() *cobra.Command {
 (set -o noclobber, O_CREAT|O_EXCL, mkdir, ln, mv -n) exists on all of them, so programs written for one
 machine exclude each other across hosts.
 
-Every flag can also be set by a variable: --data is LOCKFS_DATA, --op-timeout is LOCKFS_OP_TIMEOUT.`,
+Every flag can also be set by a variable: --data is LOCKFS_DATA, --op-timeout is LOCKFS_OP_TIMEOUT.
+
+The exit code is 0, or 1 after an error, unless the help of a command says more of it.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -76,5 +82,7 @@ Every flag can also be set by a variable: --data is LOCKFS_DATA, --op-timeout is
 		hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), rmCommand(), swarmCommand(), beadsCommand(), towerCommand(),
 		semaphoreCommand(), forrstCommand(), runCommand(), waitCommand(),
 		benchCommand(), versionCommand(), guardCommand())
+	root.SetFlagErrorFunc(wrongFlag)
+	complete(root)
 	return root
 }

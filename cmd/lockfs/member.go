@@ -20,8 +20,7 @@ type member struct {
 
 func memberCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "member", Short: "List or remove the members of a cluster"}
-	cmd.AddCommand(memberListCommand(), memberRemoveCommand())
-	return cmd
+	return parent(cmd, memberListCommand(), memberRemoveCommand())
 }
 
 func memberListCommand() *cobra.Command {
@@ -30,7 +29,7 @@ func memberListCommand() *cobra.Command {
 		Use:     "list",
 		Short:   "List the members",
 		Example: "  lockfs member list --servers 10.0.0.1:7421",
-		Args:    cobra.NoArgs,
+		Args:    exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
 				found, err := admin.Members(ctx)
@@ -65,7 +64,7 @@ func memberRemoveCommand() *cobra.Command {
 		Long: `Take a member out of the cluster, whether it is running or not. Stop it first: a node that was removed has
 no part in the cluster any more. To bring it back, start it with --join and an empty data directory.`,
 		Example: "  lockfs member remove c --servers 10.0.0.1:7421",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
 				if err := admin.Remove(ctx, args[0]); err != nil {

@@ -44,7 +44,7 @@ For /etc/fstab, link the program to /sbin/mount.lockfs and write:
   10.0.0.1,10.0.0.2,10.0.0.3  /locks  lockfs  _netdev,nofail  0 0`,
 		Example: `  lockfs mount --servers 10.0.0.1:7421,10.0.0.2:7421 /locks
   lockfs mount --servers 10.0.0.1:7421 --daemon /locks`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if daemon {
 				return detach(cmd.Context(), os.Args[1:])

@@ -27,7 +27,7 @@ believing that it has it, so make sure first that it does no harm. Permissions c
 force is an event, as each refusal is, with its reason (see lockfs events).`,
 		Example: `  lockfs rm /locks/deploy.lock
   lockfs rm --force /locks/deploy.lock`,
-		Args: cobra.MinimumNArgs(1),
+		Args: exactly(1, anyNumber),
 		RunE: func(cmd *cobra.Command, args []string) error { return remove(cmd.Context(), args, force) },
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "also while it is held, whoever holds it")

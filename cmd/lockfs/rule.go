@@ -35,8 +35,7 @@ them, and who may remove them. It holds on all hosts at once, also for locks tha
 
 ` + patternHelp,
 	}
-	cmd.AddCommand(ruleListCommand(), ruleSetCommand(), ruleDeleteCommand())
-	return cmd
+	return parent(cmd, ruleListCommand(), ruleSetCommand(), ruleDeleteCommand())
 }
 
 const patternHelp = `A pattern without a slash fits the last element of a path, wherever that is: *.lock. One with a slash fits the
@@ -50,7 +49,7 @@ func ruleListCommand() *cobra.Command {
 		Use:     "list",
 		Short:   "List the rules",
 		Example: "  lockfs rule list --servers 10.0.0.1:7421",
-		Args:    cobra.NoArgs,
+		Args:    exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
 				rules, err := listRules(ctx, admin)
@@ -96,7 +95,7 @@ lock's format has it. Durations are written like 90s, 10m or 24h; 0 is not set.
                     well be alive there: this trades safety for progress`,
 		Example: `  lockfs rule set '*.lock' --stale-after 10m --on-stale remove
   lockfs rule set 'counters/*' --format none`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set.Pattern, set.StaleAfter, set.HostTimeout = args[0], int64(staleAfter), int64(hostTimeout)
 			if err := checkRule(&set); err != nil {
@@ -133,7 +132,7 @@ func ruleDeleteCommand() *cobra.Command {
 		Short:   "Delete the rule of a pattern",
 		Long:    "Delete the rule of a pattern, which is to be given as `lockfs rule list` shows it.",
 		Example: "  lockfs rule delete '*.lock'",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
 				rules, err := listRules(ctx, admin)

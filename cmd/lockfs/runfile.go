@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -26,12 +27,12 @@ type held interface {
 
 // fileLock is the lock of such a format, for a command to run under.
 type fileLock struct {
+	path  string
 	wait  time.Duration // how long to wait for it
 	every time.Duration // how often to look at it where nothing tells of changes
 	// take takes it, waiting until ctx ends. blocks tells from its other errors that somebody has it.
 	take   func(ctx context.Context) (held, error)
 	blocks func(error) bool
-	hint   string // what to do then
 	// Renewed are those that go stale by time; nil: there is nothing to renew.
 	renew func(context.Context) error
 	life  func() time.Duration // how long after that the lock is stale; 0: never
@@ -45,7 +46,9 @@ func (l *fileLock) acquire(ctx context.Context) (string, error) {
 	lock, err := l.take(wait)
 	switch {
 	case err != nil && (l.blocks(err) || isLost(err)): // lost before it was seen
-		return "", notAcquired(ctx, l.wait, fmt.Errorf("%w; %s", err, l.hint))
+		return "", notAcquired(ctx, l.wait, fmt.Errorf("%w; %s", err, removeHint(l.path)))
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("not acquired: %w; make the directory %s first", err, word(filepath.Dir(l.path)))
 	case err != nil:
 		return "", fmt.Errorf("not acquired: %w", err)
 	}
@@ -72,7 +75,7 @@ func removeHint(path string) string {
 const checkInterval = time.Second
 
 func semaphoreLock(file semaphore.File, wait time.Duration) *fileLock {
-	l := &fileLock{wait: wait, every: checkInterval, blocks: semaphore.Blocks, hint: removeHint(file.Path)}
+	l := &fileLock{path: file.Path, wait: wait, every: checkInterval, blocks: semaphore.Blocks}
 	l.take = func(ctx context.Context) (held, error) {
 		lock, err := file.Acquire(ctx)
 		if err != nil {
@@ -98,7 +101,7 @@ func lastOf(err error) error {
 }
 
 func swarmTaskLock(dir swarm.Dir, task, worker string, ttl, wait time.Duration) *fileLock {
-	l := &fileLock{wait: wait, every: checkInterval, hint: removeHint(swarmFile(dir, task))}
+	l := &fileLock{path: swarmFile(dir, task), wait: wait, every: checkInterval}
 	l.blocks = func(err error) bool {
 		var held *swarm.HeldError
 		return errors.As(err, &held) || errors.Is(err, swarm.ErrChanged)
@@ -119,13 +122,17 @@ func swarmTaskLock(dir swarm.Dir, task, worker string, ttl, wait time.Duration) 
 
 func beadsFileLock(dir string, lock *beads.ExclusiveLock, wait, every time.Duration) *fileLock {
 	return &fileLock{
-		wait: wait, every: every, hint: removeHint(filepath.Join(dir, beads.FileName)),
+		path: filepath.Join(dir, beads.FileName), wait: wait, every: every,
 		blocks: func(err error) bool {
 			var held *beads.HeldError
 			return errors.As(err, &held) || errors.Is(err, beads.ErrChanged) || errors.Is(err, syscall.EBUSY)
 		},
 		take: func(ctx context.Context) (held, error) {
 			taken, err := beads.Hold(ctx, dir, lock)
+			var malformed *beads.MalformedError
+			if errors.As(err, &malformed) {
+				return nil, malformedBeads(dir, err)
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -136,7 +143,7 @@ func beadsFileLock(dir string, lock *beads.ExclusiveLock, wait, every time.Durat
 
 func pidLock(path string, wait time.Duration) *fileLock {
 	return &fileLock{
-		wait: wait, every: checkInterval, hint: removeHint(path),
+		path: path, wait: wait, every: checkInterval,
 		blocks: func(err error) bool {
 			var held *pid.HeldError
 			return errors.As(err, &held) || errors.Is(err, pid.ErrChanged)

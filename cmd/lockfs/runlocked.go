@@ -65,9 +65,9 @@ func addGrace(flags *pflag.FlagSet, grace *time.Duration) {
 func pathAndCommand(cmd *cobra.Command, args []string) error {
 	switch dash := cmd.ArgsLenAtDash(); {
 	case dash < 0 || dash == len(args):
-		return errors.New("there is no command: put it after --")
+		return fmt.Errorf("there is no command: put it after --; usage: %s", cmd.UseLine())
 	case dash != 1:
-		return fmt.Errorf("there are %d arguments before --, and one goes there", dash)
+		return fmt.Errorf("there are %d arguments before --, and one goes there; usage: %s", dash, cmd.UseLine())
 	}
 	return nil
 }

@@ -47,14 +47,11 @@ of lockfs this holds for one host. Only a mount of lockfs also
   - gives each holder a larger token than the last (user.lockfs.token).`,
 		Example: `  lockfs semaphore run /locks/deploy.lock --tag deploy-v1.2.3 --timeout 10m -- ./deploy.sh
   lockfs semaphore acquire /locks/deploy.lock --timeout 10m && trap 'lockfs semaphore release /locks/deploy.lock' EXIT`,
-		Args:              cobra.ArbitraryArgs,
-		RunE:              needSubcommand,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return failed(flagsFromEnvironment(cmd)) },
 	}
 	cmd.SetFlagErrorFunc(flagError)
-	cmd.AddCommand(exits(semaphoreAcquireCommand()), exits(semaphoreReleaseCommand()), exits(semaphoreCheckCommand()),
-		exits(semaphoreRunCommand()))
-	return exits(cmd)
+	return exits(parent(cmd, exits(semaphoreAcquireCommand()), exits(semaphoreReleaseCommand()), exits(semaphoreCheckCommand()),
+		exits(semaphoreRunCommand())))
 }
 
 // semaphoreFlags are what says how a lock is taken.
@@ -119,7 +116,7 @@ Exit codes:
   125  anything else, such as a wrong flag or a directory that cannot be written`,
 		Example: `  lockfs semaphore acquire /run/nightly.lock --tag nightly || exit
   lockfs semaphore acquire /locks/deploy.lock --timeout 10m && trap 'lockfs semaphore release /locks/deploy.lock' EXIT`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := flags.open(args[0])
 			if err != nil {
@@ -202,7 +199,7 @@ Exit codes:
   124  there is no lock: somebody removed it
   125  anything else`,
 		Example: "  lockfs semaphore release /locks/deploy.lock",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := flags.open(args[0])
 			if err != nil {
@@ -244,7 +241,7 @@ Exit codes:
   125  it could not be found out`,
 		Example: `  lockfs semaphore check /locks/deploy.lock
   lockfs semaphore check /locks/deploy.lock --json | jq -r .tag`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := flags.open(args[0])
 			if err != nil {

@@ -24,7 +24,7 @@ Three voters survive the loss of any one, five of any two. SIGTERM stops a voter
     --raft-addr 10.0.0.1:7420 --api-addr 10.0.0.1:7421
   lockfs server --name b --data /var/lib/lockfs --mount /locks --join 10.0.0.1:7421 \
     --raft-addr 10.0.0.2:7420 --api-addr 10.0.0.2:7421`,
-		Args: cobra.NoArgs,
+		Args: exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.config.Bootstrap && len(s.config.Join) > 0 {
 				return errors.New("--bootstrap begins a cluster and --join enters one: give one of them")

@@ -24,9 +24,7 @@ type session struct {
 }
 
 func sessionCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "session", Short: "List the sessions of mounts"}
-	cmd.AddCommand(sessionListCommand())
-	return cmd
+	return parent(&cobra.Command{Use: "session", Short: "List the sessions of mounts"}, sessionListCommand())
 }
 
 func sessionListCommand() *cobra.Command {
@@ -36,7 +34,7 @@ func sessionListCommand() *cobra.Command {
 		Short: "List the mounts, how long each has been silent, and how wrong its host's clock is",
 		Example: `  lockfs session list --servers 10.0.0.1:7421
   lockfs session list --json | jq -r '.[] | select(.silent_seconds > 10) | .host'`,
-		Args: cobra.NoArgs,
+		Args: exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
 				found, err := admin.Sessions(ctx)

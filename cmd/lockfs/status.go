@@ -51,7 +51,7 @@ func statusCommand() *cobra.Command {
 state_hash (--json), or one of them is broken. CLOCK is how far a host's clock is ahead of cluster time.`,
 		Example: `  lockfs status --servers 10.0.0.1:7421,10.0.0.2:7421
   lockfs status --json | jq -r .leader`,
-		Args: cobra.NoArgs,
+		Args: exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
 				nodes, err := admin.Status(ctx, flags.json)
@@ -84,7 +84,7 @@ func withAdmin(ctx context.Context, flags *clusterFlags, ask func(context.Contex
 	defer admin.Close()
 	ctx, cancel := context.WithTimeout(ctx, flags.timeout)
 	defer cancel()
-	return ask(ctx, admin)
+	return unanswered(ask(ctx, admin), flags.servers)
 }
 
 // change does an operation of an administrator, who is this process.

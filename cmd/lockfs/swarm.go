@@ -56,11 +56,8 @@ mount of lockfs also
 The exit code is 0, or 1 for any error: the task is locked by somebody, it is not this worker's, wrong arguments.`,
 		Example: `  lockfs swarm acquire task-001 worker-0 3600 && do-task-001; lockfs swarm release task-001 worker-0
   ln -s /usr/local/bin/lockfs scripts/swarm_lock.sh`,
-		Args: cobra.ArbitraryArgs,
-		RunE: needSubcommand,
 	}
-	cmd.AddCommand(swarmAcquireCommand(), swarmReleaseCommand(), swarmCheckCommand(), swarmListCommand())
-	return cmd
+	return parent(cmd, swarmAcquireCommand(), swarmReleaseCommand(), swarmCheckCommand(), swarmListCommand())
 }
 
 // swarmScriptCommand is `lockfs swarm` under the name of the script.
@@ -68,31 +65,9 @@ func swarmScriptCommand() *cobra.Command {
 	cmd := swarmCommand()
 	cmd.Use, cmd.SilenceErrors, cmd.SilenceUsage = swarmScript, true, true
 	cmd.CompletionOptions.DisableDefaultCmd = true
+	cmd.SetFlagErrorFunc(wrongFlag)
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return flagsFromEnvironment(cmd) }
 	return cmd
-}
-
-// needSubcommand shows how a command is used that does nothing itself, as an error: scripts that leave the
-// rest out must not go on.
-func needSubcommand(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("%s: %s is no command of it; see `%[1]s --help`", cmd.CommandPath(), word(args[0]))
-	}
-	cmd.SetOut(cmd.ErrOrStderr())
-	if err := cmd.Usage(); err != nil {
-		return err
-	}
-	return fmt.Errorf("%s: say what to do", cmd.CommandPath())
-}
-
-// exactly is cobra.RangeArgs with an error that says what to give.
-func exactly(least, most int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < least || len(args) > most {
-			return fmt.Errorf("usage: %s", cmd.UseLine())
-		}
-		return nil
-	}
 }
 
 func swarmAcquireCommand() *cobra.Command {
@@ -149,7 +124,7 @@ func explainNotAcquired(dir swarm.Dir, task string, err error) error {
 	var held *swarm.HeldError
 	switch {
 	case errors.As(err, &held) && held.Entry.Lock == nil:
-		return fmt.Errorf("lock already exists: %w; look at %s, and remove it if it is nobody's", err, word(swarmFile(dir, task)))
+		return fmt.Errorf("lock already exists: %w; %s", err, lookHint(dir, task))
 	case errors.As(err, &held) && held.Entry.Lock.ExpiresAt.IsZero():
 		return fmt.Errorf("lock already exists: %w; wait until its worker releases it", err)
 	case errors.As(err, &held):
@@ -191,8 +166,8 @@ func explainNotReleased(dir swarm.Dir, task, worker string, err error) error {
 	case errors.Is(err, syscall.EBUSY):
 		return fmt.Errorf("not released: %w; by a rule of lockfs only the host that has it can, see `lockfs locks %s`",
 			err, word(swarmFile(dir, task)))
-	case errors.Is(err, swarm.ErrChanged):
-		return fmt.Errorf("not released: %w, and it is not that of %s any more", err, word(worker))
+	case errors.Is(err, swarm.ErrUnreadable):
+		return fmt.Errorf("not released: %w; %s", err, lookHint(dir, task))
 	}
 	return fmt.Errorf("not released: %w", err)
 }
@@ -228,8 +203,7 @@ and 1 if the lock file cannot be understood.
 				fmt.Fprint(cmd.OutOrStdout(), entry.Details())
 			}
 			if entry.Err != nil {
-				return fmt.Errorf("the lock file of %s cannot be understood; look at %s, and remove it if it is nobody's",
-					word(args[0]), word(swarmFile(dir, args[0])))
+				return fmt.Errorf("the lock file of %s cannot be understood; %s", word(args[0]), lookHint(dir, args[0]))
 			}
 			return err
 		},
@@ -273,6 +247,11 @@ func swarmListCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// lookHint is for a file that is no lock, as far as can be told.
+func lookHint(dir swarm.Dir, task string) string {
+	return fmt.Sprintf("look at %s, and remove it if it is nobody's", word(swarmFile(dir, task)))
 }
 
 func swarmFile(dir swarm.Dir, task string) string {

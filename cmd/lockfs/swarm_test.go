@@ -46,7 +46,8 @@ func programNamed(t testing.TB, name string) string {
 }
 
 func programEnvironment(more ...string) []string {
-	return append(append(os.Environ(), asProgram+"=1"), more...)
+	// Built with -race, it would sleep for a second before it exits.
+	return append(append(os.Environ(), asProgram+"=1", "GORACE=atexit_sleep_ms=0"), more...)
 }
 
 // execute runs a program to its end.

@@ -35,20 +35,15 @@ released or stolen is the one that was looked at. Only a mount of lockfs guarant
   - a fencing token, larger for each new holder: ` + "`lockfs tower run`" + ` hands it to its command as LOCKFS_TOKEN
 
 NAME has 1 to 128 of a-z, 0-9, - and _, and - and _ neither first nor last. It may contain ${params.x}, which stands
-for the value of --param x=VALUE. A request id has at most 117 letters, digits, -, _ and ., and a letter or digit first.
-
-` + exitHelp,
+for the value of --param x=VALUE. A request id has at most 117 letters, digits, -, _ and ., and a letter or digit first.`,
 		Example: `  export TOWER_LOCK_DIR=/locks/tower
   lockfs tower run 'deploy-${params.app}' --param app=shop --intent deploy --intent-version 1.2.0 -- ./deploy.sh
   lockfs tower list`,
-		Args:              cobra.ArbitraryArgs,
-		RunE:              needSubcommand,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return failed(towerEnvironment(cmd)) },
 	}
 	cmd.SetFlagErrorFunc(flagError)
-	cmd.AddCommand(exits(towerAcquireCommand()), exits(towerReleaseCommand()), exits(towerHeartbeatCommand()),
-		exits(towerCheckCommand()), exits(towerListCommand()), exits(towerRunCommand()))
-	return exits(cmd)
+	return exits(parent(cmd, exits(towerAcquireCommand()), exits(towerReleaseCommand()), exits(towerHeartbeatCommand()),
+		exits(towerCheckCommand()), exits(towerListCommand()), exits(towerRunCommand())))
 }
 
 func towerEnvironment(cmd *cobra.Command) error {
@@ -182,4 +177,4 @@ func (f ttlFlag) String() string {
 }
 
 // Type is part of pflag.Value.
-func (ttlFlag) Type() string { return "duration" }
+func (ttlFlag) Type() string { return "seconds" }

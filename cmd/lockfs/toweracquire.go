@@ -58,10 +58,10 @@ Its events are lock_acquired and, before that, lock_stolen. The directory is mad
 Whoever takes a lock renews it, with lockfs tower heartbeat, at least every third of the ttl, and releases it.
 lockfs tower run does all that around a command. The pid in the lock is the calling process's.
 
-` + exitHelp,
+` + acquireExitHelp,
 		Example: `  lockfs tower acquire money-tracker-production --request-id req_abc123 --intent deploy-app --intent-version 1.2.0
   lockfs tower acquire nightly --request-id "$ID" --intent backup --intent-version 1 --wait 10m --ttl 30m --force-lock`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			mode, err := tower.ParseMode(request.mode)
 			if err != nil {

@@ -34,7 +34,7 @@ Exit codes:
   125  it could not be found out`,
 		Example: `  lockfs tower check money-tracker-production
   lockfs tower check money-tracker-production --json | jq -r .lock.request_id`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, name, err := flags.openFor(args[0])
 			if err != nil {
@@ -85,11 +85,13 @@ func towerListCommand() *cobra.Command {
 		asJSON bool
 	)
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the locks of a directory",
-		Long:    "List the locks of a directory, with who has them. Files that are not valid locks are listed as invalid.",
+		Use:   "list",
+		Short: "List the locks of a directory",
+		Long: `List the locks of a directory, with who has them. Files that are not valid locks are listed as invalid.
+
+` + exitHelpDone + exitHelpFailed,
 		Example: "  lockfs tower list --dir /locks/tower\n  lockfs tower list --json | jq -r '.[] | select(.state == \"stale\") | .lock_name'",
-		Args:    cobra.NoArgs,
+		Args:    exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := flags.open()
 			if err != nil {

@@ -8,9 +8,13 @@ const (
 	exitInvalid
 )
 
-const exitHelp = `Exit codes:
-  0    done
-  75   not acquired: somebody has the lock
-  76   not acquired within --wait
-  124  lost: the request does not have the lock, or no longer
-  125  anything else, such as a wrong flag or a directory that cannot be written`
+// Parts of the help texts.
+const (
+	exitHelpDone    = "Exit codes:\n  0    done\n"
+	exitHelpBlocked = "  75   not acquired: somebody has the lock\n  76   not acquired within --wait\n"
+	exitHelpLost    = "  124  lost: the request does not have the lock, or no longer\n"
+	exitHelpFailed  = "  125  anything else, such as a wrong flag or a directory that cannot be written"
+
+	acquireExitHelp = exitHelpDone + exitHelpBlocked + exitHelpFailed
+	holdExitHelp    = exitHelpDone + exitHelpLost + exitHelpFailed
+)

@@ -63,10 +63,10 @@ request has it, it stays, and the exit code is 124.
 
 Its events are lock_released, and lock_release_failed if the lock could not be removed.
 
-` + exitHelp,
+` + holdExitHelp,
 		Example: `  lockfs tower release money-tracker-production --request-id req_abc123
   lockfs tower release money-tracker-production --request-id req_abc123 --result failure --failure-step deploy_manifests`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, name, err := flags.openFor(args[0])
 			if err != nil {
@@ -130,10 +130,10 @@ longer than its ttl, for then anybody may have stolen it.
 
 --every is at most a third of the lock's ttl; 30s or less is recommended.
 
-` + exitHelp,
+` + holdExitHelp,
 		Example: `  lockfs tower heartbeat money-tracker-production --request-id req_abc123
   lockfs tower heartbeat money-tracker-production --request-id req_abc123 --every 20s &`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, name, err := flags.openFor(args[0])
 			if err != nil {

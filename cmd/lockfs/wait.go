@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os/signal"
 	"syscall"
 	"time"
@@ -45,7 +46,7 @@ Exit codes:
   125  it could not be found out, or a wrong flag`,
 		Example: `  lockfs wait /locks/deploy.lock && echo nobody deploys
   lockfs wait /locks/deploy.lock --timeout 10m --json | jq -r .state`,
-		Args:              cobra.ExactArgs(1),
+		Args:              exactly(1, 1),
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return failed(flagsFromEnvironment(cmd)) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// SIGTERM and SIGINT end it like any program that waits.
@@ -76,10 +77,16 @@ func waitFor(ctx context.Context, path string, timeout *time.Duration) (waited, 
 		defer cancel()
 		ctx = limited
 	}
+	if path == "" {
+		return waited{}, errors.New("PATH is empty: give that of a lock file")
+	}
 	began := time.Now()
 	state, err := formats.Wait(ctx, path)
-	if errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
 		err = nil
+	case errors.Is(err, fs.ErrNotExist):
+		err = fmt.Errorf("%w; where the lock would be there is no directory: make it, or mount what it is on", err)
 	}
 	return waited{File: path, State: string(state), Seconds: time.Since(began).Seconds()}, err
 }

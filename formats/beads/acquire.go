@@ -103,11 +103,6 @@ func Release(ctx context.Context, beadsDir string, lock *ExclusiveLock) error {
 	return err
 }
 
-// Read reads the lock of a database. The error is fs.ErrNotExist if there is none, and a [MalformedError].
-func Read(beadsDir string) (*ExclusiveLock, error) {
-	return read(beadsDir, func(*ExclusiveLock, *os.File) error { return nil })
-}
-
 // Same tells whether two locks are of one acquisition.
 func (e *ExclusiveLock) Same(other *ExclusiveLock) bool {
 	return e.Holder == other.Holder && e.PID == other.PID && e.Hostname == other.Hostname &&
@@ -144,27 +139,20 @@ func removeStale(ctx context.Context, beadsDir string) (stale *ExclusiveLock, er
 	return stale, ErrChanged
 }
 
-// remove removes the lock of a database if, judged while no other program does the same, it may be.
+// remove removes the lock of a database if, judged while no other program does the same, it may be. The error is
+// fs.ErrNotExist if there is none, or the one that was judged is gone.
 func remove(ctx context.Context, beadsDir string, may func(*ExclusiveLock) error) error {
-	unlock, err := lockfile.LockDir(ctx, beadsDir)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	_, err = read(beadsDir, func(found *ExclusiveLock, seen *os.File) error {
-		if err := may(found); err != nil {
-			return err
+	return lockfile.RemoveIf(ctx, filepath.Join(beadsDir, FileName), func(content []byte, _ *os.File) error {
+		found, err := Parse(content)
+		if err != nil {
+			return &MalformedError{err}
 		}
-		if err := lockfile.Remove(filepath.Join(beadsDir, FileName), seen); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return ErrChanged
+		return may(found)
 	})
-	return err
 }
 
-// read reads the lock of a database and hands it on together with the open file.
-func read(beadsDir string, then func(*ExclusiveLock, *os.File) error) (*ExclusiveLock, error) {
+// Read reads the lock of a database. The error is fs.ErrNotExist if there is none, and a [MalformedError].
+func Read(beadsDir string) (*ExclusiveLock, error) {
 	f, content, err := lockfile.Open(filepath.Join(beadsDir, FileName))
 	if err = lockfile.Gone(err); errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -177,5 +165,5 @@ func read(beadsDir string, then func(*ExclusiveLock, *os.File) error) (*Exclusiv
 	if err != nil {
 		return nil, &MalformedError{err}
 	}
-	return lock, then(lock, f)
+	return lock, nil
 }

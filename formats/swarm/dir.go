@@ -45,6 +45,9 @@ type Entry struct {
 // Unreadable is the state of a file that is no lock, or one of another task. It never expires.
 const Unreadable Status = "Unreadable"
 
+// ErrUnreadable is a file that is no lock, or one of another task.
+var ErrUnreadable = errors.New("cannot be understood")
+
 // HeldError is an acquisition of a task that has a lock which has not expired.
 type HeldError struct{ Entry Entry }
 
@@ -61,8 +64,8 @@ func (e *HeldError) Error() string {
 	return said + ", and expires at " + l.ExpiresAt.Format(time.RFC3339)
 }
 
-// ErrChanged is a lock that became another one while it was dealt with.
-var ErrChanged = errors.New("somebody else changed the lock meanwhile")
+// ErrChanged is a lock that became another one while it was dealt with, again and again.
+var ErrChanged = lockfile.ErrChanged
 
 // attempts bounds how often Acquire looks again because the lock was another one than a moment before.
 const attempts = 10
@@ -86,12 +89,12 @@ func (d Dir) Acquire(ctx context.Context, taskID, worker string, ttl time.Durati
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("%s is not locked: %w, again and again", taskID, ErrChanged)
+	return nil, fmt.Errorf("%s: %w, again and again", taskID, ErrChanged)
 }
 
 // changed tells an error that is another the next time: the lock, or the directory, came or went.
 func changed(err error) bool {
-	return errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrChanged)
+	return errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist)
 }
 
 // create begins the lock's time at the moment in which it is written.
@@ -112,7 +115,7 @@ func (d Dir) create(lock *Lock, ttl time.Duration) (*Lock, error) {
 
 // freeOrExpired answers nil when the task has no lock any more.
 func (d Dir) freeOrExpired(ctx context.Context, taskID string) error {
-	found, err := d.read(taskID, nil)
+	found, err := d.read(taskID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -130,37 +133,26 @@ func (d Dir) freeOrExpired(ctx context.Context, taskID string) error {
 }
 
 // Release removes the lock of a task if that worker has it ("Behavioral Specifications", 2): else it is an
-// [OwnerError], and fs.ErrNotExist if there is none. A lock that has expired is its worker's all the same,
-// until somebody else replaces it.
+// [OwnerError], fs.ErrNotExist if there is none, and [ErrUnreadable] if nobody can tell. A lock that has expired is
+// its worker's all the same, until somebody else replaces it.
 func (d Dir) Release(ctx context.Context, taskID, worker string) error {
 	if err := ValidateTaskID(taskID); err != nil {
 		return err
 	}
 	return d.remove(ctx, taskID, func(found Entry) error {
 		if found.Lock == nil {
-			return fmt.Errorf("the lock file of %s cannot be understood: %w", taskID, found.Err)
+			return fmt.Errorf("the lock file of %s %w: %w", taskID, ErrUnreadable, found.Err)
 		}
 		return found.Lock.CheckOwner(taskID, worker)
 	})
 }
 
-// remove removes the lock of a task if, judged while no other program does the same, it may be.
+// remove removes the lock of a task if, judged while no other program does the same, it may be. The error is
+// fs.ErrNotExist if there is none, or the one that was judged is gone.
 func (d Dir) remove(ctx context.Context, taskID string, may func(Entry) error) error {
-	unlock, err := lockfile.LockDir(ctx, string(d))
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	_, err = d.read(taskID, func(found Entry, seen *os.File) error {
-		if err := may(found); err != nil {
-			return err
-		}
-		if err := lockfile.Remove(d.file(taskID), seen); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return ErrChanged
+	return lockfile.RemoveIf(ctx, d.file(taskID), func(content []byte, f *os.File) error {
+		return may(entryOf(taskID, content, f))
 	})
-	return err
 }
 
 // Check reads the lock of a task. The error is fs.ErrNotExist if there is none.
@@ -168,7 +160,7 @@ func (d Dir) Check(taskID string) (Entry, error) {
 	if err := ValidateTaskID(taskID); err != nil {
 		return Entry{}, err
 	}
-	return d.read(taskID, nil)
+	return d.read(taskID)
 }
 
 // List reads all locks, sorted by the names of their files. It makes the directory if there is none.
@@ -184,7 +176,7 @@ func (d Dir) List() ([]Entry, error) {
 		if !is || ValidateTaskID(taskID) != nil {
 			continue
 		}
-		found, err := d.read(taskID, nil)
+		found, err := d.read(taskID)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -198,13 +190,18 @@ func (d Dir) List() ([]Entry, error) {
 
 func (d Dir) file(taskID string) string { return filepath.Join(string(d), FileName(taskID)) }
 
-// read reads and judges the lock of a task, and hands it on together with the open file.
-func (d Dir) read(taskID string, then func(Entry, *os.File) error) (Entry, error) {
+// read reads and judges the lock of a task.
+func (d Dir) read(taskID string) (Entry, error) {
 	f, content, err := lockfile.Open(d.file(taskID))
 	if err != nil {
 		return Entry{}, lockfile.Gone(err)
 	}
 	defer func() { _ = f.Close() }()
+	return entryOf(taskID, content, f), nil
+}
+
+// entryOf judges what was read from a file.
+func entryOf(taskID string, content []byte, f *os.File) Entry {
 	found := Entry{TaskID: taskID, Status: Unreadable}
 	if found.Lock, found.Err = Parse(content); found.Err == nil {
 		found.Status = statusOf(found.Lock, f)
@@ -213,10 +210,7 @@ func (d Dir) read(taskID string, then func(Entry, *os.File) error) (Entry, error
 			found.Err = &lockfact.FieldError{Field: "task_id", Problem: "is that of another task"}
 		}
 	}
-	if then == nil {
-		return found, nil
-	}
-	return found, then(found, f)
+	return found
 }
 
 // statusOf is the status of a lock in a file, on the cluster's clock where there is one.

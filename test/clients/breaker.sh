@@ -18,7 +18,7 @@ LC_ALL=C
 export LC_ALL
 exec 2> /dev/null # where bash tells of each crash
 format=$1 directory=$2 witness=$3 worker=$4 locks=$5
-limit=2 # seconds
+limit=1 # second
 
 create() {
 	case $format in

@@ -36,6 +36,37 @@ update_heartbeat() {
 	mv "$temp_path" "$lock_path"
 }
 
+# is_lock_stale NAME (section 6.2). One that cannot be read is not.
+is_lock_stale() {
+	local last_heartbeat ttl
+	read -r last_heartbeat ttl < <(jq -r '"\(.last_heartbeat_at) \(.ttl_seconds)"' "$1.lock" 2> /dev/null) &&
+		[ $(($(date +%s) - $(date -d "$last_heartbeat" +%s))) -gt "$ttl" ]
+}
+
+# acquire_lock NAME REQUEST TTL [FORCE] (section 10.2)
+acquire_lock() {
+	if [ ! -e "$1.lock" ]; then
+		acquire "$1" "$2" "$3"
+	elif ! is_lock_stale "$1"; then
+		echo "ERROR: Lock is held by active process." >&2
+		return 1
+	elif [ "$4" = true ]; then
+		steal "$1" "$2" "$3"
+	else
+		echo "ERROR: Lock is stale. Use --force-lock to acquire." >&2
+		return 1
+	fi
+}
+
+# release_lock NAME REQUEST (section 10.2)
+release_lock() {
+	if [ "$(jq -r .request_id "$1.lock")" != "$2" ]; then
+		echo "ERROR: Lock held by different request" >&2
+		return 1
+	fi
+	rm -f "$1.lock"
+}
+
 # steal NAME REQUEST TTL: what --force-lock does
 steal() {
 	rm "$1.lock" && acquire "$@"

@@ -10,6 +10,7 @@
 #
 #     take    ends with 0 if it has the lock; says on standard error what went wrong
 #     drop    removes the lock that it has
+#     lock    the name of its file, if that is not lock
 #     tidy    removes what else it has made
 #
 # In WITNESS/attempts.NAME it counts its attempts to take the lock that have ended.
@@ -21,9 +22,10 @@ LC_ALL=C
 export LC_ALL
 exec 3>&2 # where the worker complains, whatever becomes of 2
 directory=$1 witness=$2 me=$3 rounds=$4
+lock=lock
 
 take() { false; }
-drop() { rm lock; }
+drop() { rm "$lock"; }
 tidy() { :; }
 
 # at COMMAND: runs it in the directory. What it says about a file there is said
@@ -84,14 +86,14 @@ critical() {
 # If a removal fails, it may have happened all the same, and the lock that is
 # there now may be somebody else's. That one is another file.
 release() {
-	if ! mine=$(insist lock); then
+	if ! mine=$(insist "$lock"); then
 		echo "lost $me" >> "$witness/log"
 		return
 	fi
 	until said=$(at drop 2>&1); do
 		echo "error: release: $said"
 		nap
-		there=$(insist lock) && [ "$there" = "$mine" ] || return
+		there=$(insist "$lock") && [ "$there" = "$mine" ] || return
 	done
 }
 

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"lockfs/formats"
+)
+
+// advice is what to do about an error that cannot say it itself; empty if there is nothing to add.
+func advice(err error) string {
+	switch {
+	case errors.Is(err, formats.ErrNotRegular):
+		return "a lock of this format is a file: give another name, or remove what is there if it is nobody's"
+	case errors.Is(err, syscall.ENOTDIR):
+		return "a part of that path is no directory: give another"
+	case errors.Is(err, syscall.EROFS):
+		return "give a path on a file system that can be written to"
+	case errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0:
+		return fmt.Sprintf("user %d may not do that: change it with chmod or chown, or be another user", os.Geteuid())
+	case errors.Is(err, syscall.ENOTCONN):
+		return "lockfs, which was mounted there, has ended: start it again"
+	case errors.Is(err, syscall.ETIMEDOUT):
+		return "no majority of the servers answers that mount: see `lockfs status`"
+	}
+	return ""
+}
+
+// unanswered says what to do when no server answers.
+func unanswered(err error, servers []string) error {
+	if errors.Is(err, context.DeadlineExceeded) ||
+		status.Code(err) == codes.Unavailable || status.Code(err) == codes.DeadlineExceeded {
+		return fmt.Errorf("%w; see whether `lockfs server` runs at %v and a majority of the servers does, "+
+			"or name others with --servers", err, servers)
+	}
+	return err
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"lockfs/formats/swarm"
+	"lockfs/formats/tower"
+)
+
+// complete says for every command what a shell may complete its arguments and the values of its flags with: what the
+// tables below have, and nothing else, for a shell on its own offers files everywhere.
+func complete(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		if !cmd.HasSubCommands() {
+			cmd.ValidArgsFunction = argumentCompletions[cmd.CommandPath()]
+			if cmd.ValidArgsFunction == nil {
+				cmd.ValidArgsFunction = cobra.NoFileCompletions
+			}
+		}
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) { completeFlag(cmd, flag) })
+		complete(cmd)
+	}
+}
+
+func completeFlag(cmd *cobra.Command, flag *pflag.Flag) {
+	with := flagCompletions[cmd.Name()+" --"+flag.Name]
+	if with == nil {
+		with = flagCompletions["--"+flag.Name]
+	}
+	if with == nil {
+		with = cobra.NoFileCompletions
+	}
+	_ = cmd.RegisterFlagCompletionFunc(flag.Name, with) // it fails for flags that are not there, or done already
+}
+
+// argumentCompletions are for commands by their path. What follows -- is a command, which shells take for a file.
+var argumentCompletions = map[string]cobra.CompletionFunc{
+	"lockfs tower acquire":   first(towerNames),
+	"lockfs tower release":   first(towerNames),
+	"lockfs tower heartbeat": first(towerNames),
+	"lockfs tower check":     first(towerNames),
+	"lockfs tower run":       first(towerNames),
+
+	"lockfs swarm acquire": first(swarmTasks),
+	"lockfs swarm release": swarmTaskAndWorker,
+	"lockfs swarm check":   first(swarmTasks),
+
+	"lockfs beads acquire": first(directories),
+	"lockfs beads release": first(directories),
+	"lockfs beads check":   first(directories),
+	"lockfs beads run":     first(directories),
+
+	"lockfs semaphore acquire": first(files),
+	"lockfs semaphore release": first(files),
+	"lockfs semaphore check":   first(files),
+	"lockfs semaphore run":     first(files),
+	"lockfs run":               first(files),
+	"lockfs wait":              first(files),
+	"lockfs locks":             first(files),
+	"lockfs rm":                files,
+
+	"lockfs mount": first(directories),
+	"lockfs dev":   first(directories),
+	"lockfs bench": directories,
+}
+
+// flagCompletions are for flags by name, of one command or of all.
+var flagCompletions = map[string]cobra.CompletionFunc{
+	"run --format": words("semaphore", "tower", "swarm", "beads", "pid"),
+	"set --format": words("tower", "semaphore", "swarm", "beads", "pid", "forrst", "none"),
+	"--on-stale":   words("keep", "remove"),
+	"--guard":      words("host", "anyone"),
+	"--mode":       words(string(tower.Observe), string(tower.Mutate), string(tower.Reconcile)),
+	"--result":     words(resultSuccess, resultFailure),
+	"--log-format": words("text", "json"),
+	"--log-level":  words("debug", "info", "warn", "error"),
+	"--dir":        directories,
+	"--data":       directories,
+	"--mount":      directories,
+	"--audit-log":  files,
+}
+
+func words(words ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+}
+
+func files(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+func directories(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// first is for the argument before all others; of those, only the ones after -- can be files. Where that was is not in
+// args, and cobra's own parsing adds one, so it is looked for in what the shell gave this process.
+func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		switch {
+		case slices.Contains(os.Args, "--"):
+			return files(cmd, args, word)
+		case len(args) > 0:
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return complete(cmd, args, word)
+	}
+}
+
+func towerNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	dir := ""
+	if err := towerEnvironment(cmd); err == nil {
+		dir = cmd.Flags().Lookup("dir").Value.String()
+	}
+	return locksIn(dir, tower.FileName(""), tower.ValidateName), cobra.ShellCompDirectiveNoFileComp
+}
+
+func swarmTasks(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return locksIn(string(swarm.DefaultDir()), swarm.FileName(""), swarm.ValidateTaskID), cobra.ShellCompDirectiveNoFileComp
+}
+
+// swarmTaskAndWorker completes a task, and the worker who has it.
+func swarmTaskAndWorker(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(args) != 1 {
+		return first(swarmTasks)(cmd, args, word)
+	}
+	var workers []string
+	if found, err := swarm.DefaultDir().Check(args[0]); err == nil && found.Lock != nil {
+		workers = append(workers, found.Lock.Worker)
+	}
+	return workers, cobra.ShellCompDirectiveNoFileComp
+}
+
+// locksIn are the names of the locks in a directory, whose files it does not open.
+func locksIn(dir, suffix string, valid func(string) error) []string {
+	entries, _ := os.ReadDir(dir)
+	var names []string
+	for _, entry := range entries {
+		if name, is := strings.CutSuffix(entry.Name(), suffix); is && valid(name) == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"lockfs/formats/forrst"
+	"lockfs/formats/swarm"
+	"lockfs/formats/tower"
+)
+
+// TestWrongCalls: a command that cannot be understood, or cannot reach a cluster, has exit code 1 and says what to do.
+func TestWrongCalls(t *testing.T) {
+	program, nobody := programNamed(t, "lockfs"), "LOCKFS_SERVERS=127.0.0.1:1"
+	for call, problem := range map[string]string{
+		"lock":                                   `unknown command "lock" for "lockfs"`,
+		"--other":                                "see `lockfs --help`",
+		"host":                                   "lockfs host: say what to do",
+		"host lst":                               "lst is no command of it; see `lockfs host --help`",
+		"host list a":                            "usage: lockfs host list",
+		"host forget":                            "usage: lockfs host forget NAME",
+		"host list --timeout 10":                 `missing unit in duration "10"; write it like 90s, 10m or 24h; see`,
+		"host list --timeout 50ms":               "see whether `lockfs server` runs at [127.0.0.1:1]",
+		"host forget a --timeout 1ms":            "forget host a: ",
+		"member":                                 "lockfs member: say what to do",
+		"member remove":                          "usage: lockfs member remove NAME",
+		"member list --timeout 50ms":             "or name others with --servers",
+		"session":                                "lockfs session: say what to do",
+		"session list a":                         "usage: lockfs session list",
+		"session list --timeout 50ms":            "or name others with --servers",
+		"status a":                               "usage: lockfs status",
+		"status --timeout 50ms":                  "or name others with --servers",
+		"status --servers :":                     "or name others with --servers",
+		"locks a b":                              "usage: lockfs locks [PATH]",
+		"locks --timeout 50ms":                   "or name others with --servers",
+		"events a":                               "usage: lockfs events",
+		"events --since yesterday":               "a time as in 2026-01-02T15:04:05Z, or a duration such as 10m",
+		"events --timeout 50ms":                  "or name others with --servers",
+		"events --other":                         "see `lockfs events --help`",
+		"rule":                                   "lockfs rule: say what to do",
+		"rule set":                               "usage: lockfs rule set PATTERN",
+		"rule set x":                             "it sets nothing; give one of --format",
+		"rule set x --format other":              "is none of [tower semaphore",
+		"rule set x --guard other":               "neither host nor anyone",
+		"rule set x --on-stale other":            "neither keep nor remove",
+		"rule set x --stale-after 10":            "write it like 90s, 10m or 24h",
+		"rule set x --guard host --timeout 50ms": "set rule x: ",
+		"rule delete":                            "usage: lockfs rule delete PATTERN",
+		"rule delete x --timeout 1ms":            "or name others with --servers",
+		"rule list --timeout 50ms":               "or name others with --servers",
+		"rm":                                     "usage: lockfs rm [--force] PATH...",
+		"rm exits_test.go":                       "it is not on a mount of lockfs, but on what is mounted at",
+		"mount":                                  "usage: lockfs mount",
+		"mount a b":                              "usage: lockfs mount",
+		"dev a b":                                "usage: lockfs dev [DIR]",
+		"server a":                               "usage: lockfs server",
+		"server --bootstrap --join a":            "give one of them",
+		"server --log-level loud":                "it is debug, info, warn or error",
+		"version a":                              "usage: lockfs version",
+		"forrst":                                 "lockfs forrst: say what to do",
+		"forrst status":                          "usage: lockfs forrst status KEY",
+		"bench /nowhere":                         "/nowhere: no such file or directory",
+	} {
+		done := execute(t, []string{nobody}, program, strings.Fields(call)...)
+		require.Equal(t, 1, done.code, call)
+		require.Contains(t, done.stderr, problem, call)
+		require.Empty(t, done.stdout, call)
+	}
+	require.Contains(t, rootCommand().Long, "The exit code is 0, or 1 after an error")
+}
+
+// TestExamples: every command that does something shows how.
+func TestExamples(t *testing.T) {
+	var each func(*cobra.Command)
+	each = func(cmd *cobra.Command) {
+		if !cmd.HasSubCommands() && !cmd.Hidden && cmd.Name() != "version" {
+			require.Contains(t, cmd.Example, "lockfs ", cmd.CommandPath())
+		}
+		for _, child := range cmd.Commands() {
+			each(child)
+		}
+	}
+	each(rootCommand())
+}
+
+func TestForrstExitCodes(t *testing.T) {
+	program := programNamed(t, "lockfs")
+	refused := func(code forrst.Code) string {
+		text, err := json.Marshal(map[string]any{"errors": []any{&forrst.Error{Code: code, Message: "no"}}})
+		require.NoError(t, err)
+		return string(text)
+	}
+	for _, c := range []struct {
+		call, answer string
+		code         int
+		says         string
+	}{
+		{"release k --owner o", `{"result":{"released":true,"key":"k"}}`, 0, "Released k\n"},
+		{"release k --owner o --json", `{"result":{"released":true,"key":"k"}}`, 0, `"released": true`},
+		{"release k --owner o", refused(forrst.NotFound), exitNoLock, ""},
+		{"release k --owner o", refused(forrst.AlreadyReleased), exitNoLock, ""},
+		{"release k --owner o", refused(forrst.OwnershipMismatch), exitNotOwner, ""},
+		{"release k --owner o", "x", 1, "is no Forrst endpoint: it answered 200 OK"},
+		{"force-release k", `{"result":{"released":true,"key":"k","forced":true}}`, 0, "Released k by force\n"},
+		{"force-release k --json", `{"result":{"released":true,"key":"k","forced":true}}`, 0, `"forced": true`},
+		{"force-release k", refused(forrst.NotFound), exitNoLock, ""},
+		{"status k", `{"result":{"key":"k","locked":false}}`, exitNoLock, "k is not locked\n"},
+		{"status k --json", `{"result":{"key":"k","locked":false}}`, exitNoLock, `"locked": false`},
+		{"status k", `{"result":{"key":"k","locked":true,"owner":"o"}}`, 0, "k is locked by o since"},
+		{"status k --endpoint http://127.0.0.1:1/forrst", "", 1, "is there a server with --forrst-addr?"},
+		{"status k --timeout 1", "", 1, "write it like 90s, 10m or 24h"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, c.answer) }))
+		done := execute(t, []string{"LOCKFS_ENDPOINT=" + server.URL}, program, append([]string{"forrst"}, strings.Fields(c.call)...)...)
+		server.Close()
+		require.Equal(t, c.code, done.code, "%s: %s", c.call, done.stderr)
+		require.Contains(t, done.stdout+done.stderr, c.says, c.call)
+	}
+}
+
+// TestWhatIsInTheWay: whatever is found in place of a lock or of its directory, each command says what to do.
+func TestWhatIsInTheWay(t *testing.T) {
+	program, dir := programNamed(t, "lockfs"), t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "locks", "directory.lock"), 0o700))
+	require.NoError(t, os.Symlink("elsewhere", filepath.Join(dir, "locks", "link.lock")))
+	large := strings.Repeat("x", 300<<10)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "locks", "large.lock"), []byte(large), 0o600))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "beads", ".exclusive-lock"), 0o700))
+	const (
+		notFile = "a lock of this format is a file: give another name, or remove what is there"
+		noDir   = "a part of that path is no directory: give another"
+		request = " --request-id r --intent i --intent-version 1"
+	)
+	for call, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"tower acquire directory" + request:              {exitBlocked, "look at it, and remove it if nobody uses it"},
+		"tower acquire large" + request:                  {exitBlocked, "file: is too large for a lock"},
+		"tower release link --request-id r":              {exitFailed, "look at it, and remove it if nobody uses it"},
+		"tower heartbeat link --request-id r":            {exitFailed, "look at it, and remove it if nobody uses it"},
+		"tower list --dir DIR/locks/large.lock":          {exitFailed, noDir},
+		"tower list --dir DIR/none":                      {exitFailed, "the first lock makes the directory, or give another"},
+		"semaphore acquire DIR/locks":                    {exitFailed, notFile},
+		"semaphore acquire DIR/locks/link.lock":          {exitFailed, notFile},
+		"semaphore acquire DIR/locks/large.lock":         {exitBlocked, "is not a valid lock"},
+		"semaphore acquire DIR/locks/large.lock/x":       {exitFailed, noDir},
+		"semaphore acquire DIR/none/x":                   {exitFailed, "make the directory DIR/none first"},
+		"semaphore release DIR/locks":                    {exitFailed, notFile},
+		"semaphore check DIR/locks":                      {exitFailed, notFile},
+		"semaphore run DIR/none/x -- true":               {exitFailed, "make the directory DIR/none first"},
+		"run DIR/locks -- true":                          {exitFailed, notFile},
+		"run --format pid DIR/locks -- true":             {exitFailed, notFile},
+		"run --format pid DIR/none/x -- true":            {exitFailed, "make the directory DIR/none first"},
+		"run --format swarm DIR/locks/link.lock -- true": {exitFailed, notFile},
+		"run --format beads DIR/beads -- true":           {exitFailed, notFile},
+		"wait DIR/none/x":                                {exitFailed, "there is no directory: make it, or mount what it is on"},
+		"wait DIR/locks/large.lock/x --timeout 0s":       {exitFailed, noDir},
+		"wait DIR/locks --timeout 0s":                    {exitTimedOut, "DIR/locks is held after 0s"},
+		"swarm acquire directory w":                      {1, notFile},
+		"swarm acquire large w":                          {1, "look at DIR/locks/large.lock, and remove it if it is nobody's"},
+		"swarm release large w":                          {1, "look at DIR/locks/large.lock, and remove it if it is nobody's"},
+		"swarm check link":                               {1, notFile},
+		"swarm acquire t w -5":                           {1, "see `lockfs swarm acquire --help`"},
+		"beads acquire DIR/beads --holder me":            {1, notFile},
+		"beads check DIR/beads":                          {1, notFile},
+		"beads check DIR/locks/large.lock":               {1, "is no directory; give that of a beads database"},
+	} {
+		words := strings.Fields(strings.ReplaceAll(call, "DIR", dir))
+		done := execute(t, []string{swarm.StateDirVariable + "=" + dir, towerDirVariable + "=" + dir + "/locks"}, program, words...)
+		require.Equal(t, want.code, done.code, "%s: %s", call, done.stderr)
+		require.Contains(t, done.stderr, strings.ReplaceAll(want.says, "DIR", dir), call)
+	}
+	for _, call := range [][]string{{"wait", ""}, {"run", "", "--", "true"}, {"semaphore", "check", ""}} {
+		done := execute(t, nil, program, call...)
+		require.Equal(t, exitFailed, done.code)
+		require.Contains(t, done.stderr, "PATH is empty")
+	}
+	require.Contains(t, execute(t, nil, program, "beads", "check", "").stderr, "DIR is empty")
+}
+
+// TestNotAllowed calls the commands as a user who may not even look.
+func TestNotAllowed(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be somebody else")
+	}
+	dir, err := os.MkdirTemp("/tmp", "lockfs-test-") // everybody can get there
+	require.NoError(t, err)
+	defer func() { require.NoError(t, os.RemoveAll(dir)) }()
+	program := copyOfProgram(t, dir)
+	require.NoError(t, os.Chmod(dir, 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "locks"), 0o700))
+	for call, code := range map[string]int{
+		"tower list": exitFailed, "tower check a": exitFailed,
+		"tower acquire a --request-id r --intent i --intent-version 1": exitFailed,
+		"swarm acquire t w": 1, "swarm release t w": 1, "swarm check t": 1, "swarm list": 1,
+		"semaphore acquire DIR/locks/x": exitFailed, "semaphore release DIR/locks/x": exitFailed,
+		"semaphore acquire DIR/x": exitFailed, "semaphore check DIR/locks/x": exitFailed,
+		"run DIR/locks/x -- true": exitFailed, "wait DIR/locks/x --timeout 0s": exitFailed,
+		"beads acquire DIR/locks --holder me": 1, "beads check DIR/locks": 1,
+	} {
+		words := strings.Fields(strings.ReplaceAll(call, "DIR", dir))
+		environment := []string{swarm.StateDirVariable + "=" + dir, towerDirVariable + "=" + dir + "/locks"}
+		done := execute(t, environment, "setpriv", append([]string{"--reuid", "65534", "--clear-groups", program}, words...)...)
+		require.Equal(t, code, done.code, "%s: %s", call, done.stderr)
+		require.Contains(t, done.stderr, "permission denied; user 65534 may not do that", call)
+	}
+	require.NotContains(t, execute(t, nil, program, "run", filepath.Join(dir, "x"), "--", "/etc/passwd").stderr, "may not do that")
+}
+
+func copyOfProgram(t testing.TB, dir string) string {
+	t.Helper()
+	content, err := os.ReadFile(os.Args[0])
+	require.NoError(t, err)
+	path := filepath.Join(dir, "lockfs")
+	require.NoError(t, os.WriteFile(path, content, 0o755))
+	return path
+}
+
+// TestLostUnderEachRun: what runs a command under a lock answers 124 when it is gone, and 128+N for one that a signal
+// ended.
+func TestLostUnderEachRun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program := programNamed(t, "lockfs")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "locks"), 0o700))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "beads"), 0o700))
+	for call, lock := range map[string]string{
+		"semaphore run DIR/x":                       "x",
+		"beads run DIR/beads --holder w":            "beads/.exclusive-lock",
+		"tower run x --intent i --intent-version 1": "locks/" + tower.FileName("x"),
+		"run --format swarm DIR/locks/y.lock":       "locks/" + swarm.FileName("y"),
+	} {
+		words := strings.Fields(strings.ReplaceAll(call, "DIR", dir))
+		run := func(script string) outcome {
+			return execute(t, []string{towerDirVariable + "=" + dir + "/locks", "LOCK=" + filepath.Join(dir, lock)}, program,
+				append(words, "--", "bash", "-c", script)...)
+		}
+		lost := run(`rm "$LOCK"`)
+		require.Equal(t, exitLost, lost.code, "%s: %s", call, lost.stderr)
+		require.Contains(t, lost.stderr, "the lock was lost while the command ran", call)
+		require.Equal(t, exitSignal+9, run("kill -9 $$").code, call)
+		require.NoFileExists(t, filepath.Join(dir, lock))
+	}
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// parent makes a command of some that does nothing itself.
+func parent(cmd *cobra.Command, of ...*cobra.Command) *cobra.Command {
+	cmd.Args, cmd.RunE = cobra.ArbitraryArgs, needSubcommand
+	cmd.AddCommand(of...)
+	return cmd
+}
+
+// needSubcommand shows how a command is used that does nothing itself, as an error: scripts that leave the
+// rest out must not go on.
+func needSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s: %s is no command of it; see `%[1]s --help`", cmd.CommandPath(), word(args[0]))
+	}
+	cmd.SetOut(cmd.ErrOrStderr())
+	if err := cmd.Usage(); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s: say what to do", cmd.CommandPath())
+}
+
+// anyNumber is the most arguments of a command that takes as many as it is given.
+const anyNumber = math.MaxInt
+
+// exactly is cobra.RangeArgs with an error that says what to give.
+func exactly(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return fmt.Errorf("usage: %s", cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+// wrongFlag says where to find what is right.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	hint := ""
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration" {
+		hint = "; write it like 90s, 10m or 24h"
+	}
+	return fmt.Errorf("%w%s; see `%s --help`", err, hint, cmd.CommandPath())
+}

@@ -1,0 +1,77 @@
+package test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+)
+
+// link is another name of the program.
+func (c *cluster) link(t testing.TB, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.Symlink(c.program, path))
+	return path
+}
+
+// TestSwarmExpired has workers on three hosts override locks that have expired, with the command, under the name of
+// the script, and with a script that removes and creates. Exactly one gets each.
+func TestSwarmExpired(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 3)
+	const tasks = 6
+	c.nodes[0].host.MustRun(t, "bash", "-ec", `mkdir -p "$1/locks"
+		for task in $(seq "$2"); do
+			printf '{"task_id":"%s","worker":"gone","acquired_at":"2025-02-02T10:00:00Z","expires_at":"2025-02-02T11:00:00Z"}' \
+				"$task" > "$1/locks/$task.lock"
+		done`, "bash", c.path("swarm"), fmt.Sprint(tasks))
+	const takeAll = `export SWARM_STATE_DIR=$1 worker=$2
+		for task in $(seq "$3"); do "${@:4}" acquire "$task" "$worker" && echo "$worker took $task"; done; exit 0`
+	var workers []*hosts.Process
+	for kind, command := range map[string][]string{
+		"command": {c.program, "swarm"},
+		"link":    {c.link(t, "swarm_lock.sh")},
+		"script":  {"python3", clientPath(t, "swarm.py")},
+	} {
+		for _, n := range c.nodes {
+			args := append([]string{"-c", takeAll, "bash", c.path("swarm"), kind + "-" + n.name, fmt.Sprint(tasks)}, command...)
+			workers = append(workers, n.host.Start("bash", args...))
+		}
+	}
+	took := make(map[string][]string)
+	for _, w := range workers {
+		require.NoError(t, w.Wait())
+		for line := range strings.Lines(w.Stdout()) {
+			if worker, task, is := strings.Cut(strings.TrimSpace(line), " took "); is {
+				took[task] = append(took[task], worker)
+			}
+		}
+		for line := range strings.Lines(w.Log()) {
+			require.Regexp(t, `^(lockfs: lock already exists: |Lock already exists|Lock acquired|.*: Active|  |.* took )`, line, "%s", w)
+		}
+	}
+	require.Len(t, took, tasks)
+	for task, workers := range took {
+		require.Len(t, workers, 1, "those who took %s", task)
+		require.Contains(t, c.nodes[1].host.MustRun(t, "cat", c.path("swarm/locks", task+".lock")), workers[0])
+	}
+	left := strings.Fields(c.nodes[2].host.MustRun(t, "ls", "-A", c.path("swarm/locks")))
+	require.Len(t, left, tasks)
+	c.requireSameState(t)
+}
+
+// TestSwarmNineSteps verifies the command as the specification does, on a mount.
+func TestSwarmNineSteps(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 1)
+	script, err := filepath.Abs("../cmd/lockfs/testdata/swarm_nine_steps.sh")
+	require.NoError(t, err)
+	said := c.nodes[0].host.MustRun(t, "env", "SWARM_STATE_DIR="+c.path("swarm"), script, c.link(t, "swarm_lock.sh"))
+	require.Equal(t, 9, strings.Count(said, "PASS "), said)
+}
