@@ -42,11 +42,13 @@ type advisoryLock struct {
 	Session string  `json:"session"` // hexadecimal
 }
 
-// The states of an advisory lock. A delayed one is of a mount that was given up on.
+// The states of an advisory lock. An interrupted one is of somebody who waited, and keeps the place for a moment. A
+// delayed one is of a mount that was given up on.
 const (
-	advisoryHeld    = "held"
-	advisoryWaiting = "waiting"
-	advisoryDelayed = "delayed"
+	advisoryHeld        = "held"
+	advisoryWaiting     = "waiting"
+	advisoryInterrupted = "interrupted"
+	advisoryDelayed     = "delayed"
 )
 
 func locksCommand() *cobra.Command {
@@ -156,6 +158,8 @@ func describeAdvisory(a *storepb.AdvisoryLock, now time.Time) advisoryLock {
 		described.Type = "exclusive"
 	}
 	switch {
+	case a.GetInterrupted() != 0:
+		described.State = advisoryInterrupted
 	case a.GetPosition() != 0:
 		described.State = advisoryWaiting
 	case a.GetUntil() != 0:
