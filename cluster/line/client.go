@@ -22,7 +22,7 @@ const maxAnswer = 64 << 20
 const deadAfter = 3 * time.Second
 
 // silence is for how long a host that has been asked may say nothing at all before it is better to connect anew.
-const silence = time.Second
+const silence = 1500 * time.Millisecond
 
 var (
 	errClosed = errors.New("closed")
