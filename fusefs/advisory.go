@@ -215,10 +215,9 @@ func (fs *fileSystem) drop(caller *storepb.Caller, handle *fileHandle, kind stor
 		dropped()
 		return
 	}
-	session := handle.lockSession(0)
 	go func() {
 		defer dropped()
-		for fs.ops.Session() == session || fs.ops.Session() == 0 { // with the session, its locks go
+		for !fs.ended.Load() { // should another session begin meanwhile, the old one takes the locks along
 			if _, err := fs.ops.Mutate(context.Background(), caller, op); err == nil {
 				return
 			}

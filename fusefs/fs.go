@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -67,6 +68,7 @@ type fileSystem struct {
 	looks    *looks
 
 	longestWait time.Duration // for a lock; 0: for ever
+	ended       atomic.Bool   // it is unmounted
 }
 
 func newFileSystem(ops Operator, opts Options) *fileSystem {
@@ -86,6 +88,9 @@ func newFileSystem(ops Operator, opts Options) *fileSystem {
 		longestWait:   longestWait(),
 	}
 }
+
+// OnUnmount is part of fuse.RawFileSystem.
+func (fs *fileSystem) OnUnmount() { fs.ended.Store(true) }
 
 // String is part of fuse.RawFileSystem.
 func (fs *fileSystem) String() string { return fsType }

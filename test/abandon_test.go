@@ -1,6 +1,7 @@
 package test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,7 @@ import (
 // that nobody can tell it of. It is interrupted, told that it has no lock, and goes on: what it had before and what it
 // takes next stays its own.
 func TestInterruptedWhileCutOff(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 1, "--session-term", "30s")
 	g := c.addGuest(t, "m", "--op-timeout", "2s")
 	g.start(t)
@@ -32,20 +34,18 @@ func TestInterruptedWhileCutOff(t *testing.T) {
 		{"ofd", `lock("f", "w", ofd=True)`, `lock("f", "u", ofd=True)`, `say(raw_lock, "f", "w", 0, 0, True)`, `lock("f", "w", wait=True, ofd=True)`},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
-			for range 1 {
-				a.must(`opened("f", "lock")`)
-				m.must(`opened("f", "lock")`)
-				a.require(kind.take, "ok")
-				cutOff(t, kind.wait, kind.drop)
-				again := m.starts(kind.again)
-				g.host.Heal()
-				require.Equal(t, "ok", again())
-				for range 20 {
-					a.require(kind.take, "EAGAIN")
-				}
-				a.require(`close("f")`, "ok")
-				m.require(`close("f")`, "ok")
+			a.must(`opened("f", "lock")`)
+			m.must(`opened("f", "lock")`)
+			a.require(kind.take, "ok")
+			cutOff(t, kind.wait, kind.drop)
+			again := m.starts(kind.again)
+			g.host.Heal()
+			require.Equal(t, "ok", again())
+			for range 20 {
+				a.require(kind.take, "EAGAIN")
 			}
+			a.require(`close("f")`, "ok")
+			m.require(`close("f")`, "ok")
 		})
 	}
 	t.Run("a lock that was to become exclusive", func(t *testing.T) {
@@ -63,5 +63,19 @@ func TestInterruptedWhileCutOff(t *testing.T) {
 		a.require(`lock("f", "r", 0, 8)`, "ok")
 		a.require(`close("f")`, "ok")
 		m.require(`close("f")`, "ok")
+	})
+	// The close is told of until the cluster knows, whichever descriptor the locks were taken through.
+	t.Run("a file that is closed while cut off", func(t *testing.T) {
+		for _, close := range []string{"f", "other"} {
+			a.must(`opened("f", "lock")`)
+			m.must(`opened("f", "lock"); opened("other", "lock")`)
+			m.require(`lock("f", "w")`, "ok")
+			g.host.Cut()
+			m.require(fmt.Sprintf("close(%q)", close), "ok") // after the timeout of an operation
+			g.host.Heal()
+			a.require(`lock("f", "w", wait=True)`, "ok")
+			a.require(`close("f")`, "ok")
+			m.must(`for file in list(files): os.close(files.pop(file))`)
+		}
 	})
 }

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -113,6 +114,7 @@ func (c *cluster) playEverywhere(t *testing.T, scenes map[string]string) {
 
 // TestFlockAnswers compares what flock(2) answers.
 func TestFlockAnswers(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3, never...)
 	c.playEverywhere(t, map[string]string{
 		"shared and exclusive": `
@@ -247,6 +249,7 @@ func (c *cluster) startFlock(h *hosts.Host, lock, log, name string, flags ...str
 
 // TestFlockQueue has programs wait for a lock in an order.
 func TestFlockQueue(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3, never...)
 	g := c.addGuest(t, "m")
 	g.start(t)
@@ -331,6 +334,7 @@ func awaitLog(t testing.TB, log, content string) {
 
 // TestLockEnds has holders and waiters end, and mounts, in good order: nothing is delayed.
 func TestLockEnds(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 1, never...)
 	n := c.nodes[0]
 	next := startActor(t, n.host, c.mount)
@@ -375,6 +379,7 @@ func TestLockEnds(t *testing.T) {
 
 // TestFlockCommand uses flock(1) as its manual page does.
 func TestFlockCommand(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3, never...)
 	here, there := startShell(t, c.nodes[0].host, c.mount), startShell(t, c.nodes[1].host, c.mount)
 
@@ -415,6 +420,7 @@ func TestFlockCommand(t *testing.T) {
 
 // TestLockInterrupts sends signals to programs that wait for locks.
 func TestLockInterrupts(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3, never...)
 	n := c.nodes[0]
 	g := c.addGuest(t, "m", "--op-timeout", "1s")
@@ -462,6 +468,7 @@ func TestLockInterrupts(t *testing.T) {
 				first.process.Signal(unix.SIGALRM)
 				time.Sleep(time.Millisecond)
 			}
+			awaitLocking(t, first)
 			awaitWaiting("m", "c")
 			holder.require(kind.drop, "ok")
 			require.Equal(t, "ok", restarted())
@@ -506,13 +513,15 @@ func TestLockInterrupts(t *testing.T) {
 	c.requireSameState(t)
 }
 
-// awaitLocking waits until a process is in a system call for a lock.
+// awaitLocking waits until a process is in a system call for a lock, and no signal is on its way to it.
 func awaitLocking(t testing.TB, a actor) {
 	t.Helper()
 	hosts.Eventually(t, "flock(2) or fcntl(2)", func() (string, bool) {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", a.process.Pid()))
+		status, errStatus := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.process.Pid()))
 		var number int
 		_, _ = fmt.Sscan(string(text), &number)
-		return fmt.Sprintf("%s%v", text, err), number == unix.SYS_FLOCK || number == unix.SYS_FCNTL
+		pending := !bytes.Contains(status, []byte("SigPnd:\t0000000000000000\nShdPnd:\t0000000000000000\n"))
+		return fmt.Sprintf("%s%v %v", text, err, errStatus), !pending && (number == unix.SYS_FLOCK || number == unix.SYS_FCNTL)
 	})
 }

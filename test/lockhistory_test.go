@@ -29,6 +29,7 @@ const (
 // TestLockHistories is TestHistories for flock and fcntl: programs on all hosts lock and unlock a few files in all
 // ways while nodes and mounts die, freeze and lose sight of each other.
 func TestLockHistories(t *testing.T) {
+	t.Parallel()
 	seed := randomSeed(t)
 	// Without a lock delay nothing but EIO keeps those who have lost their locks from going on.
 	t.Run("fixed seed", func(t *testing.T) { testLockHistories(t, harmfulSeed, 5*time.Second, longLockDelay) })
@@ -36,6 +37,7 @@ func TestLockHistories(t *testing.T) {
 }
 
 func testLockHistories(t *testing.T, seed uint64, opTimeout, lockDelay time.Duration) {
+	t.Parallel()
 	t.Logf("seed %d", seed)
 	timeout := "--op-timeout=" + opTimeout.String()
 	c := startCluster(t, 3, "--session-term="+historyTerm.String(), "--lock-delay="+lockDelay.String(), timeout)
@@ -76,7 +78,8 @@ func (b *bustle) checkLocks(t testing.TB, opTimeout, lockDelay time.Duration) {
 	calls, err := history.ReadLockCalls(b.records...)
 	require.NoError(t, err)
 	began := time.Now()
-	checked := &history.LockHistory{Calls: calls, OpTimeout: opTimeout, LockDelay: lockDelay - slack}
+	const prompt = 300 * time.Millisecond // clients interrupt themselves sooner
+	checked := &history.LockHistory{Calls: calls, OpTimeout: opTimeout, Prompt: prompt, LockDelay: lockDelay - slack}
 	require.NoError(t, checked.Check(checkTime))
 	t.Logf("%d histories, checked in %.1fs: %v", len(b.dirs), time.Since(began).Seconds(), checked.Tally())
 	assert.Greater(t, len(calls), 100*len(b.dirs), "calls")

@@ -15,6 +15,7 @@ import (
 type LockHistory struct {
 	Calls     []*LockCall
 	OpTimeout time.Duration // of the mounts
+	Prompt    time.Duration // who is interrupted and told so later than this may have the lock, in a session that ends
 	LockDelay time.Duration // for so long at least nobody else has the locks of a session that ended
 }
 

@@ -182,6 +182,11 @@ var lockHistories = []struct {
 		{client: 2, start: 12, end: 13, kind: Posix, mode: WriteLock},
 		{client: 1, start: 14, end: 15, kind: Read},
 	}},
+	{"an answer that says so once others have had the lock of the session that ended", true, []locked{
+		{client: 0, start: 1, end: 2, kind: Flock, mode: ReadLock},
+		{client: 2, start: 100, end: 101, kind: Flock, mode: WriteLock},
+		{client: 0, start: 102, end: 103, kind: Flock, mode: WriteLock, errno: lost},
+	}},
 	{"of unknown outcome, and granted and refused after that", true, []locked{
 		{client: 0, start: 1, end: 6, kind: Flock, mode: WriteLock, errno: timedOut},
 		{client: 1, start: 7, end: 8, kind: Flock, mode: WriteLock, errno: again},
@@ -254,7 +259,7 @@ func afterLoss(at int64) []locked {
 func TestLockHistories(t *testing.T) {
 	for _, l := range lockHistories {
 		t.Run(l.name, func(t *testing.T) {
-			history := LockHistory{OpTimeout: handTimeout * time.Second, LockDelay: handDelay * time.Second}
+			history := LockHistory{OpTimeout: handTimeout * time.Second, Prompt: handTimeout * time.Second, LockDelay: handDelay * time.Second}
 			for i, made := range l.calls {
 				history.Calls = append(history.Calls, made.call(i))
 			}

@@ -46,7 +46,7 @@ type holding struct {
 func (s lockState) step(a *lockAction) (after lockState, possible bool) {
 	own := s.of(a.owner)
 	if own.ended {
-		return s, false
+		return s, a.verb == doDoubt // then it had no effect
 	}
 	want, in := a.call.Mode, a.call.Range
 	switch a.verb {

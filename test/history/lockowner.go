@@ -105,8 +105,8 @@ func (h *LockHistory) droppedAll(c, next *LockCall) bool {
 
 // inDoubt tells whether it is not known if a lock was taken or released.
 func (h *LockHistory) inDoubt(c *LockCall) bool {
-	// Who is interrupted while the cluster cannot be asked may have the lock for a moment.
-	late := c.Errno == syscall.EINTR && c.End-c.Start >= int64(h.OpTimeout)
+	// Who is interrupted while the cluster cannot be asked may have the lock for a moment, or until the session ends.
+	late := c.Errno == syscall.EINTR && c.End-c.Start >= int64(h.Prompt)
 	return c.locks() && (c.Orphaned() || c.Errno == syscall.ETIMEDOUT || late)
 }
 
