@@ -19,7 +19,7 @@ func TestListingWhileEntriesComeAndGo(t *testing.T) {
 	c := newCluster()
 	here, s := mountFor(t, c)
 	there, _ := mountFor(t, c)
-	const entries, batch = 100_000, 1000
+	const entries, batch = 20_000, 200
 	for i := range entries {
 		result, err := s.Mutate(t.Context(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
 			Parent: raftstore.RootIno, Name: fmt.Append(nil, "stay", i), Mode: syscall.S_IFREG,

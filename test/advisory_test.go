@@ -73,6 +73,7 @@ func TestPassed(t *testing.T) {
 
 // TestLockers has programs on four hosts take turns, and the same on the local disk, with a lock and without.
 func TestLockers(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3, never...)
 	g := c.addGuest(t, "m")
 	g.start(t)
@@ -108,6 +109,7 @@ func TestLockers(t *testing.T) {
 // TestLockersWhileHostsFail cuts hosts off and kills leaders and daemons, while programs on all hosts take
 // turns and are killed themselves.
 func TestLockersWhileHostsFail(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3, "--session-term", "2s", "--op-timeout", "2s", "--lock-delay", "500ms")
 	g := c.addGuest(t, "m", "--op-timeout", "2s")
 	g.start(t)

@@ -100,6 +100,7 @@ func TestReplayFindsFaults(t *testing.T) {
 // TestAuditTellsTheStory has workers fight for locks while leaders die and all servers are restarted, and
 // finds it all in the events.
 func TestAuditTellsTheStory(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	var on []*hosts.Host
 	for _, name := range []string{"m1", "m2"} {
@@ -175,6 +176,7 @@ func TestAuditTellsTheStory(t *testing.T) {
 
 // TestEvents looks at the story of one lock in all ways that there are.
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 2)
 	a, b := c.nodes[0], c.nodes[1]
 	follower := b.host.Start(c.program, "events", "--follow", "--json", "--servers", b.apiAddr())

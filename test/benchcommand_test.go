@@ -37,6 +37,7 @@ func twoMounts(t testing.TB) (c *cluster, h *hosts.Host, second string) {
 }
 
 func TestBenchComparesMountsAndDisk(t *testing.T) {
+	t.Parallel()
 	c, h, second := twoMounts(t)
 	disk := t.TempDir()
 	text := h.MustRun(t, "sh", "-c", fmt.Sprintf("exec %s bench --json --duration 100ms --workers 3 %s %s %s 2> /dev/null",
@@ -66,6 +67,7 @@ func TestBenchComparesMountsAndDisk(t *testing.T) {
 
 // TestBenchCleansUpWhenItIsTold interrupts it at work, and does the same with one that has no chance to.
 func TestBenchCleansUpWhenItIsTold(t *testing.T) {
+	t.Parallel()
 	c, h, second := twoMounts(t)
 	start := func() *hosts.Process {
 		p := h.Start(c.program, "bench", "--duration", "1m", "--only", "handover-flock,stat", c.mount, second)

@@ -53,6 +53,7 @@ func (c *cluster) addTimed(t testing.TB, name string, offset time.Duration) time
 
 // TestLocksUnderWrongClocks has hosts whose clocks differ by two hours judge each other's locks.
 func TestLocksUnderWrongClocks(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 1)
 	all := []timed{
 		{host: c.nodes[0].host},
@@ -103,6 +104,7 @@ func TestLocksUnderWrongClocks(t *testing.T) {
 
 // TestLiveLockIsNotBroken asks programs on the wrong host whether a lock's process is alive.
 func TestLiveLockIsNotBroken(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 2)
 	holder, other := c.nodes[0].host, c.nodes[1].host
 	holder.MustRun(t, "sh", "-c", "echo 20000 > /proc/sys/kernel/ns_last_pid") // pids that the other has not

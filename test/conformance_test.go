@@ -54,6 +54,7 @@ func TestConformance(t *testing.T) {
 
 // TestConformanceWhenFull does what is done where there are inodes no more.
 func TestConformanceWhenFull(t *testing.T) {
+	t.Parallel()
 	c, host := startInMemory(t, "--max-inodes", "50")
 	plan := conformance.Plan{Set: conformance.Full}
 	t.Run("tmpfs", func(t *testing.T) {
@@ -70,6 +71,7 @@ func TestConformanceWhenFull(t *testing.T) {
 
 // TestConformanceReadOnly does what is refused where a mount is read-only.
 func TestConformanceReadOnly(t *testing.T) {
+	t.Parallel()
 	c, host := startInMemory(t)
 	plan := conformance.Plan{Set: conformance.ReadOnly}
 	t.Run("tmpfs", func(t *testing.T) {
@@ -91,6 +93,7 @@ func TestConformanceReadOnly(t *testing.T) {
 
 // TestConformanceBetween has each file system mounted twice, for what is done elsewhere.
 func TestConformanceBetween(t *testing.T) {
+	t.Parallel()
 	c, host := startInMemory(t)
 	plan := conformance.Plan{Set: conformance.Between}
 	t.Run("tmpfs", func(t *testing.T) {

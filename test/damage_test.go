@@ -33,6 +33,7 @@ var damages = []struct {
 // TestDamagedDataIsRefused damages each file of a data directory in each way. The
 // program does not start on it, and says which file it is.
 func TestDamagedDataIsRefused(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 1, "--snapshot-entries", "200")
 	n := c.nodes[0]
 	hosts.Eventually(t, "a snapshot", func() (string, bool) {

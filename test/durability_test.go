@@ -42,6 +42,7 @@ func readTaken(t testing.TB, log string) map[string]*taken {
 // Afterwards every lock that somebody was told to have is there, with what was
 // written to it, and none that nobody was told about.
 func TestAllNodesKilledAtOnce(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	script, err := filepath.Abs("clients/taker.py")
 	require.NoError(t, err)
@@ -152,6 +153,7 @@ func checkTaken(t testing.TB, on *node, locks map[string]*taken, present map[str
 
 // TestOneNodeKilled is the same promise where there is nobody else to ask.
 func TestOneNodeKilled(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 1)
 	n := c.nodes[0]
 	n.host.MustRun(t, "sh", "-c", "set -C; echo held > "+c.path("lock"))

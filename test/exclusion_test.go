@@ -45,6 +45,7 @@ func (c *cluster) requireExclusion(t testing.TB, j *job) {
 // TestExclusion is what lockfs is for: programs on three hosts that know nothing of
 // it take turns.
 func TestExclusion(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	for _, kind := range clients {
 		t.Run(kind.name, func(t *testing.T) {
@@ -63,6 +64,7 @@ func TestExclusion(t *testing.T) {
 // TestExclusionWhileLeadersDie kills the leader again and again, and with it the
 // mount on its host.
 func TestExclusionWhileLeadersDie(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	jobs := c.startJobs(t)
 	killed := make(map[*node]bool)
@@ -93,6 +95,7 @@ func TestExclusionWhileLeadersDie(t *testing.T) {
 // TestExclusionWhileAHostIsCutOff cuts hosts off from the network, one at a time, a
 // follower and the leader in turn.
 func TestExclusionWhileAHostIsCutOff(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3, "--op-timeout", "3s")
 	jobs := c.startJobs(t)
 	cut := make(map[*node]bool)

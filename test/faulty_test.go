@@ -44,7 +44,9 @@ var trials = []trial{
 // TestMistakesAreSeen makes each of some mistakes that lockfs could have, one at a time, and requires that
 // it is seen by what the other tests judge by. The same situations without a mistake are fine.
 func TestMistakesAreSeen(t *testing.T) {
+	t.Parallel()
 	t.Run("none", func(t *testing.T) {
+		t.Parallel()
 		c, g := startFaulty(t, "none")
 		for _, trial := range trials {
 			require.NoError(t, trial.run(t, c, g, c.makeTrialDir(t, trial)), "without the mistake %s", trial.mistake)
@@ -52,6 +54,7 @@ func TestMistakesAreSeen(t *testing.T) {
 	})
 	for _, trial := range trials {
 		t.Run(trial.mistake, func(t *testing.T) {
+			t.Parallel()
 			c, g := startFaulty(t, trial.mistake)
 			err := trial.run(t, c, g, c.makeTrialDir(t, trial))
 			require.Error(t, err, "the mistake is not seen")

@@ -11,6 +11,7 @@ import (
 
 // TestRecordLockAnswers compares what fcntl(2) answers, for locks of processes and of open file descriptions.
 func TestRecordLockAnswers(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3, never...)
 	c.playEverywhere(t, map[string]string{
 		"split and merge": `
@@ -175,6 +176,7 @@ func randomStep(random *rand.Rand) string {
 
 // TestDeadlock has processes wait for each other in a circle, and in what is none.
 func TestDeadlock(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3, never...)
 	g := c.addGuest(t, "m")
 	g.start(t)

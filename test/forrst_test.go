@@ -157,6 +157,7 @@ func (c *forrstCluster) requireNoLocks(t testing.TB) {
 
 // TestForrst shows the locks of calls as files, on all hosts, and what the system functions make of them.
 func TestForrst(t *testing.T) {
+	t.Parallel()
 	c := startForrst(t)
 	a, b, d := c.nodes[0], c.nodes[1], c.nodes[2]
 
@@ -243,6 +244,7 @@ func (c *forrstCluster) command(n *node, args ...string) (string, error) {
 // TestForrstServerDies has locks and answers outlive the server that made them, and a call that is cut off
 // keep others out until its lock has expired.
 func TestForrstServerDies(t *testing.T) {
+	t.Parallel()
 	c := startForrst(t)
 	leader := c.leader()
 	others := c.others(leader)
@@ -266,6 +268,7 @@ func TestForrstServerDies(t *testing.T) {
 
 // TestForrstManyClients has many clients want one lock of three servers, whose leader is killed.
 func TestForrstManyClients(t *testing.T) {
+	t.Parallel()
 	c := startForrst(t)
 	const threads, calls = 32, 4
 	leader := c.leader()

@@ -9,6 +9,7 @@ import (
 // TestKilledWhileAnswering kills a mount's process between the moment in which it stands by a creation
 // and the one in which the kernel hears of it. The caller is told all the same, so the name has an owner.
 func TestKilledWhileAnswering(t *testing.T) {
+	t.Parallel()
 	program, err := buildFaulty()
 	require.NoError(t, err)
 	c := startCluster(t, 1)

@@ -43,6 +43,7 @@ const (
 // names while nodes and mounts die, freeze and lose sight of each other. All that they saw has to be
 // possible on one file system that does one thing after the other.
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	seed := randomSeed(t)
 	// Longer and shorter than what most harms last: many calls that survive, or many unknown outcomes.
 	t.Run("fixed seed", func(t *testing.T) { testHistories(t, fixedSeed, 5*time.Second) })
@@ -61,6 +62,7 @@ func randomSeed(t testing.TB) uint64 {
 }
 
 func testHistories(t *testing.T, seed uint64, opTimeout time.Duration) {
+	t.Parallel()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	timeout := "--op-timeout=" + opTimeout.String()

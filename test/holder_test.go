@@ -14,6 +14,7 @@ var processLocks = map[string]string{"pid": pidContent, "beads": beadsContent}
 
 // TestDeadHolder ends processes that hold locks, in sight of their mount and out of it.
 func TestDeadHolder(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	g := c.addGuest(t, "m")
 	g.start(t)
@@ -82,6 +83,7 @@ func TestDeadHolder(t *testing.T) {
 
 // TestUnreachableHost cuts a host off. Its holders may well be alive.
 func TestUnreachableHost(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 1, shortTerm...)
 	a := c.nodes[0]
 	g := c.addGuest(t, "m")

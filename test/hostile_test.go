@@ -84,6 +84,7 @@ func hostileLocks() []hostile {
 // TestHostileLocks has locks that are malformed, half written, large or named strangely. They stay, and
 // everything that is said about them is well formed.
 func TestHostileLocks(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 2)
 	a, b := c.nodes[0], c.nodes[1]
 	disk := filepath.Join(c.net.Dir(), "hostile")

@@ -14,8 +14,10 @@ import (
 
 // TestDev runs the program as the README says, for root and for an ordinary user.
 func TestDev(t *testing.T) {
+	t.Parallel()
 	for _, user := range []string{"root", "nobody"} {
 		t.Run(user, func(t *testing.T) {
+			t.Parallel()
 			host := hosts.New(t).Host("a")
 			program := installFor(t, host, user)
 			as := asUser(t, user)
@@ -66,6 +68,7 @@ func asUser(t testing.TB, user string) []string {
 }
 
 func TestServerStopsCleanly(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	leader := c.leader()
 	leader.host.MustRun(t, "sh", "-c", "echo held > "+c.path("lock"))
@@ -91,6 +94,7 @@ func TestServerStopsCleanly(t *testing.T) {
 
 // TestEveryNodeServes does on each node what is then seen on all.
 func TestEveryNodeServes(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	for _, n := range c.nodes {
 		lock := c.path("taken-on-" + n.name)
@@ -147,6 +151,7 @@ func (n *node) health(t testing.TB) string {
 // TestNoQuorum leaves one node of three alone. Calls fail after --op-timeout, nothing
 // of them remains, and the mount is usable again when it is not alone any more.
 func TestNoQuorum(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3, "--op-timeout", "2s")
 	alone := c.leader()
 	others := c.others(alone)
@@ -184,6 +189,7 @@ func TestNoQuorum(t *testing.T) {
 // takes up its work as a follower. What was waiting in its mount is not answered
 // from before.
 func TestFrozenLeader(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	frozen := c.leader()
 	survivor := c.others(frozen)[0]

@@ -13,6 +13,7 @@ import (
 // TestLockDelay has mounts end in ways of which a program that has a lock learns only when it uses its
 // descriptor again. Without a lock delay another host has the lock by then.
 func TestLockDelay(t *testing.T) {
+	t.Parallel()
 	const delay = 1500 * time.Millisecond
 	dead := []string{"ENOTCONN", "ECONNABORTED"}
 	ends := []struct {
@@ -67,6 +68,7 @@ func TestLockDelay(t *testing.T) {
 // TestLostSession cuts a host off until the cluster has given it up. From then on nothing there says that all
 // is well through a descriptor that had a lock.
 func TestLostSession(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 1, "--session-term", "1s", "--lock-delay", "0")
 	n := c.nodes[0]
 	g := c.addGuest(t, "m", "--op-timeout", "1s")

@@ -12,6 +12,7 @@ import (
 
 // TestLocksAreListed has a lock file with a flock that another host waits for.
 func TestLocksAreListed(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 1)
 	a := c.nodes[0]
 	g := c.addGuest(t, "m")

@@ -11,6 +11,7 @@ import (
 // TestLookThenRemove has a process look at a lock, another host put a new one in its place, and the process
 // do to it what it wanted to do to the old one.
 func TestLookThenRemove(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 1)
 	g := c.addGuest(t, "m")
 	g.start(t)
@@ -72,6 +73,7 @@ func TestLookThenRemove(t *testing.T) {
 
 // TestLookIntoALockDirectory is the same for a lock that is a directory with a file that tells its holder.
 func TestLookIntoALockDirectory(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 1)
 	g := c.addGuest(t, "m")
 	g.start(t)

@@ -33,6 +33,7 @@ func (n *node) members(t testing.TB) []string {
 // TestMembersComeAndGo adds a node to a cluster that has been at work, removes it,
 // and lets it come back with an empty data directory.
 func TestMembersComeAndGo(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 2)
 	a, b := c.nodes[0], c.nodes[1]
 	a.host.MustRun(t, "sh", "-c", "echo held > "+c.path("lock"))
@@ -71,6 +72,7 @@ func TestMembersComeAndGo(t *testing.T) {
 
 // TestStatusForPeople looks at the status without --json.
 func TestStatusForPeople(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	leader := c.leader()
 	for _, n := range c.nodes {

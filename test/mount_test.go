@@ -93,6 +93,7 @@ func requireLocking(t testing.TB, c *cluster, taker, other *hosts.Host) {
 }
 
 func TestMountWithoutAVoter(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	h := c.client(t, "m")
 	// It is told of one server and finds the others.
@@ -112,6 +113,7 @@ func TestMountWithoutAVoter(t *testing.T) {
 
 // TestMountThroughMount8 uses mount(8), which wants its helper in /sbin.
 func TestMountThroughMount8(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 1)
 	h := c.client(t, "m")
 	h.MustRun(t, "sh", "-ec", `
@@ -140,6 +142,7 @@ func TestMountThroughMount8(t *testing.T) {
 
 // TestMountInTheBackground returns once it is mounted, or says why it is not.
 func TestMountInTheBackground(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 1)
 	h := c.client(t, "m")
 	h.MustRun(t, c.program, "mount", "--daemon", "--servers", c.servers(), c.mount)
@@ -152,6 +155,7 @@ func TestMountInTheBackground(t *testing.T) {
 }
 
 func TestMountGivesUpWithoutACluster(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	h := c.client(t, "m")
 	_, err := h.Run(c.program, "mount", "--servers", "127.0.0.1:1", "--wait", "300ms", c.mount)
@@ -169,6 +173,7 @@ func (c *cluster) awaitDeadMount(t testing.TB, h *hosts.Host) {
 
 // TestDeadDaemon leaves "Transport endpoint is not connected" behind, for its successor to clean up.
 func TestDeadDaemon(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 1)
 	h := c.client(t, "m")
 	p := c.mountOn(t, h, c.servers())
@@ -188,6 +193,7 @@ func TestDeadDaemon(t *testing.T) {
 
 // TestSilentMount loses its session, and goes on with another.
 func TestSilentMount(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 1, shortTerm...)
 	h := c.client(t, "m")
 	p := c.mountOn(t, h, c.servers())
@@ -212,8 +218,10 @@ func TestSilentMount(t *testing.T) {
 // TestWrongClocks gives one voter, and a client, clocks that are an hour off. Cluster time stays right,
 // whoever leads.
 func TestWrongClocks(t *testing.T) {
+	t.Parallel()
 	for _, wrong := range []string{"1h", "-1h"} {
 		t.Run(wrong, func(t *testing.T) {
+			t.Parallel()
 			c := startCluster(t, 3)
 			odd := c.nodes[0]
 			odd.stop(t)
@@ -254,6 +262,7 @@ func TestWrongClocks(t *testing.T) {
 
 // TestSignals interrupt nothing.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 1)
 	itimer, err := filepath.Abs("clients/itimer.py")
 	require.NoError(t, err)
@@ -265,6 +274,7 @@ func TestSignals(t *testing.T) {
 }
 
 func TestMountLimit(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 1, "--max-sessions", "1") // that of the server's own mount
 	_, err := c.client(t, "m").Run(c.program, "mount", "--servers", c.servers(), c.mount)
 	require.ErrorContains(t, err, "--max-sessions")

@@ -89,6 +89,7 @@ func look(t testing.TB, j *job, from *hosts.Host) (s sight, settled bool) {
 
 // TestOrphansAreFound has workers wait for a lock that nobody has.
 func TestOrphansAreFound(t *testing.T) {
+	t.Parallel()
 	net := hosts.New(t)
 	host := net.Host("a")
 	dir := filepath.Join(net.Dir(), "orphaned")

@@ -12,6 +12,7 @@ import (
 
 // TestRuleCommands sets, lists and deletes rules.
 func TestRuleCommands(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 2)
 	a, b := c.nodes[0], c.nodes[1]
 	rules := func() (patterns []string) {
@@ -66,6 +67,7 @@ func TestRuleCommands(t *testing.T) {
 
 // TestRulesGovernLocks has rules decide when a lock is stale, what becomes of it and who may remove it.
 func TestRulesGovernLocks(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 2)
 	a, b := c.nodes[0], c.nodes[1]
 	s := startShell(t, a.host, c.mount)
@@ -102,6 +104,7 @@ func TestRulesGovernLocks(t *testing.T) {
 
 // TestForcedRemoval removes live locks from the wrong host.
 func TestForcedRemoval(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 2)
 	a, b := c.nodes[0], c.nodes[1]
 	require.NoError(t, os.Chmod(filepath.Dir(c.net.Dir()), 0o755)) // for nobody to get to the mount

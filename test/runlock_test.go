@@ -37,6 +37,7 @@ func awaitFile(t testing.TB, path string) {
 
 // TestRunKilled kills `lockfs run` where the lock ends with it, and where that stays until it is stale.
 func TestRunKilled(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 2)
 	a, b := c.nodes[0].host, c.nodes[1].host
 	c.nodes[0].set(t, "short", "--stale-after", "4s")
@@ -67,6 +68,7 @@ func TestRunKilled(t *testing.T) {
 
 // TestRunLosesItsLock takes the locks of running commands away by force, from another host.
 func TestRunLosesItsLock(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 2)
 	a, b := c.nodes[0].host, c.nodes[1].host
 	for _, format := range []string{"semaphore", "tower", "swarm", "pid"} {
@@ -89,6 +91,7 @@ func TestRunLosesItsLock(t *testing.T) {
 // TestRunKeepsItsLock holds a lock for longer than its stale timeout, while the mount's daemon is killed and started
 // again: what cannot be read for a while is not lost.
 func TestRunKeepsItsLock(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 1)
 	g := c.addGuest(t, "guest")
 	g.start(t)

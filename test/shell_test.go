@@ -111,6 +111,7 @@ func (s *shell) fails(step, words string) {
 }
 
 func TestShell(t *testing.T) {
+	t.Parallel()
 	net := hosts.New(t)
 	for _, c := range []struct {
 		shell       *shell

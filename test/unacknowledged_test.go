@@ -48,6 +48,7 @@ var interruptions = []interruption{
 // No call can have returned just before its client or its daemon is killed: when that happens all wait
 // for a commit that cannot come. TestKilledWhileAnswering has the daemon die in between.
 func TestUnacknowledgedCreations(t *testing.T) {
+	t.Parallel()
 	timeout := "--op-timeout=2s"
 	c := startCluster(t, 3, timeout)
 	g := c.addGuest(t, "m", timeout)

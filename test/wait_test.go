@@ -16,6 +16,7 @@ import (
 // TestWaitDoesNotPoll waits for a lock on one host that is released on another, and counts what that costs beside a
 // script that looks every few milliseconds.
 func TestWaitDoesNotPoll(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	a, b := c.nodes[0].host, c.nodes[1].host
 	holder := startShell(t, a, c.mount)
@@ -59,6 +60,7 @@ func fieldsOf(t testing.TB, text string) (fields map[string]any) {
 
 // TestWaitForWhateverEndsALock has locks end in all the ways that a waiter on another host has to notice.
 func TestWaitForWhateverEndsALock(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 2)
 	a, b := c.nodes[0].host, c.nodes[1].host
 	c.nodes[0].set(t, "stale*", "--stale-after", "3s")

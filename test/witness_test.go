@@ -116,6 +116,7 @@ func TestOverlapsAreFound(t *testing.T) {
 // TestWitnessSeesABrokenLock shows that a lock which excludes nobody is found out
 // by the same workers, with the same witness, and that a sound one is not.
 func TestWitnessSeesABrokenLock(t *testing.T) {
+	t.Parallel()
 	net := hosts.New(t)
 	host := net.Host("a")
 	start := func(c client) *job {
