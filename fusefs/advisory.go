@@ -33,6 +33,9 @@ func (fs *fileSystem) GetLk(_ <-chan struct{}, in *fuse.LkIn, out *fuse.LkOut) (
 		return status(errno)
 	}
 	session := fs.ops.Session()
+	if session == 0 {
+		return status(syscall.ETIMEDOUT) // which locks are the caller's own cannot be told
+	}
 	result, errno := fs.query(&storepb.Query{Query: &storepb.Query_TestLock{
 		TestLock: &storepb.TestLock{Session: session, Lock: takeLock(in, handle, false)},
 	}})
