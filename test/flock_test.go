@@ -446,7 +446,7 @@ func TestLockInterrupts(t *testing.T) {
 			first.process.Signal(unix.SIGALRM)
 			require.Equal(t, "EINTR", interrupted())
 			if kind.name == "flock" {
-				awaitWaiting()
+				n.awaitAdvisory(t, kind.name+".lock", "interrupted")
 			}
 
 			// Who does has kept it.
