@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+
+	"lockfs/cluster/durable"
 )
 
 // identityFile says whose data directory it is. Its presence means that the directory belongs to a
@@ -70,31 +72,7 @@ func (id *identity) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, identityFile)
-	if err := writeSynced(path+".tmp", append(data, '\n')); err != nil {
-		return err
-	}
-	if err := os.Rename(path+".tmp", path); err != nil {
-		return err
-	}
-	return syncDir(dir)
-}
-
-func writeSynced(path string, data []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	return errors.Join(err, file.Sync(), file.Close())
-}
-
-func syncDir(dir string) error {
-	file, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Sync(), file.Close())
+	return durable.Replace(filepath.Join(dir, identityFile), append(data, '\n'))
 }
 
 // identify answers the identity of a data directory, made now if the directory is new. A directory

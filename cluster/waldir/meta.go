@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/hashicorp/raft-wal/types"
+
+	"lockfs/cluster/durable"
 )
 
 const metaFile = "segments"
@@ -67,31 +69,7 @@ func (m *meta) save() error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(m.dir, metaFile)
-	if err := writeSynced(path+".tmp", content); err != nil {
-		return err
-	}
-	if err := os.Rename(path+".tmp", path); err != nil {
-		return err
-	}
-	return syncDir(m.dir)
-}
-
-func writeSynced(path string, content []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content)
-	return errors.Join(err, file.Sync(), file.Close())
-}
-
-func syncDir(dir string) error {
-	file, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Sync(), file.Close())
+	return durable.Replace(filepath.Join(m.dir, metaFile), content)
 }
 
 // Load is part of types.MetaStore.

@@ -11,6 +11,8 @@ import (
 	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
+
+	"lockfs/cluster/durable"
 )
 
 // segmentSize is small enough to be read through at each start, and large enough for some ten thousand entries.
@@ -51,7 +53,7 @@ func open(dir string, used bool, segmentSize int, logger hclog.Logger) (*Log, er
 	case errors.Is(err, fs.ErrNotExist) && used:
 		err = &Damage{filepath.Join(dir, metaFile), errors.New("it is missing")}
 	case errors.Is(err, fs.ErrNotExist):
-		err = syncDir(filepath.Dir(dir))
+		err = durable.SyncDir(filepath.Dir(dir))
 	}
 	if err != nil {
 		return nil, err

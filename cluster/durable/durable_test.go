@@ -1,0 +1,25 @@
+package durable
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestReplace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	for _, content := range []string{"first", "the second", ""} {
+		require.NoError(t, Replace(path, []byte(content)))
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, content, string(got))
+	}
+	files, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, files, 1, "nothing else is left")
+
+	require.Error(t, Replace(filepath.Join(path, "below"), nil), "not a directory")
+	require.Error(t, SyncDir(path+"s"))
+}
