@@ -107,6 +107,8 @@ func (fs *fileSystem) takeLock(
 		}
 		handle.owns(in.Owner)
 		op.ByProcess = wait && waitsForProcess(in.Pid)
+	} else if !handle.inode.awaitDrop(lockOwner{op.GetKind(), in.Owner}, dropLimit) {
+		return nil, syscall.ETIMEDOUT
 	}
 	op.Session = handle.lockSession(0)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -188,45 +190,51 @@ func (fs *fileSystem) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
 	if !handle.inode.isLockedBy(in.LockOwner) {
 		return fuse.OK
 	}
-	fs.drop(callerOf(&in.InHeader), handle, storepb.LockKind_RECORD, in.LockOwner)
+	fs.beginDrop(callerOf(&in.InHeader), handle.inode, storepb.LockKind_RECORD, in.LockOwner)()
 	return fuse.OK
 }
 
 // releaseLocks is for the last close of an open file description: its flock goes, and what it locked as
-// itself (F_OFD_SETLK), which no flush has named.
+// itself (F_OFD_SETLK), which no flush has named. All of it is under way before the cluster is told of the first: the
+// kernel may give the owner's number to the next file that is opened, whose locks must come after.
 func (fs *fileSystem) releaseLocks(in *fuse.ReleaseIn, handle *fileHandle) {
 	caller := callerOf(&in.InHeader)
+	var drops []func()
 	if in.ReleaseFlags&fuse.FUSE_RELEASE_FLOCK_UNLOCK != 0 {
-		fs.drop(caller, handle, storepb.LockKind_FLOCK, in.LockOwner)
+		drops = append(drops, fs.beginDrop(caller, handle.inode, storepb.LockKind_FLOCK, in.LockOwner))
 	}
 	for _, owner := range handle.owners() {
 		if handle.inode.isLockedBy(owner) {
-			fs.drop(caller, handle, storepb.LockKind_RECORD, owner)
+			drops = append(drops, fs.beginDrop(caller, handle.inode, storepb.LockKind_RECORD, owner))
 		}
+	}
+	for _, drop := range drops {
+		drop()
 	}
 }
 
-// drop releases what an owner has of a file. If the cluster cannot be told now it is told later; until then
-// the owner gets no new lock of that file, which would be released too.
-func (fs *fileSystem) drop(caller *storepb.Caller, handle *fileHandle, kind storepb.LockKind, owner uint64) {
-	in := handle.inode
+// beginDrop begins to release what an owner has of a file; the function that it answers does it. If the cluster cannot be
+// told now it is told later; until then the owner gets no new lock of that file, which would be released too.
+func (fs *fileSystem) beginDrop(caller *storepb.Caller, in *inode, kind storepb.LockKind, owner uint64) (drop func()) {
 	dropped := in.beginDrop(kind, owner)
 	op := &storepb.Op{Op: &storepb.Op_DropLocks{
 		DropLocks: &storepb.DropLocks{Ino: in.ino, Kind: kind, Owners: []uint64{owner}},
 	}}
-	if _, err := fs.ops.Mutate(context.Background(), caller, op); err == nil {
-		dropped()
-		return
-	}
-	go func() {
-		defer dropped()
-		for !fs.ended.Load() { // should another session begin meanwhile, the old one takes the locks along
-			if _, err := fs.ops.Mutate(context.Background(), caller, op); err == nil {
-				return
-			}
-			time.Sleep(dropRetry)
+	return func() {
+		if _, err := fs.ops.Mutate(context.Background(), caller, op); err == nil {
+			dropped()
+			return
 		}
-	}()
+		go func() {
+			defer dropped()
+			for !fs.ended.Load() { // should another session begin meanwhile, the old one takes the locks along
+				if _, err := fs.ops.Mutate(context.Background(), caller, op); err == nil {
+					return
+				}
+				time.Sleep(dropRetry)
+			}
+		}()
+	}
 }
 
 // awaitRelease lets a close(2) of this mount take effect.

@@ -274,3 +274,10 @@ func TestDeadlock(t *testing.T) {
 	})
 	c.requireSameState(t)
 }
+
+// TestReopenedFilesKeepTheirLocks has the release of one open file description come while the next one locks.
+func TestReopenedFilesKeepTheirLocks(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 1)
+	startActor(t, c.nodes[0].host, c.mount).require(`say(reopened, "lock", 60)`, "0")
+}

@@ -144,3 +144,21 @@ def flock_under_signals(file, rounds):
         time.sleep(0.005)
         fcntl.flock(files[file], fcntl.LOCK_UN)
     signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def reopened(path, rounds):
+    """Locks a file as soon as a descriptor is closed that had locked it in two ways: the kernel may know both by the same
+    number. Says how often the new lock was gone."""
+    lost = 0
+    for _ in range(rounds):
+        before = os.open(path, os.O_RDWR | os.O_CREAT)
+        fcntl.flock(before, fcntl.LOCK_EX)
+        set_lock(before, SET[True], "w", 0, 0)
+        os.close(before)
+        now, other = os.open(path, os.O_RDWR), os.open(path, os.O_RDWR)
+        set_lock(now, WAIT[True], "w", 0, 0)
+        fcntl.flock(other, fcntl.LOCK_EX)  # until the first one is released
+        lost += any(get_lock(other, GET[True], "w", 0, 0) == "free" for _ in range(30))
+        os.close(now)
+        os.close(other)
+    return lost
