@@ -16,9 +16,14 @@ import (
 )
 
 const (
-	// releaseWait is how long a lock that must not wait does wait for a close(2) on this mount that has
-	// returned but is not known here yet: the kernel tells of it afterwards.
-	releaseWait = 5 * time.Millisecond
+	// releaseWait is how long a lock that must not wait does wait for the end of a file on this mount of which a descriptor
+	// was closed: if that was the last one, the kernel tells of it after close(2) has returned.
+	releaseWait = 50 * time.Millisecond
+	releasePoll = time.Millisecond
+	// releaseTries is how many such files may be in the way one after the other.
+	releaseTries = 3
+	// callWait is how long a thread may take from a request to its wait for the answer.
+	callWait = 100 * time.Millisecond
 	// dropLimit is how long a lock waits for the cluster to be told of a close before it.
 	dropLimit = 15 * time.Second
 	// dropRetry is the pause after the cluster could not be told of a close.
@@ -66,9 +71,8 @@ func (fs *fileSystem) SetLk(interrupted <-chan struct{}, in *fuse.LkIn) (code fu
 		return status(errno)
 	}
 	result, errno := fs.takeLock(interrupted, in, handle, false)
-	if result.GetCode() == storepb.Code_WOULD_BLOCK && fs.isOurs(result) {
-		fs.awaitRelease(handle.inode)
-		_, errno = fs.takeLock(interrupted, in, handle, false)
+	for tries := 0; tries < releaseTries && fs.awaitRelease(handle.inode, result); tries++ {
+		result, errno = fs.takeLock(interrupted, in, handle, false)
 	}
 	return status(errno)
 }
@@ -92,23 +96,16 @@ func (fs *fileSystem) lockable(in *fuse.LkIn) (*fileHandle, syscall.Errno) {
 	return handle, 0
 }
 
-func (fs *fileSystem) isOurs(result *storepb.Result) bool {
-	locks := result.GetAdvisoryLocks()
-	return len(locks) > 0 && locks[0].GetSession() == fs.ops.Session()
-}
-
 func (fs *fileSystem) takeLock(
 	interrupted <-chan struct{}, in *fuse.LkIn, handle *fileHandle, wait bool,
 ) (*storepb.Result, syscall.Errno) {
 	op := takeLock(in, handle, wait)
 	if op.GetKind() == storepb.LockKind_RECORD {
-		if errno := handle.inode.lockedBy(in.Owner, dropLimit); errno != 0 {
+		fs.dropPredecessor(in, handle)
+		if errno := handle.inode.locksThrough(handle, in.Owner); errno != 0 {
 			return nil, errno
 		}
-		handle.owns(in.Owner)
 		op.ByProcess = wait && waitsForProcess(in.Pid)
-	} else if !handle.inode.awaitDrop(lockOwner{op.GetKind(), in.Owner}, dropLimit) {
-		return nil, syscall.ETIMEDOUT
 	}
 	op.Session = handle.lockSession(0)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -145,7 +142,7 @@ func takeLock(in *fuse.LkIn, handle *fileHandle, wait bool) *storepb.TakeLock {
 		Start: in.Lk.Start, End: in.Lk.End, Pid: in.Lk.Pid, Wait: wait,
 	}
 	if in.LkFlags&fuse.FUSE_LK_FLOCK != 0 {
-		op.Kind = storepb.LockKind_FLOCK
+		op.Kind, op.Owner = storepb.LockKind_FLOCK, in.Fh
 	}
 	switch in.Lk.Typ {
 	case syscall.F_RDLCK:
@@ -156,22 +153,45 @@ func takeLock(in *fuse.LkIn, handle *fileHandle, wait bool) *storepb.TakeLock {
 	return op
 }
 
+// dropPredecessor drops what a released open file description has locked, if its number is another one's now, who locks, and
+// its release has not come yet. A process may have locked through both, so the number does not tell, but the system call does.
+func (fs *fileSystem) dropPredecessor(in *fuse.LkIn, handle *fileHandle) {
+	before := handle.inode.lockedThrough(in.Owner)
+	if before == nil || before == handle {
+		return
+	}
+	if command := fcntlCommand(in.Pid); command == unix.F_OFD_SETLK || command == unix.F_OFD_SETLKW {
+		fs.dropRecords(callerOf(&in.InHeader), handle.inode, in.Owner, before)
+	}
+}
+
 // waitsForProcess tells whether a thread waits for a lock that is its process's (F_SETLKW), rather than an
 // open file description's (F_OFD_SETLKW), and is all that there is of its process: another thread could
-// release what others wait for. The request does not tell, but the system call does, which the thread is in.
-// In doubt it does not: then no deadlock is found, as for an open file description.
+// release what others wait for. In doubt it does not: then no deadlock is found, as for an open file description.
 func waitsForProcess(thread uint32) bool {
-	call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", thread))
-	if err != nil {
-		return false
+	return fcntlCommand(thread) == unix.F_SETLKW && isAlone(thread)
+}
+
+// fcntlCommand is what a thread that waits in fcntl(2) has asked for, which a request does not tell; -1 if it is not known.
+func fcntlCommand(thread uint32) int {
+	for end := time.Now().Add(callWait); ; time.Sleep(releasePoll) {
+		call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", thread))
+		fields := bytes.Fields(call)
+		if err != nil || len(fields) == 0 {
+			return -1
+		}
+		if string(fields[0]) == "running" && time.Now().Before(end) {
+			continue // it does not wait yet
+		}
+		if string(fields[0]) != strconv.Itoa(unix.SYS_FCNTL) || len(fields) < 3 {
+			return -1
+		}
+		command, err := strconv.ParseInt(string(fields[2]), 0, 32)
+		if err != nil {
+			return -1
+		}
+		return int(command)
 	}
-	fields := bytes.Fields(call)
-	if len(fields) < 3 {
-		return false
-	}
-	number, err := strconv.Atoi(string(fields[0]))
-	command, errCommand := strconv.ParseUint(string(fields[2]), 0, 64)
-	return err == nil && errCommand == nil && number == unix.SYS_FCNTL && command == unix.F_SETLKW && isAlone(thread)
 }
 
 func isAlone(thread uint32) bool {
@@ -186,61 +206,79 @@ func (fs *fileSystem) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
 	if !found {
 		return fuse.OK
 	}
-	handle.disowns(in.LockOwner)
-	if !handle.inode.isLockedBy(in.LockOwner) {
-		return fuse.OK
+	handle.noteClose()
+	if handle.inode.lockedThrough(in.LockOwner) != nil {
+		fs.dropRecords(callerOf(&in.InHeader), handle.inode, in.LockOwner, nil)
 	}
-	fs.beginDrop(callerOf(&in.InHeader), handle.inode, storepb.LockKind_RECORD, in.LockOwner)()
 	return fuse.OK
 }
 
 // releaseLocks is for the last close of an open file description: its flock goes, and what it locked as
-// itself (F_OFD_SETLK), which no flush has named. All of it is under way before the cluster is told of the first: the
-// kernel may give the owner's number to the next file that is opened, whose locks must come after.
+// itself (F_OFD_SETLK), which no flush has named.
 func (fs *fileSystem) releaseLocks(in *fuse.ReleaseIn, handle *fileHandle) {
 	caller := callerOf(&in.InHeader)
-	var drops []func()
+	for _, owner := range handle.inode.recordOwners(handle) {
+		fs.dropRecords(caller, handle.inode, owner, handle)
+	}
 	if in.ReleaseFlags&fuse.FUSE_RELEASE_FLOCK_UNLOCK != 0 {
-		drops = append(drops, fs.beginDrop(caller, handle.inode, storepb.LockKind_FLOCK, in.LockOwner))
-	}
-	for _, owner := range handle.owners() {
-		if handle.inode.isLockedBy(owner) {
-			drops = append(drops, fs.beginDrop(caller, handle.inode, storepb.LockKind_RECORD, owner))
-		}
-	}
-	for _, drop := range drops {
-		drop()
+		fs.drop(caller, handle.inode, lockOwner{storepb.LockKind_FLOCK, in.Fh}, nil)
 	}
 }
 
-// beginDrop begins to release what an owner has of a file; the function that it answers does it. If the cluster cannot be
-// told now it is told later; until then the owner gets no new lock of that file, which would be released too.
-func (fs *fileSystem) beginDrop(caller *storepb.Caller, in *inode, kind storepb.LockKind, owner uint64) (drop func()) {
-	dropped := in.beginDrop(kind, owner)
+func (fs *fileSystem) dropRecords(caller *storepb.Caller, in *inode, owner uint64, through *fileHandle) {
+	fs.drop(caller, in, lockOwner{storepb.LockKind_RECORD, owner}, through)
+}
+
+// drop releases what an owner has of a file (see beginDrop for through). If the cluster cannot be told now it is told later;
+// until then the owner gets no new lock of that file, which would be released too.
+func (fs *fileSystem) drop(caller *storepb.Caller, in *inode, key lockOwner, through *fileHandle) {
+	dropped := in.beginDrop(key, through)
+	if dropped == nil {
+		return
+	}
 	op := &storepb.Op{Op: &storepb.Op_DropLocks{
-		DropLocks: &storepb.DropLocks{Ino: in.ino, Kind: kind, Owners: []uint64{owner}},
+		DropLocks: &storepb.DropLocks{Ino: in.ino, Kind: key.kind, Owners: []uint64{key.owner}},
 	}}
-	return func() {
-		if _, err := fs.ops.Mutate(context.Background(), caller, op); err == nil {
-			dropped()
-			return
-		}
-		go func() {
-			defer dropped()
-			for !fs.ended.Load() { // should another session begin meanwhile, the old one takes the locks along
-				if _, err := fs.ops.Mutate(context.Background(), caller, op); err == nil {
-					return
-				}
-				time.Sleep(dropRetry)
-			}
-		}()
+	if _, err := fs.ops.Mutate(context.Background(), caller, op); err == nil {
+		dropped()
+		return
 	}
+	go func() {
+		defer dropped()
+		for !fs.ended.Load() { // should another session begin meanwhile, the old one takes the locks along
+			if _, err := fs.ops.Mutate(context.Background(), caller, op); err == nil {
+				return
+			}
+			time.Sleep(dropRetry)
+		}
+	}()
 }
 
-// awaitRelease lets a close(2) of this mount take effect.
-func (fs *fileSystem) awaitRelease(in *inode) {
-	time.Sleep(releaseWait)
-	in.awaitDrops(dropLimit)
+// awaitRelease waits if the lock in the way of a request is one of this mount's that a close(2) may have ended. It answers
+// whether to ask again.
+func (fs *fileSystem) awaitRelease(in *inode, result *storepb.Result) bool {
+	locks := result.GetAdvisoryLocks()
+	if result.GetCode() != storepb.Code_WOULD_BLOCK || len(locks) == 0 || locks[0].GetSession() != fs.ops.Session() {
+		return false
+	}
+	end := time.Now().Add(releaseWait)
+	key := lockOwner{locks[0].GetKind(), locks[0].GetOwner()}
+	for holder := fs.holder(in, key); holder != nil; holder = fs.holder(in, key) {
+		if !holder.isClosing() || time.Now().After(end) {
+			return false
+		}
+		time.Sleep(releasePoll)
+	}
+	return in.awaitDrop(key, dropLimit)
+}
+
+// holder is the handle through which an owner has locks; nil if it is being released.
+func (fs *fileSystem) holder(in *inode, key lockOwner) *fileHandle {
+	if key.kind == storepb.LockKind_RECORD {
+		return in.lockedThrough(key.owner)
+	}
+	handle, _ := fs.files.get(key.owner)
+	return handle
 }
 
 // bounded ends a wait before the kernel would end the whole mount for it. The function it answers ends that.

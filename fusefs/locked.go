@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"maps"
 	"slices"
 	"syscall"
 	"time"
@@ -9,8 +10,12 @@ import (
 )
 
 // locks is what this mount knows of the advisory locks of a file. Guarded by the inode's mutex.
+//
+// The owner of a flock is its handle's number. That of a record lock is the kernel's: it stands for a process, until that
+// closes a descriptor of the file, or for an open file description (F_OFD_SETLK), until that is released. The kernel tells
+// of a release when it has closed the file and may have given the number to another one, which then is used first.
 type locks struct {
-	owners   map[uint64]bool             // of record locks, until they close the file
+	through  map[uint64]*fileHandle      // by owner of record locks: the handle that it took one through last
 	dropping map[lockOwner]chan struct{} // owners whose locks are being released
 }
 
@@ -19,33 +24,47 @@ type lockOwner struct {
 	owner uint64
 }
 
-// lockedBy notes that an owner may have record locks from now on, once what it had is released.
-func (in *inode) lockedBy(owner uint64, limit time.Duration) syscall.Errno {
-	if !in.awaitDrop(lockOwner{storepb.LockKind_RECORD, owner}, limit) {
+// locksThrough notes that an owner may have record locks from now on, once what it had is released.
+func (in *inode) locksThrough(handle *fileHandle, owner uint64) syscall.Errno {
+	if !in.awaitDrop(lockOwner{storepb.LockKind_RECORD, owner}, dropLimit) {
 		return syscall.ETIMEDOUT
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.locks.owners == nil {
-		in.locks.owners = make(map[uint64]bool)
+	if in.locks.through == nil {
+		in.locks.through = make(map[uint64]*fileHandle)
 	}
-	in.locks.owners[owner] = true
+	in.locks.through[owner] = handle
 	return 0
 }
 
-func (in *inode) isLockedBy(owner uint64) bool {
+// lockedThrough answers nil if an owner has no record locks.
+func (in *inode) lockedThrough(owner uint64) *fileHandle {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.locks.owners[owner]
+	return in.locks.through[owner]
 }
 
-// beginDrop is undone by the function that it answers.
-func (in *inode) beginDrop(kind storepb.LockKind, owner uint64) (dropped func()) {
-	key, done := lockOwner{kind, owner}, make(chan struct{})
+// recordOwners are those who took their record locks through a handle.
+func (in *inode) recordOwners(handle *fileHandle) []uint64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if kind == storepb.LockKind_RECORD {
-		delete(in.locks.owners, owner)
+	return slices.DeleteFunc(slices.Collect(maps.Keys(in.locks.through)), func(owner uint64) bool {
+		return in.locks.through[owner] != handle
+	})
+}
+
+// beginDrop is undone by the function that it answers: nil if through is given and a record lock's owner has locked through
+// another handle since.
+func (in *inode) beginDrop(key lockOwner, through *fileHandle) (dropped func()) {
+	done := make(chan struct{})
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if key.kind == storepb.LockKind_RECORD {
+		if through != nil && in.locks.through[key.owner] != through {
+			return nil
+		}
+		delete(in.locks.through, key.owner)
 	}
 	if in.locks.dropping == nil {
 		in.locks.dropping = make(map[lockOwner]chan struct{})
@@ -76,19 +95,6 @@ func (in *inode) awaitDrop(owner lockOwner, limit time.Duration) bool {
 	}
 }
 
-// awaitDrops waits for all that are under way.
-func (in *inode) awaitDrops(limit time.Duration) {
-	in.mu.Lock()
-	var owners []lockOwner
-	for owner := range in.locks.dropping {
-		owners = append(owners, owner)
-	}
-	in.mu.Unlock()
-	for _, owner := range owners {
-		in.awaitDrop(owner, limit)
-	}
-}
-
 // lockSession is the session in which locks are taken through the handle: the one in use when the first was.
 func (h *fileHandle) lockSession(inUse uint64) uint64 {
 	h.mu.Lock()
@@ -99,27 +105,17 @@ func (h *fileHandle) lockSession(inUse uint64) uint64 {
 	return h.session
 }
 
-// owns notes that an owner has taken a record lock through the handle.
-func (h *fileHandle) owns(owner uint64) {
+// noteClose notes that a descriptor of the handle is closed.
+func (h *fileHandle) noteClose() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !slices.Contains(h.recordOwners, owner) {
-		h.recordOwners = append(h.recordOwners, owner)
-	}
+	h.closing = true
 }
 
-// disowns notes that an owner has closed a descriptor of the handle, and so has lost its record locks. It may take
-// new ones through another handle before this one is released.
-func (h *fileHandle) disowns(owner uint64) {
+func (h *fileHandle) isClosing() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.recordOwners = slices.DeleteFunc(slices.Clone(h.recordOwners), func(other uint64) bool { return other == owner })
-}
-
-func (h *fileHandle) owners() []uint64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.recordOwners
+	return h.closing
 }
 
 // lost tells whether a lock was taken through the handle in a session that has ended: whoever has it may

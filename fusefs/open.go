@@ -21,8 +21,8 @@ type fileHandle struct {
 	how     sight
 	version uint64 // of what was seen on this mount, then
 
-	session      uint64   // in which locks were taken through it; 0: none was
-	recordOwners []uint64 // who took record locks through it
+	session uint64 // in which locks were taken through it; 0: none was
+	closing bool   // a descriptor of it was closed, perhaps the last one
 }
 
 func (h *fileHandle) name() []*storepb.Look {
@@ -121,8 +121,9 @@ func (fs *fileSystem) opened(handle *fileHandle, out *fuse.OpenOut) {
 func (fs *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	code := fuse.OK
 	defer fs.observed("release", time.Now(), &code)
-	if handle, found := fs.files.remove(in.Fh); found {
+	if handle, found := fs.files.get(in.Fh); found {
 		fs.releaseLocks(in, handle)
+		fs.files.remove(in.Fh)
 		fs.release(callerOf(&in.InHeader), handle.inode)
 	}
 }

@@ -1,0 +1,68 @@
+package fusefs
+
+import (
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// TestLateReleases has the kernel tell of the end of a file after it has given the file's number to another, which has locked.
+func TestLateReleases(t *testing.T) {
+	c := newCluster()
+	dir, _ := mountFor(t, c)
+	path := writeFile(t, dir, "lock", "")
+	late := newFileSystem(c.open(), Options{Logger: slog.New(slog.DiscardHandler)})
+	elsewhere := openFile(t, path, os.O_RDWR)
+
+	const number = 77
+	whole := fuse.FileLock{End: math.MaxInt64, Typ: unix.F_WRLCK}
+	open := func() (fh uint64) {
+		var out fuse.OpenOut
+		in := fuse.OpenIn{InHeader: fuse.InHeader{NodeId: lstat(t, filepath.Join(dir, "lock")).Ino}, Flags: unix.O_RDWR}
+		require.Equal(t, fuse.OK, late.Open(nil, &in, &out))
+		return out.Fh
+	}
+	lock := func(fh uint64, flags uint32) {
+		require.Equal(t, fuse.OK, late.SetLk(nil, &fuse.LkIn{Fh: fh, Owner: number, Lk: whole, LkFlags: flags}))
+	}
+	release := func(fh uint64) {
+		late.Release(nil, &fuse.ReleaseIn{Fh: fh, LockOwner: number, ReleaseFlags: fuse.FUSE_RELEASE_FLOCK_UNLOCK})
+	}
+	for name, kind := range map[string]struct {
+		flags uint32
+		try   func() error
+	}{
+		"flock": {fuse.FUSE_LK_FLOCK, func() error { return unix.Flock(int(elsewhere.Fd()), unix.LOCK_SH|unix.LOCK_NB) }},
+		"record": {0, func() error {
+			return unix.FcntlFlock(elsewhere.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_RDLCK})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := open()
+			lock(first, kind.flags)
+			second := open()
+			if kind.flags != 0 { // its lock excludes another open file's, unless that is closed
+				late.Flush(nil, &fuse.FlushIn{Fh: first})
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					lock(second, kind.flags)
+				}()
+				release(first)
+				<-done
+			} else {
+				lock(second, kind.flags)
+				release(first)
+			}
+			require.ErrorIs(t, kind.try(), unix.EAGAIN)
+			release(second)
+			require.NoError(t, kind.try())
+		})
+	}
+}
