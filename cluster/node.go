@@ -103,15 +103,19 @@ func (n *Node) open() error {
 
 func (n *Node) startRaft() error {
 	var err error
-	if n.transport, err = newTransport(n.cfg.RaftAddress, n.logger); err != nil {
+	if n.transport, err = newTransport(n.cfg.RaftAddress, n.storage.logs, n.logger); err != nil {
 		return err
 	}
 	n.fsm = raftstore.NewFSM(n.logger)
 	n.leadership = newLeadership(raft.ServerID(n.id.ID))
 	n.confirmer = &confirmer{round: n.confirmRound}
-	n.raft, err = raft.NewRaft(n.raftConfig(), n.fsm, logCache(n.storage.logs), n.storage.votes, n.storage.snapshots, n.transport)
+	logs, fsm := logCache(n.storage.logs), earlyFSM{n.fsm, n.storage.logs}
+	n.raft, err = raft.NewRaft(n.raftConfig(), fsm, logs, n.storage.votes, n.storage.snapshots, n.transport)
 	if err != nil {
 		return fmt.Errorf("start raft: %w", err)
+	}
+	if n.cfg.RaftAddress != "" {
+		n.storage.logs.raft.Store(n.raft)
 	}
 	n.store = &raftstore.Store{Raft: n.raft, Now: n.clock.Now}
 	n.leadership.follow(n.raft, n.ctx.Done())

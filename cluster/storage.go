@@ -44,7 +44,8 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 // storage is the data directory of a running node.
 type storage struct {
 	log       *waldir.Log
-	logs      *guardedLog
+	guarded   *guardedLog
+	logs      *earlyLog
 	votes     *voteStore
 	snapshots *raft.FileSnapshotStore
 }
@@ -86,9 +87,11 @@ func openStorage(dir string, used bool, logger *slog.Logger, fatal func(error)) 
 	if err != nil {
 		return nil, errors.Join(err, votes.Close())
 	}
-	logs := &guardedLog{LogStore: log, path: path, fatal: fatal}
-	go logs.watch()
-	return &storage{log: log, logs: logs, votes: votes, snapshots: snapshots}, nil
+	guarded := &guardedLog{LogStore: log, path: path, fatal: fatal}
+	go guarded.watch()
+	logs := newEarlyLog(guarded)
+	votes.log = logs
+	return &storage{log: log, guarded: guarded, logs: logs, votes: votes, snapshots: snapshots}, nil
 }
 
 func openLog(path string, snapshot uint64, used bool, logger *slog.Logger) (*waldir.Log, error) {
@@ -106,7 +109,8 @@ func openLog(path string, snapshot uint64, used bool, logger *slog.Logger) (*wal
 }
 
 func (s *storage) close() error {
-	s.logs.stopped.Store(true)
+	s.logs.close()
+	s.guarded.stopped.Store(true)
 	return errors.Join(s.log.Close(), s.votes.Close())
 }
 

@@ -20,6 +20,7 @@ import (
 // leave a vote of one term with the candidate of another (hashicorp/raft#661).
 type voteStore struct {
 	bolt   *raftboltdb.BoltStore
+	log    *earlyLog // to be on disk before the next term begins
 	stored votes
 	term   uint64 // of the vote that raft is about to complete; raft writes from one goroutine
 }
@@ -112,6 +113,11 @@ func (v *voteStore) save(next votes) error {
 	record = binary.BigEndian.AppendUint64(record, next.term)
 	record = append(record, next.candidate...)
 	binary.BigEndian.PutUint32(record, crc32.Checksum(record[checksumSize:], castagnoli))
+	if v.log != nil {
+		if err := v.log.flush(); err != nil {
+			return err
+		}
+	}
 	if err := v.bolt.Set([]byte(keyVotes), record); err != nil {
 		return err
 	}

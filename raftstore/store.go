@@ -52,6 +52,9 @@ func (s *Store) Propose(ctx context.Context, cmd *storepb.Command) (*storepb.Res
 		if err != nil {
 			return nil, SortRaftError(err)
 		}
+		if err, notApplied := future.Response().(error); notApplied {
+			return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
+		}
 		return future.Response().(*storepb.Result), nil
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: %w", ErrUnknown, ctx.Err())
