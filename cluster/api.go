@@ -34,7 +34,9 @@ func (a *api) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) (*cl
 }
 
 func (a *api) Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
-	return &clusterpb.ProbeReply{Term: a.node.raft.CurrentTerm(), WallClock: readClocks().wall}, nil
+	return &clusterpb.ProbeReply{
+		Term: a.node.raft.CurrentTerm(), WallClock: readClocks().wall, Id: a.node.id.ID, Leads: a.node.leadership.office() != 0,
+	}, nil
 }
 
 func (a *api) Status(_ context.Context, req *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {

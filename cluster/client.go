@@ -39,6 +39,7 @@ type Client struct {
 	ahead   atomic.Int64 // cluster time less CLOCK_BOOTTIME; see ClusterTime
 	leader  atomic.Pointer[string]
 	holders *holders
+	witness witness
 	noDelay bool
 
 	ctx      context.Context // ends when the client is closed
@@ -262,8 +263,9 @@ func (c *Client) Query(ctx context.Context, query *storepb.Query) (*storepb.Resu
 			return result, nil
 		}
 		request.Voter, request.Term = c.near.id.ID, c.near.raft.CurrentTerm()
+		return c.execute(ctx, request)
 	}
-	return c.execute(ctx, request)
+	return c.queryWitnessed(ctx, request)
 }
 
 func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Result, error) {
@@ -271,13 +273,17 @@ func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Resul
 }
 
 func (c *Client) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*storepb.Result, error) {
-	var result *storepb.Result
-	err := c.router.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
-		reply, err := to.Execute(ctx, req)
-		result = reply.GetResult()
+	reply, err := c.executeAs(ctx, req)
+	return reply.GetResult(), err
+}
+
+func (c *Client) executeAs(ctx context.Context, req *clusterpb.ExecuteRequest) (reply *clusterpb.ExecuteReply, err error) {
+	err = c.router.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
+		var err error
+		reply, err = to.Execute(ctx, req)
 		return reply, err
 	})
-	return result, err
+	return reply, err
 }
 
 // settle goes on until the cluster has recorded that a number is void, and only then acknowledges it.

@@ -104,11 +104,18 @@ func isMajority(some, all int) bool { return some > all/2 }
 // confirmedBy tells whether a request proves by itself that nobody newer had been elected when it was sent: it comes from
 // another voter, which was still in this term then, and two are a majority.
 func (n *Node) confirmedBy(req *clusterpb.ExecuteRequest, term uint64) bool {
-	if req.GetTerm() != term || req.GetVoter() == n.id.ID {
-		return false
-	}
+	return req.GetTerm() == term && n.isMajorityWith(req.GetVoter())
+}
+
+// isWitness tells whether the sender of a request asks a voter itself whose word and this node's are enough.
+func (n *Node) isWitness(req *clusterpb.ExecuteRequest) bool {
+	return req.GetTerm() == 0 && req.GetVoter() != "" && n.isMajorityWith(req.GetVoter())
+}
+
+// isMajorityWith tells whether this node and another one are a majority.
+func (n *Node) isMajorityWith(id string) bool {
 	voters := n.voterIDs()
-	return isMajority(2, len(voters)) && slices.Contains(voters, req.GetVoter())
+	return id != n.id.ID && isMajority(2, len(voters)) && slices.Contains(voters, id)
 }
 
 // probeVoters asks every voter for its term and clock. It is nil once a majority, this node included,

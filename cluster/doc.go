@@ -18,7 +18,8 @@
 // many readers share, and needs a majority (itself included) to be still in its own term after the
 // query came. A voter takes up a higher term before it grants a vote, so nobody newer had a majority.
 // Where one voter besides itself is enough, it asks one, and all if that one is not prompt. A query from the mount of
-// another voter brings that one's word along: it names the term it was in when it was asked.
+// another voter brings that one's word along: it names the term it was in when it was asked. A client without a node asks a
+// voter itself, meanwhile, and compares (witness).
 //
 // A system call is several requests of the kernel, and only the first has to see the newest state. Where the mount knows
 // that a request continues a call, it says which command the state had applied that the last answer came from
@@ -62,8 +63,8 @@
 //
 // # Cluster time
 //
-// The leader stamps commands. It takes the median of the voters' wall clocks, measured once a second
-// and by the same probes that confirm it, and advances it by its own monotonic clock in between. With
+// The leader stamps commands. It takes the median of the voters' wall clocks, measured every other
+// second and by the same probes that confirm it, and advances it by its own monotonic clock in between. With
 // an even number of known clocks the lower of the two middle ones counts, because time that is late
 // keeps a lock too long and time that is early breaks one; unless that clock is over a minute behind
 // the last stamp, which proves it wrong. Time that turns out to be ahead runs at half speed
@@ -73,6 +74,8 @@
 //
 // Heartbeats take raft's main loop, because handled on the transport's goroutine they run beside it
 // and can make logs diverge (hashicorp/raft#695). The log is kept by raft-wal, and checked in whole before it is opened
-// (package waldir). Terms and votes are one record in raft-boltdb (#661), with a checksum. Pre-vote is on, leadership is never transferred. A disk that fails or stalls ends the
-// process.
+// (package waldir). A leader writes to it while its followers write to theirs; how that stays safe is told at earlyLog.
+// Terms and votes are one record in raft-boltdb (#661), with a checksum. Pre-vote is on, leadership is never transferred. A
+// disk that fails or stalls ends the process. Snapshots come after a number of entries that grows with the state, since each
+// writes all of it.
 package cluster

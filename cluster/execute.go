@@ -29,15 +29,20 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) *clus
 	began := time.Now()
 	var result *storepb.Result
 	var err error
+	reply := new(clusterpb.ExecuteReply)
 	switch r := req.GetRequest().(type) {
 	case *clusterpb.ExecuteRequest_Query:
-		result, err = n.query(ctx, r.Query, n.confirmedBy(req, term))
+		confirmed := n.confirmedBy(req, term)
+		if !confirmed && n.isWitness(req) {
+			confirmed, reply.Term = true, term
+		}
+		result, err = n.query(ctx, r.Query, confirmed)
 	case *clusterpb.ExecuteRequest_Command:
 		result, err = n.command(ctx, r.Command)
 	default:
 		result = n.malformed("neither a command nor a query")
 	}
-	reply := &clusterpb.ExecuteReply{Outcome: outcomeOf(err), Result: result}
+	reply.Outcome, reply.Result = outcomeOf(err), result
 	n.cfg.Metrics.observeRequest(req, reply, time.Since(began))
 	return reply
 }

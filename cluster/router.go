@@ -96,6 +96,13 @@ func (r *router) entrance() clusterpb.NodeClient {
 	return r.leader
 }
 
+// entries answers all whom it may ask for the leader.
+func (r *router) entries() []clusterpb.NodeClient {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.entry
+}
+
 // forget makes the next attempt begin at an entry, unless somebody found the leader meanwhile.
 func (r *router) forget(node clusterpb.NodeClient) {
 	r.mu.Lock()

@@ -84,7 +84,7 @@ type ExecuteRequest struct {
 	//	*ExecuteRequest_Query
 	Request isExecuteRequest_Request `protobuf_oneof:"request"`
 	// Of a query: the voter that sends it, and the term it was in when it was asked to. That is its word that nobody
-	// newer had been elected by then.
+	// newer had been elected by then. Without a term: a voter whose word the sender has asked for itself.
 	Voter         string `protobuf:"bytes,3,opt,name=voter,proto3" json:"voter,omitempty"`
 	Term          uint64 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -181,6 +181,7 @@ type ExecuteReply struct {
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
 	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"` // API address
 	Result        *storepb.Result        `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
+	Term          uint64                 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"` // not 0: the result counts only if that voter was in this term
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -234,6 +235,13 @@ func (x *ExecuteReply) GetResult() *storepb.Result {
 		return x.Result
 	}
 	return nil
+}
+
+func (x *ExecuteReply) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
 }
 
 type KeepAliveRequest struct {
@@ -758,6 +766,8 @@ type ProbeReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
 	WallClock     int64                  `protobuf:"varint,2,opt,name=wall_clock,json=wallClock,proto3" json:"wall_clock,omitempty"` // nanoseconds since the Unix epoch
+	Id            string                 `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`                                 // of the raft server
+	Leads         bool                   `protobuf:"varint,4,opt,name=leads,proto3" json:"leads,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -804,6 +814,20 @@ func (x *ProbeReply) GetWallClock() int64 {
 		return x.WallClock
 	}
 	return 0
+}
+
+func (x *ProbeReply) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ProbeReply) GetLeads() bool {
+	if x != nil {
+		return x.Leads
+	}
+	return false
 }
 
 type StatusRequest struct {
@@ -1232,11 +1256,12 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x05query\x18\x02 \x01(\v2\x13.lockfs.store.QueryH\x00R\x05query\x12\x14\n" +
 	"\x05voter\x18\x03 \x01(\tR\x05voter\x12\x12\n" +
 	"\x04term\x18\x04 \x01(\x04R\x04termB\t\n" +
-	"\arequest\"\x96\x01\n" +
+	"\arequest\"\xaa\x01\n" +
 	"\fExecuteReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12,\n" +
-	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\"O\n" +
+	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\x12\x12\n" +
+	"\x04term\x18\x04 \x01(\x04R\x04term\"O\n" +
 	"\x10KeepAliveRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12!\n" +
 	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\xe9\x01\n" +
@@ -1269,12 +1294,14 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\fR\x04name\x12\x10\n" +
 	"\x03ino\x18\x04 \x01(\x04R\x03ino\"\x0e\n" +
-	"\fProbeRequest\"?\n" +
+	"\fProbeRequest\"e\n" +
 	"\n" +
 	"ProbeReply\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x1d\n" +
 	"\n" +
-	"wall_clock\x18\x02 \x01(\x03R\twallClock\"#\n" +
+	"wall_clock\x18\x02 \x01(\x03R\twallClock\x12\x0e\n" +
+	"\x02id\x18\x03 \x01(\tR\x02id\x12\x14\n" +
+	"\x05leads\x18\x04 \x01(\bR\x05leads\"#\n" +
 	"\rStatusRequest\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\bR\x04hash\"\xf6\x03\n" +
 	"\vStatusReply\x12\x0e\n" +

@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
+)
+
+// scriptedNode answers what a test wants it to.
+type scriptedNode struct {
+	clusterpb.NodeClient
+	execute func(*clusterpb.ExecuteRequest) *clusterpb.ExecuteReply
+	probe   func() (*clusterpb.ProbeReply, error)
+}
+
+func (s *scriptedNode) Execute(_ context.Context, req *clusterpb.ExecuteRequest, _ ...grpc.CallOption) (*clusterpb.ExecuteReply, error) {
+	return s.execute(req), nil
+}
+
+func (s *scriptedNode) Probe(context.Context, *clusterpb.ProbeRequest, ...grpc.CallOption) (*clusterpb.ProbeReply, error) {
+	return s.probe()
+}
+
+// TestWitnessMustBeInTheLeadersTerm has a leader in term 3 leave the confirmation to the client.
+func TestWitnessMustBeInTheLeadersTerm(t *testing.T) {
+	leader := &scriptedNode{execute: func(req *clusterpb.ExecuteRequest) *clusterpb.ExecuteReply {
+		if req.GetVoter() == "v" {
+			return &clusterpb.ExecuteReply{Result: &storepb.Result{Message: "unconfirmed"}, Term: 3}
+		}
+		return &clusterpb.ExecuteReply{Result: &storepb.Result{Message: "confirmed"}}
+	}}
+	for name, c := range map[string]struct {
+		word    *clusterpb.ProbeReply
+		failure error
+		want    string
+	}{
+		"the same term":     {&clusterpb.ProbeReply{Id: "v", Term: 3}, nil, "unconfirmed"},
+		"a newer one":       {&clusterpb.ProbeReply{Id: "v", Term: 4}, nil, "confirmed"},
+		"another node":      {&clusterpb.ProbeReply{Id: "w", Term: 3}, nil, "confirmed"},
+		"the leader itself": {&clusterpb.ProbeReply{Id: "v", Term: 3, Leads: true}, nil, "confirmed"},
+		"no answer":         {nil, context.DeadlineExceeded, "confirmed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			voter := &scriptedNode{probe: func() (*clusterpb.ProbeReply, error) { return c.word, c.failure }}
+			client := &Client{router: &router{entry: []clusterpb.NodeClient{leader}}, timeout: testWait}
+			client.witness.node, client.witness.id = voter, "v"
+			result, err := client.Query(t.Context(), &storepb.Query{})
+			require.NoError(t, err)
+			require.Equal(t, c.want, result.GetMessage())
+			require.Equal(t, c.want == "confirmed", client.witness.node == nil, "it was no help")
+		})
+	}
+}
+
+// TestWitnessFails has a client read on while the voter that it asks is gone.
+func TestWitnessFails(t *testing.T) {
+	nodes := startNodes(t, 3)
+	var servers []string
+	for _, node := range nodes {
+		servers = append(servers, node.cfg.APIAddress)
+	}
+	client, err := Dial(t.Context(), servers, ClientConfig{Host: "guest", Logger: quietLogger()})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close(context.Background()) })
+	read := func() (witness string) {
+		result, err := client.Query(t.Context(), &storepb.Query{Query: &storepb.Query_GetAttr{
+			GetAttr: &storepb.GetAttr{Ino: raftstore.RootIno},
+		}})
+		require.NoError(t, err)
+		require.Equal(t, storepb.Code_OK, result.GetCode())
+		client.witness.mu.Lock()
+		defer client.witness.mu.Unlock()
+		if client.witness.node == nil {
+			return ""
+		}
+		return client.witness.id
+	}
+	first := ""
+	require.Eventually(t, func() bool { first = read(); return first != "" }, testWait, time.Millisecond)
+	for range 100 {
+		require.Equal(t, first, read(), "it stays")
+	}
+	for _, node := range nodes {
+		if node.id.ID == first {
+			require.NotEqual(t, node, nodes[0], "that one leads")
+			require.NoError(t, node.Close())
+		}
+	}
+	require.Eventually(t, func() bool { id := read(); return id != "" && id != first }, testWait, time.Millisecond)
+}
