@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"syscall"
@@ -91,4 +92,22 @@ func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 	require.Equal(t, uint32(syscall.S_IFREG|0o644), other.fsm.Query(&storepb.Query{Query: &storepb.Query_Lookup{
 		Lookup: &storepb.Lookup{Parent: raftstore.RootIno, Name: []byte("after")},
 	}}).GetAttr().GetMode())
+}
+
+func TestSnapshotsOfManyLocksAreSeldom(t *testing.T) {
+	cfg := testConfig(t, "a")
+	cfg.SnapshotEntries = 10
+	node := startNode(t, cfg)
+	client := openTestClient(t, node, "")
+	entries := func() [2]uint64 {
+		node.tuneSnapshots()
+		config := node.raft.ReloadableConfig()
+		return [2]uint64{config.SnapshotThreshold, config.TrailingLogs}
+	}
+	require.Equal(t, [2]uint64{10, 10}, entries())
+	const locks = 30 * inodesPerEntry
+	for i := range locks {
+		mutate(t, client, createOp(fmt.Sprint(i)))
+	}
+	require.Equal(t, [2]uint64{40, 40}, entries())
 }

@@ -29,7 +29,7 @@ type Config struct {
 	// SessionTerm is how long a session lasts without a keepalive; 0: DefaultSessionTerm. It is to be
 	// the same on all nodes.
 	SessionTerm time.Duration
-	// SnapshotEntries is the number of log entries after which a snapshot is taken; 0: 8192.
+	// SnapshotEntries is the least number of log entries after which a snapshot is taken; 0: 8192.
 	SnapshotEntries uint64
 }
 
@@ -48,6 +48,8 @@ const aloneTimeout = 50 * time.Millisecond
 const (
 	defaultSnapshotEntries = 8192
 	snapshotInterval       = 2 * time.Second // between looks at the number of entries
+	// A snapshot writes the whole state: what it costs is spread over an entry for this many inodes.
+	inodesPerEntry = 8
 )
 
 func (c *Config) validate() error {

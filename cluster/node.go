@@ -118,6 +118,7 @@ func (n *Node) startRaft() error {
 		n.storage.logs.raft.Store(n.raft)
 	}
 	n.store = &raftstore.Store{Raft: n.raft, Now: n.clock.Now}
+	n.tuneSnapshots()
 	n.leadership.follow(n.raft, n.ctx.Done())
 	return n.cfg.Metrics.Registry.Register(newNodeCollector(n))
 }
@@ -134,15 +135,40 @@ func (n *Node) raftConfig() *raft.Config {
 	}
 	cfg.BatchApplyCh = true
 	cfg.SnapshotInterval = snapshotInterval
-	cfg.SnapshotThreshold = defaultSnapshotEntries
-	if n.cfg.SnapshotEntries != 0 {
-		cfg.SnapshotThreshold = n.cfg.SnapshotEntries
-	}
+	cfg.SnapshotThreshold = n.snapshotEntries()
 	cfg.TrailingLogs = cfg.SnapshotThreshold
 	cfg.NotifyCh = n.leadership.notify
 	cfg.Logger = raftLogger(n.logger, least)
 	cfg.NoLegacyTelemetry = true
 	return cfg
+}
+
+// snapshotEntries is after how many entries a snapshot is taken, and how many are kept behind it. It is a small number times a
+// power of two, so that it seldom changes.
+func (n *Node) snapshotEntries() uint64 {
+	entries := n.cfg.SnapshotEntries
+	if entries == 0 {
+		entries = defaultSnapshotEntries
+	}
+	inodes := 0
+	n.fsm.View(func(ns *raftstore.Namespace) { inodes = ns.Inodes() })
+	for entries < uint64(inodes/inodesPerEntry) {
+		entries *= 2
+	}
+	return entries
+}
+
+// tuneSnapshots lets raft know of a size that has changed.
+func (n *Node) tuneSnapshots() {
+	config := n.raft.ReloadableConfig()
+	entries := n.snapshotEntries()
+	if config.SnapshotThreshold == entries {
+		return
+	}
+	config.SnapshotThreshold, config.TrailingLogs = entries, entries
+	if err := n.raft.ReloadConfig(config); err != nil {
+		n.logger.Warn("the number of entries between snapshots cannot be changed", "entries", entries, "error", err)
+	}
 }
 
 // bootstrap begins a cluster of this node alone, once.
@@ -164,7 +190,7 @@ func (n *Node) bootstrap() error {
 func (n *Node) serve() error {
 	n.server = grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxRequest), grpc.StatsHandler(malformedCounter{n.cfg.Metrics}),
-		grpc.UnknownServiceHandler(noSuchMethod),
+		grpc.UnknownServiceHandler(noSuchMethod), grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveEvery / 2, PermitWithoutStream: true}),
 	)
 	clusterpb.RegisterNodeServer(n.server, &api{node: n})

@@ -124,3 +124,18 @@ func (ns *Namespace) heldOn(host string, process *storepb.Process) []held {
 	})
 	return found
 }
+
+// firstHeld is the first of what processes of a host hold, from one on.
+func (ns *Namespace) firstHeld(from held) (first held, found bool) {
+	ns.byProcess.Ascend(from, func(h held) bool {
+		first, found = h, h.host == from.host
+		return false
+	})
+	return first, found
+}
+
+// holdsAny tells whether processes of a host hold anything.
+func (ns *Namespace) holdsAny(host string) bool {
+	_, found := ns.firstHeld(held{host: host})
+	return found
+}

@@ -62,7 +62,7 @@ func (ns *Namespace) hostWent(name string, left bool) {
 	case went.sessions > 0:
 	case !left:
 		ns.emit(&storepb.Event{Event: eventHostUnreachable, Host: name, Reason: "no keepalive for the term of its session"})
-	case len(ns.heldOn(name, nil)) == 0:
+	case !ns.holdsAny(name):
 		ns.hosts.Delete(name)
 	}
 }
@@ -74,7 +74,7 @@ func (ns *Namespace) dropOldHosts() {
 	}
 	oldest, since, found := "", int64(0), false
 	ns.hosts.Scan(func(name string, h *host) bool {
-		if h.sessions == 0 && (!found || h.since < since) && len(ns.heldOn(name, nil)) == 0 {
+		if h.sessions == 0 && (!found || h.since < since) && !ns.holdsAny(name) {
 			oldest, since, found = name, h.since, true
 		}
 		return true

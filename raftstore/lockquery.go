@@ -3,6 +3,7 @@ package raftstore
 import (
 	"bytes"
 	"fmt"
+	"math"
 
 	"lockfs/formats/lockfact"
 	"lockfs/raftstore/storepb"
@@ -108,12 +109,10 @@ func (ns *Namespace) describe(e *entry, in *inode) *storepb.Lock {
 // listProcesses answers each process of a host once.
 func (ns *Namespace) listProcesses(host string) *storepb.Result {
 	result := ok()
-	var last *storepb.Process
-	for _, h := range ns.heldOn(host, nil) {
-		if last == nil || !sameProcess(last, h.process) {
-			result.Processes = append(result.Processes, h.process)
-		}
-		last = h.process
+	after := held{host: host}
+	for h, found := ns.firstHeld(after); found; h, found = ns.firstHeld(after) {
+		result.Processes = append(result.Processes, h.process)
+		after = held{host: host, process: h.process, ino: math.MaxUint64} // what it holds besides
 	}
 	return result
 }

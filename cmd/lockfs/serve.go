@@ -61,6 +61,7 @@ func (p part) stopInTime() error {
 
 // run starts everything, waits until it is told to end or cannot go on, and stops everything in reverse.
 func (s *service) run(ctx context.Context) error {
+	go tuneCollector()
 	failure := s.start(ctx)
 	for i := len(s.parts) - 1; i >= 0; i-- {
 		if err := s.parts[i].stopInTime(); err != nil {
