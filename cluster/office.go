@@ -14,7 +14,7 @@ import (
 )
 
 // clockInterval is how often the leader compares the voters' clocks when no reader makes it.
-const clockInterval = time.Second
+const clockInterval = 2 * time.Second
 
 // officeRetry is the pause after a majority of the voters could not be asked, though they voted.
 const officeRetry = 100 * time.Millisecond
@@ -30,6 +30,7 @@ func (n *Node) govern() {
 			n.preside(wonder.C)
 		case <-wonder.C:
 			n.noticeRemoval()
+			n.tuneSnapshots()
 		case <-n.ctx.Done():
 			return
 		}
@@ -42,9 +43,10 @@ func (n *Node) preside(wonder <-chan time.Time) {
 	defer compare.Stop()
 	look := time.NewTicker(sessionLook)
 	defer look.Stop()
-	expire := time.NewTicker(expiryLook)
-	defer expire.Stop()
+	due := time.NewTimer(0)
+	defer due.Stop()
 	for {
+		due.Reset(n.untilDue())
 		term := n.leadership.office()
 		if term == 0 {
 			return
@@ -55,18 +57,37 @@ func (n *Node) preside(wonder <-chan time.Time) {
 			n.clock.keepOnly(n.voterIDs())
 		case <-look.C:
 			n.endExpired()
-		case <-expire.C:
+		case <-n.fsm.Sooner():
+		case <-due.C:
 			n.letTimePass()
 		case <-wonder:
 			n.noticeRemoval()
+			n.tuneSnapshots()
 		case <-n.ctx.Done():
 			return
 		}
 	}
 }
 
-// expiryLook is how often the leader looks for locks whose time is over.
-const expiryLook = 100 * time.Millisecond
+// How long a leader waits until it looks for what time has changed.
+const (
+	minDueLook  = 10 * time.Millisecond  // even if there is more to do
+	hostDueLook = 100 * time.Millisecond // while a host is silent that some rule does not wait for without end
+	maxDueLook  = time.Second            // even if there is nothing to come: clocks are set
+)
+
+// untilDue is for how long there is nothing to do for letTimePass.
+func (n *Node) untilDue() (wait time.Duration) {
+	now := n.clock.Now()
+	n.fsm.View(func(ns *raftstore.Namespace) {
+		longest := maxDueLook
+		if ns.AwaitsHosts() {
+			longest = hostDueLook
+		}
+		wait = time.Duration(min(ns.NextDue(), now+int64(longest)) - now)
+	})
+	return max(wait, minDueLook)
+}
 
 // letTimePass has the state machine mark what time has made stale. Whether it has, the state machine itself
 // decides, by the time of the command.

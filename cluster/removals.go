@@ -9,7 +9,7 @@ import (
 
 const (
 	// removalsWait is how long a node keeps a question for removals.
-	removalsWait = 10 * time.Second
+	removalsWait = 30 * time.Second
 	// removalsPause is between two questions to another process, so that many mounts cost little.
 	removalsPause = 100 * time.Millisecond
 	// removalsRetry is the pause after a node that did not answer.

@@ -10,7 +10,7 @@ import (
 )
 
 // sessionLook is how often the leader looks for sessions whose term is over.
-const sessionLook = 250 * time.Millisecond
+const sessionLook = 500 * time.Millisecond
 
 // KeepAlive renews a session if this node leads, as a majority confirms: a deposed leader must not
 // promise what its successor does not know of. The session lasts from when the mount sent the request.

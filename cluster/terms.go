@@ -68,7 +68,7 @@ func (t *terms) known(id uint64, now time.Duration) *sessionTerm {
 
 // pauseLimit is the longest time between two looks after which a leader still trusts its own silence:
 // if it was stopped for longer, keepalives may be waiting to be read.
-const pauseLimit = 4 * sessionLook
+const pauseLimit = 3 * sessionLook
 
 // expired answers those of the live sessions whose term is over, marked as ending, and forgets those
 // that are not live any more.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"math"
 	"sync"
 
 	"github.com/hashicorp/raft"
@@ -22,12 +23,17 @@ type FSM struct {
 	advanced chan struct{} // closed when the state moves on; nil while nobody waits
 	awaited  map[Request]chan struct{}
 	removals *removals
+	due      int64         // what NextDue was
+	sooner   chan struct{} // has something when it has become sooner
 	unknown  sync.Once
 }
 
 // NewFSM starts with an empty namespace.
 func NewFSM(logger *slog.Logger) *FSM {
-	return &FSM{logger: logger, ns: NewNamespace(), awaited: make(map[Request]chan struct{}), removals: newRemovals()}
+	return &FSM{
+		logger: logger, ns: NewNamespace(), awaited: make(map[Request]chan struct{}), removals: newRemovals(),
+		due: math.MaxInt64, sooner: make(chan struct{}, 1),
+	}
 }
 
 // Apply answers a *storepb.Result. A log entry that is damaged panics: this node's state would differ
@@ -172,13 +178,24 @@ func (f *FSM) WaitFor(ctx context.Context, holds func(*Namespace) bool) error {
 	}
 }
 
-// wake tells those who wait for an index; the caller holds the lock.
+// wake tells those who wait for an index, or for time to pass; the caller holds the lock.
 func (f *FSM) wake() {
 	if f.advanced != nil {
 		close(f.advanced)
 		f.advanced = nil
 	}
+	due := f.ns.NextDue()
+	if due < f.due {
+		select {
+		case f.sooner <- struct{}{}:
+		default:
+		}
+	}
+	f.due = due
 }
+
+// Sooner delivers something when NextDue has become sooner since it was received from last. It has one receiver.
+func (f *FSM) Sooner() <-chan struct{} { return f.sooner }
 
 type fsmSnapshot struct{ *Snapshot }
 

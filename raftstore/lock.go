@@ -299,18 +299,39 @@ func (ns *Namespace) processGone(session uint64, op *storepb.ProcessGone) *store
 
 // Due tells whether a Tick at that time would change anything.
 func (ns *Namespace) Due(now int64) bool {
-	if e, found := ns.byDue.Min(); found && e.due < now {
-		return true
-	}
-	if a, found := ns.delayed.Min(); found && a.until <= now {
-		return true
-	}
-	if w, found := ns.interrupted.Min(); found && now-w.interrupted >= int64(interruptPatience) {
-		return true
-	}
-	due := false
+	next := ns.NextDue()
+	due := next <= now && next < math.MaxInt64
 	ns.eachImpatient(now, func(*entry, string) { due = true })
 	return due
+}
+
+// NextDue is the time from which on a Tick changes something, apart from the patience with silent hosts (AwaitsHosts);
+// math.MaxInt64 if nothing is under way.
+func (ns *Namespace) NextDue() int64 {
+	next := int64(math.MaxInt64)
+	if e, found := ns.byDue.Min(); found && e.due < math.MaxInt64 {
+		next = e.due + 1
+	}
+	if a, found := ns.delayed.Min(); found {
+		next = min(next, a.until)
+	}
+	if w, found := ns.interrupted.Min(); found {
+		next = min(next, w.interrupted+int64(interruptPatience))
+	}
+	return next
+}
+
+// AwaitsHosts tells whether patience with some silent host may come to an end.
+func (ns *Namespace) AwaitsHosts() bool {
+	if !ns.hasHostTimeouts() {
+		return false
+	}
+	silent := false
+	ns.hosts.Scan(func(_ string, h *host) bool {
+		silent = h.sessions == 0
+		return !silent
+	})
+	return silent
 }
 
 // tick ends the patience with silent hosts; the rest happens with every command.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,29 +25,51 @@ type daemons struct {
 	fail context.CancelCauseFunc // called when one ends before
 }
 
+type daemon struct {
+	process  *os.Process
+	stopping atomic.Bool
+	ended    chan error
+}
+
 // start starts a program on a host of that name, and waits until it has printed a text.
-func (d *daemons) start(host, ready string, args ...string) error {
+func (d *daemons) start(host, ready string, args ...string) (*daemon, error) {
 	cmd := exec.Command("sh", append([]string{"-c", `hostname "$0" && exec "$@"`, host}, args...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUTS, Pdeathsig: unix.SIGKILL}
 	printed := &watched{want: ready, found: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = printed, printed
 	if err := cmd.Start(); err != nil {
-		return err
+		return nil, err
 	}
-	ended := make(chan error, 1)
+	started := &daemon{process: cmd.Process, ended: make(chan error, 1)}
 	go func() {
 		_ = cmd.Wait() // what it says is in the state
 		err := fmt.Errorf("%s on %s ended: %v; it said\n%s", filepath.Base(args[0]), host, cmd.ProcessState, printed.tail())
-		ended <- err
-		d.fail(err)
+		if !started.stopping.Load() {
+			d.fail(err)
+		}
+		started.ended <- err
 	}()
 	select {
 	case <-printed.found:
-		return nil
-	case err := <-ended:
-		return err
+		return started, nil
+	case err := <-started.ended:
+		return nil, err
 	case <-time.After(patience):
-		return fmt.Errorf("%s on %s is not ready after %v; it said\n%s", filepath.Base(args[0]), host, patience, printed.tail())
+		return nil, fmt.Errorf("%s on %s is not ready after %v; it said\n%s", filepath.Base(args[0]), host, patience, printed.tail())
+	}
+}
+
+// stop asks a program to end, and waits until it has.
+func (d *daemon) stop() error {
+	d.stopping.Store(true)
+	if err := d.process.Signal(unix.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-d.ended:
+		return nil
+	case <-time.After(patience):
+		return fmt.Errorf("process %d does not end", d.process.Pid)
 	}
 }
 

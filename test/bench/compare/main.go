@@ -26,6 +26,8 @@ type settings struct {
 	rounds   int
 	duration time.Duration
 	workers  int
+	idle     time.Duration
+	locks    int
 	parent   string // where the data directories are made
 	lockfs   string // the program; empty: it is built
 	source   string // the repository
@@ -54,6 +56,8 @@ func parse(args []string) (s settings, err error) {
 	flags.IntVar(&s.rounds, "rounds", 3, "how often each figure is measured")
 	flags.DurationVar(&s.duration, "duration", 2*time.Second, "how long each time")
 	flags.IntVar(&s.workers, "workers", 64, "how many work at the same time where it is not one")
+	flags.DurationVar(&s.idle, "idle", 30*time.Second, "for how long to look at lockfs with ten mounts and nothing to do")
+	flags.IntVar(&s.locks, "locks", 0, "how many locks to hold, to see what that changes (a million takes a quarter of an hour)")
 	flags.StringVar(&s.parent, "dir", "/var/tmp", "a directory on the disk that all data is written to")
 	flags.StringVar(&s.lockfs, "lockfs", "", "a built lockfs (default: it is built)")
 	flags.StringVar(&s.source, "source", "../..", "the repository of lockfs")
@@ -61,8 +65,8 @@ func parse(args []string) (s settings, err error) {
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
-	if flags.NArg() > 0 || s.rounds < 1 || s.workers < 1 {
-		return s, errors.New("it takes no arguments, and at least one round and one worker")
+	if flags.NArg() > 0 || s.rounds < 0 || s.workers < 1 {
+		return s, errors.New("it takes no arguments, and at least one worker")
 	}
 	return s, nil
 }
@@ -119,18 +123,55 @@ func compare(args []string) error {
 	ctx, fail := context.WithCancelCause(context.Background())
 	defer fail(nil)
 	daemons := &daemons{dir: s.dir, fail: fail}
-	all, err := start(ctx, &s, daemons)
-	if err != nil {
+	if err := s.measure(ctx, daemons); err != nil {
+		return errors.Join(context.Cause(ctx), err)
+	}
+	return nil
+}
+
+func (s *settings) measure(ctx context.Context, d *daemons) (err error) {
+	c := &contestants{settings: s}
+	if c.local, err = d.folder("local"); err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "starting lockfs")
+	if c.servers, c.client, err = startLockfs(s, d); err != nil {
+		return err
+	}
+	idle := 0.0
+	if s.idle > 0 {
+		if idle, err = c.idle(ctx, d); err != nil {
+			return err
+		}
+	}
+	if s.rounds > 0 {
+		if err := c.startOthers(ctx, d); err != nil {
+			return err
+		}
+	}
+	if err := c.describe(ctx); err != nil {
 		return err
 	}
 	table := newTable()
 	for round := range s.rounds {
 		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, s.rounds)
-		if err := all.round(ctx, table); err != nil {
-			return errors.Join(context.Cause(ctx), err)
+		if err := c.round(ctx, table); err != nil {
+			return err
 		}
 	}
-	fmt.Printf("%s\n%s, %d cores; data on %s, with fsync; %d rounds, %v for each figure\n\n",
-		strings.Join(all.versions, "\n"), all.kernel, runtime.NumCPU(), all.disk, s.rounds, s.duration)
-	return table.print(os.Stdout)
+	fmt.Printf("%s\n%s, %d cores; data on %s, with fsync; %d rounds, %v for each figure\n",
+		strings.Join(c.versions, "\n"), c.kernel, runtime.NumCPU(), c.disk, s.rounds, s.duration)
+	if s.rounds > 0 {
+		fmt.Println()
+		if err := table.print(os.Stdout); err != nil {
+			return err
+		}
+	}
+	if s.idle > 0 {
+		fmt.Printf("\nidle, three servers and %d mounts: %.2f %% of one core\n", idleMounts, idle)
+	}
+	if s.locks > 0 {
+		return c.hold(ctx, d)
+	}
+	return nil
 }

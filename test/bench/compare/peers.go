@@ -14,29 +14,49 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startLockfs starts three servers with a mount each, and a mount without a server. It answers their directories,
-// those of the servers by name.
-func startLockfs(s *settings, d *daemons) (mounts map[string]string, client string, err error) {
-	mounts = make(map[string]string)
-	var servers []string
-	for i, name := range []string{"a", "b", "c"} {
-		mounts[name] = filepath.Join(d.dir, "lockfs-mount-"+name)
-		servers = append(servers, addresses[i]+":7421")
-		enter := []string{"--join", servers[0]}
-		if i == 0 {
-			enter = []string{"--bootstrap"}
-		}
-		err := d.start(name, "lockfs: "+name+" ready", append([]string{
-			s.lockfsProgram(), "server", "--name", name, "--data", filepath.Join(d.dir, "lockfs-"+name), "--mount", mounts[name],
-			"--raft-addr", addresses[i] + ":7420", "--api-addr", servers[i], "--http-addr", "",
-		}, enter...)...)
-		if err != nil {
+// server is one of lockfs with its mount.
+type server struct {
+	*daemon
+	mount string
+}
+
+// startLockfs starts three servers with a mount each, and a mount without a server. It answers the servers by name.
+func startLockfs(s *settings, d *daemons) (servers map[string]server, client string, err error) {
+	servers = make(map[string]server)
+	for i, name := range serverNames {
+		if servers[name], err = startServer(s, d, i); err != nil {
 			return nil, "", err
 		}
 	}
-	client = filepath.Join(d.dir, "lockfs-mount-client")
-	return mounts, client, d.start("client", "lockfs: ready at ", s.lockfsProgram(), "mount",
-		"--servers", strings.Join(servers, ","), client)
+	_, client, err = startMount(s, d, "client")
+	return servers, client, err
+}
+
+var serverNames = []string{"a", "b", "c"}
+
+// startServer starts the i-th server. If it had been stopped it goes on.
+func startServer(s *settings, d *daemons, i int) (server, error) {
+	enter := []string{"--join", addresses[0] + ":7421"}
+	if i == 0 {
+		enter = []string{"--bootstrap"}
+	}
+	name := serverNames[i]
+	mount := filepath.Join(d.dir, "lockfs-mount-"+name)
+	started, err := d.start(name, "lockfs: "+name+" ready", append([]string{
+		s.lockfsProgram(), "server", "--name", name, "--data", filepath.Join(d.dir, "lockfs-"+name), "--mount", mount,
+		"--raft-addr", addresses[i] + ":7420", "--api-addr", addresses[i] + ":7421", "--http-addr", "",
+	}, enter...)...)
+	return server{started, mount}, err
+}
+
+func startMount(s *settings, d *daemons, name string) (started *daemon, mount string, err error) {
+	var servers []string
+	for _, address := range addresses {
+		servers = append(servers, address+":7421")
+	}
+	mount = filepath.Join(d.dir, "lockfs-mount-"+name)
+	started, err = d.start(name, "lockfs: ready at ", s.lockfsProgram(), "mount", "--servers", strings.Join(servers, ","), mount)
+	return started, mount, err
 }
 
 // lockfsLeader is the name of the server that leads.
@@ -54,25 +74,25 @@ func lockfsLeader(ctx context.Context, s *settings) (string, error) {
 
 // startEtcd starts three members, and answers where they are reached.
 func startEtcd(s *settings, d *daemons) (endpoints []string, err error) {
-	names := []string{"a", "b", "c"}
 	var peers []string
-	for i, name := range names {
+	for i, name := range serverNames {
 		peers = append(peers, fmt.Sprintf("%s=http://%s:2380", name, addresses[i]))
 		endpoints = append(endpoints, "http://"+addresses[i]+":2379")
 	}
 	// A member is ready only together with another one.
-	started := make(chan error, len(names))
-	for i, name := range names {
+	started := make(chan error, len(serverNames))
+	for i, name := range serverNames {
 		peer := fmt.Sprintf("http://%s:2380", addresses[i])
 		go func() {
-			started <- d.start(name, "ready to serve client requests", s.etcdProgram(), "server", "--name", name,
+			_, err := d.start(name, "ready to serve client requests", s.etcdProgram(), "server", "--name", name,
 				"--data-dir", filepath.Join(d.dir, "etcd-"+name), "--log-level", "info",
 				"--listen-client-urls", endpoints[i], "--advertise-client-urls", endpoints[i],
 				"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
 				"--initial-cluster", strings.Join(peers, ","), "--initial-cluster-state", "new")
+			started <- err
 		}()
 	}
-	for range names {
+	for range serverNames {
 		err = errors.Join(err, <-started)
 	}
 	return endpoints, err

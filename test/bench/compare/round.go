@@ -15,7 +15,7 @@ import (
 // contestants is everything that runs.
 type contestants struct {
 	settings  *settings
-	mounts    map[string]string // of lockfs, by the server's name
+	servers   map[string]server // of lockfs
 	client    string            // mount of lockfs
 	endpoints []string          // of etcd
 	gluster   string            // mount of GlusterFS; empty: there is none
@@ -26,32 +26,28 @@ type contestants struct {
 	disk     string
 }
 
-func start(ctx context.Context, s *settings, d *daemons) (*contestants, error) {
-	fmt.Fprintln(os.Stderr, "starting")
+// startOthers starts what lockfs is compared with.
+func (c *contestants) startOthers(ctx context.Context, d *daemons) (err error) {
+	fmt.Fprintln(os.Stderr, "starting the others")
 	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
-	c := &contestants{settings: s}
-	var err error
-	if c.mounts, c.client, err = startLockfs(s, d); err != nil {
-		return nil, err
-	}
-	if c.endpoints, err = startEtcd(s, d); err != nil {
-		return nil, err
+	if c.endpoints, err = startEtcd(c.settings, d); err != nil {
+		return err
 	}
 	if c.gluster, err = startGlusterFS(ctx, d); errors.Is(err, errNotInstalled) {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 	} else if err != nil {
-		return nil, err
+		return err
 	}
-	if c.local, err = d.folder("local"); err != nil {
-		return nil, err
-	}
-	return c, c.describe(ctx)
+	return nil
 }
 
 // describe finds out what is compared, on what.
 func (c *contestants) describe(ctx context.Context) error {
-	commands := [][]string{{c.settings.lockfsProgram(), "version"}, {c.settings.etcdProgram(), "server", "--version"}}
+	commands := [][]string{{c.settings.lockfsProgram(), "version"}}
+	if len(c.endpoints) > 0 {
+		commands = append(commands, []string{c.settings.etcdProgram(), "server", "--version"})
+	}
 	if c.gluster != "" {
 		commands = append(commands, []string{"gluster", "--version"})
 	}
@@ -93,14 +89,14 @@ func (c *contestants) round(ctx context.Context, t *table) error {
 	if err != nil {
 		return err
 	}
-	if c.mounts[leader] == "" {
+	if c.servers[leader].daemon == nil {
 		return fmt.Errorf("lockfs has no leader, but %q", leader)
 	}
 	follower := "a"
 	if leader == follower {
 		follower = "b"
 	}
-	mounts := []string{c.mounts[leader], c.mounts[follower], c.client}
+	mounts := []string{c.servers[leader].mount, c.servers[follower].mount, c.client}
 	names := map[string]string{mounts[0]: lockfsLeads, mounts[1]: lockfsFollows, mounts[2]: lockfsClient,
 		strings.Join(mounts, " "): lockfsAll, c.gluster: glusterFS, c.local: c.disk}
 	others := []string{c.local}
