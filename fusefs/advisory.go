@@ -243,7 +243,9 @@ func (fs *fileSystem) drop(caller *storepb.Caller, in *inode, key lockOwner, thr
 		dropped()
 		return
 	}
+	fs.inodes.use(in.ino) // so that it is still this inode that knows of it when the file is opened again
 	go func() {
+		defer fs.release(caller, in)
 		defer dropped()
 		for !fs.ended.Load() { // should another session begin meanwhile, the old one takes the locks along
 			if _, err := fs.ops.Mutate(context.Background(), caller, op); err == nil {

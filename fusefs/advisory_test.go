@@ -1,16 +1,61 @@
 package fusefs
 
 import (
+	"context"
 	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/storepb"
 )
+
+// TestLocksComeAfterAClose has a program close a file, open it again and lock it while the cluster cannot be told of the close.
+func TestLocksComeAfterAClose(t *testing.T) {
+	c := newCluster()
+	dir, s := mountFor(t, c)
+	elsewhere, _ := mountFor(t, c)
+	path := writeFile(t, dir, "lock", "")
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	require.NoError(t, err)
+	lock := func(file *os.File, typ int16) error {
+		return unix.FcntlFlock(file.Fd(), unix.F_SETLK, &unix.Flock_t{Type: typ})
+	}
+	require.NoError(t, lock(file, unix.F_WRLCK))
+
+	var cut atomic.Bool
+	var tried, told atomic.Int32
+	cut.Store(true)
+	s.intercept(func(op *storepb.Op, _ *storepb.Query) (*storepb.Result, bool, error) {
+		if op.GetDropLocks() == nil {
+			return nil, false, nil
+		}
+		tried.Add(1)
+		if cut.Load() {
+			return nil, true, context.DeadlineExceeded
+		}
+		told.Add(1)
+		return nil, false, nil
+	})
+	require.NoError(t, file.Close())
+	again := openFile(t, path, os.O_RDWR)
+	locked := make(chan error, 1)
+	go func() { locked <- lock(again, unix.F_WRLCK) }()
+	require.Eventually(t, func() bool { return tried.Load() > 2 }, 10*time.Second, time.Millisecond)
+	require.Empty(t, locked, "it would be lost when the cluster is told")
+	cut.Store(false)
+	require.NoError(t, <-locked)
+	require.Equal(t, int32(1), told.Load())
+	other := openFile(t, filepath.Join(elsewhere, "lock"), os.O_RDWR)
+	require.ErrorIs(t, unix.FcntlFlock(other.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_RDLCK}), unix.EAGAIN)
+}
 
 // TestLateReleases has the kernel tell of the end of a file after it has given the file's number to another, which has locked.
 func TestLateReleases(t *testing.T) {

@@ -19,8 +19,11 @@ import (
 // idleMounts is how many mounts there are when nothing is to be done.
 const idleMounts = 10
 
-// settled is how long lockfs is left alone before it is idle.
-const settled = 5 * time.Second
+// How long lockfs is left alone before it is measured.
+const (
+	settled = 5 * time.Second
+	written = 30 * time.Second // for the last snapshot of many locks
+)
 
 // idle measures what lockfs uses with nothing to do, in percent of one core.
 func (c *contestants) idle(ctx context.Context, d *daemons) (percent float64, err error) {
@@ -109,7 +112,7 @@ func (c *contestants) hold(ctx context.Context, d *daemons) error {
 		return err
 	}
 	filled := time.Since(began)
-	if err := pause(ctx, settled); err != nil {
+	if err := pause(ctx, written); err != nil {
 		return err
 	}
 	after, err := c.cycle(ctx, c.servers[leader].mount)
