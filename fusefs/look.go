@@ -35,9 +35,29 @@ const (
 // and removes with another. A removal is held to what the nearest of them saw.
 type looks struct {
 	mu        sync.Mutex
-	byProcess map[Process]map[name]look
+	byProcess map[Process]seen
 	swept     time.Time
 	version   atomic.Uint64 // counts the notes
+}
+
+// seen is what a process saw.
+type seen struct {
+	names       map[name]look
+	directories map[name]bool // those of the names that were directories
+}
+
+func (s seen) set(key name, l look) {
+	s.names[key] = l
+	if l.directory {
+		s.directories[key] = true
+	} else {
+		delete(s.directories, key)
+	}
+}
+
+func (s seen) forget(key name) {
+	delete(s.names, key)
+	delete(s.directories, key)
 }
 
 type name struct {
@@ -53,7 +73,7 @@ type look struct {
 	at        time.Time
 }
 
-func newLooks() *looks { return &looks{byProcess: make(map[Process]map[name]look)} }
+func newLooks() *looks { return &looks{byProcess: make(map[Process]seen)} }
 
 // How a process came to see a lock.
 type sight int
@@ -65,35 +85,35 @@ const (
 )
 
 // note remembers what a family, nearest first, has seen: a name, and then the directory it is in.
-func (l *looks) note(family []Process, seen []*storepb.Look, how sight) {
+func (l *looks) note(family []Process, locks []*storepb.Look, how sight) {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sweep(now)
 	l.version.Add(1)
 	for _, process := range family {
-		names := l.byProcess[process]
-		if names == nil {
-			names = make(map[name]look)
-			l.byProcess[process] = names
+		saw, found := l.byProcess[process]
+		if !found {
+			saw = seen{make(map[name]look), make(map[name]bool)}
+			l.byProcess[process] = saw
 		}
-		for i, s := range seen {
-			key := name{s.GetParent(), string(s.GetName())}
-			before, known := names[key]
-			if !known && len(names) >= mostNames {
-				forgetOne(names)
+		for i, lock := range locks {
+			key := name{lock.GetParent(), string(lock.GetName())}
+			before, known := saw.names[key]
+			if !known && len(saw.names) >= mostNames {
+				saw.forgetOne()
 			}
-			names[key] = look{
-				token: s.GetToken(), directory: i > 0 || how == madeDirectory, at: now, empty: s.GetEmpty(),
-				made: how != read || known && before.made && before.token == s.GetToken(),
-			}
+			saw.set(key, look{
+				token: lock.GetToken(), directory: i > 0 || how == madeDirectory, at: now, empty: lock.GetEmpty(),
+				made: how != read || known && before.made && before.token == lock.GetToken(),
+			})
 		}
 	}
 }
 
-func forgetOne(names map[name]look) {
-	for key := range names {
-		delete(names, key)
+func (s seen) forgetOne() {
+	for key := range s.names {
+		s.forget(key)
 		return
 	}
 }
@@ -103,13 +123,13 @@ func (l *looks) sweep(now time.Time) {
 		return
 	}
 	l.swept = now
-	for process, names := range l.byProcess {
-		for key, look := range names {
+	for process, saw := range l.byProcess {
+		for key, look := range saw.names {
 			if now.Sub(look.at) > lookAge {
-				delete(names, key)
+				saw.forget(key)
 			}
 		}
-		if len(names) == 0 {
+		if len(saw.names) == 0 {
 			delete(l.byProcess, process)
 		}
 	}
@@ -125,15 +145,20 @@ func (l *looks) recall(family []Process, wanted ...name) []*storepb.Look {
 	now := time.Now()
 	l.mu.Lock()
 	for i, process := range family {
-		for key, look := range l.byProcess[process] {
-			if now.Sub(look.at) > lookAge || l.nearerKnows(family[:i], key) {
-				continue
+		saw := l.byProcess[process]
+		sees := func(key name) (look, bool) {
+			seen, known := saw.names[key]
+			return seen, known && now.Sub(seen.at) <= lookAge && !l.nearerKnows(family[:i], key)
+		}
+		for _, key := range wanted {
+			if seen, ok := sees(key); ok {
+				seen.empty = seen.empty && !l.made(family, key, seen.token)
+				recalled = append(recalled, found{key, seen})
 			}
-			if slices.Contains(wanted, key) {
-				look.empty = look.empty && !l.made(family, key, look.token)
-				recalled = append(recalled, found{key, look})
-			} else if look.directory {
-				directories = append(directories, found{key, look})
+		}
+		for key := range saw.directories {
+			if seen, ok := sees(key); ok && !slices.Contains(wanted, key) {
+				directories = append(directories, found{key, seen})
 			}
 		}
 	}
@@ -149,7 +174,7 @@ func (l *looks) recall(family []Process, wanted ...name) []*storepb.Look {
 
 func (l *looks) nearerKnows(nearer []Process, key name) bool {
 	for _, process := range nearer {
-		if _, known := l.byProcess[process][key]; known {
+		if _, known := l.byProcess[process].names[key]; known {
 			return true
 		}
 	}
@@ -159,7 +184,7 @@ func (l *looks) nearerKnows(nearer []Process, key name) bool {
 // made tells whether a lock is the family's own, which may be empty for as long as it likes.
 func (l *looks) made(family []Process, key name, token uint64) bool {
 	return slices.ContainsFunc(family, func(process Process) bool {
-		look := l.byProcess[process][key]
+		look := l.byProcess[process].names[key]
 		return look.made && look.token == token
 	})
 }
