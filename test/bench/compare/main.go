@@ -57,7 +57,7 @@ func parse(args []string) (s settings, err error) {
 	flags.DurationVar(&s.duration, "duration", 2*time.Second, "how long each time")
 	flags.IntVar(&s.workers, "workers", 64, "how many work at the same time where it is not one")
 	flags.DurationVar(&s.idle, "idle", 30*time.Second, "for how long to look at lockfs with ten mounts and nothing to do")
-	flags.IntVar(&s.locks, "locks", 0, "how many locks to hold, to see what that changes (a million takes a quarter of an hour)")
+	flags.IntVar(&s.locks, "locks", 0, "how many locks to hold, to see what that changes (a million takes twenty minutes)")
 	flags.StringVar(&s.parent, "dir", "/var/tmp", "a directory on the disk that all data is written to")
 	flags.StringVar(&s.lockfs, "lockfs", "", "a built lockfs (default: it is built)")
 	flags.StringVar(&s.source, "source", "../..", "the repository of lockfs")
