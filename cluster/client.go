@@ -273,11 +273,11 @@ func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Resul
 }
 
 func (c *Client) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*storepb.Result, error) {
-	reply, err := c.executeAs(ctx, req)
+	reply, err := c.executeReply(ctx, req)
 	return reply.GetResult(), err
 }
 
-func (c *Client) executeAs(ctx context.Context, req *clusterpb.ExecuteRequest) (reply *clusterpb.ExecuteReply, err error) {
+func (c *Client) executeReply(ctx context.Context, req *clusterpb.ExecuteRequest) (reply *clusterpb.ExecuteReply, err error) {
 	err = c.router.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
 		var err error
 		reply, err = to.Execute(ctx, req)

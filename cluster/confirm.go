@@ -107,12 +107,7 @@ func (n *Node) confirmedBy(req *clusterpb.ExecuteRequest, term uint64) bool {
 	return req.GetTerm() == term && n.isMajorityWith(req.GetVoter())
 }
 
-// isWitness tells whether the sender of a request asks a voter itself whose word and this node's are enough.
-func (n *Node) isWitness(req *clusterpb.ExecuteRequest) bool {
-	return req.GetTerm() == 0 && req.GetVoter() != "" && n.isMajorityWith(req.GetVoter())
-}
-
-// isMajorityWith tells whether this node and another one are a majority.
+// isMajorityWith tells whether this node and another voter are a majority. Nobody is called "".
 func (n *Node) isMajorityWith(id string) bool {
 	voters := n.voterIDs()
 	return id != n.id.ID && isMajority(2, len(voters)) && slices.Contains(voters, id)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -257,7 +258,7 @@ func (c *poweredCluster) cutPower(t testing.TB) {
 }
 
 // propose goes on until the test ends.
-func (c *poweredCluster) propose(ctx interface{ Done() <-chan struct{} }) {
+func (c *poweredCluster) propose(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -294,7 +295,7 @@ func (c *poweredCluster) propose(ctx interface{ Done() <-chan struct{} }) {
 	}
 }
 
-// awaitProgress waits until what has been acknowledged so far, and something after it, is applied by all nodes as they are now.
+// awaitProgress waits until some more entries are acknowledged.
 func (c *poweredCluster) awaitProgress(t testing.TB) {
 	t.Helper()
 	acked := func() int {

@@ -33,7 +33,7 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) *clus
 	switch r := req.GetRequest().(type) {
 	case *clusterpb.ExecuteRequest_Query:
 		confirmed := n.confirmedBy(req, term)
-		if !confirmed && n.isWitness(req) {
+		if !confirmed && n.isMajorityWith(req.GetWitness()) {
 			confirmed, reply.Term = true, term
 		}
 		result, err = n.query(ctx, r.Query, confirmed)

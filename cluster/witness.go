@@ -42,8 +42,8 @@ func (c *Client) queryWitnessed(ctx context.Context, req *clusterpb.ExecuteReque
 		}
 		word <- reply.GetTerm()
 	}()
-	req.Voter = id
-	reply, err := c.executeAs(ctx, req)
+	req.Witness = id
+	reply, err := c.executeReply(ctx, req)
 	if err == nil && reply.GetTerm() == 0 {
 		c.witness.forget(node) // the leader has asked for more
 	}
@@ -58,7 +58,7 @@ func (c *Client) queryWitnessed(ctx context.Context, req *clusterpb.ExecuteReque
 	case <-time.After(promptly):
 	}
 	c.witness.forget(node)
-	req.Voter = ""
+	req.Witness = ""
 	return c.execute(ctx, req)
 }
 

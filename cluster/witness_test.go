@@ -31,7 +31,7 @@ func (s *scriptedNode) Probe(context.Context, *clusterpb.ProbeRequest, ...grpc.C
 // TestWitnessMustBeInTheLeadersTerm has a leader in term 3 leave the confirmation to the client.
 func TestWitnessMustBeInTheLeadersTerm(t *testing.T) {
 	leader := &scriptedNode{execute: func(req *clusterpb.ExecuteRequest) *clusterpb.ExecuteReply {
-		if req.GetVoter() == "v" {
+		if req.GetWitness() == "v" {
 			return &clusterpb.ExecuteReply{Result: &storepb.Result{Message: "unconfirmed"}, Term: 3}
 		}
 		return &clusterpb.ExecuteReply{Result: &storepb.Result{Message: "confirmed"}}

@@ -84,9 +84,10 @@ type ExecuteRequest struct {
 	//	*ExecuteRequest_Query
 	Request isExecuteRequest_Request `protobuf_oneof:"request"`
 	// Of a query: the voter that sends it, and the term it was in when it was asked to. That is its word that nobody
-	// newer had been elected by then. Without a term: a voter whose word the sender has asked for itself.
+	// newer had been elected by then.
 	Voter         string `protobuf:"bytes,3,opt,name=voter,proto3" json:"voter,omitempty"`
 	Term          uint64 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
+	Witness       string `protobuf:"bytes,5,opt,name=witness,proto3" json:"witness,omitempty"` // of a query: a voter whose word the sender asks for itself
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -160,6 +161,13 @@ func (x *ExecuteRequest) GetTerm() uint64 {
 	return 0
 }
 
+func (x *ExecuteRequest) GetWitness() string {
+	if x != nil {
+		return x.Witness
+	}
+	return ""
+}
+
 type isExecuteRequest_Request interface {
 	isExecuteRequest_Request()
 }
@@ -181,7 +189,7 @@ type ExecuteReply struct {
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
 	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"` // API address
 	Result        *storepb.Result        `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
-	Term          uint64                 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"` // not 0: the result counts only if that voter was in this term
+	Term          uint64                 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"` // not 0: the result counts only if the witness was in this term
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1250,12 +1258,13 @@ var File_cluster_clusterpb_cluster_proto protoreflect.FileDescriptor
 
 const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x1fcluster/clusterpb/cluster.proto\x12\x0elockfs.cluster\x1a\x1draftstore/storepb/store.proto\"\xa5\x01\n" +
+	"\x1fcluster/clusterpb/cluster.proto\x12\x0elockfs.cluster\x1a\x1draftstore/storepb/store.proto\"\xbf\x01\n" +
 	"\x0eExecuteRequest\x121\n" +
 	"\acommand\x18\x01 \x01(\v2\x15.lockfs.store.CommandH\x00R\acommand\x12+\n" +
 	"\x05query\x18\x02 \x01(\v2\x13.lockfs.store.QueryH\x00R\x05query\x12\x14\n" +
 	"\x05voter\x18\x03 \x01(\tR\x05voter\x12\x12\n" +
-	"\x04term\x18\x04 \x01(\x04R\x04termB\t\n" +
+	"\x04term\x18\x04 \x01(\x04R\x04term\x12\x18\n" +
+	"\awitness\x18\x05 \x01(\tR\awitnessB\t\n" +
 	"\arequest\"\xaa\x01\n" +
 	"\fExecuteReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
