@@ -1,6 +1,9 @@
 package raftstore
 
 import (
+	"cmp"
+	"unique"
+
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/formats/lockfact"
@@ -12,8 +15,33 @@ import (
 type facts struct {
 	lockfact.Facts
 	tag     string
-	process *storepb.Process // the holder; nil unless the lock lives as long as it does and it was identified
+	process *process // the holder; nil unless the lock lives as long as it does and it was identified
 }
+
+// process is a process of some host, and never another one. It is never modified.
+type process struct {
+	bootID       string
+	pidNamespace uint64
+	pid          uint32
+	start        uint64
+}
+
+func processFrom(m *storepb.Process) *process {
+	if m == nil {
+		return nil
+	}
+	return &process{sharedString(m.GetBootId()), m.GetPidNamespace(), m.GetPid(), m.GetStart()}
+}
+
+func (p *process) message() *storepb.Process {
+	if p == nil {
+		return nil
+	}
+	return &storepb.Process{BootId: p.bootID, PidNamespace: p.pidNamespace, Pid: p.pid, Start: p.start}
+}
+
+// sharedString answers the same string, in memory that all who ask for it share: there are few hosts and many locks.
+func sharedString(s string) string { return unique.Make(s).Value() }
 
 // factsOf answers nil for a content of no format.
 func factsOf(m *storepb.Facts) *facts {
@@ -22,11 +50,11 @@ func factsOf(m *storepb.Facts) *facts {
 	}
 	return &facts{
 		Facts: lockfact.Facts{
-			Format: lockfact.Format(m.GetFormat()), Holder: m.GetHolder(), Host: m.GetHost(), PID: int(m.GetPid()),
+			Format: lockfact.Format(sharedString(m.GetFormat())), Holder: m.GetHolder(), Host: sharedString(m.GetHost()), PID: int(m.GetPid()),
 			IssuedAt: m.GetIssuedAt(), ExpiresAt: m.GetExpiresAt(),
-			Guard: lockfact.Guard(m.GetGuard()), OnStale: lockfact.OnStale(m.GetOnStale()),
+			Guard: lockfact.Guard(sharedString(m.GetGuard())), OnStale: lockfact.OnStale(sharedString(m.GetOnStale())),
 		},
-		tag: m.GetTag(), process: m.GetProcess(),
+		tag: m.GetTag(), process: processFrom(m.GetProcess()),
 	}
 }
 
@@ -35,7 +63,7 @@ func (f *facts) message() *storepb.Facts {
 		return nil
 	}
 	m := FactsMessage(f.Facts)
-	m.Tag, m.Process = f.tag, f.process
+	m.Tag, m.Process = f.tag, f.process.message()
 	return m
 }
 
@@ -53,14 +81,14 @@ func (f *facts) sameHolder(g *facts) bool {
 	if !f.SameHolder(g.Facts) {
 		return false
 	}
-	return f.process == nil || g.process == nil || sameProcess(f.process, g.process)
+	return f.process == nil || g.process == nil || *f.process == *g.process
 }
 
 // goneStill is what is known of the process of new content: it is gone if it was that of the old content,
 // and that is gone.
 func (in *inode) goneStill(says *facts) *staleness {
 	if in.gone == nil || says == nil || says.process == nil ||
-		says.Host != in.facts.Host || !sameProcess(says.process, in.facts.process) {
+		says.Host != in.facts.Host || *says.process != *in.facts.process {
 		return nil
 	}
 	return in.gone
@@ -74,33 +102,31 @@ func tooManyFacts(m *storepb.Facts) bool {
 	return len(m.GetTag()) > MaxContent || proto.Size(m)-len(m.GetTag()) > maxFacts
 }
 
-func sameProcess(p, q *storepb.Process) bool {
-	return p.GetBootId() == q.GetBootId() && p.GetPidNamespace() == q.GetPidNamespace() &&
-		p.GetPid() == q.GetPid() && p.GetStart() == q.GetStart()
-}
-
 // held is an inode whose lock lives as long as a process.
 type held struct {
-	host    string
-	process *storepb.Process
-	ino     uint64
+	says *facts
+	ino  uint64
+}
+
+func (h held) host() string { return h.says.Host }
+
+// heldFrom is where the index of what processes hold has those of a host, or one process of it, from an inode on.
+func heldFrom(host string, by *process, ino uint64) held {
+	return held{&facts{Facts: lockfact.Facts{Host: host}, process: by}, ino}
 }
 
 func lessHeld(a, b held) bool {
-	p, q := a.process, b.process
-	switch {
-	case a.host != b.host:
-		return a.host < b.host
-	case p.GetBootId() != q.GetBootId():
-		return p.GetBootId() < q.GetBootId()
-	case p.GetPidNamespace() != q.GetPidNamespace():
-		return p.GetPidNamespace() < q.GetPidNamespace()
-	case p.GetPid() != q.GetPid():
-		return p.GetPid() < q.GetPid()
-	case p.GetStart() != q.GetStart():
-		return p.GetStart() < q.GetStart()
+	var p, q process
+	if a.says.process != nil {
+		p = *a.says.process
 	}
-	return a.ino < b.ino
+	if b.says.process != nil {
+		q = *b.says.process
+	}
+	return cmp.Or(
+		cmp.Compare(a.host(), b.host()), cmp.Compare(p.bootID, q.bootID), cmp.Compare(p.pidNamespace, q.pidNamespace),
+		cmp.Compare(p.pid, q.pid), cmp.Compare(p.start, q.start), cmp.Compare(a.ino, b.ino),
+	) < 0
 }
 
 // heldBy is the inode's place in the index of what processes hold; ok is false if it has none, as when the
@@ -109,14 +135,14 @@ func (in *inode) heldBy() (h held, ok bool) {
 	if in.nlink == 0 || in.facts == nil || in.facts.process == nil || in.gone != nil {
 		return held{}, false
 	}
-	return held{host: in.facts.Host, process: in.facts.process, ino: in.ino}, true
+	return held{in.facts, in.ino}, true
 }
 
 // heldOn lists what processes of a host hold, or one process of it.
-func (ns *Namespace) heldOn(host string, process *storepb.Process) []held {
+func (ns *Namespace) heldOn(host string, by *process) []held {
 	var found []held
-	ns.byProcess.Ascend(held{host: host, process: process}, func(h held) bool {
-		if h.host != host || process != nil && !sameProcess(h.process, process) {
+	ns.byProcess.Ascend(heldFrom(host, by, 0), func(h held) bool {
+		if h.host() != host || by != nil && *h.says.process != *by {
 			return false
 		}
 		found = append(found, h)
@@ -128,7 +154,7 @@ func (ns *Namespace) heldOn(host string, process *storepb.Process) []held {
 // firstHeld is the first of what processes of a host hold, from one on.
 func (ns *Namespace) firstHeld(from held) (first held, found bool) {
 	ns.byProcess.Ascend(from, func(h held) bool {
-		first, found = h, h.host == from.host
+		first, found = h, h.host() == from.host()
 		return false
 	})
 	return first, found
@@ -136,6 +162,6 @@ func (ns *Namespace) firstHeld(from held) (first held, found bool) {
 
 // holdsAny tells whether processes of a host hold anything.
 func (ns *Namespace) holdsAny(host string) bool {
-	_, found := ns.firstHeld(held{host: host})
+	_, found := ns.firstHeld(heldFrom(host, nil, 0))
 	return found
 }

@@ -155,7 +155,7 @@ func (g *generator) processGone() *storepb.ProcessGone {
 	}
 	for _, h := range g.ns.byProcess.Items() {
 		if g.often(40) {
-			op.Processes = append(op.Processes, h.process)
+			op.Processes = append(op.Processes, h.says.process.message())
 		}
 	}
 	return op

@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"lockfs/formats/lockfact"
@@ -133,13 +134,8 @@ func (ns *Namespace) refuseBusy(by *storepb.Caller, e *entry, in *inode, reason 
 	return &storepb.Result{Code: storepb.Code_BUSY, Message: reason}
 }
 
-func descends(by *storepb.Caller, from *storepb.Process) bool {
-	for _, p := range by.GetLineage() {
-		if sameProcess(p, from) {
-			return true
-		}
-	}
-	return false
+func descends(by *storepb.Caller, from *process) bool {
+	return slices.ContainsFunc(by.GetLineage(), func(p *storepb.Process) bool { return p != nil && *processFrom(p) == *from })
 }
 
 // refuseBelow judges whether a directory may be moved away with all that is in it.

@@ -173,6 +173,8 @@ func TestForce(t *testing.T) {
 				Parent: RootIno, Name: []byte("lock"), Force: true,
 				Looks: []*storepb.Look{{Parent: RootIno, Name: []byte("lock"), Token: 1}},
 			})).ok()
+			require.Len(t, tr.ns.removed, 1)
+			require.Zero(t, tr.ns.removed[0].Session, "the kernel of its own host is told, too")
 			tr.requireNone("lock")
 			events := tr.requireEvents(event, "lock_removed lock")
 			require.Equal(t, "by force", events[0].GetReason())

@@ -126,7 +126,7 @@ func requireIndexed(t require.TestingT, ns *Namespace) {
 		}
 		held++
 		same, found := ns.byProcess.Get(h)
-		require.True(t, found && same.ino == ino && same.process == in.facts.process, "inode %d is found by its process", ino)
+		require.True(t, found && same.ino == ino && same.says == in.facts, "inode %d is found by its process", ino)
 		return true
 	})
 	require.Equal(t, held, ns.byProcess.Len())

@@ -58,7 +58,11 @@ func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.R
 	if refused := ns.refuseUnlink(cmd.GetCaller(), op, e, in); refused != nil {
 		return refused
 	}
-	return &storepb.Result{RemovedIno: ns.removeEntry(cmd.GetSession(), e, in)}
+	removed := ns.removeEntry(cmd.GetSession(), e, in)
+	if op.GetForce() && removed != 0 {
+		ns.removed[len(ns.removed)-1].Session = 0 // the kernel that asked for it knows the inode by another path
+	}
+	return &storepb.Result{RemovedIno: removed}
 }
 
 // refuseUnlink judges whether a name may go, and if so tells of it.

@@ -291,7 +291,7 @@ func (ns *Namespace) processGone(session uint64, op *storepb.ProcessGone) *store
 	}
 	for _, p := range op.GetProcesses() {
 		if p != nil && p.GetBootId() == s.bootID {
-			ns.loseProcesses(ns.heldOn(s.host, p), fmt.Sprintf("its process %d on %s is gone", p.GetPid(), s.host))
+			ns.loseProcesses(ns.heldOn(s.host, processFrom(p)), fmt.Sprintf("its process %d on %s is gone", p.GetPid(), s.host))
 		}
 	}
 	return ok()

@@ -91,7 +91,7 @@ func (ns *Namespace) describe(e *entry, in *inode) *storepb.Lock {
 		State: string(lockfact.Held), Facts: FactsMessage(g.Facts), Attr: in.attr(), Rule: g.pattern,
 	}
 	if in.facts != nil && g.Format != lockfact.None {
-		lock.Facts.Tag, lock.Facts.Process = in.facts.tag, in.facts.process
+		lock.Facts.Tag, lock.Facts.Process = in.facts.tag, in.facts.process.message()
 	}
 	stale := ns.staleNow(e, in, g)
 	switch {
@@ -109,10 +109,10 @@ func (ns *Namespace) describe(e *entry, in *inode) *storepb.Lock {
 // listProcesses answers each process of a host once.
 func (ns *Namespace) listProcesses(host string) *storepb.Result {
 	result := ok()
-	after := held{host: host}
+	after := heldFrom(host, nil, 0)
 	for h, found := ns.firstHeld(after); found; h, found = ns.firstHeld(after) {
-		result.Processes = append(result.Processes, h.process)
-		after = held{host: host, process: h.process, ino: math.MaxUint64} // what it holds besides
+		result.Processes = append(result.Processes, h.says.process.message())
+		after = held{h.says, math.MaxUint64} // what it holds besides
 	}
 	return result
 }

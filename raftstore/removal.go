@@ -8,7 +8,7 @@ import (
 
 // Removal is an inode that lost its last name.
 type Removal struct {
-	Session uint64 // that removed it; 0: lockfs itself
+	Session uint64 // that removed it and whose kernel knows; 0: lockfs itself, or somebody by force
 	Parent  uint64
 	Name    string
 	Ino     uint64
