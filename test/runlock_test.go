@@ -35,35 +35,46 @@ func awaitFile(t testing.TB, path string) {
 	})
 }
 
-// TestRunKilled kills `lockfs run` where the lock ends with it, and where that stays until it is stale.
+// TestRunKilled kills `lockfs run` where the lock ends with it, and where that stays until it is stale. (That of tower
+// stays until it is stolen: see TestTowerHeartbeatsKeepTheLock.)
 func TestRunKilled(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 2)
 	a, b := c.nodes[0].host, c.nodes[1].host
-	c.nodes[0].set(t, "short", "--stale-after", "4s")
+	c.nodes[0].set(t, "semaphore", "--stale-after", "4s")
+	a.MustRun(t, "mkdir", c.path(".beads"))
 
-	run, _ := c.startRun(t, a, "pid", "--format", "pid")
-	_, command, _ := strings.Cut(strings.TrimSpace(run.Stdout()), "pid=")
-	a.MustRun(t, "kill", "-0", command)
-	next := b.Start(c.program, "run", "--format", "pid", c.path("pid"), "--", "echo", "mine")
-	run.Kill()
-	require.NoError(t, next.Wait(), next.Log())
-	require.Equal(t, "mine\n", next.Stdout())
-	hosts.Eventually(t, "the command ends with its lock", func() (string, bool) {
-		_, err := a.Run("kill", "-0", command)
-		return fmt.Sprint(err), err != nil
-	})
-
-	run, dir := c.startRun(t, a, "short")
-	run.Kill()
-	awaitFile(t, filepath.Join(dir, "told"))
-	_, err := b.Run(c.program, "run", c.path("short"), "--nonblock", "--", "true")
-	require.ErrorContains(t, err, "exit status 75", "it stays until it is stale")
-	token := c.token(t, b, "short")
-	next, dir = c.startRun(t, b, "short")
-	require.Greater(t, c.token(t, b, "short"), token)
-	b.MustRun(t, "touch", filepath.Join(dir, "end"))
-	require.NoError(t, next.Wait(), next.Log())
+	for lock, format := range map[string]string{"pid": "pid", ".beads/.exclusive-lock": "beads"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			run, _ := c.startRun(t, a, lock, "--format", format)
+			_, command, _ := strings.Cut(strings.TrimSpace(run.Stdout()), "pid=")
+			a.MustRun(t, "kill", "-0", command)
+			next := b.Start(c.program, "run", "--format", format, c.path(lock), "--", "echo", "mine")
+			run.Kill()
+			require.NoError(t, next.Wait(), next.Log())
+			require.Equal(t, "mine\n", next.Stdout())
+			hosts.Eventually(t, "the command ends with its lock", func() (string, bool) {
+				_, err := a.Run("kill", "-0", command)
+				return fmt.Sprint(err), err != nil
+			})
+		})
+	}
+	for lock, flags := range map[string][]string{"semaphore": nil, "swarm.lock": {"--format", "swarm", "--ttl", "4s"}} {
+		t.Run(lock, func(t *testing.T) {
+			t.Parallel()
+			run, dir := c.startRun(t, a, lock, flags...)
+			run.Kill()
+			awaitFile(t, filepath.Join(dir, "told"))
+			_, err := b.Run(c.program, append(append([]string{"run"}, flags...), c.path(lock), "--nonblock", "--", "true")...)
+			require.ErrorContains(t, err, "exit status 75", "it stays until it is stale")
+			token := c.token(t, b, lock)
+			next, dir := c.startRun(t, b, lock, flags...)
+			require.Greater(t, c.token(t, b, lock), token)
+			b.MustRun(t, "touch", filepath.Join(dir, "end"))
+			require.NoError(t, next.Wait(), next.Log())
+		})
+	}
 }
 
 // TestRunLosesItsLock takes the locks of running commands away by force, from another host.
@@ -75,11 +86,7 @@ func TestRunLosesItsLock(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
 			lock := format + ".lock"
-			flags := []string{"--format", format}
-			if format == "tower" {
-				flags = append(flags, "--ttl", "3s") // it notices by its heartbeats
-			}
-			run, dir := c.startRun(t, a, lock, flags...)
+			run, dir := c.startRun(t, a, lock, "--format", format)
 			b.MustRun(t, c.program, "rm", "--force", c.path(lock))
 			awaitFile(t, filepath.Join(dir, "told"))
 			require.ErrorContains(t, run.Wait(), "exit status 124")

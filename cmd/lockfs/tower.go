@@ -97,7 +97,7 @@ func (f *towerFlags) name(template string) (string, error) {
 	}
 	name, err := tower.ResolveName(template, params)
 	if err != nil {
-		return "", fmt.Errorf("NAME %q: %w", template, err)
+		return "", fmt.Errorf("NAME %q: %w; see `lockfs tower --help`", template, err)
 	}
 	return name, nil
 }

@@ -72,7 +72,7 @@ Its events are lock_released, and lock_release_failed if the lock could not be r
 			if err != nil {
 				return err
 			}
-			if err := errors.Join(tower.ValidateRequestID(requestID), outcome.check(), audit.check(cmd.ErrOrStderr())); err != nil {
+			if err := errors.Join(checkRequestID(requestID), outcome.check(), audit.check(cmd.ErrOrStderr())); err != nil {
 				return err
 			}
 			err = releaseTower(dir, name, requestID, &outcome, &audit)
@@ -125,8 +125,8 @@ func towerHeartbeatCommand() *cobra.Command {
 		Short: "Renew a lock that the request has",
 		Long: `Renew a lock that the request has: only last_heartbeat_at changes, every other byte stays. With --every it goes on
 until it is interrupted; a failure is a warning then, the third in a row is the event heartbeat_failed, and it ends
-with 124 when the request has the lock no longer. That is also when the lock could be neither renewed nor read for
-longer than its ttl, for then anybody may have stolen it.
+with that event and 124 when the request has the lock no longer. That is also when the lock could be neither renewed
+nor read for longer than its ttl, for then anybody may have stolen it. So end it before the lock is released.
 
 --every is at most a third of the lock's ttl; 30s or less is recommended.
 
@@ -139,7 +139,7 @@ longer than its ttl, for then anybody may have stolen it.
 			if err != nil {
 				return err
 			}
-			if err := errors.Join(tower.ValidateRequestID(requestID), audit.check(cmd.ErrOrStderr())); err != nil {
+			if err := errors.Join(checkRequestID(requestID), audit.check(cmd.ErrOrStderr())); err != nil {
 				return err
 			}
 			lock, err := dir.Heartbeat(name, requestID)
@@ -157,6 +157,14 @@ longer than its ttl, for then anybody may have stolen it.
 	flags.add(cmd.Flags(), true)
 	audit.add(cmd.Flags())
 	return cmd
+}
+
+// checkRequestID is for whoever says that it has a lock.
+func checkRequestID(id string) error {
+	if id == "" {
+		return errors.New("give the --request-id that took the lock")
+	}
+	return tower.ValidateRequestID(id)
 }
 
 // explainBusy says what a mount of lockfs means by EBUSY for a lock that the request has.

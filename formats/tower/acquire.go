@@ -34,7 +34,7 @@ func (a *Acquisition) Events() []any {
 
 // Acquire takes the lock that l describes, from now on (section 4.1). A stale one is stolen with force
 // and blocks without; one that is active always blocks (section 7.1). The errors of a lock that is
-// there are [BlockedError] and [InvalidError].
+// there are [BlockedError] and [InvalidError], and a [LostError] if it was taken away again at once.
 func (d Dir) Acquire(l *Lock, force bool) (*Acquisition, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err
@@ -146,9 +146,10 @@ func (d Dir) AcquireWait(ctx context.Context, l *Lock, force bool) (taken *Acqui
 	return taken, err
 }
 
-// Blocks reports whether an error of Acquire means that somebody has the lock.
+// Blocks reports whether an error of Acquire means that somebody has the lock, or took it away at once.
 func Blocks(err error) bool {
 	var blocked *BlockedError
 	var invalid *InvalidError
-	return errors.As(err, &blocked) || errors.As(err, &invalid) || errors.Is(err, errChanged)
+	var lost *LostError
+	return errors.As(err, &blocked) || errors.As(err, &invalid) || errors.As(err, &lost) || errors.Is(err, errChanged)
 }

@@ -414,6 +414,7 @@ func TestTokenOnAMount(t *testing.T) {
 	_, err := stolen.Acquire(request(t, "c", "req_1"), false)
 	var lost *tower.LostError
 	require.ErrorAs(t, err, &lost)
+	require.True(t, tower.Blocks(err))
 }
 
 func TestCheckAndList(t *testing.T) {
@@ -582,6 +583,14 @@ func TestKeepEndsWhenTheLockIsLost(t *testing.T) {
 	var lost *tower.LostError
 	require.ErrorAs(t, d.Keep(t.Context(), taken.Lock, time.Millisecond, never), &lost)
 	require.Equal(t, "req_2", lost.Lock.RequestID)
+
+	// Nor does that take a heartbeat.
+	taken = take(t, d, "c", "req_1")
+	kept := make(chan error, 1)
+	go func() { kept <- d.Keep(t.Context(), taken.Lock, time.Hour, never) }()
+	require.NoError(t, os.Remove(taken.Path))
+	require.ErrorAs(t, <-kept, &lost)
+	require.ErrorContains(t, lost, "there is none")
 
 	// It cannot be read, and after its ttl somebody may have stolen it.
 	taken = take(t, d, "b", "req_1")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"lockfs/formats/internal/lockfile"
 )
 
 // Keep renews a request's lock at each interval, which is at most a third of its ttl (section 5.2),
@@ -11,23 +13,31 @@ import (
 // failure and how many there were in a row; they do not end it (section 5.4).
 //
 // A [LostError] ends it: another lock is there, or none, or the lock could be neither renewed nor read
-// for longer than its ttl, so that somebody may have stolen it.
+// for longer than its ttl, so that somebody may have stolen it. It does not take a heartbeat to notice
+// the first two: the lock is looked at when the system tells that it has changed, and now and then.
 func (d Dir) Keep(ctx context.Context, l *Lock, every time.Duration, failed func(failures int, err error)) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	changed := d.changes(ctx, l.LockName)
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for failures := 0; ; {
+		act, beats := d.look, false
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-changed:
 		case <-ticker.C:
+			act, beats = d.Heartbeat, true
 		}
-		renewed, err := d.beat(l)
+		current, err := d.patiently(l, act)
 		var lost *LostError
 		switch {
-		case err == nil:
-			failures, l = 0, renewed
 		case errors.As(err, &lost):
 			return err
+		case !beats: // what is wrong with the lock is the next heartbeat's to tell
+		case err == nil:
+			failures, l = 0, current
 		default:
 			failures++
 			failed(failures, err)
@@ -35,24 +45,48 @@ func (d Dir) Keep(ctx context.Context, l *Lock, every time.Duration, failed func
 	}
 }
 
+// lookInterval counts only where nothing tells that the lock has changed.
+const lookInterval = time.Second
+
+// changes tells that the lock may have changed, until ctx ends. It does not read it: a mount of lockfs would
+// take that for the look of whoever is about to replace it.
+func (d Dir) changes(ctx context.Context, lockName string) <-chan struct{} {
+	changed := make(chan struct{}, 1)
+	go func() {
+		_ = lockfile.Wait(ctx, d.LockPath(lockName), lookInterval, func() (time.Time, bool) {
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+			return time.Time{}, true
+		})
+	}()
+	return changed
+}
+
+func (d Dir) look(lockName, requestID string) (*Lock, error) {
+	l, _, err := d.own(lockName, requestID)
+	return l, err
+}
+
 // minPatience is for locks that are stale already.
 const minPatience = 5 * time.Second
 
 var errHangs = errors.New("the file system does not answer")
 
-// beat is a heartbeat that a file system which hangs does not keep for ever.
-func (d Dir) beat(l *Lock) (*Lock, error) {
+// patiently is a heartbeat or a look that a file system which hangs does not keep for ever.
+func (d Dir) patiently(l *Lock, act func(lockName, requestID string) (*Lock, error)) (*Lock, error) {
 	type result struct {
 		lock *Lock
 		err  error
 	}
 	done := make(chan result, 1)
 	go func() {
-		renewed, err := d.Heartbeat(l.LockName, l.RequestID)
+		current, err := act(l.LockName, l.RequestID)
 		if err != nil && l.Stale(d.Now()) {
 			err = d.unseen(err, l)
 		}
-		done <- result{renewed, err}
+		done <- result{current, err}
 	}()
 	patience := time.NewTimer(max(minPatience, l.StaleSince().Sub(d.Now())))
 	defer patience.Stop()
