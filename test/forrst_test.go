@@ -232,6 +232,24 @@ func TestForrst(t *testing.T) {
 		require.Equal(t, answer.text, c.post(t, b, body).text)
 		require.Equal(t, []string{"once"}, c.calls(t)[before:])
 	})
+
+	t.Run("who waits at a server that stops is told", func(t *testing.T) {
+		const options = `{"key":"stop","ttl":{"value":1,"unit":"minute"},"block":{"value":1,"unit":"minute"}`
+		keeper := c.post(t, a, forrstCall("stop-keeper", 0, options+`,"auto_release":false}`))
+		body := forrstCall("waits", 0, options+"}")
+		waiting := c.begin(t, d, body)
+		c.awaitLine(t, a, 1)
+		d.stop(t)
+		told := waiting()
+		require.Equal(t, "UNAVAILABLE", told.code(), told.text)
+		require.Contains(t, told.text, "this server is stopping; ask another one")
+		waiting = c.begin(t, b, body)
+		c.awaitLine(t, a, 1)
+		release := fmt.Sprintf(`{"key":"lock:work:stop","owner":%q}`, keeper.owner())
+		require.Empty(t, c.post(t, a, forrstSystem("stop-release", "release", release)).code())
+		require.Empty(t, waiting().code())
+		d.start(t)
+	})
 	c.requireNoLocks(t)
 	c.requireSameState(t)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,8 @@ const (
 	exitNoLock   = 2
 	exitNotOwner = 3
 )
+
+const fullKeyAdvice = "KEY is the full one, lock:FUNCTION:KEY or lock:KEY"
 
 const forrstExitHelp = `
 
@@ -47,19 +50,17 @@ type forrstFlags struct {
 }
 
 func (f *forrstFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.client.endpoint, "endpoint", "http://"+defaultForrstAddress+forrstPath, "URL of the endpoint of any of the servers")
+	flags.StringVar(&f.client.endpoint, "endpoint", defaultForrstEndpoint, "URL of the endpoint of any of the servers")
 	flags.DurationVar(&f.client.timeout, "timeout", 20*time.Second, "how long it may take to answer")
 	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
 }
 
-// print prints a result, or what an error of the protocol means for the exit code.
+// print prints a result, or what an error of the protocol means for the exit code and what to do about it.
 func (f *forrstFlags) print(w io.Writer, result any, err error, text string) error {
 	known := new(forrst.Error)
 	switch {
-	case errors.As(err, &known) && (known.Code == forrst.NotFound || known.Code == forrst.AlreadyReleased):
-		return &exitStatus{exitNoLock, err}
-	case errors.As(err, &known) && known.Code == forrst.OwnershipMismatch:
-		return &exitStatus{exitNotOwner, err}
+	case errors.As(err, &known):
+		return forrstRefused(known)
 	case err != nil:
 		return err
 	case f.json:
@@ -67,6 +68,21 @@ func (f *forrstFlags) print(w io.Writer, result any, err error, text string) err
 	}
 	_, err = fmt.Fprintln(w, text)
 	return err
+}
+
+func forrstRefused(e *forrst.Error) error {
+	switch e.Code {
+	case forrst.NotFound:
+		return &exitStatus{exitNoLock, fmt.Errorf("%w; %s; `lockfs locks .forrst` lists the locks", e, fullKeyAdvice)}
+	case forrst.AlreadyReleased:
+		return &exitStatus{exitNoLock, fmt.Errorf("%w; nothing is left to do", e)}
+	case forrst.OwnershipMismatch:
+		return &exitStatus{exitNotOwner, fmt.Errorf("%w; `lockfs forrst status` says whose it is, "+
+			"and `lockfs forrst force-release` takes it from anybody", e)}
+	case forrst.Unavailable:
+		return fmt.Errorf("%w; try again, or another server with --endpoint", e)
+	}
+	return e
 }
 
 func forrstReleaseCommand() *cobra.Command {
@@ -79,6 +95,9 @@ func forrstReleaseCommand() *cobra.Command {
 		Example: "  lockfs forrst release lock:billing:report --owner 550e8400-e29b-41d4-a716-446655440000",
 		Args:    exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if owner == "" {
+				return errors.New("--owner: give the token that came with the call's response; without it there is only force-release")
+			}
 			var result forrst.ReleaseResult
 			arguments := forrst.ReleaseArguments{Key: args[0], Owner: owner}
 			err := flags.client.call(cmd.Context(), forrst.ReleaseFunction, arguments, &result)
@@ -132,7 +151,10 @@ func forrstStatusCommand() *cobra.Command {
 }
 
 func describeStatus(s forrst.StatusResult) string {
-	if !s.Locked {
+	switch {
+	case !s.Locked && !strings.HasPrefix(s.Key, "lock:"):
+		return word(s.Key) + " is not locked; " + fullKeyAdvice
+	case !s.Locked:
 		return word(s.Key) + " is not locked"
 	}
 	return fmt.Sprintf("%s is locked by %s since %s, until %s (%d s left)", word(s.Key), word(s.Owner),

@@ -34,9 +34,13 @@ func (c *forrstClient) call(ctx context.Context, function string, arguments, res
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(body))
+	endpoint, err := forrst.ParseUpstream(c.endpoint)
 	if err != nil {
-		return fmt.Errorf("--endpoint %q: %w", c.endpoint, err)
+		return fmt.Errorf("--endpoint %q: %w; give one like %s", c.endpoint, err, defaultForrstEndpoint)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint.String(), bytes.NewReader(body))
+	if err != nil {
+		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	response, err := http.DefaultClient.Do(request)
@@ -49,13 +53,15 @@ func (c *forrstClient) call(ctx context.Context, function string, arguments, res
 
 func (c *forrstClient) read(response *http.Response, result any) error {
 	answer := new(struct {
-		Result json.RawMessage `json:"result"`
-		Errors []*forrst.Error `json:"errors"`
+		Protocol forrst.Protocol `json:"protocol"`
+		Result   json.RawMessage `json:"result"`
+		Errors   []*forrst.Error `json:"errors"`
 	})
 	err := json.NewDecoder(io.LimitReader(response.Body, forrst.MaxResponse)).Decode(answer)
 	switch {
-	case err != nil:
-		return fmt.Errorf("%s is no Forrst endpoint: it answered %s", c.endpoint, response.Status)
+	case err != nil || answer.Protocol.Name != forrst.ProtocolName:
+		return fmt.Errorf("%s is no Forrst endpoint: it answered %s; the server's --forrst-addr says where it is, as in %s",
+			c.endpoint, response.Status, defaultForrstEndpoint)
 	case len(answer.Errors) > 0:
 		return answer.Errors[0]
 	}

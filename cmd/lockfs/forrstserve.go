@@ -17,8 +17,9 @@ import (
 
 // Where requests are sent, if a server takes any.
 const (
-	defaultForrstAddress = "127.0.0.1:7423"
-	forrstPath           = "/forrst"
+	defaultForrstAddress  = "127.0.0.1:7423"
+	forrstPath            = "/forrst"
+	defaultForrstEndpoint = "http://" + defaultForrstAddress + forrstPath
 )
 
 // forrstEndpoint is where a server takes requests of the Forrst protocol, and who has the functions.
@@ -44,7 +45,7 @@ func (f *forrstEndpoint) functions() (http.Handler, error) {
 	}
 	u, err := forrst.ParseUpstream(f.upstream)
 	if err != nil {
-		return nil, fmt.Errorf("--forrst-upstream %q: %w", f.upstream, err)
+		return nil, fmt.Errorf("--forrst-upstream %q: %w; give one like http://127.0.0.1:9000/rpc", f.upstream, err)
 	}
 	return &forrst.Upstream{URL: u}, nil
 }
@@ -89,7 +90,7 @@ func (s *service) serveForrst(ctx context.Context, node *cluster.Node, functions
 		s.config.Logger.Warn("whoever reaches the Forrst endpoint can take and release locks", "address", address)
 	}
 	mux := http.NewServeMux()
-	mux.Handle(forrstPath, &forrst.Guard{Store: store, Next: functions, Logger: s.config.Logger})
+	mux.Handle(forrstPath, &forrst.Guard{Store: &untilStop{store, ctx}, Next: functions, Logger: s.config.Logger})
 	server := &http.Server{
 		Handler: mux, ReadHeaderTimeout: stopGrace, ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn),
 	}
@@ -100,4 +101,25 @@ func (s *service) serveForrst(ctx context.Context, node *cluster.Node, functions
 	}()
 	s.started("Forrst", func() error { return withGrace(server.Shutdown) })
 	return nil
+}
+
+// untilStop is a store in which nobody waits any longer once the server is told to stop: another one may be asked.
+// Calls that are under way go on.
+type untilStop struct {
+	forrst.Store
+	serving context.Context
+}
+
+var errStopping = errors.New("this server is stopping; ask another one")
+
+// Acquire is part of [forrst.Store].
+func (s *untilStop) Acquire(ctx context.Context, want forrst.Want) (*forrst.Grant, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.serving, cancel)()
+	grant, err := s.Store.Acquire(ctx, want)
+	if errors.Is(err, context.Canceled) && s.serving.Err() != nil {
+		err = errStopping
+	}
+	return grant, err
 }

@@ -76,9 +76,7 @@ func (g *Guard) serve(w http.ResponseWriter, r *http.Request, request *Request, 
 	options, err := request.LockOptions()
 	key := ""
 	if err == nil && options != nil {
-		if key, err = options.FullKey(request.Call.Function); err != nil {
-			err = within("options", err)
-		}
+		key, err = options.FullKey(request.Call.Function)
 	}
 	switch {
 	case err != nil:

@@ -240,7 +240,7 @@ func TestGuardMalformedRequests(t *testing.T) {
 		changed(chargeRequest, `"payments.charge"`, `""`):                                  "call.function",
 		changed(chargeRequest, `"options":{`, `"x":{`):                                     "extensions[0].options",
 		changed(chargeRequest, `"unit":"second"`, `"unit":"year"`):                         "extensions[0].options.ttl.unit",
-		changed(chargeRequest, `"user:123"`, `"`+strings.Repeat("k", 300)+`"`):             "options.key",
+		changed(chargeRequest, `"user:123"`, `"`+strings.Repeat("k", 300)+`"`):             "extensions[0].options.key",
 		changed(chargeRequest, `"key":"user:123"`, `"key":"user:123","owner":"`+"\\n"+`"`): "extensions[0].options.owner",
 		system("r", "release", `{"key":"k"}`):                                              "call.arguments.owner",
 		system("r", "release", `{"owner":"o"}`):                                            "call.arguments.key",

@@ -141,8 +141,8 @@ func parseExtensions(raw json.RawMessage) ([]Extension, error) {
 	return extensions, nil
 }
 
-// LockOptions are the options of the request's atomic lock; nil if it asks for none. A lock that is
-// asked for twice is an error.
+// LockOptions are the options of the request's atomic lock, which have a full key; nil if it asks for none. A lock
+// that is asked for twice is an error.
 func (r *Request) LockOptions() (*Options, error) {
 	var options *Options
 	for i, e := range r.Extensions {
@@ -156,7 +156,10 @@ func (r *Request) LockOptions() (*Options, error) {
 			return nil, &lockfact.FieldError{Field: fmt.Sprintf("extensions[%d].options", i), Problem: "is required"}
 		}
 		var err error
-		if options, err = ParseOptions(e.Options); err != nil {
+		if options, err = ParseOptions(e.Options); err == nil {
+			_, err = options.FullKey(r.Call.Function)
+		}
+		if err != nil {
 			return nil, within(fmt.Sprintf("extensions[%d].options", i), err)
 		}
 	}

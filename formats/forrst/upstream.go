@@ -2,22 +2,40 @@ package forrst
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
 	"sync/atomic"
+	"syscall"
+	"time"
 )
 
 // Upstream passes requests on to a server that has the functions, behind a [Guard].
 //
-// A call that was sent and has no complete answer, because its time was over or the connection broke, may
-// still be at work there: it is reported as Unfinished, also if the server was stopped in fact.
+// A server that hangs up instead of answering has ended the call: that is what many do with a function that
+// throws, and what becomes of one that is killed. A call that has no complete answer for another reason, because
+// its time was over or the network failed, may still be at work there: it is reported as Unfinished.
 type Upstream struct {
 	URL       *url.URL
-	Transport http.RoundTripper // nil: http.DefaultTransport
+	Transport http.RoundTripper // nil: http.DefaultTransport, and for each call with a lock a connection of its own
+}
+
+// connectTimeout is for a connection of its own.
+const connectTimeout = 10 * time.Second
+
+// ownConnection does not use a connection again, which its server may be closing just then: nobody would know
+// whether the call had begun.
+var ownConnection = &http.Transport{
+	Proxy:               http.ProxyFromEnvironment,
+	DialContext:         (&net.Dialer{Timeout: connectTimeout}).DialContext,
+	TLSHandshakeTimeout: connectTimeout,
+	TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // no HTTP/2, which has one connection for all
+	DisableKeepAlives:   true,
 }
 
 // ServeHTTP answers what the server answers, or why it does not.
@@ -38,6 +56,9 @@ func (u *Upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if p.locked {
 		proxy.ModifyResponse = readWhole
+		if proxy.Transport == nil {
+			proxy.Transport = ownConnection
+		}
 	}
 	proxy.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 }
@@ -48,9 +69,21 @@ func (u *Upstream) fail(w http.ResponseWriter, r *http.Request, request *Request
 		fail(w, http.StatusBadGateway, request, &Error{Code: Unavailable, Message: "The upstream server cannot be reached: " + err.Error()})
 		return
 	}
-	Report(r.Context(), Unfinished)
+	if r.Context().Err() != nil || !hungUp(err) {
+		Report(r.Context(), Unfinished)
+	}
 	message := "The upstream server did not answer, and what it did is not known: " + err.Error()
 	fail(w, http.StatusBadGateway, request, &Error{Code: DependencyError, Message: message})
+}
+
+// hungUp tells that the server has closed the connection. What is still being sent then finds it closed on this side.
+func hungUp(err error) bool {
+	for _, closed := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed} {
+		if errors.Is(err, closed) {
+			return true
+		}
+	}
+	return false
 }
 
 // readWhole finds out whether the answer is complete.

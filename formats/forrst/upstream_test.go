@@ -6,7 +6,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -69,12 +72,13 @@ func TestUpstreamThatIsNotThere(t *testing.T) {
 	require.NotContains(t, response, "extensions")
 }
 
-// A connection that breaks, or an answer that is cut off, leaves open what the upstream server does.
-func TestUpstreamThatBreaksOff(t *testing.T) {
-	for name, begin := range map[string]string{
-		"before the answer": "",
-		"in the headers":    "HTTP/1.1 200 OK\r\nContent-",
-		"in the body":       "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}",
+// Many servers hang up when a function throws, and the lock must be released then.
+func TestUpstreamThatHangsUp(t *testing.T) {
+	for name, hangUp := range map[string]func(*net.TCPConn) error{
+		"before the answer": func(*net.TCPConn) error { return nil },
+		"in the headers":    says("HTTP/1.1 200 OK\r\nServer: x\r\n"),
+		"in the body":       says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}"),
+		"with a reset":      func(conn *net.TCPConn) error { return conn.SetLinger(0) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls := 0
@@ -82,17 +86,57 @@ func TestUpstreamThatBreaksOff(t *testing.T) {
 				calls++
 				conn, _, err := w.(http.Hijacker).Hijack()
 				require.NoError(t, err)
-				_, _ = io.WriteString(conn, begin)
-				require.NoError(t, conn.(*net.TCPConn).Close())
+				require.NoError(t, hangUp(conn.(*net.TCPConn)))
+				require.NoError(t, conn.Close())
 			})
 			response := e.post(http.StatusBadGateway, chargeRequest)
 			require.Equal(t, "DEPENDENCY_ERROR", code(t, response))
 			require.Contains(t, response, `"acquired":true`)
-			require.Len(t, e.store.locks, 1, "it may still be at work")
+			e.requireFree()
 			require.Equal(t, response, e.post(http.StatusBadGateway, chargeRequest))
 			require.Equal(t, 1, calls)
 		})
 	}
+}
+
+func says(begin string) func(*net.TCPConn) error {
+	return func(conn *net.TCPConn) error {
+		_, err := io.WriteString(conn, begin)
+		return err
+	}
+}
+
+// A network that fails leaves open what the upstream server does.
+func TestUpstreamThatIsCutOff(t *testing.T) {
+	e := newEndpoint(t, nil)
+	target, err := forrst.ParseUpstream("http://upstream")
+	require.NoError(t, err)
+	e.Next = &forrst.Upstream{URL: target, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{})
+		return nil, &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ETIMEDOUT)}
+	})}
+	response := e.post(http.StatusBadGateway, chargeRequest)
+	require.Equal(t, "DEPENDENCY_ERROR", code(t, response))
+	require.Contains(t, response, `"acquired":true`)
+	require.Len(t, e.store.locks, 1, "it may still be at work")
+	require.Equal(t, response, e.post(http.StatusBadGateway, chargeRequest))
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (do roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return do(r) }
+
+// A connection that is used again may be closed by its server before it has read the call.
+func TestUpstreamHasConnectionForEachCallWithLock(t *testing.T) {
+	connections := make(map[string]bool)
+	e, _ := behind(t, func(w http.ResponseWriter, r *http.Request) {
+		connections[r.RemoteAddr] = true
+		answerCharge(w, r)
+	})
+	for _, id := range []string{"a", "b", "c"} {
+		e.post(http.StatusOK, changed(chargeRequest, "req_001", id))
+	}
+	require.Len(t, connections, 3)
 }
 
 func TestUpstreamIsCutOffBeforeTheLockExpires(t *testing.T) {
