@@ -66,6 +66,45 @@ func TestBeadsBetweenHosts(t *testing.T) {
 	require.Equal(t, "mine\n", b.MustRun(t, c.program, "beads", "run", dir, "--holder", "other", "--", "echo", "mine"))
 }
 
+// TestBeadsStaleElsewhere: what the mount says of a lock counts, not what can be seen from here. By a rule a lock stays
+// after its process has ended, and another host is called like this one.
+func TestBeadsStaleElsewhere(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 2)
+	a, b := c.nodes[0].host, c.nodes[1].host
+	daemon, dir, lock := buildDaemon(t), c.path(".beads"), ".beads/.exclusive-lock"
+	c.nodes[0].set(t, ".exclusive-lock", "--on-stale", "keep")
+	b.MustRun(t, "mkdir", dir)
+	a.MustRun(t, "sh", "-c", "echo 20000 > /proc/sys/kernel/ns_last_pid") // which b does not have
+	take := func() *shell {
+		holder := startShell(t, a, "/")
+		holder.must(c.program + " beads acquire " + dir + " --holder me")
+		return holder
+	}
+	asA := func(args ...string) (string, error) {
+		return b.Run("unshare", append([]string{"--uts", "sh", "-c", `hostname a && "$@"; exit $?`, "sh"}, args...)...)
+	}
+
+	holder := take()
+	said, err := asA(daemon, dir)
+	require.NoError(t, err)
+	require.Equal(t, "true \"me\" Skipping database (locked by me)\n", said)
+	_, err = asA(c.program, "beads", "acquire", dir, "--holder", "other")
+	require.ErrorContains(t, err, "exit status 75")
+	require.ErrorContains(t, err, "not acquired: locked by me (process ")
+	c.requireHeld(t, lock, a, b)
+
+	holder.process.Kill()
+	c.awaitState(t, b, lock, "stale")
+	require.Contains(t, b.MustRun(t, c.program, "beads", "check", dir), "Stale lock of me: ")
+	require.Equal(t, "false \"me\" Removed stale lock (me), proceeding with sync\n", b.MustRun(t, daemon, dir))
+	for _, call := range []string{"acquire " + dir + " --holder other", "release " + dir} {
+		take().process.Kill()
+		c.awaitState(t, b, lock, "stale")
+		startShell(t, b, "/").must(c.program + " beads " + call + " && rm -f " + c.path(lock))
+	}
+}
+
 // TestBeadsRunLosesItsLock takes the lock of a running command away by force, from another host.
 func TestBeadsRunLosesItsLock(t *testing.T) {
 	t.Parallel()

@@ -1,9 +1,11 @@
 package test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -74,4 +76,26 @@ func TestSwarmNineSteps(t *testing.T) {
 	require.NoError(t, err)
 	said := c.nodes[0].host.MustRun(t, "env", "SWARM_STATE_DIR="+c.path("swarm"), script, c.link(t, "swarm_lock.sh"))
 	require.Equal(t, 9, strings.Count(said, "PASS "), said)
+}
+
+// TestSwarmTokens: who overrides an expired lock gets a larger token, also under the name of the worker that had it.
+func TestSwarmTokens(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 1)
+	host := c.nodes[0].host
+	swarm := func(args ...string) (lock struct{ Token string }) {
+		t.Helper()
+		command := append([]string{"SWARM_STATE_DIR=" + c.path("swarm"), c.program, "swarm"}, args...)
+		require.NoError(t, json.Unmarshal([]byte(host.MustRun(t, "env", command...)), &lock))
+		return lock
+	}
+	first := swarm("acquire", "t", "w", "1", "--json")
+	c.awaitState(t, host, "swarm/locks/t.lock", "stale")
+	second := swarm("acquire", "t", "w", "--json")
+	require.Equal(t, second, swarm("check", "t", "--json"))
+	before, err := strconv.ParseUint(first.Token, 10, 64)
+	require.NoError(t, err)
+	after, err := strconv.ParseUint(second.Token, 10, 64)
+	require.NoError(t, err)
+	require.Greater(t, after, before)
 }

@@ -38,8 +38,8 @@ holding it. DIR is the database's directory, which mostly is called .beads. Whil
 leaves the database alone.
 
 The lock lives as long as the process that it names. It is stale when its host is this one and the process is gone;
-then whoever comes next replaces it. A lock of another host is never taken for stale, nor is a file that cannot be
-understood.
+then whoever comes next replaces it. A lock of another host is taken for stale only where a mount of lockfs knows that
+it is, and a file that cannot be understood never.
 
 Of all who take the lock at once with this command, exactly one gets it. Anywhere but on a mount of lockfs this holds
 for one host, and the locks of dead processes on other hosts have to be removed by hand. Only a mount of lockfs also
@@ -88,7 +88,7 @@ The exit code is 0 when the lock was taken, 75 when somebody else has it, and 1 
 			if err := beads.Acquire(cmd.Context(), dir, lock); err != nil {
 				return explainBeads(dir, "not acquired", err)
 			}
-			described := describeBeads(dir, lock)
+			described := describeBeads(dir, lock, false)
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), described)
 			}
@@ -150,8 +150,8 @@ is no lock.`,
 			if err != nil {
 				return err
 			}
-			found, err := beads.Read(dir)
-			if err == nil && !mayRelease(found, pid) {
+			found, stale, err := beads.Check(dir)
+			if err == nil && !mayRelease(found, stale, pid) {
 				err = &beads.HeldError{Lock: found}
 			}
 			if err == nil {
@@ -172,16 +172,16 @@ is no lock.`,
 	return cmd
 }
 
-// mayRelease tells whether a lock is that of the process pid, or of an ancestor of this one if that is 0.
-func mayRelease(lock *beads.ExclusiveLock, pid int) bool {
+// mayRelease tells whether a lock is that of the process pid, or if that is 0, of an ancestor of this one or stale.
+func mayRelease(lock *beads.ExclusiveLock, stale bool, pid int) bool {
+	if pid == 0 && stale {
+		return true
+	}
 	here, err := os.Hostname()
 	if err != nil || !strings.EqualFold(here, lock.Hostname) {
 		return false
 	}
-	if pid != 0 {
-		return lock.PID == pid
-	}
-	return lock.Stale() || descendsFrom(lock.PID)
+	return lock.PID == pid || pid == 0 && descendsFrom(lock.PID)
 }
 
 // descendsFrom tells whether this process was started by another, or by one that was.
@@ -234,12 +234,12 @@ the file cannot be understood: then the bd daemon leaves the database alone, too
 			if err != nil {
 				return err
 			}
-			found, err := beads.Read(dir)
+			found, stale, err := beads.Check(dir)
 			var malformed *beads.MalformedError
 			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &malformed) {
 				return err
 			}
-			described := describeBeads(dir, found)
+			described := describeBeads(dir, found, stale)
 			if malformed != nil {
 				described.State, described.Problem = "malformed", malformed.Err.Error()
 			}
@@ -264,16 +264,19 @@ the file cannot be understood: then the bd daemon leaves the database alone, too
 }
 
 // describeBeads takes nil for no lock.
-func describeBeads(dir string, lock *beads.ExclusiveLock) beadsLock {
+func describeBeads(dir string, lock *beads.ExclusiveLock, stale bool) beadsLock {
 	path := filepath.Join(dir, beads.FileName)
 	if lock == nil {
 		return beadsLock{State: "none", File: path}
 	}
 	state := "held"
-	if lock.Stale() {
+	if stale {
 		state = "stale"
 	}
 	token, _ := lockToken(path)
+	if now, err := beads.Read(dir); err != nil || !lock.Same(now) {
+		token = "" // it may be that of the next lock
+	}
 	return beadsLock{
 		State: state, File: path, Holder: lock.Holder, PID: lock.PID, Hostname: lock.Hostname,
 		StartedAt: &lock.StartedAt, Version: lock.Version, Token: token,

@@ -170,6 +170,7 @@ func TestBeadsExitCodes(t *testing.T) {
 		{none, "run --holder me --", exitFailed, "usage: lockfs beads run DIR"},
 		{none, "run --holder me --unknown -- true", exitFailed, "unknown flag"},
 		{none, "run --holder me --check-every 0s -- true", exitFailed, "--check-every"},
+		{none, "run --holder me --wait -1s -- true", exitFailed, "--wait must not be negative"},
 		{none, "run -- true", exitFailed, "give --holder NAME"},
 		{none, "run --holder me -- /", exitCannotRun, "cannot run the command"},
 		{none, "run --holder me -- ./not-there", exitNotFound, "cannot run the command"},
@@ -197,6 +198,9 @@ func TestBeadsExitCodes(t *testing.T) {
 	} {
 		require.Contains(t, execute(t, nil, d.program, "beads", "check", dir).stderr, problem)
 	}
+	wrong := execute(t, []string{"LOCKFS_GRACE=x"}, d.program, "beads", "run", d.dir, "--holder", "me", "--", "true")
+	require.Equal(t, exitFailed, wrong.code)
+	require.Contains(t, wrong.stderr, `variable LOCKFS_GRACE="x"`)
 	steal := d.beads("steal")
 	require.Equal(t, 1, steal.code)
 	require.Contains(t, steal.stderr, "steal is no command of it")

@@ -25,6 +25,9 @@ is then killed, too.
 ` + runExitHelp,
 		Example: "  lockfs beads run .beads --holder ci-runner -- make issues",
 		Args:    pathAndCommand,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return failed(flagsFromEnvironment(cmd))
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := beadsDir(args[0])
 			if err != nil {
@@ -33,6 +36,9 @@ is then killed, too.
 			lock, err := newBeadsLock(holder, version)
 			if err == nil && every <= 0 {
 				err = errors.New("--check-every must be more than 0")
+			}
+			if err == nil && wait < 0 {
+				err = errors.New("--wait must not be negative")
 			}
 			if err != nil {
 				return err

@@ -26,6 +26,7 @@ type swarmLock struct {
 	Worker     string     `json:"worker,omitempty"`
 	AcquiredAt *time.Time `json:"acquired_at,omitempty"`
 	ExpiresAt  *time.Time `json:"expires_at,omitempty"` // absent: never
+	Token      string     `json:"token,omitempty"`      // on a mount of lockfs
 	File       string     `json:"file"`
 	Problem    string     `json:"problem,omitempty"` // why it is unreadable
 }
@@ -51,7 +52,8 @@ mount of lockfs also
 
   - excludes the workers of other hosts,
   - keeps other programs from removing a new lock because they found its predecessor expired,
-  - judges expiry on one clock, whatever the clocks of the hosts say.
+  - judges expiry on one clock, whatever the clocks of the hosts say,
+  - gives each holder a larger token than the last (user.lockfs.token).
 
 The exit code is 0, or 1 for any error: the task is locked by somebody, it is not this worker's, wrong arguments.`,
 		Example: `  lockfs swarm acquire task-001 worker-0 3600 && do-task-001; lockfs swarm release task-001 worker-0
@@ -81,6 +83,8 @@ error. A lock that has expired is replaced.
 With TTL_SECONDS the lock expires after so many seconds, at the next whole one; without, it never does. TASK is up to
 250 bytes of printable text without slashes that does not begin with a dot.
 
+The exit code is 0 when the lock was taken, and 1 when somebody has it or for any other error.
+
 ` + swarmDirHelp,
 		Example: "  lockfs swarm acquire task-001 worker-0 3600",
 		Args:    exactly(2, 3),
@@ -95,6 +99,9 @@ With TTL_SECONDS the lock expires after so many seconds, at the next whole one; 
 				return explainNotAcquired(dir, args[0], err)
 			}
 			entry := swarm.Entry{TaskID: taken.TaskID, Lock: taken, Status: swarm.Active}
+			if now, err := dir.Check(taken.TaskID); err == nil && now.Lock != nil && *now.Lock == *taken {
+				entry.Token = now.Token // else it is that of the next lock
+			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), describeSwarm(dir, entry))
 			}
@@ -131,6 +138,9 @@ func explainNotAcquired(dir swarm.Dir, task string, err error) error {
 		return fmt.Errorf("lock already exists: %w; wait until then, or until its worker releases it", err)
 	case errors.Is(err, swarm.ErrChanged):
 		return fmt.Errorf("not acquired: %w; try again", err)
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("not acquired: %w; the directory %s cannot be made: give another with %s",
+			err, word(string(dir)), swarm.StateDirVariable)
 	}
 	return fmt.Errorf("not acquired: %w", err)
 }
@@ -140,6 +150,9 @@ func swarmReleaseCommand() *cobra.Command {
 		Use:   "release TASK WORKER",
 		Short: "Release the lock of a task that a worker has",
 		Long: `Release the lock of a task. That it is not locked, or is locked by another worker, is an error, and changes nothing.
+A lock that has expired is its worker's until somebody replaces it.
+
+The exit code is 0 when the lock is released, and 1 for any error.
 
 ` + swarmDirHelp,
 		Example: "  lockfs swarm release task-001 worker-0",
@@ -217,7 +230,8 @@ func swarmListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List all locks, and which of them have expired",
-		Long: `List all locks, a line each, as Active or Expired; a file that cannot be understood is Unreadable.
+		Long: `List all locks, a line each, as Active or Expired; a file that cannot be understood is Unreadable. The exit code is 0,
+also when there are none, and 1 for any error.
 
 ` + swarmDirHelp,
 		Example: `  lockfs swarm list
@@ -269,7 +283,7 @@ func describeSwarm(dir swarm.Dir, entry swarm.Entry) swarmLock {
 		described.Status, described.Problem = "unreadable", entry.Err.Error()
 		return described
 	}
-	described.Worker, described.AcquiredAt = entry.Lock.Worker, &entry.Lock.AcquiredAt
+	described.Worker, described.AcquiredAt, described.Token = entry.Lock.Worker, &entry.Lock.AcquiredAt, entry.Token
 	if !entry.Lock.ExpiresAt.IsZero() {
 		described.ExpiresAt = &entry.Lock.ExpiresAt
 	}

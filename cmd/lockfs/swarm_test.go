@@ -201,6 +201,14 @@ func snapshot(t testing.TB, dir string) map[string]string {
 	return files
 }
 
+func TestSwarmDirThatCannotBeMade(t *testing.T) {
+	state := t.TempDir()
+	require.NoError(t, os.Symlink("not-there", filepath.Join(state, swarm.LockDir)))
+	done := execute(t, []string{swarm.StateDirVariable + "=" + state}, programNamed(t, "lockfs"), "swarm", "acquire", "t", "w")
+	require.Equal(t, 1, done.code)
+	require.Contains(t, done.stderr, "the directory "+state+"/locks cannot be made: give another with SWARM_STATE_DIR")
+}
+
 func TestSwarmScriptHasItsOwnName(t *testing.T) {
 	script, state := programNamed(t, swarmScript), []string{swarm.StateDirVariable + "=" + t.TempDir()}
 	done := execute(t, state, script)
@@ -243,12 +251,15 @@ func TestSwarmOneOfManyProcesses(t *testing.T) {
 	}
 }
 
-// TestProtocolCommandsHaveHelp: each says more than its name, and shows an example.
+// TestProtocolCommandsHaveHelp: each says more than its name, names its exit codes, and shows an example.
 func TestProtocolCommandsHaveHelp(t *testing.T) {
 	for _, parent := range []*cobra.Command{swarmCommand(), beadsCommand()} {
 		for _, cmd := range append(parent.Commands(), parent) {
 			require.NotEmpty(t, cmd.Long, cmd.CommandPath())
 			require.Contains(t, cmd.Example, "lockfs "+parent.Name(), cmd.CommandPath())
+			if cmd != parent {
+				require.Contains(t, strings.Join(strings.Fields(cmd.Long), " "), "exit code is", cmd.CommandPath())
+			}
 		}
 	}
 }

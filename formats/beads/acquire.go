@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"lockfs/formats/internal/lockfile"
@@ -62,7 +63,13 @@ const (
 	processInterval = time.Second            // nothing tells that a process has ended, but lockfs, which removes its lock
 )
 
-// Held is a lock that this process took.
+// Held is a lock that this process took. It has the methods
+//
+//	Release(context.Context) error // removes the file; a LostError if it is not this lock any more
+//	Check(context.Context) error   // nil: it is there; a LostError: it is not; any other error is no evidence
+//	Token() string                 // the fencing token; empty anywhere but on a mount of lockfs
+//	Path() string                  // absolute
+//	Close()                        // forgets the lock, which stays
 type Held = lockfile.Held
 
 // LostError is a lock that its holder has no longer: somebody removed, replaced or overwrote it.
@@ -109,20 +116,21 @@ func (e *ExclusiveLock) Same(other *ExclusiveLock) bool {
 		e.StartedAt.Equal(other.StartedAt) && e.Version == other.Version
 }
 
-// Stale reports whether the lock's process is provably dead ("Stale Lock Detection").
+// Stale reports whether the lock's process is provably dead ("Stale Lock Detection"). [Check] knows more on a mount
+// of lockfs.
 func (e *ExclusiveLock) Stale() bool { return !IsProcessAlive(e.PID, e.Hostname) }
 
 // removeStale makes sure that beadsDir has no lock, and answers the stale one that it removed, or could not
 // remove, if there was one. A lock that is not stale is a [HeldError].
 func removeStale(ctx context.Context, beadsDir string) (stale *ExclusiveLock, err error) {
 	for range takeovers {
-		found, err := Read(beadsDir)
+		found, dead, err := Check(beadsDir)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return stale, nil
 		case err != nil:
 			return stale, err
-		case !found.Stale():
+		case !dead:
 			return stale, &HeldError{found}
 		}
 		stale = found
@@ -132,6 +140,9 @@ func removeStale(ctx context.Context, beadsDir string) (stale *ExclusiveLock, er
 			}
 			return nil
 		})
+		if errors.Is(err, syscall.EBUSY) { // a mount of lockfs knows that it lives, on another host of this name
+			return stale, &HeldError{found}
+		}
 		if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrChanged) {
 			return stale, err
 		}
@@ -153,17 +164,24 @@ func remove(ctx context.Context, beadsDir string, may func(*ExclusiveLock) error
 
 // Read reads the lock of a database. The error is fs.ErrNotExist if there is none, and a [MalformedError].
 func Read(beadsDir string) (*ExclusiveLock, error) {
+	lock, _, err := Check(beadsDir)
+	return lock, err
+}
+
+// Check is Read, and tells whether the lock is stale, so that anybody may remove it: its process is provably dead, or
+// a mount of lockfs says so, which knows the processes of other hosts.
+func Check(beadsDir string) (lock *ExclusiveLock, stale bool, err error) {
 	f, content, err := lockfile.Open(filepath.Join(beadsDir, FileName))
 	if err = lockfile.Gone(err); errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return nil, false, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read lock file: %w", err)
+		return nil, false, fmt.Errorf("cannot read lock file: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	lock, err := Parse(content)
-	if err != nil {
-		return nil, &MalformedError{err}
+	if lock, err = Parse(content); err != nil {
+		return nil, false, &MalformedError{err}
 	}
-	return lock, nil
+	stale, _ = lockfile.Judged(f, lockfact.Beads)
+	return lock, stale || lock.Stale(), nil
 }

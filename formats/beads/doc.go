@@ -11,5 +11,5 @@
 //	err = beads.Release(ctx, beadsDir, lock)
 //
 // In doubt a lock is valid: when it cannot be read, when its process may not be signalled, and when it
-// is on another host.
+// is on another host, of which only a mount of lockfs knows more ([Check]).
 package beads

@@ -23,8 +23,8 @@ const takeovers = 10
 //   - a lock that cannot be read or is malformed: true and an error that says so.
 //
 // [LogLine] puts the three results into words. It removes no other lock than the stale one, also when many
-// do this at once and one of them takes a lock meanwhile ([Acquire]). Locks of other hosts are never stale;
-// on a mount of lockfs those whose process has ended are not there any more.
+// do this at once and one of them takes a lock meanwhile ([Acquire]). Locks of other hosts are never stale, but on a
+// mount of lockfs, which knows whose process has ended, and mostly has removed those locks already.
 func ShouldSkipDatabase(beadsDir string) (skip bool, holder string, err error) {
 	stale, err := removeStale(context.Background(), beadsDir)
 	var held *HeldError

@@ -39,6 +39,7 @@ type Entry struct {
 	TaskID string
 	Lock   *Lock  // nil: Err says why
 	Status Status // Active or Expired; Unreadable without a Lock
+	Token  string // the fencing token, larger for each holder; empty anywhere but on a mount of lockfs
 	Err    error  // what is wrong with the content
 }
 
@@ -73,20 +74,23 @@ const attempts = 10
 // Acquire takes the lock of a task; a ttl of 0 is none. It does not wait: a [HeldError] says who has it
 // ("Behavioral Specifications", 1). An expired lock is replaced.
 func (d Dir) Acquire(ctx context.Context, taskID, worker string, ttl time.Duration) (*Lock, error) {
-	lock, err := New(taskID, worker, ttl, time.Now())
-	if err != nil {
+	if _, err := New(taskID, worker, ttl, time.Now()); err != nil {
 		return nil, err
 	}
 	for range attempts {
 		err := d.freeOrExpired(ctx, taskID)
-		if err == nil {
-			lock, err = d.create(lock, ttl)
+		if changed(err) {
+			continue
 		}
-		if err == nil {
-			return lock, nil
-		}
-		if !changed(err) {
+		if err != nil {
 			return nil, err
+		}
+		if err := os.MkdirAll(string(d), 0o777); err != nil {
+			return nil, err
+		}
+		lock, err := d.create(taskID, worker, ttl)
+		if err == nil || !changed(err) {
+			return lock, err
 		}
 	}
 	return nil, fmt.Errorf("%s: %w, again and again", taskID, ErrChanged)
@@ -98,19 +102,19 @@ func changed(err error) bool {
 }
 
 // create begins the lock's time at the moment in which it is written.
-func (d Dir) create(lock *Lock, ttl time.Duration) (*Lock, error) {
-	lock, err := New(lock.TaskID, lock.Worker, ttl, time.Now())
+func (d Dir) create(taskID, worker string, ttl time.Duration) (*Lock, error) {
+	lock, err := New(taskID, worker, ttl, time.Now())
 	if err != nil {
 		return nil, err
 	}
 	content, err := lock.Render()
+	if err == nil {
+		err = lockfile.Create(d.file(taskID), content, FileMode)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(string(d), 0o777); err != nil {
-		return nil, err
-	}
-	return lock, lockfile.Create(d.file(lock.TaskID), content, FileMode)
+	return lock, nil
 }
 
 // freeOrExpired answers nil when the task has no lock any more.
@@ -202,7 +206,7 @@ func (d Dir) read(taskID string) (Entry, error) {
 
 // entryOf judges what was read from a file.
 func entryOf(taskID string, content []byte, f *os.File) Entry {
-	found := Entry{TaskID: taskID, Status: Unreadable}
+	found := Entry{TaskID: taskID, Status: Unreadable, Token: lockfile.AttributeOf(f, "token")}
 	if found.Lock, found.Err = Parse(content); found.Err == nil {
 		found.Status = statusOf(found.Lock, f)
 		if found.Lock.TaskID != taskID {
@@ -238,5 +242,9 @@ func (e Entry) Details() string {
 	if e.Lock == nil {
 		return e.Line() + "\n"
 	}
-	return e.Lock.details(e.Status)
+	details := e.Lock.details(e.Status)
+	if e.Token != "" {
+		details += "  token: " + e.Token + "\n"
+	}
+	return details
 }

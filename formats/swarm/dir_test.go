@@ -52,6 +52,13 @@ func TestSwarmDirAcquireAndRelease(t *testing.T) {
 	require.Empty(t, entries)
 }
 
+func TestSwarmDirThatCannotBeMade(t *testing.T) {
+	d := filepath.Join(t.TempDir(), "locks")
+	require.NoError(t, os.Symlink("not-there", d))
+	_, err := swarm.Dir(d).Acquire(t.Context(), "t", "w", 0)
+	require.ErrorIs(t, err, fs.ErrExist)
+}
+
 func TestSwarmDirExpiredIsItsWorkersUntilReplaced(t *testing.T) {
 	d := swarm.Dir(t.TempDir())
 	put(t, d, "task-001", example)
