@@ -47,6 +47,28 @@ func TestDev(t *testing.T) {
 	}
 }
 
+// TestTwoDevs has commands reach the second one on a host where it says it is.
+func TestTwoDevs(t *testing.T) {
+	t.Parallel()
+	host := hosts.New(t).Host("a")
+	program := installFor(t, host, "root")
+	start := func(dir string) *hosts.Process {
+		dev := host.Start("env", "--chdir=/mnt", program, "dev", dir)
+		require.NoError(t, dev.WaitOutput("lockfs: ready at "))
+		return dev
+	}
+	first, second := start("first"), start("second")
+	require.NotContains(t, first.Log(), "--servers")
+	_, rest, _ := strings.Cut(second.Log(), "--servers ")
+	servers, _, _ := strings.Cut(rest, "\n")
+	host.MustRun(t, "touch", "/mnt/first/one", "/mnt/second/two")
+	require.NotContains(t, host.MustRun(t, program, "locks"), "two")
+	require.Contains(t, host.MustRun(t, program, "locks", "--servers", servers), "two")
+	for _, dev := range []*hosts.Process{first, second} {
+		require.NoError(t, dev.Stop())
+	}
+}
+
 // installFor gives a host what an ordinary machine has: a /dev/fuse for everybody,
 // and a copy of the program and a directory (/mnt) that the user can use. It
 // answers the program's path there.

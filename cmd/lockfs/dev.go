@@ -25,7 +25,8 @@ it is missing. Ctrl-C unmounts it. The locks are kept on disk and are there agai
 
 Works for root and, where fusermount3 is installed (Debian: apt install fuse3), for an ordinary user.`,
 		Example: `  lockfs dev
-  lockfs dev /tmp/locks --data /tmp/locks.data`,
+  lockfs dev /tmp/locks --data /tmp/locks.data
+  lockfs dev --forrst-addr 127.0.0.1:7423 --forrst-upstream http://127.0.0.1:9000/rpc`,
 		Args: exactly(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "locks"
@@ -47,10 +48,18 @@ Works for root and, where fusermount3 is installed (Debian: apt install fuse3), 
 			if err != nil {
 				return err
 			}
+			api, usual, err := freeAPIAddress()
+			if err != nil {
+				return err
+			}
+			if !usual {
+				fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: %s is in use, perhaps by another lockfs; commands such as `lockfs status` reach this one with --servers %s\n",
+					defaultAPIAddress, api)
+			}
 			s := &service{
 				hostName: host,
 				config: cluster.Config{
-					Name: "dev", DataDir: data, APIAddress: freeAPIAddress(), Bootstrap: true, Logger: logger,
+					Name: "dev", DataDir: data, APIAddress: api, Bootstrap: true, Logger: logger,
 				},
 				opTimeout: timeout,
 				forrst:    forrst,
@@ -67,13 +76,14 @@ Works for root and, where fusermount3 is installed (Debian: apt install fuse3), 
 	return cmd
 }
 
-// freeAPIAddress lets `lockfs status` find this node, unless another one is there already: that is not
-// worth failing for.
-func freeAPIAddress() string {
-	listener, err := net.Listen("tcp", defaultAPIAddress)
-	if err != nil {
-		return ""
+// freeAPIAddress is where `lockfs status` finds this node, or another address if there is somebody already.
+func freeAPIAddress() (address string, usual bool, err error) {
+	for _, address := range []string{defaultAPIAddress, "127.0.0.1:0"} {
+		listener, listenErr := net.Listen("tcp", address)
+		if listenErr == nil {
+			return listener.Addr().String(), address == defaultAPIAddress, listener.Close()
+		}
+		err = listenErr
 	}
-	_ = listener.Close()
-	return defaultAPIAddress
+	return "", false, err
 }
