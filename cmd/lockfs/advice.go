@@ -17,6 +17,9 @@ import (
 // advice is what to do about an error that cannot say it itself; empty if there is nothing to add.
 func advice(err error) string {
 	switch {
+	case isLost(err):
+		return "somebody else may be at what it protects: look at that before you go on; " +
+			"on a mount of lockfs `lockfs events` tells who it was"
 	case errors.Is(err, formats.ErrNotRegular):
 		return "a lock of this format is a file: give another name, or remove what is there if it is nobody's"
 	case errors.Is(err, syscall.ENOTDIR):

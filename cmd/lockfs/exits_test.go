@@ -63,12 +63,14 @@ func TestWrongCalls(t *testing.T) {
 		"mount a b":                              "usage: lockfs mount",
 		"dev a b":                                "usage: lockfs dev [DIR]",
 		"server a":                               "usage: lockfs server",
-		"server --bootstrap --join a":            "give one of them",
-		"server --log-level loud":                "it is debug, info, warn or error",
-		"version a":                              "usage: lockfs version",
-		"forrst":                                 "lockfs forrst: say what to do",
-		"forrst status":                          "usage: lockfs forrst status KEY",
-		"bench /nowhere":                         "/nowhere: no such file or directory",
+		"dev --forrst-upstream http://u":         "--forrst-upstream needs --forrst-addr",
+		"dev --forrst-addr :1 --forrst-upstream u": "give one like http://127.0.0.1:9000/rpc",
+		"server --bootstrap --join a":              "give one of them",
+		"server --log-level loud":                  "it is debug, info, warn or error",
+		"version a":                                "usage: lockfs version",
+		"forrst":                                   "lockfs forrst: say what to do",
+		"forrst status":                            "usage: lockfs forrst status KEY",
+		"bench /nowhere":                           "/nowhere: no such file or directory",
 	} {
 		done := execute(t, []string{nobody}, program, strings.Fields(call)...)
 		require.Equal(t, 1, done.code, call)
@@ -94,8 +96,14 @@ func TestExamples(t *testing.T) {
 
 func TestForrstExitCodes(t *testing.T) {
 	program := programNamed(t, "lockfs")
+	protocol := forrst.Protocol{Name: forrst.ProtocolName, Version: forrst.ProtocolVersion}
 	refused := func(code forrst.Code) string {
-		text, err := json.Marshal(map[string]any{"errors": []any{&forrst.Error{Code: code, Message: "no"}}})
+		text, err := json.Marshal(&forrst.Response{Protocol: protocol, Errors: []*forrst.Error{{Code: code, Message: "no"}}})
+		require.NoError(t, err)
+		return string(text)
+	}
+	answered := func(result string) string {
+		text, err := json.Marshal(&forrst.Response{Protocol: protocol, Result: json.RawMessage(result)})
 		require.NoError(t, err)
 		return string(text)
 	}
@@ -104,19 +112,25 @@ func TestForrstExitCodes(t *testing.T) {
 		code         int
 		says         string
 	}{
-		{"release k --owner o", `{"result":{"released":true,"key":"k"}}`, 0, "Released k\n"},
-		{"release k --owner o --json", `{"result":{"released":true,"key":"k"}}`, 0, `"released": true`},
-		{"release k --owner o", refused(forrst.NotFound), exitNoLock, ""},
-		{"release k --owner o", refused(forrst.AlreadyReleased), exitNoLock, ""},
-		{"release k --owner o", refused(forrst.OwnershipMismatch), exitNotOwner, ""},
+		{"release k --owner o", answered(`{"released":true,"key":"k"}`), 0, "Released k\n"},
+		{"release k --owner o --json", answered(`{"released":true,"key":"k"}`), 0, `"released": true`},
+		{"release k --owner o", refused(forrst.NotFound), exitNoLock, "LOCK_NOT_FOUND: no; KEY is the full one"},
+		{"release k --owner o", refused(forrst.AlreadyReleased), exitNoLock, "nothing is left to do"},
+		{"release k --owner o", refused(forrst.OwnershipMismatch), exitNotOwner, "`lockfs forrst status` says whose it is"},
+		{"release k --owner o", refused(forrst.Unavailable), 1, "or another server with --endpoint"},
+		{"release k --owner o", refused(forrst.InvalidRequest), 1, "INVALID_REQUEST: no\n"},
 		{"release k --owner o", "x", 1, "is no Forrst endpoint: it answered 200 OK"},
-		{"force-release k", `{"result":{"released":true,"key":"k","forced":true}}`, 0, "Released k by force\n"},
-		{"force-release k --json", `{"result":{"released":true,"key":"k","forced":true}}`, 0, `"forced": true`},
+		{"release k --owner o", `{"result":{"released":true}}`, 1, "is no Forrst endpoint: it answered 200 OK"},
+		{"release k", "", 1, "--owner: give the token"},
+		{"force-release k", answered(`{"released":true,"key":"k","forced":true}`), 0, "Released k by force\n"},
+		{"force-release k --json", answered(`{"released":true,"key":"k","forced":true}`), 0, `"forced": true`},
 		{"force-release k", refused(forrst.NotFound), exitNoLock, ""},
-		{"status k", `{"result":{"key":"k","locked":false}}`, exitNoLock, "k is not locked\n"},
-		{"status k --json", `{"result":{"key":"k","locked":false}}`, exitNoLock, `"locked": false`},
-		{"status k", `{"result":{"key":"k","locked":true,"owner":"o"}}`, 0, "k is locked by o since"},
+		{"status k", answered(`{"key":"k","locked":false}`), exitNoLock, "k is not locked; KEY is the full one, lock:FUNCTION:KEY or lock:KEY\n"},
+		{"status lock:k", answered(`{"key":"lock:k","locked":false}`), exitNoLock, "lock:k is not locked\n"},
+		{"status k --json", answered(`{"key":"k","locked":false}`), exitNoLock, `"locked": false`},
+		{"status k", answered(`{"key":"k","locked":true,"owner":"o"}`), 0, "k is locked by o since"},
 		{"status k --endpoint http://127.0.0.1:1/forrst", "", 1, "is there a server with --forrst-addr?"},
+		{"status k --endpoint 127.0.0.1:1", "", 1, "give one like http://127.0.0.1:7423/forrst"},
 		{"status k --timeout 1", "", 1, "write it like 90s, 10m or 24h"},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, c.answer) }))
@@ -248,6 +262,7 @@ func TestLostUnderEachRun(t *testing.T) {
 		lost := run(`rm "$LOCK"`)
 		require.Equal(t, exitLost, lost.code, "%s: %s", call, lost.stderr)
 		require.Contains(t, lost.stderr, "the lock was lost while the command ran", call)
+		require.Contains(t, lost.stderr, "look at that before you go on", call)
 		require.Equal(t, exitSignal+9, run("kill -9 $$").code, call)
 		require.NoFileExists(t, filepath.Join(dir, lock))
 	}

@@ -26,7 +26,7 @@ func flagsFromEnvironment(cmd *cobra.Command) error {
 			return
 		}
 		if err := cmd.Flags().Set(flag.Name, value); err != nil {
-			failed = fmt.Errorf("variable %s=%q: %w", variable, value, err)
+			failed = fmt.Errorf("variable %s=%q: %w", variable, value, wrongFlag(cmd, err))
 		}
 	})
 	return failed

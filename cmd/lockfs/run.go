@@ -30,12 +30,13 @@ type runFlags struct {
 	wait                   *time.Duration
 	nonblock               bool
 	grace                  time.Duration
+	given                  []string // names of the flags on the command line
 }
 
 func runCommand() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run [--format F] PATH [--wait D | --nonblock] -- COMMAND [ARG...]",
+		Use:   "run [--format F] PATH [--wait D | --nonblock] [flags] -- COMMAND [ARG...]",
 		Short: "Run a command while holding a lock",
 		Long: `Wait for a lock, run a command, keep the lock fresh meanwhile, and release it when the command ends. PATH is a lock
 file in any directory; on a mount of lockfs the lock is for all hosts.
@@ -63,6 +64,7 @@ A stale lock is replaced, but that of tower, for which there is lockfs tower run
   lockfs run --format swarm /locks/swarm/locks/task-001.lock --holder worker-0 --ttl 10m --wait 1h -- ./task.sh`,
 		Args: pathAndCommand,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.Flags().Visit(func(flag *pflag.Flag) { f.given = append(f.given, flag.Name) })
 			return failed(flagsFromEnvironment(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -73,7 +75,7 @@ A stale lock is replaced, but that of tower, for which there is lockfs tower run
 			if err != nil {
 				return err
 			}
-			if err := f.check(cmd.Flags()); err != nil {
+			if err := f.check(); err != nil {
 				return err
 			}
 			return f.run(cmd, args[0], wait, args[1:])
@@ -90,7 +92,7 @@ func (f *runFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.nonblock, "nonblock", false, "do not wait for the lock")
 	addGrace(flags, &f.grace)
 	flags.StringVar(&f.tag, "tag", "", "semaphore: what the lock is for, for people to read (default: the command's name)")
-	flags.DurationVar(&f.staleTimeout, "stale-timeout", semaphore.DefaultStaleTimeout, "semaphore: after how long a lock is stale")
+	flags.DurationVar(&f.staleTimeout, "stale-timeout", semaphore.DefaultStaleTimeout, "semaphore: "+staleTimeoutHelp)
 	flags.DurationVar(&f.interval, "retry-interval", semaphore.DefaultRetryInterval,
 		"semaphore: how often to try again where nothing tells that the lock has changed")
 	flags.StringVar(&f.holder, "holder", "", "tower, swarm, beads: who has the lock (default: HOST-PID)")
@@ -108,14 +110,14 @@ var only = map[string][]formats.Format{
 	"holder": {formats.Tower, formats.Swarm, formats.Beads},
 }
 
-// check refuses flags that would do nothing.
-func (f *runFlags) check(flags *pflag.FlagSet) (err error) {
-	flags.Visit(func(flag *pflag.Flag) {
-		if has := only[flag.Name]; has != nil && !slices.Contains(has, formats.Format(f.format)) {
-			err = fmt.Errorf("--%s is for the format %v, not for %s", flag.Name, has, f.format)
+// check refuses flags that would do nothing. Variables are for all commands, so those may.
+func (f *runFlags) check() error {
+	for _, flag := range f.given {
+		if has := only[flag]; has != nil && !slices.Contains(has, formats.Format(f.format)) {
+			return fmt.Errorf("--%s is for the format %v, not for %s", flag, has, f.format)
 		}
-	})
-	return err
+	}
+	return nil
 }
 
 func (f *runFlags) waiting() (time.Duration, error) {

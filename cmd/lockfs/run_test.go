@@ -170,6 +170,11 @@ func TestRunWrongArguments(t *testing.T) {
 		require.Contains(t, done.stderr, problem, call)
 	}
 	require.Equal(t, exitFailed, execute(t, nil, d.program, "run", "", "--", "true").code)
+	fromVariable := func(variable string) outcome {
+		return execute(t, []string{variable}, d.program, "run", d.path, "--", "true")
+	}
+	require.Contains(t, fromVariable("LOCKFS_WAIT=5").stderr, "write it like 90s, 10m or 24h; see `lockfs run --help`")
+	require.Equal(t, outcome{}, fromVariable("LOCKFS_HOLDER=me"), "it may be meant for other formats")
 	require.Equal(t, exitNotFound, d.lockfs("run LOCK -- no-such-command").code)
 	require.Equal(t, exitCannotRun, d.lockfs("run LOCK -- /etc/passwd").code)
 	require.Equal(t, exitSignal+9, d.script(`"$LOCKFS" run "$LOCK" -- sh -c 'kill -9 $$'; exit $?`).code)

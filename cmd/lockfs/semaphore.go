@@ -3,8 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -29,6 +31,8 @@ const semaphoreStaleHelp = `A lock is stale when it was taken longer ago than --
 cannot be understood may be one that is being written, so it counts as held, and is never stale. On a mount of lockfs
 the timeout is an hour, or what a rule says (lockfs rule set PATTERN --stale-after D), and not --stale-timeout: all
 programs on all hosts judge alike there, by the cluster's clock.`
+
+const staleTimeoutHelp = "after how long a lock is stale; not on a mount of lockfs, whose rules say that"
 
 func semaphoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -66,7 +70,7 @@ func (f *semaphoreFlags) add(flags *pflag.FlagSet) {
 }
 
 func (f *semaphoreFlags) addStale(flags *pflag.FlagSet) {
-	flags.DurationVar(&f.file.StaleTimeout, "stale-timeout", semaphore.DefaultStaleTimeout, "after how long a lock is stale")
+	flags.DurationVar(&f.file.StaleTimeout, "stale-timeout", semaphore.DefaultStaleTimeout, staleTimeoutHelp)
 }
 
 func (f *semaphoreFlags) addFile(flags *pflag.FlagSet) {
@@ -125,11 +129,12 @@ Exit codes:
 			if file.PID, err = lockedForHere(cmd, pid); err != nil {
 				return err
 			}
+			warnExposed(cmd.ErrOrStderr(), file.Path)
 			lock := semaphoreLock(file, flags.timeout)
 			if _, err := lock.acquire(cmd.Context()); err != nil {
 				return err
 			}
-			return printSemaphore(cmd, lock.lock.(*semaphore.Held), asJSON)
+			return printSemaphore(cmd, file.Path, lock.lock.(*semaphore.Held), asJSON)
 		},
 	}
 	flags.add(cmd.Flags())
@@ -147,11 +152,20 @@ func lockedForHere(cmd *cobra.Command, pid int) (int, error) {
 	return lockedFor(cmd, pid, host)
 }
 
-func printSemaphore(cmd *cobra.Command, taken *semaphore.Held, asJSON bool) error {
-	if asJSON {
-		return printJSON(cmd.OutOrStdout(), describeSemaphore(taken.Path(), &taken.Lock, false, taken.Token()))
+// warnExposed tells of a directory in which everybody can remove everybody's locks ("File Permissions").
+func warnExposed(warn io.Writer, path string) {
+	dir := filepath.Dir(path)
+	info, err := os.Stat(dir)
+	if err == nil && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		fmt.Fprintf(warn, "lockfs: warning: everybody may remove the locks in %s; `chmod +t` leaves that to their owners\n", word(dir))
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "Lock acquired: %s\n", word(taken.Path()))
+}
+
+func printSemaphore(cmd *cobra.Command, path string, taken *semaphore.Held, asJSON bool) error {
+	if asJSON {
+		return printJSON(cmd.OutOrStdout(), describeSemaphore(path, &taken.Lock, false, taken.Token()))
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "Lock acquired: %s\n", word(path))
 	return err
 }
 
@@ -274,6 +288,9 @@ func checkSemaphore(file semaphore.File) (semaphoreState, error) {
 	case errors.As(err, &malformed):
 		return semaphoreState{State: "malformed", File: file.Path, Problem: malformed.Err.Error()}, nil
 	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Stat(filepath.Dir(file.Path)); err != nil {
+			return semaphoreState{}, explainNoDir(err)
+		}
 		return describeSemaphore(file.Path, nil, false, ""), nil
 	case err != nil:
 		return semaphoreState{}, err
@@ -286,7 +303,7 @@ func semaphoreRunCommand() *cobra.Command {
 	var flags semaphoreFlags
 	grace := time.Duration(0)
 	cmd := &cobra.Command{
-		Use:   "run PATH [--tag T] [--timeout D] [--grace D] -- COMMAND [ARG...]",
+		Use:   "run PATH [--tag T] [--timeout D] [flags] -- COMMAND [ARG...]",
 		Short: "Run a command while holding a lock",
 		Long: `Take a lock, run a command, renew the lock meanwhile, and release it when the command ends. It does not wait for the
 lock, unless --timeout says how long. The lock names this process.
@@ -322,5 +339,6 @@ func runSemaphore(cmd *cobra.Command, file semaphore.File, wait time.Duration, c
 		return fmt.Errorf("--stale-timeout %v: timestamps are whole seconds, so this lock could be stale before it is renewed; give %v or more",
 			file.StaleTimeout, leastStaleTimeout)
 	}
+	warnExposed(cmd.ErrOrStderr(), file.Path)
 	return runUnder(cmd, semaphoreLock(file, wait), command, grace, syscall.SIGTERM)
 }

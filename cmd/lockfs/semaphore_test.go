@@ -143,6 +143,7 @@ func TestSemaphoreExitCodes(t *testing.T) {
 		{stale, "check LOCK", 0, ""},
 		{"", "check LOCK", 0, ""},
 		{held, "check LOCK/x", exitFailed, "not a directory"},
+		{held, "check LOCK.none/x", exitFailed, "there is no directory: make it, or mount what it is on"},
 		{held, "run LOCK -- true", exitBlocked, "not acquired: "},
 		{held, "run LOCK --timeout 30ms -- true", exitTimedOut, "not acquired within 30ms"},
 		{held, "run LOCK", exitFailed, "put it after --"},
@@ -171,6 +172,20 @@ func TestSemaphoreExitCodes(t *testing.T) {
 	d.put(stale)
 	require.Equal(t, 0, d.lockfs("semaphore release LOCK").code)
 	require.Empty(t, d.content())
+}
+
+// TestSemaphoreFilePermissions is the section of that name.
+func TestSemaphoreFilePermissions(t *testing.T) {
+	d := newLockDir(t)
+	for mode, warns := range map[os.FileMode]bool{0o755: false, 0o777: true, 0o777 | os.ModeSticky: false} {
+		require.NoError(t, os.Chmod(filepath.Dir(d.path), mode))
+		for _, call := range []string{"semaphore acquire LOCK", "run LOCK -- true"} {
+			d.put("")
+			done := d.lockfs(call)
+			require.Equal(t, 0, done.code, done.stderr)
+			require.Equal(t, warns, strings.Contains(done.stderr, "warning: everybody may remove the locks in "+filepath.Dir(d.path)), call)
+		}
+	}
 }
 
 func TestSemaphoreAcquireWaits(t *testing.T) {

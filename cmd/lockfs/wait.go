@@ -59,7 +59,7 @@ Exit codes:
 				err = printJSON(cmd.OutOrStdout(), w)
 			}
 			if err == nil && w.State != string(formats.Free) && w.State != string(formats.Stale) {
-				err = &exitStatus{exitTimedOut, fmt.Errorf("%s is %s after %v", word(args[0]), w.State, *timeout)}
+				err = &exitStatus{exitTimedOut, fmt.Errorf("%s is %s after %v; %s", word(args[0]), w.State, *timeout, removeHint(args[0]))}
 			}
 			return err
 		},
@@ -82,11 +82,16 @@ func waitFor(ctx context.Context, path string, timeout *time.Duration) (waited, 
 	}
 	began := time.Now()
 	state, err := formats.Wait(ctx, path)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
+	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil
-	case errors.Is(err, fs.ErrNotExist):
-		err = fmt.Errorf("%w; where the lock would be there is no directory: make it, or mount what it is on", err)
 	}
-	return waited{File: path, State: string(state), Seconds: time.Since(began).Seconds()}, err
+	return waited{File: path, State: string(state), Seconds: time.Since(began).Seconds()}, explainNoDir(err)
+}
+
+// explainNoDir says of a directory that is not there why nobody knows whether there is a lock in it.
+func explainNoDir(err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return fmt.Errorf("%w; where the lock would be there is no directory: make it, or mount what it is on", err)
 }

@@ -30,7 +30,7 @@ func TestWait(t *testing.T) {
 	done := d.lockfs("wait LOCK --json --timeout 30ms")
 	require.Equal(t, exitTimedOut, done.code)
 	require.Equal(t, "held", state(done))
-	require.Equal(t, "lockfs: "+d.path+" is held after 30ms\n", done.stderr)
+	require.Equal(t, "lockfs: "+d.path+" is held after 30ms; "+removeHint(d.path)+"\n", done.stderr)
 
 	ended := make(chan outcome, 1)
 	go func() { ended <- d.lockfs("wait LOCK --json") }()

@@ -35,7 +35,13 @@ type LostError = lockfile.LostError
 // ErrChanged is a lock that became another one while it was dealt with, again and again.
 var ErrChanged = lockfile.ErrChanged
 
-// Held is a lock that this process took.
+// Held is a lock that this process took. It has the methods
+//
+//	Release(context.Context) error // removes the file; a LostError if it is not this lock any more
+//	Check(context.Context) error   // nil: it is there; a LostError: it is not; any other error is no evidence
+//	Token() string                 // the fencing token; empty anywhere but on a mount of lockfs
+//	Path() string                  // absolute
+//	Close()                        // forgets the lock, which stays
 type Held = lockfile.Held
 
 // Hold writes this process into a lock file, in place of one whose process is gone; of any number of processes that

@@ -7,7 +7,13 @@ import (
 	"lockfs/formats/internal/lockfile"
 )
 
-// Held is a lock that was taken. It is for one goroutine at a time.
+// Held is a lock that was taken. It is for one goroutine at a time. Beside its own it has the methods
+//
+//	Release(context.Context) error // removes the file; a LostError if it is not this lock any more
+//	Check(context.Context) error   // nil: it is there; a LostError: it is not; any other error is no evidence
+//	Token() string                 // the fencing token; empty anywhere but on a mount of lockfs
+//	Path() string                  // absolute
+//	Close()                        // forgets the lock, which stays
 type Held struct {
 	*lockfile.Held
 	Lock Lock
