@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -94,10 +95,12 @@ func outside() (err error) {
 
 func (s *settings) lockfsProgram() string { return filepath.Join(s.dir, "lockfs") }
 func (s *settings) etcdProgram() string   { return filepath.Join(s.dir, "etcd") }
+func (s *settings) bareProgram() string   { return filepath.Join(s.dir, "bare") }
 
 func (s *settings) build(ctx context.Context) error {
 	fmt.Fprintln(os.Stderr, "building")
-	builds := [][]string{{"go", "build", "-C", filepath.Join(s.source, "test/bench"), "-buildvcs=false", "-o", s.etcdProgram(), "./etcd"}}
+	bench := []string{"go", "build", "-C", filepath.Join(s.source, "test/bench"), "-buildvcs=false", "-o"}
+	builds := [][]string{append(slices.Clone(bench), s.etcdProgram(), "./etcd"), append(slices.Clone(bench), s.bareProgram(), "./bare")}
 	if s.lockfs == "" {
 		builds = append(builds, []string{"go", "build", "-C", s.source, "-buildvcs=false", "-o", s.lockfsProgram(), "./cmd/lockfs"})
 	} else {

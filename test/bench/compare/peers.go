@@ -98,6 +98,28 @@ func startEtcd(s *settings, d *daemons) (endpoints []string, err error) {
 	return endpoints, err
 }
 
+// startBare mounts one tmpfs three times, through FUSE and nothing else.
+func startBare(s *settings, d *daemons) (mounts []string, err error) {
+	files, err := d.folder("bare-files")
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Mount("bare", files, "tmpfs", 0, "mode=1777"); err != nil {
+		return nil, fmt.Errorf("mount a tmpfs: %w", err)
+	}
+	for _, name := range serverNames {
+		mount, err := d.folder("bare-mount-" + name)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := d.start(name, "bare: ready", s.bareProgram(), files, mount); err != nil {
+			return nil, err
+		}
+		mounts = append(mounts, mount)
+	}
+	return mounts, nil
+}
+
 var errNotInstalled = errors.New("GlusterFS is not installed (Debian: apt install glusterfs-server)")
 
 // startGlusterFS makes a volume of three replicas and mounts it.

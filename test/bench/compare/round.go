@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,7 @@ type contestants struct {
 	client    string            // mount of lockfs
 	endpoints []string          // of etcd
 	gluster   string            // mount of GlusterFS; empty: there is none
+	bare      []string          // mounts of FUSE with nothing behind it
 	local     string            // on the disk that has all data
 
 	versions []string
@@ -32,6 +34,9 @@ func (c *contestants) startOthers(ctx context.Context, d *daemons) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
 	if c.endpoints, err = startEtcd(c.settings, d); err != nil {
+		return err
+	}
+	if c.bare, err = startBare(c.settings, d); err != nil {
 		return err
 	}
 	if c.gluster, err = startGlusterFS(ctx, d); errors.Is(err, errNotInstalled) {
@@ -76,6 +81,8 @@ const (
 	etcdFollows   = "etcd, follower"
 	etcdAll       = "etcd, three members"
 	glusterFS     = "GlusterFS"
+	bareFUSE      = "bare FUSE"
+	bareAll       = "bare FUSE, three mounts"
 )
 
 // inOwnDirs is for measurements with a directory for each worker.
@@ -98,11 +105,13 @@ func (c *contestants) round(ctx context.Context, t *table) error {
 	}
 	mounts := []string{c.servers[leader].mount, c.servers[follower].mount, c.client}
 	names := map[string]string{mounts[0]: lockfsLeads, mounts[1]: lockfsFollows, mounts[2]: lockfsClient,
-		strings.Join(mounts, " "): lockfsAll, c.gluster: glusterFS, c.local: c.disk}
+		strings.Join(mounts, " "): lockfsAll, c.gluster: glusterFS, c.local: c.disk,
+		c.bare[0]: bareFUSE, strings.Join(c.bare, " "): bareAll}
 	others := []string{c.local}
 	if c.gluster != "" {
 		others = []string{c.gluster, c.local}
 	}
+	single := append(slices.Clone(mounts), append(others, c.bare[0])...)
 	endpoint, err := output(ctx, append([]string{c.settings.etcdProgram(), "leader"}, c.endpoints...)...)
 	if err != nil {
 		return err
@@ -118,17 +127,17 @@ func (c *contestants) round(ctx context.Context, t *table) error {
 	}
 	many := c.settings.workers
 	for _, step := range []func() error{
-		func() error { return lockfs(1, "cycle", append(mounts, others...)...) },
+		func() error { return lockfs(1, "cycle", single...) },
 		func() error { return etcd(1, endpoints[:2]...) },
 		func() error { return lockfs(many, "cycle", append([]string{"--together"}, mounts...)...) },
 		func() error { return lockfs(many, "cycle", append([]string{"--together", "--own-dirs"}, mounts...)...) },
+		func() error { return lockfs(many, "cycle", append([]string{"--together", "--own-dirs"}, c.bare...)...) },
 		func() error { return etcd(many, append([]string{"--together"}, endpoints...)...) },
 		func() error { return etcd(many, endpoints[0]) },
 		func() error { return lockfs(many, "cycle", others...) },
 		func() error { return lockfs(many, "cycle", append([]string{"--own-dirs"}, others...)...) },
-		func() error {
-			return lockfs(1, "stat,mkdir,cat,flock,list,handover-flock,handover-create", append(mounts, others...)...)
-		},
+		func() error { return lockfs(1, "stat,mkdir,cat,list", single...) },
+		func() error { return lockfs(1, "flock,handover-flock,handover-create", append(mounts, others...)...) },
 	} {
 		if err := step(); err != nil {
 			return err

@@ -93,7 +93,7 @@ func (t *table) print(w io.Writer) error {
 
 // toEtcd is the ratio to etcd's mutex: of medians for what takes a lock and gives it back.
 func (t *table) toEtcd(k key) string {
-	if !slices.Contains([]string{"cycle", "cycle" + inOwnDirs, "mkdir", "flock", "mutex", "put"}, k.measurement) {
+	if !slices.Contains([]string{"cycle", "cycle" + inOwnDirs, "mkdir", "flock", "mutex", "create+put+delete"}, k.measurement) {
 		return ""
 	}
 	if k.workers == 1 {
@@ -131,12 +131,15 @@ func (t *table) printAims(w io.Writer) error {
 		{t.ratio(one("cycle", lockfsLeads), mutex, medianOf), "<= 1", "cycle at the leader / etcd's mutex at its leader, 1 worker"},
 		{t.ratio(one("cycle", lockfsFollows), mutex, medianOf), "<= 1.3", "cycle at a follower / the same"},
 		{t.ratio(one("cycle", lockfsClient), mutex, medianOf), "<= 1.3", "cycle at a client / the same"},
+		{t.ratio(one("cycle", lockfsLeads), one("create+put+delete", etcdLeads), medianOf), "", "cycle at the leader / etcd's create+put+delete, three commits like it, 1 worker"},
 		{t.ratio(one("cycle", lockfsLeads), one("cycle", glusterFS), medianOf), "<= 0.35", "cycle at the leader / on GlusterFS, 1 worker"},
 		{t.ratio(cycles, mutexes, rateOf), ">= 1.5", fmt.Sprintf("cycles per second / etcd's mutexes at three members, %d workers", many)},
 		{t.ratio(apart, mutexes, rateOf), ">= 1.5", "the same, each worker in a directory of its own"},
+		{t.ratio(key{"cycle" + inOwnDirs, many, bareAll}, mutexes, rateOf), "", "the same on bare FUSE, which asks nobody and writes to no disk"},
 		{t.typical(one("stat", lockfsLeads), medianOf), "<= 90", "us for stat at the leader"},
 		{t.typical(one("stat", lockfsFollows), medianOf), "<= 180", "us for stat at a follower"},
 		{t.typical(one("stat", lockfsClient), medianOf), "<= 180", "us for stat at a client"},
+		{t.typical(one("stat", bareFUSE), medianOf), "", "us for stat on bare FUSE"},
 	} {
 		fmt.Fprintf(out, "%s\t%s\t%s\n", digits(aim.found), aim.aim, aim.what)
 	}

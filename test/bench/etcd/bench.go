@@ -27,7 +27,7 @@ type operation struct {
 
 var operations = []operation{
 	{"mutex", mutex},
-	{"put", put},
+	{"create+put+delete", key},
 	{"get", get},
 }
 
@@ -52,19 +52,22 @@ func mutex(e endpoint, worker int) func(context.Context) error {
 // content is as long as that of the locks of lockfs bench.
 const content = "host-of-holder 4711\n"
 
-// put is the least that a lock can be: a key that is created unless it is there, and deleted.
-func put(e endpoint, worker int) func(context.Context) error {
-	key := fmt.Sprint("put", worker)
-	absent := clientv3.Compare(clientv3.CreateRevision(key), "=", 0)
+// key is the three changes of a lock file: a key is created unless it is there, written to, and deleted.
+func key(e endpoint, worker int) func(context.Context) error {
+	name := fmt.Sprint("key", worker)
+	absent := clientv3.Compare(clientv3.CreateRevision(name), "=", 0)
 	return func(ctx context.Context) error {
-		created, err := e.client.Txn(ctx).If(absent).Then(clientv3.OpPut(key, content)).Commit()
+		created, err := e.client.Txn(ctx).If(absent).Then(clientv3.OpPut(name, "")).Commit()
 		if err != nil {
 			return err
 		}
 		if !created.Succeeded {
-			return fmt.Errorf("%s is there already", key)
+			return fmt.Errorf("%s is there already", name)
 		}
-		_, err = e.client.Delete(ctx, key)
+		if _, err := e.client.Put(ctx, name, content); err != nil {
+			return err
+		}
+		_, err = e.client.Delete(ctx, name)
 		return err
 	}
 }
