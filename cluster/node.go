@@ -106,7 +106,8 @@ func (n *Node) startRaft() error {
 	if n.transport, err = newTransport(n.cfg.RaftAddress, n.storage.logs, n.logger); err != nil {
 		return err
 	}
-	n.fsm = raftstore.NewFSM(n.logger)
+	n.fsm = raftstore.NewFSM(n.storage.state, n.logger)
+	n.storage.state = nil // it is the state machine's from now on
 	n.leadership = newLeadership(raft.ServerID(n.id.ID))
 	n.confirmer = &confirmer{round: n.confirmRound}
 	logs, fsm := logCache(n.storage.logs), earlyFSM{n.fsm, n.storage.logs}
@@ -134,6 +135,7 @@ func (n *Node) raftConfig() *raft.Config {
 		least = slog.LevelError // raft warns of electing itself, as it does at each start
 	}
 	cfg.BatchApplyCh = true
+	cfg.NoSnapshotRestoreOnStart = true // the state machine begins with it
 	cfg.SnapshotInterval = snapshotInterval
 	cfg.SnapshotThreshold = n.snapshotEntries()
 	cfg.TrailingLogs = cfg.SnapshotThreshold

@@ -48,6 +48,7 @@ type storage struct {
 	logs      *earlyLog
 	votes     *voteStore
 	snapshots *raft.FileSnapshotStore
+	state     *raftstore.Namespace // of the newest snapshot, or what there is without one
 }
 
 // lockDataDir keeps a second process away from a data directory.
@@ -74,7 +75,7 @@ func openStorage(dir string, used bool, logger *slog.Logger, fatal func(error)) 
 	if err != nil {
 		return nil, fmt.Errorf("open snapshots: %w", err)
 	}
-	newest, err := checkSnapshots(dir, snapshots)
+	state, newest, err := restoreSnapshot(dir, snapshots)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func openStorage(dir string, used bool, logger *slog.Logger, fatal func(error)) 
 	go guarded.watch()
 	logs := newEarlyLog(guarded)
 	votes.log = logs
-	return &storage{log: log, guarded: guarded, logs: logs, votes: votes, snapshots: snapshots}, nil
+	return &storage{log: log, guarded: guarded, logs: logs, votes: votes, snapshots: snapshots, state: state}, nil
 }
 
 func openLog(path string, snapshot uint64, used bool, logger *slog.Logger) (*waldir.Log, error) {
@@ -114,16 +115,16 @@ func (s *storage) close() error {
 	return errors.Join(s.log.Close(), s.votes.Close())
 }
 
-// checkSnapshots reads the newest snapshot, which is the one that raft starts from: with an older one
-// and a log that was cut behind the newest, entries would be missing. It answers its index.
-func checkSnapshots(dir string, store *raft.FileSnapshotStore) (index uint64, err error) {
+// restoreSnapshot answers the state of the newest snapshot, which is the one that raft starts from, and its index: with an
+// older one and a log that was cut behind the newest, entries would be missing.
+func restoreSnapshot(dir string, store *raft.FileSnapshotStore) (state *raftstore.Namespace, index uint64, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, snapshotDir))
 	if err != nil {
-		return 0, fmt.Errorf("list snapshots: %w", err)
+		return nil, 0, fmt.Errorf("list snapshots: %w", err)
 	}
 	metas, err := store.List()
 	if err != nil {
-		return 0, fmt.Errorf("list snapshots: %w", err)
+		return nil, 0, fmt.Errorf("list snapshots: %w", err)
 	}
 	listed := make(map[string]bool, len(metas))
 	for _, meta := range metas {
@@ -132,22 +133,22 @@ func checkSnapshots(dir string, store *raft.FileSnapshotStore) (index uint64, er
 	for i := len(entries) - 1; i >= 0 && len(metas) < keptSnapshots; i-- {
 		name := entries[i].Name()
 		if filepath.Ext(name) != ".tmp" && !listed[name] {
-			return 0, &DamagedError{Path: filepath.Join(dir, snapshotDir, name, "meta.json"), Err: errors.New("it cannot be read")}
+			return nil, 0, &DamagedError{Path: filepath.Join(dir, snapshotDir, name, "meta.json"), Err: errors.New("it cannot be read")}
 		}
 	}
 	if len(metas) == 0 {
-		return 0, nil
+		return raftstore.NewNamespace(), 0, nil
 	}
 	path := filepath.Join(dir, snapshotDir, metas[0].ID, "state.bin")
 	_, reader, err := store.Open(metas[0].ID)
 	if err != nil {
-		return 0, &DamagedError{Path: path, Err: err}
+		return nil, 0, &DamagedError{Path: path, Err: err}
 	}
 	defer func() { _ = reader.Close() }()
-	if _, err := raftstore.Restore(reader); err != nil {
-		return 0, &DamagedError{Path: path, Err: err}
+	if state, err = raftstore.Restore(reader); err != nil {
+		return nil, 0, &DamagedError{Path: path, Err: err}
 	}
-	return metas[0].Index, nil
+	return state, metas[0].Index, nil
 }
 
 // checkEntries reads every entry of the log, which must go on from the snapshot without a gap.

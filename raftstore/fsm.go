@@ -28,12 +28,14 @@ type FSM struct {
 	unknown  sync.Once
 }
 
-// NewFSM starts with an empty namespace.
-func NewFSM(logger *slog.Logger) *FSM {
-	return &FSM{
-		logger: logger, ns: NewNamespace(), awaited: make(map[Request]chan struct{}), removals: newRemovals(),
+// NewFSM goes on from a state.
+func NewFSM(ns *Namespace, logger *slog.Logger) *FSM {
+	f := &FSM{
+		logger: logger, ns: ns, awaited: make(map[Request]chan struct{}), removals: newRemovals(),
 		due: math.MaxInt64, sooner: make(chan struct{}, 1),
 	}
+	f.wake()
+	return f
 }
 
 // Apply answers a *storepb.Result. A log entry that is damaged panics: this node's state would differ

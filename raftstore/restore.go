@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"iter"
 
 	"google.golang.org/protobuf/encoding/protodelim"
 
@@ -52,9 +53,8 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != snapshotMagic {
 		return nil, fmt.Errorf("not a snapshot of lockfs: %w", ErrCorrupt)
 	}
-	unmarshal := protodelim.UnmarshalOptions{MaxSize: maxRecord}
 	header := new(storepb.SnapshotHeader)
-	if err := unmarshal.UnmarshalFrom(r, header); err != nil {
+	if err := unmarshalRecord.UnmarshalFrom(r, header); err != nil {
 		return nil, fmt.Errorf("header: %w: %w", ErrCorrupt, err)
 	}
 	if header.GetVersion() != snapshotVersion {
@@ -65,14 +65,15 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	ns.nextIno, ns.nextCookie = header.GetNextIno(), header.GetNextCookie()
 	ns.maxInodes, ns.maxSessions = header.GetMaxInodes(), header.GetMaxSessions()
 	ns.lastEvent, ns.lockDelay = header.GetLastEvent(), header.GetLockDelay()
-	for i := range header.GetRecords() {
-		record := new(storepb.Record)
-		if err := unmarshal.UnmarshalFrom(r, record); err != nil {
-			return nil, fmt.Errorf("record %d: %w: %w", i, ErrCorrupt, err)
+	restored := 0
+	for record, err := range r.records(header.GetRecords()) {
+		if err == nil {
+			err = ns.restoreRecord(record)
 		}
-		if err := ns.restoreRecord(record); err != nil {
-			return nil, fmt.Errorf("record %d: %w: %w", i, ErrCorrupt, err)
+		if err != nil {
+			return nil, fmt.Errorf("record %d: %w: %w", restored, ErrCorrupt, err)
 		}
+		restored++
 	}
 	want := r.sum.Sum(nil)
 	got := make([]byte, len(want))
@@ -87,6 +88,61 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	}
 	ns.restoreDueTimes()
 	return ns, nil
+}
+
+var unmarshalRecord = protodelim.UnmarshalOptions{MaxSize: maxRecord}
+
+// recordBatch is how many records are handed over at a time.
+const recordBatch = 256
+
+// records reads so many records, the last one with an error if they cannot be read. That is half of the work of restoring, so
+// it is done beside the rest.
+func (r *snapshotReader) records(count uint64) iter.Seq2[*storepb.Record, error] {
+	type batch struct {
+		records []*storepb.Record
+		err     error
+	}
+	read := func(most uint64) (b batch) {
+		for len(b.records) < int(most) && b.err == nil {
+			record := new(storepb.Record)
+			b.err = unmarshalRecord.UnmarshalFrom(r, record)
+			b.records = append(b.records, record)
+		}
+		return b
+	}
+	return func(yield func(*storepb.Record, error) bool) {
+		batches, stop := make(chan batch, 4), make(chan struct{})
+		go func() {
+			defer close(batches)
+			for left := count; left > 0; left -= min(left, recordBatch) {
+				b := read(min(left, recordBatch))
+				select {
+				case batches <- b:
+				case <-stop:
+					return
+				}
+				if b.err != nil {
+					return
+				}
+			}
+		}()
+		defer func() {
+			close(stop)
+			for range batches { // until nobody reads any more
+			}
+		}()
+		for b := range batches {
+			for i, record := range b.records {
+				var err error
+				if i == len(b.records)-1 {
+					err = b.err
+				}
+				if !yield(record, err) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (ns *Namespace) restoreRecord(record *storepb.Record) error {
