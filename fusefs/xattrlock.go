@@ -6,6 +6,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/formats/lockfact"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -76,6 +77,9 @@ func describeLock(lock *storepb.Lock) []*storepb.Xattr {
 	add("renewed", timestamp(lock.GetAttr().GetMtime()))
 	if at := facts.GetExpiresAt(); at != 0 {
 		add("expires", timestamp(at))
+	}
+	if facts.GetProcess() != nil && lock.GetState() != string(lockfact.Stale) {
+		add("watched", "yes")
 	}
 	return attributes
 }

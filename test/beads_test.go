@@ -67,7 +67,7 @@ func TestBeadsBetweenHosts(t *testing.T) {
 }
 
 // TestBeadsStaleElsewhere: what the mount says of a lock counts, not what can be seen from here. By a rule a lock stays
-// after its process has ended, and another host is called like this one.
+// after its process has ended, and another host is called like this one, or a container.
 func TestBeadsStaleElsewhere(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 2)
@@ -92,10 +92,14 @@ func TestBeadsStaleElsewhere(t *testing.T) {
 	_, err = asA(c.program, "beads", "acquire", dir, "--holder", "other")
 	require.ErrorContains(t, err, "exit status 75")
 	require.ErrorContains(t, err, "not acquired: locked by me (process ")
+	said = a.MustRun(t, "unshare", "--pid", "--fork", "--mount-proc", daemon, dir)
+	require.Equal(t, "true \"me\" Skipping database (locked by me)\n", said, "in a container with the name of its host")
 	c.requireHeld(t, lock, a, b)
+	require.Equal(t, "yes", c.xattr(t, b, lock, "watched"))
 
 	holder.process.Kill()
 	c.awaitState(t, b, lock, "stale")
+	require.NotContains(t, b.MustRun(t, "python3", "-c", "import os, sys; print(os.listxattr(sys.argv[1]))", c.path(lock)), "watched")
 	require.Contains(t, b.MustRun(t, c.program, "beads", "check", dir), "Stale lock of me: ")
 	require.Equal(t, "false \"me\" Removed stale lock (me), proceeding with sync\n", b.MustRun(t, daemon, dir))
 	for _, call := range []string{"acquire " + dir + " --holder other", "release " + dir} {

@@ -168,8 +168,8 @@ func Read(beadsDir string) (*ExclusiveLock, error) {
 	return lock, err
 }
 
-// Check is Read, and tells whether the lock is stale, so that anybody may remove it: its process is provably dead, or
-// a mount of lockfs says so, which knows the processes of other hosts.
+// Check is Read, and tells whether the lock is stale, so that anybody may remove it: its process is provably dead. A
+// mount of lockfs knows more of that, also on other hosts and in other containers.
 func Check(beadsDir string) (lock *ExclusiveLock, stale bool, err error) {
 	f, content, err := lockfile.Open(filepath.Join(beadsDir, FileName))
 	if err = lockfile.Gone(err); errors.Is(err, fs.ErrNotExist) {
@@ -183,5 +183,5 @@ func Check(beadsDir string) (lock *ExclusiveLock, stale bool, err error) {
 		return nil, false, &MalformedError{err}
 	}
 	stale, _ = lockfile.Judged(f, lockfact.Beads)
-	return lock, stale || lock.Stale(), nil
+	return lock, stale || !lockfile.Watched(f) && lock.Stale(), nil
 }
