@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -114,6 +115,11 @@ func (n *Node) startRaft() error {
 	n.raft, err = raft.NewRaft(n.raftConfig(), fsm, logs, n.storage.votes, n.storage.snapshots, n.transport)
 	if err != nil {
 		return fmt.Errorf("start raft: %w", err)
+	}
+	// Both have looked for the newest snapshot. With an older one raft would apply commands again.
+	last, err := strconv.ParseUint(n.raft.Stats()["last_snapshot_index"], 10, 64)
+	if err != nil || last < n.storage.snapshot {
+		return fmt.Errorf("raft starts from the snapshot at index %d, and the state is that of index %d: start again", last, n.storage.snapshot)
 	}
 	if n.cfg.RaftAddress != "" {
 		n.storage.logs.raft.Store(n.raft)

@@ -49,6 +49,7 @@ type storage struct {
 	votes     *voteStore
 	snapshots *raft.FileSnapshotStore
 	state     *raftstore.Namespace // of the newest snapshot, or what there is without one
+	snapshot  uint64               // index of that snapshot; 0: there is none
 }
 
 // lockDataDir keeps a second process away from a data directory.
@@ -92,7 +93,7 @@ func openStorage(dir string, used bool, logger *slog.Logger, fatal func(error)) 
 	go guarded.watch()
 	logs := newEarlyLog(guarded)
 	votes.log = logs
-	return &storage{log: log, guarded: guarded, logs: logs, votes: votes, snapshots: snapshots, state: state}, nil
+	return &storage{log: log, guarded: guarded, logs: logs, votes: votes, snapshots: snapshots, state: state, snapshot: newest}, nil
 }
 
 func openLog(path string, snapshot uint64, used bool, logger *slog.Logger) (*waldir.Log, error) {

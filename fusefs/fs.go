@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
 
 	"lockfs/raftstore/storepb"
 )
@@ -67,8 +68,9 @@ type fileSystem struct {
 	family   func(thread uint32) []Process
 	looks    *looks
 
-	longestWait time.Duration // for a lock; 0: for ever
-	ended       atomic.Bool   // it is unmounted
+	longestWait  time.Duration // for a lock; 0: for ever
+	pidNamespace uint64        // of this process; 0: it is not known
+	ended        atomic.Bool   // it is unmounted
 }
 
 func newFileSystem(ops Operator, opts Options) *fileSystem {
@@ -86,7 +88,17 @@ func newFileSystem(ops Operator, opts Options) *fileSystem {
 		family:        opts.Family,
 		looks:         newLooks(),
 		longestWait:   longestWait(),
+		pidNamespace:  pidNamespace(),
 	}
+}
+
+// pidNamespace is the inode number of this process's.
+func pidNamespace() uint64 {
+	var namespace unix.Stat_t
+	if unix.Stat("/proc/self/ns/pid", &namespace) != nil {
+		return 0
+	}
+	return namespace.Ino
 }
 
 // OnUnmount is part of fuse.RawFileSystem.

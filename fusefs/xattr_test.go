@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"lockfs/formats/lockfact"
 	"lockfs/raftstore/storepb"
 )
 
@@ -149,4 +150,28 @@ func TestXattrsThatAreRefused(t *testing.T) {
 
 	require.NoError(t, os.Symlink("f", filepath.Join(dir, "l")))
 	require.ErrorIs(t, unix.Lsetxattr(filepath.Join(dir, "l"), "user.x", []byte("x"), 0), syscall.EPERM)
+}
+
+// TestWatched: a process is watched by the mount on its host, unless that is another one than when the lock was taken, which
+// sees other processes.
+func TestWatched(t *testing.T) {
+	fs := newFileSystem(newCluster().openOn("here"), Options{})
+	own := &storepb.Process{Pid: 7, PidNamespace: fs.pidNamespace}
+	other := &storepb.Process{Pid: 7, PidNamespace: fs.pidNamespace + 1}
+	for _, row := range []struct {
+		host    string
+		process *storepb.Process
+		state   lockfact.State
+		watched bool
+	}{
+		{"here", own, lockfact.Held, true},
+		{"here", other, lockfact.Held, false},
+		{"there", other, lockfact.Held, true},
+		{"there", other, lockfact.Unreachable, true},
+		{"here", own, lockfact.Stale, false},
+		{"here", nil, lockfact.Held, false},
+	} {
+		lock := &storepb.Lock{State: string(row.state), Facts: &storepb.Facts{Host: row.host, Process: row.process}}
+		require.Equal(t, row.watched, fs.isWatched(lock), "%+v", row)
+	}
 }

@@ -19,13 +19,13 @@ func (fs *fileSystem) lockXattrs(header *fuse.InHeader) ([]*storepb.Xattr, sysca
 		return nil, errno
 	}
 	fs.saw(header.Pid, seen, read)
-	return describeLock(lock), 0
+	return fs.describeLock(lock), 0
 }
 
 // listLockXattrs is no look, for a listing tells names only.
 func (fs *fileSystem) listLockXattrs(header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
 	lock, _, errno := fs.lockOf(header)
-	return describeLock(lock), errno
+	return fs.describeLock(lock), errno
 }
 
 // lockOf answers the lock that an inode is under the name by which the caller came to it, else under its
@@ -56,7 +56,7 @@ func (fs *fileSystem) getLock(which *storepb.GetLock) (*storepb.Result, syscall.
 }
 
 // describeLock leaves out what is not known. The VFS lets only files and directories have user attributes.
-func describeLock(lock *storepb.Lock) []*storepb.Xattr {
+func (fs *fileSystem) describeLock(lock *storepb.Lock) []*storepb.Xattr {
 	if kind := lock.GetAttr().GetMode() & syscall.S_IFMT; kind != syscall.S_IFREG && kind != syscall.S_IFDIR {
 		return nil
 	}
@@ -78,8 +78,18 @@ func describeLock(lock *storepb.Lock) []*storepb.Xattr {
 	if at := facts.GetExpiresAt(); at != 0 {
 		add("expires", timestamp(at))
 	}
-	if facts.GetProcess() != nil && lock.GetState() != string(lockfact.Stale) {
+	if fs.isWatched(lock) {
 		add("watched", "yes")
 	}
 	return attributes
+}
+
+// isWatched tells whether somebody will tell of the end of a lock's process. Nobody will on this host if it was in the pid
+// namespace of an earlier mount.
+func (fs *fileSystem) isWatched(lock *storepb.Lock) bool {
+	process := lock.GetFacts().GetProcess()
+	if process == nil || lock.GetState() == string(lockfact.Stale) {
+		return false
+	}
+	return lock.GetFacts().GetHost() != fs.ops.Status().GetHost() || process.GetPidNamespace() == fs.pidNamespace
 }

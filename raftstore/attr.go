@@ -91,7 +91,7 @@ func (ns *Namespace) refuseContent(by *storepb.Caller, op *storepb.SetContent, n
 
 func (ns *Namespace) replaceContent(by *storepb.Caller, in *inode, content []byte, says *facts) *inode {
 	changed := *in
-	changed.facts, changed.gone, changed.host = says, in.goneStill(says), sharedString(by.GetHost())
+	changed.facts, changed.gone, changed.host = says, in.goneStill(says), share(by.GetHost())
 	changed.content = content
 	changed.version = ns.index
 	changed.mtime, changed.ctime = ns.time, ns.time

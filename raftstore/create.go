@@ -27,7 +27,7 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 	in := &inode{
 		ino: ns.nextIno, mode: op.GetMode(), nlink: 1, uid: caller.GetUid(), gid: caller.GetGid(),
 		atime: ns.time, mtime: ns.time, ctime: ns.time, btime: ns.time, version: ns.index,
-		content: op.GetTarget(), host: sharedString(caller.GetHost()), unlisted: op.GetUnlisted(),
+		content: op.GetTarget(), host: share(caller.GetHost()), unlisted: op.GetUnlisted(),
 	}
 	if in.isFile() {
 		in.content, in.facts = op.GetContent(), factsOf(op.GetFacts())

@@ -46,7 +46,7 @@ func (ns *Namespace) lockEvent(event string, e *entry, in *inode, by *storepb.Ca
 
 func describeHolder(m *storepb.Event, known *facts, in *inode) {
 	if known == nil {
-		m.Format, m.Host = string(lockfact.None), in.host
+		m.Format, m.Host = string(lockfact.None), in.host.String()
 		return
 	}
 	m.Format, m.Holder, m.Host, m.Pid = string(known.Format), known.Holder, known.Host, uint32(known.PID)

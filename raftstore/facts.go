@@ -20,7 +20,7 @@ type facts struct {
 
 // process is a process of some host, and never another one. It is never modified.
 type process struct {
-	bootID       string
+	bootID       sharedString
 	pidNamespace uint64
 	pid          uint32
 	start        uint64
@@ -30,18 +30,54 @@ func processFrom(m *storepb.Process) *process {
 	if m == nil {
 		return nil
 	}
-	return &process{sharedString(m.GetBootId()), m.GetPidNamespace(), m.GetPid(), m.GetStart()}
+	return &process{share(m.GetBootId()), m.GetPidNamespace(), m.GetPid(), m.GetStart()}
 }
 
 func (p *process) message() *storepb.Process {
 	if p == nil {
 		return nil
 	}
-	return &storepb.Process{BootId: p.bootID, PidNamespace: p.pidNamespace, Pid: p.pid, Start: p.start}
+	return &storepb.Process{BootId: p.bootID.String(), PidNamespace: p.pidNamespace, Pid: p.pid, Start: p.start}
 }
 
-// sharedString answers the same string, in memory that all who ask for it share: there are few hosts and many locks.
-func sharedString(s string) string { return unique.Make(s).Value() }
+// sharedString is a string of which there are few, in memory that all of them share. The zero value is the empty one.
+type sharedString struct{ handle unique.Handle[string] }
+
+func share(s string) sharedString {
+	if s == "" {
+		return sharedString{}
+	}
+	return sharedString{unique.Make(s)}
+}
+
+func (s sharedString) String() string {
+	if s == (sharedString{}) {
+		return ""
+	}
+	return s.handle.Value()
+}
+
+// words are those that contents are described with.
+var words = func() map[string]string {
+	words := make(map[string]string)
+	for _, f := range lockfact.Formats() {
+		words[string(f)] = string(f)
+	}
+	for _, word := range []string{
+		string(lockfact.GuardHost), string(lockfact.GuardAnyone), string(lockfact.GuardOwner), string(lockfact.Keep), string(lockfact.Remove),
+	} {
+		words[word] = word
+	}
+	return words
+}()
+
+// word is the same word, in memory that all share.
+func word(s string) string {
+	if known, found := words[s]; found {
+		return known
+	}
+	return s
+}
 
 // factsOf answers nil for a content of no format.
 func factsOf(m *storepb.Facts) *facts {
@@ -50,9 +86,9 @@ func factsOf(m *storepb.Facts) *facts {
 	}
 	return &facts{
 		Facts: lockfact.Facts{
-			Format: lockfact.Format(sharedString(m.GetFormat())), Holder: m.GetHolder(), Host: sharedString(m.GetHost()), PID: int(m.GetPid()),
+			Format: lockfact.Format(word(m.GetFormat())), Holder: m.GetHolder(), Host: share(m.GetHost()).String(), PID: int(m.GetPid()),
 			IssuedAt: m.GetIssuedAt(), ExpiresAt: m.GetExpiresAt(),
-			Guard: lockfact.Guard(sharedString(m.GetGuard())), OnStale: lockfact.OnStale(sharedString(m.GetOnStale())),
+			Guard: lockfact.Guard(word(m.GetGuard())), OnStale: lockfact.OnStale(word(m.GetOnStale())),
 		},
 		tag: m.GetTag(), process: processFrom(m.GetProcess()),
 	}
@@ -124,7 +160,7 @@ func lessHeld(a, b held) bool {
 		q = *b.says.process
 	}
 	return cmp.Or(
-		cmp.Compare(a.host(), b.host()), cmp.Compare(p.bootID, q.bootID), cmp.Compare(p.pidNamespace, q.pidNamespace),
+		cmp.Compare(a.host(), b.host()), cmp.Compare(p.bootID.String(), q.bootID.String()), cmp.Compare(p.pidNamespace, q.pidNamespace),
 		cmp.Compare(p.pid, q.pid), cmp.Compare(p.start, q.start), cmp.Compare(a.ino, b.ino),
 	) < 0
 }

@@ -77,7 +77,7 @@ func (ns *Namespace) guardOf(e *entry, in *inode) governed {
 	before := *in
 	before.facts = e.known
 	g := ns.govern(e, &before)
-	g.Host, g.ExpiresAt = in.host, 0
+	g.Host, g.ExpiresAt = in.host.String(), 0
 	return g
 }
 

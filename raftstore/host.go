@@ -39,7 +39,7 @@ func (ns *Namespace) hostCame(name, bootID string) {
 	}
 	var lost []held
 	for _, held := range ns.heldOn(name, nil) {
-		if held.says.process.bootID != bootID {
+		if held.says.process.bootID.String() != bootID {
 			lost = append(lost, held)
 		}
 	}

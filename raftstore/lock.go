@@ -31,7 +31,7 @@ type governed struct {
 }
 
 func (ns *Namespace) govern(e *entry, in *inode) governed {
-	g := governed{Facts: lockfact.NoneFacts(in.host)}
+	g := governed{Facts: lockfact.NoneFacts(in.host.String())}
 	if in.facts != nil {
 		g.Facts = in.facts.Facts
 	}

@@ -84,9 +84,9 @@ type inode struct {
 	version uint64 // index of the command that set the content
 	content []byte // of a file; target of a symbolic link
 	xattrs  []*storepb.Xattr
-	facts   *facts     // what the content says; nil if it is of no format
-	gone    *staleness // how it is known that the process of the facts is gone; nil: it is not
-	host    string     // that created it, or wrote to it last
+	facts   *facts       // what the content says; nil if it is of no format
+	gone    *staleness   // how it is known that the process of the facts is gone; nil: it is not
+	host    sharedString // that created it, or wrote to it last; facts have the same string
 
 	unlisted bool // bookkeeping of lockfs itself, and no lock
 }

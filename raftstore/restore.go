@@ -192,7 +192,7 @@ func inodeOf(r *storepb.InodeRecord) *inode {
 		ino: a.GetIno(), mode: a.GetMode(), nlink: a.GetNlink(), uid: a.GetUid(), gid: a.GetGid(),
 		parent: r.GetParent(), atime: a.GetAtime(), mtime: a.GetMtime(), ctime: a.GetCtime(), btime: a.GetBtime(),
 		version: a.GetVersion(), content: r.GetContent(), xattrs: r.GetXattrs(),
-		facts: factsOf(r.GetFacts()), host: sharedString(r.GetHost()), unlisted: r.GetUnlisted(),
+		facts: factsOf(r.GetFacts()), host: share(r.GetHost()), unlisted: r.GetUnlisted(),
 	}
 	if r.GetGone() != "" && in.facts != nil && in.facts.process != nil {
 		in.gone = &staleness{reason: r.GetGone(), since: r.GetGoneSince()}

@@ -4,6 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"fmt"
+	"io"
+	"runtime"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -58,6 +62,39 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	}
 	_, err := Restore(bytes.NewReader(append(bytes.Clone(whole), 0)))
 	require.ErrorIs(t, err, ErrCorrupt, "a byte too many")
+}
+
+// TestRestoreStopsReading has records that cannot be understood among many, which are read ahead: nothing is read any more
+// once the error is known.
+func TestRestoreStopsReading(t *testing.T) {
+	const count = 20 * recordBatch
+	for _, bad := range []int{0, recordBatch, count / 2, count - 1} {
+		var records []*storepb.Record
+		for i := range count {
+			records = append(records, (&orphan{ino: uint64(i)}).record())
+		}
+		records[bad] = new(storepb.Record)
+		from := &untilDone{Reader: bytes.NewReader(signed(t, &storepb.SnapshotHeader{Version: snapshotVersion, Records: count}, records))}
+		_, err := Restore(from)
+		from.done.Store(true)
+		require.ErrorContains(t, err, fmt.Sprintf("record %d: ", bad))
+		require.ErrorIs(t, err, ErrCorrupt)
+		runtime.Gosched()
+		require.False(t, from.late.Load())
+	}
+}
+
+// untilDone notices who reads too late.
+type untilDone struct {
+	io.Reader
+	done, late atomic.Bool
+}
+
+func (r *untilDone) Read(p []byte) (int, error) {
+	if r.done.Load() {
+		r.late.Store(true)
+	}
+	return r.Reader.Read(p)
 }
 
 func TestRestoreRefusesOtherVersion(t *testing.T) {

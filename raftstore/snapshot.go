@@ -165,7 +165,7 @@ func (ns *Namespace) eachRecord(visit func(*storepb.Record) bool) {
 func (in *inode) record() *storepb.Record {
 	record := &storepb.InodeRecord{
 		Attr: in.attr(), Parent: in.parent, Content: in.content, Xattrs: in.xattrs,
-		Facts: in.facts.message(), Host: in.host, Unlisted: in.unlisted,
+		Facts: in.facts.message(), Host: in.host.String(), Unlisted: in.unlisted,
 	}
 	if in.gone != nil {
 		record.Gone, record.GoneSince = in.gone.reason, in.gone.since

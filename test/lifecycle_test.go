@@ -58,6 +58,7 @@ func TestTwoDevs(t *testing.T) {
 		return dev
 	}
 	first, second := start("first"), start("second")
+	require.NoError(t, second.WaitOutput("--servers "))
 	require.NotContains(t, first.Log(), "--servers")
 	_, rest, _ := strings.Cut(second.Log(), "--servers ")
 	servers, _, _ := strings.Cut(rest, "\n")

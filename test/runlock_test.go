@@ -60,7 +60,7 @@ func TestRunKilled(t *testing.T) {
 			})
 		})
 	}
-	for lock, flags := range map[string][]string{"semaphore": nil, "swarm.lock": {"--format", "swarm", "--ttl", "4s"}} {
+	for lock, flags := range map[string][]string{"semaphore": nil, "swarm.lock": {"--format", "swarm", "--ttl", "8s"}} {
 		t.Run(lock, func(t *testing.T) {
 			t.Parallel()
 			run, dir := c.startRun(t, a, lock, flags...)

@@ -16,8 +16,9 @@ import (
 
 // advice is what to do about an error that cannot say it itself; empty if there is nothing to add.
 func advice(err error) string {
+	var exit *exitStatus
 	switch {
-	case isLost(err):
+	case isLost(err) && errors.As(err, &exit) && exit.code == exitLost:
 		return "somebody else may be at what it protects: look at that before you go on; " +
 			"on a mount of lockfs `lockfs events` tells who it was"
 	case errors.Is(err, formats.ErrNotRegular):

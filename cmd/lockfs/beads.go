@@ -274,8 +274,10 @@ func describeBeads(dir string, lock *beads.ExclusiveLock, stale bool) beadsLock 
 		state = "stale"
 	}
 	token, _ := lockToken(path)
-	if now, err := beads.Read(dir); err != nil || !lock.Same(now) {
-		token = "" // it may be that of the next lock
+	if token != "" {
+		if now, err := beads.Read(dir); err != nil || !lock.Same(now) {
+			token = "" // it may be that of the next lock
+		}
 	}
 	return beadsLock{
 		State: state, File: path, Holder: lock.Holder, PID: lock.PID, Hostname: lock.Hostname,

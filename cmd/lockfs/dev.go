@@ -48,14 +48,7 @@ Works for root and, where fusermount3 is installed (Debian: apt install fuse3), 
 			if err != nil {
 				return err
 			}
-			api, usual, err := freeAPIAddress()
-			if err != nil {
-				return err
-			}
-			if !usual {
-				fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: %s is in use, perhaps by another lockfs; commands such as `lockfs status` reach this one with --servers %s\n",
-					defaultAPIAddress, api)
-			}
+			api := freeAPIAddress()
 			s := &service{
 				hostName: host,
 				config: cluster.Config{
@@ -64,7 +57,13 @@ Works for root and, where fusermount3 is installed (Debian: apt install fuse3), 
 				opTimeout: timeout,
 				forrst:    forrst,
 				mountDir:  path,
-				ready:     func() { fmt.Fprintf(cmd.OutOrStdout(), "lockfs: ready at %s\n", dir) },
+				ready: func() {
+					if api != defaultAPIAddress && api != "" {
+						fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: %s is not free; commands such as `lockfs status` reach this one with --servers %s\n",
+							defaultAPIAddress, api)
+					}
+					fmt.Fprintf(cmd.OutOrStdout(), "lockfs: ready at %s\n", dir)
+				},
 			}
 			return s.run(cmd.Context())
 		},
@@ -76,14 +75,14 @@ Works for root and, where fusermount3 is installed (Debian: apt install fuse3), 
 	return cmd
 }
 
-// freeAPIAddress is where `lockfs status` finds this node, or another address if there is somebody already.
-func freeAPIAddress() (address string, usual bool, err error) {
+// freeAPIAddress is where `lockfs status` finds this node, or another address if there is somebody already; empty if there
+// is none, which is not worth failing for.
+func freeAPIAddress() string {
 	for _, address := range []string{defaultAPIAddress, "127.0.0.1:0"} {
-		listener, listenErr := net.Listen("tcp", address)
-		if listenErr == nil {
-			return listener.Addr().String(), address == defaultAPIAddress, listener.Close()
+		if listener, err := net.Listen("tcp", address); err == nil {
+			_ = listener.Close()
+			return listener.Addr().String()
 		}
-		err = listenErr
 	}
-	return "", false, err
+	return ""
 }

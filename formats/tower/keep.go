@@ -48,8 +48,8 @@ func (d Dir) Keep(ctx context.Context, l *Lock, every time.Duration, failed func
 // lookInterval counts only where nothing tells that the lock has changed.
 const lookInterval = time.Second
 
-// changes tells that the lock may have changed, until ctx ends. It does not read it: a mount of lockfs would
-// take that for the look of whoever is about to replace it.
+// changes tells that the lock may have changed, until ctx ends. It does not look at the lock itself: a mount of lockfs
+// would take that for the look of whoever is about to replace it.
 func (d Dir) changes(ctx context.Context, lockName string) <-chan struct{} {
 	changed := make(chan struct{}, 1)
 	go func() {

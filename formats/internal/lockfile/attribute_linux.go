@@ -3,7 +3,9 @@ package lockfile
 import (
 	"errors"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -29,6 +31,14 @@ func attribute(path, name string) (string, error) {
 		return "", &os.PathError{Op: "getxattr", Path: path, Err: err}
 	}
 	return string(value[:n]), nil
+}
+
+// isOnMount tells whether a file is on a mount of lockfs. To list attributes is no look at the lock there, as it is to
+// read one: who is about to remove or replace it means the lock that he read.
+func isOnMount(f *os.File) bool {
+	names := make([]byte, 8<<10) // more than lockfs lets a file have
+	n, err := syscall.Listxattr(descriptor(f), names)
+	return err == nil && slices.Contains(strings.Split(string(names[:n]), "\x00"), "user.lockfs.state")
 }
 
 func tokenOf(f *os.File) (string, error) { return attribute(descriptor(f), "token") }

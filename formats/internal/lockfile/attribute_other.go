@@ -10,6 +10,10 @@ func Attribute(_, _ string) string { return "" }
 // AttributeOf knows nothing either.
 func AttributeOf(*os.File, string) string { return "" }
 
+func attribute(_, _ string) (string, error) { return "", nil }
+
+func descriptor(*os.File) string { return "" }
+
 func tokenOf(*os.File) (string, error) { return "", nil }
 
 func kindOf(string) (int64, error) { return 0, nil }

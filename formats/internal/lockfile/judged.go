@@ -18,8 +18,11 @@ func Judged(f *os.File, format lockfact.Format) (stale, known bool) {
 }
 
 // Watched is whether a mount of lockfs knows the process that a lock lives as long as, and has not seen it end. It may
-// be one that cannot be seen from here, in a container with the name of this host.
-func Watched(f *os.File) bool { return AttributeOf(f, "watched") != "" }
+// be one that cannot be seen from here, in a container with the name of this host. In doubt it is.
+func Watched(f *os.File) bool {
+	watched, err := attribute(descriptor(f), "watched")
+	return err != nil || watched != ""
+}
 
 // StaleAt is when the lock at path goes stale: what its content says, but on a mount of lockfs what that says, which
 // is the cluster's time, and zero if it is not by time.

@@ -65,7 +65,7 @@ func tellsOfChanges(f *os.File, mode fs.FileMode) bool {
 	if err := syscall.Fstatfs(int(f.Fd()), &system); err != nil {
 		return false
 	}
-	return local[uint32(system.Type)] || mode.IsRegular() && AttributeOf(f, "state") != ""
+	return local[uint32(system.Type)] || mode.IsRegular() && isOnMount(f)
 }
 
 // current tells whether the file that is watched still has the name: then whatever happens to it from now on, or
