@@ -2,7 +2,6 @@ package raftstore
 
 import (
 	"cmp"
-	"unique"
 
 	"google.golang.org/protobuf/proto"
 
@@ -38,45 +37,6 @@ func (p *process) message() *storepb.Process {
 		return nil
 	}
 	return &storepb.Process{BootId: p.bootID.String(), PidNamespace: p.pidNamespace, Pid: p.pid, Start: p.start}
-}
-
-// sharedString is a string of which there are few, in memory that all of them share. The zero value is the empty one.
-type sharedString struct{ handle unique.Handle[string] }
-
-func share(s string) sharedString {
-	if s == "" {
-		return sharedString{}
-	}
-	return sharedString{unique.Make(s)}
-}
-
-func (s sharedString) String() string {
-	if s == (sharedString{}) {
-		return ""
-	}
-	return s.handle.Value()
-}
-
-// words are those that contents are described with.
-var words = func() map[string]string {
-	words := make(map[string]string)
-	for _, f := range lockfact.Formats() {
-		words[string(f)] = string(f)
-	}
-	for _, word := range []string{
-		string(lockfact.GuardHost), string(lockfact.GuardAnyone), string(lockfact.GuardOwner), string(lockfact.Keep), string(lockfact.Remove),
-	} {
-		words[word] = word
-	}
-	return words
-}()
-
-// word is the same word, in memory that all share.
-func word(s string) string {
-	if known, found := words[s]; found {
-		return known
-	}
-	return s
 }
 
 // factsOf answers nil for a content of no format.
@@ -146,9 +106,9 @@ type held struct {
 
 func (h held) host() string { return h.says.Host }
 
-// heldFrom is where the index of what processes hold has those of a host, or one process of it, from an inode on.
-func heldFrom(host string, by *process, ino uint64) held {
-	return held{&facts{Facts: lockfact.Facts{Host: host}, process: by}, ino}
+// firstOf is where the index of what processes hold begins with those of a host, or one process of it.
+func firstOf(host string, by *process) held {
+	return held{says: &facts{Facts: lockfact.Facts{Host: host}, process: by}}
 }
 
 func lessHeld(a, b held) bool {
@@ -177,7 +137,7 @@ func (in *inode) heldBy() (h held, ok bool) {
 // heldOn lists what processes of a host hold, or one process of it.
 func (ns *Namespace) heldOn(host string, by *process) []held {
 	var found []held
-	ns.byProcess.Ascend(heldFrom(host, by, 0), func(h held) bool {
+	ns.byProcess.Ascend(firstOf(host, by), func(h held) bool {
 		if h.host() != host || by != nil && *h.says.process != *by {
 			return false
 		}
@@ -198,6 +158,6 @@ func (ns *Namespace) firstHeld(from held) (first held, found bool) {
 
 // holdsAny tells whether processes of a host hold anything.
 func (ns *Namespace) holdsAny(host string) bool {
-	_, found := ns.firstHeld(heldFrom(host, nil, 0))
+	_, found := ns.firstHeld(firstOf(host, nil))
 	return found
 }

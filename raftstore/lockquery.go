@@ -109,7 +109,7 @@ func (ns *Namespace) describe(e *entry, in *inode) *storepb.Lock {
 // listProcesses answers each process of a host once.
 func (ns *Namespace) listProcesses(host string) *storepb.Result {
 	result := ok()
-	after := heldFrom(host, nil, 0)
+	after := firstOf(host, nil)
 	for h, found := ns.firstHeld(after); found; h, found = ns.firstHeld(after) {
 		result.Processes = append(result.Processes, h.says.process.message())
 		after = held{h.says, math.MaxUint64} // what it holds besides

@@ -95,3 +95,12 @@ func TestOpenOpensFilesOnly(t *testing.T) {
 	require.ErrorIs(t, Gone(syscall.ESTALE), fs.ErrNotExist)
 	require.Empty(t, AttributeOf(os.Stdin, "state"))
 }
+
+// TestWatchedNowhereElse: a directory without lockfs has nobody who watches, and without /proc nobody who could be asked.
+func TestWatchedNowhereElse(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "lock"))
+	require.NoError(t, err)
+	require.False(t, Watched(f))
+	require.NoError(t, f.Close())
+	require.False(t, Watched(f), "no such file in /proc")
+}

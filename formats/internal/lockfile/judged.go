@@ -1,6 +1,8 @@
 package lockfile
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"time"
 
@@ -21,6 +23,9 @@ func Judged(f *os.File, format lockfact.Format) (stale, known bool) {
 // be one that cannot be seen from here, in a container with the name of this host. In doubt it is.
 func Watched(f *os.File) bool {
 	watched, err := attribute(descriptor(f), "watched")
+	if errors.Is(err, fs.ErrNotExist) {
+		return false // there is no /proc to ask through
+	}
 	return err != nil || watched != ""
 }
 
