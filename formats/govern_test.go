@@ -64,6 +64,10 @@ func drawRule(t *rapid.T) formats.Rule {
 		Guard:       rapid.SampledFrom([]formats.Guard{"", formats.GuardHost, formats.GuardAnyone}).Draw(t, "guard"),
 		StaleAfter:  time.Duration(drawTime(t, "stale after") & math.MaxInt64),
 		HostTimeout: time.Duration(rapid.Int64Min(0).Draw(t, "host timeout")),
+		Holder:      rapid.SampledFrom([]formats.Holder{"", formats.HolderCreator}).Draw(t, "holder"),
+	}
+	if rapid.IntRange(0, 9).Draw(t, "data") == 0 {
+		rule = formats.Rule{Format: formats.Data}
 	}
 	require.NoError(t, rule.Validate())
 	return rule

@@ -18,6 +18,9 @@ import (
 // Judge says whether a content is a stale lock at now, in cluster time. A lock that lives as long as a
 // process, a malformed one, and a content that is not of the format which the rule forces, are held.
 func Judge(content []byte, now time.Time, written Origin, rule Rule) Verdict {
+	if rule.Format == Data {
+		return Verdict{State: Held, Reason: "data by its rule, and no lock"}
+	}
 	format := Detect(content)
 	if rule.Format == None {
 		format = None

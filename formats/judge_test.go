@@ -133,6 +133,18 @@ func TestForcedFormatTakesOnlyWhatIsRecognised(t *testing.T) {
 	}
 }
 
+func TestNothingIsALockWhereTheRuleSaysData(t *testing.T) {
+	rule := formats.Rule{Format: formats.Data}
+	written := formats.Origin{Host: "n1", Mtime: start}
+	for _, content := range locks {
+		require.Equal(t, formats.Facts{
+			Format: formats.None, Host: "n1", Guard: formats.GuardAnyone, OnStale: formats.Keep,
+		}, formats.FactsOf([]byte(content), written, rule))
+		require.Equal(t, formats.Verdict{State: formats.Held, Reason: "data by its rule, and no lock"},
+			formats.Judge([]byte(content), start.AddDate(100, 0, 0), written, rule))
+	}
+}
+
 func TestMtimeAtTheEpochIsNotKnown(t *testing.T) {
 	rule := formats.Rule{StaleAfter: time.Second}
 	written := formats.Origin{Mtime: time.Unix(0, 0)}

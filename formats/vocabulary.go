@@ -34,6 +34,9 @@ type (
 	// OnStale is what happens to a stale lock.
 	OnStale = lockfact.OnStale
 
+	// Holder is who holds what fits a rule.
+	Holder = lockfact.Holder
+
 	// FieldError is an error about one field.
 	FieldError = lockfact.FieldError
 )
@@ -47,7 +50,11 @@ const (
 	PID       = lockfact.PID
 	Forrst    = lockfact.Forrst
 	None      = lockfact.None
+	Data      = lockfact.Data // for rules only
 )
+
+// HolderCreator is the process that made the name.
+const HolderCreator = lockfact.HolderCreator
 
 // The states.
 const (
@@ -77,3 +84,6 @@ func ParseGuard(s string) (Guard, error) { return lockfact.ParseGuard(s) }
 
 // ParseOnStale accepts keep or remove.
 func ParseOnStale(s string) (OnStale, error) { return lockfact.ParseOnStale(s) }
+
+// ParseHolder accepts creator.
+func ParseHolder(s string) (Holder, error) { return lockfact.ParseHolder(s) }

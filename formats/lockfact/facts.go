@@ -12,6 +12,7 @@ import (
 // nanoseconds since the Unix epoch, in cluster time, whatever the clock of the writing host.
 type Facts struct {
 	Format    Format
+	Invalid   string  // what is wrong with it, through [Problem]; empty for a valid content
 	Holder    string  // the name the format gives, through [HolderName]
 	Host      string  // the host that wrote the content
 	PID       int     // as the content gives it, on Host; 0 if it gives none that can be used
@@ -36,15 +37,18 @@ func (f Facts) ByProcess() bool {
 
 // SameHolder reports whether f and g speak of the same acquisition, so that a fencing token stays. A
 // tower request, a swarm worker and a forrst owner are known by their name; the holder of any other
-// format is a process. None knows no holder, so ask only about the others. Replicas decide by this, so
-// it must not change.
+// format is a process. Of an invalid content only the host is known, and it is another holder's than any
+// valid one. None knows no holder, so ask only about the others. Replicas decide by this, so it must not
+// change.
 func (f Facts) SameHolder(g Facts) bool {
-	if f.Format != g.Format || f.Holder != g.Holder {
+	if f.Format != g.Format || f.Holder != g.Holder || (f.Invalid == "") != (g.Invalid == "") {
 		return false
 	}
 	switch f.Format {
 	case Tower, Swarm, Forrst:
-		return true
+		if f.Invalid == "" {
+			return true
+		}
 	}
 	return f.Host == g.Host && f.PID == g.PID
 }
@@ -95,6 +99,15 @@ func HolderName(name string) string {
 		return name
 	}
 	return shorten(name)
+}
+
+// Problem is what an error says of a content, as [Facts] have it: fit to be listed like a [HolderName].
+func Problem(err error) string { return HolderName(err.Error()) }
+
+// InvalidFacts are the facts, without any rule, of a content that says which format it is of but breaks a
+// rule of it: that format's guard, no holder, and never stale.
+func InvalidFacts(format Format, problem error, guard Guard, host string) Facts {
+	return Facts{Format: format, Invalid: Problem(problem), Host: host, Guard: guard, OnStale: Keep}
 }
 
 func printable(s string) bool {

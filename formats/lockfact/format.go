@@ -16,9 +16,12 @@ const (
 	None      Format = "none"
 )
 
-// Formats lists every format, None last.
+// Data is for rules only: what fits is data and no lock, whatever its content. No content is of it.
+const Data Format = "data"
+
+// Formats lists every format that a rule can have, None and Data last.
 func Formats() []Format {
-	return []Format{Tower, Semaphore, Swarm, Beads, PID, Forrst, None}
+	return []Format{Tower, Semaphore, Swarm, Beads, PID, Forrst, None, Data}
 }
 
 // ParseFormat accepts the name of a format.
@@ -77,6 +80,21 @@ func ParseOnStale(s string) (OnStale, error) {
 		return o, nil
 	}
 	return "", fmt.Errorf("on-stale: %q is neither %s nor %s", s, Keep, Remove)
+}
+
+// Holder says who holds what fits a rule, whatever its content.
+type Holder string
+
+// HolderCreator is the process that made the name exclusively. If that ends at once, as touch(1) and mkdir(1)
+// do, it is the nearest ancestor in its process group that lives on.
+const HolderCreator Holder = "creator"
+
+// ParseHolder accepts creator.
+func ParseHolder(s string) (Holder, error) {
+	if h := Holder(s); h == HolderCreator {
+		return h, nil
+	}
+	return "", fmt.Errorf("holder: %q is not %s", s, HolderCreator)
 }
 
 // Verdict is the outcome of judging a content at a moment.

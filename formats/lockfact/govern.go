@@ -10,17 +10,21 @@ import (
 //
 // A lock of another format than the rule's is of no format, and StaleAfter, which was meant for the
 // rule's format, does not apply to it. StaleAfter counts from IssuedAt for a semaphore and from mtime
-// for what is of no format. Guard and OnStale apply to all.
+// for what is of no format; an invalid content is never stale. Guard and OnStale apply to all but Data. Who
+// a Holder is depends on the name, not on the content, so it changes nothing here.
 //
 // This is arithmetic alone. Replicas decide by it, so it must not change.
 func (r Rule) Govern(f Facts, mtime int64) Facts {
+	if r.Format == Data {
+		return NoneFacts(f.Host)
+	}
 	if r.Format != "" && r.Format != f.Format {
 		f = NoneFacts(f.Host)
 		if r.Format != None {
 			r.StaleAfter = 0
 		}
 	}
-	if r.StaleAfter != 0 {
+	if r.StaleAfter != 0 && f.Invalid == "" {
 		switch {
 		case f.Format == Semaphore:
 			f.ExpiresAt = deadline(f.IssuedAt, r.StaleAfter)

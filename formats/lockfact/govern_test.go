@@ -1,7 +1,10 @@
 package lockfact_test
 
 import (
+	"errors"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,10 +22,15 @@ func factsOf(format lockfact.Format) lockfact.Facts {
 	}
 }
 
+// contentFormats are those that a content can be of.
+func contentFormats() []lockfact.Format {
+	return slices.DeleteFunc(lockfact.Formats(), func(f lockfact.Format) bool { return f == lockfact.Data })
+}
+
 func none() lockfact.Facts { return lockfact.NoneFacts("n1") }
 
 func TestNoRuleGovernsNothing(t *testing.T) {
-	for _, format := range lockfact.Formats() {
+	for _, format := range contentFormats() {
 		f := factsOf(format)
 		require.Equal(t, f, lockfact.Rule{}.Govern(f, mtime))
 		require.Equal(t, f, lockfact.Rule{Format: format, HostTimeout: 1}.Govern(f, mtime))
@@ -31,7 +39,7 @@ func TestNoRuleGovernsNothing(t *testing.T) {
 
 func TestStaleAfterGoverns(t *testing.T) {
 	rule := lockfact.Rule{StaleAfter: 100}
-	for _, format := range lockfact.Formats() {
+	for _, format := range contentFormats() {
 		want := factsOf(format)
 		switch format {
 		case lockfact.Semaphore:
@@ -48,8 +56,8 @@ func TestStaleAfterGoverns(t *testing.T) {
 }
 
 func TestAnotherFormatThanTheRulesIsNone(t *testing.T) {
-	for _, want := range lockfact.Formats() {
-		for _, format := range lockfact.Formats() {
+	for _, want := range contentFormats() {
+		for _, format := range contentFormats() {
 			if format == want {
 				continue
 			}
@@ -72,7 +80,7 @@ func TestGuardAndOnStaleGovernEveryFormat(t *testing.T) {
 	f.Guard = lockfact.GuardOwner
 	require.Equal(t, lockfact.GuardOwner, lockfact.Rule{OnStale: lockfact.Keep}.Govern(f, 0).Guard)
 	require.Equal(t, lockfact.GuardHost, lockfact.Rule{Guard: lockfact.GuardHost}.Govern(f, 0).Guard)
-	for _, format := range lockfact.Formats() {
+	for _, format := range contentFormats() {
 		rule := lockfact.Rule{Guard: lockfact.GuardAnyone, OnStale: lockfact.Keep}
 		want := factsOf(format)
 		want.Guard, want.OnStale = lockfact.GuardAnyone, lockfact.Keep
@@ -106,5 +114,34 @@ func TestGovernedExpiryStaysInRange(t *testing.T) {
 		if c.from != 0 {
 			require.Equal(t, c.want, rule.Govern(none(), c.from).ExpiresAt, "%d + %d", c.from, c.after)
 		}
+	}
+}
+
+func TestWhatIsDataByItsRuleIsNoLock(t *testing.T) {
+	rule := lockfact.Rule{Format: lockfact.Data, StaleAfter: 1, OnStale: lockfact.Remove, Guard: lockfact.GuardHost}
+	for _, format := range contentFormats() {
+		require.Equal(t, none(), rule.Govern(factsOf(format), mtime), format)
+	}
+}
+
+func TestAnInvalidLockIsNeverStale(t *testing.T) {
+	for _, format := range contentFormats() {
+		invalid := lockfact.InvalidFacts(format, errors.New("x: is required"), lockfact.GuardHost, "n1")
+		require.Equal(t, lockfact.Facts{
+			Format: format, Invalid: "x: is required", Host: "n1", Guard: lockfact.GuardHost, OnStale: lockfact.Keep,
+		}, invalid)
+		governed := lockfact.Rule{StaleAfter: 1, OnStale: lockfact.Remove}.Govern(invalid, mtime)
+		require.False(t, governed.StaleAt(math.MaxInt64), format)
+		require.False(t, governed.ByProcess(), format)
+	}
+	problem := lockfact.InvalidFacts(lockfact.Tower, errors.New(strings.Repeat("a\nb", 200)), "", "").Invalid
+	require.LessOrEqual(t, len(problem), 255)
+	require.NotContains(t, problem, "\n")
+}
+
+func TestTheHolderOfARuleIsNotOfTheContent(t *testing.T) {
+	for _, format := range contentFormats() {
+		rule := lockfact.Rule{Holder: lockfact.HolderCreator}
+		require.Equal(t, factsOf(format), rule.Govern(factsOf(format), mtime))
 	}
 }

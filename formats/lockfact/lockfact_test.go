@@ -26,6 +26,8 @@ func TestNamesParse(t *testing.T) {
 		require.ErrorContains(t, err, "guard: ")
 		_, err = lockfact.ParseOnStale(bad)
 		require.ErrorContains(t, err, "on-stale: ")
+		_, err = lockfact.ParseHolder(bad)
+		require.ErrorContains(t, err, "holder: ")
 	}
 	guard, err := lockfact.ParseGuard("anyone")
 	require.NoError(t, err)
@@ -35,12 +37,16 @@ func TestNamesParse(t *testing.T) {
 	onStale, err := lockfact.ParseOnStale("remove")
 	require.NoError(t, err)
 	require.Equal(t, lockfact.Remove, onStale)
+	holder, err := lockfact.ParseHolder("creator")
+	require.NoError(t, err)
+	require.Equal(t, lockfact.HolderCreator, holder)
 }
 
 func TestRuleValidates(t *testing.T) {
 	require.NoError(t, lockfact.Rule{}.Validate())
 	require.NoError(t, lockfact.Rule{
 		Format: lockfact.PID, StaleAfter: 1, OnStale: lockfact.Keep, Guard: lockfact.GuardHost, HostTimeout: 1,
+		Holder: lockfact.HolderCreator,
 	}.Validate())
 	for problem, rule := range map[string]lockfact.Rule{
 		"format: ":       {Format: "x"},
@@ -48,8 +54,37 @@ func TestRuleValidates(t *testing.T) {
 		"on-stale: ":     {OnStale: "x"},
 		"guard: ":        {Guard: lockfact.GuardOwner},
 		"host-timeout: ": {HostTimeout: -1},
+		"holder: ":       {Holder: "x"},
 	} {
 		require.ErrorContains(t, rule.Validate(), problem)
+	}
+}
+
+func TestARuleForDataSetsNothingElse(t *testing.T) {
+	require.NoError(t, lockfact.Rule{Format: lockfact.Data}.Validate())
+	for _, rule := range []lockfact.Rule{
+		{StaleAfter: 1}, {OnStale: lockfact.Keep}, {Guard: lockfact.GuardAnyone}, {HostTimeout: 1},
+		{Holder: lockfact.HolderCreator},
+	} {
+		require.NoError(t, rule.Validate())
+		rule.Format = lockfact.Data
+		require.EqualError(t, rule.Validate(),
+			"format: what is data is no lock, so the rule can have no other setting")
+	}
+}
+
+func TestRuleClaims(t *testing.T) {
+	for _, rule := range []lockfact.Rule{
+		{}, {HostTimeout: 1}, {OnStale: lockfact.Remove}, {Guard: lockfact.GuardAnyone}, {Format: lockfact.None},
+		{Format: lockfact.Data},
+	} {
+		require.False(t, rule.Claims(), "%+v", rule)
+	}
+	for _, rule := range []lockfact.Rule{
+		{Holder: lockfact.HolderCreator}, {StaleAfter: 1}, {Guard: lockfact.GuardHost}, {Format: lockfact.PID},
+		{Format: lockfact.None, StaleAfter: 1},
+	} {
+		require.True(t, rule.Claims(), "%+v", rule)
 	}
 }
 
@@ -84,6 +119,16 @@ func TestSameHolder(t *testing.T) {
 		b = a
 		b.Host = "n2"
 		require.Equal(t, named, a.SameHolder(b), format)
+
+		b = a
+		b.Invalid = "x: is required"
+		require.False(t, a.SameHolder(b), "an invalid content names nobody")
+		require.False(t, b.SameHolder(a))
+		c := b
+		c.Invalid = "y: is required"
+		require.True(t, b.SameHolder(c), format)
+		c.Host = "n2"
+		require.False(t, b.SameHolder(c), format)
 	}
 	require.False(t, lockfact.Facts{Format: lockfact.PID}.SameHolder(lockfact.Facts{Format: lockfact.None}))
 }

@@ -9,17 +9,21 @@ import (
 
 // Rule is what an administrator set for the locks of some path pattern. The zero Rule changes nothing.
 type Rule struct {
-	Format      Format        // locks of this format only, a valid one of another is None; empty: of any
+	Format      Format        // locks of this format only, one of another is None; Data: no locks; empty: of any
 	StaleAfter  time.Duration // semaphore: instead of 3600 s; none: since the file's mtime; 0: not set
 	OnStale     OnStale       // empty: as the format has it
 	Guard       Guard         // empty: as the format has it
 	HostTimeout time.Duration // how long a silent host's process locks stay; 0: until it is back
+	Holder      Holder        // empty: as the content has it
 }
 
 // Validate checks every field that is set and names the first that is wrong.
 func (r Rule) Validate() error {
 	if r.Format != "" && !slices.Contains(Formats(), r.Format) {
 		return &FieldError{"format", fmt.Sprintf("%q is none of %v", r.Format, Formats())}
+	}
+	if r.Format == Data && r != (Rule{Format: Data}) {
+		return &FieldError{"format", "what is data is no lock, so the rule can have no other setting"}
 	}
 	if r.StaleAfter < 0 {
 		return &FieldError{"stale-after", "must not be negative"}
@@ -37,7 +41,22 @@ func (r Rule) Validate() error {
 	if r.HostTimeout < 0 {
 		return &FieldError{"host-timeout", "must not be negative"}
 	}
+	if r.Holder != "" {
+		if _, err := ParseHolder(string(r.Holder)); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// Claims reports whether the rule makes a lock of whatever fits it, also of what would be data otherwise. To
+// say what becomes of locks (OnStale, HostTimeout), or that anybody may remove them, makes none.
+func (r Rule) Claims() bool {
+	switch r.Format {
+	case "", None, Data:
+		return r.Holder != "" || r.StaleAfter != 0 || r.Guard == GuardHost
+	}
+	return true
 }
 
 // Override gives the facts with the guard and the on-stale action that the rule sets.
