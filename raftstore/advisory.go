@@ -293,6 +293,7 @@ func (a *advisory) without(cut *advisory) []*advisory {
 func (ns *Namespace) putAdvisory(a *advisory) {
 	if _, replaced := ns.advisories.Set(a); !replaced {
 		ns.countLocks(a.session, +1)
+		ns.noteKernelLock(a.ino)
 	}
 	if a.until != 0 {
 		ns.delayed.Set(a)

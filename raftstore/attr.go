@@ -67,7 +67,7 @@ func (ns *Namespace) setContent(cmd *storepb.Command, op *storepb.SetContent) *s
 	if refused := ns.refuseContent(cmd.GetCaller(), op, name, in); refused != nil {
 		return refused
 	}
-	result := &storepb.Result{Attr: ns.replaceContent(cmd.GetCaller(), in, op.GetContent(), factsOf(op.GetFacts())).attr()}
+	result := &storepb.Result{Attr: ns.replaceContent(cmd.GetCaller(), in, op.GetContent(), op.GetFacts()).attr()}
 	if isNamed {
 		name, _ = ns.entry(name.parent, []byte(name.name))
 		result.Looks = ns.looksAt(name)
@@ -89,8 +89,10 @@ func (ns *Namespace) refuseContent(by *storepb.Caller, op *storepb.SetContent, n
 	return nil
 }
 
-func (ns *Namespace) replaceContent(by *storepb.Caller, in *inode, content []byte, says *facts) *inode {
+func (ns *Namespace) replaceContent(by *storepb.Caller, in *inode, content []byte, what *storepb.Facts) *inode {
 	changed := *in
+	says := asCounted(in, content, factsOf(what))
+	changed.evidence = what.GetEvidence()
 	changed.facts, changed.gone, changed.host = says, in.goneStill(says), share(by.GetHost())
 	changed.content = content
 	changed.version = ns.index

@@ -27,10 +27,14 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 	in := &inode{
 		ino: ns.nextIno, mode: op.GetMode(), nlink: 1, uid: caller.GetUid(), gid: caller.GetGid(),
 		atime: ns.time, mtime: ns.time, ctime: ns.time, btime: ns.time, version: ns.index,
-		content: op.GetTarget(), host: share(caller.GetHost()), unlisted: op.GetUnlisted(),
+		content: op.GetTarget(), host: share(caller.GetHost()), unlisted: op.GetUnlisted(), evidence: op.GetFacts().GetEvidence(),
 	}
 	if in.isFile() {
 		in.content, in.facts = op.GetContent(), factsOf(op.GetFacts())
+	}
+	made := &entry{parent: dir.ino, name: string(op.GetName()), ino: in.ino}
+	if made.maker, code = ns.makerOf(caller, made); code != storepb.Code_OK {
+		return fail(code), nil
 	}
 	ns.nextIno++
 	subdirs := 0
@@ -44,8 +48,8 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 		}
 	}
 	ns.putInode(in)
-	made := &entry{parent: dir.ino, name: string(op.GetName()), ino: in.ino, cookie: ns.newCookie()}
-	made = ns.acquire(caller, made, in, op.GetExclusive() || !in.isFile())
+	made.cookie = ns.newCookie()
+	made = ns.acquire(caller, made, in, acquisition{exclusive: op.GetExclusive() || !in.isFile(), done: isFilled(op)})
 	ns.touchDir(dir.ino, subdirs)
 
 	undo := undoOf(made)
@@ -102,7 +106,9 @@ func (ns *Namespace) mayCreate(op *storepb.Create) storepb.Code {
 	return storepb.Code_OK
 }
 
-func isFilled(op *storepb.Create) bool { return len(op.GetContent()) > 0 || op.GetFacts() != nil }
+func isFilled(op *storepb.Create) bool {
+	return len(op.GetContent()) > 0 || factsOf(op.GetFacts()) != nil
+}
 
 // mayFill lets only an exclusive creation bring content: any other may find a file that has some.
 func mayFill(op *storepb.Create) storepb.Code {

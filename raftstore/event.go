@@ -40,6 +40,10 @@ func (ns *Namespace) emit(e *storepb.Event) {
 // lockEvent describes the lock that a name is. by is who made the call; nil: lockfs itself.
 func (ns *Namespace) lockEvent(event string, e *entry, in *inode, by *storepb.Caller) *storepb.Event {
 	m := &storepb.Event{Event: event, Path: []byte(ns.path(e)), Token: e.token, By: withoutLineage(by)}
+	if g := ns.govern(e, in); g.byCreator {
+		m.Format, m.Holder, m.Host, m.Pid = string(g.Format), g.Holder, g.Host, uint32(g.PID)
+		return m
+	}
 	describeHolder(m, e.known, in)
 	return m
 }
@@ -72,7 +76,7 @@ func (ns *Namespace) emitStolen(before, after *entry, old, in *inode, by *storep
 // emitReleased tells that a program took a name away, if it was known to be a lock. request is on whose behalf,
 // if the program said so.
 func (ns *Namespace) emitReleased(e *entry, in *inode, by *storepb.Caller, reason, request string) {
-	if !e.announced {
+	if e = ns.announceBefore(e, in); !e.announced {
 		return
 	}
 	if reason == "" && e.stale != nil {
@@ -84,6 +88,7 @@ func (ns *Namespace) emitReleased(e *entry, in *inode, by *storepb.Caller, reaso
 }
 
 func (ns *Namespace) emitRefused(e *entry, in *inode, by *storepb.Caller, reason string) {
+	e = ns.announceBefore(e, in)
 	m := ns.lockEvent(eventRefused, e, in, by)
 	m.Reason = reason
 	ns.emit(m)

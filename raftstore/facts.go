@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"cmp"
+	"encoding/binary"
 
 	"google.golang.org/protobuf/proto"
 
@@ -14,32 +15,65 @@ import (
 type facts struct {
 	lockfact.Facts
 	tag     string
-	process *process // the holder; nil unless the lock lives as long as it does and it was identified
+	process *process     // the holder; nil unless the lock lives as long as it does and it was identified
+	machine sharedString // that wrote it; empty: it is not known
 }
 
-// process is a process of some host, and never another one. It is never modified.
-type process struct {
+// processID is a process of some host, and never another one.
+type processID struct {
 	bootID       sharedString
 	pidNamespace uint64
 	pid          uint32
 	start        uint64
 }
 
+// process is what is known of a process. It is never modified.
+type process struct {
+	processID
+	seenFrom sharedString // the pid namespaces in which it has a pid (seenFromOf); empty: it is not known
+}
+
+func compareProcesses(p, q processID) int {
+	return cmp.Or(
+		cmp.Compare(p.bootID.String(), q.bootID.String()), cmp.Compare(p.pidNamespace, q.pidNamespace),
+		cmp.Compare(p.pid, q.pid), cmp.Compare(p.start, q.start),
+	)
+}
+
 func processFrom(m *storepb.Process) *process {
 	if m == nil {
 		return nil
 	}
-	return &process{share(m.GetBootId()), m.GetPidNamespace(), m.GetPid(), m.GetStart()}
+	id := processID{share(m.GetBootId()), m.GetPidNamespace(), m.GetPid(), m.GetStart()}
+	return &process{id, seenFromOf(m.GetSeenFrom())}
 }
 
 func (p *process) message() *storepb.Process {
 	if p == nil {
 		return nil
 	}
-	return &storepb.Process{BootId: p.bootID.String(), PidNamespace: p.pidNamespace, Pid: p.pid, Start: p.start}
+	return &storepb.Process{
+		BootId: p.bootID.String(), PidNamespace: p.pidNamespace, Pid: p.pid, Start: p.start, SeenFrom: p.namespaces(),
+	}
 }
 
-// factsOf answers nil for a content of no format.
+// seenFromOf packs namespaces into a string that many processes share.
+func seenFromOf(namespaces []uint64) sharedString {
+	var packed []byte
+	for _, namespace := range namespaces {
+		packed = binary.BigEndian.AppendUint64(packed, namespace)
+	}
+	return share(string(packed))
+}
+
+func (p *process) namespaces() (namespaces []uint64) {
+	for packed := []byte(p.seenFrom.String()); len(packed) >= 8; packed = packed[8:] {
+		namespaces = append(namespaces, binary.BigEndian.Uint64(packed))
+	}
+	return namespaces
+}
+
+// factsOf answers nil for a content of no format. What such a content has to judge is its evidence.
 func factsOf(m *storepb.Facts) *facts {
 	if m == nil || m.GetFormat() == "" || lockfact.Format(m.GetFormat()) == lockfact.None {
 		return nil
@@ -48,9 +82,9 @@ func factsOf(m *storepb.Facts) *facts {
 		Facts: lockfact.Facts{
 			Format: lockfact.Format(word(m.GetFormat())), Holder: m.GetHolder(), Host: share(m.GetHost()).String(), PID: int(m.GetPid()),
 			IssuedAt: m.GetIssuedAt(), ExpiresAt: m.GetExpiresAt(),
-			Guard: lockfact.Guard(word(m.GetGuard())), OnStale: lockfact.OnStale(word(m.GetOnStale())),
+			Guard: lockfact.Guard(word(m.GetGuard())), OnStale: lockfact.OnStale(word(m.GetOnStale())), Invalid: m.GetInvalid(),
 		},
-		tag: m.GetTag(), process: processFrom(m.GetProcess()),
+		tag: m.GetTag(), process: processFrom(m.GetProcess()), machine: share(m.GetMachine()),
 	}
 }
 
@@ -59,7 +93,7 @@ func (f *facts) message() *storepb.Facts {
 		return nil
 	}
 	m := FactsMessage(f.Facts)
-	m.Tag, m.Process = f.tag, f.process.message()
+	m.Tag, m.Process, m.Machine = f.tag, f.process.message(), f.machine.String()
 	return m
 }
 
@@ -67,7 +101,7 @@ func (f *facts) message() *storepb.Facts {
 func FactsMessage(f lockfact.Facts) *storepb.Facts {
 	return &storepb.Facts{
 		Format: string(f.Format), Holder: f.Holder, Host: f.Host, Pid: uint32(f.PID),
-		IssuedAt: f.IssuedAt, ExpiresAt: f.ExpiresAt, Guard: string(f.Guard), OnStale: string(f.OnStale),
+		IssuedAt: f.IssuedAt, ExpiresAt: f.ExpiresAt, Guard: string(f.Guard), OnStale: string(f.OnStale), Invalid: f.Invalid,
 	}
 }
 
@@ -77,14 +111,14 @@ func (f *facts) sameHolder(g *facts) bool {
 	if !f.SameHolder(g.Facts) {
 		return false
 	}
-	return f.process == nil || g.process == nil || *f.process == *g.process
+	return f.process == nil || g.process == nil || f.process.processID == g.process.processID
 }
 
 // goneStill is what is known of the process of new content: it is gone if it was that of the old content,
 // and that is gone.
 func (in *inode) goneStill(says *facts) *staleness {
 	if in.gone == nil || says == nil || says.process == nil ||
-		says.Host != in.facts.Host || *says.process != *in.facts.process {
+		says.Host != in.facts.Host || says.process.processID != in.facts.process.processID {
 		return nil
 	}
 	return in.gone
@@ -112,23 +146,20 @@ func firstOf(host string, by *process) held {
 }
 
 func lessHeld(a, b held) bool {
-	var p, q process
+	var p, q processID
 	if a.says.process != nil {
-		p = *a.says.process
+		p = a.says.process.processID
 	}
 	if b.says.process != nil {
-		q = *b.says.process
+		q = b.says.process.processID
 	}
-	return cmp.Or(
-		cmp.Compare(a.host(), b.host()), cmp.Compare(p.bootID.String(), q.bootID.String()), cmp.Compare(p.pidNamespace, q.pidNamespace),
-		cmp.Compare(p.pid, q.pid), cmp.Compare(p.start, q.start), cmp.Compare(a.ino, b.ino),
-	) < 0
+	return cmp.Or(cmp.Compare(a.host(), b.host()), compareProcesses(p, q), cmp.Compare(a.ino, b.ino)) < 0
 }
 
 // heldBy is the inode's place in the index of what processes hold; ok is false if it has none, as when the
 // process is known to be gone or nobody can take the file for a lock any more.
 func (in *inode) heldBy() (h held, ok bool) {
-	if in.nlink == 0 || in.facts == nil || in.facts.process == nil || in.gone != nil {
+	if in.nlink == 0 || in.facts == nil || in.facts.process == nil || in.gone != nil || in.kernelLocked {
 		return held{}, false
 	}
 	return held{in.facts, in.ino}, true
@@ -138,7 +169,7 @@ func (in *inode) heldBy() (h held, ok bool) {
 func (ns *Namespace) heldOn(host string, by *process) []held {
 	var found []held
 	ns.byProcess.Ascend(firstOf(host, by), func(h held) bool {
-		if h.host() != host || by != nil && *h.says.process != *by {
+		if h.host() != host || by != nil && h.says.process.processID != by.processID {
 			return false
 		}
 		found = append(found, h)
@@ -147,17 +178,31 @@ func (ns *Namespace) heldOn(host string, by *process) []held {
 	return found
 }
 
-// firstHeld is the first of what processes of a host hold, from one on.
-func (ns *Namespace) firstHeld(from held) (first held, found bool) {
-	ns.byProcess.Ascend(from, func(h held) bool {
-		first, found = h, h.host() == from.host()
-		return false
-	})
-	return first, found
-}
-
 // holdsAny tells whether processes of a host hold anything.
 func (ns *Namespace) holdsAny(host string) bool {
-	_, found := ns.firstHeld(firstOf(host, nil))
+	found := false
+	ns.byProcess.Ascend(firstOf(host, nil), func(h held) bool {
+		found = h.host() == host
+		return false
+	})
+	return found || len(ns.madeOn(host, nil)) > 0
+}
+
+// processesOn answers each process of a host once that holds something or, as a maker, may come to hold it.
+func (ns *Namespace) processesOn(host string) []*process {
+	var found []*process
+	known := make(map[processID]bool)
+	add := func(p *process) {
+		if !known[p.processID] {
+			known[p.processID] = true
+			found = append(found, p)
+		}
+	}
+	for _, h := range ns.heldOn(host, nil) {
+		add(h.says.process)
+	}
+	for _, m := range ns.madeOn(host, nil) {
+		add(&process{processID: m.by})
+	}
 	return found
 }

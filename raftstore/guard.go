@@ -37,7 +37,7 @@ func (ns *Namespace) refuseByLook(by *storepb.Caller, looks []*storepb.Look, e *
 		}
 		return &storepb.Result{Code: code, Message: reason}
 	}
-	if lookedAtEmpty(looks, e) && ns.isBeingWritten(e, in) {
+	if lookedAtEmpty(looks, e) && ns.isJudged(e, in) && ns.isBeingWritten(e, in) {
 		return ns.refuseBusy(by, e, in, "the caller looked at it before its holder had written to it")
 	}
 	return nil
@@ -65,6 +65,12 @@ func (ns *Namespace) isBeingWritten(e *entry, in *inode) bool {
 	return len(in.content) > 0 || ns.isSettling(in)
 }
 
+// isJudged tells whether a look at a lock of that name counts: what is there may be a lock too. Not every lock has something in
+// it that can be judged.
+func (ns *Namespace) isJudged(e *entry, in *inode) bool {
+	return !in.kernelLocked && (ns.isLock(e, in) || e.exclusive && !in.isDir())
+}
+
 func (ns *Namespace) isSettling(in *inode) bool { return ns.time-in.ctime < int64(settling) }
 
 // guardOf is the guard of a lock, with the host that it speaks of. While its content is being replaced, the
@@ -77,6 +83,9 @@ func (ns *Namespace) guardOf(e *entry, in *inode) governed {
 	before := *in
 	before.facts = e.known
 	g := ns.govern(e, &before)
+	if g.byCreator {
+		return g
+	}
 	g.Host, g.ExpiresAt = in.host.String(), 0
 	return g
 }
@@ -89,7 +98,10 @@ func (ns *Namespace) lookedAtAnother(looks []*storepb.Look, e *entry) uint64 {
 	}
 	for e != nil {
 		for _, look := range looks {
-			if look.GetParent() == e.parent && string(look.GetName()) == e.name && look.GetToken() != e.token {
+			if look.GetParent() != e.parent || string(look.GetName()) != e.name || look.GetToken() == e.token {
+				continue
+			}
+			if in, found := ns.inodes.Get(e.ino); found && ns.isJudged(e, in) {
 				return look.GetToken()
 			}
 		}
@@ -115,11 +127,15 @@ func (ns *Namespace) refuseByGuard(by *storepb.Caller, e *entry, in *inode, what
 		reason = "it is live, and only its owner's token releases it"
 	case g.Guard == lockfact.GuardHost && g.Host != by.GetHost():
 		reason = "it is live, and was taken on " + g.Host
-	case g.Guard == lockfact.GuardHost && g.Format == lockfact.Beads && what == overwrite && e.known.process != nil:
+	case g.Guard == lockfact.GuardHost && ns.isOtherMachine(g, by):
+		reason = fmt.Sprintf("it is live, and was taken on another machine named %s", g.Host)
+	case g.Guard == lockfact.GuardHost && !g.process.isSeenFrom(by.GetPidNamespace()):
+		reason = "it is live, and its process is in a container that cannot be seen into from the caller's"
+	case g.Guard == lockfact.GuardHost && g.Format == lockfact.Beads && what == overwrite && g.process != nil:
 		if len(by.GetLineage()) == 0 {
 			return fail(storepb.Code_NEED_LINEAGE)
 		}
-		if !descends(by, e.known.process) {
+		if !descends(by, g.process) {
 			reason = "it is live, and only its own process and its children write to it"
 		}
 	}
@@ -135,7 +151,32 @@ func (ns *Namespace) refuseBusy(by *storepb.Caller, e *entry, in *inode, reason 
 }
 
 func descends(by *storepb.Caller, from *process) bool {
-	return slices.ContainsFunc(by.GetLineage(), func(p *storepb.Process) bool { return p != nil && *processFrom(p) == *from })
+	return slices.ContainsFunc(by.GetLineage(), func(p *storepb.Process) bool { return p != nil && processFrom(p).processID == from.processID })
+}
+
+// isOtherMachine tells whether the name of the lock's host is now that of another machine than when it was taken.
+func (ns *Namespace) isOtherMachine(g governed, by *storepb.Caller) bool {
+	h, known := ns.hosts.Get(by.GetHost())
+	return known && g.machine.String() != "" && h.machine != g.machine.String()
+}
+
+// isSeenFrom tells whether a pid namespace is the process's own or contains that: only there a program can judge it. Where it is
+// not known which those are, every one counts.
+func (p *process) isSeenFrom(namespace uint64) bool {
+	return p == nil || p.seenFrom == (sharedString{}) || slices.Contains(p.namespaces(), namespace)
+}
+
+// remover says for people who may remove a live lock, permissions apart; empty: anyone.
+func (g governed) remover() string {
+	switch {
+	case g.Guard == lockfact.GuardOwner:
+		return "its owner, by token"
+	case g.Guard == lockfact.GuardHost && g.ByProcess() && g.process != nil:
+		return "programs on host " + g.Host + " that can see its process"
+	case g.Guard == lockfact.GuardHost:
+		return "programs on host " + g.Host
+	}
+	return ""
 }
 
 // refuseBelow judges whether a directory may be moved away with all that is in it.
@@ -157,14 +198,18 @@ func (ns *Namespace) refuseBelow(by *storepb.Caller, dir *inode) *storepb.Result
 	return nil
 }
 
-// looksAt is what somebody has seen who read or made the lock that a name is: that one, and the one that
-// its directory may be.
+// looksAt is what somebody has seen who read or made what a name is: that, and the lock that its directory may be.
 func (ns *Namespace) looksAt(e *entry) []*storepb.Look {
-	looks := []*storepb.Look{{Parent: e.parent, Name: []byte(e.name), Token: e.token}}
+	looks := []*storepb.Look{ns.lookAt(e)}
 	if dir := ns.nameOf(e.parent); dir != nil {
-		looks = append(looks, &storepb.Look{Parent: dir.parent, Name: []byte(dir.name), Token: dir.token})
+		looks = append(looks, ns.lookAt(dir))
 	}
 	return looks
+}
+
+func (ns *Namespace) lookAt(e *entry) *storepb.Look {
+	in, found := ns.inodes.Get(e.ino)
+	return &storepb.Look{Parent: e.parent, Name: []byte(e.name), Token: e.token, Data: !found || !ns.isLock(e, in)}
 }
 
 // named answers the entry that a message names, if it is one of that inode.

@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"fmt"
+	"math"
 
 	"lockfs/raftstore/storepb"
 )
@@ -12,38 +13,44 @@ const maxHosts = 10_000
 // host is a machine that has or had a mount. It is never modified once it is in a tree.
 type host struct {
 	bootID   string
-	sessions int   // that have not ended
-	since    int64 // since when it has one, or has none
-	left     bool  // the last one was ended by its mount
+	machine  string // whose name it is now: another one may have had it before
+	sessions int    // that have not ended
+	since    int64  // since when it has one, or has none
+	left     bool   // the last one was ended by its mount
 }
 
-// hostCame counts a session that was opened. Only while a host has none can it come with another boot;
-// then no process of the old one lives.
-func (ns *Namespace) hostCame(name, bootID string) {
+// hostCame counts a session that was opened. Only while a host has none can it come with another boot; then no process
+// of an earlier one of the same machine lives. Of another machine that has the name now it tells nothing.
+func (ns *Namespace) hostCame(name, bootID, machine string) {
 	h, known := ns.hosts.Get(name)
 	if !known {
 		ns.dropOldHosts()
-		h = &host{bootID: bootID, since: ns.time, left: true}
+		h = &host{bootID: bootID, machine: machine, since: ns.time, left: true}
 	}
 	came := *h
 	came.sessions++
 	if h.sessions == 0 {
-		came.since, came.bootID = ns.time, bootID
+		came.since, came.bootID, came.machine = ns.time, bootID, machine
 		if !h.left {
 			ns.emit(&storepb.Event{Event: eventHostBack, Host: name})
 		}
 	}
 	ns.hosts.Set(name, &came)
-	if came.bootID == h.bootID {
-		return
-	}
+	reason := fmt.Sprintf("its host %s has booted since", name)
 	var lost []held
 	for _, held := range ns.heldOn(name, nil) {
-		if held.says.process.bootID.String() != bootID {
+		if held.says.process.bootID.String() != bootID && held.says.machine.String() == machine {
 			lost = append(lost, held)
 		}
 	}
-	ns.loseProcesses(lost, fmt.Sprintf("its host %s has booted since", name))
+	ns.loseProcesses(lost, reason)
+	var made []made
+	for _, m := range ns.madeOn(name, nil) {
+		if e, found := ns.entry(m.parent, []byte(m.name)); found && m.by.bootID.String() != bootID && e.maker.machine.String() == machine {
+			made = append(made, m)
+		}
+	}
+	ns.bereave(made, math.MaxInt64, reason)
 }
 
 // hostWent counts a session less. A host that left and has nothing to be waited for is forgotten.
@@ -106,15 +113,18 @@ func (ns *Namespace) forgetHost(by *storepb.Caller, name string) *storepb.Result
 			"host %q is mounted: it is not gone; unmount it there, or cut it off and wait until its session ends", name)}
 	}
 	ns.emit(&storepb.Event{Event: eventHostForgotten, Host: name, By: withoutLineage(by)})
-	ns.loseProcesses(ns.heldOn(name, nil), fmt.Sprintf("its host %s was declared gone for good", name))
+	reason := fmt.Sprintf("its host %s was declared gone for good", name)
+	ns.loseProcesses(ns.heldOn(name, nil), reason)
+	ns.bereave(ns.madeOn(name, nil), math.MaxInt64, reason)
 	ns.hosts.Delete(name)
 	return ok()
 }
 
-// reachable tells whether a host has a session.
-func (ns *Namespace) reachable(name string) bool {
-	h, known := ns.hosts.Get(name)
-	return known && h.sessions > 0
+// reachable tells whether the host of a lock has a session, on the machine that the lock is of and in the boot of its
+// process.
+func (ns *Namespace) reachable(g governed) bool {
+	h, known := ns.hosts.Get(g.Host)
+	return known && h.sessions > 0 && (g.process == nil || g.process.bootID.String() == h.bootID)
 }
 
 func (ns *Namespace) listHosts() []*storepb.HostRecord {
@@ -127,5 +137,5 @@ func (ns *Namespace) listHosts() []*storepb.HostRecord {
 }
 
 func (h *host) message(name string) *storepb.HostRecord {
-	return &storepb.HostRecord{Name: name, BootId: h.bootID, Sessions: uint32(h.sessions), Since: h.since, Left: h.left}
+	return &storepb.HostRecord{Name: name, BootId: h.bootID, Sessions: uint32(h.sessions), Since: h.since, Left: h.left, Machine: h.machine}
 }

@@ -159,7 +159,7 @@ func requireJudged(t require.TestingT, ns *Namespace) {
 		state := "stale"
 		if e.stale == nil && !gone && !g.StaleAt(ns.time) {
 			state = "held"
-			if _, mounted := ns.hosts.Get(g.Host); g.ByProcess() && (!mounted || !ns.reachable(g.Host)) {
+			if _, mounted := ns.hosts.Get(g.Host); g.ByProcess() && (!mounted || !ns.reachable(g)) {
 				state = "unreachable"
 			}
 		}

@@ -23,9 +23,14 @@ func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Re
 	if _, taken := ns.entry(op.GetParent(), op.GetName()); taken {
 		return fail(storepb.Code_EXISTS), nil
 	}
-	made := &entry{parent: op.GetParent(), name: string(op.GetName()), ino: in.ino, cookie: ns.newCookie()}
+	made := &entry{parent: op.GetParent(), name: string(op.GetName()), ino: in.ino}
+	var code storepb.Code
+	if made.maker, code = ns.makerOf(caller, made); code != storepb.Code_OK {
+		return fail(code), nil
+	}
+	made.cookie = ns.newCookie()
 	in = ns.changeLinks(in, +1)
-	made = ns.acquire(caller, made, in, true)
+	made = ns.acquire(caller, made, in, acquisition{exclusive: true, done: true})
 	ns.touchDir(op.GetParent(), 0)
 	return &storepb.Result{Attr: in.attr(), Looks: ns.looksAt(made)}, undoOf(made)
 }

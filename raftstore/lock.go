@@ -27,17 +27,39 @@ const atOnce = math.MinInt64
 type governed struct {
 	lockfact.Facts
 	hostTimeout time.Duration
-	pattern     string // of the rule; empty: there is none
+	pattern     string       // of the rule; empty: there is none
+	byCreator   bool         // the process that made the name is the holder, whatever the content says
+	process     *process     // the holder, if the lock lives as long as it does and it was identified
+	machine     sharedString // that Host is the name of; empty: it is not known
+	gone        *staleness   // how the process is known to be gone; nil: it is not
 }
+
+// ByProcess reports whether the lock lives as long as a process.
+func (g governed) ByProcess() bool { return g.byCreator || g.Facts.ByProcess() }
 
 func (ns *Namespace) govern(e *entry, in *inode) governed {
 	g := governed{Facts: lockfact.NoneFacts(in.host.String())}
-	if in.facts != nil {
-		g.Facts = in.facts.Facts
+	if in.kernelLocked {
+		return g
 	}
-	if rule := ns.ruleFor(e); rule != nil {
-		r := lockRule(rule)
-		g.Facts, g.hostTimeout, g.pattern = r.Govern(g.Facts, in.mtime), r.HostTimeout, rule.GetPattern()
+	if in.facts != nil {
+		g.Facts, g.process, g.machine, g.gone = in.facts.Facts, in.facts.process, in.facts.machine, in.gone
+	}
+	if g.Format == lockfact.PID && !e.exclusive {
+		g.OnStale = lockfact.Keep // somebody may have been given the file's name to write his number to
+	}
+	rule := ns.ruleFor(e)
+	if rule == nil {
+		return g
+	}
+	r := lockRule(rule)
+	g.Facts, g.hostTimeout, g.pattern = r.Govern(g.Facts, in.mtime), r.HostTimeout, rule.GetPattern()
+	if g.Format == lockfact.None {
+		g.process, g.gone = nil, nil
+	}
+	if r.Holder == lockfact.HolderCreator && e.maker != nil {
+		g.Facts, g.byCreator = e.maker.govern(g.Facts, r), true
+		g.process, g.machine, g.gone = e.maker.process, e.maker.machine, e.maker.gone
 	}
 	return g
 }
@@ -47,8 +69,8 @@ func (ns *Namespace) staleNow(e *entry, in *inode, g governed) *staleness {
 	switch {
 	case e.stale != nil:
 		return e.stale
-	case in.gone != nil && g.ByProcess():
-		return in.gone
+	case g.gone != nil && g.ByProcess():
+		return g.gone
 	case g.StaleAt(ns.time):
 		reason := fmt.Sprintf("its time was over at %s", timestamp(g.ExpiresAt))
 		return &staleness{reason: reason, since: ns.time, byTime: true}
@@ -92,14 +114,15 @@ func (ns *Namespace) path(e *entry) string {
 	return strings.Join(elements, "/")
 }
 
-// judge works out when something is due with an entry, and takes back that it is stale if it is not any
-// more. The entry must not be in a tree.
+// judge works out whether an entry is a lock and when something is due with it, and takes back that it is stale if it is not
+// any more. The entry must not be in a tree.
 func (ns *Namespace) judge(e *entry, in *inode) {
 	g := ns.govern(e, in)
 	if s := e.stale; s != nil && (s.byTime && !g.StaleAt(ns.time) || !s.byTime && !g.ByProcess()) {
 		e.stale = nil
 	}
 	e.due = ns.dueTime(e, in, g)
+	e.lock = !in.isDir() && ns.groundOf(e, in) != isData
 }
 
 func (ns *Namespace) dueTime(e *entry, in *inode, g governed) int64 {
@@ -108,7 +131,7 @@ func (ns *Namespace) dueTime(e *entry, in *inode, g governed) int64 {
 		return atOnce
 	case e.stale != nil:
 		return 0
-	case in.gone != nil && g.ByProcess():
+	case g.gone != nil && g.ByProcess():
 		return atOnce
 	}
 	return g.ExpiresAt
@@ -130,7 +153,7 @@ func (ns *Namespace) judgeAgain(names ...*entry) {
 			continue
 		}
 		judged := *e
-		if ns.judge(&judged, in); judged.stale != e.stale || judged.due != e.due {
+		if ns.judge(&judged, in); judged.stale != e.stale || judged.due != e.due || judged.lock != e.lock {
 			ns.putEntry(&judged)
 		}
 	}
@@ -161,23 +184,32 @@ func (ns *Namespace) entriesOf(dir uint64) []*entry {
 	return entries
 }
 
-// acquire gives a free name to an inode. A name that was made exclusively is a lock from the start; any
-// other is one once its content says so.
-func (ns *Namespace) acquire(by *storepb.Caller, e *entry, in *inode, exclusive bool) *entry {
+// acquire gives a free name to an inode.
+func (ns *Namespace) acquire(by *storepb.Caller, e *entry, in *inode, how acquisition) *entry {
 	e.made, e.token, e.acquired, e.known = ns.index, ns.index, ns.time, in.facts
-	e.announced = (exclusive || in.facts != nil) && !in.unlisted
+	e.exclusive = how.exclusive
 	e = ns.putJudged(e, in)
-	if e.announced {
-		ns.emit(ns.lockEvent(eventAcquired, e, in, by))
-	}
-	return e
+	return ns.announceSoon(by, e, in, how.done)
+}
+
+// acquisition says how a name came to be.
+type acquisition struct {
+	exclusive bool // it was free for sure
+	done      bool // as a rule nothing follows that belongs to the same acquisition
 }
 
 // succeed gives a name that is taken to another inode, which comes with what is known of it under the
-// name it had. The token stays if the holder does, or if it is not known on one of the sides.
-func (ns *Namespace) succeed(by *storepb.Caller, before, incoming *entry, old, in *inode) *entry {
+// name it had. The token stays if the holder does, or if it is not known on one of the sides. The name was not made
+// exclusively then, and has another maker.
+func (ns *Namespace) succeed(by *storepb.Caller, before, incoming *entry, old, in *inode, m *maker) *entry {
 	e := *before
-	e.ino, e.made, e.stale = in.ino, ns.index, incoming.stale
+	e.ino, e.made, e.stale, e.maker, e.exclusive = in.ino, ns.index, incoming.stale, m, false
+	if says := asCounted(old, in.content, in.facts); says != in.facts && in.nlink == 1 {
+		counted := *in
+		counted.facts, counted.gone = says, nil
+		ns.putInode(&counted)
+		return ns.hold(by, &e, old, &counted, nil)
+	}
 	return ns.hold(by, &e, old, in, incoming.known)
 }
 
@@ -191,19 +223,19 @@ func (ns *Namespace) hold(by *storepb.Caller, e *entry, old, in *inode, known *f
 	if known != nil {
 		e.known = known
 	}
-	news := stolen || known != nil && !wasKnown
-	e.announced = (e.announced || news) && !in.unlisted
+	if before.known != nil && before.known.Format == lockfact.PID && in.facts == nil && len(in.content) > 0 {
+		e.known = nil // it is data now, while the other formats may be half written
+	}
+	if !stolen || in.unlisted {
+		return ns.announceSoon(by, ns.putJudged(e, in), in, false)
+	}
+	told := ns.announceBefore(&before, old)
+	e.pending, e.announced = nil, false
 	e = ns.putJudged(e, in)
-	if in.unlisted {
-		return e
+	if told.announced {
+		ns.emitStolen(told, e, old, in, by)
 	}
-	if stolen {
-		ns.emitStolen(&before, e, old, in, by)
-	}
-	if news {
-		ns.emit(ns.lockEvent(eventAcquired, e, in, by))
-	}
-	return e
+	return ns.announceSoon(by, e, in, told.announced)
 }
 
 // contentChanged is for every name of an inode whose content was replaced.
@@ -240,7 +272,7 @@ func (ns *Namespace) markStale(e *entry, why *staleness) {
 	if !found || e.stale != nil {
 		return
 	}
-	marked := *e
+	marked := *ns.announceBefore(e, in)
 	marked.stale = why
 	marked.due = ns.dueTime(&marked, in, ns.govern(e, in))
 	ns.putEntry(&marked)
@@ -261,116 +293,6 @@ func (ns *Namespace) removeStale(e *entry, in *inode) {
 		ns.emit(event)
 	}
 	ns.removeEntry(0, e, in)
-}
-
-// loseProcesses notes that processes are gone, and marks what they hold. Names that are no locks of theirs
-// by the present rules may be later.
-func (ns *Namespace) loseProcesses(lost []held, reason string) {
-	why := &staleness{reason: reason, since: ns.time}
-	for _, h := range lost {
-		in, found := ns.inodes.Get(h.ino)
-		if !found {
-			continue
-		}
-		bereft := *in
-		bereft.gone = why
-		ns.putInode(&bereft)
-		for _, e := range ns.namesOf(h.ino) {
-			if ns.govern(e, in).ByProcess() {
-				ns.markStale(e, why)
-			}
-		}
-	}
-}
-
-// processGone is what the mount of a host has seen.
-func (ns *Namespace) processGone(session uint64, op *storepb.ProcessGone) *storepb.Result {
-	s, found := ns.sessions.Get(session)
-	if !found {
-		return fail(storepb.Code_SESSION_UNKNOWN)
-	}
-	for _, p := range op.GetProcesses() {
-		if p != nil && p.GetBootId() == s.bootID {
-			ns.loseProcesses(ns.heldOn(s.host, processFrom(p)), fmt.Sprintf("its process %d on %s is gone", p.GetPid(), s.host))
-		}
-	}
-	return ok()
-}
-
-// Due tells whether a Tick at that time would change anything.
-func (ns *Namespace) Due(now int64) bool {
-	next := ns.NextDue()
-	due := next <= now && next < math.MaxInt64
-	ns.eachImpatient(now, func(*entry, string) { due = true })
-	return due
-}
-
-// NextDue is the time from which on a Tick changes something, apart from the patience with silent hosts (AwaitsHosts);
-// math.MaxInt64 if nothing is under way.
-func (ns *Namespace) NextDue() int64 {
-	next := int64(math.MaxInt64)
-	if e, found := ns.byDue.Min(); found && e.due < math.MaxInt64 {
-		next = e.due + 1
-	}
-	if a, found := ns.delayed.Min(); found {
-		next = min(next, a.until)
-	}
-	if w, found := ns.interrupted.Min(); found {
-		next = min(next, w.interrupted+int64(interruptPatience))
-	}
-	return next
-}
-
-// AwaitsHosts tells whether patience with some silent host may come to an end.
-func (ns *Namespace) AwaitsHosts() bool {
-	if !ns.hasHostTimeouts() {
-		return false
-	}
-	silent := false
-	ns.hosts.Scan(func(_ string, h *host) bool {
-		silent = h.sessions == 0
-		return !silent
-	})
-	return silent
-}
-
-// tick ends the patience with silent hosts; the rest happens with every command.
-func (ns *Namespace) tick() *storepb.Result {
-	type lost struct {
-		e      *entry
-		reason string
-	}
-	var found []lost
-	ns.eachImpatient(ns.time, func(e *entry, reason string) { found = append(found, lost{e, reason}) })
-	for _, l := range found {
-		ns.markStale(l.e, &staleness{reason: l.reason, since: ns.time})
-	}
-	return ok()
-}
-
-// eachImpatient visits the locks whose rule does not wait any longer for their silent host.
-func (ns *Namespace) eachImpatient(now int64, visit func(e *entry, reason string)) {
-	if !ns.hasHostTimeouts() {
-		return
-	}
-	ns.hosts.Scan(func(name string, h *host) bool {
-		if h.sessions > 0 {
-			return true
-		}
-		for _, held := range ns.heldOn(name, nil) {
-			in, found := ns.inodes.Get(held.ino)
-			if !found {
-				continue
-			}
-			for _, e := range ns.namesOf(in.ino) {
-				g := ns.govern(e, in)
-				if e.stale == nil && g.ByProcess() && g.hostTimeout > 0 && now-h.since > int64(g.hostTimeout) {
-					visit(e, fmt.Sprintf("its host %s has been silent for more than %v (rule %s)", name, g.hostTimeout, g.pattern))
-				}
-			}
-		}
-		return true
-	})
 }
 
 func timestamp(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }

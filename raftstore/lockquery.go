@@ -3,7 +3,6 @@ package raftstore
 import (
 	"bytes"
 	"fmt"
-	"math"
 
 	"lockfs/formats/lockfact"
 	"lockfs/raftstore/storepb"
@@ -22,8 +21,7 @@ func page(limit uint32, most int) int {
 	return int(limit)
 }
 
-// listLocks leaves out directories with entries: they are no locks, or their entries tell more. So it does
-// with the bookkeeping of lockfs itself.
+// listLocks leaves out data, and directories with entries: these tell more.
 func (ns *Namespace) listLocks(q *storepb.ListLocks) *storepb.Result {
 	limit := page(q.GetLimit(), lockPage)
 	var locks []*storepb.Lock
@@ -32,7 +30,7 @@ func (ns *Namespace) listLocks(q *storepb.ListLocks) *storepb.Result {
 		if e.parent == from.parent && e.name == from.name {
 			return true
 		}
-		if in, found := ns.inodes.Get(e.ino); found && !ns.isFull(in) && !in.unlisted {
+		if in, found := ns.inodes.Get(e.ino); found && !ns.isFull(in) && ns.isLock(e, in) {
 			locks = append(locks, ns.describe(e, in))
 		}
 		return len(locks) < limit
@@ -83,36 +81,38 @@ func (ns *Namespace) Changed(seen []*storepb.Look) bool {
 	return false
 }
 
-// describe says all that is known of a name.
+// describe says all that is known of a name, as a removal would be told it now.
 func (ns *Namespace) describe(e *entry, in *inode) *storepb.Lock {
-	g := ns.govern(e, in)
+	g := ns.guardOf(e, in)
 	lock := &storepb.Lock{
 		Parent: e.parent, Name: []byte(e.name), Path: []byte(ns.path(e)), Token: e.token, Acquired: e.acquired,
-		State: string(lockfact.Held), Facts: FactsMessage(g.Facts), Attr: in.attr(), Rule: g.pattern,
+		State: string(lockfact.Held), Facts: FactsMessage(g.Facts), Attr: in.attr(), Rule: g.pattern, ByCreator: g.byCreator,
+		Because: ns.because(e, in),
 	}
+	lock.Facts.Evidence, lock.Facts.Process = in.evidence, g.process.message()
 	if in.facts != nil && g.Format != lockfact.None {
-		lock.Facts.Tag, lock.Facts.Process = in.facts.tag, in.facts.process.message()
+		lock.Facts.Tag, lock.Facts.Machine = in.facts.tag, in.facts.machine.String()
 	}
 	stale := ns.staleNow(e, in, g)
 	switch {
 	case stale != nil:
 		lock.State, lock.Reason, lock.Since = string(lockfact.Stale), stale.reason, stale.since
-	case g.ByProcess() && !ns.reachable(g.Host):
+		return lock
+	case g.ByProcess() && !ns.reachable(g):
 		lock.State, lock.Reason = string(lockfact.Unreachable), fmt.Sprintf("host %s has no mount, so its processes cannot be seen", g.Host)
 		if h, known := ns.hosts.Get(g.Host); known {
 			lock.Since = h.since
 		}
 	}
+	lock.Remover = g.remover()
 	return lock
 }
 
 // listProcesses answers each process of a host once.
 func (ns *Namespace) listProcesses(host string) *storepb.Result {
 	result := ok()
-	after := firstOf(host, nil)
-	for h, found := ns.firstHeld(after); found; h, found = ns.firstHeld(after) {
-		result.Processes = append(result.Processes, h.says.process.message())
-		after = held{h.says, math.MaxUint64} // what it holds besides
+	for _, p := range ns.processesOn(host) {
+		result.Processes = append(result.Processes, p.message())
 	}
 	return result
 }

@@ -49,6 +49,9 @@ type Namespace struct {
 	byIno     *btree.BTreeG[*entry] // by inode, parent, name
 	byDue     *btree.BTreeG[*entry] // those that have one, by when they are due
 	byProcess *btree.BTreeG[held]
+	byMaker   *btree.BTreeG[made]
+	byPending *btree.BTreeG[*entry]             // those that no event has told of yet, by until when
+	lockFiles map[uint64]int                    // how many files of a directory are locks
 	rules     *btree.Map[string, *storepb.Rule] // by pattern
 	hosts     *btree.Map[string, *host]         // by name
 
@@ -88,7 +91,9 @@ type inode struct {
 	gone    *staleness   // how it is known that the process of the facts is gone; nil: it is not
 	host    sharedString // that created it, or wrote to it last; facts have the same string
 
-	unlisted bool // bookkeeping of lockfs itself, and no lock
+	unlisted     bool   // bookkeeping of lockfs itself, and no lock
+	kernelLocked bool   // it has or had an advisory lock, or a request for one
+	evidence     string // why a content of no format, or a target, can be judged; empty: it cannot
 }
 
 // entry is one name in a directory. It is never modified once it is in a tree.
@@ -99,10 +104,14 @@ type entry struct {
 	cookie uint64 // its place in listings; kept when another inode takes the name over
 	made   uint64 // index of the command that gave the name its present inode
 
-	token     uint64 // index of the command that gave the name its present holder
-	acquired  int64  // time of that command
-	known     *facts // of the holder, kept while the content does not tell; nil: it never told
-	announced bool   // an event told that it was acquired
+	exclusive bool     // it was made exclusively, and not replaced since
+	lock      bool     // it is one, if it is a file's; see isLock
+	maker     *maker   // nil unless a rule wants to know
+	token     uint64   // index of the command that gave the name its present holder
+	acquired  int64    // time of that command
+	known     *facts   // of the holder, kept while the content does not tell; nil: it never told
+	announced bool     // an event told that it was acquired
+	pending   *pending // the event is to come; nil: none will
 	stale     *staleness
 	due       int64 // when lockfs finds it stale or removes it, with the rule for its path; 0: never
 }
@@ -139,6 +148,9 @@ func emptyNamespace() *Namespace {
 		byIno:         btree.NewBTreeGOptions(lessByIno, options),
 		byDue:         btree.NewBTreeGOptions(lessByDue, options),
 		byProcess:     btree.NewBTreeGOptions(lessHeld, options),
+		byMaker:       btree.NewBTreeGOptions(lessMade, options),
+		byPending:     btree.NewBTreeGOptions(lessByPending, options),
+		lockFiles:     make(map[uint64]int),
 		rules:         new(btree.Map[string, *storepb.Rule]),
 		hosts:         new(btree.Map[string, *host]),
 		events:        new(btree.Map[uint64, *storepb.Event]),
@@ -174,6 +186,13 @@ func lessByIno(a, b *entry) bool {
 	return lessByName(a, b)
 }
 
+func lessByPending(a, b *entry) bool {
+	if a.pending.until != b.pending.until {
+		return a.pending.until < b.pending.until
+	}
+	return lessByName(a, b)
+}
+
 func lessByDue(a, b *entry) bool {
 	if a.due != b.due {
 		return a.due < b.due
@@ -191,6 +210,7 @@ func (ns *Namespace) Apply(index uint64, cmd *storepb.Command) *storepb.Result {
 	ns.dropExpiredSessions()
 	ns.expireLocks()
 	ns.expireAdvisories()
+	ns.announcePending()
 	return ns.applyOnce(cmd)
 }
 
@@ -319,6 +339,11 @@ func (ns *Namespace) putEntry(e *entry) {
 	if e.due != 0 {
 		ns.byDue.Set(e)
 	}
+	if e.pending != nil {
+		ns.byPending.Set(e)
+	}
+	e.maker.each(func(p *process) { ns.byMaker.Set(e.madeBy(p)) })
+	ns.countLockFile(e, +1)
 }
 
 func (ns *Namespace) deleteEntry(e *entry) {
@@ -331,6 +356,11 @@ func (ns *Namespace) forgetEntry(e *entry) {
 	ns.byCookie.Delete(e)
 	ns.byIno.Delete(e)
 	ns.byDue.Delete(e)
+	if e.pending != nil {
+		ns.byPending.Delete(e)
+	}
+	e.maker.each(func(p *process) { ns.byMaker.Delete(e.madeBy(p)) })
+	ns.countLockFile(e, -1)
 }
 
 func (ns *Namespace) entry(parent uint64, name []byte) (*entry, bool) {

@@ -34,11 +34,15 @@ func (ns *Namespace) rename(cmd *storepb.Command, op *storepb.Rename) (*storepb.
 	if refused := ns.refuseRename(cmd.GetCaller(), op, source, target, moved, replaced); refused != nil {
 		return refused, nil
 	}
+	by, code := ns.makerOf(cmd.GetCaller(), target)
+	if code != storepb.Code_OK {
+		return fail(code), nil
+	}
 	var removed uint64
 	if replaced != nil {
 		removed = ns.removeEntry(cmd.GetSession(), target, replaced)
 	}
-	made := ns.move(cmd.GetCaller(), source, target, moved, replaced, "it was renamed")
+	made := ns.move(cmd.GetCaller(), source, target, moved, replaced, &moving{maker: by, noReplace: op.GetNoReplace(), reason: "it was renamed"})
 
 	var undo *storepb.Undo
 	if op.GetNoReplace() {
@@ -147,18 +151,25 @@ func (ns *Namespace) mayReplace(moved, replaced *inode) storepb.Code {
 	return storepb.Code_OK
 }
 
+// moving says how a name is moved.
+type moving struct {
+	maker     *maker // of the new name
+	noReplace bool   // the new name was free for sure
+	reason    string
+}
+
 // move gives source's inode the target's name. A name that was replaced keeps its place in listings.
-func (ns *Namespace) move(
-	by *storepb.Caller, source, target *entry, moved, replaced *inode, reason string,
-) (made *entry) {
-	ns.emitReleased(source, moved, by, reason, "")
+func (ns *Namespace) move(by *storepb.Caller, source, target *entry, moved, replaced *inode, how *moving) (made *entry) {
+	if source.announced {
+		ns.emitReleased(source, moved, by, how.reason, "")
+	}
 	ns.deleteEntry(source)
 	moved = ns.reparent(moved, target.parent)
 	if replaced != nil {
-		made = ns.succeed(by, target, source, replaced, moved)
+		made = ns.succeed(by, target, source, replaced, moved, how.maker)
 	} else {
-		free := &entry{parent: target.parent, name: target.name, ino: moved.ino, cookie: ns.newCookie(), stale: source.stale}
-		made = ns.acquire(by, free, moved, source.announced)
+		free := &entry{parent: target.parent, name: target.name, ino: moved.ino, cookie: ns.newCookie(), stale: source.stale, maker: how.maker}
+		made = ns.acquire(by, free, moved, acquisition{exclusive: how.noReplace, done: true})
 	}
 	if moved.isDir() {
 		ns.judgeBelow(moved.ino)
@@ -206,8 +217,13 @@ func (ns *Namespace) exchange(by *storepb.Caller, op *storepb.Rename, a, b *entr
 			return refused
 		}
 	}
+	makerA, codeA := ns.makerOf(by, a)
+	makerB, codeB := ns.makerOf(by, b)
+	if codeA != storepb.Code_OK || codeB != storepb.Code_OK {
+		return fail(storepb.Code_NEED_LINEAGE)
+	}
 	inA, inB = ns.reparent(inA, b.parent), ns.reparent(inB, a.parent)
-	atA, atB := ns.succeed(by, a, b, inA, inB), ns.succeed(by, b, a, inB, inA)
+	atA, atB := ns.succeed(by, a, b, inA, inB, makerA), ns.succeed(by, b, a, inB, inA, makerB)
 	for _, moved := range []*inode{inA, inB} {
 		if moved.isDir() {
 			ns.judgeBelow(moved.ino)

@@ -173,6 +173,7 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 	case *storepb.Record_Host:
 		ns.hosts.Set(r.Host.GetName(), &host{
 			bootID: r.Host.GetBootId(), sessions: int(r.Host.GetSessions()), since: r.Host.GetSince(), left: r.Host.GetLeft(),
+			machine: r.Host.GetMachine(),
 		})
 	case *storepb.Record_Event:
 		ns.events.Set(r.Event.GetNumber(), r.Event)
@@ -193,6 +194,7 @@ func inodeOf(r *storepb.InodeRecord) *inode {
 		parent: r.GetParent(), atime: a.GetAtime(), mtime: a.GetMtime(), ctime: a.GetCtime(), btime: a.GetBtime(),
 		version: a.GetVersion(), content: r.GetContent(), xattrs: r.GetXattrs(),
 		facts: factsOf(r.GetFacts()), host: share(r.GetHost()), unlisted: r.GetUnlisted(),
+		evidence: r.GetEvidence(), kernelLocked: r.GetKernelLocked(),
 	}
 	if r.GetGone() != "" && in.facts != nil && in.facts.process != nil {
 		in.gone = &staleness{reason: r.GetGone(), since: r.GetGoneSince()}
@@ -205,6 +207,7 @@ func (ns *Namespace) entryOf(r *storepb.EntryRecord) *entry {
 	e := &entry{
 		parent: r.GetParent(), name: string(r.GetName()), ino: r.GetIno(), cookie: r.GetCookie(), made: r.GetMadeIndex(),
 		token: r.GetToken(), acquired: r.GetAcquired(), announced: r.GetAnnounced(), known: factsOf(r.GetKnown()),
+		exclusive: r.GetExclusive(), pending: pendingOf(r.GetPending()), maker: makerFrom(r.GetMaker()),
 	}
 	if in, found := ns.inodes.Get(e.ino); found && in.facts != nil {
 		e.known = in.facts
@@ -215,20 +218,28 @@ func (ns *Namespace) entryOf(r *storepb.EntryRecord) *entry {
 	return e
 }
 
+func pendingOf(r *storepb.PendingRecord) *pending {
+	if r == nil {
+		return nil
+	}
+	return &pending{until: r.GetUntil(), by: r.GetBy()}
+}
+
 // restoreDueTimes works out what the facts and the rules say, and changes nothing else.
 func (ns *Namespace) restoreDueTimes() {
-	var due []*entry
+	var judged []*entry
 	ns.byName.Scan(func(e *entry) bool {
 		if in, found := ns.inodes.Get(e.ino); found {
-			if at := ns.dueTime(e, in, ns.govern(e, in)); at != 0 {
-				judged := *e
-				judged.due = at
-				due = append(due, &judged)
+			again := *e
+			again.lock = !in.isDir() && ns.groundOf(e, in) != isData
+			again.due = ns.dueTime(e, in, ns.govern(e, in))
+			if again.lock || again.due != 0 {
+				judged = append(judged, &again)
 			}
 		}
 		return true
 	})
-	for _, e := range due {
+	for _, e := range judged {
 		ns.putEntry(e)
 	}
 }
@@ -237,6 +248,6 @@ func sessionOf(r *storepb.SessionRecord) *session {
 	return &session{
 		id: r.GetId(), host: r.GetHost(), bootID: r.GetBootId(), opened: r.GetOpened(), acked: r.GetAcked(),
 		active: r.GetActive(), endedIndex: r.GetEndedIndex(), ended: r.GetEnded(), started: r.GetStarted(),
-		noDelay: r.GetNoLockDelay(),
+		noDelay: r.GetNoLockDelay(), machine: r.GetMachine(),
 	}
 }

@@ -20,7 +20,7 @@ func lockRule(m *storepb.Rule) lockfact.Rule {
 	return lockfact.Rule{
 		Format: lockfact.Format(m.GetFormat()), StaleAfter: time.Duration(m.GetStaleAfter()),
 		OnStale: lockfact.OnStale(m.GetOnStale()), Guard: lockfact.Guard(m.GetGuard()),
-		HostTimeout: time.Duration(m.GetHostTimeout()),
+		HostTimeout: time.Duration(m.GetHostTimeout()), Holder: lockfact.Holder(m.GetHolder()),
 	}
 }
 

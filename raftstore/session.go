@@ -32,7 +32,8 @@ type session struct {
 	endedIndex uint64 // 0: it has not ended
 	ended      int64
 	started    int64 // of the process that has it, on its host's CLOCK_BOOTTIME
-	noDelay    bool  // its advisory locks are of no account once it has ended
+	machine    string
+	noDelay    bool // its advisory locks are of no account once it has ended
 }
 
 // reply answers a command of a session, also when the same command comes again.
@@ -143,7 +144,7 @@ func (ns *Namespace) dropReplies(session, seq uint64) int {
 func (ns *Namespace) openSession(id uint64, op *storepb.OpenSession) *storepb.Result {
 	s, found := ns.sessions.Get(id)
 	switch {
-	case id == 0 || len(op.GetHost()) > MaxName || len(op.GetBootId()) > MaxName:
+	case id == 0 || len(op.GetHost()) > MaxName || len(op.GetBootId()) > MaxName || len(op.GetMachine()) > MaxName:
 		return fail(storepb.Code_INVALID)
 	case !found && uint64(ns.sessions.Len()) >= ns.maxSessions:
 		return &storepb.Result{Code: storepb.Code_TOO_MANY_REQUESTS, Message: fmt.Sprintf(
@@ -154,9 +155,9 @@ func (ns *Namespace) openSession(id uint64, op *storepb.OpenSession) *storepb.Re
 		}
 		ns.sessions.Set(id, &session{
 			id: id, host: op.GetHost(), bootID: op.GetBootId(), opened: ns.time, active: ns.index, started: op.GetStarted(),
-			noDelay: op.GetNoLockDelay(),
+			noDelay: op.GetNoLockDelay(), machine: op.GetMachine(),
 		})
-		ns.hostCame(op.GetHost(), op.GetBootId())
+		ns.hostCame(op.GetHost(), op.GetBootId(), op.GetMachine())
 	case s.endedIndex != 0 || s.bootID != op.GetBootId() || op.GetStarted() < s.started:
 		return fail(storepb.Code_SESSION_UNKNOWN)
 	case op.GetStarted() > s.started:
@@ -311,6 +312,6 @@ func (ns *Namespace) moveBack(e *entry, in *inode, undo *storepb.Undo) bool {
 		return false
 	}
 	back := &entry{parent: undo.GetBackParent(), name: string(undo.GetBackName())}
-	ns.move(nil, e, back, in, nil, takenBack)
+	ns.move(nil, e, back, in, nil, &moving{reason: takenBack})
 	return true
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // snapshotVersion changes when an older program could misread what a newer one writes.
-const snapshotVersion = 1
+const snapshotVersion = 2
 
 const snapshotMagic = "lockfs-snapshot\n"
 
@@ -166,6 +166,7 @@ func (in *inode) record() *storepb.Record {
 	record := &storepb.InodeRecord{
 		Attr: in.attr(), Parent: in.parent, Content: in.content, Xattrs: in.xattrs,
 		Facts: in.facts.message(), Host: in.host.String(), Unlisted: in.unlisted,
+		Evidence: in.evidence, KernelLocked: in.kernelLocked,
 	}
 	if in.gone != nil {
 		record.Gone, record.GoneSince = in.gone.reason, in.gone.since
@@ -178,6 +179,7 @@ func (ns *Namespace) entryRecord(e *entry) *storepb.Record {
 	record := &storepb.EntryRecord{
 		Parent: e.parent, Name: []byte(e.name), Ino: e.ino, Cookie: e.cookie, MadeIndex: e.made,
 		Token: e.token, Acquired: e.acquired, Announced: e.announced,
+		Exclusive: e.exclusive, Pending: e.pending.record(), Maker: e.maker.message(),
 	}
 	if in, found := ns.inodes.Get(e.ino); !found || in.facts == nil {
 		record.Known = e.known.message()
@@ -186,6 +188,13 @@ func (ns *Namespace) entryRecord(e *entry) *storepb.Record {
 		record.Stale, record.StaleSince, record.StaleByTime = s.reason, s.since, s.byTime
 	}
 	return &storepb.Record{Record: &storepb.Record_Entry{Entry: record}}
+}
+
+func (p *pending) record() *storepb.PendingRecord {
+	if p == nil {
+		return nil
+	}
+	return &storepb.PendingRecord{Until: p.until, By: p.by}
 }
 
 func (o *orphan) record() *storepb.Record {
@@ -201,7 +210,7 @@ func (s *session) record() *storepb.Record {
 func (s *session) message() *storepb.SessionRecord {
 	return &storepb.SessionRecord{
 		Id: s.id, Host: s.host, BootId: s.bootID, Opened: s.opened, Acked: s.acked, Active: s.active,
-		EndedIndex: s.endedIndex, Ended: s.ended, Started: s.started, NoLockDelay: s.noDelay,
+		EndedIndex: s.endedIndex, Ended: s.ended, Started: s.started, NoLockDelay: s.noDelay, Machine: s.machine,
 	}
 }
 

@@ -52,6 +52,7 @@ func (ns *Namespace) putWaiter(w *waiter) {
 	ns.waiters.Set(w)
 	ns.requests.Set(w)
 	ns.countLocks(w.session, +1)
+	ns.noteKernelLock(w.ino)
 	if w.interrupted != 0 {
 		ns.interrupted.Set(w)
 	}

@@ -256,6 +256,8 @@ type Caller struct {
 	Pid   uint32                 `protobuf:"varint,4,opt,name=pid,proto3" json:"pid,omitempty"` // thread id in the pid namespace of the mount; 0 if it cannot be seen
 	// Its process and their ancestors, nearest first. Left out until a command is answered NEED_LINEAGE.
 	Lineage       []*Process `protobuf:"bytes,5,rep,name=lineage,proto3" json:"lineage,omitempty"`
+	Family        uint32     `protobuf:"varint,6,opt,name=family,proto3" json:"family,omitempty"`                                 // how many of the lineage, from the first, are in its process group, without a gap
+	PidNamespace  uint64     `protobuf:"varint,7,opt,name=pid_namespace,json=pidNamespace,proto3" json:"pid_namespace,omitempty"` // inode number of that in which its process is; 0: it is not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -325,6 +327,20 @@ func (x *Caller) GetLineage() []*Process {
 	return nil
 }
 
+func (x *Caller) GetFamily() uint32 {
+	if x != nil {
+		return x.Family
+	}
+	return 0
+}
+
+func (x *Caller) GetPidNamespace() uint64 {
+	if x != nil {
+		return x.PidNamespace
+	}
+	return 0
+}
+
 // Process is one process of a host, and never another one.
 type Process struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -332,6 +348,7 @@ type Process struct {
 	Pid           uint32                 `protobuf:"varint,2,opt,name=pid,proto3" json:"pid,omitempty"`                                       // in that namespace
 	Start         uint64                 `protobuf:"varint,3,opt,name=start,proto3" json:"start,omitempty"`                                   // clock ticks since the host's boot
 	BootId        string                 `protobuf:"bytes,4,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
+	SeenFrom      []uint64               `protobuf:"varint,5,rep,packed,name=seen_from,json=seenFrom,proto3" json:"seen_from,omitempty"` // pid namespaces in which it has a pid, as far as its mount can see; none: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -394,8 +411,15 @@ func (x *Process) GetBootId() string {
 	return ""
 }
 
+func (x *Process) GetSeenFrom() []uint64 {
+	if x != nil {
+		return x.SeenFrom
+	}
+	return nil
+}
+
 // Facts is what a content says about its lock (formats.Facts), without any rule. A content of no format
-// has none.
+// has none but evidence.
 type Facts struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Format        string                 `protobuf:"bytes,1,opt,name=format,proto3" json:"format,omitempty"`
@@ -406,8 +430,11 @@ type Facts struct {
 	ExpiresAt     int64                  `protobuf:"varint,6,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"` // cluster time, nanoseconds; 0: never by time
 	Guard         string                 `protobuf:"bytes,7,opt,name=guard,proto3" json:"guard,omitempty"`
 	OnStale       string                 `protobuf:"bytes,8,opt,name=on_stale,json=onStale,proto3" json:"on_stale,omitempty"`
-	Process       *Process               `protobuf:"bytes,9,opt,name=process,proto3" json:"process,omitempty"` // the holder, where the lock lives as long as it does and it was identified
-	Tag           string                 `protobuf:"bytes,10,opt,name=tag,proto3" json:"tag,omitempty"`        // of a semaphore lock
+	Process       *Process               `protobuf:"bytes,9,opt,name=process,proto3" json:"process,omitempty"`    // the holder, where the lock lives as long as it does and it was identified
+	Tag           string                 `protobuf:"bytes,10,opt,name=tag,proto3" json:"tag,omitempty"`           // of a semaphore lock
+	Invalid       string                 `protobuf:"bytes,11,opt,name=invalid,proto3" json:"invalid,omitempty"`   // which rule of its format it breaks
+	Evidence      string                 `protobuf:"bytes,12,opt,name=evidence,proto3" json:"evidence,omitempty"` // of a content of no format: why it can be judged nevertheless; empty: it is data
+	Machine       string                 `protobuf:"bytes,13,opt,name=machine,proto3" json:"machine,omitempty"`   // id of the machine that wrote the content: two may have the same host name
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -512,6 +539,27 @@ func (x *Facts) GetTag() string {
 	return ""
 }
 
+func (x *Facts) GetInvalid() string {
+	if x != nil {
+		return x.Invalid
+	}
+	return ""
+}
+
+func (x *Facts) GetEvidence() string {
+	if x != nil {
+		return x.Evidence
+	}
+	return ""
+}
+
+func (x *Facts) GetMachine() string {
+	if x != nil {
+		return x.Machine
+	}
+	return ""
+}
+
 // Look is the lock that a process read or made under a name: another one there has another token.
 type Look struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -519,6 +567,7 @@ type Look struct {
 	Name          []byte                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Token         uint64                 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
 	Empty         bool                   `protobuf:"varint,4,opt,name=empty,proto3" json:"empty,omitempty"` // there was nothing in it yet when it was read
+	Data          bool                   `protobuf:"varint,5,opt,name=data,proto3" json:"data,omitempty"`   // it is no lock: whoever sees that has forgotten what it was before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -577,6 +626,13 @@ func (x *Look) GetToken() uint64 {
 func (x *Look) GetEmpty() bool {
 	if x != nil {
 		return x.Empty
+	}
+	return false
+}
+
+func (x *Look) GetData() bool {
+	if x != nil {
+		return x.Data
 	}
 	return false
 }
@@ -1118,7 +1174,7 @@ func (*Op_DropLocks) isOp_Op() {}
 func (*Op_InterruptLock) isOp_Op() {}
 
 // Create makes a file, directory, symbolic link or fifo. Answers attr, created and looks. A file that is made
-// exclusively may come with its content.
+// exclusively may come with its content. NEED_LINEAGE where a rule says that its maker holds it; Link and Rename too.
 type Create struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parent        uint64                 `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`
@@ -1127,7 +1183,7 @@ type Create struct {
 	Target        []byte                 `protobuf:"bytes,4,opt,name=target,proto3" json:"target,omitempty"`        // of a symbolic link
 	Exclusive     bool                   `protobuf:"varint,5,opt,name=exclusive,proto3" json:"exclusive,omitempty"` // EXISTS if the name is taken; else an existing regular file is the answer
 	Content       []byte                 `protobuf:"bytes,6,opt,name=content,proto3" json:"content,omitempty"`
-	Facts         *Facts                 `protobuf:"bytes,7,opt,name=facts,proto3" json:"facts,omitempty"`        // of the content
+	Facts         *Facts                 `protobuf:"bytes,7,opt,name=facts,proto3" json:"facts,omitempty"`        // of the content, or of the target: then no more than evidence
 	Unlisted      bool                   `protobuf:"varint,8,opt,name=unlisted,proto3" json:"unlisted,omitempty"` // bookkeeping of lockfs itself: no lock, so it is not listed and no event tells of it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1890,6 +1946,7 @@ type OpenSession struct {
 	BootId        string                 `protobuf:"bytes,2,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
 	Started       int64                  `protobuf:"varint,3,opt,name=started,proto3" json:"started,omitempty"`                              // of the process, on its host's CLOCK_BOOTTIME: tells a successor from one that asks again
 	NoLockDelay   bool                   `protobuf:"varint,4,opt,name=no_lock_delay,json=noLockDelay,proto3" json:"no_lock_delay,omitempty"` // nobody goes on relying on its advisory locks once it has ended
+	Machine       string                 `protobuf:"bytes,5,opt,name=machine,proto3" json:"machine,omitempty"`                               // id of the machine: a boot is followed by another one of the same machine only
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1950,6 +2007,13 @@ func (x *OpenSession) GetNoLockDelay() bool {
 		return x.NoLockDelay
 	}
 	return false
+}
+
+func (x *OpenSession) GetMachine() string {
+	if x != nil {
+		return x.Machine
+	}
+	return ""
 }
 
 // CloseSession is a mount's farewell: nothing of its session is needed any more. It has no number.
@@ -2102,6 +2166,7 @@ func (x *Cancel) GetSeq() uint64 {
 type ProcessGone struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Processes     []*Process             `protobuf:"bytes,1,rep,name=processes,proto3" json:"processes,omitempty"`
+	Ended         []int64                `protobuf:"varint,2,rep,packed,name=ended,proto3" json:"ended,omitempty"` // cluster time at which each was seen to end, in the same order; 0: it is not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2139,6 +2204,13 @@ func (*ProcessGone) Descriptor() ([]byte, []int) {
 func (x *ProcessGone) GetProcesses() []*Process {
 	if x != nil {
 		return x.Processes
+	}
+	return nil
+}
+
+func (x *ProcessGone) GetEnded() []int64 {
+	if x != nil {
+		return x.Ended
 	}
 	return nil
 }
@@ -2602,6 +2674,7 @@ type Rule struct {
 	OnStale       string                 `protobuf:"bytes,4,opt,name=on_stale,json=onStale,proto3" json:"on_stale,omitempty"`
 	Guard         string                 `protobuf:"bytes,5,opt,name=guard,proto3" json:"guard,omitempty"`
 	HostTimeout   int64                  `protobuf:"varint,6,opt,name=host_timeout,json=hostTimeout,proto3" json:"host_timeout,omitempty"` // nanoseconds
+	Holder        string                 `protobuf:"bytes,7,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2676,6 +2749,13 @@ func (x *Rule) GetHostTimeout() int64 {
 		return x.HostTimeout
 	}
 	return 0
+}
+
+func (x *Rule) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
 }
 
 // SetRule adds or replaces the rule of a pattern.
@@ -4872,6 +4952,9 @@ type Lock struct {
 	Rule          string                 `protobuf:"bytes,11,opt,name=rule,proto3" json:"rule,omitempty"`                                        // pattern of the rule that counts; empty: none
 	Content       []byte                 `protobuf:"bytes,12,opt,name=content,proto3" json:"content,omitempty"`                                  // GetLock only
 	AdvisoryLocks []*AdvisoryLock        `protobuf:"bytes,13,rep,name=advisory_locks,json=advisoryLocks,proto3" json:"advisory_locks,omitempty"` // GetLock only: on the file
+	Because       string                 `protobuf:"bytes,14,opt,name=because,proto3" json:"because,omitempty"`                                  // what makes it a lock; empty: it is data
+	Remover       string                 `protobuf:"bytes,15,opt,name=remover,proto3" json:"remover,omitempty"`                                  // who may remove it as it is now, permissions apart; empty: anyone
+	ByCreator     bool                   `protobuf:"varint,16,opt,name=by_creator,json=byCreator,proto3" json:"by_creator,omitempty"`            // its holder is the process that made the name, whatever the content
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4997,6 +5080,27 @@ func (x *Lock) GetAdvisoryLocks() []*AdvisoryLock {
 	return nil
 }
 
+func (x *Lock) GetBecause() string {
+	if x != nil {
+		return x.Because
+	}
+	return ""
+}
+
+func (x *Lock) GetRemover() string {
+	if x != nil {
+		return x.Remover
+	}
+	return ""
+}
+
+func (x *Lock) GetByCreator() bool {
+	if x != nil {
+		return x.ByCreator
+	}
+	return false
+}
+
 // Event is an entry of the audit trail. Its names follow those of the tower protocol.
 type Event struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5013,7 +5117,8 @@ type Event struct {
 	Reason        string                 `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`
 	Previous      *Event                 `protobuf:"bytes,12,opt,name=previous,proto3" json:"previous,omitempty"` // of lock_stolen: token, format, holder, host and pid of the lock before
 	PreviousHash  string                 `protobuf:"bytes,13,opt,name=previous_hash,json=previousHash,proto3" json:"previous_hash,omitempty"`
-	Request       string                 `protobuf:"bytes,14,opt,name=request,proto3" json:"request,omitempty"` // on whose behalf a lock was released or removed, where the call said so
+	Request       string                 `protobuf:"bytes,14,opt,name=request,proto3" json:"request,omitempty"`    // on whose behalf a lock was released or removed, where the call said so
+	Acquired      int64                  `protobuf:"varint,15,opt,name=acquired,proto3" json:"acquired,omitempty"` // of lock_acquired: cluster time at which it was, up to a second before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5146,6 +5251,13 @@ func (x *Event) GetRequest() string {
 	return ""
 }
 
+func (x *Event) GetAcquired() int64 {
+	if x != nil {
+		return x.Acquired
+	}
+	return 0
+}
+
 // MountStatus is what a mount knows of itself.
 type MountStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5231,6 +5343,7 @@ type HostRecord struct {
 	Sessions      uint32                 `protobuf:"varint,3,opt,name=sessions,proto3" json:"sessions,omitempty"` // that have not ended
 	Since         int64                  `protobuf:"varint,4,opt,name=since,proto3" json:"since,omitempty"`       // cluster time since when it has, or has not, a session
 	Left          bool                   `protobuf:"varint,5,opt,name=left,proto3" json:"left,omitempty"`         // its last session was ended by the mount itself
+	Machine       string                 `protobuf:"bytes,6,opt,name=machine,proto3" json:"machine,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5298,6 +5411,13 @@ func (x *HostRecord) GetLeft() bool {
 		return x.Left
 	}
 	return false
+}
+
+func (x *HostRecord) GetMachine() string {
+	if x != nil {
+		return x.Machine
+	}
+	return ""
 }
 
 // SnapshotHeader opens a snapshot; `records` Records follow, each with its length before it.
@@ -5707,6 +5827,8 @@ type InodeRecord struct {
 	Gone          string                 `protobuf:"bytes,7,opt,name=gone,proto3" json:"gone,omitempty"`   // how it is known that the process of the facts is gone; empty: it is not
 	GoneSince     int64                  `protobuf:"varint,8,opt,name=gone_since,json=goneSince,proto3" json:"gone_since,omitempty"`
 	Unlisted      bool                   `protobuf:"varint,9,opt,name=unlisted,proto3" json:"unlisted,omitempty"`
+	Evidence      string                 `protobuf:"bytes,10,opt,name=evidence,proto3" json:"evidence,omitempty"`                              // why a content of no format, or a target, can be judged
+	KernelLocked  bool                   `protobuf:"varint,11,opt,name=kernel_locked,json=kernelLocked,proto3" json:"kernel_locked,omitempty"` // it has or had an advisory lock or a request for one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5804,6 +5926,20 @@ func (x *InodeRecord) GetUnlisted() bool {
 	return false
 }
 
+func (x *InodeRecord) GetEvidence() string {
+	if x != nil {
+		return x.Evidence
+	}
+	return ""
+}
+
+func (x *InodeRecord) GetKernelLocked() bool {
+	if x != nil {
+		return x.KernelLocked
+	}
+	return false
+}
+
 type EntryRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parent        uint64                 `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`
@@ -5817,7 +5953,10 @@ type EntryRecord struct {
 	Stale         string                 `protobuf:"bytes,9,opt,name=stale,proto3" json:"stale,omitempty"`          // why it is stale; empty: it is not
 	StaleSince    int64                  `protobuf:"varint,10,opt,name=stale_since,json=staleSince,proto3" json:"stale_since,omitempty"`
 	StaleByTime   bool                   `protobuf:"varint,12,opt,name=stale_by_time,json=staleByTime,proto3" json:"stale_by_time,omitempty"`
-	Known         *Facts                 `protobuf:"bytes,11,opt,name=known,proto3" json:"known,omitempty"` // of its holder, where the inode's facts do not tell
+	Known         *Facts                 `protobuf:"bytes,11,opt,name=known,proto3" json:"known,omitempty"`          // of its holder, where the inode's facts do not tell
+	Exclusive     bool                   `protobuf:"varint,13,opt,name=exclusive,proto3" json:"exclusive,omitempty"` // the name was made exclusively
+	Pending       *PendingRecord         `protobuf:"bytes,14,opt,name=pending,proto3" json:"pending,omitempty"`
+	Maker         *MakerRecord           `protobuf:"bytes,15,opt,name=maker,proto3" json:"maker,omitempty"` // where a rule says that it holds the lock
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5936,6 +6075,173 @@ func (x *EntryRecord) GetKnown() *Facts {
 	return nil
 }
 
+func (x *EntryRecord) GetExclusive() bool {
+	if x != nil {
+		return x.Exclusive
+	}
+	return false
+}
+
+func (x *EntryRecord) GetPending() *PendingRecord {
+	if x != nil {
+		return x.Pending
+	}
+	return nil
+}
+
+func (x *EntryRecord) GetMaker() *MakerRecord {
+	if x != nil {
+		return x.Maker
+	}
+	return nil
+}
+
+// PendingRecord is an acquisition of which no event has told yet.
+type PendingRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Until         int64                  `protobuf:"varint,1,opt,name=until,proto3" json:"until,omitempty"` // cluster time
+	By            *Caller                `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PendingRecord) Reset() {
+	*x = PendingRecord{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PendingRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PendingRecord) ProtoMessage() {}
+
+func (x *PendingRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PendingRecord.ProtoReflect.Descriptor instead.
+func (*PendingRecord) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
+}
+
+func (x *PendingRecord) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+func (x *PendingRecord) GetBy() *Caller {
+	if x != nil {
+		return x.By
+	}
+	return nil
+}
+
+// MakerRecord is the process that made a name.
+type MakerRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Process       *Process               `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	Heirs         []*Process             `protobuf:"bytes,2,rep,name=heirs,proto3" json:"heirs,omitempty"` // in whose place it may have made the name, nearest first
+	Host          string                 `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`
+	Machine       string                 `protobuf:"bytes,4,opt,name=machine,proto3" json:"machine,omitempty"`
+	Since         int64                  `protobuf:"varint,5,opt,name=since,proto3" json:"since,omitempty"`
+	Gone          string                 `protobuf:"bytes,6,opt,name=gone,proto3" json:"gone,omitempty"` // how it is known that it is gone; empty: it is not
+	GoneSince     int64                  `protobuf:"varint,7,opt,name=gone_since,json=goneSince,proto3" json:"gone_since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MakerRecord) Reset() {
+	*x = MakerRecord{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MakerRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MakerRecord) ProtoMessage() {}
+
+func (x *MakerRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MakerRecord.ProtoReflect.Descriptor instead.
+func (*MakerRecord) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
+}
+
+func (x *MakerRecord) GetProcess() *Process {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+func (x *MakerRecord) GetHeirs() []*Process {
+	if x != nil {
+		return x.Heirs
+	}
+	return nil
+}
+
+func (x *MakerRecord) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *MakerRecord) GetMachine() string {
+	if x != nil {
+		return x.Machine
+	}
+	return ""
+}
+
+func (x *MakerRecord) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *MakerRecord) GetGone() string {
+	if x != nil {
+		return x.Gone
+	}
+	return ""
+}
+
+func (x *MakerRecord) GetGoneSince() int64 {
+	if x != nil {
+		return x.GoneSince
+	}
+	return 0
+}
+
 // OrphanRecord is an inode without a name that is kept for those who have it open.
 type OrphanRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5950,7 +6256,7 @@ type OrphanRecord struct {
 
 func (x *OrphanRecord) Reset() {
 	*x = OrphanRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5962,7 +6268,7 @@ func (x *OrphanRecord) String() string {
 func (*OrphanRecord) ProtoMessage() {}
 
 func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5975,7 +6281,7 @@ func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrphanRecord.ProtoReflect.Descriptor instead.
 func (*OrphanRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *OrphanRecord) GetIno() uint64 {
@@ -6025,13 +6331,14 @@ type SessionRecord struct {
 	Ended         int64                  `protobuf:"varint,8,opt,name=ended,proto3" json:"ended,omitempty"`
 	Started       int64                  `protobuf:"varint,9,opt,name=started,proto3" json:"started,omitempty"` // of the process that has it
 	NoLockDelay   bool                   `protobuf:"varint,10,opt,name=no_lock_delay,json=noLockDelay,proto3" json:"no_lock_delay,omitempty"`
+	Machine       string                 `protobuf:"bytes,11,opt,name=machine,proto3" json:"machine,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6043,7 +6350,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6056,7 +6363,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *SessionRecord) GetId() uint64 {
@@ -6129,6 +6436,13 @@ func (x *SessionRecord) GetNoLockDelay() bool {
 	return false
 }
 
+func (x *SessionRecord) GetMachine() string {
+	if x != nil {
+		return x.Machine
+	}
+	return ""
+}
+
 // ReplyRecord is kept until the session acknowledges it; undo says how to take a creation back.
 type ReplyRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -6142,7 +6456,7 @@ type ReplyRecord struct {
 
 func (x *ReplyRecord) Reset() {
 	*x = ReplyRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6154,7 +6468,7 @@ func (x *ReplyRecord) String() string {
 func (*ReplyRecord) ProtoMessage() {}
 
 func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6167,7 +6481,7 @@ func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRecord.ProtoReflect.Descriptor instead.
 func (*ReplyRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ReplyRecord) GetSession() uint64 {
@@ -6215,7 +6529,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6227,7 +6541,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6240,7 +6554,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Undo) GetIno() uint64 {
@@ -6320,7 +6634,7 @@ type LockUndo struct {
 
 func (x *LockUndo) Reset() {
 	*x = LockUndo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6332,7 +6646,7 @@ func (x *LockUndo) String() string {
 func (*LockUndo) ProtoMessage() {}
 
 func (x *LockUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6345,7 +6659,7 @@ func (x *LockUndo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockUndo.ProtoReflect.Descriptor instead.
 func (*LockUndo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *LockUndo) GetIno() uint64 {
@@ -6387,18 +6701,21 @@ var File_raftstore_storepb_store_proto protoreflect.FileDescriptor
 
 const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
-	"\x1draftstore/storepb/store.proto\x12\flockfs.store\"\x83\x01\n" +
+	"\x1draftstore/storepb/store.proto\x12\flockfs.store\"\xc0\x01\n" +
 	"\x06Caller\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x10\n" +
 	"\x03gid\x18\x03 \x01(\rR\x03gid\x12\x10\n" +
 	"\x03pid\x18\x04 \x01(\rR\x03pid\x12/\n" +
-	"\alineage\x18\x05 \x03(\v2\x15.lockfs.store.ProcessR\alineage\"o\n" +
+	"\alineage\x18\x05 \x03(\v2\x15.lockfs.store.ProcessR\alineage\x12\x16\n" +
+	"\x06family\x18\x06 \x01(\rR\x06family\x12#\n" +
+	"\rpid_namespace\x18\a \x01(\x04R\fpidNamespace\"\x8c\x01\n" +
 	"\aProcess\x12#\n" +
 	"\rpid_namespace\x18\x01 \x01(\x04R\fpidNamespace\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\rR\x03pid\x12\x14\n" +
 	"\x05start\x18\x03 \x01(\x04R\x05start\x12\x17\n" +
-	"\aboot_id\x18\x04 \x01(\tR\x06bootId\"\x8d\x02\n" +
+	"\aboot_id\x18\x04 \x01(\tR\x06bootId\x12\x1b\n" +
+	"\tseen_from\x18\x05 \x03(\x04R\bseenFrom\"\xdd\x02\n" +
 	"\x05Facts\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\tR\x06format\x12\x16\n" +
 	"\x06holder\x18\x02 \x01(\tR\x06holder\x12\x12\n" +
@@ -6411,12 +6728,16 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bon_stale\x18\b \x01(\tR\aonStale\x12/\n" +
 	"\aprocess\x18\t \x01(\v2\x15.lockfs.store.ProcessR\aprocess\x12\x10\n" +
 	"\x03tag\x18\n" +
-	" \x01(\tR\x03tag\"^\n" +
+	" \x01(\tR\x03tag\x12\x18\n" +
+	"\ainvalid\x18\v \x01(\tR\ainvalid\x12\x1a\n" +
+	"\bevidence\x18\f \x01(\tR\bevidence\x12\x18\n" +
+	"\amachine\x18\r \x01(\tR\amachine\"r\n" +
 	"\x04Look\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x14\n" +
 	"\x05token\x18\x03 \x01(\x04R\x05token\x12\x14\n" +
-	"\x05empty\x18\x04 \x01(\bR\x05empty\"\xaf\x01\n" +
+	"\x05empty\x18\x04 \x01(\bR\x05empty\x12\x12\n" +
+	"\x04data\x18\x05 \x01(\bR\x04data\"\xaf\x01\n" +
 	"\aCommand\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x14\n" +
@@ -6528,12 +6849,13 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x03Pin\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\x19\n" +
 	"\x05Unpin\x12\x10\n" +
-	"\x03ino\x18\x01 \x01(\x04R\x03ino\"x\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\x92\x01\n" +
 	"\vOpenSession\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x17\n" +
 	"\aboot_id\x18\x02 \x01(\tR\x06bootId\x12\x18\n" +
 	"\astarted\x18\x03 \x01(\x03R\astarted\x12\"\n" +
-	"\rno_lock_delay\x18\x04 \x01(\bR\vnoLockDelay\"\x0e\n" +
+	"\rno_lock_delay\x18\x04 \x01(\bR\vnoLockDelay\x12\x18\n" +
+	"\amachine\x18\x05 \x01(\tR\amachine\"\x0e\n" +
 	"\fCloseSession\"`\n" +
 	"\n" +
 	"EndSession\x12\x0e\n" +
@@ -6541,9 +6863,10 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\tif_active\x18\x02 \x01(\x04R\bifActive\x12%\n" +
 	"\x0elast_keepalive\x18\x03 \x01(\x03R\rlastKeepalive\"\x1a\n" +
 	"\x06Cancel\x12\x10\n" +
-	"\x03seq\x18\x01 \x01(\x04R\x03seq\"B\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\"X\n" +
 	"\vProcessGone\x123\n" +
-	"\tprocesses\x18\x01 \x03(\v2\x15.lockfs.store.ProcessR\tprocesses\"\x91\x02\n" +
+	"\tprocesses\x18\x01 \x03(\v2\x15.lockfs.store.ProcessR\tprocesses\x12\x14\n" +
+	"\x05ended\x18\x02 \x03(\x03R\x05ended\"\x91\x02\n" +
 	"\bTakeLock\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12*\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12*\n" +
@@ -6588,7 +6911,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vinterrupted\x18\x0e \x01(\x03R\vinterrupted\x12\x1d\n" +
 	"\n" +
 	"by_process\x18\x0f \x01(\bR\tbyProcess\x122\n" +
-	"\x06before\x18\x10 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\x06before\"\xad\x01\n" +
+	"\x06before\x18\x10 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\x06before\"\xc5\x01\n" +
 	"\x04Rule\x12\x18\n" +
 	"\apattern\x18\x01 \x01(\tR\apattern\x12\x16\n" +
 	"\x06format\x18\x02 \x01(\tR\x06format\x12\x1f\n" +
@@ -6596,7 +6919,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"staleAfter\x12\x19\n" +
 	"\bon_stale\x18\x04 \x01(\tR\aonStale\x12\x14\n" +
 	"\x05guard\x18\x05 \x01(\tR\x05guard\x12!\n" +
-	"\fhost_timeout\x18\x06 \x01(\x03R\vhostTimeout\"1\n" +
+	"\fhost_timeout\x18\x06 \x01(\x03R\vhostTimeout\x12\x16\n" +
+	"\x06holder\x18\a \x01(\tR\x06holder\"1\n" +
 	"\aSetRule\x12&\n" +
 	"\x04rule\x18\x01 \x01(\v2\x12.lockfs.store.RuleR\x04rule\"&\n" +
 	"\n" +
@@ -6754,7 +7078,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x0eadvisory_locks\x18\x13 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\radvisoryLocks\x12\x1d\n" +
 	"\n" +
 	"last_event\x18\x12 \x01(\x04R\tlastEvent\x12\x14\n" +
-	"\x05index\x18\x14 \x01(\x04R\x05index\"\x80\x03\n" +
+	"\x05index\x18\x14 \x01(\x04R\x05index\"\xd3\x03\n" +
 	"\x04Lock\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x12\n" +
@@ -6769,7 +7093,11 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	" \x01(\v2\x12.lockfs.store.AttrR\x04attr\x12\x12\n" +
 	"\x04rule\x18\v \x01(\tR\x04rule\x12\x18\n" +
 	"\acontent\x18\f \x01(\fR\acontent\x12A\n" +
-	"\x0eadvisory_locks\x18\r \x03(\v2\x1a.lockfs.store.AdvisoryLockR\radvisoryLocks\"\xf7\x02\n" +
+	"\x0eadvisory_locks\x18\r \x03(\v2\x1a.lockfs.store.AdvisoryLockR\radvisoryLocks\x12\x18\n" +
+	"\abecause\x18\x0e \x01(\tR\abecause\x12\x18\n" +
+	"\aremover\x18\x0f \x01(\tR\aremover\x12\x1d\n" +
+	"\n" +
+	"by_creator\x18\x10 \x01(\bR\tbyCreator\"\x93\x03\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x14\n" +
@@ -6785,20 +7113,22 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x06reason\x18\v \x01(\tR\x06reason\x12/\n" +
 	"\bprevious\x18\f \x01(\v2\x13.lockfs.store.EventR\bprevious\x12#\n" +
 	"\rprevious_hash\x18\r \x01(\tR\fpreviousHash\x12\x18\n" +
-	"\arequest\x18\x0e \x01(\tR\arequest\"\x99\x01\n" +
+	"\arequest\x18\x0e \x01(\tR\arequest\x12\x1a\n" +
+	"\bacquired\x18\x0f \x01(\x03R\bacquired\"\x99\x01\n" +
 	"\vMountStatus\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x18\n" +
 	"\asession\x18\x03 \x01(\x04R\asession\x12!\n" +
 	"\fclock_offset\x18\x04 \x01(\x03R\vclockOffset\x12!\n" +
-	"\fcluster_time\x18\x05 \x01(\x03R\vclusterTime\"\x7f\n" +
+	"\fcluster_time\x18\x05 \x01(\x03R\vclusterTime\"\x99\x01\n" +
 	"\n" +
 	"HostRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x17\n" +
 	"\aboot_id\x18\x02 \x01(\tR\x06bootId\x12\x1a\n" +
 	"\bsessions\x18\x03 \x01(\rR\bsessions\x12\x14\n" +
 	"\x05since\x18\x04 \x01(\x03R\x05since\x12\x12\n" +
-	"\x04left\x18\x05 \x01(\bR\x04left\"\xaa\x02\n" +
+	"\x04left\x18\x05 \x01(\bR\x04left\x12\x18\n" +
+	"\amachine\x18\x06 \x01(\tR\amachine\"\xaa\x02\n" +
 	"\x0eSnapshotHeader\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x12\n" +
@@ -6833,7 +7163,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"EventCount\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x04R\x05count\"\xa2\x02\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"\xe3\x02\n" +
 	"\vInodeRecord\x12&\n" +
 	"\x04attr\x18\x01 \x01(\v2\x12.lockfs.store.AttrR\x04attr\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x18\n" +
@@ -6844,7 +7174,10 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x04gone\x18\a \x01(\tR\x04gone\x12\x1d\n" +
 	"\n" +
 	"gone_since\x18\b \x01(\x03R\tgoneSince\x12\x1a\n" +
-	"\bunlisted\x18\t \x01(\bR\bunlisted\"\xd8\x02\n" +
+	"\bunlisted\x18\t \x01(\bR\bunlisted\x12\x1a\n" +
+	"\bevidence\x18\n" +
+	" \x01(\tR\bevidence\x12#\n" +
+	"\rkernel_locked\x18\v \x01(\bR\fkernelLocked\"\xde\x03\n" +
 	"\vEntryRecord\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x10\n" +
@@ -6860,7 +7193,22 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	" \x01(\x03R\n" +
 	"staleSince\x12\"\n" +
 	"\rstale_by_time\x18\f \x01(\bR\vstaleByTime\x12)\n" +
-	"\x05known\x18\v \x01(\v2\x13.lockfs.store.FactsR\x05known\"\x9b\x01\n" +
+	"\x05known\x18\v \x01(\v2\x13.lockfs.store.FactsR\x05known\x12\x1c\n" +
+	"\texclusive\x18\r \x01(\bR\texclusive\x125\n" +
+	"\apending\x18\x0e \x01(\v2\x1b.lockfs.store.PendingRecordR\apending\x12/\n" +
+	"\x05maker\x18\x0f \x01(\v2\x19.lockfs.store.MakerRecordR\x05maker\"K\n" +
+	"\rPendingRecord\x12\x14\n" +
+	"\x05until\x18\x01 \x01(\x03R\x05until\x12$\n" +
+	"\x02by\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x02by\"\xe2\x01\n" +
+	"\vMakerRecord\x12/\n" +
+	"\aprocess\x18\x01 \x01(\v2\x15.lockfs.store.ProcessR\aprocess\x12+\n" +
+	"\x05heirs\x18\x02 \x03(\v2\x15.lockfs.store.ProcessR\x05heirs\x12\x12\n" +
+	"\x04host\x18\x03 \x01(\tR\x04host\x12\x18\n" +
+	"\amachine\x18\x04 \x01(\tR\amachine\x12\x14\n" +
+	"\x05since\x18\x05 \x01(\x03R\x05since\x12\x12\n" +
+	"\x04gone\x18\x06 \x01(\tR\x04gone\x12\x1d\n" +
+	"\n" +
+	"gone_since\x18\a \x01(\x03R\tgoneSince\"\x9b\x01\n" +
 	"\fOrphanRecord\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x1d\n" +
 	"\n" +
@@ -6868,7 +7216,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\rremoved_index\x18\x03 \x01(\x04R\fremovedIndex\x12\x1d\n" +
 	"\n" +
 	"removed_at\x18\x04 \x01(\x03R\tremovedAt\x12\x16\n" +
-	"\x06pinned\x18\x05 \x01(\bR\x06pinned\"\x87\x02\n" +
+	"\x06pinned\x18\x05 \x01(\bR\x06pinned\"\xa1\x02\n" +
 	"\rSessionRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x17\n" +
@@ -6881,7 +7229,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05ended\x18\b \x01(\x03R\x05ended\x12\x18\n" +
 	"\astarted\x18\t \x01(\x03R\astarted\x12\"\n" +
 	"\rno_lock_delay\x18\n" +
-	" \x01(\bR\vnoLockDelay\"\x8f\x01\n" +
+	" \x01(\bR\vnoLockDelay\x12\x18\n" +
+	"\amachine\x18\v \x01(\tR\amachine\"\x8f\x01\n" +
 	"\vReplyRecord\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12,\n" +
@@ -6961,7 +7310,7 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 }
 
 var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
+var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
 var file_raftstore_storepb_store_proto_goTypes = []any{
 	(Code)(0),                 // 0: lockfs.store.Code
 	(LockKind)(0),             // 1: lockfs.store.LockKind
@@ -7033,11 +7382,13 @@ var file_raftstore_storepb_store_proto_goTypes = []any{
 	(*EventCount)(nil),        // 67: lockfs.store.EventCount
 	(*InodeRecord)(nil),       // 68: lockfs.store.InodeRecord
 	(*EntryRecord)(nil),       // 69: lockfs.store.EntryRecord
-	(*OrphanRecord)(nil),      // 70: lockfs.store.OrphanRecord
-	(*SessionRecord)(nil),     // 71: lockfs.store.SessionRecord
-	(*ReplyRecord)(nil),       // 72: lockfs.store.ReplyRecord
-	(*Undo)(nil),              // 73: lockfs.store.Undo
-	(*LockUndo)(nil),          // 74: lockfs.store.LockUndo
+	(*PendingRecord)(nil),     // 70: lockfs.store.PendingRecord
+	(*MakerRecord)(nil),       // 71: lockfs.store.MakerRecord
+	(*OrphanRecord)(nil),      // 72: lockfs.store.OrphanRecord
+	(*SessionRecord)(nil),     // 73: lockfs.store.SessionRecord
+	(*ReplyRecord)(nil),       // 74: lockfs.store.ReplyRecord
+	(*Undo)(nil),              // 75: lockfs.store.Undo
+	(*LockUndo)(nil),          // 76: lockfs.store.LockUndo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	4,   // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
@@ -7115,7 +7466,7 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	58,  // 72: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
 	59,  // 73: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
 	33,  // 74: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	71,  // 75: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	73,  // 75: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
 	6,   // 76: lockfs.store.Result.looks:type_name -> lockfs.store.Look
 	28,  // 77: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
 	64,  // 78: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
@@ -7130,9 +7481,9 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	62,  // 87: lockfs.store.Event.previous:type_name -> lockfs.store.Event
 	68,  // 88: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
 	69,  // 89: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	70,  // 90: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	71,  // 91: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	72,  // 92: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	72,  // 90: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	73,  // 91: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	74,  // 92: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
 	33,  // 93: lockfs.store.Record.member:type_name -> lockfs.store.Member
 	28,  // 94: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
 	64,  // 95: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
@@ -7143,17 +7494,22 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	58,  // 100: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
 	5,   // 101: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
 	5,   // 102: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	60,  // 103: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	73,  // 104: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	74,  // 105: lockfs.store.Undo.lock:type_name -> lockfs.store.LockUndo
-	1,   // 106: lockfs.store.LockUndo.kind:type_name -> lockfs.store.LockKind
-	27,  // 107: lockfs.store.LockUndo.before:type_name -> lockfs.store.AdvisoryLock
-	27,  // 108: lockfs.store.LockUndo.given_up:type_name -> lockfs.store.AdvisoryLock
-	109, // [109:109] is the sub-list for method output_type
-	109, // [109:109] is the sub-list for method input_type
-	109, // [109:109] is the sub-list for extension type_name
-	109, // [109:109] is the sub-list for extension extendee
-	0,   // [0:109] is the sub-list for field type_name
+	70,  // 103: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
+	71,  // 104: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
+	3,   // 105: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
+	4,   // 106: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
+	4,   // 107: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
+	60,  // 108: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	75,  // 109: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	76,  // 110: lockfs.store.Undo.lock:type_name -> lockfs.store.LockUndo
+	1,   // 111: lockfs.store.LockUndo.kind:type_name -> lockfs.store.LockKind
+	27,  // 112: lockfs.store.LockUndo.before:type_name -> lockfs.store.AdvisoryLock
+	27,  // 113: lockfs.store.LockUndo.given_up:type_name -> lockfs.store.AdvisoryLock
+	114, // [114:114] is the sub-list for method output_type
+	114, // [114:114] is the sub-list for method input_type
+	114, // [114:114] is the sub-list for extension type_name
+	114, // [114:114] is the sub-list for extension extendee
+	0,   // [0:114] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -7229,7 +7585,7 @@ func file_raftstore_storepb_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   72,
+			NumMessages:   74,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
