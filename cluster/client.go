@@ -23,24 +23,26 @@ const inFlight = 1024
 
 // Client does operations on the namespace for one mount, in a session that it keeps alive.
 type Client struct {
-	router  *router
-	near    *Node  // of this process; nil: there is none
-	peers   *peers // closed with the client; nil when a node owns them
-	logger  *slog.Logger
-	host    string
-	bootID  string
-	started time.Duration // on CLOCK_BOOTTIME
-	timeout time.Duration
-	journal *journal
-	slots   chan int // free slots of the journal
-	holder  *holder
-	hurried chan struct{}
-	offset  atomic.Int64 // see Offset
-	ahead   atomic.Int64 // cluster time less CLOCK_BOOTTIME; see ClusterTime
-	leader  atomic.Pointer[string]
-	holders *holders
-	witness witness
-	noDelay bool
+	router     *router
+	near       *Node  // of this process; nil: there is none
+	peers      *peers // closed with the client; nil when a node owns them
+	logger     *slog.Logger
+	host       string
+	bootID     string
+	machine    string
+	started    time.Duration // on CLOCK_BOOTTIME
+	timeout    time.Duration
+	journal    *journal
+	slots      chan int // free slots of the journal
+	holder     *holder
+	hurried    chan struct{}
+	offset     atomic.Int64 // see Offset
+	ahead      atomic.Int64 // cluster time less CLOCK_BOOTTIME; see ClusterTime
+	leader     atomic.Pointer[string]
+	holders    *holders
+	witness    witness
+	noDelay    bool
+	asksMakers atomic.Int64 // until when, on CLOCK_BOOTTIME, makers of names are told without being asked for
 
 	ctx      context.Context // ends when the client is closed
 	cancel   context.CancelFunc
@@ -82,7 +84,7 @@ func openClient(ctx context.Context, near *Node, via *router, own *peers, cfg Cl
 		cfg.OpTimeout = DefaultOpTimeout
 	}
 	c := &Client{
-		router: via, near: near, peers: own, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), started: bootTime(), timeout: cfg.OpTimeout,
+		router: via, near: near, peers: own, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: bootTime(), timeout: cfg.OpTimeout,
 		noDelay: cfg.NoLockDelay, slots: make(chan int, inFlight), holder: newHolder(),
 		hurried: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
@@ -167,19 +169,37 @@ func (c *Client) Mutate(ctx context.Context, caller *storepb.Caller, op *storepb
 func (c *Client) Create(
 	asked context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (*storepb.Result, error) {
-	write := op.GetSetContent()
+	write, make := op.GetSetContent(), makesName(op)
 	if write != nil {
 		write.Facts = c.holders.describe(caller, write.GetContent())
 	}
+	if target := op.GetCreate().GetTarget(); len(target) > 0 {
+		op.GetCreate().Facts = c.holders.evidence(caller, target)
+	}
+	c.holders.introduceCaller(caller, op)
+	if make && bootTime() < time.Duration(c.asksMakers.Load()) {
+		c.holders.introduceMaker(caller)
+	}
 	result, _, err := c.create(asked, caller, op, answer)
 	if err == nil && result.GetCode() == storepb.Code_NEED_LINEAGE {
-		caller.Lineage = c.holders.lineage(caller)
+		c.holders.introduceMaker(caller)
+		if make {
+			c.asksMakers.Store(int64(bootTime() + asksMaker))
+		}
 		result, _, err = c.create(asked, caller, op, answer)
 	}
-	if write != nil && err == nil && result.GetCode() == storepb.Code_OK {
-		c.holders.watch(write.GetFacts().GetProcess())
+	if err != nil || result.GetCode() != storepb.Code_OK {
+		return result, err
 	}
-	return result, err
+	c.holders.watch(write.GetFacts().GetProcess())
+	if make {
+		c.holders.watchMaker(caller)
+	}
+	return result, nil
+}
+
+func makesName(op *storepb.Op) bool {
+	return op.GetCreate() != nil || op.GetLink() != nil || op.GetRename() != nil
 }
 
 // GoesOn says that a thread has been told of what it created.

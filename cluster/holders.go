@@ -9,6 +9,7 @@ import (
 
 	"lockfs/cluster/process"
 	"lockfs/formats"
+	"lockfs/formats/pid"
 	"lockfs/formats/semaphore"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
@@ -24,13 +25,20 @@ type holders struct {
 	namespace uint64 // of the pids that this process can judge
 	hostname  string
 	watcher   *process.Watcher
+	makers    *makers
 
 	look chan struct{} // holds one: ask the cluster now
 
 	mu     sync.Mutex
-	gone   []*storepb.Process // not told yet
-	notify chan struct{}      // holds one: there are some
+	gone   []end         // not told yet
+	notify chan struct{} // holds one: there are some
 	done   sync.WaitGroup
+}
+
+// end is that of a process.
+type end struct {
+	of *storepb.Process
+	at int64 // cluster time; 0: it is not known whether it came at once
 }
 
 const (
@@ -43,7 +51,7 @@ const (
 )
 
 func newHolders(c *Client) (*holders, error) {
-	h := &holders{client: c, logger: c.logger, look: make(chan struct{}, 1), notify: make(chan struct{}, 1)}
+	h := &holders{client: c, logger: c.logger, makers: newMakers(), look: make(chan struct{}, 1), notify: make(chan struct{}, 1)}
 	var err error
 	if h.namespace, err = process.Namespace(); err != nil {
 		return nil, err
@@ -87,52 +95,120 @@ func signal(c chan struct{}) {
 }
 
 // describe works out what a content says about its lock, as the caller who writes it means it: on this
-// host's clock, and with the pids of the caller's namespace. Nil if it is of no format.
+// host's clock, and with the pids of the caller's namespace. Nil if nobody could judge it.
 func (h *holders) describe(caller *storepb.Caller, content []byte) *storepb.Facts {
-	origin := formats.Origin{Host: h.client.host, Hostname: h.hostname, ClockOffset: h.client.Offset()}
-	format := formats.Detect(content)
-	if format == formats.Beads {
-		if name, err := process.Hostname(int(caller.GetPid())); err == nil {
-			origin.Hostname = name
+	if len(content) == 0 {
+		return nil
+	}
+	format, _ := formats.Recognize(content)
+	holder := process.ID{}
+	if format == formats.PID {
+		// A number is a pid only if it was one when it was written: of the writer, or of a relative.
+		number, err := pid.Parse(content)
+		if err == nil {
+			holder, err = process.FindKin(int(caller.GetPid()), number.PID)
+		}
+		if err != nil {
+			return nil
 		}
 	}
 	if format == formats.None {
-		return nil
+		return h.evidence(caller, content)
+	}
+	origin := formats.Origin{Host: h.client.host, Hostname: h.hostname, ClockOffset: h.client.Offset()}
+	if format == formats.Beads {
+		origin.Hostname = h.hostnameOf(caller)
 	}
 	facts := formats.FactsOf(content, origin, formats.Rule{})
 	message := raftstore.FactsMessage(facts)
+	message.Machine = h.client.machine
 	if lock, err := semaphore.Parse(content); err == nil && format == formats.Semaphore {
 		message.Tag = lock.Tag
 	}
-	if facts.ByProcess() {
-		if id, err := process.Find(int(caller.GetPid()), facts.PID); err == nil {
-			message.Process = h.message(id)
-		}
+	if facts.ByProcess() && format != formats.PID {
+		holder, _ = process.Find(int(caller.GetPid()), facts.PID)
+	}
+	if holder != (process.ID{}) {
+		message.Process = h.introduce(holder)
 	}
 	return message
 }
 
-// lineage is a caller's process with its ancestors. It is never empty: a caller that cannot be seen
-// descends from nobody.
-func (h *holders) lineage(caller *storepb.Caller) []*storepb.Process {
+// evidence is for a content of no format, and for the target of a symbolic link: it can be judged if it tells of its writer.
+func (h *holders) evidence(caller *storepb.Caller, content []byte) *storepb.Facts {
+	evidence := formats.EvidenceIn(content, formats.Writer{
+		Hosts: []string{h.client.host, h.hostnameOf(caller)}, Now: time.Now(),
+		IsKin: func(pid int) bool {
+			_, err := process.FindKin(int(caller.GetPid()), pid)
+			return err == nil
+		},
+	})
+	if evidence == "" {
+		return nil
+	}
+	return &storepb.Facts{Format: string(formats.None), Evidence: evidence}
+}
+
+// hostnameOf is what the caller takes for the name of this host.
+func (h *holders) hostnameOf(caller *storepb.Caller) string {
+	if name, err := process.Hostname(int(caller.GetPid())); err == nil {
+		return name
+	}
+	return h.hostname
+}
+
+// lineage is a caller's process with its ancestors, and how many of them are its family: those in whose place it may make
+// something. It is never empty: a caller that cannot be seen descends from nobody.
+func (h *holders) lineage(caller *storepb.Caller) (line []*storepb.Process, family int) {
 	relatives, _ := process.Lineage(int(caller.GetPid()))
-	line := []*storepb.Process{{}}
-	for _, relative := range relatives {
+	for i, relative := range relatives {
+		if family == i && relative.Group != 0 && relative.Group == relatives[0].Group || i == 0 {
+			family = i + 1
+			line = append(line, h.introduce(relative.ID))
+			continue
+		}
 		line = append(line, h.message(relative.ID))
 	}
-	return line
+	if line == nil {
+		return []*storepb.Process{{}}, 0
+	}
+	return line, family
 }
 
 func (h *holders) message(id process.ID) *storepb.Process {
 	return &storepb.Process{PidNamespace: h.namespace, Pid: uint32(id.PID), Start: id.Start, BootId: h.client.bootID}
 }
 
+// introduce tells of a process from where it can be judged, too.
+func (h *holders) introduce(id process.ID) *storepb.Process {
+	message := h.message(id)
+	message.SeenFrom, _ = process.Namespaces(id.PID)
+	return message
+}
+
+// introduceCaller says from where a caller judges, for what a guard may refuse him.
+func (h *holders) introduceCaller(caller *storepb.Caller, op *storepb.Op) {
+	switch op.GetOp().(type) {
+	case *storepb.Op_Unlink, *storepb.Op_Rename, *storepb.Op_SetContent:
+		caller.PidNamespace, _ = process.NamespaceOf(int(caller.GetPid()))
+	}
+}
+
+// ours answers a process that can be watched from here.
+func (h *holders) ours(p *storepb.Process) (id process.ID, ok bool) {
+	if p.GetPid() == 0 || p.GetPidNamespace() != h.namespace || p.GetBootId() != h.client.bootID {
+		return process.ID{}, false
+	}
+	return process.ID{PID: int(p.GetPid()), Start: p.GetStart()}, true
+}
+
 // watch is called once a lock has been committed. A process that ended before that is told of then.
 func (h *holders) watch(p *storepb.Process) {
-	if p == nil || p.GetPidNamespace() != h.namespace || p.GetBootId() != h.client.bootID {
+	id, ok := h.ours(p)
+	if !ok {
 		return
 	}
-	if err := h.watcher.Watch(process.ID{PID: int(p.GetPid()), Start: p.GetStart()}); err != nil {
+	if err := h.watcher.Watch(id); err != nil {
 		h.logger.Error("a holder cannot be watched; looking again later", "pid", p.GetPid(), "error", err)
 	}
 }
@@ -146,14 +222,18 @@ func (h *holders) watchAll() {
 		return // the next look
 	}
 	for _, p := range result.GetProcesses() {
-		h.watch(p)
+		h.watch(p) // of one that has ended already nobody knows how long it lasted
 	}
 }
 
 // ended is called by the watcher.
 func (h *holders) ended(id process.ID) {
+	at := int64(0)
+	if h.makers.ended(id) {
+		at = h.client.ClusterTime().UnixNano()
+	}
 	h.mu.Lock()
-	h.gone = append(h.gone, h.message(id))
+	h.gone = append(h.gone, end{h.message(id), at})
 	h.mu.Unlock()
 	signal(h.notify)
 }
@@ -172,7 +252,7 @@ func (h *holders) tell() {
 	}
 }
 
-func (h *holders) take() []*storepb.Process {
+func (h *holders) take() []end {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := min(len(h.gone), goneBatch)
@@ -181,8 +261,12 @@ func (h *holders) take() []*storepb.Process {
 	return batch
 }
 
-func (h *holders) tellOf(gone []*storepb.Process) {
-	op := &storepb.Op{Op: &storepb.Op_ProcessGone{ProcessGone: &storepb.ProcessGone{Processes: gone}}}
+func (h *holders) tellOf(ends []end) {
+	gone := new(storepb.ProcessGone)
+	for _, end := range ends {
+		gone.Processes, gone.Ended = append(gone.Processes, end.of), append(gone.Ended, end.at)
+	}
+	op := &storepb.Op{Op: &storepb.Op_ProcessGone{ProcessGone: gone}}
 	for h.client.ctx.Err() == nil {
 		if _, err := h.client.Mutate(h.client.ctx, &storepb.Caller{}, op); err == nil {
 			return

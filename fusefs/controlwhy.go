@@ -21,12 +21,14 @@ func why(lock *storepb.Lock, now int64) snapshot {
 		}
 	}
 	line("path", string(lock.GetPath()))
+	line("lock", whether(lock))
 	line("state", lock.GetState())
 	line("reason", lock.GetReason())
 	line("since", moment(lock.GetSince(), now))
 	line("lives", lives(lock, now))
 	line("may be removed by", remover(lock))
 	line("format", facts.GetFormat())
+	line("invalid", facts.GetInvalid())
 	line("holder", facts.GetHolder())
 	line("host", facts.GetHost())
 	line("pid", number(facts.GetPid()))
@@ -117,7 +119,8 @@ func lives(lock *storepb.Lock, now int64) string {
 	if lockfact.OnStale(facts.GetOnStale()) == lockfact.Remove {
 		then = "then lockfs removes it"
 	}
-	byProcess := lockfact.Facts{Format: lockfact.Format(facts.GetFormat()), PID: int(facts.GetPid())}.ByProcess()
+	byProcess := lock.GetByCreator() ||
+		lockfact.Facts{Format: lockfact.Format(facts.GetFormat()), PID: int(facts.GetPid())}.ByProcess()
 	switch {
 	case lock.GetState() == string(lockfact.Stale):
 		return "no more; " + strings.TrimPrefix(then, "then ")
@@ -136,15 +139,19 @@ func lives(lock *storepb.Lock, now int64) string {
 
 // remover says who may remove a lock as it is now, permissions apart.
 func remover(lock *storepb.Lock) string {
-	const orForce = ", or anyone with `lockfs rm --force`"
-	if lock.GetState() == string(lockfact.Stale) {
+	if lock.GetRemover() == "" {
 		return "anyone"
 	}
-	switch lockfact.Guard(lock.GetFacts().GetGuard()) {
-	case lockfact.GuardHost:
-		return "programs on host " + lock.GetFacts().GetHost() + orForce
-	case lockfact.GuardOwner:
-		return "its owner, by token" + orForce
+	return lock.GetRemover() + ", or anyone with `lockfs rm --force`"
+}
+
+// whether says what makes a name a lock, or what it is instead.
+func whether(lock *storepb.Lock) string {
+	switch {
+	case lock.GetBecause() != "":
+		return "yes: " + lock.GetBecause()
+	case len(lock.GetAdvisoryLocks()) > 0:
+		return "no: it is data, guarded by its flock and fcntl locks alone"
 	}
-	return "anyone"
+	return "no: it is data"
 }

@@ -39,6 +39,9 @@ func (fs *fileSystem) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirE
 	}
 	dir.mu.Lock()
 	defer dir.mu.Unlock()
+	if in.Offset == 0 {
+		fs.listed(in.Pid, dir.ino)
+	}
 	if in.Offset == 0 || in.Offset != dir.at || len(dir.fetched) == 0 {
 		if errno := fs.fetch(dir, in.Offset, in.Size/smallestEntry+1); errno != 0 {
 			return status(errno)

@@ -32,7 +32,9 @@ const (
 // and by then it may be another lock, whose holder is alive.
 //
 // What a process sees, its ancestors in the same process group see too: a script looks with one command
-// and removes with another. A removal is held to what the nearest of them saw.
+// and removes with another. A removal is held to what the nearest of them saw. It is a judgement, not a memory: who sees that
+// a name is data has forgotten it, and so has who removed it; a process that lists a directory itself (rm -rf, find -delete)
+// removes what it found there, whatever its ancestors saw before.
 type looks struct {
 	mu        sync.Mutex
 	byProcess map[Process]seen
@@ -44,6 +46,11 @@ type looks struct {
 type seen struct {
 	names       map[name]look
 	directories map[name]bool // those of the names that were directories
+	listed      map[uint64]time.Time
+}
+
+func newSeen() seen {
+	return seen{make(map[name]look), make(map[name]bool), make(map[uint64]time.Time)}
 }
 
 func (s seen) set(key name, l look) {
@@ -93,12 +100,16 @@ func (l *looks) note(family []Process, locks []*storepb.Look, how sight) {
 	l.version.Add(1)
 	for _, process := range family {
 		saw, found := l.byProcess[process]
-		if !found {
-			saw = seen{make(map[name]look), make(map[name]bool)}
-			l.byProcess[process] = saw
-		}
 		for i, lock := range locks {
 			key := name{lock.GetParent(), string(lock.GetName())}
+			if lock.GetData() {
+				saw.forget(key)
+				continue
+			}
+			if !found {
+				saw, found = newSeen(), true
+				l.byProcess[process] = saw
+			}
 			before, known := saw.names[key]
 			if !known && len(saw.names) >= mostNames {
 				saw.forgetOne()
@@ -118,6 +129,43 @@ func (s seen) forgetOne() {
 	}
 }
 
+// forget is for names that a family has removed or moved away.
+func (l *looks) forget(family []Process, names ...name) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.version.Add(1)
+	for _, process := range family {
+		for _, key := range names {
+			l.byProcess[process].forget(key)
+		}
+	}
+}
+
+// isEmpty tells that there is nothing to be held to.
+func (l *looks) isEmpty() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.byProcess) == 0
+}
+
+// list notes that the nearest of a family has listed a directory, if any of them saw something there before.
+func (l *looks) list(family []Process, dir uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	saw, found := l.byProcess[family[0]]
+	if !found && !slices.ContainsFunc(family, func(process Process) bool { return len(l.byProcess[process].names) > 0 }) {
+		return
+	}
+	if !found {
+		saw = newSeen()
+		l.byProcess[family[0]] = saw
+	}
+	if len(saw.listed) >= mostNames {
+		clear(saw.listed)
+	}
+	saw.listed[dir] = time.Now()
+}
+
 func (l *looks) sweep(now time.Time) {
 	if now.Sub(l.swept) < lookSweep {
 		return
@@ -129,7 +177,12 @@ func (l *looks) sweep(now time.Time) {
 				saw.forget(key)
 			}
 		}
-		if len(saw.names) == 0 {
+		for dir, at := range saw.listed {
+			if now.Sub(at) > lookAge {
+				delete(saw.listed, dir)
+			}
+		}
+		if len(saw.names) == 0 && len(saw.listed) == 0 {
 			delete(l.byProcess, process)
 		}
 	}
@@ -144,11 +197,15 @@ func (l *looks) recall(family []Process, wanted ...name) []*storepb.Look {
 	var recalled, directories []found
 	now := time.Now()
 	l.mu.Lock()
+	var listed map[uint64]time.Time
+	if len(family) > 0 {
+		listed = l.byProcess[family[0]].listed
+	}
 	for i, process := range family {
 		saw := l.byProcess[process]
 		sees := func(key name) (look, bool) {
 			seen, known := saw.names[key]
-			return seen, known && now.Sub(seen.at) <= lookAge && !l.nearerKnows(family[:i], key)
+			return seen, known && now.Sub(seen.at) <= lookAge && !seen.at.Before(listed[key.parent]) && !l.nearerKnows(family[:i], key)
 		}
 		for _, key := range wanted {
 			if seen, ok := sees(key); ok {
@@ -206,6 +263,28 @@ func (fs *fileSystem) saw(thread uint32, seen []*storepb.Look, how sight) {
 	if fs.family != nil && len(seen) > 0 {
 		fs.looks.note(fs.family(thread), seen, how)
 	}
+}
+
+// listed notes that a thread lists a directory.
+func (fs *fileSystem) listed(thread uint32, dir uint64) {
+	if fs.family == nil || fs.looks.isEmpty() {
+		return
+	}
+	if family := fs.family(thread); len(family) > 0 {
+		fs.looks.list(family, dir)
+	}
+}
+
+// tookAway notes that a thread has removed names, or moved them away.
+func (fs *fileSystem) tookAway(thread uint32, names ...place) {
+	if fs.family == nil || fs.looks.isEmpty() {
+		return
+	}
+	var gone []name
+	for _, at := range names {
+		gone = append(gone, name{at.parent, string(at.name)})
+	}
+	fs.looks.forget(fs.family(thread), gone...)
 }
 
 // seenBy answers what a thread is held to if it removes or replaces one of these names.

@@ -52,14 +52,15 @@ func (fs *fileSystem) enteredAt(thread uint32, dir uint64) uint64 {
 // Forget has nothing to do: node ids are inode numbers and need no table.
 func (fs *fileSystem) Forget(uint64, uint64) {}
 
-// Readlink answers the target of a symbolic link.
+// Readlink answers the target of a symbolic link. It is a look at the lock that the link may be.
 func (fs *fileSystem) Readlink(_ <-chan struct{}, header *fuse.InHeader) (target []byte, code fuse.Status) {
 	defer fs.observed("readlink", time.Now(), &code)
 	result, errno := fs.query(&storepb.Query{Query: &storepb.Query_Read{
-		Read: &storepb.Read{Ino: header.NodeId},
+		Read: &storepb.Read{Ino: header.NodeId, Name: nameOf(fs.cameBy(header.Pid, header.NodeId))},
 	}})
 	if errno != 0 {
 		return nil, status(ofInode(errno))
 	}
+	fs.saw(header.Pid, result.GetLooks(), read)
 	return result.GetContent(), fuse.OK
 }

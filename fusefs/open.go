@@ -40,7 +40,7 @@ func (h *fileHandle) news(thread uint32, seen []*storepb.Look, how sight, versio
 		seen = h.by
 	}
 	now, before := nameOf(seen), nameOf(h.by)
-	same := now.GetToken() == before.GetToken() && now.GetEmpty() == before.GetEmpty() && how == h.how
+	same := now.GetToken() == before.GetToken() && now.GetEmpty() == before.GetEmpty() && now.GetData() == before.GetData() && how == h.how
 	if same && h.thread == thread && h.version == version && time.Since(h.noted) < lookAge/2 {
 		return nil
 	}

@@ -30,6 +30,7 @@ func (fs *fileSystem) removeName(header *fuse.InHeader, name string, directory b
 		Unlink: &storepb.Unlink{Parent: at.parent, Name: at.name, Directory: directory, Looks: fs.seenBy(at)},
 	}})
 	if errno == 0 {
+		fs.tookAway(header.Pid, at)
 		fs.removed(at.caller, result.GetRemovedIno())
 	}
 	return status(errno)
@@ -58,6 +59,7 @@ func (fs *fileSystem) Rename(
 		Looks:     fs.seenBy(from, to),
 	}}}, emptyAnswer(&in.InHeader))
 	if errno == 0 {
+		fs.tookAway(in.Pid, from)
 		fs.saw(in.Pid, result.GetLooks(), made)
 		fs.removed(from.caller, result.GetRemovedIno())
 	}

@@ -55,9 +55,10 @@ func (fs *fileSystem) getLock(which *storepb.GetLock) (*storepb.Result, syscall.
 	return fs.query(&storepb.Query{Query: &storepb.Query_GetLock{GetLock: which}})
 }
 
-// describeLock leaves out what is not known. The VFS lets only files and directories have user attributes.
+// describeLock leaves out what is not known; data has no attributes of a lock. The VFS lets only files and directories have
+// user attributes.
 func (fs *fileSystem) describeLock(lock *storepb.Lock) []*storepb.Xattr {
-	if kind := lock.GetAttr().GetMode() & syscall.S_IFMT; kind != syscall.S_IFREG && kind != syscall.S_IFDIR {
+	if kind := lock.GetAttr().GetMode() & syscall.S_IFMT; lock.GetBecause() == "" || kind != syscall.S_IFREG && kind != syscall.S_IFDIR {
 		return nil
 	}
 	var attributes []*storepb.Xattr

@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"sync"
+	"time"
+
+	"lockfs/cluster/process"
+	"lockfs/raftstore/storepb"
+)
+
+// makers knows which of the processes that made locks did so for themselves. A process that ends at once, as touch does, made
+// its lock for the script that it was started by. Whether it did is judged by having seen it alive some time later: when an end
+// is noticed says nothing, as this process may have been stopped in between.
+type makers struct {
+	mu     sync.Mutex
+	lasted map[process.ID]bool // false: it is too early to tell
+}
+
+const (
+	// makerAge is how old a process is for sure that was not started to make a lock for another one.
+	makerAge = 3 * time.Second
+	// makerLasts is how long after it made a lock a process is looked for. It is more than what the cluster takes for "at once".
+	makerLasts = 2500 * time.Millisecond
+	// asksMaker is for how long after the cluster has asked who makes a name everybody's makers are told at once.
+	asksMaker = 10 * time.Minute
+)
+
+func newMakers() *makers { return &makers{lasted: make(map[process.ID]bool)} }
+
+// made notes that a process has made a lock.
+func (m *makers) made(id process.ID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.lasted[id]; known {
+		return
+	}
+	m.lasted[id] = false
+	time.AfterFunc(makerLasts, func() {
+		lasts := process.Alive(id)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if _, known := m.lasted[id]; known {
+			m.lasted[id] = lasts
+		}
+	})
+}
+
+// ended answers whether a process that has ended had lasted, and forgets it.
+func (m *makers) ended(id process.ID) (lasted bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	lasted = m.lasted[id]
+	delete(m.lasted, id)
+	return lasted
+}
+
+// introduceMaker tells who makes a name, and in whose place it may be made.
+func (h *holders) introduceMaker(caller *storepb.Caller) {
+	line, family := h.lineage(caller)
+	if id, ok := h.ours(line[0]); ok && bootTime()-startOf(id) > makerAge {
+		family = 1
+	}
+	caller.Lineage, caller.Family = line, uint32(family)
+}
+
+// watchMaker is called once a name has been made by a caller that was introduced.
+func (h *holders) watchMaker(caller *storepb.Caller) {
+	for i, p := range caller.GetLineage()[:min(int(caller.GetFamily()), len(caller.GetLineage()))] {
+		if id, ok := h.ours(p); ok && i == 0 {
+			h.makers.made(id)
+		}
+		h.watch(p)
+	}
+}
+
+// startOf is when a process was started, on CLOCK_BOOTTIME.
+func startOf(id process.ID) time.Duration {
+	const tick = time.Second / 100 // USER_HZ, the same on all machines that Go runs on
+	return time.Duration(id.Start) * tick
+}
