@@ -59,7 +59,24 @@ func BenchmarkFind(b *testing.B) {
 			_, err := Find(row.caller, row.pid)
 			return err
 		})
+		benchmark(b, row.name+"_kin", func() error {
+			_, err := FindKin(row.caller, row.pid)
+			return err
+		})
 	}
+}
+
+func BenchmarkNamespaces(b *testing.B) {
+	nested := startChild(b, unix.CLONE_NEWPID, "wait")
+	nested.numbers()
+	benchmark(b, "own", func() error {
+		_, err := NamespaceOf(nested.pid())
+		return err
+	})
+	benchmark(b, "all", func() error {
+		_, err := Namespaces(nested.pid())
+		return err
+	})
 }
 
 func BenchmarkHostname(b *testing.B) {

@@ -82,6 +82,15 @@ func runChild(role string, args []string) error {
 		_, err := Namespace()
 		_, watcherErr := NewWatcher(func(ID) {})
 		fmt.Println(err != nil, watcherErr != nil)
+	case "namespaces":
+		inodes, err := Namespaces(os.Getpid())
+		if err != nil {
+			return err
+		}
+		for _, inode := range inodes {
+			fmt.Print(inode, " ")
+		}
+		fmt.Println()
 	case "ask":
 		return askOnTheMainThread(args[0])
 	case "hostname":
@@ -241,17 +250,28 @@ func (p *program) end() {
 func onlyChild(t testing.TB, parent int) (child int) {
 	t.Helper()
 	eventually(t, func() bool {
-		files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
-		require.NoError(t, err)
-		for _, file := range files {
-			children, _ := os.ReadFile(file)
-			if _, err := fmt.Sscan(string(children), &child); err == nil {
-				return true
-			}
+		children := childrenOf(t, parent)
+		if len(children) > 0 {
+			child = children[0]
 		}
-		return false
+		return len(children) > 0
 	})
 	return child
+}
+
+func childrenOf(t testing.TB, parent int) (children []int) {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	require.NoError(t, err)
+	for _, file := range files {
+		list, _ := os.ReadFile(file)
+		for field := range strings.FieldsSeq(string(list)) {
+			child, err := strconv.Atoi(field)
+			require.NoError(t, err)
+			children = append(children, child)
+		}
+	}
+	return children
 }
 
 // eventually waits for a condition.

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -24,6 +25,32 @@ func Namespace() (uint64, error) {
 		return 0, &os.PathError{Op: "stat", Path: "/proc/self/ns/pid", Err: err}
 	}
 	return st.Ino, nil
+}
+
+// NamespaceOf answers the inode number of the pid namespace that a thread is in. It is ErrUnknown if the thread cannot
+// be seen, or its namespace cannot be looked at.
+func NamespaceOf(thread int) (uint64, error) {
+	path := "/proc/" + strconv.Itoa(thread) + "/ns/pid"
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return 0, procError("stat", path, err)
+	}
+	return st.Ino, nil
+}
+
+// Namespaces answers the inode numbers of the pid namespaces that a thread is in: its own first, and then each that the
+// one before is nested in, as far up as can be seen, which is up to ours. Its errors are those of NamespaceOf.
+func Namespaces(thread int) ([]uint64, error) {
+	namespace, err := openNamespace(thread, "pid")
+	var inodes []uint64
+	for err == nil {
+		inodes = append(inodes, namespace.inode)
+		namespace, err = namespace.parent()
+	}
+	if len(inodes) > 0 && errors.Is(err, unix.EPERM) { // of those that contain ours the kernel tells nothing
+		return inodes, nil
+	}
+	return nil, err
 }
 
 // Find answers the process that a thread means by a pid, which is one in that thread's pid namespace. It is

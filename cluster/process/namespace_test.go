@@ -22,6 +22,54 @@ func TestNamespace(t *testing.T) {
 	require.Equal(t, link, "pid:["+strconv.Itoa(int(own))+"]")
 }
 
+// TestNamespaces looks from the host into a namespace, and one in that.
+func TestNamespaces(t *testing.T) {
+	own, err := Namespace()
+	require.NoError(t, err)
+	thread := startChild(t, 0, "threads").numbers()[1]
+	outer := startChild(t, unix.CLONE_NEWPID, "nest", "pair")
+	outer.numbers()
+	middle := onlyChild(t, outer.pid())
+	inner := onlyChild(t, middle)
+	for _, row := range []struct {
+		thread int
+		in     []uint64
+	}{
+		{unix.Gettid(), []uint64{own}},
+		{thread, []uint64{own}},
+		{outer.pid(), []uint64{inode(t, outer.pid()), own}},
+		{middle, []uint64{inode(t, middle), inode(t, outer.pid()), own}},
+		{inner, []uint64{inode(t, middle), inode(t, outer.pid()), own}},
+	} {
+		in, err := Namespaces(row.thread)
+		require.NoError(t, err)
+		require.Equal(t, row.in, in)
+		first, err := NamespaceOf(row.thread)
+		require.NoError(t, err)
+		require.Equal(t, row.in[0], first)
+	}
+}
+
+func TestNamespacesUnknown(t *testing.T) {
+	ended := start(t, exec.Command("cat"))
+	ended.end()
+	for _, thread := range []int{0, -1, ended.pid()} {
+		_, err := Namespaces(thread)
+		require.ErrorIs(t, err, ErrUnknown)
+		_, err = NamespaceOf(thread)
+		require.ErrorIs(t, err, ErrUnknown)
+	}
+}
+
+// TestNamespacesFromInside is asked in a namespace with a /proc of its own, where what is outside cannot be seen.
+func TestNamespacesFromInside(t *testing.T) {
+	command := exec.Command("unshare", "-p", "-f", "--mount-proc", "--kill-child", os.Args[0])
+	command.Env = append(os.Environ(), childEnv+"=namespaces")
+	p := start(t, command)
+	numbers := p.numbers()
+	require.Equal(t, []int{int(inode(t, onlyChild(t, p.pid())))}, numbers)
+}
+
 // TestNamespaceOfAnotherProc is in a pid namespace with the /proc of the one outside.
 func TestNamespaceOfAnotherProc(t *testing.T) {
 	p := startChild(t, unix.CLONE_NEWPID, "namespace")

@@ -147,10 +147,13 @@ func TestNoDescriptorLeaks(t *testing.T) {
 		for _, pid := range []int{cat.pid(), ended.pid(), 1, 2, 0} {
 			_, _ = Find(cat.pid(), pid)
 			_, _ = Find(nested.pid(), pid)
+			_, _ = FindKin(nested.pid(), pid)
+			_, _ = Namespaces(pid)
 		}
 		_, _ = Hostname(nested.pid())
 		_, _ = Hostname(ended.pid())
 		_, _ = Namespace()
+		_, _ = Namespaces(nested.pid())
 	}
 	require.Equal(t, before, descriptors(t))
 }

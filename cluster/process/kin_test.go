@@ -1,0 +1,105 @@
+package process
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func TestFindKin(t *testing.T) {
+	// The script has a process group of its own, which does not matter.
+	command := exec.Command("sh", "-c", "sleep 1000 <&- >&- & echo $!; cat; true")
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	script := start(t, command)
+	sleep := script.numbers()[0]
+	defer func() { require.NoError(t, unix.Kill(sleep, unix.SIGKILL)) }()
+	var cat int
+	eventually(t, func() bool {
+		children := childrenOf(t, script.pid())
+		cat = children[len(children)-1]
+		return cat != sleep
+	})
+	threads := startChild(t, 0, "threads")
+	thread := threads.numbers()[1]
+	self := os.Getpid()
+
+	for _, row := range []struct {
+		caller, pid int
+		why         string
+	}{
+		{script.pid(), script.pid(), "itself"},
+		{unix.Gettid(), self, "itself"},
+		{thread, threads.pid(), "the process of the thread"},
+		{1, 1, "itself, as init"},
+		{cat, script.pid(), "its parent"},
+		{cat, self, "its parent's parent"},
+		{thread, self, "its process's parent"},
+		{script.pid(), sleep, "its child"},
+		{self, sleep, "its child's child"},
+	} {
+		found, err := FindKin(row.caller, row.pid)
+		require.NoError(t, err, "%v", row)
+		require.Equal(t, idOf(t, row.pid), found, "%v", row)
+	}
+	for _, row := range []struct {
+		caller, pid int
+		why         string
+	}{
+		{cat, sleep, "a sibling"},
+		{cat, threads.pid(), "its parent's sibling"},
+		{thread, script.pid(), "a sibling"},
+		{self, 1, "everybody's ancestor"},
+		{cat, 1, "everybody's ancestor"},
+		{threads.pid(), thread, "no process"},
+		{0, self, "a caller that cannot be seen"},
+		{self, 0, "no pid"},
+	} {
+		_, err := FindKin(row.caller, row.pid)
+		require.ErrorIs(t, err, ErrUnknown, "%v", row)
+		if row.why == "a sibling" {
+			_, err = Find(row.caller, row.pid)
+			require.NoError(t, err)
+		}
+	}
+}
+
+func TestFindKinEnded(t *testing.T) {
+	child := start(t, exec.Command("cat"))
+	child.kill()
+	_, err := FindKin(os.Getpid(), child.pid())
+	require.ErrorIs(t, err, ErrUnknown)
+	_, err = FindKin(child.pid(), os.Getpid())
+	require.NoError(t, err, "a zombie has a family still")
+	child.end()
+	_, err = FindKin(child.pid(), os.Getpid())
+	require.ErrorIs(t, err, ErrUnknown)
+}
+
+// TestFindKinNested has one namespace in another, whose first processes have other pids outside.
+func TestFindKinNested(t *testing.T) {
+	outer := startChild(t, unix.CLONE_NEWPID, "nest", "pair")
+	innerPID := outer.numbers()[0]
+	middle := onlyChild(t, outer.pid())
+	inner := onlyChild(t, middle)
+	for _, row := range []struct{ caller, pid, means int }{
+		{outer.pid(), 1, outer.pid()},
+		{middle, 1, middle},
+		{middle, innerPID, inner},
+		{inner, innerPID, inner},
+		{os.Getpid(), inner, inner},
+	} {
+		found, err := FindKin(row.caller, row.pid)
+		require.NoError(t, err, "%v", row)
+		require.Equal(t, idOf(t, row.means), found, "%v", row)
+	}
+	_, err := FindKin(inner, 1)
+	require.ErrorIs(t, err, ErrUnknown, "the first process of its namespace is everybody's ancestor there")
+	beside := startChild(t, unix.CLONE_NEWPID, "wait")
+	beside.numbers()
+	_, err = FindKin(beside.pid(), innerPID)
+	require.ErrorIs(t, err, ErrUnknown, "a pid of another namespace")
+}
