@@ -1,10 +1,17 @@
 package process
 
+import (
+	"iter"
+	"os"
+	"strconv"
+	"strings"
+)
+
 // FindKin is [Find] for the family of the calling thread's process: it is ErrUnknown unless the pid means that
 // process itself, an ancestor or a descendant of it. Any other number that happens to be a pid is no evidence that
 // the caller meant a process by it. Nor is 1, but for the caller itself: that is everybody's ancestor.
 func FindKin(caller, pid int) (ID, error) {
-	id, err := Find(caller, pid)
+	id, err := find(caller, pid, kin)
 	if err != nil {
 		return ID{}, err
 	}
@@ -37,4 +44,38 @@ func (s stat) descendsFrom(ancestor ID) bool {
 		}
 	}
 	return false
+}
+
+// kin are a process, its ancestors and its descendants. That is far fewer than all there are; a child that comes or
+// goes meanwhile can be missing, and so are they all where the kernel does not list children (PROC_CHILDREN).
+func kin(of stat) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for relative := range of.lineage() {
+			if !yield(relative.PID) {
+				return
+			}
+		}
+		descendants := children(of.PID)
+		for i := 0; i < len(descendants); i++ {
+			if !yield(descendants[i]) {
+				return
+			}
+			descendants = append(descendants, children(descendants[i])...)
+		}
+	}
+}
+
+// children are those of all the threads of a process.
+func children(process int) (pids []int) {
+	tasks := "/proc/" + strconv.Itoa(process) + "/task/"
+	threads, _ := os.ReadDir(tasks)
+	for _, thread := range threads {
+		list, _ := os.ReadFile(tasks + thread.Name() + "/children")
+		for field := range strings.FieldsSeq(string(list)) {
+			if pid, err := strconv.Atoi(field); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
 }

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"math"
 	"os"
 	"os/exec"
 	"syscall"
@@ -19,8 +20,8 @@ func TestFindKin(t *testing.T) {
 	defer func() { require.NoError(t, unix.Kill(sleep, unix.SIGKILL)) }()
 	var cat int
 	eventually(t, func() bool {
-		children := childrenOf(t, script.pid())
-		cat = children[len(children)-1]
+		ofScript := children(script.pid())
+		cat = ofScript[len(ofScript)-1]
 		return cat != sleep
 	})
 	threads := startChild(t, 0, "threads")
@@ -88,8 +89,10 @@ func TestFindKinNested(t *testing.T) {
 	for _, row := range []struct{ caller, pid, means int }{
 		{outer.pid(), 1, outer.pid()},
 		{middle, 1, middle},
-		{middle, innerPID, inner},
 		{inner, innerPID, inner},
+		{outer.pid(), nestedPID(t, middle), middle},
+		{outer.pid(), nestedPID(t, inner), inner},
+		{middle, innerPID, inner},
 		{os.Getpid(), inner, inner},
 	} {
 		found, err := FindKin(row.caller, row.pid)
@@ -98,8 +101,39 @@ func TestFindKinNested(t *testing.T) {
 	}
 	_, err := FindKin(inner, 1)
 	require.ErrorIs(t, err, ErrUnknown, "the first process of its namespace is everybody's ancestor there")
+	_, err = FindKin(inner, math.MaxInt32)
+	require.ErrorIs(t, err, ErrUnknown)
 	beside := startChild(t, unix.CLONE_NEWPID, "wait")
 	beside.numbers()
 	_, err = FindKin(beside.pid(), innerPID)
 	require.ErrorIs(t, err, ErrUnknown, "a pid of another namespace")
+}
+
+// TestFindKinBesideAContainer has two processes of one container, of which neither descends from the other.
+func TestFindKinBesideAContainer(t *testing.T) {
+	shell := start(t, exec.Command("unshare", "-p", "-f", "--mount-proc", "--kill-child",
+		"sh", "-c", "sleep 1000 <&- & echo $!; cat; true"))
+	pid := shell.numbers()[0]
+	script := onlyChild(t, shell.pid())
+	var cat int
+	eventually(t, func() bool {
+		ofScript := children(script)
+		cat = ofScript[len(ofScript)-1]
+		return len(ofScript) == 2
+	})
+	found, err := FindKin(script, pid)
+	require.NoError(t, err)
+	byAnybody, err := Find(cat, pid)
+	require.NoError(t, err)
+	require.Equal(t, found, byAnybody)
+	_, err = FindKin(cat, pid)
+	require.ErrorIs(t, err, ErrUnknown)
+}
+
+// nestedPID is a process's pid in the first namespace below ours.
+func nestedPID(t *testing.T, process int) int {
+	t.Helper()
+	pids, err := readPIDs(process)
+	require.NoError(t, err)
+	return pids[1]
 }

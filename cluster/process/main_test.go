@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -250,28 +249,13 @@ func (p *program) end() {
 func onlyChild(t testing.TB, parent int) (child int) {
 	t.Helper()
 	eventually(t, func() bool {
-		children := childrenOf(t, parent)
-		if len(children) > 0 {
-			child = children[0]
+		found := children(parent)
+		if len(found) > 0 {
+			child = found[0]
 		}
-		return len(children) > 0
+		return len(found) > 0
 	})
 	return child
-}
-
-func childrenOf(t testing.TB, parent int) (children []int) {
-	t.Helper()
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
-	require.NoError(t, err)
-	for _, file := range files {
-		list, _ := os.ReadFile(file)
-		for field := range strings.FieldsSeq(string(list)) {
-			child, err := strconv.Atoi(field)
-			require.NoError(t, err)
-			children = append(children, child)
-		}
-	}
-	return children
 }
 
 // eventually waits for a condition.

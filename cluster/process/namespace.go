@@ -56,7 +56,10 @@ func Namespaces(thread int) ([]uint64, error) {
 // Find answers the process that a thread means by a pid, which is one in that thread's pid namespace. It is
 // ErrUnknown for a process that has ended, waited for or not, and for a thread's id; also when the calling
 // thread cannot be seen (0), or its namespace cannot be looked into.
-func Find(caller, pid int) (ID, error) {
+func Find(caller, pid int) (ID, error) { return find(caller, pid, candidates) }
+
+// find looks among the candidates, if the caller's namespace is not ours.
+func find(caller, pid int, candidates func(caller stat) iter.Seq[int]) (ID, error) {
 	if caller <= 0 || pid <= 0 || pid > math.MaxInt32 {
 		return ID{}, ErrUnknown
 	}
@@ -65,7 +68,7 @@ func Find(caller, pid int) (ID, error) {
 		return ID{}, err
 	}
 	if len(pids) > 1 {
-		return findNested(caller, pid)
+		return findNested(caller, pid, candidates)
 	}
 	id, pidfd, err := identify(pid)
 	if err != nil {
@@ -94,7 +97,7 @@ func readPIDs(thread int) ([]int, error) {
 }
 
 // findNested finds a process by its pid in a caller's namespace, which is nested in ours.
-func findNested(caller, pid int) (ID, error) {
+func findNested(caller, pid int, candidates func(caller stat) iter.Seq[int]) (ID, error) {
 	namespace, err := openNamespace(caller, "pid")
 	if err != nil {
 		return ID{}, err
