@@ -49,12 +49,17 @@
 // # Holders
 //
 // A mount attaches to the content that it commits what that says about its lock, and watches the process
-// that holds it (package process). When that ends the mount says so, again and again until the cluster
+// that holds it (package process). A number is a pid only if it is one of the writer's family when it is written. When the process
+// ends the mount says so, again and again until the cluster
 // knows. A new process of the mount, a new session, and from time to time every mount of a host, ask which
 // processes of this host hold locks, and watch those too. Only pids of the mount's own pid namespace and
 // boot can be judged. While a session of a host is alive, none can be opened under its name by a machine
 // that was booted another time: either it is another machine, or this one crashed, and its old session ends
-// soon. After that, the processes of the old boot are known to be gone.
+// soon. After that, the processes of the old boot are known to be gone if the machine is the same: it has an id, of the system
+// or kept beside the session files. Machines that were cloned with their id cannot be told apart.
+//
+// Where a rule makes the creator the holder, the cluster asks the mount who makes a name (NEED_LINEAGE), and for some
+// time the mount tells without being asked. It watches the maker and those in whose place it may act (makers).
 //
 // # Other clients
 //

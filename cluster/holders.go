@@ -208,6 +208,7 @@ func (h *holders) watch(p *storepb.Process) {
 	if !ok {
 		return
 	}
+	h.makers.meet(id)
 	if err := h.watcher.Watch(id); err != nil {
 		h.logger.Error("a holder cannot be watched; looking again later", "pid", p.GetPid(), "error", err)
 	}
@@ -222,7 +223,7 @@ func (h *holders) watchAll() {
 		return // the next look
 	}
 	for _, p := range result.GetProcesses() {
-		h.watch(p) // of one that has ended already nobody knows how long it lasted
+		h.watch(p)
 	}
 }
 

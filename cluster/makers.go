@@ -27,8 +27,8 @@ const (
 
 func newMakers() *makers { return &makers{lasted: make(map[process.ID]bool)} }
 
-// made notes that a process has made a lock.
-func (m *makers) made(id process.ID) {
+// meet notes that a process may have made a lock.
+func (m *makers) meet(id process.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, known := m.lasted[id]; known {
@@ -65,10 +65,7 @@ func (h *holders) introduceMaker(caller *storepb.Caller) {
 
 // watchMaker is called once a name has been made by a caller that was introduced.
 func (h *holders) watchMaker(caller *storepb.Caller) {
-	for i, p := range caller.GetLineage()[:min(int(caller.GetFamily()), len(caller.GetLineage()))] {
-		if id, ok := h.ours(p); ok && i == 0 {
-			h.makers.made(id)
-		}
+	for _, p := range caller.GetLineage()[:min(int(caller.GetFamily()), len(caller.GetLineage()))] {
 		h.watch(p)
 	}
 }

@@ -46,13 +46,17 @@
 //
 // # What a process saw
 //
-// The mount remembers which lock a process saw last under a name: when it read it, made it or wrote to it.
-// What it sees, its ancestors in the same process group see too, for scripts look with one command and
+// The mount remembers which lock a process saw last under a name: when it read it (a symbolic link too), made it or
+// wrote to it. What it sees, its ancestors in the same process group see too, for scripts look with one command and
 // remove with another; an interactive shell gives each command a process group of its own, so it is never
 // held to anything. A removal, a replacement and a truncation carry what the nearest relative saw, and the
 // cluster refuses them if that is not what is there any more. Asking for attributes is not seeing: rm does
 // that itself. What was read while it was still empty counts as not yet judged; but a family may do with
 // its own locks what it likes. The memory lasts ten minutes and ends with this process.
+//
+// It is of locks only: who sees that a name is data has forgotten what it was before. So has who removed it. A process that
+// lists a directory itself, as rm -rf and find -delete do, is held to nothing that was seen of its names before, by whomever;
+// what others of its family do later still is.
 //
 // The kernel opens by inode number. By which name, follows from what the same thread looked up just before.
 //
@@ -61,7 +65,7 @@
 // The root of a mount has a directory .lockfs that no listing shows. Nothing in it can be changed (EPERM):
 //
 //	status      what the mount knows of itself: host, session, leader, clock_offset, cluster_time
-//	locks       a line for each lock: state format token holder host pid age path
+//	locks       a line for each lock, not for data: state format token holder host pid age path
 //	events      the audit trail as lines of JSON, from the opening on; a read waits for the next event
 //	why/PATH    everything that is known of a lock, for people
 //	kv/PATH     a lock of any format, as lines key=value that a reader of semaphore files understands
@@ -73,7 +77,7 @@
 // is 0, as in /proc. Names and contents that are not plain text are shown as Go string literals, so that
 // they cannot pretend to be lines of their own.
 //
-// Files and directories outside have extended attributes user.lockfs.* that tell of the lock they are. To
+// Locks outside have extended attributes user.lockfs.* that tell of them; data has none. To
 // read one, or a file of why or kv, is to see the lock; to list the attributes or locks is not.
 //
 // # Interrupts

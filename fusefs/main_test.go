@@ -185,6 +185,9 @@ func (c *cluster) awaitEvent(ctx context.Context, after uint64) {
 		select {
 		case <-changed:
 		case <-moment:
+			c.mu.Lock()
+			c.apply(&storepb.Command{Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}}) // as a leader does
+			c.mu.Unlock()
 			return
 		case <-ctx.Done():
 			return

@@ -25,6 +25,14 @@
 //
 // # Locks
 //
+// Guards, looks and events are for what somebody could judge; everything else is data, and behaves as on a local disk. A name is
+// a lock if a rule says so, if its content is of a format, or if it was made exclusively (O_EXCL, mkdir, link, symlink, rename
+// with NOREPLACE) and is empty or has evidence: its writer found there his host, a pid of his family or the time. An ordinary
+// rename over a name ends that it was made exclusively. A directory that was made exclusively is a lock while it is empty or a
+// file in it is one. A file that has or ever had an advisory lock or a request for one is guarded by that alone: its content
+// is data, and it is never removed here, since whoever waits for its lock waits for that inode. A look at a lock still counts
+// when what is there now was made exclusively and has nothing to judge: not every lock tells of its holder.
+//
 // What a content says about its lock is worked out by whoever proposes it, without any rule, and comes with
 // the command ([storepb.Facts]). The state machine adds what it knows: the rule for the path of each name
 // ([lockfact.Rule.Govern], arithmetic that is the same for ever), the time, and which hosts and processes
@@ -42,7 +50,8 @@
 //
 // A removal or replacement is refused that was decided on another lock of that name (the command tells what
 // its caller saw), or on a lock that was still empty when it was seen, and while a live lock's guard says
-// no. The guard "owner" lets those remove it who bring its holder's name. For a few seconds after a lock was
+// no. The guard "host" lets those pass who could have judged: on that host and machine, and in a pid namespace from which
+// the holder's process is seen. The guard "owner" lets those remove it who bring its holder's name. For a few seconds after a lock was
 // emptied the guard stays what it was: its holder is about to write.
 // A file without a known holder that is replaced by rename keeps its token, so of two programs that break
 // such a lock by renaming over it both succeed, as on a local disk; one that removes and creates is safe.
@@ -59,8 +68,8 @@
 // # Events
 //
 // Everything that happens to locks is an event, numbered in the order of the log. The last ones are part of
-// the state. A name that was taken exclusively is a lock from then on, and any other once its content names
-// a holder: lock_acquired tells that, and again with the same token when the holder becomes known. Files that
+// the state. lock_acquired comes up to a second late where more may follow that belongs to the same acquisition: content for an
+// empty file, a link or a rename to its real name, a file in a directory; nothing else is told of the name before. Files that
 // lockfs makes for itself are unlisted: they are files like others but no locks, so nothing is told of them.
 //
 // # Snapshots
