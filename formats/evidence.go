@@ -1,0 +1,165 @@
+package formats
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockfs/formats/pid"
+)
+
+const (
+	maxEvidence = 512 // bytes; what is longer is data
+	maxKin      = 8   // numbers that IsKin is asked for
+)
+
+// Writer is who wrote a content, where and when.
+type Writer struct {
+	Hosts []string           // names that the writing host goes by, in short or in full
+	Now   time.Time          // when it was written, on that host's wall clock
+	IsKin func(pid int) bool // whether a number was, at that time, a pid of the writer's family; nil: no number was
+}
+
+// EvidenceIn says why a content of no format, or the target of a symbolic link, makes a lock of an exclusively made
+// name: there is something in it by which somebody else can judge whether the lock is stale. That is a name of the
+// writer's host as a whole word, a time within a day of when it was written, or a pid of its family. It is a short
+// phrase for people, such as "names its host web1"; empty if there is nothing, and for more than 512 bytes.
+//
+// It takes time linear in the length of the content, and asks IsKin last and at most eight times.
+func EvidenceIn(content []byte, w Writer) string {
+	if len(content) > maxEvidence {
+		return ""
+	}
+	text := string(content)
+	if host := w.hostIn(text); host != "" {
+		return "names its host " + host
+	}
+	if t, ok := timeNear(text, w.Now); ok {
+		return "has the time " + t.UTC().Format(time.RFC3339)
+	}
+	if number, ok := w.kinIn(text); ok {
+		return fmt.Sprintf("names process %d of its writer", number)
+	}
+	return ""
+}
+
+// hostIn answers the first name of the writer's host that stands in a text.
+func (w Writer) hostIn(text string) string {
+	for i := range len(text) {
+		if !inName(text[i]) || i > 0 && inName(text[i-1]) {
+			continue
+		}
+		for _, host := range w.Hosts {
+			if name := nameAt(text[i:], host); name != "" {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// nameAt answers the name of a host that a text begins with: the full one, or the short one. If only the short one is
+// known, the text can say the full one, with a domain of two parts at least: data.txt is no host.
+func nameAt(text, host string) string {
+	if host == "" || text[0]|0x20 != host[0]|0x20 && text[0] < 0x80 {
+		return ""
+	}
+	short, _, full := strings.Cut(host, ".")
+	after, found := cutName(text, host)
+	if found && (after == "" || !full && after[0] == '.' && strings.Count(after, ".") >= 2) {
+		return host
+	}
+	if after, found = cutName(text, short); full && found && after == "" {
+		return short
+	}
+	return ""
+}
+
+// cutName answers what a word at the beginning of a text goes on with after a name, but for the full stop of a sentence.
+func cutName(text, name string) (after string, found bool) {
+	if len(name) < 2 || len(text) < len(name) || !strings.EqualFold(text[:len(name)], name) || !hasLetter(name) {
+		return "", false
+	}
+	after = text[len(name):]
+	return strings.TrimRight(after[:nameEnd(after, 0)], "."), true
+}
+
+// kinIn answers the first number in a text that is a pid of the writer's family.
+func (w Writer) kinIn(text string) (number int, found bool) {
+	if w.IsKin == nil {
+		return 0, false
+	}
+	asked := make([]int, 0, maxKin)
+	for i := 0; i < len(text); i++ {
+		end := nameEnd(text, i)
+		for _, number := range numbersOf(strings.TrimRight(text[i:end], ".-")) {
+			if number == 0 || slices.Contains(asked, number) {
+				continue
+			}
+			if w.IsKin(number) {
+				return number, true
+			}
+			if asked = append(asked, number); len(asked) == maxKin {
+				return 0, false
+			}
+		}
+		i = end
+	}
+	return 0, false
+}
+
+// numbersOf are those in a word that can be pids, or 0: the word itself, or what a name begins or ends with, as in
+// web1.4711 and 4711-web1. Parts of 1.2.3 and 2026-11-22 are none.
+func numbersOf(word string) [2]int {
+	if word == "" || !isDigit(word[0]) && !isDigit(word[len(word)-1]) {
+		return [2]int{}
+	}
+	if !hasLetter(word) {
+		return [2]int{pidOf(word)}
+	}
+	first, last := strings.IndexAny(word, ".-"), strings.LastIndexAny(word, ".-")
+	if first < 0 {
+		return [2]int{}
+	}
+	return [2]int{pidOf(word[:first]), pidOf(word[last+1:])}
+}
+
+// pidOf is 0 for anything but a decimal number that a process can have.
+func pidOf(digits string) int {
+	if len(digits) == 0 || len(digits) > 7 || digits[0] < '1' || digits[0] > '9' {
+		return 0
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil || n > pid.Max {
+		return 0
+	}
+	return n
+}
+
+// nameEnd is the position after what begins at i and could be the name of a host.
+func nameEnd(text string, i int) int {
+	for i < len(text) && inName(text[i]) {
+		i++
+	}
+	return i
+}
+
+func hasLetter(text string) bool {
+	for i := range len(text) {
+		if isLetter(text[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// inName tells what names of hosts are made of; what is not ASCII counts as letters.
+func inName(c byte) bool { return inWord(c) || c == '-' || c == '.' }
+
+func inWord(c byte) bool { return isDigit(c) || isLetter(c) }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80 }
