@@ -3,54 +3,42 @@ package formats
 import (
 	"bytes"
 
-	"lockfs/formats/beads"
 	"lockfs/formats/forrst"
 	"lockfs/formats/internal/strictjson"
 	"lockfs/formats/pid"
 	"lockfs/formats/semaphore"
-	"lockfs/formats/swarm"
 	"lockfs/formats/tower"
 )
 
-// Detect says which format a content is of. It takes time linear in the length of the content,
-// whatever that is.
+// Detect says which format a content is of, by its mark: it says which protocol it follows, whether or not it keeps
+// to all of its rules, which [FactsOf] tells. A content that may be half of one is of none. It takes time linear in the
+// length of the content, whatever that is.
 func Detect(content []byte) Format {
 	if bytes.HasPrefix(bytes.TrimLeft(content, " \t\r\n"), []byte("{")) {
-		return detectJSON(content)
+		if object, err := strictjson.Scan(content); err == nil {
+			return formatOf(object)
+		}
 	}
 	if _, err := pid.Parse(content); err == nil {
 		return PID
 	}
-	if _, err := semaphore.Parse(content); err == nil {
+	if semaphore.IsMarked(content) {
 		return Semaphore
 	}
 	return None
 }
 
-// detectJSON lets the first format that recognises its members decide.
-func detectJSON(content []byte) Format {
-	object, err := strictjson.Parse(content)
-	if err != nil {
-		return None
-	}
-	format := None
+// formatOf lets the first format that recognises the members decide.
+func formatOf(object *strictjson.Object) Format {
 	switch {
 	case object.Is("lock_version", tower.Version):
-		if _, err = tower.Parse(content); err == nil {
-			format = Tower
-		}
+		return Tower
 	case object.Is("urn", forrst.URN):
-		if _, err = forrst.Parse(content); err == nil {
-			format = Forrst
-		}
+		return Forrst
 	case object.Has("task_id", "worker"):
-		if _, err = swarm.Parse(content); err == nil {
-			format = Swarm
-		}
+		return Swarm
 	case object.Has("holder", "pid", "hostname"):
-		if _, err = beads.Parse(content); err == nil {
-			format = Beads
-		}
+		return Beads
 	}
-	return format
+	return None
 }

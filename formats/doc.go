@@ -4,6 +4,7 @@
 //	formats.Detect(content)                        // tower, semaphore, swarm, beads, pid, forrst or none
 //	formats.Judge(content, now, origin, rule)      // held or stale, and why
 //	formats.FactsOf(content, origin, rule)         // the same, worked out for all times to come
+//	formats.EvidenceIn(content, writer)            // why a content of no format can be judged
 //	formats.Wait(ctx, path)                        // until the lock in a file is free or stale
 //
 // Each protocol has a package of its own below this one, with the type of its lock file, Parse,
@@ -23,10 +24,11 @@
 //
 // # What is recognised
 //
-// A content is of a format only if it is a whole and valid lock of that format. Anything else is
-// [None], also an empty, a half-written or an ambiguous file, and None is never stale unless a rule says
-// after how long. JSON that says lock_version "v1" is tower or nothing. Members of JSON count only when
-// they are spelled exactly as specified, and JSON in which one appears twice is of no format.
+// A content is of the format whose mark it has, such as lock_version "v1" in JSON, whether or not it keeps to
+// all the rules of that: one that does not is invalid, guarded as its format is, and never stale. Anything
+// else is [None], also an empty or a half-written file, and None is never stale unless a rule says after how
+// long. Members of JSON count only when they are spelled exactly as specified, and JSON in which one appears
+// twice is invalid. In a content of no format, [EvidenceIn] finds what somebody could judge it by.
 //
 // # Time
 //

@@ -79,7 +79,13 @@ func TestHostileContents(t *testing.T) {
 		"worker":         formats.Swarm,
 		"empty lines":    formats.Semaphore,
 		"unknown fields": formats.Semaphore,
-		"long tag":       formats.Semaphore,
+		// What is hostile and says it is one.
+		"huge ttl":        formats.Tower,
+		"long name":       formats.Tower,
+		"equals signs":    formats.Semaphore,
+		"long timestamp":  formats.Semaphore,
+		"carriage return": formats.Semaphore,
+		"long tag":        formats.Semaphore,
 	}
 	for name, content := range hostile(maxContent) {
 		t.Run(name, func(t *testing.T) {
@@ -90,6 +96,7 @@ func TestHostileContents(t *testing.T) {
 			require.Equal(t, expected, formats.Detect(content))
 			facts := formats.FactsOf(content, formats.Origin{}, formats.Rule{})
 			require.LessOrEqual(t, len(facts.Holder), 255)
+			require.LessOrEqual(t, len(facts.Invalid), 255)
 			if expected == formats.None {
 				v := formats.Judge(content, start.AddDate(200, 0, 0), formats.Origin{}, formats.Rule{})
 				require.Equal(t, formats.Held, v.State)

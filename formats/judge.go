@@ -16,7 +16,7 @@ import (
 )
 
 // Judge says whether a content is a stale lock at now, in cluster time. A lock that lives as long as a
-// process, a malformed one, and a content that is not of the format which the rule forces, are held.
+// process, an invalid one, and a content that is not of the format which the rule forces, are held.
 func Judge(content []byte, now time.Time, written Origin, rule Rule) Verdict {
 	if rule.Format == Data {
 		return Verdict{State: Held, Reason: "data by its rule, and no lock"}
@@ -49,11 +49,8 @@ func Judge(content []byte, now time.Time, written Origin, rule Rule) Verdict {
 // judgeOther judges a content that is not of the format which the rule forces.
 func judgeOther(content []byte, format Format, written Origin, rule Rule) Verdict {
 	problem := fmt.Sprintf("it is a %s lock", format)
-	if format == None {
-		problem = "it may be of another format too"
-		if _, err := factsOf(rule.Format, content, written); err != nil {
-			problem = err.Error()
-		}
+	if _, err := factsOf(rule.Format, content, written); err != nil && format == None {
+		problem = err.Error()
 	}
 	return Verdict{State: Held, Reason: fmt.Sprintf("not the %s lock that the rule wants: %s", rule.Format, problem)}
 }
@@ -77,14 +74,30 @@ func judgeNone(now time.Time, written Origin, rule Rule) Verdict {
 }
 
 // FactsOf gives the facts of a content. Facts.StaleAt agrees with Judge at every time. A content that is
-// not of the format which the rule forces has the facts of None, and is never stale. The facts under a
+// not of the format which the rule forces has the facts of None, and is never stale; nor is one that breaks a
+// rule of its own format, of which Facts.Invalid says what is wrong. The facts under a
 // rule are those without one, governed: see [Rule.Govern].
 func FactsOf(content []byte, written Origin, rule Rule) Facts {
-	facts, err := factsOf(Detect(content), content, written)
-	if err != nil {
+	format := Detect(content)
+	facts, err := factsOf(format, content, written)
+	switch {
+	case format == None:
 		facts = lockfact.NoneFacts(written.Host)
+	case err != nil:
+		facts = lockfact.InvalidFacts(format, err, guardOf(format), written.Host)
 	}
 	return rule.Govern(facts, mtimeOf(written))
+}
+
+// guardOf is what a valid lock of the format has.
+func guardOf(format Format) Guard {
+	switch format {
+	case Swarm, None:
+		return GuardAnyone
+	case Forrst:
+		return GuardOwner
+	}
+	return GuardHost
 }
 
 var errNone = errors.New("of no known format")

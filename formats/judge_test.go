@@ -118,8 +118,8 @@ func TestForcedFormatTakesOnlyWhatIsRecognised(t *testing.T) {
 		reason     string
 	}{
 		{bothLock, formats.Swarm, formats.Beads, "not the beads lock that the rule wants: it is a swarm lock"},
-		{`{"urn":"urn:forrst:ext:atomicLock",` + swarmLock[1:], formats.None, formats.Swarm,
-			"not the swarm lock that the rule wants: it may be of another format too"},
+		{`{"urn":"urn:forrst:ext:atomicLock",` + swarmLock[1:], formats.Forrst, formats.Swarm,
+			"not the swarm lock that the rule wants: it is a forrst lock"},
 		{"pid=1\n", formats.None, formats.Semaphore,
 			"not the semaphore lock that the rule wants: timestamp: is required"},
 		{"x", formats.None, formats.PID,

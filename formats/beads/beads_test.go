@@ -128,7 +128,7 @@ func TestBeadsIsNeverStaleByTime(t *testing.T) {
 	require.Equal(t, "held for as long as process 12345 on dev-machine lives", v.Reason)
 	v = beads.Judge([]byte("{"), later, lockfact.Rule{StaleAfter: 1})
 	require.Equal(t, lockfact.Held, v.State)
-	require.Equal(t, "malformed beads lock: unexpected EOF", v.Reason)
+	require.Equal(t, "invalid beads lock: unexpected EOF", v.Reason)
 }
 
 func TestBeadsFacts(t *testing.T) {

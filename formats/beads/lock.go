@@ -100,7 +100,7 @@ func (e *ExclusiveLock) Render() ([]byte, error) {
 func Judge(content []byte, _ time.Time, _ lockfact.Rule) lockfact.Verdict {
 	e, err := Parse(content)
 	if err != nil {
-		return lockfact.Verdict{State: lockfact.Held, Reason: "malformed beads lock: " + err.Error()}
+		return lockfact.Verdict{State: lockfact.Held, Reason: "invalid beads lock: " + err.Error()}
 	}
 	reason := fmt.Sprintf("held for as long as process %d on %s lives", e.PID, lockfact.HolderName(e.Hostname))
 	return lockfact.Verdict{State: lockfact.Held, Reason: reason}

@@ -101,7 +101,7 @@ func Judge(content []byte, now time.Time, _ lockfact.Rule) lockfact.Verdict {
 	l, err := Parse(content)
 	switch {
 	case err != nil:
-		return lockfact.Verdict{State: lockfact.Held, Reason: "malformed forrst lock: " + err.Error()}
+		return lockfact.Verdict{State: lockfact.Held, Reason: "invalid forrst lock: " + err.Error()}
 	case l.Expired(now):
 		return lockfact.Verdict{State: lockfact.Stale, Reason: "expired " + stamp.Ago(now.Sub(l.ExpiresAt))}
 	}

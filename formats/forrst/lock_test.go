@@ -69,7 +69,7 @@ func TestForrstLockExpiresByItself(t *testing.T) {
 	}
 	v := forrst.Judge([]byte(lockFile[:99]), expires.AddDate(1, 0, 0), lockfact.Rule{})
 	require.Equal(t, lockfact.Held, v.State)
-	require.Contains(t, v.Reason, "malformed forrst lock: ")
+	require.Contains(t, v.Reason, "invalid forrst lock: ")
 }
 
 func TestForrstFacts(t *testing.T) {

@@ -69,7 +69,7 @@ func (l *Lock) Render() ([]byte, error) {
 func Judge(content []byte, _ time.Time, _ lockfact.Rule) lockfact.Verdict {
 	l, err := Parse(content)
 	if err != nil {
-		return lockfact.Verdict{State: lockfact.Held, Reason: "malformed pid file: " + err.Error()}
+		return lockfact.Verdict{State: lockfact.Held, Reason: "invalid pid file: " + err.Error()}
 	}
 	reason := fmt.Sprintf("held for as long as process %d lives", l.PID)
 	return lockfact.Verdict{State: lockfact.Held, Reason: reason}

@@ -56,7 +56,7 @@ func TestPIDRenders(t *testing.T) {
 func TestPIDIsNeverStaleByTime(t *testing.T) {
 	for content, reason := range map[string]string{
 		"1234\n": "held for as long as process 1234 lives",
-		"x":      "malformed pid file: pid: must be nothing but a decimal number",
+		"x":      "invalid pid file: pid: must be nothing but a decimal number",
 	} {
 		v := pid.Judge([]byte(content), time.Now(), lockfact.Rule{StaleAfter: 1})
 		require.Equal(t, lockfact.Verdict{State: lockfact.Held, Reason: reason}, v)

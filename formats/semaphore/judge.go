@@ -19,7 +19,7 @@ func (l *Lock) Stale(now time.Time, timeout time.Duration) bool {
 func Judge(content []byte, now time.Time, rule lockfact.Rule) lockfact.Verdict {
 	l, err := Parse(content)
 	if err != nil {
-		return lockfact.Verdict{State: lockfact.Held, Reason: "malformed semaphore lock: " + err.Error()}
+		return lockfact.Verdict{State: lockfact.Held, Reason: "invalid semaphore lock: " + err.Error()}
 	}
 	timeout := staleTimeout(rule)
 	v := lockfact.Verdict{

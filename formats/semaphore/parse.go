@@ -1,6 +1,7 @@
 package semaphore
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -43,6 +44,23 @@ func Parse(content []byte) (*Lock, error) {
 		return nil, err
 	}
 	return &r.lock, nil
+}
+
+// IsMarked reports whether a content has the lines of a lock file, pid= and timestamp=, whatever their values. A last
+// line without terminator that may be half of what is being written is none.
+func IsMarked(content []byte) bool {
+	pid, timestamp := false, false
+	for len(content) > 0 {
+		line, after, terminated := bytes.Cut(content, []byte("\n"))
+		content = after
+		if value, found := bytes.CutPrefix(line, []byte("pid=")); found && (terminated || len(value) > 0) {
+			pid = true
+		}
+		if value, found := bytes.CutPrefix(line, []byte("timestamp=")); found && (terminated || len(value) >= wholeTimestamp) {
+			timestamp = true
+		}
+	}
+	return pid && timestamp
 }
 
 // reader collects the fields of a file, a line at a time.

@@ -203,7 +203,7 @@ func TestSemaphoreStaleOnlyWhenOlderThanTimeout(t *testing.T) {
 func TestSemaphoreMalformedIsNeverStale(t *testing.T) {
 	v := semaphore.Judge([]byte("pid=1\ntimestamp=1"), taken, lockfact.Rule{StaleAfter: 1})
 	require.Equal(t, lockfact.Held, v.State)
-	require.Equal(t, "malformed semaphore lock: line 2: timestamp: its line is not complete", v.Reason)
+	require.Equal(t, "invalid semaphore lock: line 2: timestamp: its line is not complete", v.Reason)
 }
 
 func TestSemaphoreFacts(t *testing.T) {

@@ -80,7 +80,7 @@ func Judge(content []byte, now time.Time, _ lockfact.Rule) lockfact.Verdict {
 	l, err := Parse(content)
 	switch {
 	case err != nil:
-		return lockfact.Verdict{State: lockfact.Held, Reason: "malformed swarm lock: " + err.Error()}
+		return lockfact.Verdict{State: lockfact.Held, Reason: "invalid swarm lock: " + err.Error()}
 	case l.ExpiresAt.IsZero():
 		return lockfact.Verdict{State: lockfact.Held, Reason: "has no expires_at, so it never expires"}
 	case l.Status(now) == Expired:

@@ -171,7 +171,7 @@ func TestSwarmJudge(t *testing.T) {
 		judge(example, expires.Add(90*time.Second)))
 	require.Equal(t, lockfact.Verdict{
 		State:  lockfact.Held,
-		Reason: "malformed swarm lock: unexpected EOF",
+		Reason: "invalid swarm lock: unexpected EOF",
 	}, judge(example[:50], expires.AddDate(1, 0, 0)))
 }
 

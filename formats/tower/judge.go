@@ -29,7 +29,7 @@ func (l *Lock) MaySteal(now time.Time, force bool) bool { return force && l.Stal
 func Judge(content []byte, now time.Time, _ lockfact.Rule) lockfact.Verdict {
 	l, err := Parse(content)
 	if err != nil {
-		return lockfact.Verdict{State: lockfact.Held, Reason: "malformed tower lock: " + err.Error()}
+		return lockfact.Verdict{State: lockfact.Held, Reason: "invalid tower lock: " + err.Error()}
 	}
 	v := lockfact.Verdict{
 		State:  lockfact.Held,

@@ -49,7 +49,7 @@ func TestTower61MalformedIsNeverStale(t *testing.T) {
 	for cut := range len(example) {
 		v := tower.Judge([]byte(example[:cut]), later, lockfact.Rule{StaleAfter: time.Second})
 		require.Equal(t, lockfact.Held, v.State)
-		require.Contains(t, v.Reason, "malformed tower lock: ")
+		require.Contains(t, v.Reason, "invalid tower lock: ")
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 type Object struct {
 	content []byte
 	members map[string]span
+	twice   error // names the first member that appears twice, of which the last counts
 }
 
 type span struct{ start, end int }
@@ -31,6 +32,19 @@ func Parse(content []byte) (*Object, error) {
 	if !utf8.Valid(content) {
 		return nil, errNotUTF8
 	}
+	o, err := Scan(content)
+	if err != nil {
+		return nil, err
+	}
+	if o.twice != nil {
+		return nil, o.twice
+	}
+	return o, nil
+}
+
+// Scan is Parse for who only wants to know what an object is meant to be: it forgives text that is not valid UTF-8, and
+// a member that appears twice, of which the last counts.
+func Scan(content []byte) (*Object, error) {
 	if err := checkSyntax(content); err != nil {
 		return nil, err
 	}

@@ -20,8 +20,8 @@ func (o *Object) scan() error {
 		if err != nil {
 			return err
 		}
-		if _, twice := o.members[name]; twice {
-			return &lockfact.FieldError{Field: lockfact.HolderName(name), Problem: "appears twice"}
+		if _, twice := o.members[name]; twice && o.twice == nil {
+			o.twice = &lockfact.FieldError{Field: lockfact.HolderName(name), Problem: "appears twice"}
 		}
 		start := o.blanks(o.blanks(nameEnd) + 1) // past the colon
 		end := o.valueEnd(start)
