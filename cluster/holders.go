@@ -100,7 +100,7 @@ func (h *holders) describe(caller *storepb.Caller, content []byte) *storepb.Fact
 	if len(content) == 0 {
 		return nil
 	}
-	format, _ := formats.Recognize(content)
+	format := formats.Detect(content)
 	holder := process.ID{}
 	if format == formats.PID {
 		// A number is a pid only if it was one when it was written: of the writer, or of a relative.

@@ -30,11 +30,23 @@ func readEvent(t testing.TB, lines *bufio.Reader) raftstore.EventJSON {
 	return event
 }
 
+// awaitEvents waits until there are so many events. Of a lock that was taken they tell up to a second late.
+func (c *cluster) awaitEvents(t testing.TB, number uint64) {
+	t.Helper()
+	eventually(t, "events", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.apply(&storepb.Command{Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}})
+		return c.ns.LastEvent() >= number
+	})
+}
+
 func TestEventsAreFollowed(t *testing.T) {
 	c := newCluster()
 	here, s := mountFor(t, c)
 	there, _ := mountFor(t, c)
 	require.NoError(t, os.Mkdir(filepath.Join(here, "before"), 0o755))
+	c.awaitEvents(t, 1)
 
 	var opened, waited atomic.Int32
 	s.intercept(func(_ *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
@@ -80,7 +92,8 @@ func TestEventsAreFollowed(t *testing.T) {
 }
 
 func TestEventsInPieces(t *testing.T) {
-	dir, _ := mountFor(t, newCluster())
+	c := newCluster()
+	dir, _ := mountFor(t, c)
 	fd, err := syscall.Open(eventsOf(dir), syscall.O_RDONLY|syscall.O_NONBLOCK, 0)
 	require.NoError(t, err)
 	defer func() { _ = syscall.Close(fd) }()
@@ -91,6 +104,7 @@ func TestEventsInPieces(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ESPIPE)
 
 	shell(t, dir, "mkdir one two")
+	c.awaitEvents(t, 2)
 	var text []byte
 	for {
 		n, err := syscall.Read(fd, piece)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -135,7 +136,7 @@ func TestWhatLives(t *testing.T) {
 	}
 	require.Equal(t, "anyone", remover(&storepb.Lock{State: "stale", Facts: &storepb.Facts{Guard: "host"}}))
 	require.Equal(t, "its owner, by token, or anyone with `lockfs rm --force`",
-		remover(&storepb.Lock{State: "held", Facts: &storepb.Facts{Guard: "owner"}}))
+		remover(&storepb.Lock{State: "held", Remover: "its owner, by token"}))
 }
 
 func TestMirrorShowsTheTree(t *testing.T) {
@@ -204,7 +205,7 @@ func TestSnapshotsStay(t *testing.T) {
 	text := make([]byte, 20)
 	n, err := why.ReadAt(text, 6)
 	require.NoError(t, err)
-	require.True(t, strings.HasPrefix(string(text[:n]), "f\nstate: held\nlives"))
+	require.Equal(t, "f\nlock: no: it is da", string(text[:n]))
 	_, err = os.Stat(filepath.Join(dir, ".lockfs/why/f"))
 	require.ErrorIs(t, err, syscall.ENOENT)
 }
@@ -309,7 +310,9 @@ func TestHostileNamesAndContents(t *testing.T) {
 	}
 	for i, content := range contents {
 		names = append(names, fmt.Sprint(i))
-		writeFile(t, dir, fmt.Sprint(i), content)
+		f := openFile(t, filepath.Join(dir, fmt.Sprint(i)), os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+		_, err := f.WriteString(content)
+		require.NoError(t, err)
 	}
 	for _, name := range names[:len(names)-len(contents)] {
 		writeFile(t, dir, name, swarmLock)
@@ -340,7 +343,7 @@ func TestHostileNamesAndContents(t *testing.T) {
 		}
 		listed = append(listed, unquoted(t, fields[7]))
 	}
-	require.ElementsMatch(t, names, listed)
+	require.ElementsMatch(t, slices.DeleteFunc(names, func(name string) bool { return name == "1" }), listed, "all but data")
 }
 
 func requirePrintable(t testing.TB, text string) {

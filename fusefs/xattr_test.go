@@ -19,7 +19,8 @@ func TestXattrs(t *testing.T) {
 	c := newCluster()
 	here, _ := mountFor(t, c)
 	there, _ := mountFor(t, c)
-	path := writeFile(t, here, "f", "")
+	path := filepath.Join(here, "f")
+	openFile(t, path, os.O_CREATE|os.O_EXCL)
 	elsewhere := filepath.Join(there, "f")
 
 	require.NoError(t, unix.Setxattr(path, "user.b", []byte("hello"), 0))
