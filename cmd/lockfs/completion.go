@@ -72,7 +72,8 @@ var argumentCompletions = map[string]cobra.CompletionFunc{
 // flagCompletions are for flags by name, of one command or of all.
 var flagCompletions = map[string]cobra.CompletionFunc{
 	"run --format": words("semaphore", "tower", "swarm", "beads", "pid"),
-	"set --format": words("tower", "semaphore", "swarm", "beads", "pid", "forrst", "none"),
+	"set --format": words("tower", "semaphore", "swarm", "beads", "pid", "forrst", "none", "data"),
+	"set --holder": words("creator"),
 	"--on-stale":   words("keep", "remove"),
 	"--guard":      words("host", "anyone"),
 	"--mode":       words(string(tower.Observe), string(tower.Mutate), string(tower.Reconcile)),

@@ -24,6 +24,7 @@ type rule struct {
 	OnStale     string  `json:"on_stale,omitempty"`
 	Guard       string  `json:"guard,omitempty"`
 	HostTimeout float64 `json:"host_timeout_seconds,omitempty"`
+	Holder      string  `json:"holder,omitempty"`
 }
 
 func ruleCommand() *cobra.Command {
@@ -85,16 +86,23 @@ lock's format has it. Durations are written like 90s, 10m or 24h; 0 is not set.
 
 ` + patternHelp + `
 
+  --holder creator  the process that made the name is the holder, whatever the content: by O_EXCL, mkdir, a link or a
+                    symbolic link. When it ends the lock is stale, and removed unless --on-stale is keep. If it ends at
+                    once, as touch, mkdir and mktemp do, its nearest living ancestor in its process group is the
+                    holder: the script
   --format F        only locks of this format count as locks: tower, semaphore, swarm, beads, pid, forrst; any other
-                    content is of no format then. none: no content is a lock of any format
+                    content is of no format then. none: no content is a lock of any format. data: what fits is data and
+                    no lock, whoever made it however; such a rule can set nothing else
   --stale-after D   semaphore: stale so long after its timestamp, instead of an hour; of no format: so long after
                     the file was last written or touched, instead of never. The other formats tell it themselves
   --on-stale        keep: a stale lock stays, and whoever wants it next deals with it; remove: lockfs removes it
   --guard           while it lives, it can be removed or overwritten from its host only, or by anyone
-  --host-timeout D  beads and pid: stale once its host has been silent for so long, instead of never. Its process may
-                    well be alive there: this trades safety for progress`,
+  --host-timeout D  beads, pid and --holder creator: stale once its host has been silent for so long, instead of never.
+                    Its process may well be alive there: this trades safety for progress`,
 		Example: `  lockfs rule set '*.lock' --stale-after 10m --on-stale remove
-  lockfs rule set 'counters/*' --format none`,
+  lockfs rule set '*.lock' --holder creator     # those of filelock (SoftFileLock) and proper-lockfile
+  lockfs rule set lock --holder creator         # those of torch.utils.cpp_extension
+  lockfs rule set 'state/**' --format data`,
 		Args: exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set.Pattern, set.StaleAfter, set.HostTimeout = args[0], int64(staleAfter), int64(hostTimeout)
@@ -116,6 +124,7 @@ lock's format has it. Durations are written like 90s, 10m or 24h; 0 is not set.
 			})
 		},
 	}
+	cmd.Flags().StringVar(&set.Holder, "holder", "", "creator: held by the process that made the name")
 	cmd.Flags().StringVar(&set.Format, "format", "", "the only format that counts")
 	cmd.Flags().DurationVar(&staleAfter, "stale-after", 0, "how old a lock becomes before it is stale")
 	cmd.Flags().StringVar(&set.OnStale, "on-stale", "", "keep or remove")
@@ -172,8 +181,8 @@ func checkRule(r *storepb.Rule) error {
 		return fmt.Errorf("%s", message)
 	}
 	if describeRule(r) == (rule{Pattern: r.GetPattern()}) {
-		return fmt.Errorf("it sets nothing; give one of --format, --stale-after, --on-stale, --guard and --host-timeout, " +
-			"or delete the rule with `lockfs rule delete`")
+		return fmt.Errorf("it sets nothing; give one of --holder, --format, --stale-after, --on-stale, --guard and " +
+			"--host-timeout, or delete the rule with `lockfs rule delete`")
 	}
 	return nil
 }
@@ -192,7 +201,7 @@ func uselessOptions(r *storepb.Rule) (options []string) {
 	switch r.GetFormat() {
 	case "beads", "pid":
 	default:
-		if r.GetHostTimeout() != 0 {
+		if r.GetHostTimeout() != 0 && r.GetHolder() == "" {
 			options = append(options, "--host-timeout")
 		}
 	}
@@ -215,7 +224,7 @@ func hasRule(rules []*storepb.Rule, pattern string) error {
 
 func describeRule(r *storepb.Rule) rule {
 	return rule{
-		Pattern: r.GetPattern(), Format: r.GetFormat(), OnStale: r.GetOnStale(), Guard: r.GetGuard(),
+		Pattern: r.GetPattern(), Format: r.GetFormat(), OnStale: r.GetOnStale(), Guard: r.GetGuard(), Holder: r.GetHolder(),
 		StaleAfter:  time.Duration(r.GetStaleAfter()).Seconds(),
 		HostTimeout: time.Duration(r.GetHostTimeout()).Seconds(),
 	}
@@ -223,9 +232,9 @@ func describeRule(r *storepb.Rule) rule {
 
 func printRules(w io.Writer, rules []*storepb.Rule) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PATTERN\tFORMAT\tSTALE AFTER\tON STALE\tGUARD\tHOST TIMEOUT")
+	fmt.Fprintln(table, "PATTERN\tHOLDER\tFORMAT\tSTALE AFTER\tON STALE\tGUARD\tHOST TIMEOUT")
 	for _, r := range rules {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", word(r.GetPattern()), orDash(r.GetFormat()),
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", word(r.GetPattern()), orDash(r.GetHolder()), orDash(r.GetFormat()),
 			durationOrDash(r.GetStaleAfter()), orDash(r.GetOnStale()), orDash(r.GetGuard()), durationOrDash(r.GetHostTimeout()))
 	}
 	return table.Flush()

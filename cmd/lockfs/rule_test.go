@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,8 @@ import (
 func TestCheckRule(t *testing.T) {
 	require.NoError(t, checkRule(&storepb.Rule{Pattern: "*.lock", Guard: "host"}))
 	require.NoError(t, checkRule(&storepb.Rule{Pattern: "*.lock", StaleAfter: 1}))
+	require.NoError(t, checkRule(&storepb.Rule{Pattern: "*.lock", Holder: "creator"}))
+	require.NoError(t, checkRule(&storepb.Rule{Pattern: "*.lock", Format: "data"}))
 	for problem, r := range map[string]*storepb.Rule{
 		"it sets nothing":              {Pattern: "*.lock"},
 		"not valid UTF-8":              {Pattern: "\xff", Guard: "host"},
@@ -22,6 +25,8 @@ func TestCheckRule(t *testing.T) {
 		"host-timeout: must not be":    {Pattern: "a", HostTimeout: -1},
 		`"tower2" is none of [tower`:   {Pattern: "a", Format: "tower2"},
 		`"delete" is neither keep nor`: {Pattern: "a", OnStale: "delete"},
+		`"me" is not creator`:          {Pattern: "a", Holder: "me"},
+		"can have no other setting":    {Pattern: "a", Format: "data", Holder: "creator"},
 	} {
 		require.ErrorContains(t, checkRule(r), problem)
 	}
@@ -38,6 +43,7 @@ func TestUselessOptions(t *testing.T) {
 	} {
 		require.Equal(t, want, uselessOptions(&storepb.Rule{Format: format, StaleAfter: 1, HostTimeout: 1}), format)
 		require.Empty(t, uselessOptions(&storepb.Rule{Format: format}), format)
+		require.NotContains(t, uselessOptions(&storepb.Rule{Format: format, Holder: "creator", HostTimeout: 1}), "--host-timeout")
 	}
 }
 
@@ -52,11 +58,19 @@ func TestPrintRules(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, printRules(&b, []*storepb.Rule{
 		{Pattern: "*.lock", StaleAfter: int64(10 * time.Minute), OnStale: "remove"},
+		{Pattern: "*.lck", Holder: "creator"},
 		{Pattern: "\x1b/**", Format: "none", Guard: "host", HostTimeout: int64(time.Second)},
 	}))
 	require.Equal(t, strings.TrimPrefix(`
-PATTERN    FORMAT  STALE AFTER  ON STALE  GUARD  HOST TIMEOUT
-*.lock     -       10m0s        remove    -      -
-"\x1b/**"  none    -            -         host   1s
+PATTERN    HOLDER   FORMAT  STALE AFTER  ON STALE  GUARD  HOST TIMEOUT
+*.lock     -        -       10m0s        remove    -      -
+*.lck      creator  -       -            -         -      -
+"\x1b/**"  -        none    -            -         host   1s
 `, "\n"), b.String())
+}
+
+func TestRuleAsJSON(t *testing.T) {
+	described, err := json.Marshal(describeRule(&storepb.Rule{Pattern: "*.lock", Holder: "creator", HostTimeout: int64(time.Minute)}))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"pattern":"*.lock","holder":"creator","host_timeout_seconds":60}`, string(described))
 }
