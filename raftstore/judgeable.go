@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"lockfs/formats/lockfact"
+	"lockfs/raftstore/storepb"
 )
 
 // Guards, looks and events are for what somebody can judge. Everything else is data, and behaves as on a local
@@ -103,6 +104,24 @@ func (ns *Namespace) noteKernelLock(ino uint64) {
 		data.stale = nil
 		ns.putJudged(&data, &locked)
 	}
+}
+
+// hasAdvisories tells whether somebody has an advisory lock of a file now, or waits for one.
+func (ns *Namespace) hasAdvisories(in *inode) (found bool) {
+	if !in.kernelLocked {
+		return false
+	}
+	for _, kind := range []storepb.LockKind{storepb.LockKind_FLOCK, storepb.LockKind_RECORD} {
+		ns.eachHeld(in.ino, kind, func(*advisory) bool {
+			found = true
+			return false
+		})
+		ns.queue(in.ino, kind, func(*waiter) bool {
+			found = true
+			return false
+		})
+	}
+	return found
 }
 
 // isCounter tells whether a content that looks like a pid file is a counter's next value: the one before was a

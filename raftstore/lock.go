@@ -226,6 +226,9 @@ func (ns *Namespace) hold(by *storepb.Caller, e *entry, old, in *inode, known *f
 	if before.known != nil && before.known.Format == lockfact.PID && in.facts == nil && len(in.content) > 0 {
 		e.known = nil // it is data now, while the other formats may be half written
 	}
+	if before.known == nil && e.known != nil {
+		e.announced = false // nobody was told who holds it
+	}
 	if !stolen || in.unlisted {
 		return ns.announceSoon(by, ns.putJudged(e, in), in, false)
 	}

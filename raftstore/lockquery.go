@@ -21,7 +21,7 @@ func page(limit uint32, most int) int {
 	return int(limit)
 }
 
-// listLocks leaves out data, and directories with entries: these tell more.
+// listLocks leaves out directories with entries, which tell more, and data without advisory locks.
 func (ns *Namespace) listLocks(q *storepb.ListLocks) *storepb.Result {
 	limit := page(q.GetLimit(), lockPage)
 	var locks []*storepb.Lock
@@ -30,7 +30,7 @@ func (ns *Namespace) listLocks(q *storepb.ListLocks) *storepb.Result {
 		if e.parent == from.parent && e.name == from.name {
 			return true
 		}
-		if in, found := ns.inodes.Get(e.ino); found && !ns.isFull(in) && ns.isLock(e, in) {
+		if in, found := ns.inodes.Get(e.ino); found && !ns.isFull(in) && (ns.isLock(e, in) || ns.hasAdvisories(in)) {
 			locks = append(locks, ns.describe(e, in))
 		}
 		return len(locks) < limit
