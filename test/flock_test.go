@@ -220,8 +220,11 @@ func (n *node) advisories(lock string) ([]advisory, error) {
 	var list []struct {
 		Advisory []advisory `json:"advisory_locks"`
 	}
-	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list) == 0 {
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
 		return nil, fmt.Errorf("%w in %s", err, text)
+	}
+	if len(list) == 0 {
+		return nil, nil // data, without a lock now
 	}
 	return list[0].Advisory, nil
 }
