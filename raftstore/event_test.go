@@ -34,8 +34,8 @@ func TestEventsOfALockedDay(t *testing.T) {
 	tr.forget("here").ok()
 
 	tr.requireEvents(0,
-		"lock_acquired a", "lock_acquired a", "lock_stolen a", "lock_acquired a", "removal_refused a", "lock_released a",
-		"lock_acquired short", "lock_acquired p", "lock_acquired p", "lock_stale short", "lock_removed short",
+		"lock_acquired a", "lock_stolen a", "lock_acquired a", "removal_refused a", "lock_released a",
+		"lock_acquired short", "lock_acquired p", "lock_stale short", "lock_removed short",
 		"session_ended ", "host_unreachable ", "host_back ", "session_ended ", "host_unreachable ",
 		"host_forgotten ", "lock_stale p", "lock_removed p")
 	for i, e := range tr.eventsSince(0) {
@@ -47,34 +47,37 @@ func TestEventsOfALockedDay(t *testing.T) {
 func TestEventTellsWhoAndWhat(t *testing.T) {
 	tr := newTree(t)
 	dir := tr.mkdir(RootIno, "dir")
+	tr.announceAll()
 	tr.requireEvents(0, "lock_acquired dir")
 	cmd := tr.next(here, createOp(dir, "lock", true))
 	cmd.Caller.Pid, cmd.Caller.Lineage = 77, []*storepb.Process{processOf(1)}
 	tr.apply(cmd).ok()
 	token, at := tr.index, tr.now
+	tr.soon().fill(here, dir, "lock", factsFor("tower", "x", tr.now+int64(time.Minute))).ok()
+	tr.announceAll()
 	want := &storepb.Event{
-		Number: 2, Time: at, Event: "lock_acquired", Path: []byte("dir/lock"), Token: token, Format: "none", Host: "here",
-		By: &storepb.Caller{Host: "here", Uid: 7, Gid: 8, Pid: 77},
+		Number: 2, Time: tr.now, Event: "lock_acquired", Path: []byte("dir/lock"), Token: token, Acquired: at,
+		Format: "tower", Holder: "x", Host: "here", Pid: 1, By: &storepb.Caller{Host: "here", Uid: 7, Gid: 8, Pid: 77},
 	}
 	requireSame(t, want, tr.eventsSince(1)[0])
 
-	tr.fill(here, dir, "lock", factsFor("tower", "x", tr.now+int64(time.Minute))).ok()
-	want = &storepb.Event{
-		Number: 3, Time: tr.now, Event: "lock_acquired", Path: []byte("dir/lock"), Token: token,
-		Format: "tower", Holder: "x", Host: "here", Pid: 1, By: &storepb.Caller{Host: "here", Uid: 7, Gid: 8},
-	}
+	tr.tick(time.Hour)
+	want.Number, want.Time, want.Event, want.By, want.Acquired = 3, tr.now, "lock_stale", nil, 0
+	want.Reason = tr.lockIn(dir, "lock").GetReason()
 	requireSame(t, want, tr.eventsSince(2)[0])
 
-	tr.tick(time.Hour)
-	want.Number, want.Time, want.Event, want.By = 4, tr.now, "lock_stale", nil
-	want.Reason = tr.lockIn(dir, "lock").GetReason()
-	requireSame(t, want, tr.eventsSince(3)[0])
-
 	tr.unlink(there, dir, "lock").ok()
-	want.Number, want.Time, want.Event = 5, tr.now, "lock_released"
+	want.Number, want.Time, want.Event = 4, tr.now, "lock_released"
 	want.By = &storepb.Caller{Host: "there", Uid: 7, Gid: 8}
 	want.Reason = "it was stale: " + want.GetReason()
-	requireSame(t, want, tr.eventsSince(4)[0])
+	requireSame(t, want, tr.eventsSince(3)[0])
+
+	tr.file(dir, "unknown")
+	tr.announceAll()
+	requireSame(t, &storepb.Event{
+		Number: 5, Time: tr.now, Event: "lock_acquired", Path: []byte("dir/unknown"), Token: tr.index - 1, Acquired: tr.now - int64(announceDelay),
+		Format: "none", Host: "here", By: &storepb.Caller{Host: "here", Uid: 7, Gid: 8},
+	}, tr.eventsSince(4)[0])
 }
 
 func TestStolenTellsOfThePreviousLock(t *testing.T) {
@@ -149,6 +152,7 @@ func TestEventsOfWhatIsTakenBack(t *testing.T) {
 	require.Nil(t, events[1].GetBy())
 
 	tr.take(here, "old", nil)
+	tr.announceAll()
 	event := tr.lastEvent()
 	moved := tr.next(here, noReplace(RootIno, "old", RootIno, "new"))
 	tr.apply(moved).ok()
@@ -177,14 +181,14 @@ func TestOnlyTheLastEventsAreKept(t *testing.T) {
 		tr.do(0, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("lock")})).is(storepb.Code_BUSY)
 	}
 	tr.restart()
-	require.EqualValues(t, keptEvents+2, tr.lastEvent())
+	require.EqualValues(t, keptEvents+1, tr.lastEvent())
 	events := tr.ns.Events(0, keptEvents+1)
 	require.Len(t, events, keptEvents)
-	require.EqualValues(t, 3, events[0].GetNumber())
-	require.EqualValues(t, keptEvents+2, events[keptEvents-1].GetNumber())
+	require.EqualValues(t, 2, events[0].GetNumber())
+	require.EqualValues(t, keptEvents+1, events[keptEvents-1].GetNumber())
 	counts := map[string]uint64{}
 	tr.ns.EventCounts(func(event string, count uint64) { counts[event] = count })
-	require.Equal(t, map[string]uint64{"lock_acquired": 2, "removal_refused": keptEvents}, counts)
+	require.Equal(t, map[string]uint64{"lock_acquired": 1, "removal_refused": keptEvents}, counts)
 }
 
 func TestEventLine(t *testing.T) {
@@ -198,7 +202,7 @@ func TestEventLine(t *testing.T) {
 	require.NoError(t, json.Unmarshal(EventLine(stolen), &line))
 	require.NotContains(t, string(EventLine(stolen)), "\n")
 	require.Equal(t, map[string]any{
-		"number": float64(4), "event": "lock_stolen", "timestamp": "1970-01-01T01:00:06Z", "lock_name": "lock",
+		"number": float64(3), "event": "lock_stolen", "timestamp": "1970-01-01T01:00:06Z", "lock_name": "lock",
 		"lock_path": "dir\n\"\ufffd/lock", "token": float64(6), "format": "swarm", "holder": "y", "host": "there", "pid": float64(1),
 		"by": map[string]any{"host": "there", "pid": float64(0), "uid": float64(7)},
 		"previous_lock": map[string]any{

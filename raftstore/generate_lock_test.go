@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,9 @@ import (
 func (g *generator) facts() *storepb.Facts {
 	if g.often(25) {
 		return nil
+	}
+	if g.locks && g.often(15) {
+		return g.evidence()
 	}
 	f := &storepb.Facts{
 		Format: "tower", Holder: "x", Host: "h", Pid: 1, IssuedAt: g.near(), Guard: "anyone", OnStale: "keep",
@@ -30,10 +34,22 @@ func (g *generator) facts() *storepb.Facts {
 	} else if g.often(70) {
 		f.ExpiresAt = g.near()
 	}
+	f.Machine = pick(g, "", "m", "m", "m2")
+	if g.often(10) {
+		f.Invalid, f.Process, f.Pid, f.ExpiresAt, f.OnStale = "ttl: missing", nil, 0, 0, "keep"
+	}
 	if g.often(4) {
 		g.spoil(f)
 	}
 	return f
+}
+
+// evidence is all there is to say of a content of no format, or of a target.
+func (g *generator) evidence() *storepb.Facts {
+	if !g.locks || g.often(40) {
+		return nil
+	}
+	return &storepb.Facts{Evidence: "names the host that wrote it"}
 }
 
 // spoil makes facts that no mount would.
@@ -64,18 +80,42 @@ func (g *generator) near() int64 {
 func (g *generator) process() *storepb.Process {
 	return &storepb.Process{
 		PidNamespace: 1, Pid: pick[uint32](g, 1, 2), Start: pick[uint64](g, 1, 1, 2), BootId: pick(g, "b", "b", "b", "c"),
+		SeenFrom: pick(g, nil, nil, []uint64{1}, []uint64{2, 1}),
 	}
+}
+
+// lineage may be that of a process that cannot be seen.
+func (g *generator) lineage() (line []*storepb.Process) {
+	for range 1 + g.below(4) {
+		line = append(line, g.process())
+	}
+	if g.often(4) {
+		line[g.below(len(line))] = pick(g, nil, new(storepb.Process), &storepb.Process{
+			Pid: 1, BootId: strings.Repeat("b", pick(g, MaxName, MaxName+1)), SeenFrom: make([]uint64, pick(g, 30, 100)),
+		})
+	}
+	if g.often(2) {
+		line = slices.Repeat(line, 100)
+	}
+	return line
 }
 
 // mean gives a command what has to do with locks: what its caller saw, the name it used, who it is.
 func (g *generator) mean(cmd *storepb.Command) {
-	if g.often(30) {
-		cmd.Caller.Lineage = []*storepb.Process{g.process(), g.process()}
+	cmd.Caller.PidNamespace = pick[uint64](g, 0, 1, 1, 2)
+	if g.often(50) {
+		cmd.Caller.Lineage, cmd.Caller.Family = g.lineage(), pick[uint32](g, 0, 1, 2, 3, 3, math.MaxUint32)
 	}
 	if g.often(1) {
 		cmd.Caller.Host = pick(g, "", "elsewhere", strings.Repeat("h", MaxName+1))
 	}
 	switch op := cmd.GetOp().GetOp().(type) {
+	case *storepb.Op_OpenSession:
+		op.OpenSession.Machine = pick(g, "", "m", "m", "m2")
+	case *storepb.Op_TakeLock:
+		op.TakeLock.Session = cmd.GetSession()
+	case *storepb.Op_Create:
+		op.Create.Unlisted = g.often(4)
 	case *storepb.Op_Unlink:
 		op.Unlink.Force = g.often(10)
 		op.Unlink.Looks = g.looks()
@@ -118,7 +158,14 @@ func (g *generator) looks() []*storepb.Look {
 }
 
 func (g *generator) lockOp() *storepb.Op {
-	switch g.below(15) {
+	switch g.below(17) {
+	case 15:
+		return opOf(&storepb.TakeLock{
+			Ino: g.file(), Owner: pick[uint64](g, 1, 2), Type: pick(g, storepb.LockType_EXCLUSIVE, storepb.LockType_SHARED, storepb.LockType_UNLOCK),
+			Wait: g.often(50),
+		})
+	case 16:
+		return opOf(&storepb.DropLocks{Ino: g.file(), Owners: []uint64{1, 2}})
 	case 12, 13:
 		return opOf(g.goSilent())
 	case 14:
@@ -158,6 +205,16 @@ func (g *generator) processGone() *storepb.ProcessGone {
 			op.Processes = append(op.Processes, h.says.process.message())
 		}
 	}
+	for _, m := range g.ns.byMaker.Items() {
+		if g.often(40) {
+			op.Processes = append(op.Processes, (&process{processID: m.by}).message())
+		}
+	}
+	for range op.GetProcesses() {
+		if g.often(80) {
+			op.Ended = append(op.Ended, pick(g, 0, g.now, g.now, math.MinInt64, math.MaxInt64))
+		}
+	}
 	return op
 }
 
@@ -167,6 +224,12 @@ func (g *generator) rule() *storepb.Rule {
 		StaleAfter: pick[int64](g, 0, 1, int64(time.Second), int64(10*time.Second), int64(time.Minute), math.MaxInt64),
 		OnStale:    pick(g, "", "", "keep", "remove", "remove"), Guard: pick(g, "", "", "host", "anyone"),
 		HostTimeout: pick[int64](g, 0, 1, 1, 1, int64(time.Second), int64(10*time.Second), math.MaxInt64),
+	}
+	if g.often(35) {
+		rule.Holder = "creator"
+	}
+	if g.often(10) {
+		rule = &storepb.Rule{Pattern: rule.GetPattern(), Format: "data"}
 	}
 	if g.often(3) {
 		rule.StaleAfter = -1

@@ -175,7 +175,7 @@ func (g *generator) create() *storepb.Create {
 		Exclusive: g.often(60),
 	}
 	if kind == syscall.S_IFLNK {
-		op.Target = []byte("a/b")
+		op.Target, op.Facts = []byte("a/b"), g.evidence()
 	}
 	if kind == syscall.S_IFREG && op.Exclusive && g.often(25) {
 		op.Content, op.Facts = []byte(pick(g, "", "one")), g.facts()

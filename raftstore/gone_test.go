@@ -44,7 +44,7 @@ func TestProcessGoneOnlyFromItsHost(t *testing.T) {
 
 	tr.take(there, "of-later", pidFacts("pid", later))
 	tr.gone(there, later).ok()
-	tr.requireState("held", "of-later")
+	tr.requireState("unreachable", "of-later")
 
 	tr.open(3, "here", "boot").ok()
 	tr.gone(3, processOf(1)).ok()
@@ -68,9 +68,9 @@ func TestProcessGoneForEveryName(t *testing.T) {
 
 	tr.link(ino, RootIno, "kept later").ok()
 	tr.requireState("stale", "kept later")
-	tr.rename(RootIno, "none", RootIno, "kept by its name").ok()
+	tr.renameNoReplace(RootIno, "none", RootIno, "kept by its name").ok()
 	tr.requireState("stale", "kept by its name")
-	tr.rename(RootIno, "kept", RootIno, "none").ok()
+	tr.renameNoReplace(RootIno, "kept", RootIno, "none").ok()
 	tr.requireState("held", "none")
 	tr.restart()
 	tr.deleteRule("none*").ok()
@@ -86,7 +86,7 @@ func TestProcessGoneForEveryName(t *testing.T) {
 func TestProcessGoneOfRenamedLock(t *testing.T) {
 	tr := newTree(t)
 	dir := tr.mkdir(RootIno, "dir")
-	tr.take(here, "tmp", pidFacts("pid", processOf(1)))
+	tr.take(here, "tmp", pidFacts("beads", processOf(1)))
 	tr.rename(RootIno, "tmp", dir, "lock").ok()
 	tr.rename(RootIno, "dir", RootIno, "moved").ok()
 	tr.gone(here, processOf(1)).ok()

@@ -59,6 +59,7 @@ func guarded(tb testing.TB, facts *storepb.Facts) *tree {
 // requireRefused wants a refusal that changes nothing and is an event.
 func (tr *tree) requireRefused(session uint64, op *storepb.Op, code storepb.Code) {
 	tr.tb.Helper()
+	tr.announceAll()
 	before, locks, event := tr.names(), tr.ns.Query(listLocks(0, "", 0)), tr.lastEvent()
 	result := tr.do(session, op).is(code)
 	require.NotEmpty(tr.tb, result.GetMessage())
@@ -168,6 +169,7 @@ func TestForce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := guarded(t, facts)
+			tr.announceAll()
 			event := tr.lastEvent()
 			tr.do(there, opOf(&storepb.Unlink{
 				Parent: RootIno, Name: []byte("lock"), Force: true,
@@ -252,6 +254,7 @@ func TestBeadsAreOverwrittenByTheirOwnProcesses(t *testing.T) {
 				tr.do(here, way.op(tr, here)).ok()
 				return
 			}
+			tr.announceAll()
 			event := tr.lastEvent()
 			requireSame(t, &storepb.Result{Code: storepb.Code_NEED_LINEAGE}, tr.do(here, way.op(tr, here)).Result)
 			tr.requireEvents(event)

@@ -106,7 +106,8 @@ func requireRepliesConsistent(t require.TestingT, ns *Namespace) {
 
 // requireIndexed compares the indexes with the entries and inodes that they are of.
 func requireIndexed(t require.TestingT, ns *Namespace) {
-	due, held := 0, 0
+	due, held, pending := 0, 0, 0
+	makers, lockFiles := map[made]bool{}, map[uint64]int{}
 	ns.byName.Scan(func(e *entry) bool {
 		same, found := ns.byIno.Get(e)
 		require.True(t, found && same == e, "entry %q is found by its inode", e.name)
@@ -115,10 +116,26 @@ func requireIndexed(t require.TestingT, ns *Namespace) {
 		if found {
 			due++
 		}
+		if e.pending != nil {
+			pending++
+			same, found := ns.byPending.Get(e)
+			require.True(t, found && same == e, "entry %q is found by when an event tells of it", e.name)
+		}
+		e.maker.each(func(p *process) {
+			makers[e.madeBy(p)] = true
+			_, found := ns.byMaker.Get(e.madeBy(p))
+			require.True(t, found, "entry %q is found by who made it", e.name)
+		})
+		if e.lock {
+			lockFiles[e.parent]++
+		}
 		return true
 	})
 	require.Equal(t, ns.byName.Len(), ns.byIno.Len())
 	require.Equal(t, due, ns.byDue.Len())
+	require.Equal(t, pending, ns.byPending.Len())
+	require.Equal(t, len(makers), ns.byMaker.Len())
+	require.Equal(t, lockFiles, ns.lockFiles)
 	ns.inodes.Scan(func(ino uint64, in *inode) bool {
 		h, ok := in.heldBy()
 		if !ok {
@@ -137,17 +154,24 @@ func requireJudged(t require.TestingT, ns *Namespace) {
 	ns.byName.Scan(func(e *entry) bool {
 		in, _ := ns.inodes.Get(e.ino)
 		require.True(t, in.facts == nil || in.facts == e.known, "what is known of %q is what its content says", e.name)
-		require.True(t, e.known == nil || e.announced || in.unlisted, "a lock %q whose holder is known was told of", e.name)
+		require.True(t, e.pending == nil || !e.announced, "%q is told of once", e.name)
+		require.True(t, e.pending == nil || e.pending.until <= ns.time+int64(announceDelay), "%q is told of soon", e.name)
+		require.True(t, !in.unlisted || e.pending == nil && !e.announced, "nothing is told of %q", e.name)
+		require.Equal(t, isLockByTheBook(ns, e, in), ns.isLock(e, in), "is %q a lock", e.name)
+		require.Equal(t, ns.isLock(e, in), ns.because(e, in) != "", "%q", e.name)
+		if in.kernelLocked {
+			require.True(t, e.stale == nil && e.due == 0, "lockfs never removes %q", e.name)
+		}
 		require.True(t, 0 < e.token && e.token <= ns.index && e.made <= ns.index, "token %d of %q", e.token, e.name)
 		require.LessOrEqual(t, e.acquired, ns.time)
 		require.True(t, in.gone == nil || in.facts.process != nil, "%q has no process that could be gone", e.name)
 		again := *e
 		ns.judge(&again, in)
-		require.True(t, again.stale == e.stale && again.due == e.due, "%q judged again is %+v, not %+v", e.name, again, *e)
+		require.True(t, again.stale == e.stale && again.due == e.due && again.lock == e.lock, "%q judged again is %+v, not %+v", e.name, again, *e)
 
 		g := ns.govern(e, in)
 		isRemoved := g.OnStale == lockfact.Remove && !ns.isFull(in)
-		gone := in.gone != nil && g.ByProcess()
+		gone := g.gone != nil && g.ByProcess()
 		switch {
 		case e.stale != nil && isRemoved, e.stale == nil && gone:
 			require.EqualValues(t, math.MinInt64, e.due, "%q", e.name)
@@ -157,7 +181,7 @@ func requireJudged(t require.TestingT, ns *Namespace) {
 			require.Equal(t, g.ExpiresAt, e.due, "%q", e.name)
 		}
 		state := "stale"
-		if e.stale == nil && !gone && !g.StaleAt(ns.time) {
+		if g = ns.guardOf(e, in); e.stale == nil && (g.gone == nil || !g.ByProcess()) && !g.StaleAt(ns.time) {
 			state = "held"
 			if _, mounted := ns.hosts.Get(g.Host); g.ByProcess() && (!mounted || !ns.reachable(g)) {
 				state = "unreachable"
@@ -166,6 +190,29 @@ func requireJudged(t require.TestingT, ns *Namespace) {
 		require.Equal(t, state, ns.describe(e, in).GetState(), "%q", e.name)
 		return true
 	})
+}
+
+// isLockByTheBook says what is a lock in the words of the design.
+func isLockByTheBook(ns *Namespace, e *entry, in *inode) bool {
+	rule := ns.ruleFor(e)
+	byRule := rule.GetHolder() != "" || rule.GetStaleAfter() != 0 || rule.GetGuard() == "host" ||
+		rule.GetFormat() != "" && rule.GetFormat() != "none"
+	holdsLocks := false
+	for _, inside := range ns.entriesOf(in.ino) {
+		file, _ := ns.inodes.Get(inside.ino)
+		holdsLocks = holdsLocks || !file.isDir() && isLockByTheBook(ns, inside, file)
+	}
+	switch {
+	case in.unlisted, in.kernelLocked, rule.GetFormat() == "data":
+		return false
+	case byRule, in.facts != nil:
+		return true
+	case !e.exclusive:
+		return false
+	case in.isDir():
+		return holdsLocks || !ns.hasEntries(in.ino)
+	}
+	return len(in.content) == 0 || in.evidence != ""
 }
 
 func requireHostsConsistent(t require.TestingT, ns *Namespace) {

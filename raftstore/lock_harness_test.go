@@ -149,6 +149,21 @@ func (tr *tree) requireEvents(number uint64, kinds ...string) []*storepb.Event {
 	return events
 }
 
+// announceAll has the events of all acquisitions told.
+func (tr *tree) announceAll() {
+	tr.tb.Helper()
+	if tr.ns.byPending.Len() > 0 {
+		tr.tick(announceDelay)
+	}
+	require.Zero(tr.tb, tr.ns.byPending.Len())
+}
+
+// soon has the next command come a moment after the one before, not a second.
+func (tr *tree) soon() *tree {
+	tr.wait(time.Millisecond - time.Second)
+	return tr
+}
+
 func (tr *tree) lastEvent() uint64 { return tr.ns.LastEvent() }
 
 // restart goes on with what a snapshot holds.

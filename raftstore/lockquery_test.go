@@ -74,6 +74,7 @@ func TestGetLock(t *testing.T) {
 	want := &storepb.Result{Attr: tr.attr(ino), Locks: []*storepb.Lock{{
 		Parent: dir, Name: []byte("lock"), Path: []byte("dir/lock"), Token: 4, Acquired: tr.now - int64(time.Second),
 		State: "held", Facts: facts, Attr: tr.attr(ino), Content: []byte("semaphore 1"),
+		Because: "its content is of format semaphore", Remover: "programs on host here",
 	}}}
 	requireSame(t, want, withoutLooks(result))
 	requireSame(t, &storepb.Look{Parent: dir, Name: []byte("lock"), Token: 4}, result.GetLooks()[0])
@@ -120,6 +121,7 @@ func TestListEvents(t *testing.T) {
 	var times []int64
 	for i := range 5 {
 		tr.file(RootIno, nameOf(i))
+		tr.announceAll()
 		times = append(times, tr.now)
 	}
 	numbers := func(after uint64, since int64, limit uint32) (numbers []uint64) {

@@ -27,7 +27,9 @@ func TestTokenIsNewForAFreeName(t *testing.T) {
 				result := take(tr).ok()
 				require.Equal(t, tr.index, tr.token("lock"))
 				require.Equal(t, tr.now, tr.lock("lock").GetAcquired())
-				requireSame(t, &storepb.Look{Parent: RootIno, Name: []byte("lock"), Token: tr.index}, result.GetLooks()[0])
+				requireSame(t, &storepb.Look{
+					Parent: RootIno, Name: []byte("lock"), Token: tr.index, Data: name == "open" || name == "moved here",
+				}, result.GetLooks()[0])
 				tr.do(here, opOf(&storepb.Unlink{
 					Parent: RootIno, Name: []byte("lock"), Directory: tr.attr(tr.at(RootIno, "lock")).GetMode()&someDir == someDir,
 				})).ok()
@@ -218,7 +220,7 @@ func TestCancelKeepsTheLockOfAnotherHolder(t *testing.T) {
 	}
 }
 
-// TestLockTellsWhatItsContentSays and nothing of what the content was before.
+// TestLockTellsWhatItsContentSays, and of what the content was before only what guards it still for a moment.
 func TestLockTellsWhatItsContentSays(t *testing.T) {
 	tr := newTree(t)
 	facts := factsFor("semaphore", "1", tr.now+int64(time.Hour))
@@ -226,6 +228,9 @@ func TestLockTellsWhatItsContentSays(t *testing.T) {
 	tr.take(here, "lock", facts)
 	requireSame(t, facts, tr.lock("lock").GetFacts())
 	tr.fill(here, RootIno, "lock", nil).ok()
+	guard := &storepb.Facts{Format: "semaphore", Holder: "1", Host: "here", Pid: 1, IssuedAt: 1, Guard: "host", OnStale: "keep"}
+	requireSame(t, guard, tr.lock("lock").GetFacts())
+	tr.tick(settling)
 	requireSame(t, &storepb.Facts{Format: "none", Host: "here", Guard: "anyone", OnStale: "keep"}, tr.lock("lock").GetFacts())
 	e, _ := tr.ns.entry(RootIno, []byte("lock"))
 	requireSame(t, facts, e.known.message())
