@@ -64,13 +64,14 @@ func (ns *Namespace) speakFor(dir uint64) {
 	}
 }
 
-func (ns *Namespace) silence(e *entry) {
+func (ns *Namespace) silence(e *entry) *entry {
 	if e.pending == nil {
-		return
+		return e
 	}
 	silent := *e
 	silent.pending = nil
 	ns.putEntry(&silent)
+	return &silent
 }
 
 // announceBefore tells of a lock before something else is told of it.
@@ -79,8 +80,7 @@ func (ns *Namespace) announceBefore(e *entry, in *inode) *entry {
 		return e
 	}
 	if !ns.isLock(e, in) {
-		ns.silence(e)
-		return e
+		return ns.silence(e)
 	}
 	return ns.announce(e, in)
 }

@@ -156,7 +156,6 @@ func requireJudged(t require.TestingT, ns *Namespace) {
 		require.True(t, in.facts == nil || in.facts == e.known, "what is known of %q is what its content says", e.name)
 		require.True(t, e.pending == nil || !e.announced, "%q is told of once", e.name)
 		require.True(t, e.pending == nil || e.pending.until <= ns.time+int64(announceDelay), "%q is told of soon", e.name)
-		require.True(t, !in.unlisted || e.pending == nil && !e.announced, "nothing is told of %q", e.name)
 		require.Equal(t, isLockByTheBook(ns, e, in), ns.isLock(e, in), "is %q a lock", e.name)
 		require.Equal(t, ns.isLock(e, in), ns.because(e, in) != "", "%q", e.name)
 		if in.kernelLocked {

@@ -270,14 +270,19 @@ func (ns *Namespace) expireLocks() {
 }
 
 // markStale notes that a lock is stale, and removes it if it is one of those that lockfs removes.
+// Nothing happens if that name is gone, or another file's, or was marked by what was done since it was found.
 func (ns *Namespace) markStale(e *entry, why *staleness) {
-	in, found := ns.inodes.Get(e.ino)
-	if !found || e.stale != nil {
+	now, found := ns.byName.Get(e)
+	if !found || now.ino != e.ino || now.stale != nil {
 		return
 	}
-	marked := *ns.announceBefore(e, in)
+	in, found := ns.inodes.Get(now.ino)
+	if !found {
+		return
+	}
+	marked := *ns.announceBefore(now, in)
 	marked.stale = why
-	marked.due = ns.dueTime(&marked, in, ns.govern(e, in))
+	marked.due = ns.dueTime(&marked, in, ns.govern(now, in))
 	ns.putEntry(&marked)
 	if !in.unlisted {
 		event := ns.lockEvent(eventStale, &marked, in, nil)

@@ -1,0 +1,54 @@
+package raftstore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore/storepb"
+)
+
+// byCreator has a rule for all names under which their makers hold them.
+func byCreator(tb testing.TB, onStale string) *tree {
+	tr := newTree(tb)
+	tr.rule(&storepb.Rule{Pattern: "**", Holder: "creator", OnStale: onStale}).ok()
+	return tr
+}
+
+// as does an operation for a process, the first of the line, with family of them in its process group.
+func (tr *tree) as(session uint64, family uint32, op *storepb.Op, line ...*storepb.Process) step {
+	cmd := tr.next(session, op)
+	cmd.Caller.Lineage, cmd.Caller.Family = line, family
+	return tr.apply(cmd)
+}
+
+// ended tells of the end of a process at a time.
+func (tr *tree) ended(session uint64, process *storepb.Process, at int64) {
+	tr.tb.Helper()
+	tr.do(session, opOf(&storepb.ProcessGone{Processes: []*storepb.Process{process}, Ended: []int64{at}})).ok()
+}
+
+// TestImpatientRuleWithHeirsRemovesOnce: a name that is known under several processes is one name.
+func TestImpatientRuleWithHeirsRemovesOnce(t *testing.T) {
+	for _, onStale := range []string{"keep", "remove"} {
+		t.Run(onStale, func(t *testing.T) {
+			tr := newTree(t)
+			tr.rule(&storepb.Rule{Pattern: "**", Holder: "creator", HostTimeout: 1, OnStale: onStale}).ok()
+			ino := tr.as(here, 3, createOp(RootIno, "lock", true), processOf(3), processOf(2), processOf(1)).ok().GetAttr().GetIno()
+			tr.fill(here, RootIno, "lock", pidFacts("pid", processOf(4))).ok()
+			tr.as(here, 3, opOf(&storepb.Link{Ino: ino, Parent: RootIno, Name: []byte("other")}), processOf(3), processOf(2)).ok()
+			tr.giveUp(here)
+			event := tr.lastEvent()
+			tr.tick(time.Hour)
+			requireConsistent(t, tr.ns)
+			want := []string{"lock_stale lock", "lock_stale other"}
+			if onStale == "remove" {
+				tr.requireNone("lock", "other")
+				want = []string{"lock_stale lock", "lock_removed lock", "lock_stale other", "lock_removed other"}
+			}
+			tr.requireEvents(event, want...)
+			require.False(t, tr.ns.Due(tr.ns.time))
+		})
+	}
+}
