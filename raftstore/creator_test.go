@@ -1,6 +1,8 @@
 package raftstore
 
 import (
+	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +51,42 @@ func TestImpatientRuleWithHeirsRemovesOnce(t *testing.T) {
 			}
 			tr.requireEvents(event, want...)
 			require.False(t, tr.ns.Due(tr.ns.time))
+		})
+	}
+}
+
+// TestStrangeLineages make no maker that could not be restored.
+func TestStrangeLineages(t *testing.T) {
+	long := &storepb.Process{Pid: 1, BootId: strings.Repeat("b", MaxName+1)}
+	wide := &storepb.Process{Pid: 1, BootId: "boot", SeenFrom: make([]uint64, maxSeenFrom+1)}
+	var endless []*storepb.Process
+	for pid := range uint32(100_000) {
+		endless = append(endless, &storepb.Process{Pid: pid + 1, BootId: "boot", SeenFrom: make([]uint64, maxSeenFrom)})
+	}
+	for name, row := range map[string]struct {
+		line []*storepb.Process
+		made int // how many could have made it
+	}{
+		"nobody":             {[]*storepb.Process{nil}, 0},
+		"of no number":       {[]*storepb.Process{{BootId: "boot"}}, 0},
+		"a long boot":        {[]*storepb.Process{long}, 0},
+		"many namespaces":    {[]*storepb.Process{wide}, 0},
+		"a hole":             {[]*storepb.Process{processOf(1), nil, processOf(3)}, 1},
+		"the same":           {[]*storepb.Process{processOf(1), processOf(1)}, 1},
+		"a long boot above":  {[]*storepb.Process{processOf(1), processOf(2), long}, 2},
+		"an endless lineage": {endless, 1 + maxHeirs},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := byCreator(t, "remove")
+			tr.as(here, math.MaxUint32, createOp(RootIno, "lock", true), row.line...).ok()
+			require.Len(t, tr.ns.Query(listProcesses("here")).GetProcesses(), row.made)
+			requireConsistent(t, tr.ns)
+			tr.restart()
+			for range row.made {
+				tr.tick(time.Hour)
+				tr.gone(here, tr.ns.Query(listProcesses("here")).GetProcesses()...).ok()
+			}
+			require.Empty(t, tr.ns.Query(listProcesses("here")).GetProcesses())
 		})
 	}
 }

@@ -38,29 +38,43 @@ func (ns *Namespace) makerOf(by *storepb.Caller, e *entry) (m *maker, code store
 	if len(line) == 0 {
 		return nil, storepb.Code_NEED_LINEAGE
 	}
-	if line[0].GetPid() == 0 {
+	if !isMaker(line[0]) {
 		return nil, storepb.Code_OK
 	}
 	m = &maker{process: processFrom(line[0]), host: share(by.GetHost()), since: ns.time}
 	if h, known := ns.hosts.Get(by.GetHost()); known {
 		m.machine = share(h.machine)
 	}
-	for _, heir := range line[1:max(1, min(len(line), int(by.GetFamily())))] {
+	for _, heir := range line[1:max(1, min(len(line), int(by.GetFamily()), 1+maxHeirs))] {
+		if !isMaker(heir) {
+			break // whose parent nobody can see
+		}
 		m.heirs = append(m.heirs, processFrom(heir))
 	}
 	return m, storepb.Code_OK
 }
 
+// What is kept of the processes that made a name, so that a snapshot can always be read again.
+const (
+	maxHeirs    = 32
+	maxSeenFrom = 33 // pid namespaces, which are nested 32 deep at most (pid_namespaces(7))
+)
+
+// isMaker tells whether that may be a process that can be watched.
+func isMaker(p *storepb.Process) bool {
+	return p.GetPid() != 0 && len(p.GetBootId()) <= MaxName && len(p.GetSeenFrom()) <= maxSeenFrom
+}
+
 // without answers the maker after one of its processes has ended.
 func (m *maker) without(gone processID, ended int64, why *staleness) *maker {
 	left := *m
+	left.heirs = slices.DeleteFunc(slices.Clone(m.heirs), func(heir *process) bool { return heir.processID == gone })
 	if m.process.processID != gone {
-		left.heirs = slices.DeleteFunc(slices.Clone(m.heirs), func(heir *process) bool { return heir.processID == gone })
 		return &left
 	}
 	// Of an end that nobody saw it is not known that it did not come at once.
-	if len(m.heirs) > 0 && ended-m.since <= int64(atOnceLimit) {
-		left.process, left.heirs = m.heirs[0], m.heirs[1:]
+	if len(left.heirs) > 0 && ended-m.since <= int64(atOnceLimit) {
+		left.process, left.heirs = left.heirs[0], left.heirs[1:]
 		return &left
 	}
 	left.gone = why
