@@ -73,6 +73,7 @@ func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.R
 // refuseUnlink judges whether a name may go, and if so tells of it.
 func (ns *Namespace) refuseUnlink(by *storepb.Caller, op *storepb.Unlink, e *entry, in *inode) *storepb.Result {
 	if op.GetForce() {
+		e = ns.announceBefore(e, in)
 		event := ns.lockEvent(eventRemoved, e, in, by)
 		event.Reason, event.Request = "by force", op.GetRequest()
 		ns.emit(event)
