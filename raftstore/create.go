@@ -33,8 +33,10 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 		in.content, in.facts = op.GetContent(), factsOf(op.GetFacts())
 	}
 	made := &entry{parent: dir.ino, name: string(op.GetName()), ino: in.ino}
-	if made.maker, code = ns.makerOf(caller, made); code != storepb.Code_OK {
-		return fail(code), nil
+	if !in.unlisted {
+		if made.maker, code = ns.makerOf(caller, made); code != storepb.Code_OK {
+			return fail(code), nil
+		}
 	}
 	ns.nextIno++
 	subdirs := 0

@@ -93,7 +93,7 @@ func (ns *Namespace) countLockFile(e *entry, by int) {
 // guards it alone, and its content is data. Who waits for it waits for this inode, so lockfs never removes it.
 func (ns *Namespace) noteKernelLock(ino uint64) {
 	in, found := ns.inodes.Get(ino)
-	if !found || in.kernelLocked {
+	if !found || in.kernelLocked || in.unlisted {
 		return
 	}
 	locked := *in
