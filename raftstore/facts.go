@@ -114,6 +114,16 @@ func (f *facts) sameHolder(g *facts) bool {
 	return f.process == nil || g.process == nil || f.process.processID == g.process.processID
 }
 
+// forAnyone is what is known of a stale lock that somebody is taking over by writing: who that is, nobody knows yet.
+func (f *facts) forAnyone() *facts {
+	known := *f
+	known.machine = sharedString{}
+	if f.process != nil {
+		known.process = &process{processID: f.process.processID}
+	}
+	return &known
+}
+
 // goneStill is what is known of the process of new content: it is gone if it was that of the old content,
 // and that is gone.
 func (in *inode) goneStill(says *facts) *staleness {

@@ -68,7 +68,10 @@ func (ns *Namespace) isBeingWritten(e *entry, in *inode) bool {
 // isJudged tells whether a look at a lock of that name counts: what is there may be a lock too. Not every lock has something in
 // it that can be judged.
 func (ns *Namespace) isJudged(e *entry, in *inode) bool {
-	return !in.kernelLocked && (ns.isLock(e, in) || e.exclusive && !in.isDir())
+	if ns.isLock(e, in) {
+		return true
+	}
+	return e.exclusive && !in.isDir() && !in.kernelLocked && lockRule(ns.ruleFor(e)).Format != lockfact.Data
 }
 
 func (ns *Namespace) isSettling(in *inode) bool { return ns.time-in.ctime < int64(settling) }
@@ -85,6 +88,9 @@ func (ns *Namespace) guardOf(e *entry, in *inode) governed {
 	g := ns.govern(e, &before)
 	if g.byCreator {
 		return g
+	}
+	if g.Host != in.host.String() {
+		g.process, g.machine = nil, sharedString{} // those of the one before
 	}
 	g.Host, g.ExpiresAt = in.host.String(), 0
 	return g

@@ -247,6 +247,9 @@ func (ns *Namespace) contentChanged(by *storepb.Caller, old, in *inode) {
 		changed := *e
 		changed.stale = nil
 		ns.hold(by, &changed, old, in, in.facts)
+		if in.facts == nil && e.known != nil && ns.staleNow(e, old, ns.govern(e, old)) != nil {
+			changed.known = e.known.forAnyone()
+		}
 	}
 }
 
