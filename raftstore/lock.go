@@ -216,7 +216,7 @@ func (ns *Namespace) succeed(by *storepb.Caller, before, incoming *entry, old, i
 // hold puts an entry whose content has become another one, with what is known of the holder now.
 func (ns *Namespace) hold(by *storepb.Caller, e *entry, old, in *inode, known *facts) *entry {
 	before, wasKnown := *e, e.known != nil
-	stolen := wasKnown && known != nil && !e.known.sameHolder(known)
+	stolen := wasKnown && known != nil && !e.known.sameHolder(known) && (in.unlisted || ns.groundOf(e, in) != isData)
 	if stolen {
 		e.token, e.acquired = ns.index, ns.time
 	}
