@@ -66,7 +66,7 @@ func (ns *Namespace) namesHeldOn(host string) []*entry {
 func (ns *Namespace) Due(now int64) bool {
 	next := ns.NextDue()
 	due := next <= now && next < math.MaxInt64
-	ns.eachImpatient(now, func(*entry, string) { due = true })
+	ns.eachImpatient(now, func(*entry, *staleness) { due = true })
 	return due
 }
 
@@ -105,19 +105,19 @@ func (ns *Namespace) AwaitsHosts() bool {
 // tick ends the patience with silent hosts; the rest happens with every command.
 func (ns *Namespace) tick() *storepb.Result {
 	type lost struct {
-		e      *entry
-		reason string
+		e   *entry
+		why *staleness
 	}
 	var found []lost
-	ns.eachImpatient(ns.time, func(e *entry, reason string) { found = append(found, lost{e, reason}) })
+	ns.eachImpatient(ns.time, func(e *entry, why *staleness) { found = append(found, lost{e, why}) })
 	for _, l := range found {
-		ns.markStale(l.e, &staleness{reason: l.reason, since: ns.time})
+		ns.markStale(l.e, l.why)
 	}
 	return ok()
 }
 
 // eachImpatient visits the locks whose rule does not wait any longer for their silent host.
-func (ns *Namespace) eachImpatient(now int64, visit func(e *entry, reason string)) {
+func (ns *Namespace) eachImpatient(now int64, visit func(*entry, *staleness)) {
 	if !ns.hasHostTimeouts() {
 		return
 	}
@@ -132,7 +132,8 @@ func (ns *Namespace) eachImpatient(now int64, visit func(e *entry, reason string
 			}
 			g := ns.govern(e, in)
 			if e.stale == nil && g.ByProcess() && g.hostTimeout > 0 && now-h.since > int64(g.hostTimeout) {
-				visit(e, fmt.Sprintf("its host %s has been silent for more than %v (rule %s)", name, g.hostTimeout, g.pattern))
+				reason := fmt.Sprintf("its host %s has been silent for more than %v (rule %s)", name, g.hostTimeout, g.pattern)
+				visit(e, &staleness{reason: reason, since: ns.time, ofMaker: g.byCreator})
 			}
 		}
 		return true

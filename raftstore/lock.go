@@ -12,9 +12,10 @@ import (
 
 // staleness says why a lock is stale. It is never modified.
 type staleness struct {
-	reason string
-	since  int64
-	byTime bool // else its process or its host is gone
+	reason  string
+	since   int64
+	byTime  bool // else its process or its host is gone
+	ofMaker bool // the process is the one that made the name
 }
 
 // expiryBatch bounds how many locks become stale or go with one command. The leader sends another for the rest.
@@ -118,7 +119,7 @@ func (ns *Namespace) path(e *entry) string {
 // any more. The entry must not be in a tree.
 func (ns *Namespace) judge(e *entry, in *inode) {
 	g := ns.govern(e, in)
-	if s := e.stale; s != nil && (s.byTime && !g.StaleAt(ns.time) || !s.byTime && !g.ByProcess()) {
+	if s := e.stale; s != nil && (s.byTime && !g.StaleAt(ns.time) || !s.byTime && (!g.ByProcess() || s.ofMaker != g.byCreator)) {
 		e.stale = nil
 	}
 	e.due = ns.dueTime(e, in, g)
@@ -203,7 +204,7 @@ type acquisition struct {
 // exclusively then, and has another maker.
 func (ns *Namespace) succeed(by *storepb.Caller, before, incoming *entry, old, in *inode, m *maker) *entry {
 	e := *before
-	e.ino, e.made, e.stale, e.maker, e.exclusive = in.ino, ns.index, incoming.stale, m, false
+	e.ino, e.made, e.stale, e.maker, e.exclusive = in.ino, ns.index, incoming.stale.withoutMaker(), m, false
 	if says := asCounted(old, in.content, in.facts); says != in.facts && in.nlink == 1 {
 		counted := *in
 		counted.facts, counted.gone = says, nil
@@ -246,10 +247,10 @@ func (ns *Namespace) contentChanged(by *storepb.Caller, old, in *inode) {
 	for _, e := range ns.namesOf(in.ino) {
 		changed := *e
 		changed.stale = nil
-		ns.hold(by, &changed, old, in, in.facts)
 		if in.facts == nil && e.known != nil && ns.staleNow(e, old, ns.govern(e, old)) != nil {
 			changed.known = e.known.forAnyone()
 		}
+		ns.hold(by, &changed, old, in, in.facts)
 	}
 }
 

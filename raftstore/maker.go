@@ -81,6 +81,14 @@ func (m *maker) without(gone processID, ended int64, why *staleness) *maker {
 	return &left
 }
 
+// withoutMaker is why a lock is stale whose name has another maker now.
+func (s *staleness) withoutMaker() *staleness {
+	if s != nil && s.ofMaker {
+		return nil
+	}
+	return s
+}
+
 // each visits those whose end is of interest.
 func (m *maker) each(visit func(*process)) {
 	if m == nil || m.gone != nil {
@@ -120,7 +128,7 @@ func makerFrom(record *storepb.MakerRecord) *maker {
 		m.heirs = append(m.heirs, processFrom(heir))
 	}
 	if record.GetGone() != "" {
-		m.gone = &staleness{reason: record.GetGone(), since: record.GetGoneSince()}
+		m.gone = &staleness{reason: record.GetGone(), since: record.GetGoneSince(), ofMaker: true}
 	}
 	return m
 }
@@ -161,7 +169,7 @@ func (ns *Namespace) madeOn(host string, by *processID) []made {
 
 // bereave notes that a process is gone that made names.
 func (ns *Namespace) bereave(lost []made, ended int64, reason string) {
-	why := &staleness{reason: reason, since: ns.time}
+	why := &staleness{reason: reason, since: ns.time, ofMaker: true}
 	for _, m := range lost {
 		e, found := ns.entry(m.parent, []byte(m.name))
 		if !found || e.maker == nil {

@@ -42,12 +42,13 @@ func (ns *Namespace) rename(cmd *storepb.Command, op *storepb.Rename) (*storepb.
 	if replaced != nil {
 		removed = ns.removeEntry(cmd.GetSession(), target, replaced)
 	}
-	made := ns.move(cmd.GetCaller(), source, target, moved, replaced, &moving{maker: by, noReplace: op.GetNoReplace(), reason: "it was renamed"})
+	made := ns.move(cmd.GetCaller(), source, target, moved, replaced, &moving{maker: by, exclusive: op.GetNoReplace(), reason: "it was renamed"})
 
 	var undo *storepb.Undo
 	if op.GetNoReplace() {
 		undo = undoOf(made)
 		undo.BackParent, undo.BackName = source.parent, op.GetName()
+		undo.BackExclusive, undo.BackMaker = source.exclusive, source.maker.message()
 	}
 	return &storepb.Result{RemovedIno: removed, Looks: ns.looksAt(made)}, undo
 }
@@ -154,7 +155,7 @@ func (ns *Namespace) mayReplace(moved, replaced *inode) storepb.Code {
 // moving says how a name is moved.
 type moving struct {
 	maker     *maker // of the new name
-	noReplace bool   // the new name was free for sure
+	exclusive bool   // the new name was free for sure
 	reason    string
 }
 
@@ -168,8 +169,9 @@ func (ns *Namespace) move(by *storepb.Caller, source, target *entry, moved, repl
 	if replaced != nil {
 		made = ns.succeed(by, target, source, replaced, moved, how.maker)
 	} else {
-		free := &entry{parent: target.parent, name: target.name, ino: moved.ino, cookie: ns.newCookie(), stale: source.stale, maker: how.maker}
-		made = ns.acquire(by, free, moved, acquisition{exclusive: how.noReplace, done: true})
+		free := &entry{parent: target.parent, name: target.name, ino: moved.ino, cookie: ns.newCookie(), maker: how.maker}
+		free.stale = source.stale.withoutMaker()
+		made = ns.acquire(by, free, moved, acquisition{exclusive: how.exclusive, done: true})
 	}
 	if moved.isDir() {
 		ns.judgeBelow(moved.ino)

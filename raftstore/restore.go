@@ -213,7 +213,7 @@ func (ns *Namespace) entryOf(r *storepb.EntryRecord) *entry {
 		e.known = in.facts
 	}
 	if r.GetStale() != "" {
-		e.stale = &staleness{reason: r.GetStale(), since: r.GetStaleSince(), byTime: r.GetStaleByTime()}
+		e.stale = &staleness{reason: r.GetStale(), since: r.GetStaleSince(), byTime: r.GetStaleByTime(), ofMaker: r.GetStaleOfMaker()}
 	}
 	return e
 }

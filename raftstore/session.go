@@ -280,7 +280,7 @@ func undoOf(made *entry) *storepb.Undo {
 // the same inode under the same name again is another one's doing, and may be another one's lock. So is
 // what names a holder in a file whose creator was not told of it.
 // Where a rename cannot go back because its old name is taken again, the new name goes: its caller
-// believes that it never came to be.
+// believes that it never came to be. A file in which somebody has had a kernel lock since it was created stays.
 func (ns *Namespace) takeBack(session uint64, undo *storepb.Undo) {
 	e, found := ns.entry(undo.GetParent(), undo.GetName())
 	if !found || e.ino != undo.GetIno() || e.made != undo.GetMadeIndex() ||
@@ -294,7 +294,8 @@ func (ns *Namespace) takeBack(session uint64, undo *storepb.Undo) {
 	if undo.GetBackParent() != 0 && ns.moveBack(e, in, undo) {
 		return
 	}
-	if ns.isFull(in) {
+	isCreation := undo.GetOnlyVersion() != 0 || undo.GetUnlessHeld()
+	if ns.isFull(in) || in.kernelLocked && isCreation {
 		return
 	}
 	ns.emitReleased(e, in, nil, takenBack, "")
@@ -312,6 +313,8 @@ func (ns *Namespace) moveBack(e *entry, in *inode, undo *storepb.Undo) bool {
 		return false
 	}
 	back := &entry{parent: undo.GetBackParent(), name: string(undo.GetBackName())}
-	ns.move(nil, e, back, in, nil, &moving{reason: takenBack})
+	ns.move(nil, e, back, in, nil, &moving{
+		maker: makerFrom(undo.GetBackMaker()), exclusive: undo.GetBackExclusive(), reason: takenBack,
+	})
 	return true
 }

@@ -39,6 +39,7 @@ func (ns *Namespace) Snapshot() *Snapshot {
 	frozen.delayed, frozen.requests, frozen.interrupted, frozen.lockCounts = nil, nil, nil, nil // restored from these
 	frozen.ended, frozen.removed = nil, nil
 	frozen.byIno, frozen.byDue, frozen.byProcess = nil, nil, nil // restored from entries and inodes
+	frozen.byMaker, frozen.byPending, frozen.lockFiles = nil, nil, nil
 	return &Snapshot{ns: &frozen}
 }
 
@@ -185,7 +186,7 @@ func (ns *Namespace) entryRecord(e *entry) *storepb.Record {
 		record.Known = e.known.message()
 	}
 	if s := e.stale; s != nil {
-		record.Stale, record.StaleSince, record.StaleByTime = s.reason, s.since, s.byTime
+		record.Stale, record.StaleSince, record.StaleByTime, record.StaleOfMaker = s.reason, s.since, s.byTime, s.ofMaker
 	}
 	return &storepb.Record{Record: &storepb.Record_Entry{Entry: record}}
 }

@@ -5953,8 +5953,9 @@ type EntryRecord struct {
 	Stale         string                 `protobuf:"bytes,9,opt,name=stale,proto3" json:"stale,omitempty"`          // why it is stale; empty: it is not
 	StaleSince    int64                  `protobuf:"varint,10,opt,name=stale_since,json=staleSince,proto3" json:"stale_since,omitempty"`
 	StaleByTime   bool                   `protobuf:"varint,12,opt,name=stale_by_time,json=staleByTime,proto3" json:"stale_by_time,omitempty"`
-	Known         *Facts                 `protobuf:"bytes,11,opt,name=known,proto3" json:"known,omitempty"`          // of its holder, where the inode's facts do not tell
-	Exclusive     bool                   `protobuf:"varint,13,opt,name=exclusive,proto3" json:"exclusive,omitempty"` // the name was made exclusively
+	StaleOfMaker  bool                   `protobuf:"varint,16,opt,name=stale_of_maker,json=staleOfMaker,proto3" json:"stale_of_maker,omitempty"` // the process that made the name is gone
+	Known         *Facts                 `protobuf:"bytes,11,opt,name=known,proto3" json:"known,omitempty"`                                      // of its holder, where the inode's facts do not tell
+	Exclusive     bool                   `protobuf:"varint,13,opt,name=exclusive,proto3" json:"exclusive,omitempty"`                             // the name was made exclusively
 	Pending       *PendingRecord         `protobuf:"bytes,14,opt,name=pending,proto3" json:"pending,omitempty"`
 	Maker         *MakerRecord           `protobuf:"bytes,15,opt,name=maker,proto3" json:"maker,omitempty"` // where a rule says that it holds the lock
 	unknownFields protoimpl.UnknownFields
@@ -6064,6 +6065,13 @@ func (x *EntryRecord) GetStaleSince() int64 {
 func (x *EntryRecord) GetStaleByTime() bool {
 	if x != nil {
 		return x.StaleByTime
+	}
+	return false
+}
+
+func (x *EntryRecord) GetStaleOfMaker() bool {
+	if x != nil {
+		return x.StaleOfMaker
 	}
 	return false
 }
@@ -6520,9 +6528,11 @@ type Undo struct {
 	OnlyVersion   uint64                 `protobuf:"varint,4,opt,name=only_version,json=onlyVersion,proto3" json:"only_version,omitempty"` // undo only while the content has this version; 0: always
 	BackParent    uint64                 `protobuf:"varint,5,opt,name=back_parent,json=backParent,proto3" json:"back_parent,omitempty"`    // rename(NOREPLACE): where the name goes back to; 0: it is removed
 	BackName      []byte                 `protobuf:"bytes,6,opt,name=back_name,json=backName,proto3" json:"back_name,omitempty"`
-	MadeIndex     uint64                 `protobuf:"varint,7,opt,name=made_index,json=madeIndex,proto3" json:"made_index,omitempty"`    // of the name; one that is there since has another
-	UnlessHeld    bool                   `protobuf:"varint,8,opt,name=unless_held,json=unlessHeld,proto3" json:"unless_held,omitempty"` // undo only while no content has told of a holder
-	Lock          *LockUndo              `protobuf:"bytes,9,opt,name=lock,proto3" json:"lock,omitempty"`                                // instead of a name
+	MadeIndex     uint64                 `protobuf:"varint,7,opt,name=made_index,json=madeIndex,proto3" json:"made_index,omitempty"`              // of the name; one that is there since has another
+	UnlessHeld    bool                   `protobuf:"varint,8,opt,name=unless_held,json=unlessHeld,proto3" json:"unless_held,omitempty"`           // undo only while no content has told of a holder
+	BackExclusive bool                   `protobuf:"varint,10,opt,name=back_exclusive,json=backExclusive,proto3" json:"back_exclusive,omitempty"` // what the old name was
+	BackMaker     *MakerRecord           `protobuf:"bytes,11,opt,name=back_maker,json=backMaker,proto3" json:"back_maker,omitempty"`
+	Lock          *LockUndo              `protobuf:"bytes,9,opt,name=lock,proto3" json:"lock,omitempty"` // instead of a name
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6611,6 +6621,20 @@ func (x *Undo) GetUnlessHeld() bool {
 		return x.UnlessHeld
 	}
 	return false
+}
+
+func (x *Undo) GetBackExclusive() bool {
+	if x != nil {
+		return x.BackExclusive
+	}
+	return false
+}
+
+func (x *Undo) GetBackMaker() *MakerRecord {
+	if x != nil {
+		return x.BackMaker
+	}
+	return nil
 }
 
 func (x *Undo) GetLock() *LockUndo {
@@ -7177,7 +7201,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bunlisted\x18\t \x01(\bR\bunlisted\x12\x1a\n" +
 	"\bevidence\x18\n" +
 	" \x01(\tR\bevidence\x12#\n" +
-	"\rkernel_locked\x18\v \x01(\bR\fkernelLocked\"\xde\x03\n" +
+	"\rkernel_locked\x18\v \x01(\bR\fkernelLocked\"\x84\x04\n" +
 	"\vEntryRecord\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x10\n" +
@@ -7192,7 +7216,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vstale_since\x18\n" +
 	" \x01(\x03R\n" +
 	"staleSince\x12\"\n" +
-	"\rstale_by_time\x18\f \x01(\bR\vstaleByTime\x12)\n" +
+	"\rstale_by_time\x18\f \x01(\bR\vstaleByTime\x12$\n" +
+	"\x0estale_of_maker\x18\x10 \x01(\bR\fstaleOfMaker\x12)\n" +
 	"\x05known\x18\v \x01(\v2\x13.lockfs.store.FactsR\x05known\x12\x1c\n" +
 	"\texclusive\x18\r \x01(\bR\texclusive\x125\n" +
 	"\apending\x18\x0e \x01(\v2\x1b.lockfs.store.PendingRecordR\apending\x12/\n" +
@@ -7235,7 +7260,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12,\n" +
 	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\x12&\n" +
-	"\x04undo\x18\x04 \x01(\v2\x12.lockfs.store.UndoR\x04undo\"\x91\x02\n" +
+	"\x04undo\x18\x04 \x01(\v2\x12.lockfs.store.UndoR\x04undo\"\xf2\x02\n" +
 	"\x04Undo\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
@@ -7247,7 +7272,11 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"made_index\x18\a \x01(\x04R\tmadeIndex\x12\x1f\n" +
 	"\vunless_held\x18\b \x01(\bR\n" +
-	"unlessHeld\x12*\n" +
+	"unlessHeld\x12%\n" +
+	"\x0eback_exclusive\x18\n" +
+	" \x01(\bR\rbackExclusive\x128\n" +
+	"\n" +
+	"back_maker\x18\v \x01(\v2\x19.lockfs.store.MakerRecordR\tbackMaker\x12*\n" +
 	"\x04lock\x18\t \x01(\v2\x16.lockfs.store.LockUndoR\x04lock\"\xc9\x01\n" +
 	"\bLockUndo\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12*\n" +
@@ -7501,15 +7530,16 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	4,   // 107: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
 	60,  // 108: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
 	75,  // 109: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	76,  // 110: lockfs.store.Undo.lock:type_name -> lockfs.store.LockUndo
-	1,   // 111: lockfs.store.LockUndo.kind:type_name -> lockfs.store.LockKind
-	27,  // 112: lockfs.store.LockUndo.before:type_name -> lockfs.store.AdvisoryLock
-	27,  // 113: lockfs.store.LockUndo.given_up:type_name -> lockfs.store.AdvisoryLock
-	114, // [114:114] is the sub-list for method output_type
-	114, // [114:114] is the sub-list for method input_type
-	114, // [114:114] is the sub-list for extension type_name
-	114, // [114:114] is the sub-list for extension extendee
-	0,   // [0:114] is the sub-list for field type_name
+	71,  // 110: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
+	76,  // 111: lockfs.store.Undo.lock:type_name -> lockfs.store.LockUndo
+	1,   // 112: lockfs.store.LockUndo.kind:type_name -> lockfs.store.LockKind
+	27,  // 113: lockfs.store.LockUndo.before:type_name -> lockfs.store.AdvisoryLock
+	27,  // 114: lockfs.store.LockUndo.given_up:type_name -> lockfs.store.AdvisoryLock
+	115, // [115:115] is the sub-list for method output_type
+	115, // [115:115] is the sub-list for method input_type
+	115, // [115:115] is the sub-list for extension type_name
+	115, // [115:115] is the sub-list for extension extendee
+	0,   // [0:115] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
