@@ -275,19 +275,21 @@ func TestBeadsOfAnUnknownProcess(t *testing.T) {
 	tr.fill(here, RootIno, "lock", pidFacts("beads", nil)).ok()
 }
 
+// withLooks is a removal or replacement by somebody who saw that.
+func withLooks(op *storepb.Op, looks []*storepb.Look) *storepb.Op {
+	switch op := op.GetOp().(type) {
+	case *storepb.Op_Unlink:
+		op.Unlink.Looks = looks
+	case *storepb.Op_Rename:
+		op.Rename.Looks = looks
+	case *storepb.Op_SetContent:
+		op.SetContent.Looks = looks
+	}
+	return op
+}
+
 // TestLooks: a removal or replacement is of the lock that its caller saw.
 func TestLooks(t *testing.T) {
-	set := func(op *storepb.Op, looks []*storepb.Look) *storepb.Op {
-		switch op := op.GetOp().(type) {
-		case *storepb.Op_Unlink:
-			op.Unlink.Looks = looks
-		case *storepb.Op_Rename:
-			op.Rename.Looks = looks
-		case *storepb.Op_SetContent:
-			op.SetContent.Looks = looks
-		}
-		return op
-	}
 	for _, way := range reaches() {
 		t.Run(way.name, func(t *testing.T) {
 			tr := guarded(t, factsFor("swarm", "x", 0))
@@ -299,9 +301,9 @@ func TestLooks(t *testing.T) {
 			if way.overwrites {
 				code = storepb.Code_STALE
 			}
-			tr.requireRefused(here, set(way.op(tr, here), []*storepb.Look{others, wrong}), code)
-			tr.requireRefused(there, set(way.op(tr, there), []*storepb.Look{wrong, others}), code)
-			tr.do(there, set(way.op(tr, there), []*storepb.Look{others, right, below})).ok()
+			tr.requireRefused(here, withLooks(way.op(tr, here), []*storepb.Look{others, wrong}), code)
+			tr.requireRefused(there, withLooks(way.op(tr, there), []*storepb.Look{wrong, others}), code)
+			tr.do(there, withLooks(way.op(tr, there), []*storepb.Look{others, right, below})).ok()
 		})
 	}
 }

@@ -1,0 +1,147 @@
+package raftstore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore/storepb"
+)
+
+// in does an operation for a process in a pid namespace.
+func (tr *tree) in(session, namespace uint64, op *storepb.Op) step {
+	cmd := tr.next(session, op)
+	cmd.Caller.PidNamespace = namespace
+	return tr.apply(cmd)
+}
+
+// Pid namespaces: that of the host, of a container in it, of one in that, and of another one.
+const (
+	hostNS = 10 + iota
+	outerNS
+	innerNS
+	otherNS
+)
+
+// inContainer is a process of the outer container, which the host can see into.
+func inContainer() *storepb.Process {
+	p := processOf(1)
+	p.SeenFrom = []uint64{outerNS, hostNS}
+	return p
+}
+
+// TestLockIsRefusedWhereItsProcessCannotBeSeen: a pid says nothing there. Where it can, it is not.
+func TestLockIsRefusedWhereItsProcessCannotBeSeen(t *testing.T) {
+	for _, way := range reaches() {
+		t.Run(way.name, func(t *testing.T) {
+			for _, blind := range []uint64{innerNS, otherNS, 0} {
+				tr := guarded(t, pidFacts("pid", inContainer()))
+				if blind == innerNS {
+					tr.restart()
+				}
+				tr.in(here, blind, way.op(tr, here)).is(storepb.Code_BUSY)
+				require.NotZero(t, tr.at(RootIno, "lock"))
+				require.Contains(t, tr.lock("lock").GetRemover(), "that can see its process")
+				tr.gone(here, inContainer()).ok()
+				tr.requireNone("lock")
+			}
+			for _, sees := range []uint64{hostNS, outerNS} {
+				tr := guarded(t, pidFacts("pid", inContainer()))
+				tr.in(here, sees, way.op(tr, here)).ok()
+			}
+			tr := guarded(t, pidFacts("pid", processOf(1))) // nobody knows which those are
+			tr.in(here, otherNS, way.op(tr, here)).ok()
+		})
+	}
+}
+
+// TestStaleLockIsTakenFromAnyContainer, in place too: between the truncation and the write nobody is held to who is gone.
+func TestStaleLockIsTakenFromAnyContainer(t *testing.T) {
+	kept := keptFacts(inContainer())
+	for _, session := range []uint64{here, there} {
+		tr := guarded(t, kept)
+		tr.gone(here, inContainer()).ok()
+		tr.in(session, otherNS, opOf(tr.fillOp(session, RootIno, "lock", nil))).ok()
+		tr.restart()
+		tr.in(session, otherNS, opOf(tr.fillOp(session, RootIno, "lock", keptFacts(processOf(2))))).ok()
+		tr.requireState("held", "lock")
+		require.Equal(t, tr.index, tr.token("lock"))
+	}
+}
+
+// TestTruncatedLockIsStillThatOfItsContainer: its holder is about to write to it.
+func TestTruncatedLockIsStillThatOfItsContainer(t *testing.T) {
+	tr := guarded(t, pidFacts("pid", inContainer()))
+	tr.in(here, outerNS, opOf(tr.fillOp(here, RootIno, "lock", nil))).ok()
+	tr.in(here, otherNS, opOf(unlinkOp("lock"))).is(storepb.Code_BUSY)
+	tr.in(here, outerNS, opOf(tr.fillOp(here, RootIno, "lock", pidFacts("pid", inContainer())))).ok()
+}
+
+// onMachine opens a session of a host on a machine.
+func (tr *tree) onMachine(session uint64, host, boot, machine string) step {
+	tr.hosts[session] = host
+	return tr.apply(&storepb.Command{Session: session, Op: opOf(&storepb.OpenSession{Host: host, BootId: boot, Machine: machine})})
+}
+
+// twoMachines has a lock on the first machine named "debian", which is cut off, and a mount on the second.
+func twoMachines(t *testing.T, facts *storepb.Facts) *tree {
+	tr := newTree(t)
+	tr.onMachine(7, "debian", "boot", "first").ok()
+	if facts != nil {
+		facts.Machine = "first"
+	}
+	tr.take(7, "lock", facts)
+	tr.take(7, "tmp", nil)
+	tr.onMachine(8, "debian", "second boot", "second").is(storepb.Code_BUSY)
+	tr.giveUp(7)
+	tr.onMachine(8, "debian", "second boot", "second").ok()
+	return tr
+}
+
+// TestAnotherMachineOfTheNameProvesNothing: its boot is not one of the first.
+func TestAnotherMachineOfTheNameProvesNothing(t *testing.T) {
+	for _, format := range []string{"pid", "beads"} {
+		tr := twoMachines(t, pidFacts(format, processOf(1)))
+		tr.tick(time.Hour)
+		tr.requireState("unreachable", "lock")
+		tr.restart()
+		tr.gone(8, processOf(1)).ok() // of another boot than the session's
+		tr.requireState("unreachable", "lock")
+
+		tr.do(8, opOf(&storepb.CloseSession{})).ok()
+		tr.onMachine(9, "debian", "boot", "first").ok()
+		tr.requireState("held", "lock")
+		tr.do(9, opOf(&storepb.CloseSession{})).ok()
+		tr.onMachine(10, "debian", "third boot", "first").ok()
+		tr.requireNone("lock")
+	}
+}
+
+// TestAnotherMachineOfTheNamePassesNoGuard.
+func TestAnotherMachineOfTheNamePassesNoGuard(t *testing.T) {
+	for _, way := range reaches() {
+		t.Run(way.name, func(t *testing.T) {
+			for _, facts := range []*storepb.Facts{pidFacts("pid", processOf(1)), towerFacts("x")} {
+				tr := twoMachines(t, facts)
+				tr.wait(time.Minute)
+				tr.requireRefused(8, way.op(tr, 8), storepb.Code_BUSY)
+			}
+		})
+	}
+}
+
+// TestMakerOnAnotherMachineOfTheName is neither gone nor passed.
+func TestMakerOnAnotherMachineOfTheName(t *testing.T) {
+	tr := byCreator(t, "remove")
+	tr.onMachine(7, "debian", "boot", "first").ok()
+	tr.as(7, 1, createOp(RootIno, "lock", true), processOf(1)).ok()
+	tr.giveUp(7)
+	tr.onMachine(8, "debian", "second boot", "second").ok()
+	tr.tick(time.Minute)
+	tr.requireState("unreachable", "lock")
+	tr.requireRefused(8, opOf(unlinkOp("lock")), storepb.Code_BUSY)
+	tr.do(8, opOf(&storepb.CloseSession{})).ok()
+	tr.onMachine(9, "debian", "third boot", "first").ok()
+	tr.requireNone("lock")
+}
