@@ -48,11 +48,13 @@ var kernelLocked = map[string]func(tr *tree, ino uint64){
 
 // ends are what has lockfs remove the lock "lock" of process 1 on the host here, which is a day old at most.
 var ends = map[string]func(tr *tree){
-	"its process is gone":    func(tr *tree) { tr.gone(here, processOf(1)).ok() },
-	"its host is forgotten":  func(tr *tree) { tr.giveUp(here); tr.forget("here").ok() },
-	"its host booted":        func(tr *tree) { tr.giveUp(here); tr.open(3, "here", "later").ok() },
-	"its host is silent":     func(tr *tree) { tr.rule(&storepb.Rule{Pattern: "*", HostTimeout: 1}).ok(); tr.giveUp(here) },
-	"a rule limits its time": func(tr *tree) { tr.rule(&storepb.Rule{Pattern: "*", Format: "none", StaleAfter: 1, OnStale: "remove"}).ok() },
+	"its process is gone":   func(tr *tree) { tr.gone(here, processOf(1)).ok() },
+	"its host is forgotten": func(tr *tree) { tr.giveUp(here); tr.forget("here").ok() },
+	"its host booted":       func(tr *tree) { tr.giveUp(here); tr.open(3, "here", "later").ok() },
+	"its host is silent":    func(tr *tree) { tr.rule(&storepb.Rule{Pattern: "*", HostTimeout: 1}).ok(); tr.giveUp(here) },
+	"a rule limits its time": func(tr *tree) {
+		tr.rule(&storepb.Rule{Pattern: "*", Format: "none", StaleAfter: 1, OnStale: "remove"}).ok()
+	},
 }
 
 // TestFileWithAKernelLockIsNeverRemovedByLockfs, whatever its content says: who waits for the lock waits for that inode.
