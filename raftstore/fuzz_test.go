@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,21 @@ func hostileCommands() []*storepb.Command {
 		opOf(&storepb.SetMember{Member: &storepb.Member{Id: "i", Name: string(huge)}}),
 		opOf(&storepb.RemoveMember{}), opOf(&storepb.SetLimits{MaxInodes: math.MaxUint64}),
 	}
-	commands := []*storepb.Command{nil, {}}
+	commands := []*storepb.Command{nil, {}, {Op: opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "**", Holder: "creator", OnStale: "keep"}})}}
+	for _, line := range [][]*storepb.Process{
+		{nil}, {{}}, {{Pid: math.MaxUint32, BootId: "boot"}, nil}, {processOf(1), {}, processOf(2)}, {processOf(1), processOf(1)},
+		{{Pid: 1, BootId: string(huge), SeenFrom: make([]uint64, 1000)}}, slices.Repeat([]*storepb.Process{processOf(1)}, 10_000),
+	} {
+		for i, op := range []*storepb.Op{
+			createOp(RootIno, "made", true), opOf(&storepb.Link{Ino: 3, Parent: RootIno, Name: []byte("linked")}),
+			renameOp(RootIno, "linked", RootIno, "renamed"), noReplace(RootIno, "renamed", RootIno, "again"),
+			opOf(&storepb.ProcessGone{Processes: line, Ended: []int64{math.MinInt64, math.MaxInt64}}),
+		} {
+			commands = append(commands, &storepb.Command{
+				Session: here, Seq: uint64(60 + i), Op: op, Caller: &storepb.Caller{Host: "here", Lineage: line, Family: math.MaxUint32},
+			})
+		}
+	}
 	for _, op := range append(ops, hostileLockOps()...) {
 		commands = append(commands,
 			&storepb.Command{Op: op, Time: math.MinInt64},

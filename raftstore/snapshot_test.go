@@ -125,10 +125,25 @@ func TestSnapshotHashTellsStatesApart(t *testing.T) {
 		"process": opOf(&storepb.SetContent{
 			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: pidFacts("pid", processOf(1)),
 		}),
-		"rule":     opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "*"}}),
-		"new rule": opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "*", StaleAfter: 1}}),
-		"tick":     opOf(&storepb.Tick{}),
-		"event":    opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("f"), Looks: []*storepb.Look{{Parent: 1, Name: []byte("f"), Token: 1}}}),
+		"evidence": opOf(&storepb.SetContent{
+			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: &storepb.Facts{Evidence: "e"},
+		}),
+		"invalid": opOf(&storepb.SetContent{
+			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: &storepb.Facts{Format: "tower", Holder: "x", Invalid: "i"},
+		}),
+		"machine": opOf(&storepb.SetContent{
+			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: &storepb.Facts{Format: "tower", Holder: "x", Machine: "m"},
+		}),
+		"namespaces": opOf(&storepb.SetContent{
+			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: pidFacts("pid", inContainer()),
+		}),
+		"exclusive": createOp(RootIno, "new", true),
+		"ordinary":  createOp(RootIno, "new", false),
+		"lock":      opOf(&storepb.TakeLock{Ino: ino, Type: storepb.LockType_SHARED, Session: here}),
+		"rule":      opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "*"}}),
+		"new rule":  opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "*", StaleAfter: 1}}),
+		"tick":      opOf(&storepb.Tick{}),
+		"event":     opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("f"), Looks: []*storepb.Look{{Parent: 1, Name: []byte("f"), Token: 1}}}),
 	} {
 		other := restored(t, snapshotBytes(t, tr.ns.Snapshot()))
 		other.Apply(tr.index+1, &storepb.Command{Session: here, Seq: 100, Op: op})
