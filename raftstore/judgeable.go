@@ -3,6 +3,7 @@ package raftstore
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"lockfs/formats/lockfact"
 	"lockfs/raftstore/storepb"
@@ -122,6 +123,22 @@ func (ns *Namespace) hasAdvisories(in *inode) (found bool) {
 		})
 	}
 	return found
+}
+
+// mayBegin tells whether a content of no format may be the beginning of one: its writer is about to write the rest.
+func mayBegin(format lockfact.Format, content []byte) bool {
+	content = bytes.TrimLeft(content, " \t\r\n")
+	switch {
+	case len(content) == 0:
+		return true
+	case format == lockfact.PID:
+		return false
+	case format == lockfact.Semaphore:
+		return slices.ContainsFunc([]string{"pid=", "timestamp=", "tag="}, func(key string) bool {
+			return bytes.HasPrefix(content, []byte(key)) || bytes.HasPrefix([]byte(key), content)
+		})
+	}
+	return content[0] == '{'
 }
 
 // isCounter tells whether a content that looks like a pid file is a counter's next value: the one before was a

@@ -224,11 +224,8 @@ func (ns *Namespace) hold(by *storepb.Caller, e *entry, old, in *inode, known *f
 	if known != nil {
 		e.known = known
 	}
-	if before.known != nil && before.known.Format == lockfact.PID && in.facts == nil && len(in.content) > 0 {
-		e.known = nil // it is data now, while the other formats may be half written
-	}
-	if before.known == nil && e.known != nil {
-		e.announced = false // nobody was told who holds it
+	if known == nil && wasKnown && !mayBegin(e.known.Format, in.content) {
+		return ns.lapse(by, e, old, in)
 	}
 	if !stolen || in.unlisted {
 		return ns.announceSoon(by, ns.putJudged(e, in), in, false)
@@ -240,6 +237,17 @@ func (ns *Namespace) hold(by *storepb.Caller, e *entry, old, in *inode, known *f
 		ns.emitStolen(told, e, old, in, by)
 	}
 	return ns.announceSoon(by, e, in, told.announced)
+}
+
+// lapse puts an entry whose content was a lock's and is another's now, or data.
+func (ns *Namespace) lapse(by *storepb.Caller, e *entry, old, in *inode) *entry {
+	before := *e
+	if !in.unlisted {
+		ns.emitReleased(&before, old, by, "its content was replaced", "")
+	}
+	e.known, e.token, e.acquired = nil, ns.index, ns.time
+	e.pending, e.announced = nil, false
+	return ns.announceSoon(by, ns.putJudged(e, in), in, false)
 }
 
 // contentChanged is for every name of an inode whose content was replaced.
