@@ -59,7 +59,7 @@ func lookedAtEmpty(looks []*storepb.Look, e *entry) bool {
 
 // isBeingWritten tells whether a lock that was empty has content now, or may have it soon.
 func (ns *Namespace) isBeingWritten(e *entry, in *inode) bool {
-	if ns.staleNow(e, in, ns.govern(e, in)) != nil {
+	if ns.staleNow(e, ns.govern(e, in)) != nil {
 		return false
 	}
 	return len(in.content) > 0 || ns.isSettling(in)
@@ -124,7 +124,7 @@ func (ns *Namespace) heldByOwner(e *entry, in *inode, owner string) bool {
 
 func (ns *Namespace) refuseByGuard(by *storepb.Caller, e *entry, in *inode, what change) *storepb.Result {
 	g := ns.guardOf(e, in)
-	if ns.staleNow(e, in, g) != nil {
+	if ns.staleNow(e, g) != nil {
 		return nil
 	}
 	reason := ""

@@ -66,7 +66,7 @@ func (ns *Namespace) govern(e *entry, in *inode) governed {
 }
 
 // staleNow says why a lock is stale, also of one that is only waiting to be marked. Nil: it is not.
-func (ns *Namespace) staleNow(e *entry, in *inode, g governed) *staleness {
+func (ns *Namespace) staleNow(e *entry, g governed) *staleness {
 	switch {
 	case e.stale != nil:
 		return e.stale
@@ -255,7 +255,7 @@ func (ns *Namespace) contentChanged(by *storepb.Caller, old, in *inode) {
 	for _, e := range ns.namesOf(in.ino) {
 		changed := *e
 		changed.stale = nil
-		if in.facts == nil && e.known != nil && ns.staleNow(e, old, ns.govern(e, old)) != nil {
+		if in.facts == nil && e.known != nil && ns.staleNow(e, ns.govern(e, old)) != nil {
 			changed.known = e.known.forAnyone()
 		}
 		ns.hold(by, &changed, old, in, in.facts)
@@ -275,7 +275,7 @@ func (ns *Namespace) expireLocks() {
 		}
 		if e.stale != nil {
 			ns.removeStale(e, in)
-		} else if why := ns.staleNow(e, in, ns.govern(e, in)); why != nil {
+		} else if why := ns.staleNow(e, ns.govern(e, in)); why != nil {
 			ns.markStale(e, why)
 		}
 	}

@@ -93,7 +93,7 @@ func (ns *Namespace) describe(e *entry, in *inode) *storepb.Lock {
 	if in.facts != nil && g.Format != lockfact.None {
 		lock.Facts.Tag, lock.Facts.Machine = in.facts.tag, in.facts.machine.String()
 	}
-	stale := ns.staleNow(e, in, g)
+	stale := ns.staleNow(e, g)
 	switch {
 	case stale != nil:
 		lock.State, lock.Reason, lock.Since = string(lockfact.Stale), stale.reason, stale.since
