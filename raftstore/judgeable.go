@@ -138,7 +138,11 @@ func mayBegin(format lockfact.Format, content []byte) bool {
 			return bytes.HasPrefix(content, []byte(key)) || bytes.HasPrefix([]byte(key), content)
 		})
 	}
-	return content[0] == '{'
+	if content[0] != '{' {
+		return false
+	}
+	inside := bytes.TrimLeft(content[1:], " \t\r\n")
+	return len(inside) == 0 || inside[0] == '"'
 }
 
 // isCounter tells whether a content that looks like a pid file is a counter's next value: the one before was a

@@ -58,6 +58,9 @@ func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.R
 	case !op.GetDirectory() && in.isDir():
 		return fail(storepb.Code_IS_DIRECTORY)
 	case ns.isFull(in):
+		if refused := ns.refuseByLook(cmd.GetCaller(), op.GetLooks(), e, in, takeAway); refused != nil {
+			return refused // it is full because it is another one
+		}
 		return fail(storepb.Code_NOT_EMPTY)
 	}
 	if refused := ns.refuseUnlink(cmd.GetCaller(), op, e, in); refused != nil {
