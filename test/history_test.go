@@ -22,7 +22,7 @@ import (
 // The histories that these tests record and check, and what is done meanwhile, follow from a seed, which
 // is printed. Only the order in which things happen at once does not.
 //
-//	LOCKFS_TEST_SEED=N   the seed of the random run, to repeat one
+//	LOCKFS_TEST_SEED=N   the seed of the random run, to repeat one; "random" is any
 //	LOCKFS_TEST_SOAK=N   N times as many faults (see soakVariable):
 //	                     LOCKFS_TEST_SOAK=20 test/run mounts -timeout 60m -run TestHistories
 const (
@@ -53,7 +53,7 @@ func TestHistories(t *testing.T) {
 func randomSeed(t testing.TB) uint64 {
 	t.Helper()
 	text, set := os.LookupEnv(seedVariable)
-	if !set {
+	if !set || text == "random" {
 		return rand.Uint64()
 	}
 	seed, err := strconv.ParseUint(text, 10, 64)

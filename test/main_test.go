@@ -11,6 +11,7 @@ import (
 	"lockfs/test/conformance"
 	"lockfs/test/history"
 	"lockfs/test/hosts"
+	"lockfs/test/lockstep"
 )
 
 // TestMain makes room for the program, which the first test that needs it builds.
@@ -18,6 +19,7 @@ func TestMain(m *testing.M) {
 	hosts.Main()
 	history.Main()
 	conformance.Main()
+	lockstep.Main()
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "lockfs-test-")
 		if err != nil {
