@@ -18,7 +18,7 @@ import (
 
 // Of a mode, in an ordinary run.
 const (
-	lockstepSequences = 60
+	lockstepSequences = 40
 	lockstepSteps     = 150 // of a sequence, each a call or a few
 	// shortenLimit is how long a sequence that shows a difference is shortened.
 	shortenLimit = 30 * time.Second

@@ -63,7 +63,7 @@ func (g *guards) explain(mode Mode, family int, c *Call, errno string, met []Met
 	if len(met) == 0 {
 		return false
 	}
-	writes := c.Op == Write || c.Op == Pwrite || c.Op == Ftruncate
+	writes := c.onSlot() && changes(c)
 	if file := met[0].last(); errno == "ESTALE" && writes && file.Nlink == 0 {
 		return g.removedBy[file.Ino] != family
 	}
@@ -74,14 +74,31 @@ func (g *guards) explain(mode Mode, family int, c *Call, errno string, met []Met
 	if writes {
 		way = g.opened[family][c.Slot].way
 	}
-	removes := c.Op == Unlink || c.Op == Rmdir || c.Op == Rename || c.Op == NoReplace || c.Op == RemoveAll
 	switch errno {
 	case "EBUSY":
-		return (removes || writes || c.truncates()) && slices.ContainsFunc(harmed(c, met), func(n Named) bool { return g.busy(family, n) })
+		return (removes(c) || writes || c.truncates()) && slices.ContainsFunc(harmed(c, met), func(n Named) bool { return g.busy(family, n) })
 	case "ENOENT":
-		return removes && g.outdated(family, way)
+		return removes(c) && g.outdated(family, way)
 	case "ESTALE":
 		return (writes || c.truncates()) && g.outdated(family, way) || c.Op == Rename && g.outdated(family, met[1].Way)
+	}
+	return false
+}
+
+// removes tells whether a call takes a name away, or what that was.
+func removes(c *Call) bool {
+	switch c.Op {
+	case Unlink, Rmdir, Rename, NoReplace, RemoveAll:
+		return true
+	}
+	return false
+}
+
+// changes tells whether a call changes what is in a file, other than that it empties it.
+func changes(c *Call) bool {
+	switch c.Op {
+	case Write, Pwrite, Ftruncate, Truncate:
+		return true
 	}
 	return false
 }
@@ -234,7 +251,9 @@ func (g *guards) done(family int, c *Call, before, after []Met) {
 		}
 		g.gone(family, was, false)
 		g.gone(family, to, true)
-		g.made(family, after[1], c.Op == NoReplace)
+		if after != nil {
+			g.made(family, after[1], c.Op == NoReplace)
+		}
 	case Link:
 		g.made(family, after[1], true)
 	case Symlink, Mkdir:

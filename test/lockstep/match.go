@@ -135,9 +135,11 @@ func (m *Match) call(family int, call Call) (d *Difference, over bool, err error
 	m.Calls++
 	m.guards.step++
 	call.Data = m.writers[family].fill(call.Data)
-	before, err := m.meet(family, call)
-	if err != nil {
-		return nil, false, err
+	var before, after []Met
+	if m.Mode == Locks || removes(&call) {
+		if before, err = m.meet(family, call); err != nil {
+			return nil, false, err
+		}
 	}
 	if m.Mode != Locks {
 		if d, err := m.listAround(family, call, before); d != nil || err != nil {
@@ -151,6 +153,11 @@ func (m *Match) call(family int, call Call) (d *Difference, over bool, err error
 	mount, err := m.Mount[family].do(call)
 	if err != nil {
 		return nil, false, err
+	}
+	if mount.Errno == "ESTALE" && before == nil {
+		if before, err = m.meet(family, call); err != nil {
+			return nil, false, err
+		}
 	}
 	if m.guards.explain(m.Mode, family, &call, mount.Errno, before) {
 		m.Refusals[mount.Errno]++
@@ -169,12 +176,19 @@ func (m *Match) call(family int, call Call) (d *Difference, over bool, err error
 	if m.Mode == Locks && m.guards.demand(family, &call, before) {
 		return &Difference{Family: family, Call: call, Mount: mount, Disk: disk, Reason: "not refused"}, false, nil
 	}
-	after, err := m.meet(family, call)
-	if err != nil {
-		return nil, false, err
+	if m.Mode == Locks || changes(&call) {
+		if after, err = m.meet(family, call); err != nil {
+			return nil, false, err
+		}
+	}
+	if m.Mode != Locks {
+		if removes(&call) {
+			m.guards.done(family, &call, before, nil)
+		}
+		return nil, m.guards.accident(family, after), nil
 	}
 	m.guards.done(family, &call, before, after)
-	return nil, m.Mode != Locks && m.guards.accident(family, after), nil
+	return nil, false, nil
 }
 
 // meet asks what a call is going to meet.

@@ -39,6 +39,7 @@ func Main() {
 
 // work does calls until the socket is closed.
 func work(socket, dir string) error {
+	runtime.GOMAXPROCS(1) // nothing happens at once
 	runtime.LockOSThread()
 	unix.Umask(0)
 	w := newWorker(dir)
