@@ -161,7 +161,10 @@ func (m *Match) call(family int, call Call) (d *Difference, over bool, err error
 	}
 	if m.guards.explain(m.Mode, family, &call, mount.Errno, before) {
 		m.Refusals[mount.Errno]++
-		return nil, false, nil
+		if call.Op == Open { // which closed what was in its slot
+			_, err = m.Disk[family].do(Call{Op: Close, Slot: call.Slot})
+		}
+		return nil, false, err
 	}
 	disk, err := m.Disk[family].do(call)
 	if err != nil {
