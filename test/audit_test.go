@@ -112,7 +112,7 @@ func TestAuditTellsTheStory(t *testing.T) {
 	c.nodes[0].set(t, "semaphore/*", "--stale-after", "1s")
 	var all []*breakers
 	for _, format := range []string{"semaphore", "pid"} {
-		all = append(all, startBreakers(t, format, c.path(format), filepath.Join(c.net.Dir(), format), on...))
+		all = append(all, startBreakers(t, nil, format, c.path(format), filepath.Join(c.net.Dir(), format), on...))
 	}
 	awaitMore := func() {
 		t.Helper()
@@ -165,7 +165,7 @@ func TestAuditTellsTheStory(t *testing.T) {
 			}
 		}
 		entered := 0
-		for i := range breakerLocks {
+		for i := range all[0].locks {
 			log, err := os.ReadFile(filepath.Join(c.net.Dir(), format, fmt.Sprint(i)))
 			require.NoError(t, err)
 			entered += strings.Count(string(log), "enter ")

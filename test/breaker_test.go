@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,26 +17,32 @@ import (
 // breakers are workers with clients/breaker.sh, all after the same locks.
 type breakers struct {
 	witness string
+	locks   int
 	workers []*hosts.Process
 }
 
 const (
-	breakerLocks = 24
+	locksPerBreaker = 3
 	// Were all removed that is not what was looked at, every third would end with an error and every sixtieth with
 	// two holders.
-	takeoversAtLeast = 150
+	takeoversAtLeast = 100
 )
 
-// startBreakers starts a worker on each of some hosts, which may be named repeatedly.
-func startBreakers(t testing.TB, format, dir, witness string, on ...*hosts.Host) *breakers {
+// inContainer starts a worker with a pid namespace of its own. It has its locks for so long that one is broken, if it can be,
+// which somebody has.
+var inContainer = []string{"env", "STAY=0.1", "unshare", "--pid", "--fork", "--mount-proc", "--kill-child"}
+
+// startBreakers starts a worker on each of some hosts, which may be named repeatedly, by a command that is put before.
+func startBreakers(t testing.TB, before []string, format, dir, witness string, on ...*hosts.Host) *breakers {
 	t.Helper()
 	script, err := filepath.Abs("clients/breaker.sh")
 	require.NoError(t, err)
 	require.NoError(t, os.Mkdir(witness, 0o755))
-	b := &breakers{witness: witness}
+	b := &breakers{witness: witness, locks: len(on) * locksPerBreaker}
 	for i, h := range on {
 		name := fmt.Sprintf("%s-%d", h.Name(), i)
-		b.workers = append(b.workers, h.Start("bash", script, format, dir, witness, name, fmt.Sprint(breakerLocks)))
+		command := append(slices.Clone(before), "bash", script, format, dir, witness, name, fmt.Sprint(b.locks))
+		b.workers = append(b.workers, h.Start(command[0], command[1:]...))
 	}
 	return b
 }
@@ -61,7 +68,7 @@ var lateHolder = regexp.MustCompile(`(?m)^late (.*)$`)
 // their locks, and may have been inside with them.
 func (b *breakers) logs(t testing.TB) (logs []string) {
 	t.Helper()
-	for i := range breakerLocks {
+	for i := range b.locks {
 		text, err := os.ReadFile(filepath.Join(b.witness, fmt.Sprint(i)))
 		if !os.IsNotExist(err) {
 			require.NoError(t, err)
@@ -121,29 +128,49 @@ func TestBreakerRace(t *testing.T) {
 	g.start(t)
 	on := append(c.hosts(), g.host)
 	on = append(on, on...)
-	for _, format := range []string{"semaphore", "pid"} {
-		t.Run(format, func(t *testing.T) {
-			disk := filepath.Join(c.net.Dir(), format)
-			require.NoError(t, os.Mkdir(disk, 0o755))
-			b := startBreakers(t, format, disk, disk+".disk-witness", on...)
-			hosts.Eventually(t, "two holders of one lock on the local disk", func() (string, bool) {
-				faults := strings.Join(b.overlaps(t), "\n")
-				return faults, strings.Contains(faults, "while inside")
-			})
-			b.stop(t)
-
-			dir := c.path(format)
-			g.host.MustRun(t, "mkdir", dir)
-			c.nodes[0].set(t, format+"/*", "--stale-after", "1s") // of semaphores
-			before := c.nodes[0].refusals(t)
-			b = startBreakers(t, format, dir, disk+".witness", on...)
-			b.awaitTakeovers(t, faults(takeoversAtLeast))
-			require.Empty(t, b.stop(t))
-			require.Empty(t, b.overlaps(t))
-			require.Greater(t, c.nodes[0].refusals(t), before, "removals that were refused")
-		})
+	for _, format := range []string{"semaphore", "pid", "line", "mkdir"} {
+		t.Run(format, func(t *testing.T) { c.breakerRace(t, nil, format, takeoversAtLeast, on...) })
 	}
 	c.requireSameState(t)
+}
+
+// TestBreakerRaceOfContainers is of workers with pid namespaces of their own, on one host: what a pid means to one
+// it does not mean to another.
+func TestBreakerRaceOfContainers(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 1)
+	g := c.addGuest(t, "m")
+	g.start(t)
+	for _, format := range []string{"pid", "mkdir"} {
+		t.Run(format, func(t *testing.T) {
+			c.breakerRace(t, inContainer, format, takeoversAtLeast, g.host, g.host, g.host)
+		})
+	}
+}
+
+// breakerRace has workers race on the local disk, until two have a lock at the same time, and then on the mount.
+func (c *cluster) breakerRace(t *testing.T, before []string, format string, takeovers int, on ...*hosts.Host) {
+	t.Helper()
+	disk := filepath.Join(c.net.Dir(), format)
+	require.NoError(t, os.Mkdir(disk, 0o755))
+	b := startBreakers(t, before, format, disk, disk+".disk-witness", on...)
+	hosts.Eventually(t, "two holders of one lock on the local disk", func() (string, bool) {
+		faults := strings.Join(b.overlaps(t), "\n")
+		return faults, strings.Contains(faults, "while inside")
+	})
+	b.stop(t)
+
+	dir := c.path(format)
+	on[0].MustRun(t, "mkdir", dir)
+	if format == "semaphore" {
+		c.nodes[0].set(t, format+"/*", "--stale-after", "1s")
+	}
+	refused := c.nodes[0].refusals(t)
+	b = startBreakers(t, before, format, dir, disk+".witness", on...)
+	b.awaitTakeovers(t, faults(takeovers))
+	require.Empty(t, b.stop(t))
+	require.Empty(t, b.overlaps(t))
+	require.Greater(t, c.nodes[0].refusals(t), refused, "removals that were refused")
 }
 
 // refusals is how many removals have been refused, ever.
@@ -157,4 +184,28 @@ func (n *node) refusals(t testing.TB) (count int) {
 		require.NoError(t, err)
 	}
 	return count
+}
+
+// TestContainersDoNotBreakEachOthersLocks has a container hold a lock by a pid that means nothing in another. Where it can be
+// judged, on the host that the container is on, it can be removed.
+func TestContainersDoNotBreakEachOthersLocks(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 1)
+	g := c.addGuest(t, "m")
+	g.start(t)
+	container := func(script string) []string {
+		return append(slices.Clone(inContainer), "sh", "-c", script, "sh", c.path("lock"))
+	}
+	for _, remove := range []string{`rm "$1"`, `echo mine > "$1"`, `echo mine > "$1.new"; mv "$1.new" "$1"`, `mv "$1" "$1.old"`} {
+		start := container(`set -C; echo $$ > "$1" && echo held; sleep 1000`)
+		holder := g.host.Start(start[0], start[1:]...)
+		require.NoError(t, holder.WaitOutput("held\n"))
+		other := container("exec 2>&1; " + remove)
+		said, err := g.host.Run(other[0], other[1:]...)
+		require.Error(t, err, "%s", remove)
+		require.Contains(t, said, "busy", "%s", remove)
+		require.Equal(t, "1\n", g.host.MustRun(t, "cat", c.path("lock")), "%s", remove)
+		g.host.MustRun(t, "rm", c.path("lock"))
+		holder.Kill()
+	}
 }

@@ -1,16 +1,19 @@
 # Takes locks as scripts do that know of crashed holders: who finds a lock looks at it, judges it, removes
 # it if it is stale, and tries again. Nothing in here keeps two from doing so at once. Called with
 #
-#     FORMAT      semaphore: a pid and a timestamp, stale after some seconds; or pid
+#     FORMAT      semaphore: a pid and a timestamp, stale after some seconds; pid; mkdir: a directory with a pid
+#                 file in it; or line: host, pid and time in a line, stale after some seconds
 #     DIRECTORY   where the locks are
 #     WITNESS     a directory on the local disk
 #     NAME        of this worker, unlike all others
-#     LOCKS       how many there are, named 0, 1, 2 and so on; each is tried in turn until WITNESS/stop
-#                 is there
+#     LOCKS       how many there are, named 0, 1, 2 and so on; they are tried at random until
+#                 WITNESS/stop is there
 #
 # Half of the holders crash. To the file in WITNESS that is named like the lock, a holder appends "enter
 # NAME" and "leave NAME" or "crash NAME", with another name each time. "late NAME" says that it was so slow
 # that its lock may have been stale by then.
+#
+# STAY is how many seconds a lock is had.
 #
 # It prints a line "error: ..." for what goes wrong, and goes on.
 
@@ -26,7 +29,16 @@ create() {
 		began=$(date +%s)
 		content="pid=$BASHPID"$'\n'"timestamp=$began"
 		;;
+	line)
+		began=$(date +%s)
+		content="$HOSTNAME $BASHPID $began"
+		;;
 	pid) content=$BASHPID ;;
+	mkdir)
+		pid=$BASHPID
+		said=$( { mkdir "$lock" && echo "$pid" > "$lock/pid"; } 2>&1)
+		return
+		;;
 	esac
 	said=$( (set -C && echo "$content" > "$lock") 2>&1)
 }
@@ -38,11 +50,19 @@ stale() {
 		timestamp=$(sed -n 's/^timestamp=//p' "$lock")
 		[ -n "$timestamp" ] && late "$timestamp"
 		;;
-	pid)
-		pid=$(cat "$lock")
+	line)
+		read -r _ _ timestamp < "$lock"
+		[ -n "$timestamp" ] && late "$timestamp"
+		;;
+	pid | mkdir)
+		pid=$(if [ "$format" = pid ]; then cat "$lock"; else cat "$lock/pid"; fi)
 		[ -n "$pid" ] && ! kill -0 "$pid"
 		;;
 	esac
+}
+
+drop() {
+	if [ "$format" = mkdir ]; then rm -rf "$lock"; else rm -f "$lock"; fi
 }
 
 late() { [ $(($(date +%s) - $1)) -gt "$limit" ]; }
@@ -51,7 +71,7 @@ acquire() {
 	create && return
 	stale || return
 	sleep 0.02
-	rm -f "$lock"
+	drop
 	create
 }
 
@@ -62,25 +82,23 @@ attempt() {
 	acquire
 	taken=$?
 	case $said in
-	'' | *"cannot overwrite existing file"*) ;;
+	'' | *"cannot overwrite existing file"* | *"File exists"*) ;;
 	*) echo "error: acquire: $said" ;;
 	esac
 	[ "$taken" = 0 ] || return
 	record enter
-	sleep 0.02
+	sleep "${STAY:-0.02}"
 	record "$end"
-	[ "$format" = pid ] || ! late "$began" || record late
+	[ -z "$began" ] || ! late "$began" || record late
 	[ "$end" = leave ] || kill -9 "$BASHPID"
-	said=$(rm -f "$lock" 2>&1) || echo "error: release: $said"
+	said=$(drop 2>&1) || echo "error: release: $said"
 }
 
 number=0
 until [ -e "$witness/stop" ]; do
-	for ((i = 0; i < locks; i++)); do
-		number=$((number + 1)) me=$worker-$number lock=$directory/$i
-		end=leave
-		[ $((RANDOM % 2)) = 0 ] || end=crash
-		(attempt)
-	done
+	number=$((number + 1)) me=$worker-$number lock=$directory/$((RANDOM % locks))
+	end=leave
+	[ $((RANDOM % 2)) = 0 ] || end=crash
+	(attempt)
 done
 echo finished
