@@ -12,8 +12,9 @@ import (
 //
 // There are three reasons to refuse:
 //
-//   - what is removed, replaced, cut or written to is a live lock of another host (EBUSY);
-//   - it is empty, and was when the family read it, which did not make it: somebody may be about to write to it (EBUSY);
+//   - what is removed, replaced, cut or written to is a live lock of another host, or was until that emptied it, to write it
+//     anew (EBUSY);
+//   - it is a lock that was empty when the family read it, which did not make it: somebody was about to write to it (EBUSY);
 //   - the family read or made a lock under the name, or under that of a directory on the way, and another family has changed
 //     since what that name is: another lock is there (ENOENT for a removal, ESTALE for a replacement).
 //
@@ -28,6 +29,7 @@ type guards struct {
 	inodes    map[uint64][]int  // when each family last changed what is in it
 	wrote     map[uint64]int    // the family that last did
 	whole     map[uint64]string // what that wrote to the empty file, if it is a lock
+	emptied   map[uint64]bool   // what was a lock before
 	removedBy map[uint64]int    // the family that removed the last name
 	looks     []map[Place]look  // of each family
 	opened    []map[int]openness
@@ -50,6 +52,7 @@ func newGuards(writers []writer) *guards {
 	g := &guards{
 		writers: writers, exclusive: make(map[Place]bool), names: make(map[Place][]int), inodes: make(map[uint64][]int),
 		wrote: make(map[uint64]int), whole: make(map[uint64]string), removedBy: make(map[uint64]int),
+		emptied: make(map[uint64]bool),
 	}
 	for range writers {
 		g.looks = append(g.looks, make(map[Place]look))
@@ -120,7 +123,7 @@ func (g *guards) busy(family int, n Named) bool {
 		return false
 	}
 	l, seen := g.looks[family][n.Place]
-	return n.Content == "" && seen && l.empty && !l.made || g.foreign(family, n)
+	return seen && l.empty && !l.made && g.lockLike(n) || g.foreign(family, n) || g.emptied[n.Ino] && g.wrote[n.Ino] != family
 }
 
 // foreign tells whether a file may be a live lock of another host, or of nobody's that can be told from its host.
@@ -287,6 +290,7 @@ func (g *guards) changed(family int, is, was Named) {
 	}
 	g.mark(g.inodes[is.Ino], family)
 	g.wrote[is.Ino] = family
+	g.emptied[is.Ino] = is.Content == "" && (g.isLock(was.Content) || was.Content == "" && g.emptied[is.Ino])
 	delete(g.whole, is.Ino)
 	if was.Content == "" && g.isLock(is.Content) {
 		g.whole[is.Ino] = is.Content

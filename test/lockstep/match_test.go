@@ -90,6 +90,14 @@ func TestRefusalsAreExplained(t *testing.T) {
 		{"another's name", []Step{write(0, "f", ownHost)}, "", false},
 		{"empty", []Step{write(0, "f", "")}, "", false},
 		{"empty when it was read", []Step{write(0, "f", ""), do(1, cat)}, "EBUSY", false},
+		{"empty when it was read, and written since", []Step{
+			{0, []Call{{Op: Open, Path: "f", Flags: unix.O_CREAT | unix.O_EXCL | unix.O_WRONLY, Mode: 0o644}}}, do(1, cat),
+			do(0, Call{Op: Write, Data: ownHost}),
+		}, "EBUSY ENOENT", false},
+		{"empty when it was read, and data since", []Step{
+			{0, []Call{{Op: Open, Path: "f", Flags: unix.O_CREAT | unix.O_EXCL | unix.O_WRONLY, Mode: 0o644}}}, do(1, cat),
+			do(0, Call{Op: Write, Data: "hello"}),
+		}, "", false},
 		{"another than was read", []Step{write(0, "f", ownHost), do(1, cat), do(0, unlink), write(0, "f", ownHost)}, "ENOENT", false},
 		{"the same, and a list", []Step{
 			write(0, "f", ownHost), do(1, cat), do(0, unlink), write(0, "f", ownHost), do(1, Call{Op: List, Path: "."}),
