@@ -46,7 +46,7 @@ func TestLockstep(t *testing.T) {
 	for _, mode := range lockstep.Modes {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			m := &lockstep.Match{Mode: mode}
+			m := &lockstep.Match{Mode: mode, Observer: startStepper(t, host, c.mount)}
 			for _, h := range guests {
 				m.Mount = append(m.Mount, startStepper(t, h, c.mount))
 				m.Disk = append(m.Disk, startStepper(t, host, disk))

@@ -56,6 +56,8 @@ type Match struct {
 	Mode  Mode
 	Mount []*Worker
 	Disk  []*Worker
+	// Observer has the mount too, and is of no family: what it reads nobody has seen.
+	Observer *Worker
 
 	Calls    int            // that have been done
 	Refusals map[string]int // that the guards explain, by errors
@@ -95,7 +97,7 @@ func (m *Match) Play(sequence []Step) (*Difference, error) {
 	m.writers = writers(families)
 	m.guards = newGuards(m.writers)
 	m.sequences++
-	for _, side := range [][]*Worker{m.Mount, m.Disk} {
+	for _, side := range [][]*Worker{m.Mount, m.Disk, {m.Observer}} {
 		for _, w := range side {
 			if _, err := w.must(Call{Op: enter, Path: fmt.Sprintf("%s-%d", m.Mode, m.sequences)}); err != nil {
 				return nil, err
@@ -119,7 +121,7 @@ func (m *Match) Play(sequence []Step) (*Difference, error) {
 // end looks at everything from everywhere.
 func (m *Match) end(step int) (*Difference, error) {
 	for family := range m.Mount {
-		d, err := m.compare(family, Call{Op: tree, Path: "."})
+		d, err := m.compare(m.Mount[family], family, Call{Op: tree, Path: "."})
 		if d != nil || err != nil {
 			if d != nil {
 				d.Step = step
@@ -177,7 +179,7 @@ func (m *Match) call(family int, call Call) (d *Difference, over bool, err error
 		return nil, false, nil
 	}
 	if m.Mode == Locks && m.guards.demand(family, &call, before) {
-		return &Difference{Family: family, Call: call, Mount: mount, Disk: disk, Reason: "not refused"}, false, nil
+		return &Difference{Family: family, Call: call, Mount: mount, Disk: disk, Reason: "not refused, which is another host's lock"}, false, nil
 	}
 	if m.Mode == Locks || changes(&call) {
 		if after, err = m.meet(family, call); err != nil {
@@ -203,8 +205,8 @@ func (m *Match) meet(family int, call Call) ([]Met, error) {
 }
 
 // compare does a call on both sides that changes nothing.
-func (m *Match) compare(family int, call Call) (*Difference, error) {
-	mount, err := m.Mount[family].do(call)
+func (m *Match) compare(on *Worker, family int, call Call) (*Difference, error) {
+	mount, err := on.do(call)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +231,7 @@ func (m *Match) listAround(family int, call Call, met []Met) (*Difference, error
 		if path == "" {
 			continue
 		}
-		if d, err := m.compare(family, Call{Op: List, Path: parent(path)}); d != nil || err != nil {
+		if d, err := m.compare(m.Mount[family], family, Call{Op: List, Path: parent(path)}); d != nil || err != nil {
 			return d, err
 		}
 	}
@@ -250,7 +252,7 @@ func (m *Match) removeSome(family int, call Call, before []Met) (*Difference, er
 	if err != nil {
 		return nil, err
 	}
-	still, err := m.Mount[family].must(Call{Op: peek, Path: call.Path, Data: string(RemoveAll)})
+	still, err := m.Observer.must(Call{Op: peek, Path: call.Path, Data: string(RemoveAll)})
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +283,7 @@ func (m *Match) removeSome(family int, call Call, before []Met) (*Difference, er
 		return nil, err
 	}
 	m.guards.removed(family, before[0], keep.Keep)
-	return m.compare(family, Call{Op: tree, Path: "."})
+	return m.compare(m.Observer, family, Call{Op: tree, Path: "."})
 }
 
 // Shorten looks for a shorter sequence that shows a difference, and answers the shortest that it found in time with what it
