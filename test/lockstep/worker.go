@@ -235,7 +235,7 @@ func (w *worker) cat(path string) (string, error) {
 func (a *Answer) tell(st *unix.Stat_t) {
 	a.Kind, a.Mode = kindOf(st.Mode), st.Mode
 	if a.Kind != "d" {
-		a.Nlink, a.Size = uint64(st.Nlink), st.Size
+		a.Nlink, a.Size = st.Nlink, st.Size
 	}
 }
 
@@ -273,7 +273,7 @@ func (w *worker) removeAll(path string) ([]string, error) {
 	complaints := strings.Split(strings.TrimSpace(string(output)), "\n")
 	slices.Sort(complaints)
 	if err != nil {
-		return complaints, errors.New(err.Error()) //nolint:errorlint // says how it ended
+		return complaints, errors.New(err.Error())
 	}
 	return nil, nil
 }
@@ -328,7 +328,7 @@ func (w *worker) stat(path string) (n Named, err error) {
 	if err := unix.Fstatat(w.fd, path, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return n, err
 	}
-	n = Named{Path: path, Ino: st.Ino, Kind: kindOf(st.Mode), Nlink: uint64(st.Nlink)}
+	n = Named{Path: path, Ino: st.Ino, Kind: kindOf(st.Mode), Nlink: st.Nlink}
 	switch n.Kind {
 	case "-":
 		n.Content, err = w.cat(path)
@@ -357,7 +357,7 @@ func (w *worker) meet(of *Call) []Met {
 				_ = unix.Close(fd)
 			}
 		}
-		return []Met{{Way: []Named{{Ino: st.Ino, Kind: kindOf(st.Mode), Nlink: uint64(st.Nlink), Content: content}}}}
+		return []Met{{Way: []Named{{Ino: st.Ino, Kind: kindOf(st.Mode), Nlink: st.Nlink, Content: content}}}}
 	}
 	met := []Met{w.meetAt(c.Path, c.follows())}
 	if c.To != "" {
