@@ -1,6 +1,7 @@
 package waldir
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/hashicorp/raft-wal/types"
 
@@ -54,8 +56,10 @@ func loadMeta(dir string) (*meta, error) {
 	if crc32.Checksum(outer.State, castagnoli) != outer.Checksum {
 		return m, &Damage{path, errors.New("its checksum differs")}
 	}
-	if err := json.Unmarshal(outer.State, &m.data); err != nil {
-		return m, &Damage{path, err}
+	decoder := json.NewDecoder(bytes.NewReader(outer.State))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&m.data); err != nil {
+		return m, fmt.Errorf("%s: %w (%w)", path, errNewer, err)
 	}
 	return m, nil
 }
@@ -70,6 +74,26 @@ func (m *meta) save() error {
 		return err
 	}
 	return durable.Replace(filepath.Join(m.dir, metaFile), content)
+}
+
+// open notes that the log is open, and a segment that was filled when the process ended before it could be noted: raft-wal
+// adds nothing to such a segment, and begins no other.
+func (m *meta) open(end tail) error {
+	if !m.data.Closed && end.indexStart == 0 {
+		return nil
+	}
+	m.data.Closed, m.data.End = false, 0
+	if end.indexStart != 0 {
+		now := time.Now()
+		full := &m.data.Segments[len(m.data.Segments)-1]
+		full.SealTime, full.MaxIndex, full.IndexStart = now, end.last, end.indexStart
+		m.data.Segments = append(m.data.Segments, types.SegmentInfo{
+			ID: m.data.NextSegmentID, BaseIndex: end.last + 1, MinIndex: end.last + 1, SizeLimit: full.SizeLimit,
+			Codec: full.Codec, CreateTime: now,
+		})
+		m.data.NextSegmentID++
+	}
+	return m.save()
 }
 
 // Load is part of types.MetaStore.

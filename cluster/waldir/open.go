@@ -77,57 +77,65 @@ func (l *Log) Close() error {
 
 // checkSegments checks all that there should be, wipes what is torn, and notes that the log is open.
 func checkSegments(m *meta) error {
-	end := uint64(0)
+	var end tail
 	for _, info := range m.data.Segments {
-		path := filepath.Join(m.dir, segment.FileName(info))
-		last, err := checkSegment(path, info, m.data.Closed)
+		has, err := checkSegment(m, info)
 		if err != nil {
-			return &Damage{path, err}
+			return err
 		}
-		if last != 0 {
-			end = last
+		if has.last == 0 {
+			has.last = end.last
 		}
+		end = has
 	}
-	if !m.data.Closed {
-		return nil
-	}
-	if end != m.data.End {
+	if m.data.Closed && end.last != m.data.End {
 		path := filepath.Join(m.dir, metaFile)
 		if n := len(m.data.Segments); n > 0 {
 			path = filepath.Join(m.dir, segment.FileName(m.data.Segments[n-1]))
 		}
-		return &Damage{path, fmt.Errorf("the last entry is %d; when the log was closed it was %d", end, m.data.End)}
+		return &Damage{path, fmt.Errorf("the last entry is %d; when the log was closed it was %d", end.last, m.data.End)}
 	}
-	m.data.Closed, m.data.End = false, 0
-	return m.save()
+	return m.open(end)
 }
 
-// checkSegment answers the last entry of a segment, 0 if there is none. Nothing was being written to a log that was closed.
-func checkSegment(path string, info types.SegmentInfo, closed bool) (last uint64, err error) {
+// checkSegment answers what a segment holds. Nothing was being written to a log that was closed.
+func checkSegment(m *meta, info types.SegmentInfo) (tail, error) {
+	path := filepath.Join(m.dir, segment.FileName(info))
+	isSealed := !info.SealTime.IsZero()
 	content, err := os.ReadFile(path)
-	if !info.SealTime.IsZero() {
-		if err == nil {
-			err = checkSealed(content, info)
-		}
-		return info.MaxIndex, err
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && isSealed:
+		return tail{}, &Damage{path, errors.New("it is missing")}
+	case errors.Is(err, fs.ErrNotExist):
+		return tail{}, nil // it is made once it has been noted, and has nothing until its directory has been synced
+	case err != nil:
+		return tail{}, err
+	case isSealed:
+		return tail{last: info.MaxIndex}, wrong(path, checkSealed(content, info))
+	case len(content) < int(info.SizeLimit) && used(content) == 0:
+		return tail{}, os.Remove(path) // it was being made
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil // it is made once it has been noted, and has nothing until its directory has been synced
+	has, err := checkTail(content, info)
+	switch {
+	case err != nil:
+		return tail{}, wrong(path, err)
+	case has.torn.empty():
+		return has, nil
+	case m.data.Closed:
+		return tail{}, &Damage{path, fmt.Errorf("what stands at %d cannot be read", has.torn.from)}
 	}
-	if err != nil {
-		return 0, err
+	return has, wipe(path, has.torn)
+}
+
+// wrong says of a segment what its content is not; that is damage unless the content is sound.
+func wrong(path string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errNewer), errors.Is(err, errMisplaced):
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	if len(content) < int(info.SizeLimit) && used(content) == 0 {
-		return 0, os.Remove(path) // it was being made
-	}
-	last, torn, err := checkTail(content, info)
-	if err != nil || torn.empty() {
-		return last, err
-	}
-	if closed {
-		return 0, fmt.Errorf("what stands at %d cannot be read", torn.from)
-	}
-	return last, wipe(path, torn)
+	return &Damage{path, err}
 }
 
 func wipe(path string, s span) error {

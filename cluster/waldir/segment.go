@@ -14,6 +14,7 @@ import (
 // batch is entries, perhaps an index of all entries, and a commit with the checksum of all since the last one.
 const (
 	headerSize = 32
+	versionAt  = 7 // in the header, after the magic number; this is version 0
 	wordSize   = 8
 	magic      = 0x58eb6b0d
 )
@@ -58,22 +59,34 @@ func readBatches(content []byte) batches {
 
 func padded(length uint32) int { return (int(length) + wordSize - 1) / wordSize * wordSize }
 
+// What can be wrong with a segment that is sound.
+var (
+	errNewer     = errors.New("a newer version wrote it: update this node")
+	errMisplaced = errors.New("it is another segment than the one that belongs there: put that one back")
+)
+
 // checkHeader tells whether a segment is the one that is expected in its place.
 func checkHeader(content []byte, info types.SegmentInfo) error {
 	word := binary.LittleEndian.Uint64
-	if len(content) < headerSize || word(content) != magic || word(content[8:]) != info.BaseIndex ||
-		word(content[16:]) != info.ID || word(content[24:]) != info.Codec {
-		return errors.New("its header is another one")
+	switch {
+	case len(content) < headerSize || binary.LittleEndian.Uint32(content) != magic:
+		return errMisplaced
+	case word(content) != magic:
+		return fmt.Errorf("version %d of the format: %w", content[versionAt], errNewer)
+	case word(content[8:]) != info.BaseIndex || word(content[16:]) != info.ID || word(content[24:]) != info.Codec:
+		return errMisplaced
 	}
 	return nil
 }
 
 // checkSealed checks a segment to which nothing is added any more.
 func checkSealed(content []byte, info types.SegmentInfo) error {
-	if err := checkHeader(content, info); err != nil {
-		return err
-	}
 	sound := readBatches(content)
+	if sound.end > 0 {
+		if err := checkHeader(content, info); err != nil {
+			return err
+		}
+	}
 	if rest := used(content[sound.end:]); rest > 0 {
 		return fmt.Errorf("what stands at %d cannot be read", sound.end)
 	}
@@ -84,30 +97,41 @@ func checkSealed(content []byte, info types.SegmentInfo) error {
 	return nil
 }
 
-// checkTail checks the segment to which entries are added, and answers its last entry, 0 if it has none. torn is what is
-// there of a batch that was being written, and is to be wiped.
-func checkTail(content []byte, info types.SegmentInfo) (last uint64, torn span, err error) {
-	content = content[:len(content)/wordSize*wordSize]
+// tail is what the segment holds to which entries are added.
+type tail struct {
+	last       uint64 // entry; 0: none
+	indexStart uint64 // 0: it has not been sealed
+	torn       span   // what is there of a batch that was being written, and is to be wiped
+}
+
+// checkTail checks the segment to which entries are added.
+func checkTail(content []byte, info types.SegmentInfo) (tail, error) {
 	if len(content) < int(info.SizeLimit) {
-		return 0, span{}, fmt.Errorf("it has %d bytes, and was made with %d", len(content), info.SizeLimit)
+		return tail{}, fmt.Errorf("it has %d bytes, and was made with %d", len(content), info.SizeLimit)
 	}
+	content = append(content[:len(content):len(content)], make([]byte, padded(uint32(len(content)))-len(content))...)
 	sound := readBatches(content)
-	if sound.end > 0 {
-		if err := checkHeader(content, info); err != nil {
-			return 0, span{}, err
-		}
+	err := checkHeader(content, info)
+	switch {
+	case err == nil:
+	case sound.end > 0:
+		return tail{}, err
+	case used(content[:min(headerSize, len(content))]) > 0:
+		return tail{}, errors.New("its header cannot be read")
 	}
+	has := tail{indexStart: sound.indexStart}
 	if sound.entries > 0 {
-		last = info.BaseIndex + sound.entries - 1
+		has.last = info.BaseIndex + sound.entries - 1
 	}
 	rest := span{sound.end, sound.end + used(content[sound.end:])}
 	if rest.empty() {
-		return last, span{}, nil
+		return has, nil
 	}
-	if !isTorn(content, rest) {
-		return 0, span{}, fmt.Errorf("what stands at %d cannot be read", rest.from)
+	if sound.indexStart != 0 {
+		return tail{}, fmt.Errorf("something stands at %d, behind its end", rest.from)
 	}
-	return last, rest, nil
+	has.torn = rest
+	return has, checkTorn(content, rest, sound, info.BaseIndex)
 }
 
 // used is the size of a content without the zeros at its end, in whole words.
