@@ -13,6 +13,7 @@ import (
 	"regexp"
 
 	"lockfs/cluster/durable"
+	"lockfs/raftstore"
 )
 
 // identityFile says whose data directory it is. Its presence means that the directory belongs to a
@@ -43,6 +44,10 @@ func loadIdentity(dir string) (*identity, error) {
 	if err != nil {
 		return nil, err
 	}
+	var only struct{ Version int }
+	if json.Unmarshal(data, &only) == nil && only.Version > identityVersion {
+		return nil, fmt.Errorf("%s: version %d: %w", path, only.Version, raftstore.ErrNewer)
+	}
 	id := new(identity)
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
@@ -50,7 +55,7 @@ func loadIdentity(dir string) (*identity, error) {
 		return nil, &DamagedError{Path: path, Err: err}
 	}
 	if id.Version != identityVersion {
-		return nil, fmt.Errorf("%s has version %d; this program reads version %d", path, id.Version, identityVersion)
+		return nil, &DamagedError{Path: path, Err: fmt.Errorf("it has version %d", id.Version)}
 	}
 	if id.ID == "" || !nodeName.MatchString(id.Name) {
 		return nil, &DamagedError{Path: path, Err: errors.New("id or name is missing")}

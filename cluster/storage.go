@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	bbolterrors "go.etcd.io/bbolt/errors"
 
 	"lockfs/cluster/waldir"
 	"lockfs/raftstore"
@@ -40,6 +43,23 @@ func (e *DamagedError) Error() string {
 }
 
 func (e *DamagedError) Unwrap() error { return e.Err }
+
+// damagedOr answers a DamagedError unless an error is the disk's, or is about a newer version: neither says that anything is
+// damaged, so neither may lead to anything being moved away.
+func damagedOr(path string, err error) error {
+	failed := new(fs.PathError)
+	switch {
+	case errors.Is(err, raftstore.ErrNewer):
+		return fmt.Errorf("%s: %w", path, err)
+	case errors.Is(err, bbolterrors.ErrVersionMismatch):
+		return fmt.Errorf("%s: %w", path, raftstore.ErrNewer)
+	case errors.Is(err, bbolterrors.ErrTimeout):
+		return fmt.Errorf("%s is in use by another process (%w)", path, err)
+	case errors.As(err, &failed) && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s cannot be read: %w", path, err)
+	}
+	return &DamagedError{Path: path, Err: err}
+}
 
 // storage is the data directory of a running node.
 type storage struct {
@@ -105,7 +125,7 @@ func openLog(path string, snapshot uint64, used bool, logger *slog.Logger) (*wal
 		return nil, err
 	}
 	if err := checkEntries(log, snapshot); err != nil {
-		return nil, errors.Join(&DamagedError{Path: path, Err: err}, log.Close())
+		return nil, errors.Join(damagedOr(path, err), log.Close())
 	}
 	return log, nil
 }
@@ -134,7 +154,7 @@ func restoreSnapshot(dir string, store *raft.FileSnapshotStore) (state *raftstor
 	for i := len(entries) - 1; i >= 0 && len(metas) < keptSnapshots; i-- {
 		name := entries[i].Name()
 		if filepath.Ext(name) != ".tmp" && !listed[name] {
-			return nil, 0, &DamagedError{Path: filepath.Join(dir, snapshotDir, name, "meta.json"), Err: errors.New("it cannot be read")}
+			return nil, 0, whyNotListed(filepath.Join(dir, snapshotDir, name, "meta.json"))
 		}
 	}
 	if len(metas) == 0 {
@@ -143,13 +163,29 @@ func restoreSnapshot(dir string, store *raft.FileSnapshotStore) (state *raftstor
 	path := filepath.Join(dir, snapshotDir, metas[0].ID, "state.bin")
 	_, reader, err := store.Open(metas[0].ID)
 	if err != nil {
-		return nil, 0, &DamagedError{Path: path, Err: err}
+		return nil, 0, damagedOr(path, err)
 	}
 	defer func() { _ = reader.Close() }()
 	if state, err = raftstore.Restore(reader); err != nil {
-		return nil, 0, &DamagedError{Path: path, Err: err}
+		return nil, 0, damagedOr(path, err)
 	}
 	return state, metas[0].Index, nil
+}
+
+// whyNotListed tells what is wrong with the description of a snapshot that raft passes over.
+func whyNotListed(path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return damagedOr(path, err)
+	}
+	var meta raft.SnapshotMeta
+	if err := json.Unmarshal(content, &meta); err != nil {
+		return damagedOr(path, err)
+	}
+	if meta.Version > raft.SnapshotVersionMax {
+		return damagedOr(path, fmt.Errorf("version %d: %w", meta.Version, raftstore.ErrNewer))
+	}
+	return damagedOr(path, errors.New("it cannot be read"))
 }
 
 // checkEntries reads every entry of the log, which must go on from the snapshot without a gap.

@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"hash/crc64"
 	"os"
 	"path/filepath"
 	"testing"
@@ -73,6 +75,73 @@ func TestNodeRefusesDamage(t *testing.T) {
 			})
 		}
 	}
+	startNode(t, cfg)
+}
+
+// requireSound requires that a node names a file that it does not start with, and says neither that it is damaged nor that
+// anything is to be moved away.
+func requireSound(t *testing.T, cfg Config, path, what string) {
+	t.Helper()
+	node, err := Open(cfg)
+	if node != nil {
+		_ = node.Close()
+	}
+	require.ErrorContains(t, err, path)
+	require.ErrorContains(t, err, what)
+	require.NotErrorAs(t, err, new(*DamagedError))
+	for _, advice := range []string{"damaged", "remove", "move"} {
+		require.NotContains(t, err.Error(), advice)
+	}
+}
+
+func TestErrorsOfTheDiskAreNotDamage(t *testing.T) {
+	cfg := usedDataDir(t)
+	for _, path := range eachFile(t, cfg) {
+		t.Run(filepath.Base(path), func(t *testing.T) { // a directory in its place cannot be read
+			require.NoError(t, os.Rename(path, path+".away"))
+			require.NoError(t, os.Mkdir(path, 0o700))
+			requireSound(t, cfg, path, "is a directory")
+			require.NoError(t, os.Remove(path))
+			require.NoError(t, os.Rename(path+".away", path))
+		})
+	}
+	startNode(t, cfg)
+}
+
+func TestNewerVersionsAreNotDamage(t *testing.T) {
+	cfg := usedDataDir(t)
+	files := eachFile(t, cfg)
+	identity, state, meta := files[0], files[4], files[5]
+	replace := func(path, old, with string) {
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		changed := bytes.Replace(content, []byte(old), []byte(with), 1)
+		require.NotEqual(t, content, changed)
+		require.NoError(t, os.WriteFile(path, changed, 0o600))
+	}
+	replace(identity, `"version": 1`, `"later": {}, "version": 2`)
+	requireSound(t, cfg, identity, "update this node")
+	replace(identity, `"later": {}, "version": 2`, `"version": 1`)
+	replace(meta, `"Version":1`, `"Version":2`)
+	requireSound(t, cfg, meta, "update this node")
+	replace(meta, `"Version":2`, `"Version":1`)
+
+	header := "lockfs-snapshot\n"
+	content, err := os.ReadFile(state)
+	require.NoError(t, err)
+	sum := func(content []byte) string {
+		crc := crc64.New(crc64.MakeTable(crc64.ECMA))
+		_, _ = crc.Write(content)
+		return base64.StdEncoding.EncodeToString(crc.Sum(nil))
+	}
+	newer := bytes.Clone(content)
+	require.Equal(t, []byte{8, 1}, newer[len(header)+1:len(header)+3], "the version is the first field")
+	newer[len(header)+2] = 2
+	require.NoError(t, os.WriteFile(state, newer, 0o600))
+	replace(meta, sum(content), sum(newer))
+	requireSound(t, cfg, state, "update this node")
+	require.NoError(t, os.WriteFile(state, content, 0o600))
+	replace(meta, sum(newer), sum(content))
 	startNode(t, cfg)
 }
 

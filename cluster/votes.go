@@ -50,7 +50,7 @@ func openVotes(path string, used bool) (*voteStore, error) {
 	}
 	bolt, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{Timeout: time.Second}})
 	if err != nil {
-		return nil, &DamagedError{Path: path, Err: err}
+		return nil, damagedOr(path, err)
 	}
 	v := &voteStore{bolt: bolt}
 	if v.stored, err = loadVotes(bolt, used); err != nil {
@@ -156,6 +156,9 @@ func checkVotes(path string, used bool) (err error) {
 	case info.Size() == 0:
 		return &DamagedError{Path: path, Err: errors.New("it is empty")}
 	}
+	if _, err := os.ReadFile(path); err != nil { // as a fault it would look like damage
+		return err
+	}
 	faults := debug.SetPanicOnFault(true)
 	defer debug.SetPanicOnFault(faults)
 	defer func() {
@@ -170,7 +173,7 @@ func checkVotes(path string, used bool) (err error) {
 		err = checkRecord(path, used)
 	}
 	if err != nil {
-		return &DamagedError{Path: path, Err: err}
+		return damagedOr(path, err)
 	}
 	return nil
 }

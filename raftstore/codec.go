@@ -14,6 +14,9 @@ import (
 // ErrCorrupt says that bytes of a log entry or a snapshot are not what was once written.
 var ErrCorrupt = errors.New("corrupt")
 
+// ErrNewer says that this program does not know all that a log entry, a snapshot or a file holds.
+var ErrNewer = errors.New("a newer version wrote it: update this node")
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const checksumSize = 4

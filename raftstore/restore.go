@@ -18,14 +18,32 @@ import (
 // maxRecord bounds one message of a snapshot: content, names and attributes of an inode with room.
 const maxRecord = 1 << 20
 
-// Restore reads what [Snapshot.Write] wrote. Its error is ErrCorrupt when the bytes are damaged.
+// Restore reads what [Snapshot.Write] wrote. Its error is ErrCorrupt when the bytes are damaged, ErrNewer when this program does
+// not know all of them, and that of the reader when it failed.
 func Restore(r io.Reader) (*Namespace, error) {
-	in := &snapshotReader{in: bufio.NewReaderSize(r, 64<<10), sum: sha256.New()}
+	in := &snapshotReader{in: bufio.NewReaderSize(failingReader{r}, 64<<10), sum: sha256.New()}
 	ns, err := in.namespace()
+	if failed := new(readError); errors.As(err, &failed) {
+		err = failed.error
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read snapshot: %w", err)
 	}
 	return ns, nil
+}
+
+// readError is a failure to read, which says nothing of what there is to read.
+type readError struct{ error }
+
+// failingReader marks such failures.
+type failingReader struct{ io.Reader }
+
+func (r failingReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		err = &readError{err}
+	}
+	return n, err
 }
 
 // snapshotReader hashes exactly the bytes that were taken from it.
@@ -50,7 +68,10 @@ func (r *snapshotReader) ReadByte() (byte, error) {
 
 func (r *snapshotReader) namespace() (*Namespace, error) {
 	magic := make([]byte, len(snapshotMagic))
-	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != snapshotMagic {
+	if _, err := io.ReadFull(r, magic); err != nil {
+		return nil, fmt.Errorf("not a snapshot of lockfs: %w: %w", ErrCorrupt, err)
+	}
+	if string(magic) != snapshotMagic {
 		return nil, fmt.Errorf("not a snapshot of lockfs: %w", ErrCorrupt)
 	}
 	header := new(storepb.SnapshotHeader)
@@ -58,7 +79,7 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 		return nil, fmt.Errorf("header: %w: %w", ErrCorrupt, err)
 	}
 	if header.GetVersion() != snapshotVersion {
-		return nil, fmt.Errorf("version %d, this program reads version %d", header.GetVersion(), snapshotVersion)
+		return nil, fmt.Errorf("version %d: %w", header.GetVersion(), ErrNewer)
 	}
 	ns := emptyNamespace()
 	ns.index, ns.time = header.GetIndex(), header.GetTime()
@@ -77,11 +98,16 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	}
 	want := r.sum.Sum(nil)
 	got := make([]byte, len(want))
-	if _, err := io.ReadFull(r.in, got); err != nil || !bytes.Equal(got, want) {
+	if _, err := io.ReadFull(r.in, got); err != nil {
+		return nil, fmt.Errorf("checksum: %w: %w", ErrCorrupt, err)
+	}
+	if !bytes.Equal(got, want) {
 		return nil, fmt.Errorf("checksum differs: %w", ErrCorrupt)
 	}
-	if _, err := r.in.ReadByte(); err != io.EOF {
+	if _, err := r.in.ReadByte(); err == nil {
 		return nil, fmt.Errorf("goes on after its end: %w", ErrCorrupt)
+	} else if err != io.EOF {
+		return nil, err
 	}
 	if err := ns.check(header.GetRecords()); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)

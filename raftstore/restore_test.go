@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protodelim"
@@ -97,9 +98,20 @@ func (r *untilDone) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
+// TestRestoreTellsWhyItCannotRead has the disk fail at every byte: that says nothing about what is there.
+func TestRestoreTellsWhyItCannotRead(t *testing.T) {
+	whole := snapshotBytes(t, small(t).Snapshot())
+	for i := range len(whole) + 1 {
+		_, err := Restore(io.MultiReader(bytes.NewReader(whole[:i]), iotest.ErrReader(syscall.EIO)))
+		require.ErrorIs(t, err, syscall.EIO, "after %d bytes", i)
+		require.NotErrorIs(t, err, ErrCorrupt, "after %d bytes", i)
+	}
+}
+
 func TestRestoreRefusesOtherVersion(t *testing.T) {
 	_, err := Restore(bytes.NewReader(signed(t, &storepb.SnapshotHeader{Version: snapshotVersion + 1}, nil)))
 	require.ErrorContains(t, err, "version 2")
+	require.ErrorIs(t, err, ErrNewer)
 	require.NotErrorIs(t, err, ErrCorrupt)
 }
 
