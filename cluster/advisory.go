@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
 
@@ -140,12 +139,11 @@ const lockWait = time.Second
 func (n *Node) awaitLock(ctx context.Context, request *storepb.AwaitLock) (*storepb.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	result := n.fsm.AwaitLock(ctx, request)
-	if result.GetCode() != storepb.Code_NOT_FOUND {
-		return result, nil
+	result, err := n.fsm.AwaitLock(ctx, request)
+	if err == nil && result.GetCode() == storepb.Code_NOT_FOUND {
+		if err = n.confirmer.confirm(n.ctx); err == nil {
+			result, err = n.fsm.AwaitLock(ctx, request)
+		}
 	}
-	if err := n.confirmer.confirm(n.ctx); err != nil {
-		return nil, errors.Join(raftstore.ErrNotDone, err)
-	}
-	return n.fsm.AwaitLock(ctx, request), nil
+	return result, notAnswered(err)
 }

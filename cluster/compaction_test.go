@@ -89,9 +89,11 @@ func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 	theirs := other.fsm.State()
 	require.Equal(t, mine.Index(), theirs.Index())
 	require.Equal(t, mine.Hash(), theirs.Hash())
-	require.Equal(t, uint32(syscall.S_IFREG|0o644), other.fsm.Query(&storepb.Query{Query: &storepb.Query_Lookup{
+	after, err := other.fsm.Query(&storepb.Query{Query: &storepb.Query_Lookup{
 		Lookup: &storepb.Lookup{Parent: raftstore.RootIno, Name: []byte("after")},
-	}}).GetAttr().GetMode())
+	}})
+	require.NoError(t, err)
+	require.Equal(t, uint32(syscall.S_IFREG|0o644), after.GetAttr().GetMode())
 }
 
 func TestSnapshotsOfManyLocksAreSeldom(t *testing.T) {

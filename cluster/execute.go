@@ -17,7 +17,8 @@ const leaderWait = time.Second
 // Execute does one command or query if this node leads, else names the leader.
 func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) *clusterpb.ExecuteReply {
 	if query := req.GetQuery(); fault.UnverifiedReads && query != nil {
-		return &clusterpb.ExecuteReply{Result: n.fsm.Query(query)}
+		result, err := n.fsm.Query(query)
+		return &clusterpb.ExecuteReply{Outcome: outcomeOf(notAnswered(err)), Result: result}
 	}
 	if result := n.fsm.QuerySince(req.GetQuery()); result != nil {
 		return &clusterpb.ExecuteReply{Result: result}
@@ -77,10 +78,19 @@ func (n *Node) query(ctx context.Context, query *storepb.Query, confirmed bool) 
 	}
 	if !confirmed {
 		if err := n.confirmer.confirm(ctx); err != nil {
-			return nil, errors.Join(raftstore.ErrNotDone, err)
+			return nil, notAnswered(err)
 		}
 	}
-	return n.fsm.Query(query), nil
+	result, err := n.fsm.Query(query)
+	return result, notAnswered(err)
+}
+
+// notAnswered says of an error, if there is one, that a query was not answered.
+func notAnswered(err error) error {
+	if err != nil {
+		err = errors.Join(raftstore.ErrNotDone, err)
+	}
+	return err
 }
 
 func (n *Node) command(ctx context.Context, cmd *storepb.Command) (*storepb.Result, error) {

@@ -107,7 +107,7 @@ func (n *Node) startRaft() error {
 	if n.transport, err = newTransport(n.cfg.RaftAddress, n.storage.logs, n.logger); err != nil {
 		return err
 	}
-	n.fsm = raftstore.NewFSM(n.storage.state, n.logger)
+	n.fsm = raftstore.NewFSM(n.storage.state, n.cannotApply)
 	n.storage.state = nil // it is the state machine's from now on
 	n.leadership = newLeadership(raft.ServerID(n.id.ID))
 	n.confirmer = &confirmer{round: n.confirmRound}

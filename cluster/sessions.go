@@ -54,7 +54,11 @@ func (n *Node) Sessions(ctx context.Context) *clusterpb.SessionsReply {
 }
 
 func (n *Node) liveSessions() []*storepb.SessionRecord {
-	return n.fsm.Query(&storepb.Query{Query: &storepb.Query_ListSessions{}}).GetSessions()
+	result, err := n.fsm.Query(&storepb.Query{Query: &storepb.Query_ListSessions{}})
+	if err != nil {
+		return nil // this node is about to end
+	}
+	return result.GetSessions()
 }
 
 // endExpired gives up on the sessions that were not renewed.

@@ -34,8 +34,9 @@ func (n *Node) Status(withHash bool) *clusterpb.StatusReply {
 		status.ClusterTime = n.clock.Now()
 	}
 	if withHash {
-		state := n.fsm.State()
-		status.StateIndex, status.StateHash = state.Index(), state.Hash()
+		if state := n.fsm.State(); state != nil {
+			status.StateIndex, status.StateHash = state.Index(), state.Hash()
+		}
 	}
 	return status
 }

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"lockfs/raftstore/storepb"
@@ -25,7 +25,7 @@ type awaited struct {
 }
 
 func newAwaited(t *testing.T) *awaited {
-	a := &awaited{FSM: NewFSM(NewNamespace(), slog.New(slog.DiscardHandler)), t: t, seqs: map[uint64]uint64{}}
+	a := &awaited{FSM: NewFSM(NewNamespace(), func(err *ApplyError) { require.NoError(t, err) }), t: t, seqs: map[uint64]uint64{}}
 	for _, w := range []who{anna, bert} {
 		a.apply(&storepb.Command{Session: w.session, Op: opOf(&storepb.OpenSession{Host: namesOfOwners[w]})})
 	}
@@ -60,7 +60,11 @@ func (a *awaited) await(ctx context.Context, askers int) (answers func() []store
 	codes := make([]storepb.Code, askers)
 	var all sync.WaitGroup
 	for i := range askers {
-		all.Go(func() { codes[i] = a.AwaitLock(ctx, query).GetCode() })
+		all.Go(func() {
+			result, err := a.AwaitLock(ctx, query)
+			assert.NoError(a.t, err)
+			codes[i] = result.GetCode()
+		})
 	}
 	return func() []storepb.Code {
 		all.Wait()

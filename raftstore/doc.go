@@ -9,6 +9,9 @@
 // [FSM] adapts a Namespace to hashicorp/raft and lets others read it; [Store.Propose] is the only
 // place that puts commands into the log and sorts what raft answers.
 //
+// What a node cannot apply exactly as the others do, it does not apply: a panic, an entry that is damaged and one that this
+// program does not know all of stop it with an [ApplyError], and it answers nothing more.
+//
 // # Exactly once
 //
 // A mount opens a session and numbers its commands from 1. The state keeps the reply to each number

@@ -3,7 +3,6 @@ package raftstore
 import (
 	"context"
 	"io"
-	"log/slog"
 	"math"
 	"sync"
 
@@ -16,65 +15,66 @@ var _ raft.FSM = (*FSM)(nil)
 
 // FSM lets raft apply commands to a namespace that others read meanwhile.
 type FSM struct {
-	logger *slog.Logger
+	fail func(*ApplyError)
 
 	mu       sync.RWMutex
 	ns       *Namespace
+	stopped  *ApplyError   // nil: it goes on
 	advanced chan struct{} // closed when the state moves on; nil while nobody waits
 	awaited  map[Request]chan struct{}
 	removals *removals
 	due      int64         // what NextDue was
 	sooner   chan struct{} // has something when it has become sooner
-	unknown  sync.Once
 }
 
-// NewFSM goes on from a state.
-func NewFSM(ns *Namespace, logger *slog.Logger) *FSM {
+// NewFSM goes on from a state. fail is called when it can apply no more, with its lock held; the node is to end then.
+func NewFSM(ns *Namespace, fail func(*ApplyError)) *FSM {
 	f := &FSM{
-		logger: logger, ns: ns, awaited: make(map[Request]chan struct{}), removals: newRemovals(),
+		fail: fail, ns: ns, awaited: make(map[Request]chan struct{}), removals: newRemovals(),
 		due: math.MaxInt64, sooner: make(chan struct{}, 1),
 	}
 	f.wake()
 	return f
 }
 
-// Apply answers a *storepb.Result. A log entry that is damaged panics: this node's state would differ
-// from the others' if it went on.
+// Apply answers a *storepb.Result, or an *ApplyError if this node applies no more: its state would differ from the others' if
+// it went on.
 func (f *FSM) Apply(entry *raft.Log) any {
 	cmd, err := DecodeCommand(entry.Data)
-	if err != nil {
-		f.logger.Error("log entry cannot be read; the data directory is damaged", "index", entry.Index, "error", err)
-		panic(err)
-	}
 	f.mu.Lock()
-	result := f.ns.Apply(entry.Index, cmd)
-	f.removals.add(f.ns.removed)
-	f.wake()
-	for _, request := range f.ns.Ended() {
-		f.tell(request)
+	defer f.mu.Unlock()
+	if f.stopped != nil {
+		return f.stopped
 	}
-	f.mu.Unlock()
-	if result.GetCode() == storepb.Code_UNKNOWN_COMMAND {
-		f.unknown.Do(func() {
-			f.logger.Error("a newer version wrote a command that this one does not know; update this node",
-				"index", entry.Index)
-		})
+	var result *storepb.Result
+	var stopped *ApplyError
+	if err != nil {
+		stopped = applyError(entry, nil, err)
+	} else {
+		result, stopped = f.apply(entry, cmd)
+	}
+	if stopped != nil {
+		f.stop(stopped)
+		return stopped
 	}
 	return result
 }
 
-// Query answers from the state of this node, which may be behind the cluster's.
-func (f *FSM) Query(query *storepb.Query) *storepb.Result {
+// Query answers from the state of this node, which may be behind the cluster's. The error is an *ApplyError.
+func (f *FSM) Query(query *storepb.Query) (*storepb.Result, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.query(query)
+	if f.stopped != nil {
+		return nil, f.stopped
+	}
+	return f.query(query), nil
 }
 
 // QuerySince answers as soon as this node's state will do for a query; nil: it does not yet, or the newest is wanted.
 func (f *FSM) QuerySince(query *storepb.Query) *storepb.Result {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if query.GetSince() == 0 || query.GetSince() > f.ns.index {
+	if f.stopped != nil || query.GetSince() == 0 || query.GetSince() > f.ns.index {
 		return nil
 	}
 	return f.query(query)
@@ -86,23 +86,32 @@ func (f *FSM) query(query *storepb.Query) *storepb.Result {
 	return result
 }
 
-// View calls look with the namespace, which look must not change or keep.
+// View calls look with the namespace, which look must not change or keep, unless this node applies no more.
 func (f *FSM) View(look func(*Namespace)) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	look(f.ns)
+	if f.stopped == nil {
+		look(f.ns)
+	}
 }
 
-// State is a copy of the whole state, in constant time.
+// State is a copy of the whole state, in constant time; nil if this node applies no more.
 func (f *FSM) State() *Snapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.stopped != nil {
+		return nil
+	}
 	return f.ns.Snapshot()
 }
 
 // Snapshot is part of raft.FSM.
 func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
-	return fsmSnapshot{f.State()}, nil
+	state := f.State()
+	if state == nil {
+		return nil, f.stopped // raft believes that it has applied more
+	}
+	return fsmSnapshot{state}, nil
 }
 
 // Restore is part of raft.FSM. The state stays as it is when the snapshot is damaged.
@@ -114,6 +123,9 @@ func (f *FSM) Restore(from io.ReadCloser) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.stopped != nil {
+		return f.stopped
+	}
 	f.ns = ns
 	f.wake()
 	for request := range f.awaited {
@@ -122,15 +134,19 @@ func (f *FSM) Restore(from io.ReadCloser) error {
 	return nil
 }
 
-// AwaitLock answers what has become of a request once it is no longer waiting, or when ctx ends.
-func (f *FSM) AwaitLock(ctx context.Context, query *storepb.AwaitLock) *storepb.Result {
+// AwaitLock answers what has become of a request once it is no longer waiting, or when ctx ends. The error is an *ApplyError.
+func (f *FSM) AwaitLock(ctx context.Context, query *storepb.AwaitLock) (*storepb.Result, error) {
 	request := Request{query.GetSession(), query.GetSeq()}
 	for {
 		f.mu.Lock()
+		if f.stopped != nil {
+			f.mu.Unlock()
+			return nil, f.stopped
+		}
 		result := f.ns.awaitLock(query)
 		if result.GetCode() != storepb.Code_WAITING {
 			f.mu.Unlock()
-			return result
+			return result, nil
 		}
 		ended, found := f.awaited[request]
 		if !found {
@@ -146,7 +162,7 @@ func (f *FSM) AwaitLock(ctx context.Context, query *storepb.AwaitLock) *storepb.
 				f.tell(request) // others who await it look again
 			}
 			f.mu.Unlock()
-			return result
+			return result, nil
 		}
 	}
 }
@@ -159,10 +175,14 @@ func (f *FSM) tell(request Request) {
 	}
 }
 
-// WaitFor returns once a condition holds, which is looked at after every command, or the reason why ctx ended.
+// WaitFor returns once a condition holds, which is looked at after every command, the reason why ctx ended, or an *ApplyError.
 func (f *FSM) WaitFor(ctx context.Context, holds func(*Namespace) bool) error {
 	for {
 		f.mu.Lock()
+		if f.stopped != nil {
+			f.mu.Unlock()
+			return f.stopped
+		}
 		done := holds(f.ns)
 		if !done && f.advanced == nil {
 			f.advanced = make(chan struct{})

@@ -22,9 +22,12 @@ const (
 // batches is what the sound batches of a segment hold.
 type batches struct {
 	end        int    // of the last one
-	entries    uint64 // in them
+	entries    []int  // where the frames of the entries in them begin
 	indexStart uint64 // where the index begins in the last one; 0: there is none
 }
+
+// count is the number of entries.
+func (b batches) count() uint64 { return uint64(len(b.entries)) }
 
 // readBatches goes through the batches of a segment as far as they are sound.
 func readBatches(content []byte) batches {
@@ -35,7 +38,7 @@ func readBatches(content []byte) batches {
 		next := at + wordSize
 		switch word := binary.LittleEndian.Uint32(content[at:]); word {
 		case uint32(segment.FrameEntry):
-			read.entries++
+			read.entries = append(read.entries, at)
 			next += padded(length)
 		case uint32(segment.FrameIndex):
 			read.indexStart = uint64(next)
@@ -90,7 +93,7 @@ func checkSealed(content []byte, info types.SegmentInfo) error {
 	if rest := used(content[sound.end:]); rest > 0 {
 		return fmt.Errorf("what stands at %d cannot be read", sound.end)
 	}
-	if has := info.BaseIndex + sound.entries; has <= info.MaxIndex || sound.indexStart != info.IndexStart {
+	if has := info.BaseIndex + sound.count(); has <= info.MaxIndex || sound.indexStart != info.IndexStart {
 		return fmt.Errorf("it has entries up to %d, and its index at %d, in place of %d and %d",
 			has-1, sound.indexStart, info.MaxIndex, info.IndexStart)
 	}
@@ -120,8 +123,8 @@ func checkTail(content []byte, info types.SegmentInfo) (tail, error) {
 		return tail{}, errors.New("its header cannot be read")
 	}
 	has := tail{indexStart: sound.indexStart}
-	if sound.entries > 0 {
-		has.last = info.BaseIndex + sound.entries - 1
+	if sound.count() > 0 {
+		has.last = info.BaseIndex + sound.count() - 1
 	}
 	rest := span{sound.end, sound.end + used(content[sound.end:])}
 	if rest.empty() {

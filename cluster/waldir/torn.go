@@ -20,7 +20,7 @@ func (s span) empty() bool { return s.from >= s.to }
 // of its sectors were never written, and are zeros. It is followed by the lengths that its frames declare, up to its end or
 // to a frame whose header is zeros: the sector of that one is missing. The error says why it is something else.
 func checkTorn(content []byte, rest span, sound batches, base uint64) error {
-	batch := tear{content: content, rest: rest, entries: sound.entries, index: base + sound.entries}
+	batch := tear{content: content, rest: rest, entries: sound.count(), index: base + sound.count()}
 	whole, err := batch.follow()
 	switch {
 	case err != nil:

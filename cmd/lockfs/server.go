@@ -64,5 +64,6 @@ Three voters survive the loss of any one, five of any two. SIGTERM stops a voter
 	s.forrst.add(flags)
 	addOpTimeout(flags, &s.opTimeout)
 	logs.add(flags, "info")
+	cmd.AddCommand(inspectCommand())
 	return cmd
 }

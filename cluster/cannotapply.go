@@ -1,0 +1,24 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+
+	"lockfs/raftstore"
+)
+
+// cannotApply ends the node at an entry that it cannot apply as the others do. It comes to the same entry when it is started
+// again, so the reason says how to go on.
+func (n *Node) cannotApply(err *raftstore.ApplyError) {
+	next := "every member of this version stops there, and again when it is started: run another version on all of them, " +
+		"a newer one or the one before"
+	switch {
+	case errors.Is(err, raftstore.ErrNewer):
+		next = "all up to it is kept, and it goes on from there"
+	case errors.Is(err, raftstore.ErrCorrupt):
+		next = "start it again, for it checks its data then"
+	default:
+		n.logger.Error("panic while a command was applied", "index", err.Index, "stack", string(err.Stack))
+	}
+	n.fail(fmt.Errorf("%w; %s. `lockfs server inspect --data %s %d` shows the entry", err, next, n.cfg.DataDir, err.Index))
+}

@@ -1,0 +1,82 @@
+package raftstore
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/hashicorp/raft"
+
+	"lockfs/raftstore/storepb"
+)
+
+// ApplyError says that a node cannot apply an entry of the log exactly as the others do. It applies nothing more, and its
+// state is not to be looked at.
+type ApplyError struct {
+	Index, Term uint64
+	Session     uint64 // 0: the cluster itself
+	Seq         uint64 // number of the command within its session
+	Operation   string // as in store.proto; empty: it is not known
+	Err         error  // ErrCorrupt, ErrNewer or a panic
+	Stack       []byte // of a panic
+}
+
+// Error says which entry it is, and why.
+func (e *ApplyError) Error() string {
+	operation := e.Operation
+	if operation == "" {
+		operation = "an operation that this program does not know"
+	}
+	return fmt.Sprintf("entry %d of term %d (%s, session %d, number %d) cannot be applied: %v",
+		e.Index, e.Term, operation, e.Session, e.Seq, e.Err)
+}
+
+// Unwrap is why.
+func (e *ApplyError) Unwrap() error { return e.Err }
+
+// Operation is the name of a command's operation in store.proto; empty if it is not known.
+func Operation(cmd *storepb.Command) string {
+	op := cmd.GetOp().ProtoReflect()
+	if field := op.WhichOneof(op.Descriptor().Oneofs().ByName("op")); field != nil {
+		return string(field.Name())
+	}
+	return ""
+}
+
+func applyError(entry *raft.Log, cmd *storepb.Command, err error) *ApplyError {
+	return &ApplyError{
+		Index: entry.Index, Term: entry.Term, Session: cmd.GetSession(), Seq: cmd.GetSeq(), Operation: Operation(cmd), Err: err,
+	}
+}
+
+// apply does a command. A panic of it has left the namespace as it was in the middle of it.
+func (f *FSM) apply(entry *raft.Log, cmd *storepb.Command) (result *storepb.Result, stopped *ApplyError) {
+	defer func() {
+		if p := recover(); p != nil {
+			stopped = applyError(entry, cmd, fmt.Errorf("panic: %v", p))
+			stopped.Stack = debug.Stack()
+		}
+	}()
+	result = f.ns.Apply(entry.Index, cmd)
+	f.removals.add(f.ns.removed)
+	f.wake()
+	for _, request := range f.ns.Ended() {
+		f.tell(request)
+	}
+	return result, nil
+}
+
+// stop has the state machine do and answer nothing more; the caller holds the lock. Only the first reason counts.
+func (f *FSM) stop(err *ApplyError) {
+	if f.stopped != nil {
+		return
+	}
+	f.stopped = err
+	if f.advanced != nil {
+		close(f.advanced)
+		f.advanced = nil
+	}
+	for request := range f.awaited {
+		f.tell(request)
+	}
+	f.fail(err)
+}
