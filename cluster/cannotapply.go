@@ -9,7 +9,12 @@ import (
 
 // cannotApply ends the node at an entry that it cannot apply as the others do. It comes to the same entry when it is started
 // again, so the reason says how to go on.
-func (n *Node) cannotApply(err *raftstore.ApplyError) {
+func (n *Node) cannotApply(err error) {
+	entry := new(raftstore.ApplyError)
+	if !errors.As(err, &entry) {
+		n.fail(fmt.Errorf("the leader's snapshot: %w", err))
+		return
+	}
 	next := "every member of this version stops there, and again when it is started: run another version on all of them, " +
 		"a newer one or the one before"
 	switch {
@@ -18,7 +23,7 @@ func (n *Node) cannotApply(err *raftstore.ApplyError) {
 	case errors.Is(err, raftstore.ErrCorrupt):
 		next = "start it again, for it checks its data then"
 	default:
-		n.logger.Error("panic while a command was applied", "index", err.Index, "stack", string(err.Stack))
+		n.logger.Error("panic while a command was applied", "index", entry.Index, "stack", string(entry.Stack))
 	}
-	n.fail(fmt.Errorf("%w; %s. `lockfs server inspect --data %s %d` shows the entry", err, next, n.cfg.DataDir, err.Index))
+	n.fail(fmt.Errorf("%w; %s. `lockfs server inspect --data %s %d` shows the entry", err, next, n.cfg.DataDir, entry.Index))
 }

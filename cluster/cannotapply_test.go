@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
 
+	"lockfs/cluster/clusterpb"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -33,4 +36,50 @@ func TestNodeStopsAtAnEntryThatCannotBeRead(t *testing.T) {
 	future := node.raft.Apply([]byte("no command"), 0)
 	require.NoError(t, future.Error())
 	requireStopsAt(t, node, future.Index(), raftstore.ErrCorrupt)
+}
+
+// newerCommand has an operation that this program does not know.
+func newerCommand(session, seq uint64) *storepb.Command {
+	cmd := &storepb.Command{Session: session, Seq: seq, Op: new(storepb.Op)}
+	cmd.GetOp().ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 400, protowire.VarintType), 1))
+	return cmd
+}
+
+// TestNodeStopsAtANewerCommand has one in the log, where a newer leader has put it: the node stops there, and again when it is
+// started.
+func TestNodeStopsAtANewerCommand(t *testing.T) {
+	cfg := testConfig(t, "a")
+	node := startNode(t, cfg)
+	data, err := raftstore.EncodeCommand(newerCommand(1, 1))
+	require.NoError(t, err)
+	future := node.raft.Apply(data, 0)
+	require.NoError(t, future.Error())
+	requireStopsAt(t, node, future.Index(), raftstore.ErrNewer)
+	require.NoError(t, node.Close())
+	found, err := Inspect(cfg.DataDir)
+	require.NoError(t, err)
+	entry, err := found.Entry(future.Index())
+	require.NoError(t, err)
+	require.Equal(t, []int{400}, raftstore.UnknownFields(entry.Command.GetOp().ProtoReflect()))
+
+	node, err = Open(cfg)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, node.Close()) }()
+	requireStopsAt(t, node, future.Index(), raftstore.ErrNewer)
+}
+
+// TestNewerMountsAreNotServed has a mount ask for what its leader does not know: nothing of that is in the log, and another
+// leader may know it.
+func TestNewerMountsAreNotServed(t *testing.T) {
+	node := startNode(t, testConfig(t, "a"))
+	client := openTestClient(t, node, "")
+	require.Equal(t, storepb.Code_OK, create(t, client, "a"))
+	last := node.raft.LastIndex()
+	for range 2 {
+		reply := node.Execute(t.Context(), &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: newerCommand(1, 1)}})
+		require.Equal(t, clusterpb.Outcome_NOT_DONE, reply.GetOutcome())
+	}
+	require.Equal(t, last, node.raft.LastIndex())
+	require.Equal(t, 2.0, testutil.ToFloat64(node.cfg.Metrics.malformed))
+	require.Equal(t, storepb.Code_OK, create(t, client, "b"))
 }

@@ -97,7 +97,12 @@ func (n *Node) command(ctx context.Context, cmd *storepb.Command) (*storepb.Resu
 	if message := mayCommand(cmd); message != "" {
 		return n.malformed(message), nil
 	}
-	return n.store.Propose(ctx, cmd)
+	result, err := n.store.Propose(ctx, cmd)
+	if errors.Is(err, raftstore.ErrNewer) {
+		n.cfg.Metrics.malformed.Inc()
+		n.newer.Do(func() { n.logger.Error("a mount asks for what this node does not know", "error", err) })
+	}
+	return result, err
 }
 
 func (n *Node) malformed(message string) *storepb.Result {
@@ -112,7 +117,9 @@ func mayCommand(cmd *storepb.Command) string {
 	}
 	switch cmd.GetOp().GetOp().(type) {
 	case nil:
-		return "a command needs an operation that this node knows"
+		if len(cmd.GetOp().ProtoReflect().GetUnknown()) == 0 { // else it is of a newer version, and is not proposed
+			return "a command needs an operation"
+		}
 	case *storepb.Op_SetMember, *storepb.Op_RemoveMember, *storepb.Op_SetLimits, *storepb.Op_EndSession,
 		*storepb.Op_SetRule, *storepb.Op_DeleteRule, *storepb.Op_ForgetHost, *storepb.Op_Tick:
 		return "that is for the leader itself to do"

@@ -30,6 +30,7 @@ type Node struct {
 	ctx    context.Context // ends when the node is closed
 	cancel context.CancelFunc
 	failed chan error
+	newer  sync.Once // a mount is of a newer version
 
 	dirLock    *os.File
 	storage    *storage

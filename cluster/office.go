@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -156,11 +155,7 @@ func (n *Node) proposeOwn(op *storepb.Op) {
 
 // proposeCluster proposes an operation that belongs to no session.
 func (n *Node) proposeCluster(ctx context.Context, op *storepb.Op) (*storepb.Result, error) {
-	result, err := n.store.Propose(ctx, &storepb.Command{Op: op})
-	if err == nil && result.GetCode() == storepb.Code_UNKNOWN_COMMAND {
-		err = fmt.Errorf("%w: the state machine does not know the operation", raftstore.ErrNotDone)
-	}
-	return result, err
+	return n.store.Propose(ctx, &storepb.Command{Op: op})
 }
 
 func setMember(m *storepb.Member) *storepb.Op {

@@ -66,7 +66,7 @@ func (f *FSM) apply(entry *raft.Log, cmd *storepb.Command) (result *storepb.Resu
 }
 
 // stop has the state machine do and answer nothing more; the caller holds the lock. Only the first reason counts.
-func (f *FSM) stop(err *ApplyError) {
+func (f *FSM) stop(err error) {
 	if f.stopped != nil {
 		return
 	}

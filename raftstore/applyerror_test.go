@@ -20,8 +20,8 @@ func encoded(t testing.TB, cmd *storepb.Command) []byte {
 
 // TestPanicStopsTheStateMachine has an operation panic: the entry is named, and nothing is done or answered any more.
 func TestPanicStopsTheStateMachine(t *testing.T) {
-	var failed []*ApplyError
-	fsm := NewFSM(NewNamespace(), func(err *ApplyError) { failed = append(failed, err) })
+	var failed []error
+	fsm := NewFSM(NewNamespace(), func(err error) { failed = append(failed, err) })
 	mkdir := func(index uint64) any {
 		cmd := &storepb.Command{Session: 7, Seq: index, Op: opOf(&storepb.Create{Parent: RootIno, Name: []byte("a"), Mode: someFile})}
 		return fsm.Apply(&raft.Log{Index: index, Term: 3, Data: encoded(t, cmd)})
@@ -33,7 +33,7 @@ func TestPanicStopsTheStateMachine(t *testing.T) {
 	fsm.ns.byName = nil
 	err, isError := mkdir(2).(*ApplyError)
 	require.True(t, isError)
-	require.Equal(t, []*ApplyError{err}, failed)
+	require.Equal(t, []error{err}, failed)
 	require.ErrorContains(t, err, "entry 2 of term 3 (create, session 7, number 2) cannot be applied: panic: ")
 	require.Contains(t, string(err.Stack), "namespace.go")
 	require.ErrorIs(t, <-waits, err)
@@ -44,7 +44,7 @@ func TestPanicStopsTheStateMachine(t *testing.T) {
 
 func TestDamagedEntryStopsTheStateMachine(t *testing.T) {
 	var failed error
-	fsm := NewFSM(NewNamespace(), func(err *ApplyError) { failed = err })
+	fsm := NewFSM(NewNamespace(), func(err error) { failed = err })
 	data := encoded(t, &storepb.Command{Op: opOf(&storepb.Tick{})})
 	data[0] ^= 1
 	err, isError := fsm.Apply(&raft.Log{Index: 9, Data: data}).(*ApplyError)
@@ -54,7 +54,7 @@ func TestDamagedEntryStopsTheStateMachine(t *testing.T) {
 	requireStopped(t, fsm, err)
 }
 
-func requireStopped(t *testing.T, fsm *FSM, why *ApplyError) {
+func requireStopped(t *testing.T, fsm *FSM, why error) {
 	_, err := fsm.Query(statFs())
 	require.ErrorIs(t, err, why)
 	require.Nil(t, fsm.QuerySince(&storepb.Query{Query: statFs().GetQuery(), Since: 1}))

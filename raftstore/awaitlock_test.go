@@ -25,7 +25,7 @@ type awaited struct {
 }
 
 func newAwaited(t *testing.T) *awaited {
-	a := &awaited{FSM: NewFSM(NewNamespace(), func(err *ApplyError) { require.NoError(t, err) }), t: t, seqs: map[uint64]uint64{}}
+	a := &awaited{FSM: NewFSM(NewNamespace(), func(err error) { require.NoError(t, err) }), t: t, seqs: map[uint64]uint64{}}
 	for _, w := range []who{anna, bert} {
 		a.apply(&storepb.Command{Session: w.session, Op: opOf(&storepb.OpenSession{Host: namesOfOwners[w]})})
 	}

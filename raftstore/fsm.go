@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math"
 	"sync"
@@ -15,11 +16,11 @@ var _ raft.FSM = (*FSM)(nil)
 
 // FSM lets raft apply commands to a namespace that others read meanwhile.
 type FSM struct {
-	fail func(*ApplyError)
+	fail func(error)
 
 	mu       sync.RWMutex
 	ns       *Namespace
-	stopped  *ApplyError   // nil: it goes on
+	stopped  error         // an ApplyError or ErrNewer; nil: it goes on
 	advanced chan struct{} // closed when the state moves on; nil while nobody waits
 	awaited  map[Request]chan struct{}
 	removals *removals
@@ -28,7 +29,7 @@ type FSM struct {
 }
 
 // NewFSM goes on from a state. fail is called when it can apply no more, with its lock held; the node is to end then.
-func NewFSM(ns *Namespace, fail func(*ApplyError)) *FSM {
+func NewFSM(ns *Namespace, fail func(error)) *FSM {
 	f := &FSM{
 		fail: fail, ns: ns, awaited: make(map[Request]chan struct{}), removals: newRemovals(),
 		due: math.MaxInt64, sooner: make(chan struct{}, 1),
@@ -41,6 +42,9 @@ func NewFSM(ns *Namespace, fail func(*ApplyError)) *FSM {
 // it went on.
 func (f *FSM) Apply(entry *raft.Log) any {
 	cmd, err := DecodeCommand(entry.Data)
+	if err == nil {
+		err = checkKnown(entry.Data, cmd)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stopped != nil {
@@ -49,7 +53,7 @@ func (f *FSM) Apply(entry *raft.Log) any {
 	var result *storepb.Result
 	var stopped *ApplyError
 	if err != nil {
-		stopped = applyError(entry, nil, err)
+		stopped = applyError(entry, cmd, err)
 	} else {
 		result, stopped = f.apply(entry, cmd)
 	}
@@ -60,7 +64,7 @@ func (f *FSM) Apply(entry *raft.Log) any {
 	return result
 }
 
-// Query answers from the state of this node, which may be behind the cluster's. The error is an *ApplyError.
+// Query answers from the state of this node, which may be behind the cluster's. The error is why it answers no more.
 func (f *FSM) Query(query *storepb.Query) (*storepb.Result, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -114,17 +118,20 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	return fsmSnapshot{state}, nil
 }
 
-// Restore is part of raft.FSM. The state stays as it is when the snapshot is damaged.
+// Restore is part of raft.FSM. The state stays as it is when the snapshot is damaged. One of a newer version stops this node.
 func (f *FSM) Restore(from io.ReadCloser) error {
 	defer func() { _ = from.Close() }()
 	ns, err := Restore(from)
-	if err != nil {
-		return err
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if errors.Is(err, ErrNewer) {
+		f.stop(err)
+	}
 	if f.stopped != nil {
 		return f.stopped
+	}
+	if err != nil {
+		return err
 	}
 	f.ns = ns
 	f.wake()
@@ -134,7 +141,7 @@ func (f *FSM) Restore(from io.ReadCloser) error {
 	return nil
 }
 
-// AwaitLock answers what has become of a request once it is no longer waiting, or when ctx ends. The error is an *ApplyError.
+// AwaitLock answers what has become of a request once it is no longer waiting, or when ctx ends. The error is why it answers no more.
 func (f *FSM) AwaitLock(ctx context.Context, query *storepb.AwaitLock) (*storepb.Result, error) {
 	request := Request{query.GetSession(), query.GetSeq()}
 	for {
@@ -175,7 +182,7 @@ func (f *FSM) tell(request Request) {
 	}
 }
 
-// WaitFor returns once a condition holds, which is looked at after every command, the reason why ctx ended, or an *ApplyError.
+// WaitFor returns once a condition holds, which is looked at after every command, the reason why ctx ended, or why this node applies no more.
 func (f *FSM) WaitFor(ctx context.Context, holds func(*Namespace) bool) error {
 	for {
 		f.mu.Lock()

@@ -4,13 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"iter"
+	"slices"
 
-	"google.golang.org/protobuf/encoding/protodelim"
+	"google.golang.org/protobuf/proto"
 
 	"lockfs/raftstore/storepb"
 )
@@ -48,8 +50,10 @@ func (r failingReader) Read(p []byte) (int, error) {
 
 // snapshotReader hashes exactly the bytes that were taken from it.
 type snapshotReader struct {
-	in  *bufio.Reader
-	sum hash.Hash
+	in      *bufio.Reader
+	sum     hash.Hash
+	content []byte // of the last message
+	newer   error  // what is not known of the messages, once all of them are sound; nil: nothing
 }
 
 func (r *snapshotReader) Read(p []byte) (int, error) {
@@ -75,7 +79,7 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 		return nil, fmt.Errorf("not a snapshot of lockfs: %w", ErrCorrupt)
 	}
 	header := new(storepb.SnapshotHeader)
-	if err := unmarshalRecord.UnmarshalFrom(r, header); err != nil {
+	if err := r.message(headerPlan, header); err != nil {
 		return nil, fmt.Errorf("header: %w: %w", ErrCorrupt, err)
 	}
 	if header.GetVersion() != snapshotVersion {
@@ -88,7 +92,7 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	ns.lastEvent, ns.lockDelay = header.GetLastEvent(), header.GetLockDelay()
 	restored := 0
 	for record, err := range r.records(header.GetRecords()) {
-		if err == nil {
+		if err == nil && record != nil {
 			err = ns.restoreRecord(record)
 		}
 		if err != nil {
@@ -109,6 +113,9 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	} else if err != io.EOF {
 		return nil, err
 	}
+	if r.newer != nil {
+		return nil, r.newer
+	}
 	if err := ns.check(header.GetRecords()); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
@@ -116,12 +123,32 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	return ns, nil
 }
 
-var unmarshalRecord = protodelim.UnmarshalOptions{MaxSize: maxRecord}
+// message reads one message, and notes what this program does not know in it.
+func (r *snapshotReader) message(plan *messagePlan, to proto.Message) error {
+	size, err := binary.ReadUvarint(r)
+	if err != nil {
+		return err
+	}
+	if size > maxRecord {
+		return fmt.Errorf("a message of %d bytes", size)
+	}
+	r.content = slices.Grow(r.content[:0], int(size))[:size]
+	if _, err := io.ReadFull(r, r.content); err != nil {
+		return err
+	}
+	if err := proto.Unmarshal(r.content, to); err != nil {
+		return err
+	}
+	if err := plan.check(r.content); err != nil && r.newer == nil {
+		r.newer = err
+	}
+	return nil
+}
 
 // recordBatch is how many records are handed over at a time.
 const recordBatch = 256
 
-// records reads so many records, the last one with an error if they cannot be read. That is half of the work of restoring, so
+// records reads so many records, nil for those from one on that this program does not know, the last one with an error if they cannot be read. That is half of the work of restoring, so
 // it is done beside the rest.
 func (r *snapshotReader) records(count uint64) iter.Seq2[*storepb.Record, error] {
 	type batch struct {
@@ -131,7 +158,9 @@ func (r *snapshotReader) records(count uint64) iter.Seq2[*storepb.Record, error]
 	read := func(most uint64) (b batch) {
 		for len(b.records) < int(most) && b.err == nil {
 			record := new(storepb.Record)
-			b.err = unmarshalRecord.UnmarshalFrom(r, record)
+			if b.err = r.message(recordPlan, record); r.newer != nil {
+				record = nil
+			}
 			b.records = append(b.records, record)
 		}
 		return b

@@ -34,7 +34,7 @@ func TestProposeSortsRaftErrors(t *testing.T) {
 		{errors.New("something that raft says one day"), ErrUnknown},
 	} {
 		store := &Store{Raft: failingRaft{row.raft}, Now: func() int64 { return 1 }}
-		_, err := store.Propose(t.Context(), &storepb.Command{})
+		_, err := store.Propose(t.Context(), &storepb.Command{Op: opOf(&storepb.Tick{})})
 		require.ErrorIs(t, err, row.want, "raft says %q", row.raft)
 		require.ErrorIs(t, err, row.raft)
 		for _, other := range []error{ErrNotLeader, ErrNotDone, ErrUnknown} {

@@ -49,7 +49,7 @@ const (
 	Code_CANCELLED         Code = 16 // the command was cancelled by its session before or after it came
 	Code_SESSION_UNKNOWN   Code = 17 // the session was never opened or has ended
 	Code_DUPLICATE         Code = 18 // the reply of this number was acknowledged already and is gone
-	Code_UNKNOWN_COMMAND   Code = 19 // written by a newer version
+	Code_UNKNOWN_COMMAND   Code = 19 // a query of a newer version; such a command is not answered at all
 	Code_BUSY              Code = 20 // something else uses it, e.g. a member name that is taken
 	Code_TOO_MANY_REQUESTS Code = 21 // the session has too many unacknowledged replies
 	Code_NEED_LINEAGE      Code = 22 // the caller's lineage decides: send the command again with it
@@ -637,7 +637,7 @@ func (x *Look) GetData() bool {
 	return false
 }
 
-// Command is one entry of the Raft log.
+// Command is one entry of the Raft log. A node stops at one that has fields or values, at any depth, that it does not know.
 type Command struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"` // 0: from the cluster itself; such commands are not deduplicated
