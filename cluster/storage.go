@@ -127,7 +127,24 @@ func openLog(path string, snapshot uint64, used bool, logger *slog.Logger) (*wal
 	if err := checkEntries(log, snapshot); err != nil {
 		return nil, errors.Join(damagedOr(path, err), log.Close())
 	}
+	if err := dropBehind(log, snapshot); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), log.Close())
+	}
 	return log, nil
+}
+
+// dropBehind drops a log that ends before the snapshot, for it has no gaps, and raft goes on behind the snapshot. The process
+// ended between a leader's snapshot and the end of the log before it.
+func dropBehind(log raft.LogStore, snapshot uint64) error {
+	first, err := log.FirstIndex()
+	if err != nil {
+		return err
+	}
+	last, err := log.LastIndex()
+	if err != nil || last == 0 || last >= snapshot {
+		return err
+	}
+	return log.DeleteRange(first, last)
 }
 
 func (s *storage) close() error {
