@@ -15,7 +15,13 @@ var ErrInterrupted = errors.New("interrupted")
 // Session is the session in use, in which advisory locks are taken, once it is sure that the cluster has not
 // given it up: this host may have been cut off or asleep. It is 0 if that cannot be told in time.
 func (c *Client) Session() uint64 {
-	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+	if session, _ := c.holder.get(); session != nil && !session.fenced() {
+		return session.id
+	}
+	if c.mayAsk(anything) != nil {
+		return 0
+	}
+	ctx, cancel := c.patience(context.Background(), anything)
 	defer cancel()
 	session, err := c.live(ctx)
 	if err != nil {
@@ -32,16 +38,12 @@ func (c *Client) lastSession() uint64 {
 	return 0
 }
 
-// Lock takes an advisory lock, or releases it. To wait has no limit of time; when ctx ends, the error is
-// ErrInterrupted unless the lock was there already, and the request keeps its place for a moment. A lock
-// without a session is taken in the one in use, which is noted in op. SESSION_LOST says that the session has
-// ended.
+// Lock takes an advisory lock, or releases it. To wait has no limit of time once the cluster has the request, whether it
+// answers meanwhile or not; when ctx ends, the error is ErrInterrupted unless the lock was there already, and the request
+// keeps its place for a moment. A lock without a session is taken in the one in use, which is noted in op. SESSION_LOST
+// says that the session has ended.
 func (c *Client) Lock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {
-	if err := c.lockHere(op); err != nil {
-		return nil, err
-	}
-	command := &storepb.Op{Op: &storepb.Op_TakeLock{TakeLock: op}}
-	result, seq, err := c.create(context.Background(), caller, command, nil)
+	result, seq, err := c.requestLock(caller, op)
 	request := &storepb.AwaitLock{
 		Session: op.GetSession(), Seq: seq, Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner(),
 		Type: op.GetType(), Start: op.GetStart(), End: op.GetEnd(),
@@ -53,7 +55,7 @@ func (c *Client) Lock(ctx context.Context, caller *storepb.Caller, op *storepb.T
 		return result, err
 	}
 	for {
-		result, err := c.awaitLock(ctx, request)
+		result, err := c.Query(ctx, &storepb.Query{Query: &storepb.Query_AwaitLock{AwaitLock: request}})
 		if ctx.Err() != nil {
 			return c.interrupt(caller, request)
 		}
@@ -63,15 +65,26 @@ func (c *Client) Lock(ctx context.Context, caller *storepb.Caller, op *storepb.T
 	}
 }
 
-func (c *Client) awaitLock(ctx context.Context, request *storepb.AwaitLock) (*storepb.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+// requestLock says in op which session the lock is taken in.
+func (c *Client) requestLock(caller *storepb.Caller, op *storepb.TakeLock) (result *storepb.Result, seq uint64, err error) {
+	if err := c.mayAsk(aCommand); err != nil {
+		return nil, 0, err
+	}
+	ctx, cancel := c.patience(context.Background(), aCommand)
 	defer cancel()
-	return c.Query(ctx, &storepb.Query{Query: &storepb.Query_AwaitLock{AwaitLock: request}})
+	if op.GetSession() == 0 {
+		session, err := c.live(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		op.Session = session.id
+	}
+	return c.create(ctx, caller, &storepb.Op{Op: &storepb.Op_TakeLock{TakeLock: op}}, nil)
 }
 
 // stillOurs looks around before a lock is promised: this host may have slept.
 func (c *Client) stillOurs(request *storepb.AwaitLock, result *storepb.Result) (*storepb.Result, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+	ctx, cancel := c.patience(context.Background(), anything)
 	defer cancel()
 	session, err := c.live(ctx)
 	if err != nil {
@@ -81,19 +94,6 @@ func (c *Client) stillOurs(request *storepb.AwaitLock, result *storepb.Result) (
 		return &storepb.Result{Code: storepb.Code_SESSION_LOST}, nil
 	}
 	return result, nil
-}
-
-func (c *Client) lockHere(op *storepb.TakeLock) error {
-	if op.GetSession() != 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
-	defer cancel()
-	session, err := c.live(ctx)
-	if err == nil {
-		op.Session = session.id
-	}
-	return err
 }
 
 // interrupt tells the cluster that nobody waits any more. Until it knows, the request may become a lock, so
@@ -125,7 +125,10 @@ func interruptOp(request *storepb.AwaitLock, abandon bool) *storepb.Op {
 func (c *Client) abandon(caller *storepb.Caller, request *storepb.AwaitLock) {
 	defer c.givenUp.end()
 	for c.ctx.Err() == nil && c.lastSession() == request.GetSession() {
-		if _, _, err := c.commit(c.ctx, caller, interruptOp(request, true), nil); err == nil {
+		ctx, cancel := c.patience(c.ctx, aCommand)
+		_, _, err := c.commit(ctx, caller, interruptOp(request, true), nil)
+		cancel()
+		if err == nil {
 			return
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// DefaultOpTimeout is how long one operation may wait for the cluster.
+// DefaultOpTimeout is how long one operation may wait for the cluster, while this process runs.
 const DefaultOpTimeout = 15 * time.Second
 
 // inFlight bounds a client's operations that are under way or not settled yet. It is well below
@@ -49,6 +49,7 @@ type Client struct {
 	stopped  chan struct{} // closed when the keepalives have stopped
 	settling sync.WaitGroup
 	givenUp  givenUp
+	silence  silence
 }
 
 // ClientConfig is what a client is opened with.
@@ -156,8 +157,8 @@ func (c *Client) begin(ctx context.Context, left *journalState) (*clientSession,
 }
 
 // Mutate commits one change and returns its result once a majority has it on disk. An error wraps
-// context.DeadlineExceeded: no majority answered in time. What the operation created is then taken
-// back as soon as one does, or never comes to be.
+// context.DeadlineExceeded: no majority answered in time, or none has answered any call for that long. What the operation
+// created is then taken back as soon as one does, or never comes to be.
 func (c *Client) Mutate(ctx context.Context, caller *storepb.Caller, op *storepb.Op) (*storepb.Result, error) {
 	return c.Create(ctx, caller, op, nil)
 }
@@ -169,7 +170,12 @@ func (c *Client) Mutate(ctx context.Context, caller *storepb.Caller, op *storepb
 func (c *Client) Create(
 	asked context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (*storepb.Result, error) {
-	write, make := op.GetSetContent(), makesName(op)
+	if err := c.mayAsk(aCommand); err != nil {
+		return nil, err
+	}
+	ctx, cancel := c.patience(asked, aCommand)
+	defer cancel()
+	write, names := op.GetSetContent(), makesName(op)
 	if write != nil {
 		write.Facts = c.holders.describe(caller, write.GetContent())
 	}
@@ -177,22 +183,22 @@ func (c *Client) Create(
 		op.GetCreate().Facts = c.holders.evidence(caller, target)
 	}
 	c.holders.introduceCaller(caller, op)
-	if make && bootTime() < time.Duration(c.asksMakers.Load()) {
+	if names && bootTime() < time.Duration(c.asksMakers.Load()) {
 		c.holders.introduceMaker(caller)
 	}
-	result, _, err := c.create(asked, caller, op, answer)
+	result, _, err := c.create(ctx, caller, op, answer)
 	if err == nil && result.GetCode() == storepb.Code_NEED_LINEAGE {
 		c.holders.introduceMaker(caller)
-		if make {
+		if names {
 			c.asksMakers.Store(int64(bootTime() + asksMaker))
 		}
-		result, _, err = c.create(asked, caller, op, answer)
+		result, _, err = c.create(ctx, caller, op, answer)
 	}
 	if err != nil || result.GetCode() != storepb.Code_OK {
 		return result, err
 	}
 	c.holders.watch(write.GetFacts().GetProcess())
-	if make {
+	if names {
 		c.holders.watchMaker(caller)
 	}
 	return result, nil
@@ -207,10 +213,8 @@ func (c *Client) GoesOn(thread uint32) { c.journal.goesOn(thread) }
 
 // create answers the number under which it was done, too. It begins once what was given up before is settled.
 func (c *Client) create(
-	asked context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
+	ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (result *storepb.Result, seq uint64, err error) {
-	ctx, cancel := context.WithTimeout(asked, c.timeout)
-	defer cancel()
 	if err := c.givenUp.await(ctx); err != nil {
 		return nil, 0, fmt.Errorf("what was given up before is not settled: %w", err)
 	}
@@ -219,10 +223,8 @@ func (c *Client) create(
 
 // commit is create whatever was given up before.
 func (c *Client) commit(
-	asked context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
+	ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (result *storepb.Result, seq uint64, err error) {
-	ctx, cancel := context.WithTimeout(asked, c.timeout)
-	defer cancel()
 	var slot int
 	select {
 	case slot = <-c.slots:
@@ -243,7 +245,7 @@ func (c *Client) commit(
 			_, err = c.live(ctx) // this host slept: look around before answering
 		}
 		if err == nil {
-			err = asked.Err() // nobody waits for the answer any more
+			err = ctx.Err() // nobody waits for the answer any more
 		}
 		if err != nil {
 			c.settling.Add(1)
@@ -273,15 +275,35 @@ func (c *Client) commit(
 }
 
 // Query answers from the state as it is after everything that was acknowledged before. An error wraps
-// context.DeadlineExceeded.
+// context.DeadlineExceeded (see Create), or why ctx has ended.
 func (c *Client) Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query}}
 	if c.near != nil {
 		if result := c.near.fsm.QuerySince(query); result != nil {
 			return result, nil
 		}
+	}
+	if !waits(query) {
+		if err := c.mayAsk(anything); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := c.patience(ctx, anything)
+	defer cancel()
+	result, err := c.query(ctx, query)
+	if err == nil && query.GetSince() == 0 && query.GetAwaitLock() == nil { // which one node may answer by itself
+		c.answered(anything)
+	}
+	return result, err
+}
+
+// waits tells of queries that are answered when something happens. Whoever asks them waits anyway, again and again.
+func waits(query *storepb.Query) bool {
+	return query.GetListEvents().GetWait() || query.GetAwaitChange() != nil || query.GetAwaitLock() != nil
+}
+
+func (c *Client) query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
+	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query}}
+	if c.near != nil {
 		request.Voter, request.Term = c.near.id.ID, c.near.raft.CurrentTerm()
 		return c.execute(ctx, request)
 	}
@@ -289,7 +311,11 @@ func (c *Client) Query(ctx context.Context, query *storepb.Query) (*storepb.Resu
 }
 
 func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Result, error) {
-	return c.execute(ctx, &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: cmd}})
+	result, err := c.execute(ctx, &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: cmd}})
+	if err == nil {
+		c.answered(aCommand)
+	}
+	return result, err
 }
 
 func (c *Client) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*storepb.Result, error) {

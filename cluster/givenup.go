@@ -31,6 +31,12 @@ func (g *givenUp) end() {
 	}
 }
 
+func (g *givenUp) any() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.calls > 0
+}
+
 // await answers once there is none, or why ctx has ended.
 func (g *givenUp) await(ctx context.Context) error {
 	g.mu.Lock()

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"log/slog"
 	"os"
 	"sync"
@@ -215,10 +214,8 @@ func (h *holders) watch(p *storepb.Process) {
 }
 
 func (h *holders) watchAll() {
-	ctx, cancel := context.WithTimeout(h.client.ctx, h.client.timeout)
-	defer cancel()
 	query := &storepb.ListProcesses{Host: h.client.host}
-	result, err := h.client.Query(ctx, &storepb.Query{Query: &storepb.Query_ListProcesses{ListProcesses: query}})
+	result, err := h.client.Query(h.client.ctx, &storepb.Query{Query: &storepb.Query_ListProcesses{ListProcesses: query}})
 	if err != nil {
 		return // the next look
 	}

@@ -175,6 +175,7 @@ func (c *Client) renew(s *clientSession) time.Duration {
 		c.logger.Warn("no keepalive came through", "session", s.id, "error", err)
 		return firstKeepalive
 	}
+	c.answered(anything)
 	if reply.GetEnded() {
 		c.lose(s)
 		return 0

@@ -26,12 +26,10 @@ const (
 	callWait = 100 * time.Millisecond
 	// dropLimit is how long a lock waits for the cluster to be told of a close before it.
 	dropLimit = 15 * time.Second
-	// dropRetry is the pause after the cluster could not be told of a close.
-	dropRetry = 200 * time.Millisecond
 )
 
 // GetLk is F_GETLK. The pid of a process on another host means nothing here and is 0.
-func (fs *fileSystem) GetLk(_ <-chan struct{}, in *fuse.LkIn, out *fuse.LkOut) (code fuse.Status) {
+func (fs *fileSystem) GetLk(interrupted <-chan struct{}, in *fuse.LkIn, out *fuse.LkOut) (code fuse.Status) {
 	defer fs.observed("getlk", time.Now(), &code)
 	handle, errno := fs.lockable(in)
 	if errno != 0 {
@@ -41,7 +39,7 @@ func (fs *fileSystem) GetLk(_ <-chan struct{}, in *fuse.LkIn, out *fuse.LkOut) (
 	if session == 0 {
 		return status(syscall.ETIMEDOUT) // which locks are the caller's own cannot be told
 	}
-	result, errno := fs.query(&storepb.Query{Query: &storepb.Query_TestLock{
+	result, errno := fs.query(request{interrupted, in.Pid}, &storepb.Query{Query: &storepb.Query_TestLock{
 		TestLock: &storepb.TestLock{Session: session, Lock: takeLock(in, handle, false)},
 	}})
 	if errno == 0 && fs.lost(handle) {
@@ -102,6 +100,11 @@ func (fs *fileSystem) takeLock(
 	op := takeLock(in, handle, wait)
 	if op.GetKind() == storepb.LockKind_RECORD {
 		fs.dropPredecessor(in, handle)
+		if handle.inode.isDropping(lockOwner{op.GetKind(), in.Owner}) {
+			if _, errno := fs.attr(request{interrupted, in.Pid}, op.GetIno()); errno == syscall.ETIMEDOUT {
+				return nil, errno // nothing to wait for: the cluster does not answer
+			}
+		}
 		if errno := handle.inode.locksThrough(handle, in.Owner); errno != 0 {
 			return nil, errno
 		}
@@ -239,21 +242,11 @@ func (fs *fileSystem) drop(caller *storepb.Caller, in *inode, key lockOwner, thr
 	op := &storepb.Op{Op: &storepb.Op_DropLocks{
 		DropLocks: &storepb.DropLocks{Ino: in.ino, Kind: key.kind, Owners: []uint64{key.owner}},
 	}}
-	if _, err := fs.ops.Mutate(context.Background(), caller, op); err == nil {
+	fs.inodes.use(in.ino)          // so that it is still this inode that knows of it when the file is opened again
+	fs.insist(caller, op, func() { // should another session begin meanwhile, the old one takes the locks along
 		dropped()
-		return
-	}
-	fs.inodes.use(in.ino) // so that it is still this inode that knows of it when the file is opened again
-	go func() {
-		defer fs.release(caller, in)
-		defer dropped()
-		for !fs.ended.Load() { // should another session begin meanwhile, the old one takes the locks along
-			if _, err := fs.ops.Mutate(context.Background(), caller, op); err == nil {
-				return
-			}
-			time.Sleep(dropRetry)
-		}
-	}()
+		fs.release(caller, in)
+	})
 }
 
 // awaitRelease waits if the lock in the way of a request is one of this mount's that a close(2) may have ended. It answers

@@ -11,14 +11,14 @@ import (
 )
 
 // GetAttr answers fstat too: the kernel does not tell it from stat.
-func (fs *fileSystem) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) (code fuse.Status) {
+func (fs *fileSystem) GetAttr(interrupted <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) (code fuse.Status) {
 	defer fs.observed("getattr", time.Now(), &code)
 	if attr, found := fs.justCreated(in.Pid, in.NodeId); found {
 		fillAttr(&out.Attr, attr)
 		return fuse.OK
 	}
 	fs.goesOn(in.Pid)
-	result, errno := fs.getAttr(in.NodeId)
+	result, errno := fs.getAttr(request{interrupted, in.Pid}, in.NodeId)
 	if errno == 0 {
 		fillAttr(&out.Attr, result.GetAttr())
 		fs.entered.note(in.Pid, entered{in.NodeId, result.GetIndex()})
@@ -27,22 +27,22 @@ func (fs *fileSystem) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.A
 }
 
 // Statx is asked when somebody wants the time of birth, which GetAttr cannot tell.
-func (fs *fileSystem) Statx(_ <-chan struct{}, in *fuse.StatxIn, out *fuse.StatxOut) (code fuse.Status) {
+func (fs *fileSystem) Statx(interrupted <-chan struct{}, in *fuse.StatxIn, out *fuse.StatxOut) (code fuse.Status) {
 	defer fs.observed("statx", time.Now(), &code)
-	attr, errno := fs.attr(in.NodeId)
+	attr, errno := fs.attr(request{interrupted, in.Pid}, in.NodeId)
 	if errno == 0 {
 		fillStatx(&out.Statx, attr)
 	}
 	return status(errno)
 }
 
-func (fs *fileSystem) attr(ino uint64) (*storepb.Attr, syscall.Errno) {
-	result, errno := fs.getAttr(ino)
+func (fs *fileSystem) attr(by request, ino uint64) (*storepb.Attr, syscall.Errno) {
+	result, errno := fs.getAttr(by, ino)
 	return result.GetAttr(), errno
 }
 
-func (fs *fileSystem) getAttr(ino uint64) (*storepb.Result, syscall.Errno) {
-	result, errno := fs.query(&storepb.Query{Query: &storepb.Query_GetAttr{
+func (fs *fileSystem) getAttr(by request, ino uint64) (*storepb.Result, syscall.Errno) {
+	result, errno := fs.query(by, &storepb.Query{Query: &storepb.Query_GetAttr{
 		GetAttr: &storepb.GetAttr{Ino: ino},
 	}})
 	return result, ofInode(errno)
@@ -52,14 +52,14 @@ func (fs *fileSystem) getAttr(ino uint64) (*storepb.Result, syscall.Errno) {
 func (fs *fileSystem) Access(<-chan struct{}, *fuse.AccessIn) fuse.Status { return fuse.OK }
 
 // SetAttr changes the size first: it is the part that can fail, and it sets the times to now.
-func (fs *fileSystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) (code fuse.Status) {
+func (fs *fileSystem) SetAttr(interrupted <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) (code fuse.Status) {
 	defer fs.observed("setattr", time.Now(), &code)
 	var attr *storepb.Attr
 	var errno syscall.Errno
 	change, wanted := attrChange(in)
 	size, resized := in.GetSize()
 	if resized {
-		if attr, errno = fs.setSize(in, size); errno != 0 {
+		if attr, errno = fs.setSize(interrupted, in, size); errno != 0 {
 			return status(errno)
 		}
 	}
@@ -67,7 +67,7 @@ func (fs *fileSystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.A
 	case wanted:
 		attr, errno = fs.setAttr(callerOf(&in.InHeader), change)
 	case !resized:
-		attr, errno = fs.attr(in.NodeId)
+		attr, errno = fs.attr(request{interrupted, in.Pid}, in.NodeId)
 	}
 	if errno == 0 {
 		fillAttr(&out.Attr, attr)
@@ -76,7 +76,7 @@ func (fs *fileSystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.A
 }
 
 // setSize is truncate(2) of a name that was looked up just now, or ftruncate(2) of an open file.
-func (fs *fileSystem) setSize(in *fuse.SetAttrIn, size uint64) (*storepb.Attr, syscall.Errno) {
+func (fs *fileSystem) setSize(interrupted <-chan struct{}, in *fuse.SetAttrIn, size uint64) (*storepb.Attr, syscall.Errno) {
 	caller := callerOf(&in.InHeader)
 	by, session := fs.cameBy(in.Pid, in.NodeId), uint64(0)
 	if fh, open := in.GetFh(); open {
@@ -86,7 +86,7 @@ func (fs *fileSystem) setSize(in *fuse.SetAttrIn, size uint64) (*storepb.Attr, s
 	}
 	inode := fs.inodes.use(in.NodeId)
 	defer fs.release(caller, inode)
-	truncation := fs.truncation(caller, by)
+	truncation := fs.truncation(interrupted, caller, by)
 	truncation.session = session
 	attr, _, errno := fs.change(truncation, inode, resize(size))
 	return attr, errno

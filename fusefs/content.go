@@ -11,9 +11,9 @@ import (
 type edit func(old []byte) ([]byte, syscall.Errno)
 
 // current asks for the content as it is committed now, and for the lock that a name is.
-func (fs *fileSystem) current(in *inode, name *storepb.Look) (now content, seen []*storepb.Look, errno syscall.Errno) {
+func (fs *fileSystem) current(by request, in *inode, name *storepb.Look) (now content, seen []*storepb.Look, errno syscall.Errno) {
 	known := in.last()
-	result, errno := fs.query(&storepb.Query{Query: &storepb.Query_Read{
+	result, errno := fs.query(by, &storepb.Query{Query: &storepb.Query_Read{
 		Read: &storepb.Read{Ino: in.ino, KnownVersion: known.version, Name: name},
 	}})
 	if errno != 0 {
@@ -30,10 +30,11 @@ func (fs *fileSystem) current(in *inode, name *storepb.Look) (now content, seen 
 
 // writer is who changes content, by which name, and what it is held to.
 type writer struct {
-	caller  *storepb.Caller
-	name    *storepb.Look   // nil if it is not known
-	seen    []*storepb.Look // of a truncation; other writes are held to nothing
-	session uint64          // in which the file was locked; 0: it was not
+	interrupted <-chan struct{} // see request
+	caller      *storepb.Caller
+	name        *storepb.Look   // nil if it is not known
+	seen        []*storepb.Look // of a truncation; other writes are held to nothing
+	session     uint64          // in which the file was locked; 0: it was not
 }
 
 func nameOf(seen []*storepb.Look) *storepb.Look {
@@ -44,8 +45,8 @@ func nameOf(seen []*storepb.Look) *storepb.Look {
 }
 
 // truncation is held to what the caller saw: it may be the removal of a lock.
-func (fs *fileSystem) truncation(caller *storepb.Caller, by []*storepb.Look) writer {
-	w := writer{caller: caller, name: nameOf(by)}
+func (fs *fileSystem) truncation(interrupted <-chan struct{}, caller *storepb.Caller, by []*storepb.Look) writer {
+	w := writer{interrupted: interrupted, caller: caller, name: nameOf(by)}
 	if w.name != nil {
 		w.seen = fs.seenBy(place{caller: caller, parent: w.name.GetParent(), name: w.name.GetName()})
 	}
@@ -73,7 +74,7 @@ func (fs *fileSystem) change(by writer, in *inode, do edit) (*storepb.Attr, []*s
 			}
 		}
 		var errno syscall.Errno
-		if base, _, errno = fs.current(in, nil); errno != 0 {
+		if base, _, errno = fs.current(request{by.interrupted, by.caller.GetPid()}, in, nil); errno != 0 {
 			return nil, nil, errno
 		}
 		fresh = true

@@ -22,7 +22,7 @@ func (eventsFile) attr(c *control) (*storepb.Attr, syscall.Errno) { return c.fix
 // open counts O_NONBLOCK only if it is given here. The Go runtime sets it later, on whatever it can poll, and
 // would then wait for a wakeup that a poll of this file does not give.
 func (eventsFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Errno) {
-	result, errno := c.files.query(listEvents(&storepb.ListEvents{Limit: 1}))
+	result, errno := c.files.query(anybody, listEvents(&storepb.ListEvents{Limit: 1}))
 	if errno != 0 {
 		return nil, errno
 	}

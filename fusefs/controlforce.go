@@ -15,7 +15,7 @@ type forceNode struct {
 }
 
 func (n forceNode) attr(c *control) (*storepb.Attr, syscall.Errno) {
-	attr, errno := c.files.attr(n.ino)
+	attr, errno := c.files.attr(anybody, n.ino)
 	return inForce(attr), errno
 }
 
@@ -35,7 +35,7 @@ func (n forceNode) list(c *control, after uint64, wanted uint32) ([]fuse.DirEntr
 }
 
 func (n forceNode) target(c *control) ([]byte, fuse.Status) {
-	result, errno := c.files.query(&storepb.Query{Query: &storepb.Query_Read{Read: &storepb.Read{Ino: n.ino}}})
+	result, errno := c.files.query(anybody, &storepb.Query{Query: &storepb.Query_Read{Read: &storepb.Read{Ino: n.ino}}})
 	return result.GetContent(), status(ofInode(errno))
 }
 

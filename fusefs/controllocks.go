@@ -31,7 +31,7 @@ func (locksFile) open(c *control, _ *fuse.OpenIn) (controlHandle, syscall.Errno)
 	now := c.files.ops.Status().GetClusterTime()
 	next := &storepb.ListLocks{}
 	for {
-		result, errno := c.files.query(&storepb.Query{Query: &storepb.Query_ListLocks{ListLocks: next}})
+		result, errno := c.files.query(anybody, &storepb.Query{Query: &storepb.Query_ListLocks{ListLocks: next}})
 		if errno != 0 {
 			return nil, errno
 		}

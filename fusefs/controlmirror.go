@@ -38,7 +38,7 @@ type mirrorDir struct {
 }
 
 func (d mirrorDir) attr(c *control) (*storepb.Attr, syscall.Errno) {
-	attr, errno := c.files.attr(d.ino)
+	attr, errno := c.files.attr(anybody, d.ino)
 	return likeReal(attr, attr.GetMode()&^writeBits, 1), errno
 }
 
@@ -84,7 +84,7 @@ type mirrorFile struct {
 
 // attr is only asked by those who have it open once the real one is gone.
 func (f mirrorFile) attr(c *control) (*storepb.Attr, syscall.Errno) {
-	attr, errno := c.files.attr(f.ino)
+	attr, errno := c.files.attr(anybody, f.ino)
 	if errno == syscall.ESTALE {
 		return &storepb.Attr{Mode: syscall.S_IFREG}, 0
 	}
@@ -93,7 +93,7 @@ func (f mirrorFile) attr(c *control) (*storepb.Attr, syscall.Errno) {
 
 // open is a look: whoever reads here that a lock is stale, and then removes it, means that lock.
 func (f mirrorFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Errno) {
-	result, errno := c.files.getLock(&storepb.GetLock{Parent: f.parent, Name: []byte(f.name)})
+	result, errno := c.files.getLock(anybody, &storepb.GetLock{Parent: f.parent, Name: []byte(f.name)})
 	if errno != 0 {
 		return nil, errno
 	}
@@ -119,14 +119,14 @@ func likeReal(attr *storepb.Attr, mode, nlink uint32) *storepb.Attr {
 }
 
 func (c *control) lookupReal(parent uint64, name string) (*storepb.Attr, syscall.Errno) {
-	result, errno := c.files.query(&storepb.Query{Query: &storepb.Query_Lookup{
+	result, errno := c.files.query(anybody, &storepb.Query{Query: &storepb.Query_Lookup{
 		Lookup: &storepb.Lookup{Parent: parent, Name: []byte(name)},
 	}})
 	return result.GetAttr(), errno
 }
 
 func (c *control) listReal(ino, after uint64, wanted uint32) ([]fuse.DirEntry, syscall.Errno) {
-	result, errno := c.files.query(&storepb.Query{Query: &storepb.Query_ReadDir{
+	result, errno := c.files.query(anybody, &storepb.Query{Query: &storepb.Query_ReadDir{
 		ReadDir: &storepb.ReadDir{Ino: ino, After: after, Limit: wanted},
 	}})
 	var entries []fuse.DirEntry

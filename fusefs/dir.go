@@ -31,7 +31,7 @@ func (fs *fileSystem) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.Open
 
 // ReadDir answers the entries after the one whose cookie is the offset. Cookies stay the same while
 // entries come and go, so a listing neither skips nor repeats one that stays.
-func (fs *fileSystem) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) (code fuse.Status) {
+func (fs *fileSystem) ReadDir(interrupted <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) (code fuse.Status) {
 	defer fs.observed("readdir", time.Now(), &code)
 	dir, found := fs.dirs.get(in.Fh)
 	if !found {
@@ -43,7 +43,7 @@ func (fs *fileSystem) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirE
 		fs.listed(in.Pid, dir.ino)
 	}
 	if in.Offset == 0 || in.Offset != dir.at || len(dir.fetched) == 0 {
-		if errno := fs.fetch(dir, in.Offset, in.Size/smallestEntry+1); errno != 0 {
+		if errno := fs.fetch(request{interrupted, in.Pid}, dir, in.Offset, in.Size/smallestEntry+1); errno != 0 {
 			return status(errno)
 		}
 	}
@@ -61,9 +61,9 @@ func (fs *fileSystem) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirE
 
 // fetch gets the entries after a cookie. A directory that was removed meanwhile is ENOENT, which readdir(3)
 // takes for the end.
-func (fs *fileSystem) fetch(dir *dirHandle, after uint64, limit uint32) syscall.Errno {
+func (fs *fileSystem) fetch(by request, dir *dirHandle, after uint64, limit uint32) syscall.Errno {
 	dir.at, dir.fetched = after, nil
-	result, errno := fs.query(&storepb.Query{Query: &storepb.Query_ReadDir{
+	result, errno := fs.query(by, &storepb.Query{Query: &storepb.Query_ReadDir{
 		ReadDir: &storepb.ReadDir{Ino: dir.ino, After: after, Limit: limit},
 	}})
 	if errno == 0 {

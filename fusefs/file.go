@@ -11,14 +11,14 @@ import (
 
 // Read asks for the content each time; what is known of it only spares sending it again. It is a look at
 // the lock that the file is.
-func (fs *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (data fuse.ReadResult, code fuse.Status) {
+func (fs *fileSystem) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byte) (data fuse.ReadResult, code fuse.Status) {
 	defer fs.observed("read", time.Now(), &code)
 	fs.goesOn(in.Pid)
 	handle, found := fs.files.get(in.Fh)
 	if !found {
 		return nil, fuse.EBADF
 	}
-	now, seen, errno := fs.current(handle.inode, nameOf(handle.name()))
+	now, seen, errno := fs.current(request{interrupted, in.Pid}, handle.inode, nameOf(handle.name()))
 	if errno == 0 && fs.lost(handle) {
 		errno = syscall.EIO
 	}
@@ -34,7 +34,7 @@ func (fs *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (data f
 
 // Write is one commit. The descriptor's flags come with each request, as fcntl(2) changes them. Under
 // O_APPEND the kernel's offset means nothing.
-func (fs *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (written uint32, code fuse.Status) {
+func (fs *fileSystem) Write(interrupted <-chan struct{}, in *fuse.WriteIn, data []byte) (written uint32, code fuse.Status) {
 	defer fs.observed("write", time.Now(), &code)
 	fs.goesOn(in.Pid)
 	handle, found := fs.files.get(in.Fh)
@@ -48,7 +48,7 @@ func (fs *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (w
 	if in.Flags&syscall.O_APPEND != 0 {
 		do = appendTo(data)
 	}
-	by := writer{caller: callerOf(&in.InHeader), name: nameOf(handle.name()), session: handle.lockSession(0)}
+	by := writer{interrupted: interrupted, caller: callerOf(&in.InHeader), name: nameOf(handle.name()), session: handle.lockSession(0)}
 	attr, seen, errno := fs.change(by, handle.inode, do)
 	if errno != 0 {
 		return 0, status(errno)
@@ -64,7 +64,7 @@ func (fs *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (w
 
 // Fallocate extends a file or fills a part of it with zeros, which is all that a hole is here. Space beyond
 // the end needs no keeping (FALLOC_FL_KEEP_SIZE).
-func (fs *fileSystem) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) (code fuse.Status) {
+func (fs *fileSystem) Fallocate(interrupted <-chan struct{}, in *fuse.FallocateIn) (code fuse.Status) {
 	defer fs.observed("fallocate", time.Now(), &code)
 	handle, found := fs.files.get(in.Fh)
 	if !found {
@@ -92,7 +92,7 @@ func (fs *fileSystem) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) (code f
 	default:
 		return fuse.ENOTSUP
 	}
-	by := writer{caller: callerOf(&in.InHeader), name: nameOf(handle.name()), session: handle.lockSession(0)}
+	by := writer{interrupted: interrupted, caller: callerOf(&in.InHeader), name: nameOf(handle.name()), session: handle.lockSession(0)}
 	_, _, errno := fs.change(by, handle.inode, do)
 	return status(errno)
 }
@@ -108,9 +108,9 @@ func clearRange(start, end uint64) edit {
 }
 
 // Lseek is asked for data and holes only. A file is data up to its end, where the one hole is.
-func (fs *fileSystem) Lseek(_ <-chan struct{}, in *fuse.LseekIn, out *fuse.LseekOut) (code fuse.Status) {
+func (fs *fileSystem) Lseek(interrupted <-chan struct{}, in *fuse.LseekIn, out *fuse.LseekOut) (code fuse.Status) {
 	defer fs.observed("lseek", time.Now(), &code)
-	attr, errno := fs.attr(in.NodeId)
+	attr, errno := fs.attr(request{interrupted, in.Pid}, in.NodeId)
 	switch {
 	case errno != 0:
 		return status(errno)

@@ -27,7 +27,7 @@ type Operator interface {
 	Create(ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte) (*storepb.Result, error)
 	// GoesOn says that a thread has asked for something else after a creation: it was told of that.
 	GoesOn(thread uint32)
-	// Query answers with everything that was committed when it was asked.
+	// Query answers with everything that was committed when it was asked, unless ctx ends before.
 	Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error)
 	// Lock takes an advisory lock, or releases it; to wait for one has no limit of time. When ctx ends, an
 	// error says that the lock was not had. Without a session in op it is taken in the one in use, noted there.
@@ -121,12 +121,34 @@ func (fs *fileSystem) mutate(caller *storepb.Caller, op *storepb.Op) (*storepb.R
 	return fs.outcome(result, err)
 }
 
+// insistPause is before the cluster is told once more what it could not be told.
+const insistPause = 200 * time.Millisecond
+
+// insist commits what the cluster has to know sometime: in the background if not now, until it knows or the mount has
+// ended. Then it calls over.
+func (fs *fileSystem) insist(caller *storepb.Caller, op *storepb.Op, over func()) {
+	told := func() bool {
+		_, err := fs.ops.Mutate(context.Background(), caller, op)
+		return err == nil
+	}
+	if told() {
+		over()
+		return
+	}
+	go func() {
+		defer over()
+		for !fs.ended.Load() && !told() {
+			time.Sleep(insistPause)
+		}
+	}()
+}
+
 // create is mutate for what makes a name. If the caller is killed while it waits, nobody is told of the
 // name, so there must be none: EINTR, which nobody gets to see.
 func (fs *fileSystem) create(
 	interrupted <-chan struct{}, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (*storepb.Result, syscall.Errno) {
-	ctx := whileWaitedFor(interrupted, caller.GetPid())
+	ctx := whileWaitedFor(request{interrupted, caller.GetPid()})
 	defer ctx.end()
 	result, err := fs.ops.Create(ctx, caller, op, answer)
 	if err != nil && ctx.Err() != nil {
@@ -135,8 +157,14 @@ func (fs *fileSystem) create(
 	return fs.outcome(result, err)
 }
 
-func (fs *fileSystem) query(query *storepb.Query) (*storepb.Result, syscall.Errno) {
-	result, err := fs.ops.Query(context.Background(), query)
+// query gives up, with EINTR, when the caller is killed: others may wait behind it for the directory's lock.
+func (fs *fileSystem) query(by request, query *storepb.Query) (*storepb.Result, syscall.Errno) {
+	ctx := whileWaitedFor(by)
+	defer ctx.end()
+	result, err := fs.ops.Query(ctx, query)
+	if err != nil && ctx.Err() != nil {
+		return nil, syscall.EINTR
+	}
 	return fs.outcome(result, err)
 }
 

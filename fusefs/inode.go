@@ -114,8 +114,5 @@ func (fs *fileSystem) release(caller *storepb.Caller, in *inode) {
 	if !fs.inodes.drop(in) {
 		return
 	}
-	unpin := &storepb.Op{Op: &storepb.Op_Unpin{Unpin: &storepb.Unpin{Ino: in.ino}}}
-	if _, errno := fs.mutate(caller, unpin); errno != 0 {
-		fs.logger.Warn("removed file stays until the session ends", "ino", in.ino, "error", errno)
-	}
+	fs.insist(caller, &storepb.Op{Op: &storepb.Op_Unpin{Unpin: &storepb.Unpin{Ino: in.ino}}}, func() {})
 }

@@ -15,20 +15,30 @@ import (
 // first signal only, and that need not be the one that kills.
 const killedInterval = 20 * time.Millisecond
 
+// request is one of the kernel's, as far as waiting for its answer goes.
+type request struct {
+	interrupted <-chan struct{} // closed when its caller gets a signal
+	thread      uint32          // its caller
+}
+
+// anybody is who asks for what is answered even if he was killed meanwhile.
+var anybody request
+
 // callerContext ends when the thread that made a request has been killed, so that nobody will be told the
 // result. Until the request is answered such a thread is still there, with the signal pending. Other
 // signals end nothing, and neither does a thread that cannot be seen from here (0).
 type callerContext struct {
 	context.Context // what the rest of it follows from
 	end             context.CancelFunc
-	interrupted     <-chan struct{}
-	thread          uint32
+	request
 }
 
-func whileWaitedFor(interrupted <-chan struct{}, thread uint32) *callerContext {
-	c := &callerContext{interrupted: interrupted, thread: thread}
+func whileWaitedFor(by request) *callerContext {
+	c := &callerContext{request: by}
 	c.Context, c.end = context.WithCancel(context.Background())
-	go c.watch()
+	if by.interrupted != nil {
+		go c.watch()
+	}
 	return c
 }
 

@@ -75,6 +75,58 @@ func TestCallerKilled(t *testing.T) {
 	require.Empty(t, shell(t, dir, "ls -A"))
 }
 
+// deaf is an Operator of which lookups are never answered.
+type deaf struct {
+	*session
+	begun chan struct{}
+	ended chan error // of the context of each
+}
+
+func (d *deaf) Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
+	if query.GetLookup() == nil {
+		return d.session.Query(ctx, query)
+	}
+	d.begun <- struct{}{}
+	<-ctx.Done()
+	d.ended <- ctx.Err()
+	return nil, ctx.Err()
+}
+
+// TestQueriesOfKilledCallersAreGivenUp has programs wait for each other in one directory, and be killed.
+func TestQueriesOfKilledCallersAreGivenUp(t *testing.T) {
+	d := &deaf{session: newCluster().open(), begun: make(chan struct{}), ended: make(chan error)}
+	dir := t.TempDir()
+	mountAt(t, dir, d, Options{})
+	var commands []*exec.Cmd
+	for range 3 {
+		command := exec.Command("sh", "-c", `cd "$0" && exec mkdir directory`, dir)
+		require.NoError(t, command.Start())
+		commands = append(commands, command)
+	}
+	<-d.begun
+	for _, command := range commands {
+		require.NoError(t, command.Process.Kill())
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for _, command := range commands {
+			_ = command.Wait()
+		}
+	}()
+	for {
+		select {
+		case <-d.begun: // the next one's
+		case err := <-d.ended:
+			require.ErrorIs(t, err, context.Canceled)
+		case <-ended:
+			return
+		case <-time.After(10 * time.Second):
+			t.Fatal("killed programs wait")
+		}
+	}
+}
+
 // TestCallerNotKilled sends signals to a program that waits for a creation and survives them.
 func TestCallerNotKilled(t *testing.T) {
 	dir, s := mountStuck(t)

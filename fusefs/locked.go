@@ -80,6 +80,12 @@ func (in *inode) beginDrop(key lockOwner, through *fileHandle) (dropped func()) 
 	}
 }
 
+func (in *inode) isDropping(owner lockOwner) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.locks.dropping[owner] != nil
+}
+
 func (in *inode) awaitDrop(owner lockOwner, limit time.Duration) bool {
 	in.mu.Lock()
 	done, found := in.locks.dropping[owner]

@@ -10,14 +10,14 @@ import (
 
 // Lookup answers ENOENT rather than an entry without inode, which the kernel could keep.
 func (fs *fileSystem) Lookup(
-	_ <-chan struct{}, header *fuse.InHeader, name string, out *fuse.EntryOut,
+	interrupted <-chan struct{}, header *fuse.InHeader, name string, out *fuse.EntryOut,
 ) (code fuse.Status) {
 	defer fs.observed("lookup", time.Now(), &code)
 	at, errno := fs.enter(header, header.NodeId, name)
 	if errno != 0 {
 		return status(errno)
 	}
-	result, errno := fs.query(&storepb.Query{
+	result, errno := fs.query(request{interrupted, header.Pid}, &storepb.Query{
 		Query: &storepb.Query_Lookup{Lookup: &storepb.Lookup{Parent: at.parent, Name: at.name}},
 		Since: fs.enteredAt(header.Pid, at.parent),
 	})
@@ -53,9 +53,9 @@ func (fs *fileSystem) enteredAt(thread uint32, dir uint64) uint64 {
 func (fs *fileSystem) Forget(uint64, uint64) {}
 
 // Readlink answers the target of a symbolic link. It is a look at the lock that the link may be.
-func (fs *fileSystem) Readlink(_ <-chan struct{}, header *fuse.InHeader) (target []byte, code fuse.Status) {
+func (fs *fileSystem) Readlink(interrupted <-chan struct{}, header *fuse.InHeader) (target []byte, code fuse.Status) {
 	defer fs.observed("readlink", time.Now(), &code)
-	result, errno := fs.query(&storepb.Query{Query: &storepb.Query_Read{
+	result, errno := fs.query(request{interrupted, header.Pid}, &storepb.Query{Query: &storepb.Query_Read{
 		Read: &storepb.Read{Ino: header.NodeId, Name: nameOf(fs.cameBy(header.Pid, header.NodeId))},
 	}})
 	if errno != 0 {

@@ -86,7 +86,7 @@ func (fs *fileSystem) Create(
 		fs.newFiles.note(in.Pid, attr)
 		fs.sawThrough(handle, in.Pid, result.GetLooks(), made)
 	} else if in.Flags&syscall.O_TRUNC != 0 {
-		if attr, errno = fs.empty(fs.truncation(at.caller, handle.by), inode); errno != 0 {
+		if attr, errno = fs.empty(fs.truncation(interrupted, at.caller, handle.by), inode); errno != 0 {
 			fs.release(at.caller, inode)
 			return status(errno)
 		}
@@ -97,12 +97,12 @@ func (fs *fileSystem) Create(
 }
 
 // Open asks nothing unless it truncates: the kernel has just looked the file up and checked permissions.
-func (fs *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (code fuse.Status) {
+func (fs *fileSystem) Open(interrupted <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (code fuse.Status) {
 	defer fs.observed("open", time.Now(), &code)
 	caller := callerOf(&in.InHeader)
 	handle := &fileHandle{inode: fs.inodes.use(in.NodeId), by: fs.cameBy(in.Pid, in.NodeId)}
 	if in.Flags&syscall.O_TRUNC != 0 {
-		if _, errno := fs.empty(fs.truncation(caller, handle.by), handle.inode); errno != 0 {
+		if _, errno := fs.empty(fs.truncation(interrupted, caller, handle.by), handle.inode); errno != 0 {
 			fs.release(caller, handle.inode)
 			return status(errno)
 		}

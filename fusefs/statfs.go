@@ -11,9 +11,9 @@ import (
 
 // StatFs reckons each inode that may still be made with the largest content it can have: the limit is on
 // inodes, not on bytes.
-func (fs *fileSystem) StatFs(_ <-chan struct{}, _ *fuse.InHeader, out *fuse.StatfsOut) (code fuse.Status) {
+func (fs *fileSystem) StatFs(interrupted <-chan struct{}, header *fuse.InHeader, out *fuse.StatfsOut) (code fuse.Status) {
 	defer fs.observed("statfs", time.Now(), &code)
-	result, errno := fs.query(&storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{}}})
+	result, errno := fs.query(request{interrupted, header.Pid}, &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{}}})
 	if errno != 0 {
 		return status(errno)
 	}

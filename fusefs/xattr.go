@@ -41,7 +41,7 @@ func checkXattrChange(name string) syscall.Errno {
 // GetXAttr answers the size needed, with ERANGE, when dest is too small; go-fuse makes a success of that
 // when the kernel asked for the size only.
 func (fs *fileSystem) GetXAttr(
-	_ <-chan struct{}, header *fuse.InHeader, name string, dest []byte,
+	interrupted <-chan struct{}, header *fuse.InHeader, name string, dest []byte,
 ) (size uint32, code fuse.Status) {
 	defer fs.observed("getxattr", time.Now(), &code)
 	if errno := checkXattr(name); errno != 0 {
@@ -51,7 +51,7 @@ func (fs *fileSystem) GetXAttr(
 	if isLockXattr(name) {
 		ask = fs.lockXattrs
 	}
-	attributes, errno := ask(header)
+	attributes, errno := ask(interrupted, header)
 	if errno != 0 {
 		return 0, status(errno)
 	}
@@ -65,14 +65,14 @@ func (fs *fileSystem) GetXAttr(
 
 // ListXAttr answers the names, each with a NUL after it: the user's own, then those that tell of the lock.
 func (fs *fileSystem) ListXAttr(
-	_ <-chan struct{}, header *fuse.InHeader, dest []byte,
+	interrupted <-chan struct{}, header *fuse.InHeader, dest []byte,
 ) (size uint32, code fuse.Status) {
 	defer fs.observed("listxattr", time.Now(), &code)
-	own, errno := fs.userXattrs(header)
+	own, errno := fs.userXattrs(interrupted, header)
 	if errno != 0 {
 		return 0, status(errno)
 	}
-	ofLock, errno := fs.listLockXattrs(header)
+	ofLock, errno := fs.listLockXattrs(interrupted, header)
 	if errno != 0 {
 		return 0, status(errno)
 	}
@@ -83,8 +83,8 @@ func (fs *fileSystem) ListXAttr(
 	return fit(dest, names)
 }
 
-func (fs *fileSystem) userXattrs(header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
-	result, errno := fs.query(&storepb.Query{Query: &storepb.Query_GetXattrs{
+func (fs *fileSystem) userXattrs(interrupted <-chan struct{}, header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
+	result, errno := fs.query(request{interrupted, header.Pid}, &storepb.Query{Query: &storepb.Query_GetXattrs{
 		GetXattrs: &storepb.GetXattrs{Ino: header.NodeId},
 	}})
 	return result.GetXattrs(), ofInode(errno)

@@ -13,8 +13,8 @@ import (
 
 // lockXattrs tells of the lock that an inode is, as it is now. It is a look at it: whoever reads here that
 // it is stale, and then removes it, means that lock.
-func (fs *fileSystem) lockXattrs(header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
-	lock, seen, errno := fs.lockOf(header)
+func (fs *fileSystem) lockXattrs(interrupted <-chan struct{}, header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
+	lock, seen, errno := fs.lockOf(interrupted, header)
 	if errno != 0 {
 		return nil, errno
 	}
@@ -23,36 +23,36 @@ func (fs *fileSystem) lockXattrs(header *fuse.InHeader) ([]*storepb.Xattr, sysca
 }
 
 // listLockXattrs is no look, for a listing tells names only.
-func (fs *fileSystem) listLockXattrs(header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
-	lock, _, errno := fs.lockOf(header)
+func (fs *fileSystem) listLockXattrs(interrupted <-chan struct{}, header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
+	lock, _, errno := fs.lockOf(interrupted, header)
 	return fs.describeLock(lock), errno
 }
 
 // lockOf answers the lock that an inode is under the name by which the caller came to it, else under its
 // first one. Nil: it has no name.
-func (fs *fileSystem) lockOf(header *fuse.InHeader) (*storepb.Lock, []*storepb.Look, syscall.Errno) {
-	ino := header.NodeId
+func (fs *fileSystem) lockOf(interrupted <-chan struct{}, header *fuse.InHeader) (*storepb.Lock, []*storepb.Look, syscall.Errno) {
+	ino, by := header.NodeId, request{interrupted, header.Pid}
 	if ino == raftstore.RootIno {
 		return nil, nil, 0
 	}
-	if by := nameOf(fs.cameBy(header.Pid, ino)); by != nil {
-		result, errno := fs.getLock(&storepb.GetLock{Parent: by.GetParent(), Name: by.GetName()})
+	if name := nameOf(fs.cameBy(header.Pid, ino)); name != nil {
+		result, errno := fs.getLock(by, &storepb.GetLock{Parent: name.GetParent(), Name: name.GetName()})
 		if errno == 0 && result.GetAttr().GetIno() == ino {
 			return result.GetLocks()[0], result.GetLooks(), 0
 		}
 	}
-	result, errno := fs.getLock(&storepb.GetLock{Ino: ino})
+	result, errno := fs.getLock(by, &storepb.GetLock{Ino: ino})
 	switch errno {
 	case 0:
 		return result.GetLocks()[0], result.GetLooks(), 0
 	case syscall.ENOENT: // ESTALE, if it is gone altogether
-		_, errno = fs.attr(ino)
+		_, errno = fs.attr(by, ino)
 	}
 	return nil, nil, errno
 }
 
-func (fs *fileSystem) getLock(which *storepb.GetLock) (*storepb.Result, syscall.Errno) {
-	return fs.query(&storepb.Query{Query: &storepb.Query_GetLock{GetLock: which}})
+func (fs *fileSystem) getLock(by request, which *storepb.GetLock) (*storepb.Result, syscall.Errno) {
+	return fs.query(by, &storepb.Query{Query: &storepb.Query_GetLock{GetLock: which}})
 }
 
 // describeLock leaves out what is not known; data has no attributes of a lock. The VFS lets only files and directories have

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"os"
+	"time"
 
 	"lockfs/raftstore/storepb"
 )
@@ -48,8 +49,12 @@ func (s *Store) leave(p *place, owner uint64) {
 		if !errors.Is(err, context.DeadlineExceeded) { // done, or the client is closed
 			return
 		}
+		time.Sleep(retryPause)
 	}
 }
+
+// retryPause is before what a cluster that does not answer is asked again: it may say so at once.
+const retryPause = 200 * time.Millisecond
 
 // byteOf is the place of a key's line in the queue's file.
 func byteOf(key string) uint64 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"lockfs/formats/forrst"
 	"lockfs/formats/lockfact"
@@ -25,6 +26,7 @@ func (s *Store) abandon(grant *forrst.Grant) {
 		if err := s.Drop(context.Background(), grant); !errors.Is(err, context.DeadlineExceeded) {
 			return // done, or the client is closed
 		}
+		time.Sleep(retryPause)
 	}
 }
 

@@ -1,0 +1,229 @@
+package cluster
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore/storepb"
+)
+
+// silentTimeout is the OpTimeout of clients that are to notice a silence.
+const silentTimeout = 3 * time.Second
+
+func openImpatientClient(t *testing.T, node *Node) *Client {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	client, err := node.OpenClient(ctx, ClientConfig{Host: "h", OpTimeout: silentTimeout, Logger: quietLogger()})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = client.Close(ctx)
+	})
+	return client
+}
+
+func queryStatFs(ctx context.Context, c *Client) error {
+	_, err := c.Query(ctx, statFs.GetQuery())
+	return err
+}
+
+// TestCallsFailAtOnceWhileTheClusterIsSilent takes the majority away and gives it back.
+func TestCallsFailAtOnceWhileTheClusterIsSilent(t *testing.T) {
+	nodes := startNodes(t, 2)
+	client := openImpatientClient(t, nodes[0])
+	flock := takeFlock(t, client, "lock", 1)
+	cfg := nodes[1].cfg
+	require.NoError(t, nodes[1].Close())
+
+	began := time.Now()
+	_, err := client.Mutate(t.Context(), &storepb.Caller{}, createOp("first"))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.GreaterOrEqual(t, time.Since(began), silentTimeout, "it has its whole time")
+
+	began = time.Now()
+	for range 10 {
+		_, err := client.Mutate(t.Context(), &storepb.Caller{}, createOp("other"))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, queryStatFs(t.Context(), client), context.DeadlineExceeded)
+		_, err = client.Lock(t.Context(), &storepb.Caller{}, flock)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	}
+	require.Less(t, time.Since(began), silentTimeout, "thirty calls")
+
+	cfg.Metrics = nil
+	startNode(t, cfg)
+	require.Eventually(t, func() bool { return queryStatFs(t.Context(), client) == nil }, testWait, time.Millisecond)
+	client.settling.Wait()
+	require.Equal(t, storepb.Code_OK, create(t, client, "first"), "the call that failed left its name")
+	require.Equal(t, storepb.Code_OK, create(t, client, "other"))
+}
+
+// TestAWaitForALockOutlastsASilence has a request wait in the queue, and one more that is interrupted meanwhile.
+func TestAWaitForALockOutlastsASilence(t *testing.T) {
+	nodes := startNodes(t, 2)
+	client := openImpatientClient(t, nodes[0])
+	held := takeFlock(t, client, "lock", 1)
+	type outcome struct {
+		result *storepb.Result
+		err    error
+	}
+	wait := func(ctx context.Context, owner uint64) <-chan outcome {
+		ended := make(chan outcome, 1)
+		request := &storepb.TakeLock{Ino: held.GetIno(), Kind: held.GetKind(), Type: held.GetType(), Owner: owner, Wait: true}
+		go func() {
+			result, err := client.Lock(ctx, &storepb.Caller{}, request)
+			ended <- outcome{result, err}
+		}()
+		return ended
+	}
+	patient := wait(t.Context(), 2)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	interrupted := wait(ctx, 3)
+	require.Eventually(t, func() bool {
+		list := &storepb.ListAdvisoryLocks{Ino: held.GetIno()}
+		result := nodes[0].fsm.Query(&storepb.Query{Query: &storepb.Query_ListAdvisoryLocks{ListAdvisoryLocks: list}})
+		return len(result.GetAdvisoryLocks()) == 3
+	}, testWait, time.Millisecond)
+	cfg := nodes[1].cfg
+	require.NoError(t, nodes[1].Close())
+
+	require.ErrorIs(t, queryStatFs(t.Context(), client), context.DeadlineExceeded)
+	began := time.Now()
+	interrupt()
+	require.ErrorIs(t, (<-interrupted).err, ErrInterrupted)
+	require.Less(t, time.Since(began), silentTimeout)
+	require.Empty(t, patient)
+
+	cfg.Metrics = nil
+	startNode(t, cfg)
+	require.Eventually(t, func() bool { return queryStatFs(t.Context(), client) == nil }, testWait, time.Millisecond)
+	drop := func(owner uint64) {
+		op := &storepb.DropLocks{Ino: held.GetIno(), Kind: held.GetKind(), Owners: []uint64{owner}}
+		result, err := client.Mutate(t.Context(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_DropLocks{DropLocks: op}})
+		require.NoError(t, err)
+		require.Equal(t, storepb.Code_OK, result.GetCode())
+	}
+	drop(1)
+	got := <-patient
+	require.NoError(t, got.err)
+	require.Equal(t, storepb.Code_OK, got.result.GetCode())
+	drop(2)
+	again := &storepb.TakeLock{Ino: held.GetIno(), Kind: held.GetKind(), Type: held.GetType(), Owner: 4}
+	result, err := client.Lock(t.Context(), &storepb.Caller{}, again)
+	require.NoError(t, err)
+	require.Equal(t, storepb.Code_OK, result.GetCode(), "who was interrupted has no lock")
+}
+
+// takeFlock makes a file and locks it.
+func takeFlock(t *testing.T, client *Client, name string, owner uint64) *storepb.TakeLock {
+	t.Helper()
+	made, err := client.Mutate(t.Context(), &storepb.Caller{}, createOp(name))
+	require.NoError(t, err)
+	op := &storepb.TakeLock{
+		Ino: made.GetAttr().GetIno(), Kind: storepb.LockKind_FLOCK, Type: storepb.LockType_EXCLUSIVE, Owner: owner,
+	}
+	result, err := client.Lock(t.Context(), &storepb.Caller{}, op)
+	require.NoError(t, err)
+	require.Equal(t, storepb.Code_OK, result.GetCode())
+	return op
+}
+
+// TestSilenceIsBrokenByAnyAnswer goes through what a silence is told.
+func TestSilenceIsBrokenByAnyAnswer(t *testing.T) {
+	var s silence
+	of := func() [2]bool { return [2]bool{s.of(anything), s.of(aCommand)} }
+	since := s.heard()
+	require.Equal(t, [2]bool{}, of())
+	require.True(t, s.endured(since, anything))
+	require.False(t, s.endured(since, anything), "it has begun")
+	require.Equal(t, [2]bool{true, false}, of())
+	require.True(t, s.answered(anything))
+	require.False(t, s.answered(anything))
+	require.Equal(t, [2]bool{}, of())
+
+	require.False(t, s.endured(since, anything), "there was an answer since that call began")
+	require.True(t, s.endured(since, aCommand), "but to no command")
+	require.Equal(t, [2]bool{false, true}, of())
+	require.False(t, s.answered(anything))
+	require.Equal(t, [2]bool{false, true}, of(), "commands may still have no disk to go to")
+	require.True(t, s.answered(aCommand))
+	require.Equal(t, [2]bool{}, of())
+}
+
+// TestPatienceDoesNotCountAPause has a timer go off as late as it likes: this process was stopped.
+func TestPatienceDoesNotCountAPause(t *testing.T) {
+	over := 0
+	ctx, cancel := withPatience(t.Context(), time.Hour, func() { over++ })
+	defer cancel()
+	p := ctx.(*patience)
+	for range patienceSteps - 1 {
+		p.count()
+		require.NoError(t, ctx.Err())
+	}
+	p.count()
+	<-ctx.Done()
+	require.ErrorIs(t, ctx.Err(), context.DeadlineExceeded)
+	require.Equal(t, 1, over)
+}
+
+func TestPatienceEndsWithWhoAsks(t *testing.T) {
+	asked, giveUp := context.WithCancel(t.Context())
+	ctx, cancel := withPatience(asked, time.Hour, func() { t.Error("its time is not up") })
+	defer cancel()
+	attempt, end := context.WithTimeout(ctx, time.Hour)
+	defer end()
+	require.NoError(t, ctx.Err())
+	giveUp()
+	<-attempt.Done()
+	require.ErrorIs(t, ctx.Err(), context.Canceled)
+}
+
+// noDisk is a node that has no place for commands, but answers what it is asked.
+type noDisk struct {
+	localClient
+	full atomic.Bool
+}
+
+func (n *noDisk) Execute(ctx context.Context, req *clusterpb.ExecuteRequest, options ...grpc.CallOption) (*clusterpb.ExecuteReply, error) {
+	if n.full.Load() && req.GetCommand() != nil {
+		return &clusterpb.ExecuteReply{Outcome: clusterpb.Outcome_NOT_DONE}, nil
+	}
+	return n.localClient.Execute(ctx, req, options...)
+}
+
+// TestCommandsFailAtOnceWhileOnlyQueriesAreAnswered has a leader that leads and commits nothing.
+func TestCommandsFailAtOnceWhileOnlyQueriesAreAnswered(t *testing.T) {
+	node := startNodes(t, 1)[0]
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	disk := &noDisk{localClient: node.local().(localClient)}
+	via := &router{peers: node.peers, entry: []clusterpb.NodeClient{disk}}
+	client, err := openClient(ctx, node, via, nil, ClientConfig{Host: "h", OpTimeout: silentTimeout, Logger: quietLogger()})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close(ctx)) }()
+
+	mutate := func(name string) error {
+		_, err := client.Mutate(t.Context(), &storepb.Caller{}, createOp(name))
+		return err
+	}
+	disk.full.Store(true)
+	require.ErrorIs(t, mutate("first"), context.DeadlineExceeded)
+	began := time.Now()
+	for range 10 {
+		require.ErrorIs(t, mutate("other"), context.DeadlineExceeded)
+		require.NoError(t, queryStatFs(t.Context(), client))
+	}
+	require.Less(t, time.Since(began), silentTimeout, "twenty calls")
+	disk.full.Store(false)
+	require.Eventually(t, func() bool { return mutate("other") == nil }, testWait, time.Millisecond)
+	require.Equal(t, storepb.Code_OK, create(t, client, "first"), "the call that failed left its name")
+}
