@@ -65,7 +65,7 @@ func (fs *fileSystem) SetAttr(interrupted <-chan struct{}, in *fuse.SetAttrIn, o
 	}
 	switch {
 	case wanted:
-		attr, errno = fs.setAttr(callerOf(&in.InHeader), change)
+		attr, errno = fs.setAttr(interrupted, callerOf(&in.InHeader), change)
 	case !resized:
 		attr, errno = fs.attr(request{interrupted, in.Pid}, in.NodeId)
 	}
@@ -93,9 +93,9 @@ func (fs *fileSystem) setSize(interrupted <-chan struct{}, in *fuse.SetAttrIn, s
 }
 
 func (fs *fileSystem) setAttr(
-	caller *storepb.Caller, change *storepb.SetAttr,
+	interrupted <-chan struct{}, caller *storepb.Caller, change *storepb.SetAttr,
 ) (*storepb.Attr, syscall.Errno) {
-	result, errno := fs.mutate(caller, &storepb.Op{Op: &storepb.Op_SetAttr{SetAttr: change}})
+	result, errno := fs.mutate(interrupted, caller, &storepb.Op{Op: &storepb.Op_SetAttr{SetAttr: change}})
 	return result.GetAttr(), ofInode(errno)
 }
 
@@ -121,7 +121,7 @@ func (fs *fileSystem) dropSetID(caller *storepb.Caller, written *storepb.Attr) {
 		return
 	}
 	mode &= permissionBits
-	if _, errno := fs.setAttr(caller, &storepb.SetAttr{Ino: written.GetIno(), Mode: &mode}); errno != 0 {
+	if _, errno := fs.setAttr(nil, caller, &storepb.SetAttr{Ino: written.GetIno(), Mode: &mode}); errno != 0 {
 		fs.logger.Warn("set-user-ID stays after a write", "ino", written.GetIno(), "error", errno)
 	}
 }

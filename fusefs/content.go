@@ -85,7 +85,7 @@ func (fs *fileSystem) change(by writer, in *inode, do edit) (*storepb.Attr, []*s
 func (fs *fileSystem) compareAndSet(
 	by writer, in *inode, version uint64, data []byte,
 ) (result *storepb.Result, done bool, errno syscall.Errno) {
-	result, errno = fs.mutate(by.caller, &storepb.Op{Op: &storepb.Op_SetContent{SetContent: &storepb.SetContent{
+	result, errno = fs.mutate(by.interrupted, by.caller, &storepb.Op{Op: &storepb.Op_SetContent{SetContent: &storepb.SetContent{
 		Ino: in.ino, IfVersion: version, Content: data, Name: by.name, Looks: by.seen, Session: by.session,
 	}}})
 	if result.GetCode() == storepb.Code_CONFLICT {

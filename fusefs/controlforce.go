@@ -41,7 +41,7 @@ func (n forceNode) target(c *control) ([]byte, fuse.Status) {
 
 // remove takes away the real name, whatever the caller has seen of it.
 func (n forceNode) remove(c *control, caller *storepb.Caller, name string, directory bool) syscall.Errno {
-	result, errno := c.files.mutate(caller, &storepb.Op{Op: &storepb.Op_Unlink{
+	result, errno := c.files.mutate(nil, caller, &storepb.Op{Op: &storepb.Op_Unlink{
 		Unlink: &storepb.Unlink{Parent: n.ino, Name: []byte(name), Directory: directory, Force: true},
 	}})
 	if errno == 0 {

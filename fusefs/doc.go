@@ -85,7 +85,8 @@
 // Signals interrupt nothing but a read that waits for an event. A creation that was given up half way and restarted by the kernel would
 // find its own file and take it for somebody else's, so a call runs until the Operator has an outcome or
 // its time is up. Only a caller that was killed while it waited is told nothing any more: what it was
-// creating is taken back, and what it asked is not waited for, as others may wait behind it for a directory's lock.
+// creating is taken back, and what it asked is not waited for, nor what it changed for longer than a second: others may
+// wait behind it for a directory's lock.
 //
 // # The end of the process
 //

@@ -18,7 +18,8 @@ import (
 // context.DeadlineExceeded that the time for one was up. What the namespace itself refuses is a result
 // with a code. The Operator limits the time that an operation takes, and it fills in the caller's host.
 type Operator interface {
-	// Mutate commits one change; it returns once a majority has it.
+	// Mutate commits one change; it returns once a majority has it. If ctx ends before, it may have been done or not, but
+	// will not be done after what is asked next.
 	Mutate(ctx context.Context, caller *storepb.Caller, op *storepb.Op) (*storepb.Result, error)
 	// Create is Mutate for what makes a name. answer renders what will tell the kernel of success: should
 	// this process be killed before it does, somebody else can, so that no name is left behind which its
@@ -114,10 +115,18 @@ func (fs *fileSystem) observed(op string, start time.Time, status *fuse.Status) 
 	}
 }
 
-// mutate does not hand on the request's interruption: a change is never given up half way. The result is
-// nil when there is none, and never nil without an error.
-func (fs *fileSystem) mutate(caller *storepb.Caller, op *storepb.Op) (*storepb.Result, syscall.Errno) {
-	result, err := fs.ops.Mutate(context.Background(), caller, op)
+// mutate does not hand on the request's interruption: a change is not given up half way, unless its caller was killed and
+// the cluster does not answer (EINTR, which nobody gets to see). The result is nil when there is none, and never nil
+// without an error.
+func (fs *fileSystem) mutate(
+	interrupted <-chan struct{}, caller *storepb.Caller, op *storepb.Op,
+) (*storepb.Result, syscall.Errno) {
+	ctx := whileWaitedFor(request{interrupted, caller.GetPid()}, killedGrace)
+	defer ctx.end()
+	result, err := fs.ops.Mutate(ctx, caller, op)
+	if err != nil && ctx.Err() != nil {
+		return nil, syscall.EINTR
+	}
 	return fs.outcome(result, err)
 }
 
@@ -148,7 +157,7 @@ func (fs *fileSystem) insist(caller *storepb.Caller, op *storepb.Op, over func()
 func (fs *fileSystem) create(
 	interrupted <-chan struct{}, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (*storepb.Result, syscall.Errno) {
-	ctx := whileWaitedFor(request{interrupted, caller.GetPid()})
+	ctx := whileWaitedFor(request{interrupted, caller.GetPid()}, 0)
 	defer ctx.end()
 	result, err := fs.ops.Create(ctx, caller, op, answer)
 	if err != nil && ctx.Err() != nil {
@@ -159,7 +168,7 @@ func (fs *fileSystem) create(
 
 // query gives up, with EINTR, when the caller is killed: others may wait behind it for the directory's lock.
 func (fs *fileSystem) query(by request, query *storepb.Query) (*storepb.Result, syscall.Errno) {
-	ctx := whileWaitedFor(by)
+	ctx := whileWaitedFor(by, 0)
 	defer ctx.end()
 	result, err := fs.ops.Query(ctx, query)
 	if err != nil && ctx.Err() != nil {

@@ -104,7 +104,7 @@ func (fs *fileSystem) removed(caller *storepb.Caller, ino uint64) {
 	// As a user of its own, so that Unpin cannot overtake Pin.
 	defer fs.release(caller, in)
 	pin := &storepb.Op{Op: &storepb.Op_Pin{Pin: &storepb.Pin{Ino: ino}}}
-	if _, errno := fs.mutate(caller, pin); errno != 0 {
+	if _, errno := fs.mutate(nil, caller, pin); errno != 0 {
 		fs.logger.Warn("open file that was removed may be lost", "ino", ino, "error", errno)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,17 +25,22 @@ type request struct {
 // anybody is who asks for what is answered even if he was killed meanwhile.
 var anybody request
 
+// killedGrace is what a change still gets whose caller was killed: mostly it is done by then, and known to be.
+const killedGrace = time.Second
+
 // callerContext ends when the thread that made a request has been killed, so that nobody will be told the
-// result. Until the request is answered such a thread is still there, with the signal pending. Other
+// result, or a while after that. Until the request is answered such a thread is still there, with the signal pending. Other
 // signals end nothing, and neither does a thread that cannot be seen from here (0).
 type callerContext struct {
 	context.Context // what the rest of it follows from
 	end             context.CancelFunc
 	request
+	grace time.Duration
+	late  sync.Once // begins it
 }
 
-func whileWaitedFor(by request) *callerContext {
-	c := &callerContext{request: by}
+func whileWaitedFor(by request, grace time.Duration) *callerContext {
+	c := &callerContext{request: by, grace: grace}
 	c.Context, c.end = context.WithCancel(context.Background())
 	if by.interrupted != nil {
 		go c.watch()
@@ -61,11 +67,19 @@ func (c *callerContext) Err() error {
 	select {
 	case <-c.interrupted:
 		if isKilled(c.thread) {
-			c.end()
+			c.killed()
 		}
 	default:
 	}
 	return c.Context.Err()
+}
+
+func (c *callerContext) killed() {
+	if c.grace == 0 {
+		c.end()
+		return
+	}
+	c.late.Do(func() { time.AfterFunc(c.grace, c.end) })
 }
 
 // isKilled tells whether SIGKILL is pending for a thread. Every signal that ends a process becomes that for

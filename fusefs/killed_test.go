@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
 
@@ -75,55 +76,82 @@ func TestCallerKilled(t *testing.T) {
 	require.Empty(t, shell(t, dir, "ls -A"))
 }
 
-// deaf is an Operator of which lookups are never answered.
+// deaf is an Operator that never answers some requests.
 type deaf struct {
 	*session
+	to    func(op *storepb.Op, query *storepb.Query) bool
 	begun chan struct{}
 	ended chan error // of the context of each
 }
 
 func (d *deaf) Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
-	if query.GetLookup() == nil {
-		return d.session.Query(ctx, query)
+	if d.to(nil, query) {
+		return d.hear(ctx)
 	}
+	return d.session.Query(ctx, query)
+}
+
+func (d *deaf) Mutate(ctx context.Context, caller *storepb.Caller, op *storepb.Op) (*storepb.Result, error) {
+	if d.to(op, nil) {
+		return d.hear(ctx)
+	}
+	return d.session.Mutate(ctx, caller, op)
+}
+
+func (d *deaf) hear(ctx context.Context) (*storepb.Result, error) {
 	d.begun <- struct{}{}
 	<-ctx.Done()
 	d.ended <- ctx.Err()
 	return nil, ctx.Err()
 }
 
-// TestQueriesOfKilledCallersAreGivenUp has programs wait for each other in one directory, and be killed.
-func TestQueriesOfKilledCallersAreGivenUp(t *testing.T) {
-	d := &deaf{session: newCluster().open(), begun: make(chan struct{}), ended: make(chan error)}
-	dir := t.TempDir()
-	mountAt(t, dir, d, Options{})
-	var commands []*exec.Cmd
-	for range 3 {
-		command := exec.Command("sh", "-c", `cd "$0" && exec mkdir directory`, dir)
-		require.NoError(t, command.Start())
-		commands = append(commands, command)
-	}
-	<-d.begun
-	for _, command := range commands {
-		require.NoError(t, command.Process.Kill())
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for _, command := range commands {
-			_ = command.Wait()
-		}
-	}()
-	for {
-		select {
-		case <-d.begun: // the next one's
-		case err := <-d.ended:
-			require.ErrorIs(t, err, context.Canceled)
-		case <-ended:
-			return
-		case <-time.After(10 * time.Second):
-			t.Fatal("killed programs wait")
-		}
+// TestKilledCallersLetOthersIn has programs wait for each other in one directory, and be killed.
+func TestKilledCallersLetOthersIn(t *testing.T) {
+	for _, row := range []struct {
+		waitsFor, program string
+		to                func(op *storepb.Op, query *storepb.Query) bool
+	}{
+		{"a lookup", "mkdir", func(_ *storepb.Op, query *storepb.Query) bool { return query.GetLookup() != nil }},
+		{"a removal", "rmdir", func(op *storepb.Op, _ *storepb.Query) bool { return op.GetUnlink() != nil }},
+	} {
+		t.Run(row.waitsFor, func(t *testing.T) {
+			d := &deaf{session: newCluster().open(), to: row.to, begun: make(chan struct{}), ended: make(chan error)}
+			made := &storepb.Create{Parent: raftstore.RootIno, Name: []byte("directory"), Mode: unix.S_IFDIR | 0o755}
+			if row.program == "rmdir" {
+				_, err := d.Mutate(t.Context(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Create{Create: made}})
+				require.NoError(t, err)
+			}
+			dir := t.TempDir()
+			mountAt(t, dir, d, Options{})
+			var commands []*exec.Cmd
+			for range 3 {
+				command := exec.Command("sh", "-c", `cd "$0" && exec "$1" directory`, dir, row.program)
+				require.NoError(t, command.Start())
+				commands = append(commands, command)
+			}
+			<-d.begun
+			for _, command := range commands {
+				require.NoError(t, command.Process.Kill())
+			}
+			gone := make(chan struct{})
+			go func() {
+				defer close(gone)
+				for _, command := range commands {
+					_ = command.Wait()
+				}
+			}()
+			for {
+				select {
+				case <-d.begun: // the next one's
+				case err := <-d.ended:
+					require.ErrorIs(t, err, context.Canceled)
+				case <-gone:
+					return
+				case <-time.After(10 * time.Second):
+					t.Fatal("killed programs wait")
+				}
+			}
+		})
 	}
 }
 

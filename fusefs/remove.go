@@ -10,23 +10,23 @@ import (
 )
 
 // Unlink removes a name of anything but a directory.
-func (fs *fileSystem) Unlink(_ <-chan struct{}, header *fuse.InHeader, name string) (code fuse.Status) {
+func (fs *fileSystem) Unlink(interrupted <-chan struct{}, header *fuse.InHeader, name string) (code fuse.Status) {
 	defer fs.observed("unlink", time.Now(), &code)
-	return fs.removeName(header, name, false)
+	return fs.removeName(interrupted, header, name, false)
 }
 
 // Rmdir removes an empty directory.
-func (fs *fileSystem) Rmdir(_ <-chan struct{}, header *fuse.InHeader, name string) (code fuse.Status) {
+func (fs *fileSystem) Rmdir(interrupted <-chan struct{}, header *fuse.InHeader, name string) (code fuse.Status) {
 	defer fs.observed("rmdir", time.Now(), &code)
-	return fs.removeName(header, name, true)
+	return fs.removeName(interrupted, header, name, true)
 }
 
-func (fs *fileSystem) removeName(header *fuse.InHeader, name string, directory bool) fuse.Status {
+func (fs *fileSystem) removeName(interrupted <-chan struct{}, header *fuse.InHeader, name string, directory bool) fuse.Status {
 	at, errno := fs.enter(header, header.NodeId, name)
 	if errno != 0 {
 		return status(errno)
 	}
-	result, errno := fs.mutate(at.caller, &storepb.Op{Op: &storepb.Op_Unlink{
+	result, errno := fs.mutate(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Unlink{
 		Unlink: &storepb.Unlink{Parent: at.parent, Name: at.name, Directory: directory, Looks: fs.seenBy(at)},
 	}})
 	if errno == 0 {

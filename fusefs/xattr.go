@@ -101,13 +101,13 @@ func fit(dest, value []byte) (size uint32, code fuse.Status) {
 
 // SetXAttr knows XATTR_CREATE and XATTR_REPLACE.
 func (fs *fileSystem) SetXAttr(
-	_ <-chan struct{}, in *fuse.SetXAttrIn, name string, value []byte,
+	interrupted <-chan struct{}, in *fuse.SetXAttrIn, name string, value []byte,
 ) (code fuse.Status) {
 	defer fs.observed("setxattr", time.Now(), &code)
 	if errno := checkXattrChange(name); errno != 0 {
 		return status(errno)
 	}
-	_, errno := fs.mutate(callerOf(&in.InHeader), &storepb.Op{Op: &storepb.Op_SetXattr{
+	_, errno := fs.mutate(interrupted, callerOf(&in.InHeader), &storepb.Op{Op: &storepb.Op_SetXattr{
 		SetXattr: &storepb.SetXattr{
 			Ino: in.NodeId, Name: []byte(name), Value: append([]byte(nil), value...),
 			MustCreate:  in.Flags&unix.XATTR_CREATE != 0,
@@ -119,13 +119,13 @@ func (fs *fileSystem) SetXAttr(
 
 // RemoveXAttr removes one extended attribute.
 func (fs *fileSystem) RemoveXAttr(
-	_ <-chan struct{}, header *fuse.InHeader, name string,
+	interrupted <-chan struct{}, header *fuse.InHeader, name string,
 ) (code fuse.Status) {
 	defer fs.observed("removexattr", time.Now(), &code)
 	if errno := checkXattrChange(name); errno != 0 {
 		return status(errno)
 	}
-	_, errno := fs.mutate(callerOf(header), &storepb.Op{Op: &storepb.Op_RemoveXattr{
+	_, errno := fs.mutate(interrupted, callerOf(header), &storepb.Op{Op: &storepb.Op_RemoveXattr{
 		RemoveXattr: &storepb.RemoveXattr{Ino: header.NodeId, Name: []byte(name)},
 	}})
 	return status(ofInode(errno))

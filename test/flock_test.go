@@ -43,6 +43,16 @@ func (a actor) require(step, answer string) {
 	require.Equal(a.t, answer, a.says(step), "%s: %s", a.process.Host().Name(), step)
 }
 
+// insists does a step again for as long as the cluster does not answer.
+func (a actor) insists(step string) {
+	a.t.Helper()
+	hosts.Eventually(a.t, step, func() (string, bool) {
+		answer := a.says(step)
+		require.Contains(a.t, []string{"ok", "ETIMEDOUT"}, answer, step)
+		return answer, answer == "ok"
+	})
+}
+
 // starts begins a step. What it answers waits for what the step prints.
 func (a actor) starts(step string) (says func() string) {
 	a.t.Helper()

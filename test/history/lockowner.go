@@ -59,8 +59,8 @@ func (h *LockHistory) ownersOf(calls []*LockCall, space []Kind) map[ownerKey]*lo
 				owners[key] = o
 			}
 			o.learn(call, key, h)
-			if call.Kind == Close && key.kind == Posix && i+1 < len(calls) {
-				o.gone = h.droppedAll(call, calls[i+1])
+			if call.Kind == Close && key.kind == Posix && i > 0 && i+1 < len(calls) {
+				o.gone = h.droppedAll(calls[i-1], call, calls[i+1])
 			}
 		}
 	}
@@ -96,10 +96,12 @@ func (h *LockHistory) showsLoss(c *LockCall) bool {
 }
 
 // droppedAll tells whether a close is known to have been heard of by the cluster when it returned: it waits for
-// that as long as for any other call. If the session had been lost, the locks would stay for the lock delay; a
-// call after it through the other descriptor, which was open before, shows that it was not.
-func (h *LockHistory) droppedAll(c, next *LockCall) bool {
-	return c.Errno == 0 && c.End != 0 && c.End-c.Start < int64(h.OpTimeout) &&
+// that as long as for any other call, which is not at all while the cluster does not answer. That takes the time of a call
+// after the last answer, so the call before must have had one. If the session had been lost, the locks would stay for the lock
+// delay; a call after it through the other descriptor, which was open before, shows that it was not.
+func (h *LockHistory) droppedAll(before, c, next *LockCall) bool {
+	return before.Client == c.Client && before.locks() && before.proves() &&
+		c.Errno == 0 && c.End != 0 && c.End-before.Start < int64(h.OpTimeout) &&
 		next.Client == c.Client && next.proves() && next.Opened < c.Seq && next.Opened != c.Opened
 }
 
