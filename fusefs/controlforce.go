@@ -41,11 +41,14 @@ func (n forceNode) target(c *control) ([]byte, fuse.Status) {
 
 // remove takes away the real name, whatever the caller has seen of it.
 func (n forceNode) remove(c *control, caller *storepb.Caller, name string, directory bool) syscall.Errno {
+	at := place{caller: caller, parent: n.ino, name: []byte(name)}
 	result, errno := c.files.mutate(nil, caller, &storepb.Op{Op: &storepb.Op_Unlink{
-		Unlink: &storepb.Unlink{Parent: n.ino, Name: []byte(name), Directory: directory, Force: true},
+		Unlink: &storepb.Unlink{
+			Parent: at.parent, Name: at.name, Directory: directory, Force: true, Judged: c.files.judgedAs(at),
+		},
 	}})
 	if errno == 0 {
 		c.files.removed(caller, result.GetRemovedIno())
 	}
-	return errno
+	return c.files.judge(caller, result, errno)
 }

@@ -40,6 +40,7 @@ var errnos = map[storepb.Code]syscall.Errno{
 	storepb.Code_DEADLOCK:          syscall.EDEADLK,
 	storepb.Code_NO_LOCKS:          syscall.ENOLCK,
 	storepb.Code_SESSION_LOST:      syscall.EIO,
+	storepb.Code_NOT_JUDGED:        syscall.ESTALE,
 }
 
 // ofInode is the error number where the kernel named an inode: that it is gone is ESTALE, upon which the

@@ -41,7 +41,8 @@ func TestErrnoOfEveryCode(t *testing.T) {
 		storepb.Code_DEADLOCK:          syscall.EDEADLK,
 		storepb.Code_NO_LOCKS:          syscall.ENOLCK,
 		storepb.Code_SESSION_LOST:      syscall.EIO,
-		storepb.Code_NEED_LINEAGE:      syscall.EIO, // the cluster client sends the command again
+		storepb.Code_NOT_JUDGED:        syscall.ESTALE, // the kernel looks again
+		storepb.Code_NEED_LINEAGE:      syscall.EIO,    // the cluster client sends the command again
 		storepb.Code_BUSY:              syscall.EBUSY,
 		storepb.Code_TOO_MANY_REQUESTS: syscall.EAGAIN,
 	}

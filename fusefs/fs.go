@@ -66,6 +66,7 @@ type fileSystem struct {
 	newFiles *perThread[*storepb.Attr]
 	walks    *perThread[walked]
 	entered  *perThread[entered]
+	judged   *perThread[judged]
 	family   func(thread uint32) []Process
 	looks    *looks
 
@@ -86,6 +87,7 @@ func newFileSystem(ops Operator, opts Options) *fileSystem {
 		newFiles:      newPerThread[*storepb.Attr](),
 		walks:         newPerThread[walked](),
 		entered:       newPerThread[entered](),
+		judged:        newPerThread[judged](),
 		family:        opts.Family,
 		looks:         newLooks(),
 		longestWait:   longestWait(),

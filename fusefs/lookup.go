@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -24,6 +25,9 @@ func (fs *fileSystem) Lookup(
 	if errno == 0 {
 		fillEntry(out, result.GetAttr())
 		fs.walks.note(header.Pid, walked{result.GetAttr().GetIno(), result.GetLooks()})
+	}
+	if errno == 0 || errno == syscall.ENOENT {
+		fs.resolve(header.Pid, at.parent, name, result.GetAttr().GetIno())
 	}
 	return status(errno)
 }

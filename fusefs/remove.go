@@ -27,13 +27,15 @@ func (fs *fileSystem) removeName(interrupted <-chan struct{}, header *fuse.InHea
 		return status(errno)
 	}
 	result, errno := fs.mutate(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Unlink{
-		Unlink: &storepb.Unlink{Parent: at.parent, Name: at.name, Directory: directory, Looks: fs.seenBy(at)},
+		Unlink: &storepb.Unlink{
+			Parent: at.parent, Name: at.name, Directory: directory, Looks: fs.seenBy(at), Judged: fs.judgedAs(at),
+		},
 	}})
 	if errno == 0 {
 		fs.tookAway(header.Pid, at)
 		fs.removed(at.caller, result.GetRemovedIno())
 	}
-	return status(errno)
+	return status(fs.judge(at.caller, result, errno))
 }
 
 // Rename knows RENAME_NOREPLACE and RENAME_EXCHANGE; other flags are EINVAL.
@@ -57,11 +59,13 @@ func (fs *fileSystem) Rename(
 		NoReplace: in.Flags&unix.RENAME_NOREPLACE != 0,
 		Exchange:  in.Flags&unix.RENAME_EXCHANGE != 0,
 		Looks:     fs.seenBy(from, to),
+		Judged:    fs.judgedAs(from),
+		NewJudged: fs.judgedAs(to),
 	}}}, emptyAnswer(&in.InHeader))
 	if errno == 0 {
 		fs.tookAway(in.Pid, from)
 		fs.saw(in.Pid, result.GetLooks(), made)
 		fs.removed(from.caller, result.GetRemovedIno())
 	}
-	return status(errno)
+	return status(fs.judge(from.caller, result, errno))
 }

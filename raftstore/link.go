@@ -53,6 +53,8 @@ func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.R
 	switch {
 	case !found:
 		return fail(storepb.Code_NOT_FOUND)
+	case !ns.mayTake(cmd.GetCaller(), op.Judged, e, in):
+		return fail(storepb.Code_NOT_JUDGED)
 	case op.GetDirectory() && !in.isDir():
 		return fail(storepb.Code_NOT_DIRECTORY)
 	case !op.GetDirectory() && in.isDir():

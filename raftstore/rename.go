@@ -58,6 +58,9 @@ func (ns *Namespace) rename(cmd *storepb.Command, op *storepb.Rename) (*storepb.
 func (ns *Namespace) refuseRename(
 	by *storepb.Caller, op *storepb.Rename, source, target *entry, moved, replaced *inode,
 ) *storepb.Result {
+	if refused := ns.refuseUnjudged(by, op, source, target, moved, replaced); refused != nil {
+		return refused
+	}
 	if refused := ns.refuse(by, op.GetLooks(), source, moved, takeAway); refused != nil {
 		return refused
 	}

@@ -58,6 +58,7 @@ const (
 	Code_DEADLOCK          Code = 25 // to wait would be to wait for oneself
 	Code_NO_LOCKS          Code = 26 // the session has too many advisory locks
 	Code_SESSION_LOST      Code = 27 // the file was opened in a session that has ended
+	Code_NOT_JUDGED        Code = 28 // the kernel allowed it for another inode than is there, which the caller may not take by his uid
 )
 
 // Enum value maps for Code.
@@ -91,6 +92,7 @@ var (
 		25: "DEADLOCK",
 		26: "NO_LOCKS",
 		27: "SESSION_LOST",
+		28: "NOT_JUDGED",
 	}
 	Code_value = map[string]int32{
 		"OK":                0,
@@ -121,6 +123,7 @@ var (
 		"DEADLOCK":          25,
 		"NO_LOCKS":          26,
 		"SESSION_LOST":      27,
+		"NOT_JUDGED":        28,
 	}
 )
 
@@ -1337,7 +1340,8 @@ func (x *Link) GetName() []byte {
 }
 
 // Unlink removes a name. Answers removed_ino when that was the last one. NOT_FOUND if the caller looked
-// at another lock of that name, BUSY if the lock's guard says no.
+// at another lock of that name, BUSY if the lock's guard says no, NOT_JUDGED if the kernel has judged another inode than
+// is there and the sticky bit may be against it.
 type Unlink struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parent        uint64                 `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`
@@ -1347,6 +1351,7 @@ type Unlink struct {
 	Force         bool                   `protobuf:"varint,5,opt,name=force,proto3" json:"force,omitempty"`         // whatever the guard and the looks say
 	Owner         string                 `protobuf:"bytes,6,opt,name=owner,proto3" json:"owner,omitempty"`          // satisfies a guard "owner" if the lock's holder has this name
 	Request       string                 `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`      // on whose behalf, for the event
+	Judged        *uint64                `protobuf:"varint,8,opt,name=judged,proto3,oneof" json:"judged,omitempty"` // inode that the caller's kernel had found under the name; unset: it is not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1430,8 +1435,16 @@ func (x *Unlink) GetRequest() string {
 	return ""
 }
 
+func (x *Unlink) GetJudged() uint64 {
+	if x != nil && x.Judged != nil {
+		return *x.Judged
+	}
+	return 0
+}
+
 // Rename moves a name. Answers removed_ino when it replaced the last name of an inode, and looks. It is
-// refused like Unlink where it takes a name away, with STALE instead of NOT_FOUND where it replaces one.
+// refused like Unlink where it takes a name away, with STALE instead of NOT_FOUND where it replaces one, and NOT_JUDGED also
+// if the kernel has judged another directory than is to be moved into another one.
 type Rename struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parent        uint64                 `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`
@@ -1441,6 +1454,8 @@ type Rename struct {
 	NoReplace     bool                   `protobuf:"varint,5,opt,name=no_replace,json=noReplace,proto3" json:"no_replace,omitempty"`
 	Exchange      bool                   `protobuf:"varint,6,opt,name=exchange,proto3" json:"exchange,omitempty"`
 	Looks         []*Look                `protobuf:"bytes,7,rep,name=looks,proto3" json:"looks,omitempty"`
+	Judged        *uint64                `protobuf:"varint,8,opt,name=judged,proto3,oneof" json:"judged,omitempty"`                        // like Unlink's, of the name
+	NewJudged     *uint64                `protobuf:"varint,9,opt,name=new_judged,json=newJudged,proto3,oneof" json:"new_judged,omitempty"` // of the new name; 0: there was none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1522,6 +1537,20 @@ func (x *Rename) GetLooks() []*Look {
 		return x.Looks
 	}
 	return nil
+}
+
+func (x *Rename) GetJudged() uint64 {
+	if x != nil && x.Judged != nil {
+		return *x.Judged
+	}
+	return 0
+}
+
+func (x *Rename) GetNewJudged() uint64 {
+	if x != nil && x.NewJudged != nil {
+		return *x.NewJudged
+	}
+	return 0
 }
 
 // SetAttr changes attributes; fields that are not set stay. Answers attr.
@@ -6817,7 +6846,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x04Link\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\fR\x04name\"\xc2\x01\n" +
+	"\x04name\x18\x03 \x01(\fR\x04name\"\xea\x01\n" +
 	"\x06Unlink\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x1c\n" +
@@ -6825,7 +6854,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05looks\x18\x04 \x03(\v2\x12.lockfs.store.LookR\x05looks\x12\x14\n" +
 	"\x05force\x18\x05 \x01(\bR\x05force\x12\x14\n" +
 	"\x05owner\x18\x06 \x01(\tR\x05owner\x12\x18\n" +
-	"\arequest\x18\a \x01(\tR\arequest\"\xd3\x01\n" +
+	"\arequest\x18\a \x01(\tR\arequest\x12\x1b\n" +
+	"\x06judged\x18\b \x01(\x04H\x00R\x06judged\x88\x01\x01B\t\n" +
+	"\a_judged\"\xae\x02\n" +
 	"\x06Rename\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x1d\n" +
@@ -6835,7 +6866,12 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"no_replace\x18\x05 \x01(\bR\tnoReplace\x12\x1a\n" +
 	"\bexchange\x18\x06 \x01(\bR\bexchange\x12(\n" +
-	"\x05looks\x18\a \x03(\v2\x12.lockfs.store.LookR\x05looks\"\xff\x01\n" +
+	"\x05looks\x18\a \x03(\v2\x12.lockfs.store.LookR\x05looks\x12\x1b\n" +
+	"\x06judged\x18\b \x01(\x04H\x00R\x06judged\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"new_judged\x18\t \x01(\x04H\x01R\tnewJudged\x88\x01\x01B\t\n" +
+	"\a_judgedB\r\n" +
+	"\v_new_judged\"\xff\x01\n" +
 	"\aSetAttr\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x17\n" +
 	"\x04mode\x18\x02 \x01(\rH\x00R\x04mode\x88\x01\x01\x12\x15\n" +
@@ -7283,7 +7319,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12\x14\n" +
 	"\x05owner\x18\x03 \x01(\x04R\x05owner\x122\n" +
 	"\x06before\x18\x04 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\x06before\x125\n" +
-	"\bgiven_up\x18\x05 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\agivenUp*\xc7\x03\n" +
+	"\bgiven_up\x18\x05 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\agivenUp*\xd7\x03\n" +
 	"\x04Code\x12\x06\n" +
 	"\x02OK\x10\x00\x12\r\n" +
 	"\tNOT_FOUND\x10\x01\x12\n" +
@@ -7314,7 +7350,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\aWAITING\x10\x18\x12\f\n" +
 	"\bDEADLOCK\x10\x19\x12\f\n" +
 	"\bNO_LOCKS\x10\x1a\x12\x10\n" +
-	"\fSESSION_LOST\x10\x1b*!\n" +
+	"\fSESSION_LOST\x10\x1b\x12\x0e\n" +
+	"\n" +
+	"NOT_JUDGED\x10\x1c*!\n" +
 	"\bLockKind\x12\t\n" +
 	"\x05FLOCK\x10\x00\x12\n" +
 	"\n" +
@@ -7574,6 +7612,8 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Op_DropLocks)(nil),
 		(*Op_InterruptLock)(nil),
 	}
+	file_raftstore_storepb_store_proto_msgTypes[8].OneofWrappers = []any{}
+	file_raftstore_storepb_store_proto_msgTypes[9].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[10].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[33].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[34].OneofWrappers = []any{

@@ -1,0 +1,60 @@
+package fusefs
+
+import (
+	"syscall"
+
+	"lockfs/raftstore/storepb"
+)
+
+// judged is what a thread has looked up last: the names by whose inodes the kernel judges whether it may remove or replace
+// them. Before each such call the kernel looks up its name, or the two of a rename, under the lock of the directory; nothing
+// that it was told is valid any longer than that (see Caching in the package documentation). What others were told of the
+// name at the same time does not count.
+type judged struct {
+	last, before resolved
+	again        bool // the kernel was sent to look once more
+}
+
+// resolved is what a name was; ino 0: it was free.
+type resolved struct {
+	name name
+	ino  uint64
+}
+
+// resolve notes what a thread has looked up.
+func (fs *fileSystem) resolve(thread uint32, parent uint64, of string, ino uint64) {
+	now := resolved{name{parent, of}, ino}
+	j, _, _ := fs.judged.get(thread)
+	if j.last.name != now.name { // the kernel looks twice when it finds another inode than it knew
+		j.before = j.last
+	}
+	j.last = now
+	fs.judged.note(thread, j)
+}
+
+// judge sends the kernel to look again, once in a call, when another inode than it judged is there (ESTALE). If that one has
+// gone too, somebody is faster: then what is there is not the caller's, for all that is known (EPERM).
+func (fs *fileSystem) judge(by *storepb.Caller, result *storepb.Result, errno syscall.Errno) syscall.Errno {
+	if result.GetCode() != storepb.Code_NOT_JUDGED {
+		return errno
+	}
+	j, _, _ := fs.judged.get(by.GetPid())
+	j.again = !j.again
+	fs.judged.note(by.GetPid(), j)
+	if j.again {
+		return errno
+	}
+	return syscall.EPERM
+}
+
+// judgedAs is the inode that the kernel has judged for what a thread is about to do to a name. Nil: it is not known, for
+// the thread cannot be seen from here.
+func (fs *fileSystem) judgedAs(at place) *uint64 {
+	j, _, _ := fs.judged.get(at.caller.GetPid())
+	for _, r := range []resolved{j.last, j.before} {
+		if r.name.parent == at.parent && r.name.name == string(at.name) {
+			return &r.ino
+		}
+	}
+	return nil
+}
