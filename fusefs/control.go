@@ -55,8 +55,8 @@ func (c *control) Lookup(_ <-chan struct{}, header *fuse.InHeader, name string, 
 		if node, attr, errno = dir.lookup(c, name); errno != 0 {
 			return status(errno)
 		}
-		if real, isForce := dir.(forceNode); isForce {
-			c.files.resolve(header.Pid, real.ino, name, node.(forceNode).ino)
+		if in, isForce := dir.(forceNode); isForce {
+			c.files.resolve(header.Pid, in.ino, name, node.(forceNode).ino)
 		}
 	}
 	attr.Ino = c.nodes.use(node)

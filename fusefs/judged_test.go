@@ -37,12 +37,12 @@ func TestNobodyRemovesWhatTheKernelHasNotJudged(t *testing.T) {
 				require.Equal(t, storepb.Code_OK, result.GetCode())
 				return result
 			}
-			make := func(uid uint32) uint64 {
+			take := func(uid uint32) uint64 {
 				create := &storepb.Create{Parent: raftstore.RootIno, Name: []byte("lock"), Mode: row.mode}
 				return do(uid, &storepb.Op{Op: &storepb.Op_Create{Create: create}}).GetAttr().GetIno()
 			}
 			if !row.wasFree {
-				make(nobody)
+				take(nobody)
 			}
 			mine := writeFile(t, dir, "mine", "")
 			require.NoError(t, os.Chown(mine, nobody, nobody))
@@ -57,7 +57,7 @@ func TestNobodyRemovesWhatTheKernelHasNotJudged(t *testing.T) {
 						Parent: raftstore.RootIno, Name: []byte("lock"), Directory: row.mode&unix.S_IFMT == unix.S_IFDIR,
 					}}})
 				}
-				roots = make(0)
+				roots = take(0)
 				return nil, false, nil
 			})
 			output, err := runAs(t, nobody, dir, row.program[0], row.program[1:]...)
