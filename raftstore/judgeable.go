@@ -127,11 +127,12 @@ func (ns *Namespace) hasAdvisories(in *inode) (found bool) {
 
 // mayBegin tells whether a content of no format may be the beginning of one: its writer is about to write the rest.
 func mayBegin(format lockfact.Format, content []byte) bool {
+	if len(content) == 0 {
+		return true
+	}
 	content = bytes.TrimLeft(content, " \t\r\n")
 	switch {
-	case len(content) == 0:
-		return true
-	case format == lockfact.PID:
+	case len(content) == 0, format == lockfact.PID:
 		return false
 	case format == lockfact.Semaphore:
 		return slices.ContainsFunc([]string{"pid=", "timestamp=", "tag="}, func(key string) bool {
