@@ -90,7 +90,7 @@ func TestAWaitForALockOutlastsASilence(t *testing.T) {
 	interrupted := wait(ctx, 3)
 	require.Eventually(t, func() bool {
 		list := &storepb.ListAdvisoryLocks{Ino: held.GetIno()}
-		result := nodes[0].fsm.Query(&storepb.Query{Query: &storepb.Query_ListAdvisoryLocks{ListAdvisoryLocks: list}})
+		result, _ := nodes[0].fsm.Query(&storepb.Query{Query: &storepb.Query_ListAdvisoryLocks{ListAdvisoryLocks: list}})
 		return len(result.GetAdvisoryLocks()) == 3
 	}, testWait, time.Millisecond)
 	cfg := nodes[1].cfg
