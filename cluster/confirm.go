@@ -81,8 +81,11 @@ func (n *Node) confirmRound() error {
 		return errNotConfirmed
 	}
 	voters := n.voters()
-	others := slices.DeleteFunc(voters, func(m *storepb.Member) bool { return m.GetId() == n.id.ID })
-	if isMajority(2, len(others)+1) && len(others) > 0 {
+	others := slices.DeleteFunc(slices.Clone(voters), func(m *storepb.Member) bool { return m.GetId() == n.id.ID })
+	if len(others) == len(voters) {
+		return errNotConfirmed // see isMajorityWith
+	}
+	if isMajority(2, len(voters)) && len(others) > 0 {
 		asked := n.askFirst.Load()
 		voter := others[asked%uint32(len(others))]
 		if n.probe(voter, promptly) == term && n.leadership.office() == term {
@@ -107,10 +110,12 @@ func (n *Node) confirmedBy(req *clusterpb.ExecuteRequest, term uint64) bool {
 	return req.GetTerm() == term && n.isMajorityWith(req.GetVoter())
 }
 
-// isMajorityWith tells whether this node and another voter are a majority. Nobody is called "".
+// isMajorityWith tells whether this node and another voter are a majority. Nobody is called "". A leader that is removing
+// itself is no voter in the newest configuration, which is the one that counts: the voters that are left can elect another
+// leader without it, and without the one that it asks.
 func (n *Node) isMajorityWith(id string) bool {
 	voters := n.voterIDs()
-	return id != n.id.ID && isMajority(2, len(voters)) && slices.Contains(voters, id)
+	return id != n.id.ID && isMajority(2, len(voters)) && slices.Contains(voters, id) && slices.Contains(voters, n.id.ID)
 }
 
 // probeVoters asks every voter for its term and clock. It is nil once a majority, this node included,
@@ -137,7 +142,8 @@ func (n *Node) probeVoters(term uint64) error {
 	return errNotConfirmed
 }
 
-// probe answers a voter's term, 0 if it does not answer in time, and notes its clock.
+// probe answers a voter's term and notes its clock. It is 0 if the voter does not answer in time, or somebody else does at its
+// address.
 func (n *Node) probe(voter *storepb.Member, timeout time.Duration) uint64 {
 	if voter.GetApiAddress() == "" {
 		return 0
@@ -150,7 +156,7 @@ func (n *Node) probe(voter *storepb.Member, timeout time.Duration) uint64 {
 	defer cancel()
 	asked := time.Now()
 	reply, err := peer.Probe(ctx, &clusterpb.ProbeRequest{})
-	if err != nil {
+	if err != nil || reply.GetId() != voter.GetId() {
 		return 0
 	}
 	n.clock.measured(voter.GetId(), reply.GetWallClock()+int64(time.Since(asked)/2))

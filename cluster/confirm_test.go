@@ -1,11 +1,14 @@
 package cluster
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/raftstore"
@@ -155,4 +158,39 @@ func TestAnyStateThatIsNewEnough(t *testing.T) {
 			require.Equal(t, clusterpb.Outcome_NOT_LEADER, ask(since).GetOutcome(), "since %d", since)
 		}
 	}
+}
+
+// TestALeaderThatRemovesItselfIsNotConfirmed leaves such a leader one of the other three voters, so that the removal cannot be
+// committed. That one is no majority with it: the two that it does not hear could have elected a leader.
+func TestALeaderThatRemovesItselfIsNotConfirmed(t *testing.T) {
+	nodes := startNodes(t, 4)
+	leader := leaderOf(t, nodes)
+	term := leader.leadership.office()
+	others := slices.DeleteFunc(nodes, func(n *Node) bool { return n == leader })
+	left := others[0]
+	for _, gone := range others[1:] {
+		gone.raft.Shutdown() // does not wait: the leader would notice
+	}
+	leader.raft.RemoveServer(raft.ServerID(leader.id.ID), 0, 0)
+	require.Eventually(t, func() bool { return !slices.Contains(leader.voterIDs(), leader.id.ID) }, testWait, time.Millisecond)
+	require.ErrorIs(t, leader.confirmRound(), errNotConfirmed)
+	require.False(t, leader.confirmedBy(&clusterpb.ExecuteRequest{Voter: left.id.ID, Term: term}, term))
+	require.False(t, leader.isMajorityWith(left.id.ID))
+}
+
+// TestOnlyTheVotersOwnWordCounts has another node answer at the address of a voter.
+func TestOnlyTheVotersOwnWordCounts(t *testing.T) {
+	nodes := startNodes(t, 3)
+	leader := leaderOf(t, nodes)
+	others := slices.DeleteFunc(nodes, func(n *Node) bool { return n == leader })
+	voter, stranger := leader.member(others[0].id.ID), others[1]
+	term := leader.leadership.office()
+	require.Eventually(t, func() bool { return leader.probe(voter, probeTimeout) == term }, testWait, time.Millisecond)
+	voter = proto.CloneOf(voter)
+	voter.ApiAddress = stranger.cfg.APIAddress
+	leader.clock.keepOnly(nil)
+	require.Zero(t, leader.probe(voter, probeTimeout))
+	leader.clock.mu.Lock()
+	defer leader.clock.mu.Unlock()
+	require.NotContains(t, leader.clock.peers, voter.GetId(), "the clock of another host")
 }
