@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net"
 	"time"
+
+	"github.com/hashicorp/raft"
 )
 
 // Config is what a node is started with.
@@ -31,6 +33,9 @@ type Config struct {
 	SessionTerm time.Duration
 	// SnapshotEntries is the least number of log entries after which a snapshot is taken; 0: 8192.
 	SnapshotEntries uint64
+
+	// entries lets tests put something between a log and its disk; nil: nothing.
+	entries func(raft.LogStore) raft.LogStore
 }
 
 // Raft's times. They give a slow fsync room: heartbeats wait for the disk like everything else (see

@@ -13,6 +13,7 @@ import (
 type leadership struct {
 	raft     *raft.Raft
 	self     raft.ServerID
+	silence  *silence
 	notify   chan bool             // raft's NotifyCh
 	observed chan raft.Observation // LeaderObservation
 	elected  chan struct{}         // tells takeOffice; holds one
@@ -23,9 +24,10 @@ type leadership struct {
 	changed chan struct{} // closed at each change
 }
 
-func newLeadership(self raft.ServerID) *leadership {
+func newLeadership(self raft.ServerID, silence *silence) *leadership {
 	return &leadership{
 		self:     self,
+		silence:  silence,
 		notify:   make(chan bool, 1),
 		observed: make(chan raft.Observation, 16),
 		elected:  make(chan struct{}, 1),
@@ -78,7 +80,7 @@ func (l *leadership) change() <-chan struct{} {
 // office answers the term in which this node leads and is ready to, or 0.
 func (l *leadership) office() uint64 {
 	term := l.readyTerm.Load()
-	if term != 0 && l.raft.State() == raft.Leader && l.raft.CurrentTerm() == term {
+	if term != 0 && l.raft.State() == raft.Leader && l.raft.CurrentTerm() == term && !l.silence.kept() {
 		return term
 	}
 	return 0

@@ -33,6 +33,7 @@ type Node struct {
 	newer  sync.Once // a mount is of a newer version
 
 	dirLock    *os.File
+	silence    *silence
 	storage    *storage
 	transport  raft.Transport
 	raft       *raft.Raft
@@ -63,7 +64,7 @@ func Open(cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
-		clock: newClock(readClocks), peers: newPeers(), terms: newTerms(cfg.SessionTerm),
+		silence: newSilence(), clock: newClock(readClocks), peers: newPeers(), terms: newTerms(cfg.SessionTerm),
 	}
 	if n.cfg.Metrics == nil {
 		n.cfg.Metrics = NewMetrics()
@@ -87,7 +88,7 @@ func (n *Node) open() error {
 	if isNew && !n.cfg.Bootstrap && len(n.cfg.Join) == 0 {
 		return fmt.Errorf("data directory %s is new: say --bootstrap to begin a cluster, or --join to enter one", n.cfg.DataDir)
 	}
-	if n.storage, err = openStorage(n.cfg.DataDir, n.id.Joined, n.logger, n.fail); err != nil {
+	if n.storage, err = openStorage(&n.cfg, n.id.Joined, newDisk(n.cfg.DataDir, n.fail, n.silence), n.logger); err != nil {
 		return err
 	}
 	if err := n.startRaft(); err != nil {
@@ -100,17 +101,22 @@ func (n *Node) open() error {
 		return err
 	}
 	go n.govern()
-	return n.serve()
+	if err := n.serve(); err != nil {
+		return err
+	}
+	go n.hangUp()
+	go n.storage.disk.watch(func() bool { return n.raft.State() == raft.Leader && len(n.voterIDs()) > 1 })
+	return nil
 }
 
 func (n *Node) startRaft() error {
 	var err error
-	if n.transport, err = newTransport(n.cfg.RaftAddress, n.storage.logs, n.logger); err != nil {
+	if n.transport, err = newTransport(n.cfg.RaftAddress, n.storage.logs, n.silence, n.logger); err != nil {
 		return err
 	}
 	n.fsm = raftstore.NewFSM(n.storage.state, n.cannotApply)
 	n.storage.state = nil // it is the state machine's from now on
-	n.leadership = newLeadership(raft.ServerID(n.id.ID))
+	n.leadership = newLeadership(raft.ServerID(n.id.ID), n.silence)
 	n.confirmer = &confirmer{round: n.confirmRound}
 	logs, fsm := logCache(n.storage.logs), earlyFSM{n.fsm, n.storage.logs}
 	n.raft, err = raft.NewRaft(n.raftConfig(), fsm, logs, n.storage.votes, n.storage.snapshots, n.transport)
@@ -225,6 +231,25 @@ func (n *Node) serve() error {
 	return nil
 }
 
+// hangUp ends all that others could hear of this node once it is to be silent.
+func (n *Node) hangUp() {
+	select {
+	case <-n.silence.begun:
+		n.stopServing()
+	case <-n.ctx.Done():
+	}
+}
+
+func (n *Node) stopServing() {
+	if n.server != nil {
+		n.server.Stop()
+		n.lines.Close()
+	}
+	if n.listener != nil {
+		_ = n.listener.Close()
+	}
+}
+
 // fail says that the node cannot go on. Only the first reason counts.
 func (n *Node) fail(err error) {
 	select {
@@ -249,13 +274,7 @@ func (n *Node) mountPoint() string {
 // Close stops the node. What it acknowledged is on disk already.
 func (n *Node) Close() error {
 	n.cancel()
-	if n.server != nil {
-		n.server.Stop()
-		n.lines.Close()
-	}
-	if n.listener != nil {
-		_ = n.listener.Close()
-	}
+	n.stopServing()
 	var errs []error
 	if n.raft != nil {
 		errs = append(errs, n.raft.Shutdown().Error())

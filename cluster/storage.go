@@ -8,9 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/hashicorp/raft"
 	bbolterrors "go.etcd.io/bbolt/errors"
@@ -63,11 +61,11 @@ func damagedOr(path string, err error) error {
 
 // storage is the data directory of a running node.
 type storage struct {
+	disk      *disk
 	log       *waldir.Log
-	guarded   *guardedLog
 	logs      *earlyLog
 	votes     *voteStore
-	snapshots *raft.FileSnapshotStore
+	snapshots *snapshotStore
 	state     *raftstore.Namespace // of the newest snapshot, or what there is without one
 	snapshot  uint64               // index of that snapshot; 0: there is none
 }
@@ -88,13 +86,13 @@ func lockDataDir(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// openStorage checks everything that it opens before raft may rely on it. fatal is called when the
-// disk fails or stalls later on.
+// openStorage checks everything that it opens before raft may rely on it. The disk is not watched yet.
 // used says that the directory has been used before, so that its log cannot be missing.
-func openStorage(dir string, used bool, logger *slog.Logger, fatal func(error)) (*storage, error) {
-	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, keptSnapshots, raftLogger(logger, slog.LevelDebug))
+func openStorage(cfg *Config, used bool, disk *disk, logger *slog.Logger) (*storage, error) {
+	dir := cfg.DataDir
+	snapshots, err := openSnapshots(dir, logger)
 	if err != nil {
-		return nil, fmt.Errorf("open snapshots: %w", err)
+		return nil, err
 	}
 	state, newest, err := restoreSnapshot(dir, snapshots)
 	if err != nil {
@@ -109,11 +107,13 @@ func openStorage(dir string, used bool, logger *slog.Logger, fatal func(error)) 
 	if err != nil {
 		return nil, errors.Join(err, votes.Close())
 	}
-	guarded := &guardedLog{LogStore: log, path: path, fatal: fatal}
-	go guarded.watch()
-	logs := newEarlyLog(guarded)
-	votes.log = logs
-	return &storage{log: log, guarded: guarded, logs: logs, votes: votes, snapshots: snapshots, state: state, snapshot: newest}, nil
+	var entries raft.LogStore = log
+	if cfg.entries != nil {
+		entries = cfg.entries(log)
+	}
+	logs := newEarlyLog(&guardedLog{entries, disk})
+	votes.log, votes.disk = logs, disk
+	return &storage{disk: disk, log: log, logs: logs, votes: votes, snapshots: snapshots, state: state, snapshot: newest}, nil
 }
 
 func openLog(path string, snapshot uint64, used bool, logger *slog.Logger) (*waldir.Log, error) {
@@ -149,13 +149,13 @@ func dropBehind(log raft.LogStore, snapshot uint64) error {
 
 func (s *storage) close() error {
 	s.logs.close()
-	s.guarded.stopped.Store(true)
+	s.disk.close()
 	return errors.Join(s.log.Close(), s.votes.Close())
 }
 
 // restoreSnapshot answers the state of the newest snapshot, which is the one that raft starts from, and its index: with an
 // older one and a log that was cut behind the newest, entries would be missing.
-func restoreSnapshot(dir string, store *raft.FileSnapshotStore) (state *raftstore.Namespace, index uint64, err error) {
+func restoreSnapshot(dir string, store *snapshotStore) (state *raftstore.Namespace, index uint64, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, snapshotDir))
 	if err != nil {
 		return nil, 0, fmt.Errorf("list snapshots: %w", err)
@@ -170,14 +170,14 @@ func restoreSnapshot(dir string, store *raft.FileSnapshotStore) (state *raftstor
 	}
 	for i := len(entries) - 1; i >= 0 && len(metas) < keptSnapshots; i-- {
 		name := entries[i].Name()
-		if filepath.Ext(name) != ".tmp" && !listed[name] {
+		if filepath.Ext(name) != unfinished && !listed[name] {
 			return nil, 0, whyNotListed(filepath.Join(dir, snapshotDir, name, "meta.json"))
 		}
 	}
 	if len(metas) == 0 {
 		return raftstore.NewNamespace(), 0, nil
 	}
-	path := filepath.Join(dir, snapshotDir, metas[0].ID, "state.bin")
+	path := filepath.Join(dir, snapshotDir, metas[0].ID, stateFile)
 	_, reader, err := store.Open(metas[0].ID)
 	if err != nil {
 		return nil, 0, damagedOr(path, err)
@@ -236,17 +236,10 @@ func checkEntries(log raft.LogStore, snapshot uint64) error {
 	return nil
 }
 
-// stallLimit is how long one write to the log may take. A leader whose disk hangs would hold its
-// cluster up for as long as it keeps sending heartbeats.
-const stallLimit = 20 * time.Second
-
-// guardedLog ends the process when the log's disk fails or stalls: a voter exits rather than lead.
+// guardedLog ends the process when the log's disk fails or hangs.
 type guardedLog struct {
 	raft.LogStore
-	path    string
-	fatal   func(error)
-	writing atomic.Int64 // when the write under way began, Unix nanoseconds; 0: none
-	stopped atomic.Bool
+	disk *disk
 }
 
 var _ raft.MonotonicLogStore = (*guardedLog)(nil)
@@ -254,29 +247,12 @@ var _ raft.MonotonicLogStore = (*guardedLog)(nil)
 // IsMonotonic says that the log has no gaps, so raft empties it when a snapshot takes its place.
 func (g *guardedLog) IsMonotonic() bool { return true }
 
+// StoreLog is part of raft.LogStore.
 func (g *guardedLog) StoreLog(entry *raft.Log) error { return g.StoreLogs([]*raft.Log{entry}) }
 
+// StoreLogs is part of raft.LogStore.
 func (g *guardedLog) StoreLogs(entries []*raft.Log) error {
-	g.writing.Store(time.Now().UnixNano())
-	err := g.LogStore.StoreLogs(entries)
-	g.writing.Store(0)
-	if err != nil && !g.stopped.Load() {
-		g.fatal(fmt.Errorf("write %s: %w", g.path, err))
-	}
-	return err
-}
-
-func (g *guardedLog) watch() {
-	for range time.Tick(time.Second) {
-		if g.stopped.Load() {
-			return
-		}
-		began := g.writing.Load()
-		if began != 0 && time.Since(time.Unix(0, began)) > stallLimit {
-			g.fatal(fmt.Errorf("write %s: the disk has not answered for %v", g.path, stallLimit))
-			return
-		}
-	}
+	return g.disk.do(func() error { return g.LogStore.StoreLogs(entries) })
 }
 
 // cachedEntries is how many of the newest entries are kept in memory, too: they are sent to followers right after.

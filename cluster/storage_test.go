@@ -249,8 +249,9 @@ type fullDisk struct{ raft.LogStore }
 func (fullDisk) StoreLogs([]*raft.Log) error { return errors.New("no space left on device") }
 
 func TestLogOnAFailingDiskEndsTheNode(t *testing.T) {
-	failed := make(chan error, 1)
-	log := &guardedLog{LogStore: fullDisk{}, path: "log.db", fatal: func(err error) { failed <- err }}
+	disk, failed := testDisk()
+	log := &guardedLog{fullDisk{}, disk}
 	require.Error(t, log.StoreLog(&raft.Log{}))
 	require.ErrorContains(t, <-failed, "no space left")
+	require.True(t, disk.silence.kept())
 }

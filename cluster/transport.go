@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -11,11 +12,14 @@ import (
 )
 
 // transport is raft's TCP transport without the heartbeat fast path (hashicorp/raft#695). It tells followers only what
-// earlyLog lets it.
+// earlyLog lets it, and says nothing to anybody once it is to be silent.
 type transport struct {
 	network
-	log *earlyLog
+	log     *earlyLog
+	silence *silence
 }
+
+var errSilent = errors.New("this node is to be silent")
 
 type network interface {
 	raft.Transport
@@ -30,28 +34,58 @@ func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 func (t transport) AppendEntries(
 	id raft.ServerID, to raft.ServerAddress, req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
 ) error {
+	if t.silence.kept() {
+		return errSilent
+	}
 	req.LeaderCommitIndex = t.log.committed(req.LeaderCommitIndex)
 	return t.network.AppendEntries(id, to, req, resp)
 }
 
 // AppendEntriesPipeline is part of raft.Transport.
 func (t transport) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress) (raft.AppendPipeline, error) {
+	if t.silence.kept() {
+		return nil, errSilent
+	}
 	pipeline, err := t.network.AppendEntriesPipeline(id, to)
 	if err != nil {
 		return nil, err
 	}
-	return appendPipeline{pipeline, t.log}, nil
+	return appendPipeline{pipeline, t.log, t.silence}, nil
 }
 
 type appendPipeline struct {
 	raft.AppendPipeline
-	log *earlyLog
+	log     *earlyLog
+	silence *silence
 }
 
 // AppendEntries is part of raft.AppendPipeline.
 func (p appendPipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	if p.silence.kept() {
+		return nil, errSilent
+	}
 	req.LeaderCommitIndex = p.log.committed(req.LeaderCommitIndex)
 	return p.AppendPipeline.AppendEntries(req, resp)
+}
+
+// RequestPreVote is part of raft.WithPreVote.
+func (t transport) RequestPreVote(
+	id raft.ServerID, to raft.ServerAddress, req *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse,
+) error {
+	if t.silence.kept() {
+		return errSilent
+	}
+	return t.network.RequestPreVote(id, to, req, resp)
+}
+
+// RequestVote is part of raft.Transport.
+func (t transport) RequestVote(
+	id raft.ServerID, to raft.ServerAddress, req *raft.RequestVoteRequest, resp *raft.RequestVoteResponse,
+) error {
+	if t.silence.kept() {
+		return errSilent
+	}
+	return t.network.RequestVote(id, to, req, resp)
 }
 
 const (
@@ -59,7 +93,7 @@ const (
 	transportTimeout = 5 * time.Second
 )
 
-func newTransport(address string, log *earlyLog, logger *slog.Logger) (raft.Transport, error) {
+func newTransport(address string, log *earlyLog, silence *silence, logger *slog.Logger) (raft.Transport, error) {
 	if address == "" {
 		_, local := raft.NewInmemTransport("local")
 		return local, nil
@@ -72,5 +106,5 @@ func newTransport(address string, log *earlyLog, logger *slog.Logger) (raft.Tran
 	if err != nil {
 		return nil, fmt.Errorf("listen for raft on %s: %w", address, err)
 	}
-	return transport{tcp, log}, nil
+	return transport{tcp, log, silence}, nil
 }

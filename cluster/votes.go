@@ -21,6 +21,7 @@ import (
 type voteStore struct {
 	bolt   *raftboltdb.BoltStore
 	log    *earlyLog // to be on disk before the next term begins
+	disk   *disk     // nil: nobody watches
 	stored votes
 	term   uint64 // of the vote that raft is about to complete; raft writes from one goroutine
 }
@@ -118,7 +119,12 @@ func (v *voteStore) save(next votes) error {
 			return err
 		}
 	}
-	if err := v.bolt.Set([]byte(keyVotes), record); err != nil {
+	write := func() error { return v.bolt.Set([]byte(keyVotes), record) }
+	if v.disk != nil {
+		unwatched := write
+		write = func() error { return v.disk.do(unwatched) }
+	}
+	if err := write(); err != nil {
 		return err
 	}
 	v.stored = next

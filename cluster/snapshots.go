@@ -1,0 +1,81 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/raft"
+	"golang.org/x/sys/unix"
+)
+
+// snapshotPiece is how many bytes of a snapshot may wait for the disk. The log shares that disk, and a write of it waits for
+// all that came before.
+const snapshotPiece = 8 << 20
+
+// How raft's store names things.
+const (
+	unfinished = ".tmp" // ends the name of a snapshot that is being written
+	stateFile  = "state.bin"
+)
+
+// snapshotStore is raft's, which would bring a snapshot to the disk in one go at its end.
+type snapshotStore struct {
+	*raft.FileSnapshotStore
+	dir string
+}
+
+func openSnapshots(dir string, logger *slog.Logger) (*snapshotStore, error) {
+	store, err := raft.NewFileSnapshotStoreWithLogger(dir, keptSnapshots, raftLogger(logger, slog.LevelDebug))
+	if err != nil {
+		return nil, fmt.Errorf("open snapshots: %w", err)
+	}
+	return &snapshotStore{store, filepath.Join(dir, snapshotDir)}, nil
+}
+
+// Create is part of raft.SnapshotStore.
+func (s *snapshotStore) Create(
+	version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration, configurationIndex uint64,
+	trans raft.Transport,
+) (raft.SnapshotSink, error) {
+	sink, err := s.FileSnapshotStore.Create(version, index, term, configuration, configurationIndex, trans)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.Open(filepath.Join(s.dir, sink.ID()+unfinished, stateFile))
+	if err != nil {
+		return nil, errors.Join(err, sink.Cancel())
+	}
+	return &snapshotSink{SnapshotSink: sink, sync: func() error { return unix.Fdatasync(int(file.Fd())) }, close: file.Close}, nil
+}
+
+type snapshotSink struct {
+	raft.SnapshotSink
+	sync    func() error
+	close   func() error
+	waiting int // bytes
+}
+
+// Write is part of raft.SnapshotSink.
+func (s *snapshotSink) Write(b []byte) (int, error) {
+	n, err := s.SnapshotSink.Write(b)
+	if s.waiting += n; err == nil && s.waiting >= snapshotPiece {
+		s.waiting = 0
+		err = s.sync()
+	}
+	return n, err
+}
+
+// Close is part of raft.SnapshotSink.
+func (s *snapshotSink) Close() error {
+	_ = s.close()
+	return s.SnapshotSink.Close()
+}
+
+// Cancel is part of raft.SnapshotSink.
+func (s *snapshotSink) Cancel() error {
+	_ = s.close()
+	return s.SnapshotSink.Cancel()
+}
