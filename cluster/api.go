@@ -39,8 +39,12 @@ func (a *api) Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeR
 	}, nil
 }
 
-func (a *api) Status(_ context.Context, req *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {
-	return a.node.Status(req.GetHash()), nil
+func (a *api) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {
+	status := a.node.Status(req.GetHash())
+	if req.GetConfirm() {
+		status.Confirmed = a.node.confirmConfiguration(ctx) == nil
+	}
+	return status, nil
 }
 
 func (a *api) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb.AdminReply, error) {

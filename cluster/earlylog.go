@@ -124,6 +124,13 @@ func (l *earlyLog) await(index uint64) error {
 	return nil
 }
 
+// failure answers the disk's, nil as long as it has not failed.
+func (l *earlyLog) failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
+}
+
 // flush waits until all is on disk.
 func (l *earlyLog) flush() error { return l.await(^uint64(0)) }
 
@@ -193,10 +200,19 @@ type earlyFSM struct {
 	log *earlyLog
 }
 
-// Apply answers what the state machine does, or an error if the entry is not on disk and will not be: then this node applies no more.
+// Apply answers what the state machine does, or an error if the entry is not on disk and will not be: then this node applies no
+// more, though raft counts on.
 func (f earlyFSM) Apply(entry *raft.Log) any {
 	if err := f.log.await(entry.Index); err != nil {
 		return err
 	}
 	return f.FSM.Apply(entry)
+}
+
+// Snapshot fails once the disk has: what raft believes to be in the state may not be.
+func (f earlyFSM) Snapshot() (raft.FSMSnapshot, error) {
+	if err := f.log.failure(); err != nil {
+		return nil, err
+	}
+	return f.FSM.Snapshot()
 }

@@ -107,6 +107,38 @@ func TestEarlyEntries(t *testing.T) {
 	}
 }
 
+// countingFSM has applied so many entries.
+type countingFSM struct {
+	raft.FSM
+	applied int
+}
+
+func (c *countingFSM) Apply(*raft.Log) any {
+	c.applied++
+	return nil
+}
+
+func (c *countingFSM) Snapshot() (raft.FSMSnapshot, error) { return nil, nil }
+
+// TestNoSnapshotAfterAFailedWrite lets raft count entries as applied that the state machine never saw.
+func TestNoSnapshotAfterAFailedWrite(t *testing.T) {
+	disk := stoppedDisk{raft.NewInmemStore(), make(chan error, 1)}
+	log := newEarlyLog(disk)
+	state := new(countingFSM)
+	fsm := earlyFSM{state, log}
+	_, err := fsm.Snapshot()
+	require.NoError(t, err)
+	failure := errors.New("no disk")
+	require.NoError(t, log.storeEarly([]*raft.Log{{Index: 1, Term: 1}}))
+	disk.end <- failure
+	applied, _ := fsm.Apply(&raft.Log{Index: 1, Term: 1}).(error)
+	require.ErrorIs(t, applied, failure)
+	require.Zero(t, state.applied)
+	_, err = fsm.Snapshot()
+	require.ErrorIs(t, err, failure, "it would say that entry 1 is in it")
+	log.close()
+}
+
 // TestPowerCuts has machines lose what is not on their disks, leaders above all, whose disks are slower than their
 // followers'. No entry that was acknowledged is lost, and nowhere and never is another one applied in the place of one.
 func TestPowerCuts(t *testing.T) {

@@ -125,21 +125,30 @@ func (n *Node) noticeRemoval() {
 		return
 	}
 	for _, member := range n.members() {
-		if member.GetId() == n.id.ID {
-			continue
-		}
-		peer, err := n.peers.node(member.GetApiAddress())
-		if err != nil {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(n.ctx, probeTimeout)
-		status, err := peer.Status(ctx, &clusterpb.StatusRequest{})
-		cancel()
-		if err == nil && status.GetState() == leaderState && !slices.Contains(status.GetVoters(), n.id.ID) {
+		if member.GetId() != n.id.ID && n.removedAsSays(member) {
 			n.fail(errRemoved)
 			return
 		}
 	}
+}
+
+// removedAsSays asks a member whether this node was removed. Only the present leader knows, and only of what is committed: one
+// that was deposed meanwhile may have tried to remove this node, and all others may count on it.
+func (n *Node) removedAsSays(member *storepb.Member) bool {
+	peer, err := n.peers.node(member.GetApiAddress())
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(n.ctx, attemptTimeout)
+	defer cancel()
+	status, err := peer.Status(ctx, &clusterpb.StatusRequest{Confirm: true})
+	return err == nil && status.GetConfirmed() && !slices.Contains(status.GetVoters(), n.id.ID)
+}
+
+// confirmConfiguration returns nil once it is sure that this node led when it was called and that the newest configuration
+// before that is committed.
+func (n *Node) confirmConfiguration(ctx context.Context) error {
+	return waitConfigChange(ctx, n.raft.Barrier(configChangeTimeout))
 }
 
 // administer runs a change that an administrator asks for if this node leads, one at a time.

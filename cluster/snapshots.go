@@ -27,7 +27,15 @@ type snapshotStore struct {
 	dir string
 }
 
+// openSnapshots removes what a process has left that ended while it took or received a snapshot.
 func openSnapshots(dir string, logger *slog.Logger) (*snapshotStore, error) {
+	left, err := filepath.Glob(filepath.Join(dir, snapshotDir, "*"+unfinished))
+	for _, path := range left {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("remove unfinished snapshots: %w", err)
+	}
 	store, err := raft.NewFileSnapshotStoreWithLogger(dir, keptSnapshots, raftLogger(logger, slog.LevelDebug))
 	if err != nil {
 		return nil, fmt.Errorf("open snapshots: %w", err)

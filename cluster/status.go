@@ -3,14 +3,9 @@ package cluster
 import (
 	"strings"
 
-	"github.com/hashicorp/raft"
-
 	"lockfs/cluster/clusterpb"
 	"lockfs/raftstore"
 )
-
-// leaderState is how a status calls a node that leads.
-var leaderState = strings.ToLower(raft.Leader.String())
 
 // Status describes this node. The hash takes time proportional to the size of the state, but holds up
 // nothing else.

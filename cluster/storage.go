@@ -170,7 +170,7 @@ func restoreSnapshot(dir string, store *snapshotStore) (state *raftstore.Namespa
 	}
 	for i := len(entries) - 1; i >= 0 && len(metas) < keptSnapshots; i-- {
 		name := entries[i].Name()
-		if filepath.Ext(name) != unfinished && !listed[name] {
+		if !listed[name] {
 			return nil, 0, whyNotListed(filepath.Join(dir, snapshotDir, name, "meta.json"))
 		}
 	}
@@ -253,6 +253,11 @@ func (g *guardedLog) StoreLog(entry *raft.Log) error { return g.StoreLogs([]*raf
 // StoreLogs is part of raft.LogStore.
 func (g *guardedLog) StoreLogs(entries []*raft.Log) error {
 	return g.disk.do(func() error { return g.LogStore.StoreLogs(entries) })
+}
+
+// DeleteRange is part of raft.LogStore. Raft goes on when it fails, with entries that it believes gone.
+func (g *guardedLog) DeleteRange(first, last uint64) error {
+	return g.disk.do(func() error { return g.LogStore.DeleteRange(first, last) })
 }
 
 // cachedEntries is how many of the newest entries are kept in memory, too: they are sent to followers right after.

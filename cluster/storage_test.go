@@ -248,10 +248,35 @@ type fullDisk struct{ raft.LogStore }
 
 func (fullDisk) StoreLogs([]*raft.Log) error { return errors.New("no space left on device") }
 
+func (fullDisk) DeleteRange(uint64, uint64) error { return errors.New("input/output error") }
+
 func TestLogOnAFailingDiskEndsTheNode(t *testing.T) {
-	disk, failed := testDisk()
-	log := &guardedLog{fullDisk{}, disk}
-	require.Error(t, log.StoreLog(&raft.Log{}))
-	require.ErrorContains(t, <-failed, "no space left")
-	require.True(t, disk.silence.kept())
+	for want, write := range map[string]func(*guardedLog) error{
+		"no space left":      func(log *guardedLog) error { return log.StoreLog(&raft.Log{}) },
+		"input/output error": func(log *guardedLog) error { return log.DeleteRange(1, 2) },
+	} {
+		disk, failed := testDisk()
+		require.Error(t, write(&guardedLog{fullDisk{}, disk}))
+		require.NotEmpty(t, failed, want)
+		require.ErrorContains(t, <-failed, want)
+		require.True(t, disk.silence.kept())
+	}
+}
+
+// TestUnfinishedSnapshotsAreRemoved has a process end, again and again, while it takes a snapshot.
+func TestUnfinishedSnapshotsAreRemoved(t *testing.T) {
+	cfg := usedDataDir(t)
+	before, err := os.ReadDir(filepath.Join(cfg.DataDir, snapshotDir))
+	require.NoError(t, err)
+	for i := range 3 {
+		left := filepath.Join(cfg.DataDir, snapshotDir, fmt.Sprintf("2-%d-1789%s", 1000+i, unfinished))
+		require.NoError(t, os.Mkdir(left, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(left, stateFile), []byte("half"), 0o600))
+	}
+	node := startNode(t, cfg)
+	client := openTestClient(t, node, "")
+	require.Equal(t, storepb.Code_OK, lookup(t, client, "last"))
+	after, err := os.ReadDir(filepath.Join(cfg.DataDir, snapshotDir))
+	require.NoError(t, err)
+	require.Len(t, after, len(before))
 }

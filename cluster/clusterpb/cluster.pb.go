@@ -840,7 +840,8 @@ func (x *ProbeReply) GetLeads() bool {
 
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Hash          bool                   `protobuf:"varint,1,opt,name=hash,proto3" json:"hash,omitempty"` // work out state_hash too: proportional to the size of the state
+	Hash          bool                   `protobuf:"varint,1,opt,name=hash,proto3" json:"hash,omitempty"`       // work out state_hash too: proportional to the size of the state
+	Confirm       bool                   `protobuf:"varint,2,opt,name=confirm,proto3" json:"confirm,omitempty"` // prove that this node leads and that its voters are committed: one entry of the log
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -882,6 +883,13 @@ func (x *StatusRequest) GetHash() bool {
 	return false
 }
 
+func (x *StatusRequest) GetConfirm() bool {
+	if x != nil {
+		return x.Confirm
+	}
+	return false
+}
+
 type StatusReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -901,6 +909,7 @@ type StatusReply struct {
 	ClusterTime   int64                  `protobuf:"varint,15,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
 	LeaderAddress string                 `protobuf:"bytes,16,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"` // API address
 	Sessions      uint64                 `protobuf:"varint,17,opt,name=sessions,proto3" json:"sessions,omitempty"`
+	Confirmed     bool                   `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"` // as asked for
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1052,6 +1061,13 @@ func (x *StatusReply) GetSessions() uint64 {
 		return x.Sessions
 	}
 	return 0
+}
+
+func (x *StatusReply) GetConfirmed() bool {
+	if x != nil {
+		return x.Confirmed
+	}
+	return false
 }
 
 type JoinRequest struct {
@@ -1310,9 +1326,10 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
 	"wall_clock\x18\x02 \x01(\x03R\twallClock\x12\x0e\n" +
 	"\x02id\x18\x03 \x01(\tR\x02id\x12\x14\n" +
-	"\x05leads\x18\x04 \x01(\bR\x05leads\"#\n" +
+	"\x05leads\x18\x04 \x01(\bR\x05leads\"=\n" +
 	"\rStatusRequest\x12\x12\n" +
-	"\x04hash\x18\x01 \x01(\bR\x04hash\"\xf6\x03\n" +
+	"\x04hash\x18\x01 \x01(\bR\x04hash\x12\x18\n" +
+	"\aconfirm\x18\x02 \x01(\bR\aconfirm\"\x94\x04\n" +
 	"\vStatusReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1333,7 +1350,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x05mount\x18\x0e \x01(\tR\x05mount\x12!\n" +
 	"\fcluster_time\x18\x0f \x01(\x03R\vclusterTime\x12%\n" +
 	"\x0eleader_address\x18\x10 \x01(\tR\rleaderAddress\x12\x1a\n" +
-	"\bsessions\x18\x11 \x01(\x04R\bsessions\";\n" +
+	"\bsessions\x18\x11 \x01(\x04R\bsessions\x12\x1c\n" +
+	"\tconfirmed\x18\x12 \x01(\bR\tconfirmed\";\n" +
 	"\vJoinRequest\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"#\n" +
 	"\rRemoveRequest\x12\x12\n" +
