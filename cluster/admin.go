@@ -40,6 +40,7 @@ func (a *Admin) Close() { a.peers.close() }
 type NodeStatus struct {
 	Address string
 	Name    string // of the member, also when it does not answer
+	Joining bool   // it has no vote yet
 	Status  *clusterpb.StatusReply
 	Err     error
 }
@@ -54,7 +55,7 @@ func (a *Admin) Status(ctx context.Context, withHash bool) ([]NodeStatus, error)
 	nodes := make([]NodeStatus, len(members))
 	var asking sync.WaitGroup
 	for i, member := range members {
-		nodes[i] = NodeStatus{Address: member.GetApiAddress(), Name: member.GetName()}
+		nodes[i] = NodeStatus{Address: member.GetApiAddress(), Name: member.GetName(), Joining: member.Joining}
 		asking.Go(func() { nodes[i].Status, nodes[i].Err = a.status(ctx, member.GetApiAddress(), withHash) })
 	}
 	asking.Wait()
@@ -72,15 +73,26 @@ func (a *Admin) status(ctx context.Context, address string, withHash bool) (*clu
 	return node.Status(ctx, &clusterpb.StatusRequest{Hash: withHash})
 }
 
+// Member is a node of the cluster.
+type Member struct {
+	*storepb.Member
+	Joining bool // it has no vote yet
+}
+
 // Members answers the members as the first of the servers that answers knows them.
-func (a *Admin) Members(ctx context.Context) ([]*storepb.Member, error) {
+func (a *Admin) Members(ctx context.Context) ([]Member, error) {
 	var errs []error
 	for _, server := range a.servers {
 		status, err := a.status(ctx, server, false)
-		if err == nil {
-			return status.GetMembers(), nil
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", server, err))
+			continue
 		}
-		errs = append(errs, fmt.Errorf("%s: %w", server, err))
+		members := make([]Member, len(status.GetMembers()))
+		for i, member := range status.GetMembers() {
+			members[i] = Member{member, !slices.Contains(status.GetVoters(), member.GetId())}
+		}
+		return members, nil
 	}
 	return nil, fmt.Errorf("no server answers: %w", errors.Join(errs...))
 }

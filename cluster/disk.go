@@ -20,7 +20,7 @@ const (
 type disk struct {
 	path    string
 	fatal   func(error) // is told that this process cannot go on
-	silence *silence    // begins then, too: others need not wait for the end of the process
+	silence *withdrawal    // begins then, too: others need not wait for the end of the process
 
 	mu      sync.Mutex
 	writing map[*diskWrite]struct{}
@@ -30,7 +30,7 @@ type disk struct {
 
 type diskWrite struct{ ticks int } // for how many ticks it has been under way
 
-func newDisk(path string, fatal func(error), silence *silence) *disk {
+func newDisk(path string, fatal func(error), silence *withdrawal) *disk {
 	return &disk{path: path, fatal: fatal, silence: silence, writing: make(map[*diskWrite]struct{}), stopped: make(chan struct{})}
 }
 
@@ -101,16 +101,16 @@ func (d *disk) closed() bool {
 
 // silence is what a node keeps that cannot go on: it says nothing to the other nodes and to mounts any more, so that they turn to
 // another one. The process may take long to end with a disk that hangs.
-type silence struct {
+type withdrawal struct {
 	once  sync.Once
 	begun chan struct{} // closed
 }
 
-func newSilence() *silence { return &silence{begun: make(chan struct{})} }
+func newWithdrawal() *withdrawal { return &withdrawal{begun: make(chan struct{})} }
 
-func (s *silence) begin() { s.once.Do(func() { close(s.begun) }) }
+func (s *withdrawal) begin() { s.once.Do(func() { close(s.begun) }) }
 
-func (s *silence) kept() bool {
+func (s *withdrawal) kept() bool {
 	select {
 	case <-s.begun:
 		return true

@@ -18,7 +18,7 @@ import (
 // testDisk is one that nobody watches.
 func testDisk() (d *disk, failed chan error) {
 	failed = make(chan error, 1)
-	return newDisk("data", func(err error) { failed <- err }, newSilence()), failed
+	return newDisk("data", func(err error) { failed <- err }, newWithdrawal()), failed
 }
 
 // TestADiskHangsForAsManyTicks has a write take long, while clocks may show what they like.

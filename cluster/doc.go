@@ -66,6 +66,14 @@
 // What is no mount but takes locks for others, as package keylock does, has a client and a session like one.
 // Nobody holds a descriptor there that could outlive the session, so its advisory locks need no delay.
 //
+// # Members
+//
+// Who is one is in raft's configuration, and his addresses are in the state. A node that wants to join is called back at its raft
+// address and at its API address, where it must say the id that it says to have, and gets no vote until it has applied
+// what was committed half a second before, and answers once more. So whoever is not reached cannot cost the cluster its majority.
+// It asks until it hears that it has a vote, or why it gets none. The leader drops one that falls silent. What it remembers of
+// all that is in its memory only: a new leader goes on with those without a vote that it finds (newcomers).
+//
 // # Cluster time
 //
 // The leader stamps commands. It takes the median of the voters' wall clocks, measured every other

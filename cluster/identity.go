@@ -82,38 +82,42 @@ func (id *identity) save(dir string) error {
 
 // identify answers the identity of a data directory, made now if the directory is new. A directory
 // without an identity that is not empty is not lockfs's to use.
-func identify(cfg *Config) (id *identity, isNew bool, err error) {
-	id, err = loadIdentity(cfg.DataDir)
+func identify(cfg *Config) (*identity, error) {
+	id, err := loadIdentity(cfg.DataDir)
 	if err == nil {
-		return id, false, checkIdentity(id, cfg)
+		return id, checkIdentity(id, cfg)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, false, err
+		return nil, err
 	}
 	entries, err := os.ReadDir(cfg.DataDir)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	for _, entry := range entries {
 		switch entry.Name() {
 		case "lost+found", lockFile, identityFile + ".tmp": // a node that stopped before it saved its identity
 		case votesFile, logDir, snapshotDir, auditFile:
-			return nil, false, &DamagedError{
+			return nil, &DamagedError{
 				Path: filepath.Join(cfg.DataDir, identityFile), Err: errors.New("it is missing, but other files of a node are there"),
 			}
 		default:
-			return nil, false, fmt.Errorf("data directory %s is not empty and not lockfs's (it has %q); name another one",
+			return nil, fmt.Errorf("data directory %s is not empty and not lockfs's (it has %q); name another one",
 				cfg.DataDir, entry.Name())
 		}
 	}
 	id = newIdentity(cfg.Name, cfg.RaftAddress)
-	return id, true, id.save(cfg.DataDir)
+	return id, id.save(cfg.DataDir)
 }
 
 func checkIdentity(id *identity, cfg *Config) error {
 	if id.Name != cfg.Name {
 		return fmt.Errorf("data directory %s belongs to node %q, not %q; use --name %s or another --data",
 			cfg.DataDir, id.Name, cfg.Name, id.Name)
+	}
+	if !id.Joined && !cfg.Bootstrap { // the cluster may have refused the address
+		id.RaftAddress = cfg.RaftAddress
+		return id.save(cfg.DataDir)
 	}
 	if id.RaftAddress != cfg.RaftAddress {
 		return fmt.Errorf("node %q is known to its cluster by the raft address %s, which cannot change to %s; "+

@@ -25,7 +25,8 @@ func (n *Node) WaitReady(ctx context.Context) error {
 			return err
 		}
 		n.logger.Info("joining", "servers", n.cfg.Join)
-		if err := n.announce(ctx, &router{peers: n.peers, entry: entry}); err != nil {
+		// Once a leader has begun with it, this node itself knows who leads, also when those servers are gone.
+		if err := n.announce(ctx, &router{peers: n.peers, entry: append(entry, n.local())}); err != nil {
 			return err
 		}
 		n.id.Joined = true
@@ -45,17 +46,24 @@ func (n *Node) WaitReady(ctx context.Context) error {
 
 func (n *Node) local() clusterpb.NodeClient { return localClient{&api{node: n}} }
 
-// announce asks the leader to make this node a member under its present addresses.
+// announce asks the leader to make this node a voter under its present addresses.
 func (n *Node) announce(ctx context.Context, via *router) error {
 	return n.insist(ctx, "join the cluster", func(ctx context.Context) error {
 		var result *storepb.Result
+		reason := "" // why it is not done yet
 		err := via.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
 			reply, err := to.Join(ctx, &clusterpb.JoinRequest{Member: n.self()})
 			result = reply.GetResult()
+			if result.GetMessage() != "" {
+				reason = result.GetMessage()
+			}
 			return reply, err
 		})
-		if err == nil && result.GetCode() != storepb.Code_OK {
+		switch {
+		case err == nil && result.GetCode() != storepb.Code_OK:
 			return &refusedError{result}
+		case err != nil && reason != "":
+			return fmt.Errorf("%s: %w", reason, err)
 		}
 		return err
 	})

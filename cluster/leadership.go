@@ -13,7 +13,7 @@ import (
 type leadership struct {
 	raft     *raft.Raft
 	self     raft.ServerID
-	silence  *silence
+	silence  *withdrawal
 	notify   chan bool             // raft's NotifyCh
 	observed chan raft.Observation // LeaderObservation
 	elected  chan struct{}         // tells takeOffice; holds one
@@ -24,7 +24,7 @@ type leadership struct {
 	changed chan struct{} // closed at each change
 }
 
-func newLeadership(self raft.ServerID, silence *silence) *leadership {
+func newLeadership(self raft.ServerID, silence *withdrawal) *leadership {
 	return &leadership{
 		self:     self,
 		silence:  silence,

@@ -36,10 +36,24 @@ func (n *Node) member(id string) (member *storepb.Member) {
 
 func (n *Node) apiAddress(id string) string { return n.member(id).GetApiAddress() }
 
-// voterIDs answers those of raft's newest configuration, committed or not, as raft itself uses it.
+// raftServers answers those of raft's newest configuration, committed or not, as raft itself uses it.
+func (n *Node) raftServers() []raft.Server {
+	return slices.Clone(n.raft.GetConfiguration().Configuration().Servers) // raft's own
+}
+
+// raftServer answers nil for an id that is not in raft's newest configuration.
+func (n *Node) raftServer(id string) *raft.Server {
+	for _, server := range n.raftServers() {
+		if string(server.ID) == id {
+			return &server
+		}
+	}
+	return nil
+}
+
 func (n *Node) voterIDs() []string {
 	var ids []string
-	for _, server := range n.raft.GetConfiguration().Configuration().Servers {
+	for _, server := range n.raftServers() {
 		if server.Suffrage == raft.Voter {
 			ids = append(ids, string(server.ID))
 		}
@@ -61,22 +75,6 @@ func (n *Node) voters() []*storepb.Member {
 	return voters
 }
 
-// Join makes a node a voter. It is recorded as a member first, because a voter whose API address
-// nobody knows could not confirm a leader.
-func (n *Node) Join(ctx context.Context, member *storepb.Member) *clusterpb.AdminReply {
-	if err := checkMember(member); err != nil {
-		return &clusterpb.AdminReply{Result: &storepb.Result{Code: storepb.Code_INVALID, Message: err.Error()}}
-	}
-	return n.administer(ctx, func() (*storepb.Result, error) {
-		result, err := n.proposeCluster(ctx, setMember(member))
-		if err != nil || result.GetCode() != storepb.Code_OK {
-			return result, err
-		}
-		future := n.raft.AddVoter(raft.ServerID(member.GetId()), raft.ServerAddress(member.GetRaftAddress()), 0, configChangeTimeout)
-		return &storepb.Result{}, waitConfigChange(ctx, future)
-	})
-}
-
 func checkMember(m *storepb.Member) error {
 	if !nodeName.MatchString(m.GetName()) || m.GetId() == "" {
 		return fmt.Errorf("a member needs a name and an id, not %q and %q", m.GetName(), m.GetId())
@@ -87,27 +85,34 @@ func checkMember(m *storepb.Member) error {
 // Remove takes a member out by its name, or by its raft id.
 func (n *Node) Remove(ctx context.Context, name string) *clusterpb.AdminReply {
 	return n.administer(ctx, func() (*storepb.Result, error) {
-		voters := n.voters()
-		at := slices.IndexFunc(voters, func(m *storepb.Member) bool { return m.GetName() == name || m.GetId() == name })
+		id := n.memberID(name)
+		known := n.raftServer(id)
 		switch {
-		case at < 0:
+		case id == "":
 			return &storepb.Result{
 				Code: storepb.Code_NOT_FOUND, Message: fmt.Sprintf("no member is named %q; see `lockfs member list`", name),
 			}, nil
-		case len(voters) == 1:
+		case known != nil && known.Suffrage == raft.Voter && len(n.voterIDs()) == 1:
 			return &storepb.Result{
 				Code: storepb.Code_NOT_PERMITTED, Message: fmt.Sprintf("%q is the only member; stop it instead", name),
 			}, nil
 		}
-		id := voters[at].GetId()
-		if err := waitConfigChange(ctx, n.raft.RemoveServer(raft.ServerID(id), 0, configChangeTimeout)); err != nil {
-			return nil, err
-		}
-		if id != n.id.ID { // a leader that removed itself is none any more; its successor tidies up
-			n.proposeOwn(&storepb.Op{Op: &storepb.Op_RemoveMember{RemoveMember: &storepb.RemoveMember{Id: id}}})
-		}
-		return &storepb.Result{}, nil
+		return &storepb.Result{}, n.takeOut(ctx, id, "it was removed by an administrator")
 	})
+}
+
+// memberID answers the id of a member by its name, or by that id, also of one that is only left in raft's configuration or only
+// in the state; "": there is none.
+func (n *Node) memberID(name string) string {
+	for _, member := range n.members() {
+		if member.GetName() == name || member.GetId() == name {
+			return member.GetId()
+		}
+	}
+	if n.raftServer(name) != nil {
+		return name
+	}
+	return ""
 }
 
 // removalLook is how often a node that hears from no leader asks whether it is still a member.

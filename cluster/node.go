@@ -33,7 +33,7 @@ type Node struct {
 	newer  sync.Once // a mount is of a newer version
 
 	dirLock    *os.File
-	silence    *silence
+	silence    *withdrawal
 	storage    *storage
 	transport  raft.Transport
 	raft       *raft.Raft
@@ -52,8 +52,9 @@ type Node struct {
 	audit    *audit.Log
 	auditing sync.WaitGroup
 
-	adminMu sync.Mutex // one change by an administrator at a time
-	mount   atomic.Pointer[string]
+	adminMu   sync.Mutex // one change by an administrator at a time
+	newcomers *newcomers
+	mount     atomic.Pointer[string]
 }
 
 // Open starts a node. It is of use once [Node.WaitReady] returns. The error is a *DamagedError when
@@ -64,7 +65,7 @@ func Open(cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
-		silence: newSilence(), clock: newClock(readClocks), peers: newPeers(), terms: newTerms(cfg.SessionTerm),
+		silence: newWithdrawal(), clock: newClock(readClocks), peers: newPeers(), terms: newTerms(cfg.SessionTerm), newcomers: newNewcomers(),
 	}
 	if n.cfg.Metrics == nil {
 		n.cfg.Metrics = NewMetrics()
@@ -81,12 +82,11 @@ func (n *Node) open() error {
 	if n.dirLock, err = lockDataDir(n.cfg.DataDir); err != nil {
 		return err
 	}
-	isNew := false
-	if n.id, isNew, err = identify(&n.cfg); err != nil {
+	if n.id, err = identify(&n.cfg); err != nil {
 		return err
 	}
-	if isNew && !n.cfg.Bootstrap && len(n.cfg.Join) == 0 {
-		return fmt.Errorf("data directory %s is new: say --bootstrap to begin a cluster, or --join to enter one", n.cfg.DataDir)
+	if !n.id.Joined && !n.cfg.Bootstrap && len(n.cfg.Join) == 0 {
+		return fmt.Errorf("data directory %s belongs to no cluster yet: say --bootstrap to begin one, or --join to enter one", n.cfg.DataDir)
 	}
 	if n.storage, err = openStorage(&n.cfg, n.id.Joined, newDisk(n.cfg.DataDir, n.fail, n.silence), n.logger); err != nil {
 		return err

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -26,6 +27,7 @@ func (n *Node) govern() {
 		select {
 		case <-n.leadership.elected:
 			n.takeOffice()
+			go n.tendNewcomers(n.leadership.office())
 			n.preside(wonder.C)
 		case <-wonder.C:
 			n.noticeRemoval()
@@ -113,7 +115,7 @@ func (n *Node) takeOffice() {
 			n.terms.reset(readClocks().mono)
 			n.leadership.ready(term)
 			n.logger.Info("leading", "term", term)
-			n.tidyMembers()
+			n.recordOwn()
 			return
 		}
 		n.logger.Warn("elected, but not ready to lead yet", "term", term, "error", err)
@@ -124,18 +126,10 @@ func (n *Node) takeOffice() {
 	}
 }
 
-// tidyMembers records this node, and forgets members that are not voters: a leader that removed itself
-// could not, and neither could one that was deposed in the middle of a join. A join that is under way
-// here has a member that is not a voter yet, so the two keep apart.
-func (n *Node) tidyMembers() {
+// recordOwn makes this node's addresses and limits known.
+func (n *Node) recordOwn() {
 	n.adminMu.Lock()
 	defer n.adminMu.Unlock()
-	voters := n.voterIDs()
-	for _, member := range n.members() {
-		if !slices.Contains(voters, member.GetId()) {
-			n.proposeOwn(&storepb.Op{Op: &storepb.Op_RemoveMember{RemoveMember: &storepb.RemoveMember{Id: member.GetId()}}})
-		}
-	}
 	if !proto.Equal(n.member(n.id.ID), n.self()) {
 		n.proposeOwn(setMember(n.self()))
 	}

@@ -24,8 +24,10 @@ func (n *Node) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) *
 		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}
 	}
 	reply := &clusterpb.KeepAliveReply{Term: int64(n.terms.term), ClusterTime: n.clock.Now(), Leader: n.id.Name}
-	for _, member := range n.members() {
-		reply.Servers = append(reply.Servers, member.GetApiAddress())
+	for _, voter := range n.voters() {
+		if voter.GetApiAddress() != "" {
+			reply.Servers = append(reply.Servers, voter.GetApiAddress())
+		}
 	}
 	alive := false
 	n.fsm.View(func(ns *raftstore.Namespace) { alive = ns.SessionLive(req.GetSession()) })

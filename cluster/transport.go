@@ -16,7 +16,7 @@ import (
 type transport struct {
 	network
 	log     *earlyLog
-	silence *silence
+	silence *withdrawal
 }
 
 var errSilent = errors.New("this node is to be silent")
@@ -56,7 +56,7 @@ func (t transport) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress
 type appendPipeline struct {
 	raft.AppendPipeline
 	log     *earlyLog
-	silence *silence
+	silence *withdrawal
 }
 
 // AppendEntries is part of raft.AppendPipeline.
@@ -93,7 +93,7 @@ const (
 	transportTimeout = 5 * time.Second
 )
 
-func newTransport(address string, log *earlyLog, silence *silence, logger *slog.Logger) (raft.Transport, error) {
+func newTransport(address string, log *earlyLog, silence *withdrawal, logger *slog.Logger) (raft.Transport, error) {
 	if address == "" {
 		_, local := raft.NewInmemTransport("local")
 		return local, nil

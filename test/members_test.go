@@ -48,6 +48,7 @@ func TestMembersComeAndGo(t *testing.T) {
 	for _, n := range c.nodes {
 		require.Contains(t, text, n.apiAddr(), "for people")
 	}
+	require.Equal(t, 3, strings.Count(text, "voter"), text)
 	c.requireSameState(t)
 
 	// With three, one can be missing.
@@ -67,6 +68,35 @@ func TestMembersComeAndGo(t *testing.T) {
 	third.start(t)
 	require.Equal(t, []string{"a", "b", "c"}, b.members(t))
 	require.Equal(t, "held\n", third.host.MustRun(t, "cat", c.path("lock")))
+	c.requireSameState(t)
+}
+
+// TestAStrayServerLeavesTheClusterAlone starts a second server with an address at which nobody else reaches it. It is told so,
+// nothing has changed for the first one, and once its address is right it may join.
+func TestAStrayServerLeavesTheClusterAlone(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 1)
+	a := c.nodes[0]
+	a.host.MustRun(t, "sh", "-c", "echo held > "+c.path("lock"))
+	b := c.add(t)
+	stray := b.host.Start(c.program, "server", "--name", b.name, "--data", b.data, "--raft-addr", "127.0.0.1:7420",
+		"--api-addr", b.apiAddr(), "--http-addr", b.httpAddr(), "--join", a.apiAddr())
+	c.started = append(c.started, stray)
+	hosts.Eventually(t, "the leader says that it does not reach it", func() (string, bool) {
+		log := a.server.Log()
+		return log, strings.Contains(log, "127.0.0.1:7420 does not answer")
+	})
+	require.Equal(t, []string{"a"}, a.members(t))
+	c.requireService(t, a)
+	require.Error(t, stray.Wait())
+	require.Contains(t, stray.Log(), "the leader a cannot reach b (its raft address 127.0.0.1:7420 does not answer")
+	a.kill()
+	a.start(t)
+	require.Equal(t, "held\n", a.host.MustRun(t, "cat", c.path("lock")))
+
+	b.start(t)
+	require.Equal(t, []string{"a", "b"}, a.members(t))
+	require.Equal(t, "held\n", b.host.MustRun(t, "cat", c.path("lock")))
 	c.requireSameState(t)
 }
 

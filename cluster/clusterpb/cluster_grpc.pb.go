@@ -49,7 +49,8 @@ type NodeClient interface {
 	Probe(ctx context.Context, in *ProbeRequest, opts ...grpc.CallOption) (*ProbeReply, error)
 	// Status describes this node and what it knows of the cluster.
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusReply, error)
-	// Join makes a node a voter, or updates its addresses. Only the leader does it.
+	// Join makes a node a voter once it has caught up, or updates its addresses. Only the leader does it. NOT_DONE: ask again; the
+	// result's message says why.
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*AdminReply, error)
 	// Remove takes a member out of the cluster. Only the leader does it.
 	Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*AdminReply, error)
@@ -173,7 +174,8 @@ type NodeServer interface {
 	Probe(context.Context, *ProbeRequest) (*ProbeReply, error)
 	// Status describes this node and what it knows of the cluster.
 	Status(context.Context, *StatusRequest) (*StatusReply, error)
-	// Join makes a node a voter, or updates its addresses. Only the leader does it.
+	// Join makes a node a voter once it has caught up, or updates its addresses. Only the leader does it. NOT_DONE: ask again; the
+	// result's message says why.
 	Join(context.Context, *JoinRequest) (*AdminReply, error)
 	// Remove takes a member out of the cluster. Only the leader does it.
 	Remove(context.Context, *RemoveRequest) (*AdminReply, error)

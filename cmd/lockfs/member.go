@@ -14,6 +14,7 @@ import (
 type member struct {
 	Name        string `json:"name"`
 	ID          string `json:"id"`
+	State       string `json:"state"` // voter; joining: it has no vote yet
 	RaftAddress string `json:"raft_address"`
 	APIAddress  string `json:"api_address"`
 }
@@ -26,8 +27,10 @@ func memberCommand() *cobra.Command {
 func memberListCommand() *cobra.Command {
 	var flags clusterFlags
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the members",
+		Use:   "list",
+		Short: "List the members",
+		Long: `List the members. One that is joining has no vote until it has caught up; one that is not reached is dropped
+after a while.`,
 		Example: "  lockfs member list --servers 10.0.0.1:7421",
 		Args:    exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,15 +41,18 @@ func memberListCommand() *cobra.Command {
 				}
 				members := make([]member, len(found))
 				for i, m := range found {
-					members[i] = member{m.GetName(), m.GetId(), m.GetRaftAddress(), m.GetApiAddress()}
+					members[i] = member{m.GetName(), m.GetId(), "voter", m.GetRaftAddress(), m.GetApiAddress()}
+					if m.Joining {
+						members[i].State = joining
+					}
 				}
 				if flags.json {
 					return printJSON(cmd.OutOrStdout(), members)
 				}
 				table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-				fmt.Fprintln(table, "NAME\tRAFT\tAPI\tID")
+				fmt.Fprintln(table, "NAME\tSTATE\tRAFT\tAPI\tID")
 				for _, m := range members {
-					fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", m.Name, m.RaftAddress, m.APIAddress, m.ID)
+					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", m.Name, m.State, m.RaftAddress, m.APIAddress, m.ID)
 				}
 				return table.Flush()
 			})

@@ -30,7 +30,7 @@ type nodeStatus struct {
 	Address      string `json:"address"`
 	ID           string `json:"id,omitempty"`
 	Version      string `json:"version,omitempty"`
-	State        string `json:"state"` // leader, follower, candidate; unreachable
+	State        string `json:"state"` // leader, follower, candidate; joining; unreachable
 	Voter        bool   `json:"voter"`
 	Term         uint64 `json:"term,omitempty"`
 	CommitIndex  uint64 `json:"commit_index,omitempty"`
@@ -131,16 +131,27 @@ func summarize(nodes []cluster.NodeStatus) *clusterStatus {
 	return summary
 }
 
+// joining is the state of a node that has no vote yet.
+const joining = "joining"
+
 func describe(node cluster.NodeStatus, voters map[string]bool) nodeStatus {
 	if node.Err != nil {
-		return nodeStatus{Name: node.Name, Address: node.Address, State: "unreachable", Error: node.Err.Error()}
+		described := nodeStatus{Name: node.Name, Address: node.Address, State: "unreachable", Error: node.Err.Error()}
+		if node.Joining {
+			described.State = joining
+		}
+		return described
 	}
 	s := node.Status
-	return nodeStatus{
+	described := nodeStatus{
 		Name: s.GetName(), Address: node.Address, ID: s.GetId(), Version: s.GetVersion(), State: s.GetState(),
 		Voter: voters[s.GetId()], Term: s.GetTerm(), CommitIndex: s.GetCommitIndex(), AppliedIndex: s.GetAppliedIndex(),
 		StateIndex: s.GetStateIndex(), StateHash: s.GetStateHash(), Inodes: s.GetInodes(), Mount: s.GetMount(),
 	}
+	if node.Joining && !described.Voter {
+		described.State = joining
+	}
+	return described
 }
 
 func (s *clusterStatus) print(w io.Writer) error {

@@ -1,0 +1,280 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
+)
+
+// strayMember is one that nobody reaches.
+func strayMember(t testing.TB, name string) *storepb.Member {
+	t.Helper()
+	return &storepb.Member{Id: name + "-1", Name: name, RaftAddress: freeAddress(t), ApiAddress: freeAddress(t)}
+}
+
+// impatient has a leader wait for so long.
+func impatient(node *Node, p trialLimits) {
+	node.newcomers.mu.Lock()
+	defer node.newcomers.mu.Unlock()
+	node.newcomers.patience = p
+}
+
+// addNewcomer puts a node into the configuration, without a vote, as a leader does that is deposed right after.
+func addNewcomer(t testing.TB, leader *Node, member *storepb.Member) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	result, err := leader.proposeCluster(ctx, setMember(member))
+	require.NoError(t, err)
+	require.Equal(t, storepb.Code_OK, result.GetCode())
+	add := leader.raft.AddNonvoter(raft.ServerID(member.GetId()), raft.ServerAddress(member.GetRaftAddress()), 0, 0)
+	require.NoError(t, waitConfigChange(ctx, add))
+}
+
+func (n *Node) knows(id string) bool { return n.raftServer(id) != nil || n.member(id) != nil }
+
+// TestAStrayJoinLeavesTheClusterAlone asks a single server to take in somebody whom it does not reach, or who is not whom he
+// says.
+func TestAStrayJoinLeavesTheClusterAlone(t *testing.T) {
+	node := startNodes(t, 1)[0]
+	client := openTestClient(t, node, "")
+	other := startNodes(t, 1)[0]
+	unreached, impostor, half := strayMember(t, "unreached"), strayMember(t, "impostor"), strayMember(t, "half")
+	impostor.RaftAddress, impostor.ApiAddress = other.cfg.RaftAddress, other.cfg.APIAddress
+	half.Id, half.RaftAddress = other.id.ID, other.cfg.RaftAddress
+	for _, c := range []struct {
+		member *storepb.Member
+		reason string
+	}{
+		{unreached, "its raft address " + unreached.GetRaftAddress() + " does not answer"},
+		{impostor, fmt.Sprintf("at its raft address %s answers %q", impostor.GetRaftAddress(), other.id.ID)},
+		{half, "its API address " + half.GetApiAddress() + " does not answer"},
+	} {
+		reply := node.Join(t.Context(), c.member)
+		require.Equal(t, clusterpb.Outcome_NOT_DONE, reply.GetOutcome(), "it may be starting")
+		require.Contains(t, reply.GetResult().GetMessage(), c.reason)
+		require.False(t, node.knows(c.member.GetId()))
+		require.Equal(t, storepb.Code_OK, create(t, client, c.member.GetName()))
+
+		impatient(node, trialLimits{})
+		reply = node.Join(t.Context(), c.member)
+		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome(), "it would ask for ever")
+		require.Equal(t, storepb.Code_NOT_PERMITTED, reply.GetResult().GetCode())
+		require.Contains(t, reply.GetResult().GetMessage(), c.reason)
+		impatient(node, newNewcomers().patience)
+	}
+	require.Equal(t, []string{node.id.ID}, node.voterIDs())
+	cfg := node.cfg
+	require.NoError(t, client.Close(t.Context()))
+	require.NoError(t, node.Close())
+	cfg.Metrics = nil
+	node = startNode(t, cfg)
+	require.Equal(t, storepb.Code_EXISTS, create(t, openTestClient(t, node, ""), "unreached"))
+}
+
+// TestANodeThatIsRefusedSaysWhy starts one in a cluster whose leader cannot reach it.
+func TestANodeThatIsRefusedSaysWhy(t *testing.T) {
+	leader := startNodes(t, 1)[0]
+	impatient(leader, trialLimits{silence: time.Hour, progress: time.Hour})
+	cfg := testConfig(t, "n1", leader.cfg.APIAddress)
+	node, err := Open(cfg)
+	require.NoError(t, err)
+	require.NoError(t, node.transport.(raft.WithClose).Close()) // as if others did not reach it
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	err = node.WaitReady(ctx)
+	require.ErrorContains(t, err, "the leader n0 cannot reach n1")
+	require.ErrorContains(t, err, cfg.RaftAddress)
+	require.NoError(t, node.Close())
+
+	cfg.RaftAddress, cfg.Metrics = freeAddress(t), nil
+	node = startNode(t, cfg)
+	require.Equal(t, raft.ServerAddress(cfg.RaftAddress), leader.raftServer(node.id.ID).Address, "with another address it may come")
+}
+
+// TestANewcomerThatDoesNotAnswerIsDropped has one in the configuration that is gone. Meanwhile the only voter goes on, and the
+// newcomer is shown.
+func TestANewcomerThatDoesNotAnswerIsDropped(t *testing.T) {
+	leader := startNodes(t, 1)[0]
+	client := openTestClient(t, leader, "")
+	stray := strayMember(t, "stray")
+	addNewcomer(t, leader, stray)
+	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
+	admin, err := NewAdmin([]string{leader.cfg.APIAddress})
+	require.NoError(t, err)
+	defer admin.Close()
+	members, err := admin.Members(t.Context())
+	require.NoError(t, err)
+	states := make(map[string]bool)
+	for _, member := range members {
+		states[member.GetName()] = member.Joining
+	}
+	require.Equal(t, map[string]bool{"n0": false, "stray": true}, states)
+
+	impatient(leader, trialLimits{progress: time.Hour})
+	require.Eventually(t, func() bool { return !leader.knows(stray.GetId()) }, testWait, 10*time.Millisecond)
+	reply := leader.Join(t.Context(), stray)
+	require.Equal(t, storepb.Code_NOT_PERMITTED, reply.GetResult().GetCode())
+	require.Contains(t, reply.GetResult().GetMessage(), "the leader n0 dropped it: it has not answered")
+	require.Contains(t, reply.GetResult().GetMessage(), stray.GetApiAddress())
+}
+
+// TestANewLeaderGoesOnWithANewcomer has the leader that began with it, and that is the only one it was told of, go.
+func TestANewLeaderGoesOnWithANewcomer(t *testing.T) {
+	nodes := startNodes(t, 3)
+	leader := leaderOf(t, nodes)
+	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
+	newcomer, err := Open(testConfig(t, "n3", leader.cfg.APIAddress))
+	require.NoError(t, err)
+	defer func() { _ = newcomer.Close() }()
+	leader.adminMu.Lock() // it does not get any further
+	addNewcomer(t, leader, newcomer.self())
+	require.NoError(t, newcomer.fsm.WaitFor(t.Context(), func(ns *raftstore.Namespace) bool { return ns.Member(newcomer.id.ID) != nil }))
+	require.Equal(t, raft.Nonvoter, leader.raftServer(newcomer.id.ID).Suffrage)
+	require.NoError(t, leader.Close())
+	leader.adminMu.Unlock()
+
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	require.NoError(t, newcomer.WaitReady(ctx))
+	require.True(t, newcomer.id.Joined)
+	require.Contains(t, leaderOf(t, others).voterIDs(), newcomer.id.ID)
+}
+
+// TestABusyClusterTakesNewcomersIn has commands committed all the time, so that a newcomer is always some behind.
+func TestABusyClusterTakesNewcomersIn(t *testing.T) {
+	leader := startNodes(t, 1)[0]
+	client := openTestClient(t, leader, "")
+	ctx, stop := context.WithCancel(t.Context())
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	defer stop()
+	for i := range 8 {
+		busy.Go(func() {
+			for round := 0; ctx.Err() == nil; round++ {
+				_, _ = client.Mutate(ctx, &storepb.Caller{}, createOp(fmt.Sprintf("lock%d-%d", i, round)))
+			}
+		})
+	}
+	startNode(t, testConfig(t, "n1", leader.cfg.APIAddress))
+	require.Len(t, leader.voterIDs(), 2)
+}
+
+// TestWhatIsLeftOfAMemberCanBeRemoved removes one that is joining, and one that raft does not know.
+func TestWhatIsLeftOfAMemberCanBeRemoved(t *testing.T) {
+	leader := startNodes(t, 1)[0]
+	joining, left := strayMember(t, "joining"), strayMember(t, "left")
+	addNewcomer(t, leader, joining) // while somebody joins, nothing is tidied up
+	result, err := leader.proposeCluster(t.Context(), setMember(left))
+	require.NoError(t, err)
+	require.Equal(t, storepb.Code_OK, result.GetCode())
+	for _, member := range []*storepb.Member{left, joining} {
+		reply := leader.Remove(t.Context(), member.GetName())
+		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome())
+		require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode(), "%v", reply)
+		require.False(t, leader.knows(member.GetId()))
+	}
+	reply := leader.Join(t.Context(), joining)
+	require.Contains(t, reply.GetResult().GetMessage(), "removed by an administrator")
+	require.Equal(t, storepb.Code_NOT_PERMITTED, leader.Remove(t.Context(), "n0").GetResult().GetCode(), "the only one")
+
+	result, err = leader.proposeCluster(t.Context(), setMember(left))
+	require.NoError(t, err)
+	require.Equal(t, storepb.Code_OK, result.GetCode())
+	require.Eventually(t, func() bool { return !leader.knows(left.GetId()) }, testWait, 10*time.Millisecond, "it is tidied up")
+}
+
+// TestAVoterStaysOneWhateverItsJoinSays asks again as a voter that is known, from which nothing can be reached.
+func TestAVoterStaysOneWhateverItsJoinSays(t *testing.T) {
+	nodes := startNodes(t, 3)
+	leader := leaderOf(t, nodes)
+	impatient(leader, trialLimits{})
+	for _, node := range nodes {
+		member := node.self()
+		member.ApiAddress = freeAddress(t)
+		reply := leader.Join(t.Context(), member)
+		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome())
+		require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode(), "%v", reply)
+		require.Equal(t, member.GetApiAddress(), leader.member(node.id.ID).GetApiAddress())
+		member.RaftAddress = freeAddress(t)
+		reply = leader.Join(t.Context(), member)
+		require.Equal(t, storepb.Code_INVALID, reply.GetResult().GetCode())
+		require.Contains(t, reply.GetResult().GetMessage(), node.cfg.RaftAddress)
+	}
+	require.Len(t, leader.voterIDs(), 3)
+}
+
+func TestPatienceWithNewcomers(t *testing.T) {
+	const second = time.Second
+	server := raft.Server{ID: "a", Address: "here"}
+	gone := errors.New("no answer")
+	c := newNewcomers()
+	now := time.Hour
+	look := func(passed time.Duration, applied, committed uint64, err error) (bool, string) {
+		now += passed
+		return c.judge("a", now, applied, committed, err)
+	}
+	quiet := func(ready bool, reason string) {
+		t.Helper()
+		require.False(t, ready)
+		require.Empty(t, reason)
+	}
+
+	c.begin(server, now, 100)
+	quiet(look(second/10, 50, 110, nil))
+	ready, _ := look(second/10, 100, 120, nil)
+	require.True(t, ready, "all that was committed a moment ago, though not what has been since")
+	quiet(look(second, 99, 200, nil))
+	quiet(look(second, 150, 300, nil))
+	ready, _ = look(second, 300, 400, nil)
+	require.True(t, ready)
+
+	for range 5 {
+		quiet(look(time.Hour, 0, 400, gone)) // this node was stopped
+	}
+	quiet(look(second, 300, 500, nil))
+	for range int(c.patience.silence/second) - 1 {
+		quiet(look(second, 0, 500, gone))
+	}
+	quiet(look(second, 300, 500, nil))
+	for range int(c.patience.silence / second) {
+		quiet(look(second, 0, 500, gone))
+	}
+	_, reason := look(second, 0, 500, gone)
+	require.Contains(t, reason, gone.Error())
+	c.refuse("a", reason, now)
+	require.Equal(t, reason, c.refused("a", now+refusalTime))
+	require.Empty(t, c.refused("a", now+refusalTime+1))
+
+	c.begin(server, now, 1000)
+	quiet(look(second, 0, 1000, gone))
+	for range int(c.patience.progress/second) - 1 {
+		quiet(look(second, 500, 1000, nil))
+	}
+	quiet(look(second, 501, 1000, nil))
+	for range int(c.patience.progress / second) {
+		quiet(look(second, 501, 1000, nil))
+	}
+	_, reason = look(second, 501, 1000, nil)
+	require.Contains(t, reason, "has not caught up any further")
+
+	require.False(t, c.miss("b", now))
+	require.False(t, c.miss("b", now+5*second))
+	c.reached("b")
+	require.False(t, c.miss("b", now+12*second))
+	require.False(t, c.miss("b", now+30*second), "another start of it")
+	require.False(t, c.miss("b", now+35*second))
+	require.True(t, c.miss("b", now+40*second))
+	require.False(t, c.miss("b", now+41*second), "and another")
+}
