@@ -20,7 +20,7 @@ const (
 type disk struct {
 	path    string
 	fatal   func(error) // is told that this process cannot go on
-	silence *withdrawal    // begins then, too: others need not wait for the end of the process
+	silence *withdrawal // begins then, too: others need not wait for the end of the process
 
 	mu      sync.Mutex
 	writing map[*diskWrite]struct{}

@@ -17,8 +17,19 @@ import (
 const joinReport = 5 * time.Second
 
 // WaitReady returns once this node belongs to a cluster, knows the leader and has caught up with it. It
-// goes on for as long as ctx does, and reports what it waits for.
+// goes on for as long as ctx does and the node can go on, and reports what it waits for.
 func (n *Node) WaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(n.broken, cancel)()
+	err := n.becomeReady(ctx)
+	if err != nil && n.broken.Err() != nil {
+		return context.Cause(n.broken)
+	}
+	return err
+}
+
+func (n *Node) becomeReady(ctx context.Context) error {
 	if !n.id.Joined {
 		entry, err := n.peers.all(n.cfg.Join)
 		if err != nil {

@@ -129,25 +129,38 @@ func (n *Node) noticeRemoval() {
 	if _, leader := n.raft.LeaderWithID(); leader != "" || !n.id.Joined {
 		return
 	}
+	// One that has just started may not know the members yet.
+	asked := slices.Clone(n.cfg.Join)
 	for _, member := range n.members() {
-		if member.GetId() != n.id.ID && n.removedAsSays(member) {
+		asked = append(asked, member.GetApiAddress())
+	}
+	for _, address := range asked {
+		removed, leader := n.removedAsSays(address)
+		if !removed && leader != "" && !slices.Contains(asked, leader) {
+			removed, _ = n.removedAsSays(leader)
+		}
+		if removed {
 			n.fail(errRemoved)
 			return
 		}
 	}
 }
 
-// removedAsSays asks a member whether this node was removed. Only the present leader knows, and only of what is committed: one
-// that was deposed meanwhile may have tried to remove this node, and all others may count on it.
-func (n *Node) removedAsSays(member *storepb.Member) bool {
-	peer, err := n.peers.node(member.GetApiAddress())
+// removedAsSays asks at an API address whether this node was removed, and who leads. Only the present leader knows, and only of
+// what is committed: one that was deposed meanwhile may have tried to remove this node, and all others may count on it. A leader
+// of whom this node has never heard may be another cluster's.
+func (n *Node) removedAsSays(address string) (removed bool, leader string) {
+	peer, err := n.peers.node(address)
 	if err != nil {
-		return false
+		return false, ""
 	}
 	ctx, cancel := context.WithTimeout(n.ctx, attemptTimeout)
 	defer cancel()
 	status, err := peer.Status(ctx, &clusterpb.StatusRequest{Confirm: true})
-	return err == nil && status.GetConfirmed() && !slices.Contains(status.GetVoters(), n.id.ID)
+	if err != nil || n.raftServer(status.GetId()) == nil {
+		return false, status.GetLeaderAddress()
+	}
+	return status.GetConfirmed() && !slices.Contains(status.GetVoters(), n.id.ID), status.GetLeaderAddress()
 }
 
 // confirmConfiguration returns nil once it is sure that this node led when it was called and that the newest configuration

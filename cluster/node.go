@@ -30,7 +30,9 @@ type Node struct {
 	ctx    context.Context // ends when the node is closed
 	cancel context.CancelFunc
 	failed chan error
-	newer  sync.Once // a mount is of a newer version
+	newer  sync.Once       // a mount is of a newer version
+	broken context.Context // ends, for a cause, when the node cannot go on
+	breaks context.CancelCauseFunc
 
 	dirLock    *os.File
 	silence    *withdrawal
@@ -71,6 +73,7 @@ func Open(cfg Config) (*Node, error) {
 		n.cfg.Metrics = NewMetrics()
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
+	n.broken, n.breaks = context.WithCancelCause(n.ctx)
 	if err := n.open(); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
@@ -252,6 +255,7 @@ func (n *Node) stopServing() {
 
 // fail says that the node cannot go on. Only the first reason counts.
 func (n *Node) fail(err error) {
+	n.breaks(err)
 	select {
 	case n.failed <- err:
 	default:

@@ -2,8 +2,6 @@ package cluster
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"

@@ -64,6 +64,9 @@ func TestMembersComeAndGo(t *testing.T) {
 	third.kill()
 	c.requireService(t, b)
 
+	third.launch()
+	require.Error(t, third.server.Wait())
+	require.Contains(t, third.server.Log(), "this node was removed from the cluster")
 	require.NoError(t, os.RemoveAll(third.data))
 	third.start(t)
 	require.Equal(t, []string{"a", "b", "c"}, b.members(t))
