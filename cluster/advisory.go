@@ -128,7 +128,7 @@ func (c *Client) abandon(caller *storepb.Caller, request *storepb.AwaitLock) {
 		ctx, cancel := c.patience(c.ctx, aCommand)
 		_, _, err := c.commit(ctx, caller, interruptOp(request, true), nil)
 		cancel()
-		if err == nil {
+		if err == nil || errors.Is(err, errLeaving) { // the request ends with the session
 			return
 		}
 	}

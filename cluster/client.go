@@ -46,6 +46,8 @@ type Client struct {
 
 	ctx      context.Context // ends when the client is closed
 	cancel   context.CancelFunc
+	leaving  chan struct{} // closed when nothing more may begin
+	leave    sync.Once
 	stopped  chan struct{} // closed when the keepalives have stopped
 	settling sync.WaitGroup
 	givenUp  givenUp
@@ -87,7 +89,7 @@ func openClient(ctx context.Context, near *Node, via *router, own *peers, cfg Cl
 	c := &Client{
 		router: via, near: near, peers: own, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: bootTime(), timeout: cfg.OpTimeout,
 		noDelay: cfg.NoLockDelay, slots: make(chan int, inFlight), holder: newHolder(),
-		hurried: make(chan struct{}, 1), stopped: make(chan struct{}),
+		hurried: make(chan struct{}, 1), stopped: make(chan struct{}), leaving: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	for slot := range inFlight {
@@ -225,11 +227,9 @@ func (c *Client) create(
 func (c *Client) commit(
 	ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (result *storepb.Result, seq uint64, err error) {
-	var slot int
-	select {
-	case slot = <-c.slots:
-	case <-ctx.Done():
-		return nil, 0, fmt.Errorf("too many operations wait for the cluster: %w", ctx.Err())
+	slot, err := c.takeSlot(ctx)
+	if err != nil {
+		return nil, 0, err
 	}
 	caller.Host = c.host
 	for {
@@ -271,6 +271,25 @@ func (c *Client) commit(
 		session.numbers.done(cmd.Seq)
 		c.slots <- slot
 		return result, cmd.Seq, nil
+	}
+}
+
+// errLeaving is what calls are told that come while the mount ends.
+var errLeaving = errors.New("the mount ends")
+
+func (c *Client) takeSlot(ctx context.Context) (slot int, err error) {
+	select {
+	case <-c.leaving:
+		return 0, errLeaving
+	default:
+	}
+	select {
+	case slot := <-c.slots:
+		return slot, nil
+	case <-c.leaving:
+		return 0, errLeaving
+	case <-ctx.Done():
+		return 0, fmt.Errorf("too many operations wait for the cluster: %w", ctx.Err())
 	}
 }
 
@@ -359,19 +378,15 @@ func (c *Client) void(ctx context.Context, call pendingCall) error {
 	return nil
 }
 
-// Close ends the session. It gives what is unsettled, and its own farewell, until ctx ends; a successor
-// can take over what could not be said.
-func (c *Client) Close(ctx context.Context) error {
-	settled := make(chan struct{})
-	go func() {
-		c.settling.Wait()
-		close(settled)
-	}()
-	select {
-	case <-settled:
-	case <-ctx.Done():
+// Close ends the session. Nothing more begins; what is under way or unsettled, and its own farewell, have until ctx ends;
+// a successor can take over what could not be said. inUse is asked at the last moment whether programs may go on relying on
+// what they have: their advisory locks wait for the lock delay then. nil: nobody does.
+func (c *Client) Close(ctx context.Context, inUse func() bool) error {
+	c.leave.Do(func() { close(c.leaving) })
+	err := c.finishCalls(ctx)
+	if err == nil {
+		err = c.farewell(ctx, inUse != nil && inUse())
 	}
-	err := c.farewell(ctx)
 	c.cancel()
 	<-c.stopped
 	err = errors.Join(err, c.holders.close())
@@ -385,12 +400,27 @@ func (c *Client) Close(ctx context.Context) error {
 	return errors.Join(err, c.journal.close())
 }
 
-func (c *Client) farewell(ctx context.Context) error {
+// finishCalls waits for the calls under way, and for those given up to be settled: after the farewell nobody could learn
+// what became of them. Their slots are not given back.
+func (c *Client) finishCalls(ctx context.Context) error {
+	for range inFlight {
+		select {
+		case <-c.slots:
+		case <-ctx.Done():
+			return fmt.Errorf("calls are under way: %w", ctx.Err())
+		case <-c.ctx.Done():
+			return c.ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (c *Client) farewell(ctx context.Context, inUse bool) error {
 	session, _ := c.holder.get()
 	if session == nil {
 		return nil
 	}
-	op := &storepb.Op{Op: &storepb.Op_CloseSession{CloseSession: &storepb.CloseSession{}}}
+	op := &storepb.Op{Op: &storepb.Op_CloseSession{CloseSession: &storepb.CloseSession{InUse: inUse}}}
 	if _, err := c.send(ctx, &storepb.Command{Session: session.id, Op: op}); err != nil {
 		return fmt.Errorf("end the session: %w", err)
 	}

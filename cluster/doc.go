@@ -46,6 +46,9 @@
 // killed, and when the process of the mount is. For that last case a file that is mapped into memory
 // remembers the session and its open calls (journal), and a guard finishes answers on their way (Guard).
 //
+// A mount that ends says farewell, once nothing of it is under way, and whether programs are still using it: then its advisory
+// locks wait for the lock delay, as those of one that was given up on.
+//
 // # Holders
 //
 // A mount attaches to the content that it commits what that says about its lock, and watches the process

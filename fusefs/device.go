@@ -32,7 +32,7 @@ func openDevices() (map[int]bool, error) {
 }
 
 // newDevice answers a descriptor of its own for the device that is not among those before. go-fuse keeps
-// the one that it uses to itself.
+// the one that it uses to itself, and leaves it open in programs that this process starts, which is mended here.
 func newDevice(before map[int]bool) (*os.File, error) {
 	now, err := openDevices()
 	if err != nil {
@@ -42,6 +42,7 @@ func newDevice(before map[int]bool) (*os.File, error) {
 		if before[fd] {
 			continue
 		}
+		unix.CloseOnExec(fd)
 		own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
 			return nil, os.NewSyscallError("fcntl", err)

@@ -90,6 +90,10 @@
 //
 // # The end of the process
 //
+// Programs may still have files open when it is told to end, also where the mount is not seen any more (umount -l) or is seen
+// from another mount namespace only. The kernel tells whether that is so ([Mounted.InUse]); if it is, whoever says farewell to
+// the cluster has to say so, because these programs may believe in what they have locked.
+//
 // A creation must not outlive a call that failed, also when this process is killed while it answers. The
 // Operator keeps the answer where another process finds it, and that one hands it over ([Finish]).
 //

@@ -29,6 +29,13 @@ func (t *handles[H]) get(fh uint64) (h H, found bool) {
 	return h, found
 }
 
+// areNone tells whether none is open.
+func (t *handles[H]) areNone() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.open) == 0
+}
+
 func (t *handles[H]) remove(fh uint64) (h H, found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

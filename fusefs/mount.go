@@ -49,6 +49,10 @@ type Mounted struct {
 	device *os.File
 	served chan struct{} // closed when the kernel has let go
 
+	connection *Connection
+	shown      *os.File // see openConnection
+	files      *handles[*fileHandle]
+
 	unmount sync.Mutex
 	left    chan struct{} // closed when it is unmounted but still in use
 }
@@ -77,14 +81,17 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 		opts.Logger.Warn("the kernel would abort the mount for a long wait, so waits for flock and fcntl locks end with EAGAIN",
 			"after", limit, "setting", "/proc/sys/fs/fuse/default_request_timeout, max_request_timeout")
 	}
-	server, err := fuse.NewServer(newWithControl(newFileSystem(ops, opts)), path, mountOptions(opts))
+	fs := newFileSystem(ops, opts)
+	server, err := fuse.NewServer(newWithControl(fs), path, mountOptions(opts))
 	if err != nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
 	}
 	m := &Mounted{
-		dir: path, logger: opts.Logger, server: server,
+		dir: path, logger: opts.Logger, server: server, files: fs.files,
 		served: make(chan struct{}), left: make(chan struct{}),
 	}
+	var errConnection error
+	m.connection, m.shown, errConnection = openConnection(path)
 	m.device, err = newDevice(before)
 	following, stop := context.WithCancel(context.Background())
 	go func() {
@@ -93,32 +100,28 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 		server.Serve()
 		_ = m.device.Close()
 	}()
-	if err == nil {
-		err = m.followRemovals(following, ops)
+	if err = errors.Join(err, errConnection); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot share the mount at %s: %w", dir, err), detach(path, true), m.End())
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot share the mount at %s: %w", dir, err), m.Unmount())
-	}
+	m.followRemovals(following, ops)
 	return m, nil
 }
 
 // followRemovals lets programs know that watch a file with inotify(7) which somebody else removes.
-func (m *Mounted) followRemovals(ctx context.Context, ops Operator) error {
-	device, err := deviceOf(m.dir)
-	if err != nil {
-		return err
-	}
-	r := newRemovals(device, func(parent, ino uint64, name string) {
+func (m *Mounted) followRemovals(ctx context.Context, ops Operator) {
+	r := newRemovals(m.connection.Device, func(parent, ino uint64, name string) {
 		_ = m.server.DeleteNotify(parent, ino, name) // the kernel may have forgotten it
 	})
 	go r.run(ctx.Done())
 	go ops.FollowRemovals(ctx, r.add)
-	return nil
 }
 
-// Device is the open /dev/fuse of the mount, to be shared with a process that outlives this one. The
-// kernel keeps the mount alive until all have closed it, so the caller closes it once it is shared.
+// Device is the open /dev/fuse of the mount, to be shared with a process that outlives this one: the kernel keeps the
+// mount alive until all have closed it. It is closed here when the mount is over.
 func (m *Mounted) Device() *os.File { return m.device }
+
+// Connection is how the mount can be ended from another process.
+func (m *Mounted) Connection() *Connection { return m.connection }
 
 // checkFuse says in plain words what the attempt to mount would fail with.
 func checkFuse() error {
@@ -164,17 +167,17 @@ func privileged() bool { return os.Geteuid() == 0 }
 // unmountGrace is how long Unmount waits for requests under way.
 const unmountGrace = 2 * time.Second
 
-// Unmount takes the mount away. If programs are still using it, it disappears from the directory all the
-// same, and what they have open works until this process ends. Doing it twice is no error.
+// Unmount takes the mount away. If programs are still using it, also through a copy in another mount namespace, it
+// disappears from the directory all the same, and what they have open works until End. Doing it twice is no error.
 func (m *Mounted) Unmount() error {
 	m.unmount.Lock()
 	defer m.unmount.Unlock()
 	if m.isOver() {
 		return nil
 	}
-	err := detach(m.dir, false)
+	err := m.detach(false)
 	if err != nil {
-		err = detach(m.dir, true)
+		err = m.detach(true)
 	}
 	if m.over(unmountGrace) {
 		return nil
@@ -184,6 +187,54 @@ func (m *Mounted) Unmount() error {
 	}
 	m.logger.Warn("unmounted while in use; what is open works until this process ends", "dir", m.dir)
 	close(m.left)
+	return nil
+}
+
+// detach unmounts what is at the directory if it is this mount: somebody may have taken it away, and mounted another there.
+func (m *Mounted) detach(lazy bool) error {
+	mounts, err := readMounts()
+	if err != nil {
+		return err
+	}
+	ours, top := false, false
+	for _, other := range mounts {
+		if other.point == m.dir {
+			top = other.device == m.connection.Device
+			ours = ours || top
+		}
+	}
+	switch {
+	case !ours:
+		return nil
+	case !top:
+		return errors.New("something else is mounted over it")
+	}
+	return detach(m.dir, lazy)
+}
+
+// InUse tells whether programs may still rely on what they have open: the file system is there, shown somewhere or not.
+// Once it is false it stays so.
+func (m *Mounted) InUse() bool {
+	if !m.over(0) {
+		return true
+	}
+	// The kernel lets go when the last user has, but also if somebody has forced the mount to an end (umount -f). It does not
+	// tell of all files that were closed just before.
+	return !m.files.areNone() && !isGone(m.shown, unmountGrace)
+}
+
+// End ends the mount for those who are still using it, as the end of this process would, and sees to it that this process can
+// end (see Connection).
+func (m *Mounted) End() error {
+	if m.over(0) {
+		return nil
+	}
+	if err := m.connection.End(); err != nil {
+		return err
+	}
+	if !m.over(unmountGrace) {
+		return fmt.Errorf("the mount at %s does not end", m.dir)
+	}
 	return nil
 }
 
@@ -200,6 +251,11 @@ func (m *Mounted) isOver() bool {
 
 // over waits for the kernel to let go of the mount, at most for as long as given.
 func (m *Mounted) over(limit time.Duration) bool {
+	select {
+	case <-m.served:
+		return true
+	default:
+	}
 	select {
 	case <-m.served:
 		return true

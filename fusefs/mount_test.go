@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -226,13 +227,32 @@ func TestObserver(t *testing.T) {
 	require.Zero(t, seen["write"])
 }
 
-func TestFindMount(t *testing.T) {
-	const table = `24 1 254:0 / / rw,relatime shared:1 master:2 - ext4 /dev/root rw
-99 24 0:30 / /tmp/a\040b\134c rw,nosuid - fuse.lockfs lockfs rw,user_id=0
-`
-	m, found := findMount(table, 99)
-	require.True(t, found)
-	require.Equal(t, mountEntry{point: `/tmp/a b\c`, fsType: "fuse.lockfs"}, m)
-	_, found = findMount(table, 9)
-	require.False(t, found)
+// TestInUseIsToldByTheKernel has mounts end while a program has a file open, and just after the last one has closed it.
+func TestInUseIsToldByTheKernel(t *testing.T) {
+	ends := map[string]func(*Mounted) error{
+		"ordinary": func(m *Mounted) error { return m.Unmount() },
+		"lazy":     func(m *Mounted) error { return unix.Unmount(m.dir, unix.MNT_DETACH) },
+		"forced":   func(m *Mounted) error { return unix.Unmount(m.dir, unix.MNT_DETACH|unix.MNT_FORCE) },
+		"aborted":  func(m *Mounted) error { return errors.Join(m.connection.End(), unix.Unmount(m.dir, unix.MNT_DETACH)) },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			m := mountAt(t, dir, newCluster().open(), Options{})
+			f := openFile(t, writeFile(t, dir, "f", ""), os.O_RDWR)
+			require.True(t, m.InUse())
+			require.NoError(t, end(m))
+			require.True(t, m.InUse())
+			_ = f.Close() // an error where the mount has been forced to an end
+			eventually(t, "nobody uses it", func() bool { return !m.InUse() })
+		})
+		t.Run(name+", not in use", func(t *testing.T) {
+			dir := t.TempDir()
+			m := mountAt(t, dir, newCluster().open(), Options{})
+			m.files.add(&fileHandle{}) // as if the kernel had not told of a close
+			writeFile(t, dir, "f", "")
+			require.NoError(t, end(m))
+			eventually(t, "nobody uses it", func() bool { return !m.InUse() })
+		})
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -94,52 +95,19 @@ func isRootOfLockfs(fd int, path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, err := readMounts()
 	if err != nil {
 		return false, err
 	}
 	for line := range strings.Lines(string(info)) {
 		key, value, _ := strings.Cut(line, ":")
 		if id, err := strconv.Atoi(strings.TrimSpace(value)); key == "mnt_id" && err == nil {
-			m, found := findMount(string(mounts), id)
-			return found && m.fsType == "fuse."+fsType && m.point == path, nil
+			return slices.ContainsFunc(mounts, func(m mountEntry) bool {
+				return m.id == id && m.fsType == "fuse."+fsType && m.point == path
+			}), nil
 		}
 	}
 	return false, errors.New("the kernel does not say which mount a directory is in")
-}
-
-type mountEntry struct {
-	point  string
-	fsType string
-}
-
-// findMount looks a mount up in the text of /proc/self/mountinfo (proc_pid_mountinfo(5)).
-func findMount(mountinfo string, id int) (m mountEntry, found bool) {
-	for line := range strings.Lines(mountinfo) {
-		head, tail, found := strings.Cut(line, " - ")
-		fields, rest := strings.Fields(head), strings.Fields(tail)
-		if !found || len(fields) < 5 || len(rest) < 1 || fields[0] != strconv.Itoa(id) {
-			continue
-		}
-		return mountEntry{point: unescape(fields[4]), fsType: rest[0]}, true
-	}
-	return mountEntry{}, false
-}
-
-// unescape undoes the octal escapes that /proc writes for blanks and backslashes.
-func unescape(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if c, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(c))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }
 
 // detach unmounts. A lazy one succeeds though the mount is in use: it disappears from the directory now

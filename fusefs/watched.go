@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -103,29 +102,4 @@ func addWatched(watched map[uint64]bool, info []byte, device uint32) {
 			watched[ino] = true
 		}
 	}
-}
-
-// deviceOf answers the device of a mount without touching it, which its own process must not.
-func deviceOf(dir string) (uint32, error) {
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return 0, err
-	}
-	var device uint32
-	for line := range strings.Lines(string(mounts)) {
-		fields := strings.Fields(line)
-		if len(fields) < 5 || unescape(fields[4]) != dir {
-			continue
-		}
-		major, minor, _ := strings.Cut(fields[2], ":")
-		high, errHigh := strconv.ParseUint(major, 10, 12)
-		low, errLow := strconv.ParseUint(minor, 10, 20)
-		if errHigh == nil && errLow == nil {
-			device = uint32(high<<20 | low) // the last one is on top
-		}
-	}
-	if device == 0 {
-		return 0, fmt.Errorf("%s is not among the mounts", dir)
-	}
-	return device, nil
 }

@@ -34,13 +34,3 @@ func TestWatchedInodesAreFoundInProc(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, watchedInodes(device)[stat.Ino])
 }
-
-func TestDeviceOfAMount(t *testing.T) {
-	var stat unix.Stat_t
-	require.NoError(t, unix.Stat("/proc", &stat))
-	device, err := deviceOf("/proc")
-	require.NoError(t, err)
-	require.Equal(t, unix.Major(stat.Dev)<<20|unix.Minor(stat.Dev), device)
-	_, err = deviceOf("/there is no such mount")
-	require.ErrorContains(t, err, "not among the mounts")
-}

@@ -39,7 +39,7 @@ func (g *lockGenerator) next() *storepb.Command {
 	case g.often(12):
 		return g.command(session, opOf(&storepb.Cancel{Seq: g.cancelled(session)}))
 	case g.often(1), g.m.sessions[session].ended != 0 && g.often(30): // then it may come again
-		return g.command(session, opOf(&storepb.CloseSession{}))
+		return g.command(session, opOf(&storepb.CloseSession{InUse: g.often(50)}))
 	case g.often(2):
 		return g.command(0, g.end(session))
 	case g.often(2):

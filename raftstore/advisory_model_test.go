@@ -391,7 +391,11 @@ func (m *lockModel) applyOnce(cmd *storepb.Command) storepb.Code {
 	case s == nil:
 		return storepb.Code_SESSION_UNKNOWN
 	case op.GetCloseSession() != nil:
-		m.dropSession(cmd.GetSession(), 0)
+		delay := int64(0)
+		if op.GetCloseSession().GetInUse() {
+			delay = m.delay
+		}
+		m.dropSession(cmd.GetSession(), delay)
 		delete(m.sessions, cmd.GetSession())
 		return storepb.Code_OK
 	case cmd.GetSeq() <= s.acked:

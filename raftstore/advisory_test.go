@@ -382,6 +382,9 @@ func TestLockDelay(t *testing.T) {
 	ends := map[string]func(tr *lockTree){
 		"given up":  func(tr *lockTree) { tr.giveUp(here) },
 		"succeeded": func(tr *lockTree) { tr.succeed(here, 2).ok() },
+		"closed while in use": func(tr *lockTree) {
+			tr.apply(&storepb.Command{Session: here, Op: opOf(&storepb.CloseSession{InUse: true})}).ok()
+		},
 	}
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {

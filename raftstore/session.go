@@ -60,7 +60,7 @@ func (ns *Namespace) applyOnce(cmd *storepb.Command) *storepb.Result {
 	case *storepb.Op_OpenSession:
 		return ns.openSession(cmd.GetSession(), op.OpenSession)
 	case *storepb.Op_CloseSession:
-		return ns.closeSession(cmd.GetSession())
+		return ns.closeSession(cmd.GetSession(), op.CloseSession)
 	case *storepb.Op_Cancel:
 		return ns.cancel(cmd.GetSession(), op.Cancel.GetSeq())
 	}
@@ -179,7 +179,7 @@ func (ns *Namespace) succeedProcess(s *session, started int64) {
 	ns.sessions.Set(s.id, &succeeded)
 }
 
-// delayAfter is for how long nobody gets the advisory locks of a session that does not end by itself.
+// delayAfter is for how long nobody gets the advisory locks of a session that ends while programs may rely on them.
 func (ns *Namespace) delayAfter(s *session) int64 {
 	if s.noDelay {
 		return 0
@@ -187,13 +187,17 @@ func (ns *Namespace) delayAfter(s *session) int64 {
 	return ns.lockDelay
 }
 
-func (ns *Namespace) closeSession(id uint64) *storepb.Result {
+func (ns *Namespace) closeSession(id uint64, op *storepb.CloseSession) *storepb.Result {
 	s, found := ns.sessions.Get(id)
 	if !found {
 		return fail(storepb.Code_SESSION_UNKNOWN)
 	}
+	delay := int64(0)
+	if op.GetInUse() {
+		delay = ns.delayAfter(s)
+	}
 	ns.unpinOrphansOf(id)
-	ns.dropAllLocks(id, 0)
+	ns.dropAllLocks(id, delay)
 	ns.dropSession(id)
 	if s.endedIndex == 0 {
 		ns.hostWent(s.host, true)

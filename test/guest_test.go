@@ -1,7 +1,10 @@
 package test
 
 import (
+	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,6 +33,17 @@ func (g *guest) start(t testing.TB) {
 	command := []string{g.cluster.program, "mount", "--servers", g.cluster.servers(), g.cluster.mount}
 	g.daemon = g.host.Start("env", slices.Concat(g.environment, command, g.flags)...)
 	require.NoError(t, g.daemon.WaitOutput("lockfs: ready at "))
+}
+
+// hostPid is the daemon's process id as the host sees it.
+func (g *guest) hostPid(t testing.TB) string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.daemon.Pid()))
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(text), "\nNSpid:")
+	line, _, _ := strings.Cut(rest, "\n")
+	pids := strings.Fields(line)
+	return pids[len(pids)-1]
 }
 
 // kill ends the daemon with SIGKILL.

@@ -15,7 +15,9 @@ import (
 func TestLockDelay(t *testing.T) {
 	t.Parallel()
 	const delay = 1500 * time.Millisecond
-	dead := []string{"ENOTCONN", "ECONNABORTED"}
+	// EIO is answered to what comes between the farewell and the end of the mount.
+	dead, stopped := []string{"ENOTCONN", "ECONNABORTED"}, []string{"ENOTCONN", "ECONNABORTED", "EIO"}
+	stop := func(t testing.TB, g *guest) { require.NoError(t, g.daemon.Stop()); g.daemon = nil }
 	ends := []struct {
 		name   string
 		end    func(t testing.TB, g *guest)
@@ -23,6 +25,17 @@ func TestLockDelay(t *testing.T) {
 	}{
 		{"killed and started again", func(t testing.TB, g *guest) { g.kill(); g.start(t) }, dead},
 		{"killed", func(_ testing.TB, g *guest) { g.kill() }, dead},
+		{"stopped", stop, stopped},
+		{"stopped and started again", func(t testing.TB, g *guest) { stop(t, g); g.start(t) }, stopped},
+		{"unmounted lazily and stopped", func(t testing.TB, g *guest) {
+			g.host.MustRun(t, "umount", "-l", g.cluster.mount)
+			stop(t, g)
+		}, stopped},
+		{"unmounted by force", func(t testing.TB, g *guest) {
+			g.host.MustRun(t, "umount", "-fl", g.cluster.mount)
+			require.NoError(t, g.daemon.Wait())
+			g.daemon = nil
+		}, dead},
 		{"cut off", func(_ testing.TB, g *guest) { g.host.Cut() }, []string{"ETIMEDOUT"}},
 	}
 	for _, flag := range []time.Duration{0, delay} {

@@ -87,7 +87,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	}
 	mounted, err := mount(p.dir, client, fusefs.Options{Logger: logger, MountOptions: p.options})
 	if err != nil {
-		return errors.Join(err, withGrace(client.Close))
+		return errors.Join(err, endSession(client, nil))
 	}
 	ready()
 	gone := make(chan struct{})
@@ -100,7 +100,10 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 		err = mounted.Unmount()
 	case <-gone:
 	}
-	logStop(logger, withGrace(client.Close))
+	logStop(logger, endSession(client, mounted))
+	if err := mounted.End(); err != nil {
+		logger.Warn("the mount is still in use; it ends with this process", "error", err)
+	}
 	return err
 }
 

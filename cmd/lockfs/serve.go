@@ -155,11 +155,13 @@ func (s *service) mount(ctx context.Context, node *cluster.Node) (*fusefs.Mounte
 	if err != nil {
 		return nil, err
 	}
-	s.started("session", func() error { return withGrace(client.Close) })
 	mounted, err := mount(s.mountDir, client, fusefs.Options{Logger: s.config.Logger, Observer: s.config.Metrics.ObserveMount})
 	if err != nil {
+		s.started("session", func() error { return endSession(client, nil) })
 		return nil, err
 	}
+	s.started("connection", mounted.End)
+	s.started("session", func() error { return endSession(client, mounted) })
 	s.started("mount", mounted.Unmount)
 	s.config.Metrics.SetMounts(1)
 	node.SetMount(s.mountDir)
@@ -177,9 +179,17 @@ func mount(dir string, client *cluster.Client, options fusefs.Options) (*fusefs.
 		return nil, err
 	}
 	if err := startGuard(client, mounted); err != nil {
-		return nil, errors.Join(err, mounted.Unmount())
+		return nil, errors.Join(err, mounted.Unmount(), mounted.End())
 	}
 	return mounted, nil
+}
+
+// endSession says farewell for a mount. If that is nil, nobody knows what programs have: it failed, perhaps after it could be
+// used.
+func endSession(client *cluster.Client, mounted *fusefs.Mounted) error {
+	return withGrace(func(ctx context.Context) error {
+		return client.Close(ctx, func() bool { return mounted == nil || mounted.InUse() })
+	})
 }
 
 // family tells fusefs who makes a request.

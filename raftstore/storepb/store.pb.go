@@ -2048,6 +2048,7 @@ func (x *OpenSession) GetMachine() string {
 // CloseSession is a mount's farewell: nothing of its session is needed any more. It has no number.
 type CloseSession struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	InUse         bool                   `protobuf:"varint,1,opt,name=in_use,json=inUse,proto3" json:"in_use,omitempty"` // programs have files open and may go on: their advisory locks wait for the lock delay
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2080,6 +2081,13 @@ func (x *CloseSession) ProtoReflect() protoreflect.Message {
 // Deprecated: Use CloseSession.ProtoReflect.Descriptor instead.
 func (*CloseSession) Descriptor() ([]byte, []int) {
 	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *CloseSession) GetInUse() bool {
+	if x != nil {
+		return x.InUse
+	}
+	return false
 }
 
 // EndSession gives up on a session that was not renewed. It does nothing to a session that has done a
@@ -6915,8 +6923,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\aboot_id\x18\x02 \x01(\tR\x06bootId\x12\x18\n" +
 	"\astarted\x18\x03 \x01(\x03R\astarted\x12\"\n" +
 	"\rno_lock_delay\x18\x04 \x01(\bR\vnoLockDelay\x12\x18\n" +
-	"\amachine\x18\x05 \x01(\tR\amachine\"\x0e\n" +
-	"\fCloseSession\"`\n" +
+	"\amachine\x18\x05 \x01(\tR\amachine\"%\n" +
+	"\fCloseSession\x12\x15\n" +
+	"\x06in_use\x18\x01 \x01(\bR\x05inUse\"`\n" +
 	"\n" +
 	"EndSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1b\n" +
