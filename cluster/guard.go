@@ -2,20 +2,19 @@ package cluster
 
 import (
 	"fmt"
-	"io"
 	"os"
 )
 
-// Guard outlives the process of a mount for a moment, as a process of its own: when alive ends, because
+// Guard outlives the process of a mount for a moment, as a process of its own: when ended returns, because
 // that process has, it has the answers finished that were on their way. A creation that was struck off
 // the journal is so told to its caller even if the process was killed in between. It shares the open
 // journal and the open /dev/fuse with the process; the mount's end, and a successor's start, wait for it.
-func Guard(alive io.Reader, journalFile *os.File, finish func(answers [][]byte)) error {
+func Guard(ended func() error, journalFile *os.File, finish func(answers [][]byte)) error {
 	j := &journal{file: journalFile}
 	if err := j.mapFile(); err != nil {
 		return fmt.Errorf("session file: %w", err)
 	}
-	if _, err := io.Copy(io.Discard, alive); err != nil {
+	if err := ended(); err != nil {
 		return fmt.Errorf("wait for the end of the mount's process: %w", err)
 	}
 	answers, slots := j.promises()

@@ -15,7 +15,8 @@ import (
 // has that waits for an answer of this very process. It can be handed to another process.
 type Connection struct {
 	Dir    string
-	Device uint32   // of the file system, as st_dev has it
+	Number uint32   // of the file system, as st_dev has it: another one may get it when this one is gone
+	Device *os.File // /dev/fuse: the kernel keeps the mount alive until all processes that have it open have closed it
 	Abort  *os.File // its file "abort" in fusectl; nil if that cannot be had
 }
 
@@ -31,8 +32,8 @@ const (
 // openConnection finds the mount at a directory. shown is the directory that fusectl has for it, nil if it cannot be had. It
 // comes just after the mount, for the number of one that is gone is given to another.
 func openConnection(dir string) (c *Connection, shown *os.File, err error) {
-	device, err := deviceOf(dir)
-	c = &Connection{Dir: dir, Device: device}
+	number, err := deviceOf(dir)
+	c = &Connection{Dir: dir, Number: number}
 	if err != nil {
 		return c, nil, err
 	}
@@ -41,7 +42,7 @@ func openConnection(dir string) (c *Connection, shown *os.File, err error) {
 		return c, nil, nil
 	}
 	defer func() { _ = unix.Close(control) }()
-	fd, err := unix.Openat(control, strconv.FormatUint(uint64(device), 10), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(control, strconv.FormatUint(uint64(number), 10), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return c, nil, nil
 	}
@@ -84,13 +85,23 @@ func (c *Connection) End() error {
 
 // force is all that there is without fusectl; it takes the mount away if nobody uses it.
 func (c *Connection) force() error {
-	if m, err := mountedAt(c.Dir); err != nil || m == nil || m.device != c.Device {
+	if c.isOver() {
+		return nil
+	}
+	if m, err := mountedAt(c.Dir); err != nil || m == nil || m.device != c.Number {
 		return errors.Join(fmt.Errorf("it is not there any more, and %s is not mounted", fusectl), err)
 	}
 	if err := unix.Unmount(c.Dir, unix.MNT_FORCE|unix.UMOUNT_NOFOLLOW); err != nil && !errors.Is(err, unix.EBUSY) {
 		return err
 	}
 	return nil
+}
+
+// isOver tells whether the kernel has let go.
+func (c *Connection) isOver() bool {
+	ready := []unix.PollFd{{Fd: int32(c.Device.Fd())}}
+	n, err := unix.Poll(ready, 0)
+	return err == nil && n > 0 && ready[0].Revents&unix.POLLERR != 0
 }
 
 // isGone tells whether a file system is, by what fusectl shows of it, and waits for that as long as given: the kernel lets go

@@ -102,4 +102,8 @@
 // The process that serves a mount must never touch a file below it: the call would wait for the process
 // itself. Notifications to the kernel must never be sent from a handler or under a lock: the kernel may
 // hold, for the very request that is being handled, the inode lock which the notification waits for.
+//
+// A notification that waits cannot be interrupted. Should the process end meanwhile it stays behind with that one thread, and
+// with /dev/fuse open, so the request is never answered and the lock never free. Therefore a mount that is left in use is ended
+// by hand before its process leaves ([Mounted.End]), and by another process if it did not get that far ([Connection]).
 package fusefs

@@ -46,7 +46,6 @@ type Mounted struct {
 	dir    string
 	logger *slog.Logger
 	server *fuse.Server
-	device *os.File
 	served chan struct{} // closed when the kernel has let go
 
 	connection *Connection
@@ -92,13 +91,13 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 	}
 	var errConnection error
 	m.connection, m.shown, errConnection = openConnection(path)
-	m.device, err = newDevice(before)
+	m.connection.Device, err = newDevice(before)
 	following, stop := context.WithCancel(context.Background())
 	go func() {
 		defer close(m.served)
 		defer stop()
 		server.Serve()
-		_ = m.device.Close()
+		_ = m.connection.Device.Close()
 	}()
 	if err = errors.Join(err, errConnection); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot share the mount at %s: %w", dir, err), detach(path, true), m.End())
@@ -109,19 +108,18 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 
 // followRemovals lets programs know that watch a file with inotify(7) which somebody else removes.
 func (m *Mounted) followRemovals(ctx context.Context, ops Operator) {
-	r := newRemovals(m.connection.Device, func(parent, ino uint64, name string) {
+	r := newRemovals(m.connection.Number, func(parent, ino uint64, name string) {
 		_ = m.server.DeleteNotify(parent, ino, name) // the kernel may have forgotten it
 	})
 	go r.run(ctx.Done())
 	go ops.FollowRemovals(ctx, r.add)
 }
 
-// Device is the open /dev/fuse of the mount, to be shared with a process that outlives this one: the kernel keeps the
-// mount alive until all have closed it. It is closed here when the mount is over.
-func (m *Mounted) Device() *os.File { return m.device }
-
-// Connection is how the mount can be ended from another process.
+// Connection is how another process can end the mount, which outlives this one for a moment.
 func (m *Mounted) Connection() *Connection { return m.connection }
+
+// IsServed is false once the kernel has let go of the mount.
+func (m *Mounted) IsServed() bool { return !m.over(0) }
 
 // checkFuse says in plain words what the attempt to mount would fail with.
 func checkFuse() error {
@@ -199,7 +197,7 @@ func (m *Mounted) detach(lazy bool) error {
 	ours, top := false, false
 	for _, other := range mounts {
 		if other.point == m.dir {
-			top = other.device == m.connection.Device
+			top = other.device == m.connection.Number
 			ours = ours || top
 		}
 	}

@@ -14,8 +14,8 @@ import (
 // delete-self.
 //
 // The kernel takes the directory's lock for that, which a program may hold that waits for an answer of this
-// very process; should that be killed just then, both would wait for ever. So only what is watched is told
-// of. That does not reach the mount: it is looked up in /proc, after the removal, so that nothing is missed
+// very process; should that be killed just then, both wait until somebody ends the mount (Connection). So only what is
+// watched is told of. That does not reach the mount: it is looked up in /proc, after the removal, so that nothing is missed
 // that was watched before; and seldom, because there is much to read.
 type removals struct {
 	device  uint32 // of the mount, as inotify shows it

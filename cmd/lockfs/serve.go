@@ -178,7 +178,7 @@ func mount(dir string, client *cluster.Client, options fusefs.Options) (*fusefs.
 	if err != nil {
 		return nil, err
 	}
-	if err := startGuard(client, mounted); err != nil {
+	if err := startGuard(client, mounted, options.Logger); err != nil {
 		return nil, errors.Join(err, mounted.Unmount(), mounted.End())
 	}
 	return mounted, nil

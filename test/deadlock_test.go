@@ -1,0 +1,183 @@
+package test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"lockfs/test/hosts"
+)
+
+// longVariable is set by test/run long: what shows with some luck only is done many times.
+const longVariable = "LOCKFS_TEST_LONG"
+
+func rounds(few, many int) int {
+	if os.Getenv(longVariable) == "1" {
+		return many
+	}
+	return few
+}
+
+// TestDaemonsEndInADeadlock has daemons end while one of their threads tells the kernel of a removal and waits for the lock of
+// a directory, which a program has that waits for an answer of that daemon, and there is no majority. Each of the rounds is
+// one for each way to end.
+func TestDaemonsEndInADeadlock(t *testing.T) {
+	t.Parallel()
+	const patient = "10m" // so that no call ends by itself
+	ends := []struct {
+		name string
+		end  func(t testing.TB, g *guest)
+	}{
+		{"SIGTERM", func(t testing.TB, g *guest) { g.daemon.Signal(unix.SIGTERM) }},
+		{"SIGKILL", func(t testing.TB, g *guest) { g.daemon.Signal(unix.SIGKILL) }},
+		{"SIGKILL, with a guard that is stopped", func(t testing.TB, g *guest) {
+			guard := g.awaitGuard(t, 0)
+			require.NoError(t, unix.Kill(guard, unix.SIGSTOP))
+			g.daemon.Signal(unix.SIGKILL)
+			hosts.Eventually(t, "one thread is left", func() (string, bool) {
+				stuck := stuckThreads(g.daemon.Pid())
+				left, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", g.daemon.Pid()))
+				return fmt.Sprint(left, stuck, err), len(stuck) == 1 && len(left) <= 2
+			})
+			require.NoError(t, unix.Kill(guard, unix.SIGCONT))
+		}},
+		{"SIGKILL, with a second guard", func(t testing.TB, g *guest) {
+			guard := g.awaitGuard(t, 0)
+			require.NoError(t, unix.Kill(guard, unix.SIGKILL))
+			g.awaitGuard(t, guard)
+			g.daemon.Signal(unix.SIGKILL)
+		}},
+	}
+	c := startCluster(t, 3)
+	var guests []*guest
+	for i := range ends {
+		guests = append(guests, c.addGuest(t, fmt.Sprint("m", i), "--op-timeout", patient))
+	}
+	for round := range rounds(1, 25) {
+		var stuck []*deadlocked
+		for _, g := range guests {
+			g.start(t)
+			stuck = append(stuck, &deadlocked{guest: g, dir: fmt.Sprintf("%s-%d", g.host.Name(), round)})
+		}
+		c.deadlock(t, stuck)
+		for i, d := range stuck {
+			ends[i].end(t, d.guest)
+		}
+		for i, d := range stuck {
+			d.requireEnd(t, ends[i].name)
+			d.guest.daemon = nil
+		}
+		for _, n := range c.nodes {
+			n.server.Thaw()
+		}
+		c.leader()
+	}
+}
+
+// deadlocked is a guest whose daemon is part of a deadlock.
+type deadlocked struct {
+	guest          *guest
+	dir            string
+	crowd, watcher *hosts.Process
+}
+
+// deadlock makes a deadlock on each of some guests. Afterwards there is no majority.
+func (c *cluster) deadlock(t testing.TB, on []*deadlocked) {
+	t.Helper()
+	const watched, creators = 5, 8
+	leader := c.leader()
+	for _, d := range on {
+		var files []string
+		leader.host.MustRun(t, "mkdir", c.path(d.dir))
+		for i := range watched {
+			files = append(files, c.path(d.dir, fmt.Sprint("watched", i)))
+		}
+		leader.host.MustRun(t, "touch", files...)
+		d.watcher = d.guest.host.Start("python3", append([]string{clientPath(t, "watcher.py")}, files...)...)
+		require.NoError(t, d.watcher.WaitOutput("watches"))
+		d.crowd = d.guest.host.Start("python3", clientPath(t, "crowd.py"), c.path(d.dir), fmt.Sprint(creators))
+		for i := range creators {
+			require.NoError(t, d.crowd.WaitOutput(fmt.Sprintln("creates", i)))
+		}
+	}
+	// One of each crowd has the directory's lock when nobody answers, and others wait for it. When the daemons go on, those
+	// come next and get no answer either; but the removals were told.
+	for _, d := range on {
+		d.guest.daemon.Freeze()
+		leader.host.MustRun(t, "sh", "-c", "rm "+c.path(d.dir)+"/watched*")
+	}
+	for _, n := range c.others(leader) {
+		n.server.Freeze()
+	}
+	for _, d := range on {
+		d.guest.daemon.Thaw()
+	}
+	for _, d := range on {
+		hosts.Eventually(t, "a thread of the daemon on "+d.guest.host.Name()+" waits for a directory", func() (string, bool) {
+			stuck := stuckThreads(d.guest.daemon.Pid())
+			return fmt.Sprint(stuck, d.watcher.Stdout()), len(stuck) > 0
+		})
+	}
+}
+
+// stuckThreads answers which threads of a process tell the kernel of a removal.
+func stuckThreads(pid int) (stuck []string) {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	for _, thread := range threads {
+		stack, err := os.ReadFile(filepath.Join(thread, "stack"))
+		if err == nil && bytes.Contains(stack, []byte("fuse_reverse_inval_entry")) {
+			stuck = append(stuck, filepath.Base(thread))
+		}
+	}
+	return stuck
+}
+
+// requireEnd requires that the daemon ends, and everybody who waits for it.
+func (d *deadlocked) requireEnd(t testing.TB, how string) {
+	t.Helper()
+	_ = d.guest.daemon.Wait() // it may have been killed
+	select {
+	case <-d.guest.daemon.Ended():
+	default:
+		t.Fatalf("%s: the daemon has not ended", how)
+	}
+	require.NoError(t, d.crowd.Wait(), how)
+	require.Contains(t, d.crowd.Stdout(), "all have ended", how)
+	d.watcher.Kill()
+	hosts.Eventually(t, how+": nobody waits any more, and nothing is left of the daemon", func() (string, bool) {
+		states := d.guest.host.MustRun(t, "ps", "-eo", "pid,state,args", "--no-headers")
+		for line := range strings.Lines(states) {
+			fields := strings.Fields(line)
+			if fields[1] == "D" || fields[1] == "Z" || strings.Contains(line, "lockfs") {
+				return states, false
+			}
+		}
+		return states, true
+	})
+}
+
+// awaitGuard waits for a guard of the daemon, other than one.
+func (g *guest) awaitGuard(t testing.TB, other int) (pid int) {
+	t.Helper()
+	hosts.Eventually(t, "the daemon has a guard", func() (string, bool) {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", g.daemon.Pid()))
+		for _, thread := range threads {
+			text, _ := os.ReadFile(thread)
+			for _, field := range strings.Fields(string(text)) {
+				command, _ := os.ReadFile("/proc/" + field + "/cmdline")
+				if pid, _ = strconv.Atoi(field); pid != other && strings.HasPrefix(string(command), "lockfs\x00guard\x00") {
+					return "", true
+				}
+			}
+		}
+		return fmt.Sprint(threads), false
+	})
+	return pid
+}
