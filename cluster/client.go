@@ -96,13 +96,20 @@ func openClient(ctx context.Context, near *Node, via *router, own *peers, cfg Cl
 		c.slots <- slot
 	}
 	var left *journalState
+	var others []*journal
 	var err error
-	if c.journal, left, err = openJournal(cfg.SessionFile, c.bootID); err != nil {
+	if c.journal, left, others, err = openJournal(cfg.SessionFile, c.bootID); err != nil {
 		return nil, err
 	}
 	var session *clientSession
 	if c.holders, err = newHolders(c); err == nil {
 		session, err = c.begin(ctx, left)
+	}
+	for _, other := range others {
+		if err == nil {
+			err = other.discard() // nothing in it is pending any more
+		}
+		err = errors.Join(err, other.letGo())
 	}
 	if err != nil {
 		c.cancel()

@@ -208,12 +208,61 @@ func TestClientTakesOverAndSettles(t *testing.T) {
 	require.Equal(t, storepb.Code_OK, create(t, heir, "untold"))
 }
 
-func TestClientSessionFileIsOfOneProcess(t *testing.T) {
+// TestClientBesideOneThatLingers has a second client open while the first, of a mount that was unmounted lazily, still has its
+// session file. A third takes over what both have left, whatever the names of their files.
+func TestClientBesideOneThatLingers(t *testing.T) {
+	node := startNodes(t, 1)[0]
+	file := filepath.Join(t.TempDir(), "mount.session")
+	files := func() (found []string) {
+		found, err := filepath.Glob(file + "*")
+		require.NoError(t, err)
+		return found
+	}
+	var sessions []uint64
+	var lingering []*Client
+	for i := range 2 {
+		client := openTestClient(t, node, file)
+		session, err := client.live(t.Context())
+		require.NoError(t, err)
+		require.NotContains(t, sessions, session.id)
+		sessions, lingering = append(sessions, session.id), append(lingering, client)
+
+		name := fmt.Sprint("untold", i)
+		cmd := &storepb.Command{Session: session.id, Caller: &storepb.Caller{}, Op: createOp(name)}
+		cmd.Seq, cmd.Acked = session.numbers.take(func(seq uint64) { client.journal.begin(7, session.id, seq) })
+		result, err := client.send(t.Context(), cmd)
+		require.NoError(t, err)
+		require.Equal(t, storepb.Code_OK, result.GetCode())
+	}
+	require.Equal(t, []string{file, file + ".1"}, files())
+	for _, client := range lingering {
+		client.cancel()
+		require.NoError(t, client.journal.close())
+	}
+
+	heir := openTestClient(t, node, file)
+	inherited, err := heir.live(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, sessions[0], inherited.id)
+	require.Equal(t, []string{file}, files())
+	for i := range lingering {
+		require.Equal(t, storepb.Code_NOT_FOUND, lookup(t, heir, fmt.Sprint("untold", i)), "of the process before it")
+	}
+}
+
+// TestClientPrefersASessionThatWasLeft has a file with a session behind one that is in use.
+func TestClientPrefersASessionThatWasLeft(t *testing.T) {
 	node := startNodes(t, 1)[0]
 	file := filepath.Join(t.TempDir(), "mount.session")
 	openTestClient(t, node, file)
-	_, err := node.OpenClient(t.Context(), ClientConfig{Host: "h", SessionFile: file, Logger: quietLogger()})
-	require.ErrorContains(t, err, "in use by another process")
+	dead := openTestClient(t, node, file)
+	session, err := dead.live(t.Context())
+	require.NoError(t, err)
+	dead.cancel()
+	require.NoError(t, dead.journal.close())
+	inherited, err := openTestClient(t, node, file).live(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, session.id, inherited.id)
 }
 
 func TestClientGoesOnAfterItsSessionEnded(t *testing.T) {

@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -24,7 +22,7 @@ import (
 // of a creation is left in the journal too, and a [Guard] hands it to the kernel should this process be
 // killed just then. The kernel takes an answer once, so it does no harm if it had it already.
 type journal struct {
-	file *os.File // locked by the process that uses it
+	file *os.File // locked by the process that uses it (see takeJournals)
 	data []byte
 
 	mu       sync.Mutex       // over answers
@@ -44,13 +42,7 @@ const (
 	journalBootLen = 36
 )
 
-// How long a successor waits for the guard of the process before it.
-const (
-	journalPatience = 2 * time.Second
-	journalPause    = 5 * time.Millisecond
-)
-
-// journalState is what an earlier process left.
+// journalState is what earlier processes left.
 type journalState struct {
 	session uint64 // 0: nothing
 	last    uint64 // number taken last in that session
@@ -59,47 +51,33 @@ type journalState struct {
 
 type pendingCall struct{ session, seq uint64 }
 
-// openJournal answers what an earlier process on this boot left at path. An empty path is a journal in
-// memory only.
-func openJournal(path, bootID string) (*journal, *journalState, error) {
+// openJournal answers what earlier processes on this boot left at path (see takeJournals), together with the other journals
+// that calls are pending in. An empty path is a journal in memory only.
+func openJournal(path, bootID string) (j *journal, left *journalState, others []*journal, err error) {
 	if path == "" {
 		data, err := unix.Mmap(-1, 0, journalSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
-		return &journal{data: data}, new(journalState), err
+		return &journal{data: data}, new(journalState), nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, nil, fmt.Errorf("session file: %w", err)
-	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	journals, err := takeJournals(path, bootID)
 	if err != nil {
-		return nil, nil, fmt.Errorf("session file: %w", err)
+		return nil, nil, nil, fmt.Errorf("session file: %w", err)
 	}
-	j := &journal{file: file}
-	if err := lockJournal(file); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("session file %s is in use by another process: %w", path, err), j.close())
+	j, others = journals[0], journals[1:]
+	for _, each := range journals {
+		for slot := range inFlight {
+			each.answerLength(slot).Store(0) // they were for another mount
+		}
 	}
-	if err := errors.Join(file.Truncate(journalSize), j.mapFile()); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("session file: %w", err), j.close())
-	}
-	for slot := range inFlight {
-		j.answerLength(slot).Store(0) // they were for another mount
-	}
-	left := j.read(bootID)
+	left = j.read(bootID)
 	if left.session == 0 {
 		clear(j.data)
 		copy(j.data[journalBootID:], bootID)
 		j.word(0).Store(journalMagic)
 	}
-	return j, left, nil
-}
-
-// lockJournal waits while a guard still uses the file.
-func lockJournal(file *os.File) error {
-	for end := time.Now().Add(journalPatience); ; time.Sleep(journalPause) {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil || time.Now().After(end) {
-			return err
-		}
+	for _, other := range others {
+		left.pending = append(left.pending, other.read(bootID).pending...)
 	}
+	return j, left, others, nil
 }
 
 func (j *journal) mapFile() (err error) {
