@@ -30,12 +30,14 @@ const (
 // prepare makes sure that dir can be mounted on, and answers its path without symbolic links.
 func prepare(dir string, logger *slog.Logger) (path string, err error) {
 	for range maxStale {
-		path, stale, err := inspect(dir)
-		if err != nil {
+		path, there, err := inspect(dir)
+		switch {
+		case err != nil:
 			return "", err
-		}
-		if !stale {
+		case there == nil:
 			return path, nil
+		case !there.stale:
+			return "", errors.New("lockfs is mounted there already")
 		}
 		logger.Info("unmounting what a dead process left", "dir", path)
 		if err := detach(path, true); err != nil {
@@ -45,28 +47,45 @@ func prepare(dir string, logger *slog.Logger) (path string, err error) {
 	return "", errors.New("too many dead mounts on top of each other")
 }
 
-// inspect answers whether a mount of lockfs whose process is dead is at dir. One that is alive is an error.
-// It opens dir by path only, which no file system is asked about.
-func inspect(dir string) (path string, stale bool, err error) {
+// MountedFrom answers the source (Options.FsName) of a mount of lockfs at a directory, of which the process is alive. found is
+// false if there is none.
+func MountedFrom(dir string) (source string, found bool, err error) {
+	_, there, err := inspect(dir)
+	if err != nil || there == nil || there.stale {
+		return "", false, err
+	}
+	return there.source, true, nil
+}
+
+// lockfsMount is a mount of lockfs.
+type lockfsMount struct {
+	source string
+	stale  bool // its process is dead
+}
+
+// inspect answers the mount of lockfs at a directory, nil if there is none. It opens dir by path only, which no file system is
+// asked about.
+func inspect(dir string) (path string, there *lockfsMount, err error) {
 	fd, err := unix.Open(filepath.Clean(dir), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return "", false, err
+		return "", nil, err
 	}
 	defer func() { _ = unix.Close(fd) }()
 	if path, err = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err != nil {
-		return "", false, err
+		return "", nil, err
 	}
-	ours, err := isRootOfLockfs(fd, path)
-	if err != nil || !ours {
-		return path, false, err
+	m, err := rootOfLockfs(fd, path)
+	if err != nil || m == nil {
+		return path, nil, err
 	}
+	there = &lockfsMount{source: m.source}
 	switch err := stat(fd); {
 	case errors.Is(err, syscall.ENOTCONN), errors.Is(err, syscall.ECONNABORTED):
-		return path, true, nil
+		there.stale = true
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return "", false, errors.New("lockfs is mounted there already and does not answer")
+		return "", nil, errors.New("lockfs is mounted there already and does not answer")
 	}
-	return "", false, errors.New("lockfs is mounted there already")
+	return path, there, nil
 }
 
 // stat asks a file system that may never answer. What it opens for that, it leaves to whoever waits.
@@ -89,25 +108,29 @@ func stat(fd int) error {
 	}
 }
 
-// isRootOfLockfs tells whether an open directory is where lockfs is mounted.
-func isRootOfLockfs(fd int, path string) (bool, error) {
+// rootOfLockfs answers the mount of lockfs whose root an open directory is; nil if it is none.
+func rootOfLockfs(fd int, path string) (*mountEntry, error) {
 	info, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", fd))
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	mounts, err := readMounts()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	for line := range strings.Lines(string(info)) {
 		key, value, _ := strings.Cut(line, ":")
 		if id, err := strconv.Atoi(strings.TrimSpace(value)); key == "mnt_id" && err == nil {
-			return slices.ContainsFunc(mounts, func(m mountEntry) bool {
+			at := slices.IndexFunc(mounts, func(m mountEntry) bool {
 				return m.id == id && m.fsType == "fuse."+fsType && m.point == path
-			}), nil
+			})
+			if at < 0 {
+				return nil, nil
+			}
+			return &mounts[at], nil
 		}
 	}
-	return false, errors.New("the kernel does not say which mount a directory is in")
+	return nil, errors.New("the kernel does not say which mount a directory is in")
 }
 
 // detach unmounts. A lazy one succeeds though the mount is in use: it disappears from the directory now

@@ -47,6 +47,21 @@ func TestDev(t *testing.T) {
 	}
 }
 
+// TestDataBelowTheMountIsRefused starts a node with its data where it would mount the locks: nothing is made there.
+func TestDataBelowTheMountIsRefused(t *testing.T) {
+	t.Parallel()
+	host := hosts.New(t).Host("a")
+	program := installFor(t, host, "root")
+	for _, command := range [][]string{
+		{"dev", "/mnt/locks", "--data", "/mnt/locks/data"},
+		{"server", "--name", "a", "--bootstrap", "--data", "/mnt/locks/data", "--mount", "/mnt/locks"},
+	} {
+		_, err := host.Run(program, command...)
+		require.ErrorContains(t, err, "choose another --data")
+		require.Empty(t, host.MustRun(t, "sh", "-c", "cd /mnt; ls -d locks* || true"))
+	}
+}
+
 // TestTwoDevs has commands reach the second one on a host where it says it is.
 func TestTwoDevs(t *testing.T) {
 	t.Parallel()

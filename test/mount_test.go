@@ -121,7 +121,8 @@ func TestMountThroughMount8(t *testing.T) {
 		mkdir /mnt/upper /mnt/work
 		mount -t overlay overlay -o lowerdir=/usr/sbin,upperdir=/mnt/upper,workdir=/mnt/work /usr/sbin
 		[ /sbin -ef /usr/sbin ] || mount --bind /usr/sbin /sbin
-		ln -s "$1" /sbin/mount.lockfs`, "sh", c.program)
+		ln -s "$1" /sbin/mount.lockfs
+		ln -s "$1" /sbin/mount.fuse.lockfs`, "sh", c.program)
 	source := c.nodes[0].host.Addr() // the port is the default one
 
 	_, err := h.Run("mount", "-t", "lockfs", source, c.mount, "-o", "bogus=1")
@@ -138,6 +139,88 @@ func TestMountThroughMount8(t *testing.T) {
 		running, err := h.Run("pgrep", "--ns", "1", "--nslist", "pid", "-a", "lockfs")
 		return running, err != nil && running == ""
 	})
+}
+
+// TestFstab mounts what /etc/fstab says, again, and with other options.
+func TestFstab(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 1)
+	h := c.client(t, "m")
+	source := c.nodes[0].host.Addr() + ",10.77.0.99"
+	h.MustRun(t, "sh", "-ec", `
+		mount -t tmpfs tmpfs /mnt
+		mkdir /mnt/upper /mnt/work
+		mount -t overlay overlay -o lowerdir=/usr/sbin,upperdir=/mnt/upper,workdir=/mnt/work /usr/sbin
+		[ /sbin -ef /usr/sbin ] || mount --bind /usr/sbin /sbin
+		ln -s "$1" /sbin/mount.lockfs
+		ln -s "$1" /sbin/mount.fuse.lockfs
+		echo "$2 $3 lockfs _netdev,nofail,op-timeout=5s 0 0" > /mnt/fstab
+		mount --bind /mnt/fstab /etc/fstab`, "sh", c.program, source, c.mount)
+	options := func() string {
+		return h.MustRun(t, "sh", "-c", "grep ' fuse.lockfs ' /proc/mounts | cut -d ' ' -f 1,4")
+	}
+
+	for range 2 {
+		h.MustRun(t, "mount", "-a")
+		require.Equal(t, 1, mounts(t, h, c.mount))
+		c.nodes[0].awaitSession(t, "m", "one session", one)
+	}
+	h.MustRun(t, "mount", c.mount)
+	h.MustRun(t, "mount", "-t", "lockfs", source, c.mount)
+	require.Equal(t, 1, mounts(t, h, c.mount))
+	_, err := h.Run("mount", "-t", "lockfs", c.nodes[0].host.Addr(), c.mount)
+	require.ErrorContains(t, err, "mounted there already")
+	require.Contains(t, options(), source+" rw,nosuid,nodev,")
+
+	for _, remount := range [][]string{{c.mount}, {"-t", "lockfs", source, c.mount}, {"-t", "fuse.lockfs", source, c.mount}} {
+		h.MustRun(t, "mount", append([]string{"-o", "remount,ro,noexec"}, remount...)...)
+		require.Contains(t, options(), source+" ro,nosuid,nodev,noexec,")
+		_, err = h.Run("mkdir", c.path("dir"))
+		require.ErrorContains(t, err, "Read-only file system")
+		h.MustRun(t, "mount", append([]string{"-o", "remount,rw,exec"}, remount...)...)
+		require.Contains(t, options(), source+" rw,nosuid,nodev,relatime,")
+		requireLocking(t, c, h, c.nodes[0].host)
+	}
+	said := h.Start("mount", "-o", "remount,op-timeout=1s", c.mount)
+	require.NoError(t, said.Wait())
+	require.Contains(t, said.Log(), "op-timeout cannot change while it is mounted")
+	h.MustRun(t, "umount", c.mount)
+	c.nodes[0].awaitSession(t, "m", "the session ends with umount", none)
+}
+
+// TestMountAgainWhileOneLingers unmounts what is still in use, in two ways, and mounts again in its place.
+func TestMountAgainWhileOneLingers(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 1)
+	h := c.client(t, "m")
+	for _, use := range []struct {
+		what, unmount string
+		begin         func() *hosts.Process
+	}{
+		{"a file is open", "umount -l", func() *hosts.Process {
+			return h.Start("sh", "-c", "exec 9> "+c.path("open")+"; echo begun; exec sleep 1000")
+		}},
+		{"another mount namespace has a copy", "umount", func() *hosts.Process {
+			return h.Start("unshare", "--mount", "sh", "-c", "echo begun; exec sleep 1000")
+		}},
+	} {
+		t.Run(use.what, func(t *testing.T) {
+			before := c.mountOn(t, h, c.servers())
+			user := use.begin()
+			require.NoError(t, user.WaitOutput("begun"))
+			h.MustRun(t, "sh", "-c", use.unmount+" "+c.mount)
+			after := c.mountOn(t, h, c.servers())
+			require.Equal(t, 1, mounts(t, h, c.mount))
+			c.nodes[0].awaitSession(t, "m", "two sessions", func(s []session) bool { return len(s) == 2 })
+			requireLocking(t, c, h, c.nodes[0].host)
+			require.NoError(t, before.Stop())
+			require.Equal(t, 1, mounts(t, h, c.mount), "it has unmounted the other one")
+			requireLocking(t, c, h, c.nodes[0].host)
+			user.Kill()
+			require.NoError(t, after.Stop())
+			require.Empty(t, h.MustRun(t, "sh", "-c", "ls /run/lockfs"), "session files")
+		})
+	}
 }
 
 // TestMountInTheBackground returns once it is mounted, or says why it is not.

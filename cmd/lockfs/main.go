@@ -19,7 +19,7 @@ func main() {
 	defer stop()
 	root := rootCommand()
 	switch filepath.Base(os.Args[0]) {
-	case mountHelper:
+	case mountHelper, mountHelperOfFuse:
 		root = mountHelperCommand()
 	case swarmScript:
 		root = swarmScriptCommand()

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,15 +22,21 @@ import (
 // mountPlan is a mount without a voter.
 type mountPlan struct {
 	servers   []string
+	source    string // what /proc/mounts says; empty: the servers
 	dir       string
 	host      string
 	opTimeout time.Duration
 	wait      time.Duration // for the cluster, before giving up
 	options   []string      // of the file system: nodev, nosuid, noexec, ...
 	logs      logFlags
+	remount   bool     // only change the options of the file system
+	fixed     []string // other options that were given for that
 }
 
 const defaultMountWait = time.Minute
+
+// longestName is what the name of a session file may have, in bytes, besides what is added to it.
+const longestName = 200
 
 func mountCommand() *cobra.Command {
 	plan := new(mountPlan)
@@ -39,7 +48,7 @@ func mountCommand() *cobra.Command {
 servers will do to find the others; the mount follows the leader and survives the loss of any server.
 umount, Ctrl-C or SIGTERM ends it.
 
-For /etc/fstab, link the program to /sbin/mount.lockfs and write:
+For /etc/fstab, link the program to /sbin/mount.lockfs and /sbin/mount.fuse.lockfs (which mount -o remount calls), and write:
 
   10.0.0.1,10.0.0.2,10.0.0.3  /locks  lockfs  _netdev,nofail  0 0`,
 		Example: `  lockfs mount --servers 10.0.0.1:7421,10.0.0.2:7421 /locks
@@ -85,7 +94,10 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("no session with %s: %w", strings.Join(p.servers, ","), err)
 	}
-	mounted, err := mount(p.dir, client, fusefs.Options{Logger: logger, MountOptions: p.options})
+	if p.source == "" {
+		p.source = strings.Join(p.servers, ",")
+	}
+	mounted, err := mount(p.dir, client, fusefs.Options{Logger: logger, FsName: p.source, MountOptions: p.options})
 	if err != nil {
 		return errors.Join(err, endSession(client, nil))
 	}
@@ -123,6 +135,15 @@ func (p *mountPlan) sessionFile() string {
 	if os.Geteuid() != 0 && folder == "/run" {
 		return "" // nowhere to keep it: a successor opens a session of its own
 	}
-	name := strings.ReplaceAll(strings.TrimPrefix(p.dir, "/"), "/", "-")
-	return filepath.Join(folder, "lockfs", p.host+"-"+name+".session")
+	return filepath.Join(folder, "lockfs", sessionFileName(p.host, p.dir))
+}
+
+// sessionFileName is another one for each host and directory.
+func sessionFileName(host, dir string) string {
+	name := url.PathEscape(host) + "," + url.PathEscape(dir)
+	if len(name) > longestName {
+		sum := sha256.Sum256([]byte(name))
+		name = hex.EncodeToString(sum[:])
+	}
+	return name + ".session"
 }

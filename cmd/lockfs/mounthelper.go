@@ -3,16 +3,21 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
+	"lockfs/fusefs"
 )
 
-// mountHelper is the name under which mount(8) calls this program for `mount -t lockfs`.
-const mountHelper = "mount.lockfs"
+// Names under which mount(8) calls this program: for the type in /etc/fstab or after -t, and for that in /proc/mounts.
+const (
+	mountHelper       = "mount.lockfs"
+	mountHelperOfFuse = "mount.fuse.lockfs"
+)
 
 // mountHelperCommand takes what mount(8) gives a helper: SOURCE DIR [-sfnv] [-o OPTIONS] [-t TYPE].
 func mountHelperCommand() *cobra.Command {
@@ -29,7 +34,10 @@ func mountHelperCommand() *cobra.Command {
   op-timeout=15s     how long a system call waits for a majority before it fails with ETIMEDOUT
   wait=1m            how long to look for the cluster before giving up
   log-level=info     debug, info, warn or error
-  ro, nodev, nosuid, noexec, noatime and the like as for any file system`,
+  ro, nodev, nosuid, noexec, noatime and the like as for any file system
+  remount            with those of the last line: change them while it is mounted
+
+What is mounted already, from the same servers, is left alone.`,
 		Example: "  mount -t lockfs 10.0.0.1,10.0.0.2,10.0.0.3 /locks -o name=build-7",
 		Args:    cobra.ExactArgs(2), SilenceErrors: true, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,7 +45,13 @@ func mountHelperCommand() *cobra.Command {
 			if err != nil || fake {
 				return err
 			}
+			if plan.remount {
+				return plan.change(cmd.ErrOrStderr())
+			}
 			if os.Getenv(detachedVariable) == "" {
+				if source, found, err := fusefs.MountedFrom(plan.dir); err == nil && found && source == plan.source {
+					return nil
+				}
 				return detach(cmd.Context(), os.Args[1:])
 			}
 			return plan.run(cmd.Context(), func() { reportReady(cmd.OutOrStdout(), plan.dir) })
@@ -53,6 +67,9 @@ func mountHelperCommand() *cobra.Command {
 	return cmd
 }
 
+// isOwn are those that mean nothing to the kernel.
+var isOwn = map[string]bool{"name": true, "op-timeout": true, "wait": true, "log-level": true}
+
 // kernelOptions are handed on; the others in quietOptions are meant for mount(8), systemd and libmount.
 var (
 	kernelOptions = map[string]bool{
@@ -66,7 +83,7 @@ var (
 )
 
 func planFromFstab(source, dir string, options []string, sloppy bool) (*mountPlan, error) {
-	plan := &mountPlan{opTimeout: cluster.DefaultOpTimeout, wait: defaultMountWait, logs: logFlags{format: "text", level: "info"}}
+	plan := &mountPlan{source: source, opTimeout: cluster.DefaultOpTimeout, wait: defaultMountWait, logs: logFlags{format: "text", level: "info"}}
 	for _, server := range strings.Split(source, ",") {
 		if !strings.Contains(server, ":") {
 			server += defaultAPIAddress[strings.LastIndex(defaultAPIAddress, ":"):]
@@ -77,8 +94,9 @@ func planFromFstab(source, dir string, options []string, sloppy bool) (*mountPla
 	if plan.dir, err = absolute(dir); err != nil {
 		return nil, err
 	}
+	plan.remount = slices.Contains(options, "remount")
 	for _, option := range options {
-		if err := plan.take(option, sloppy); err != nil {
+		if err := plan.take(option, sloppy || plan.remount); err != nil { // the kernel's own description is among them then
 			return nil, err
 		}
 	}
@@ -88,6 +106,9 @@ func planFromFstab(source, dir string, options []string, sloppy bool) (*mountPla
 func (p *mountPlan) take(option string, sloppy bool) error {
 	name, value, _ := strings.Cut(option, "=")
 	switch {
+	case option == "remount":
+	case p.remount && isOwn[name]:
+		p.fixed = append(p.fixed, name)
 	case name == "name":
 		p.host = value
 	case name == "log-level":
@@ -102,7 +123,7 @@ func (p *mountPlan) take(option string, sloppy bool) error {
 		} else {
 			p.opTimeout = duration
 		}
-	case kernelOptions[option]:
+	case kernelOptions[option], option == "rw" && p.remount:
 		p.options = append(p.options, option)
 	case !quietOptions[option] && !strings.HasPrefix(option, "x-") && !strings.HasPrefix(option, "comment=") && !sloppy:
 		return fmt.Errorf("option %q is not known; see %s --help", option, mountHelper)

@@ -75,6 +75,11 @@ func (s *service) run(ctx context.Context) error {
 }
 
 func (s *service) start(ctx context.Context) error {
+	if s.mountDir != "" {
+		if err := refuseBelow(s.config.DataDir, s.mountDir); err != nil {
+			return err
+		}
+	}
 	functions, err := s.forrst.functions()
 	if err != nil {
 		return err
