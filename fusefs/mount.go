@@ -51,6 +51,7 @@ type Mounted struct {
 	connection *Connection
 	shown      *os.File // see openConnection
 	files      *handles[*fileHandle]
+	known      *known
 
 	unmount sync.Mutex
 	left    chan struct{} // closed when it is unmounted but still in use
@@ -81,12 +82,13 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 			"after", limit, "setting", "/proc/sys/fs/fuse/default_request_timeout, max_request_timeout")
 	}
 	fs := newFileSystem(ops, opts)
-	server, err := fuse.NewServer(newWithControl(fs), path, mountOptions(opts))
+	known := newKnown()
+	server, err := fuse.NewServer(&withKnown{newWithControl(fs), known}, path, mountOptions(opts))
 	if err != nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
 	}
 	m := &Mounted{
-		dir: path, logger: opts.Logger, server: server, files: fs.files,
+		dir: path, logger: opts.Logger, server: server, files: fs.files, known: known,
 		served: make(chan struct{}), left: make(chan struct{}),
 	}
 	var errConnection error
@@ -108,7 +110,7 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 
 // followRemovals lets programs know that watch a file with inotify(7) which somebody else removes.
 func (m *Mounted) followRemovals(ctx context.Context, ops Operator) {
-	r := newRemovals(m.connection.Number, func(parent, ino uint64, name string) {
+	r := newRemovals(m.known.knows, m.connection.Number, func(parent, ino uint64, name string) {
 		_ = m.server.DeleteNotify(parent, ino, name) // the kernel may have forgotten it
 	})
 	go r.run(ctx.Done())

@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
+	"slices"
+	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // removals tells the kernel of watched files that somebody else has removed, for inotify(7) to raise
@@ -16,9 +18,11 @@ import (
 // The kernel takes the directory's lock for that, which a program may hold that waits for an answer of this
 // very process; should that be killed just then, both wait until somebody ends the mount (Connection). So only what is
 // watched is told of. That does not reach the mount: it is looked up in /proc, after the removal, so that nothing is missed
-// that was watched before; and seldom, because there is much to read.
+// that was watched before. There is much to read, on a host with many descriptors for seconds. So that is done seldom, and
+// only if the kernel still knows an inode that was removed: what is watched it does not forget.
 type removals struct {
-	device  uint32 // of the mount, as inotify shows it
+	knows   func(ino uint64) bool
+	watched func() map[uint64]bool
 	notify  func(parent, ino uint64, name string)
 	pending chan removal
 }
@@ -31,12 +35,17 @@ type removal struct {
 const (
 	// watchedLook is the least time between two looks for what is watched.
 	watchedLook = time.Second
+	// watchedShare is how many times as long as a look the pause after it is, at least.
+	watchedShare = 20
 	// mostPending is how many removals wait for a look; beyond, some are not told of.
 	mostPending = 4096
 )
 
-func newRemovals(device uint32, notify func(parent, ino uint64, name string)) *removals {
-	return &removals{device: device, notify: notify, pending: make(chan removal, mostPending)}
+func newRemovals(knows func(ino uint64) bool, device uint32, notify func(parent, ino uint64, name string)) *removals {
+	return &removals{
+		knows: knows, notify: notify, pending: make(chan removal, mostPending),
+		watched: func() map[uint64]bool { return watchedInodes(device) },
+	}
 }
 
 func (r *removals) add(parent uint64, name string, ino uint64) {
@@ -49,49 +58,76 @@ func (r *removals) add(parent uint64, name string, ino uint64) {
 // run ends with stop.
 func (r *removals) run(stop <-chan struct{}) {
 	for {
+		var pause time.Duration
 		select {
 		case first := <-r.pending:
-			r.tell(first)
+			pause = r.tell(first)
 		case <-stop:
 			return
 		}
 		select {
-		case <-time.After(watchedLook):
+		case <-time.After(pause):
 		case <-stop:
 			return
 		}
 	}
 }
 
-func (r *removals) tell(first removal) {
+// tell answers how long nothing more is to be told.
+func (r *removals) tell(first removal) (pause time.Duration) {
 	batch := []removal{first}
 	for len(r.pending) > 0 {
 		batch = append(batch, <-r.pending)
 	}
-	watched := watchedInodes(r.device)
+	batch = slices.DeleteFunc(batch, func(removed removal) bool { return !r.knows(removed.ino) })
+	if len(batch) == 0 {
+		return 0
+	}
+	began := time.Now()
+	watched := r.watched()
+	pause = max(watchedLook, watchedShare*time.Since(began))
 	for _, removed := range batch {
 		if watched[removed.ino] {
 			r.notify(removed.parent, removed.ino, removed.name)
 		}
 	}
+	return pause
 }
 
-// watchedInodes answers what the processes that can be seen from here watch on a device with inotify.
+// watchedInodes answers what the processes that can be seen from here watch on a device with inotify. What has ended meanwhile
+// is left out.
 func watchedInodes(device uint32) map[uint64]bool {
 	watched := make(map[uint64]bool)
-	descriptors, _ := filepath.Glob("/proc/[0-9]*/fd/*") // fails only for a bad pattern
-	for _, descriptor := range descriptors {
-		if target, err := os.Readlink(descriptor); err != nil || target != "anon_inode:inotify" {
-			continue
+	proc, _ := os.ReadDir("/proc")
+	for _, process := range proc {
+		if _, err := strconv.Atoi(process.Name()); err == nil {
+			addWatchedBy(watched, "/proc/"+process.Name(), device)
 		}
-		info, err := os.ReadFile(strings.Replace(descriptor, "/fd/", "/fdinfo/", 1))
-		if err != nil {
-			continue // it has ended
-		}
-		addWatched(watched, info, device)
 	}
 	return watched
 }
+
+func addWatchedBy(watched map[uint64]bool, process string, device uint32) {
+	descriptors, err := os.Open(process + "/fd")
+	if err != nil {
+		return
+	}
+	defer func() { _ = descriptors.Close() }()
+	names, _ := descriptors.Readdirnames(-1)
+	target := make([]byte, len(inotifyTarget)+1)
+	for _, name := range names {
+		n, err := unix.Readlinkat(int(descriptors.Fd()), name, target)
+		if err != nil || string(target[:n]) != inotifyTarget {
+			continue
+		}
+		if info, err := os.ReadFile(process + "/fdinfo/" + name); err == nil {
+			addWatched(watched, info, device)
+		}
+	}
+}
+
+// inotifyTarget is what a descriptor of inotify(7) is shown as.
+const inotifyTarget = "anon_inode:inotify"
 
 // addWatched reads lines such as "inotify wd:1 ino:2 sdev:2d mask:400 ..." (proc_pid_fdinfo(5)).
 func addWatched(watched map[uint64]bool, info []byte, device uint32) {
