@@ -99,10 +99,9 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 		defer close(m.served)
 		defer stop()
 		server.Serve()
-		_ = m.connection.Device.Close()
 	}()
 	if err = errors.Join(err, errConnection); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot share the mount at %s: %w", dir, err), detach(path, true), m.End())
+		return nil, errors.Join(fmt.Errorf("cannot share the mount at %s: %w", dir, err), detach(path, true), m.End(nil))
 	}
 	m.followRemovals(following, ops)
 	return m, nil
@@ -224,11 +223,13 @@ func (m *Mounted) InUse() bool {
 }
 
 // End ends the mount for those who are still using it, as the end of this process would, and sees to it that this process can
-// end (see Connection).
-func (m *Mounted) End() error {
+// end (see Connection). Before that, answers that may still be on their way are finished (see Finish). Nothing more may be
+// created by then.
+func (m *Mounted) End(answers [][]byte) error {
 	if m.over(0) {
 		return nil
 	}
+	Finish(m.connection.Device, answers)
 	if err := m.connection.End(); err != nil {
 		return err
 	}

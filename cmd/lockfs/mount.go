@@ -113,7 +113,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	case <-gone:
 	}
 	logStop(logger, endSession(client, mounted))
-	if err := mounted.End(); err != nil {
+	if err := mounted.End(client.Answers()); err != nil {
 		logger.Warn("the mount is still in use; it ends with this process", "error", err)
 	}
 	return err

@@ -165,7 +165,7 @@ func (s *service) mount(ctx context.Context, node *cluster.Node) (*fusefs.Mounte
 		s.started("session", func() error { return endSession(client, nil) })
 		return nil, err
 	}
-	s.started("connection", mounted.End)
+	s.started("connection", func() error { return mounted.End(client.Answers()) })
 	s.started("session", func() error { return endSession(client, mounted) })
 	s.started("mount", mounted.Unmount)
 	s.config.Metrics.SetMounts(1)
@@ -184,7 +184,7 @@ func mount(dir string, client *cluster.Client, options fusefs.Options) (*fusefs.
 		return nil, err
 	}
 	if err := startGuard(client, mounted, options.Logger); err != nil {
-		return nil, errors.Join(err, mounted.Unmount(), mounted.End())
+		return nil, errors.Join(err, mounted.Unmount(), mounted.End(nil))
 	}
 	return mounted, nil
 }
