@@ -391,20 +391,27 @@ func TestMountThatEndsWhileInUse(t *testing.T) {
 	c := startCluster(t, 1, never...)
 	n := c.nodes[0]
 	g := c.addGuest(t, "m")
-	g.start(t)
-	holder, waiter := startActor(t, g.host, c.mount), startActor(t, g.host, c.mount)
 	next := startActor(t, n.host, c.mount)
-	for _, a := range []actor{holder, waiter, next} {
-		a.must(`opened("f", "lock")`)
+	for round := range rounds(1, 100) {
+		lock := fmt.Sprint("lock", round)
+		g.start(t)
+		holder, waiter := startActor(t, g.host, c.mount), startActor(t, g.host, c.mount)
+		for _, a := range []actor{holder, waiter, next} {
+			a.must(fmt.Sprintf(`opened("f", %q)`, lock))
+		}
+		holder.require(`flock("f", "ex")`, "ok")
+		waits := waiter.starts(`flock("f", "ex", wait=True)`)
+		n.awaitAdvisory(t, lock, "waiting", "m")
+		require.NoError(t, g.daemon.Stop())
+		require.Contains(t, []string{"EIO", "ENOTCONN", "ECONNABORTED"}, waits())
+		n.awaitSession(t, "m", "the session ends with the mount", none)
+		n.awaitAdvisory(t, lock, "waiting")
+		next.require(`flock("f", "sh")`, "EAGAIN")
+		next.require(`close("f")`, "ok")
+		for _, a := range []actor{holder, waiter} {
+			a.process.Kill()
+		}
 	}
-	holder.require(`flock("f", "ex")`, "ok")
-	waits := waiter.starts(`flock("f", "ex", wait=True)`)
-	n.awaitAdvisory(t, "lock", "waiting", "m")
-	require.NoError(t, g.daemon.Stop())
-	require.Contains(t, []string{"EIO", "ENOTCONN", "ECONNABORTED"}, waits())
-	n.awaitSession(t, "m", "the session ends with the mount", none)
-	n.awaitAdvisory(t, "lock", "waiting")
-	next.require(`flock("f", "sh")`, "EAGAIN")
 }
 
 // TestFlockCommand uses flock(1) as its manual page does.
