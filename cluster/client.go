@@ -385,14 +385,19 @@ func (c *Client) void(ctx context.Context, call pendingCall) error {
 	return nil
 }
 
-// Close ends the session. Nothing more begins; what is under way or unsettled, and its own farewell, have until ctx ends;
+// Close is Leave where no program relies on anything any more.
+func (c *Client) Close(ctx context.Context) error {
+	return c.Leave(ctx, func() bool { return false })
+}
+
+// Leave ends the session. Nothing more begins; what is under way or unsettled, and its own farewell, have until ctx ends;
 // a successor can take over what could not be said. inUse is asked at the last moment whether programs may go on relying on
-// what they have: their advisory locks wait for the lock delay then. nil: nobody does.
-func (c *Client) Close(ctx context.Context, inUse func() bool) error {
+// what they have: their advisory locks wait for the lock delay then.
+func (c *Client) Leave(ctx context.Context, inUse func() bool) error {
 	c.leave.Do(func() { close(c.leaving) })
 	err := c.finishCalls(ctx)
 	if err == nil {
-		err = c.farewell(ctx, inUse != nil && inUse())
+		err = c.farewell(ctx, inUse())
 	}
 	c.cancel()
 	<-c.stopped

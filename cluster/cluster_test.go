@@ -72,7 +72,7 @@ func openTestClient(t testing.TB, node *Node, file string) *Client {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = client.Close(ctx, nil)
+		_ = client.Close(ctx)
 	})
 	return client
 }
@@ -179,7 +179,7 @@ func TestClientWithoutQuorumTimesOutAndIsSettledLater(t *testing.T) {
 	client.timeout = testWait
 	require.Equal(t, storepb.Code_NOT_FOUND, lookup(t, client, "lock"), "a creation that failed left its name")
 	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
-	require.NoError(t, client.Close(ctx, nil))
+	require.NoError(t, client.Close(ctx))
 }
 
 func TestClientTakesOverAndSettles(t *testing.T) {

@@ -28,7 +28,7 @@ func usedDataDir(t *testing.T) Config {
 	}
 	takeSnapshot(t, node)
 	require.Equal(t, storepb.Code_OK, create(t, client, "last"))
-	require.NoError(t, client.Close(t.Context(), nil))
+	require.NoError(t, client.Close(t.Context()))
 	require.NoError(t, node.Close())
 	return cfg
 }

@@ -68,7 +68,7 @@ func TestWitnessFails(t *testing.T) {
 	}
 	client, err := Dial(t.Context(), servers, ClientConfig{Host: "guest", Logger: quietLogger()})
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = client.Close(context.Background(), nil) })
+	t.Cleanup(func() { _ = client.Close(context.Background()) })
 	read := func() (witness string) {
 		result, err := client.Query(t.Context(), &storepb.Query{Query: &storepb.Query_GetAttr{
 			GetAttr: &storepb.GetAttr{Ino: raftstore.RootIno},

@@ -36,7 +36,7 @@ func newStores(t testing.TB, n int) []*Store {
 		t.Cleanup(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), testWait)
 			defer cancel()
-			require.NoError(t, client.Close(ctx, nil))
+			require.NoError(t, client.Close(ctx))
 		})
 		stores[i], err = Open(ctx, client)
 		require.NoError(t, err)

@@ -77,7 +77,7 @@ func (s *service) serveForrst(ctx context.Context, node *cluster.Node, functions
 	if err != nil {
 		return err
 	}
-	s.started("Forrst session", func() error { return withGrace(func(ctx context.Context) error { return client.Close(ctx, nil) }) })
+	s.started("Forrst session", func() error { return withGrace(client.Close) })
 	store, err := keylock.Open(ctx, client)
 	if err != nil {
 		return fmt.Errorf("locks of the Forrst endpoint: %w", err)

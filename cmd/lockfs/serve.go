@@ -193,7 +193,7 @@ func mount(dir string, client *cluster.Client, options fusefs.Options) (*fusefs.
 // used.
 func endSession(client *cluster.Client, mounted *fusefs.Mounted) error {
 	return withGrace(func(ctx context.Context) error {
-		return client.Close(ctx, func() bool { return mounted == nil || mounted.InUse() })
+		return client.Leave(ctx, func() bool { return mounted == nil || mounted.InUse() })
 	})
 }
 
