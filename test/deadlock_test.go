@@ -15,16 +15,6 @@ import (
 	"lockfs/test/hosts"
 )
 
-// longVariable is set by test/run long: what shows with some luck only is done many times.
-const longVariable = "LOCKFS_TEST_LONG"
-
-func rounds(few, many int) int {
-	if os.Getenv(longVariable) == "1" {
-		return many
-	}
-	return few
-}
-
 // TestDaemonsEndInADeadlock has daemons end while one of their threads tells the kernel of a removal and waits for the lock of
 // a directory, which a program has that waits for an answer of that daemon, and there is no majority. Each of the rounds is
 // one for each way to end.

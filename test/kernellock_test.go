@@ -2,22 +2,11 @@ package test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"lockfs/test/hosts"
 )
-
-// longVariable, if it is 1, has tests do many rounds of what they do a few of in an ordinary run.
-const longVariable = "LOCKFS_TEST_LONG"
-
-func rounds(few, many int) int {
-	if os.Getenv(longVariable) == "1" {
-		return many
-	}
-	return few
-}
 
 // TestKernelLockIsTheLock has programs that lock a file, write a pid into it and leave it there when they end. Whoever
 // waits, waits for that very file; what it says is nobody's lock.
