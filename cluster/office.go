@@ -83,7 +83,8 @@ func (n *Node) untilDue() (wait time.Duration) {
 		if ns.AwaitsHosts() {
 			longest = hostDueLook
 		}
-		wait = time.Duration(min(ns.NextDue(), now+int64(longest)) - now)
+		next := max(ns.NextDue(), now) // what is due at once has been for longer than a duration can say
+		wait = time.Duration(min(next-now, int64(longest)))
 	})
 	return max(wait, minDueLook)
 }
