@@ -1,0 +1,108 @@
+package test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+)
+
+// contained is the command that runs another one in a container of a host: one with pids and a hostname of its own. It begins
+// to count processes at another number than others do, which in itself tells nothing of where a process is.
+func contained(name string, firstPid int, command ...string) []string {
+	const begin = `hostname "$1"; echo "$2" > /proc/sys/kernel/ns_last_pid; shift 2; "$@"; exit $?`
+	unshare := []string{"unshare", "--pid", "--fork", "--mount-proc", "--uts", "--kill-child", "sh", "-c", begin, "sh", name}
+	return append(append(unshare, fmt.Sprint(firstPid)), command...)
+}
+
+func startContained(t testing.TB, h *hosts.Host, dir, name string, firstPid int) *shell {
+	t.Helper()
+	return startSteps(t, h, dir, contained(name, firstPid, "bash", "-c", bashSteps, "bash")...)
+}
+
+// TestContainers has two containers of one host, with one mount, that see nothing of each other's processes.
+func TestContainers(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 1)
+	a := c.nodes[0]
+	g := c.addGuest(t, "m")
+	g.start(t)
+	a.set(t, "*.lock", "--holder", "creator")
+	outside := startShell(t, g.host, c.mount)
+	other := startContained(t, g.host, c.mount, "other", 2000)
+	const busy = "Device or resource busy"
+
+	for _, kind := range []struct{ lock, take string }{
+		{"pid", pidContent + " > pid"},
+		{"beads", beadsContent + " > beads"},
+		{"empty.lock", "set -C; > empty.lock; set +C"},
+		{"touched.lock", "touch touched.lock"},
+		{"directory.lock", "mkdir directory.lock"},
+		{"with-host.lock", "(set -C; hostname > with-host.lock)"},
+	} {
+		t.Run(kind.lock, func(t *testing.T) {
+			take, isDir := kind.take, kind.lock == "directory.lock"
+			first := startContained(t, g.host, c.mount, "first", 1000)
+			first.must("set -C; " + take + "; set +C")
+			for _, s := range []*shell{other, startShell(t, a.host, c.mount)} {
+				s.fails("rm -d "+kind.lock, busy)
+				s.fails("mv "+kind.lock+" moved", busy)
+				require.Contains(t, s.must("cat .lockfs/why/"+kind.lock), "may be removed by: programs on host m that can see its process")
+				if !isDir {
+					s.fails("echo > "+kind.lock, busy)
+					s.fails("truncate -s 1 "+kind.lock, busy)
+					s.fails("touch t; mv -f t "+kind.lock, busy)
+				}
+			}
+			// Who sees its processes may.
+			outside.must("rm -d " + kind.lock)
+			first.must("set -C; " + take + "; set +C")
+			first.must("bash -c 'rm -d " + kind.lock + "'")
+
+			// A container in it does not see it, and is seen from it.
+			first.must("set -C; " + take + "; set +C")
+			const nested = "unshare --pid --fork --mount-proc --kill-child sh -c '%s; exit $?'"
+			first.fails(fmt.Sprintf(nested, "rm -d "+kind.lock), busy)
+			first.process.Kill()
+			c.awaitGone(t, kind.lock, a.host, g.host)
+		})
+	}
+
+	t.Run("nested", func(t *testing.T) {
+		first := startContained(t, g.host, c.mount, "first", 1000)
+		first.must(`unshare --pid --fork --mount-proc --kill-child sh -c 'true; set -C; echo $$ > nested; sleep 1000' & ` +
+			`until [ -s nested ]; do sleep 0.1; done`)
+		other.fails("rm nested", busy)
+		c.requireHeld(t, "nested", a.host)
+		first.must("rm nested")
+	})
+}
+
+// TestBreakersInContainers has workers in two containers of one host, and on it, break the locks of crashed holders, by
+// asking for processes that they cannot always see.
+func TestBreakersInContainers(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 1)
+	g := c.addGuest(t, "m")
+	g.start(t)
+	script, err := filepath.Abs("clients/breaker.sh")
+	require.NoError(t, err)
+	witness, dir := filepath.Join(c.net.Dir(), "witness"), c.path("pid")
+	require.NoError(t, os.Mkdir(witness, 0o755))
+	g.host.MustRun(t, "mkdir", dir)
+	before := c.nodes[0].refusals(t)
+	b := &breakers{witness: witness}
+	for i := range 4 {
+		name := fmt.Sprintf("worker-%d", i)
+		command := contained(name, 10_000*(i+1), "bash", script, "pid", dir, witness, name, fmt.Sprint(breakerLocks))
+		b.workers = append(b.workers, g.host.Start(command[0], command[1:]...))
+	}
+	b.awaitTakeovers(t, faults(takeoversAtLeast))
+	require.Empty(t, b.stop(t))
+	require.Empty(t, b.overlaps(t))
+	require.Greater(t, c.nodes[0].refusals(t), before, "removals that were refused")
+}
