@@ -56,11 +56,12 @@ type Client struct {
 
 // ClientConfig is what a client is opened with.
 type ClientConfig struct {
-	Host        string        // name of this host, recorded as the caller's
-	OpTimeout   time.Duration // 0: DefaultOpTimeout
-	SessionFile string        // lets a process that succeeds this one take the session over; empty: none can
-	NoLockDelay bool          // nobody relies on its advisory locks once the session has ended, so others need not wait
-	Logger      *slog.Logger
+	Host         string        // name of this host, recorded as the caller's
+	OpTimeout    time.Duration // 0: DefaultOpTimeout
+	SessionFile  string        // lets a process that succeeds this one take the session over; empty: none can
+	MachineFiles []string      // where an id of this machine is kept, if the system has none: the first that is there or can be made
+	NoLockDelay  bool          // nobody relies on its advisory locks once the session has ended, so others need not wait
+	Logger       *slog.Logger
 }
 
 // OpenClient opens a session through the node of this process. It waits for a leader until ctx ends.

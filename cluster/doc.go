@@ -59,7 +59,7 @@
 // boot can be judged. While a session of a host is alive, none can be opened under its name by a machine
 // that was booted another time: either it is another machine, or this one crashed, and its old session ends
 // soon. After that, the processes of the old boot are known to be gone if the machine is the same: it has an id, of the system
-// or kept beside the session files. Machines that were cloned with their id cannot be told apart.
+// or kept by the mounts where it outlasts a boot. Machines that were cloned with their id cannot be told apart.
 //
 // Where a rule makes the creator the holder, the cluster asks the mount who makes a name (NEED_LINEAGE), and for some
 // time the mount tells without being asked. It watches the maker and those in whose place it may act (makers).

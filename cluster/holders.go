@@ -120,7 +120,6 @@ func (h *holders) describe(caller *storepb.Caller, content []byte) *storepb.Fact
 	}
 	facts := formats.FactsOf(content, origin, formats.Rule{})
 	message := raftstore.FactsMessage(facts)
-	message.Machine = h.client.machine
 	if lock, err := semaphore.Parse(content); err == nil && format == formats.Semaphore {
 		message.Tag = lock.Tag
 	}

@@ -13,28 +13,31 @@ import (
 	"lockfs/cluster/process"
 )
 
-// machineID tells machines apart that have the same name. Where the system has no id, the mounts keep one beside their
-// session files; without any it is empty, which is the same machine as every other such one.
+// machineID tells machines apart that have the same name. Where the system has no id, the mounts keep one, which has to
+// outlast a boot; without any it is empty, which is the same machine as every other such one.
 func machineID(cfg ClientConfig) string {
 	id, err := process.MachineID()
 	if err == nil {
 		return id
 	}
-	if cfg.SessionFile == "" {
-		return ""
+	for _, path := range cfg.MachineFiles {
+		if id, err := readMachineID(path); err == nil {
+			return id
+		}
 	}
-	path := filepath.Join(filepath.Dir(cfg.SessionFile), "machine-id")
-	if id, err = keptMachineID(path); err != nil {
-		cfg.Logger.Warn("this machine has no id: locks of another one with its name are taken for its own", "error", err)
-		return ""
+	for _, path := range cfg.MachineFiles {
+		if id, err = makeMachineID(path); err == nil {
+			return id
+		}
 	}
-	return id
+	cfg.Logger.Warn("this machine has no id: locks of another one with its name are taken for its own", "error", err)
+	return ""
 }
 
-// keptMachineID reads an id, or makes one: of several mounts that do so at once, the first to link its file wins.
-func keptMachineID(path string) (string, error) {
-	if id, err := readMachineID(path); !errors.Is(err, fs.ErrNotExist) {
-		return id, err
+// makeMachineID keeps a new id: of several mounts that do so at once, the first to link its file wins.
+func makeMachineID(path string) (string, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", err
 	}
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
@@ -44,7 +47,7 @@ func keptMachineID(path string) (string, error) {
 	}
 	defer func() { _ = os.Remove(mine.Name()) }()
 	_, err = mine.WriteString(hex.EncodeToString(random[:]) + "\n")
-	if err = errors.Join(err, mine.Sync(), mine.Close()); err != nil {
+	if err = errors.Join(err, mine.Chmod(0o644), mine.Sync(), mine.Close()); err != nil {
 		return "", err
 	}
 	if err := os.Link(mine.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {

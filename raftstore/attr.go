@@ -91,7 +91,7 @@ func (ns *Namespace) refuseContent(by *storepb.Caller, op *storepb.SetContent, n
 
 func (ns *Namespace) replaceContent(by *storepb.Caller, in *inode, content []byte, what *storepb.Facts) *inode {
 	changed := *in
-	says := asCounted(in, content, factsOf(what))
+	says := asCounted(in, content, ns.factsNow(what))
 	changed.evidence = what.GetEvidence()
 	changed.facts, changed.gone, changed.host = says, in.goneStill(says), share(by.GetHost())
 	changed.content = content

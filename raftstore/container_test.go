@@ -88,9 +88,6 @@ func (tr *tree) onMachine(session uint64, host, boot, machine string) step {
 func twoMachines(t *testing.T, facts *storepb.Facts) *tree {
 	tr := newTree(t)
 	tr.onMachine(7, "debian", "boot", "first").ok()
-	if facts != nil {
-		facts.Machine = "first"
-	}
 	tr.take(7, "lock", facts)
 	tr.take(7, "tmp", nil)
 	tr.onMachine(8, "debian", "second boot", "second").is(storepb.Code_BUSY)
@@ -128,6 +125,23 @@ func TestAnotherMachineOfTheNamePassesNoGuard(t *testing.T) {
 				tr.requireRefused(8, way.op(tr, 8), storepb.Code_BUSY)
 			}
 		})
+	}
+}
+
+// TestMountsOfOneBootAreOfOneMachine, also if each of them has made up an id for it.
+func TestMountsOfOneBootAreOfOneMachine(t *testing.T) {
+	for _, facts := range []*storepb.Facts{pidFacts("pid", processOf(1)), towerFacts("x")} {
+		tr := newTree(t)
+		tr.onMachine(7, "debian", "boot", "kept by root").ok()
+		tr.onMachine(8, "debian", "boot", "kept by a user").ok()
+		tr.take(8, "lock", facts)
+		tr.do(8, opOf(unlinkOp("lock"))).ok()
+		tr.take(8, "lock", facts)
+		tr.do(7, opOf(&storepb.CloseSession{})).ok()
+		tr.giveUp(8)
+		tr.onMachine(9, "debian", "boot", "kept by a user").ok()
+		tr.requireState("held", "lock")
+		tr.do(9, opOf(unlinkOp("lock"))).ok()
 	}
 }
 

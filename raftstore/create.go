@@ -30,7 +30,7 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 		content: op.GetTarget(), host: share(caller.GetHost()), unlisted: op.GetUnlisted(), evidence: op.GetFacts().GetEvidence(),
 	}
 	if in.isFile() {
-		in.content, in.facts = op.GetContent(), factsOf(op.GetFacts())
+		in.content, in.facts = op.GetContent(), ns.factsNow(op.GetFacts())
 	}
 	made := &entry{parent: dir.ino, name: string(op.GetName()), ino: in.ino}
 	if !in.unlisted {

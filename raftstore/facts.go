@@ -16,7 +16,7 @@ type facts struct {
 	lockfact.Facts
 	tag     string
 	process *process     // the holder; nil unless the lock lives as long as it does and it was identified
-	machine sharedString // that wrote it; empty: it is not known
+	machine sharedString // that had the name of the host then; empty: it is not known
 }
 
 // processID is a process of some host, and never another one.
@@ -86,6 +86,15 @@ func factsOf(m *storepb.Facts) *facts {
 		},
 		tag: m.GetTag(), process: processFrom(m.GetProcess()), machine: share(m.GetMachine()),
 	}
+}
+
+// factsNow is factsOf for what somebody writes now, on the machine that has the name of the host.
+func (ns *Namespace) factsNow(m *storepb.Facts) *facts {
+	says := factsOf(m)
+	if says != nil {
+		says.machine = ns.machineOf(says.Host)
+	}
+	return says
 }
 
 func (f *facts) message() *storepb.Facts {

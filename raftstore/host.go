@@ -13,7 +13,7 @@ const maxHosts = 10_000
 // host is a machine that has or had a mount. It is never modified once it is in a tree.
 type host struct {
 	bootID   string
-	machine  string // whose name it is now: another one may have had it before
+	machine  string // whose name it is now, by the id that it came with in this boot; another one may have had the name before
 	sessions int    // that have not ended
 	since    int64  // since when it has one, or has none
 	left     bool   // the last one was ended by its mount
@@ -29,6 +29,9 @@ func (ns *Namespace) hostCame(name, bootID, machine string) {
 	}
 	came := *h
 	came.sessions++
+	if h.bootID == bootID {
+		machine = h.machine // two machines have no boot in common, whatever ids their mounts know
+	}
 	if h.sessions == 0 {
 		came.since, came.bootID, came.machine = ns.time, bootID, machine
 		if !h.left {
@@ -51,6 +54,14 @@ func (ns *Namespace) hostCame(name, bootID, machine string) {
 		}
 	}
 	ns.bereave(made, math.MaxInt64, reason)
+}
+
+// machineOf is the machine that has a name now, empty if that is not known.
+func (ns *Namespace) machineOf(name string) sharedString {
+	if h, known := ns.hosts.Get(name); known {
+		return share(h.machine)
+	}
+	return sharedString{}
 }
 
 // hostWent counts a session less. A host that left and has nothing to be waited for is forgotten.

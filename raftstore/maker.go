@@ -41,10 +41,7 @@ func (ns *Namespace) makerOf(by *storepb.Caller, e *entry) (m *maker, code store
 	if !isMaker(line[0]) {
 		return nil, storepb.Code_OK
 	}
-	m = &maker{process: processFrom(line[0]), host: share(by.GetHost()), since: ns.time}
-	if h, known := ns.hosts.Get(by.GetHost()); known {
-		m.machine = share(h.machine)
-	}
+	m = &maker{process: processFrom(line[0]), host: share(by.GetHost()), machine: ns.machineOf(by.GetHost()), since: ns.time}
 	for _, heir := range line[1:max(1, min(len(line), int(by.GetFamily()), 1+maxHeirs))] {
 		if !isMaker(heir) {
 			break // whose parent nobody can see

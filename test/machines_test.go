@@ -50,11 +50,16 @@ const (
 // TestMachinesOfOneName has another machine of its name come while one is cut off, whose locks live.
 func TestMachinesOfOneName(t *testing.T) {
 	t.Parallel()
+	t.Run("known by their ids", func(t *testing.T) { testMachinesOfOneName(t, machineA, machineB) })
+	t.Run("without ids of their own", func(t *testing.T) { testMachinesOfOneName(t, "", "") })
+}
+
+func testMachinesOfOneName(t *testing.T, idOfFirst, idOfSecond string) {
 	c := startCluster(t, 1, shortTerm...)
 	a := c.nodes[0]
 	a.set(t, "*.lock", "--holder", "creator")
-	first := c.addMachine(t, "first", "debian", machineA, bootA1)
-	second := c.addMachine(t, "second", "debian", machineB, bootB1)
+	first := c.addMachine(t, "first", "debian", idOfFirst, bootA1)
+	second := c.addMachine(t, "second", "debian", idOfSecond, bootB1)
 	first.guest.start(t)
 
 	held := []string{"pid", "beads", "created.lock", "touched.lock", "semaphore"}

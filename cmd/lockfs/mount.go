@@ -89,7 +89,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	looking, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
 	client, err := cluster.Dial(looking, p.servers, cluster.ClientConfig{
-		Host: p.host, OpTimeout: p.opTimeout, Logger: logger, SessionFile: p.sessionFile(),
+		Host: p.host, OpTimeout: p.opTimeout, Logger: logger, SessionFile: p.sessionFile(), MachineFiles: machineFiles(),
 	})
 	if err != nil {
 		return fmt.Errorf("no session with %s: %w", strings.Join(p.servers, ","), err)
@@ -146,4 +146,17 @@ func sessionFileName(host, dir string) string {
 		name = hex.EncodeToString(sum[:])
 	}
 	return name + ".session"
+}
+
+// machineFiles is where an id of this machine may be, if the system has none: all users' first, which root can make.
+func machineFiles() []string {
+	files := []string{"/var/lib/lockfs/machine-id"}
+	folder := os.Getenv("XDG_STATE_HOME")
+	if home, err := os.UserHomeDir(); folder == "" && err == nil {
+		folder = filepath.Join(home, ".local", "state")
+	}
+	if os.Geteuid() != 0 && filepath.IsAbs(folder) {
+		files = append(files, filepath.Join(folder, "lockfs", "machine-id"))
+	}
+	return files
 }

@@ -155,7 +155,8 @@ func firstFailure(node *cluster.Node, err error) error {
 func (s *service) mount(ctx context.Context, node *cluster.Node) (*fusefs.Mounted, error) {
 	client, err := node.OpenClient(ctx, cluster.ClientConfig{
 		Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger,
-		SessionFile: filepath.Join(s.config.DataDir, "mount.session"),
+		SessionFile:  filepath.Join(s.config.DataDir, "mount.session"),
+		MachineFiles: append(machineFiles(), filepath.Join(s.config.DataDir, "machine-id")),
 	})
 	if err != nil {
 		return nil, err

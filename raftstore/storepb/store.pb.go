@@ -437,7 +437,7 @@ type Facts struct {
 	Tag           string                 `protobuf:"bytes,10,opt,name=tag,proto3" json:"tag,omitempty"`           // of a semaphore lock
 	Invalid       string                 `protobuf:"bytes,11,opt,name=invalid,proto3" json:"invalid,omitempty"`   // which rule of its format it breaks
 	Evidence      string                 `protobuf:"bytes,12,opt,name=evidence,proto3" json:"evidence,omitempty"` // of a content of no format: why it can be judged nevertheless; empty: it is data
-	Machine       string                 `protobuf:"bytes,13,opt,name=machine,proto3" json:"machine,omitempty"`   // id of the machine that wrote the content: two may have the same host name
+	Machine       string                 `protobuf:"bytes,13,opt,name=machine,proto3" json:"machine,omitempty"`   // id of the machine that had the name of the host: another one may have it later
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
