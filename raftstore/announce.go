@@ -48,6 +48,9 @@ func (ns *Namespace) announce(e *entry, in *inode) *entry {
 	m.Acquired = e.acquired
 	ns.emit(m)
 	if in.isDir() {
+		for _, inside := range ns.entriesOf(in.ino) {
+			ns.silence(inside) // it came with the directory, which was moved to its name
+		}
 		return &announced
 	}
 	for _, other := range ns.namesOf(in.ino) {
