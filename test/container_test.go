@@ -2,8 +2,6 @@ package test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -80,29 +78,4 @@ func TestContainers(t *testing.T) {
 		c.requireHeld(t, "nested", a.host)
 		first.must("rm nested")
 	})
-}
-
-// TestBreakersInContainers has workers in two containers of one host, and on it, break the locks of crashed holders, by
-// asking for processes that they cannot always see.
-func TestBreakersInContainers(t *testing.T) {
-	t.Parallel()
-	c := startCluster(t, 1)
-	g := c.addGuest(t, "m")
-	g.start(t)
-	script, err := filepath.Abs("clients/breaker.sh")
-	require.NoError(t, err)
-	witness, dir := filepath.Join(c.net.Dir(), "witness"), c.path("pid")
-	require.NoError(t, os.Mkdir(witness, 0o755))
-	g.host.MustRun(t, "mkdir", dir)
-	before := c.nodes[0].refusals(t)
-	b := &breakers{witness: witness}
-	for i := range 4 {
-		name := fmt.Sprintf("worker-%d", i)
-		command := contained(name, 10_000*(i+1), "bash", script, "pid", dir, witness, name, fmt.Sprint(breakerLocks))
-		b.workers = append(b.workers, g.host.Start(command[0], command[1:]...))
-	}
-	b.awaitTakeovers(t, faults(takeoversAtLeast))
-	require.Empty(t, b.stop(t))
-	require.Empty(t, b.overlaps(t))
-	require.Greater(t, c.nodes[0].refusals(t), before, "removals that were refused")
 }
