@@ -78,17 +78,15 @@ func TestWhySaysWhatARemovalIsTold(t *testing.T) {
 	a.set(t, "*.open", "--guard", "anyone")
 	s := startShell(t, g.host, c.mount)
 	more := map[string]string{
-		"data":                "echo $(hostname) 7 > LOCK",
-		"pid, not exclusive":  "echo $$ > LOCK",
-		"pid, then data":      "(set -C; echo $$ > LOCK); echo it is data now > LOCK",
-		"pid, emptied":        "(set -C; echo $$ > LOCK); > LOCK",
-		"semaphore, emptied":  "(set -C; " + semaphoreContent + " > LOCK); > LOCK",
-		"semaphore, written":  semaphoreContent + " > LOCK; " + semaphoreContent + " > LOCK",
-		"half written":        "(set -C; printf pid= > LOCK)",
-		"flock":               "flock LOCK true; echo $$ > LOCK",
-		"invalid tower":       `(set -C; echo '{"lock_version":"v1","request_id":"an odd one"}' > LOCK)`,
-		"dead":                "(set -C; echo $BASHPID > LOCK)",
-		"dead, not exclusive": "(echo $BASHPID > LOCK)",
+		"data":               "echo $(hostname) 7 > LOCK",
+		"pid, not exclusive": "echo $$ > LOCK",
+		"pid, then data":     "(set -C; echo $$ > LOCK); echo it is data now > LOCK",
+		"pid, emptied":       "(set -C; echo $$ > LOCK); > LOCK",
+		"semaphore, emptied": "(set -C; " + semaphoreContent + " > LOCK); > LOCK",
+		"semaphore, written": semaphoreContent + " > LOCK; " + semaphoreContent + " > LOCK",
+		"half written":       "(set -C; printf pid= > LOCK)",
+		"flock":              "flock LOCK true; echo $$ > LOCK",
+		"invalid tower":      `(set -C; echo '{"lock_version":"v1","request_id":"an odd one"}' > LOCK)`,
 	}
 	for recipe, take := range recipes {
 		more[recipe] = take
@@ -137,6 +135,7 @@ func TestPidFilesThatAreNotExclusive(t *testing.T) {
 	c.awaitState(t, a.host, "child.pid", "stale")
 	daemon.process.Kill()
 	c.awaitState(t, a.host, "daemon.pid", "stale")
+	require.Contains(t, a.host.MustRun(t, "cat", c.path(".lockfs/why/daemon.pid")), "may be removed by: anyone\n")
 	c.awaitGone(t, "lock", a.host)
 	next := startShell(t, a.host, c.mount)
 	next.must("echo $$ > daemon.pid; rm child.pid")
