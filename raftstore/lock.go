@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strings"
@@ -225,7 +226,10 @@ func (ns *Namespace) hold(by *storepb.Caller, e *entry, old, in *inode, known *f
 		e.known = known
 	}
 	if known == nil && wasKnown && !mayBegin(e.known.Format, in.content) {
-		return ns.lapse(by, e, old, in)
+		if !ns.goesOn(e, old, in) {
+			return ns.lapse(by, e, old, in)
+		}
+		e.known = nil
 	}
 	if !stolen || in.unlisted {
 		return ns.announceSoon(by, ns.putJudged(e, in), in, false)
@@ -237,6 +241,11 @@ func (ns *Namespace) hold(by *storepb.Caller, e *entry, old, in *inode, known *f
 		ns.emitStolen(told, e, old, in, by)
 	}
 	return ns.announceSoon(by, e, in, told.announced)
+}
+
+// goesOn tells whether a holder has written more to its lock, as after a pid the name of its host.
+func (ns *Namespace) goesOn(e *entry, old, in *inode) bool {
+	return old.ino == in.ino && len(old.content) > 0 && bytes.HasPrefix(in.content, old.content) && ns.groundOf(e, in) != isData
 }
 
 // lapse puts an entry whose content was a lock's and is another's now, or data.
