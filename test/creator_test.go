@@ -28,12 +28,12 @@ func TestDeadCreator(t *testing.T) {
 	g.start(t)
 	everywhere := append(c.hosts(), g.host)
 	c.nodes[0].set(t, "*.lock", "--holder", "creator")
-	for kind, make := range createdLocks {
+	for kind, take := range createdLocks {
 		t.Run(kind, func(t *testing.T) {
 			// Busy machines are late sometimes, and not each time.
 			hosts.Eventually(t, "it is gone within a second", func() (string, bool) {
 				for _, h := range []*hosts.Host{g.host, c.nodes[1].host} {
-					if took := c.endCreator(t, h, everywhere, kind, make); took > time.Second {
+					if took := c.endCreator(t, h, everywhere, kind, take); took > time.Second {
 						return took.String(), false
 					}
 				}
@@ -56,11 +56,11 @@ func TestDeadCreator(t *testing.T) {
 }
 
 // endCreator has a process make a lock and kills it. It answers how long the lock was there still, by the cluster's clock.
-func (c *cluster) endCreator(t testing.TB, h *hosts.Host, everywhere []*hosts.Host, kind, make string) time.Duration {
+func (c *cluster) endCreator(t testing.TB, h *hosts.Host, everywhere []*hosts.Host, kind, take string) time.Duration {
 	t.Helper()
 	const lock = "creator.lock"
 	holder := startPython(t, h, c.mount)
-	holder.must(fmt.Sprintf(make, lock))
+	holder.must(fmt.Sprintf(take, lock))
 	c.requireHeld(t, lock, everywhere...)
 	for _, other := range everywhere {
 		if other != h {
