@@ -84,7 +84,7 @@ func (p *messagePlan) checkField(number protowire.Number, wire protowire.Type, v
 	}
 	field := &p.fields[number]
 	switch {
-	case !field.isKnown || wire != field.wire && !(field.packed && wire == protowire.BytesType):
+	case !field.isKnown || wire != field.wire && (!field.packed || wire != protowire.BytesType):
 		return fmt.Errorf("field %d of %s: %w", number, p.name, ErrNewer)
 	case field.below != nil:
 		content, _ := protowire.ConsumeBytes(value)
