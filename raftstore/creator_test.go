@@ -57,6 +57,26 @@ func TestImpatientRuleWithHeirsRemovesOnce(t *testing.T) {
 	}
 }
 
+// TestSilenceIsThatOfTheHolder, not of the host whose process is in a file of which another one made a name, nor of the host that
+// made it where the process in it counts.
+func TestSilenceIsThatOfTheHolder(t *testing.T) {
+	for _, host := range []uint64{here, there} {
+		tr := newTree(t)
+		tr.rule(&storepb.Rule{Pattern: "lock", Holder: "creator", HostTimeout: 1}).ok()
+		ino := tr.take(here, "tmp", pidFacts("pid", processOf(1)))
+		tr.as(there, 1, opOf(&storepb.Link{Ino: ino, Parent: RootIno, Name: []byte("lock")}), processOf(9)).ok()
+		if host == there {
+			tr.rule(&storepb.Rule{Pattern: "lock", HostTimeout: 1}).ok()
+		}
+		tr.giveUp(host)
+		tr.tick(time.Hour)
+		tr.requireState("held", "lock")
+		tr.giveUp(here + there - host)
+		tr.tick(time.Hour)
+		tr.requireNone("lock")
+	}
+}
+
 // TestStrangeLineages make no maker that could not be restored.
 func TestStrangeLineages(t *testing.T) {
 	long := &storepb.Process{Pid: 1, BootId: strings.Repeat("b", MaxName+1)}

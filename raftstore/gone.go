@@ -48,14 +48,18 @@ func (ns *Namespace) processGone(session uint64, op *storepb.ProcessGone) *store
 	return ok()
 }
 
-// namesHeldOn lists the names of what processes of a host hold or have made.
-func (ns *Namespace) namesHeldOn(host string) []*entry {
+// namesUnseen lists the names of what processes of a host hold or have made that no mount sees: the host has none, or was
+// booted again or is another machine of the name.
+func (ns *Namespace) namesUnseen(name string, h *host) []*entry {
+	isSeen := func(p processID) bool { return h.sessions > 0 && p.bootID.String() == h.bootID }
 	var names []*entry
-	for _, h := range ns.heldOn(host, nil) {
-		names = append(names, ns.namesOf(h.ino)...)
+	for _, held := range ns.heldOn(name, nil) {
+		if !isSeen(held.says.process.processID) {
+			names = append(names, ns.namesOf(held.ino)...)
+		}
 	}
-	for _, m := range ns.madeOn(host, nil) {
-		if e, found := ns.entry(m.parent, []byte(m.name)); found {
+	for _, m := range ns.madeOn(name, nil) {
+		if e, found := ns.entry(m.parent, []byte(m.name)); found && !isSeen(m.by) {
 			names = append(names, e)
 		}
 	}
@@ -122,16 +126,15 @@ func (ns *Namespace) eachImpatient(now int64, visit func(*entry, *staleness)) {
 		return
 	}
 	ns.hosts.Scan(func(name string, h *host) bool {
-		if h.sessions > 0 {
-			return true
-		}
-		for _, e := range ns.namesHeldOn(name) {
+		for _, e := range ns.namesUnseen(name, h) {
 			in, found := ns.inodes.Get(e.ino)
 			if !found {
 				continue
 			}
 			g := ns.govern(e, in)
-			if e.stale == nil && g.ByProcess() && g.hostTimeout > 0 && now-h.since > int64(g.hostTimeout) {
+			// A file that names a process of the host may be held by its maker on another one, and the other way round.
+			isTheirs := g.ByProcess() && g.Host == name && !ns.reachable(g)
+			if e.stale == nil && isTheirs && g.hostTimeout > 0 && now-h.since > int64(g.hostTimeout) {
 				reason := fmt.Sprintf("its host %s has been silent for more than %v (rule %s)", name, g.hostTimeout, g.pattern)
 				visit(e, &staleness{reason: reason, since: ns.time, ofMaker: g.byCreator})
 			}
