@@ -57,8 +57,12 @@ func (m *makers) ended(id process.ID) (lasted bool) {
 // introduceMaker tells who makes a name, and in whose place it may be made.
 func (h *holders) introduceMaker(caller *storepb.Caller) {
 	line, family := h.lineage(caller)
-	if id, ok := h.ours(line[0]); ok && bootTime()-startOf(id) > makerAge {
-		family = 1
+	// Those that it acts for end with the nearest that was not started to make a lock for another one, such as a script.
+	for i, relative := range line[:family] {
+		if id, ok := h.ours(relative); ok && bootTime()-startOf(id) > makerAge {
+			family = i + 1
+			break
+		}
 	}
 	caller.Lineage, caller.Family = line, uint32(family)
 }
