@@ -32,7 +32,14 @@ func Namespace() (uint64, error) {
 func NamespaceOf(thread int) (uint64, error) {
 	path := "/proc/" + strconv.Itoa(thread) + "/ns/pid"
 	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
+	err := unix.Stat(path, &st)
+	if errors.Is(err, unix.EACCES) {
+		// Another user's is not shown, but anybody may read how many pids it has: one is that in our namespace.
+		if pids, err := readPIDs(thread); err == nil && len(pids) == 1 {
+			return Namespace()
+		}
+	}
+	if err != nil {
 		return 0, procError("stat", path, err)
 	}
 	return st.Ino, nil

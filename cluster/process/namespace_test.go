@@ -5,11 +5,13 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -224,4 +226,37 @@ func TestStatusWithManyGroups(t *testing.T) {
 	found, err = Of(numbers[1])
 	require.NoError(t, err)
 	require.Equal(t, p.id(), found)
+}
+
+// TestNamespaceOfAnotherUser: it cannot be looked at, but whether it is ours can be told.
+func TestNamespaceOfAnotherUser(t *testing.T) {
+	other := exec.Command("cat")
+	other.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	ours := start(t, other).pid()
+	nested := exec.Command("cat")
+	nested.SysProcAttr = &syscall.SysProcAttr{Credential: other.SysProcAttr.Credential, Cloneflags: unix.CLONE_NEWPID}
+	theirs := start(t, nested).pid()
+	own, err := Namespace()
+	require.NoError(t, err)
+
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked: the thread that may not look at others' ends
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var capabilities [2]unix.CapUserData
+		if !assert.NoError(t, unix.Capget(&header, &capabilities[0])) {
+			return
+		}
+		capabilities[0].Effective &^= 1 << unix.CAP_SYS_PTRACE
+		if !assert.NoError(t, unix.Capset(&header, &capabilities[0])) {
+			return
+		}
+		in, err := NamespaceOf(ours)
+		assert.NoError(t, err)
+		assert.Equal(t, own, in)
+		_, err = NamespaceOf(theirs)
+		assert.ErrorIs(t, err, ErrUnknown)
+	}()
+	<-done
 }
