@@ -243,7 +243,7 @@ func (c *Client) openFirst(ctx context.Context) (*clientSession, error) {
 // open opens or takes over a session. The error is a *refusedError if the cluster says no.
 func (c *Client) open(ctx context.Context, id uint64, numbers *numbers) (*clientSession, error) {
 	op := &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{
-		Host: c.host, BootId: c.bootID, Started: int64(c.started), NoLockDelay: c.noDelay, Machine: c.machine,
+		Host: c.host, BootId: c.bootID, Started: int64(c.started), NoLockDelay: c.noDelay, Machine: c.machine, PidNamespace: c.holders.namespace,
 	}}}
 	result, err := c.send(ctx, &storepb.Command{Session: id, Op: op})
 	if err == nil && result.GetCode() != storepb.Code_OK {

@@ -159,3 +159,86 @@ func TestMakerOnAnotherMachineOfTheName(t *testing.T) {
 	tr.onMachine(9, "debian", "third boot", "first").ok()
 	tr.requireNone("lock")
 }
+
+// TestMachineThatSaysTwoIDs: one without an id of its own has one for each directory of session files. Its boot is one.
+func TestMachineThatSaysTwoIDs(t *testing.T) {
+	for _, first := range []string{"", "first"} {
+		tr := newTree(t)
+		tr.onMachine(7, "debian", "boot", first).ok()
+		tr.onMachine(8, "debian", "boot", "second").ok()
+		for _, session := range []uint64{7, 8} {
+			tr.take(8, "lock", pidFacts("pid", processOf(1)))
+			tr.do(session, opOf(unlinkOp("lock"))).ok()
+		}
+		tr.take(8, "lock", pidFacts("pid", processOf(1)))
+		tr.giveUp(7)
+		tr.giveUp(8)
+		tr.onMachine(9, "debian", "boot", "second").ok()
+		tr.requireState("held", "lock")
+		tr.giveUp(9)
+		tr.onMachine(10, "debian", "later", first).ok()
+		tr.requireNone("lock")
+	}
+}
+
+// TestPatienceWithAMachineWhoseNameIsAnothers ends too: nobody sees the processes of the first.
+func TestPatienceWithAMachineWhoseNameIsAnothers(t *testing.T) {
+	for _, facts := range []*storepb.Facts{pidFacts("pid", processOf(1)), towerFacts("x")} {
+		tr := twoMachines(t, facts)
+		tr.take(8, "other", pidFacts("pid", &storepb.Process{PidNamespace: 1, Pid: 1, Start: 1, BootId: "second boot"}))
+		tr.rule(&storepb.Rule{Pattern: "*", HostTimeout: int64(time.Hour)}).ok()
+		tr.tick(time.Minute)
+		require.NotZero(t, tr.at(RootIno, "lock"))
+		tr.tick(time.Hour)
+		require.Equal(t, facts.GetFormat() != "pid", tr.at(RootIno, "lock") != 0)
+		tr.requireState("held", "other")
+	}
+}
+
+// inNamespace opens a session of the host whose mount is in a pid namespace.
+func (tr *tree) inNamespace(session uint64, host string, namespace uint64) step {
+	tr.hosts[session] = host
+	return tr.apply(&storepb.Command{Session: session, Op: opOf(&storepb.OpenSession{Host: host, BootId: "boot", PidNamespace: namespace})})
+}
+
+// TestContainerThatWasStartedAnewWithItsMount: nobody sees the processes of the old one, and nobody is kept from removing what they
+// left but other hosts.
+func TestContainerThatWasStartedAnewWithItsMount(t *testing.T) {
+	old := &storepb.Process{PidNamespace: outerNS, Pid: 5, Start: 1, BootId: "boot", SeenFrom: []uint64{outerNS}}
+	for _, made := range []bool{false, true} {
+		tr := newTree(t)
+		tr.inNamespace(7, "pod", outerNS).ok()
+		facts := pidFacts("pid", old)
+		if made {
+			tr.rule(&storepb.Rule{Pattern: "*", Holder: "creator"}).ok()
+			facts = nil
+			tr.as(7, 1, createOp(RootIno, "lock", true), old).ok()
+		} else {
+			tr.take(7, "lock", facts)
+		}
+		tr.inNamespace(8, "pod", innerNS).ok()
+		tr.in(8, innerNS, opOf(unlinkOp("lock"))).is(storepb.Code_BUSY)
+		tr.requireState("held", "lock")
+
+		tr.giveUp(7)
+		tr.requireState("unreachable", "lock")
+		require.Equal(t, "no mount of host pod sees its process", tr.lock("lock").GetReason())
+		tr.restart()
+		tr.in(there, hostNS, opOf(unlinkOp("lock"))).is(storepb.Code_BUSY)
+		tr.in(8, innerNS, opOf(unlinkOp("lock"))).ok()
+	}
+}
+
+// TestPatienceWithAContainerThatWasStartedAnew ends, too.
+func TestPatienceWithAContainerThatWasStartedAnew(t *testing.T) {
+	tr := newTree(t)
+	tr.inNamespace(7, "pod", outerNS).ok()
+	tr.take(7, "lock", pidFacts("pid", &storepb.Process{PidNamespace: outerNS, Pid: 5, Start: 1, BootId: "boot"}))
+	tr.rule(&storepb.Rule{Pattern: "*", HostTimeout: int64(time.Minute)}).ok()
+	tr.inNamespace(8, "pod", innerNS).ok()
+	tr.tick(time.Hour)
+	tr.requireState("held", "lock")
+	tr.giveUp(7)
+	tr.tick(time.Hour)
+	tr.requireNone("lock")
+}

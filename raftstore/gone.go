@@ -48,18 +48,26 @@ func (ns *Namespace) processGone(session uint64, op *storepb.ProcessGone) *store
 	return ok()
 }
 
-// namesUnseen lists the names of what processes of a host hold or have made that no mount sees: the host has none, or was
-// booted again or is another machine of the name.
-func (ns *Namespace) namesUnseen(name string, h *host) []*entry {
-	isSeen := func(p processID) bool { return h.sessions > 0 && p.bootID.String() == h.bootID }
+// namesUnseen lists the names of what processes of a host hold or have made that are not watched.
+func (ns *Namespace) namesUnseen(name string) []*entry {
+	watched := make(map[processID]bool) // by boot and namespace
+	isWatched := func(p processID) bool {
+		where := processID{bootID: p.bootID, pidNamespace: p.pidNamespace}
+		is, known := watched[where]
+		if !known {
+			is = ns.isWatched(name, where)
+			watched[where] = is
+		}
+		return is
+	}
 	var names []*entry
 	for _, held := range ns.heldOn(name, nil) {
-		if !isSeen(held.says.process.processID) {
+		if !isWatched(held.says.process.processID) {
 			names = append(names, ns.namesOf(held.ino)...)
 		}
 	}
 	for _, m := range ns.madeOn(name, nil) {
-		if e, found := ns.entry(m.parent, []byte(m.name)); found && !isSeen(m.by) {
+		if e, found := ns.entry(m.parent, []byte(m.name)); found && !isWatched(m.by) {
 			names = append(names, e)
 		}
 	}
@@ -126,7 +134,7 @@ func (ns *Namespace) eachImpatient(now int64, visit func(*entry, *staleness)) {
 		return
 	}
 	ns.hosts.Scan(func(name string, h *host) bool {
-		for _, e := range ns.namesUnseen(name, h) {
+		for _, e := range ns.namesUnseen(name) {
 			in, found := ns.inodes.Get(e.ino)
 			if !found {
 				continue

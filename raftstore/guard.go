@@ -135,7 +135,7 @@ func (ns *Namespace) refuseByGuard(by *storepb.Caller, e *entry, in *inode, what
 		reason = "it is live, and was taken on " + g.Host
 	case g.Guard == lockfact.GuardHost && ns.isOtherMachine(g, by):
 		reason = fmt.Sprintf("it is live, and was taken on another machine named %s", g.Host)
-	case g.Guard == lockfact.GuardHost && !g.process.isSeenFrom(by.GetPidNamespace()):
+	case g.Guard == lockfact.GuardHost && !g.process.isSeenFrom(by.GetPidNamespace()) && ns.isWatched(g.Host, g.process.processID):
 		reason = "it is live, and its process is in a container that cannot be seen into from the caller's"
 	case g.Guard == lockfact.GuardHost && g.Format == lockfact.Beads && what == overwrite && g.process != nil:
 		if len(by.GetLineage()) == 0 {

@@ -131,11 +131,21 @@ func (ns *Namespace) forgetHost(by *storepb.Caller, name string) *storepb.Result
 	return ok()
 }
 
-// reachable tells whether the host of a lock has a session, on the machine that the lock is of and in the boot of its
-// process.
+// reachable tells whether the host of a lock has a session, and its process is watched.
 func (ns *Namespace) reachable(g governed) bool {
 	h, known := ns.hosts.Get(g.Host)
-	return known && h.sessions > 0 && (g.process == nil || g.process.bootID.String() == h.bootID)
+	return known && h.sessions > 0 && (g.process == nil || ns.isWatched(g.Host, g.process.processID))
+}
+
+// isWatched tells whether a mount of a host sees a process end: one of the same boot, and in the pid namespace in which the process
+// was found. Nobody sees those of a container any more in which the mount was, too, and which was started anew.
+func (ns *Namespace) isWatched(host string, p processID) (watched bool) {
+	ns.sessions.Scan(func(_ uint64, s *session) bool {
+		watched = s.endedIndex == 0 && s.host == host && s.bootID == p.bootID.String() &&
+			(s.namespace == 0 || s.namespace == p.pidNamespace)
+		return !watched
+	})
+	return watched
 }
 
 func (ns *Namespace) listHosts() []*storepb.HostRecord {

@@ -102,6 +102,9 @@ func (ns *Namespace) describe(e *entry, in *inode) *storepb.Lock {
 		lock.State, lock.Reason = string(lockfact.Unreachable), fmt.Sprintf("host %s has no mount, so its processes cannot be seen", g.Host)
 		if h, known := ns.hosts.Get(g.Host); known {
 			lock.Since = h.since
+			if h.sessions > 0 {
+				lock.Reason = fmt.Sprintf("no mount of host %s sees its process", g.Host)
+			}
 		}
 	}
 	lock.Remover = g.remover()

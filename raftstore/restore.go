@@ -303,6 +303,6 @@ func sessionOf(r *storepb.SessionRecord) *session {
 	return &session{
 		id: r.GetId(), host: r.GetHost(), bootID: r.GetBootId(), opened: r.GetOpened(), acked: r.GetAcked(),
 		active: r.GetActive(), endedIndex: r.GetEndedIndex(), ended: r.GetEnded(), started: r.GetStarted(),
-		noDelay: r.GetNoLockDelay(), machine: r.GetMachine(),
+		noDelay: r.GetNoLockDelay(), machine: r.GetMachine(), namespace: r.GetPidNamespace(),
 	}
 }

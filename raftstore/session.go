@@ -33,7 +33,8 @@ type session struct {
 	ended      int64
 	started    int64 // of the process that has it, on its host's CLOCK_BOOTTIME
 	machine    string
-	noDelay    bool // its advisory locks are of no account once it has ended
+	namespace  uint64 // of the processes whose end its own sees; 0: it is not known
+	noDelay    bool   // its advisory locks are of no account once it has ended
 }
 
 // reply answers a command of a session, also when the same command comes again.
@@ -155,13 +156,13 @@ func (ns *Namespace) openSession(id uint64, op *storepb.OpenSession) *storepb.Re
 		}
 		ns.sessions.Set(id, &session{
 			id: id, host: op.GetHost(), bootID: op.GetBootId(), opened: ns.time, active: ns.index, started: op.GetStarted(),
-			noDelay: op.GetNoLockDelay(), machine: op.GetMachine(),
+			noDelay: op.GetNoLockDelay(), machine: op.GetMachine(), namespace: op.GetPidNamespace(),
 		})
 		ns.hostCame(op.GetHost(), op.GetBootId(), op.GetMachine())
 	case s.endedIndex != 0 || s.bootID != op.GetBootId() || op.GetStarted() < s.started:
 		return fail(storepb.Code_SESSION_UNKNOWN)
 	case op.GetStarted() > s.started:
-		ns.succeedProcess(s, op.GetStarted())
+		ns.succeedProcess(s, op)
 	default:
 		ns.acknowledge(s, 0) // it asks again
 	}
@@ -170,12 +171,12 @@ func (ns *Namespace) openSession(id uint64, op *storepb.OpenSession) *storepb.Re
 
 // succeedProcess gives a session to another process. What the one before had open is closed, but the
 // programs that had locks may still run, with descriptors that are dead.
-func (ns *Namespace) succeedProcess(s *session, started int64) {
+func (ns *Namespace) succeedProcess(s *session, op *storepb.OpenSession) {
 	ns.unpinOrphansOf(s.id)
 	ns.dropAllLocks(s.id, ns.delayAfter(s))
 	s = ns.acknowledge(s, 0)
 	succeeded := *s
-	succeeded.started = started
+	succeeded.started, succeeded.namespace = op.GetStarted(), op.GetPidNamespace()
 	ns.sessions.Set(s.id, &succeeded)
 }
 

@@ -212,6 +212,7 @@ func (s *session) message() *storepb.SessionRecord {
 	return &storepb.SessionRecord{
 		Id: s.id, Host: s.host, BootId: s.bootID, Opened: s.opened, Acked: s.acked, Active: s.active,
 		EndedIndex: s.endedIndex, Ended: s.ended, Started: s.started, NoLockDelay: s.noDelay, Machine: s.machine,
+		PidNamespace: s.namespace,
 	}
 }
 

@@ -1973,9 +1973,10 @@ type OpenSession struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
 	BootId        string                 `protobuf:"bytes,2,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
-	Started       int64                  `protobuf:"varint,3,opt,name=started,proto3" json:"started,omitempty"`                              // of the process, on its host's CLOCK_BOOTTIME: tells a successor from one that asks again
-	NoLockDelay   bool                   `protobuf:"varint,4,opt,name=no_lock_delay,json=noLockDelay,proto3" json:"no_lock_delay,omitempty"` // nobody goes on relying on its advisory locks once it has ended
-	Machine       string                 `protobuf:"bytes,5,opt,name=machine,proto3" json:"machine,omitempty"`                               // id of the machine: a boot is followed by another one of the same machine only
+	Started       int64                  `protobuf:"varint,3,opt,name=started,proto3" json:"started,omitempty"`                               // of the process, on its host's CLOCK_BOOTTIME: tells a successor from one that asks again
+	NoLockDelay   bool                   `protobuf:"varint,4,opt,name=no_lock_delay,json=noLockDelay,proto3" json:"no_lock_delay,omitempty"`  // nobody goes on relying on its advisory locks once it has ended
+	Machine       string                 `protobuf:"bytes,5,opt,name=machine,proto3" json:"machine,omitempty"`                                // id of the machine: a boot is followed by another one of the same machine only
+	PidNamespace  uint64                 `protobuf:"varint,6,opt,name=pid_namespace,json=pidNamespace,proto3" json:"pid_namespace,omitempty"` // in which its process sees others end; 0: it is not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2043,6 +2044,13 @@ func (x *OpenSession) GetMachine() string {
 		return x.Machine
 	}
 	return ""
+}
+
+func (x *OpenSession) GetPidNamespace() uint64 {
+	if x != nil {
+		return x.PidNamespace
+	}
+	return 0
 }
 
 // CloseSession is a mount's farewell: nothing of its session is needed any more. It has no number.
@@ -6377,6 +6385,7 @@ type SessionRecord struct {
 	Started       int64                  `protobuf:"varint,9,opt,name=started,proto3" json:"started,omitempty"` // of the process that has it
 	NoLockDelay   bool                   `protobuf:"varint,10,opt,name=no_lock_delay,json=noLockDelay,proto3" json:"no_lock_delay,omitempty"`
 	Machine       string                 `protobuf:"bytes,11,opt,name=machine,proto3" json:"machine,omitempty"`
+	PidNamespace  uint64                 `protobuf:"varint,12,opt,name=pid_namespace,json=pidNamespace,proto3" json:"pid_namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6486,6 +6495,13 @@ func (x *SessionRecord) GetMachine() string {
 		return x.Machine
 	}
 	return ""
+}
+
+func (x *SessionRecord) GetPidNamespace() uint64 {
+	if x != nil {
+		return x.PidNamespace
+	}
+	return 0
 }
 
 // ReplyRecord is kept until the session acknowledges it; undo says how to take a creation back.
@@ -6917,13 +6933,14 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x03Pin\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\x19\n" +
 	"\x05Unpin\x12\x10\n" +
-	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\x92\x01\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\xb7\x01\n" +
 	"\vOpenSession\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x17\n" +
 	"\aboot_id\x18\x02 \x01(\tR\x06bootId\x12\x18\n" +
 	"\astarted\x18\x03 \x01(\x03R\astarted\x12\"\n" +
 	"\rno_lock_delay\x18\x04 \x01(\bR\vnoLockDelay\x12\x18\n" +
-	"\amachine\x18\x05 \x01(\tR\amachine\"%\n" +
+	"\amachine\x18\x05 \x01(\tR\amachine\x12#\n" +
+	"\rpid_namespace\x18\x06 \x01(\x04R\fpidNamespace\"%\n" +
 	"\fCloseSession\x12\x15\n" +
 	"\x06in_use\x18\x01 \x01(\bR\x05inUse\"`\n" +
 	"\n" +
@@ -7286,7 +7303,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\rremoved_index\x18\x03 \x01(\x04R\fremovedIndex\x12\x1d\n" +
 	"\n" +
 	"removed_at\x18\x04 \x01(\x03R\tremovedAt\x12\x16\n" +
-	"\x06pinned\x18\x05 \x01(\bR\x06pinned\"\xa1\x02\n" +
+	"\x06pinned\x18\x05 \x01(\bR\x06pinned\"\xc6\x02\n" +
 	"\rSessionRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x17\n" +
@@ -7300,7 +7317,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\astarted\x18\t \x01(\x03R\astarted\x12\"\n" +
 	"\rno_lock_delay\x18\n" +
 	" \x01(\bR\vnoLockDelay\x12\x18\n" +
-	"\amachine\x18\v \x01(\tR\amachine\"\x8f\x01\n" +
+	"\amachine\x18\v \x01(\tR\amachine\x12#\n" +
+	"\rpid_namespace\x18\f \x01(\x04R\fpidNamespace\"\x8f\x01\n" +
 	"\vReplyRecord\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12,\n" +
