@@ -163,6 +163,7 @@ func (l *looks) list(family []Process, dir uint64) {
 	if len(saw.listed) >= mostNames {
 		clear(saw.listed)
 	}
+	l.version.Add(1)
 	saw.listed[dir] = time.Now()
 }
 
