@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"slices"
 	"time"
 
 	"lockfs/raftstore/storepb"
@@ -24,7 +25,7 @@ func (ns *Namespace) announceSoon(by *storepb.Caller, e *entry, in *inode, done 
 	case isLock && done:
 		changed.pending = &pending{by: by}
 		return ns.announce(&changed, in)
-	case isLock && e.pending == nil:
+	case isLock && e.pending == nil && !ns.isToldOf(in):
 		changed.pending = &pending{until: ns.time + int64(announceDelay), by: withoutLineage(by)}
 	case !isLock && e.pending != nil && !in.isDir():
 		changed.pending = nil
@@ -36,6 +37,11 @@ func (ns *Namespace) announceSoon(by *storepb.Caller, e *entry, in *inode, done 
 		ns.speakFor(e.parent)
 	}
 	return &changed
+}
+
+// isToldOf tells whether an event told of a lock under one of its names.
+func (ns *Namespace) isToldOf(in *inode) bool {
+	return in.nlink > 1 && !in.isDir() && slices.ContainsFunc(ns.namesOf(in.ino), func(e *entry) bool { return e.announced })
 }
 
 // announce tells of a lock. It is one event also if the file has another name under which it was made, or lies in a

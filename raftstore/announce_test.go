@@ -175,3 +175,17 @@ func TestTickTellsOfAcquisitions(t *testing.T) {
 	require.Less(t, told, tr.lastEvent())
 	require.Zero(t, tr.ns.byPending.Len())
 }
+
+// TestWrittenAfterItWasLinked: that the temporary file is the same lock, an event has told already.
+func TestWrittenAfterItWasLinked(t *testing.T) {
+	tr := newTree(t)
+	ino := tr.soon().do(here, createOp(RootIno, "tmp", true)).ok().GetAttr().GetIno()
+	tr.soon().link(ino, RootIno, "lock").ok()
+	tr.soon().fill(here, RootIno, "lock", pidFacts("pid", processOf(1))).ok()
+	tr.announceAll()
+	tr.requireEvents(0, "lock_acquired lock")
+	tr.unlink(here, RootIno, "lock").ok()
+	tr.fill(here, RootIno, "tmp", pidFacts("pid", processOf(2))).ok()
+	tr.announceAll()
+	tr.requireEvents(1, "lock_released lock", "lock_acquired tmp")
+}
