@@ -77,7 +77,7 @@ func TestTwoDevs(t *testing.T) {
 	require.NotContains(t, first.Log(), "--servers")
 	_, rest, _ := strings.Cut(second.Log(), "--servers ")
 	servers, _, _ := strings.Cut(rest, "\n")
-	host.MustRun(t, "touch", "/mnt/first/one", "/mnt/second/two")
+	host.MustRun(t, "mkdir", "/mnt/first/one", "/mnt/second/two")
 	require.NotContains(t, host.MustRun(t, program, "locks"), "two")
 	require.Contains(t, host.MustRun(t, program, "locks", "--servers", servers), "two")
 	for _, dev := range []*hosts.Process{first, second} {
