@@ -156,3 +156,47 @@ func TestSnapshotsReachTheDiskInPieces(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 }
+
+// failingLog stores nothing once it fails.
+type failingLog struct {
+	raft.LogStore
+	fails *atomic.Bool
+}
+
+func (l failingLog) StoreLogs(entries []*raft.Log) error {
+	if l.fails.Load() {
+		return errors.New("input/output error")
+	}
+	return l.LogStore.StoreLogs(entries)
+}
+
+// TestANodeWhoseDiskFailsEndsInOrder has raft want to keep a new term, as it does when others elect one of them. It would panic
+// if it was told that it cannot.
+func TestANodeWhoseDiskFailsEndsInOrder(t *testing.T) {
+	cfg := testConfig(t, "a")
+	fails := new(atomic.Bool)
+	cfg.entries = func(log raft.LogStore) raft.LogStore { return failingLog{log, fails} }
+	node, err := Open(cfg)
+	require.NoError(t, err)
+	require.NoError(t, node.WaitReady(t.Context()))
+	fails.Store(true)
+	node.raft.Apply([]byte("lost"), 0)
+	require.ErrorContains(t, <-node.Failed(), "input/output error")
+	goesOn, ended := false, make(chan any, 1)
+	go func() {
+		defer func() { ended <- recover() }()
+		_ = node.storage.votes.SetUint64([]byte(keyCurrentTerm), node.raft.CurrentTerm()+1)
+		goesOn = true
+	}()
+	require.Nil(t, <-ended)
+	require.False(t, goesOn)
+
+	closed := make(chan error, 1)
+	go func() { closed <- node.Close() }()
+	select {
+	case err := <-closed:
+		require.NoError(t, err)
+	case <-time.After(testWait):
+		t.Fatal("it does not end")
+	}
+}

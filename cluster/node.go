@@ -194,9 +194,12 @@ func (n *Node) bootstrap() error {
 	if n.id.Joined || !n.cfg.Bootstrap {
 		return nil
 	}
-	err := n.raft.BootstrapCluster(raft.Configuration{Servers: []raft.Server{{
+	err := waitConfigChange(n.broken, n.raft.BootstrapCluster(raft.Configuration{Servers: []raft.Server{{
 		Suffrage: raft.Voter, ID: raft.ServerID(n.id.ID), Address: n.transport.LocalAddr(),
-	}}}).Error()
+	}}}))
+	if n.broken.Err() != nil {
+		err = context.Cause(n.broken) // raft may have ended with the disk
+	}
 	if err != nil && !errors.Is(err, raft.ErrCantBootstrap) { // it was done, but not noted, before a crash
 		return fmt.Errorf("bootstrap: %w", err)
 	}

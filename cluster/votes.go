@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -63,7 +64,7 @@ func openVotes(path string, used bool) (*voteStore, error) {
 // Close is not part of raft.StableStore.
 func (v *voteStore) Close() error { return v.bolt.Close() }
 
-// SetUint64 is part of raft.StableStore.
+// SetUint64 is part of raft.StableStore. Raft's goroutine ends with the disk: a node that cannot keep a term takes no part in it.
 func (v *voteStore) SetUint64(key []byte, value uint64) error {
 	switch string(key) {
 	case keyVoteTerm:
@@ -72,7 +73,11 @@ func (v *voteStore) SetUint64(key []byte, value uint64) error {
 	case keyCurrentTerm:
 		next := v.stored
 		next.current = value
-		return v.save(next)
+		err := v.save(next)
+		if err != nil && v.disk != nil {
+			runtime.Goexit() // raft would panic, and this process is to end in order: it has been told why
+		}
+		return err
 	}
 	return fmt.Errorf("raft has no number %q to keep", key)
 }
