@@ -1,8 +1,11 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
@@ -82,4 +85,35 @@ func TestNewerMountsAreNotServed(t *testing.T) {
 	require.Equal(t, last, node.raft.LastIndex())
 	require.Equal(t, 2.0, testutil.ToFloat64(node.cfg.Metrics.malformed))
 	require.Equal(t, storepb.Code_OK, create(t, client, "b"))
+}
+
+// TestALeaderThatCannotApplyIsSucceeded has its process take as long to end as it likes.
+func TestALeaderThatCannotApplyIsSucceeded(t *testing.T) {
+	nodes := startNodes(t, 3)
+	leader := leaderOf(t, nodes)
+	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
+	leader.cannotApply(&raftstore.ApplyError{Index: 1, Err: raftstore.ErrCorrupt})
+	require.Zero(t, leader.leadership.office())
+	client := openTestClient(t, leaderOf(t, others), "")
+	require.Equal(t, storepb.Code_OK, create(t, client, "a"))
+}
+
+// TestANodeThatCannotGoOnWaitsForNoSession has one without a majority fail while its first session is to be opened.
+func TestANodeThatCannotGoOnWaitsForNoSession(t *testing.T) {
+	nodes := startNodes(t, 2)
+	require.NoError(t, nodes[1].Close())
+	require.Eventually(t, func() bool { return nodes[0].leadership.office() == 0 }, testWait, time.Millisecond)
+	opened := make(chan error, 1)
+	go func() {
+		_, err := nodes[0].OpenClient(t.Context(), ClientConfig{Host: "h", Logger: quietLogger()})
+		opened <- err
+	}()
+	why := errors.New("the disk hangs")
+	nodes[0].fail(why)
+	select {
+	case err := <-opened:
+		require.ErrorIs(t, err, why)
+	case <-time.After(testWait):
+		t.Fatal("it goes on waiting")
+	}
 }

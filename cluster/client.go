@@ -64,9 +64,13 @@ type ClientConfig struct {
 	Logger       *slog.Logger
 }
 
-// OpenClient opens a session through the node of this process. It waits for a leader until ctx ends.
-func (n *Node) OpenClient(ctx context.Context, cfg ClientConfig) (*Client, error) {
-	return openClient(ctx, n, &router{peers: n.peers, entry: []clusterpb.NodeClient{n.local()}}, nil, cfg)
+// OpenClient opens a session through the node of this process. It waits for a leader until ctx ends, or the node cannot go on.
+func (n *Node) OpenClient(ctx context.Context, cfg ClientConfig) (client *Client, err error) {
+	err = n.whileSound(ctx, func(ctx context.Context) (err error) {
+		client, err = openClient(ctx, n, &router{peers: n.peers, entry: []clusterpb.NodeClient{n.local()}}, nil, cfg)
+		return err
+	})
+	return client, err
 }
 
 // Dial opens a session through the servers with these API addresses. It waits for a leader until ctx ends.

@@ -19,10 +19,15 @@ const joinReport = 5 * time.Second
 // WaitReady returns once this node belongs to a cluster, knows the leader and has caught up with it. It
 // goes on for as long as ctx does and the node can go on, and reports what it waits for.
 func (n *Node) WaitReady(ctx context.Context) error {
+	return n.whileSound(ctx, n.becomeReady)
+}
+
+// whileSound does what waits for the cluster, for no longer than this node can go on. The error is then why it cannot.
+func (n *Node) whileSound(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(n.broken, cancel)()
-	err := n.becomeReady(ctx)
+	err := do(ctx)
 	if err != nil && n.broken.Err() != nil {
 		return context.Cause(n.broken)
 	}
