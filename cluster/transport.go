@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -86,6 +87,26 @@ func (t transport) RequestVote(
 		return errSilent
 	}
 	return t.network.RequestVote(id, to, req, resp)
+}
+
+// InstallSnapshot is part of raft.Transport. A follower does nothing else until it has all of a snapshot, or no more comes.
+func (t transport) InstallSnapshot(
+	id raft.ServerID, to raft.ServerAddress, req *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader,
+) error {
+	return t.network.InstallSnapshot(id, to, req, resp, untilSilent{data, t.silence})
+}
+
+// untilSilent ends with an error once this node is to be silent.
+type untilSilent struct {
+	io.Reader
+	silence *withdrawal
+}
+
+func (r untilSilent) Read(b []byte) (int, error) {
+	if r.silence.kept() {
+		return 0, errSilent
+	}
+	return r.Reader.Read(b)
 }
 
 const (
