@@ -128,7 +128,10 @@ func guardMount(pid int, connection *fusefs.Connection) error {
 	} else {
 		err = ended()
 	}
-	return errors.Join(err, connection.End())
+	if err != nil {
+		return err // the process may be alive, and starts another guard then
+	}
+	return connection.End()
 }
 
 // inherited answers a descriptor that this process was started with; nil if there is none.
