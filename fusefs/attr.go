@@ -88,7 +88,8 @@ func (fs *fileSystem) setSize(interrupted <-chan struct{}, in *fuse.SetAttrIn, s
 	defer fs.release(caller, inode)
 	truncation := fs.truncation(interrupted, caller, by)
 	truncation.session = session
-	attr, _, errno := fs.change(truncation, inode, resize(size))
+	attr, seen, errno := fs.change(truncation, inode, resize(size))
+	fs.saw(in.Pid, seen, made)
 	return attr, errno
 }
 

@@ -94,6 +94,8 @@ type bustle struct {
 
 // start begins, and answers how to end: with the histories that have begun.
 func (b *bustle) start(t testing.TB) (stop func()) {
+	// The model knows nothing of data: whatever is looked at counts.
+	b.c.nodes[0].set(t, "*", "--stale-after", "10000h")
 	var stopped atomic.Bool
 	var playing sync.WaitGroup
 	failures := make(chan error, historiesAtOnce)
