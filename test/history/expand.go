@@ -59,6 +59,9 @@ func (x *expansion) expand(call *Call) error {
 		x.expandUnknown(call)
 		return nil
 	case !call.Mutates() && (call.Errno == syscall.ETIMEDOUT || call.Orphaned()):
+		if call.Kind == List {
+			x.add(action{call: call, verb: seeNothing})
+		}
 		return nil
 	case call.Errno == 0:
 		x.expandDone(call)

@@ -140,6 +140,26 @@ func (c *change) loseSight(name string) {
 	}
 }
 
+// forget is for a name that a process removed itself: it is held to nothing that it saw of it.
+func (c *change) forget(process int, name string) {
+	c.looks = slices.DeleteFunc(c.looks, func(l look) bool { return l.process == process && l.opened == 0 && l.name == name })
+}
+
+// forgetAll is for a process that lists the names itself.
+func (c *change) forgetAll(process int) {
+	c.looks = slices.DeleteFunc(c.looks, func(l look) bool { return l.process == process && l.opened == 0 })
+}
+
+// doubt is for a process that may have listed the names.
+func (c *change) doubt(process int) {
+	for i, l := range c.looks {
+		if l.process == process && l.opened == 0 {
+			l.unsure = true
+			c.looks[i] = l
+		}
+	}
+}
+
 // noteMade notes that a process has made what a name is now.
 func (c *change) noteMade(a *action, name string) {
 	if a.notes {
@@ -247,7 +267,7 @@ func (s *state) judge(process int, h harm) (errno syscall.Errno, sure bool) {
 	case l.gone:
 		return h.errno, !l.unsure
 	case l.empty && !l.made:
-		return syscall.EBUSY, h.to.content != ""
+		return syscall.EBUSY, h.to.content != "" && !l.unsure
 	}
 	return 0, false
 }

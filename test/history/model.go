@@ -20,6 +20,7 @@ const (
 	seeContent             // a file's content
 	seeGone                // an inode has no name
 	seeAll                 // all names, each with its inode
+	seeNothing             // of what was to be listed
 	seeRefused             // that a change cannot be done, or not by this process
 
 	// What is done.
@@ -66,6 +67,10 @@ func (m *model) step(s *state, a *action) *state {
 		return m.seeInode(s, a)
 	case seeAll:
 		return m.seeAll(s, a)
+	case seeNothing:
+		c := s.change()
+		c.doubt(a.process)
+		return c.done()
 	case seeRefused:
 		return m.seeRefused(s, a)
 	}
@@ -176,7 +181,9 @@ func (m *model) seeAll(s *state, a *action) *state {
 			return nil
 		}
 	}
-	return s
+	c := s.change()
+	c.forgetAll(a.process)
+	return c.done()
 }
 
 func (m *model) make(s *state, a *action) *state {
@@ -214,6 +221,9 @@ func (m *model) remove(s *state, a *action) *state {
 	c := s.change()
 	c.deleteEntry(a.name)
 	c.unlink(in.ino, a.call.Host, m.asked[in.ino])
+	if !a.call.Unknown() {
+		c.forget(a.process, a.name)
+	}
 	return c.done()
 }
 
@@ -251,6 +261,9 @@ func (m *model) rename(s *state, a *action) *state {
 		c.unlink(old.ino, a.call.Host, m.asked[old.ino])
 	} else {
 		c.addEntry(entry{name: a.to, ino: in.ino, maker: a.maker, moved: a.call})
+	}
+	if !a.call.Unknown() {
+		c.forget(a.process, a.name)
 	}
 	c.noteMade(a, a.to)
 	return c.done()

@@ -290,7 +290,7 @@ func (g *guards) changed(family int, is, was Named) {
 	}
 	g.mark(g.inodes[is.Ino], family)
 	g.wrote[is.Ino] = family
-	g.emptied[is.Ino] = is.Content == "" && (g.isLock(was.Content) || was.Content == "" && g.emptied[is.Ino])
+	g.emptied[is.Ino] = begins(is.Content) && (g.isLock(was.Content) || g.emptied[is.Ino])
 	delete(g.whole, is.Ino)
 	if was.Content == "" && g.isLock(is.Content) {
 		g.whole[is.Ino] = is.Content
@@ -356,5 +356,12 @@ func (g *guards) accident(family int, met []Met) bool {
 	return slices.ContainsFunc(met, func(m Met) bool {
 		number, err := strconv.Atoi(strings.TrimSpace(m.last().Content))
 		return err == nil && number == g.writers[family].family.PID
+	})
+}
+
+// begins tells whether a content may be the beginning of a lock that its holder is writing anew.
+func begins(content string) bool {
+	return content == "" || strings.HasPrefix(content, "{") || slices.ContainsFunc([]string{"pid=", "timestamp=", "tag="}, func(key string) bool {
+		return strings.HasPrefix(content, key) || strings.HasPrefix(key, content)
 	})
 }
