@@ -59,7 +59,7 @@ func (x *expansion) expand(call *Call) error {
 		x.expandUnknown(call)
 		return nil
 	case !call.Mutates() && (call.Errno == syscall.ETIMEDOUT || call.Orphaned()):
-		if call.Kind == List {
+		if call.Kind == List && call.End != 0 {
 			x.add(action{call: call, verb: seeNothing})
 		}
 		return nil
