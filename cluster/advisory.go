@@ -38,11 +38,45 @@ func (c *Client) lastSession() uint64 {
 	return 0
 }
 
-// Lock takes an advisory lock, or releases it. To wait has no limit of time once the cluster has the request, whether it
-// answers meanwhile or not; when ctx ends, the error is ErrInterrupted unless the lock was there already, and the request
-// keeps its place for a moment. A lock without a session is taken in the one in use, which is noted in op. SESSION_LOST
-// says that the session has ended.
+// Lock is TakeLock for an owner that has nothing else of the file: if nobody can tell what became of the request, all that the
+// owner has goes as soon as the cluster can be told. The error is ErrInterrupted when ctx ended before the lock was there.
 func (c *Client) Lock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {
+	result, err := c.TakeLock(ctx, caller, op)
+	isCancelled := result.GetCode() == storepb.Code_CANCELLED
+	switch {
+	case err != nil && !isCancelled:
+		go c.dropOwner(caller, op)
+	case err == nil && isCancelled:
+		return nil, ErrInterrupted
+	}
+	return result, err
+}
+
+// dropOwner tries until it is done, or the session is gone and its locks with it. It asks also while calls fail at once, and
+// takes its time for each try.
+func (c *Client) dropOwner(caller *storepb.Caller, taken *storepb.TakeLock) {
+	op := &storepb.Op{Op: &storepb.Op_DropLocks{
+		DropLocks: &storepb.DropLocks{Ino: taken.GetIno(), Kind: taken.GetKind(), Owners: []uint64{taken.GetOwner()}},
+	}}
+	for c.ctx.Err() == nil && c.lastSession() == taken.GetSession() {
+		ctx, cancel := c.patience(c.ctx, aCommand)
+		_, _, err := c.create(ctx, caller, op, nil)
+		cancel()
+		if err == nil || errors.Is(err, errLeaving) { // what the owner has ends with the session
+			return
+		}
+	}
+}
+
+// TakeLock takes an advisory lock, or releases it. To wait has no limit of time once the cluster has the request, whether it
+// answers meanwhile or not; when ctx ends, the result is CANCELLED unless the lock was there already, and the request keeps
+// its place for a moment. A lock without a session is taken in the one in use, which is noted in op. SESSION_LOST says that
+// the session has ended.
+//
+// An error with the code CANCELLED says that the cluster was never asked. After any other nobody can tell what became of the
+// request, and it may still wait for a lock, though it will not be done any later: the caller has to tell the cluster that the
+// owner has dropped its locks of the file.
+func (c *Client) TakeLock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {
 	result, seq, err := c.requestLock(caller, op)
 	request := &storepb.AwaitLock{
 		Session: op.GetSession(), Seq: seq, Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner(),
@@ -68,14 +102,14 @@ func (c *Client) Lock(ctx context.Context, caller *storepb.Caller, op *storepb.T
 // requestLock says in op which session the lock is taken in.
 func (c *Client) requestLock(caller *storepb.Caller, op *storepb.TakeLock) (result *storepb.Result, seq uint64, err error) {
 	if err := c.mayAsk(aCommand); err != nil {
-		return nil, 0, err
+		return notAsked(err)
 	}
 	ctx, cancel := c.patience(context.Background(), aCommand)
 	defer cancel()
 	if op.GetSession() == 0 {
 		session, err := c.live(ctx)
 		if err != nil {
-			return nil, 0, err
+			return notAsked(err)
 		}
 		op.Session = session.id
 	}
@@ -96,42 +130,21 @@ func (c *Client) stillOurs(request *storepb.AwaitLock, result *storepb.Result) (
 	return result, nil
 }
 
-// interrupt tells the cluster that nobody waits any more. Until it knows, the request may become a lock, so
-// the caller is told only then, or once the time for an operation is up: then a lock that comes is given up.
-func (c *Client) interrupt(
-	caller *storepb.Caller, request *storepb.AwaitLock,
-) (*storepb.Result, error) {
-	result, err := c.Mutate(c.ctx, caller, interruptOp(request, false))
+// interrupt tells the cluster that nobody waits any more. Until it knows, the request may become a lock, so the caller is told
+// only then, or gets an error (see TakeLock): once the time for an operation is up, or at once while the cluster is silent.
+func (c *Client) interrupt(caller *storepb.Caller, request *storepb.AwaitLock) (*storepb.Result, error) {
+	op := &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: &storepb.InterruptLock{
+		Seq: request.GetSeq(), Ino: request.GetIno(), Kind: request.GetKind(), Owner: request.GetOwner(),
+		Type: request.GetType(), Start: request.GetStart(), End: request.GetEnd(),
+	}}}
+	result, err := c.Mutate(c.ctx, caller, op)
 	switch {
 	case err != nil:
-		c.givenUp.begin()
-		go c.abandon(caller, request)
-		return nil, fmt.Errorf("%w: %w", ErrInterrupted, err)
+		return nil, fmt.Errorf("stop waiting for a lock: %w", err)
 	case result.GetCode() == storepb.Code_OK:
 		return c.stillOurs(request, result)
 	}
-	return nil, ErrInterrupted
-}
-
-func interruptOp(request *storepb.AwaitLock, abandon bool) *storepb.Op {
-	return &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: &storepb.InterruptLock{
-		Seq: request.GetSeq(), Ino: request.GetIno(), Kind: request.GetKind(), Owner: request.GetOwner(),
-		Type: request.GetType(), Start: request.GetStart(), End: request.GetEnd(), Abandon: abandon,
-	}}}
-}
-
-// abandon sees to it that a request whose caller was told that it has no lock does not become one for long. Until the
-// cluster knows, nothing else begins (see givenUp).
-func (c *Client) abandon(caller *storepb.Caller, request *storepb.AwaitLock) {
-	defer c.givenUp.end()
-	for c.ctx.Err() == nil && c.lastSession() == request.GetSession() {
-		ctx, cancel := c.patience(c.ctx, aCommand)
-		_, _, err := c.commit(ctx, caller, interruptOp(request, true), nil)
-		cancel()
-		if err == nil || errors.Is(err, errLeaving) { // the request ends with the session
-			return
-		}
-	}
+	return &storepb.Result{Code: storepb.Code_CANCELLED}, nil
 }
 
 // lockWait is how long a node keeps a question for a lock. It is below attemptTimeout.

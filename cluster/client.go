@@ -132,19 +132,18 @@ func openClient(ctx context.Context, near *Node, via *router, own *peers, cfg Cl
 	return c, nil
 }
 
-// begin takes over the session that an earlier process left, if there is one, and settles the calls
-// that it had under way: nobody was told their results.
+// begin settles the calls that an earlier process had under way, if there was one, for nobody was told their results, and
+// takes its session over. Only then: what the process had locked goes with that, so nothing of it may come later.
 func (c *Client) begin(ctx context.Context, left *journalState) (*clientSession, error) {
 	var session *clientSession
 	var err error
-	if left.session != 0 {
-		var open []uint64
-		for _, call := range left.pending {
-			if call.session == left.session {
-				open = append(open, call.seq)
-			}
+	for _, call := range left.pending {
+		if err := c.void(ctx, call); err != nil {
+			return nil, err
 		}
-		session, err = c.open(ctx, left.session, newNumbers(left.last, open...))
+	}
+	if left.session != 0 {
+		session, err = c.open(ctx, left.session, newNumbers(left.last))
 		if err == nil {
 			c.logger.Info("took over the session of an earlier process", "session", session.id, "unsettled", len(left.pending))
 		} else if refused := new(refusedError); !errors.As(err, &refused) {
@@ -154,14 +153,6 @@ func (c *Client) begin(ctx context.Context, left *journalState) (*clientSession,
 	if session == nil {
 		if session, err = c.openFirst(ctx); err != nil {
 			return nil, err
-		}
-	}
-	for _, call := range left.pending {
-		if err := c.void(ctx, call); err != nil {
-			return nil, err
-		}
-		if call.session == session.id {
-			session.numbers.done(call.seq)
 		}
 	}
 	for slot := range inFlight {
@@ -225,30 +216,24 @@ func makesName(op *storepb.Op) bool {
 // GoesOn says that a thread has been told of what it created.
 func (c *Client) GoesOn(thread uint32) { c.journal.goesOn(thread) }
 
-// create answers the number under which it was done, too. It begins once what was given up before is settled.
+// create answers the number under which it was done, too. It begins once what was given up before is settled. An error comes
+// with the code CANCELLED if the cluster was never asked (see notAsked).
 func (c *Client) create(
 	ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (result *storepb.Result, seq uint64, err error) {
 	if err := c.givenUp.await(ctx); err != nil {
-		return nil, 0, fmt.Errorf("what was given up before is not settled: %w", err)
+		return notAsked(fmt.Errorf("what was given up before is not settled: %w", err))
 	}
-	return c.commit(ctx, caller, op, answer)
-}
-
-// commit is create whatever was given up before.
-func (c *Client) commit(
-	ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
-) (result *storepb.Result, seq uint64, err error) {
 	slot, err := c.takeSlot(ctx)
 	if err != nil {
-		return nil, 0, err
+		return notAsked(err)
 	}
 	caller.Host = c.host
 	for {
 		session, err := c.live(ctx)
 		if err != nil {
 			c.slots <- slot
-			return nil, 0, err
+			return notAsked(err)
 		}
 		cmd := &storepb.Command{Session: session.id, Caller: caller, Op: op}
 		cmd.Seq, cmd.Acked = session.numbers.take(func(seq uint64) { c.journal.begin(slot, session.id, seq) })
@@ -303,6 +288,11 @@ func (c *Client) takeSlot(ctx context.Context) (slot int, err error) {
 	case <-ctx.Done():
 		return 0, fmt.Errorf("too many operations wait for the cluster: %w", ctx.Err())
 	}
+}
+
+// notAsked is what there is instead of the result of a command that was not sent: it was not done, and never will be.
+func notAsked(err error) (*storepb.Result, uint64, error) {
+	return &storepb.Result{Code: storepb.Code_CANCELLED}, 0, err
 }
 
 // Query answers from the state as it is after everything that was acknowledged before. An error wraps

@@ -182,6 +182,46 @@ func TestClientWithoutQuorumTimesOutAndIsSettledLater(t *testing.T) {
 	require.NoError(t, client.Close(ctx))
 }
 
+// TestLockOfUnknownOutcomeGoes: nobody was told of it, whether it was taken at once or waited for.
+func TestLockOfUnknownOutcomeGoes(t *testing.T) {
+	nodes := startNodes(t, 2)
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	client, err := nodes[0].OpenClient(ctx, ClientConfig{Host: "h", OpTimeout: time.Second, Logger: quietLogger()})
+	require.NoError(t, err)
+	made, err := client.Mutate(ctx, &storepb.Caller{}, createOp("file"))
+	require.NoError(t, err)
+	lock := func(ctx context.Context, owner uint64) error {
+		_, err := client.Lock(ctx, &storepb.Caller{}, &storepb.TakeLock{
+			Ino: made.GetAttr().GetIno(), Owner: owner, Type: storepb.LockType_EXCLUSIVE, Wait: true,
+		})
+		return err
+	}
+	require.NoError(t, lock(ctx, 1))
+	waits, interrupt := context.WithCancel(ctx)
+	interrupted := make(chan error, 1)
+	go func() { interrupted <- lock(waits, 2) }()
+	locks := func() []*storepb.AdvisoryLock {
+		list := &storepb.Query_ListAdvisoryLocks{ListAdvisoryLocks: &storepb.ListAdvisoryLocks{}}
+		result, err := nodes[0].fsm.Query(&storepb.Query{Query: list})
+		require.NoError(t, err)
+		return result.GetAdvisoryLocks()
+	}
+	require.Eventually(t, func() bool { return len(locks()) == 2 }, testWait, time.Millisecond)
+
+	cfg := nodes[1].cfg
+	require.NoError(t, nodes[1].Close())
+	interrupt()
+	require.NotErrorIs(t, <-interrupted, ErrInterrupted)
+	require.ErrorIs(t, lock(ctx, 3), context.DeadlineExceeded)
+
+	cfg.Metrics = nil
+	startNode(t, cfg)
+	require.Eventually(t, func() bool { return len(locks()) == 1 }, testWait, time.Millisecond)
+	require.EqualValues(t, 1, locks()[0].GetOwner())
+	require.NoError(t, client.Close(ctx))
+}
+
 func TestClientTakesOverAndSettles(t *testing.T) {
 	node := startNodes(t, 1)[0]
 	file := filepath.Join(t.TempDir(), "mount.session")

@@ -10,14 +10,9 @@ type numbers struct {
 	low  uint64              // every number up to this one is done
 }
 
-// newNumbers goes on after last; open are those up to last that are not done.
-func newNumbers(last uint64, open ...uint64) *numbers {
-	n := &numbers{last: last, open: make(map[uint64]struct{})}
-	for _, seq := range open {
-		n.open[seq] = struct{}{}
-	}
-	n.raise()
-	return n
+// newNumbers goes on after last; all up to that are done.
+func newNumbers(last uint64) *numbers {
+	return &numbers{last: last, low: last, open: make(map[uint64]struct{})}
 }
 
 // take answers the next number and up to which one the replies are not needed any more. note is told the

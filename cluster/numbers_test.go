@@ -11,16 +11,7 @@ func TestNumbersAcknowledgeOnlyWhatIsDone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		last := rapid.Uint64Range(0, 5).Draw(t, "last")
 		open := make(map[uint64]bool)
-		for seq := uint64(1); seq <= last; seq++ {
-			open[seq] = rapid.Bool().Draw(t, "open")
-		}
-		var left []uint64
-		for seq, isOpen := range open {
-			if isOpen {
-				left = append(left, seq)
-			}
-		}
-		n := newNumbers(last, left...)
+		n := newNumbers(last)
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			if rapid.Bool().Draw(t, "take") {
 				seq, acked := n.take(func(uint64) {})

@@ -100,17 +100,20 @@ func (fs *fileSystem) takeLock(
 	op := takeLock(in, handle, wait)
 	if op.GetKind() == storepb.LockKind_RECORD {
 		fs.dropPredecessor(in, handle)
-		if handle.inode.isDropping(lockOwner{op.GetKind(), in.Owner}) {
-			if _, errno := fs.attr(request{interrupted, in.Pid}, op.GetIno()); errno == syscall.ETIMEDOUT {
-				return nil, errno // nothing to wait for: the cluster does not answer
-			}
-		}
-		if errno := handle.inode.locksThrough(handle, in.Owner); errno != 0 {
-			return nil, errno
-		}
 		op.ByProcess = wait && waitsForProcess(in.Pid)
 	}
-	op.Session = handle.lockSession(0)
+	if op.Session = handle.lockSession(0); op.GetSession() == lostSession {
+		return nil, syscall.EIO
+	}
+	if handle.inode.isDropping(ownerOf(op)) {
+		if _, errno := fs.attr(request{interrupted, in.Pid}, op.GetIno()); errno == syscall.ETIMEDOUT {
+			return nil, errno // nothing to wait for: the cluster does not answer
+		}
+	}
+	own, errno := handle.inode.beginLock(handle, ownerOf(op))
+	if errno != 0 {
+		return nil, errno
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if wait {
@@ -123,17 +126,22 @@ func (fs *fileSystem) takeLock(
 			}
 		}()
 	}
-	result, err := fs.ops.Lock(ctx, callerOf(&in.InHeader), op)
-	if err != nil && ctx.Err() != nil {
+	result, err := fs.ops.TakeLock(ctx, callerOf(&in.InHeader), op)
+	isUnknown := err != nil && result.GetCode() != storepb.Code_CANCELLED
+	lost := isUnknown && fs.giveUp(callerOf(&in.InHeader), handle.inode, own, op)
+	handle.inode.endLock(own, handle, op, err == nil && result.GetCode() == storepb.Code_OK)
+	switch {
+	case lost:
+		return nil, syscall.EIO
+	case (err != nil || result.GetCode() == storepb.Code_CANCELLED) && ctx.Err() != nil:
 		select {
 		case <-interrupted:
 			return nil, syscall.EINTR
 		default:
 			return nil, syscall.EAGAIN // see bounded
 		}
-	}
-	if result.GetCode() == storepb.Code_OK && handle.lockSession(op.GetSession()) != op.GetSession() {
-		return nil, syscall.EIO // another thread's lock through this descriptor was in a session that has ended
+	case result.GetCode() == storepb.Code_OK && handle.lockSession(op.GetSession()) != op.GetSession():
+		return nil, syscall.EIO // the locks through this descriptor are lost: another thread's session ended, or gave them up
 	}
 	answer, errno := fs.outcome(result, err)
 	return answer, ofInode(errno)
@@ -239,14 +247,33 @@ func (fs *fileSystem) drop(caller *storepb.Caller, in *inode, key lockOwner, thr
 	if dropped == nil {
 		return
 	}
-	op := &storepb.Op{Op: &storepb.Op_DropLocks{
-		DropLocks: &storepb.DropLocks{Ino: in.ino, Kind: key.kind, Owners: []uint64{key.owner}},
+	fs.inodes.use(in.ino) // so that it is still this inode that knows of it when the file is opened again
+	fs.insist(caller, dropOp(in, key, false), fs.afterDrop(caller, in, dropped))
+}
+
+// giveUp is for a request for a lock of which nobody can tell what became. It may have been done, so what its owner has is
+// released, which the cluster is told of as soon as it can be. If others who use the descriptors may rely on more than that
+// request, what they do through these fails from now on, and nobody else gets the locks before the lock delay is over: as for
+// a session that is lost.
+func (fs *fileSystem) giveUp(caller *storepb.Caller, in *inode, own *owned, op *storepb.TakeLock) (lost bool) {
+	lost, dropped := in.giveUp(own, op)
+	fs.inodes.use(in.ino)
+	fs.insistLater(caller, dropOp(in, ownerOf(op), lost), fs.afterDrop(caller, in, dropped))
+	return lost
+}
+
+func dropOp(in *inode, key lockOwner, lost bool) *storepb.Op {
+	return &storepb.Op{Op: &storepb.Op_DropLocks{
+		DropLocks: &storepb.DropLocks{Ino: in.ino, Kind: key.kind, Owners: []uint64{key.owner}, Lost: lost},
 	}}
-	fs.inodes.use(in.ino)          // so that it is still this inode that knows of it when the file is opened again
-	fs.insist(caller, op, func() { // should another session begin meanwhile, the old one takes the locks along
+}
+
+// afterDrop is for when the cluster knows. Should another session begin before, the old one takes the locks along.
+func (fs *fileSystem) afterDrop(caller *storepb.Caller, in *inode, dropped func()) func() {
+	return func() {
 		dropped()
 		fs.release(caller, in)
-	})
+	}
 }
 
 // awaitRelease waits if the lock in the way of a request is one of this mount's that a close(2) may have ended. It answers

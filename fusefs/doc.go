@@ -42,6 +42,11 @@
 // descriptions, but the system call does which the caller is in. Locks that were taken in a session which
 // has ended may be somebody else's now: descriptors that they were taken through answer EIO from then on.
 //
+// A request that times out may have been done, so all that its owner has of the file is released, as soon as the cluster can be
+// told. Where that is more than the request was about (a lock was to be converted, or a part of it released), the request
+// answers EIO, and so do the owner's descriptors from then on, before the cluster is told, and nobody else gets the locks
+// before the lock delay is over. Otherwise it answers ETIMEDOUT, and the descriptor is as good as before.
+//
 // flock on a directory never reaches this package: it works between the processes of one host.
 //
 // # What a process saw

@@ -30,9 +30,11 @@ type Operator interface {
 	GoesOn(thread uint32)
 	// Query answers with everything that was committed when it was asked, unless ctx ends before.
 	Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error)
-	// Lock takes an advisory lock, or releases it; to wait for one has no limit of time. When ctx ends, an
-	// error says that the lock was not had. Without a session in op it is taken in the one in use, noted there.
-	Lock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error)
+	// TakeLock takes an advisory lock, or releases it; to wait for one has no limit of time. The code CANCELLED says that
+	// the request was not done, since ctx has ended, or for the error if there is one. After any other error nobody can tell
+	// whether it was, and the lock may still come if it was waited for, until its owner drops what it has. Without a session
+	// in op it is taken in the one in use, noted there.
+	TakeLock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error)
 	// FollowRemovals tells of files and directories that others have removed, until ctx ends.
 	FollowRemovals(ctx context.Context, removed func(parent uint64, name string, ino uint64))
 	// Session is the session in which advisory locks are taken, once the cluster has confirmed it; 0 if there
@@ -138,20 +140,26 @@ const insistPause = 200 * time.Millisecond
 // insist commits what the cluster has to know sometime: in the background if not now, until it knows or the mount has
 // ended. Then it calls over.
 func (fs *fileSystem) insist(caller *storepb.Caller, op *storepb.Op, over func()) {
-	told := func() bool {
-		_, err := fs.ops.Mutate(context.Background(), caller, op)
-		return err == nil
-	}
-	if told() {
+	if fs.told(caller, op) {
 		over()
 		return
 	}
+	fs.insistLater(caller, op, over)
+}
+
+// insistLater is insist for who does not wait for the first try either.
+func (fs *fileSystem) insistLater(caller *storepb.Caller, op *storepb.Op, over func()) {
 	go func() {
 		defer over()
-		for !fs.ended.Load() && !told() {
+		for !fs.ended.Load() && !fs.told(caller, op) {
 			time.Sleep(insistPause)
 		}
 	}()
+}
+
+func (fs *fileSystem) told(caller *storepb.Caller, op *storepb.Op) bool {
+	_, err := fs.ops.Mutate(context.Background(), caller, op)
+	return err == nil
 }
 
 // create is mutate for what makes a name. If the caller is killed while it waits, nobody is told of the

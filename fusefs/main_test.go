@@ -2,7 +2,6 @@ package fusefs
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -128,8 +127,8 @@ func (s *session) FollowRemovals(ctx context.Context, _ func(parent uint64, name
 
 func (s *session) Session() uint64 { return s.id }
 
-// Lock asks again and again while the request waits.
-func (s *session) Lock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {
+// TakeLock asks again and again while the request waits.
+func (s *session) TakeLock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {
 	op.Session = s.id
 	result, err := s.Mutate(ctx, caller, &storepb.Op{Op: &storepb.Op_TakeLock{TakeLock: op}})
 	s.mu.Lock()
@@ -145,7 +144,7 @@ func (s *session) Lock(ctx context.Context, caller *storepb.Caller, op *storepb.
 				Type: request.Type, Start: request.Start, End: request.End,
 			}
 			_, err = s.Mutate(context.Background(), caller, &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: interrupt}})
-			return nil, errors.Join(err, ctx.Err())
+			return &storepb.Result{Code: storepb.Code_CANCELLED}, err
 		}
 		result, err = s.Query(ctx, &storepb.Query{Query: &storepb.Query_AwaitLock{AwaitLock: request}})
 	}

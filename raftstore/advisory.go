@@ -26,9 +26,8 @@ type advisory struct {
 	exclusive  bool
 	pid        uint32
 	since      int64
-	seq        uint64      // of the command in the session that it comes from
-	until      int64       // its session has ended: it stays until then; 0: it is held
-	before     []*advisory // what it is in the place of, if its owner had waited for it
+	seq        uint64 // of the command in the session that it comes from
+	until      int64  // its owner has lost it: it stays until then; 0: it is held
 }
 
 func lessAdvisory(a, b *advisory) bool {
@@ -90,39 +89,36 @@ func (a *advisory) excludes(b *advisory) bool {
 }
 
 // takeLock is flock(2), and fcntl(2) with F_SETLK or F_SETLKW.
-func (ns *Namespace) takeLock(cmd *storepb.Command, op *storepb.TakeLock) (*storepb.Result, *storepb.Undo) {
+func (ns *Namespace) takeLock(cmd *storepb.Command, op *storepb.TakeLock) *storepb.Result {
 	want, valid := advisoryOf(cmd.GetSession(), cmd.GetSeq(), op)
 	in, found := ns.inodes.Get(op.GetIno())
 	switch {
 	case !valid || cmd.GetSession() == 0:
-		return fail(storepb.Code_INVALID), nil
+		return fail(storepb.Code_INVALID)
 	case op.GetSession() != cmd.GetSession():
-		return fail(storepb.Code_SESSION_LOST), nil
+		return fail(storepb.Code_SESSION_LOST)
 	case !found && op.GetType() != storepb.LockType_UNLOCK:
-		return fail(storepb.Code_STALE), nil
+		return fail(storepb.Code_STALE)
 	case found && in.isDir():
-		return fail(storepb.Code_IS_DIRECTORY), nil
+		return fail(storepb.Code_IS_DIRECTORY)
 	}
 	want.since = ns.time
-	ns.ownerGoesOn(&want)
 	if op.GetType() == storepb.LockType_UNLOCK {
 		return ns.release(&want)
 	}
 	if ns.locksOf(want.session) >= MaxLocks {
-		return fail(storepb.Code_NO_LOCKS), nil
+		return fail(storepb.Code_NO_LOCKS)
 	}
-	undo := newLockUndo(&want)
-	return ns.grantOrQueue(&want, op, undo), &storepb.Undo{Lock: undo}
+	return ns.grantOrQueue(&want, op)
 }
 
-func (ns *Namespace) release(want *advisory) (*storepb.Result, *storepb.Undo) {
+func (ns *Namespace) release(want *advisory) *storepb.Result {
 	if ns.locksOf(want.session) >= MaxLocks && ns.splits(want) {
-		return fail(storepb.Code_NO_LOCKS), nil
+		return fail(storepb.Code_NO_LOCKS)
 	}
-	undo := newLockUndo(want)
-	undo.GivenUp = undoMessages(ns.setRange(want, false))
+	ns.setRange(want, false)
 	ns.serveQueue(want.ino, want.kind)
-	return ok(), &storepb.Undo{Lock: undo}
+	return ok()
 }
 
 // splits tells whether a range is amid a lock of its owner.
@@ -131,10 +127,10 @@ func (ns *Namespace) splits(want *advisory) bool {
 	return len(own) == 1 && own[0].start < want.start && own[0].end > want.end
 }
 
-func (ns *Namespace) grantOrQueue(want *advisory, op *storepb.TakeLock, undo *storepb.LockUndo) *storepb.Result {
+func (ns *Namespace) grantOrQueue(want *advisory, op *storepb.TakeLock) *storepb.Result {
 	again := ns.interruptedRequest(want)
 	if want.kind == storepb.LockKind_FLOCK {
-		undo.GivenUp = undoMessages(ns.dropToConvert(want))
+		ns.dropToConvert(want)
 	}
 	request := &waiter{advisory: *want, position: ns.index, byProcess: op.GetByProcess()}
 	if again != nil {
@@ -143,7 +139,7 @@ func (ns *Namespace) grantOrQueue(want *advisory, op *storepb.TakeLock, undo *st
 	}
 	inTheWay := ns.heldAgainst(want)
 	if inTheWay == nil && (!op.GetWait() || ns.queuedAgainst(request) == nil) {
-		noteGrant(undo, ns.setRange(want, true))
+		ns.setRange(want, true)
 		ns.serveQueue(want.ino, want.kind) // less may be locked now than before
 		return ok()
 	}
@@ -162,14 +158,13 @@ func (ns *Namespace) grantOrQueue(want *advisory, op *storepb.TakeLock, undo *st
 
 // dropToConvert gives up an flock that is to become one of the other type. Others may get theirs in between
 // (flock(2)): two that hold it and both want it for themselves would otherwise wait for each other.
-func (ns *Namespace) dropToConvert(want *advisory) []*advisory {
+func (ns *Namespace) dropToConvert(want *advisory) {
 	own := ns.ownedBy(want)
 	if len(own) == 0 || own[0].exclusive == want.exclusive {
-		return nil
+		return
 	}
 	ns.deleteAdvisory(own[0])
 	ns.serveQueue(want.ino, want.kind)
-	return own
 }
 
 // ownedBy lists what an owner holds of a file, in order.
@@ -225,34 +220,28 @@ func (ns *Namespace) eachHeld(ino uint64, kind storepb.LockKind, visit func(*adv
 	})
 }
 
-// setRange makes a range an owner's, or nobody's, and answers what it is in the place of. Pieces of one type
-// that touch become one.
-func (ns *Namespace) setRange(want *advisory, held bool) (replaced []*advisory) {
-	own := ns.ownedIn(want)
-	for _, a := range own {
+// setRange makes a range an owner's, or nobody's. Pieces of one type that touch become one.
+func (ns *Namespace) setRange(want *advisory, held bool) {
+	for _, a := range ns.ownedIn(want) {
 		ns.deleteAdvisory(a)
 		for _, piece := range a.without(want) {
 			ns.putAdvisory(piece)
 		}
 	}
-	replaced = within(own, want)
 	if !held {
-		return replaced
+		return
 	}
 	whole := *want
 	for next := ns.toJoin(&whole); next != nil; next = ns.toJoin(&whole) {
 		ns.deleteAdvisory(next)
 		whole.start, whole.end = min(whole.start, next.start), max(whole.end, next.end)
-		replaced = append(replaced, next)
 	}
 	ns.putAdvisory(&whole)
-	return replaced
 }
 
-// toJoin answers a lock that touches another one of its owner and type. One that may still be taken back
-// stays for itself.
+// toJoin answers a lock that touches another one of its owner and type.
 func (ns *Namespace) toJoin(a *advisory) *advisory {
-	if before := ns.ownedBefore(a); before != nil && before.end+1 == a.start && ns.areOne(before, a) {
+	if before := ns.ownedBefore(a); before != nil && before.end+1 == a.start && before.exclusive == a.exclusive {
 		return before
 	}
 	if a.end == lastByte {
@@ -260,15 +249,10 @@ func (ns *Namespace) toJoin(a *advisory) *advisory {
 	}
 	behind := *a
 	behind.start, behind.end = a.end+1, a.end+1
-	if after := ns.ownedIn(&behind); len(after) > 0 && ns.areOne(after[0], a) {
+	if after := ns.ownedIn(&behind); len(after) > 0 && after[0].exclusive == a.exclusive {
 		return after[0]
 	}
 	return nil
-}
-
-func (ns *Namespace) areOne(there, a *advisory) bool {
-	s, found := ns.sessions.Get(there.session)
-	return there.exclusive == a.exclusive && (!found || there.seq <= s.acked)
 }
 
 // without answers what is left of a lock beside a range.
@@ -321,13 +305,17 @@ func (ns *Namespace) locksOf(session uint64) int {
 	return count
 }
 
-// dropLocks is a close(2): what its owners have and want of the file goes.
+// dropLocks is a close(2): what its owners have and want of the file goes. Where somebody may go on without knowing, nobody
+// gets the locks before the lock delay is over.
 func (ns *Namespace) dropLocks(session uint64, op *storepb.DropLocks) *storepb.Result {
+	delay := int64(0)
+	if s, found := ns.sessions.Get(session); found && op.GetLost() {
+		delay = ns.delayAfter(s)
+	}
 	for _, owner := range op.GetOwners() {
 		gone := &advisory{ino: op.GetIno(), kind: op.GetKind(), session: session, owner: owner, end: lastByte}
-		ns.ownerGoesOn(gone)
 		for _, own := range ns.ownedBy(gone) {
-			ns.deleteAdvisory(own)
+			ns.dropAdvisory(own, delay)
 		}
 		for _, request := range ns.requestsOf(gone) {
 			ns.deleteWaiter(request)
@@ -340,7 +328,6 @@ func (ns *Namespace) dropLocks(session uint64, op *storepb.DropLocks) *storepb.R
 // dropAllLocks ends what a session has and wants. Where its programs may go on without knowing, nobody gets
 // the locks before the lock delay is over.
 func (ns *Namespace) dropAllLocks(session uint64, delay int64) {
-	ns.forgetGivenUp(session)
 	if ns.locksOf(session) == 0 {
 		return
 	}
@@ -357,18 +344,23 @@ func (ns *Namespace) dropAllLocks(session uint64, delay int64) {
 		return true
 	})
 	for _, a := range own {
-		ns.deleteAdvisory(a)
-		if delay > 0 {
-			stays := *a
-			stays.until = ns.time + delay
-			ns.putAdvisory(&stays)
-		}
+		ns.dropAdvisory(a, delay)
 		released.add(a)
 	}
 	ns.serveQueues(&released)
 }
 
-// expireAdvisories runs with every command: locks of sessions that ended go, and requests that were
+// dropAdvisory takes a lock from its owner.
+func (ns *Namespace) dropAdvisory(a *advisory, delay int64) {
+	ns.deleteAdvisory(a)
+	if delay > 0 {
+		stays := *a
+		stays.until = ns.time + delay
+		ns.putAdvisory(&stays)
+	}
+}
+
+// expireAdvisories runs with every command: locks that their owners have lost go, and requests that were
 // interrupted and did not come again.
 func (ns *Namespace) expireAdvisories() {
 	var released files

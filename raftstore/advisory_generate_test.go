@@ -84,7 +84,7 @@ func (g *lockGenerator) lockOp(session uint64) *storepb.Op {
 			return op
 		}
 	case g.often(7):
-		op := &storepb.DropLocks{Ino: pick(g.generator, g.files...), Kind: g.kind()}
+		op := &storepb.DropLocks{Ino: pick(g.generator, g.files...), Kind: g.kind(), Lost: g.often(20)}
 		for range 1 + g.below(2) {
 			op.Owners = append(op.Owners, uint64(1+g.below(3)))
 		}

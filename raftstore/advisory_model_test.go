@@ -14,14 +14,13 @@ import (
 // cells is how many pieces the locks of the model can tell apart: eight bytes and the rest of a file.
 const cells = 9
 
-// lockModel is advisory locks as the manual pages describe them, byte by byte. What an owner has of a byte
-// is what the last of its changes there says; a change that is taken back is as if it had never been.
+// lockModel is advisory locks as the manual pages describe them, byte by byte.
 type lockModel struct {
 	now      int64
 	index    uint64
 	delay    int64
 	sessions map[uint64]*lockModelSession
-	owners   map[modelOwner][]*lockChange
+	owners   map[modelOwner][cells]storepb.LockType
 	delayed  []*lockLeft
 	queue    []*modelRequest // in order
 }
@@ -33,14 +32,7 @@ type modelOwner struct {
 	owner   uint64
 }
 
-type lockChange struct {
-	seq   uint64
-	at    [cells]bool
-	to    storepb.LockType
-	final [cells]bool // a release that its owner knows of
-}
-
-// lockLeft is what a session left when it ended.
+// lockLeft is what an owner has lost, and nobody gets yet.
 type lockLeft struct {
 	modelOwner
 	has   [cells]storepb.LockType
@@ -65,7 +57,7 @@ type lockModelSession struct {
 
 func newLockModel() *lockModel {
 	return &lockModel{
-		delay: int64(DefaultLockDelay), sessions: map[uint64]*lockModelSession{}, owners: map[modelOwner][]*lockChange{},
+		delay: int64(DefaultLockDelay), sessions: map[uint64]*lockModelSession{}, owners: map[modelOwner][cells]storepb.LockType{},
 	}
 }
 
@@ -73,21 +65,16 @@ func conflicting(a, b storepb.LockType) bool {
 	return a != nothing && b != nothing && (a == exclusive || b == exclusive)
 }
 
-// top is the last change of an owner to a byte.
-func (m *lockModel) top(o modelOwner, cell int) (last *lockChange) {
-	for _, change := range m.owners[o] {
-		if change.at[cell] {
-			last = change
+func (m *lockModel) has(o modelOwner, cell int) storepb.LockType { return m.owners[o][cell] }
+
+func (m *lockModel) set(o modelOwner, at [cells]bool, to storepb.LockType) {
+	has := m.owners[o]
+	for cell := range cells {
+		if at[cell] {
+			has[cell] = to
 		}
 	}
-	return last
-}
-
-func (m *lockModel) has(o modelOwner, cell int) storepb.LockType {
-	if last := m.top(o, cell); last != nil {
-		return last.to
-	}
-	return nothing
+	m.owners[o] = has
 }
 
 // conflicts tells whether anybody but the owner has what excludes a lock of a byte.
@@ -159,35 +146,8 @@ func (m *lockModel) serve() {
 		r := m.queue[i]
 		if r.interrupted == 0 && !m.anyConflict(r) && len(m.inFront(r)) == 0 {
 			m.queue = slices.Delete(m.queue, i, i+1)
-			m.goOn(r.modelOwner, r.seq, r.at)
-			m.grant(r)
+			m.set(r.modelOwner, r.at, r.to)
 			i = -1
-		}
-	}
-}
-
-func (m *lockModel) grant(r *modelRequest) {
-	for _, change := range m.owners[r.modelOwner] { // what it gave up for this is what this takes the place of
-		for cell := range cells {
-			if change.seq == r.seq && !change.final[cell] {
-				change.at[cell] = false
-			}
-		}
-	}
-	m.change(r.modelOwner, &lockChange{seq: r.seq, at: r.at, to: r.to})
-}
-
-func (m *lockModel) change(o modelOwner, change *lockChange) {
-	m.owners[o] = append(m.owners[o], change)
-}
-
-// goOn makes the releases of an owner final where another of its commands comes.
-func (m *lockModel) goOn(o modelOwner, seq uint64, at [cells]bool) {
-	for _, change := range m.owners[o] {
-		for cell := range cells {
-			if change.to == nothing && change.seq != seq && at[cell] {
-				change.final[cell] = true
-			}
 		}
 	}
 }
@@ -198,9 +158,8 @@ func (m *lockModel) take(cmd *storepb.Command, op *storepb.TakeLock) storepb.Cod
 	}
 	r := requestOf(cmd.GetSession(), cmd.GetSeq(), op)
 	r.position = m.index
-	m.goOn(r.modelOwner, r.seq, r.at)
 	if r.to == nothing {
-		m.change(r.modelOwner, &lockChange{seq: r.seq, at: r.at})
+		m.set(r.modelOwner, r.at, nothing)
 		return storepb.Code_OK
 	}
 	again := slices.IndexFunc(m.queue, func(other *modelRequest) bool {
@@ -211,12 +170,12 @@ func (m *lockModel) take(cmd *storepb.Command, op *storepb.TakeLock) storepb.Cod
 		m.queue = slices.Delete(m.queue, again, again+1)
 	}
 	if had := m.has(r.modelOwner, 0); r.kind == storepb.LockKind_FLOCK && had != nothing && had != r.to {
-		m.change(r.modelOwner, &lockChange{seq: r.seq, at: r.at})
+		m.set(r.modelOwner, r.at, nothing)
 		m.serve()
 	}
 	switch {
 	case !m.anyConflict(r) && (!op.GetWait() || len(m.inFront(r)) == 0):
-		m.grant(r)
+		m.set(r.modelOwner, r.at, r.to)
 		return storepb.Code_OK
 	case !op.GetWait():
 		return storepb.Code_WOULD_BLOCK
@@ -283,6 +242,9 @@ func (m *lockModel) isDeadlock(r *modelRequest) bool {
 func (m *lockModel) drop(session uint64, op *storepb.DropLocks) {
 	for _, owner := range op.GetOwners() {
 		o := modelOwner{op.GetIno(), op.GetKind(), session, owner}
+		if op.GetLost() {
+			m.leave(o, m.delay)
+		}
 		delete(m.owners, o)
 		m.queue = slices.DeleteFunc(m.queue, func(r *modelRequest) bool { return r.modelOwner == o })
 	}
@@ -293,16 +255,16 @@ func (m *lockModel) dropSession(session uint64, delay int64) {
 		if o.session != session {
 			continue
 		}
-		left := &lockLeft{modelOwner: o, until: m.now + delay}
-		for cell := range cells {
-			left.has[cell] = m.has(o, cell)
-		}
-		if delay > 0 && left.has != [cells]storepb.LockType{} {
-			m.delayed = append(m.delayed, left)
-		}
+		m.leave(o, delay)
 		delete(m.owners, o)
 	}
 	m.queue = slices.DeleteFunc(m.queue, func(r *modelRequest) bool { return r.session == session })
+}
+
+func (m *lockModel) leave(o modelOwner, delay int64) {
+	if has := m.owners[o]; delay > 0 && has != [cells]storepb.LockType{} {
+		m.delayed = append(m.delayed, &lockLeft{modelOwner: o, has: has, until: m.now + delay})
+	}
 }
 
 func (m *lockModel) interrupt(session uint64, op *storepb.InterruptLock) storepb.Code {
@@ -338,7 +300,7 @@ func (m *lockModel) await(r *modelRequest) storepb.Code {
 	return m.whetherHeld(r)
 }
 
-// cancel makes it as if a command had never been, but for what others got meanwhile.
+// cancel ends a wait, and keeps a command from coming.
 func (m *lockModel) cancel(session, seq uint64) storepb.Code {
 	s := m.sessions[session]
 	switch {
@@ -349,24 +311,7 @@ func (m *lockModel) cancel(session, seq uint64) storepb.Code {
 	}
 	s.replies[seq] = &storepb.Result{Code: storepb.Code_CANCELLED}
 	m.queue = slices.DeleteFunc(m.queue, func(r *modelRequest) bool { return r.session == session && r.seq == seq })
-	for o, changes := range m.owners {
-		for _, change := range changes {
-			for cell := range cells {
-				if o.session == session && change.seq == seq && change.at[cell] && !change.final[cell] {
-					m.undo(o, change, cell)
-				}
-			}
-		}
-	}
 	return storepb.Code_OK
-}
-
-func (m *lockModel) undo(o modelOwner, change *lockChange, cell int) {
-	isLast := m.top(o, cell) == change
-	change.at[cell] = false
-	if before := m.has(o, cell); isLast && m.conflicts(o, cell, before) {
-		change.at[cell], change.final[cell] = true, true // a release stays one, and so does the lock that is shared now
-	}
 }
 
 // apply answers the code that a command is to have.

@@ -65,7 +65,7 @@ func (ns *Namespace) advisoryMessage(a *advisory) *storepb.AdvisoryLock {
 func (a *advisory) message() *storepb.AdvisoryLock {
 	message := &storepb.AdvisoryLock{
 		Ino: a.ino, Kind: a.kind, Type: storepb.LockType_SHARED, Session: a.session, Owner: a.owner,
-		Start: a.start, End: a.end, Pid: a.pid, Since: a.since, Seq: a.seq, Until: a.until, Before: undoMessages(a.before),
+		Start: a.start, End: a.end, Pid: a.pid, Since: a.since, Seq: a.seq, Until: a.until,
 	}
 	if a.exclusive {
 		message.Type = storepb.LockType_EXCLUSIVE
@@ -83,7 +83,7 @@ func advisoryFrom(m *storepb.AdvisoryLock) *advisory {
 	return &advisory{
 		ino: m.GetIno(), kind: m.GetKind(), session: m.GetSession(), owner: m.GetOwner(), start: m.GetStart(), end: m.GetEnd(),
 		exclusive: m.GetType() == storepb.LockType_EXCLUSIVE, pid: m.GetPid(), since: m.GetSince(), seq: m.GetSeq(),
-		until: m.GetUntil(), before: advisoriesFrom(m.GetBefore()),
+		until: m.GetUntil(),
 	}
 }
 

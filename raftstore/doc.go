@@ -68,6 +68,8 @@
 // go on without knowing that their locks are lost, nobody gets these before the lock delay is over. A session may
 // say when it begins that nobody relies on its locks like that; then they go with it.
 //
+// What a request for a lock has done is never undone. If nobody was told what became of one, its mount drops what the owner has.
+//
 // # Events
 //
 // Everything that happens to locks is an event, numbered in the order of the log. The last ones are part of

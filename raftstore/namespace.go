@@ -60,7 +60,7 @@ type Namespace struct {
 	eventCounts *btree.Map[string, uint64]
 
 	advisories  *btree.BTreeG[*advisory] // those that are held, by file and owner
-	delayed     *btree.BTreeG[*advisory] // those whose session has ended, by when they go
+	delayed     *btree.BTreeG[*advisory] // those that their owners have lost, by when they go
 	waiters     *btree.BTreeG[*waiter]   // by file, in the order in which they are served
 	requests    *btree.BTreeG[*waiter]   // by session, seq
 	interrupted *btree.BTreeG[*waiter]   // by since when
@@ -290,7 +290,7 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 	case *storepb.Op_ForgetHost:
 		return ns.forgetHost(cmd.GetCaller(), op.ForgetHost.GetName()), nil
 	case *storepb.Op_TakeLock:
-		return ns.takeLock(cmd, op.TakeLock)
+		return ns.takeLock(cmd, op.TakeLock), nil
 	case *storepb.Op_DropLocks:
 		return ns.dropLocks(cmd.GetSession(), op.DropLocks), nil
 	case *storepb.Op_InterruptLock:

@@ -265,10 +265,12 @@ func (ns *Namespace) cancel(session, seq uint64) *storepb.Result {
 	switch {
 	case !found && s.replies >= 2*MaxReplies:
 		return fail(storepb.Code_TOO_MANY_REQUESTS)
-	case found && done.undo.GetLock() != nil:
-		ns.takeBackLock(session, seq, done.undo.GetLock())
 	case found && done.undo != nil && !fault.IgnoreCancel:
 		ns.takeBack(session, done.undo)
+	}
+	if request, waiting := ns.request(session, seq); waiting {
+		ns.deleteWaiter(request)
+		ns.serveQueue(request.ino, request.kind)
 	}
 	ns.keepReply(&reply{session: session, seq: seq, result: fail(storepb.Code_CANCELLED)})
 	return ok()

@@ -14,7 +14,7 @@ import (
 )
 
 // snapshotVersion changes when an older program could misread what a newer one writes.
-const snapshotVersion = 2
+const snapshotVersion = 3
 
 const snapshotMagic = "lockfs-snapshot\n"
 

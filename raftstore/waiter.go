@@ -224,10 +224,7 @@ func (ns *Namespace) grant(w *waiter) *advisory {
 	ns.deleteWaiter(w)
 	granted := w.advisory
 	granted.since = ns.time
-	ns.ownerGoesOn(&granted)
-	replaced := ns.setRange(&granted, true)
-	ns.noteLateGrant(&granted, replaced)
-	ns.noteBefore(&granted, replaced)
+	ns.setRange(&granted, true)
 	return &granted
 }
 
@@ -301,6 +298,15 @@ func (ns *Namespace) whetherHeld(session, seq uint64, op *storepb.TakeLock) *sto
 	return fail(storepb.Code_NOT_FOUND)
 }
 
+// without answers what locks have beside a range.
+func without(locks []*advisory, cut *advisory) []*advisory {
+	var left []*advisory
+	for _, a := range locks {
+		left = append(left, a.without(cut)...)
+	}
+	return left
+}
+
 func (ns *Namespace) holds(want *advisory) bool {
 	missing := []*advisory{want}
 	for _, own := range ns.ownedIn(want) {
@@ -315,63 +321,15 @@ func (ns *Namespace) holds(want *advisory) bool {
 // is told so instead.
 func (ns *Namespace) interruptLock(session uint64, op *storepb.InterruptLock) *storepb.Result {
 	w, waiting := ns.request(session, op.GetSeq())
-	if !waiting && op.GetAbandon() {
-		return ns.abandonLock(session, op)
-	}
 	if !waiting {
 		return ns.whetherHeld(session, op.GetSeq(), &storepb.TakeLock{
 			Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner(), Type: op.GetType(), Start: op.GetStart(), End: op.GetEnd(),
 		})
 	}
 	ns.deleteWaiter(w)
-	if !op.GetAbandon() {
-		changed := *w
-		changed.interrupted = ns.time
-		ns.putWaiter(&changed)
-	}
+	changed := *w
+	changed.interrupted = ns.time
+	ns.putWaiter(&changed)
 	ns.serveQueue(w.ino, w.kind) // those who waited for it need not now
 	return fail(storepb.Code_WAITING)
-}
-
-// noteBefore keeps what a lock is in the place of, should its owner have been told meanwhile that it does not have it.
-func (ns *Namespace) noteBefore(granted *advisory, replaced []*advisory) {
-	if len(replaced) == 0 || len(replaced) > maxUndo {
-		return
-	}
-	for _, own := range ns.ownedIn(granted) {
-		if own.seq == granted.seq {
-			noted := *own
-			noted.before = plain(replaced)
-			ns.putAdvisory(&noted)
-		}
-	}
-}
-
-// plain answers locks without what they were in the place of: their owner has gone on since.
-func plain(locks []*advisory) []*advisory {
-	var plain []*advisory
-	for _, a := range locks {
-		copied := *a
-		copied.before = nil
-		plain = append(plain, &copied)
-	}
-	return plain
-}
-
-// abandonLock gives up the lock that a request has become.
-func (ns *Namespace) abandonLock(session uint64, op *storepb.InterruptLock) *storepb.Result {
-	owner := &advisory{ino: op.GetIno(), kind: op.GetKind(), session: session, owner: op.GetOwner()}
-	var before []*advisory
-	found := false
-	for _, own := range ns.ownedBy(owner) {
-		if own.seq == op.GetSeq() {
-			found, before = true, own.before
-		}
-	}
-	if !found {
-		return fail(storepb.Code_NOT_FOUND)
-	}
-	ns.takeBackGrant(owner, op.GetSeq(), before)
-	ns.serveQueue(owner.ino, owner.kind)
-	return ok()
 }

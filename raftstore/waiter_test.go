@@ -93,7 +93,7 @@ func TestUpgradePassesWhoWaitsForIt(t *testing.T) {
 		tr.recordWait(bert, exclusive, 5, 19).is(storepb.Code_WAITING)
 		tr.recordWait(anna, exclusive, 12, 25).is(storepb.Code_WAITING)
 		tr.record(anna, exclusive, 11, 11).ok() // now bert waits for anna too
-		tr.requireLocks("anna has 11-11", "anna has 12-25", "cleo has 0-9", "bert waits for 5-19")
+		tr.requireLocks("anna has 11-25", "cleo has 0-9", "bert waits for 5-19")
 	})
 }
 
@@ -255,56 +255,4 @@ func TestAllWhoCan(t *testing.T) {
 	tr.close(storepb.LockKind_RECORD, anna)
 	require.Len(t, tr.ns.Ended(), 6)
 	require.Zero(t, tr.ns.waiters.Len())
-}
-
-// abandon says that somebody was told that a request has no lock.
-func (tr *lockTree) abandon(w who, seq uint64, kind storepb.LockKind) step {
-	return tr.do(w.session, opOf(&storepb.InterruptLock{Seq: seq, Ino: tr.ino, Kind: kind, Owner: w.owner, Abandon: true}))
-}
-
-func TestAbandon(t *testing.T) {
-	t.Run("while it waits", func(t *testing.T) {
-		tr := newLockTree(t)
-		tr.flock(anna, exclusive).ok()
-		tr.flockWait(bert, exclusive).is(storepb.Code_WAITING)
-		tr.abandon(bert, tr.seqs[there], storepb.LockKind_FLOCK).is(storepb.Code_WAITING)
-		tr.requireLocks("anna has")
-		tr.close(storepb.LockKind_FLOCK, anna)
-		tr.requireLocks()
-	})
-	t.Run("once it is a lock", func(t *testing.T) {
-		tr := newLockTree(t)
-		tr.flock(anna, exclusive).ok()
-		tr.flockWait(bert, exclusive).is(storepb.Code_WAITING)
-		first := tr.seqs[there]
-		tr.flockWait(cleo, exclusive).is(storepb.Code_WAITING)
-		tr.close(storepb.LockKind_FLOCK, anna)
-		tr.requireLocks("bert has", "cleo waits for")
-		tr.abandon(bert, first, storepb.LockKind_FLOCK).ok()
-		tr.requireLocks("cleo has")
-		tr.abandon(bert, first, storepb.LockKind_FLOCK).is(storepb.Code_NOT_FOUND)
-	})
-	t.Run("once its owner has another one", func(t *testing.T) {
-		tr := newLockTree(t)
-		tr.flock(anna, exclusive).ok()
-		tr.flockWait(bert, exclusive).is(storepb.Code_WAITING)
-		first := tr.seqs[there]
-		tr.close(storepb.LockKind_FLOCK, anna)
-		tr.flock(bert, exclusive).ok()
-		tr.abandon(bert, first, storepb.LockKind_FLOCK).is(storepb.Code_NOT_FOUND)
-		tr.requireLocks("bert has")
-	})
-	t.Run("what it took the place of", func(t *testing.T) {
-		tr := newLockTree(t)
-		tr.record(bert, shared, 0, 9).ok()
-		tr.record(anna, shared, 4, 5).ok()
-		tr.recordWait(bert, exclusive, 2, 6).is(storepb.Code_WAITING)
-		first := tr.seqs[there]
-		tr.acknowledge(bert)
-		tr.close(storepb.LockKind_RECORD, anna)
-		tr.requireLocks("bert shares 0-1", "bert has 2-6", "bert shares 7-9")
-		tr.restart()
-		tr.abandon(bert, first, storepb.LockKind_RECORD).ok()
-		tr.requireLocks("bert shares 0-1", "bert shares 2-6", "bert shares 7-9")
-	})
 }

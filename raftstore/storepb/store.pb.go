@@ -2161,8 +2161,9 @@ func (x *EndSession) GetLastKeepalive() int64 {
 }
 
 // Cancel makes sure that the command with this number of the same session leaves nothing behind: a
-// creation that was applied is undone, a command that comes later does nothing. It has no number of its
-// own, may be repeated, and also works on a session that has ended.
+// creation that was applied is undone, a request for an advisory lock does not wait any longer, a command that comes later
+// does nothing. A lock that was taken or released stays so: DropLocks is for that. Cancel has no number of its own, may be
+// repeated, and also works on a session that has ended.
 type Cancel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Seq           uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
@@ -2379,12 +2380,13 @@ func (x *TakeLock) GetSession() uint64 {
 	return 0
 }
 
-// DropLocks releases what owners have and want of a file: it was closed.
+// DropLocks releases what owners have and want of a file: it was closed, or nobody knows what became of a request.
 type DropLocks struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
 	Kind          LockKind               `protobuf:"varint,2,opt,name=kind,proto3,enum=lockfs.store.LockKind" json:"kind,omitempty"`
 	Owners        []uint64               `protobuf:"varint,3,rep,packed,name=owners,proto3" json:"owners,omitempty"`
+	Lost          bool                   `protobuf:"varint,4,opt,name=lost,proto3" json:"lost,omitempty"` // not everybody who relies on the locks may know yet: nobody gets them before the lock delay is over
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2440,9 +2442,15 @@ func (x *DropLocks) GetOwners() []uint64 {
 	return nil
 }
 
+func (x *DropLocks) GetLost() bool {
+	if x != nil {
+		return x.Lost
+	}
+	return false
+}
+
 // InterruptLock says that nobody waits for a request any more, for now: it keeps its place for a moment but
-// gets no lock. Answers OK if it had become a lock, WAITING if not, NOT_FOUND if there is none. With abandon nobody ever
-// will again: the request goes, and what became a lock is given up for what its owner had before.
+// gets no lock. Answers OK if it had become a lock, WAITING if not, NOT_FOUND if there is none.
 type InterruptLock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Seq           uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"` // of the TakeLock command of the same session, whose file, kind, owner, type and range these are
@@ -2452,7 +2460,6 @@ type InterruptLock struct {
 	Type          LockType               `protobuf:"varint,5,opt,name=type,proto3,enum=lockfs.store.LockType" json:"type,omitempty"` // UNLOCK: any lock that stems from that command counts
 	Start         uint64                 `protobuf:"varint,6,opt,name=start,proto3" json:"start,omitempty"`
 	End           uint64                 `protobuf:"varint,7,opt,name=end,proto3" json:"end,omitempty"`
-	Abandon       bool                   `protobuf:"varint,8,opt,name=abandon,proto3" json:"abandon,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2536,33 +2543,24 @@ func (x *InterruptLock) GetEnd() uint64 {
 	return 0
 }
 
-func (x *InterruptLock) GetAbandon() bool {
-	if x != nil {
-		return x.Abandon
-	}
-	return false
-}
-
 // AdvisoryLock is a lock that is held, or a request that waits.
 type AdvisoryLock struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Ino         uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
-	Kind        LockKind               `protobuf:"varint,2,opt,name=kind,proto3,enum=lockfs.store.LockKind" json:"kind,omitempty"`
-	Type        LockType               `protobuf:"varint,3,opt,name=type,proto3,enum=lockfs.store.LockType" json:"type,omitempty"`
-	Session     uint64                 `protobuf:"varint,4,opt,name=session,proto3" json:"session,omitempty"`
-	Owner       uint64                 `protobuf:"varint,5,opt,name=owner,proto3" json:"owner,omitempty"`
-	Start       uint64                 `protobuf:"varint,6,opt,name=start,proto3" json:"start,omitempty"`
-	End         uint64                 `protobuf:"varint,7,opt,name=end,proto3" json:"end,omitempty"`
-	Pid         uint32                 `protobuf:"varint,8,opt,name=pid,proto3" json:"pid,omitempty"`
-	Host        string                 `protobuf:"bytes,9,opt,name=host,proto3" json:"host,omitempty"`
-	Since       int64                  `protobuf:"varint,10,opt,name=since,proto3" json:"since,omitempty"`             // cluster time at which it was taken, or asked for
-	Seq         uint64                 `protobuf:"varint,11,opt,name=seq,proto3" json:"seq,omitempty"`                 // of the TakeLock command that it comes from
-	Until       int64                  `protobuf:"varint,12,opt,name=until,proto3" json:"until,omitempty"`             // its session has ended, and nobody gets it before this time; 0: it is held
-	Position    uint64                 `protobuf:"varint,13,opt,name=position,proto3" json:"position,omitempty"`       // of a request: smaller ones come first; 0: it is held
-	Interrupted int64                  `protobuf:"varint,14,opt,name=interrupted,proto3" json:"interrupted,omitempty"` // of a request: since when nobody waits; 0: somebody does
-	ByProcess   bool                   `protobuf:"varint,15,opt,name=by_process,json=byProcess,proto3" json:"by_process,omitempty"`
-	// What a lock is in the place of whose owner had waited for it.
-	Before        []*AdvisoryLock `protobuf:"bytes,16,rep,name=before,proto3" json:"before,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
+	Kind          LockKind               `protobuf:"varint,2,opt,name=kind,proto3,enum=lockfs.store.LockKind" json:"kind,omitempty"`
+	Type          LockType               `protobuf:"varint,3,opt,name=type,proto3,enum=lockfs.store.LockType" json:"type,omitempty"`
+	Session       uint64                 `protobuf:"varint,4,opt,name=session,proto3" json:"session,omitempty"`
+	Owner         uint64                 `protobuf:"varint,5,opt,name=owner,proto3" json:"owner,omitempty"`
+	Start         uint64                 `protobuf:"varint,6,opt,name=start,proto3" json:"start,omitempty"`
+	End           uint64                 `protobuf:"varint,7,opt,name=end,proto3" json:"end,omitempty"`
+	Pid           uint32                 `protobuf:"varint,8,opt,name=pid,proto3" json:"pid,omitempty"`
+	Host          string                 `protobuf:"bytes,9,opt,name=host,proto3" json:"host,omitempty"`
+	Since         int64                  `protobuf:"varint,10,opt,name=since,proto3" json:"since,omitempty"`             // cluster time at which it was taken, or asked for
+	Seq           uint64                 `protobuf:"varint,11,opt,name=seq,proto3" json:"seq,omitempty"`                 // of the TakeLock command that it comes from
+	Until         int64                  `protobuf:"varint,12,opt,name=until,proto3" json:"until,omitempty"`             // its owner has lost it, and nobody gets it before this time; 0: it is held
+	Position      uint64                 `protobuf:"varint,13,opt,name=position,proto3" json:"position,omitempty"`       // of a request: smaller ones come first; 0: it is held
+	Interrupted   int64                  `protobuf:"varint,14,opt,name=interrupted,proto3" json:"interrupted,omitempty"` // of a request: since when nobody waits; 0: somebody does
+	ByProcess     bool                   `protobuf:"varint,15,opt,name=by_process,json=byProcess,proto3" json:"by_process,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2700,13 +2698,6 @@ func (x *AdvisoryLock) GetByProcess() bool {
 		return x.ByProcess
 	}
 	return false
-}
-
-func (x *AdvisoryLock) GetBefore() []*AdvisoryLock {
-	if x != nil {
-		return x.Before
-	}
-	return nil
 }
 
 // Rule changes what is known of the locks whose path fits a pattern. What is not set stays as the format
@@ -6585,7 +6576,6 @@ type Undo struct {
 	UnlessHeld    bool                   `protobuf:"varint,8,opt,name=unless_held,json=unlessHeld,proto3" json:"unless_held,omitempty"`           // undo only while no content has told of a holder
 	BackExclusive bool                   `protobuf:"varint,10,opt,name=back_exclusive,json=backExclusive,proto3" json:"back_exclusive,omitempty"` // what the old name was
 	BackMaker     *MakerRecord           `protobuf:"bytes,11,opt,name=back_maker,json=backMaker,proto3" json:"back_maker,omitempty"`
-	Lock          *LockUndo              `protobuf:"bytes,9,opt,name=lock,proto3" json:"lock,omitempty"` // instead of a name
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6686,90 +6676,6 @@ func (x *Undo) GetBackExclusive() bool {
 func (x *Undo) GetBackMaker() *MakerRecord {
 	if x != nil {
 		return x.BackMaker
-	}
-	return nil
-}
-
-func (x *Undo) GetLock() *LockUndo {
-	if x != nil {
-		return x.Lock
-	}
-	return nil
-}
-
-// LockUndo gives an owner of advisory locks back what it had before a TakeLock command.
-type LockUndo struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
-	Kind          LockKind               `protobuf:"varint,2,opt,name=kind,proto3,enum=lockfs.store.LockKind" json:"kind,omitempty"`
-	Owner         uint64                 `protobuf:"varint,3,opt,name=owner,proto3" json:"owner,omitempty"`
-	Before        []*AdvisoryLock        `protobuf:"bytes,4,rep,name=before,proto3" json:"before,omitempty"`                  // what the command's lock is in the place of
-	GivenUp       []*AdvisoryLock        `protobuf:"bytes,5,rep,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"` // what it released, as far as its owner has not gone on since
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *LockUndo) Reset() {
-	*x = LockUndo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *LockUndo) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LockUndo) ProtoMessage() {}
-
-func (x *LockUndo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LockUndo.ProtoReflect.Descriptor instead.
-func (*LockUndo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
-}
-
-func (x *LockUndo) GetIno() uint64 {
-	if x != nil {
-		return x.Ino
-	}
-	return 0
-}
-
-func (x *LockUndo) GetKind() LockKind {
-	if x != nil {
-		return x.Kind
-	}
-	return LockKind_FLOCK
-}
-
-func (x *LockUndo) GetOwner() uint64 {
-	if x != nil {
-		return x.Owner
-	}
-	return 0
-}
-
-func (x *LockUndo) GetBefore() []*AdvisoryLock {
-	if x != nil {
-		return x.Before
-	}
-	return nil
-}
-
-func (x *LockUndo) GetGivenUp() []*AdvisoryLock {
-	if x != nil {
-		return x.GivenUp
 	}
 	return nil
 }
@@ -6965,11 +6871,12 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"by_process\x18\t \x01(\bR\tbyProcess\x12\x18\n" +
 	"\asession\x18\n" +
-	" \x01(\x04R\asession\"a\n" +
+	" \x01(\x04R\asession\"u\n" +
 	"\tDropLocks\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12*\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12\x16\n" +
-	"\x06owners\x18\x03 \x03(\x04R\x06owners\"\xe3\x01\n" +
+	"\x06owners\x18\x03 \x03(\x04R\x06owners\x12\x12\n" +
+	"\x04lost\x18\x04 \x01(\bR\x04lost\"\xcf\x01\n" +
 	"\rInterruptLock\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x10\n" +
 	"\x03ino\x18\x02 \x01(\x04R\x03ino\x12*\n" +
@@ -6977,8 +6884,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05owner\x18\x04 \x01(\x04R\x05owner\x12*\n" +
 	"\x04type\x18\x05 \x01(\x0e2\x16.lockfs.store.LockTypeR\x04type\x12\x14\n" +
 	"\x05start\x18\x06 \x01(\x04R\x05start\x12\x10\n" +
-	"\x03end\x18\a \x01(\x04R\x03end\x12\x18\n" +
-	"\aabandon\x18\b \x01(\bR\aabandon\"\xc5\x03\n" +
+	"\x03end\x18\a \x01(\x04R\x03endJ\x04\b\b\x10\t\"\x97\x03\n" +
 	"\fAdvisoryLock\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12*\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12*\n" +
@@ -6996,8 +6902,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bposition\x18\r \x01(\x04R\bposition\x12 \n" +
 	"\vinterrupted\x18\x0e \x01(\x03R\vinterrupted\x12\x1d\n" +
 	"\n" +
-	"by_process\x18\x0f \x01(\bR\tbyProcess\x122\n" +
-	"\x06before\x18\x10 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\x06before\"\xc5\x01\n" +
+	"by_process\x18\x0f \x01(\bR\tbyProcessJ\x04\b\x10\x10\x11\"\xc5\x01\n" +
 	"\x04Rule\x12\x18\n" +
 	"\apattern\x18\x01 \x01(\tR\apattern\x12\x16\n" +
 	"\x06format\x18\x02 \x01(\tR\x06format\x12\x1f\n" +
@@ -7323,7 +7228,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12,\n" +
 	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\x12&\n" +
-	"\x04undo\x18\x04 \x01(\v2\x12.lockfs.store.UndoR\x04undo\"\xf2\x02\n" +
+	"\x04undo\x18\x04 \x01(\v2\x12.lockfs.store.UndoR\x04undo\"\xcc\x02\n" +
 	"\x04Undo\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
@@ -7339,14 +7244,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x0eback_exclusive\x18\n" +
 	" \x01(\bR\rbackExclusive\x128\n" +
 	"\n" +
-	"back_maker\x18\v \x01(\v2\x19.lockfs.store.MakerRecordR\tbackMaker\x12*\n" +
-	"\x04lock\x18\t \x01(\v2\x16.lockfs.store.LockUndoR\x04lock\"\xc9\x01\n" +
-	"\bLockUndo\x12\x10\n" +
-	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12*\n" +
-	"\x04kind\x18\x02 \x01(\x0e2\x16.lockfs.store.LockKindR\x04kind\x12\x14\n" +
-	"\x05owner\x18\x03 \x01(\x04R\x05owner\x122\n" +
-	"\x06before\x18\x04 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\x06before\x125\n" +
-	"\bgiven_up\x18\x05 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\agivenUp*\xd7\x03\n" +
+	"back_maker\x18\v \x01(\v2\x19.lockfs.store.MakerRecordR\tbackMakerJ\x04\b\t\x10\n" +
+	"*\xd7\x03\n" +
 	"\x04Code\x12\x06\n" +
 	"\x02OK\x10\x00\x12\r\n" +
 	"\tNOT_FOUND\x10\x01\x12\n" +
@@ -7404,7 +7303,7 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 }
 
 var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
+var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 73)
 var file_raftstore_storepb_store_proto_goTypes = []any{
 	(Code)(0),                 // 0: lockfs.store.Code
 	(LockKind)(0),             // 1: lockfs.store.LockKind
@@ -7482,7 +7381,6 @@ var file_raftstore_storepb_store_proto_goTypes = []any{
 	(*SessionRecord)(nil),     // 73: lockfs.store.SessionRecord
 	(*ReplyRecord)(nil),       // 74: lockfs.store.ReplyRecord
 	(*Undo)(nil),              // 75: lockfs.store.Undo
-	(*LockUndo)(nil),          // 76: lockfs.store.LockUndo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	4,   // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
@@ -7528,83 +7426,78 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	2,   // 40: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
 	1,   // 41: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
 	2,   // 42: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
-	27,  // 43: lockfs.store.AdvisoryLock.before:type_name -> lockfs.store.AdvisoryLock
-	28,  // 44: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
-	33,  // 45: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
-	38,  // 46: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	39,  // 47: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	40,  // 48: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	41,  // 49: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	42,  // 50: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	43,  // 51: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	44,  // 52: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	45,  // 53: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
-	46,  // 54: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
-	47,  // 55: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
-	48,  // 56: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
-	49,  // 57: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
-	50,  // 58: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
-	55,  // 59: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
-	51,  // 60: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
-	53,  // 61: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
-	54,  // 62: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	52,  // 63: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
-	6,   // 64: lockfs.store.Read.name:type_name -> lockfs.store.Look
-	1,   // 65: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
-	2,   // 66: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
-	6,   // 67: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Look
-	24,  // 68: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
-	0,   // 69: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	56,  // 70: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	57,  // 71: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	58,  // 72: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	59,  // 73: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	33,  // 74: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	73,  // 75: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	6,   // 76: lockfs.store.Result.looks:type_name -> lockfs.store.Look
-	28,  // 77: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
-	64,  // 78: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
-	61,  // 79: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
-	4,   // 80: lockfs.store.Result.processes:type_name -> lockfs.store.Process
-	62,  // 81: lockfs.store.Result.events:type_name -> lockfs.store.Event
-	27,  // 82: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	5,   // 83: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
-	56,  // 84: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
-	27,  // 85: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	3,   // 86: lockfs.store.Event.by:type_name -> lockfs.store.Caller
-	62,  // 87: lockfs.store.Event.previous:type_name -> lockfs.store.Event
-	68,  // 88: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	69,  // 89: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	72,  // 90: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	73,  // 91: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	74,  // 92: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	33,  // 93: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	28,  // 94: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
-	64,  // 95: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
-	62,  // 96: lockfs.store.Record.event:type_name -> lockfs.store.Event
-	67,  // 97: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
-	27,  // 98: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
-	56,  // 99: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	58,  // 100: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	5,   // 101: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	5,   // 102: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	70,  // 103: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
-	71,  // 104: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
-	3,   // 105: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
-	4,   // 106: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
-	4,   // 107: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
-	60,  // 108: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	75,  // 109: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	71,  // 110: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
-	76,  // 111: lockfs.store.Undo.lock:type_name -> lockfs.store.LockUndo
-	1,   // 112: lockfs.store.LockUndo.kind:type_name -> lockfs.store.LockKind
-	27,  // 113: lockfs.store.LockUndo.before:type_name -> lockfs.store.AdvisoryLock
-	27,  // 114: lockfs.store.LockUndo.given_up:type_name -> lockfs.store.AdvisoryLock
-	115, // [115:115] is the sub-list for method output_type
-	115, // [115:115] is the sub-list for method input_type
-	115, // [115:115] is the sub-list for extension type_name
-	115, // [115:115] is the sub-list for extension extendee
-	0,   // [0:115] is the sub-list for field type_name
+	28,  // 43: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
+	33,  // 44: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
+	38,  // 45: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	39,  // 46: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	40,  // 47: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	41,  // 48: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	42,  // 49: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	43,  // 50: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	44,  // 51: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	45,  // 52: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	46,  // 53: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
+	47,  // 54: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
+	48,  // 55: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
+	49,  // 56: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	50,  // 57: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	55,  // 58: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	51,  // 59: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	53,  // 60: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	54,  // 61: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	52,  // 62: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
+	6,   // 63: lockfs.store.Read.name:type_name -> lockfs.store.Look
+	1,   // 64: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
+	2,   // 65: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
+	6,   // 66: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Look
+	24,  // 67: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
+	0,   // 68: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	56,  // 69: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	57,  // 70: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	58,  // 71: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	59,  // 72: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	33,  // 73: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	73,  // 74: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	6,   // 75: lockfs.store.Result.looks:type_name -> lockfs.store.Look
+	28,  // 76: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
+	64,  // 77: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	61,  // 78: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	4,   // 79: lockfs.store.Result.processes:type_name -> lockfs.store.Process
+	62,  // 80: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	27,  // 81: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	5,   // 82: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	56,  // 83: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	27,  // 84: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	3,   // 85: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	62,  // 86: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	68,  // 87: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	69,  // 88: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	72,  // 89: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	73,  // 90: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	74,  // 91: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	33,  // 92: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	28,  // 93: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	64,  // 94: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	62,  // 95: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	67,  // 96: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	27,  // 97: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	56,  // 98: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	58,  // 99: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	5,   // 100: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	5,   // 101: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	70,  // 102: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
+	71,  // 103: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
+	3,   // 104: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
+	4,   // 105: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
+	4,   // 106: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
+	60,  // 107: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	75,  // 108: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	71,  // 109: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
+	110, // [110:110] is the sub-list for method output_type
+	110, // [110:110] is the sub-list for method input_type
+	110, // [110:110] is the sub-list for extension type_name
+	110, // [110:110] is the sub-list for extension extendee
+	0,   // [0:110] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -7682,7 +7575,7 @@ func file_raftstore_storepb_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   74,
+			NumMessages:   73,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

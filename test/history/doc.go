@@ -70,7 +70,9 @@
 //   - A session that is lost takes its locks with it, a lock delay later. When it ended nobody can see, but it was
 //     alive at the last call that succeeded through a descriptor by which something had been locked. So what such an
 //     owner had may go a lock delay after that call, and not before; there is nothing to come after it.
-//   - Of a call of unknown outcome, the range may be locked or not until its owner's end.
+//   - Of a call of unknown outcome, the range may be locked or not until its owner's end. If its owner had something else,
+//     it is answered EIO, and what the owner had goes as with a session that is lost, though other descriptors of the process
+//     may still be good.
 //
 // Both descriptors of a file are bound to their sessions before anything is locked, so one that is still alive shows
 // it for all locks that its process took since the last close. No client is ever told of a deadlock: it has several

@@ -221,6 +221,14 @@ var lockHistories = []struct {
 		{client: 2, start: 4 + handTimeout, end: 5 + handTimeout, kind: Flock, mode: WriteLock},
 	}},
 
+	{"what it had when a request was given up goes a lock delay later", true, afterGivingUp(4 + handDelay)},
+	{"what it had when a request was given up goes at once", false, afterGivingUp(handDelay - 1)},
+	{"the range of the request that was given up goes at once", true, []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, in: Range{0, 7}},
+		{client: 0, start: 3, end: 3 + handTimeout, kind: Posix, in: Range{0, 3}, errno: lost},
+		{client: 2, start: 4, end: 5, kind: Posix, mode: WriteLock, in: Range{0, 3}},
+	}},
+
 	{"an interrupt of who does not wait", false, []locked{
 		{client: 0, start: 1, end: 2, kind: Flock, mode: WriteLock, errno: interrupted},
 	}},
@@ -253,6 +261,16 @@ func afterLoss(at int64) []locked {
 		{client: 0, start: 1, end: 2, kind: Flock, mode: WriteLock},
 		{client: 2, start: 3, end: 4, kind: Flock, mode: WriteLock, errno: again},
 		{client: 2, start: at, end: at + 1, kind: Flock, mode: WriteLock},
+	}
+}
+
+// afterGivingUp has another one get what a request was not about at a time. Another descriptor of the owner is good.
+func afterGivingUp(at int64) []locked {
+	return []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, in: Range{0, 7}},
+		{client: 0, start: 3, end: 3 + handTimeout, kind: Posix, in: Range{0, 3}, errno: lost},
+		{client: 0, start: 4 + handTimeout, end: 5 + handTimeout, kind: Read, opened: 2},
+		{client: 2, start: at, end: at + 1, kind: Posix, mode: WriteLock, in: Range{5, 5}},
 	}
 }
 

@@ -16,6 +16,7 @@ type lockOwner struct {
 	gone   bool      // so surely that when closed returned
 	unsure bool      // the outcome of one of its calls is not known
 	lost   bool      // its session had ended before closed
+	over   bool      // a request of it was given up: no descriptor shows any more that it has what it had
 
 	through []int // descriptors by which it took locks
 
@@ -73,7 +74,7 @@ func (h *LockHistory) ownersOf(calls []*LockCall, space []Kind) map[ownerKey]*lo
 func (o *lockOwner) learn(call *LockCall, key ownerKey, h *LockHistory) {
 	own := keyOf(call) == key
 	switch {
-	case call.proves():
+	case call.proves() && !o.over:
 		o.proof = call
 		if own && call.Errno == 0 && call.Mode != NoLock {
 			o.taken = true
@@ -83,6 +84,7 @@ func (o *lockOwner) learn(call *LockCall, key ownerKey, h *LockHistory) {
 		o.closed = call
 	case own && h.inDoubt(call):
 		o.unsure = true
+		o.over = o.over || call.Errno == syscall.EIO
 	}
 	if o.closed == nil && h.showsLoss(call) && slices.Contains(o.through, call.Opened) {
 		o.lost = true
