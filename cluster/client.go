@@ -163,7 +163,7 @@ func (c *Client) begin(ctx context.Context, left *journalState) (*clientSession,
 
 // Mutate commits one change and returns its result once a majority has it on disk. An error wraps
 // context.DeadlineExceeded: no majority answered in time, or none has answered any call for that long. What the operation
-// created is then taken back as soon as one does, or never comes to be.
+// created exclusively is then taken back as soon as one does, unless others use it, or never comes to be.
 func (c *Client) Mutate(ctx context.Context, caller *storepb.Caller, op *storepb.Op) (*storepb.Result, error) {
 	return c.Create(ctx, caller, op, nil)
 }

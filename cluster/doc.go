@@ -42,7 +42,7 @@
 // session and sends what was under way once more: first in the old one, which still knows what it has
 // done, and in the new one if it was not done there.
 //
-// What a call creates without its caller being told is taken back: after a timeout, when the caller is
+// What a call creates exclusively without its caller being told is taken back, unless others use it by then: after a timeout, when the caller is
 // killed, and when the process of the mount is. For that last case a file that is mapped into memory
 // remembers the session and its open calls (journal), and a guard finishes answers on their way (Guard).
 //

@@ -90,8 +90,8 @@
 // Signals interrupt nothing but a read that waits for an event. A creation that was given up half way and restarted by the kernel would
 // find its own file and take it for somebody else's, so a call runs until the Operator has an outcome or
 // its time is up. Only a caller that was killed while it waited is told nothing any more: what it was
-// creating is taken back, and what it asked is not waited for, nor what it changed for longer than a second: others may
-// wait behind it for a directory's lock.
+// creating exclusively is taken back, and what it asked is not waited for, nor what it changed for longer than a second:
+// others may wait behind it for a directory's lock.
 //
 // # The end of the process
 //
@@ -99,7 +99,7 @@
 // from another mount namespace only. The kernel tells whether that is so ([Mounted.InUse]); if it is, whoever says farewell to
 // the cluster has to say so, because these programs may believe in what they have locked.
 //
-// A creation must not outlive a call that failed, also when this process is killed while it answers. The
+// An exclusive creation must not outlive a call that failed, also when this process is killed while it answers. The
 // Operator keeps the answer where another process finds it, and that one hands it over ([Finish]).
 //
 // # Deadlocks

@@ -24,7 +24,7 @@ type Operator interface {
 	// Create is Mutate for what makes a name. answer renders what will tell the kernel of success: should
 	// this process be killed before it does, somebody else can, so that no name is left behind which its
 	// maker was not told of. It is called at most once, and answers nil where there is nothing to tell.
-	// Once ctx has ended, nobody will be told: the name is taken back if it was made, or never made.
+	// Once ctx has ended, nobody will be told: the name is taken back if it was made exclusively, or never made.
 	Create(ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte) (*storepb.Result, error)
 	// GoesOn says that a thread has asked for something else after a creation: it was told of that.
 	GoesOn(thread uint32)

@@ -97,7 +97,7 @@ func (ns *Namespace) takeLock(cmd *storepb.Command, op *storepb.TakeLock) *store
 		return fail(storepb.Code_INVALID)
 	case op.GetSession() != cmd.GetSession():
 		return fail(storepb.Code_SESSION_LOST)
-	case !found && op.GetType() != storepb.LockType_UNLOCK:
+	case (!found || ns.isTakenBack(in.ino)) && op.GetType() != storepb.LockType_UNLOCK:
 		return fail(storepb.Code_STALE)
 	case found && in.isDir():
 		return fail(storepb.Code_IS_DIRECTORY)
@@ -212,6 +212,23 @@ func (ns *Namespace) heldAgainst(want *advisory) (inTheWay *advisory) {
 		return inTheWay == nil
 	})
 	return inTheWay
+}
+
+// wasLockedAs tells whether somebody has locked an inode, or asked for that, since it got the name that is its last change. Where
+// it came to be with that name, locks that were released count too.
+func (ns *Namespace) wasLockedAs(e *entry, in *inode) (locked bool) {
+	if in.kernelLocked && in.version == e.made {
+		return true
+	}
+	since := func(a *advisory) bool {
+		locked = locked || a.since >= e.acquired
+		return !locked
+	}
+	for _, kind := range []storepb.LockKind{storepb.LockKind_FLOCK, storepb.LockKind_RECORD} {
+		ns.eachHeld(in.ino, kind, since)
+		ns.queue(in.ino, kind, func(w *waiter) bool { return since(&w.advisory) })
+	}
+	return locked
 }
 
 func (ns *Namespace) eachHeld(ino uint64, kind storepb.LockKind, visit func(*advisory) bool) {

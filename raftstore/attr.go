@@ -26,7 +26,7 @@ func (ns *Namespace) setAttr(op *storepb.SetAttr) *storepb.Result {
 	}
 	changed.atime = newTime(in.atime, op.Atime, op.GetAtimeNow(), ns.time)
 	changed.mtime = newTime(in.mtime, op.Mtime, op.GetMtimeNow(), ns.time)
-	changed.ctime = ns.time
+	changed.ctime, changed.changed = ns.time, ns.index
 	ns.putInode(&changed)
 	if changed.mtime != in.mtime && ns.rules.Len() > 0 {
 		ns.judgeAgain(ns.namesOf(in.ino)...)
@@ -96,7 +96,7 @@ func (ns *Namespace) replaceContent(by *storepb.Caller, in *inode, content []byt
 	changed.facts, changed.gone, changed.host = says, in.goneStill(says), share(by.GetHost())
 	changed.content = content
 	changed.version = ns.index
-	changed.mtime, changed.ctime = ns.time, ns.time
+	changed.mtime, changed.ctime, changed.changed = ns.time, ns.time, ns.index
 	ns.putInode(&changed)
 	ns.contentChanged(by, in, &changed)
 	return &changed

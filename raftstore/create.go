@@ -26,7 +26,7 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 
 	in := &inode{
 		ino: ns.nextIno, mode: op.GetMode(), nlink: 1, uid: caller.GetUid(), gid: caller.GetGid(),
-		atime: ns.time, mtime: ns.time, ctime: ns.time, btime: ns.time, version: ns.index,
+		atime: ns.time, mtime: ns.time, ctime: ns.time, btime: ns.time, version: ns.index, changed: ns.index,
 		content: op.GetTarget(), host: share(caller.GetHost()), unlisted: op.GetUnlisted(), evidence: op.GetFacts().GetEvidence(),
 	}
 	if in.isFile() {
@@ -51,14 +51,14 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 	}
 	ns.putInode(in)
 	made.cookie = ns.newCookie()
-	made = ns.acquire(caller, made, in, acquisition{exclusive: op.GetExclusive() || !in.isFile(), done: isFilled(op)})
+	exclusive := op.GetExclusive() || !in.isFile()
+	made = ns.acquire(caller, made, in, acquisition{exclusive: exclusive, done: isFilled(op)})
 	ns.touchDir(dir.ino, subdirs)
 
-	undo := undoOf(made)
-	if !op.GetExclusive() || isFilled(op) {
-		undo.OnlyVersion = in.version
+	var undo *storepb.Undo
+	if exclusive { // else its caller cannot tell who made it
+		undo = undoOf(made)
 	}
-	undo.UnlessHeld = in.facts == nil // else it would be its own holder that keeps it
 	return &storepb.Result{Attr: in.attr(), Created: true, Looks: ns.looksAt(made)}, undo
 }
 

@@ -16,8 +16,9 @@
 //
 // A mount opens a session and numbers its commands from 1. The state keeps the reply to each number
 // until the session acknowledges it, so a command that comes twice is done once and answered twice.
-// Cancel settles a number whose outcome its caller was never told: what it created is taken back, and
-// should it come later it does nothing.
+// Cancel settles a number whose outcome its caller was never told: should it come later it does nothing, and what it created
+// exclusively is taken back, unless somebody has changed or locked it, or wants to. Nobody gets a lock of an inode that
+// was taken back. What may have been there before its caller came is not taken back: others may rely on it.
 //
 // # Removed files
 //

@@ -1,10 +1,12 @@
 package raftstore
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	"lockfs/raftstore/storepb"
 )
@@ -110,11 +112,10 @@ func TestEndedSession(t *testing.T) {
 // TestCancelUndoes: what was made is gone, and a retry is told so.
 func TestCancelUndoes(t *testing.T) {
 	for name, made := range map[string]*storepb.Op{
-		"exclusive create":     createOp(RootIno, "new", true),
-		"non-exclusive create": createOp(RootIno, "new", false),
-		"mkdir":                opOf(&storepb.Create{Parent: RootIno, Name: []byte("new"), Mode: someDir}),
-		"link":                 opOf(&storepb.Link{Ino: 2, Parent: RootIno, Name: []byte("new")}),
-		"rename NOREPLACE":     noReplace(RootIno, "old", RootIno, "new"),
+		"exclusive create": createOp(RootIno, "new", true),
+		"mkdir":            opOf(&storepb.Create{Parent: RootIno, Name: []byte("new"), Mode: someDir}),
+		"link":             opOf(&storepb.Link{Ino: 2, Parent: RootIno, Name: []byte("new")}),
+		"rename NOREPLACE": noReplace(RootIno, "old", RootIno, "new"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := newTree(t)
@@ -146,8 +147,38 @@ func TestCancelBeforeItComes(t *testing.T) {
 
 // TestCancelKeeps: what others have made of a name is theirs.
 func TestCancelKeeps(t *testing.T) {
+	takes := func(tr *tree, ino uint64, kind storepb.LockKind, wait bool) step {
+		return tr.do(there, opOf(&storepb.TakeLock{Ino: ino, Kind: kind, Type: exclusive, Owner: 1, Session: there, End: 9, Wait: wait}))
+	}
 	for name, between := range map[string]func(tr *tree, ino uint64){
 		"content that changed": func(tr *tree, ino uint64) { tr.write(there, ino, "theirs").ok() },
+		"content that changed and is as it was": func(tr *tree, ino uint64) {
+			tr.write(there, ino, "theirs").ok()
+			tr.write(there, ino, "").ok()
+		},
+		"content that the same mount changed": func(tr *tree, ino uint64) { tr.write(here, ino, "theirs").ok() },
+		"a mode that is set": func(tr *tree, ino uint64) {
+			tr.do(there, opOf(&storepb.SetAttr{Ino: ino, Mode: proto.Uint32(0o644)})).ok()
+		},
+		"an attribute": func(tr *tree, ino uint64) {
+			tr.do(there, opOf(&storepb.SetXattr{Ino: ino, Name: []byte("user.theirs"), Value: []byte("1")})).ok()
+		},
+		"another link": func(tr *tree, ino uint64) { tr.link(ino, RootIno, "theirs").ok() },
+		"a flock":      func(tr *tree, ino uint64) { takes(tr, ino, storepb.LockKind_FLOCK, false).ok() },
+		"a record lock": func(tr *tree, ino uint64) {
+			takes(tr, ino, storepb.LockKind_RECORD, false).ok()
+		},
+		"a lock of a session that ended": func(tr *tree, ino uint64) {
+			takes(tr, ino, storepb.LockKind_FLOCK, false).ok()
+			tr.giveUp(there)
+		},
+		"a lock that is waited for": func(tr *tree, ino uint64) {
+			tr.do(here, opOf(&storepb.TakeLock{Ino: ino, Type: exclusive, Owner: 1, Session: here})).ok()
+			takes(tr, ino, storepb.LockKind_FLOCK, true).is(storepb.Code_WAITING)
+			tr.do(there, opOf(&storepb.InterruptLock{Seq: tr.seqs[there], Ino: ino, Owner: 1, Type: exclusive})).is(storepb.Code_WAITING)
+			tr.wait(-time.Second) // it keeps its place for two
+			tr.do(here, opOf(&storepb.DropLocks{Ino: ino, Owners: []uint64{1}})).ok()
+		},
 		"another inode": func(tr *tree, _ uint64) {
 			tr.unlink(there, RootIno, "new").ok()
 			tr.do(there, createOp(RootIno, "new", true)).ok()
@@ -159,12 +190,71 @@ func TestCancelKeeps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := newTree(t)
-			cmd := tr.next(here, createOp(RootIno, "new", false))
+			cmd := tr.next(here, createOp(RootIno, "new", true))
 			between(tr, tr.apply(cmd).ok().GetAttr().GetIno())
+			tr.restart()
 			theirs := tr.at(RootIno, "new")
 			tr.cancel(cmd).ok()
 			require.Equal(t, theirs, tr.at(RootIno, "new"))
 		})
+	}
+}
+
+// TestCancelKeepsWhatWasNotExclusive: its caller cannot tell who made it, and others may use it.
+func TestCancelKeepsWhatWasNotExclusive(t *testing.T) {
+	tr := newTree(t)
+	cmd := tr.next(here, createOp(RootIno, "new", false))
+	tr.apply(cmd).ok()
+	tr.cancel(cmd).ok()
+	require.Equal(t, []string{"new"}, tr.names())
+	tr.apply(cmd).is(storepb.Code_CANCELLED)
+}
+
+// TestNobodyLocksWhatWasTakenBack: who has opened it meanwhile is told to open the name again, where somebody else may have
+// locked another file by then. That goes for writes too, also on the mount that made it.
+func TestNobodyLocksWhatWasTakenBack(t *testing.T) {
+	tr := newTree(t)
+	cmd := tr.next(here, createOp(RootIno, "new", true))
+	ino := tr.apply(cmd).ok().GetAttr().GetIno()
+	tr.cancel(cmd).ok()
+	tr.restart()
+	for _, session := range []uint64{here, there} {
+		for _, wait := range []bool{false, true} {
+			for _, kind := range []storepb.LockKind{storepb.LockKind_FLOCK, storepb.LockKind_RECORD} {
+				lock := &storepb.TakeLock{Ino: ino, Kind: kind, Type: shared, Owner: 1, Session: session, Wait: wait}
+				tr.do(session, opOf(lock)).is(storepb.Code_STALE)
+				lock.Type = nothing
+				tr.do(session, opOf(lock)).ok()
+			}
+		}
+		tr.write(session, ino, "x").is(storepb.Code_STALE)
+		tr.do(session, opOf(&storepb.Pin{Ino: ino})).is(storepb.Code_STALE)
+	}
+}
+
+// TestCancelOfNamesGivenToLockedFiles: a lock that was there before tells nothing of who uses the name, one that came since does.
+func TestCancelOfNamesGivenToLockedFiles(t *testing.T) {
+	for name, made := range map[string]*storepb.Op{
+		"link":             opOf(&storepb.Link{Ino: 2, Parent: RootIno, Name: []byte("new")}),
+		"rename NOREPLACE": noReplace(RootIno, "old", RootIno, "new"),
+	} {
+		for _, since := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, since: %v", name, since), func(t *testing.T) {
+				tr := newTree(t)
+				ino := tr.file(RootIno, "old")
+				lock := opOf(&storepb.TakeLock{Ino: ino, Type: shared, Owner: 1, Session: there})
+				if !since {
+					tr.do(there, lock).ok()
+				}
+				cmd := tr.next(here, made)
+				tr.apply(cmd).ok()
+				if since {
+					tr.do(there, lock).ok()
+				}
+				tr.cancel(cmd).ok()
+				require.Equal(t, since, tr.at(RootIno, "new") != 0)
+			})
+		}
 	}
 }
 

@@ -126,7 +126,7 @@ func (ns *Namespace) dropLink(session uint64, in *inode) (removed uint64) {
 func (ns *Namespace) changeLinks(in *inode, by int) *inode {
 	changed := *in
 	changed.nlink = uint32(int(in.nlink) + by)
-	changed.ctime = ns.time
+	changed.ctime, changed.changed = ns.time, ns.index
 	ns.putInode(&changed)
 	return &changed
 }

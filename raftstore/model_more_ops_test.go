@@ -46,7 +46,7 @@ func (m *model) rename(cmd *storepb.Command, op *storepb.Rename, done *modelRepl
 	delete(oldDir.names, oldName)
 	m.touch(oldDir)
 	if taken {
-		replaced.ctime = m.now
+		m.change(replaced)
 		if replaced.is(syscall.S_IFDIR) || m.links(replaced) == 0 {
 			replaced.removed = &removal{by: cmd.GetSession(), index: m.index, at: m.now}
 			done.result.RemovedIno = replaced.ino
@@ -64,6 +64,9 @@ func (m *model) moveBack(session uint64, newDir *node, newName string, made plac
 		return
 	}
 	moved := m.nodes[made.ino]
+	if moved.changed != made.since {
+		return
+	}
 	_, taken := oldDir.names[oldName]
 	if oldDir.removed != nil || taken || m.within(oldDir, moved) {
 		m.takeBack(session, newDir, newName, made)
@@ -102,7 +105,7 @@ func (m *model) setAttr(op *storepb.SetAttr, done *modelReply) (no complaints) {
 	if op.GetMtimeNow() {
 		n.mtime = m.now
 	}
-	n.ctime = m.now
+	m.change(n)
 	done.result.Attr = m.attr(n)
 	return nil
 }
@@ -119,7 +122,6 @@ func (m *model) setContent(cmd *storepb.Command, op *storepb.SetContent, done *m
 	no.when(isFile && op.GetIfVersion() != n.version, storepb.Code_CONFLICT)
 	if no == nil {
 		m.fill(n, string(op.GetContent()))
-		n.held = n.held || op.GetFacts() != nil
 		done.result.Attr = m.attr(n)
 	}
 	return no
@@ -146,7 +148,7 @@ func (m *model) setXattr(op *storepb.SetXattr) (no complaints) {
 	no.when(total > 4096, storepb.Code_NO_SPACE)
 	if no == nil {
 		n.xattrs[name] = string(op.GetValue())
-		n.ctime = m.now
+		m.change(n)
 	}
 	return no
 }
@@ -160,6 +162,6 @@ func (m *model) removeXattr(op *storepb.RemoveXattr) (no complaints) {
 		return complaints{storepb.Code_NO_ATTRIBUTE}
 	}
 	delete(n.xattrs, string(op.GetName()))
-	n.ctime = m.now
+	m.change(n)
 	return nil
 }

@@ -126,7 +126,7 @@ func (m *model) create(cmd *storepb.Command, op *storepb.Create, done *modelRepl
 	n := &node{
 		ino: m.lastIno, mode: op.GetMode(), uid: cmd.GetCaller().GetUid(), gid: cmd.GetCaller().GetGid(),
 		atime: m.now, mtime: m.now, btime: m.now, version: m.index, xattrs: map[string]string{},
-		content: string(op.GetTarget()) + string(op.GetContent()), held: op.GetFacts() != nil,
+		content: string(op.GetTarget()) + string(op.GetContent()),
 	}
 	if kind == syscall.S_IFDIR {
 		n.names = map[string]place{}
@@ -140,12 +140,8 @@ func (m *model) create(cmd *storepb.Command, op *storepb.Create, done *modelRepl
 	m.nodes[n.ino] = n
 	made := m.put(dir, name, n)
 	done.result.Attr, done.result.Created = m.attr(n), true
-	version := n.version
-	done.undo = func() {
-		untold := !n.held || op.GetFacts() != nil
-		if untold && (op.GetExclusive() && !filled || n.version == version) {
-			m.takeBack(cmd.GetSession(), dir, name, made)
-		}
+	if op.GetExclusive() || kind != syscall.S_IFREG {
+		done.undo = func() { m.takeBack(cmd.GetSession(), dir, name, made) }
 	}
 	return nil
 }
@@ -162,13 +158,14 @@ func (m *model) openThere(n *node, op *storepb.Create, done *modelReply) (no com
 	return no
 }
 
-// takeBack removes a name that a cancelled command made, if it is that one still.
+// takeBack removes a name that a cancelled command made, if it is that one still and its inode as it was then.
 func (m *model) takeBack(session uint64, dir *node, name string, made place) {
 	if dir.removed != nil || dir.names[name] != made {
 		return
 	}
-	if len(m.nodes[made.ino].names) == 0 {
-		m.drop(session, dir, name)
+	n := m.nodes[made.ino]
+	if n.changed == made.since && len(n.names) == 0 && m.drop(session, dir, name) != 0 {
+		n.removed.by = 0
 	}
 }
 

@@ -33,7 +33,7 @@ type node struct {
 	xattrs                     map[string]string
 	names                      map[string]place // of a directory
 	removed                    *removal         // nil while it has a name
-	held                       bool             // its content has told of a holder
+	changed                    uint64           // index of the command that set ctime
 }
 
 // place is what a name stands for: an inode, since the command that gave it to the name, and the name's
@@ -135,7 +135,12 @@ func (n *node) listing() []string {
 	})
 }
 
-func (m *model) touch(n *node) { n.mtime, n.ctime = m.now, m.now }
+func (m *model) touch(n *node) {
+	n.mtime = m.now
+	m.change(n)
+}
+
+func (m *model) change(n *node) { n.ctime, n.changed = m.now, m.index }
 
 // put gives a node a name: a new turn, or that of the name it replaces.
 func (m *model) put(dir *node, name string, n *node) place {
@@ -147,7 +152,7 @@ func (m *model) put(dir *node, name string, n *node) place {
 	p.ino, p.since = n.ino, m.index
 	dir.names[name] = p
 	m.touch(dir)
-	n.ctime = m.now
+	m.change(n)
 	return p
 }
 
@@ -156,7 +161,7 @@ func (m *model) drop(session uint64, dir *node, name string) uint64 {
 	n := m.nodes[dir.names[name].ino]
 	delete(dir.names, name)
 	m.touch(dir)
-	n.ctime = m.now
+	m.change(n)
 	if n.is(syscall.S_IFREG) || !n.is(syscall.S_IFDIR) {
 		if m.links(n) > 0 {
 			return 0

@@ -85,6 +85,7 @@ type inode struct {
 	ctime   int64
 	btime   int64
 	version uint64 // index of the command that set the content
+	changed uint64 // index of the command that set ctime
 	content []byte // of a file; target of a symbolic link
 	xattrs  []*storepb.Xattr
 	facts   *facts       // what the content says; nil if it is of no format
@@ -246,7 +247,7 @@ func (ns *Namespace) SessionLive(id uint64) bool {
 // ContentBytes is the sum of the contents of all files and the targets of all symbolic links.
 func (ns *Namespace) ContentBytes() uint64 { return ns.contentBytes }
 
-// applyOp does the operation of a command. undo is how a Cancel takes it back, for what created a name.
+// applyOp does the operation of a command. undo is how a Cancel takes it back, for what created a name exclusively.
 func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo *storepb.Undo) {
 	if len(cmd.GetCaller().GetHost()) > MaxName {
 		return fail(storepb.Code_INVALID), nil
@@ -406,7 +407,7 @@ func (ns *Namespace) touchDir(ino uint64, subdirs int) {
 		return
 	}
 	changed := *dir
-	changed.mtime, changed.ctime = ns.time, ns.time
+	changed.mtime, changed.ctime, changed.changed = ns.time, ns.time, ns.index
 	changed.nlink = uint32(int(changed.nlink) + subdirs)
 	ns.putInode(&changed)
 	if ns.rules.Len() == 0 {

@@ -19,6 +19,7 @@ type orphan struct {
 	removedIndex uint64
 	removedAt    int64
 	pinned       bool // kept until the session that removed it unpins it
+	takenBack    bool // it was never meant to be
 }
 
 // lessByRemoval tells apart those that one command removed.
@@ -82,6 +83,21 @@ func (ns *Namespace) setPinned(session, ino uint64, pinned bool) *storepb.Result
 	changed.pinned = pinned
 	ns.putOrphan(&changed)
 	return ok()
+}
+
+// disown makes an orphan one that was taken back: nobody, not even on the mount that made it, can do anything with it that others
+// would have to see.
+func (ns *Namespace) disown(ino uint64) {
+	if o, found := ns.orphans.Get(ino); found {
+		disowned := *o
+		disowned.removedBy, disowned.takenBack = 0, true
+		ns.putOrphan(&disowned)
+	}
+}
+
+func (ns *Namespace) isTakenBack(ino uint64) bool {
+	o, found := ns.orphans.Get(ino)
+	return found && o.takenBack
 }
 
 // unpinOrphansOf lets the inodes go that a session removed and kept.

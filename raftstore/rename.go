@@ -190,7 +190,7 @@ func (ns *Namespace) move(by *storepb.Caller, source, target *entry, moved, repl
 
 func (ns *Namespace) reparent(in *inode, parent uint64) *inode {
 	changed := *in
-	changed.ctime = ns.time
+	changed.ctime, changed.changed = ns.time, ns.index
 	if in.isDir() {
 		changed.parent = parent
 	}

@@ -209,7 +209,7 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 	case *storepb.Record_Orphan:
 		ns.putOrphan(&orphan{
 			ino: r.Orphan.GetIno(), removedBy: r.Orphan.GetRemovedBy(), removedIndex: r.Orphan.GetRemovedIndex(),
-			removedAt: r.Orphan.GetRemovedAt(), pinned: r.Orphan.GetPinned(),
+			removedAt: r.Orphan.GetRemovedAt(), pinned: r.Orphan.GetPinned(), takenBack: r.Orphan.GetTakenBack(),
 		})
 	case *storepb.Record_Session:
 		ns.sessions.Set(r.Session.GetId(), sessionOf(r.Session))
@@ -249,7 +249,7 @@ func inodeOf(r *storepb.InodeRecord) *inode {
 		parent: r.GetParent(), atime: a.GetAtime(), mtime: a.GetMtime(), ctime: a.GetCtime(), btime: a.GetBtime(),
 		version: a.GetVersion(), content: r.GetContent(), xattrs: r.GetXattrs(),
 		facts: factsOf(r.GetFacts()), host: share(r.GetHost()), unlisted: r.GetUnlisted(),
-		evidence: r.GetEvidence(), kernelLocked: r.GetKernelLocked(),
+		evidence: r.GetEvidence(), kernelLocked: r.GetKernelLocked(), changed: r.GetChangedIndex(),
 	}
 	if r.GetGone() != "" && in.facts != nil && in.facts.process != nil {
 		in.gone = &staleness{reason: r.GetGone(), since: r.GetGoneSince()}

@@ -283,30 +283,28 @@ func undoOf(made *entry) *storepb.Undo {
 	return &storepb.Undo{Ino: made.ino, Parent: made.parent, Name: []byte(made.name), MadeIndex: made.made}
 }
 
-// takeBack undoes a creation nobody was told about, unless the name has become something else since: also
-// the same inode under the same name again is another one's doing, and may be another one's lock. So is
-// what names a holder in a file whose creator was not told of it.
+// takeBack undoes an exclusive creation nobody was told about, unless somebody has made something of it since: given the name
+// to another inode, or to the same one again, locked the inode or asked for that, or changed its content, attributes, names
+// or entries. Who has only opened it cannot lock or write to it any more.
 // Where a rename cannot go back because its old name is taken again, the new name goes: its caller
-// believes that it never came to be. A file in which somebody has had a kernel lock since it was created stays.
+// believes that it never came to be.
 func (ns *Namespace) takeBack(session uint64, undo *storepb.Undo) {
 	e, found := ns.entry(undo.GetParent(), undo.GetName())
-	if !found || e.ino != undo.GetIno() || e.made != undo.GetMadeIndex() ||
-		e.token != undo.GetMadeIndex() || undo.GetUnlessHeld() && e.known != nil {
+	if !found || e.ino != undo.GetIno() || e.made != undo.GetMadeIndex() {
 		return
 	}
 	in, found := ns.inodes.Get(e.ino)
-	if !found || undo.GetOnlyVersion() != 0 && in.version != undo.GetOnlyVersion() {
+	if !found || in.changed != undo.GetMadeIndex() || ns.wasLockedAs(e, in) {
 		return
 	}
 	if undo.GetBackParent() != 0 && ns.moveBack(e, in, undo) {
 		return
 	}
-	isCreation := undo.GetOnlyVersion() != 0 || undo.GetUnlessHeld()
-	if ns.isFull(in) || in.kernelLocked && isCreation {
+	if ns.isFull(in) {
 		return
 	}
 	ns.emitReleased(e, in, nil, takenBack, "")
-	ns.removeEntry(session, e, in)
+	ns.disown(ns.removeEntry(session, e, in))
 }
 
 func (ns *Namespace) moveBack(e *entry, in *inode, undo *storepb.Undo) bool {

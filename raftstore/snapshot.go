@@ -167,7 +167,7 @@ func (in *inode) record() *storepb.Record {
 	record := &storepb.InodeRecord{
 		Attr: in.attr(), Parent: in.parent, Content: in.content, Xattrs: in.xattrs,
 		Facts: in.facts.message(), Host: in.host.String(), Unlisted: in.unlisted,
-		Evidence: in.evidence, KernelLocked: in.kernelLocked,
+		Evidence: in.evidence, KernelLocked: in.kernelLocked, ChangedIndex: in.changed,
 	}
 	if in.gone != nil {
 		record.Gone, record.GoneSince = in.gone.reason, in.gone.since
@@ -201,6 +201,7 @@ func (p *pending) record() *storepb.PendingRecord {
 func (o *orphan) record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Orphan{Orphan: &storepb.OrphanRecord{
 		Ino: o.ino, RemovedBy: o.removedBy, RemovedIndex: o.removedIndex, RemovedAt: o.removedAt, Pinned: o.pinned,
+		TakenBack: o.takenBack,
 	}}}
 }
 

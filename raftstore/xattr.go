@@ -59,7 +59,7 @@ func (ns *Namespace) removeXattr(op *storepb.RemoveXattr) *storepb.Result {
 func (ns *Namespace) replaceXattrs(in *inode, xattrs []*storepb.Xattr) {
 	changed := *in
 	changed.xattrs = xattrs
-	changed.ctime = ns.time
+	changed.ctime, changed.changed = ns.time, ns.index
 	ns.putInode(&changed)
 }
 

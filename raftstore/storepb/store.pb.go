@@ -2160,9 +2160,9 @@ func (x *EndSession) GetLastKeepalive() int64 {
 	return 0
 }
 
-// Cancel makes sure that the command with this number of the same session leaves nothing behind: a
-// creation that was applied is undone, a request for an advisory lock does not wait any longer, a command that comes later
-// does nothing. A lock that was taken or released stays so: DropLocks is for that. Cancel has no number of its own, may be
+// Cancel settles the command with this number of the same session, whose outcome nobody was told: one that comes later does
+// nothing, an exclusive creation that was applied is undone unless somebody has made something of it since, and a
+// request for an advisory lock does not wait any longer. A creation that was not exclusive stays. A lock that was taken or released stays so: DropLocks is for that. Cancel has no number of its own, may be
 // repeated, and also works on a session that has ended.
 type Cancel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5865,6 +5865,7 @@ type InodeRecord struct {
 	Unlisted      bool                   `protobuf:"varint,9,opt,name=unlisted,proto3" json:"unlisted,omitempty"`
 	Evidence      string                 `protobuf:"bytes,10,opt,name=evidence,proto3" json:"evidence,omitempty"`                              // why a content of no format, or a target, can be judged
 	KernelLocked  bool                   `protobuf:"varint,11,opt,name=kernel_locked,json=kernelLocked,proto3" json:"kernel_locked,omitempty"` // it has or had an advisory lock or a request for one
+	ChangedIndex  uint64                 `protobuf:"varint,20,opt,name=changed_index,json=changedIndex,proto3" json:"changed_index,omitempty"` // log index of the command that set ctime
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5974,6 +5975,13 @@ func (x *InodeRecord) GetKernelLocked() bool {
 		return x.KernelLocked
 	}
 	return false
+}
+
+func (x *InodeRecord) GetChangedIndex() uint64 {
+	if x != nil {
+		return x.ChangedIndex
+	}
+	return 0
 }
 
 type EntryRecord struct {
@@ -6294,6 +6302,7 @@ type OrphanRecord struct {
 	RemovedIndex  uint64                 `protobuf:"varint,3,opt,name=removed_index,json=removedIndex,proto3" json:"removed_index,omitempty"` // log index of the removal
 	RemovedAt     int64                  `protobuf:"varint,4,opt,name=removed_at,json=removedAt,proto3" json:"removed_at,omitempty"`
 	Pinned        bool                   `protobuf:"varint,5,opt,name=pinned,proto3" json:"pinned,omitempty"`
+	TakenBack     bool                   `protobuf:"varint,6,opt,name=taken_back,json=takenBack,proto3" json:"taken_back,omitempty"` // by a Cancel: nobody gets a lock of it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6359,6 +6368,13 @@ func (x *OrphanRecord) GetRemovedAt() int64 {
 func (x *OrphanRecord) GetPinned() bool {
 	if x != nil {
 		return x.Pinned
+	}
+	return false
+}
+
+func (x *OrphanRecord) GetTakenBack() bool {
+	if x != nil {
+		return x.TakenBack
 	}
 	return false
 }
@@ -6569,11 +6585,9 @@ type Undo struct {
 	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
 	Parent        uint64                 `protobuf:"varint,2,opt,name=parent,proto3" json:"parent,omitempty"`
 	Name          []byte                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	OnlyVersion   uint64                 `protobuf:"varint,4,opt,name=only_version,json=onlyVersion,proto3" json:"only_version,omitempty"` // undo only while the content has this version; 0: always
-	BackParent    uint64                 `protobuf:"varint,5,opt,name=back_parent,json=backParent,proto3" json:"back_parent,omitempty"`    // rename(NOREPLACE): where the name goes back to; 0: it is removed
+	BackParent    uint64                 `protobuf:"varint,5,opt,name=back_parent,json=backParent,proto3" json:"back_parent,omitempty"` // rename(NOREPLACE): where the name goes back to; 0: it is removed
 	BackName      []byte                 `protobuf:"bytes,6,opt,name=back_name,json=backName,proto3" json:"back_name,omitempty"`
-	MadeIndex     uint64                 `protobuf:"varint,7,opt,name=made_index,json=madeIndex,proto3" json:"made_index,omitempty"`              // of the name; one that is there since has another
-	UnlessHeld    bool                   `protobuf:"varint,8,opt,name=unless_held,json=unlessHeld,proto3" json:"unless_held,omitempty"`           // undo only while no content has told of a holder
+	MadeIndex     uint64                 `protobuf:"varint,7,opt,name=made_index,json=madeIndex,proto3" json:"made_index,omitempty"`              // of the name, and of the last change of the inode; undo only while neither has another
 	BackExclusive bool                   `protobuf:"varint,10,opt,name=back_exclusive,json=backExclusive,proto3" json:"back_exclusive,omitempty"` // what the old name was
 	BackMaker     *MakerRecord           `protobuf:"bytes,11,opt,name=back_maker,json=backMaker,proto3" json:"back_maker,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -6631,13 +6645,6 @@ func (x *Undo) GetName() []byte {
 	return nil
 }
 
-func (x *Undo) GetOnlyVersion() uint64 {
-	if x != nil {
-		return x.OnlyVersion
-	}
-	return 0
-}
-
 func (x *Undo) GetBackParent() uint64 {
 	if x != nil {
 		return x.BackParent
@@ -6657,13 +6664,6 @@ func (x *Undo) GetMadeIndex() uint64 {
 		return x.MadeIndex
 	}
 	return 0
-}
-
-func (x *Undo) GetUnlessHeld() bool {
-	if x != nil {
-		return x.UnlessHeld
-	}
-	return false
 }
 
 func (x *Undo) GetBackExclusive() bool {
@@ -7154,7 +7154,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"EventCount\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x04R\x05count\"\xe3\x02\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"\x88\x03\n" +
 	"\vInodeRecord\x12&\n" +
 	"\x04attr\x18\x01 \x01(\v2\x12.lockfs.store.AttrR\x04attr\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x18\n" +
@@ -7168,7 +7168,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bunlisted\x18\t \x01(\bR\bunlisted\x12\x1a\n" +
 	"\bevidence\x18\n" +
 	" \x01(\tR\bevidence\x12#\n" +
-	"\rkernel_locked\x18\v \x01(\bR\fkernelLocked\"\x84\x04\n" +
+	"\rkernel_locked\x18\v \x01(\bR\fkernelLocked\x12#\n" +
+	"\rchanged_index\x18\x14 \x01(\x04R\fchangedIndex\"\x84\x04\n" +
 	"\vEntryRecord\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x10\n" +
@@ -7200,7 +7201,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05since\x18\x05 \x01(\x03R\x05since\x12\x12\n" +
 	"\x04gone\x18\x06 \x01(\tR\x04gone\x12\x1d\n" +
 	"\n" +
-	"gone_since\x18\a \x01(\x03R\tgoneSince\"\x9b\x01\n" +
+	"gone_since\x18\a \x01(\x03R\tgoneSince\"\xba\x01\n" +
 	"\fOrphanRecord\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x1d\n" +
 	"\n" +
@@ -7208,7 +7209,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\rremoved_index\x18\x03 \x01(\x04R\fremovedIndex\x12\x1d\n" +
 	"\n" +
 	"removed_at\x18\x04 \x01(\x03R\tremovedAt\x12\x16\n" +
-	"\x06pinned\x18\x05 \x01(\bR\x06pinned\"\xc6\x02\n" +
+	"\x06pinned\x18\x05 \x01(\bR\x06pinned\x12\x1d\n" +
+	"\n" +
+	"taken_back\x18\x06 \x01(\bR\ttakenBack\"\xc6\x02\n" +
 	"\rSessionRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x17\n" +
@@ -7228,23 +7231,20 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12,\n" +
 	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\x12&\n" +
-	"\x04undo\x18\x04 \x01(\v2\x12.lockfs.store.UndoR\x04undo\"\xcc\x02\n" +
+	"\x04undo\x18\x04 \x01(\v2\x12.lockfs.store.UndoR\x04undo\"\x94\x02\n" +
 	"\x04Undo\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\fR\x04name\x12!\n" +
-	"\fonly_version\x18\x04 \x01(\x04R\vonlyVersion\x12\x1f\n" +
+	"\x04name\x18\x03 \x01(\fR\x04name\x12\x1f\n" +
 	"\vback_parent\x18\x05 \x01(\x04R\n" +
 	"backParent\x12\x1b\n" +
 	"\tback_name\x18\x06 \x01(\fR\bbackName\x12\x1d\n" +
 	"\n" +
-	"made_index\x18\a \x01(\x04R\tmadeIndex\x12\x1f\n" +
-	"\vunless_held\x18\b \x01(\bR\n" +
-	"unlessHeld\x12%\n" +
+	"made_index\x18\a \x01(\x04R\tmadeIndex\x12%\n" +
 	"\x0eback_exclusive\x18\n" +
 	" \x01(\bR\rbackExclusive\x128\n" +
 	"\n" +
-	"back_maker\x18\v \x01(\v2\x19.lockfs.store.MakerRecordR\tbackMakerJ\x04\b\t\x10\n" +
+	"back_maker\x18\v \x01(\v2\x19.lockfs.store.MakerRecordR\tbackMakerJ\x04\b\x04\x10\x05J\x04\b\b\x10\tJ\x04\b\t\x10\n" +
 	"*\xd7\x03\n" +
 	"\x04Code\x12\x06\n" +
 	"\x02OK\x10\x00\x12\r\n" +

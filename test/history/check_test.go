@@ -273,6 +273,18 @@ var histories = []struct {
 		{client: 1, start: 5, end: 6, kind: Stat, name: "t", got: file(5, 2, 0)},
 		{client: 1, start: 2000, end: 2001, kind: Stat, name: "t", got: file(5, 1, 0)},
 	}},
+	{"an open that created and stayed", true, []made{
+		{client: 0, start: 1, end: 2, kind: Open, name: "x", errno: timedOut},
+		{client: 1, start: 2000, end: 2001, kind: List, got: seen("x", 7)},
+	}},
+	{"a creation that somebody changed", true, changedThen("ab", seen("x", 7))},
+	{"a creation that was taken back though somebody had changed it", false, changedThen("ab", seen())},
+	{"a creation that was taken back though somebody had linked it", false, []made{
+		{client: 0, start: 1, end: 2, kind: Create, name: "x", errno: timedOut},
+		{client: 1, start: 3, end: 4, kind: Link, name: "x", to: "y"},
+		{client: 1, start: 5, end: 6, kind: Unlink, name: "y"},
+		{client: 1, start: 2000, end: 2001, kind: List, got: seen()},
+	}},
 	{"an open that created and was written to", true, []made{
 		{client: 0, start: 1, end: 2, kind: Open, name: "x", errno: timedOut},
 		{client: 1, start: 3, end: 4, kind: Open, name: "x", got: Got{Ino: 7}},
@@ -287,6 +299,16 @@ var histories = []struct {
 	{"an error that nobody should get", false, []made{
 		{client: 0, start: 1, end: 2, kind: Create, name: "x", errno: syscall.EINTR},
 	}},
+}
+
+// changedThen has somebody write to a creation of unknown outcome before all is settled, and look after that.
+func changedThen(data string, then Got) []made {
+	return []made{
+		{client: 0, start: 1, end: 2, kind: Create, name: "x", errno: timedOut},
+		{client: 1, start: 3, end: 4, kind: Look, name: "x", got: Got{Ino: 7}},
+		{client: 1, start: 5, end: 6, kind: Append, on: 7, data: data},
+		{client: 1, start: 2000, end: 2001, kind: List, got: then},
+	}
 }
 
 func TestHistories(t *testing.T) {

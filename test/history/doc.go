@@ -42,12 +42,12 @@
 // # Unknown outcomes
 //
 // A change whose outcome is unknown may take effect at any later time or never. That is all that can be
-// said of writes, removals and plain renames. Of a creation (exclusive or not, mkdir, link, rename with
-// NOREPLACE) lockfs promises more: after an error it leaves nothing behind. It may have been seen for a
+// said of writes, removals, plain renames, and creations that find what is there. Of an exclusive one (O_EXCL, mkdir, link, rename
+// with NOREPLACE) lockfs promises more: after an error it leaves nothing behind. It may have been seen for a
 // while, so it is two operations, the creation and its taking back. Each may come at any time from the
 // call on, in either order (a creation that comes second does nothing), but the taking back comes before
 // the time at which the run is known to be settled: what is seen later is without it. The taking back
-// does nothing if the name has become something else.
+// does nothing if the name has become something else, or somebody has changed what it is of.
 //
 // That holds for a call whose daemon died too: its guard or its successor sees to it. Only of a caller
 // that was itself killed nobody can say whether it had just been told; there the taking back need not come.

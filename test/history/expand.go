@@ -165,7 +165,7 @@ func (x *expansion) expandUnknown(call *Call) {
 	a := x.changeOf(call)
 	a.maybe = true
 	switch call.Kind {
-	case Create, Open, Mkdir, Link, NoReplace:
+	case Create, Mkdir, Link, NoReplace:
 	default:
 		x.until(a, never)
 		return

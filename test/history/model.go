@@ -193,7 +193,7 @@ func (m *model) make(s *state, a *action) *state {
 		return nil
 	}
 	c := s.change()
-	c.addInode(inode{ino: a.ino, dir: a.dir, nlink: 1})
+	c.addInode(inode{ino: a.ino, dir: a.dir, nlink: 1, changer: a.maker})
 	c.addEntry(entry{name: a.name, ino: a.ino, maker: a.maker})
 	c.noteMade(a, a.name)
 	return c.done()
@@ -236,6 +236,7 @@ func (m *model) link(s *state, a *action) *state {
 	c := s.change()
 	linked, _ := c.inode(in.ino)
 	linked.nlink++
+	linked.changer = a.maker
 	c.addEntry(entry{name: a.to, ino: in.ino, maker: a.maker})
 	c.noteMade(a, a.to)
 	return c.done()
@@ -255,6 +256,8 @@ func (m *model) rename(s *state, a *action) *state {
 	}
 	c := s.change()
 	c.deleteEntry(a.name)
+	moved, _ := c.inode(in.ino)
+	moved.changer = a.maker
 	if taken {
 		replaced, _ := c.entry(a.to)
 		*replaced = entry{name: a.to, ino: in.ino, moved: a.call}
@@ -296,15 +299,15 @@ func (m *model) content(s *state, a *action) *state {
 	}
 	c := s.change()
 	written, _ := c.inode(a.ino)
-	written.content = data
+	written.content, written.changer = data, 0
 	if a.call.Kind != Truncate {
 		c.noteThrough(a, false)
 	}
 	return c.done()
 }
 
-// takeBack undoes a creation unless the name has become something else. A file that was not created
-// exclusively stays if somebody has written to it; a name that cannot go back where it came from goes.
+// takeBack undoes a creation unless the name has become something else, or its inode was changed since. A name that cannot go
+// back where it came from goes. Nobody can write to what was taken back.
 func (m *model) takeBack(s *state, a *action) *state {
 	c := s.change()
 	c.void |= 1 << (a.maker - 1)
@@ -313,14 +316,16 @@ func (m *model) takeBack(s *state, a *action) *state {
 		return c.done()
 	}
 	e := s.entries[made]
-	if in, _ := s.inode(e.ino); a.call.Kind == Open && in.content != "" {
+	if in, _ := c.inode(e.ino); in.changer != a.maker {
 		return c.done()
 	}
 	c.deleteEntry(e.name)
 	if _, taken := s.entry(a.call.Name); a.call.Kind == NoReplace && !taken {
 		c.addEntry(entry{name: a.call.Name, ino: e.ino})
+		back, _ := c.inode(e.ino)
+		back.changer = 0
 		return c.done()
 	}
-	c.unlink(e.ino, a.call.Host, m.asked[e.ino])
+	c.unlink(e.ino, "", m.asked[e.ino])
 	return c.done()
 }

@@ -32,6 +32,7 @@ type inode struct {
 	nlink     int
 	content   string
 	removedBy string // host
+	changer   int    // the creation of unknown outcome that changed it last, as in entry.maker; 0: something else did
 }
 
 func (s *state) sum() uint64 {
@@ -52,6 +53,7 @@ func (s *state) sum() uint64 {
 		word(uint64(in.nlink))
 		_, _ = h.Write([]byte(in.content))
 		_, _ = h.Write([]byte(in.removedBy))
+		word(uint64(in.changer))
 	}
 	for _, l := range s.looks {
 		word(uint64(l.process))
@@ -151,6 +153,7 @@ func (c *change) unlink(ino int64, by string, asked bool) {
 	if !found {
 		return
 	}
+	in.changer = 0
 	if in.nlink--; in.nlink > 0 {
 		return
 	}
