@@ -238,6 +238,9 @@ func (c *Client) create(
 		cmd := &storepb.Command{Session: session.id, Caller: caller, Op: op}
 		cmd.Seq, cmd.Acked = session.numbers.take(func(seq uint64) { c.journal.begin(slot, session.id, seq) })
 		result, err := c.send(ctx, cmd)
+		if err == nil {
+			err = fault.LoseAnswer(ctx, op.GetCreate().GetName())
+		}
 		if err == nil && session.fenced() {
 			_, err = c.live(ctx) // this host slept: look around before answering
 		}

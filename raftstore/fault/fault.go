@@ -9,7 +9,8 @@
 //	late-keepalives   a keepalive that comes in the second half of its term is not counted
 //	stale-cache       the kernel keeps names and attributes for some seconds
 //
-// One is no mistake, but a moment that a test cannot meet otherwise:
+// Two are no mistakes, but moments that a test cannot meet otherwise:
 //
 //	die-answering     the process is killed when a creation's result is on its way to the kernel
+//	lose-answers      a name that begins with "untold" is created, and the answer to that never comes
 package fault

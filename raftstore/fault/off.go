@@ -2,7 +2,10 @@
 
 package fault
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // None of the mistakes is made.
 const (
@@ -17,6 +20,9 @@ const (
 
 // ApplyTime is the time of a command: that with which it was stamped.
 func ApplyTime(stamp int64) int64 { return stamp }
+
+// LoseAnswer does nothing.
+func LoseAnswer(context.Context, []byte) error { return nil }
 
 // DieAnswering does nothing.
 func DieAnswering() {}

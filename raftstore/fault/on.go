@@ -3,6 +3,8 @@
 package fault
 
 import (
+	"bytes"
+	"context"
 	"os"
 	"syscall"
 	"time"
@@ -32,6 +34,15 @@ func ApplyTime(stamp int64) int64 {
 		return time.Now().UnixNano()
 	}
 	return stamp
+}
+
+// LoseAnswer waits until nobody waits any more for the answer to a creation, if it is one that gets lost.
+func LoseAnswer(ctx context.Context, name []byte) error {
+	if chosen != "lose-answers" || !bytes.HasPrefix(name, []byte("untold")) {
+		return nil
+	}
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 // DieAnswering kills this process when a creation's result is on its way to the kernel.

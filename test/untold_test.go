@@ -1,0 +1,114 @@
+package test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+)
+
+// longVariable makes tests that repeat what goes wrong seldom do that a hundred times:
+//
+//	LOCKFS_TEST_LONG=1 test/run mounts -timeout 60m -run TestGivenUpCreations
+const longVariable = "LOCKFS_TEST_LONG"
+
+// rounds is how often a test does what it does: few times, or at least a hundred.
+func rounds(few int) int {
+	if os.Getenv(longVariable) == "1" {
+		return max(few, 104)
+	}
+	return few
+}
+
+// A givenUp is a way in which somebody creates a file, is never told so, and others use it.
+type givenUp struct {
+	exclusive bool
+	killed    bool   // else its time is up
+	locks     string // when another one locks it: before that, at the same time or after
+}
+
+// TestGivenUpCreations has a program on one host create a file, which is given up when it is done. One on another host opens the
+// file and locks it. Whatever becomes of the name, a third one does not get the lock as long as the second one has it.
+func TestGivenUpCreations(t *testing.T) {
+	t.Parallel()
+	program, err := buildFaulty()
+	require.NoError(t, err)
+	c := startCluster(t, 1)
+	other := c.addGuest(t, "o")
+	other.start(t)
+	c.program = program
+	g := c.addGuest(t, "m", "--op-timeout=1s")
+	g.environment = []string{"LOCKFS_TEST_FAULT=lose-answers"}
+	g.start(t)
+	second, third := startActor(t, c.nodes[0].host, c.mount), startActor(t, other.host, c.mount)
+	var ways []givenUp
+	for _, exclusive := range []bool{false, true} {
+		for _, locks := range []string{"before", "meanwhile", "after"} {
+			ways = append(ways, givenUp{exclusive, true, locks}, givenUp{exclusive, false, locks})
+		}
+	}
+	seen := make(map[string]int)
+	for round := range rounds(len(ways)) {
+		way := ways[round%len(ways)]
+		name := fmt.Sprintf("untold-%d", round)
+		became := way.play(t, g, second, third, name)
+		seen[fmt.Sprintf("%+v %s", way, became)]++
+		if !way.exclusive {
+			require.Equal(t, "kept", became, "%+v", way)
+		}
+	}
+	t.Log(seen)
+}
+
+func (way givenUp) play(t *testing.T, g *guest, second, third actor, name string) (became string) {
+	t.Helper()
+	flags := "os.O_RDWR | os.O_CREAT"
+	if way.exclusive {
+		flags += " | os.O_EXCL"
+	}
+	maker := g.host.Start("python3", "-c", fmt.Sprintf("import os; os.open(%q, %s)", g.cluster.path(name), flags))
+	hosts.Eventually(t, "the file is there", func() (string, bool) {
+		_, err := g.cluster.nodes[0].host.Run("test", "-e", g.cluster.path(name))
+		return fmt.Sprint(err), err == nil
+	})
+	second.must(fmt.Sprintf(`opened("f", %q, os.O_RDWR)`, name))
+	locked := func() string { return second.says(`flock("f", "ex")`) }
+	var answer string
+	if way.locks == "before" {
+		answer = locked()
+	}
+	if way.killed {
+		if way.locks == "meanwhile" {
+			time.Sleep(time.Duration(rand.Int64N(int64(5 * time.Millisecond))))
+		}
+		maker.Signal(9)
+	}
+	if way.locks == "meanwhile" {
+		time.Sleep(time.Duration(rand.Int64N(int64(5 * time.Millisecond))))
+		answer = locked()
+	}
+	require.Error(t, maker.Wait(), "it was told of the file")
+	g.host.MustRun(t, "mkdir", g.cluster.path("settled-"+name)) // which waits until the creation is settled
+	if way.locks == "after" {
+		answer = locked()
+	}
+	became = "kept"
+	if answer == "ESTALE" {
+		became = "taken back"
+		second.require(`close("f")`, "ok")
+		second.must(fmt.Sprintf(`opened("f", %q)`, name))
+		answer = locked()
+	}
+	require.Equal(t, "ok", answer, "%+v", way)
+	third.must(fmt.Sprintf(`opened("f", %q)`, name))
+	third.require(`flock("f", "ex")`, "EAGAIN")
+	second.require(`close("f")`, "ok")
+	third.require(`flock("f", "ex", wait=True)`, "ok")
+	third.require(`close("f")`, "ok")
+	return became
+}
