@@ -161,6 +161,9 @@ func (c *Client) begin(ctx context.Context, left *journalState) (*clientSession,
 	return session, nil
 }
 
+// errForgotten tells of a mount that was away for too long.
+var errForgotten = errors.New("the cluster does not know any more what became of the call: its session ended too long ago")
+
 // Mutate commits one change and returns its result once a majority has it on disk. An error wraps
 // context.DeadlineExceeded: no majority answered in time, or none has answered any call for that long. What the operation
 // created exclusively is then taken back as soon as one does, unless others use it, or never comes to be.
@@ -257,6 +260,13 @@ func (c *Client) create(
 			session.numbers.done(cmd.Seq)
 			c.lose(session) // the command was not done and never will be: do it in another session
 			continue
+		}
+		if result.GetCode() == storepb.Code_SESSION_FORGOTTEN {
+			session.numbers.done(cmd.Seq)
+			c.journal.end(slot)
+			c.slots <- slot
+			c.lose(session)
+			return nil, 0, errForgotten
 		}
 		told := answer != nil && result.GetCode() == storepb.Code_OK
 		if told {

@@ -325,6 +325,25 @@ func TestClientGoesOnAfterItsSessionEnded(t *testing.T) {
 	require.NotEqual(t, session.id, next.id)
 }
 
+// TestClientOfAForgottenSession: nobody can tell whether a call was done, so it is not done again.
+func TestClientOfAForgottenSession(t *testing.T) {
+	node := startNodes(t, 1)[0]
+	client := openTestClient(t, node, "")
+	session, err := client.live(t.Context())
+	require.NoError(t, err)
+	forget := &storepb.Op{Op: &storepb.Op_CloseSession{CloseSession: &storepb.CloseSession{}}}
+	_, err = client.send(t.Context(), &storepb.Command{Session: session.id, Op: forget})
+	require.NoError(t, err)
+
+	_, err = client.Mutate(t.Context(), &storepb.Caller{}, createOp("lock"))
+	require.ErrorIs(t, err, errForgotten)
+	require.Equal(t, storepb.Code_NOT_FOUND, lookup(t, client, "lock"))
+	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
+	next, err := client.live(t.Context())
+	require.NoError(t, err)
+	require.NotEqual(t, session.id, next.id)
+}
+
 func TestSessionEndsWhenItsMountIsSilent(t *testing.T) {
 	node := startNodes(t, 1)[0]
 	client := openTestClient(t, node, "")

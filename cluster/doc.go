@@ -40,7 +40,8 @@
 // a new one, and one that was stopped itself, gives everyone a full term. Giving up is a command that
 // does nothing to a session which has been at work since. A mount that comes back too late opens another
 // session and sends what was under way once more: first in the old one, which still knows what it has
-// done, and in the new one if it was not done there.
+// done, and in the new one if it was not done there. An old session is known for a week, or until very many others have ended;
+// after that a call that was under way fails, for nobody can tell whether it was done.
 //
 // What a call creates exclusively without its caller being told is taken back, unless others use it by then: after a timeout, when the caller is
 // killed, and when the process of the mount is. For that last case a file that is mapped into memory

@@ -34,6 +34,7 @@ func TestErrnoOfEveryCode(t *testing.T) {
 		storepb.Code_CONFLICT:          syscall.EIO,
 		storepb.Code_CANCELLED:         syscall.ETIMEDOUT,
 		storepb.Code_SESSION_UNKNOWN:   syscall.EIO,
+		storepb.Code_SESSION_FORGOTTEN: syscall.EIO,
 		storepb.Code_DUPLICATE:         syscall.EIO,
 		storepb.Code_UNKNOWN_COMMAND:   syscall.EIO,
 		storepb.Code_WOULD_BLOCK:       syscall.EAGAIN,

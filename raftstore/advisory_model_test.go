@@ -52,6 +52,7 @@ type lockModelSession struct {
 	started int64
 	acked   uint64
 	ended   uint64 // index; 0: it lives
+	endedAt int64
 	replies map[uint64]*storepb.Result
 }
 
@@ -305,7 +306,7 @@ func (m *lockModel) cancel(session, seq uint64) storepb.Code {
 	s := m.sessions[session]
 	switch {
 	case s == nil:
-		return storepb.Code_SESSION_UNKNOWN
+		return storepb.Code_SESSION_FORGOTTEN
 	case seq <= s.acked:
 		return storepb.Code_DUPLICATE
 	}
@@ -333,8 +334,10 @@ func (m *lockModel) applyOnce(cmd *storepb.Command) storepb.Code {
 		return m.cancel(cmd.GetSession(), op.GetCancel().GetSeq())
 	case cmd.GetSession() == 0:
 		return m.operate(cmd)
-	case s == nil:
+	case s == nil && op.GetCloseSession() != nil:
 		return storepb.Code_SESSION_UNKNOWN
+	case s == nil:
+		return storepb.Code_SESSION_FORGOTTEN
 	case op.GetCloseSession() != nil:
 		delay := int64(0)
 		if op.GetCloseSession().GetInUse() {
@@ -374,7 +377,7 @@ func (m *lockModel) operate(cmd *storepb.Command) storepb.Code {
 		if s == nil || s.ended != 0 {
 			return storepb.Code_SESSION_UNKNOWN
 		}
-		s.ended = m.index
+		s.ended, s.endedAt = m.index, m.now
 		m.dropSession(op.EndSession.GetId(), m.delay)
 	case *storepb.Op_SetLimits:
 		m.delay = max(0, op.SetLimits.GetLockDelay())
@@ -404,7 +407,7 @@ func (m *lockModel) forgetSessions() {
 				oldest = id
 			}
 		}
-		if oldest == 0 || len(m.sessions[oldest].replies) > 0 {
+		if oldest == 0 || m.now-m.sessions[oldest].endedAt <= int64(7*24*time.Hour) {
 			return
 		}
 		delete(m.sessions, oldest)

@@ -76,10 +76,10 @@ func TestUnacknowledgedRepliesAreLimited(t *testing.T) {
 
 func TestSessionMustBeOpen(t *testing.T) {
 	tr := newTree(t)
-	tr.do(9, createOp(RootIno, "f", true)).is(storepb.Code_SESSION_UNKNOWN)
+	tr.do(9, createOp(RootIno, "f", true)).is(storepb.Code_SESSION_FORGOTTEN)
 	tr.do(there, createOp(RootIno, "f", true)).ok()
 	tr.do(there, opOf(&storepb.CloseSession{})).ok()
-	tr.do(there, createOp(RootIno, "g", true)).is(storepb.Code_SESSION_UNKNOWN)
+	tr.do(there, createOp(RootIno, "g", true)).is(storepb.Code_SESSION_FORGOTTEN)
 	require.NotZero(t, tr.at(RootIno, "f"), "what it made stays")
 	tr.do(0, opOf(&storepb.OpenSession{})).is(storepb.Code_INVALID)
 }
@@ -91,7 +91,7 @@ func TestSessionStringsAreLimited(t *testing.T) {
 	tr.do(9, opOf(&storepb.OpenSession{BootId: string(long)})).is(storepb.Code_INVALID)
 }
 
-// TestEndedSession: its replies stay for a day, its calls can be settled, nothing new is done.
+// TestEndedSession: its replies stay for a week, its calls can be settled, nothing new is done.
 func TestEndedSession(t *testing.T) {
 	tr := newTree(t)
 	made := tr.next(there, createOp(RootIno, "f", true))
@@ -100,13 +100,65 @@ func TestEndedSession(t *testing.T) {
 	tr.do(here, opOf(&storepb.EndSession{Id: there, IfActive: tr.index - 1})).ok()
 	tr.do(there, opOf(&storepb.OpenSession{Host: "host", BootId: "boot"})).is(storepb.Code_SESSION_UNKNOWN)
 	tr.do(there, createOp(RootIno, "g", true)).is(storepb.Code_SESSION_UNKNOWN)
-	tr.wait(23 * time.Hour)
+	tr.wait(7*24*time.Hour - time.Hour)
 	requireSame(t, first, tr.apply(made).ok())
 	tr.cancel(made).ok()
 	require.Zero(t, tr.at(RootIno, "f"))
 	tr.wait(time.Hour)
-	tr.apply(made).is(storepb.Code_SESSION_UNKNOWN)
-	tr.cancel(made).is(storepb.Code_SESSION_UNKNOWN)
+	tr.apply(made).is(storepb.Code_SESSION_FORGOTTEN)
+	tr.cancel(made).is(storepb.Code_SESSION_FORGOTTEN)
+}
+
+// TestEndedSessionsAreKept: many others that end do not make a call be done twice, or be left behind.
+func TestEndedSessionsAreKept(t *testing.T) {
+	tr := newTree(t)
+	made := tr.next(there, createOp(RootIno, "f", true))
+	first := tr.apply(made).ok()
+	unused := tr.next(here, createOp(RootIno, "g", true))
+	tr.giveUp(there)
+	tr.giveUp(here)
+	for id := uint64(10); id < 10_000; id++ {
+		tr.open(id, "elsewhere", "boot").ok()
+		tr.do(id, createOp(RootIno, "f", true)).is(storepb.Code_EXISTS)
+		tr.giveUp(id)
+	}
+	tr.restart()
+	requireSame(t, first, tr.apply(made).ok())
+	tr.apply(unused).is(storepb.Code_SESSION_UNKNOWN)
+	tr.cancel(made).ok()
+	require.Zero(t, tr.at(RootIno, "f"))
+}
+
+// TestEndedSessionsAreBounded, by what is kept of them. What comes back after that is not done twice either.
+func TestEndedSessionsAreBounded(t *testing.T) {
+	tr := newTree(t)
+	made := tr.next(there, createOp(RootIno, "f", true))
+	tr.apply(made).ok()
+	tr.giveUp(there)
+	for id := uint64(10); tr.ns.endedKept <= endedLimit; id++ {
+		tr.open(id, "elsewhere", "boot").ok()
+		for seq := range uint64(2 * MaxReplies) {
+			tr.apply(&storepb.Command{Session: id, Op: opOf(&storepb.Cancel{Seq: seq + 1})}).ok()
+		}
+		tr.giveUp(id)
+	}
+	require.Less(t, tr.ns.endedKept, endedLimit+2*MaxReplies+2)
+	tr.apply(made).is(storepb.Code_SESSION_FORGOTTEN)
+	require.LessOrEqual(t, tr.ns.endedKept, endedLimit)
+	require.Positive(t, tr.ns.endedSessions.Len())
+	requireRepliesConsistent(t, tr.ns)
+}
+
+// TestEndedSessionsMakeRoom: those that have ended do not count against the limit.
+func TestEndedSessionsMakeRoom(t *testing.T) {
+	tr := newTree(t)
+	tr.do(0, opOf(&storepb.SetLimits{MaxSessions: 3})).ok()
+	for id := uint64(10); id < 30; id++ {
+		tr.open(id, "elsewhere", "boot").ok()
+		tr.do(id, createOp(RootIno, "f", false)).ok()
+		tr.open(id+100, "elsewhere", "boot").is(storepb.Code_TOO_MANY_REQUESTS)
+		tr.giveUp(id)
+	}
 }
 
 // TestCancelUndoes: what was made is gone, and a retry is told so.

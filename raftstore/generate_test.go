@@ -52,7 +52,7 @@ func (g *generator) next() *storepb.Command {
 		g.now = max(g.now, g.ns.time) // after a step back, or time stands still for long
 	}
 	if g.often(1) {
-		g.now += int64(25 * time.Hour)
+		g.now += int64(8 * 24 * time.Hour)
 	}
 	session := pick[uint64](g, 1, 1, 1, 2, 2, 3, 0)
 	if g.locks {

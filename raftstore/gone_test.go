@@ -39,7 +39,7 @@ func TestProcessGoneOnlyFromItsHost(t *testing.T) {
 	tr.gone(there, processOf(1)).ok()
 	tr.gone(here, later, elsewhere, reused).ok()
 	tr.gone(0, processOf(1)).is(storepb.Code_SESSION_UNKNOWN)
-	tr.gone(9, processOf(1)).is(storepb.Code_SESSION_UNKNOWN)
+	tr.gone(9, processOf(1)).is(storepb.Code_SESSION_FORGOTTEN)
 	tr.requireState("held", "lock")
 
 	tr.take(there, "of-later", pidFacts("pid", later))

@@ -91,17 +91,18 @@ func requireRepliesConsistent(t require.TestingT, ns *Namespace) {
 		counts[r.session]++
 		return true
 	})
-	ended := 0
+	ended, kept := 0, 0
 	ns.sessions.Scan(func(id uint64, s *session) bool {
 		if s.endedIndex != 0 {
 			ended++
+			kept += 1 + s.replies
 			at, found := ns.endedSessions.Get(s.endedIndex)
 			require.True(t, found && at == id, "ended session %d expires", id)
 		}
 		require.Equal(t, counts[id], s.replies, "replies of session %d", id)
 		return true
 	})
-	require.Equal(t, ended, ns.endedSessions.Len())
+	require.Equal(t, []int{ended, kept}, []int{ns.endedSessions.Len(), ns.endedKept})
 }
 
 // requireIndexed compares the indexes with the entries and inodes that they are of.

@@ -212,7 +212,7 @@ func (m *model) apply(index uint64, cmd *storepb.Command) (want *modelReply, ref
 	case cmd.GetSession() == 0 || unnumbered(cmd):
 		return m.operate(cmd)
 	case s == nil:
-		return nil, []storepb.Code{storepb.Code_SESSION_UNKNOWN}
+		return nil, []storepb.Code{storepb.Code_SESSION_FORGOTTEN}
 	case cmd.GetSeq() <= s.acked:
 		return nil, []storepb.Code{storepb.Code_DUPLICATE}
 	case s.replies[cmd.GetSeq()] != nil:
@@ -252,7 +252,7 @@ func (m *model) settle(cmd *storepb.Command, got *storepb.Result, want *modelRep
 func (m *model) openSession(id uint64, op *storepb.OpenSession) (no complaints) {
 	s := m.sessions[id]
 	if s == nil {
-		no.when(uint64(len(m.sessions)) >= m.maxSessions, storepb.Code_TOO_MANY_REQUESTS)
+		no.when(m.live() >= m.maxSessions, storepb.Code_TOO_MANY_REQUESTS)
 		for _, other := range m.sessions {
 			another := other.host == op.GetHost() && other.boot != op.GetBootId()
 			no.when(another && other.ended == nil, storepb.Code_BUSY)
@@ -297,7 +297,16 @@ func (m *model) endSession(op *storepb.EndSession) (no complaints) {
 	return no
 }
 
-// forgetSessions drops the ended sessions that have no use, each when those ended before it are gone.
+func (m *model) live() (count uint64) {
+	for _, s := range m.sessions {
+		if s.ended == nil {
+			count++
+		}
+	}
+	return count
+}
+
+// forgetSessions drops the sessions that ended long ago.
 func (m *model) forgetSessions() {
 	for {
 		oldest := uint64(0)
@@ -307,7 +316,7 @@ func (m *model) forgetSessions() {
 			}
 		}
 		s := m.sessions[oldest]
-		if s == nil || len(s.replies) > 0 && m.now-s.ended.at <= int64(24*time.Hour) {
+		if s == nil || m.now-s.ended.at <= int64(7*24*time.Hour) {
 			return
 		}
 		delete(m.sessions, oldest)
@@ -325,7 +334,7 @@ func (m *model) unpin(session uint64) {
 func (m *model) cancel(session, seq uint64) []storepb.Code {
 	s := m.sessions[session]
 	if s == nil {
-		return []storepb.Code{storepb.Code_SESSION_UNKNOWN}
+		return []storepb.Code{storepb.Code_SESSION_FORGOTTEN}
 	}
 	if seq <= s.acked {
 		return []storepb.Code{storepb.Code_DUPLICATE}

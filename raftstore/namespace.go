@@ -43,6 +43,7 @@ type Namespace struct {
 	expiring      *btree.BTreeG[*orphan] // those that are not pinned, by removal index and inode number
 	sessions      *btree.Map[uint64, *session]
 	endedSessions *btree.Map[uint64, uint64] // index at which it ended -> id
+	endedKept     int                        // those, and their replies
 	replies       *btree.BTreeG[*reply]      // by session, seq
 	members       *btree.Map[string, *storepb.Member]
 

@@ -212,9 +212,10 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 			removedAt: r.Orphan.GetRemovedAt(), pinned: r.Orphan.GetPinned(), takenBack: r.Orphan.GetTakenBack(),
 		})
 	case *storepb.Record_Session:
-		ns.sessions.Set(r.Session.GetId(), sessionOf(r.Session))
-		if r.Session.GetEndedIndex() != 0 {
-			ns.endedSessions.Set(r.Session.GetEndedIndex(), r.Session.GetId())
+		s := sessionOf(r.Session)
+		ns.sessions.Set(s.id, s)
+		if s.endedIndex != 0 {
+			ns.addEnded(s)
 		}
 	case *storepb.Record_Reply:
 		ns.keepReply(&reply{

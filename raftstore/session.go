@@ -14,10 +14,12 @@ const (
 	// DefaultMaxSessions can be changed by a SetLimits command.
 	DefaultMaxSessions = 10_000
 
-	// How long the replies of a session that was given up on stay, for its mount to learn what became of
-	// the calls that were under way.
-	endedAge   = 24 * time.Hour
-	endedLimit = 4096 // sessions
+	// How long it is known what a session has done that was given up on, for its mount to learn what became of the calls that
+	// were under way. It may come back for as long as its host is up, which may have been suspended. What comes back later,
+	// or after so many others (each counts as one more than the replies it has not acknowledged), is told that nobody
+	// knows (SESSION_FORGOTTEN), and does nothing twice.
+	endedAge   = 7 * 24 * time.Hour
+	endedLimit = 128 << 10
 )
 
 // session is one mount, from its start to its end. It is never modified once it is in a tree.
@@ -67,7 +69,7 @@ func (ns *Namespace) applyOnce(cmd *storepb.Command) *storepb.Result {
 	}
 	s, found := ns.sessions.Get(cmd.GetSession())
 	if !found {
-		return fail(storepb.Code_SESSION_UNKNOWN)
+		return fail(storepb.Code_SESSION_FORGOTTEN)
 	}
 	if cmd.GetSeq() <= s.acked {
 		return fail(storepb.Code_DUPLICATE)
@@ -111,6 +113,9 @@ func (ns *Namespace) keepReply(r *reply) {
 		changed := *s
 		changed.replies++
 		ns.sessions.Set(s.id, &changed)
+		if s.endedIndex != 0 {
+			ns.endedKept++
+		}
 	}
 }
 
@@ -147,9 +152,9 @@ func (ns *Namespace) openSession(id uint64, op *storepb.OpenSession) *storepb.Re
 	switch {
 	case id == 0 || len(op.GetHost()) > MaxName || len(op.GetBootId()) > MaxName || len(op.GetMachine()) > MaxName:
 		return fail(storepb.Code_INVALID)
-	case !found && uint64(ns.sessions.Len()) >= ns.maxSessions:
+	case !found && uint64(ns.Sessions()) >= ns.maxSessions:
 		return &storepb.Result{Code: storepb.Code_TOO_MANY_REQUESTS, Message: fmt.Sprintf(
-			"there are %d sessions already; see `lockfs session list`, or raise --max-sessions on the servers", ns.sessions.Len())}
+			"there are %d sessions already; see `lockfs session list`, or raise --max-sessions on the servers", ns.Sessions())}
 	case !found:
 		if refused := ns.mayCome(op.GetHost(), op.GetBootId()); refused != nil {
 			return refused
@@ -221,7 +226,7 @@ func (ns *Namespace) endSession(op *storepb.EndSession) *storepb.Result {
 	ended := *s
 	ended.endedIndex, ended.ended = ns.index, ns.time
 	ns.sessions.Set(s.id, &ended)
-	ns.endedSessions.Set(ended.endedIndex, s.id)
+	ns.addEnded(&ended)
 	ns.emit(&storepb.Event{
 		Event: eventSessionEnded, Host: s.host, Reason: fmt.Sprintf("session %016x: no keepalive for its term", s.id),
 	})
@@ -237,16 +242,23 @@ func (ns *Namespace) dropExpiredSessions() {
 			return
 		}
 		s, found := ns.sessions.Get(id)
-		if found && s.replies > 0 && ns.endedSessions.Len() <= endedLimit && ns.time-s.ended <= int64(endedAge) {
+		if found && ns.endedKept <= endedLimit && ns.time-s.ended <= int64(endedAge) {
 			return
 		}
 		ns.dropSession(id)
 	}
 }
 
+// addEnded counts a session among those that have ended.
+func (ns *Namespace) addEnded(s *session) {
+	ns.endedSessions.Set(s.endedIndex, s.id)
+	ns.endedKept += 1 + s.replies
+}
+
 func (ns *Namespace) dropSession(id uint64) {
-	if s, found := ns.sessions.Delete(id); found {
+	if s, found := ns.sessions.Delete(id); found && s.endedIndex != 0 {
 		ns.endedSessions.Delete(s.endedIndex)
+		ns.endedKept -= 1 + s.replies
 	}
 	ns.dropReplies(id, ^uint64(0))
 }
@@ -255,7 +267,7 @@ func (ns *Namespace) dropSession(id uint64) {
 func (ns *Namespace) cancel(session, seq uint64) *storepb.Result {
 	s, found := ns.sessions.Get(session)
 	if !found {
-		return fail(storepb.Code_SESSION_UNKNOWN)
+		return fail(storepb.Code_SESSION_FORGOTTEN)
 	}
 	if seq <= s.acked {
 		return fail(storepb.Code_DUPLICATE)

@@ -3,7 +3,6 @@ package test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
@@ -11,19 +10,6 @@ import (
 
 	"lockfs/test/hosts"
 )
-
-// longVariable makes tests that repeat what goes wrong seldom do that a hundred times:
-//
-//	LOCKFS_TEST_LONG=1 test/run mounts -timeout 60m -run TestGivenUpCreations
-const longVariable = "LOCKFS_TEST_LONG"
-
-// rounds is how often a test does what it does: few times, or at least a hundred.
-func rounds(few int) int {
-	if os.Getenv(longVariable) == "1" {
-		return max(few, 104)
-	}
-	return few
-}
 
 // A givenUp is a way in which somebody creates a file, is never told so, and others use it.
 type givenUp struct {
@@ -53,7 +39,7 @@ func TestGivenUpCreations(t *testing.T) {
 		}
 	}
 	seen := make(map[string]int)
-	for round := range rounds(len(ways)) {
+	for round := range rounds(len(ways), 104) {
 		way := ways[round%len(ways)]
 		name := fmt.Sprintf("untold-%d", round)
 		became := way.play(t, g, second, third, name)

@@ -47,7 +47,7 @@ const (
 	Code_STALE             Code = 14 // the inode was removed or replaced from elsewhere
 	Code_CONFLICT          Code = 15 // compare-and-set: the content has another version now
 	Code_CANCELLED         Code = 16 // the command was cancelled by its session before or after it came
-	Code_SESSION_UNKNOWN   Code = 17 // the session was never opened or has ended
+	Code_SESSION_UNKNOWN   Code = 17 // the session has ended, and has not done the command
 	Code_DUPLICATE         Code = 18 // the reply of this number was acknowledged already and is gone
 	Code_UNKNOWN_COMMAND   Code = 19 // a query of a newer version; such a command is not answered at all
 	Code_BUSY              Code = 20 // something else uses it, e.g. a member name that is taken
@@ -59,6 +59,7 @@ const (
 	Code_NO_LOCKS          Code = 26 // the session has too many advisory locks
 	Code_SESSION_LOST      Code = 27 // the file was opened in a session that has ended
 	Code_NOT_JUDGED        Code = 28 // the kernel allowed it for another inode than is there, which the caller may not take by his uid
+	Code_SESSION_FORGOTTEN Code = 40 // nothing is known of the session any more: the command may have been done
 )
 
 // Enum value maps for Code.
@@ -93,6 +94,7 @@ var (
 		26: "NO_LOCKS",
 		27: "SESSION_LOST",
 		28: "NOT_JUDGED",
+		40: "SESSION_FORGOTTEN",
 	}
 	Code_value = map[string]int32{
 		"OK":                0,
@@ -124,6 +126,7 @@ var (
 		"NO_LOCKS":          26,
 		"SESSION_LOST":      27,
 		"NOT_JUDGED":        28,
+		"SESSION_FORGOTTEN": 40,
 	}
 )
 
@@ -2099,7 +2102,7 @@ func (x *CloseSession) GetInUse() bool {
 }
 
 // EndSession gives up on a session that was not renewed. It does nothing to a session that has done a
-// command since the leader decided. The replies that the session has not acknowledged stay for a day.
+// command since the leader decided. The replies that the session has not acknowledged stay for a week, if there is room.
 type EndSession struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -7245,7 +7248,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	" \x01(\bR\rbackExclusive\x128\n" +
 	"\n" +
 	"back_maker\x18\v \x01(\v2\x19.lockfs.store.MakerRecordR\tbackMakerJ\x04\b\x04\x10\x05J\x04\b\b\x10\tJ\x04\b\t\x10\n" +
-	"*\xd7\x03\n" +
+	"*\xee\x03\n" +
 	"\x04Code\x12\x06\n" +
 	"\x02OK\x10\x00\x12\r\n" +
 	"\tNOT_FOUND\x10\x01\x12\n" +
@@ -7278,7 +7281,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bNO_LOCKS\x10\x1a\x12\x10\n" +
 	"\fSESSION_LOST\x10\x1b\x12\x0e\n" +
 	"\n" +
-	"NOT_JUDGED\x10\x1c*!\n" +
+	"NOT_JUDGED\x10\x1c\x12\x15\n" +
+	"\x11SESSION_FORGOTTEN\x10(*!\n" +
 	"\bLockKind\x12\t\n" +
 	"\x05FLOCK\x10\x00\x12\n" +
 	"\n" +
