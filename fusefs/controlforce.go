@@ -48,7 +48,7 @@ func (n forceNode) remove(c *control, caller *storepb.Caller, name string, direc
 		},
 	}})
 	if errno == 0 {
-		c.files.removed(caller, result.GetRemovedIno())
+		c.files.removed(caller, result.GetRemovedIno(), 0)
 	}
 	return c.files.judge(caller, result, errno)
 }

@@ -105,6 +105,9 @@ func (in *inode) endLock(own *owned, handle *fileHandle, op *storepb.TakeLock, d
 	}
 	if own.underway--; own.underway == 0 {
 		own.crowded = false
+		if in.locks.owners[ownerOf(op)] == own && len(own.ranges) == 0 {
+			delete(in.locks.owners, ownerOf(op)) // so there is nothing to say when the file is closed
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ type session struct {
 
 	hook   sync.Mutex
 	before func(op *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error)
-	pins   int // Pin commands less Unpin commands
+	pins   int // inodes that were pinned, less those that were unpinned
 }
 
 func (c *cluster) open() *session { return c.openOn("host") }
@@ -99,13 +99,15 @@ func (s *session) Mutate(_ context.Context, caller *storepb.Caller, op *storepb.
 	defer s.mu.Unlock()
 	s.seq++
 	caller.Host = s.host
-	if op.GetPin() != nil {
+	result := s.apply(&storepb.Command{Session: s.id, Seq: s.seq, Acked: s.seq - 1, Caller: caller, Op: op})
+	kept := max(op.GetUnlink().GetPin(), op.GetRename().GetPin())
+	if op.GetPin() != nil || kept != 0 && result.GetRemovedIno() == kept {
 		s.pins++
 	}
 	if op.GetUnpin() != nil {
 		s.pins--
 	}
-	return s.apply(&storepb.Command{Session: s.id, Seq: s.seq, Acked: s.seq - 1, Caller: caller, Op: op}), nil
+	return result, nil
 }
 
 func (s *session) Create(

@@ -26,14 +26,17 @@ func (fs *fileSystem) removeName(interrupted <-chan struct{}, header *fuse.InHea
 	if errno != 0 {
 		return status(errno)
 	}
+	judged := fs.judgedAs(at)
+	pin := fs.toKeep(judged)
 	result, errno := fs.mutate(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Unlink{
 		Unlink: &storepb.Unlink{
-			Parent: at.parent, Name: at.name, Directory: directory, Looks: fs.seenBy(at), Judged: fs.judgedAs(at),
+			Parent: at.parent, Name: at.name, Directory: directory, Looks: fs.seenBy(at), Judged: judged, Pin: pin,
 		},
 	}})
+	fs.mayHaveRemoved(at.caller, result, pin)
 	if errno == 0 {
 		fs.tookAway(header.Pid, at)
-		fs.removed(at.caller, result.GetRemovedIno())
+		fs.removed(at.caller, result.GetRemovedIno(), pin)
 	}
 	return status(fs.judge(at.caller, result, errno))
 }
@@ -54,18 +57,22 @@ func (fs *fileSystem) Rename(
 	if errno != 0 {
 		return status(errno)
 	}
+	replaced := fs.judgedAs(to)
+	pin := fs.toKeep(replaced)
 	result, errno := fs.create(interrupted, from.caller, &storepb.Op{Op: &storepb.Op_Rename{Rename: &storepb.Rename{
 		Parent: from.parent, Name: from.name, NewParent: to.parent, NewName: to.name,
 		NoReplace: in.Flags&unix.RENAME_NOREPLACE != 0,
 		Exchange:  in.Flags&unix.RENAME_EXCHANGE != 0,
 		Looks:     fs.seenBy(from, to),
 		Judged:    fs.judgedAs(from),
-		NewJudged: fs.judgedAs(to),
+		NewJudged: replaced,
+		Pin:       pin,
 	}}}, emptyAnswer(&in.InHeader))
+	fs.mayHaveRemoved(from.caller, result, pin)
 	if errno == 0 {
 		fs.tookAway(in.Pid, from)
 		fs.saw(in.Pid, result.GetLooks(), made)
-		fs.removed(from.caller, result.GetRemovedIno())
+		fs.removed(from.caller, result.GetRemovedIno(), pin)
 	}
 	return status(fs.judge(from.caller, result, errno))
 }

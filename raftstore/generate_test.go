@@ -114,7 +114,7 @@ func (g *generator) op() *storepb.Op {
 		return opOf(&storepb.Link{Ino: g.ino(), Parent: g.dir(), Name: g.name()})
 	case 10, 11, 12:
 		parent, name := g.entry()
-		return opOf(&storepb.Unlink{Parent: parent, Name: name, Directory: g.often(40)})
+		return opOf(&storepb.Unlink{Parent: parent, Name: name, Directory: g.often(40), Pin: g.ino()})
 	case 13, 14, 15, 16, 17, 18:
 		parent, name := g.entry()
 		return opOf(&storepb.Rename{

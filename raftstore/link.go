@@ -69,6 +69,7 @@ func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.R
 		return refused
 	}
 	removed := ns.removeEntry(cmd.GetSession(), e, in)
+	ns.pinRemoved(cmd.GetSession(), removed, op.GetPin())
 	if op.GetForce() && removed != 0 {
 		ns.removed[len(ns.removed)-1].Session = 0 // the kernel that asked for it knows the inode by another path
 	}

@@ -50,6 +50,7 @@ func (m *model) rename(cmd *storepb.Command, op *storepb.Rename, done *modelRepl
 		if replaced.is(syscall.S_IFDIR) || m.links(replaced) == 0 {
 			replaced.removed = &removal{by: cmd.GetSession(), index: m.index, at: m.now}
 			done.result.RemovedIno = replaced.ino
+			m.pinRemoved(replaced, op.GetPin())
 		}
 	}
 	if op.GetNoReplace() {

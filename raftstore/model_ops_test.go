@@ -158,6 +158,12 @@ func (m *model) openThere(n *node, op *storepb.Create, done *modelReply) (no com
 	return no
 }
 
+func (m *model) pinRemoved(n *node, pin uint64) {
+	if n.removed != nil && n.ino == pin {
+		n.removed.pinned = true
+	}
+}
+
 // takeBack removes a name that a cancelled command made, if it is that one still and its inode as it was then.
 func (m *model) takeBack(session uint64, dir *node, name string, made place) {
 	if dir.removed != nil || dir.names[name] != made {
@@ -208,6 +214,7 @@ func (m *model) unlink(cmd *storepb.Command, op *storepb.Unlink, done *modelRepl
 	no.when(op.GetDirectory() && len(n.names) > 0, storepb.Code_NOT_EMPTY)
 	if no == nil {
 		done.result.RemovedIno = m.drop(cmd.GetSession(), dir, string(op.GetName()))
+		m.pinRemoved(n, op.GetPin())
 	}
 	return no
 }

@@ -85,6 +85,13 @@ func (ns *Namespace) setPinned(session, ino uint64, pinned bool) *storepb.Result
 	return ok()
 }
 
+// pinRemoved keeps what a command has removed if it was to be kept.
+func (ns *Namespace) pinRemoved(session, removed, pin uint64) {
+	if removed != 0 && removed == pin {
+		ns.setPinned(session, removed, true)
+	}
+}
+
 // disown makes an orphan one that was taken back: nobody, not even on the mount that made it, can do anything with it that others
 // would have to see.
 func (ns *Namespace) disown(ino uint64) {

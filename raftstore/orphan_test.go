@@ -107,6 +107,32 @@ func TestPin(t *testing.T) {
 	tr.unpin(here, ino).is(storepb.Code_STALE)
 }
 
+// TestPinnedByItsRemoval: only what the remover meant, and only if it has no other name.
+func TestPinnedByItsRemoval(t *testing.T) {
+	tr := newTree(t)
+	pinned, linked, another := tr.file(RootIno, "pinned"), tr.file(RootIno, "linked"), tr.file(RootIno, "another")
+	tr.link(linked, RootIno, "link").ok()
+	remove := func(name string, pin uint64) {
+		tr.do(here, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte(name), Pin: pin})).ok()
+	}
+	remove("pinned", pinned)
+	remove("linked", linked)
+	remove("another", pinned)
+	tr.pass(time.Hour)
+	tr.write(here, pinned, "mine").ok()
+	require.EqualValues(t, 1, tr.attr(linked).GetNlink())
+	require.Equal(t, storepb.Code_NOT_FOUND, tr.ns.Query(getAttr(another)).GetCode())
+	tr.unpin(here, pinned).ok()
+
+	replaced := tr.file(RootIno, "replaced")
+	tr.file(RootIno, "new")
+	rename := renameOp(RootIno, "new", RootIno, "replaced")
+	rename.GetRename().Pin = replaced
+	tr.do(here, rename).ok()
+	tr.pass(time.Hour)
+	tr.write(here, replaced, "mine").ok()
+}
+
 // TestUnpinLeavesTimeToReaders: the remover's close does not take the file from readers elsewhere before
 // the time that they have without its pin.
 func TestUnpinLeavesTimeToReaders(t *testing.T) {

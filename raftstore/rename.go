@@ -41,6 +41,7 @@ func (ns *Namespace) rename(cmd *storepb.Command, op *storepb.Rename) (*storepb.
 	var removed uint64
 	if replaced != nil {
 		removed = ns.removeEntry(cmd.GetSession(), target, replaced)
+		ns.pinRemoved(cmd.GetSession(), removed, op.GetPin())
 	}
 	made := ns.move(cmd.GetCaller(), source, target, moved, replaced, &moving{maker: by, exclusive: op.GetNoReplace(), reason: "it was renamed"})
 

@@ -1355,6 +1355,7 @@ type Unlink struct {
 	Owner         string                 `protobuf:"bytes,6,opt,name=owner,proto3" json:"owner,omitempty"`          // satisfies a guard "owner" if the lock's holder has this name
 	Request       string                 `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`      // on whose behalf, for the event
 	Judged        *uint64                `protobuf:"varint,8,opt,name=judged,proto3,oneof" json:"judged,omitempty"` // inode that the caller's kernel had found under the name; unset: it is not known
+	Pin           uint64                 `protobuf:"varint,12,opt,name=pin,proto3" json:"pin,omitempty"`            // inode to be kept as with Pin if that was its last name
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1445,6 +1446,13 @@ func (x *Unlink) GetJudged() uint64 {
 	return 0
 }
 
+func (x *Unlink) GetPin() uint64 {
+	if x != nil {
+		return x.Pin
+	}
+	return 0
+}
+
 // Rename moves a name. Answers removed_ino when it replaced the last name of an inode, and looks. It is
 // refused like Unlink where it takes a name away, with STALE instead of NOT_FOUND where it replaces one, and NOT_JUDGED also
 // if the kernel has judged another directory than is to be moved into another one.
@@ -1459,6 +1467,7 @@ type Rename struct {
 	Looks         []*Look                `protobuf:"bytes,7,rep,name=looks,proto3" json:"looks,omitempty"`
 	Judged        *uint64                `protobuf:"varint,8,opt,name=judged,proto3,oneof" json:"judged,omitempty"`                        // like Unlink's, of the name
 	NewJudged     *uint64                `protobuf:"varint,9,opt,name=new_judged,json=newJudged,proto3,oneof" json:"new_judged,omitempty"` // of the new name; 0: there was none
+	Pin           uint64                 `protobuf:"varint,12,opt,name=pin,proto3" json:"pin,omitempty"`                                   // like Unlink's
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1552,6 +1561,13 @@ func (x *Rename) GetJudged() uint64 {
 func (x *Rename) GetNewJudged() uint64 {
 	if x != nil && x.NewJudged != nil {
 		return *x.NewJudged
+	}
+	return 0
+}
+
+func (x *Rename) GetPin() uint64 {
+	if x != nil {
+		return x.Pin
 	}
 	return 0
 }
@@ -6779,7 +6795,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x04Link\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\fR\x04name\"\xea\x01\n" +
+	"\x04name\x18\x03 \x01(\fR\x04name\"\xfc\x01\n" +
 	"\x06Unlink\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x1c\n" +
@@ -6788,8 +6804,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05force\x18\x05 \x01(\bR\x05force\x12\x14\n" +
 	"\x05owner\x18\x06 \x01(\tR\x05owner\x12\x18\n" +
 	"\arequest\x18\a \x01(\tR\arequest\x12\x1b\n" +
-	"\x06judged\x18\b \x01(\x04H\x00R\x06judged\x88\x01\x01B\t\n" +
-	"\a_judged\"\xae\x02\n" +
+	"\x06judged\x18\b \x01(\x04H\x00R\x06judged\x88\x01\x01\x12\x10\n" +
+	"\x03pin\x18\f \x01(\x04R\x03pinB\t\n" +
+	"\a_judged\"\xc0\x02\n" +
 	"\x06Rename\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x1d\n" +
@@ -6802,7 +6819,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05looks\x18\a \x03(\v2\x12.lockfs.store.LookR\x05looks\x12\x1b\n" +
 	"\x06judged\x18\b \x01(\x04H\x00R\x06judged\x88\x01\x01\x12\"\n" +
 	"\n" +
-	"new_judged\x18\t \x01(\x04H\x01R\tnewJudged\x88\x01\x01B\t\n" +
+	"new_judged\x18\t \x01(\x04H\x01R\tnewJudged\x88\x01\x01\x12\x10\n" +
+	"\x03pin\x18\f \x01(\x04R\x03pinB\t\n" +
 	"\a_judgedB\r\n" +
 	"\v_new_judged\"\xff\x01\n" +
 	"\aSetAttr\x12\x10\n" +
