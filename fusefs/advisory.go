@@ -102,7 +102,7 @@ func (fs *fileSystem) takeLock(
 		fs.dropPredecessor(in, handle)
 		op.ByProcess = wait && waitsForProcess(in.Pid)
 	}
-	if op.Session = handle.lockSession(0); op.GetSession() == lostSession {
+	if op.Session = handle.lockSession(0); handle.isLost() {
 		return nil, syscall.EIO
 	}
 	if handle.inode.isDropping(ownerOf(op)) {

@@ -18,6 +18,9 @@ func (fs *fileSystem) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byt
 	if !found {
 		return nil, fuse.EBADF
 	}
+	if handle.isLost() {
+		return nil, fuse.EIO
+	}
 	now, seen, errno := fs.current(request{interrupted, in.Pid}, handle.inode, nameOf(handle.name()))
 	if errno == 0 && fs.lost(handle) {
 		errno = syscall.EIO
@@ -43,6 +46,9 @@ func (fs *fileSystem) Write(interrupted <-chan struct{}, in *fuse.WriteIn, data 
 	}
 	if len(data) == 0 {
 		return 0, fuse.OK
+	}
+	if handle.isLost() {
+		return 0, fuse.EIO
 	}
 	do := writeAt(in.Offset, data)
 	if in.Flags&syscall.O_APPEND != 0 {

@@ -246,9 +246,12 @@ func (h *fileHandle) isClosing() bool {
 	return h.closing
 }
 
+// isLost tells whether the locks that were taken through the handle were given up.
+func (h *fileHandle) isLost() bool { return h.lockSession(0) == lostSession }
+
 // lost tells whether a lock was taken through the handle that whoever has it may believe to hold while another host has it
 // now: its session has ended, or it was given up.
 func (fs *fileSystem) lost(h *fileHandle) bool {
 	session := h.lockSession(0)
-	return session != 0 && (session == lostSession || session != fs.ops.Session())
+	return h.isLost() || session != 0 && session != fs.ops.Session()
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // TestInterruptedWhileCutOff has a program wait for a lock on a host that is cut off, where its request becomes a lock
@@ -17,15 +18,15 @@ func TestInterruptedWhileCutOff(t *testing.T) {
 	g.start(t)
 	a, m := startActor(t, c.nodes[0].host, c.mount), startActor(t, g.host, c.mount)
 	m.must(`signals(restart=False)`)
-	const soon = `signal.setitimer(signal.ITIMER_REAL, 1.0); `
 
 	// cutOff has m wait, and be interrupted in vain once it has become the holder.
 	cutOff := func(t *testing.T, waits, drop, told string) {
 		t.Helper()
-		answer := m.starts(soon + waits)
+		answer := m.starts(waits)
 		c.nodes[0].awaitAdvisory(t, "lock", "waiting", "m")
 		g.host.Cut()
 		a.require(drop, "ok")
+		m.process.Signal(unix.SIGALRM)
 		require.Equal(t, told, answer())
 	}
 	for _, kind := range []struct{ name, take, drop, wait, again string }{
