@@ -85,6 +85,7 @@ type bustle struct {
 	seed  uint64
 	calls int      // of a client in a history
 	files []string // that are locked, made in each directory; none: there is anything else to do
+	holds int      // of a client in a history, which creates and locks names; 0: there is anything else to do
 
 	mu      sync.Mutex
 	dirs    []string
@@ -132,7 +133,7 @@ func (b *bustle) record(name string, seed uint64) error {
 		plan := &history.Plan{
 			Host: host.Name(), Record: b.newRecord(fmt.Sprintf("%s-%d.calls", name, client)), Dirs: []string{dir}, Client: client,
 			Seed: seed, Calls: b.calls, Pause: int(longestPause.Milliseconds()),
-			Files: b.files,
+			Files: b.files, Holds: b.holds,
 		}
 		playing.Go(func() { failures[client] = runPlan(host, plan) })
 	}

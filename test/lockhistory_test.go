@@ -54,6 +54,32 @@ func testLockHistories(t *testing.T, seed uint64, opTimeout, lockDelay time.Dura
 	c.requireSameState(t)
 }
 
+// TestHoldHistories is TestLockHistories for files that are made by those who lock them, with so little time for a call that
+// many creations are given up.
+func TestHoldHistories(t *testing.T) {
+	t.Parallel()
+	seed := randomSeed(t)
+	t.Logf("seed %d", seed)
+	const timeout = "--op-timeout=500ms"
+	c := startCluster(t, 3, "--session-term="+historyTerm.String(), "--lock-delay="+longLockDelay.String(), timeout)
+	g := c.addGuest(t, "m", timeout)
+	g.start(t)
+	s := &schedule{c: c, guest: g, term: historyTerm, random: rand.New(rand.NewPCG(seed, 0))}
+	b := &bustle{c: c, hosts: s.hosts(), seed: seed, holds: lockCallsPerClient}
+	stop := b.start(t)
+	b.awaitPlaying(t)
+	s.run(t, faults(harmsToLocks))
+	stop()
+	calls, err := history.ReadLockCalls(b.records...)
+	require.NoError(t, err)
+	holds, err := history.CheckHolds(calls)
+	require.NoError(t, err)
+	t.Logf("%d histories, %d holds: %v", len(b.dirs), holds, (&history.LockHistory{Calls: calls}).Tally())
+	assert.Greater(t, holds, 10*len(b.dirs))
+	c.awaitUnlocked(t)
+	c.requireSameState(t)
+}
+
 // awaitPlaying waits until the first clients have done something, so that the first harm is one to them.
 func (b *bustle) awaitPlaying(t testing.TB) {
 	t.Helper()

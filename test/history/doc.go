@@ -77,4 +77,10 @@
 // Both descriptors of a file are bound to their sessions before anything is locked, so one that is still alive shows
 // it for all locks that its process took since the last close. No client is ever told of a deadlock: it has several
 // threads, and lockfs does not count on such a process to go on waiting.
+//
+// # Creations and locks
+//
+// In the third kind, clients create the same names, exclusively or not, and lock the files that they get ([Client.PlayHolds]),
+// while creations are given up. As nobody removes a name, its lock has one holder at a time, whatever file it is
+// on ([CheckHolds]).
 package history

@@ -29,6 +29,8 @@ type Plan struct {
 
 	// Files are what it locks at random, in place of all else. They are there.
 	Files []string `json:"files,omitempty"`
+	// Holds is how often it creates or opens a name and locks it, in place of all else.
+	Holds int `json:"holds,omitempty"`
 	// FSType is the type of the file system that shows the directory; 0: FUSE.
 	FSType int64 `json:"fs_type,omitempty"`
 
@@ -83,6 +85,9 @@ func (p *Plan) do(out io.Writer) error {
 		return p.follow(c, out)
 	}
 	random := rand.New(rand.NewPCG(p.Seed, uint64(p.Client)))
+	if p.Holds > 0 {
+		return c.PlayHolds(random, p.Holds, time.Duration(p.Pause)*time.Millisecond)
+	}
 	if len(p.Files) > 0 {
 		return c.PlayLocks(random, p.Files, p.Calls, time.Duration(p.Pause)*time.Millisecond)
 	}
