@@ -55,8 +55,11 @@ func TestCallsFailAtOnceWhileTheClusterIsSilent(t *testing.T) {
 		require.ErrorIs(t, queryStatFs(t.Context(), client), context.DeadlineExceeded)
 		_, err = client.Lock(t.Context(), &storepb.Caller{}, flock)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
+		result, err := client.TakeLock(t.Context(), &storepb.Caller{}, flock)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, storepb.Code_CANCELLED, result.GetCode(), "it was never asked for")
 	}
-	require.Less(t, time.Since(began), silentTimeout, "thirty calls")
+	require.Less(t, time.Since(began), silentTimeout, "forty calls")
 
 	cfg.Metrics = nil
 	startNode(t, cfg)
@@ -64,6 +67,10 @@ func TestCallsFailAtOnceWhileTheClusterIsSilent(t *testing.T) {
 	client.settling.Wait()
 	require.Equal(t, storepb.Code_OK, create(t, client, "first"), "the call that failed left its name")
 	require.Equal(t, storepb.Code_OK, create(t, client, "other"))
+	list := &storepb.ListAdvisoryLocks{Ino: flock.GetIno()}
+	result, err := client.Query(t.Context(), &storepb.Query{Query: &storepb.Query_ListAdvisoryLocks{ListAdvisoryLocks: list}})
+	require.NoError(t, err)
+	require.Len(t, result.GetAdvisoryLocks(), 1, "whose owner asked again in vain")
 }
 
 // TestAWaitForALockOutlastsASilence has a request wait in the queue, and one more that is interrupted meanwhile.

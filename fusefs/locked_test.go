@@ -19,6 +19,7 @@ type timing struct {
 	s        *session
 	cut      atomic.Bool // requests time out
 	done     bool        // after they are done
+	notAsked atomic.Bool // they were never sent
 	held     atomic.Bool // nobody can be told of a release
 	dropping atomic.Bool // somebody has tried to
 	lost     atomic.Bool // and said that the locks are lost
@@ -39,6 +40,9 @@ func (x *timing) do(op *storepb.Op, _ *storepb.Query) (*storepb.Result, bool, er
 		defer x.s.mu.Unlock()
 		x.s.seq++
 		x.s.apply(&storepb.Command{Session: x.s.id, Seq: x.s.seq, Caller: &storepb.Caller{}, Op: op})
+	}
+	if x.notAsked.Load() {
+		return &storepb.Result{Code: storepb.Code_CANCELLED}, true, context.DeadlineExceeded
 	}
 	return nil, true, context.DeadlineExceeded
 }
@@ -164,4 +168,22 @@ func TestAllDescriptorsOfAProcessAreLost(t *testing.T) {
 	requireLost(t, second)
 	_, err := third.ReadAt(make([]byte, 1), 0)
 	require.NoError(t, err)
+}
+
+// TestARequestThatWasNotAskedChangesNothing: nobody has to be told of it, and what its owner has stays its own.
+func TestARequestThatWasNotAskedChangesNothing(t *testing.T) {
+	x, path, elsewhere := withTiming(t, false)
+	x.notAsked.Store(true)
+	f, other := openFile(t, path, os.O_RDWR), openFile(t, elsewhere, os.O_RDWR)
+	require.NoError(t, setLock(f, unix.F_RDLCK, 10))
+	for _, typ := range []int16{unix.F_WRLCK, unix.F_UNLCK} {
+		x.cut.Store(true)
+		require.ErrorIs(t, setLock(f, typ, 5), unix.ETIMEDOUT)
+		x.cut.Store(false)
+		_, err := f.WriteAt([]byte("x"), 0)
+		require.NoError(t, err)
+		require.ErrorIs(t, setLock(other, unix.F_WRLCK, 10), unix.EAGAIN)
+	}
+	require.NoError(t, setLock(f, unix.F_WRLCK, 10))
+	require.False(t, x.dropping.Load())
 }
