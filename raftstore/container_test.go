@@ -208,13 +208,11 @@ func TestContainerThatWasStartedAnewWithItsMount(t *testing.T) {
 	for _, made := range []bool{false, true} {
 		tr := newTree(t)
 		tr.inNamespace(7, "pod", outerNS).ok()
-		facts := pidFacts("pid", old)
 		if made {
 			tr.rule(&storepb.Rule{Pattern: "*", Holder: "creator"}).ok()
-			facts = nil
 			tr.as(7, 1, createOp(RootIno, "lock", true), old).ok()
 		} else {
-			tr.take(7, "lock", facts)
+			tr.take(7, "lock", pidFacts("pid", old))
 		}
 		tr.inNamespace(8, "pod", innerNS).ok()
 		tr.in(8, innerNS, opOf(unlinkOp("lock"))).is(storepb.Code_BUSY)
