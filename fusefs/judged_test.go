@@ -3,6 +3,7 @@ package fusefs
 import (
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,9 +48,9 @@ func TestNobodyRemovesWhatTheKernelHasNotJudged(t *testing.T) {
 			mine := writeFile(t, dir, "mine", "")
 			require.NoError(t, os.Chown(mine, nobody, nobody))
 
-			var roots uint64
+			var roots atomic.Uint64
 			s.intercept(func(op *storepb.Op, _ *storepb.Query) (*storepb.Result, bool, error) {
-				if op == nil || !row.removal(op) || roots != 0 {
+				if op == nil || !row.removal(op) || roots.Load() != 0 {
 					return nil, false, nil
 				}
 				if !row.wasFree {
@@ -57,14 +58,14 @@ func TestNobodyRemovesWhatTheKernelHasNotJudged(t *testing.T) {
 						Parent: raftstore.RootIno, Name: []byte("lock"), Directory: row.mode&unix.S_IFMT == unix.S_IFDIR,
 					}}})
 				}
-				roots = take(0)
+				roots.Store(take(0))
 				return nil, false, nil
 			})
 			output, err := runAs(t, nobody, dir, row.program[0], row.program[1:]...)
 			require.Error(t, err)
 			require.Contains(t, output, "Operation not permitted")
-			require.NotZero(t, roots)
-			require.Equal(t, roots, lstat(t, filepath.Join(dir, "lock")).Ino)
+			require.NotZero(t, roots.Load())
+			require.Equal(t, roots.Load(), lstat(t, filepath.Join(dir, "lock")).Ino)
 			require.Equal(t, "lock mine", shell(t, dir, "echo $(ls)"))
 		})
 	}
