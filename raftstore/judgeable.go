@@ -80,7 +80,7 @@ func (ns *Namespace) because(e *entry, in *inode) string {
 	return ""
 }
 
-// countLockFile counts the locks among the files of a directory, for becauseOf.
+// countLockFile counts the locks among the files of a directory, for groundOf.
 func (ns *Namespace) countLockFile(e *entry, by int) {
 	if !e.lock {
 		return
