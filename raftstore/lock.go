@@ -217,6 +217,9 @@ func (ns *Namespace) succeed(by *storepb.Caller, before, incoming *entry, old, i
 
 // hold puts an entry whose content has become another one, with what is known of the holder now.
 func (ns *Namespace) hold(by *storepb.Caller, e *entry, old, in *inode, known *facts) *entry {
+	if in.unlisted && (e.announced || e.pending != nil) {
+		return ns.lapse(by, e, old, in, known)
+	}
 	before, wasKnown := *e, e.known != nil
 	stolen := wasKnown && known != nil && !e.known.sameHolder(known) && (in.unlisted || ns.groundOf(e, in) != isData)
 	if stolen {
@@ -227,7 +230,7 @@ func (ns *Namespace) hold(by *storepb.Caller, e *entry, old, in *inode, known *f
 	}
 	if known == nil && wasKnown && !mayBegin(e.known.Format, in.content) {
 		if !ns.goesOn(e, old, in) {
-			return ns.lapse(by, e, old, in)
+			return ns.lapse(by, e, old, in, nil)
 		}
 		e.known = nil
 	}
@@ -248,13 +251,11 @@ func (ns *Namespace) goesOn(e *entry, old, in *inode) bool {
 	return old.ino == in.ino && len(old.content) > 0 && bytes.HasPrefix(in.content, old.content) && ns.groundOf(e, in) != isData
 }
 
-// lapse puts an entry whose content was a lock's and is another's now, or data.
-func (ns *Namespace) lapse(by *storepb.Caller, e *entry, old, in *inode) *entry {
+// lapse puts an entry whose content was a lock's and is another's now, or data, or lockfs's own.
+func (ns *Namespace) lapse(by *storepb.Caller, e *entry, old, in *inode, known *facts) *entry {
 	before := *e
-	if !in.unlisted {
-		ns.emitReleased(&before, old, by, "its content was replaced", "")
-	}
-	e.known, e.token, e.acquired = nil, ns.index, ns.time
+	ns.emitReleased(&before, old, by, "its content was replaced", "")
+	e.known, e.token, e.acquired = known, ns.index, ns.time
 	e.pending, e.announced = nil, false
 	return ns.announceSoon(by, ns.putJudged(e, in), in, false)
 }
