@@ -3,9 +3,11 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/hashicorp/raft"
 	"golang.org/x/sys/unix"
@@ -29,9 +31,15 @@ type snapshotStore struct {
 
 // openSnapshots removes what a process has left that ended while it took or received a snapshot.
 func openSnapshots(dir string, logger *slog.Logger) (*snapshotStore, error) {
-	left, err := filepath.Glob(filepath.Join(dir, snapshotDir, "*"+unfinished))
-	for _, path := range left {
-		err = errors.Join(err, os.RemoveAll(path))
+	snapshots := filepath.Join(dir, snapshotDir)
+	entries, err := os.ReadDir(snapshots)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	for _, entry := range entries {
+		if strings.HasSuffix(entry.Name(), unfinished) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(snapshots, entry.Name())))
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("remove unfinished snapshots: %w", err)
@@ -40,7 +48,7 @@ func openSnapshots(dir string, logger *slog.Logger) (*snapshotStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open snapshots: %w", err)
 	}
-	return &snapshotStore{store, filepath.Join(dir, snapshotDir)}, nil
+	return &snapshotStore{store, snapshots}, nil
 }
 
 // Create is part of raft.SnapshotStore.

@@ -42,12 +42,12 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// damagedOr answers a DamagedError unless an error is the disk's, or is about a newer version: neither says that anything is
+// damagedOr answers a DamagedError unless an error is the disk's, or is about another version: neither says that anything is
 // damaged, so neither may lead to anything being moved away.
 func damagedOr(path string, err error) error {
 	failed := new(fs.PathError)
 	switch {
-	case errors.Is(err, raftstore.ErrNewer):
+	case errors.Is(err, raftstore.ErrNewer), errors.Is(err, raftstore.ErrOlder):
 		return fmt.Errorf("%s: %w", path, err)
 	case errors.Is(err, bbolterrors.ErrVersionMismatch):
 		return fmt.Errorf("%s: %w", path, raftstore.ErrNewer)

@@ -266,6 +266,9 @@ func TestLogOnAFailingDiskEndsTheNode(t *testing.T) {
 // TestUnfinishedSnapshotsAreRemoved has a process end, again and again, while it takes a snapshot.
 func TestUnfinishedSnapshotsAreRemoved(t *testing.T) {
 	cfg := usedDataDir(t)
+	odd := filepath.Join(t.TempDir(), "[odd]*")
+	require.NoError(t, os.Rename(cfg.DataDir, odd))
+	cfg.DataDir = odd
 	before, err := os.ReadDir(filepath.Join(cfg.DataDir, snapshotDir))
 	require.NoError(t, err)
 	for i := range 3 {

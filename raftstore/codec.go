@@ -17,6 +17,9 @@ var ErrCorrupt = errors.New("corrupt")
 // ErrNewer says that this program does not know all that a log entry, a snapshot or a file holds.
 var ErrNewer = errors.New("a newer version wrote it: update this node")
 
+// ErrOlder says that this program does not read a snapshot any more.
+var ErrOlder = errors.New("an older version wrote it, which this one does not read: start that version again")
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const checksumSize = 4

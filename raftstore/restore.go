@@ -20,8 +20,8 @@ import (
 // maxRecord bounds one message of a snapshot: content, names and attributes of an inode with room.
 const maxRecord = 1 << 20
 
-// Restore reads what [Snapshot.Write] wrote. Its error is ErrCorrupt when the bytes are damaged, ErrNewer when this program does
-// not know all of them, and that of the reader when it failed.
+// Restore reads what [Snapshot.Write] wrote. Its error is ErrCorrupt when the bytes are damaged, ErrNewer or
+// ErrOlder when this program does not know all of them, and that of the reader when it failed.
 func Restore(r io.Reader) (*Namespace, error) {
 	in := &snapshotReader{in: bufio.NewReaderSize(failingReader{r}, 64<<10), sum: sha256.New()}
 	ns, err := in.namespace()
@@ -82,8 +82,11 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	if err := r.message(headerPlan, header); err != nil {
 		return nil, fmt.Errorf("header: %w: %w", ErrCorrupt, err)
 	}
-	if header.GetVersion() != snapshotVersion {
-		return nil, fmt.Errorf("version %d: %w", header.GetVersion(), ErrNewer)
+	switch version := header.GetVersion(); {
+	case version > snapshotVersion:
+		return nil, fmt.Errorf("version %d: %w", version, ErrNewer)
+	case version < snapshotVersion:
+		return nil, fmt.Errorf("version %d: %w", version, ErrOlder)
 	}
 	ns := emptyNamespace()
 	ns.index, ns.time = header.GetIndex(), header.GetTime()

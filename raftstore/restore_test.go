@@ -109,10 +109,12 @@ func TestRestoreTellsWhyItCannotRead(t *testing.T) {
 }
 
 func TestRestoreRefusesOtherVersion(t *testing.T) {
-	_, err := Restore(bytes.NewReader(signed(t, &storepb.SnapshotHeader{Version: snapshotVersion + 1}, nil)))
-	require.ErrorContains(t, err, fmt.Sprintf("version %d", snapshotVersion+1))
-	require.ErrorIs(t, err, ErrNewer)
-	require.NotErrorIs(t, err, ErrCorrupt)
+	for version, why := range map[uint32]error{snapshotVersion + 1: ErrNewer, snapshotVersion - 1: ErrOlder} {
+		_, err := Restore(bytes.NewReader(signed(t, &storepb.SnapshotHeader{Version: version}, nil)))
+		require.ErrorContains(t, err, fmt.Sprintf("version %d", version))
+		require.ErrorIs(t, err, why)
+		require.NotErrorIs(t, err, ErrCorrupt)
+	}
 }
 
 // signed writes records as a snapshot with a right checksum, whatever they say.
