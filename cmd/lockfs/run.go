@@ -30,6 +30,9 @@ type runFlags struct {
 	wait                   *time.Duration
 	nonblock               bool
 	grace                  time.Duration
+	slots                  int     // 0: PATH is one lock
+	oncePer                *period // nil: whenever the lock is free
+	retry                  bool
 	given                  []string // names of the flags on the command line
 }
 
@@ -56,11 +59,24 @@ Of a lock that ends with the process the command is killed, too; for the others 
 
 A stale lock is replaced, but that of tower, for which there is lockfs tower run --force-lock.
 
+--slots N lets N hold the lock at a time, on all hosts together. PATH is a directory then, which is made if it is not there, and
+the locks are the files slot-1.lock to slot-N.lock in it: whoever asks for fewer slots has fewer of the same. Who waits gets one in
+the order in which they came, which a mount of lockfs keeps between hosts; who does not wait may pass them.
+
+--once-per D runs the command once in each period of that length, on whichever host comes first, however late and by whatever
+clock its cron starts it: the time is that of PATH's file system, on a mount of lockfs the cluster's. Periods of a duration are counted
+from 1970 in UTC, so those of 1h begin with each hour; day@03:00 begins at three o'clock in UTC, day@03:00@Europe/Berlin there. The turn is
+that of the moment at which lockfs was started. PATH is a file that says who had the last turn and what became of it, for people to
+read and for lockfs to go by; PATH.lock is the lock that the command runs under. A turn is over when a run has begun; with --retry, when
+one has succeeded. Who comes when it is over ends with 77 at once, and says so on a terminal only, as cron sends mail of what is said.
+
 ` + lostHelp + `
 
 ` + runExitHelp,
 		Example: `  lockfs run /locks/nightly.lock -- ./backup.sh
   lockfs run --format pid /run/lock/reindex.lock --nonblock -- ./reindex.sh
+  lockfs run --slots 3 --format pid /locks/builds -- make
+  lockfs run --once-per day@03:00 --retry /locks/nightly -- ./backup.sh
   lockfs run --format swarm /locks/swarm/locks/task-001.lock --holder worker-0 --ttl 10m --wait 1h -- ./task.sh`,
 		Args: pathAndCommand,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -98,6 +114,9 @@ func (f *runFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.holder, "holder", "", "tower, swarm, beads: who has the lock (default: HOST-PID)")
 	flags.StringVar(&f.intent, "intent", "", "tower: name of the intent (default: the command's name)")
 	flags.StringVar(&f.intentVersion, "intent-version", "1", "tower: version of the intent's definition")
+	flags.IntVar(&f.slots, "slots", 0, "let so many hold the lock at a time")
+	flags.Var(periodFlag{&f.oncePer}, "once-per", "run the command once in each period: a duration, day@HH:MM, or day@HH:MM@ZONE")
+	flags.BoolVar(&f.retry, "retry", false, "once-per: try again in the same period after a run that failed")
 	f.ttl = tower.DefaultTTL
 	flags.Var(ttlFlag{&f.ttl}, "ttl", "tower, swarm: how long after it was renewed the lock is stale; a plain number is seconds")
 }
@@ -117,6 +136,25 @@ func (f *runFlags) check() error {
 			return fmt.Errorf("--%s is for the format %v, not for %s", flag, has, f.format)
 		}
 	}
+	return f.checkTurns()
+}
+
+// checkTurns refuses what --slots and --once-per cannot do.
+func (f *runFlags) checkTurns() error {
+	given := func(flag string) bool { return slices.Contains(f.given, flag) }
+	format := formats.Format(f.format)
+	switch {
+	case given("slots") && (f.slots < 1 || f.slots > mostSlots):
+		return fmt.Errorf("--slots %d: give 1 to %d", f.slots, mostSlots)
+	case f.slots != 0 && f.oncePer != nil:
+		return errors.New("give --slots or --once-per, and not both")
+	case f.slots != 0 && (format == formats.Beads || format == formats.Tower):
+		return fmt.Errorf("--slots is for the formats semaphore, swarm and pid, not for %s", format)
+	case f.oncePer != nil && format == formats.Beads:
+		return fmt.Errorf("--once-per is not for the format %s", format)
+	case f.retry && f.oncePer == nil:
+		return errors.New("--retry is for --once-per")
+	}
 	return nil
 }
 
@@ -133,44 +171,71 @@ func (f *runFlags) waiting() (time.Duration, error) {
 }
 
 func (f *runFlags) run(cmd *cobra.Command, path string, wait time.Duration, command []string) error {
-	named, err := f.named(command[0])
+	lock, err := f.lockOf(cmd, path, wait, command)
 	if err != nil {
 		return err
 	}
+	orphaned := syscall.SIGTERM
+	if format := formats.Format(f.format); format == formats.Beads || format == formats.PID {
+		orphaned = syscall.SIGKILL
+	}
+	return runUnder(cmd, lock, command, f.grace, orphaned)
+}
+
+// lockOf answers what the command runs under.
+func (f *runFlags) lockOf(cmd *cobra.Command, path string, wait time.Duration, command []string) (runLock, error) {
+	named, err := f.named(command[0])
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case f.slots != 0:
+		return newSlots(path, f.slots, wait, func(path string) (runLock, error) { return f.open(cmd, path, 0, named) })
+	case f.oncePer != nil:
+		lock, err := f.open(cmd, turnLock(path), wait, named)
+		if err != nil {
+			return nil, err
+		}
+		return newTurn(cmd.ErrOrStderr(), path, f.oncePer, f.retry, command, lock)
+	}
+	return f.open(cmd, path, wait, named)
+}
+
+// open answers the lock at a path, by the rules of the format.
+func (f *runFlags) open(cmd *cobra.Command, path string, wait time.Duration, named names) (runLock, error) {
 	switch formats.Format(f.format) {
 	case formats.Semaphore:
 		flags := semaphoreFlags{file: semaphore.File{Tag: named.tag, StaleTimeout: f.staleTimeout, RetryInterval: f.interval}}
 		file, err := flags.open(path)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return runSemaphore(cmd, file, wait, command, f.grace)
+		return semaphoreRunLock(cmd.ErrOrStderr(), file, wait)
 	case formats.Tower:
-		return f.tower(cmd, path, wait, command, named)
+		return f.tower(cmd, path, wait, named)
 	case formats.Swarm:
 		dir, task, err := inDirectory(path)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		ttl := time.Duration(f.ttl) * time.Second
-		return runUnder(cmd, swarmTaskLock(swarm.Dir(dir), task, named.holder, ttl, wait), command, f.grace, syscall.SIGTERM)
+		return swarmTaskLock(swarm.Dir(dir), task, named.holder, time.Duration(f.ttl)*time.Second, wait), nil
 	case formats.Beads:
 		if filepath.Base(path) == beads.FileName {
 			path = filepath.Dir(path)
 		}
 		dir, err := beadsDir(path)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		lock, err := newBeadsLock(named.holder, "")
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return runUnder(cmd, beadsFileLock(dir, lock, wait, checkInterval), command, f.grace, syscall.SIGKILL)
+		return beadsFileLock(dir, lock, wait, checkInterval), nil
 	case formats.PID:
-		return runUnder(cmd, pidLock(path, wait), command, f.grace, syscall.SIGKILL)
+		return pidLock(path, wait), nil
 	}
-	return fmt.Errorf("--format %s: it is semaphore, tower, swarm, beads or pid", word(f.format))
+	return nil, fmt.Errorf("--format %s: it is semaphore, tower, swarm, beads or pid", word(f.format))
 }
 
 // names are how a lock speaks of the command.
@@ -195,19 +260,19 @@ func (f *runFlags) named(command string) (names, error) {
 	return n, nil
 }
 
-func (f *runFlags) tower(cmd *cobra.Command, path string, wait time.Duration, command []string, named names) error {
+func (f *runFlags) tower(cmd *cobra.Command, path string, wait time.Duration, named names) (runLock, error) {
 	dir, name, err := inDirectory(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := tower.ValidateName(name); err != nil {
-		return fmt.Errorf("PATH %s: %w", word(path), err)
+		return nil, fmt.Errorf("PATH %s: %w", word(path), err)
 	}
 	lock := &towerRun{
 		towerRequest: towerRequest{intent: named.intent, intentVersion: f.intentVersion, actor: named.holder, ttl: f.ttl, wait: wait},
-		grace:        f.grace, locks: tower.Dir{Path: dir, Now: time.Now}, name: name,
+		locks:        tower.Dir{Path: dir, Now: time.Now}, name: name, stderr: cmd.ErrOrStderr(),
 	}
-	return lock.locked(cmd, command)
+	return lock, lock.prepare()
 }
 
 // inDirectory takes DIR/NAME.lock apart.

@@ -20,6 +20,7 @@ import (
 const (
 	exitBlocked   = 75 // EX_TEMPFAIL of sysexits.h
 	exitTimedOut  = 76
+	exitTurnOver  = 77
 	exitLost      = 124
 	exitFailed    = 125
 	exitCannotRun = 126

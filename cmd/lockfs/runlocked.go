@@ -50,6 +50,7 @@ On a mount of lockfs the command has the lock's fencing token in the variable LO
 
    75  the lock was not acquired, somebody else has it; the command was not run
    76  the same, after having waited as long as it may
+  77  the turn of --once-per is over; the command was not run
   124  the lock was lost while the command ran
   125  lockfs failed, or its arguments are wrong; the command was not run
   126  the command cannot be run

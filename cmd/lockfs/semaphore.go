@@ -335,10 +335,18 @@ stays. If this process itself is killed the command gets SIGTERM, and the lock s
 const leastStaleTimeout = 3 * time.Second
 
 func runSemaphore(cmd *cobra.Command, file semaphore.File, wait time.Duration, command []string, grace time.Duration) error {
+	lock, err := semaphoreRunLock(cmd.ErrOrStderr(), file, wait)
+	if err != nil {
+		return err
+	}
+	return runUnder(cmd, lock, command, grace, syscall.SIGTERM)
+}
+
+func semaphoreRunLock(warn io.Writer, file semaphore.File, wait time.Duration) (runLock, error) {
 	if file.StaleTimeout < leastStaleTimeout {
-		return fmt.Errorf("--stale-timeout %v: timestamps are whole seconds, so this lock could be stale before it is renewed; give %v or more",
+		return nil, fmt.Errorf("--stale-timeout %v: timestamps are whole seconds, so this lock could be stale before it is renewed; give %v or more",
 			file.StaleTimeout, leastStaleTimeout)
 	}
-	warnExposed(cmd.ErrOrStderr(), file.Path)
-	return runUnder(cmd, semaphoreLock(file, wait), command, grace, syscall.SIGTERM)
+	warnExposed(warn, file.Path)
+	return semaphoreLock(file, wait), nil
 }

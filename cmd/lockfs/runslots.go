@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"lockfs/formats"
+)
+
+// mostSlots bounds how many files somebody looks at who waits.
+const mostSlots = 1000
+
+// slotPause is between two attempts by who waits, when a slot that was free is taken again.
+const slotPause = 50 * time.Millisecond
+
+// slots are locks of which one is enough. They are files in a directory, so everybody who asks for as many has the same.
+type slots struct {
+	runLock // the one that was taken
+
+	dir   string
+	count int
+	wait  time.Duration
+	open  func(path string) (runLock, error) // a lock that is not waited for
+}
+
+func newSlots(dir string, count int, wait time.Duration, open func(path string) (runLock, error)) (*slots, error) {
+	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // the caller's umask says who may have a slot
+		return nil, err
+	}
+	return &slots{dir: dir, count: count, wait: wait, open: open}, nil
+}
+
+func (s *slots) path(number int) string {
+	return filepath.Join(s.dir, fmt.Sprintf("slot-%d.lock", number))
+}
+
+// acquire is part of [runLock].
+func (s *slots) acquire(ctx context.Context) (token string, err error) {
+	if s.wait == 0 {
+		return s.try(ctx)
+	}
+	patience, cancel := context.WithTimeout(ctx, s.wait)
+	defer cancel()
+	leave, err := standInLine(patience, filepath.Join(s.dir, ".queue"))
+	if patience.Err() != nil {
+		return "", notAcquired(ctx, s.wait, fmt.Errorf("others wait for one of the %d slots in %s", s.count, word(s.dir)))
+	}
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	for {
+		token, err := s.try(ctx)
+		if !isBlocked(err) {
+			return token, err
+		}
+		if s.awaitOne(patience); patience.Err() != nil {
+			return "", notAcquired(ctx, s.wait, fmt.Errorf("all %d slots in %s are held", s.count, word(s.dir)))
+		}
+	}
+}
+
+// try takes the first slot that is free.
+func (s *slots) try(ctx context.Context) (token string, err error) {
+	for number := 1; number <= s.count; number++ {
+		lock, err := s.open(s.path(number))
+		if err != nil {
+			return "", err
+		}
+		token, err := lock.acquire(ctx)
+		if err == nil {
+			s.runLock = lock
+			return token, nil
+		}
+		if !isBlocked(err) || ctx.Err() != nil {
+			return "", err
+		}
+	}
+	return "", &exitStatus{exitBlocked, fmt.Errorf("not acquired: all %d slots in %s are held", s.count, word(s.dir))}
+}
+
+func isBlocked(err error) bool {
+	var exit *exitStatus
+	return errors.As(err, &exit) && exit.code == exitBlocked
+}
+
+// awaitOne waits until a slot may be free, or ctx ends.
+func (s *slots) awaitOne(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	free := make(chan struct{}, s.count)
+	for number := 1; number <= s.count; number++ {
+		go func() {
+			_, _ = formats.Wait(ctx, s.path(number))
+			free <- struct{}{}
+		}()
+	}
+	<-free
+	select {
+	case <-time.After(slotPause):
+	case <-ctx.Done():
+	}
+}
+
+// standInLine returns when all have left that came before, whom flock(2) remembers in their order on a mount of lockfs.
+// When ctx ends it leaves the line, in its own time: nothing but the end of the process ends a call of flock.
+func standInLine(ctx context.Context, path string) (leave func(), err error) {
+	line, err := openLine(path)
+	if err != nil {
+		return nil, err
+	}
+	leave = func() { _ = line.Close() }
+	first := make(chan error, 1)
+	go func() {
+		var err error
+		for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
+			err = syscall.Flock(int(line.Fd()), syscall.LOCK_EX)
+		}
+		first <- err
+	}()
+	select {
+	case err := <-first:
+		if err != nil {
+			leave()
+			return nil, &os.PathError{Op: "flock", Path: path, Err: err}
+		}
+		return leave, nil
+	case <-ctx.Done():
+		go func() {
+			<-first
+			leave()
+		}()
+		return nil, ctx.Err()
+	}
+}
+
+// openLine does not ask for a file that is there to be created, which the kernel refuses in a directory like /tmp
+// if it is somebody else's (fs.protected_regular).
+func openLine(path string) (*os.File, error) {
+	for {
+		line, err := os.Open(path)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return line, err
+		}
+		line, err = os.OpenFile(path, os.O_RDONLY|os.O_CREATE|os.O_EXCL, 0o444) //nolint:gosec // whoever may have a slot may stand in line
+		if !errors.Is(err, fs.ErrExist) {
+			return line, err
+		}
+	}
+}
