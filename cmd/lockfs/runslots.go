@@ -17,7 +17,7 @@ import (
 const mostSlots = 1000
 
 // slotPause is between two attempts by who waits, when a slot that was free is taken again.
-const slotPause = 50 * time.Millisecond
+const slotPause = 10 * time.Millisecond
 
 // slots are locks of which one is enough. They are files in a directory, so everybody who asks for as many has the same.
 type slots struct {
