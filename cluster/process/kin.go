@@ -55,18 +55,18 @@ func kin(of stat) iter.Seq[int] {
 				return
 			}
 		}
-		descendants := children(of.PID)
+		descendants := Children(of.PID)
 		for i := 0; i < len(descendants); i++ {
 			if !yield(descendants[i]) {
 				return
 			}
-			descendants = append(descendants, children(descendants[i])...)
+			descendants = append(descendants, Children(descendants[i])...)
 		}
 	}
 }
 
-// children are those of all the threads of a process.
-func children(process int) (pids []int) {
+// Children are those of all the threads of a process.
+func Children(process int) (pids []int) {
 	tasks := "/proc/" + strconv.Itoa(process) + "/task/"
 	threads, _ := os.ReadDir(tasks)
 	for _, thread := range threads {

@@ -20,7 +20,7 @@ func TestFindKin(t *testing.T) {
 	defer func() { require.NoError(t, unix.Kill(sleep, unix.SIGKILL)) }()
 	var cat int
 	eventually(t, func() bool {
-		ofScript := children(script.pid())
+		ofScript := Children(script.pid())
 		cat = ofScript[len(ofScript)-1]
 		return cat != sleep
 	})
@@ -117,7 +117,7 @@ func TestFindKinBesideAContainer(t *testing.T) {
 	script := onlyChild(t, shell.pid())
 	var cat int
 	eventually(t, func() bool {
-		ofScript := children(script)
+		ofScript := Children(script)
 		cat = ofScript[len(ofScript)-1]
 		return len(ofScript) == 2
 	})

@@ -249,7 +249,7 @@ func (p *program) end() {
 func onlyChild(t testing.TB, parent int) (child int) {
 	t.Helper()
 	eventually(t, func() bool {
-		found := children(parent)
+		found := Children(parent)
 		if len(found) > 0 {
 			child = found[0]
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -327,4 +328,26 @@ func TestKeeper(t *testing.T) {
 	k.lifetime = time.Millisecond // and renewed long ago
 	_, err = k.patiently(func() (bool, error) { select {} })
 	require.ErrorIs(t, err, errHangs)
+}
+
+// TestRunEndsAllOnATerminal: there the command shares the group of lockfs, but what it has started is ended with it.
+func TestRunEndsAllOnATerminal(t *testing.T) {
+	d := newLockDir(t)
+	const loop = `sh -c 'trap "" TERM HUP; touch "$LOCK.$0"; while :; do sleep 0.02; done'`
+	command := `bash -c '` + strings.ReplaceAll(`(setsid -f `+loop+` session); (`+loop+` background &); `+loop+` child`, `'`, `'\''`) + `'`
+	cmd := exec.Command("script", "-qec", fmt.Sprintf("%s run %s --grace 100ms -- %s", d.program, d.path, command), "/dev/null")
+	cmd.Env = programEnvironment(d.environment()...)
+	var said bytes.Buffer
+	cmd.Stdout = &said
+	require.NoError(t, cmd.Start())
+	for _, name := range []string{"session", "background", "child"} {
+		require.Eventually(t, func() bool { _, err := os.Stat(d.path + "." + name); return err == nil }, time.Minute, 10*time.Millisecond, d.path)
+	}
+	require.NoError(t, os.Remove(d.path))
+	_ = cmd.Wait()
+	require.Equal(t, exitLost, cmd.ProcessState.ExitCode(), said.String())
+	require.Eventually(t, func() bool {
+		left, err := exec.Command("pgrep", "-f", d.path+`|touch "\$LOCK`).Output()
+		return err != nil && len(left) == 0
+	}, time.Minute, 10*time.Millisecond)
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+
+	"lockfs/cluster/process"
 )
 
 // Exit codes of what runs a command under a lock, and of what takes the lock by itself. Those from 124 on are what
@@ -86,7 +88,9 @@ func newChild(cmd *cobra.Command, command []string, orphaned syscall.Signal) *ch
 	c.setToken("")
 	// In a group of its own a command could not read from the terminal.
 	_, err := unix.IoctlGetTermios(int(os.Stdin.Fd()), unix.TCGETS)
-	c.terminal = err == nil
+	if c.terminal = err == nil; c.terminal {
+		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // what it starts stays below this process
+	}
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !c.terminal, Pdeathsig: orphaned}
 	return c
 }
@@ -146,13 +150,35 @@ func (c *child) signal(s syscall.Signal) {
 	_ = syscall.Kill(-c.cmd.Process.Pid, s)
 }
 
+// signalAll reaches what the command has started in any case.
+func (c *child) signalAll(s syscall.Signal) {
+	if !c.terminal {
+		c.signal(s)
+		return
+	}
+	for _, pid := range descendants(os.Getpid()) {
+		_ = syscall.Kill(pid, s)
+	}
+}
+
+// descendants leaves out those that have ended or are about to.
+func descendants(of int) (pids []int) {
+	for _, pid := range process.Children(of) {
+		if !isDying(pid) {
+			pids = append(pids, pid)
+		}
+		pids = append(pids, descendants(pid)...)
+	}
+	return pids
+}
+
 // groupInterval is how often end looks whether the command's descendants are gone; nothing tells of that.
 const groupInterval = 20 * time.Millisecond
 
 // end ends the command and what it has started: TERM, and KILL for what is left after grace.
 func (c *child) end(grace time.Duration) *os.ProcessState {
-	c.signal(syscall.SIGTERM)
-	c.signal(syscall.SIGCONT) // a stopped one would not notice
+	c.signalAll(syscall.SIGTERM)
+	c.signalAll(syscall.SIGCONT) // a stopped one would not notice
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	ticker := time.NewTicker(groupInterval)
@@ -161,7 +187,7 @@ func (c *child) end(grace time.Duration) *os.ProcessState {
 		select {
 		case <-ticker.C:
 		case <-timer.C:
-			c.signal(syscall.SIGKILL)
+			c.signalAll(syscall.SIGKILL)
 			<-c.done
 			return c.cmd.ProcessState
 		}
@@ -169,11 +195,14 @@ func (c *child) end(grace time.Duration) *os.ProcessState {
 	return c.cmd.ProcessState
 }
 
-// gone tells whether the command and its group are.
+// gone tells whether the command is, and what it has started.
 func (c *child) gone() bool {
 	select {
 	case <-c.done:
-		return c.terminal || syscall.Kill(-c.cmd.Process.Pid, 0) != nil
+		if c.terminal {
+			return len(descendants(os.Getpid())) == 0
+		}
+		return syscall.Kill(-c.cmd.Process.Pid, 0) != nil
 	default:
 		return false
 	}

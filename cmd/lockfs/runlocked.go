@@ -42,7 +42,7 @@ const (
 	lostHelp = `When the lock is lost, because somebody removed, replaced or overwrote it, the command and the processes that it
 started get SIGTERM, and after --grace SIGKILL. That a mount cannot be read is no loss, unless the lock goes stale by
 time meanwhile, so that somebody may have it. SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1 and SIGUSR2 to lockfs are passed
-on to the command and what it started; on a terminal only the command itself gets signals from lockfs.
+on to the command and what it started; if standard input is a terminal, to the command alone.
 
 On a mount of lockfs the command has the lock's fencing token in the variable LOCKFS_TOKEN.`
 

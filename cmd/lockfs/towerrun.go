@@ -45,8 +45,8 @@ else is not touched then. A heartbeat that fails for another reason is a warning
 heartbeat_failed. Signals that this process gets are handed on to the command; that ends it, or does not. If this
 process itself is killed the command gets SIGTERM, and the lock stays until it is stale.
 
-The command has a process group of its own, unless standard input is a terminal: then only the command itself is
-signalled, and not what it started.
+The command has a process group of its own, unless standard input is a terminal: then signals that this process gets are
+handed on to the command alone.
 
 Exit codes:
   75   not acquired, the command did not run: somebody has the lock (the response is on standard error)
