@@ -68,9 +68,9 @@ func (fs *fileSystem) SetLk(interrupted <-chan struct{}, in *fuse.LkIn) (code fu
 	if errno != 0 {
 		return status(errno)
 	}
-	result, errno := fs.takeLock(interrupted, in, handle, false)
+	result, errno := fs.takeLock(context.Background(), interrupted, in, handle, false)
 	for tries := 0; tries < releaseTries && fs.awaitRelease(handle.inode, result); tries++ {
-		result, errno = fs.takeLock(interrupted, in, handle, false)
+		result, errno = fs.takeLock(context.Background(), interrupted, in, handle, false)
 	}
 	return status(errno)
 }
@@ -82,7 +82,20 @@ func (fs *fileSystem) SetLkw(interrupted <-chan struct{}, in *fuse.LkIn) (code f
 	if errno != 0 {
 		return status(errno)
 	}
-	_, errno = fs.takeLock(interrupted, in, handle, true)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	defer fs.bounded(cancel)()
+	go func() {
+		select {
+		case <-interrupted:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	result, errno := fs.takeLock(ctx, interrupted, in, handle, true)
+	for result.GetCode() == storepb.Code_NOT_FOUND { // another thread of the process has closed or unlocked the file
+		result, errno = fs.takeLock(ctx, interrupted, in, handle, true)
+	}
 	return status(errno)
 }
 
@@ -94,8 +107,9 @@ func (fs *fileSystem) lockable(in *fuse.LkIn) (*fileHandle, syscall.Errno) {
 	return handle, 0
 }
 
+// takeLock waits until ctx ends, if it is to. NOT_FOUND says that what it waited for was released meanwhile.
 func (fs *fileSystem) takeLock(
-	interrupted <-chan struct{}, in *fuse.LkIn, handle *fileHandle, wait bool,
+	ctx context.Context, interrupted <-chan struct{}, in *fuse.LkIn, handle *fileHandle, wait bool,
 ) (*storepb.Result, syscall.Errno) {
 	op := takeLock(in, handle, wait)
 	if op.GetKind() == storepb.LockKind_RECORD {
@@ -114,24 +128,21 @@ func (fs *fileSystem) takeLock(
 	if errno != 0 {
 		return nil, errno
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	if wait {
-		defer fs.bounded(cancel)()
-		go func() {
-			select {
-			case <-interrupted:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-	}
-	result, err := fs.ops.TakeLock(ctx, callerOf(&in.InHeader), op)
-	isUnknown := err != nil && result.GetCode() != storepb.Code_CANCELLED
-	lost := isUnknown && fs.giveUp(callerOf(&in.InHeader), handle.inode, own, op)
-	handle.inode.endLock(own, handle, op, err == nil && result.GetCode() == storepb.Code_OK)
+	caller := callerOf(&in.InHeader)
+	result, err := fs.ops.TakeLock(ctx, caller, op)
+	done := err == nil && result.GetCode() == storepb.Code_OK
+	// Another thread may have lost the locks through this descriptor meanwhile, or its session has ended.
+	astray := done && op.GetType() != storepb.LockType_UNLOCK && handle.lockSession(op.GetSession()) != op.GetSession()
+	lost := false
 	switch {
-	case lost:
+	case astray, err != nil && result.GetCode() != storepb.Code_CANCELLED:
+		lost = fs.giveUp(caller, handle.inode, own, op)
+	case err != nil:
+		fs.releaseLater(caller, handle.inode, own, op)
+	}
+	handle.inode.endLock(own, op, done && !astray)
+	switch {
+	case lost, astray, done && handle.isLost():
 		return nil, syscall.EIO
 	case (err != nil || result.GetCode() == storepb.Code_CANCELLED) && ctx.Err() != nil:
 		select {
@@ -140,8 +151,6 @@ func (fs *fileSystem) takeLock(
 		default:
 			return nil, syscall.EAGAIN // see bounded
 		}
-	case result.GetCode() == storepb.Code_OK && handle.lockSession(op.GetSession()) != op.GetSession():
-		return nil, syscall.EIO // the locks through this descriptor are lost: another thread's session ended, or gave them up
 	}
 	answer, errno := fs.outcome(result, err)
 	return answer, ofInode(errno)
@@ -266,6 +275,15 @@ func dropOp(in *inode, key lockOwner, lost bool) *storepb.Op {
 	return &storepb.Op{Op: &storepb.Op_DropLocks{
 		DropLocks: &storepb.DropLocks{Ino: in.ino, Kind: key.kind, Owners: []uint64{key.owner}, Lost: lost},
 	}}
+}
+
+// releaseLater is for a request that was not sent. Many programs do not look whether a release succeeds, and keep the file open:
+// where it was to leave nothing, the cluster is told of that as soon as it can be.
+func (fs *fileSystem) releaseLater(caller *storepb.Caller, in *inode, own *owned, op *storepb.TakeLock) {
+	if dropped := in.beginRelease(own, op); dropped != nil {
+		fs.inodes.use(in.ino)
+		fs.insistLater(caller, dropOp(in, ownerOf(op), false), fs.afterDrop(caller, in, dropped))
+	}
 }
 
 // afterDrop is for when the cluster knows. Should another session begin before, the old one takes the locks along.

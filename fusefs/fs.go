@@ -32,8 +32,8 @@ type Operator interface {
 	Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error)
 	// TakeLock takes an advisory lock, or releases it; to wait for one has no limit of time. The code CANCELLED says that
 	// the request was not done, since ctx has ended, or for the error if there is one. After any other error nobody can tell
-	// whether it was, and the lock may still come if it was waited for, until its owner drops what it has. Without a session
-	// in op it is taken in the one in use, noted there.
+	// whether it was, and the lock may still come if it was waited for, until its owner drops what it has. NOT_FOUND says that
+	// the owner has done so while it waited. Without a session in op it is taken in the one in use, noted there.
 	TakeLock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error)
 	// FollowRemovals tells of files and directories that others have removed, until ctx ends.
 	FollowRemovals(ctx context.Context, removed func(parent uint64, name string, ino uint64))

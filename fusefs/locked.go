@@ -16,7 +16,14 @@ import (
 // of a release when it has closed the file and may have given the number to another one, which then is used first.
 type locks struct {
 	owners   map[lockOwner]*owned
-	dropping map[lockOwner]chan struct{} // owners whose locks are being released
+	dropping map[lockOwner]*drops // owners whose locks are being released
+}
+
+// drops are releases of what one owner has. While the cluster has not been told of each, it gets nothing new: the last to come
+// would take that along.
+type drops struct {
+	untold int
+	over   chan struct{} // closed when there is none any more
 }
 
 type lockOwner struct {
@@ -57,8 +64,8 @@ func ownerOf(op *storepb.TakeLock) lockOwner { return lockOwner{op.GetKind(), op
 func (in *inode) beginLock(handle *fileHandle, key lockOwner) (*owned, syscall.Errno) {
 	for end := time.Now().Add(dropLimit); ; {
 		in.mu.Lock()
-		done, isDropping := in.locks.dropping[key]
-		if !isDropping {
+		drops := in.locks.dropping[key]
+		if drops == nil {
 			own := in.owned(key, handle)
 			own.underway++
 			own.crowded = own.crowded || own.underway > 1
@@ -67,7 +74,7 @@ func (in *inode) beginLock(handle *fileHandle, key lockOwner) (*owned, syscall.E
 		}
 		in.mu.Unlock()
 		select {
-		case <-done:
+		case <-drops.over:
 		case <-time.After(time.Until(end)):
 			return nil, syscall.ETIMEDOUT
 		}
@@ -88,25 +95,40 @@ func (in *inode) owned(key lockOwner, handle *fileHandle) *owned {
 	return own
 }
 
-// endLock notes whether a request was done that had begun.
-func (in *inode) endLock(own *owned, handle *fileHandle, op *storepb.TakeLock, done bool) {
+// endLock notes whether a request was done that had begun. What its owner had may have been released meanwhile, before the
+// request was done or after.
+func (in *inode) endLock(own *owned, op *storepb.TakeLock, done bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	unlocked := op.GetType() == storepb.LockType_UNLOCK
-	switch now := in.locks.owners[ownerOf(op)]; {
+	switch {
 	case done && unlocked && !own.crowded:
 		own.ranges = rangesWithout(own.ranges, rangeOf(op))
-	case done && !unlocked && now == own:
+	case done && !unlocked:
 		own.ranges = append(rangesWithout(own.ranges, rangeOf(op)), rangeOf(op))
-	case done && !unlocked: // what its owner had was released meanwhile, perhaps before this
-		now = in.owned(ownerOf(op), handle)
-		now.ranges = append(rangesWithout(now.ranges, rangeOf(op)), rangeOf(op))
-		now.crowded = now.underway > 0
 	}
-	if own.underway--; own.underway == 0 {
-		own.crowded = false
-		if in.locks.owners[ownerOf(op)] == own && len(own.ranges) == 0 {
-			delete(in.locks.owners, ownerOf(op)) // so there is nothing to say when the file is closed
+	if own.underway--; own.underway > 0 {
+		return
+	}
+	own.crowded = false
+	if len(own.ranges) == 0 {
+		delete(in.locks.owners, ownerOf(op)) // so there is nothing to say when the file is closed
+		if done && unlocked {
+			in.forgetSessions(own)
+		}
+	}
+}
+
+// forgetSessions is for an owner that has released everything: should the session end now, nothing is lost through the handles
+// that nobody else uses. It is called with the inode's mutex held.
+func (in *inode) forgetSessions(released *owned) {
+	for _, handle := range released.through {
+		uses := false
+		for _, own := range in.locks.owners {
+			uses = uses || slices.Contains(own.through, handle)
+		}
+		if !uses {
+			handle.forgetSession()
 		}
 	}
 }
@@ -117,19 +139,31 @@ func (in *inode) endLock(own *owned, handle *fileHandle, op *storepb.TakeLock, d
 func (in *inode) giveUp(own *owned, op *storepb.TakeLock) (lost bool, dropped func()) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	left, underway, through := own.ranges, own.underway, own.through
-	if now, found := in.locks.owners[ownerOf(op)]; found && now != own {
-		left, underway, through = slices.Concat(left, now.ranges), underway+now.underway, slices.Concat(through, now.through)
-	}
-	if op.GetType() == storepb.LockType_UNLOCK {
-		left = rangesWithout(left, rangeOf(op))
-	}
-	if lost = len(left) > 0 || underway > 1; lost {
-		for _, handle := range through {
+	if lost = !own.hasOnly(op); lost {
+		for _, handle := range own.through {
 			handle.loseLocks()
 		}
 	}
 	return lost, in.startDrop(ownerOf(op))
+}
+
+// beginRelease is for a request that was not sent, if it was to release all that its owner has: see giveUp. Else it answers nil.
+func (in *inode) beginRelease(own *owned, op *storepb.TakeLock) (dropped func()) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if op.GetType() != storepb.LockType_UNLOCK || len(own.ranges) == 0 || !own.hasOnly(op) {
+		return nil
+	}
+	return in.startDrop(ownerOf(op))
+}
+
+// hasOnly tells whether an owner has and wants nothing but what a request of it is about that is under way.
+func (own *owned) hasOnly(op *storepb.TakeLock) bool {
+	left := own.ranges
+	if op.GetType() == storepb.LockType_UNLOCK {
+		left = rangesWithout(left, rangeOf(op))
+	}
+	return len(left) == 0 && own.underway == 1
 }
 
 // lockedThrough answers nil if an owner has no record locks.
@@ -174,19 +208,27 @@ func (in *inode) beginDrop(key lockOwner, through *fileHandle) (dropped func()) 
 	return in.startDrop(key)
 }
 
-// startDrop is called with the inode's mutex held.
+// startDrop is called with the inode's mutex held. Requests that are under way go on, and may be done after it.
 func (in *inode) startDrop(key lockOwner) (dropped func()) {
-	done := make(chan struct{})
-	delete(in.locks.owners, key)
-	if in.locks.dropping == nil {
-		in.locks.dropping = make(map[lockOwner]chan struct{})
+	if own, found := in.locks.owners[key]; found && own.underway > 0 {
+		own.ranges = nil
+	} else {
+		delete(in.locks.owners, key)
 	}
-	in.locks.dropping[key] = done
+	if in.locks.dropping == nil {
+		in.locks.dropping = make(map[lockOwner]*drops)
+	}
+	d := in.locks.dropping[key]
+	if d == nil {
+		d = &drops{over: make(chan struct{})}
+		in.locks.dropping[key] = d
+	}
+	d.untold++
 	return func() {
 		in.mu.Lock()
 		defer in.mu.Unlock()
-		close(done)
-		if in.locks.dropping[key] == done {
+		if d.untold--; d.untold == 0 {
+			close(d.over)
 			delete(in.locks.dropping, key)
 		}
 	}
@@ -200,13 +242,13 @@ func (in *inode) isDropping(owner lockOwner) bool {
 
 func (in *inode) awaitDrop(owner lockOwner, limit time.Duration) bool {
 	in.mu.Lock()
-	done, found := in.locks.dropping[owner]
+	drops := in.locks.dropping[owner]
 	in.mu.Unlock()
-	if !found {
+	if drops == nil {
 		return true
 	}
 	select {
-	case <-done:
+	case <-drops.over:
 		return true
 	case <-time.After(limit):
 		return false
@@ -231,6 +273,15 @@ func (h *fileHandle) loseLocks() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.session = lostSession
+}
+
+// forgetSession is for a handle through which nothing is locked any more.
+func (h *fileHandle) forgetSession() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.session != lostSession {
+		h.session = 0
+	}
 }
 
 // noteClose notes that a descriptor of the handle is closed.

@@ -90,10 +90,12 @@ func TestLostSession(t *testing.T) {
 		{`flock("f", "ex")`, `flock("f", "un")`, `flock("f", "ex", wait=True)`},
 		{`lock("f", "w")`, `lock("f", "u")`, `lock("f", "w", wait=True)`},
 	} {
-		holder, waiter, fresh := startActor(t, g.host, c.mount), startActor(t, g.host, c.mount), startActor(t, g.host, c.mount)
-		for _, a := range []actor{holder, waiter, fresh} {
+		holder, waiter, fresh, former := startActor(t, g.host, c.mount), startActor(t, g.host, c.mount), startActor(t, g.host, c.mount), startActor(t, g.host, c.mount)
+		for _, a := range []actor{holder, waiter, fresh, former} {
 			a.must(`opened("f", "lock"); opened("unlocked", "lock")`)
 		}
+		former.require(kind.take, "ok")
+		former.require(kind.drop, "ok")
 		holder.require(kind.take, "ok")
 		waits := waiter.starts(kind.wait)
 		n.awaitAdvisory(t, "lock", "waiting", "m")
@@ -109,7 +111,8 @@ func TestLostSession(t *testing.T) {
 		for _, step := range []string{kind.take, kind.drop, `say(os.write, files["f"], b"x")`, `say(os.pread, files["f"], 1, 0)`, `test("f", "w")`} {
 			holder.require(step, "EIO")
 		}
-		for _, a := range []actor{holder, waiter, fresh} {
+		former.require(`say(len, os.pread(files["f"], 1, 0))`, "0")
+		for _, a := range []actor{holder, waiter, fresh, former} {
 			a.require(`say(len, os.pread(files["unlocked"], 1, 0))`, "0")
 			a.require(`close("f")`, "ok")
 		}
