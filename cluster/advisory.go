@@ -71,7 +71,7 @@ func (c *Client) dropOwner(caller *storepb.Caller, taken *storepb.TakeLock) {
 // TakeLock takes an advisory lock, or releases it. To wait has no limit of time once the cluster has the request, whether it
 // answers meanwhile or not; when ctx ends, the result is CANCELLED unless the lock was there already, and the request keeps
 // its place for a moment. A lock without a session is taken in the one in use, which is noted in op. SESSION_LOST says that
-// the session has ended.
+// the session has ended, NOT_FOUND that the owner has released what it waited for meanwhile.
 //
 // An error with the code CANCELLED says that the cluster was never asked. After any other nobody can tell what became of the
 // request, and it may still wait for a lock, though it will not be done any later: the caller has to tell the cluster that the
@@ -113,7 +113,7 @@ func (c *Client) requestLock(caller *storepb.Caller, op *storepb.TakeLock) (resu
 		}
 		op.Session = session.id
 	}
-	return c.create(ctx, caller, &storepb.Op{Op: &storepb.Op_TakeLock{TakeLock: op}}, nil)
+	return c.createIn(ctx, op.GetSession(), caller, &storepb.Op{Op: &storepb.Op_TakeLock{TakeLock: op}}, nil)
 }
 
 // stillOurs looks around before a lock is promised: this host may have slept.
@@ -124,28 +124,37 @@ func (c *Client) stillOurs(request *storepb.AwaitLock, result *storepb.Result) (
 	if err != nil {
 		return nil, err
 	}
-	if session.id != request.GetSession() || result.GetCode() == storepb.Code_NOT_FOUND {
+	if session.id != request.GetSession() {
 		return &storepb.Result{Code: storepb.Code_SESSION_LOST}, nil
 	}
 	return result, nil
 }
 
 // interrupt tells the cluster that nobody waits any more. Until it knows, the request may become a lock, so the caller is told
-// only then, or gets an error (see TakeLock): once the time for an operation is up, or at once while the cluster is silent.
+// only then, or gets an error (see TakeLock): once the time for an operation is up, or at once while the cluster is silent. In
+// another session the number of the request is that of another one.
 func (c *Client) interrupt(caller *storepb.Caller, request *storepb.AwaitLock) (*storepb.Result, error) {
 	op := &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: &storepb.InterruptLock{
 		Seq: request.GetSeq(), Ino: request.GetIno(), Kind: request.GetKind(), Owner: request.GetOwner(),
 		Type: request.GetType(), Start: request.GetStart(), End: request.GetEnd(),
 	}}}
-	result, err := c.Mutate(c.ctx, caller, op)
+	err := c.mayAsk(aCommand)
+	if err != nil {
+		return nil, notStopped(err)
+	}
+	ctx, cancel := c.patience(c.ctx, aCommand)
+	defer cancel()
+	result, _, err := c.createIn(ctx, request.GetSession(), caller, op, nil)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("stop waiting for a lock: %w", err)
+		return nil, notStopped(err)
 	case result.GetCode() == storepb.Code_OK:
 		return c.stillOurs(request, result)
 	}
 	return &storepb.Result{Code: storepb.Code_CANCELLED}, nil
 }
+
+func notStopped(err error) error { return fmt.Errorf("stop waiting for a lock: %w", err) }
 
 // lockWait is how long a node keeps a question for a lock. It is below attemptTimeout.
 const lockWait = time.Second

@@ -219,10 +219,18 @@ func makesName(op *storepb.Op) bool {
 // GoesOn says that a thread has been told of what it created.
 func (c *Client) GoesOn(thread uint32) { c.journal.goesOn(thread) }
 
-// create answers the number under which it was done, too. It begins once what was given up before is settled. An error comes
-// with the code CANCELLED if the cluster was never asked (see notAsked).
+// create is createIn in whichever session is in use.
 func (c *Client) create(
 	ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
+) (result *storepb.Result, seq uint64, err error) {
+	return c.createIn(ctx, 0, caller, op, answer)
+}
+
+// createIn answers the number under which it was done, too. It begins once what was given up before is settled. An error comes
+// with the code CANCELLED if the cluster was never asked (see notAsked). If only one session will do and it has ended, the result
+// is SESSION_LOST.
+func (c *Client) createIn(
+	ctx context.Context, only uint64, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (result *storepb.Result, seq uint64, err error) {
 	if err := c.givenUp.await(ctx); err != nil {
 		return notAsked(fmt.Errorf("what was given up before is not settled: %w", err))
@@ -235,8 +243,14 @@ func (c *Client) create(
 	for {
 		session, err := c.live(ctx)
 		if err != nil {
+			c.journal.end(slot)
 			c.slots <- slot
 			return notAsked(err)
+		}
+		if only != 0 && session.id != only {
+			c.journal.end(slot)
+			c.slots <- slot
+			return &storepb.Result{Code: storepb.Code_SESSION_LOST}, 0, nil
 		}
 		cmd := &storepb.Command{Session: session.id, Caller: caller, Op: op}
 		cmd.Seq, cmd.Acked = session.numbers.take(func(seq uint64) { c.journal.begin(slot, session.id, seq) })

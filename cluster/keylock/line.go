@@ -32,7 +32,7 @@ func (s *Store) standInLine(ctx context.Context, key string) (leave func(), err 
 			return func() { go s.leave(p, op.GetOwner()) }, nil
 		case result.GetCode() == storepb.Code_STALE:
 			s.misplaced(p)
-		case result.GetCode() != storepb.Code_SESSION_LOST:
+		case result.GetCode() != storepb.Code_SESSION_LOST && result.GetCode() != storepb.Code_NOT_FOUND:
 			return nil, refused(queueName, result)
 		}
 		if ctx.Err() != nil {
