@@ -46,6 +46,8 @@ type Client struct {
 
 	ctx      context.Context // ends when the client is closed
 	cancel   context.CancelFunc
+	alive    context.Context // ends when no more keepalives are to be sent
+	rest     context.CancelFunc
 	leaving  chan struct{} // closed when nothing more may begin
 	leave    sync.Once
 	stopped  chan struct{} // closed when the keepalives have stopped
@@ -97,6 +99,7 @@ func openClient(ctx context.Context, near *Node, via *router, own *peers, cfg Cl
 		hurried: make(chan struct{}, 1), stopped: make(chan struct{}), leaving: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.alive, c.rest = context.WithCancel(c.ctx)
 	for slot := range inFlight {
 		c.slots <- slot
 	}
@@ -418,11 +421,12 @@ func (c *Client) Close(ctx context.Context) error {
 func (c *Client) Leave(ctx context.Context, inUse func() bool) error {
 	c.leave.Do(func() { close(c.leaving) })
 	err := c.finishCalls(ctx)
+	c.rest() // a keepalive after the farewell would hear that the session has ended, and another one would be opened
+	<-c.stopped
 	if err == nil {
 		err = c.farewell(ctx, inUse())
 	}
 	c.cancel()
-	<-c.stopped
 	err = errors.Join(err, c.holders.close())
 	if err == nil {
 		err = c.journal.discard()

@@ -137,7 +137,7 @@ func (c *Client) hurry() {
 	}
 }
 
-// keepAlive renews the session for as long as the client is open.
+// keepAlive renews the session until the client is about to end it.
 func (c *Client) keepAlive() {
 	defer close(c.stopped)
 	wait := firstKeepalive
@@ -145,7 +145,7 @@ func (c *Client) keepAlive() {
 		select {
 		case <-time.After(wait):
 		case <-c.hurried:
-		case <-c.ctx.Done():
+		case <-c.alive.Done():
 			return
 		}
 		s, _ := c.holder.get()
@@ -159,7 +159,7 @@ func (c *Client) keepAlive() {
 
 // renew sends a keepalive and answers when the next one is due.
 func (c *Client) renew(s *clientSession) time.Duration {
-	ctx, cancel := context.WithTimeout(c.ctx, attemptTimeout)
+	ctx, cancel := context.WithTimeout(c.alive, attemptTimeout)
 	defer cancel()
 	var reply *clusterpb.KeepAliveReply
 	var sent time.Duration
@@ -200,8 +200,8 @@ func (c *Client) lose(s *clientSession) {
 
 // reopen opens a session in place of one that was lost, and tries until it has one.
 func (c *Client) reopen() {
-	for c.ctx.Err() == nil {
-		ctx, cancel := context.WithTimeout(c.ctx, c.timeout)
+	for c.alive.Err() == nil {
+		ctx, cancel := context.WithTimeout(c.alive, c.timeout)
 		s, err := c.open(ctx, newSessionID(), newNumbers(0))
 		cancel()
 		if err == nil {
@@ -212,7 +212,7 @@ func (c *Client) reopen() {
 		c.logger.Error("no session could be opened; trying again", "error", err)
 		select {
 		case <-time.After(reopenPause):
-		case <-c.ctx.Done():
+		case <-c.alive.Done():
 		}
 	}
 }
