@@ -78,6 +78,9 @@ type holder struct {
 	mu      sync.Mutex
 	session *clientSession // nil while there is none
 	changed chan struct{}  // closed at each change
+
+	confirmed uint64 // how often one was
+	hopeless  bool   // none was for the whole time of a call, and there is none since
 }
 
 func newHolder() *holder { return &holder{changed: make(chan struct{})} }
@@ -96,8 +99,7 @@ func (h *holder) set(old, session *clientSession) bool {
 		return false
 	}
 	h.session = session
-	close(h.changed)
-	h.changed = make(chan struct{})
+	h.change()
 	return true
 }
 
@@ -105,8 +107,42 @@ func (h *holder) set(old, session *clientSession) bool {
 func (h *holder) wake() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.change()
+}
+
+// change is called with the mutex held.
+func (h *holder) change() {
+	if h.session != nil {
+		h.confirmed++
+		h.hopeless = false
+	}
 	close(h.changed)
 	h.changed = make(chan struct{})
+}
+
+// confirmations answers how often a session was confirmed so far.
+func (h *holder) confirmations() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.confirmed
+}
+
+// endured is told of a call whose time is up, and how often a session had been confirmed when it began. It answers whether that
+// begins a time without hope for those who need one.
+func (h *holder) endured(since uint64) (begins bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.hopeless || h.confirmed != since || h.session != nil && !h.session.fenced() {
+		return false
+	}
+	h.hopeless = true
+	return true
+}
+
+func (h *holder) isHopeless() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.hopeless
 }
 
 // live answers a session that the cluster has surely not given up yet, and waits for one if need be.

@@ -69,8 +69,11 @@ func (s *silence) of(what asked) bool {
 
 // patience gives a call its time.
 func (c *Client) patience(ctx context.Context, what asked) (context.Context, context.CancelFunc) {
-	since := c.silence.heard()
+	since, confirmed := c.silence.heard(), c.holder.confirmations()
 	return withPatience(ctx, c.timeout, func() {
+		if c.holder.endured(confirmed) {
+			c.logger.Warn("the session is not confirmed; changes fail at once until one is", "after", c.timeout)
+		}
 		if c.silence.endured(since, what) {
 			c.logger.Warn("the cluster does not answer; calls fail at once until it does", "after", c.timeout)
 			c.hurry()
@@ -86,8 +89,12 @@ func (c *Client) answered(what asked) {
 }
 
 // mayAsk is an error, which wraps context.DeadlineExceeded, while a call has nothing to hope for. That commands are
-// not answered counts for as long as one is asked again in the background: else nobody would notice that they are.
+// not answered counts for as long as one is asked again in the background: else nobody would notice that they are. They need a
+// session, too, which is asked for all the time.
 func (c *Client) mayAsk(what asked) error {
+	if what == aCommand && c.holder.isHopeless() {
+		return fmt.Errorf("the session is not confirmed: %w", context.DeadlineExceeded)
+	}
 	if c.silence.of(anything) || what == aCommand && c.silence.of(aCommand) && c.givenUp.any() {
 		return fmt.Errorf("the cluster does not answer: %w", context.DeadlineExceeded)
 	}

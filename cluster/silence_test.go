@@ -236,3 +236,48 @@ func TestCommandsFailAtOnceWhileOnlyQueriesAreAnswered(t *testing.T) {
 	require.Eventually(t, func() bool { return mutate("other") == nil }, testWait, time.Millisecond)
 	require.Equal(t, storepb.Code_OK, create(t, client, "first"), "the call that failed left its name")
 }
+
+// noRoom is a node whose cluster has no place for another session.
+type noRoom struct {
+	localClient
+	full atomic.Bool
+}
+
+func (n *noRoom) Execute(ctx context.Context, req *clusterpb.ExecuteRequest, options ...grpc.CallOption) (*clusterpb.ExecuteReply, error) {
+	if n.full.Load() && req.GetCommand().GetOp().GetOpenSession() != nil {
+		return &clusterpb.ExecuteReply{Result: &storepb.Result{Code: storepb.Code_TOO_MANY_REQUESTS}}, nil
+	}
+	return n.localClient.Execute(ctx, req, options...)
+}
+
+// TestCommandsFailAtOnceWhileThereIsNoSession for them: the cluster answers everything, but not what they need.
+func TestCommandsFailAtOnceWhileThereIsNoSession(t *testing.T) {
+	node := startNodes(t, 1)[0]
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	room := &noRoom{localClient: node.local().(localClient)}
+	via := &router{peers: node.peers, entry: []clusterpb.NodeClient{room}}
+	client, err := openClient(ctx, node, via, nil, ClientConfig{Host: "h", OpTimeout: silentTimeout, Logger: quietLogger()})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close(ctx)) }()
+
+	mutate := func(name string) error {
+		_, err := client.Mutate(t.Context(), &storepb.Caller{}, createOp(name))
+		return err
+	}
+	room.full.Store(true)
+	record := node.liveSessions()[0]
+	end := &storepb.EndSession{Id: record.GetId(), IfActive: record.GetActive()}
+	_, err = node.proposeCluster(ctx, &storepb.Op{Op: &storepb.Op_EndSession{EndSession: end}})
+	require.NoError(t, err)
+	require.ErrorIs(t, mutate("first"), context.DeadlineExceeded)
+	began := time.Now()
+	for range 10 {
+		require.ErrorIs(t, mutate("other"), context.DeadlineExceeded)
+		require.NoError(t, queryStatFs(t.Context(), client))
+	}
+	require.Less(t, time.Since(began), silentTimeout, "twenty calls")
+	room.full.Store(false)
+	require.Eventually(t, func() bool { return mutate("other") == nil }, testWait, time.Millisecond)
+	require.NoError(t, mutate("first"))
+}

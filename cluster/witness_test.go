@@ -49,7 +49,7 @@ func TestWitnessMustBeInTheLeadersTerm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			voter := &scriptedNode{probe: func() (*clusterpb.ProbeReply, error) { return c.word, c.failure }}
-			client := &Client{router: &router{entry: []clusterpb.NodeClient{leader}}, timeout: testWait}
+			client := &Client{router: &router{entry: []clusterpb.NodeClient{leader}}, holder: newHolder(), timeout: testWait}
 			client.witness.node, client.witness.id = voter, "v"
 			result, err := client.Query(t.Context(), &storepb.Query{})
 			require.NoError(t, err)
