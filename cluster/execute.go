@@ -73,7 +73,7 @@ func (n *Node) query(ctx context.Context, query *storepb.Query, confirmed bool) 
 	}
 	if change := query.GetAwaitChange(); change != nil {
 		wait, cancel := context.WithTimeout(ctx, lockWait)
-		_ = n.fsm.WaitFor(wait, func(ns *raftstore.Namespace) bool { return ns.Changed(change.GetSeen()) })
+		_ = n.fsm.WaitFor(wait, func(ns *raftstore.Namespace) bool { return ns.Changed(change) })
 		cancel()
 	}
 	if !confirmed {

@@ -8,7 +8,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// why and kv mirror the tree of the mount. What can be a lock is a file that tells of it: anything but a
+// why, kv and wait mirror the tree of the mount. What can be a lock is a file that tells of it: anything but a
 // directory that has entries, so that what mkdir(1) took can be asked for by its own name. Each name can be
 // found and read by whom the real one can.
 
@@ -16,8 +16,9 @@ import (
 type view string
 
 const (
-	whyView view = "why"
-	kvView  view = "kv"
+	whyView  view = "why"
+	kvView   view = "kv"
+	waitView view = "wait"
 )
 
 func (v view) show(lock *storepb.Lock, c *control) snapshot {
@@ -44,6 +45,9 @@ func (d mirrorDir) attr(c *control) (*storepb.Attr, syscall.Errno) {
 
 func (d mirrorDir) lookup(c *control, name string) (controlNode, *storepb.Attr, syscall.Errno) {
 	attr, errno := c.lookupReal(d.ino, name)
+	if errno == syscall.ENOENT && d.view == waitView {
+		return waitFile{d.ino, name}, c.fixed(controlFileMode), 0
+	}
 	if errno != 0 {
 		return nil, nil, errno
 	}
@@ -55,6 +59,9 @@ func (d mirrorDir) lookup(c *control, name string) (controlNode, *storepb.Attr, 
 		if !empty {
 			return mirrorDir{d.view, attr.GetIno()}, likeReal(attr, attr.GetMode()&^writeBits, 1), 0
 		}
+	}
+	if d.view == waitView {
+		return waitFile{d.ino, name}, likeReal(attr, tellingMode(attr), 1), 0
 	}
 	return mirrorFile{d.view, d.ino, name, attr.GetIno()}, likeReal(attr, tellingMode(attr), 1), 0
 }

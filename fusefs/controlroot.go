@@ -25,6 +25,7 @@ var controlEntries = []struct {
 	{"events", eventsFile{}, syscall.S_IFREG},
 	{"why", mirrorDir{whyView, raftstore.RootIno}, syscall.S_IFDIR},
 	{"kv", mirrorDir{kvView, raftstore.RootIno}, syscall.S_IFDIR},
+	{"wait", mirrorDir{waitView, raftstore.RootIno}, syscall.S_IFDIR},
 	{"force", forceNode{raftstore.RootIno}, syscall.S_IFDIR},
 }
 

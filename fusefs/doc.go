@@ -74,9 +74,10 @@
 //	events      the audit trail as lines of JSON, from the opening on; a read waits for the next event
 //	why/PATH    everything that is known of a lock, for people
 //	kv/PATH     a lock of any format, as lines key=value that a reader of semaphore files understands
+//	wait/PATH   a read returns when the lock is free or stale, and says which; there is one for every name
 //	force/PATH  the real tree, where removing a name removes the real one whatever its guard says
 //
-// why, kv and force ask for the permissions that the real tree asks for, on all the way. In why and kv, a
+// why, kv, wait and force ask for the permissions that the real tree asks for, on all the way. In why, kv and wait, a
 // directory without entries is a file: it is the lock that mkdir(1) took. locks and events tell everybody
 // who may enter the mount's root of every path. Files tell what was so when they were opened; their size
 // is 0, as in /proc. Names and contents that are not plain text are shown as Go string literals, so that

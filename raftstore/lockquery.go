@@ -61,24 +61,31 @@ func (ns *Namespace) getLock(q *storepb.GetLock) *storepb.Result {
 }
 
 func (ns *Namespace) awaitChange(q *storepb.AwaitChange) *storepb.Result {
-	if ns.Changed(q.GetSeen()) {
+	if ns.Changed(q) {
 		return ok()
 	}
 	return fail(storepb.Code_WAITING)
 }
 
-// Changed tells whether any of these names is another lock than the one that was seen, or none any more.
-func (ns *Namespace) Changed(seen []*storepb.Look) bool {
-	for _, look := range seen {
+// Changed tells whether any of these names is another lock than the one that was seen, or none any more, or one that is stale if
+// that is asked for.
+func (ns *Namespace) Changed(q *storepb.AwaitChange) bool {
+	for _, look := range q.GetSeen() {
 		token := uint64(0)
-		if e, found := ns.entry(look.GetParent(), look.GetName()); found {
+		e, found := ns.entry(look.GetParent(), look.GetName())
+		if found {
 			token = e.token
 		}
-		if token != look.GetToken() {
+		if token != look.GetToken() || q.GetOrStale() && found && ns.isStale(e) {
 			return true
 		}
 	}
 	return false
+}
+
+func (ns *Namespace) isStale(e *entry) bool {
+	in, found := ns.inodes.Get(e.ino)
+	return found && ns.staleNow(e, ns.govern(e, in)) != nil
 }
 
 // describe says all that is known of a name, as a removal would be told it now.

@@ -190,6 +190,20 @@ func TestChanged(t *testing.T) {
 	ask().ok()
 }
 
+func TestAwaitsStaleness(t *testing.T) {
+	tr := newTree(t)
+	tr.take(here, "lock", nil)
+	tr.rule(&storepb.Rule{Pattern: "lock", StaleAfter: int64(time.Minute)}).ok()
+	change := &storepb.AwaitChange{Seen: []*storepb.Look{{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock")}}}
+	require.False(t, tr.ns.Changed(change))
+	change.OrStale = true
+	require.False(t, tr.ns.Changed(change))
+	tr.tick(2 * time.Minute)
+	require.True(t, tr.ns.Changed(change))
+	change.OrStale = false
+	require.False(t, tr.ns.Changed(change))
+}
+
 func TestEventsOfOnePath(t *testing.T) {
 	tr := newTree(t)
 	for _, name := range []string{"a", "b", "a"} {

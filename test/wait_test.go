@@ -84,10 +84,36 @@ func TestWaitForWhateverEndsALock(t *testing.T) {
 			_, err := b.Run(c.program, "wait", c.path(end.name), "--timeout", "0s")
 			require.ErrorContains(t, err, "exit status 76")
 			waiter := b.Start(c.program, "wait", c.path(end.name), "--json")
+			reader := b.Start("cat", c.path(".lockfs/wait", end.name))
 			_, err = fmt.Fprintln(holder.fifo, end.how)
 			require.NoError(t, err)
 			require.NoError(t, waiter.Wait(), waiter.Log())
 			require.Equal(t, end.state, fieldsOf(t, waiter.Stdout())["state"])
+			require.NoError(t, reader.Wait(), reader.Log())
+			require.Equal(t, end.state+"\n", reader.Stdout())
 		})
 	}
+}
+
+// TestWaitFile reads where any program can wait for a lock, which ends as soon as it is told to.
+func TestWaitFile(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 2)
+	a, b := c.nodes[0].host, c.nodes[1].host
+	require.Equal(t, "free\n", b.MustRun(t, "cat", c.path(".lockfs/wait/lock")))
+	a.MustRun(t, "bash", "-c", `mkdir -m 700 "$1/private"; touch "$1/private/lock"; (umask 077; set -C; echo held > "$1/lock")`, "bash", c.mount)
+	for _, path := range []string{"private/lock", "private/none", "lock"} {
+		_, err := b.Run("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "cat", c.path(".lockfs/wait", path))
+		require.ErrorContains(t, err, "Permission denied", path)
+	}
+	_, err := b.Run("cat", c.path(".lockfs/wait/none/lock"))
+	require.ErrorContains(t, err, "Not a directory")
+
+	waiting := b.Start("cat", c.path(".lockfs/wait/lock"))
+	limited, err := b.Run("timeout", "0.3", "cat", c.path(".lockfs/wait/lock"))
+	require.ErrorContains(t, err, "exit status 124")
+	require.Empty(t, limited)
+	a.MustRun(t, "bash", "-c", `cd "$1"; rm lock; (set -C; echo mine > lock); mv lock other`, "bash", c.mount)
+	require.NoError(t, waiting.Wait(), waiting.Log())
+	require.Equal(t, "free\n", waiting.Stdout())
 }

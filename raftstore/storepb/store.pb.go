@@ -4274,6 +4274,7 @@ func (x *AwaitLock) GetEnd() uint64 {
 type AwaitChange struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Seen          []*Look                `protobuf:"bytes,1,rep,name=seen,proto3" json:"seen,omitempty"`
+	OrStale       bool                   `protobuf:"varint,2,opt,name=or_stale,json=orStale,proto3" json:"or_stale,omitempty"` // also once one of them is stale
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4313,6 +4314,13 @@ func (x *AwaitChange) GetSeen() []*Look {
 		return x.Seen
 	}
 	return nil
+}
+
+func (x *AwaitChange) GetOrStale() bool {
+	if x != nil {
+		return x.OrStale
+	}
+	return false
 }
 
 // TestLock answers the lock that is in the way of one, if any.
@@ -7026,9 +7034,10 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05owner\x18\x05 \x01(\x04R\x05owner\x12*\n" +
 	"\x04type\x18\x06 \x01(\x0e2\x16.lockfs.store.LockTypeR\x04type\x12\x14\n" +
 	"\x05start\x18\a \x01(\x04R\x05start\x12\x10\n" +
-	"\x03end\x18\b \x01(\x04R\x03end\"5\n" +
+	"\x03end\x18\b \x01(\x04R\x03end\"P\n" +
 	"\vAwaitChange\x12&\n" +
-	"\x04seen\x18\x01 \x03(\v2\x12.lockfs.store.LookR\x04seen\"P\n" +
+	"\x04seen\x18\x01 \x03(\v2\x12.lockfs.store.LookR\x04seen\x12\x19\n" +
+	"\bor_stale\x18\x02 \x01(\bR\aorStale\"P\n" +
 	"\bTestLock\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12*\n" +
 	"\x04lock\x18\x02 \x01(\v2\x16.lockfs.store.TakeLockR\x04lock\"%\n" +
