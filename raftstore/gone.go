@@ -125,7 +125,6 @@ func (ns *Namespace) tick() *storepb.Result {
 	for _, l := range found {
 		ns.markStale(l.e, l.why)
 	}
-	ns.expireLocks() // directories that this emptied
 	return ok()
 }
 

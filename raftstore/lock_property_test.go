@@ -33,7 +33,10 @@ func TestLocksStayConsistent(t *testing.T) {
 		if !due {
 			requireSameLocks(t, before.ns, ns)
 		}
-		require.False(t, ns.Due(ns.time), "all is done that was due")
+		for depth := uint64(0); ns.Due(ns.time); depth++ { // a directory goes after what is in it
+			require.Less(t, depth, uint64(10), "all is done that was due")
+			ns.Apply(steps+2+depth, &storepb.Command{Op: opOf(&storepb.Tick{}), Time: ns.time})
+		}
 		s.follow(t)
 	})
 }
