@@ -202,7 +202,7 @@ func TestLockOfUnknownOutcomeGoes(t *testing.T) {
 	interrupted := make(chan error, 1)
 	go func() { interrupted <- lock(waits, 2) }()
 	locks := func() []*storepb.AdvisoryLock {
-		list := &storepb.Query_ListAdvisoryLocks{ListAdvisoryLocks: &storepb.ListAdvisoryLocks{}}
+		list := &storepb.Query_ListAdvisoryLocks{ListAdvisoryLocks: &storepb.ListAdvisoryLocks{Viewer: &storepb.Viewer{}}}
 		result, err := nodes[0].fsm.Query(&storepb.Query{Query: list})
 		require.NoError(t, err)
 		return result.GetAdvisoryLocks()

@@ -67,7 +67,7 @@ func TestCallsFailAtOnceWhileTheClusterIsSilent(t *testing.T) {
 	client.settling.Wait()
 	require.Equal(t, storepb.Code_OK, create(t, client, "first"), "the call that failed left its name")
 	require.Equal(t, storepb.Code_OK, create(t, client, "other"))
-	list := &storepb.ListAdvisoryLocks{Ino: flock.GetIno()}
+	list := &storepb.ListAdvisoryLocks{Ino: flock.GetIno(), Viewer: &storepb.Viewer{}}
 	result, err := client.Query(t.Context(), &storepb.Query{Query: &storepb.Query_ListAdvisoryLocks{ListAdvisoryLocks: list}})
 	require.NoError(t, err)
 	require.Len(t, result.GetAdvisoryLocks(), 1, "whose owner asked again in vain")
@@ -96,7 +96,7 @@ func TestAWaitForALockOutlastsASilence(t *testing.T) {
 	defer interrupt()
 	interrupted := wait(ctx, 3)
 	require.Eventually(t, func() bool {
-		list := &storepb.ListAdvisoryLocks{Ino: held.GetIno()}
+		list := &storepb.ListAdvisoryLocks{Ino: held.GetIno(), Viewer: &storepb.Viewer{}}
 		result, _ := nodes[0].fsm.Query(&storepb.Query{Query: &storepb.Query_ListAdvisoryLocks{ListAdvisoryLocks: list}})
 		return len(result.GetAdvisoryLocks()) == 3
 	}, testWait, time.Millisecond)

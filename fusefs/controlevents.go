@@ -13,23 +13,36 @@ import (
 // eventPage is how many events are fetched at once.
 const eventPage = 100
 
-// eventsFile tells each event as a line of JSON ([raftstore.EventLine]), from its opening on. A read waits
-// for the next one. A reader that is more than 10,000 events behind misses some, as their numbers show.
-type eventsFile struct{}
+// eventsFile tells of events in lines of JSON ([raftstore.EventLine]), of those that are for the one who opened it (see
+// [storepb.Viewer]); there are gaps between the numbers of the others.
+type eventsFile string
+
+const (
+	// newEvents tells each event from its opening on. A read waits for the next one. A reader that is more than 10,000 events behind
+	// misses some.
+	newEvents eventsFile = "events"
+	// oldEvents tells those that are kept, up to its opening.
+	oldEvents eventsFile = "history"
+)
 
 func (eventsFile) attr(c *control) (*storepb.Attr, syscall.Errno) { return c.fixed(controlFileMode), 0 }
 
 // open counts O_NONBLOCK only if it is given here. The Go runtime sets it later, on whatever it can poll, and
 // would then wait for a wakeup that a poll of this file does not give.
-func (eventsFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Errno) {
-	result, errno := c.files.query(anybody, listEvents(&storepb.ListEvents{Limit: 1}))
+func (f eventsFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Errno) {
+	stream := &eventStream{
+		files: c.files, turn: make(chan struct{}, 1), viewer: viewerOf(&in.InHeader), waits: in.Flags&syscall.O_NONBLOCK == 0,
+	}
+	result, errno := c.files.query(anybody, listEvents(&storepb.ListEvents{Limit: 1, Viewer: stream.viewer}))
 	if errno != 0 {
 		return nil, errno
 	}
-	return &eventStream{
-		files: c.files, turn: make(chan struct{}, 1),
-		seen: result.GetLastEvent(), waits: in.Flags&syscall.O_NONBLOCK == 0,
-	}, 0
+	if f == oldEvents {
+		stream.ends, stream.last = true, result.GetLastEvent()
+	} else {
+		stream.seen = result.GetLastEvent()
+	}
+	return stream, 0
 }
 
 func listEvents(q *storepb.ListEvents) *storepb.Query {
@@ -38,9 +51,12 @@ func listEvents(q *storepb.ListEvents) *storepb.Query {
 
 // eventStream is one open events file.
 type eventStream struct {
-	files *fileSystem
-	waits bool
-	turn  chan struct{} // full while somebody reads, who alone uses what follows
+	files  *fileSystem
+	viewer *storepb.Viewer // who opened it, whoever reads
+	waits  bool
+	ends   bool          // after the last one
+	last   uint64        // number of that
+	turn   chan struct{} // full while somebody reads, who alone uses what follows
 
 	seen  uint64 // number of the last event fetched
 	ahead []byte // what was fetched and not read yet
@@ -57,6 +73,9 @@ func (s *eventStream) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte
 	}
 	defer func() { <-s.turn }()
 	for len(s.ahead) == 0 {
+		if s.ends && s.seen >= s.last {
+			return nil, 0
+		}
 		if errno := s.fetch(interrupted); errno != 0 {
 			return nil, errno
 		}
@@ -78,22 +97,28 @@ func (s *eventStream) fetch(interrupted <-chan struct{}) syscall.Errno {
 		case <-ctx.Done():
 		}
 	}()
-	result, err := s.files.ops.Query(ctx, listEvents(&storepb.ListEvents{After: s.seen, Limit: eventPage, Wait: s.waits}))
+	result, err := s.files.ops.Query(ctx, listEvents(&storepb.ListEvents{
+		After: s.seen, Limit: eventPage, Wait: s.waits && !s.ends, Viewer: s.viewer,
+	}))
 	if ctx.Err() != nil {
 		return syscall.EINTR
 	}
 	result, errno := s.files.outcome(result, err)
 	switch {
-	case errno == syscall.ETIMEDOUT && s.waits:
+	case errno == syscall.ETIMEDOUT && s.waits && !s.ends:
 		return 0
 	case errno != 0:
 		return errno
-	case len(result.GetEvents()) == 0 && !s.waits:
-		return syscall.EAGAIN
 	}
 	for _, event := range result.GetEvents() {
 		s.ahead = append(append(s.ahead, raftstore.EventLine(event)...), '\n')
 		s.seen = event.GetNumber()
+	}
+	if len(result.GetEvents()) < eventPage {
+		s.seen = max(s.seen, result.GetLastEvent()) // the others are not for this viewer
+	}
+	if len(s.ahead) == 0 && !s.waits && !s.ends {
+		return syscall.EAGAIN
 	}
 	return 0
 }

@@ -7,29 +7,26 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
 
-// locksFile has a line for each lock:
-//
-//	state format token holder host pid age path
-//
-// The fields are separated by one blank and have none, but for the path, which is last. Age is in seconds
-// since the holder got the name. "-" stands for what there is not. So these work:
-//
-//	while read -r state format token holder host pid age path; do ...; done < .lockfs/locks
-//	awk '$1 == "stale" && $7 > 3600' .lockfs/locks
-//
-// It is not a look: a removal is not held to what a process saw here.
-type locksFile struct{}
+// locksFile has a line for each lock that its reader could reach and stat. What he could not read, he is told the age and the path
+// of, and that it is a lock. It is not a look: a removal is not held to what a process saw here.
+type locksFile string
+
+const (
+	plainLocks locksFile = "locks"
+	jsonLocks  locksFile = "locks.jsonl" // see [raftstore.LockJSON]
+)
 
 func (locksFile) attr(c *control) (*storepb.Attr, syscall.Errno) { return c.fixed(controlFileMode), 0 }
 
 // open takes the locks in pages, which can be of different moments.
-func (locksFile) open(c *control, _ *fuse.OpenIn) (controlHandle, syscall.Errno) {
+func (f locksFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Errno) {
 	var lines snapshot
 	now := c.files.ops.Status().GetClusterTime()
-	next := &storepb.ListLocks{}
+	next := &storepb.ListLocks{Viewer: viewerOf(&in.InHeader)}
 	for {
 		result, errno := c.files.query(anybody, &storepb.Query{Query: &storepb.Query_ListLocks{ListLocks: next}})
 		if errno != 0 {
@@ -40,23 +37,36 @@ func (locksFile) open(c *control, _ *fuse.OpenIn) (controlHandle, syscall.Errno)
 			return lines, 0
 		}
 		for _, lock := range page {
-			lines = append(lines, lockLine(lock, now)...)
+			if f == jsonLocks {
+				lines = append(append(lines, raftstore.LockLine(lock, now)...), '\n')
+			} else {
+				lines = append(lines, lockLine(lock, now)...)
+			}
 		}
 		last := page[len(page)-1]
-		next = &storepb.ListLocks{AfterParent: last.GetParent(), AfterName: last.GetName()}
+		next.AfterParent, next.AfterName = last.GetParent(), last.GetName()
 	}
 }
 
+// lockLine is a line of plainLocks:
+//
+//	state format token holder host pid age path
+//
+// The fields are separated by one blank and have none, but for the path, which is last. Age is in seconds
+// since the holder got the name. "-" stands for what there is not, or is not to be known. So these work:
+//
+//	while read -r state format token holder host pid age path; do ...; done < .lockfs/locks
+//	awk '$1 == "stale" && $7 > 3600' .lockfs/locks
 func lockLine(lock *storepb.Lock, now int64) string {
 	facts := lock.GetFacts()
 	age := max(0, now-lock.GetAcquired()) / int64(time.Second)
-	return fmt.Sprintf("%s %s %d %s %s %s %d %s\n",
-		lock.GetState(), facts.GetFormat(), lock.GetToken(), oneWord(facts.GetHolder()), oneWord(facts.GetHost()),
-		oneWord(number(facts.GetPid())), age, oneLine(string(lock.GetPath())))
+	return fmt.Sprintf("%s %s %s %s %s %s %d %s\n",
+		oneWord(lock.GetState()), oneWord(facts.GetFormat()), oneWord(number(lock.GetToken())), oneWord(facts.GetHolder()),
+		oneWord(facts.GetHost()), oneWord(number(facts.GetPid())), age, oneLine(string(lock.GetPath())))
 }
 
 // number is empty for 0.
-func number(n uint32) string {
+func number[N uint32 | uint64](n N) string {
 	if n == 0 {
 		return ""
 	}

@@ -105,7 +105,7 @@ func (f mirrorFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Er
 		return nil, errno
 	}
 	attr := result.GetAttr()
-	if attr.GetIno() != f.ino && !mayOpen(attr, callerOf(&in.InHeader), in.Flags) {
+	if attr.GetIno() != f.ino && !mayOpen(attr, &in.InHeader, in.Flags) {
 		return nil, syscall.ESTALE
 	}
 	c.files.saw(in.Pid, result.GetLooks(), read)

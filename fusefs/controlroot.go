@@ -21,8 +21,10 @@ var controlEntries = []struct {
 	kind uint32
 }{
 	{"status", statusFile{}, syscall.S_IFREG},
-	{"locks", locksFile{}, syscall.S_IFREG},
-	{"events", eventsFile{}, syscall.S_IFREG},
+	{string(plainLocks), plainLocks, syscall.S_IFREG},
+	{string(jsonLocks), jsonLocks, syscall.S_IFREG},
+	{string(newEvents), newEvents, syscall.S_IFREG},
+	{string(oldEvents), oldEvents, syscall.S_IFREG},
 	{"why", mirrorDir{whyView, raftstore.RootIno}, syscall.S_IFDIR},
 	{"kv", mirrorDir{kvView, raftstore.RootIno}, syscall.S_IFDIR},
 	{"wait", mirrorDir{waitView, raftstore.RootIno}, syscall.S_IFDIR},

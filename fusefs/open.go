@@ -7,6 +7,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
 
@@ -73,7 +74,7 @@ func (fs *fileSystem) Create(
 		return status(errno)
 	}
 	attr := result.GetAttr()
-	if !result.GetCreated() && !mayOpen(attr, at.caller, in.Flags) {
+	if !result.GetCreated() && !mayOpen(attr, &in.InHeader, in.Flags) {
 		return status(syscall.ESTALE)
 	}
 	inode := fs.inodes.use(attr.GetIno())
@@ -131,28 +132,19 @@ func (fs *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 // Fsync has nothing to do: a write has been committed when it returned.
 func (fs *fileSystem) Fsync(<-chan struct{}, *fuse.FsyncIn) fuse.Status { return fuse.OK }
 
-// mayOpen tells whether a caller is sure to have the permissions that open flags ask for. Of a group it
-// is never sure, for a request does not say all the groups that its caller belongs to.
-func mayOpen(attr *storepb.Attr, caller *storepb.Caller, flags uint32) bool {
+// mayOpen tells whether a caller is sure to have the permissions that open flags ask for.
+func mayOpen(attr *storepb.Attr, caller *fuse.InHeader, flags uint32) bool {
 	var need uint32
 	switch flags & syscall.O_ACCMODE {
 	case syscall.O_RDONLY:
-		need = 0o4
+		need = raftstore.MayRead
 	case syscall.O_WRONLY:
-		need = 0o2
+		need = raftstore.MayWrite
 	default:
-		need = 0o6
+		need = raftstore.MayRead | raftstore.MayWrite
 	}
 	if flags&syscall.O_TRUNC != 0 {
-		need |= 0o2
+		need |= raftstore.MayWrite
 	}
-	owner, group, other := attr.GetMode()>>6, attr.GetMode()>>3, attr.GetMode()
-	switch caller.GetUid() {
-	case 0:
-		return true
-	case attr.GetUid():
-		return owner&need == need
-	default:
-		return group&other&need == need
-	}
+	return raftstore.Permits(viewerOf(caller), attr, need)
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -128,7 +129,7 @@ func TestMayOpen(t *testing.T) {
 		{0o660, 6, syscall.O_WRONLY, false},
 		{0o666, 6, syscall.O_WRONLY, true},
 	} {
-		got := mayOpen(file(row.mode), &storepb.Caller{Uid: row.uid}, row.flags)
+		got := mayOpen(file(row.mode), &fuse.InHeader{Caller: fuse.Caller{Owner: fuse.Owner{Uid: row.uid}}}, row.flags)
 		require.Equal(t, row.want, got, "%+v", row)
 	}
 }

@@ -22,10 +22,14 @@ func (fs *fileSystem) lockXattrs(interrupted <-chan struct{}, header *fuse.InHea
 	return fs.describeLock(lock), 0
 }
 
-// listLockXattrs is no look, for a listing tells names only.
+// listLockXattrs is no look, for a listing tells names only. The kernel lets everybody list, and only those read an attribute who
+// may read the file; as which ones there are follows from its content, nobody else is told.
 func (fs *fileSystem) listLockXattrs(interrupted <-chan struct{}, header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
 	lock, _, errno := fs.lockOf(interrupted, header)
-	return fs.describeLock(lock), errno
+	if errno != 0 || !raftstore.Permits(viewerOf(header), lock.GetAttr(), raftstore.MayRead) {
+		return nil, errno
+	}
+	return fs.describeLock(lock), 0
 }
 
 // lockOf answers the lock that an inode is under the name by which the caller came to it, else under its

@@ -516,7 +516,7 @@ func requireSameAdvisories(t require.TestingT, m *lockModel, ns *Namespace) {
 		}
 	}
 	var queue []*modelRequest
-	for _, lock := range ns.Query(queryOf(&storepb.ListAdvisoryLocks{})).GetAdvisoryLocks() {
+	for _, lock := range ns.Query(queryOf(&storepb.ListAdvisoryLocks{Viewer: root})).GetAdvisoryLocks() {
 		r := requestOf(lock.GetSession(), lock.GetSeq(), &storepb.TakeLock{
 			Ino: lock.GetIno(), Kind: lock.GetKind(), Owner: lock.GetOwner(), Type: lock.GetType(), Start: lock.GetStart(), End: lock.GetEnd(),
 			ByProcess: lock.GetByProcess(),

@@ -131,7 +131,7 @@ func (tr *lockTree) setDelay(d time.Duration) {
 func (tr *lockTree) requireLocks(want ...string) {
 	tr.tb.Helper()
 	var got []string
-	for _, lock := range tr.ns.Query(queryOf(&storepb.ListAdvisoryLocks{Ino: tr.ino})).GetAdvisoryLocks() {
+	for _, lock := range tr.ns.Query(queryOf(&storepb.ListAdvisoryLocks{Ino: tr.ino, Viewer: root})).GetAdvisoryLocks() {
 		got = append(got, describeAdvisory(lock))
 	}
 	require.Equal(tr.tb, want, got)
@@ -195,8 +195,8 @@ func TestLockSaysWhoseItIs(t *testing.T) {
 			Host: "there", Since: tr.now, Seq: tr.seqs[there], Position: tr.index, ByProcess: true,
 		},
 	}
-	requireSame(t, &storepb.Result{AdvisoryLocks: want}, tr.ns.Query(queryOf(&storepb.ListAdvisoryLocks{})))
-	requireSame(t, &storepb.Result{}, tr.ns.Query(queryOf(&storepb.ListAdvisoryLocks{Ino: tr.ino + 1})))
+	requireSame(t, &storepb.Result{AdvisoryLocks: want}, tr.ns.Query(queryOf(&storepb.ListAdvisoryLocks{Viewer: root})))
+	requireSame(t, &storepb.Result{}, tr.ns.Query(queryOf(&storepb.ListAdvisoryLocks{Ino: tr.ino + 1, Viewer: root})))
 
 	test := func(w who, to storepb.LockType, start, end uint64) *storepb.Result {
 		return tr.ns.Query(queryOf(&storepb.TestLock{Session: w.session, Lock: &storepb.TakeLock{
@@ -208,7 +208,7 @@ func TestLockSaysWhoseItIs(t *testing.T) {
 	requireSame(t, new(storepb.Result), test(cleo, exclusive, 0, 2))
 	require.Equal(t, storepb.Code_INVALID, test(cleo, exclusive, 2, 1).GetCode())
 	tr.record(anna, nothing, 0, lastByte).ok()
-	require.Equal(t, []int64{tr.now}, []int64{tr.ns.Query(queryOf(&storepb.ListAdvisoryLocks{})).GetAdvisoryLocks()[0].GetSince()})
+	require.Equal(t, []int64{tr.now}, []int64{tr.ns.Query(queryOf(&storepb.ListAdvisoryLocks{Viewer: root})).GetAdvisoryLocks()[0].GetSince()})
 }
 
 func TestFlockConversion(t *testing.T) {

@@ -16,28 +16,38 @@ func (ns *Namespace) testLock(q *storepb.TestLock) *storepb.Result {
 }
 
 func (ns *Namespace) listAdvisories(q *storepb.ListAdvisoryLocks) *storepb.Result {
-	result := ok()
-	ns.advisories.Ascend(&advisory{ino: q.GetIno()}, func(a *advisory) bool {
-		if q.GetIno() != 0 && a.ino != q.GetIno() {
+	if q.GetViewer() == nil {
+		return nobody()
+	}
+	view := ns.viewOf(q.GetViewer())
+	return &storepb.Result{AdvisoryLocks: ns.advisoriesOf(q.GetIno(), func(of uint64) bool {
+		return (q.GetIno() != 0 || !ns.isUnlisted(of)) && view.advisories(of)
+	})}
+}
+
+func anyFile(uint64) bool { return true }
+
+// advisoriesOf answers the locks and requests of a file, or of all (0), as far as they are wanted.
+func (ns *Namespace) advisoriesOf(ino uint64, wanted func(ino uint64) bool) (messages []*storepb.AdvisoryLock) {
+	ns.advisories.Ascend(&advisory{ino: ino}, func(a *advisory) bool {
+		if ino != 0 && a.ino != ino {
 			return false
 		}
-		if q.GetIno() == 0 && ns.isUnlisted(a.ino) {
-			return true
+		if wanted(a.ino) {
+			messages = append(messages, ns.advisoryMessage(a))
 		}
-		result.AdvisoryLocks = append(result.AdvisoryLocks, ns.advisoryMessage(a))
 		return true
 	})
-	ns.waiters.Ascend(&waiter{advisory: advisory{ino: q.GetIno()}}, func(w *waiter) bool {
-		if q.GetIno() != 0 && w.ino != q.GetIno() {
+	ns.waiters.Ascend(&waiter{advisory: advisory{ino: ino}}, func(w *waiter) bool {
+		if ino != 0 && w.ino != ino {
 			return false
 		}
-		if q.GetIno() == 0 && ns.isUnlisted(w.ino) {
-			return true
+		if wanted(w.ino) {
+			messages = append(messages, ns.waiterMessage(w))
 		}
-		result.AdvisoryLocks = append(result.AdvisoryLocks, ns.waiterMessage(w))
 		return true
 	})
-	return result
+	return messages
 }
 
 func (ns *Namespace) isUnlisted(ino uint64) bool {

@@ -39,7 +39,10 @@ func (ns *Namespace) emit(e *storepb.Event) {
 
 // lockEvent describes the lock that a name is. by is who made the call; nil: lockfs itself.
 func (ns *Namespace) lockEvent(event string, e *entry, in *inode, by *storepb.Caller) *storepb.Event {
-	m := &storepb.Event{Event: event, Path: []byte(ns.path(e)), Token: e.token, By: withoutLineage(by)}
+	m := &storepb.Event{
+		Event: event, Path: []byte(ns.path(e)), Token: e.token, By: withoutLineage(by),
+		Parent: e.parent, Mode: in.mode, Uid: in.uid, Gid: in.gid,
+	}
 	if g := ns.govern(e, in); g.byCreator {
 		m.Format, m.Holder, m.Host, m.Pid = string(g.Format), g.Holder, g.Host, uint32(g.PID)
 		return m
@@ -66,7 +69,7 @@ func withoutLineage(by *storepb.Caller) *storepb.Caller {
 // emitStolen tells of a lock that was taken over while it had another holder.
 func (ns *Namespace) emitStolen(before, after *entry, old, in *inode, by *storepb.Caller) {
 	m := ns.lockEvent(eventStolen, after, in, by)
-	m.Previous = &storepb.Event{Token: before.token}
+	m.Previous = &storepb.Event{Token: before.token, Mode: old.mode, Uid: old.uid, Gid: old.gid}
 	describeHolder(m.Previous, before.known, old)
 	sum := sha256.Sum256(old.content)
 	m.PreviousHash = "sha256:" + hex.EncodeToString(sum[:])

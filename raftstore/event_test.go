@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"syscall"
 	"testing"
 	"time"
 
@@ -58,6 +59,7 @@ func TestEventTellsWhoAndWhat(t *testing.T) {
 	want := &storepb.Event{
 		Number: 2, Time: tr.now, Event: "lock_acquired", Path: []byte("dir/lock"), Token: token, Acquired: at,
 		Format: "tower", Holder: "x", Host: "here", Pid: 1, By: &storepb.Caller{Host: "here", Uid: 7, Gid: 8, Pid: 77},
+		Parent: dir, Mode: syscall.S_IFREG | 0o644, Uid: 7, Gid: 8,
 	}
 	requireSame(t, want, tr.eventsSince(1)[0])
 
@@ -77,6 +79,7 @@ func TestEventTellsWhoAndWhat(t *testing.T) {
 	requireSame(t, &storepb.Event{
 		Number: 5, Time: tr.now, Event: "lock_acquired", Path: []byte("dir/unknown"), Token: tr.index - 1, Acquired: tr.now - int64(announceDelay),
 		Format: "none", Host: "here", By: &storepb.Caller{Host: "here", Uid: 7, Gid: 8},
+		Parent: dir, Mode: syscall.S_IFREG | 0o644, Uid: 7, Gid: 8,
 	}, tr.eventsSince(4)[0])
 }
 
@@ -96,8 +99,11 @@ func TestStolenTellsOfThePreviousLock(t *testing.T) {
 			requireSame(t, &storepb.Event{
 				Number: tr.lastEvent() - 1, Time: tr.now, Event: "lock_stolen", Path: []byte("lock"), Token: tr.index,
 				Format: "swarm", Holder: "y", Host: "there", Pid: 1, By: &storepb.Caller{Host: "there", Uid: 7, Gid: 8},
-				Previous:     &storepb.Event{Token: token, Format: "swarm", Holder: "x", Host: "here", Pid: 1},
+				Previous: &storepb.Event{
+					Token: token, Format: "swarm", Holder: "x", Host: "here", Pid: 1, Mode: syscall.S_IFREG | 0o644, Uid: 7, Gid: 8,
+				},
 				PreviousHash: "sha256:" + hex.EncodeToString(sum[:]),
+				Parent:       RootIno, Mode: syscall.S_IFREG | 0o644, Uid: 7, Gid: 8,
 			}, events[0])
 			require.Equal(t, "lock_acquired", events[1].GetEvent())
 			require.Equal(t, tr.index, events[1].GetToken())

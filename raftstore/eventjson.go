@@ -14,7 +14,7 @@ import (
 )
 
 // EventJSON is how an event is printed, one object a line: in audit.jsonl, by `lockfs events --json` and
-// in .lockfs/events. Its names follow the tower protocol (sections 4.3 and 7.2) where that has one.
+// in .lockfs/events and .lockfs/history. Its names follow the tower protocol (sections 4.3 and 7.2) where that has one.
 type EventJSON struct {
 	Number       uint64        `json:"number"` // from 1, without gaps
 	Event        string        `json:"event"`
@@ -72,8 +72,10 @@ func DescribeEvent(e *storepb.Event) EventJSON {
 
 // EventLine renders an event as a line of JSON, without its newline. What a terminal could obey is escaped;
 // bytes of a path that are not UTF-8 become U+FFFD.
-func EventLine(e *storepb.Event) []byte {
-	line, err := json.Marshal(DescribeEvent(e))
+func EventLine(e *storepb.Event) []byte { return jsonLine(DescribeEvent(e)) }
+
+func jsonLine(value any) []byte {
+	line, err := json.Marshal(value)
 	if err != nil {
 		panic(err) // strings, numbers and times of this century
 	}

@@ -21,9 +21,17 @@ func page(limit uint32, most int) int {
 	return int(limit)
 }
 
+// nobody answers a query that does not say for whom it is.
+func nobody() *storepb.Result {
+	return &storepb.Result{Code: storepb.Code_INVALID, Message: "it does not say who wants to know"}
+}
+
 // listLocks leaves out directories with entries, which tell more, and data without advisory locks.
 func (ns *Namespace) listLocks(q *storepb.ListLocks) *storepb.Result {
-	limit := page(q.GetLimit(), lockPage)
+	if q.GetViewer() == nil {
+		return nobody()
+	}
+	limit, view := page(q.GetLimit(), lockPage), ns.viewOf(q.GetViewer())
 	var locks []*storepb.Lock
 	from := &entry{parent: q.GetAfterParent(), name: string(q.GetAfterName())}
 	ns.byName.Ascend(from, func(e *entry) bool {
@@ -31,7 +39,9 @@ func (ns *Namespace) listLocks(q *storepb.ListLocks) *storepb.Result {
 			return true
 		}
 		if in, found := ns.inodes.Get(e.ino); found && !ns.isFull(in) && (ns.isLock(e, in) || ns.hasAdvisories(in)) {
-			locks = append(locks, ns.describe(e, in))
+			if lock := view.lock(e, in); lock != nil {
+				locks = append(locks, lock)
+			}
 		}
 		return len(locks) < limit
 	})
@@ -55,7 +65,7 @@ func (ns *Namespace) getLock(q *storepb.GetLock) *storepb.Result {
 	lock := ns.describe(e, in)
 	if in.isFile() {
 		lock.Content = in.content
-		lock.AdvisoryLocks = ns.listAdvisories(&storepb.ListAdvisoryLocks{Ino: in.ino}).GetAdvisoryLocks()
+		lock.AdvisoryLocks = ns.advisoriesOf(in.ino, anyFile)
 	}
 	return &storepb.Result{Attr: in.attr(), Locks: []*storepb.Lock{lock}, Looks: ns.looksAt(e)}
 }
@@ -128,15 +138,19 @@ func (ns *Namespace) listProcesses(host string) *storepb.Result {
 }
 
 func (ns *Namespace) listEvents(q *storepb.ListEvents) *storepb.Result {
-	limit := page(q.GetLimit(), eventPage)
+	if q.GetViewer() == nil {
+		return nobody()
+	}
+	limit, view := page(q.GetLimit(), eventPage), ns.viewOf(q.GetViewer())
 	result := &storepb.Result{LastEvent: ns.lastEvent}
-	if q.GetSince() == 0 && len(q.GetPath()) == 0 || q.GetAfter() >= ns.lastEvent {
-		result.Events = ns.Events(q.GetAfter(), limit)
+	if q.GetAfter() >= ns.lastEvent {
 		return result
 	}
 	ns.events.Ascend(q.GetAfter()+1, func(_ uint64, e *storepb.Event) bool {
 		if e.Time >= q.GetSince() && (len(q.GetPath()) == 0 || bytes.Equal(e.Path, q.GetPath())) {
-			result.Events = append(result.Events, e)
+			if seen := view.event(e); seen != nil {
+				result.Events = append(result.Events, seen)
+			}
 		}
 		return len(result.Events) < limit
 	})

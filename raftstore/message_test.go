@@ -57,9 +57,12 @@ func getLock(parent uint64, name string) *storepb.Query {
 	return &storepb.Query{Query: &storepb.Query_GetLock{GetLock: &storepb.GetLock{Parent: parent, Name: []byte(name)}}}
 }
 
+// root sees all.
+var root = &storepb.Viewer{}
+
 func listLocks(afterParent uint64, afterName string, limit uint32) *storepb.Query {
 	return &storepb.Query{Query: &storepb.Query_ListLocks{
-		ListLocks: &storepb.ListLocks{AfterParent: afterParent, AfterName: []byte(afterName), Limit: limit},
+		ListLocks: &storepb.ListLocks{AfterParent: afterParent, AfterName: []byte(afterName), Limit: limit, Viewer: root},
 	}}
 }
 
@@ -69,7 +72,7 @@ func listProcesses(host string) *storepb.Query {
 
 func listEvents(after uint64, since int64, limit uint32) *storepb.Query {
 	return &storepb.Query{Query: &storepb.Query_ListEvents{
-		ListEvents: &storepb.ListEvents{After: after, Since: since, Limit: limit},
+		ListEvents: &storepb.ListEvents{After: after, Since: since, Limit: limit, Viewer: root},
 	}}
 }
 

@@ -158,7 +158,7 @@ func TestUnlisted(t *testing.T) {
 		listed := tr.ns.Query(listLocks(0, "", 0)).GetLocks()
 		require.Len(t, listed, 1)
 		require.Equal(t, "lock", string(listed[0].GetName()))
-		all := &storepb.ListAdvisoryLocks{}
+		all := &storepb.ListAdvisoryLocks{Viewer: root}
 		require.Empty(t, tr.ns.listAdvisories(all).GetAdvisoryLocks())
 		require.Len(t, tr.lock("reply").GetAdvisoryLocks(), 2, "who asks for it by name sees it")
 		tr.restart()
@@ -211,7 +211,7 @@ func TestEventsOfOnePath(t *testing.T) {
 		tr.unlink(here, RootIno, name).ok()
 	}
 	list := func(after uint64, limit uint32) (numbers []uint64) {
-		query := &storepb.ListEvents{Path: []byte("a"), After: after, Limit: limit}
+		query := &storepb.ListEvents{Path: []byte("a"), After: after, Limit: limit, Viewer: root}
 		for _, e := range tr.ns.listEvents(query).GetEvents() {
 			require.Equal(t, "a", string(e.GetPath()))
 			numbers = append(numbers, e.GetNumber())

@@ -83,7 +83,7 @@ func inLine(t testing.TB, s *Store, n int) {
 		at, err := s.where(t.Context())
 		require.NoError(t, err)
 		result, err := s.client.Query(t.Context(), &storepb.Query{Query: &storepb.Query_ListAdvisoryLocks{
-			ListAdvisoryLocks: &storepb.ListAdvisoryLocks{Ino: at.queue},
+			ListAdvisoryLocks: &storepb.ListAdvisoryLocks{Ino: at.queue, Viewer: &storepb.Viewer{}},
 		}})
 		require.NoError(t, err)
 		standing := 0
@@ -274,7 +274,7 @@ func TestBookkeepingIsNotListed(t *testing.T) {
 	w.Wait = testWait
 	grant := acquire(t, s, w)
 	require.NoError(t, s.Record(t.Context(), grant, []byte("answer")))
-	list := &storepb.Query{Query: &storepb.Query_ListLocks{ListLocks: &storepb.ListLocks{}}}
+	list := &storepb.Query{Query: &storepb.Query_ListLocks{ListLocks: &storepb.ListLocks{Viewer: &storepb.Viewer{}}}}
 	result, err := s.client.Query(t.Context(), list)
 	require.NoError(t, err)
 	require.Len(t, result.GetLocks(), 1)
@@ -283,7 +283,7 @@ func TestBookkeepingIsNotListed(t *testing.T) {
 	result, err = s.client.Query(t.Context(), list)
 	require.NoError(t, err)
 	require.Empty(t, result.GetLocks())
-	events := &storepb.Query{Query: &storepb.Query_ListEvents{ListEvents: &storepb.ListEvents{}}}
+	events := &storepb.Query{Query: &storepb.Query_ListEvents{ListEvents: &storepb.ListEvents{Viewer: &storepb.Viewer{}}}}
 	result, err = s.client.Query(t.Context(), events)
 	require.NoError(t, err)
 	require.Len(t, result.GetEvents(), 2, "%v", result)

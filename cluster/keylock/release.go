@@ -154,7 +154,7 @@ func (s *Store) lastEvent(ctx context.Context, key string, is func(*storepb.Even
 		return nil, err
 	}
 	var last *storepb.Event
-	query := &storepb.ListEvents{Path: []byte(dirName + "/" + name)}
+	query := &storepb.ListEvents{Path: []byte(dirName + "/" + name), Viewer: &storepb.Viewer{}} // root
 	for {
 		result, err := s.client.Query(ctx, &storepb.Query{Query: &storepb.Query_ListEvents{ListEvents: query}})
 		if err != nil {

@@ -69,7 +69,7 @@ audit.jsonl.`,
 			if flags.json {
 				show = printEventJSON
 			}
-			reader := &eventReader{ask: ask, from: from, follow: follow, notice: func(format string, args ...any) {
+			reader := &eventReader{ask: ask, from: from, follow: follow, viewer: self(), notice: func(format string, args ...any) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: "+format+"\n", args...)
 			}}
 			out := bufio.NewWriter(cmd.OutOrStdout())
@@ -133,8 +133,9 @@ type eventReader struct {
 	follow bool
 	notice func(format string, args ...any) // nil: nobody is told
 
-	began bool
-	after uint64 // number of the last event seen
+	viewer *storepb.Viewer
+	began  bool
+	after  uint64 // number of the last event seen
 }
 
 // eventLimit is how many events are asked for at once. It is less than what an answer may hold, so a shorter
@@ -153,7 +154,7 @@ func (r *eventReader) each(ctx context.Context, handle func([]*storepb.Event) er
 	silent := false
 	for {
 		result, err := r.ask(ctx, &storepb.Query{Query: &storepb.Query_ListEvents{
-			ListEvents: &storepb.ListEvents{After: r.after, Limit: eventLimit, Wait: r.follow},
+			ListEvents: &storepb.ListEvents{After: r.after, Limit: eventLimit, Wait: r.follow, Viewer: r.viewer},
 		}})
 		switch {
 		case r.follow && ctx.Err() != nil:
@@ -171,11 +172,15 @@ func (r *eventReader) each(ctx context.Context, handle func([]*storepb.Event) er
 			r.notice("there is an answer again")
 			silent = false
 		}
-		if last := result.GetLastEvent(); !r.began && r.from.number > last+1 {
+		last := result.GetLastEvent()
+		if !r.began && r.from.number > last+1 {
 			r.notice("there is no event %d yet, the last one is %d", r.from.number, last)
 		}
 		events := r.pick(result.GetEvents())
 		r.began = true
+		if len(result.GetEvents()) < eventLimit {
+			r.after = max(r.after, last) // the others are not for this viewer
+		}
 		if len(events) > 0 {
 			if err := handle(events); err != nil {
 				return err
@@ -194,6 +199,7 @@ func (r *eventReader) pick(events []*storepb.Event) []*storepb.Event {
 	}
 	first := events[0]
 	switch {
+	case r.viewer.GetUid() != 0: // its events have gaps
 	case r.began || r.from.number > 0:
 		if first.GetNumber() > r.after+1 {
 			r.notice("events %d to %d are not kept any more; look in audit.jsonl on the servers", r.after+1, first.GetNumber()-1)

@@ -12,43 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
+	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
-)
-
-// lock is what `lockfs locks --json` prints of each.
-type lock struct {
-	Path     string         `json:"path"`  // from the root of the mount; empty: the file was removed
-	State    string         `json:"state"` // held, stale, unreachable
-	Reason   string         `json:"reason,omitempty"`
-	Format   string         `json:"format"`
-	Holder   string         `json:"holder,omitempty"`
-	Host     string         `json:"host,omitempty"`
-	PID      uint32         `json:"pid,omitempty"`
-	Token    uint64         `json:"token,omitempty"`
-	Age      float64        `json:"age_seconds"` // since its holder got the name
-	Advisory []advisoryLock `json:"advisory_locks,omitempty"`
-}
-
-// advisoryLock is a lock of flock(2) or fcntl(2), or a request for one; those wait in this order.
-type advisoryLock struct {
-	Kind    string  `json:"kind"` // flock, fcntl
-	Type    string  `json:"type"` // shared, exclusive
-	State   string  `json:"state"`
-	Host    string  `json:"host"`
-	PID     uint32  `json:"pid"`
-	Start   uint64  `json:"start"`
-	End     uint64  `json:"end"` // last byte
-	Age     float64 `json:"age_seconds"`
-	Session string  `json:"session"` // hexadecimal
-}
-
-// The states of an advisory lock. An interrupted one is of somebody who waited, and keeps the place for a moment. A
-// delayed one is of a mount that was given up on.
-const (
-	advisoryHeld        = "held"
-	advisoryWaiting     = "waiting"
-	advisoryInterrupted = "interrupted"
-	advisoryDelayed     = "delayed"
 )
 
 func locksCommand() *cobra.Command {
@@ -98,20 +63,21 @@ func fromRoot(path string) string {
 	return strings.Trim(filepath.Clean("/"+path), "/")
 }
 
-func findLocks(ctx context.Context, admin *cluster.Admin, below string) ([]lock, error) {
+// findLocks asks the cluster for the locks below a path, all if that is empty, for whom this process runs as.
+func findLocks(ctx context.Context, admin *cluster.Admin, below string) ([]raftstore.LockJSON, error) {
 	result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListAdvisoryLocks{
-		ListAdvisoryLocks: &storepb.ListAdvisoryLocks{},
+		ListAdvisoryLocks: &storepb.ListAdvisoryLocks{Viewer: self()},
 	}})
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
-	advisory := make(map[uint64][]advisoryLock)
+	now := time.Now().UnixNano() // this host's clock, which is good enough for an age
+	unnamed := make(map[uint64][]raftstore.AdvisoryJSON)
 	for _, a := range result.GetAdvisoryLocks() {
-		advisory[a.GetIno()] = append(advisory[a.GetIno()], describeAdvisory(a, now))
+		unnamed[a.GetIno()] = append(unnamed[a.GetIno()], raftstore.DescribeAdvisory(a, now))
 	}
-	locks := []lock{}
-	for next := (&storepb.ListLocks{}); ; {
+	locks := []raftstore.LockJSON{}
+	for next := (&storepb.ListLocks{Viewer: self()}); ; {
 		result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListLocks{ListLocks: next}})
 		if err != nil {
 			return nil, err
@@ -121,65 +87,38 @@ func findLocks(ctx context.Context, admin *cluster.Admin, below string) ([]lock,
 			break
 		}
 		for _, l := range page {
-			path := string(l.GetPath())
-			if below == "" || path == below || strings.HasPrefix(path, below+"/") {
-				locks = append(locks, describeLock(l, advisory[l.GetAttr().GetIno()], now))
+			if isBelow(string(l.GetPath()), below) {
+				locks = append(locks, raftstore.DescribeLock(l, now))
 			}
-			delete(advisory, l.GetAttr().GetIno())
+			delete(unnamed, l.GetAttr().GetIno())
 		}
 		last := page[len(page)-1]
-		next = &storepb.ListLocks{AfterParent: last.GetParent(), AfterName: last.GetName()}
+		next.AfterParent, next.AfterName = last.GetParent(), last.GetName()
 	}
 	if below == "" {
-		for _, of := range advisory { // of files that were removed and are still open
-			locks = append(locks, lock{State: "removed", Format: "none", Advisory: of})
+		for _, of := range unnamed { // of files that were removed and are still open
+			locks = append(locks, raftstore.LockJSON{State: "removed", Format: "none", Advisory: of})
 		}
 	}
 	return locks, nil
 }
 
-func describeLock(l *storepb.Lock, advisory []advisoryLock, now time.Time) lock {
-	f := l.GetFacts()
-	return lock{
-		Path: string(l.GetPath()), State: l.GetState(), Reason: l.GetReason(), Format: f.GetFormat(), Holder: f.GetHolder(),
-		Host: f.GetHost(), PID: f.GetPid(), Token: l.GetToken(), Age: age(l.GetAcquired(), now), Advisory: advisory,
-	}
+// isBelow tells whether a path is another one or below it; all are below "".
+func isBelow(path, top string) bool {
+	return top == "" || path == top || strings.HasPrefix(path, top+"/")
 }
 
-func describeAdvisory(a *storepb.AdvisoryLock, now time.Time) advisoryLock {
-	described := advisoryLock{
-		Kind: "flock", Type: "shared", State: advisoryHeld, Host: a.GetHost(), PID: a.GetPid(), Start: a.GetStart(), End: a.GetEnd(),
-		Age: age(a.GetSince(), now), Session: fmt.Sprintf("%016x", a.GetSession()),
-	}
-	if a.GetKind() == storepb.LockKind_RECORD {
-		described.Kind = "fcntl"
-	}
-	if a.GetType() == storepb.LockType_EXCLUSIVE {
-		described.Type = "exclusive"
-	}
-	switch {
-	case a.GetInterrupted() != 0:
-		described.State = advisoryInterrupted
-	case a.GetPosition() != 0:
-		described.State = advisoryWaiting
-	case a.GetUntil() != 0:
-		described.State = advisoryDelayed
-	}
-	return described
-}
-
-// age is in seconds, on this host's clock.
-func age(since int64, now time.Time) float64 {
-	return max(0, now.Sub(time.Unix(0, since)).Seconds())
-}
-
-func printLocks(w io.Writer, locks []lock) error {
+func printLocks(w io.Writer, locks []raftstore.LockJSON) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "PATH\tSTATE\tFORMAT\tHOLDER\tTOKEN\tAGE")
 	for _, l := range locks {
 		path := word(l.Path)
 		if l.Path == "" {
 			path = "(removed)"
+		}
+		if l.State == "" { // this user may stat, and not read it
+			fmt.Fprintf(table, "%s\t-\t-\t-\t-\t%.0fs\n", path, l.Age)
+			continue
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%.0fs\n", path, l.State, l.Format, lockHolder(l), l.Token, l.Age)
 		for _, a := range l.Advisory {
@@ -193,7 +132,7 @@ func printLocks(w io.Writer, locks []lock) error {
 	return table.Flush()
 }
 
-func lockHolder(l lock) string {
+func lockHolder(l raftstore.LockJSON) string {
 	var parts []string
 	if l.Holder != "" {
 		parts = append(parts, word(l.Holder))

@@ -4006,6 +4006,7 @@ type ListLocks struct {
 	AfterParent   uint64                 `protobuf:"varint,1,opt,name=after_parent,json=afterParent,proto3" json:"after_parent,omitempty"`
 	AfterName     []byte                 `protobuf:"bytes,2,opt,name=after_name,json=afterName,proto3" json:"after_name,omitempty"`
 	Limit         uint32                 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"` // at most this many; 0: as many as the server likes
+	Viewer        *Viewer                `protobuf:"bytes,4,opt,name=viewer,proto3" json:"viewer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4061,6 +4062,83 @@ func (x *ListLocks) GetLimit() uint32 {
 	return 0
 }
 
+func (x *ListLocks) GetViewer() *Viewer {
+	if x != nil {
+		return x.Viewer
+	}
+	return nil
+}
+
+// Viewer is who looks. Without one nobody is told anything. He is told of what he could reach and stat by its path, and what comes
+// from a content if he could read that; root of everything.
+type Viewer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Uid           uint32                 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	Gid           uint32                 `protobuf:"varint,2,opt,name=gid,proto3" json:"gid,omitempty"`
+	Groups        []uint32               `protobuf:"varint,3,rep,packed,name=groups,proto3" json:"groups,omitempty"`                    // besides gid
+	MoreGroups    bool                   `protobuf:"varint,4,opt,name=more_groups,json=moreGroups,proto3" json:"more_groups,omitempty"` // there may be groups that are not known
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Viewer) Reset() {
+	*x = Viewer{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Viewer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Viewer) ProtoMessage() {}
+
+func (x *Viewer) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Viewer.ProtoReflect.Descriptor instead.
+func (*Viewer) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *Viewer) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *Viewer) GetGid() uint32 {
+	if x != nil {
+		return x.Gid
+	}
+	return 0
+}
+
+func (x *Viewer) GetGroups() []uint32 {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *Viewer) GetMoreGroups() bool {
+	if x != nil {
+		return x.MoreGroups
+	}
+	return false
+}
+
 // GetLock answers attr, looks and the lock that a name is, with content.
 type GetLock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4073,7 +4151,7 @@ type GetLock struct {
 
 func (x *GetLock) Reset() {
 	*x = GetLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4085,7 +4163,7 @@ func (x *GetLock) String() string {
 func (*GetLock) ProtoMessage() {}
 
 func (x *GetLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4098,7 +4176,7 @@ func (x *GetLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLock.ProtoReflect.Descriptor instead.
 func (*GetLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetLock) GetParent() uint64 {
@@ -4132,7 +4210,7 @@ type ListProcesses struct {
 
 func (x *ListProcesses) Reset() {
 	*x = ListProcesses{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4144,7 +4222,7 @@ func (x *ListProcesses) String() string {
 func (*ListProcesses) ProtoMessage() {}
 
 func (x *ListProcesses) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4157,7 +4235,7 @@ func (x *ListProcesses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcesses.ProtoReflect.Descriptor instead.
 func (*ListProcesses) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ListProcesses) GetHost() string {
@@ -4185,7 +4263,7 @@ type AwaitLock struct {
 
 func (x *AwaitLock) Reset() {
 	*x = AwaitLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4197,7 +4275,7 @@ func (x *AwaitLock) String() string {
 func (*AwaitLock) ProtoMessage() {}
 
 func (x *AwaitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4210,7 +4288,7 @@ func (x *AwaitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitLock.ProtoReflect.Descriptor instead.
 func (*AwaitLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *AwaitLock) GetSession() uint64 {
@@ -4281,7 +4359,7 @@ type AwaitChange struct {
 
 func (x *AwaitChange) Reset() {
 	*x = AwaitChange{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4293,7 +4371,7 @@ func (x *AwaitChange) String() string {
 func (*AwaitChange) ProtoMessage() {}
 
 func (x *AwaitChange) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4306,7 +4384,7 @@ func (x *AwaitChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitChange.ProtoReflect.Descriptor instead.
 func (*AwaitChange) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AwaitChange) GetSeen() []*Look {
@@ -4334,7 +4412,7 @@ type TestLock struct {
 
 func (x *TestLock) Reset() {
 	*x = TestLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4346,7 +4424,7 @@ func (x *TestLock) String() string {
 func (*TestLock) ProtoMessage() {}
 
 func (x *TestLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4359,7 +4437,7 @@ func (x *TestLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestLock.ProtoReflect.Descriptor instead.
 func (*TestLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *TestLock) GetSession() uint64 {
@@ -4380,13 +4458,14 @@ func (x *TestLock) GetLock() *TakeLock {
 type ListAdvisoryLocks struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"` // 0: all
+	Viewer        *Viewer                `protobuf:"bytes,2,opt,name=viewer,proto3" json:"viewer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListAdvisoryLocks) Reset() {
 	*x = ListAdvisoryLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4398,7 +4477,7 @@ func (x *ListAdvisoryLocks) String() string {
 func (*ListAdvisoryLocks) ProtoMessage() {}
 
 func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4411,7 +4490,7 @@ func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdvisoryLocks.ProtoReflect.Descriptor instead.
 func (*ListAdvisoryLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ListAdvisoryLocks) GetIno() uint64 {
@@ -4421,7 +4500,15 @@ func (x *ListAdvisoryLocks) GetIno() uint64 {
 	return 0
 }
 
-// ListEvents answers events in order. It waits a moment for one if there is none yet.
+func (x *ListAdvisoryLocks) GetViewer() *Viewer {
+	if x != nil {
+		return x.Viewer
+	}
+	return nil
+}
+
+// ListEvents answers events in order. It waits a moment for one if there is none yet. Fewer than the limit: the viewer may see no
+// more of them up to last_event.
 type ListEvents struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	After         uint64                 `protobuf:"varint,1,opt,name=after,proto3" json:"after,omitempty"` // number of the last event seen
@@ -4429,13 +4516,14 @@ type ListEvents struct {
 	Limit         uint32                 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"` // at most this many; 0: as many as the server likes
 	Wait          bool                   `protobuf:"varint,4,opt,name=wait,proto3" json:"wait,omitempty"`
 	Path          []byte                 `protobuf:"bytes,5,opt,name=path,proto3" json:"path,omitempty"` // only those about this one; empty: all
+	Viewer        *Viewer                `protobuf:"bytes,6,opt,name=viewer,proto3" json:"viewer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListEvents) Reset() {
 	*x = ListEvents{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4447,7 +4535,7 @@ func (x *ListEvents) String() string {
 func (*ListEvents) ProtoMessage() {}
 
 func (x *ListEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4460,7 +4548,7 @@ func (x *ListEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEvents.ProtoReflect.Descriptor instead.
 func (*ListEvents) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ListEvents) GetAfter() uint64 {
@@ -4498,6 +4586,13 @@ func (x *ListEvents) GetPath() []byte {
 	return nil
 }
 
+func (x *ListEvents) GetViewer() *Viewer {
+	if x != nil {
+		return x.Viewer
+	}
+	return nil
+}
+
 type Attr struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
@@ -4517,7 +4612,7 @@ type Attr struct {
 
 func (x *Attr) Reset() {
 	*x = Attr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4529,7 +4624,7 @@ func (x *Attr) String() string {
 func (*Attr) ProtoMessage() {}
 
 func (x *Attr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4542,7 +4637,7 @@ func (x *Attr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attr.ProtoReflect.Descriptor instead.
 func (*Attr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Attr) GetIno() uint64 {
@@ -4634,7 +4729,7 @@ type DirEntry struct {
 
 func (x *DirEntry) Reset() {
 	*x = DirEntry{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4646,7 +4741,7 @@ func (x *DirEntry) String() string {
 func (*DirEntry) ProtoMessage() {}
 
 func (x *DirEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4659,7 +4754,7 @@ func (x *DirEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirEntry.ProtoReflect.Descriptor instead.
 func (*DirEntry) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *DirEntry) GetName() []byte {
@@ -4700,7 +4795,7 @@ type Xattr struct {
 
 func (x *Xattr) Reset() {
 	*x = Xattr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4712,7 +4807,7 @@ func (x *Xattr) String() string {
 func (*Xattr) ProtoMessage() {}
 
 func (x *Xattr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4725,7 +4820,7 @@ func (x *Xattr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Xattr.ProtoReflect.Descriptor instead.
 func (*Xattr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Xattr) GetName() []byte {
@@ -4753,7 +4848,7 @@ type FsStats struct {
 
 func (x *FsStats) Reset() {
 	*x = FsStats{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4765,7 +4860,7 @@ func (x *FsStats) String() string {
 func (*FsStats) ProtoMessage() {}
 
 func (x *FsStats) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4778,7 +4873,7 @@ func (x *FsStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FsStats.ProtoReflect.Descriptor instead.
 func (*FsStats) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *FsStats) GetInodes() uint64 {
@@ -4831,7 +4926,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4843,7 +4938,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4856,7 +4951,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Result) GetCode() Code {
@@ -5014,7 +5109,7 @@ type Lock struct {
 	Attr          *Attr                  `protobuf:"bytes,10,opt,name=attr,proto3" json:"attr,omitempty"`
 	Rule          string                 `protobuf:"bytes,11,opt,name=rule,proto3" json:"rule,omitempty"`                                        // pattern of the rule that counts; empty: none
 	Content       []byte                 `protobuf:"bytes,12,opt,name=content,proto3" json:"content,omitempty"`                                  // GetLock only
-	AdvisoryLocks []*AdvisoryLock        `protobuf:"bytes,13,rep,name=advisory_locks,json=advisoryLocks,proto3" json:"advisory_locks,omitempty"` // GetLock only: on the file
+	AdvisoryLocks []*AdvisoryLock        `protobuf:"bytes,13,rep,name=advisory_locks,json=advisoryLocks,proto3" json:"advisory_locks,omitempty"` // on the file
 	Because       string                 `protobuf:"bytes,14,opt,name=because,proto3" json:"because,omitempty"`                                  // what makes it a lock; empty: it is data
 	Remover       string                 `protobuf:"bytes,15,opt,name=remover,proto3" json:"remover,omitempty"`                                  // who may remove it as it is now, permissions apart; empty: anyone
 	ByCreator     bool                   `protobuf:"varint,16,opt,name=by_creator,json=byCreator,proto3" json:"by_creator,omitempty"`            // its holder is the process that made the name, whatever the content
@@ -5024,7 +5119,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5036,7 +5131,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5049,7 +5144,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Lock) GetParent() uint64 {
@@ -5166,29 +5261,34 @@ func (x *Lock) GetByCreator() bool {
 
 // Event is an entry of the audit trail. Its names follow those of the tower protocol.
 type Event struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // from 1, without gaps
-	Time          int64                  `protobuf:"varint,2,opt,name=time,proto3" json:"time,omitempty"`     // cluster time
-	Event         string                 `protobuf:"bytes,3,opt,name=event,proto3" json:"event,omitempty"`
-	Path          []byte                 `protobuf:"bytes,4,opt,name=path,proto3" json:"path,omitempty"`
-	Token         uint64                 `protobuf:"varint,5,opt,name=token,proto3" json:"token,omitempty"`
-	Format        string                 `protobuf:"bytes,6,opt,name=format,proto3" json:"format,omitempty"`
-	Holder        string                 `protobuf:"bytes,7,opt,name=holder,proto3" json:"holder,omitempty"`
-	Host          string                 `protobuf:"bytes,8,opt,name=host,proto3" json:"host,omitempty"`
-	Pid           uint32                 `protobuf:"varint,9,opt,name=pid,proto3" json:"pid,omitempty"`
-	By            *Caller                `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"` // who made the call; without lineage
-	Reason        string                 `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`
-	Previous      *Event                 `protobuf:"bytes,12,opt,name=previous,proto3" json:"previous,omitempty"` // of lock_stolen: token, format, holder, host and pid of the lock before
-	PreviousHash  string                 `protobuf:"bytes,13,opt,name=previous_hash,json=previousHash,proto3" json:"previous_hash,omitempty"`
-	Request       string                 `protobuf:"bytes,14,opt,name=request,proto3" json:"request,omitempty"`    // on whose behalf a lock was released or removed, where the call said so
-	Acquired      int64                  `protobuf:"varint,15,opt,name=acquired,proto3" json:"acquired,omitempty"` // of lock_acquired: cluster time at which it was, up to a second before
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Number       uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // from 1, without gaps
+	Time         int64                  `protobuf:"varint,2,opt,name=time,proto3" json:"time,omitempty"`     // cluster time
+	Event        string                 `protobuf:"bytes,3,opt,name=event,proto3" json:"event,omitempty"`
+	Path         []byte                 `protobuf:"bytes,4,opt,name=path,proto3" json:"path,omitempty"`
+	Token        uint64                 `protobuf:"varint,5,opt,name=token,proto3" json:"token,omitempty"`
+	Format       string                 `protobuf:"bytes,6,opt,name=format,proto3" json:"format,omitempty"`
+	Holder       string                 `protobuf:"bytes,7,opt,name=holder,proto3" json:"holder,omitempty"`
+	Host         string                 `protobuf:"bytes,8,opt,name=host,proto3" json:"host,omitempty"`
+	Pid          uint32                 `protobuf:"varint,9,opt,name=pid,proto3" json:"pid,omitempty"`
+	By           *Caller                `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"` // who made the call; without lineage
+	Reason       string                 `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`
+	Previous     *Event                 `protobuf:"bytes,12,opt,name=previous,proto3" json:"previous,omitempty"` // of lock_stolen: token, format, holder, host, pid, mode, uid and gid of the lock before
+	PreviousHash string                 `protobuf:"bytes,13,opt,name=previous_hash,json=previousHash,proto3" json:"previous_hash,omitempty"`
+	Request      string                 `protobuf:"bytes,14,opt,name=request,proto3" json:"request,omitempty"`    // on whose behalf a lock was released or removed, where the call said so
+	Acquired     int64                  `protobuf:"varint,15,opt,name=acquired,proto3" json:"acquired,omitempty"` // of lock_acquired: cluster time at which it was, up to a second before
+	// Who may know of it: the directory that the name was in, and what the file's permissions were.
+	Parent        uint64 `protobuf:"varint,16,opt,name=parent,proto3" json:"parent,omitempty"`
+	Mode          uint32 `protobuf:"varint,17,opt,name=mode,proto3" json:"mode,omitempty"`
+	Uid           uint32 `protobuf:"varint,18,opt,name=uid,proto3" json:"uid,omitempty"`
+	Gid           uint32 `protobuf:"varint,19,opt,name=gid,proto3" json:"gid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5200,7 +5300,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5213,7 +5313,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -5321,6 +5421,34 @@ func (x *Event) GetAcquired() int64 {
 	return 0
 }
 
+func (x *Event) GetParent() uint64 {
+	if x != nil {
+		return x.Parent
+	}
+	return 0
+}
+
+func (x *Event) GetMode() uint32 {
+	if x != nil {
+		return x.Mode
+	}
+	return 0
+}
+
+func (x *Event) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *Event) GetGid() uint32 {
+	if x != nil {
+		return x.Gid
+	}
+	return 0
+}
+
 // MountStatus is what a mount knows of itself.
 type MountStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5335,7 +5463,7 @@ type MountStatus struct {
 
 func (x *MountStatus) Reset() {
 	*x = MountStatus{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5347,7 +5475,7 @@ func (x *MountStatus) String() string {
 func (*MountStatus) ProtoMessage() {}
 
 func (x *MountStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5360,7 +5488,7 @@ func (x *MountStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountStatus.ProtoReflect.Descriptor instead.
 func (*MountStatus) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *MountStatus) GetHost() string {
@@ -5413,7 +5541,7 @@ type HostRecord struct {
 
 func (x *HostRecord) Reset() {
 	*x = HostRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5425,7 +5553,7 @@ func (x *HostRecord) String() string {
 func (*HostRecord) ProtoMessage() {}
 
 func (x *HostRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5438,7 +5566,7 @@ func (x *HostRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRecord.ProtoReflect.Descriptor instead.
 func (*HostRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *HostRecord) GetName() string {
@@ -5502,7 +5630,7 @@ type SnapshotHeader struct {
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5514,7 +5642,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5527,7 +5655,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *SnapshotHeader) GetVersion() uint32 {
@@ -5622,7 +5750,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5634,7 +5762,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5647,7 +5775,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Record) GetRecord() isRecord_Record {
@@ -5837,7 +5965,7 @@ type EventCount struct {
 
 func (x *EventCount) Reset() {
 	*x = EventCount{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5849,7 +5977,7 @@ func (x *EventCount) String() string {
 func (*EventCount) ProtoMessage() {}
 
 func (x *EventCount) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5862,7 +5990,7 @@ func (x *EventCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventCount.ProtoReflect.Descriptor instead.
 func (*EventCount) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *EventCount) GetEvent() string {
@@ -5899,7 +6027,7 @@ type InodeRecord struct {
 
 func (x *InodeRecord) Reset() {
 	*x = InodeRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5911,7 +6039,7 @@ func (x *InodeRecord) String() string {
 func (*InodeRecord) ProtoMessage() {}
 
 func (x *InodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5924,7 +6052,7 @@ func (x *InodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InodeRecord.ProtoReflect.Descriptor instead.
 func (*InodeRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *InodeRecord) GetAttr() *Attr {
@@ -6035,7 +6163,7 @@ type EntryRecord struct {
 
 func (x *EntryRecord) Reset() {
 	*x = EntryRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6047,7 +6175,7 @@ func (x *EntryRecord) String() string {
 func (*EntryRecord) ProtoMessage() {}
 
 func (x *EntryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6060,7 +6188,7 @@ func (x *EntryRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRecord.ProtoReflect.Descriptor instead.
 func (*EntryRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *EntryRecord) GetParent() uint64 {
@@ -6186,7 +6314,7 @@ type PendingRecord struct {
 
 func (x *PendingRecord) Reset() {
 	*x = PendingRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6198,7 +6326,7 @@ func (x *PendingRecord) String() string {
 func (*PendingRecord) ProtoMessage() {}
 
 func (x *PendingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6211,7 +6339,7 @@ func (x *PendingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingRecord.ProtoReflect.Descriptor instead.
 func (*PendingRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *PendingRecord) GetUntil() int64 {
@@ -6244,7 +6372,7 @@ type MakerRecord struct {
 
 func (x *MakerRecord) Reset() {
 	*x = MakerRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6256,7 +6384,7 @@ func (x *MakerRecord) String() string {
 func (*MakerRecord) ProtoMessage() {}
 
 func (x *MakerRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6269,7 +6397,7 @@ func (x *MakerRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakerRecord.ProtoReflect.Descriptor instead.
 func (*MakerRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *MakerRecord) GetProcess() *Process {
@@ -6336,7 +6464,7 @@ type OrphanRecord struct {
 
 func (x *OrphanRecord) Reset() {
 	*x = OrphanRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6348,7 +6476,7 @@ func (x *OrphanRecord) String() string {
 func (*OrphanRecord) ProtoMessage() {}
 
 func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6361,7 +6489,7 @@ func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrphanRecord.ProtoReflect.Descriptor instead.
 func (*OrphanRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *OrphanRecord) GetIno() uint64 {
@@ -6426,7 +6554,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6438,7 +6566,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6451,7 +6579,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *SessionRecord) GetId() uint64 {
@@ -6551,7 +6679,7 @@ type ReplyRecord struct {
 
 func (x *ReplyRecord) Reset() {
 	*x = ReplyRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6563,7 +6691,7 @@ func (x *ReplyRecord) String() string {
 func (*ReplyRecord) ProtoMessage() {}
 
 func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6576,7 +6704,7 @@ func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRecord.ProtoReflect.Descriptor instead.
 func (*ReplyRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ReplyRecord) GetSession() uint64 {
@@ -6623,7 +6751,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6635,7 +6763,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6648,7 +6776,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Undo) GetIno() uint64 {
@@ -7014,12 +7142,19 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vListMembers\"\x0e\n" +
 	"\fListSessions\"\v\n" +
 	"\tListRules\"\v\n" +
-	"\tListHosts\"c\n" +
+	"\tListHosts\"\x91\x01\n" +
 	"\tListLocks\x12!\n" +
 	"\fafter_parent\x18\x01 \x01(\x04R\vafterParent\x12\x1d\n" +
 	"\n" +
 	"after_name\x18\x02 \x01(\fR\tafterName\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\rR\x05limit\"G\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\x12,\n" +
+	"\x06viewer\x18\x04 \x01(\v2\x14.lockfs.store.ViewerR\x06viewer\"e\n" +
+	"\x06Viewer\x12\x10\n" +
+	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x10\n" +
+	"\x03gid\x18\x02 \x01(\rR\x03gid\x12\x16\n" +
+	"\x06groups\x18\x03 \x03(\rR\x06groups\x12\x1f\n" +
+	"\vmore_groups\x18\x04 \x01(\bR\n" +
+	"moreGroups\"G\n" +
 	"\aGetLock\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x10\n" +
@@ -7040,16 +7175,18 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bor_stale\x18\x02 \x01(\bR\aorStale\"P\n" +
 	"\bTestLock\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12*\n" +
-	"\x04lock\x18\x02 \x01(\v2\x16.lockfs.store.TakeLockR\x04lock\"%\n" +
+	"\x04lock\x18\x02 \x01(\v2\x16.lockfs.store.TakeLockR\x04lock\"S\n" +
 	"\x11ListAdvisoryLocks\x12\x10\n" +
-	"\x03ino\x18\x01 \x01(\x04R\x03ino\"v\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12,\n" +
+	"\x06viewer\x18\x02 \x01(\v2\x14.lockfs.store.ViewerR\x06viewer\"\xa4\x01\n" +
 	"\n" +
 	"ListEvents\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x03R\x05since\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\x12\x12\n" +
 	"\x04wait\x18\x04 \x01(\bR\x04wait\x12\x12\n" +
-	"\x04path\x18\x05 \x01(\fR\x04path\"\xec\x01\n" +
+	"\x04path\x18\x05 \x01(\fR\x04path\x12,\n" +
+	"\x06viewer\x18\x06 \x01(\v2\x14.lockfs.store.ViewerR\x06viewer\"\xec\x01\n" +
 	"\x04Attr\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x12\n" +
 	"\x04mode\x18\x02 \x01(\rR\x04mode\x12\x14\n" +
@@ -7118,7 +7255,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\abecause\x18\x0e \x01(\tR\abecause\x12\x18\n" +
 	"\aremover\x18\x0f \x01(\tR\aremover\x12\x1d\n" +
 	"\n" +
-	"by_creator\x18\x10 \x01(\bR\tbyCreator\"\x93\x03\n" +
+	"by_creator\x18\x10 \x01(\bR\tbyCreator\"\xe3\x03\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x14\n" +
@@ -7135,7 +7272,11 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bprevious\x18\f \x01(\v2\x13.lockfs.store.EventR\bprevious\x12#\n" +
 	"\rprevious_hash\x18\r \x01(\tR\fpreviousHash\x12\x18\n" +
 	"\arequest\x18\x0e \x01(\tR\arequest\x12\x1a\n" +
-	"\bacquired\x18\x0f \x01(\x03R\bacquired\"\x99\x01\n" +
+	"\bacquired\x18\x0f \x01(\x03R\bacquired\x12\x16\n" +
+	"\x06parent\x18\x10 \x01(\x04R\x06parent\x12\x12\n" +
+	"\x04mode\x18\x11 \x01(\rR\x04mode\x12\x10\n" +
+	"\x03uid\x18\x12 \x01(\rR\x03uid\x12\x10\n" +
+	"\x03gid\x18\x13 \x01(\rR\x03gid\"\x99\x01\n" +
 	"\vMountStatus\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x18\n" +
@@ -7334,7 +7475,7 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 }
 
 var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 73)
+var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
 var file_raftstore_storepb_store_proto_goTypes = []any{
 	(Code)(0),                 // 0: lockfs.store.Code
 	(LockKind)(0),             // 1: lockfs.store.LockKind
@@ -7385,33 +7526,34 @@ var file_raftstore_storepb_store_proto_goTypes = []any{
 	(*ListRules)(nil),         // 46: lockfs.store.ListRules
 	(*ListHosts)(nil),         // 47: lockfs.store.ListHosts
 	(*ListLocks)(nil),         // 48: lockfs.store.ListLocks
-	(*GetLock)(nil),           // 49: lockfs.store.GetLock
-	(*ListProcesses)(nil),     // 50: lockfs.store.ListProcesses
-	(*AwaitLock)(nil),         // 51: lockfs.store.AwaitLock
-	(*AwaitChange)(nil),       // 52: lockfs.store.AwaitChange
-	(*TestLock)(nil),          // 53: lockfs.store.TestLock
-	(*ListAdvisoryLocks)(nil), // 54: lockfs.store.ListAdvisoryLocks
-	(*ListEvents)(nil),        // 55: lockfs.store.ListEvents
-	(*Attr)(nil),              // 56: lockfs.store.Attr
-	(*DirEntry)(nil),          // 57: lockfs.store.DirEntry
-	(*Xattr)(nil),             // 58: lockfs.store.Xattr
-	(*FsStats)(nil),           // 59: lockfs.store.FsStats
-	(*Result)(nil),            // 60: lockfs.store.Result
-	(*Lock)(nil),              // 61: lockfs.store.Lock
-	(*Event)(nil),             // 62: lockfs.store.Event
-	(*MountStatus)(nil),       // 63: lockfs.store.MountStatus
-	(*HostRecord)(nil),        // 64: lockfs.store.HostRecord
-	(*SnapshotHeader)(nil),    // 65: lockfs.store.SnapshotHeader
-	(*Record)(nil),            // 66: lockfs.store.Record
-	(*EventCount)(nil),        // 67: lockfs.store.EventCount
-	(*InodeRecord)(nil),       // 68: lockfs.store.InodeRecord
-	(*EntryRecord)(nil),       // 69: lockfs.store.EntryRecord
-	(*PendingRecord)(nil),     // 70: lockfs.store.PendingRecord
-	(*MakerRecord)(nil),       // 71: lockfs.store.MakerRecord
-	(*OrphanRecord)(nil),      // 72: lockfs.store.OrphanRecord
-	(*SessionRecord)(nil),     // 73: lockfs.store.SessionRecord
-	(*ReplyRecord)(nil),       // 74: lockfs.store.ReplyRecord
-	(*Undo)(nil),              // 75: lockfs.store.Undo
+	(*Viewer)(nil),            // 49: lockfs.store.Viewer
+	(*GetLock)(nil),           // 50: lockfs.store.GetLock
+	(*ListProcesses)(nil),     // 51: lockfs.store.ListProcesses
+	(*AwaitLock)(nil),         // 52: lockfs.store.AwaitLock
+	(*AwaitChange)(nil),       // 53: lockfs.store.AwaitChange
+	(*TestLock)(nil),          // 54: lockfs.store.TestLock
+	(*ListAdvisoryLocks)(nil), // 55: lockfs.store.ListAdvisoryLocks
+	(*ListEvents)(nil),        // 56: lockfs.store.ListEvents
+	(*Attr)(nil),              // 57: lockfs.store.Attr
+	(*DirEntry)(nil),          // 58: lockfs.store.DirEntry
+	(*Xattr)(nil),             // 59: lockfs.store.Xattr
+	(*FsStats)(nil),           // 60: lockfs.store.FsStats
+	(*Result)(nil),            // 61: lockfs.store.Result
+	(*Lock)(nil),              // 62: lockfs.store.Lock
+	(*Event)(nil),             // 63: lockfs.store.Event
+	(*MountStatus)(nil),       // 64: lockfs.store.MountStatus
+	(*HostRecord)(nil),        // 65: lockfs.store.HostRecord
+	(*SnapshotHeader)(nil),    // 66: lockfs.store.SnapshotHeader
+	(*Record)(nil),            // 67: lockfs.store.Record
+	(*EventCount)(nil),        // 68: lockfs.store.EventCount
+	(*InodeRecord)(nil),       // 69: lockfs.store.InodeRecord
+	(*EntryRecord)(nil),       // 70: lockfs.store.EntryRecord
+	(*PendingRecord)(nil),     // 71: lockfs.store.PendingRecord
+	(*MakerRecord)(nil),       // 72: lockfs.store.MakerRecord
+	(*OrphanRecord)(nil),      // 73: lockfs.store.OrphanRecord
+	(*SessionRecord)(nil),     // 74: lockfs.store.SessionRecord
+	(*ReplyRecord)(nil),       // 75: lockfs.store.ReplyRecord
+	(*Undo)(nil),              // 76: lockfs.store.Undo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	4,   // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
@@ -7470,65 +7612,68 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	46,  // 53: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
 	47,  // 54: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
 	48,  // 55: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
-	49,  // 56: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
-	50,  // 57: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
-	55,  // 58: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
-	51,  // 59: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
-	53,  // 60: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
-	54,  // 61: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	52,  // 62: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
+	50,  // 56: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	51,  // 57: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	56,  // 58: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	52,  // 59: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	54,  // 60: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	55,  // 61: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	53,  // 62: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
 	6,   // 63: lockfs.store.Read.name:type_name -> lockfs.store.Look
-	1,   // 64: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
-	2,   // 65: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
-	6,   // 66: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Look
-	24,  // 67: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
-	0,   // 68: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	56,  // 69: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	57,  // 70: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	58,  // 71: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	59,  // 72: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	33,  // 73: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	73,  // 74: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	6,   // 75: lockfs.store.Result.looks:type_name -> lockfs.store.Look
-	28,  // 76: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
-	64,  // 77: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
-	61,  // 78: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
-	4,   // 79: lockfs.store.Result.processes:type_name -> lockfs.store.Process
-	62,  // 80: lockfs.store.Result.events:type_name -> lockfs.store.Event
-	27,  // 81: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	5,   // 82: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
-	56,  // 83: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
-	27,  // 84: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	3,   // 85: lockfs.store.Event.by:type_name -> lockfs.store.Caller
-	62,  // 86: lockfs.store.Event.previous:type_name -> lockfs.store.Event
-	68,  // 87: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	69,  // 88: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	72,  // 89: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	73,  // 90: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	74,  // 91: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	33,  // 92: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	28,  // 93: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
-	64,  // 94: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
-	62,  // 95: lockfs.store.Record.event:type_name -> lockfs.store.Event
-	67,  // 96: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
-	27,  // 97: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
-	56,  // 98: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	58,  // 99: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	5,   // 100: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	5,   // 101: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	70,  // 102: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
-	71,  // 103: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
-	3,   // 104: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
-	4,   // 105: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
-	4,   // 106: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
-	60,  // 107: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	75,  // 108: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	71,  // 109: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
-	110, // [110:110] is the sub-list for method output_type
-	110, // [110:110] is the sub-list for method input_type
-	110, // [110:110] is the sub-list for extension type_name
-	110, // [110:110] is the sub-list for extension extendee
-	0,   // [0:110] is the sub-list for field type_name
+	49,  // 64: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
+	1,   // 65: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
+	2,   // 66: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
+	6,   // 67: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Look
+	24,  // 68: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
+	49,  // 69: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
+	49,  // 70: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
+	0,   // 71: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	57,  // 72: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	58,  // 73: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	59,  // 74: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	60,  // 75: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	33,  // 76: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	74,  // 77: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	6,   // 78: lockfs.store.Result.looks:type_name -> lockfs.store.Look
+	28,  // 79: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
+	65,  // 80: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	62,  // 81: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	4,   // 82: lockfs.store.Result.processes:type_name -> lockfs.store.Process
+	63,  // 83: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	27,  // 84: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	5,   // 85: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	57,  // 86: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	27,  // 87: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	3,   // 88: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	63,  // 89: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	69,  // 90: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	70,  // 91: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	73,  // 92: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	74,  // 93: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	75,  // 94: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	33,  // 95: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	28,  // 96: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	65,  // 97: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	63,  // 98: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	68,  // 99: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	27,  // 100: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	57,  // 101: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	59,  // 102: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	5,   // 103: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	5,   // 104: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	71,  // 105: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
+	72,  // 106: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
+	3,   // 107: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
+	4,   // 108: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
+	4,   // 109: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
+	61,  // 110: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	76,  // 111: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	72,  // 112: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
+	113, // [113:113] is the sub-list for method output_type
+	113, // [113:113] is the sub-list for method input_type
+	113, // [113:113] is the sub-list for extension type_name
+	113, // [113:113] is the sub-list for extension extendee
+	0,   // [0:113] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -7587,7 +7732,7 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Query_ListAdvisoryLocks)(nil),
 		(*Query_AwaitChange)(nil),
 	}
-	file_raftstore_storepb_store_proto_msgTypes[63].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[64].OneofWrappers = []any{
 		(*Record_Inode)(nil),
 		(*Record_Entry)(nil),
 		(*Record_Orphan)(nil),
@@ -7606,7 +7751,7 @@ func file_raftstore_storepb_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   73,
+			NumMessages:   74,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
