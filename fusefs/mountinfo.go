@@ -74,6 +74,18 @@ func mountedAt(path string) (top *mountEntry, err error) {
 	return top, err
 }
 
+// MountPoints are the directories where lockfs is mounted, as this process sees them. It touches none of them.
+func MountPoints() ([]string, error) {
+	mounts, err := readMounts()
+	var points []string
+	for _, m := range mounts {
+		if m.fsType == "fuse."+fsType {
+			points = append(points, m.point)
+		}
+	}
+	return points, err
+}
+
 // deviceOf answers the device of a mount without touching it, which its own process must not.
 func deviceOf(dir string) (uint32, error) {
 	m, err := mountedAt(dir)

@@ -70,6 +70,25 @@ func DescribeEvent(e *storepb.Event) EventJSON {
 	return described
 }
 
+// ParseEventLine makes of a line of EventLine what DescribeEvent makes the same of.
+func ParseEventLine(line []byte) (*storepb.Event, error) {
+	var d EventJSON
+	if err := json.Unmarshal(line, &d); err != nil {
+		return nil, err
+	}
+	e := &storepb.Event{
+		Number: d.Number, Event: d.Event, Time: d.Timestamp.UnixNano(), Path: []byte(d.LockPath), Token: d.Token, Format: d.Format,
+		Holder: d.Holder, Host: d.Host, Pid: d.PID, Reason: d.Reason, Request: d.Request, PreviousHash: d.PreviousHash,
+	}
+	if d.By != nil {
+		e.By = &storepb.Caller{Host: d.By.Host, Pid: d.By.PID, Uid: d.By.UID}
+	}
+	if p := d.PreviousLock; p != nil {
+		e.Previous = &storepb.Event{Token: p.Token, Format: p.Format, Holder: p.Holder, Host: p.Host, Pid: p.PID}
+	}
+	return e, nil
+}
+
 // EventLine renders an event as a line of JSON, without its newline. What a terminal could obey is escaped;
 // bytes of a path that are not UTF-8 become U+FFFD.
 func EventLine(e *storepb.Event) []byte { return jsonLine(DescribeEvent(e)) }

@@ -2,6 +2,12 @@ package test
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,4 +63,68 @@ func TestLocksAreListed(t *testing.T) {
 
 	holder.must("flock -u 9")
 	waiter.must("wait")
+	t.Run("to whom could stat and read them", func(t *testing.T) { eachSeesHisOwn(t, a, c) })
+}
+
+// eachSeesHisOwn has the commands ask the mount for users other than root.
+func eachSeesHisOwn(t *testing.T, a *node, c *cluster) {
+	require.NoError(t, os.Chmod(filepath.Dir(c.net.Dir()), 0o755)) // for others to get to the mount
+	program := installFor(t, a.host, "nobody")
+	s := startShell(t, a.host, c.mount)
+	s.must("mkdir seen; cd seen; mkdir -m 700 closed; mkdir -m 710 group; chgrp 77 group")
+	for _, lock := range []string{"closed/lock", "group/lock", "public", "private"} {
+		s.must(fmt.Sprintf("echo '%s' > .new; chmod %s .new; mv -n .new %s",
+			fmt.Sprintf(`{"task_id":"t","worker":"of-%s","acquired_at":"2100-01-01T00:00:00Z"}`, lock),
+			map[bool]string{true: "600", false: "644"}[lock == "private"], lock))
+	}
+	type user struct {
+		groups string
+		sees   []string // in brackets what he cannot read
+	}
+	for id, user := range map[string]user{
+		"0":     {"0", []string{"seen/closed/lock", "seen/group/lock", "seen/private", "seen/public"}},
+		"65534": {"65534", []string{"[seen/private]", "seen/public"}},
+		"1234":  {"5,77", []string{"[seen/private]", "seen/group/lock", "seen/public"}},
+	} {
+		run := func(args ...string) string {
+			as := []string{"--reuid", id, "--regid", id, "--groups", user.groups, "env", "--chdir=" + c.mount, program}
+			if id == "0" {
+				args = append(args, "--servers", a.apiAddr())
+			}
+			return a.host.MustRun(t, "setpriv", append(as, args...)...)
+		}
+		var locks []struct{ Path, Holder string }
+		require.NoError(t, json.Unmarshal([]byte(run("locks", "seen", "--json")), &locks))
+		var sees []string
+		for _, lock := range locks {
+			sees = append(sees, seenAs(lock.Path, lock.Holder))
+		}
+		require.ElementsMatch(t, user.sees, sees, "user %s", id)
+		hosts.Eventually(t, "the events are told", func() (string, bool) {
+			told := make(map[string]bool)
+			for line := range strings.Lines(run("events", "--json")) {
+				var event struct {
+					Path   string `json:"lock_path"`
+					Holder string `json:"holder"`
+				}
+				require.NoError(t, json.Unmarshal([]byte(line), &event))
+				if strings.HasPrefix(event.Path, "seen/") && strings.Contains(event.Holder, "of-") || strings.HasSuffix(event.Path, "/private") {
+					told[seenAs(event.Path, event.Holder)] = true
+				}
+				require.False(t, id != "0" && strings.Contains(event.Path, "closed/"), line)
+			}
+			return fmt.Sprint(told), slices.Equal(slices.Sorted(maps.Keys(told)), slices.Sorted(slices.Values(user.sees)))
+		})
+	}
+	below := a.host.MustRun(t, "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", program, "locks", c.path("seen"))
+	require.Contains(t, below, "seen/public", "the mount is that of the path")
+	require.NotContains(t, below, "closed")
+}
+
+// seenAs puts a path into brackets if it is not told who holds it.
+func seenAs(path, holder string) string {
+	if strings.Contains(holder, "of-"+strings.TrimPrefix(path, "seen/")) {
+		return path
+	}
+	return "[" + path + "]"
 }

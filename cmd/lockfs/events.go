@@ -40,7 +40,10 @@ writes them to audit.jsonl in its data directory. The events are
 
 --since takes the number of the first event to print; a time as in 2026-01-02T15:04:05Z; or a duration such as 10m:
 from so long ago. --follow goes on with new events until it is interrupted. --json prints one object a line, like
-audit.jsonl.`,
+audit.jsonl.
+
+` + whoSees + `
+What happened in a directory that is gone, or elsewhere now, only root and those who did it see.`,
 		Example: `  lockfs events --since 10m
   lockfs events --follow --json | jq -r 'select(.event == "removal_refused") | .lock_path'`,
 		Args: exactly(0, 0),
@@ -49,19 +52,23 @@ audit.jsonl.`,
 			if err != nil {
 				return err
 			}
-			admin, err := cluster.NewAdmin(flags.servers)
-			if err != nil {
-				return err
-			}
-			defer admin.Close()
-			ask := func(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
-				ctx, cancel := context.WithTimeout(ctx, flags.timeout)
-				defer cancel()
-				result, err := admin.Query(ctx, query)
-				return result, unanswered(err, flags.servers)
+			root := lookThrough(cmd, "")
+			ask := (&mountEvents{root: root}).ask
+			if root == "" {
+				admin, err := cluster.NewAdmin(flags.servers)
+				if err != nil {
+					return err
+				}
+				defer admin.Close()
+				ask = func(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
+					ctx, cancel := context.WithTimeout(ctx, flags.timeout)
+					defer cancel()
+					result, err := admin.Query(ctx, query)
+					return result, unanswered(err, flags.servers)
+				}
 			}
 			if from.ago != 0 {
-				if from.time, err = ago(cmd.Context(), &flags, from.ago); err != nil {
+				if from.time, err = ago(cmd.Context(), &flags, root, from.ago); err != nil {
 					return err
 				}
 			}
@@ -111,7 +118,11 @@ func parseSince(s string) (since, error) {
 }
 
 // ago is so long before now by the cluster's clock, which is that of the events; this host's may be wrong.
-func ago(ctx context.Context, flags *clusterFlags, d time.Duration) (t time.Time, err error) {
+func ago(ctx context.Context, flags *clusterFlags, root string, d time.Duration) (t time.Time, err error) {
+	if root != "" {
+		now, err := clusterTime(root)
+		return now.Add(-d), err
+	}
 	err = withAdmin(ctx, flags, func(ctx context.Context, admin *cluster.Admin) error {
 		nodes, err := admin.Status(ctx, false)
 		if err != nil {

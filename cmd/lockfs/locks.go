@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -23,44 +27,82 @@ func locksCommand() *cobra.Command {
 		Short: "List lock files, and who holds or waits for a flock or fcntl lock",
 		Long: `List the locks: every file, symbolic link and empty directory, with its holder as far as its content tells, and
 the flock and fcntl locks that are held on it and waited for, in the order in which they are served. With PATH,
-only that and what is below it: a path on a mount, or one from the root of the cluster's locks.`,
+only that and what is below it: a path on a mount, or one from the root of the cluster's locks.
+
+` + whoSees,
 		Example: `  lockfs locks
   lockfs locks /locks/deploy.lock
   lockfs locks --json | jq -r '.[] | select(.state == "stale") | .path'`,
 		Args: exactly(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			below := ""
+			root, below := "", ""
 			if len(args) == 1 {
-				below = fromRoot(args[0])
+				root, below = fromRoot(args[0])
 			}
-			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
-				locks, err := findLocks(ctx, admin, below)
-				if err != nil {
-					return err
-				}
-				if flags.json {
-					return printJSON(cmd.OutOrStdout(), locks)
-				}
-				return printLocks(cmd.OutOrStdout(), locks)
-			})
+			locks, err := locksFor(cmd, &flags, root, below)
+			if err != nil {
+				return err
+			}
+			if flags.json {
+				return printJSON(cmd.OutOrStdout(), locks)
+			}
+			return printLocks(cmd.OutOrStdout(), locks)
 		},
 	}
 	flags.add(cmd.Flags())
 	return cmd
 }
 
-// fromRoot makes of a path on a mount one from its root. Any other is taken for one already.
-func fromRoot(path string) string {
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+// fromRoot makes of a path on a mount where that is, and a path from its root. Any other is taken for one already: then root is empty.
+func fromRoot(path string) (root, below string) {
+	dir, name := filepath.Dir(path), filepath.Base(path)
+	if info, err := os.Lstat(path); err == nil && info.IsDir() {
+		dir, name = path, "."
+	}
+	if dir, err := filepath.EvalSymlinks(dir); err == nil {
 		if dir, err = filepath.Abs(dir); err == nil {
-			if root, err := mountRoot(dir); err == nil {
-				if below, err := filepath.Rel(root, filepath.Join(dir, filepath.Base(path))); err == nil {
-					path = below
-				}
+			if root, err = mountRoot(dir); err != nil {
+				root = ""
+			} else if onMount, err := filepath.Rel(root, filepath.Join(dir, name)); err == nil {
+				path = onMount
 			}
 		}
 	}
-	return strings.Trim(filepath.Clean("/"+path), "/")
+	return root, strings.Trim(filepath.Clean("/"+path), "/")
+}
+
+// locksFor lists the locks below a path. root is the mount that this was on, if it was.
+func locksFor(cmd *cobra.Command, flags *clusterFlags, root, below string) (locks []raftstore.LockJSON, err error) {
+	if root := lookThrough(cmd, root); root != "" {
+		return locksOn(root, below)
+	}
+	err = withAdmin(cmd.Context(), flags, func(ctx context.Context, admin *cluster.Admin) error {
+		locks, err = findLocks(ctx, admin, below)
+		return err
+	})
+	return locks, err
+}
+
+// locksOn lists the locks below a path as a mount tells of them.
+func locksOn(root, below string) ([]raftstore.LockJSON, error) {
+	file, err := os.Open(filepath.Join(root, controlDir, "locks.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	locks := []raftstore.LockJSON{}
+	for decoder := json.NewDecoder(bufio.NewReader(file)); ; {
+		var lock raftstore.LockJSON
+		switch err := decoder.Decode(&lock); {
+		case errors.Is(err, io.EOF):
+			return locks, nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", file.Name(), err)
+		}
+		if isBelow(lock.Path, below) {
+			locks = append(locks, lock)
+		}
+	}
 }
 
 // findLocks asks the cluster for the locks below a path, all if that is empty, for whom this process runs as.
