@@ -78,6 +78,12 @@
 // empty file, a link or a rename to its real name, a file in a directory; nothing else is told of the name before. Files that
 // lockfs makes for itself are unlisted: they are files like others but no locks, so nothing is told of them.
 //
+// # Who is told
+//
+// The kernel of a mount judges who may do what with a file; only queries for many at once are judged here, by who asks
+// ([storepb.Viewer]): whether he could reach a lock by its path and stat it, and read it. An event notes the directory that it
+// happened in and the permissions that the file had then. A mount is believed who asks.
+//
 // # Snapshots
 //
 // The state lives in copy-on-write B-trees, so taking a snapshot is a copy of a few pointers and never

@@ -219,3 +219,20 @@ func TestEventLine(t *testing.T) {
 	require.JSONEq(t, `{"number":9,"event":"host_back","timestamp":"1970-01-01T00:00:01Z","host":"h"}`,
 		string(EventLine(&storepb.Event{Number: 9, Event: "host_back", Time: int64(time.Second), Host: "h"})))
 }
+
+func TestEventLinesCanBeReadBack(t *testing.T) {
+	for _, e := range []*storepb.Event{
+		{Number: 1, Event: "host_back", Time: 1_234_567_890_123_456_789, Host: "h"},
+		{
+			Number: 23456, Event: "lock_stolen", Time: 5, Path: []byte("a \x1b/b\u202e"), Token: 52, Format: "tower", Holder: "r\n2", Host: "b", Pid: 3,
+			By: &storepb.Caller{Host: "b", Pid: 99, Uid: 1000}, Reason: "why", Request: "req", PreviousHash: "sha256:00",
+			Previous: &storepb.Event{Token: 40, Format: "tower", Holder: "r-1", Host: "a", Pid: 7},
+		},
+	} {
+		got, err := ParseEventLine(EventLine(e))
+		require.NoError(t, err)
+		requireSame(t, e, got)
+	}
+	_, err := ParseEventLine([]byte("x"))
+	require.Error(t, err)
+}

@@ -70,15 +70,18 @@ func DescribeEvent(e *storepb.Event) EventJSON {
 	return described
 }
 
-// ParseEventLine makes of a line of EventLine what DescribeEvent makes the same of.
+// ParseEventLine reads what EventLine has rendered.
 func ParseEventLine(line []byte) (*storepb.Event, error) {
 	var d EventJSON
 	if err := json.Unmarshal(line, &d); err != nil {
 		return nil, err
 	}
 	e := &storepb.Event{
-		Number: d.Number, Event: d.Event, Time: d.Timestamp.UnixNano(), Path: []byte(d.LockPath), Token: d.Token, Format: d.Format,
+		Number: d.Number, Event: d.Event, Time: d.Timestamp.UnixNano(), Token: d.Token, Format: d.Format,
 		Holder: d.Holder, Host: d.Host, Pid: d.PID, Reason: d.Reason, Request: d.Request, PreviousHash: d.PreviousHash,
+	}
+	if d.LockPath != "" {
+		e.Path = []byte(d.LockPath)
 	}
 	if d.By != nil {
 		e.By = &storepb.Caller{Host: d.By.Host, Pid: d.By.PID, Uid: d.By.UID}
