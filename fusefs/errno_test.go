@@ -26,6 +26,7 @@ func TestErrnoOfEveryCode(t *testing.T) {
 		storepb.Code_NAME_TOO_LONG:     syscall.ENAMETOOLONG,
 		storepb.Code_FILE_TOO_BIG:      syscall.EFBIG,
 		storepb.Code_NO_SPACE:          syscall.ENOSPC,
+		storepb.Code_QUOTA:             syscall.EDQUOT,
 		storepb.Code_NOT_PERMITTED:     syscall.EPERM,
 		storepb.Code_TOO_MANY_LINKS:    syscall.EMLINK,
 		storepb.Code_NO_ATTRIBUTE:      syscall.ENODATA,

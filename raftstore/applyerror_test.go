@@ -55,9 +55,9 @@ func TestDamagedEntryStopsTheStateMachine(t *testing.T) {
 }
 
 func requireStopped(t *testing.T, fsm *FSM, why error) {
-	_, err := fsm.Query(statFs())
+	_, err := fsm.Query(statFs(0))
 	require.ErrorIs(t, err, why)
-	require.Nil(t, fsm.QuerySince(&storepb.Query{Query: statFs().GetQuery(), Since: 1}))
+	require.Nil(t, fsm.QuerySince(&storepb.Query{Query: statFs(0).GetQuery(), Since: 1}))
 	_, err = fsm.AwaitLock(t.Context(), &storepb.AwaitLock{})
 	require.ErrorIs(t, err, why)
 	_, err = fsm.Snapshot()

@@ -67,6 +67,9 @@ func (ns *Namespace) setContent(cmd *storepb.Command, op *storepb.SetContent) *s
 	if refused := ns.refuseContent(cmd.GetCaller(), op, name, in); refused != nil {
 		return refused
 	}
+	if code := ns.roomForContent(cmd.GetCaller(), in, op); code != storepb.Code_OK {
+		return fail(code)
+	}
 	result := &storepb.Result{Attr: ns.replaceContent(cmd.GetCaller(), in, op.GetContent(), op.GetFacts()).attr()}
 	if isNamed {
 		name, _ = ns.entry(name.parent, []byte(name.name))
@@ -87,6 +90,21 @@ func (ns *Namespace) refuseContent(by *storepb.Caller, op *storepb.SetContent, n
 		}
 	}
 	return nil
+}
+
+// roomForContent asks for room for what a content, and what its names then know of its holder, are larger.
+func (ns *Namespace) roomForContent(by *storepb.Caller, in *inode, op *storepb.SetContent) storepb.Code {
+	changed := *in
+	changed.content, changed.evidence = op.GetContent(), op.GetFacts().GetEvidence()
+	more := changed.bytes() - in.bytes()
+	if factsOf(op.GetFacts()) != nil {
+		for _, e := range ns.namesOf(in.ino) {
+			known := *e
+			known.known = nil
+			more += known.bytes() + saidBytes(op.GetFacts()) - e.bytes()
+		}
+	}
+	return ns.room(by, in.uid, 0, more)
 }
 
 func (ns *Namespace) replaceContent(by *storepb.Caller, in *inode, content []byte, what *storepb.Facts) *inode {

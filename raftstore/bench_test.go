@@ -23,6 +23,7 @@ func heldNamespace(locks int, factsOf func(i int) *storepb.Facts) (ns *Namespace
 		index++
 		return ns.Apply(index, &storepb.Command{Time: int64(index), Op: op}).GetAttr()
 	}
+	apply(opOf(&storepb.SetLimits{MaxBytes: 1 << 40}))
 	dir := uint64(RootIno)
 	for i := range locks {
 		if i%1000 == 0 {

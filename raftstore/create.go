@@ -38,6 +38,9 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 			return fail(code), nil
 		}
 	}
+	if code := ns.room(caller, in.uid, 1, in.bytes()+made.bytes()+saidBytes(op.GetFacts())); code != storepb.Code_OK {
+		return fail(code), nil
+	}
 	ns.nextIno++
 	subdirs := 0
 	if in.isDir() {
@@ -102,8 +105,6 @@ func (ns *Namespace) mayCreate(op *storepb.Create) storepb.Code {
 		return storepb.Code_INVALID
 	case op.GetMode()&^(syscall.S_IFMT|modeBits) != 0:
 		return storepb.Code_INVALID
-	case ns.inodesInUse() >= ns.maxInodes:
-		return storepb.Code_NO_SPACE
 	}
 	return storepb.Code_OK
 }

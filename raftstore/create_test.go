@@ -134,7 +134,7 @@ func TestLimits(t *testing.T) {
 	target(MaxTarget + 1).is(storepb.Code_NAME_TOO_LONG)
 	require.EqualValues(t, MaxTarget, target(MaxTarget).ok().GetAttr().GetSize())
 
-	tr.do(here, opOf(&storepb.SetLimits{MaxInodes: 4})).ok()
+	tr.do(here, opOf(&storepb.SetLimits{MaxInodes: 4, MaxInodesPerUser: 10})).ok()
 	tr.mkdir(RootIno, "last")
 	tr.create(RootIno, "more", someFile).is(storepb.Code_NO_SPACE)
 	tr.link(file, RootIno, "name").ok()

@@ -118,7 +118,7 @@ func useHard(tb testing.TB, ns *Namespace, commands ...*storepb.Command) {
 	for _, ino := range inos[:min(len(inos), 20)] {
 		for _, query := range []*storepb.Query{
 			getAttr(ino), readOf(ino), readDirOf(ino, 0, 0), readDirOf(ino, math.MaxUint64, 1), xattrsOf(ino),
-			lookupOf(ino, "a"), lookupOf(ino, ".."), statFs(), {}, {Query: &storepb.Query_Read{}}, nil,
+			lookupOf(ino, "a"), lookupOf(ino, ".."), statFs(0), {}, {Query: &storepb.Query_Read{}}, nil,
 			getLock(ino, "f"), {Query: &storepb.Query_GetLock{GetLock: &storepb.GetLock{Ino: ino}}}, {Query: &storepb.Query_GetLock{}},
 			listLocks(ino, "", 0), listLocks(ino, "f", math.MaxUint32), {Query: &storepb.Query_ListLocks{}},
 			listEvents(ino, 0, 0), listEvents(ino, math.MinInt64, 1), {Query: &storepb.Query_ListEvents{}},

@@ -146,7 +146,10 @@ func (g *generator) rare() *storepb.Op {
 	switch g.below(5) {
 	case 0:
 		return opOf(&storepb.SetLimits{
-			MaxInodes: pick[uint64](g, 0, 6, 12, 20, DefaultMaxInodes), MaxSessions: pick[uint64](g, 0, 2, DefaultMaxSessions),
+			MaxInodes: pick[uint64](g, 0, 6, 12, 20, 128, DefaultMaxInodes), MaxSessions: pick[uint64](g, 0, 2, DefaultMaxSessions),
+			MaxBytes:         pick[uint64](g, 0, 0, 6<<10, 12<<10, 40<<10, DefaultMaxBytes),
+			MaxBytesPerUser:  pick[uint64](g, 0, 0, 0, 3<<10, 12<<10, DefaultMaxBytes),
+			MaxInodesPerUser: pick[uint64](g, 0, 0, 0, 2, 5, DefaultMaxInodes),
 		})
 	case 1:
 		return opOf(&storepb.SetMember{Member: &storepb.Member{Id: pick(g, "", "m1", "m2"), Name: pick(g, "", "n1", "n2")}})
@@ -212,10 +215,13 @@ func (g *generator) setAttr() *storepb.SetAttr {
 	return op
 }
 
+// someKiB is so long that it counts.
+var someKiB = strings.Repeat("m", 3<<10)
+
 var tooBig = make([]byte, MaxContent+1)
 
 func (g *generator) setContent() *storepb.SetContent {
-	op := &storepb.SetContent{Ino: g.file(), Content: []byte(pick(g, "", "one", "twotwo")), Facts: g.facts()}
+	op := &storepb.SetContent{Ino: g.file(), Content: []byte(pick(g, "", "one", "twotwo", "three", someKiB[:600], someKiB)), Facts: g.facts()}
 	if in, found := g.ns.inodes.Get(op.GetIno()); found {
 		op.IfVersion = in.version
 		if g.often(20) {

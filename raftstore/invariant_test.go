@@ -30,9 +30,7 @@ func requireConsistent(t require.TestingT, ns *Namespace) {
 		}
 		return true
 	})
-	bytes := uint64(0)
 	ns.inodes.Scan(func(ino uint64, in *inode) bool {
-		bytes += uint64(len(in.content))
 		require.True(t, ino == in.ino && ino < ns.nextIno, "number of inode %d", ino)
 		_, orphaned := ns.orphans.Get(ino)
 		switch {
@@ -49,7 +47,7 @@ func requireConsistent(t require.TestingT, ns *Namespace) {
 		}
 		return true
 	})
-	require.Equal(t, bytes, ns.contentBytes)
+	requireCounted(t, ns)
 	requireOrphansConsistent(t, ns)
 	requireRepliesConsistent(t, ns)
 	requireIndexed(t, ns)

@@ -28,6 +28,10 @@ func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Re
 	if made.maker, code = ns.makerOf(caller, made); code != storepb.Code_OK {
 		return fail(code), nil
 	}
+	made.known = in.facts
+	if code := ns.room(caller, in.uid, 0, made.bytes()); code != storepb.Code_OK {
+		return fail(code), nil
+	}
 	made.cookie = ns.newCookie()
 	in = ns.changeLinks(in, +1)
 	made = ns.acquire(caller, made, in, acquisition{exclusive: true, done: true})

@@ -41,9 +41,7 @@ func (ns *Namespace) Members() []*storepb.Member {
 }
 
 func (ns *Namespace) setLimits(op *storepb.SetLimits) *storepb.Result {
-	if op.GetMaxInodes() != 0 {
-		ns.maxInodes = op.GetMaxInodes()
-	}
+	ns.limits.set(op)
 	if op.GetMaxSessions() != 0 {
 		ns.maxSessions = op.GetMaxSessions()
 	}

@@ -76,6 +76,6 @@ func listEvents(after uint64, since int64, limit uint32) *storepb.Query {
 	}}
 }
 
-func statFs() *storepb.Query {
-	return &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{}}}
+func statFs(uid uint32) *storepb.Query {
+	return &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{Uid: uid}}}
 }

@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"maps"
 	"strings"
 	"syscall"
 
@@ -122,13 +123,19 @@ func (m *model) setContent(cmd *storepb.Command, op *storepb.SetContent, done *m
 	no.when(len(op.GetContent()) > 256*1024, storepb.Code_FILE_TOO_BIG)
 	no.when(isFile && op.GetIfVersion() != n.version, storepb.Code_CONFLICT)
 	if no == nil {
-		m.fill(n, string(op.GetContent()))
+		before := n.bytes()
+		changed := *n
+		changed.content, changed.evidence = string(op.GetContent()), op.GetFacts().GetEvidence()
+		m.room(cmd, n.uid, 0, changed.bytes()-before, &no)
+	}
+	if no == nil {
+		m.fill(n, string(op.GetContent()), op.GetFacts().GetEvidence())
 		done.result.Attr = m.attr(n)
 	}
 	return no
 }
 
-func (m *model) setXattr(op *storepb.SetXattr) (no complaints) {
+func (m *model) setXattr(cmd *storepb.Command, op *storepb.SetXattr) (no complaints) {
 	n, name := m.nodes[op.GetIno()], string(op.GetName())
 	no.when(n == nil, storepb.Code_NOT_FOUND)
 	no.when(!strings.HasPrefix(name, "user."), storepb.Code_UNSUPPORTED)
@@ -147,6 +154,12 @@ func (m *model) setXattr(op *storepb.SetXattr) (no complaints) {
 		}
 	}
 	no.when(total > 4096, storepb.Code_NO_SPACE)
+	if no == nil {
+		changed := *n
+		changed.xattrs = maps.Clone(n.xattrs)
+		changed.xattrs[name] = string(op.GetValue())
+		m.room(cmd, n.uid, 0, changed.bytes()-n.bytes(), &no)
+	}
 	if no == nil {
 		n.xattrs[name] = string(op.GetValue())
 		m.change(n)

@@ -34,7 +34,7 @@ func (m *model) operate(cmd *storepb.Command) (*modelReply, []storepb.Code) {
 	case *storepb.Op_SetContent:
 		no = m.setContent(cmd, op.SetContent, done)
 	case *storepb.Op_SetXattr:
-		no = m.setXattr(op.SetXattr)
+		no = m.setXattr(cmd, op.SetXattr)
 	case *storepb.Op_RemoveXattr:
 		no = m.removeXattr(op.RemoveXattr)
 	case *storepb.Op_Pin:
@@ -48,9 +48,7 @@ func (m *model) operate(cmd *storepb.Command) (*modelReply, []storepb.Code) {
 	case *storepb.Op_RemoveMember:
 		delete(m.members, op.RemoveMember.GetId())
 	case *storepb.Op_SetLimits:
-		if limit := op.SetLimits.GetMaxInodes(); limit != 0 {
-			m.maxNodes = limit
-		}
+		m.limits.set(op.SetLimits)
 		if limit := op.SetLimits.GetMaxSessions(); limit != 0 {
 			m.maxSessions = limit
 		}
@@ -118,7 +116,8 @@ func (m *model) create(cmd *storepb.Command, op *storepb.Create, done *modelRepl
 	no.when(isLink != (len(op.GetTarget()) > 0), storepb.Code_INVALID)
 	no.when(op.GetMode() > 0o177777, storepb.Code_INVALID)
 	no.when(len(op.GetTarget()) > 4095, storepb.Code_NAME_TOO_LONG)
-	no.when(m.used() >= m.maxNodes, storepb.Code_NO_SPACE)
+	uid := cmd.GetCaller().GetUid()
+	m.room(cmd, uid, 1, max(1024, 512+len(op.GetTarget())+len(op.GetContent())+len(op.GetFacts().GetEvidence()))+512, &no)
 	if no != nil {
 		return no
 	}
@@ -126,7 +125,7 @@ func (m *model) create(cmd *storepb.Command, op *storepb.Create, done *modelRepl
 	n := &node{
 		ino: m.lastIno, mode: op.GetMode(), uid: cmd.GetCaller().GetUid(), gid: cmd.GetCaller().GetGid(),
 		atime: m.now, mtime: m.now, btime: m.now, version: m.index, xattrs: map[string]string{},
-		content: string(op.GetTarget()) + string(op.GetContent()),
+		content: string(op.GetTarget()) + string(op.GetContent()), evidence: op.GetFacts().GetEvidence(),
 	}
 	if kind == syscall.S_IFDIR {
 		n.names = map[string]place{}
@@ -175,8 +174,8 @@ func (m *model) takeBack(session uint64, dir *node, name string, made place) {
 	}
 }
 
-func (m *model) fill(n *node, content string) {
-	n.content, n.version = content, m.index
+func (m *model) fill(n *node, content, evidence string) {
+	n.content, n.evidence, n.version = content, evidence, m.index
 	m.touch(n)
 }
 
@@ -189,6 +188,9 @@ func (m *model) link(cmd *storepb.Command, op *storepb.Link, done *modelReply) (
 	if dir != nil {
 		_, taken := dir.names[name]
 		no.when(taken, storepb.Code_EXISTS)
+	}
+	if no == nil {
+		m.room(cmd, n.uid, 0, 512, &no)
 	}
 	if no != nil {
 		return no

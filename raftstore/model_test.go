@@ -16,7 +16,7 @@ type model struct {
 	index     uint64
 	lastIno   uint64
 	lastPlace uint64
-	maxNodes  uint64
+	limits    modelLimits
 
 	maxSessions uint64
 	nodes       map[uint64]*node
@@ -30,6 +30,7 @@ type node struct {
 	atime, mtime, ctime, btime int64
 	version                    uint64
 	content                    string
+	evidence                   string
 	xattrs                     map[string]string
 	names                      map[string]place // of a directory
 	removed                    *removal         // nil while it has a name
@@ -63,7 +64,7 @@ type modelReply struct {
 
 func newModel() *model {
 	m := &model{
-		lastIno: RootIno, lastPlace: cookieParent, maxNodes: DefaultMaxInodes, maxSessions: DefaultMaxSessions,
+		lastIno: RootIno, lastPlace: cookieParent, maxSessions: DefaultMaxSessions,
 		nodes: map[uint64]*node{}, sessions: map[uint64]*modelSession{}, members: map[string]string{},
 	}
 	m.nodes[RootIno] = &node{ino: RootIno, mode: rootMode, names: map[string]place{}, xattrs: map[string]string{}}
@@ -185,16 +186,6 @@ func (m *model) expire() {
 			delete(m.nodes, n.ino)
 		}
 	}
-}
-
-// used counts nodes but those that were removed and nobody keeps.
-func (m *model) used() (count uint64) {
-	for _, n := range m.nodes {
-		if n.removed == nil || n.removed.pinned {
-			count++
-		}
-	}
-	return count
 }
 
 // apply does a command. Refusals are the codes that are right answers to one that must not be done; if

@@ -13,7 +13,7 @@ import (
 // RootIno is the inode number of the root directory.
 const RootIno = 1
 
-// Limits of the namespace. DefaultMaxInodes can be changed by a SetLimits command.
+// Limits of the namespace. DefaultMaxInodes can be changed by a SetLimits command, like those of bytes (DefaultMaxBytes).
 const (
 	MaxContent       = 256 << 10 // bytes in a file
 	MaxName          = 255       // bytes in a name
@@ -33,7 +33,7 @@ type Namespace struct {
 	time        int64  // cluster time of that command; never goes back
 	nextIno     uint64
 	nextCookie  uint64
-	maxInodes   uint64
+	limits      limits
 	maxSessions uint64
 
 	inodes        *btree.Map[uint64, *inode]
@@ -70,7 +70,9 @@ type Namespace struct {
 	removed     []Removal                // by the last command; not part of the state
 	lockDelay   int64
 
-	contentBytes uint64 // sum over all inodes
+	used      usage             // by inodes and names, but for those that are forgotten soon
+	usedBy    map[uint32]*usage // the same, by uid of the owner
+	forgotten uint64            // bytes of inodes that are forgotten soon
 }
 
 // inode is never modified once it is in a tree.
@@ -136,7 +138,6 @@ func emptyNamespace() *Namespace {
 	return &Namespace{
 		nextIno:       RootIno + 1,
 		nextCookie:    cookieParent + 1,
-		maxInodes:     DefaultMaxInodes,
 		maxSessions:   DefaultMaxSessions,
 		inodes:        new(btree.Map[uint64, *inode]),
 		byName:        btree.NewBTreeGOptions(lessByName, options),
@@ -163,6 +164,7 @@ func emptyNamespace() *Namespace {
 		requests:      btree.NewBTreeGOptions(lessRequest, options),
 		interrupted:   btree.NewBTreeGOptions(lessInterrupted, options),
 		lockCounts:    new(btree.Map[uint64, int]),
+		usedBy:        make(map[uint32]*usage),
 		lockDelay:     int64(DefaultLockDelay),
 	}
 }
@@ -245,9 +247,6 @@ func (ns *Namespace) SessionLive(id uint64) bool {
 	return found && s.endedIndex == 0
 }
 
-// ContentBytes is the sum of the contents of all files and the targets of all symbolic links.
-func (ns *Namespace) ContentBytes() uint64 { return ns.contentBytes }
-
 // applyOp does the operation of a command. undo is how a Cancel takes it back, for what created a name exclusively.
 func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo *storepb.Undo) {
 	if len(cmd.GetCaller().GetHost()) > MaxName {
@@ -267,7 +266,7 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 	case *storepb.Op_SetContent:
 		return ns.setContent(cmd, op.SetContent), nil
 	case *storepb.Op_SetXattr:
-		return ns.setXattr(op.SetXattr), nil
+		return ns.setXattr(cmd.GetCaller(), op.SetXattr), nil
 	case *storepb.Op_RemoveXattr:
 		return ns.removeXattr(op.RemoveXattr), nil
 	case *storepb.Op_Pin:
@@ -312,15 +311,16 @@ func (ns *Namespace) putInode(in *inode) {
 	old, _ := ns.inodes.Set(in.ino, in)
 	if old != nil {
 		ns.forgetInode(old)
+		ns.recountInode(old, in)
+	} else {
+		ns.countInode(in, +1)
 	}
-	ns.contentBytes += uint64(len(in.content))
 	if h, ok := in.heldBy(); ok {
 		ns.byProcess.Set(h)
 	}
 }
 
 func (ns *Namespace) forgetInode(in *inode) {
-	ns.contentBytes -= uint64(len(in.content))
 	if h, ok := in.heldBy(); ok {
 		ns.byProcess.Delete(h)
 	}
@@ -329,6 +329,7 @@ func (ns *Namespace) forgetInode(in *inode) {
 func (ns *Namespace) deleteInode(ino uint64) {
 	if old, found := ns.inodes.Delete(ino); found {
 		ns.forgetInode(old)
+		ns.countInode(old, -1)
 	}
 }
 
@@ -346,6 +347,7 @@ func (ns *Namespace) putEntry(e *entry) {
 	}
 	e.maker.each(func(p *process) { ns.byMaker.Set(e.madeBy(p)) })
 	ns.countLockFile(e, +1)
+	ns.countName(e, +1)
 }
 
 func (ns *Namespace) deleteEntry(e *entry) {
@@ -363,6 +365,7 @@ func (ns *Namespace) forgetEntry(e *entry) {
 	}
 	e.maker.each(func(p *process) { ns.byMaker.Delete(e.madeBy(p)) })
 	ns.countLockFile(e, -1)
+	ns.countName(e, -1)
 }
 
 func (ns *Namespace) entry(parent uint64, name []byte) (*entry, bool) {

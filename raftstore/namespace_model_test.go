@@ -52,14 +52,12 @@ func requireSame(t require.TestingT, want, got proto.Message) {
 
 // requireAgreement compares everything that can be asked.
 func requireAgreement(t require.TestingT, m *model, ns *Namespace) {
-	bytes := uint64(0)
 	for _, n := range m.nodes {
-		bytes += uint64(len(n.content))
 		requireNode(t, m, ns, n)
 	}
-	requireSame(t, &storepb.Result{FsStats: &storepb.FsStats{
-		Inodes: m.used(), MaxInodes: m.maxNodes, ContentBytes: bytes,
-	}}, ns.Query(statFs()))
+	for _, uid := range []uint32{0, 7, 9} {
+		requireSame(t, &storepb.Result{FsStats: m.stats(uid)}, ns.Query(statFs(uid)))
+	}
 	live := 0
 	for _, s := range m.sessions {
 		if s.ended == nil {

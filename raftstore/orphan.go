@@ -9,7 +9,7 @@ import (
 // How long an inode without a name stays for those who have it open elsewhere.
 const (
 	orphanAge   = 30 * time.Second
-	orphanLimit = 1024
+	orphanLimit = 1024 // of them, and orphanBytes
 )
 
 // orphan is an inode that lost its last name. It is never modified once it is in a tree.
@@ -35,7 +35,14 @@ func (ns *Namespace) addOrphan(session, ino uint64) {
 }
 
 func (ns *Namespace) putOrphan(o *orphan) {
+	in, found := ns.inodes.Get(o.ino)
+	if found {
+		ns.countInode(in, -1)
+	}
 	ns.orphans.Set(o.ino, o)
+	if found {
+		ns.countInode(in, +1)
+	}
 	if o.pinned {
 		ns.expiring.Delete(o)
 	} else {
@@ -44,24 +51,30 @@ func (ns *Namespace) putOrphan(o *orphan) {
 }
 
 func (ns *Namespace) deleteOrphan(o *orphan) {
+	ns.deleteInode(o.ino)
 	ns.orphans.Delete(o.ino)
 	ns.expiring.Delete(o)
-	ns.deleteInode(o.ino)
 }
 
 // dropExpiredOrphans runs with every command, so that it needs no clock and no command of its own.
 func (ns *Namespace) dropExpiredOrphans() {
 	for {
 		o, found := ns.expiring.Min()
-		if !found || ns.expiring.Len() <= orphanLimit && ns.time-o.removedAt <= int64(orphanAge) {
+		if !found || ns.expiring.Len() <= orphanLimit && ns.forgotten <= orphanBytes && ns.time-o.removedAt <= int64(orphanAge) {
 			return
 		}
 		ns.deleteOrphan(o)
 	}
 }
 
-// inodesInUse does not count what was removed and nobody keeps: a removal makes room at once.
-func (ns *Namespace) inodesInUse() uint64 { return uint64(ns.inodes.Len() - ns.expiring.Len()) }
+// isForgotten tells of an inode that is forgotten soon: nothing is to be kept of it.
+func (ns *Namespace) isForgotten(in *inode) bool {
+	if in.nlink > 0 {
+		return false
+	}
+	o, found := ns.orphans.Get(in.ino)
+	return found && !o.pinned
+}
 
 // mayWrite tells whether content may still be written: to an inode with a name, and to one that the
 // session itself removed.

@@ -27,9 +27,7 @@ func (ns *Namespace) Query(query *storepb.Query) *storepb.Result {
 		}
 		return &storepb.Result{Xattrs: in.xattrs}
 	case *storepb.Query_StatFs:
-		return &storepb.Result{FsStats: &storepb.FsStats{
-			Inodes: ns.inodesInUse(), MaxInodes: ns.maxInodes, ContentBytes: ns.contentBytes,
-		}}
+		return &storepb.Result{FsStats: ns.fsStats(q.StatFs.GetUid())}
 	case *storepb.Query_ListMembers:
 		return &storepb.Result{Members: ns.Members()}
 	case *storepb.Query_ListSessions:

@@ -91,7 +91,11 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	ns := emptyNamespace()
 	ns.index, ns.time = header.GetIndex(), header.GetTime()
 	ns.nextIno, ns.nextCookie = header.GetNextIno(), header.GetNextCookie()
-	ns.maxInodes, ns.maxSessions = header.GetMaxInodes(), header.GetMaxSessions()
+	ns.maxSessions = header.GetMaxSessions()
+	ns.limits = limits{
+		maxInodes: header.GetMaxInodes(), maxBytes: header.GetMaxBytes(),
+		maxInodesPerUser: header.GetMaxInodesPerUser(), maxBytesPerUser: header.GetMaxBytesPerUser(),
+	}
 	ns.lastEvent, ns.lockDelay = header.GetLastEvent(), header.GetLockDelay()
 	restored := 0
 	for record, err := range r.records(header.GetRecords()) {

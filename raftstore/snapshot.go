@@ -39,7 +39,7 @@ func (ns *Namespace) Snapshot() *Snapshot {
 	frozen.delayed, frozen.requests, frozen.interrupted, frozen.lockCounts = nil, nil, nil, nil // restored from these
 	frozen.ended, frozen.removed = nil, nil
 	frozen.byIno, frozen.byDue, frozen.byProcess = nil, nil, nil // restored from entries and inodes
-	frozen.byMaker, frozen.byPending, frozen.lockFiles = nil, nil, nil
+	frozen.byMaker, frozen.byPending, frozen.lockFiles, frozen.usedBy = nil, nil, nil, nil
 	return &Snapshot{ns: &frozen}
 }
 
@@ -83,9 +83,10 @@ func (s *Snapshot) writeRecords(w *bufio.Writer) error {
 	ns := s.ns
 	header := &storepb.SnapshotHeader{
 		Version: snapshotVersion, Index: ns.index, Time: ns.time,
-		NextIno: ns.nextIno, NextCookie: ns.nextCookie, MaxInodes: ns.maxInodes, MaxSessions: ns.maxSessions,
+		NextIno: ns.nextIno, NextCookie: ns.nextCookie, MaxInodes: ns.limits.maxInodes, MaxSessions: ns.maxSessions,
 		Records: ns.records(), LastEvent: ns.lastEvent,
-		LockDelay: ns.lockDelay,
+		LockDelay: ns.lockDelay, MaxBytes: ns.limits.maxBytes,
+		MaxInodesPerUser: ns.limits.maxInodesPerUser, MaxBytesPerUser: ns.limits.maxBytesPerUser,
 	}
 	marshal := protodelim.MarshalOptions{MarshalOptions: proto.MarshalOptions{Deterministic: true}}
 	if _, err := marshal.MarshalTo(w, header); err != nil {

@@ -42,7 +42,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 			requireConsistent(t, other)
 			require.Equal(t, snapshot.Hash(), other.Snapshot().Hash())
 			require.Equal(t, data, snapshotBytes(t, other.Snapshot()))
-			require.Equal(t, ns.Query(statFs()).GetFsStats().String(), other.Query(statFs()).GetFsStats().String())
+			require.Equal(t, ns.Query(statFs(7)).GetFsStats().String(), other.Query(statFs(7)).GetFsStats().String())
 			copies = append(copies, other)
 		}
 		for _, other := range copies {

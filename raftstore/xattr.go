@@ -14,7 +14,7 @@ const xattrPrefix = "user."
 // LockXattrs is the beginning of the names of those that mounts make up to tell of a lock. Nobody can set one.
 const LockXattrs = "user.lockfs."
 
-func (ns *Namespace) setXattr(op *storepb.SetXattr) *storepb.Result {
+func (ns *Namespace) setXattr(by *storepb.Caller, op *storepb.SetXattr) *storepb.Result {
 	in, found := ns.inodes.Get(op.GetIno())
 	if !found {
 		return fail(storepb.Code_NOT_FOUND)
@@ -38,6 +38,11 @@ func (ns *Namespace) setXattr(op *storepb.SetXattr) *storepb.Result {
 	}
 	if xattrBytes(xattrs) > MaxXattrs {
 		return fail(storepb.Code_NO_SPACE)
+	}
+	larger := *in
+	larger.xattrs = xattrs
+	if code := ns.room(by, in.uid, 0, larger.bytes()-in.bytes()); code != storepb.Code_OK {
+		return fail(code)
 	}
 	ns.replaceXattrs(in, xattrs)
 	return ok()

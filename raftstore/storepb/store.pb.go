@@ -39,7 +39,7 @@ const (
 	Code_INVALID           Code = 6  // an argument that no caller may send
 	Code_NAME_TOO_LONG     Code = 7  // name over 255 bytes, symlink target over 4095 or tree deeper than 64
 	Code_FILE_TOO_BIG      Code = 8  // content over 256 KiB
-	Code_NO_SPACE          Code = 9  // inode limit or xattr limit reached
+	Code_NO_SPACE          Code = 9  // a limit for all together is reached, or the xattr limit of an inode
 	Code_NOT_PERMITTED     Code = 10 // never allowed for anyone, e.g. a device node
 	Code_TOO_MANY_LINKS    Code = 11
 	Code_NO_ATTRIBUTE      Code = 12 // no such extended attribute
@@ -60,6 +60,7 @@ const (
 	Code_SESSION_LOST      Code = 27 // the file was opened in a session that has ended
 	Code_NOT_JUDGED        Code = 28 // the kernel allowed it for another inode than is there, which the caller may not take by his uid
 	Code_SESSION_FORGOTTEN Code = 40 // nothing is known of the session any more: the command may have been done
+	Code_QUOTA             Code = 41 // the share of the inode's owner is used up
 )
 
 // Enum value maps for Code.
@@ -95,6 +96,7 @@ var (
 		27: "SESSION_LOST",
 		28: "NOT_JUDGED",
 		40: "SESSION_FORGOTTEN",
+		41: "QUOTA",
 	}
 	Code_value = map[string]int32{
 		"OK":                0,
@@ -127,6 +129,7 @@ var (
 		"SESSION_LOST":      27,
 		"NOT_JUDGED":        28,
 		"SESSION_FORGOTTEN": 40,
+		"QUOTA":             41,
 	}
 )
 
@@ -3143,14 +3146,17 @@ func (x *RemoveMember) GetId() string {
 	return ""
 }
 
-// SetLimits changes those that are not 0, and the lock delay if it is set.
+// SetLimits changes those that are not 0, and the lock delay if it is set. What is used already stays: only more is refused.
 type SetLimits struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	MaxInodes     uint64                 `protobuf:"varint,1,opt,name=max_inodes,json=maxInodes,proto3" json:"max_inodes,omitempty"`
-	MaxSessions   uint64                 `protobuf:"varint,2,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
-	LockDelay     *int64                 `protobuf:"varint,3,opt,name=lock_delay,json=lockDelay,proto3,oneof" json:"lock_delay,omitempty"` // nanoseconds
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	MaxInodes        uint64                 `protobuf:"varint,1,opt,name=max_inodes,json=maxInodes,proto3" json:"max_inodes,omitempty"`
+	MaxSessions      uint64                 `protobuf:"varint,2,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
+	LockDelay        *int64                 `protobuf:"varint,3,opt,name=lock_delay,json=lockDelay,proto3,oneof" json:"lock_delay,omitempty"`                     // nanoseconds
+	MaxBytes         uint64                 `protobuf:"varint,10,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`                             // of inodes and names; 256 MiB until it is set
+	MaxBytesPerUser  uint64                 `protobuf:"varint,11,opt,name=max_bytes_per_user,json=maxBytesPerUser,proto3" json:"max_bytes_per_user,omitempty"`    // for each uid but 0, by the owners of inodes; half of all until it is set
+	MaxInodesPerUser uint64                 `protobuf:"varint,12,opt,name=max_inodes_per_user,json=maxInodesPerUser,proto3" json:"max_inodes_per_user,omitempty"` // likewise
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *SetLimits) Reset() {
@@ -3200,6 +3206,27 @@ func (x *SetLimits) GetMaxSessions() uint64 {
 func (x *SetLimits) GetLockDelay() int64 {
 	if x != nil && x.LockDelay != nil {
 		return *x.LockDelay
+	}
+	return 0
+}
+
+func (x *SetLimits) GetMaxBytes() uint64 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
+func (x *SetLimits) GetMaxBytesPerUser() uint64 {
+	if x != nil {
+		return x.MaxBytesPerUser
+	}
+	return 0
+}
+
+func (x *SetLimits) GetMaxInodesPerUser() uint64 {
+	if x != nil {
+		return x.MaxInodesPerUser
 	}
 	return 0
 }
@@ -3820,6 +3847,7 @@ func (x *GetXattrs) GetIno() uint64 {
 
 type StatFs struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Uid           uint32                 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"` // who asks
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3852,6 +3880,13 @@ func (x *StatFs) ProtoReflect() protoreflect.Message {
 // Deprecated: Use StatFs.ProtoReflect.Descriptor instead.
 func (*StatFs) Descriptor() ([]byte, []int) {
 	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *StatFs) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
 }
 
 type ListMembers struct {
@@ -4841,7 +4876,9 @@ type FsStats struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Inodes        uint64                 `protobuf:"varint,1,opt,name=inodes,proto3" json:"inodes,omitempty"`
 	MaxInodes     uint64                 `protobuf:"varint,2,opt,name=max_inodes,json=maxInodes,proto3" json:"max_inodes,omitempty"`
-	ContentBytes  uint64                 `protobuf:"varint,3,opt,name=content_bytes,json=contentBytes,proto3" json:"content_bytes,omitempty"`
+	Bytes         uint64                 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"` // as they count for the limits
+	MaxBytes      uint64                 `protobuf:"varint,5,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	FreeBytes     uint64                 `protobuf:"varint,6,opt,name=free_bytes,json=freeBytes,proto3" json:"free_bytes,omitempty"` // that the caller may still use
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4890,9 +4927,23 @@ func (x *FsStats) GetMaxInodes() uint64 {
 	return 0
 }
 
-func (x *FsStats) GetContentBytes() uint64 {
+func (x *FsStats) GetBytes() uint64 {
 	if x != nil {
-		return x.ContentBytes
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *FsStats) GetMaxBytes() uint64 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
+func (x *FsStats) GetFreeBytes() uint64 {
+	if x != nil {
+		return x.FreeBytes
 	}
 	return 0
 }
@@ -5613,19 +5664,22 @@ func (x *HostRecord) GetMachine() string {
 
 // SnapshotHeader opens a snapshot; `records` Records follow, each with its length before it.
 type SnapshotHeader struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	Index         uint64                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"` // last command applied
-	Time          int64                  `protobuf:"varint,3,opt,name=time,proto3" json:"time,omitempty"`   // its cluster time
-	NextIno       uint64                 `protobuf:"varint,4,opt,name=next_ino,json=nextIno,proto3" json:"next_ino,omitempty"`
-	NextCookie    uint64                 `protobuf:"varint,5,opt,name=next_cookie,json=nextCookie,proto3" json:"next_cookie,omitempty"`
-	MaxInodes     uint64                 `protobuf:"varint,6,opt,name=max_inodes,json=maxInodes,proto3" json:"max_inodes,omitempty"`
-	Records       uint64                 `protobuf:"varint,7,opt,name=records,proto3" json:"records,omitempty"`
-	MaxSessions   uint64                 `protobuf:"varint,8,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
-	LastEvent     uint64                 `protobuf:"varint,9,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"`
-	LockDelay     int64                  `protobuf:"varint,10,opt,name=lock_delay,json=lockDelay,proto3" json:"lock_delay,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Version          uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	Index            uint64                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"` // last command applied
+	Time             int64                  `protobuf:"varint,3,opt,name=time,proto3" json:"time,omitempty"`   // its cluster time
+	NextIno          uint64                 `protobuf:"varint,4,opt,name=next_ino,json=nextIno,proto3" json:"next_ino,omitempty"`
+	NextCookie       uint64                 `protobuf:"varint,5,opt,name=next_cookie,json=nextCookie,proto3" json:"next_cookie,omitempty"`
+	MaxInodes        uint64                 `protobuf:"varint,6,opt,name=max_inodes,json=maxInodes,proto3" json:"max_inodes,omitempty"`
+	Records          uint64                 `protobuf:"varint,7,opt,name=records,proto3" json:"records,omitempty"`
+	MaxSessions      uint64                 `protobuf:"varint,8,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
+	LastEvent        uint64                 `protobuf:"varint,9,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"`
+	LockDelay        int64                  `protobuf:"varint,10,opt,name=lock_delay,json=lockDelay,proto3" json:"lock_delay,omitempty"`
+	MaxBytes         uint64                 `protobuf:"varint,20,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"` // this and those below like SetLimits'; 0: not set
+	MaxBytesPerUser  uint64                 `protobuf:"varint,21,opt,name=max_bytes_per_user,json=maxBytesPerUser,proto3" json:"max_bytes_per_user,omitempty"`
+	MaxInodesPerUser uint64                 `protobuf:"varint,22,opt,name=max_inodes_per_user,json=maxInodesPerUser,proto3" json:"max_inodes_per_user,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *SnapshotHeader) Reset() {
@@ -5724,6 +5778,27 @@ func (x *SnapshotHeader) GetLastEvent() uint64 {
 func (x *SnapshotHeader) GetLockDelay() int64 {
 	if x != nil {
 		return x.LockDelay
+	}
+	return 0
+}
+
+func (x *SnapshotHeader) GetMaxBytes() uint64 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
+func (x *SnapshotHeader) GetMaxBytesPerUser() uint64 {
+	if x != nil {
+		return x.MaxBytesPerUser
+	}
+	return 0
+}
+
+func (x *SnapshotHeader) GetMaxInodesPerUser() uint64 {
+	if x != nil {
+		return x.MaxInodesPerUser
 	}
 	return 0
 }
@@ -7087,13 +7162,17 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\tSetMember\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"\x1e\n" +
 	"\fRemoveMember\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\x80\x01\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xf9\x01\n" +
 	"\tSetLimits\x12\x1d\n" +
 	"\n" +
 	"max_inodes\x18\x01 \x01(\x04R\tmaxInodes\x12!\n" +
 	"\fmax_sessions\x18\x02 \x01(\x04R\vmaxSessions\x12\"\n" +
 	"\n" +
-	"lock_delay\x18\x03 \x01(\x03H\x00R\tlockDelay\x88\x01\x01B\r\n" +
+	"lock_delay\x18\x03 \x01(\x03H\x00R\tlockDelay\x88\x01\x01\x12\x1b\n" +
+	"\tmax_bytes\x18\n" +
+	" \x01(\x04R\bmaxBytes\x12+\n" +
+	"\x12max_bytes_per_user\x18\v \x01(\x04R\x0fmaxBytesPerUser\x12-\n" +
+	"\x13max_inodes_per_user\x18\f \x01(\x04R\x10maxInodesPerUserB\r\n" +
 	"\v_lock_delay\"\xbf\b\n" +
 	"\x05Query\x12.\n" +
 	"\x06lookup\x18\x01 \x01(\v2\x14.lockfs.store.LookupH\x00R\x06lookup\x122\n" +
@@ -7137,8 +7216,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\"\x1d\n" +
 	"\tGetXattrs\x12\x10\n" +
-	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\b\n" +
-	"\x06StatFs\"\r\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\x1a\n" +
+	"\x06StatFs\x12\x10\n" +
+	"\x03uid\x18\x01 \x01(\rR\x03uid\"\r\n" +
 	"\vListMembers\"\x0e\n" +
 	"\fListSessions\"\v\n" +
 	"\tListRules\"\v\n" +
@@ -7207,12 +7287,15 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x06cookie\x18\x04 \x01(\x04R\x06cookie\"1\n" +
 	"\x05Xattr\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value\"e\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\"\x98\x01\n" +
 	"\aFsStats\x12\x16\n" +
 	"\x06inodes\x18\x01 \x01(\x04R\x06inodes\x12\x1d\n" +
 	"\n" +
-	"max_inodes\x18\x02 \x01(\x04R\tmaxInodes\x12#\n" +
-	"\rcontent_bytes\x18\x03 \x01(\x04R\fcontentBytes\"\xc9\x06\n" +
+	"max_inodes\x18\x02 \x01(\x04R\tmaxInodes\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\x12\x1b\n" +
+	"\tmax_bytes\x18\x05 \x01(\x04R\bmaxBytes\x12\x1d\n" +
+	"\n" +
+	"free_bytes\x18\x06 \x01(\x04R\tfreeBytesJ\x04\b\x03\x10\x04\"\xc9\x06\n" +
 	"\x06Result\x12&\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x12.lockfs.store.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12&\n" +
@@ -7290,7 +7373,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bsessions\x18\x03 \x01(\rR\bsessions\x12\x14\n" +
 	"\x05since\x18\x04 \x01(\x03R\x05since\x12\x12\n" +
 	"\x04left\x18\x05 \x01(\bR\x04left\x12\x18\n" +
-	"\amachine\x18\x06 \x01(\tR\amachine\"\xaa\x02\n" +
+	"\amachine\x18\x06 \x01(\tR\amachine\"\xa3\x03\n" +
 	"\x0eSnapshotHeader\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x12\n" +
@@ -7306,7 +7389,10 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"last_event\x18\t \x01(\x04R\tlastEvent\x12\x1d\n" +
 	"\n" +
 	"lock_delay\x18\n" +
-	" \x01(\x03R\tlockDelay\"\xd1\x04\n" +
+	" \x01(\x03R\tlockDelay\x12\x1b\n" +
+	"\tmax_bytes\x18\x14 \x01(\x04R\bmaxBytes\x12+\n" +
+	"\x12max_bytes_per_user\x18\x15 \x01(\x04R\x0fmaxBytesPerUser\x12-\n" +
+	"\x13max_inodes_per_user\x18\x16 \x01(\x04R\x10maxInodesPerUser\"\xd1\x04\n" +
 	"\x06Record\x121\n" +
 	"\x05inode\x18\x01 \x01(\v2\x19.lockfs.store.InodeRecordH\x00R\x05inode\x121\n" +
 	"\x05entry\x18\x02 \x01(\v2\x19.lockfs.store.EntryRecordH\x00R\x05entry\x124\n" +
@@ -7416,7 +7502,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	" \x01(\bR\rbackExclusive\x128\n" +
 	"\n" +
 	"back_maker\x18\v \x01(\v2\x19.lockfs.store.MakerRecordR\tbackMakerJ\x04\b\x04\x10\x05J\x04\b\b\x10\tJ\x04\b\t\x10\n" +
-	"*\xee\x03\n" +
+	"*\xf9\x03\n" +
 	"\x04Code\x12\x06\n" +
 	"\x02OK\x10\x00\x12\r\n" +
 	"\tNOT_FOUND\x10\x01\x12\n" +
@@ -7450,7 +7536,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\fSESSION_LOST\x10\x1b\x12\x0e\n" +
 	"\n" +
 	"NOT_JUDGED\x10\x1c\x12\x15\n" +
-	"\x11SESSION_FORGOTTEN\x10(*!\n" +
+	"\x11SESSION_FORGOTTEN\x10(\x12\t\n" +
+	"\x05QUOTA\x10)*!\n" +
 	"\bLockKind\x12\t\n" +
 	"\x05FLOCK\x10\x00\x12\n" +
 	"\n" +
