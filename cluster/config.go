@@ -22,9 +22,13 @@ type Config struct {
 	Logger      *slog.Logger
 	Metrics     *Metrics // may be nil
 
-	// MaxInodes and MaxSessions change the cluster's limits when this node leads; 0 leaves them.
-	MaxInodes   uint64
-	MaxSessions uint64
+	// MaxInodes, MaxBytes, what of them each user but root may have, and MaxSessions change the cluster's limits when this node
+	// leads; 0 leaves them. Where no limit of bytes was ever set, it becomes a quarter of this node's memory.
+	MaxInodes        uint64
+	MaxBytes         uint64
+	MaxInodesPerUser uint64
+	MaxBytesPerUser  uint64
+	MaxSessions      uint64
 	// LockDelay changes for how long nobody gets an advisory lock of a mount that was given up on, when this
 	// node leads; nil leaves it (raftstore.DefaultLockDelay).
 	LockDelay *time.Duration

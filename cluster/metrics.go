@@ -128,7 +128,12 @@ func newNodeCollector(n *Node) *nodeCollector {
 			return oneIf(id != "")
 		}),
 		gauge("inodes", "Files, directories and links.", state(func(ns *raftstore.Namespace) float64 { return float64(ns.Inodes()) })),
-		gauge("content_bytes", "Bytes in all files.", state(func(ns *raftstore.Namespace) float64 { return float64(ns.ContentBytes()) })),
+		gauge("inodes_limit", "How many inodes there may be (--max-inodes).",
+			state(func(ns *raftstore.Namespace) float64 { return float64(ns.Usage().GetMaxInodes()) })),
+		gauge("bytes", "Bytes used by files, directories and links, as they count for the limit.",
+			state(func(ns *raftstore.Namespace) float64 { return float64(ns.Usage().GetBytes()) })),
+		gauge("bytes_limit", "How many bytes may be used (--max-bytes).",
+			state(func(ns *raftstore.Namespace) float64 { return float64(ns.Usage().GetMaxBytes()) })),
 		gauge("sessions", "Mounts in the whole cluster.", state(func(ns *raftstore.Namespace) float64 { return float64(ns.Sessions()) })),
 	}}
 }

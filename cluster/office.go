@@ -132,12 +132,24 @@ func (n *Node) recordOwn() {
 	if !proto.Equal(n.member(n.id.ID), n.self()) {
 		n.proposeOwn(setMember(n.self()))
 	}
-	if n.cfg.MaxInodes != 0 || n.cfg.MaxSessions != 0 || n.cfg.LockDelay != nil {
-		limits := &storepb.SetLimits{
-			MaxInodes: n.cfg.MaxInodes, MaxSessions: n.cfg.MaxSessions, LockDelay: (*int64)(n.cfg.LockDelay),
-		}
+	if limits := n.ownLimits(); !proto.Equal(limits, new(storepb.SetLimits)) {
 		n.proposeOwn(&storepb.Op{Op: &storepb.Op_SetLimits{SetLimits: limits}})
 	}
+}
+
+// ownLimits are those that this node is to set when it leads.
+func (n *Node) ownLimits() *storepb.SetLimits {
+	limits := &storepb.SetLimits{
+		MaxInodes: n.cfg.MaxInodes, MaxInodesPerUser: n.cfg.MaxInodesPerUser,
+		MaxBytes: n.cfg.MaxBytes, MaxBytesPerUser: n.cfg.MaxBytesPerUser,
+		MaxSessions: n.cfg.MaxSessions, LockDelay: (*int64)(n.cfg.LockDelay),
+	}
+	n.fsm.View(func(ns *raftstore.Namespace) {
+		if limits.GetMaxBytes() == 0 && !ns.BytesLimited() {
+			limits.MaxBytes = max(memory()/memoryShare, raftstore.DefaultMaxBytes)
+		}
+	})
+	return limits
 }
 
 func (n *Node) proposeOwn(op *storepb.Op) {

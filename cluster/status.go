@@ -20,7 +20,7 @@ func (n *Node) Status(withHash bool) *clusterpb.StatusReply {
 	}
 	n.fsm.View(func(ns *raftstore.Namespace) {
 		status.StateIndex = ns.Index()
-		status.Inodes = uint64(ns.Inodes())
+		status.Inodes, status.Usage = uint64(ns.Inodes()), ns.Usage()
 		status.Members = ns.Members()
 		status.Sessions = uint64(ns.Sessions())
 		status.ClusterTime = ns.Time().UnixNano()

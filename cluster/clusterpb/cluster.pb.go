@@ -910,6 +910,7 @@ type StatusReply struct {
 	LeaderAddress string                 `protobuf:"bytes,16,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"` // API address
 	Sessions      uint64                 `protobuf:"varint,17,opt,name=sessions,proto3" json:"sessions,omitempty"`
 	Confirmed     bool                   `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"` // as asked for
+	Usage         *storepb.FsStats       `protobuf:"bytes,20,opt,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1068,6 +1069,13 @@ func (x *StatusReply) GetConfirmed() bool {
 		return x.Confirmed
 	}
 	return false
+}
+
+func (x *StatusReply) GetUsage() *storepb.FsStats {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
 }
 
 type JoinRequest struct {
@@ -1329,7 +1337,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x05leads\x18\x04 \x01(\bR\x05leads\"=\n" +
 	"\rStatusRequest\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\bR\x04hash\x12\x18\n" +
-	"\aconfirm\x18\x02 \x01(\bR\aconfirm\"\x94\x04\n" +
+	"\aconfirm\x18\x02 \x01(\bR\aconfirm\"\xc1\x04\n" +
 	"\vStatusReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1351,7 +1359,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\fcluster_time\x18\x0f \x01(\x03R\vclusterTime\x12%\n" +
 	"\x0eleader_address\x18\x10 \x01(\tR\rleaderAddress\x12\x1a\n" +
 	"\bsessions\x18\x11 \x01(\x04R\bsessions\x12\x1c\n" +
-	"\tconfirmed\x18\x12 \x01(\bR\tconfirmed\";\n" +
+	"\tconfirmed\x18\x12 \x01(\bR\tconfirmed\x12+\n" +
+	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\";\n" +
 	"\vJoinRequest\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"#\n" +
 	"\rRemoveRequest\x12\x12\n" +
@@ -1420,8 +1429,9 @@ var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(*storepb.Result)(nil),        // 21: lockfs.store.Result
 	(*storepb.SessionRecord)(nil), // 22: lockfs.store.SessionRecord
 	(*storepb.Member)(nil),        // 23: lockfs.store.Member
-	(*storepb.Op)(nil),            // 24: lockfs.store.Op
-	(*storepb.Caller)(nil),        // 25: lockfs.store.Caller
+	(*storepb.FsStats)(nil),       // 24: lockfs.store.FsStats
+	(*storepb.Op)(nil),            // 25: lockfs.store.Op
+	(*storepb.Caller)(nil),        // 26: lockfs.store.Caller
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
 	19, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
@@ -1434,34 +1444,35 @@ var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
 	22, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
 	10, // 8: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
 	23, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	23, // 10: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	24, // 11: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	25, // 12: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
-	0,  // 13: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	21, // 14: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	1,  // 15: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	3,  // 16: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	5,  // 17: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	8,  // 18: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	11, // 19: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	13, // 20: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	15, // 21: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	16, // 22: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	17, // 23: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	2,  // 24: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	4,  // 25: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	6,  // 26: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	9,  // 27: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	12, // 28: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	14, // 29: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	18, // 30: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	18, // 31: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	18, // 32: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	24, // [24:33] is the sub-list for method output_type
-	15, // [15:24] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	24, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
+	23, // 11: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	25, // 12: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	26, // 13: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 14: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	21, // 15: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	1,  // 16: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	3,  // 17: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	5,  // 18: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	8,  // 19: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	11, // 20: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	13, // 21: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	15, // 22: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	16, // 23: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	17, // 24: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	2,  // 25: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	4,  // 26: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	6,  // 27: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	9,  // 28: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	12, // 29: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	14, // 30: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	18, // 31: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	18, // 32: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	18, // 33: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	25, // [25:34] is the sub-list for method output_type
+	16, // [16:25] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }

@@ -55,6 +55,10 @@ Three voters survive the loss of any one, five of any two. SIGTERM stops a voter
 	flags.StringSliceVar(&s.config.Join, "join", nil, "enter a cluster: API addresses of members, host:port, by comma")
 	flags.StringVar(&s.mountDir, "mount", "", "also mount the locks here; created if it is missing")
 	flags.Uint64Var(&s.config.MaxInodes, "max-inodes", 0, "files, directories and links there may be in the whole cluster (default 4194304)")
+	flags.Uint64Var(&s.config.MaxInodesPerUser, "max-inodes-per-user", 0, "as many of them may be of one user other than root (default half of them)")
+	flags.Var(sizeFlag{&s.config.MaxBytes}, "max-bytes",
+		"what they may need in memory in the whole cluster, with suffix K, M, G or T (default a quarter of the memory, 256M at least)")
+	flags.Var(sizeFlag{&s.config.MaxBytesPerUser}, "max-bytes-per-user", "as much of that may be of one user other than root (default half of it)")
 	flags.Uint64Var(&s.config.MaxSessions, "max-sessions", 0, "mounts there may be in the whole cluster (default 10000)")
 	flags.Var(durationFlag{&s.config.LockDelay}, "lock-delay",
 		"how long nobody gets a flock or fcntl lock of a mount that was given up on; 0: no time (default 15s)")

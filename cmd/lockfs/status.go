@@ -20,9 +20,18 @@ type clusterStatus struct {
 	Leader string       `json:"leader"` // name; empty: none is known
 	Term   uint64       `json:"term"`   // highest that a node has seen
 	Time   time.Time    `json:"cluster_time"`
+	Usage  *usage       `json:"usage,omitempty"` // as the node knows it that has applied the most
 	Nodes  []nodeStatus `json:"nodes"`
 	// Sessions are the mounts; null if no leader could be asked.
 	Sessions []session `json:"sessions"`
+}
+
+// usage is what counts for the limits, and these.
+type usage struct {
+	Inodes    uint64 `json:"inodes"`
+	MaxInodes uint64 `json:"max_inodes"`
+	Bytes     uint64 `json:"bytes"`
+	MaxBytes  uint64 `json:"max_bytes"`
 }
 
 type nodeStatus struct {
@@ -102,6 +111,7 @@ func change(ctx context.Context, admin *cluster.Admin, op *storepb.Op) error {
 func summarize(nodes []cluster.NodeStatus) *clusterStatus {
 	summary := &clusterStatus{Nodes: []nodeStatus{}}
 	leaderID, names, voters := "", make(map[string]string), make(map[string]bool)
+	newest := uint64(0)
 	for _, node := range nodes {
 		s := node.Status
 		if node.Err != nil {
@@ -119,6 +129,10 @@ func summarize(nodes []cluster.NodeStatus) *clusterStatus {
 			for _, id := range s.GetVoters() {
 				voters[id] = true
 			}
+		}
+		if u := s.GetUsage(); u != nil && (summary.Usage == nil || s.GetStateIndex() > newest) {
+			newest = s.GetStateIndex()
+			summary.Usage = &usage{u.GetInodes(), u.GetMaxInodes(), u.GetBytes(), u.GetMaxBytes()}
 		}
 		if at := time.Unix(0, s.GetClusterTime()).UTC(); at.After(summary.Time) {
 			summary.Time = at
@@ -159,7 +173,11 @@ func (s *clusterStatus) print(w io.Writer) error {
 	if leader == "" {
 		leader = "(none is known)"
 	}
-	fmt.Fprintf(w, "leader %s, term %d, cluster time %s\n\n", leader, s.Term, s.Time.Format(time.RFC3339))
+	fmt.Fprintf(w, "leader %s, term %d, cluster time %s\n", leader, s.Term, s.Time.Format(time.RFC3339))
+	if u := s.Usage; u != nil {
+		fmt.Fprintf(w, "used %s of %s, %d of %d inodes\n", sizeText(u.Bytes), sizeText(u.MaxBytes), u.Inodes, u.MaxInodes)
+	}
+	fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tADDRESS\tSTATE\tTERM\tCOMMIT\tAPPLIED\tINODES\tMOUNT")
 	for _, node := range s.Nodes {
