@@ -3,7 +3,9 @@ package cluster
 import (
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -96,20 +98,74 @@ func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 	require.Equal(t, uint32(syscall.S_IFREG|0o644), after.GetAttr().GetMode())
 }
 
+// TestFollowerCatchesUpByLargeEntries joins a node that has more to be sent than goes into one request.
+func TestFollowerCatchesUpByLargeEntries(t *testing.T) {
+	node := startNode(t, testConfig(t, "a"))
+	client := openTestClient(t, node, "")
+	for i := range 5 * maxBatch / raftstore.MaxContent {
+		op := createOp(fmt.Sprint(i))
+		op.GetCreate().Content = make([]byte, raftstore.MaxContent)
+		mutate(t, client, op)
+	}
+	mine := node.fsm.State()
+	other := startNode(t, testConfig(t, "b", node.cfg.APIAddress))
+	require.NoError(t, other.fsm.WaitFor(t.Context(), func(ns *raftstore.Namespace) bool { return ns.Index() >= mine.Index() }))
+	require.Zero(t, other.storage.snapshots.newest.Load(), "nothing but the log was sent")
+	require.Eventually(t, func() bool { return node.fsm.State().Hash() == other.fsm.State().Hash() }, testWait, 50*time.Millisecond)
+}
+
 func TestSnapshotsOfManyLocksAreSeldom(t *testing.T) {
 	cfg := testConfig(t, "a")
 	cfg.SnapshotEntries = 10
 	node := startNode(t, cfg)
 	client := openTestClient(t, node, "")
-	entries := func() [2]uint64 {
-		node.tuneSnapshots()
-		config := node.raft.ReloadableConfig()
-		return [2]uint64{config.SnapshotThreshold, config.TrailingLogs}
-	}
-	require.Equal(t, [2]uint64{10, 10}, entries())
+	require.EqualValues(t, 10, node.snapshotEntries())
 	const locks = 30 * inodesPerEntry
 	for i := range locks {
 		mutate(t, client, createOp(fmt.Sprint(i)))
 	}
-	require.Equal(t, [2]uint64{40, 40}, entries())
+	require.EqualValues(t, 40, node.snapshotEntries())
+	require.EqualValues(t, 40, node.trailingEntries())
+}
+
+// TestLargeContentsStayBounded writes much more than may be left of it, a file at a time: on disk there are the state, the log
+// since the last snapshot and what is left behind that; in memory, the state and the newest entries.
+func TestLargeContentsStayBounded(t *testing.T) {
+	const snapshotBytes = 4 << 20
+	cfg := testConfig(t, "a")
+	cfg.snapshotBytes = snapshotBytes
+	node := startNode(t, cfg)
+	client := openTestClient(t, node, "")
+	write := func(ino, version uint64) uint64 {
+		result, err := client.Mutate(t.Context(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_SetContent{SetContent: &storepb.SetContent{
+			Ino: ino, IfVersion: version, Content: make([]byte, raftstore.MaxContent),
+		}}})
+		require.NoError(t, err)
+		require.Equal(t, storepb.Code_OK, result.GetCode())
+		return result.GetAttr().GetVersion()
+	}
+	heap := func() uint64 {
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	result, err := client.Mutate(t.Context(), &storepb.Caller{}, createOp("f"))
+	require.NoError(t, err)
+	ino, version := result.GetAttr().GetIno(), result.GetAttr().GetVersion()
+	before := heap()
+	for range 20 {
+		for range snapshotBytes / raftstore.MaxContent { // as much as between two snapshots
+			version = write(ino, version)
+		}
+	}
+	require.Less(t, heap(), before+cachedEntries*(raftstore.MaxContent+1<<10)+8<<20)
+	// Behind a snapshot that was under way when the last entries came, another one follows.
+	require.Eventually(t, func() bool {
+		return node.storage.sizes.between(node.storage.snapshots.newest.Load(), math.MaxUint64-1) < snapshotBytes*5/4
+	}, testWait, 50*time.Millisecond)
+	const segment = 4 << 20 // of the log, which goes as a whole
+	most := int64(snapshotBytes*5/4 + snapshotBytes + 2*segment + (keptSnapshots+1)*(raftstore.MaxContent+64<<10))
+	require.Eventually(t, func() bool { return directorySize(t, cfg.DataDir) <= most }, testWait, 50*time.Millisecond,
+		"%d bytes, %d at most", directorySize(t, cfg.DataDir), most)
 }

@@ -38,6 +38,8 @@ type Config struct {
 	// SnapshotEntries is the least number of log entries after which a snapshot is taken; 0: 8192.
 	SnapshotEntries uint64
 
+	// snapshotBytes is the least number of bytes of the log after which a snapshot is taken; 0: 64 MiB.
+	snapshotBytes uint64
 	// entries lets tests put something between a log and its disk; nil: nothing.
 	entries func(raft.LogStore) raft.LogStore
 }
@@ -56,6 +58,7 @@ const aloneTimeout = 50 * time.Millisecond
 
 const (
 	defaultSnapshotEntries = 8192
+	defaultSnapshotBytes   = 64 << 20
 	snapshotInterval       = 2 * time.Second // between looks at the number of entries
 	// A snapshot writes the whole state: what it costs is spread over an entry for this many inodes.
 	inodesPerEntry = 8

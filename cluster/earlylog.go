@@ -9,8 +9,11 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// earlyLimit is how many entries may be in memory only before a leader waits for its disk.
-const earlyLimit = 256
+// How many entries, and bytes of them, may be in memory only before a leader waits for its disk.
+const (
+	earlyLimit = 256
+	earlyBytes = 8 << 20
+)
 
 // earlyLog lets a leader's followers write an entry while the leader itself still does (Ongaro, Consensus: Bridging Theory
 // and Practice, section 10.2.1). Raft sends an entry on when its log has stored it, and then counts the leader among those
@@ -32,6 +35,7 @@ type earlyLog struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	early   []*raft.Log // stored, but not on disk yet
+	bytes   uint64      // of these
 	failed  error       // the disk's, for good
 	closing bool
 	closed  chan struct{}
@@ -71,13 +75,14 @@ func (l *earlyLog) StoreLogs(entries []*raft.Log) error {
 func (l *earlyLog) storeEarly(entries []*raft.Log) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.early) >= earlyLimit && l.failed == nil {
+	for (len(l.early) >= earlyLimit || l.bytes >= earlyBytes) && l.failed == nil {
 		l.changed.Wait()
 	}
 	if l.failed != nil {
 		return l.failed
 	}
 	l.early = append(l.early, entries...)
+	l.bytes += totalSize(entries)
 	l.changed.Broadcast()
 	return nil
 }
@@ -106,6 +111,7 @@ func (l *earlyLog) write() {
 			l.failed = fmt.Errorf("entries %d and later are not on disk: %w", entries[0].Index, err)
 		} else {
 			l.early = slices.Delete(l.early, 0, len(entries))
+			l.bytes -= totalSize(entries)
 		}
 		l.changed.Broadcast()
 	}

@@ -22,7 +22,7 @@ func memory() uint64 {
 	least := uint64(math.MaxUint64)
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err == nil {
-		least = uint64(info.Totalram) * uint64(info.Unit)
+		least = info.Totalram * uint64(info.Unit)
 	}
 	groups, err := os.ReadFile("/proc/self/cgroup")
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"os"
 	"strconv"
@@ -103,6 +104,7 @@ func (n *Node) open() error {
 	if err := n.startAudit(); err != nil {
 		return err
 	}
+	go n.takeSnapshots()
 	go n.govern()
 	if err := n.serve(); err != nil {
 		return err
@@ -135,7 +137,6 @@ func (n *Node) startRaft() error {
 		n.storage.logs.raft.Store(n.raft)
 	}
 	n.store = &raftstore.Store{Raft: n.raft, Now: n.clock.Now}
-	n.tuneSnapshots()
 	n.leadership.follow(n.raft, n.ctx.Done())
 	return n.cfg.Metrics.Registry.Register(newNodeCollector(n))
 }
@@ -151,42 +152,13 @@ func (n *Node) raftConfig() *raft.Config {
 		least = slog.LevelError // raft warns of electing itself, as it does at each start
 	}
 	cfg.BatchApplyCh = true
-	cfg.NoSnapshotRestoreOnStart = true // the state machine begins with it
-	cfg.SnapshotInterval = snapshotInterval
-	cfg.SnapshotThreshold = n.snapshotEntries()
-	cfg.TrailingLogs = cfg.SnapshotThreshold
+	cfg.NoSnapshotRestoreOnStart = true    // the state machine begins with it
+	cfg.SnapshotThreshold = math.MaxUint64 // takeSnapshots decides
+	cfg.TrailingLogs = n.trailingEntries()
 	cfg.NotifyCh = n.leadership.notify
 	cfg.Logger = raftLogger(n.logger, least)
 	cfg.NoLegacyTelemetry = true
 	return cfg
-}
-
-// snapshotEntries is after how many entries a snapshot is taken, and how many are kept behind it. It is a small number times a
-// power of two, so that it seldom changes.
-func (n *Node) snapshotEntries() uint64 {
-	entries := n.cfg.SnapshotEntries
-	if entries == 0 {
-		entries = defaultSnapshotEntries
-	}
-	inodes := 0
-	n.fsm.View(func(ns *raftstore.Namespace) { inodes = ns.Inodes() })
-	for entries < uint64(inodes/inodesPerEntry) {
-		entries *= 2
-	}
-	return entries
-}
-
-// tuneSnapshots lets raft know of a size that has changed.
-func (n *Node) tuneSnapshots() {
-	config := n.raft.ReloadableConfig()
-	entries := n.snapshotEntries()
-	if config.SnapshotThreshold == entries {
-		return
-	}
-	config.SnapshotThreshold, config.TrailingLogs = entries, entries
-	if err := n.raft.ReloadConfig(config); err != nil {
-		n.logger.Warn("the number of entries between snapshots cannot be changed", "entries", entries, "error", err)
-	}
 }
 
 // bootstrap begins a cluster of this node alone, once.

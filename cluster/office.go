@@ -29,7 +29,6 @@ func (n *Node) govern() {
 			n.preside(wonder.C)
 		case <-wonder.C:
 			n.noticeRemoval()
-			n.tuneSnapshots()
 		case <-n.ctx.Done():
 			return
 		}
@@ -61,7 +60,6 @@ func (n *Node) preside(wonder <-chan time.Time) {
 			n.letTimePass()
 		case <-wonder:
 			n.noticeRemoval()
-			n.tuneSnapshots()
 		case <-n.ctx.Done():
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 	"golang.org/x/sys/unix"
@@ -26,7 +27,8 @@ const (
 // snapshotStore is raft's, which would bring a snapshot to the disk in one go at its end.
 type snapshotStore struct {
 	*raft.FileSnapshotStore
-	dir string
+	dir    string
+	newest atomic.Uint64 // index of the newest one
 }
 
 // openSnapshots removes what a process has left that ended while it took or received a snapshot.
@@ -48,7 +50,7 @@ func openSnapshots(dir string, logger *slog.Logger) (*snapshotStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open snapshots: %w", err)
 	}
-	return &snapshotStore{store, snapshots}, nil
+	return &snapshotStore{FileSnapshotStore: store, dir: snapshots}, nil
 }
 
 // Create is part of raft.SnapshotStore.
@@ -64,14 +66,18 @@ func (s *snapshotStore) Create(
 	if err != nil {
 		return nil, errors.Join(err, sink.Cancel())
 	}
-	return &snapshotSink{SnapshotSink: sink, sync: func() error { return unix.Fdatasync(int(file.Fd())) }, close: file.Close}, nil
+	return &snapshotSink{
+		SnapshotSink: sink, sync: func() error { return unix.Fdatasync(int(file.Fd())) }, close: file.Close,
+		done: func() { s.newest.Store(index) },
+	}, nil
 }
 
 type snapshotSink struct {
 	raft.SnapshotSink
 	sync    func() error
 	close   func() error
-	waiting int // bytes
+	done    func() // it is there
+	waiting int    // bytes
 }
 
 // Write is part of raft.SnapshotSink.
@@ -87,7 +93,11 @@ func (s *snapshotSink) Write(b []byte) (int, error) {
 // Close is part of raft.SnapshotSink.
 func (s *snapshotSink) Close() error {
 	_ = s.close()
-	return s.SnapshotSink.Close()
+	err := s.SnapshotSink.Close()
+	if err == nil {
+		s.done()
+	}
+	return err
 }
 
 // Cancel is part of raft.SnapshotSink.

@@ -64,6 +64,7 @@ type storage struct {
 	disk      *disk
 	log       *waldir.Log
 	logs      *earlyLog
+	sizes     *sizedLog
 	votes     *voteStore
 	snapshots *snapshotStore
 	state     *raftstore.Namespace // of the newest snapshot, or what there is without one
@@ -98,12 +99,13 @@ func openStorage(cfg *Config, used bool, disk *disk, logger *slog.Logger) (*stor
 	if err != nil {
 		return nil, err
 	}
+	snapshots.newest.Store(newest)
 	votes, err := openVotes(filepath.Join(dir, votesFile), used)
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, logDir)
-	log, err := openLog(path, newest, used, logger)
+	log, sizes, err := openLog(path, newest, used, logger)
 	if err != nil {
 		return nil, errors.Join(err, votes.Close())
 	}
@@ -111,26 +113,30 @@ func openStorage(cfg *Config, used bool, disk *disk, logger *slog.Logger) (*stor
 	if cfg.entries != nil {
 		entries = cfg.entries(log)
 	}
-	logs := newEarlyLog(&guardedLog{entries, disk})
+	sized := newSizedLog(&guardedLog{entries, disk}, sizes)
+	logs := newEarlyLog(sized)
 	votes.log, votes.disk = logs, disk
-	return &storage{disk: disk, log: log, logs: logs, votes: votes, snapshots: snapshots, state: state, snapshot: newest}, nil
+	return &storage{
+		disk: disk, log: log, logs: logs, sizes: sized, votes: votes, snapshots: snapshots, state: state, snapshot: newest,
+	}, nil
 }
 
-func openLog(path string, snapshot uint64, used bool, logger *slog.Logger) (*waldir.Log, error) {
+func openLog(path string, snapshot uint64, used bool, logger *slog.Logger) (*waldir.Log, entrySizes, error) {
+	var sizes entrySizes
 	log, err := waldir.Open(path, used, raftLogger(logger, slog.LevelDebug))
 	if damage := new(waldir.Damage); errors.As(err, &damage) {
-		return nil, &DamagedError{Path: damage.Path, Err: damage.Err}
+		return nil, sizes, &DamagedError{Path: damage.Path, Err: damage.Err}
 	}
 	if err != nil {
-		return nil, err
+		return nil, sizes, err
 	}
-	if err := checkEntries(log, snapshot); err != nil {
-		return nil, errors.Join(damagedOr(path, err), log.Close())
+	if sizes, err = checkEntries(log, snapshot); err != nil {
+		return nil, sizes, errors.Join(damagedOr(path, err), log.Close())
 	}
 	if err := dropBehind(log, snapshot); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), log.Close())
+		return nil, sizes, errors.Join(fmt.Errorf("%s: %w", path, err), log.Close())
 	}
-	return log, nil
+	return log, sizes, nil
 }
 
 // dropBehind drops a log that ends before the snapshot, for it has no gaps, and raft goes on behind the snapshot. The process
@@ -205,35 +211,36 @@ func whyNotListed(path string) error {
 	return damagedOr(path, errors.New("it cannot be read"))
 }
 
-// checkEntries reads every entry of the log, which must go on from the snapshot without a gap.
-func checkEntries(log raft.LogStore, snapshot uint64) error {
+// checkEntries reads every entry of the log, which must go on from the snapshot without a gap, and answers how large they are.
+func checkEntries(log raft.LogStore, snapshot uint64) (sizes entrySizes, err error) {
 	first, err := log.FirstIndex()
 	if err != nil {
-		return err
+		return sizes, err
 	}
 	last, err := log.LastIndex()
 	if err != nil {
-		return err
+		return sizes, err
 	}
 	if first > snapshot+1 {
-		return fmt.Errorf("entries %d to %d are missing", snapshot+1, first-1)
+		return sizes, fmt.Errorf("entries %d to %d are missing", snapshot+1, first-1)
 	}
 	for index := first; index <= last && last > 0; index++ {
 		var entry raft.Log
 		if err := log.GetLog(index, &entry); err != nil {
-			return fmt.Errorf("entry %d: %w", index, err)
+			return sizes, fmt.Errorf("entry %d: %w", index, err)
 		}
 		if entry.Index != index {
-			return fmt.Errorf("entry %d says that it is %d", index, entry.Index)
+			return sizes, fmt.Errorf("entry %d says that it is %d", index, entry.Index)
 		}
+		sizes.add(&entry)
 		if entry.Type != raft.LogCommand {
 			continue
 		}
 		if err := raftstore.CheckCommand(entry.Data); err != nil {
-			return fmt.Errorf("entry %d: %w", index, err)
+			return sizes, fmt.Errorf("entry %d: %w", index, err)
 		}
 	}
-	return nil
+	return sizes, nil
 }
 
 // guardedLog ends the process when the log's disk fails or hangs.

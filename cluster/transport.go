@@ -38,6 +38,7 @@ func (t transport) AppendEntries(
 	if t.silence.kept() {
 		return errSilent
 	}
+	shorten(req)
 	req.LeaderCommitIndex = t.log.committed(req.LeaderCommitIndex)
 	return t.network.AppendEntries(id, to, req, resp)
 }
@@ -65,6 +66,7 @@ func (p appendPipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft
 	if p.silence.kept() {
 		return nil, errSilent
 	}
+	shorten(req)
 	req.LeaderCommitIndex = p.log.committed(req.LeaderCommitIndex)
 	return p.AppendPipeline.AppendEntries(req, resp)
 }

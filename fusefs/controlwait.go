@@ -29,7 +29,7 @@ func (f waitFile) attr(c *control) (*storepb.Attr, syscall.Errno) {
 func (f waitFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Errno) {
 	w := &waiting{waitFile: f, files: c.files, turn: make(chan struct{}, 1)}
 	attr, errno := c.lookupReal(f.parent, f.name)
-	if errno == 0 && !mayOpen(attr, callerOf(&in.InHeader), in.Flags) {
+	if errno == 0 && !mayOpen(attr, &in.InHeader, in.Flags) {
 		return nil, syscall.ESTALE
 	}
 	return w, 0

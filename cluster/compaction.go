@@ -1,0 +1,86 @@
+package cluster
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"lockfs/raftstore"
+)
+
+// takeSnapshots takes one whenever it is due, until this node is closed. Raft itself would count entries only, and an entry may
+// have any size from some bytes to a quarter of a MiB.
+func (n *Node) takeSnapshots() {
+	ticker := time.NewTicker(snapshotInterval)
+	defer ticker.Stop()
+	slack := rand.Float64()
+	for {
+		select {
+		case <-n.storage.sizes.grown:
+		case <-ticker.C:
+		case <-n.ctx.Done():
+			return
+		}
+		if n.snapshotDue(slack) {
+			n.takeSnapshot()
+			slack = rand.Float64()
+		}
+	}
+}
+
+// snapshotDue tells whether enough has been applied since the last snapshot. Slack, from 0 to 1, has the nodes take theirs at
+// different times: they all have the same log.
+func (n *Node) snapshotDue(slack float64) bool {
+	last, applied := n.storage.snapshots.newest.Load(), n.raft.AppliedIndex()
+	if applied <= last {
+		return false
+	}
+	most := n.snapshotBytes()
+	return applied-last >= n.snapshotEntries() || n.storage.sizes.between(last, applied) >= most+uint64(slack/4*float64(most))
+}
+
+// takeSnapshot leaves as much of the log as a follower may need that was away for a while. Why it fails raft itself tells; it is
+// tried again.
+func (n *Node) takeSnapshot() {
+	config := n.raft.ReloadableConfig()
+	config.TrailingLogs = n.trailingEntries()
+	if err := n.raft.ReloadConfig(config); err != nil {
+		n.logger.Warn("it cannot be changed how much is left of the log", "entries", config.TrailingLogs, "error", err)
+	}
+	err := n.raft.Snapshot().Error()
+	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
+		n.logger.Debug("no snapshot was taken", "error", err)
+	}
+}
+
+// snapshotEntries is after how many entries a snapshot is taken, and how many are kept behind it. It is a small number times a
+// power of two, so that it seldom changes.
+func (n *Node) snapshotEntries() uint64 {
+	entries := cmp.Or(n.cfg.SnapshotEntries, defaultSnapshotEntries)
+	inodes := 0
+	n.fsm.View(func(ns *raftstore.Namespace) { inodes = ns.Inodes() })
+	for entries < uint64(inodes/inodesPerEntry) {
+		entries *= 2
+	}
+	return entries
+}
+
+// snapshotBytes is after how many bytes of the log a snapshot is taken: it writes about as much as is used.
+func (n *Node) snapshotBytes() (bytes uint64) {
+	n.fsm.View(func(ns *raftstore.Namespace) { bytes = ns.Usage().GetBytes() })
+	return max(bytes, cmp.Or(n.cfg.snapshotBytes, defaultSnapshotBytes))
+}
+
+// trailingEntries is how many entries are left behind a snapshot: those of the newest that have no more than the least bytes
+// between two snapshots.
+func (n *Node) trailingEntries() uint64 {
+	entries, most := n.snapshotEntries(), cmp.Or(n.cfg.snapshotBytes, defaultSnapshotBytes)
+	if n.storage.sizes.between(0, math.MaxUint64-1) > most {
+		entries = min(entries, n.storage.sizes.newest(most))
+	}
+	return entries
+}
