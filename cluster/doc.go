@@ -93,6 +93,6 @@
 // and can make logs diverge (hashicorp/raft#695). The log is kept by raft-wal, and checked in whole before it is opened
 // (package waldir). A leader writes to it while its followers write to theirs; how that stays safe is told at earlyLog.
 // Terms and votes are one record in raft-boltdb (#661), with a checksum. Pre-vote is on, leadership is never transferred. A
-// disk that fails or hangs ends the process, and before that its node is silent (disk). Snapshots come after a number of entries
-// that grows with the state, since each writes all of it.
+// disk that fails or hangs ends the process, and before that its node is silent (disk). Snapshots come after a number of entries, or of
+// bytes, that grows with the state, since each writes all of it; of both there is a bound for what is left of the log behind one.
 package cluster

@@ -23,9 +23,15 @@
 // # Removed files
 //
 // An inode without a name (an orphan) stays readable for a while, for readers elsewhere that had
-// opened it: at least [orphanAge] unless more than [orphanLimit] of them wait. The session that
+// opened it: at least [orphanAge] unless more than [orphanLimit] of them, or [orphanBytes], wait. The session that
 // removed it may go on writing to it, and keeps it for as long as it wants by pinning it; a write
 // from any other session is STALE. That is how a holder on another host learns that it lost its lock.
+//
+// # Limits
+//
+// Inodes and names count what they need in memory, for the owner of the inode and for all together (limits.go). What somebody adds is
+// refused with QUOTA where the owner's share is used up, and with NO_SPACE where all is, a reserve for root apart. What adds
+// nothing is never refused. What is forgotten soon counts for nobody, and is forgotten sooner the larger it is.
 //
 // # Locks
 //
