@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,7 +28,8 @@ const (
 )
 
 // TestLockHistories is TestHistories for flock and fcntl: programs on all hosts lock and unlock a few files in all
-// ways while nodes and mounts die, freeze and lose sight of each other.
+// ways while nodes and mounts die, freeze and lose sight of each other. They write pids into the files, their own or those of
+// helpers, and leave them there; some are killed while they have a lock. No file is ever removed for that.
 func TestLockHistories(t *testing.T) {
 	t.Parallel()
 	seed := randomSeed(t)
@@ -50,6 +52,7 @@ func testLockHistories(t *testing.T, seed uint64, opTimeout, lockDelay time.Dura
 	s.run(t, faults(harmsToLocks))
 	stop()
 	b.checkLocks(t, opTimeout, lockDelay)
+	b.requireFiles(t, c.nodes[0].host)
 	c.awaitUnlocked(t)
 	c.requireSameState(t)
 }
@@ -100,15 +103,30 @@ func (b *bustle) awaitPlaying(t testing.TB) {
 // checkLocks checks what was seen of locks.
 func (b *bustle) checkLocks(t testing.TB, opTimeout, lockDelay time.Duration) {
 	t.Helper()
-	slack := lockDelay / 20 // cluster time, in which the delay is measured, may run a little faster
-	calls, err := history.ReadLockCalls(b.records...)
-	require.NoError(t, err)
 	began := time.Now()
-	const prompt = 300 * time.Millisecond // clients interrupt themselves sooner
-	checked := &history.LockHistory{Calls: calls, OpTimeout: opTimeout, Prompt: prompt, LockDelay: lockDelay - slack}
+	checked := b.lockHistory(t, opTimeout, lockDelay)
 	require.NoError(t, checked.Check(checkTime))
 	t.Logf("%d histories, checked in %.1fs: %v", len(b.dirs), time.Since(began).Seconds(), checked.Tally())
-	assert.Greater(t, len(calls), 100*len(b.dirs), "calls")
+	assert.Greater(t, len(checked.Calls), 100*len(b.dirs), "calls")
+	assert.Greater(t, checked.Tally()["close did not return"], len(b.dirs), "processes that were killed")
+}
+
+// lockHistory is all that was recorded of locks.
+func (b *bustle) lockHistory(t testing.TB, opTimeout, lockDelay time.Duration) *history.LockHistory {
+	t.Helper()
+	calls, err := history.ReadLockCalls(b.records...)
+	require.NoError(t, err)
+	slack := lockDelay / 20               // cluster time, in which the delay is measured, may run a little faster
+	const prompt = 300 * time.Millisecond // clients interrupt themselves sooner
+	return &history.LockHistory{Calls: calls, OpTimeout: opTimeout, Prompt: prompt, LockDelay: lockDelay - slack}
+}
+
+// requireFiles requires that the files that were locked are still there: nobody has removed one.
+func (b *bustle) requireFiles(t testing.TB, on *hosts.Host) {
+	t.Helper()
+	require.Len(t, b.inodes, len(b.dirs)*len(b.files))
+	script := []string{"-ec", `for d; do stat -c %i "$d/x" "$d/y"; done`, "sh"}
+	require.Equal(t, b.inodes, strings.Fields(on.MustRun(t, "sh", append(script, b.dirs...)...)))
 }
 
 // awaitUnlocked waits until nobody has or wants a lock of flock or fcntl any more.

@@ -74,13 +74,16 @@
 //     it is answered EIO, and what the owner had goes as with a session that is lost, though other descriptors of the process
 //     may still be good.
 //
+// Clients write pids into what they have locked, their own or those of helpers that end at once, and leave them there; some are
+// killed. What a file says is nobody's lock: it stays the same file, and nobody is refused anything for its content.
+//
 // Both descriptors of a file are bound to their sessions before anything is locked, so one that is still alive shows
 // it for all locks that its process took since the last close. No client is ever told of a deadlock: it has several
 // threads, and lockfs does not count on such a process to go on waiting.
 //
 // # Creations and locks
 //
-// In the third kind, clients create the same names, exclusively or not, and lock the files that they get ([Client.PlayHolds]),
-// while creations are given up. As nobody removes a name, its lock has one holder at a time, whatever file it is
+// In the third kind, clients create the same names, exclusively or not, and lock the files that they get ([Client.PlayHolds])
+// and write pids into them, while creations are given up. As nobody removes a name, its lock has one holder at a time, whatever file it is
 // on ([CheckHolds]).
 package history

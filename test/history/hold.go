@@ -35,7 +35,7 @@ func (c *Client) PlayHolds(random *rand.Rand, times int, longestPause time.Durat
 	return nil
 }
 
-// hold opens a name, tries to lock it and shows for a while that it has it. It answers whether the mount may be gone.
+// hold opens a name, tries to lock it, writes a pid and shows for a while that it has it. It answers whether the mount may be gone.
 func (c *Client) hold(random *rand.Rand, name string, pause func()) (lost bool, err error) {
 	kind, flags := Open, unix.O_CREAT
 	if random.IntN(2) == 0 {
@@ -58,6 +58,9 @@ func (c *Client) hold(random *rand.Rand, name string, pause func()) (lost bool, 
 	}
 	l.opened = opening.Seq
 	call, err := c.tryLock(Flock, l, WriteLock, everything)
+	if err == nil && call.Errno == 0 {
+		call, err = c.writePid(l, random.IntN(2) == 0)
+	}
 	for range 3 {
 		if err != nil || call.Errno != 0 {
 			break

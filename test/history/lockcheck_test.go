@@ -214,6 +214,20 @@ var lockHistories = []struct {
 		{client: 0, start: 5, end: 6, kind: Close},
 		{client: 2, start: 7, end: 8, kind: Flock, mode: WriteLock},
 	}},
+	{"it was killed, and another one has the lock at once", true, []locked{
+		{client: 0, start: 1, end: 2, kind: Flock, mode: WriteLock},
+		{client: 0, start: 3, kind: Close},
+		{client: 2, start: 3, end: 4, kind: Flock, mode: WriteLock},
+	}},
+	{"another one has the lock before it was killed", false, []locked{
+		{client: 0, start: 1, end: 2, kind: Flock, mode: WriteLock},
+		{client: 0, start: 5, kind: Close},
+		{client: 2, start: 3, end: 4, kind: Flock, mode: WriteLock},
+	}},
+	{"it may not write its pid to what it has locked", false, []locked{
+		{client: 0, start: 1, end: 2, kind: Flock, mode: WriteLock},
+		{client: 0, start: 3, end: 4, kind: Write, errno: busy},
+	}},
 	{"the cluster could not be asked in time, and it closes the file at once", true, []locked{
 		{client: 0, start: 1, end: 2, kind: Flock, mode: WriteLock},
 		{client: 0, start: 3, end: 3 + handTimeout, kind: Read, errno: lost},

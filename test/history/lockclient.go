@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,13 +19,14 @@ type openLock struct {
 // lockFile is a file of which a client has several descriptors.
 type lockFile struct {
 	name string
-	era  int // how often it was closed
+	era  int  // how often it was closed
+	had  bool // the client has locked it
 }
 
-// openLock opens a file and sees to it that the session is known in which it will be locked: an unlock of what is
+// openLock opens a file, or makes one as any program would, and sees to it that the session is known in which it will be locked: an unlock of what is
 // not locked cannot be refused, and changes nothing.
 func (c *Client) openLock(file *lockFile) (*openLock, error) {
-	fd, err := unix.Openat(c.dir, file.name, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	fd, err := unix.Openat(c.dir, file.name, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, fileMode)
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +51,6 @@ func (c *Client) use(kind Kind, l *openLock) (*LockCall, error) {
 		switch kind {
 		case Read:
 			_, err = unix.Pread(l.fd, make([]byte, 1), 0)
-		case Write:
-			_, err = unix.Pwrite(l.fd, []byte("x"), 0)
 		case Close:
 			err = unix.Close(l.fd)
 		default:
@@ -62,6 +62,42 @@ func (c *Client) use(kind Kind, l *openLock) (*LockCall, error) {
 		l.era++
 	}
 	return call, err
+}
+
+// writePid writes a pid as programs do that have a lock, over that of whoever had it before: the client's own, or that of a
+// helper, which ends at once.
+func (c *Client) writePid(l *openLock, byHelper bool) (*LockCall, error) {
+	pid := os.Getpid()
+	if byHelper {
+		helper := exec.Command("cat")
+		stdin, err := helper.StdinPipe()
+		if err != nil {
+			return nil, err
+		}
+		if err := helper.Start(); err != nil {
+			return nil, err
+		}
+		defer func() {
+			_ = stdin.Close()
+			_ = helper.Wait()
+		}()
+		pid = helper.Process.Pid
+	}
+	call := c.lockCall(Write, l)
+	return call, c.recorder.Do(call, func() error {
+		_, err := unix.Pwrite(l.fd, fmt.Appendf(nil, "%10d\n", pid), 0)
+		return err
+	})
+}
+
+// die kills this process, which closes what it has open.
+func (c *Client) die(open []*openLock) error {
+	for _, l := range open {
+		if err := c.recorder.begin(c.lockCall(Close, l)); err != nil {
+			return err
+		}
+	}
+	return unix.Kill(os.Getpid(), unix.SIGKILL)
 }
 
 // tryLock does not wait.

@@ -25,14 +25,24 @@ type locker struct {
 	open   []*openLock
 }
 
-// PlayLocks does about so many calls at random, some after a pause.
+// oneDies is how many clients there are for one that is killed while it has a lock.
+const oneDies = 3
+
+// PlayLocks does about so many calls at random, some after a pause. It may be killed before (see [Killed]).
 func (c *Client) PlayLocks(random *rand.Rand, names []string, calls int, longestPause time.Duration) error {
 	p := &locker{Client: c, random: random}
 	for _, name := range names {
 		p.files = append(p.files, &lockFile{name: name})
 	}
 	err := p.openAll()
-	for range calls {
+	end := calls
+	if random.IntN(oneDies) == 0 {
+		end = random.IntN(calls)
+	}
+	for n := range calls {
+		if err == nil && n == end {
+			err = p.die()
+		}
 		if err != nil {
 			break
 		}
@@ -63,10 +73,31 @@ func (p *locker) move() error {
 		call, err := p.use(Read, l)
 		return p.after(l, call, err)
 	case 18:
-		call, err := p.use(Write, l)
-		return p.after(l, call, err)
+		return p.write(l)
 	}
 	return p.reopen(l)
+}
+
+// write writes a pid to a file that the client has locked at some time: from then on it is no lock for what is in it.
+func (p *locker) write(l *openLock) error {
+	if !l.had {
+		return nil
+	}
+	call, err := p.writePid(l, p.random.IntN(2) == 0)
+	return p.after(l, call, err)
+}
+
+// die tries to lock a file and writes a pid to it before the process is killed.
+func (p *locker) die() error {
+	l := p.open[p.random.IntN(len(p.open))]
+	call, err := p.tryLock([]Kind{Flock, Posix, OFD}[p.random.IntN(3)], l, WriteLock, everything)
+	if err == nil && call.Errno == 0 {
+		_, err = p.writePid(l, p.random.IntN(2) == 0)
+	}
+	if err != nil {
+		return err
+	}
+	return p.Client.die(p.open)
 }
 
 func (p *locker) span() Range {
@@ -76,12 +107,21 @@ func (p *locker) span() Range {
 
 func (p *locker) lock(kind Kind, l *openLock, in Range) error {
 	mode := lockModes[p.random.IntN(len(lockModes))]
+	var call *LockCall
+	var err error
 	if mode != NoLock && p.random.IntN(3) == 0 {
-		call, err := p.waitLock(kind, l, mode, in, time.Duration(p.random.Int64N(int64(waiting))))
-		return p.after(l, call, err)
+		call, err = p.waitLock(kind, l, mode, in, time.Duration(p.random.Int64N(int64(waiting))))
+	} else {
+		call, err = p.tryLock(kind, l, mode, in)
 	}
-	call, err := p.tryLock(kind, l, mode, in)
-	return p.after(l, call, err)
+	if err := p.after(l, call, err); err != nil || mode == NoLock || call.Errno != 0 {
+		return err
+	}
+	l.had = true
+	if mode == WriteLock && p.random.IntN(2) == 0 {
+		return p.write(l)
+	}
+	return nil
 }
 
 func (p *locker) test(kind Kind, l *openLock) error {

@@ -43,7 +43,11 @@ func TestKernelLocksArePossible(t *testing.T) {
 			Host: "host", Record: records[i], Dirs: []string{dir}, Client: i, Seed: 1, Calls: calls, Pause: 5, Files: files,
 			FSType: unix.TMPFS_MAGIC,
 		}
-		playing.Go(func() { failures[i] = exec.Command(self, plan.Args()...).Run() })
+		playing.Go(func() {
+			if err := exec.Command(self, plan.Args()...).Run(); !Killed(err) {
+				failures[i] = err
+			}
+		})
 	}
 	playing.Wait()
 	for _, failure := range failures {
@@ -54,5 +58,6 @@ func TestKernelLocksArePossible(t *testing.T) {
 	require.NoError(t, err)
 	history.Calls = slices.DeleteFunc(history.Calls, func(c *LockCall) bool { return c.Errno == syscall.EDEADLK })
 	require.NoError(t, history.Check(10*time.Second))
+	require.NotZero(t, history.Tally()["close did not return"], "processes that were killed")
 	t.Log(history.Tally())
 }

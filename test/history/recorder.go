@@ -66,11 +66,10 @@ func NewRecorder(path string) (*Recorder, error) {
 
 // Do records a call that do makes. do fills in what it got.
 func (r *Recorder) Do(call recordable, do func() error) error {
-	record := call.record()
-	record.Start = now()
-	if err := r.write(call); err != nil {
+	if err := r.begin(call); err != nil {
 		return err
 	}
+	record := call.record()
 	record.Start = now()
 	err := do()
 	record.End = now()
@@ -79,6 +78,12 @@ func (r *Recorder) Do(call recordable, do func() error) error {
 			return fmt.Errorf("no system call's error: %w", err)
 		}
 	}
+	return r.write(call)
+}
+
+// begin records a call that is about to be made.
+func (r *Recorder) begin(call recordable) error {
+	call.record().Start = now()
 	return r.write(call)
 }
 

@@ -3,12 +3,15 @@ package history
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -27,7 +30,7 @@ type Plan struct {
 	Calls int    `json:"calls"` // that it does at random
 	Pause int    `json:"pause"` // longest between two calls, milliseconds
 
-	// Files are what it locks at random, in place of all else. They are there.
+	// Files are what it locks at random, in place of all else, until it may be killed.
 	Files []string `json:"files,omitempty"`
 	// Holds is how often it creates or opens a name and locks it, in place of all else.
 	Holds int `json:"holds,omitempty"`
@@ -48,6 +51,16 @@ func (p *Plan) Args() []string {
 		panic(err) // a Plan always can be
 	}
 	return []string{workerWord, string(text)}
+}
+
+// Killed tells whether a client that locks files ended as some do.
+func Killed(err error) bool {
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) {
+		return false
+	}
+	status, ok := ended.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
 // Main is for the beginning of TestMain. It does not return in a process that was started to do a plan.
