@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockfs/formats/lockfact"
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/storepb"
 )
 
@@ -68,7 +69,7 @@ func (ns *Namespace) isBeingWritten(e *entry, in *inode) bool {
 // isJudged tells whether a look at a lock of that name counts: what is there may be a lock too. Not every lock has something in
 // it that can be judged.
 func (ns *Namespace) isJudged(e *entry, in *inode) bool {
-	if ns.isLock(e, in) {
+	if ns.isLock(e, in) || fault.LookAtData {
 		return true
 	}
 	return e.exclusive && !in.isDir() && !in.kernelLocked && lockRule(ns.ruleFor(e)).Format != lockfact.Data
@@ -215,7 +216,7 @@ func (ns *Namespace) looksAt(e *entry) []*storepb.Look {
 
 func (ns *Namespace) lookAt(e *entry) *storepb.Look {
 	in, found := ns.inodes.Get(e.ino)
-	return &storepb.Look{Parent: e.parent, Name: []byte(e.name), Token: e.token, Data: !found || !ns.isLock(e, in)}
+	return &storepb.Look{Parent: e.parent, Name: []byte(e.name), Token: e.token, Data: !found || !ns.isLock(e, in) && !fault.LookAtData}
 }
 
 // named answers the entry that a message names, if it is one of that inode.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"lockfs/formats/lockfact"
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/storepb"
 )
 
@@ -94,7 +95,7 @@ func (ns *Namespace) countLockFile(e *entry, by int) {
 // guards it alone, and its content is data. Who waits for it waits for this inode, so lockfs never removes it.
 func (ns *Namespace) noteKernelLock(ino uint64) {
 	in, found := ns.inodes.Get(ino)
-	if !found || in.kernelLocked || in.unlisted {
+	if !found || in.kernelLocked || in.unlisted || fault.GuardLocked {
 		return
 	}
 	locked := *in

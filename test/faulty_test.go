@@ -1,7 +1,9 @@
 package test
 
 import (
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -12,6 +14,7 @@ import (
 
 	"lockfs/test/history"
 	"lockfs/test/hosts"
+	"lockfs/test/lockstep"
 )
 
 // buildFaulty builds the program so that LOCKFS_TEST_FAULT can put a mistake into it.
@@ -39,6 +42,9 @@ var trials = []trial{
 	{"unverified-reads", trialStaleRead},
 	{"late-keepalives", trialLateKeepalive},
 	{"stale-cache", trialCache},
+	{"look-at-data", trialLockstep(lockstep.Exclusive)},
+	{"any-number", trialLockstep(lockstep.Plain)},
+	{"guard-locked", trialLocks},
 }
 
 // TestMistakesAreSeen makes each of some mistakes that lockfs could have, one at a time, and requires that
@@ -263,4 +269,30 @@ func trialCache(t testing.TB, c *cluster, g *guest, dir string) error {
 	writer.do("unlink lock", "create lock")
 	reader.do("stat lock")
 	return verdict(&history.History{Calls: recorded(t, reader, writer)})
+}
+
+// trialLocks is one of the histories of TestLockHistories, in which no node fails. With the mistake two have a lock
+// at a time, mostly, and others cannot write to what they have locked.
+func trialLocks(t testing.TB, c *cluster, g *guest, dir string) error {
+	b := &bustle{c: c, hosts: append(c.hosts(), g.host), calls: lockCallsPerClient, files: []string{"x", "y"}}
+	require.NoError(t, b.record(filepath.Base(dir)+"-history", fixedSeed))
+	return b.lockHistory(t, attemptTime, 0).Check(checkTime)
+}
+
+// trialLockstep is some of the sequences of TestLockstep.
+func trialLockstep(mode lockstep.Mode) func(t testing.TB, c *cluster, g *guest, dir string) error {
+	const sequences = 3
+	return func(t testing.TB, c *cluster, g *guest, dir string) error {
+		observer := c.nodes[0].host
+		disk := localDir(t, c, filepath.Base(dir)+".disk", observer, `mount -t tmpfs local "$1"`)
+		m := startMatch(t, mode, observer, dir, disk, c.nodes[1].host, c.nodes[2].host, g.host)
+		for n := range uint64(sequences) {
+			d, err := m.Play(lockstep.Random(rand.New(rand.NewPCG(fixedSeed, n)), mode, len(m.Mount), lockstepSteps))
+			require.NoError(t, err)
+			if d != nil {
+				return fmt.Errorf("sequence %d, step %d: %w", n, d.Step, errors.New(d.String()))
+			}
+		}
+		return nil
+	}
 }

@@ -46,11 +46,7 @@ func TestLockstep(t *testing.T) {
 	for _, mode := range lockstep.Modes {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			m := &lockstep.Match{Mode: mode, Observer: startStepper(t, host, c.mount)}
-			for _, h := range guests {
-				m.Mount = append(m.Mount, startStepper(t, h, c.mount))
-				m.Disk = append(m.Disk, startStepper(t, host, disk))
-			}
+			m := startMatch(t, mode, host, c.mount, disk, guests...)
 			began := time.Now()
 			for n := range uint64(faults(lockstepSequences)) {
 				random := rand.New(rand.NewPCG(seed, n))
@@ -82,8 +78,19 @@ func requireInStep(t *testing.T, m *lockstep.Match, name string, sequence []lock
 	t.Fatalf("%s, step %d: %s\nShortened:\n%s\nshows %s", name, d.Step, d, strings.Join(steps, "\n"), shown)
 }
 
+// startMatch starts a family on each of some hosts, in a directory of the mount. An observer has that too, and the local disk.
+func startMatch(t testing.TB, mode lockstep.Mode, observer *hosts.Host, mount, disk string, on ...*hosts.Host) *lockstep.Match {
+	t.Helper()
+	m := &lockstep.Match{Mode: mode, Observer: startStepper(t, observer, mount)}
+	for _, h := range on {
+		m.Mount = append(m.Mount, startStepper(t, h, mount))
+		m.Disk = append(m.Disk, startStepper(t, observer, disk))
+	}
+	return m
+}
+
 // startStepper starts a worker on a host, in a directory.
-func startStepper(t *testing.T, h *hosts.Host, dir string) *lockstep.Worker {
+func startStepper(t testing.TB, h *hosts.Host, dir string) *lockstep.Worker {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "socket")
 	socket, err := net.Listen("unix", path)

@@ -13,6 +13,9 @@ const (
 	IgnoreCancel    = false
 	UnverifiedReads = false
 	LateKeepalives  = false
+	LookAtData      = false
+	AnyNumber       = false
+	GuardLocked     = false
 
 	// CacheTime is how long the kernel may keep what it is told.
 	CacheTime = time.Duration(0)

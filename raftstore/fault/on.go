@@ -18,6 +18,9 @@ var (
 	IgnoreCancel    = chosen == "ignore-cancel"
 	UnverifiedReads = chosen == "unverified-reads"
 	LateKeepalives  = chosen == "late-keepalives"
+	LookAtData      = chosen == "look-at-data"
+	AnyNumber       = chosen == "any-number"
+	GuardLocked     = chosen == "guard-locked"
 )
 
 // CacheTime is how long the kernel may keep what it is told.
