@@ -128,7 +128,7 @@ func TestBreakerRace(t *testing.T) {
 	g.start(t)
 	on := append(c.hosts(), g.host)
 	on = append(on, on...)
-	for _, format := range []string{"semaphore", "pid", "line", "mkdir"} {
+	for _, format := range []string{"semaphore", "pid", "line", "mkdir", "creator"} {
 		t.Run(format, func(t *testing.T) { c.breakerRace(t, nil, format, takeoversAtLeast, on...) })
 	}
 	c.requireSameState(t)
@@ -162,8 +162,11 @@ func (c *cluster) breakerRace(t *testing.T, before []string, format string, take
 
 	dir := c.path(format)
 	on[0].MustRun(t, "mkdir", dir)
-	if format == "semaphore" {
+	switch format {
+	case "semaphore":
 		c.nodes[0].set(t, format+"/*", "--stale-after", "1s")
+	case "creator":
+		c.nodes[0].set(t, format+"/*", "--holder", "creator")
 	}
 	refused := c.nodes[0].refusals(t)
 	b = startBreakers(t, before, format, dir, disk+".witness", on...)

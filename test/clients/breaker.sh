@@ -2,7 +2,8 @@
 # it if it is stale, and tries again. Nothing in here keeps two from doing so at once. Called with
 #
 #     FORMAT      semaphore: a pid and a timestamp, stale after some seconds; pid; mkdir: a directory with a pid
-#                 file in it; or line: host, pid and time in a line, stale after some seconds
+#                 file in it; line: host, pid and time in a line, stale after some seconds; or creator: a pid, in
+#                 words that are of no format, and each holder is a program of its own
 #     DIRECTORY   where the locks are
 #     WITNESS     a directory on the local disk
 #     NAME        of this worker, unlike all others
@@ -18,7 +19,7 @@
 # It prints a line "error: ..." for what goes wrong, and goes on.
 
 LC_ALL=C
-export LC_ALL
+set -a # also for programs of their own
 exec 2> /dev/null # where bash tells of each crash
 format=$1 directory=$2 witness=$3 worker=$4 locks=$5
 limit=1 # second
@@ -34,6 +35,7 @@ create() {
 		content="$HOSTNAME $BASHPID $began"
 		;;
 	pid) content=$BASHPID ;;
+	creator) content="held by $BASHPID" ;;
 	mkdir)
 		pid=$BASHPID
 		said=$( { mkdir "$lock" && echo "$pid" > "$lock/pid"; } 2>&1)
@@ -54,8 +56,8 @@ stale() {
 		read -r _ _ timestamp < "$lock"
 		[ -n "$timestamp" ] && late "$timestamp"
 		;;
-	pid | mkdir)
-		pid=$(if [ "$format" = pid ]; then cat "$lock"; else cat "$lock/pid"; fi)
+	pid | mkdir | creator)
+		pid=$(if [ "$format" = mkdir ]; then cat "$lock/pid"; else sed 's/held by //' "$lock"; fi)
 		[ -n "$pid" ] && ! kill -0 "$pid"
 		;;
 	esac
@@ -101,6 +103,6 @@ until [ -e "$witness/stop" ]; do
 	number=$((number + 1)) me=$worker-$number lock=$directory/$((RANDOM % locks))
 	end=leave
 	[ $((RANDOM % 2)) = 0 ] || end=crash
-	(attempt)
+	if [ "$format" = creator ]; then setsid bash -c attempt; else (attempt); fi
 done
 echo finished
