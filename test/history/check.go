@@ -111,7 +111,7 @@ func (a *action) String() string {
 }
 
 // describe shows the calls in the order in which they began, and how far a search for an order got: the
-// numbers are places in the longest one found. Of a long history it shows what is around the end of that.
+// numbers are places in the longest one found. Of a long history it shows what is around the first that is not in that.
 func describe(operations []porcupine.Operation, info porcupine.LinearizationInfo) string {
 	const around = 30
 	place := make(map[any]int) // of an action
@@ -128,9 +128,12 @@ func describe(operations []porcupine.Operation, info porcupine.LinearizationInfo
 	}
 	sorted := slices.Clone(operations)
 	slices.SortStableFunc(sorted, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
-	stuck := slices.IndexFunc(sorted, func(o porcupine.Operation) bool {
-		return place[o.Input] == 0 && o.Return != never
-	})
+	stuck := -1
+	for i, o := range sorted {
+		if place[o.Input] == 0 && (stuck < 0 || o.Return < sorted[stuck].Return) {
+			stuck = i
+		}
+	}
 	var b strings.Builder
 	for i, operation := range sorted {
 		if operation.Return != never && (i < stuck-around || i > stuck+around) {

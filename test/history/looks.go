@@ -19,6 +19,7 @@ type look struct {
 	empty  bool // when it was read
 	unsure bool // it may as well know nothing
 	made   bool // by the process, or written to
+	listed bool // the process has listed the names since: it is held to nothing, but what it made is its own still
 	noted  bool // of a descriptor: the process knows of it
 }
 
@@ -45,7 +46,7 @@ func (c *Call) heldFor() []string {
 // nor is opening.
 func (c *Call) notes() (name string, some bool) {
 	switch c.Kind {
-	case Create, Open, Mkdir, Read, Write, Append:
+	case Create, Open, Mkdir, Read, Write, Append, Truncate:
 		return c.Name, true
 	case Link, Rename, NoReplace:
 		return c.To, true
@@ -132,6 +133,7 @@ func (c *change) putLook(l look) {
 
 // loseSight is for a name that became free. What else was seen of it makes no difference any more.
 func (c *change) loseSight(name string) {
+	c.looks = slices.DeleteFunc(c.looks, func(l look) bool { return l.name == name && l.listed })
 	for i, l := range c.looks {
 		if l.name == name {
 			l.gone, l.empty, l.made = true, false, false
@@ -147,7 +149,12 @@ func (c *change) forget(process int, name string) {
 
 // forgetAll is for a process that lists the names itself.
 func (c *change) forgetAll(process int) {
-	c.looks = slices.DeleteFunc(c.looks, func(l look) bool { return l.process == process && l.opened == 0 })
+	c.looks = slices.DeleteFunc(c.looks, func(l look) bool { return l.process == process && l.opened == 0 && !l.made })
+	for i, l := range c.looks {
+		if l.process == process && l.opened == 0 {
+			c.looks[i].listed = true
+		}
+	}
 }
 
 // doubt is for a process that may have listed the names.
@@ -181,7 +188,7 @@ func (s *state) noteOpened(a *action) *state {
 }
 
 // noteThrough notes what a process reads or writes through a descriptor: the lock that its name is, or, to a
-// reader, was, if the name is another file's now.
+// reader, was, if the name is another file's now. Who empties it is about to write to it; the descriptor learns nothing by that.
 func (c *change) noteThrough(a *action, empty bool) {
 	d, known := c.look(a.process, a.call.Opened, a.call.Name)
 	if !known || !a.notes {
@@ -195,8 +202,9 @@ func (c *change) noteThrough(a *action, empty bool) {
 	case a.verb == doContent:
 		return
 	}
-	seen.noted = true
-	c.putLook(seen)
+	if seen.noted = true; a.call.Kind != Truncate {
+		c.putLook(seen)
+	}
 	before, _ := c.look(a.process, 0, d.name)
 	seen.opened, seen.noted = 0, false
 	seen.made = a.verb == doContent || before.made && before.gone == seen.gone
@@ -262,7 +270,7 @@ func (s *state) outcomes(a *action) (errnos []syscall.Errno) {
 func (s *state) judge(process int, h harm) (errno syscall.Errno, sure bool) {
 	l, known := s.look(process, 0, h.name)
 	switch {
-	case !known:
+	case !known || l.listed:
 		return 0, false
 	case l.gone:
 		return h.errno, !l.unsure

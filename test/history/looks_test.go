@@ -70,6 +70,14 @@ var removals = []struct {
 		{{client: 1, kind: Create, name: "x", got: Got{Ino: 5}}}, misses, writes,
 	}, unlinks, []syscall.Errno{0}},
 	{"of what was emptied", [][]made{makes, opens, reads, clears}, unlinks, []syscall.Errno{0}},
+	{"of what the own process emptied before it was empty", [][]made{makes, opens, {truncates}, misses, writes}, unlinks, []syscall.Errno{0}},
+	{"of what was empty and is the own, after all names were listed", [][]made{
+		{{client: 1, kind: Create, name: "x", got: Got{Ino: 5}}, {client: 1, kind: List, got: seen("x", 5)}}, misses, writes,
+	}, unlinks, []syscall.Errno{0}},
+	{"of another, after all names were listed", [][]made{
+		makes, opens, reads, replaces, {{client: 1, kind: List, got: seen("x", 6)}},
+	}, unlinks, []syscall.Errno{0}},
+	{"of another than was emptied", [][]made{makes, opens, {truncates}, replaces}, unlinks, []syscall.Errno{none}},
 	{"of the content of what was empty and is not", [][]made{
 		leaves, {{client: 1, kind: Open, name: "x", got: Got{Ino: 5}}}, misses, writes,
 	}, truncates, []syscall.Errno{busy}},

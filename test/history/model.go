@@ -300,9 +300,7 @@ func (m *model) content(s *state, a *action) *state {
 	c := s.change()
 	written, _ := c.inode(a.ino)
 	written.content, written.changer = data, 0
-	if a.call.Kind != Truncate {
-		c.noteThrough(a, false)
-	}
+	c.noteThrough(a, false)
 	return c.done()
 }
 

@@ -59,7 +59,7 @@ func (s *state) sum() uint64 {
 		word(uint64(l.process))
 		word(uint64(l.opened))
 		_, _ = h.Write([]byte(l.name))
-		_, _ = h.Write([]byte{bit(l.gone), bit(l.empty), bit(l.unsure), bit(l.made), bit(l.noted)})
+		_, _ = h.Write([]byte{bit(l.gone), bit(l.empty), bit(l.unsure), bit(l.made), bit(l.noted), bit(l.listed)})
 	}
 	word(s.void)
 	return h.Sum64()
