@@ -42,6 +42,7 @@ var trials = []trial{
 	{"unverified-reads", trialStaleRead},
 	{"late-keepalives", trialLateKeepalive},
 	{"stale-cache", trialCache},
+	{"ignore-looks", trialLooks},
 	{"look-at-data", trialLockstep(lockstep.Exclusive)},
 	{"any-number", trialLockstep(lockstep.Plain)},
 	{"guard-locked", trialLocks},
@@ -269,6 +270,18 @@ func trialCache(t testing.TB, c *cluster, g *guest, dir string) error {
 	writer.do("unlink lock", "create lock")
 	reader.do("stat lock")
 	return verdict(&history.History{Calls: recorded(t, reader, writer)})
+}
+
+// trialLooks has one look at a lock that another one replaces, and then remove what is there.
+func trialLooks(t testing.TB, c *cluster, g *guest, dir string) error {
+	c.nodes[0].set(t, filepath.Base(dir)+"/*", "--stale-after", "10000h")
+	breaker := c.startScripted(t, g.host, dir, 1)
+	holder := c.startScripted(t, c.nodes[0].host, dir, 2)
+	holder.do("create lock", "write lock before")
+	breaker.do("look lock", "read lock")
+	holder.do("unlink lock", "create lock", "write lock afterwards")
+	breaker.do("unlink lock", "stat lock")
+	return verdict(&history.History{Calls: recorded(t, breaker, holder)})
 }
 
 // trialLocks is one of the histories of TestLockHistories, in which no node fails. With the mistake two have a lock

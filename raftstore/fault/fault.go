@@ -8,6 +8,7 @@
 //	unverified-reads  any node answers queries from what it happens to know
 //	late-keepalives   a keepalive that comes in the second half of its term is not counted
 //	stale-cache       the kernel keeps names and attributes for some seconds
+//	ignore-looks      whoever looked at another lock may remove the one that is there
 //	look-at-data      a look at data counts like one at a lock
 //	any-number        a number that somebody writes is a pid, whatever process that is
 //	guard-locked      a file with a kernel lock is a lock for its content too, and goes with the process that it names

@@ -13,6 +13,7 @@ const (
 	IgnoreCancel    = false
 	UnverifiedReads = false
 	LateKeepalives  = false
+	IgnoreLooks     = false
 	LookAtData      = false
 	AnyNumber       = false
 	GuardLocked     = false

@@ -18,6 +18,7 @@ var (
 	IgnoreCancel    = chosen == "ignore-cancel"
 	UnverifiedReads = chosen == "unverified-reads"
 	LateKeepalives  = chosen == "late-keepalives"
+	IgnoreLooks     = chosen == "ignore-looks"
 	LookAtData      = chosen == "look-at-data"
 	AnyNumber       = chosen == "any-number"
 	GuardLocked     = chosen == "guard-locked"
