@@ -28,7 +28,11 @@
 // A process that read or made a lock and removes, replaces or truncates that name later is refused if the
 // name is another lock by then. So the model has the memory of each process, and every removal has to come
 // out as that memory demands: done by one that is held to nothing or saw what is there, refused to others.
-// A client is a process of its own, with one thread, so that its calls tell what it saw in which order.
+// A client is a process of its own, with one thread, so that its calls tell what it saw in which order. It is held to nothing
+// that it saw before it listed the names, or removed the name itself; but what it made, or wrote to, is its own still.
+//
+// Histories write nothing that makes a name a lock, so a rule has to say that all of them are. Without one they are data, and
+// nobody is held to anything ([History.Forgetful]).
 //
 // Which lock a name is changes only when the name has been free: histories write nothing that says who
 // holds a lock, so one that is replaced by a rename stays the same. Memory ends with the process of the
