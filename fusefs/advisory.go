@@ -92,10 +92,7 @@ func (fs *fileSystem) SetLkw(interrupted <-chan struct{}, in *fuse.LkIn) (code f
 		case <-ctx.Done():
 		}
 	}()
-	result, errno := fs.takeLock(ctx, interrupted, in, handle, true)
-	for result.GetCode() == storepb.Code_NOT_FOUND { // another thread of the process has closed or unlocked the file
-		result, errno = fs.takeLock(ctx, interrupted, in, handle, true)
-	}
+	_, errno = fs.takeLock(ctx, interrupted, in, handle, true)
 	return status(errno)
 }
 
@@ -107,8 +104,21 @@ func (fs *fileSystem) lockable(in *fuse.LkIn) (*fileHandle, syscall.Errno) {
 	return handle, 0
 }
 
-// takeLock waits until ctx ends, if it is to. NOT_FOUND says that what it waited for was released meanwhile.
+// takeLock waits until ctx ends, if it is to. It asks again if its owner has meanwhile released what it asked for, because another
+// thread closed the file.
 func (fs *fileSystem) takeLock(
+	ctx context.Context, interrupted <-chan struct{}, in *fuse.LkIn, handle *fileHandle, wait bool,
+) (*storepb.Result, syscall.Errno) {
+	for {
+		result, errno := fs.requestLock(ctx, interrupted, in, handle, wait)
+		if result.GetCode() != storepb.Code_NOT_FOUND {
+			return result, errno
+		}
+	}
+}
+
+// requestLock answers NOT_FOUND if the lock was released before anybody was told of it.
+func (fs *fileSystem) requestLock(
 	ctx context.Context, interrupted <-chan struct{}, in *fuse.LkIn, handle *fileHandle, wait bool,
 ) (*storepb.Result, syscall.Errno) {
 	op := takeLock(in, handle, wait)
@@ -124,7 +134,7 @@ func (fs *fileSystem) takeLock(
 			return nil, errno // nothing to wait for: the cluster does not answer
 		}
 	}
-	own, errno := handle.inode.beginLock(handle, ownerOf(op))
+	own, drops, errno := handle.inode.beginLock(handle, ownerOf(op))
 	if errno != 0 {
 		return nil, errno
 	}
@@ -140,10 +150,12 @@ func (fs *fileSystem) takeLock(
 	case err != nil:
 		fs.releaseLater(caller, handle.inode, own, op)
 	}
-	handle.inode.endLock(own, op, done && !astray)
+	stays := handle.inode.endLock(own, drops, op, done && !astray)
 	switch {
 	case lost, astray, done && handle.isLost():
 		return nil, syscall.EIO
+	case !stays:
+		return &storepb.Result{Code: storepb.Code_NOT_FOUND}, syscall.ESTALE
 	case (err != nil || result.GetCode() == storepb.Code_CANCELLED) && ctx.Err() != nil:
 		select {
 		case <-interrupted:

@@ -36,6 +36,7 @@ type owned struct {
 	through  []*fileHandle // by which it has asked for locks; the last one it used is last
 	ranges   []lockRange
 	underway int  // requests
+	drops    int  // how often all was released while requests were under way
 	crowded  bool // several have been under way since the last time that none was: nobody knows in which order they were done
 }
 
@@ -60,23 +61,24 @@ func rangeOf(op *storepb.TakeLock) lockRange { return lockRange{op.GetStart(), o
 
 func ownerOf(op *storepb.TakeLock) lockOwner { return lockOwner{op.GetKind(), op.GetOwner()} }
 
-// beginLock notes that an owner asks for a lock, once what it had is released.
-func (in *inode) beginLock(handle *fileHandle, key lockOwner) (*owned, syscall.Errno) {
+// beginLock notes that an owner asks for a lock, once what it had is released. It answers its drops so far, too.
+func (in *inode) beginLock(handle *fileHandle, key lockOwner) (own *owned, drops int, errno syscall.Errno) {
 	for end := time.Now().Add(dropLimit); ; {
 		in.mu.Lock()
-		drops := in.locks.dropping[key]
-		if drops == nil {
-			own := in.owned(key, handle)
+		d := in.locks.dropping[key]
+		if d == nil {
+			own = in.owned(key, handle)
 			own.underway++
 			own.crowded = own.crowded || own.underway > 1
+			drops = own.drops
 			in.mu.Unlock()
-			return own, 0
+			return own, drops, 0
 		}
 		in.mu.Unlock()
 		select {
-		case <-drops.over:
+		case <-d.over:
 		case <-time.After(time.Until(end)):
-			return nil, syscall.ETIMEDOUT
+			return nil, 0, syscall.ETIMEDOUT
 		}
 	}
 }
@@ -95,12 +97,13 @@ func (in *inode) owned(key lockOwner, handle *fileHandle) *owned {
 	return own
 }
 
-// endLock notes whether a request was done that had begun. What its owner had may have been released meanwhile, before the
-// request was done or after.
-func (in *inode) endLock(own *owned, op *storepb.TakeLock, done bool) {
+// endLock notes whether a request was done that had begun. If its owner released everything meanwhile, nobody knows whether the
+// cluster was or will be told of that before the request was done or after: it answers whether a lock surely stays.
+func (in *inode) endLock(own *owned, drops int, op *storepb.TakeLock, done bool) (stays bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	unlocked := op.GetType() == storepb.LockType_UNLOCK
+	stays = unlocked || !done || own.drops == drops
 	switch {
 	case done && unlocked && !own.crowded:
 		own.ranges = rangesWithout(own.ranges, rangeOf(op))
@@ -108,7 +111,7 @@ func (in *inode) endLock(own *owned, op *storepb.TakeLock, done bool) {
 		own.ranges = append(rangesWithout(own.ranges, rangeOf(op)), rangeOf(op))
 	}
 	if own.underway--; own.underway > 0 {
-		return
+		return stays
 	}
 	own.crowded = false
 	if len(own.ranges) == 0 {
@@ -117,6 +120,7 @@ func (in *inode) endLock(own *owned, op *storepb.TakeLock, done bool) {
 			in.forgetSessions(own)
 		}
 	}
+	return stays
 }
 
 // forgetSessions is for an owner that has released everything: should the session end now, nothing is lost through the handles
@@ -212,6 +216,7 @@ func (in *inode) beginDrop(key lockOwner, through *fileHandle) (dropped func()) 
 func (in *inode) startDrop(key lockOwner) (dropped func()) {
 	if own, found := in.locks.owners[key]; found && own.underway > 0 {
 		own.ranges = nil
+		own.drops++
 	} else {
 		delete(in.locks.owners, key)
 	}

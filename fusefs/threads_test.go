@@ -67,6 +67,14 @@ func (p *threads) elsewhere(at int64) error {
 	return unix.FcntlFlock(p.file.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Start: at, Len: 1})
 }
 
+// count answers how many locks of the file and requests there are.
+func (p *threads) count() int {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	list := &storepb.Query_ListAdvisoryLocks{ListAdvisoryLocks: &storepb.ListAdvisoryLocks{Ino: p.ino}}
+	return len(p.s.ns.Query(&storepb.Query{Query: list}).GetAdvisoryLocks())
+}
+
 // TestAllReleasesOfAnOwnerComeBeforeItsNextLock has the requests of two threads time out, and the cluster told of that one after
 // the other.
 func TestAllReleasesOfAnOwnerComeBeforeItsNextLock(t *testing.T) {
@@ -149,12 +157,7 @@ func TestAWaitOutlastsAClose(t *testing.T) {
 		in := &fuse.LkIn{Fh: fh, Owner: threadsOwner, Lk: fuse.FileLock{End: math.MaxInt64, Typ: unix.F_WRLCK}}
 		return p.fs.SetLkw(nil, in)
 	})
-	isWaiting := func() bool {
-		p.s.mu.Lock()
-		defer p.s.mu.Unlock()
-		list := &storepb.ListAdvisoryLocks{Ino: p.ino}
-		return len(p.s.ns.Query(&storepb.Query{Query: &storepb.Query_ListAdvisoryLocks{ListAdvisoryLocks: list}}).GetAdvisoryLocks()) == 2
-	}
+	isWaiting := func() bool { return p.count() == 2 }
 	require.Eventually(t, isWaiting, 10*time.Second, time.Millisecond)
 	require.Equal(t, fuse.OK, p.fs.Flush(nil, &fuse.FlushIn{Fh: other, LockOwner: threadsOwner}))
 	require.Eventually(t, isWaiting, 10*time.Second, time.Millisecond)
@@ -205,4 +208,37 @@ func TestOnlyLocksThatAreHeldAreLostWithTheirSession(t *testing.T) {
 		require.Equal(t, fuse.EIO, read(fh))
 		require.Equal(t, fuse.EIO, lock(fh, owner, unix.F_RDLCK, 10))
 	}
+}
+
+// TestALockIsNotTakenByAReleaseFromBefore has a wait end while the cluster is still to be told of a close that has returned.
+func TestALockIsNotTakenByAReleaseFromBefore(t *testing.T) {
+	p := startThreads(t)
+	require.NoError(t, p.elsewhere(1))
+	var cut atomic.Bool
+	var tried, told atomic.Int32
+	cut.Store(true)
+	p.s.intercept(func(op *storepb.Op, _ *storepb.Query) (*storepb.Result, bool, error) {
+		switch {
+		case op.GetDropLocks() == nil:
+		case cut.Load():
+			tried.Add(1)
+			return nil, true, context.DeadlineExceeded
+		default:
+			told.Add(1)
+		}
+		return nil, false, nil
+	})
+	fh, other := p.open(), p.open()
+	waits := p.starts(func() fuse.Status {
+		in := &fuse.LkIn{Fh: fh, Owner: threadsOwner, Lk: fuse.FileLock{End: math.MaxInt64, Typ: unix.F_WRLCK}}
+		return p.fs.SetLkw(nil, in)
+	})
+	require.Eventually(t, func() bool { return p.count() == 2 }, 10*time.Second, time.Millisecond)
+	require.Equal(t, fuse.OK, p.fs.Flush(nil, &fuse.FlushIn{Fh: other, LockOwner: threadsOwner}))
+	require.NoError(t, unix.FcntlFlock(p.file.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_UNLCK}))
+	require.Eventually(t, func() bool { return tried.Load() > 2 }, 10*time.Second, time.Millisecond)
+	cut.Store(false)
+	require.Equal(t, fuse.OK, <-waits)
+	require.Eventually(t, func() bool { return told.Load() > 0 }, 10*time.Second, time.Millisecond)
+	require.Never(t, func() bool { return p.elsewhere(1) == nil }, 100*time.Millisecond, 10*time.Millisecond)
 }
