@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"lockfs/test/hosts"
 )
 
 // TestRecordLockAnswers compares what fcntl(2) answers, for locks of processes and of open file descriptions.
@@ -280,4 +282,35 @@ func TestReopenedFilesKeepTheirLocks(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 1)
 	startActor(t, c.nodes[0].host, c.mount).require(`say(reopened, "lock", 60)`, "0")
+}
+
+// TestAWaitOutlastsAClose has a thread close a descriptor of the file for which another one waits: that releases what their
+// process has, and ends no wait.
+func TestAWaitOutlastsAClose(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 1, never...)
+	n := c.nodes[0]
+	holder, waiter := startActor(t, n.host, c.mount), startActor(t, n.host, c.mount)
+	holder.must(`opened("f", "lock")`)
+	holder.require(`lock("f", "w")`, "ok")
+	const closes = `
+while not os.path.exists("go"):
+    time.sleep(0.01)
+os.close(files.pop("g"))
+os.mkdir("closed")
+`
+	waiter.must(`opened("f", "lock"); opened("g", "lock")`)
+	waiter.must(fmt.Sprintf("threaded(%q)", closes))
+	waits := waiter.starts(`lock("f", "w", wait=True)`)
+	n.awaitAdvisory(t, "lock", "waiting", n.host.Name())
+	n.host.MustRun(t, "mkdir", c.path("go"))
+	hosts.Eventually(t, "the close", func() (string, bool) {
+		_, err := n.host.Run("rmdir", c.path("closed"))
+		return fmt.Sprint(err), err == nil
+	})
+	n.awaitAdvisory(t, "lock", "waiting", n.host.Name())
+	holder.require(`lock("f", "u")`, "ok")
+	require.Equal(t, "ok", waits())
+	n.awaitAdvisory(t, "lock", "held", n.host.Name())
+	c.requireSameState(t)
 }
