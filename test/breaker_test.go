@@ -21,12 +21,11 @@ type breakers struct {
 	workers []*hosts.Process
 }
 
-const (
-	locksPerBreaker = 3
-	// Were all removed that is not what was looked at, every third would end with an error and every sixtieth with
-	// two holders.
-	takeoversAtLeast = 100
-)
+const locksPerBreaker = 3
+
+// takeoversAtLeast would have about ten errors were all removed that is not what was looked at: every third would end with one, and
+// every sixtieth with two holders.
+var takeoversAtLeast = rounds(40, 200)
 
 // inContainer starts a worker with a pid namespace of its own. It has its locks for so long that one is broken, if it can be,
 // which somebody has.

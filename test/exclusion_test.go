@@ -13,10 +13,9 @@ import (
 	"lockfs/test/hosts"
 )
 
-const (
-	workersPerJob = 4
-	roundsPerJob  = 25 // of each worker
-)
+const workersPerJob = 4
+
+var roundsPerJob = rounds(12, 50) // of each worker
 
 // startJob starts a job of one client on the cluster, its workers spread over all nodes.
 func (c *cluster) startJob(t testing.TB, kind client) *job {
