@@ -3,13 +3,19 @@ package fusefs
 import (
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// perThread remembers one thing of each thread, from one request of a system call to the next.
+// perThread remembers one thing of each thread, from one request of a system call to the next. A thread that is in a system call
+// has not ended, so no more is kept than there are such threads, but for a few.
 type perThread[V any] struct {
+	useful   time.Duration // 0: for as long as the thread lives
+	hasEnded func(thread uint32) bool
+
 	mu       sync.Mutex
 	byThread map[uint32]noted[V]
-	swept    time.Time
+	sweepAt  int // when there are so many, those are dropped that are of no use any more
 }
 
 type noted[V any] struct {
@@ -17,34 +23,40 @@ type noted[V any] struct {
 	at    time.Time
 }
 
-// How long a note is kept at least, and how many there are before old ones are looked for.
-const (
-	threadMemory = time.Minute
-	fewThreads   = 1024
-)
+// fewThreads may be remembered for longer than they have to.
+const fewThreads = 1024
 
-func newPerThread[V any]() *perThread[V] {
-	return &perThread[V]{byThread: make(map[uint32]noted[V])}
+// newPerThread remembers things that are of use for so long; 0: for as long as the thread lives.
+func newPerThread[V any](useful time.Duration) *perThread[V] {
+	return &perThread[V]{
+		useful: useful, hasEnded: threadHasEnded, byThread: make(map[uint32]noted[V]), sweepAt: fewThreads,
+	}
 }
+
+// threadHasEnded tells of threads that have surely ended. One whose number is another's by now is taken for alive.
+func threadHasEnded(thread uint32) bool { return unix.Kill(int(thread), 0) == unix.ESRCH }
 
 // note replaces what was noted of a thread. One that cannot be seen from here (0) is none.
 func (t *perThread[V]) note(thread uint32, value V) {
 	if thread == 0 {
 		return
 	}
-	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.byThread[thread] = noted[V]{value, now}
-	if len(t.byThread) < fewThreads || now.Sub(t.swept) < threadMemory {
-		return
+	t.byThread[thread] = noted[V]{value, time.Now()}
+	if len(t.byThread) >= t.sweepAt {
+		t.sweep()
 	}
-	t.swept = now
-	for other, n := range t.byThread {
-		if now.Sub(n.at) > threadMemory {
-			delete(t.byThread, other)
+}
+
+func (t *perThread[V]) sweep() {
+	left := make(map[uint32]noted[V]) // a map never gets smaller
+	for thread, n := range t.byThread {
+		if t.useful == 0 && !t.hasEnded(thread) || time.Since(n.at) < t.useful {
+			left[thread] = n
 		}
 	}
+	t.byThread, t.sweepAt = left, max(fewThreads, 2*len(left))
 }
 
 // take answers what was noted of a thread if it is wanted, once, and how long ago that was.
