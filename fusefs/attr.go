@@ -89,7 +89,7 @@ func (fs *fileSystem) setSize(interrupted <-chan struct{}, in *fuse.SetAttrIn, s
 	truncation := fs.truncation(interrupted, caller, by)
 	truncation.session = session
 	attr, seen, errno := fs.change(truncation, inode, resize(size))
-	fs.saw(in.Pid, seen, made)
+	fs.saw(in.Caller, seen, made)
 	return attr, errno
 }
 

@@ -108,7 +108,7 @@ func (f mirrorFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Er
 	if attr.GetIno() != f.ino && !mayOpen(attr, &in.InHeader, in.Flags) {
 		return nil, syscall.ESTALE
 	}
-	c.files.saw(in.Pid, result.GetLooks(), read)
+	c.files.saw(in.Caller, result.GetLooks(), read)
 	return f.view.show(result.GetLocks()[0], c), 0
 }
 

@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -217,7 +218,7 @@ func TestReadingInTheMirrorIsALook(t *testing.T) {
 	describeContent(s)
 	here := t.TempDir()
 	self := []Process{{PID: 1, Start: 1}}
-	mountAt(t, here, c.open(), Options{Family: func(uint32) []Process { return self }})
+	mountAt(t, here, c.open(), Options{Family: func(uint32) iter.Seq[Process] { return slices.Values(self) }})
 	lock := filepath.Join(here, "f")
 	for what, look := range map[string]func(){
 		"why": func() { whyOf(t, here, "f") },

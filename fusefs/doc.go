@@ -59,6 +59,11 @@
 // that itself. What was read while it was still empty counts as not yet judged; but a family may do with
 // its own locks what it likes. The memory lasts ten minutes and ends with this process.
 //
+// It takes 32 MiB at most (mostLookBytes), and what processes saw that have ended goes soon. Once it is full, the users who have
+// most of it lose of what they saw, first their processes that saw most, the oldest first. Nobody loses anything by what
+// others do. What is forgotten is not held against its process any more: who sees more locks than that within ten minutes removes
+// as one does who has not looked. That is no way around a guard: it could as well not look.
+//
 // It is of locks only: who sees that a name is data has forgotten what it was before. So has who removed it. A process that
 // lists a directory itself, as rm -rf and find -delete do, is held to nothing that was seen of its names before, by whomever;
 // what others of its family do later still is.

@@ -28,7 +28,7 @@ func (fs *fileSystem) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byt
 	if errno != 0 {
 		return nil, status(errno)
 	}
-	fs.sawThrough(handle, in.Pid, seen, read)
+	fs.sawThrough(handle, in.Caller, seen, read)
 	size := uint64(len(now.data))
 	start := min(in.Offset, size)
 	end := min(start+uint64(in.Size), size)
@@ -63,7 +63,7 @@ func (fs *fileSystem) Write(interrupted <-chan struct{}, in *fuse.WriteIn, data 
 		fs.dropSetID(by.caller, attr)
 	}
 	if len(seen) > 0 {
-		fs.sawThrough(handle, in.Pid, seen, made)
+		fs.sawThrough(handle, in.Caller, seen, made)
 	}
 	return uint32(len(data)), fuse.OK
 }

@@ -3,6 +3,7 @@ package fusefs
 import (
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"sync/atomic"
 	"syscall"
@@ -69,7 +70,7 @@ type fileSystem struct {
 	walks    *perThread[walked]
 	entered  *perThread[entered]
 	judged   *perThread[judged]
-	family   func(thread uint32) []Process
+	family   func(thread uint32) iter.Seq[Process]
 	looks    *looks
 
 	longestWait  time.Duration // for a lock; 0: for ever

@@ -65,6 +65,6 @@ func (fs *fileSystem) Readlink(interrupted <-chan struct{}, header *fuse.InHeade
 	if errno != 0 {
 		return nil, status(ofInode(errno))
 	}
-	fs.saw(header.Pid, result.GetLooks(), read)
+	fs.saw(header.Caller, result.GetLooks(), read)
 	return result.GetContent(), fuse.OK
 }

@@ -51,7 +51,7 @@ func (fs *fileSystem) makeNode(
 		if create.GetMode()&syscall.S_IFMT == syscall.S_IFDIR {
 			how = madeDirectory
 		}
-		fs.saw(header.Pid, result.GetLooks(), how)
+		fs.saw(header.Caller, result.GetLooks(), how)
 		fillEntry(out, result.GetAttr())
 	}
 	return status(errno)
@@ -70,7 +70,7 @@ func (fs *fileSystem) Link(
 		Link: &storepb.Link{Ino: in.Oldnodeid, Parent: at.parent, Name: at.name},
 	}}, entryAnswer(&in.InHeader))
 	if errno == 0 {
-		fs.saw(in.Pid, result.GetLooks(), made)
+		fs.saw(in.Caller, result.GetLooks(), made)
 		fillEntry(out, result.GetAttr())
 	}
 	return status(errno)

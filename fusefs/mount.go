@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -38,7 +39,7 @@ type Options struct {
 	// Family answers the process that a thread belongs to, and its nearest ancestors in the same process
 	// group, nearest first; none if the thread cannot be seen. Without it a removal is held to nothing that
 	// was seen before.
-	Family func(thread uint32) []Process
+	Family func(thread uint32) iter.Seq[Process]
 }
 
 // Mounted is a directory that shows the namespace.

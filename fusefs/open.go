@@ -85,7 +85,7 @@ func (fs *fileSystem) Create(
 	if result.GetCreated() {
 		inode.learn(content{version: attr.GetVersion()})
 		fs.newFiles.note(in.Pid, attr)
-		fs.sawThrough(handle, in.Pid, result.GetLooks(), made)
+		fs.sawThrough(handle, in.Caller, result.GetLooks(), made)
 	} else if in.Flags&syscall.O_TRUNC != 0 {
 		if attr, errno = fs.empty(fs.truncation(interrupted, at.caller, handle.by), inode); errno != 0 {
 			fs.release(at.caller, inode)

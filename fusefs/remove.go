@@ -35,7 +35,7 @@ func (fs *fileSystem) removeName(interrupted <-chan struct{}, header *fuse.InHea
 	}})
 	fs.mayHaveRemoved(at.caller, result, pin)
 	if errno == 0 {
-		fs.tookAway(header.Pid, at)
+		fs.tookAway(header.Caller, at)
 		fs.removed(at.caller, result.GetRemovedIno(), pin)
 	}
 	return status(fs.judge(at.caller, result, errno))
@@ -70,8 +70,8 @@ func (fs *fileSystem) Rename(
 	}}}, emptyAnswer(&in.InHeader))
 	fs.mayHaveRemoved(from.caller, result, pin)
 	if errno == 0 {
-		fs.tookAway(in.Pid, from)
-		fs.saw(in.Pid, result.GetLooks(), made)
+		fs.tookAway(in.Caller, from)
+		fs.saw(in.Caller, result.GetLooks(), made)
 		fs.removed(from.caller, result.GetRemovedIno(), pin)
 	}
 	return status(fs.judge(from.caller, result, errno))

@@ -18,7 +18,7 @@ func (fs *fileSystem) lockXattrs(interrupted <-chan struct{}, header *fuse.InHea
 	if errno != 0 {
 		return nil, errno
 	}
-	fs.saw(header.Pid, seen, read)
+	fs.saw(header.Caller, seen, read)
 	return fs.describeLock(lock), 0
 }
 

@@ -58,23 +58,24 @@ func (s stat) readParent() (stat, bool) {
 
 // Family answers the process that a thread belongs to and its nearest ancestors, nearest first, for as long
 // as they are in its process group: what a shell runs for one command line, and the script among them.
-func Family(thread int) ([]ID, error) {
-	s, err := statOf(thread)
-	if err != nil {
-		return nil, err
+// It has nobody if the thread cannot be seen. Each is looked for only when it is asked for.
+func Family(thread int) iter.Seq[ID] {
+	return func(yield func(ID) bool) {
+		if s, err := statOf(thread); err == nil {
+			sameGroup(s.lineage())(yield)
+		}
 	}
-	return sameGroup(s.lineage()), nil
 }
 
 // sameGroup asks for no more ancestors than it needs: each is a file to read.
-func sameGroup(lineage iter.Seq[Relative]) (ids []ID) {
-	group := 0
-	for relative := range lineage {
-		if len(ids) > 0 && (relative.Group != group || group == 0) {
-			break
+func sameGroup(lineage iter.Seq[Relative]) iter.Seq[ID] {
+	return func(yield func(ID) bool) {
+		group, first := 0, true
+		for relative := range lineage {
+			if !first && (relative.Group != group || group == 0) || !yield(relative.ID) {
+				return
+			}
+			group, first = relative.Group, false
 		}
-		group = relative.Group
-		ids = append(ids, relative.ID)
 	}
-	return ids
 }

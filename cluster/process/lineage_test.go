@@ -25,7 +25,7 @@ func TestLineage(t *testing.T) {
 	}, lineage[:3])
 	require.Equal(t, os.Getppid(), lineage[3].PID)
 	require.Equal(t, 1, lineage[len(lineage)-1].PID)
-	require.Equal(t, []ID{idOf(t, cat), script.id()}, sameGroup(slices.Values(lineage)))
+	require.Equal(t, []ID{idOf(t, cat), script.id()}, slices.Collect(sameGroup(slices.Values(lineage))))
 }
 
 func TestLineageOfAThread(t *testing.T) {
@@ -90,9 +90,9 @@ func TestLineageIsBounded(t *testing.T) {
 
 func TestSameGroup(t *testing.T) {
 	a, b, c := ID{3, 30}, ID{2, 20}, ID{1, 10}
-	require.Empty(t, sameGroup(slices.Values([]Relative(nil))))
-	require.Equal(t, []ID{a}, sameGroup(slices.Values([]Relative{{a, 3}})))
-	require.Equal(t, []ID{a, b}, sameGroup(slices.Values([]Relative{{a, 2}, {b, 2}, {c, 1}})))
-	require.Equal(t, []ID{a}, sameGroup(slices.Values([]Relative{{a, 3}, {b, 2}, {c, 3}})), "nearest ancestors only")
-	require.Equal(t, []ID{a}, sameGroup(slices.Values([]Relative{{a, 0}, {b, 0}})), "groups that cannot be seen")
+	require.Empty(t, slices.Collect(sameGroup(slices.Values([]Relative(nil)))))
+	require.Equal(t, []ID{a}, slices.Collect(sameGroup(slices.Values([]Relative{{a, 3}}))))
+	require.Equal(t, []ID{a, b}, slices.Collect(sameGroup(slices.Values([]Relative{{a, 2}, {b, 2}, {c, 1}}))))
+	require.Equal(t, []ID{a}, slices.Collect(sameGroup(slices.Values([]Relative{{a, 3}, {b, 2}, {c, 3}}))), "nearest ancestors only")
+	require.Equal(t, []ID{a}, slices.Collect(sameGroup(slices.Values([]Relative{{a, 0}, {b, 0}}))), "groups that cannot be seen")
 }

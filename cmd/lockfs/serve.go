@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net"
 	"net/http"
@@ -199,16 +200,14 @@ func endSession(client *cluster.Client, mounted *fusefs.Mounted) error {
 }
 
 // family tells fusefs who makes a request.
-func family(thread uint32) []fusefs.Process {
-	ids, err := process.Family(int(thread))
-	if err != nil {
-		return nil // it cannot be seen
+func family(thread uint32) iter.Seq[fusefs.Process] {
+	return func(yield func(fusefs.Process) bool) {
+		for id := range process.Family(int(thread)) {
+			if !yield(fusefs.Process{PID: id.PID, Start: id.Start}) {
+				return
+			}
+		}
 	}
-	var family []fusefs.Process
-	for _, id := range ids {
-		family = append(family, fusefs.Process{PID: id.PID, Start: id.Start})
-	}
-	return family
 }
 
 // makeMountPoint creates a directory that is missing. What a dead process left mounted there is for

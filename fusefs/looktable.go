@@ -1,0 +1,389 @@
+package fusefs
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+// lookTable holds sightings of names, by process. It is bounded: when it is full, the users who have most of it lose of theirs,
+// first what their processes with most of them saw longest ago. So nobody loses anything by what another user does, and who
+// floods it is no longer held to what he saw, as if he had not looked.
+//
+// What a process saw that has ended matters to nobody any more, as each of its family has its own sighting, and goes soon.
+type lookTable struct {
+	looks   map[lookKey]*look
+	viewers map[Process]*viewer // the first of each process; those for other users follow
+	shares  map[uint32]*share
+	in      map[uint64]int // how many names that are in a directory were seen
+	bytes   int
+	most    int // mostLookBytes
+	peak    int // how many looks there have been since the maps were made
+
+	hasEnded func(Process) bool
+	began    time.Time
+	clock    time.Duration
+	swept    time.Duration
+	sweepAt  int // so many processes
+}
+
+const (
+	// mostLookBytes is what all the looks of a mount take at most, by the costs below. It is enough for 100,000 names that one
+	// process saw, or for 120,000 processes that saw one each.
+	mostLookBytes = 32 << 20
+	// What each takes in memory at most, with its places in maps that have just grown.
+	lookCost, viewerCost, nameCost, shareCost = 128, 144, 160, 512
+	// keptDirectories is how many of the directories that a process saw last are known to be some. A removal takes fewer along.
+	keptDirectories = 4 * mostDirectories
+	// lookSweep is how often what is too old, or of processes that have ended, is dropped; it is, too, when there are twice as
+	// many processes as after the last time.
+	lookSweep     = time.Minute
+	fewLookers    = 1024
+	shrinkPortion = 8 // of a table that is full, so that it is not full again at once
+)
+
+// sighting is what a process saw: a lock under a name or, under the empty one, that it listed a directory.
+type sighting struct {
+	token     uint64
+	at        time.Duration // since the table began; later for what was noted later
+	directory bool
+	made      bool // by a process of the family, or written to
+	empty     bool // when it was read
+}
+
+// look is a sighting in the table.
+type look struct {
+	sighting
+	viewer       *viewer
+	name         *sharedName
+	older, newer *look // of the viewer
+}
+
+type lookKey struct {
+	viewer *viewer
+	name   *sharedName
+}
+
+// viewer is a process as far as it, or its descendants, acted for one user.
+type viewer struct {
+	process        Process
+	share          *share
+	next           *viewer // of the process, for another user
+	bytes          int
+	oldest, newest *look
+	directories    []*look // oldest first
+}
+
+// share is what one user has of the table. Nothing in it is shared with others.
+type share struct {
+	uid   uint32
+	names map[name]*sharedName
+	bytes int
+}
+
+// sharedName is stored once for all that saw it.
+type sharedName struct {
+	name
+	looks int
+}
+
+func newLookTable() *lookTable {
+	return &lookTable{
+		looks: make(map[lookKey]*look), viewers: make(map[Process]*viewer), shares: make(map[uint32]*share),
+		in: make(map[uint64]int), most: mostLookBytes, hasEnded: hasEnded, began: time.Now(), sweepAt: fewLookers,
+	}
+}
+
+// hasEnded tells of processes that have surely ended. One whose pid is another's by now is taken for alive.
+func hasEnded(process Process) bool { return threadHasEnded(uint32(process.PID)) }
+
+// now is the time of a sighting.
+func (t *lookTable) now() time.Duration {
+	t.clock = max(time.Since(t.began), t.clock+1)
+	return t.clock
+}
+
+func (t *lookTable) isEmpty() bool { return len(t.looks) == 0 }
+
+// knows tells whether anybody has seen a name that is in a directory.
+func (t *lookTable) knows(dir uint64) bool { return t.in[dir] > 0 }
+
+// note puts a sighting in the place of what a process saw of that name before for the same user. The table may be too large then.
+func (t *lookTable) note(process Process, uid uint32, key name, seen sighting) {
+	v := t.viewer(process, uid)
+	named := v.share.names[key]
+	if named == nil {
+		named = &sharedName{name: key}
+		v.share.names[key] = named
+		t.charge(v.share, nameCost+len(key.name))
+	}
+	l := t.looks[lookKey{v, named}]
+	if l == nil {
+		l = &look{viewer: v, name: named}
+		t.looks[lookKey{v, named}] = l
+		t.peak = max(t.peak, len(t.looks))
+		named.looks++
+		t.chargeViewer(v, lookCost)
+		if key.name != "" {
+			t.in[key.parent]++
+		}
+	} else {
+		seen.made = seen.made || l.made && l.token == seen.token
+		v.unlink(l)
+	}
+	l.sighting = seen
+	v.link(l)
+}
+
+func (t *lookTable) viewer(process Process, uid uint32) *viewer {
+	first := t.viewers[process]
+	for v := first; v != nil; v = v.next {
+		if v.share.uid == uid {
+			return v
+		}
+	}
+	s := t.shares[uid]
+	if s == nil {
+		s = &share{uid: uid, names: make(map[name]*sharedName)}
+		t.shares[uid] = s
+		t.charge(s, shareCost)
+	}
+	v := &viewer{process: process, share: s, next: first}
+	t.viewers[process] = v
+	t.chargeViewer(v, viewerCost)
+	return v
+}
+
+func (t *lookTable) chargeViewer(v *viewer, bytes int) {
+	v.bytes += bytes
+	t.charge(v.share, bytes)
+}
+
+func (t *lookTable) charge(s *share, bytes int) {
+	s.bytes += bytes
+	t.bytes += bytes
+}
+
+// link puts what was seen now after all that was seen before.
+func (v *viewer) link(l *look) {
+	l.older, l.newer = v.newest, nil
+	if v.newest != nil {
+		v.newest.newer = l
+	} else {
+		v.oldest = l
+	}
+	v.newest = l
+	if l.directory {
+		if len(v.directories) == keptDirectories {
+			v.directories = slices.Delete(v.directories, 0, 1)
+		}
+		v.directories = append(v.directories, l)
+	}
+}
+
+func (v *viewer) unlink(l *look) {
+	if l.older != nil {
+		l.older.newer = l.newer
+	} else {
+		v.oldest = l.newer
+	}
+	if l.newer != nil {
+		l.newer.older = l.older
+	} else {
+		v.newest = l.older
+	}
+	if l.directory {
+		v.directories = slices.DeleteFunc(v.directories, func(kept *look) bool { return kept == l })
+	}
+}
+
+// of answers what a process saw of a name, for each user.
+func (t *lookTable) of(process Process, key name) iter.Seq[*look] {
+	return func(yield func(*look) bool) {
+		for v := t.viewers[process]; v != nil; {
+			next := v.next // the viewer goes with its last look
+			if named := v.share.names[key]; named != nil {
+				if l := t.looks[lookKey{v, named}]; l != nil && !yield(l) {
+					return
+				}
+			}
+			v = next
+		}
+	}
+}
+
+// last answers what a process saw last of a name, unless that is too long ago.
+func (t *lookTable) last(process Process, key name) (seen sighting, known bool) {
+	for l := range t.of(process, key) {
+		if !known || l.at > seen.at {
+			seen, known = l.sighting, true
+		}
+	}
+	return seen, known && !t.isOld(seen)
+}
+
+func (t *lookTable) isOld(seen sighting) bool { return time.Since(t.began)-seen.at > lookAge }
+
+// made tells whether a process, or one that it is an ancestor of, made the lock that it saw.
+func (t *lookTable) made(process Process, key name, token uint64) bool {
+	for l := range t.of(process, key) {
+		if l.made && l.token == token {
+			return true
+		}
+	}
+	return false
+}
+
+// directories answers names of directories that a process saw.
+func (t *lookTable) directories(process Process) (names []name) {
+	for v := t.viewers[process]; v != nil; v = v.next {
+		for _, l := range v.directories {
+			names = append(names, l.name.name)
+		}
+	}
+	return names
+}
+
+// forget drops what a process saw of a name.
+func (t *lookTable) forget(process Process, key name) {
+	for l := range t.of(process, key) {
+		t.drop(l)
+	}
+}
+
+// drop takes a look out of the table, and with the last one that needs them its viewer, name and share.
+func (t *lookTable) drop(l *look) {
+	v, named, s := l.viewer, l.name, l.viewer.share
+	v.unlink(l)
+	delete(t.looks, lookKey{v, named})
+	t.chargeViewer(v, -lookCost)
+	if named.name.name != "" {
+		if t.in[named.parent]--; t.in[named.parent] == 0 {
+			delete(t.in, named.parent)
+		}
+	}
+	if named.looks--; named.looks == 0 {
+		delete(s.names, named.name)
+		t.charge(s, -nameCost-len(named.name.name))
+	}
+	if v.newest != nil {
+		return
+	}
+	t.chargeViewer(v, -viewerCost)
+	t.dropViewer(v)
+	if len(s.names) == 0 {
+		delete(t.shares, s.uid)
+		t.charge(s, -shareCost)
+	}
+}
+
+func (t *lookTable) dropViewer(v *viewer) {
+	first := t.viewers[v.process]
+	if first != v {
+		for first.next != v {
+			first = first.next
+		}
+		first.next = v.next
+		return
+	}
+	if v.next == nil {
+		delete(t.viewers, v.process)
+		return
+	}
+	t.viewers[v.process] = v.next
+}
+
+// bound keeps the table in its bounds.
+func (t *lookTable) bound() {
+	if t.clock-t.swept >= lookSweep || len(t.viewers) >= t.sweepAt || t.bytes > t.most {
+		t.sweep()
+	}
+	if t.bytes > t.most {
+		t.shrink(t.most - t.most/shrinkPortion)
+	}
+}
+
+// sweep drops what counts no more.
+func (t *lookTable) sweep() {
+	for process, v := range t.viewers {
+		ended := t.hasEnded(process)
+		for v != nil {
+			next := v.next
+			for v.oldest != nil && (ended || t.isOld(v.oldest.sighting)) {
+				t.drop(v.oldest)
+			}
+			v = next
+		}
+	}
+	t.swept, t.sweepAt = t.clock, max(fewLookers, 2*len(t.viewers))
+	if len(t.looks) < t.peak/8 {
+		t.compact()
+	}
+}
+
+// compact gives back what maps keep that were larger.
+func (t *lookTable) compact() {
+	t.looks, t.viewers, t.in = copied(t.looks), copied(t.viewers), copied(t.in)
+	for _, s := range t.shares {
+		s.names = copied(s.names)
+	}
+	t.peak = len(t.looks)
+}
+
+func copied[K comparable, V any](m map[K]V) map[K]V {
+	small := make(map[K]V, len(m))
+	maps.Copy(small, m)
+	return small
+}
+
+// shrink drops looks of the users with the largest shares, all down to the same, until no more bytes are left.
+func (t *lookTable) shrink(left int) {
+	var sizes []int
+	for _, s := range t.shares {
+		sizes = append(sizes, s.bytes)
+	}
+	most := level(sizes, left)
+	large := make(map[*share][]*viewer)
+	for _, v := range t.viewers {
+		for ; v != nil; v = v.next {
+			if v.share.bytes > most {
+				large[v.share] = append(large[v.share], v)
+			}
+		}
+	}
+	for s, viewers := range large {
+		s.shrink(t, viewers, most)
+	}
+}
+
+// shrink takes from the processes with the most, all down to the same, first from who has not seen anything for the longest time.
+func (s *share) shrink(t *lookTable, viewers []*viewer, left int) {
+	slices.SortFunc(viewers, func(a, b *viewer) int { return cmp.Compare(a.newest.at, b.newest.at) })
+	for budget := left; s.bytes > left; budget /= 2 { // names are not counted by viewer
+		var sizes []int
+		for _, v := range viewers {
+			sizes = append(sizes, v.bytes)
+		}
+		most := level(sizes, budget)
+		for _, v := range viewers {
+			for s.bytes > left && v.bytes > most {
+				t.drop(v.oldest)
+			}
+		}
+	}
+}
+
+// level answers the most that each may keep for all to keep no more than a limit together.
+func level(sizes []int, limit int) int {
+	slices.Sort(sizes)
+	for i, size := range sizes {
+		if others := len(sizes) - i; size > limit/others {
+			return limit / others
+		}
+		limit -= size
+	}
+	return math.MaxInt
+}
