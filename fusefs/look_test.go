@@ -26,3 +26,35 @@ func TestReadAgainAfterListing(t *testing.T) {
 	fs.sawThrough(handle, fuse.Caller{Pid: 5}, seen, read)
 	require.Equal(t, 1, held())
 }
+
+// TestWhoAsksIsFoundOutOnlyWhereItMatters: it takes files in /proc to be read, one for each of a family.
+func TestWhoAsksIsFoundOutOnlyWhereItMatters(t *testing.T) {
+	asked := 0
+	family := func(yield func(Process) bool) {
+		for i := range 9 {
+			if asked++; !yield(Process{PID: 1 + i, Start: 1}) {
+				return
+			}
+		}
+	}
+	fs := &fileSystem{looks: newLooks(), family: func(uint32) iter.Seq[Process] { return family }}
+	caller := fuse.Caller{Pid: 5}
+	data := []*storepb.Look{{Parent: 1, Name: []byte("data"), Token: 7, Data: true}}
+	for _, row := range []struct {
+		what string
+		do   func()
+		asks int
+	}{
+		{"data that is read where nobody has seen a lock", func() { fs.saw(caller, data, read) }, 0},
+		{"a removal when nobody has seen anything", func() { fs.seenBy(place{caller: &storepb.Caller{}, parent: 1, name: []byte("lock")}) }, 0},
+		{"a lock that is read", func() { fs.saw(caller, lockAt(1, "lock", 7), read) }, 9},
+		{"a directory that is listed, in which nobody has seen anything", func() { fs.listed(caller, 2) }, 0},
+		{"a directory that is listed", func() { fs.listed(caller, 1) }, 1},
+		{"data where there are locks, for it may have been one", func() { fs.saw(caller, data, read) }, 9},
+		{"what is gone of a directory in which nobody has seen anything", func() { fs.tookAway(caller, place{parent: 2}) }, 0},
+	} {
+		asked = 0
+		row.do()
+		require.Equal(t, row.asks, asked, row.what)
+	}
+}
