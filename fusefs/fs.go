@@ -70,6 +70,7 @@ type fileSystem struct {
 	walks    *perThread[walked]
 	entered  *perThread[entered]
 	judged   *perThread[judged]
+	listings *perThread[listing]
 	family   func(thread uint32) iter.Seq[Process]
 	looks    *looks
 
@@ -91,6 +92,7 @@ func newFileSystem(ops Operator, opts Options) *fileSystem {
 		walks:         newPerThread[walked](0),
 		entered:       newPerThread[entered](enterLimit),
 		judged:        newPerThread[judged](0),
+		listings:      newPerThread[listing](sameThread),
 		family:        opts.Family,
 		looks:         newLooks(),
 		longestWait:   longestWait(),

@@ -58,10 +58,9 @@ const (
 )
 
 // note remembers what a family, nearest first, has seen at the request of a user: a name, and then the directory it is in.
-func (l *looks) note(family []Process, uid uint32, locks []*storepb.Look, how sight) {
+func (l *looks) note(family []Process, uid uint32, locks []*storepb.Look, how sight) (version uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.version.Add(1)
 	at := l.table.now()
 	for i, lock := range locks {
 		key := name{lock.GetParent(), string(lock.GetName())}
@@ -76,6 +75,7 @@ func (l *looks) note(family []Process, uid uint32, locks []*storepb.Look, how si
 		}
 	}
 	l.table.bound()
+	return l.version.Add(1)
 }
 
 // forget is for a name that a family has removed or moved away.
@@ -103,12 +103,12 @@ func (l *looks) areIn(dir uint64) bool {
 }
 
 // list notes that a process has listed a directory.
-func (l *looks) list(process Process, uid uint32, dir uint64) {
+func (l *looks) list(process Process, uid uint32, dir uint64) (version uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.version.Add(1)
 	l.table.note(process, uid, name{parent: dir}, sighting{at: l.table.now()})
 	l.table.bound()
+	return l.version.Add(1)
 }
 
 // recall answers what a family saw last of some names, and of directories that these may be in.
@@ -174,27 +174,37 @@ func (fs *fileSystem) sawThrough(h *fileHandle, by fuse.Caller, seen []*storepb.
 		return
 	}
 	if seen = h.news(by.Pid, seen, how, fs.looks.version.Load()); len(seen) > 0 {
-		fs.saw(by, seen, how)
-		h.notedAt(fs.looks.version.Load())
+		h.notedAt(fs.saw(by, seen, how))
 	}
 }
 
 // saw notes what a thread has seen or made. To find out who the thread is takes some time, and so is spared if there is
-// nothing to forget of what is data.
-func (fs *fileSystem) saw(by fuse.Caller, seen []*storepb.Look, how sight) {
+// nothing to forget of what is data. It answers the version of the looks with which that is noted.
+func (fs *fileSystem) saw(by fuse.Caller, seen []*storepb.Look, how sight) (version uint64) {
+	version = fs.looks.version.Load()
 	if fs.family == nil || !slices.ContainsFunc(seen, func(s *storepb.Look) bool { return !s.GetData() || fs.looks.areIn(s.GetParent()) }) {
-		return
+		return version
 	}
-	fs.looks.note(slices.Collect(fs.family(by.Pid)), by.Uid, seen, how)
+	return fs.looks.note(slices.Collect(fs.family(by.Pid)), by.Uid, seen, how)
 }
 
-// listed notes that a thread lists a directory.
+// listing is that of a directory, and the version of the looks with which it was noted.
+type listing struct{ dir, version uint64 }
+
+// sameThread is for how long the number of a thread is taken to be its own: it comes back, but not so soon.
+const sameThread = time.Second
+
+// listed notes that a thread lists a directory, unless that is the last thing that was noted.
 func (fs *fileSystem) listed(by fuse.Caller, dir uint64) {
 	if fs.family == nil || !fs.looks.areIn(dir) {
 		return
 	}
+	last, age, found := fs.listings.get(by.Pid)
+	if found && last == (listing{dir, fs.looks.version.Load()}) && age < sameThread {
+		return
+	}
 	for process := range fs.family(by.Pid) {
-		fs.looks.list(process, by.Uid, dir)
+		fs.listings.note(by.Pid, listing{dir, fs.looks.list(process, by.Uid, dir)})
 		return
 	}
 }

@@ -11,10 +11,15 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
+// looking has one family of processes.
+func looking(family iter.Seq[Process]) *fileSystem {
+	return newFileSystem(nil, Options{Family: func(uint32) iter.Seq[Process] { return family }})
+}
+
 // TestReadAgainAfterListing: who lists a directory, and then reads a lock again that he has open, has judged it again.
 func TestReadAgainAfterListing(t *testing.T) {
 	process := Process{PID: 1, Start: 1}
-	fs := &fileSystem{looks: newLooks(), family: func(uint32) iter.Seq[Process] { return slices.Values([]Process{process}) }}
+	fs := looking(slices.Values([]Process{process}))
 	seen := []*storepb.Look{{Parent: 1, Name: []byte("lock"), Token: 7}}
 	handle := &fileHandle{by: seen}
 	held := func() int { return len(fs.looks.recall([]Process{process}, name{1, "lock"})) }
@@ -37,7 +42,7 @@ func TestWhoAsksIsFoundOutOnlyWhereItMatters(t *testing.T) {
 			}
 		}
 	}
-	fs := &fileSystem{looks: newLooks(), family: func(uint32) iter.Seq[Process] { return family }}
+	fs := looking(family)
 	caller := fuse.Caller{Pid: 5}
 	data := []*storepb.Look{{Parent: 1, Name: []byte("data"), Token: 7, Data: true}}
 	for _, row := range []struct {
@@ -50,6 +55,10 @@ func TestWhoAsksIsFoundOutOnlyWhereItMatters(t *testing.T) {
 		{"a lock that is read", func() { fs.saw(caller, lockAt(1, "lock", 7), read) }, 9},
 		{"a directory that is listed, in which nobody has seen anything", func() { fs.listed(caller, 2) }, 0},
 		{"a directory that is listed", func() { fs.listed(caller, 1) }, 1},
+		{"the same again, with nothing new in between", func() { fs.listed(caller, 1) }, 0},
+		{"a lock that is read again", func() { fs.saw(caller, lockAt(1, "lock", 7), read) }, 9},
+		{"a directory that is listed again", func() { fs.listed(caller, 1) }, 1},
+		{"the same by another thread", func() { fs.listed(fuse.Caller{Pid: 6}, 1) }, 1},
 		{"data where there are locks, for it may have been one", func() { fs.saw(caller, data, read) }, 9},
 		{"what is gone of a directory in which nobody has seen anything", func() { fs.tookAway(caller, place{parent: 2}) }, 0},
 	} {
