@@ -56,7 +56,8 @@ type forrstAnswer struct {
 	Extensions []struct {
 		Data map[string]any `json:"data"`
 	} `json:"extensions"`
-	text string
+	text   string
+	replay bool // it says that it repeats what another attempt was answered
 }
 
 // code is the response's error, empty if it has none.
@@ -89,12 +90,14 @@ try:
     response = urllib.request.urlopen(urllib.request.Request(sys.argv[1], sys.argv[2].encode()), timeout=60)
 except urllib.error.HTTPError as error:
     response = error
+print(response.headers.get("Forrst-Replay") == "true")
 print(response.read().decode())`
 	client := c.net.Host("client").Start("python3", "-c", post, n.forrstURL(), body)
 	return func() forrstAnswer {
 		t.Helper()
 		require.NoError(t, client.Wait(), client.Log())
-		answer := forrstAnswer{text: client.Stdout()}
+		replay, text, _ := strings.Cut(client.Stdout(), "\n")
+		answer := forrstAnswer{text: text, replay: replay == "True"}
 		require.NoError(t, json.Unmarshal([]byte(answer.text), &answer), answer.text)
 		return answer
 	}
@@ -226,11 +229,44 @@ func TestForrst(t *testing.T) {
 		retries := []func() forrstAnswer{c.begin(t, a, body), c.begin(t, b, body), c.begin(t, d, body)}
 		answer := first()
 		require.Equal(t, map[string]any{"done": "once"}, answer.Result, answer.text)
-		for _, retry := range retries {
-			require.Equal(t, answer.text, retry().text)
+		require.False(t, answer.replay)
+		for _, retry := range append(retries, c.begin(t, b, body)) {
+			again := retry()
+			require.Equal(t, answer.text, again.text)
+			require.True(t, again.replay)
 		}
-		require.Equal(t, answer.text, c.post(t, b, body).text)
 		require.Equal(t, []string{"once"}, c.calls(t)[before:])
+	})
+
+	t.Run("a replay ends with the lock that it tells of", func(t *testing.T) {
+		const options = `{"key":"left","ttl":{"value":1,"unit":"hour"},"auto_release":false`
+		body := forrstCall("left", 0, options+`,"owner":"me"}`)
+		taken := c.post(t, a, body)
+		require.Empty(t, taken.code(), taken.text)
+		again := c.post(t, b, body)
+		require.Equal(t, taken.text, again.text)
+		require.True(t, again.replay)
+		release := forrstSystem("left-release", "release", `{"key":"lock:work:left","owner":"me"}`)
+		require.False(t, c.post(t, d, release).replay)
+		require.True(t, c.post(t, a, release).replay)
+
+		unnamed := forrstCall("theirs", 0, options+"}")
+		theirs := c.post(t, d, unnamed)
+		require.Empty(t, theirs.code(), theirs.text)
+		for _, refused := range []string{body, unnamed} {
+			for _, n := range c.nodes {
+				answer := c.post(t, n, refused)
+				require.Equal(t, "LOCK_ACQUISITION_FAILED", answer.code(), answer.text)
+				require.NotContains(t, answer.text, theirs.owner())
+			}
+		}
+		_, err := c.command(a, "force-release", "lock:work:left")
+		require.NoError(t, err)
+		later := c.post(t, b, body)
+		require.Empty(t, later.code(), later.text)
+		require.False(t, later.replay)
+		require.NotEqual(t, taken.text, later.text)
+		require.False(t, c.post(t, d, release).replay, "it has another lock to release")
 	})
 
 	t.Run("who waits at a server that stops is told", func(t *testing.T) {
@@ -248,7 +284,22 @@ func TestForrst(t *testing.T) {
 		release := fmt.Sprintf(`{"key":"lock:work:stop","owner":%q}`, keeper.owner())
 		require.Empty(t, c.post(t, a, forrstSystem("stop-release", "release", release)).code())
 		require.Empty(t, waiting().code())
+	})
+
+	t.Run("a request is done again later", func(t *testing.T) {
+		flags := c.flags
+		c.flags = append(append([]string{}, flags...), "--forrst-replay", "1s")
 		d.start(t)
+		c.flags = flags
+		before := len(c.calls(t))
+		body := forrstCall("daily", 0, `{"key":"daily","ttl":{"value":1,"unit":"minute"}}`)
+		require.False(t, c.post(t, d, body).replay)
+		hosts.Eventually(t, "a call that is none of before", func() (string, bool) {
+			answer := c.post(t, d, body)
+			return answer.text, !answer.replay
+		})
+		require.True(t, c.post(t, a, body).replay)
+		require.Equal(t, []string{"daily", "daily"}, c.calls(t)[before:])
 	})
 	c.requireNoLocks(t)
 	c.requireSameState(t)
@@ -266,7 +317,7 @@ func TestForrstServerDies(t *testing.T) {
 	c := startForrst(t)
 	leader := c.leader()
 	others := c.others(leader)
-	keep := forrstCall("keeps", 0, `{"key":"kept","ttl":{"value":1,"unit":"hour"},"auto_release":false}`)
+	keep := forrstCall("keeps", 0, `{"key":"kept","ttl":{"value":1,"unit":"hour"},"owner":"me","auto_release":false}`)
 	taken := c.post(t, leader, keep)
 	require.Empty(t, taken.code(), taken.text)
 	c.begin(t, leader, forrstCall("cut", 2, `{"key":"cut","ttl":{"value":4,"unit":"second"}}`))
@@ -275,7 +326,9 @@ func TestForrstServerDies(t *testing.T) {
 	next := c.begin(t, others[0], forrstCall("next", 0, `{"key":"cut","ttl":{"value":4,"unit":"second"},"block":{"value":1,"unit":"minute"}}`))
 	for _, n := range others {
 		require.Contains(t, n.host.MustRun(t, "cat", c.path(".forrst/lock:work:kept")), taken.owner())
-		require.Equal(t, taken.text, c.post(t, n, keep).text)
+		again := c.post(t, n, keep)
+		require.Equal(t, taken.text, again.text)
+		require.True(t, again.replay)
 	}
 	release := fmt.Sprintf(`{"key":"lock:work:kept","owner":%q}`, taken.owner())
 	require.Empty(t, c.post(t, others[1], forrstSystem("release", "release", release)).code())

@@ -13,6 +13,10 @@ import (
 
 // Acquire is part of [forrst.Store].
 func (s *Store) Acquire(ctx context.Context, want forrst.Want) (*forrst.Grant, error) {
+	a := &attempt{Store: s, want: want}
+	if grant, err := a.awaitFirst(ctx); grant != nil || err != nil {
+		return grant, err
+	}
 	patience, cancel := context.WithTimeout(ctx, want.Wait)
 	defer cancel()
 	if want.Wait > 0 {
@@ -23,11 +27,11 @@ func (s *Store) Acquire(ctx context.Context, want forrst.Want) (*forrst.Grant, e
 		defer leave()
 	}
 	for {
-		grant, err := s.try(ctx, want)
+		grant, err := a.try(ctx)
 		if grant != nil || err != nil {
 			return grant, err
 		}
-		if err := s.awaitTurn(ctx, patience, want); err != nil {
+		if err := a.awaitTurn(ctx, patience); err != nil {
 			return nil, givenUp(ctx, patience, err)
 		}
 	}
@@ -41,22 +45,22 @@ func givenUp(ctx, patience context.Context, err error) error {
 	return err
 }
 
-// try answers what the request was answered before, or the lock if it is free, else nil.
-func (s *Store) try(ctx context.Context, want forrst.Want) (*forrst.Grant, error) {
-	if answer, err := s.answer(ctx, want.Request); answer != nil || err != nil {
-		return &forrst.Grant{Answer: answer}, err
+// try answers what another attempt was answered, or the lock if it is free, else nil.
+func (a *attempt) try(ctx context.Context) (*forrst.Grant, error) {
+	if answer, err := a.answer(ctx); answer != nil || err != nil {
+		return answer, err
 	}
-	grant, err := s.create(ctx, want)
+	grant, err := a.create(ctx, a.want)
 	if grant == nil || err != nil {
 		return nil, err
 	}
-	// The first attempt of the request may have been answered since, and its lock dropped.
-	answer, err := s.answer(ctx, want.Request)
+	// Another attempt may have been answered since, and its lock dropped.
+	answer, err := a.answer(ctx)
 	if answer == nil && err == nil {
 		return grant, nil
 	}
-	go s.abandon(grant)
-	return &forrst.Grant{Answer: answer}, err
+	go a.abandon(grant)
+	return answer, err
 }
 
 // create makes the lock's file, or answers nil if it is there. The lock's time began before that, so the lock of
@@ -112,29 +116,15 @@ func (s *Store) make(ctx context.Context, dir func(*place) uint64, op *storepb.C
 	}
 }
 
-// awaitTurn returns once the lock that is there has gone, or the request has been answered. For the request's
-// own lock it waits beyond the request's patience, for the answer to its first attempt.
-func (s *Store) awaitTurn(ctx, patience context.Context, want forrst.Want) error {
-	at, err := s.where(ctx)
-	if err != nil {
-		return err
-	}
-	there, lock, err := s.find(ctx, want.Key)
+// awaitTurn returns once the lock that is there has gone, or another attempt has been answered. For the lock of
+// another attempt it waits beyond the request's patience, for the answer to that.
+func (a *attempt) awaitTurn(ctx, patience context.Context) error {
+	there, own, err := a.holder(ctx)
 	if there == nil || err != nil {
 		return err
 	}
-	if lock != nil && lock.Request == want.Request.String() {
+	if own {
 		patience = ctx
 	}
-	change := &storepb.AwaitChange{Seen: []*storepb.Look{
-		{Parent: there.GetParent(), Name: there.GetName(), Token: there.GetToken()},
-		{Parent: at.replies, Name: []byte(want.Request.Sum)},
-	}}
-	for patience.Err() == nil {
-		result, err := s.client.Query(patience, &storepb.Query{Query: &storepb.Query_AwaitChange{AwaitChange: change}})
-		if err == nil && result.GetCode() != storepb.Code_WAITING {
-			return nil
-		}
-	}
-	return patience.Err()
+	return a.awaitChange(patience, there)
 }

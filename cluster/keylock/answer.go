@@ -1,7 +1,10 @@
 package keylock
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -11,12 +14,13 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// answerAge is for how long an answer is kept at least.
-const answerAge = 10 * time.Minute
+// leastKept is for how long an answer is there at least, for attempts that wait for it.
+const leastKept = time.Minute
 
-// Record is part of [forrst.Store]. An answer that is there stays: it is what others were told.
-func (s *Store) Record(ctx context.Context, grant *forrst.Grant, answer []byte) error {
-	expires := s.Now().Add(answerAge)
+// Record is part of [forrst.Store]. An answer that was recorded under this lock or a later one stays: it is what others
+// were told.
+func (s *Store) Record(ctx context.Context, grant *forrst.Grant, answer []byte, keep time.Duration) error {
+	expires := s.Now().Add(max(keep, leastKept))
 	if grant.Lock.ExpiresAt.After(expires) {
 		expires = grant.Lock.ExpiresAt // or an attempt would wait for a lock that nobody works under
 	}
@@ -24,30 +28,71 @@ func (s *Store) Record(ctx context.Context, grant *forrst.Grant, answer []byte) 
 		Format: lockfact.Forrst, Holder: grant.Request.ID, Host: s.host, ExpiresAt: lockfact.Origin{}.Deadline(expires),
 		Guard: lockfact.GuardOwner, OnStale: lockfact.Remove,
 	}
-	result, err := s.make(ctx, repliesDir, &storepb.Create{
-		Name: []byte(grant.Request.Sum), Mode: syscall.S_IFREG | 0o600, Content: answer, Facts: raftstore.FactsMessage(facts), Unlisted: true,
-	})
-	if err == nil && result.GetCode() != storepb.Code_OK && result.GetCode() != storepb.Code_EXISTS {
-		err = refused("the answer to "+grant.Request.ID, result)
+	content := append(fmt.Appendf(nil, "%d\n", grant.Token), answer...)
+	for {
+		result, err := s.make(ctx, repliesDir, &storepb.Create{
+			Name: []byte(grant.Request.Sum), Mode: syscall.S_IFREG | 0o600, Content: content, Facts: raftstore.FactsMessage(facts), Unlisted: true,
+		})
+		switch {
+		case err != nil || result.GetCode() == storepb.Code_OK:
+			return err
+		case result.GetCode() != storepb.Code_EXISTS:
+			return refused("the answer to "+grant.Request.ID, result)
+		}
+		there, err := s.reply(ctx, grant.Request)
+		if err != nil || there.lock >= grant.Token {
+			return err
+		}
+		if err := s.forget(ctx, grant.Request, there); err != nil {
+			return err
+		}
 	}
-	return err
 }
 
-// answer is what a request was answered, nil if it was not.
-func (s *Store) answer(ctx context.Context, request forrst.Identity) ([]byte, error) {
+// reply is what a request was answered.
+type reply struct {
+	file   uint64 // token of its file; 0: there is none
+	lock   uint64 // token of the lock under which it was recorded
+	at     time.Time
+	answer []byte // nil: there is none
+}
+
+// reply answers the one that was recorded last. A file that is none counts for nothing.
+func (s *Store) reply(ctx context.Context, request forrst.Identity) (reply, error) {
 	at, err := s.where(ctx)
 	if err != nil {
-		return nil, err
+		return reply{}, err
 	}
 	query := &storepb.GetLock{Parent: at.replies, Name: []byte(request.Sum)}
 	result, err := s.client.Query(ctx, &storepb.Query{Query: &storepb.Query_GetLock{GetLock: query}})
 	switch {
 	case err != nil:
-		return nil, err
+		return reply{}, err
 	case result.GetCode() == storepb.Code_NOT_FOUND:
-		return nil, nil
+		return reply{}, nil
 	case result.GetCode() != storepb.Code_OK:
-		return nil, refused("the answer to "+request.ID, result)
+		return reply{}, refused("the answer to "+request.ID, result)
 	}
-	return result.GetLocks()[0].GetContent(), nil
+	there := result.GetLocks()[0]
+	r := reply{file: there.GetToken(), at: time.Unix(0, there.GetAcquired())}
+	token, answer, _ := bytes.Cut(there.GetContent(), []byte("\n"))
+	if r.lock, err = strconv.ParseUint(string(token), 10, 64); err == nil {
+		r.answer = answer
+	}
+	return r, nil
+}
+
+// forget removes a reply, unless another one is there by now.
+func (s *Store) forget(ctx context.Context, request forrst.Identity, r reply) error {
+	at, err := s.where(ctx)
+	if err != nil {
+		return err
+	}
+	op := &storepb.Unlink{Parent: at.replies, Name: []byte(request.Sum), Owner: request.ID}
+	op.Looks = []*storepb.Look{{Parent: op.Parent, Name: op.Name, Token: r.file}}
+	result, err := s.mutate(ctx, &storepb.Op{Op: &storepb.Op_Unlink{Unlink: op}})
+	if err == nil && result.GetCode() != storepb.Code_OK && result.GetCode() != storepb.Code_NOT_FOUND {
+		err = refused("the answer to "+request.ID, result)
+	}
+	return err
 }

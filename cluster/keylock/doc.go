@@ -9,7 +9,8 @@
 //
 // Two names beside the locks, which no key can have, are bookkeeping: they are not listed as locks. .queue is
 // a file on which requests that wait hold record locks. .replies has a file for each request that was
-// answered, for ten minutes and as long as its lock may last.
+// answered: the token of the lock that it had, and the answer. It goes by itself when neither that lock nor the time for
+// which the answer counts, a minute at least, can last any longer.
 //
 // # Waiting
 //
@@ -26,10 +27,11 @@
 // # Once
 //
 // The answer to a request is recorded before its lock is dropped, so another attempt of it that gets
-// the lock, or finds none, looks for the answer. One that finds the lock held by its own first attempt waits for
-// whichever comes first, the answer or the end of the lock.
+// the lock, or finds none, looks for the answer. One that finds the lock held by another attempt does not stand in line,
+// and waits for whichever comes first, the answer or the end of the lock. The lock's token tells under which lock an
+// answer was recorded, so it never counts for one that the same request took later.
 //
-// A release is an event that names its request. So one that is asked again succeeds again, and one that comes
+// A release is an event that names its request. So one that is asked again soon succeeds again, and one that comes
 // after another is told that the lock was released, for as long as the cluster keeps the event: it keeps
 // the last ten thousand.
 package keylock

@@ -51,6 +51,41 @@ func want(id string) forrst.Want {
 	return forrst.Want{Key: key, Owner: "owner of " + id, TTL: time.Hour, Request: forrst.Identify(id, []byte(id))}
 }
 
+// once is a request whose other attempts count, for some time after its lock has gone.
+func once(id string, within time.Duration) forrst.Want {
+	w := want(id)
+	w.Once, w.Within = true, within
+	return w
+}
+
+func record(t testing.TB, s *Store, grant *forrst.Grant, answer string) {
+	t.Helper()
+	require.NoError(t, s.Record(t.Context(), grant, []byte(answer), time.Minute))
+}
+
+// requireAnswered tells that a request is answered what another attempt of it was.
+func requireAnswered(t testing.TB, s *Store, w forrst.Want, answer string) {
+	t.Helper()
+	grant, err := s.Acquire(t.Context(), w)
+	require.NoError(t, err)
+	require.Equal(t, answer, string(grant.Answer))
+	require.Nil(t, grant.Lock)
+}
+
+// release releases a lock, and tells whether that had been done before.
+func release(t testing.TB, s *Store, owner string, by forrst.Identity, within time.Duration) (again bool) {
+	t.Helper()
+	again, err := s.Release(t.Context(), key, owner, by, within)
+	require.NoError(t, err)
+	return again
+}
+
+func requireNotReleased(t testing.TB, s *Store, owner string, by forrst.Identity, why error) {
+	t.Helper()
+	_, err := s.Release(t.Context(), key, owner, by, time.Hour)
+	require.ErrorIs(t, err, why)
+}
+
 func acquire(t testing.TB, s *Store, w forrst.Want) *forrst.Grant {
 	t.Helper()
 	grant, err := s.Acquire(t.Context(), w)
@@ -145,9 +180,9 @@ func TestLockExpiresByItself(t *testing.T) {
 	waits.Wait = testWait
 	grant := acquire(t, s, waits)
 	require.False(t, grant.Lock.AcquiredAt.Before(first.Lock.ExpiresAt))
-	require.ErrorIs(t, s.Release(t.Context(), key, short.Owner, short.Request), forrst.ErrNotOwner)
+	requireNotReleased(t, s, short.Owner, short.Request, forrst.ErrNotOwner)
 	require.NoError(t, s.Drop(t.Context(), grant))
-	require.ErrorIs(t, s.Release(t.Context(), key, short.Owner, short.Request), forrst.ErrNotFound, "it had expired")
+	requireNotReleased(t, s, short.Owner, short.Request, forrst.ErrNotFound) // it had expired
 }
 
 func TestRequestsAreServedInTheOrderInWhichTheyCame(t *testing.T) {
@@ -201,71 +236,41 @@ func TestRequestLeavesTheLine(t *testing.T) {
 func TestRelease(t *testing.T) {
 	s := newStores(t, 2)
 	by := func(id string) forrst.Identity { return forrst.Identify(id, []byte("release "+id)) }
-	require.ErrorIs(t, s[0].Release(t.Context(), key, "me", by("1")), forrst.ErrNotFound)
-	require.ErrorIs(t, s[0].ForceRelease(t.Context(), key, by("1")), forrst.ErrNotFound)
+	force := func(id string, within time.Duration) (bool, error) {
+		return s[len(id)%2].ForceRelease(t.Context(), key, by(id), within)
+	}
+	requireNotReleased(t, s[0], "me", by("1"), forrst.ErrNotFound)
+	_, err := force("1", time.Hour)
+	require.ErrorIs(t, err, forrst.ErrNotFound)
 
 	mine := want("a")
 	acquire(t, s[0], mine)
-	require.ErrorIs(t, s[1].Release(t.Context(), key, "me", by("1")), forrst.ErrNotOwner)
-	require.NoError(t, s[1].Release(t.Context(), key, mine.Owner, by("1")))
-	require.NoError(t, s[0].Release(t.Context(), key, mine.Owner, by("1")), "asked again elsewhere")
-	require.ErrorIs(t, s[0].Release(t.Context(), key, mine.Owner, by("2")), forrst.ErrReleased)
+	requireNotReleased(t, s[1], "me", by("1"), forrst.ErrNotOwner)
+	require.False(t, release(t, s[1], mine.Owner, by("1"), time.Hour))
+	require.True(t, release(t, s[0], mine.Owner, by("1"), time.Hour), "asked again elsewhere")
+	requireNotReleased(t, s[0], mine.Owner, by("2"), forrst.ErrReleased)
+	for _, within := range []time.Duration{0, time.Nanosecond} {
+		_, err := s[0].Release(t.Context(), key, mine.Owner, by("1"), within)
+		require.ErrorIs(t, err, forrst.ErrReleased, "too late")
+	}
 
 	acquire(t, s[0], want("b"))
-	require.NoError(t, s[0].Release(t.Context(), key, mine.Owner, by("1")), "asked again, much later")
-	require.ErrorIs(t, s[0].Release(t.Context(), key, mine.Owner, by("2")), forrst.ErrNotOwner)
-	require.NoError(t, s[1].ForceRelease(t.Context(), key, by("3")))
-	require.NoError(t, s[0].ForceRelease(t.Context(), key, by("3")), "asked again")
-	require.ErrorIs(t, s[0].ForceRelease(t.Context(), key, by("4")), forrst.ErrNotFound)
-	require.ErrorIs(t, s[0].Release(t.Context(), key, want("b").Owner, by("5")), forrst.ErrReleased)
+	require.True(t, release(t, s[0], mine.Owner, by("1"), time.Hour), "asked again, much later")
+	requireNotReleased(t, s[0], mine.Owner, by("2"), forrst.ErrNotOwner)
+	again, err := force("3", time.Hour)
+	require.NoError(t, err)
+	require.False(t, again)
+	again, err = force("3", time.Hour)
+	require.NoError(t, err)
+	require.True(t, again)
+	_, err = force("3", 0)
+	require.ErrorIs(t, err, forrst.ErrNotFound, "too late")
+	_, err = force("4", time.Hour)
+	require.ErrorIs(t, err, forrst.ErrNotFound)
+	requireNotReleased(t, s[0], want("b").Owner, by("5"), forrst.ErrReleased)
 	lock, err := s[0].Lock(t.Context(), key)
 	require.NoError(t, err)
 	require.Nil(t, lock)
-}
-
-func TestAnswerIsFoundByAnotherAttempt(t *testing.T) {
-	s := newStores(t, 2)
-	w := want("a")
-	grant := acquire(t, s[0], w)
-	ended := make(chan outcome, 9)
-	begin(t.Context(), t, s[1], w, -1, ended) // waits, though it is not asked to
-	require.NoError(t, s[0].Record(t.Context(), grant, []byte("answer")))
-	require.NoError(t, s[0].Record(t.Context(), grant, []byte("another")), "the first one counts")
-	o := next(t, ended)
-	require.NoError(t, o.err)
-	require.Equal(t, "answer", string(o.grant.Answer), "also while the lock is kept")
-	require.NoError(t, s[0].Drop(t.Context(), grant))
-	for _, store := range s {
-		again, err := store.Acquire(t.Context(), w)
-		require.NoError(t, err)
-		require.Equal(t, "answer", string(again.Answer))
-		require.Nil(t, again.Lock)
-	}
-	other := w
-	other.Request = forrst.Identify("a", []byte("another body"))
-	grant = acquire(t, s[0], other)
-	require.NoError(t, s[0].Drop(t.Context(), grant))
-}
-
-// An answer is kept for as long as the lock may last, and then it goes by itself.
-func TestAnswersExpire(t *testing.T) {
-	s := newStores(t, 1)[0]
-	for ttl, least := range map[time.Duration]time.Duration{time.Second: answerAge, 2 * answerAge: 2 * answerAge} {
-		w := want(ttl.String())
-		w.TTL = ttl
-		grant := acquire(t, s, w)
-		require.NoError(t, s.Record(t.Context(), grant, make([]byte, forrst.MaxAnswer)))
-		at, err := s.where(t.Context())
-		require.NoError(t, err)
-		query := &storepb.GetLock{Parent: at.replies, Name: []byte(w.Request.Sum)}
-		result, err := s.client.Query(t.Context(), &storepb.Query{Query: &storepb.Query_GetLock{GetLock: query}})
-		require.NoError(t, err)
-		facts := result.GetLocks()[0].GetFacts()
-		require.GreaterOrEqual(t, facts.GetExpiresAt(), grant.Lock.AcquiredAt.Add(least).UnixNano())
-		require.Less(t, facts.GetExpiresAt(), grant.Lock.AcquiredAt.Add(least+testWait).UnixNano())
-		require.Equal(t, "remove", facts.GetOnStale())
-		require.NoError(t, s.Drop(t.Context(), grant))
-	}
 }
 
 func TestBookkeepingIsNotListed(t *testing.T) {
@@ -273,7 +278,7 @@ func TestBookkeepingIsNotListed(t *testing.T) {
 	w := want("a")
 	w.Wait = testWait
 	grant := acquire(t, s, w)
-	require.NoError(t, s.Record(t.Context(), grant, []byte("answer")))
+	record(t, s, grant, "answer")
 	list := &storepb.Query{Query: &storepb.Query_ListLocks{ListLocks: &storepb.ListLocks{Viewer: &storepb.Viewer{}}}}
 	result, err := s.client.Query(t.Context(), list)
 	require.NoError(t, err)
@@ -308,7 +313,7 @@ func TestRemovedDirectory(t *testing.T) {
 	w.Wait = time.Millisecond
 	_, err = s.Acquire(t.Context(), w)
 	require.ErrorIs(t, err, forrst.ErrHeld)
-	require.NoError(t, s.Record(t.Context(), grant, []byte("answer")))
+	record(t, s, grant, "answer")
 	require.NoError(t, s.Drop(t.Context(), grant))
 }
 

@@ -17,6 +17,9 @@ const (
 	repliesName = ".replies"
 )
 
+// RepliesDir is where the answers to requests are kept, from the root of the namespace.
+const RepliesDir = dirName + "/" + repliesName
+
 // place is where things are kept, by inode numbers.
 type place struct{ locks, replies, queue uint64 }
 

@@ -31,40 +31,42 @@ func (s *Store) abandon(grant *forrst.Grant) {
 }
 
 // Release is part of [forrst.Store].
-func (s *Store) Release(ctx context.Context, key, owner string, by forrst.Identity) error {
+func (s *Store) Release(ctx context.Context, key, owner string, by forrst.Identity, within time.Duration) (again bool, err error) {
 	for {
 		there, _, err := s.find(ctx, key)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if there.GetState() == string(lockfact.Stale) {
 			there = nil
 		}
 		if there.GetFacts().GetHolder() != holder(owner) {
-			return s.whyNot(ctx, key, owner, by, there != nil)
+			err := s.whyNot(ctx, key, owner, by, within, there != nil)
+			return err == nil, err
 		}
 		result, err := s.remove(ctx, key, &storepb.Unlink{Owner: holder(owner), Request: by.String()}, there.GetToken())
 		if err != nil {
-			return err
+			return false, err
 		}
 		switch result.GetCode() {
 		case storepb.Code_OK:
-			return nil
+			return false, nil
 		case storepb.Code_NOT_FOUND: // it has just gone
 		default:
-			return refused(key, result)
+			return false, refused(key, result)
 		}
 	}
 }
 
-// whyNot tells what is known of an owner's lock that is not there: what the cluster remembers of it.
-func (s *Store) whyNot(ctx context.Context, key, owner string, by forrst.Identity, held bool) error {
+// whyNot tells what is known of an owner's lock that is not there: what the cluster remembers of it. Nil: this request
+// has released it.
+func (s *Store) whyNot(ctx context.Context, key, owner string, by forrst.Identity, within time.Duration, held bool) error {
 	last, err := s.lastEvent(ctx, key, func(e *storepb.Event) bool { return e.GetHolder() == holder(owner) })
 	switch {
 	case err != nil:
 		return err
-	case isRelease(last) && last.GetRequest() == by.String():
-		return nil // asked again
+	case isRelease(last) && s.wasDone(last, by, within):
+		return nil
 	case held:
 		return forrst.ErrNotOwner
 	case isRelease(last):
@@ -78,22 +80,30 @@ func isRelease(e *storepb.Event) bool {
 	return e.GetEvent() == "lock_released" || e.GetEvent() == "lock_removed" && e.GetBy() != nil
 }
 
+// wasDone tells of a release whether it is the one that this request asks for.
+func (s *Store) wasDone(e *storepb.Event, by forrst.Identity, within time.Duration) bool {
+	return e.GetRequest() == by.String() && s.Now().Before(time.Unix(0, e.GetTime()).Add(within))
+}
+
 // ForceRelease is part of [forrst.Store].
-func (s *Store) ForceRelease(ctx context.Context, key string, by forrst.Identity) error {
+func (s *Store) ForceRelease(ctx context.Context, key string, by forrst.Identity, within time.Duration) (again bool, err error) {
 	result, err := s.remove(ctx, key, &storepb.Unlink{Force: true, Request: by.String()}, 0)
 	switch {
 	case err != nil:
-		return err
+		return false, err
 	case result.GetCode() == storepb.Code_OK:
-		return nil
+		return false, nil
 	case result.GetCode() != storepb.Code_NOT_FOUND:
-		return refused(key, result)
+		return false, refused(key, result)
 	}
 	last, err := s.lastEvent(ctx, key, isRelease)
-	if err == nil && last.GetRequest() != by.String() {
-		err = forrst.ErrNotFound
+	switch {
+	case err != nil:
+		return false, err
+	case s.wasDone(last, by, within):
+		return true, nil
 	}
-	return err
+	return false, forrst.ErrNotFound
 }
 
 // remove takes a lock's file away; with a token, only if it is that lock.

@@ -66,6 +66,7 @@ func TestWrongCalls(t *testing.T) {
 		"dev a b":                                "usage: lockfs dev [DIR]",
 		"server a":                               "usage: lockfs server",
 		"dev --forrst-upstream http://u":         "--forrst-upstream needs --forrst-addr",
+		"dev --forrst-replay -1s":                "--forrst-replay -1s: it must not be negative",
 		"dev --forrst-addr :1 --forrst-upstream u": "give one like http://127.0.0.1:9000/rpc",
 		"server --bootstrap --join a":              "give one of them",
 		"server --log-level loud":                  "it is debug, info, warn or error",

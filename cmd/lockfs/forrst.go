@@ -36,7 +36,8 @@ func forrstCommand() *cobra.Command {
 		Long: `Release and look at the locks of calls that were made through the Forrst endpoint of a server (lockfs server
 --forrst-addr). KEY is the full one: lock:FUNCTION:KEY, or lock:KEY if the call asked for the scope global.
 
-The locks are files as well: ls DIR/.forrst shows them on a mount, and lockfs locks .forrst everywhere.`,
+The locks are files as well: ls DIR/.forrst shows them on a mount, and lockfs locks .forrst everywhere. What requests were
+answered is kept in DIR/.forrst/.replies, for those that come again (lockfs server --forrst-replay).`,
 		Example: `  lockfs forrst status lock:billing:report
   lockfs forrst release lock:billing:report --owner 550e8400-e29b-41d4-a716-446655440000`,
 	}

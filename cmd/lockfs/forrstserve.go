@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -26,6 +27,7 @@ const (
 type forrstEndpoint struct {
 	addr     string // empty: nowhere
 	upstream string // empty: nobody
+	replay   time.Duration
 }
 
 func (f *forrstEndpoint) add(flags *pflag.FlagSet) {
@@ -33,10 +35,16 @@ func (f *forrstEndpoint) add(flags *pflag.FlagSet) {
 		", to whoever reaches it: there is no authentication; empty: nowhere; without a host: only on this one")
 	flags.StringVar(&f.upstream, "forrst-upstream", "",
 		"URL of the server that has the functions, to which calls are passed on while they have their locks")
+	flags.DurationVar(&f.replay, "forrst-replay", time.Minute, "for how long after a call the same id and body is answered what that was, "+
+		"with the header "+forrst.ReplayHeader+"; what is answered is kept in the files "+keylock.RepliesDir+"/*; 0: each request is a call of "+
+		"its own; the same on all servers")
 }
 
 // functions is who has the functions, nil if nobody has.
 func (f *forrstEndpoint) functions() (http.Handler, error) {
+	if f.replay < 0 {
+		return nil, fmt.Errorf("--forrst-replay %v: it must not be negative", f.replay)
+	}
 	if f.upstream == "" {
 		return nil, nil
 	}
@@ -90,7 +98,9 @@ func (s *service) serveForrst(ctx context.Context, node *cluster.Node, functions
 		s.config.Logger.Warn("whoever reaches the Forrst endpoint can take and release locks", "address", address)
 	}
 	mux := http.NewServeMux()
-	mux.Handle(forrstPath, &forrst.Guard{Store: &untilStop{store, ctx}, Next: functions, Logger: s.config.Logger})
+	mux.Handle(forrstPath, &forrst.Guard{
+		Store: &untilStop{store, ctx}, Next: functions, Replay: s.forrst.replay, Logger: s.config.Logger,
+	})
 	server := &http.Server{
 		Handler: mux, ReadHeaderTimeout: stopGrace, ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn),
 	}

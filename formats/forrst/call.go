@@ -35,6 +35,7 @@ func (c *call) serve(w http.ResponseWriter, r *http.Request) {
 		c.refuse(w, err)
 		return
 	case grant.Answer != nil:
+		w.Header().Set(ReplayHeader, "true")
 		parseAnswer(grant.Answer).write(w)
 		return
 	case r.Context().Err() != nil: // nobody waits for an answer
@@ -42,22 +43,40 @@ func (c *call) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer, fate := c.run(r, grant)
+	ends := fate == NotCalled || fate == Ended && c.options.Releases()
 	data := c.options.Granted(grant.Lock)
 	if fate == NotCalled {
 		data = c.options.Refused()
 	}
-	answer = c.withData(answer, data)
-	recorded := answer
-	if fate == NotCalled {
-		recorded = nil
+	var record []byte
+	if fate != NotCalled && c.once() {
+		record = c.toRecord(answer, c.dataForOthers(data, ends))
 	}
-	c.settle(r.Context(), grant, recorded, fate == NotCalled || fate == Ended && c.options.Releases())
-	answer.write(w)
+	c.settle(r.Context(), grant, record, ends)
+	c.withData(answer, data).write(w)
+}
+
+// once tells whether another attempt of the request counts. Where the lock is left to the client, that is only so for
+// one that names the owner: for all that is known, the other attempt is another client's.
+func (c *call) once() bool {
+	return c.guard.Replay > 0 && (c.options.Releases() || c.options.Owner != "")
+}
+
+// dataForOthers is what another attempt is told of the lock: a token that was made here is not given away while the
+// lock may be held.
+func (c *call) dataForOthers(data Data, ends bool) Data {
+	if ends || c.options.Owner != "" {
+		return data
+	}
+	return c.options.Refused()
 }
 
 func (c *call) acquire(ctx context.Context) (*Grant, error) {
 	want := Want{
-		Key: c.key, Owner: c.options.Owner, TTL: c.options.TTL.Duration(), Request: Identify(c.request.ID, c.body),
+		Key: c.key, Owner: c.options.Owner, TTL: c.options.TTL.Duration(), Request: Identify(c.request.ID, c.body), Once: c.once(),
+	}
+	if c.options.Releases() {
+		want.Within = c.guard.Replay
 	}
 	if want.Owner == "" {
 		want.Owner = NewOwner()
@@ -148,16 +167,16 @@ func (c *call) withData(a *answer, data Data) *answer {
 	return c.withData(instead, data)
 }
 
-// settle records the answer and then, in this order, ends the lock. While the store does not answer it is
-// tried again until the lock has expired, for some time of which the client waits.
-func (c *call) settle(ctx context.Context, grant *Grant, a *answer, drop bool) {
+// settle records the answer, unless it is nil, and then, in this order, ends the lock. While the store does not
+// answer it is tried again until the lock has expired, for some time of which the client waits.
+func (c *call) settle(ctx context.Context, grant *Grant, record []byte, drop bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(c.left(grant), settlePatience))
 	settled := make(chan struct{})
 	go func() {
 		defer close(settled)
 		defer cancel()
 		store := c.guard.Store
-		if a != nil && !c.insist(ctx, func() error { return store.Record(ctx, grant, c.toRecord(a)) }) {
+		if record != nil && !c.insist(ctx, func() error { return store.Record(ctx, grant, record, c.guard.Replay) }) {
 			return
 		}
 		if drop {
@@ -171,13 +190,14 @@ func (c *call) settle(ctx context.Context, grant *Grant, a *answer, drop bool) {
 }
 
 // toRecord is what another attempt of the request will be answered.
-func (c *call) toRecord(a *answer) []byte {
-	text := a.render()
+func (c *call) toRecord(a *answer, data Data) []byte {
+	text := c.withData(a, data).render()
 	if len(text) <= MaxAnswer {
 		return text
 	}
 	message := fmt.Sprintf("The request was done, but its response was too large to be kept: %d bytes", len(a.Body))
-	return failed(http.StatusOK, c.request, &Error{Code: ResponseNotKept, Message: message}).render()
+	instead := failed(http.StatusOK, c.request, &Error{Code: ResponseNotKept, Message: message})
+	return c.withData(instead, data).render()
 }
 
 func (c *call) insist(ctx context.Context, do func() error) bool {

@@ -8,11 +8,16 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"time"
 )
 
 // TokenHeader has the lock's fencing token in a request that a [Guard] passes on, if the store has tokens.
 // What the lock protects can refuse a call with a smaller one than it has seen.
 const TokenHeader = "Forrst-Lock-Token"
+
+// ReplayHeader is "true" in an answer that an earlier attempt of the same request was given, or that repeats what it
+// did: nothing was done for this one. No other answer of a [Guard] has it.
+const ReplayHeader = "Forrst-Replay"
 
 // What a Guard reads at most, in bytes.
 const (
@@ -31,14 +36,14 @@ const (
 // it, so that the next one does not overlap with it. The call's context ends shortly before the lock expires.
 // Next must have ended the call when it returns, or else say so with [Report].
 //
-// A request that comes again with the same id and the same body is done once: it waits for the first attempt,
-// and gets the answer to that, an error too. This does not count for a request that did not get its lock. If
-// the process ends during a call, or the answer cannot be recorded, the lock stays until it expires, and after
+// A request that comes again with the same id and the same body is done once, as the section Replays of the package
+// says. If the process ends during a call, or the answer cannot be recorded, the lock stays until it expires, and after
 // that the request is done again.
 type Guard struct {
 	Store  Store
-	Next   http.Handler // nil: there are only the system functions
-	Logger *slog.Logger // nil: the default one
+	Next   http.Handler  // nil: there are only the system functions
+	Replay time.Duration // for how long a request that was done is not done again; 0: each request is one of its own
+	Logger *slog.Logger  // nil: the default one
 }
 
 // ServeHTTP answers a request. The status of a protocol's answer, also of an error about a lock, is 200; that

@@ -38,7 +38,7 @@ type endpoint struct {
 // newEndpoint has a function that answers with a result, unless it is given another one.
 func newEndpoint(t testing.TB, function http.HandlerFunc) *endpoint {
 	e := &endpoint{t: t, store: newMemory()}
-	e.Store, e.Logger = e.store, slog.New(slog.DiscardHandler)
+	e.Store, e.Replay, e.Logger = e.store, time.Minute, slog.New(slog.DiscardHandler)
 	if function == nil {
 		function = func(w http.ResponseWriter, r *http.Request) { answerCharge(w, r) }
 	}

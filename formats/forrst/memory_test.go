@@ -16,8 +16,9 @@ type memory struct {
 	mu       sync.Mutex
 	now      time.Time
 	locks    map[string]*forrst.Lock
-	answers  map[forrst.Identity][]byte
-	released map[string]forrst.Identity // by key and owner
+	replies  map[forrst.Identity]reply
+	released map[string]release // by key and owner
+	forced   map[string]release // by key
 	lines    map[string][]*forrst.Want
 	changed  chan struct{} // closed at each change
 	down     error         // what every method answers
@@ -27,10 +28,23 @@ type memory struct {
 	after func(time.Duration) <-chan time.Time // how patience ends
 }
 
+// reply is what a request was answered.
+type reply struct {
+	answer []byte
+	under  *forrst.Lock
+	at     time.Time
+}
+
+// release is what ended a lock.
+type release struct {
+	by forrst.Identity
+	at time.Time
+}
+
 func newMemory() *memory {
 	return &memory{
-		now: now, locks: map[string]*forrst.Lock{}, answers: map[forrst.Identity][]byte{},
-		released: map[string]forrst.Identity{}, lines: map[string][]*forrst.Want{}, changed: make(chan struct{}), after: time.After,
+		now: now, locks: map[string]*forrst.Lock{}, replies: map[forrst.Identity]reply{}, released: map[string]release{},
+		forced: map[string]release{}, lines: map[string][]*forrst.Want{}, changed: make(chan struct{}), after: time.After,
 	}
 }
 
@@ -100,9 +114,17 @@ func (m *memory) Acquire(ctx context.Context, want forrst.Want) (*forrst.Grant, 
 		}()
 	}
 	patience := m.after(want.Wait)
+	var first *forrst.Lock // of another attempt that was under way
 	for {
 		m.mu.Lock()
-		grant, own := m.try(want, ticket)
+		own := m.held(want.Key)
+		if own != nil && (!want.Once || own.Request != want.Request.String()) {
+			own = nil
+		}
+		if own != nil {
+			first = own
+		}
+		grant := m.try(want, ticket, first)
 		err, changed := m.down, m.changed
 		m.mu.Unlock()
 		switch {
@@ -110,7 +132,7 @@ func (m *memory) Acquire(ctx context.Context, want forrst.Want) (*forrst.Grant, 
 			return nil, err
 		case grant != nil:
 			return grant, nil
-		case own:
+		case own != nil:
 			patience = nil
 		case want.Wait <= 0:
 			return nil, forrst.ErrHeld
@@ -125,14 +147,14 @@ func (m *memory) Acquire(ctx context.Context, want forrst.Want) (*forrst.Grant, 
 	}
 }
 
-func (m *memory) try(want forrst.Want, ticket *forrst.Want) (grant *forrst.Grant, own bool) {
-	if answer := m.answers[want.Request]; answer != nil {
-		return &forrst.Grant{Answer: answer}, false
+func (m *memory) try(want forrst.Want, ticket *forrst.Want, first *forrst.Lock) *forrst.Grant {
+	r, answered := m.replies[want.Request]
+	if answered && want.Once && (r.under == first || r.under == m.held(want.Key) || m.now.Before(r.at.Add(want.Within))) {
+		return &forrst.Grant{Answer: r.answer}
 	}
-	held := m.held(want.Key)
 	line := m.lines[want.Key]
-	if m.down != nil || held != nil || want.Wait > 0 && line[0] != ticket {
-		return nil, held != nil && held.Request == want.Request.String()
+	if m.down != nil || m.held(want.Key) != nil || want.Wait > 0 && line[0] != ticket {
+		return nil
 	}
 	lock := &forrst.Lock{
 		URN: forrst.URN, Key: want.Key, Owner: want.Owner, AcquiredAt: m.now, ExpiresAt: m.now.Add(want.TTL),
@@ -141,12 +163,12 @@ func (m *memory) try(want forrst.Want, ticket *forrst.Want) (grant *forrst.Grant
 	m.locks[want.Key] = lock
 	m.token++
 	m.calls = append(m.calls, "acquire")
-	return &forrst.Grant{Request: want.Request, Lock: lock, Token: m.token}, false
+	return &forrst.Grant{Request: want.Request, Lock: lock, Token: m.token}
 }
 
-func (m *memory) Record(_ context.Context, grant *forrst.Grant, answer []byte) error {
+func (m *memory) Record(_ context.Context, grant *forrst.Grant, answer []byte, _ time.Duration) error {
 	return m.change(func() error {
-		m.answers[grant.Request] = answer
+		m.replies[grant.Request] = reply{answer, grant.Lock, m.now}
 		m.calls = append(m.calls, "record")
 		return nil
 	})
@@ -157,21 +179,22 @@ func (m *memory) Drop(_ context.Context, grant *forrst.Grant) error {
 		m.calls = append(m.calls, "drop")
 		if m.locks[grant.Lock.Key] == grant.Lock {
 			delete(m.locks, grant.Lock.Key)
-			m.released[grant.Lock.Key+grant.Lock.Owner] = grant.Request
+			m.released[grant.Lock.Key+grant.Lock.Owner] = release{grant.Request, m.now}
 		}
 		return nil
 	})
 }
 
-func (m *memory) Release(_ context.Context, key, owner string, by forrst.Identity) error {
-	return m.change(func() error {
+func (m *memory) Release(_ context.Context, key, owner string, by forrst.Identity, within time.Duration) (again bool, err error) {
+	err = m.change(func() error {
 		lock := m.held(key)
 		before, wasReleased := m.released[key+owner]
 		switch {
 		case lock != nil && lock.Owner == owner:
 			delete(m.locks, key)
-			m.released[key+owner] = by
-		case wasReleased && before == by:
+			m.released[key+owner] = release{by, m.now}
+		case wasReleased && before.by == by && m.now.Before(before.at.Add(within)):
+			again = true
 		case lock != nil:
 			return forrst.ErrNotOwner
 		case wasReleased:
@@ -181,16 +204,24 @@ func (m *memory) Release(_ context.Context, key, owner string, by forrst.Identit
 		}
 		return nil
 	})
+	return again, err
 }
 
-func (m *memory) ForceRelease(_ context.Context, key string, _ forrst.Identity) error {
-	return m.change(func() error {
-		if m.held(key) == nil {
+func (m *memory) ForceRelease(_ context.Context, key string, by forrst.Identity, within time.Duration) (again bool, err error) {
+	err = m.change(func() error {
+		before := m.forced[key]
+		switch {
+		case m.held(key) != nil:
+			delete(m.locks, key)
+			m.forced[key] = release{by, m.now}
+		case before.by == by && m.now.Before(before.at.Add(within)):
+			again = true
+		default:
 			return forrst.ErrNotFound
 		}
-		delete(m.locks, key)
 		return nil
 	})
+	return again, err
 }
 
 func (m *memory) Lock(_ context.Context, key string) (lock *forrst.Lock, err error) {

@@ -25,21 +25,21 @@ var (
 //   - A method that returned without error has done it for all who use the store; one whose ctx ended may
 //     or may not have, but Acquire leaves no lock behind.
 //   - An answer that was recorded before a lock is dropped is found by whoever acquires the lock after.
-//   - Release and ForceRelease that are asked again by the same request succeed again.
+//   - What is done for a lock, or recorded under it, never counts for a later lock of the same key, owner and request.
 type Store interface {
-	// Acquire takes a lock, or finds that the request was answered before. Those who wait for a key get it
-	// in the order in which they came. A lock that is held by an earlier attempt of the same request is
-	// waited for in any case, until ctx ends. The error is ErrHeld if somebody else has it for too long.
+	// Acquire takes a lock, or if want.Once finds what an earlier attempt of the request was answered. Those who
+	// wait for a key get it in the order in which they came. The error is ErrHeld if somebody has it for too long.
 	Acquire(ctx context.Context, want Want) (*Grant, error)
-	// Record keeps the answer to the request that has a lock, for later attempts of it: at least until the
-	// lock has expired.
-	Record(ctx context.Context, grant *Grant, answer []byte) error
+	// Record keeps the answer to the request that has a lock, for later attempts of it: for some time, and at
+	// least until the lock has expired.
+	Record(ctx context.Context, grant *Grant, answer []byte, keep time.Duration) error
 	// Drop ends a lock. One that is not there any more is no error, and another one of the key stays.
 	Drop(ctx context.Context, grant *Grant) error
-	// Release ends an owner's lock: ErrNotFound, ErrNotOwner or ErrReleased.
-	Release(ctx context.Context, key, owner string, by Identity) error
-	// ForceRelease ends anybody's lock: ErrNotFound.
-	ForceRelease(ctx context.Context, key string, by Identity) error
+	// Release ends an owner's lock: ErrNotFound, ErrNotOwner or ErrReleased. It succeeds again if the same request
+	// did it within some time before.
+	Release(ctx context.Context, key, owner string, by Identity, within time.Duration) (again bool, err error)
+	// ForceRelease ends anybody's lock: ErrNotFound. It succeeds again like Release.
+	ForceRelease(ctx context.Context, key string, by Identity, within time.Duration) (again bool, err error)
 	// Lock answers the lock of a key, nil if there is none.
 	Lock(ctx context.Context, key string) (*Lock, error)
 	// Now is the time by which locks expire, and rather ahead of it than behind.
@@ -53,6 +53,12 @@ type Want struct {
 	TTL     time.Duration
 	Wait    time.Duration // how long to wait while somebody has it
 	Request Identity
+
+	// Once: another attempt of the same request counts. While one that has the lock is not answered it is waited for,
+	// until ctx ends, and its answer is this one's. So is one that was recorded before, as long as the lock that it
+	// was recorded under is held, and for the time Within after it was recorded.
+	Once   bool
+	Within time.Duration
 }
 
 // Grant is what a request got.
@@ -60,8 +66,8 @@ type Grant struct {
 	Request Identity
 	Lock    *Lock
 	Token   uint64 // larger than those of all earlier holders of the key; 0 if the store has none
-	Answer  []byte // not nil: the request was answered before, and there is no lock
+	Answer  []byte // not nil: what another attempt of the request was answered; there is no lock for this one
 }
 
 // MaxAnswer is the size up to which a store has to be able to record an answer, in bytes.
-const MaxAnswer = 256 << 10
+const MaxAnswer = 255 << 10

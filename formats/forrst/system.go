@@ -9,9 +9,9 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// systemFunction does one of the system functions. The error is an *Error, a [Store]'s, or says what is wrong
-// with the arguments as badArguments.
-type systemFunction func(ctx context.Context, store Store, request *Request, by Identity) (result any, err error)
+// systemFunction does one of the system functions, or finds that the request has done it before. The error is an
+// *Error, a [Store]'s, or says what is wrong with the arguments as badArguments.
+type systemFunction func(ctx context.Context, g *Guard, request *Request, by Identity) (result any, again bool, err error)
 
 var systemFunctions = map[string]systemFunction{
 	ReleaseFunction:      release,
@@ -23,10 +23,13 @@ var systemFunctions = map[string]systemFunction{
 type badArguments struct{ error }
 
 func (g *Guard) system(w http.ResponseWriter, r *http.Request, request *Request, body []byte, do systemFunction) {
-	result, err := do(r.Context(), g.Store, request, Identify(request.ID, body))
+	result, again, err := do(r.Context(), g, request, Identify(request.ID, body))
 	known, bad := new(Error), badArguments{}
 	switch {
 	case err == nil:
+		if again {
+			w.Header().Set(ReplayHeader, "true")
+		}
 		write(w, http.StatusOK, request.Reply(result))
 	case errors.As(err, &known):
 		fail(w, http.StatusOK, request, known)
@@ -45,31 +48,31 @@ func inArguments(err error) error {
 	return within("call.arguments", err)
 }
 
-func release(ctx context.Context, store Store, request *Request, by Identity) (any, error) {
+func release(ctx context.Context, g *Guard, request *Request, by Identity) (any, bool, error) {
 	arguments, err := ParseReleaseArguments(request.Call.Arguments)
 	if err != nil {
-		return nil, badArguments{err}
+		return nil, false, badArguments{err}
 	}
-	err = store.Release(ctx, arguments.Key, arguments.Owner, by)
-	return ReleaseResult{Released: true, Key: arguments.Key}, explain(err, arguments.Key)
+	again, err := g.Store.Release(ctx, arguments.Key, arguments.Owner, by, g.Replay)
+	return ReleaseResult{Released: true, Key: arguments.Key}, again, explain(err, arguments.Key)
 }
 
-func forceRelease(ctx context.Context, store Store, request *Request, by Identity) (any, error) {
+func forceRelease(ctx context.Context, g *Guard, request *Request, by Identity) (any, bool, error) {
 	arguments, err := ParseKeyArguments(request.Call.Arguments)
 	if err != nil {
-		return nil, badArguments{err}
+		return nil, false, badArguments{err}
 	}
-	err = store.ForceRelease(ctx, arguments.Key, by)
-	return ForceReleaseResult{Released: true, Key: arguments.Key, Forced: true}, explain(err, arguments.Key)
+	again, err := g.Store.ForceRelease(ctx, arguments.Key, by, g.Replay)
+	return ForceReleaseResult{Released: true, Key: arguments.Key, Forced: true}, again, explain(err, arguments.Key)
 }
 
-func status(ctx context.Context, store Store, request *Request, _ Identity) (any, error) {
+func status(ctx context.Context, g *Guard, request *Request, _ Identity) (any, bool, error) {
 	arguments, err := ParseKeyArguments(request.Call.Arguments)
 	if err != nil {
-		return nil, badArguments{err}
+		return nil, false, badArguments{err}
 	}
-	lock, err := store.Lock(ctx, arguments.Key)
-	return StatusOf(arguments.Key, lock, store.Now()), err
+	lock, err := g.Store.Lock(ctx, arguments.Key)
+	return StatusOf(arguments.Key, lock, g.Store.Now()), false, err
 }
 
 // explain makes what the document says of a store's error.
