@@ -186,7 +186,7 @@ func TestGuardDoesSameRequestOnce(t *testing.T) {
 		first := e.begin(t.Context(), body)
 		g.await(t)
 		retries := []func() *httptest.ResponseRecorder{e.begin(t.Context(), body), e.begin(t.Context(), body)}
-		other := e.begin(t.Context(), changed(body, `"amount":100`, `"amount":200`, `"block"`, `"x"`))
+		other := e.begin(t.Context(), changed(body, `"amount":100`, `"amount":200`, `"block":{"value":1,"unit":"hour"},`, ""))
 		require.Equal(t, "LOCK_ACQUISITION_FAILED", code(t, other().Body.String()), "another client has the same id")
 		g.leave <- struct{}{}
 		answered := first()

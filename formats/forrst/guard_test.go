@@ -240,6 +240,7 @@ func TestGuardMalformedRequests(t *testing.T) {
 		changed(chargeRequest, `"payments.charge"`, `""`):                                  "call.function",
 		changed(chargeRequest, `"options":{`, `"x":{`):                                     "extensions[0].options",
 		changed(chargeRequest, `"unit":"second"`, `"unit":"year"`):                         "extensions[0].options.ttl.unit",
+		changed(chargeRequest, `"ttl"`, `"autoRelease":false,"ttl"`):                       "extensions[0].options.autoRelease",
 		changed(chargeRequest, `"user:123"`, `"`+strings.Repeat("k", 300)+`"`):             "extensions[0].options.key",
 		changed(chargeRequest, `"key":"user:123"`, `"key":"user:123","owner":"`+"\\n"+`"`): "extensions[0].options.owner",
 		system("r", "release", `{"key":"k"}`):                                              "call.arguments.owner",

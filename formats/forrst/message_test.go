@@ -84,7 +84,8 @@ func TestForrstRequestErrorsNameTheField(t *testing.T) {
 	}
 	for text, field := range map[string]string{
 		change(`"options":{`, `"x":{`):                           "extensions[0].options",
-		change(`"key":"user:123"`, `"k":1`):                      "extensions[0].options.key",
+		change(`"key":"user:123"`, `"key":1`):                    "extensions[0].options.key",
+		change(`"key":"user:123"`, `"k":1`):                      "extensions[0].options.k",
 		change(`"unit":"second"`, `"unit":"fortnight"`):          "extensions[0].options.ttl.unit",
 		change(`}]}`, `},{"urn":"urn:forrst:ext:atomicLock"}]}`): "extensions",
 	} {

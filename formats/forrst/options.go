@@ -2,6 +2,7 @@ package forrst
 
 import (
 	"encoding/json"
+	"strings"
 
 	"lockfs/formats/internal/strictjson"
 	"lockfs/formats/lockfact"
@@ -30,12 +31,20 @@ type Options struct {
 	AutoRelease *bool     `json:"auto_release,omitempty"` // nil: true
 }
 
-// ParseOptions reads and validates options. Other members are ignored. The error is a
-// [lockfact.FieldError] such as "ttl.unit: ..." when one field is at fault.
+// optionNames are all the options that there are.
+var optionNames = []string{"key", "ttl", "scope", "block", "owner", "auto_release"}
+
+// ParseOptions reads and validates options. One that the document does not have is refused: it may be a misspelt one,
+// and the lock another than is wanted. The error is a [lockfact.FieldError] such as "ttl.unit: ..." when one field
+// is at fault.
 func ParseOptions(raw json.RawMessage) (*Options, error) {
 	object, err := strictjson.Parse(raw)
 	if err != nil {
 		return nil, err
+	}
+	if name, found := object.Other(optionNames...); found {
+		problem := "there is no such option, only " + strings.Join(optionNames, ", ")
+		return nil, &lockfact.FieldError{Field: lockfact.HolderName(name), Problem: problem}
 	}
 	f := object.Fields()
 	o := &Options{

@@ -51,7 +51,24 @@ func TestForrstOptionsDefaults(t *testing.T) {
 	require.Empty(t, o.Owner)
 	require.True(t, o.Releases())
 	require.Equal(t, o, options(t, `{"key":"user:123","ttl":{"value":30,"unit":"second"},"scope":null,`+
-		`"block":null,"owner":null,"auto_release":null,"later":"version"}`))
+		`"block":null,"owner":null,"auto_release":null}`))
+}
+
+// A misspelt option would make another lock than is wanted.
+func TestForrstOptionThatThereIsNotIsNamed(t *testing.T) {
+	const known = `"key":"user:123","ttl":{"value":30,"unit":"second"}`
+	for text, name := range map[string]string{
+		`{` + known + `,"autoRelease":false}`:          "autoRelease",
+		`{"Key":"k",` + known + `}`:                    "Key",
+		`{` + known + `,"b":1,"a":2}`:                  "b",
+		`{` + known + `,"ttl ":null}`:                  "ttl ",
+		`{` + known + `,"a\nb":1}`:                     `"a\nb"`,
+		`{"wait":{"value":1,"unit":"hour"},"key":"k"}`: "wait",
+	} {
+		_, err := forrst.ParseOptions([]byte(text))
+		requireFieldError(t, err, name)
+		require.ErrorContains(t, err, "there is no such option, only key, ttl, scope, block, owner, auto_release")
+	}
 }
 
 func TestForrstOptionsOfTheExamples(t *testing.T) {
@@ -69,7 +86,7 @@ func TestForrstOptionsErrorsNameTheField(t *testing.T) {
 		`{` + ttl + `}`:                                                  "key",
 		`{"key":"",` + ttl + `}`:                                         "key",
 		`{"key":7,` + ttl + `}`:                                          "key",
-		`{"Key":"k",` + ttl + `}`:                                        "key",
+		`{"Key":"k",` + ttl + `}`:                                        "Key",
 		`{"key":"k","key":"l",` + ttl + `}`:                              "key",
 		`{"key":"k"}`:                                                    "ttl",
 		`{"key":"k","ttl":30}`:                                           "ttl",

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -80,6 +81,17 @@ func (o *Object) Has(names ...string) bool {
 		}
 	}
 	return true
+}
+
+// Other is the first member that is none of these.
+func (o *Object) Other(than ...string) (name string, found bool) {
+	first := len(o.content)
+	for member, at := range o.members {
+		if at.start < first && !slices.Contains(than, member) {
+			name, found, first = member, true, at.start
+		}
+	}
+	return name, found
 }
 
 // Is reports whether a member is this string.

@@ -64,6 +64,13 @@ func TestMembersStandWhereTheyAre(t *testing.T) {
 	require.True(t, o.Is("a", `x"}`))
 	require.False(t, o.Is("a", "x"))
 	require.False(t, o.Is("b", ""))
+	for name, than := range map[string][]string{"a": nil, "b": {"a", "n"}, `de\`: {"", "b", "a"}} {
+		other, found := o.Other(than...)
+		require.True(t, found)
+		require.Equal(t, name, other)
+	}
+	_, found := o.Other("a", "b", "", `de\`, "n", "more")
+	require.False(t, found)
 }
 
 func TestFieldsKeepTheFirstError(t *testing.T) {
