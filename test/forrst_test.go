@@ -195,6 +195,9 @@ func TestForrst(t *testing.T) {
 		status, err := c.command(a, "status", key, "--json")
 		require.ErrorContains(t, err, "exit status 2")
 		require.JSONEq(t, `{"key":"`+key+`","locked":false}`, status)
+		status, err = c.command(a, "status", "dir/x")
+		require.ErrorContains(t, err, "exit status 2")
+		require.Contains(t, status, "dir/x is not locked; the full key is meant, lock:FUNCTION:dir/x or, of the scope global, lock:dir/x")
 		require.Equal(t, []string{"lock_acquired", "removal_refused", "removal_refused", "removal_refused", "lock_released"},
 			story(a.events(t), file))
 		require.Equal(t, []string{"keeps"}, c.calls(t))

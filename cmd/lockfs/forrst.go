@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,8 +17,6 @@ const (
 	exitNoLock   = 2
 	exitNotOwner = 3
 )
-
-const fullKeyAdvice = "KEY is the full one, lock:FUNCTION:KEY or lock:KEY"
 
 const forrstExitHelp = `
 
@@ -74,7 +71,8 @@ func (f *forrstFlags) print(w io.Writer, result any, err error, text string) err
 func forrstRefused(e *forrst.Error) error {
 	switch e.Code {
 	case forrst.NotFound:
-		return &exitStatus{exitNoLock, fmt.Errorf("%w; %s; `lockfs locks .forrst` lists the locks", e, fullKeyAdvice)}
+		return &exitStatus{exitNoLock, fmt.Errorf("%w; KEY is the full one, lock:FUNCTION:KEY or lock:KEY; "+
+			"`lockfs locks .forrst` lists the locks", e)}
 	case forrst.AlreadyReleased:
 		return &exitStatus{exitNoLock, fmt.Errorf("%w; nothing is left to do", e)}
 	case forrst.OwnershipMismatch:
@@ -153,8 +151,8 @@ func forrstStatusCommand() *cobra.Command {
 
 func describeStatus(s forrst.StatusResult) string {
 	switch {
-	case !s.Locked && !strings.HasPrefix(s.Key, "lock:"):
-		return word(s.Key) + " is not locked; " + fullKeyAdvice
+	case !s.Locked && s.Hint != "":
+		return word(s.Key) + " is not locked; " + s.Hint
 	case !s.Locked:
 		return word(s.Key) + " is not locked"
 	}

@@ -2,6 +2,7 @@ package forrst
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"lockfs/formats/internal/strictjson"
@@ -71,7 +72,8 @@ type ForceReleaseResult struct {
 	Forced   bool   `json:"forced"`
 }
 
-// StatusResult is the result of status. A lock that is not held has only Key and Locked.
+// StatusResult is the result of status. A lock that is not held has only Key and Locked, and a Hint if no lock can have
+// that key.
 type StatusResult struct {
 	Key          string    `json:"key"`
 	Locked       bool      `json:"locked"`
@@ -79,13 +81,14 @@ type StatusResult struct {
 	AcquiredAt   time.Time `json:"acquired_at,omitzero"`
 	ExpiresAt    time.Time `json:"expires_at,omitzero"`
 	TTLRemaining int64     `json:"ttl_remaining,omitempty"` // seconds, rounded up
+	Hint         string    `json:"hint,omitempty"`          // not in the document
 }
 
 // StatusOf is the status of a key at now. The lock is nil if there is none; one that has expired is not
 // held.
 func StatusOf(fullKey string, lock *Lock, now time.Time) StatusResult {
 	if lock == nil || lock.Expired(now) {
-		return StatusResult{Key: fullKey}
+		return StatusResult{Key: fullKey, Hint: hintAt(fullKey)}
 	}
 	left := lock.ExpiresAt.Sub(now)
 	return StatusResult{
@@ -96,4 +99,12 @@ func StatusOf(fullKey string, lock *Lock, now time.Time) StatusResult {
 		ExpiresAt:    lock.ExpiresAt,
 		TTLRemaining: int64((left + time.Second - 1) / time.Second),
 	}
+}
+
+// hintAt says which keys may be meant by one that is no full key.
+func hintAt(key string) string {
+	if strings.HasPrefix(key, keyPrefix) {
+		return ""
+	}
+	return "the full key is meant, " + keyPrefix + "FUNCTION:" + key + " or, of the scope global, " + keyPrefix + key
 }

@@ -99,15 +99,18 @@ func (o *Options) Validate() error {
 	return nil
 }
 
+// keyPrefix is what each full key begins with.
+const keyPrefix = "lock:"
+
 // Releases reports whether the lock ends with the call: unless auto_release is false.
 func (o *Options) Releases() bool { return o.AutoRelease == nil || *o.AutoRelease }
 
 // FullKey is the key of the lock ("Scope Behavior"): lock:{function}:{key}, or lock:{key} if the scope is
 // global. The error is that of FileName, for the field key.
 func (o *Options) FullKey(function string) (string, error) {
-	key := "lock:" + o.Key
+	key := keyPrefix + o.Key
 	if o.Scope != ScopeGlobal {
-		key = "lock:" + function + ":" + o.Key
+		key = keyPrefix + function + ":" + o.Key
 	}
 	_, err := FileName(key)
 	return key, err
