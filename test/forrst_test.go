@@ -256,12 +256,10 @@ func TestForrst(t *testing.T) {
 		unnamed := forrstCall("theirs", 0, options+"}")
 		theirs := c.post(t, d, unnamed)
 		require.Empty(t, theirs.code(), theirs.text)
-		for _, refused := range []string{body, unnamed} {
-			for _, n := range c.nodes {
-				answer := c.post(t, n, refused)
-				require.Equal(t, "LOCK_ACQUISITION_FAILED", answer.code(), answer.text)
-				require.NotContains(t, answer.text, theirs.owner())
-			}
+		for i, refused := range []string{body, unnamed} {
+			answer := c.post(t, c.nodes[i], refused)
+			require.Equal(t, "LOCK_ACQUISITION_FAILED", answer.code(), answer.text)
+			require.NotContains(t, answer.text, theirs.owner())
 		}
 		_, err := c.command(a, "force-release", "lock:work:left")
 		require.NoError(t, err)
@@ -270,6 +268,17 @@ func TestForrst(t *testing.T) {
 		require.False(t, later.replay)
 		require.NotEqual(t, taken.text, later.text)
 		require.False(t, c.post(t, d, release).replay, "it has another lock to release")
+	})
+
+	t.Run("an answer of another protocol passes unchanged", func(t *testing.T) {
+		const page = `{ "message": "busy" }`
+		body := forrstCall("busy", 0, `{"key":"busy","ttl":{"value":1,"unit":"minute"}}`)
+		body = strings.Replace(body, `"work":0`, fmt.Sprintf(`"work":0,"page":%q`, page), 1)
+		for i, n := range c.nodes {
+			answer := c.post(t, n, body)
+			require.Equal(t, page, strings.TrimSuffix(answer.text, "\n"))
+			require.Equal(t, i > 0, answer.replay)
+		}
 	})
 
 	t.Run("who waits at a server that stops is told", func(t *testing.T) {

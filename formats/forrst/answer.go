@@ -12,35 +12,57 @@ import (
 
 // answer is what a request is answered with.
 type answer struct {
-	Status int
-	Body   []byte
-	header http.Header // of the function's response; not recorded
+	status  int
+	body    []byte
+	header  http.Header // of the function's response
+	foreign bool        // it is no response of this protocol, and passes as it is
 }
 
 func (a *answer) write(w http.ResponseWriter) {
 	for name, values := range a.header {
 		w.Header()[name] = values
 	}
-	for _, name := range []string{"Content-Length", "Content-Encoding", "Etag", "Transfer-Encoding", "Trailer"} {
-		w.Header().Del(name) // of another body
+	for _, name := range []string{"Content-Length", "Transfer-Encoding", "Trailer"} {
+		w.Header().Del(name) // of another message
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(a.Status)
-	_, _ = w.Write(a.Body) // nobody reads it if it fails
+	if !a.foreign {
+		w.Header().Del("Content-Encoding")
+		w.Header().Del("Etag")
+		w.Header().Set("Content-Type", "application/json")
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body) // nobody reads it if it fails
 }
 
-// render is the answer to be recorded: a line with the status, then the body.
-func (a *answer) render() []byte { return append(fmt.Appendf(nil, "%d\n", a.Status), a.Body...) }
+// recordedHead is the first line of an answer that is recorded; after it comes the body.
+type recordedHead struct {
+	Status  int         `json:"status"`
+	Foreign bool        `json:"foreign,omitempty"`
+	Header  http.Header `json:"header,omitempty"` // if it is foreign
+}
+
+// render is the answer to be recorded.
+func (a *answer) render() []byte {
+	head := recordedHead{Status: a.status, Foreign: a.foreign}
+	if a.foreign {
+		head.Header = a.header.Clone()
+		head.Header.Del("Set-Cookie") // who sends the same request may be somebody else
+	}
+	line, err := json.Marshal(head)
+	if err != nil {
+		panic(err) // of this package's own type
+	}
+	return append(append(line, '\n'), a.body...)
+}
 
 // parseAnswer is the reverse of render. What a store has lost is an error to the client.
 func parseAnswer(text []byte) *answer {
-	a := new(answer)
+	var head recordedHead
 	line, body, _ := bytes.Cut(text, []byte("\n"))
-	if _, err := fmt.Sscan(string(line), &a.Status); err != nil || a.Status < http.StatusOK || a.Status > 599 {
+	if err := json.Unmarshal(line, &head); err != nil || head.Status < http.StatusOK || head.Status > 599 {
 		return failed(http.StatusInternalServerError, new(Request), &Error{Code: InternalError, Message: "The recorded response is damaged"})
 	}
-	a.Body = body
-	return a
+	return &answer{status: head.Status, body: body, header: head.Header, foreign: head.Foreign}
 }
 
 // failed is the answer to a request with an error.
@@ -55,7 +77,7 @@ func rendered(status int, reply *Response) *answer {
 	if err != nil {
 		panic(err) // of this package's own types
 	}
-	return &answer{Status: status, Body: append(body, '\n')}
+	return &answer{status: status, body: append(body, '\n')}
 }
 
 func write(w http.ResponseWriter, status int, reply *Response) { rendered(status, reply).write(w) }
@@ -71,6 +93,16 @@ func idOf(body []byte) string {
 		return ""
 	}
 	return object.Fields().OptionalString("id")
+}
+
+// isResponse tells a response of this protocol, whatever is wrong with it, from what others answer.
+func isResponse(body []byte) bool {
+	object, err := strictjson.Parse(body)
+	if err != nil {
+		return false
+	}
+	protocol, err := strictjson.Parse(object.Raw("protocol"))
+	return err == nil && protocol.Is("name", ProtocolName)
 }
 
 // addExtension adds an entry to the extensions of a response and leaves every other byte as it is.

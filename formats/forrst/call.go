@@ -53,7 +53,11 @@ func (c *call) serve(w http.ResponseWriter, r *http.Request) {
 		record = c.toRecord(answer, c.dataForOthers(data, ends))
 	}
 	c.settle(r.Context(), grant, record, ends)
-	c.withData(answer, data).write(w)
+	told := c.withData(answer, data)
+	if told.foreign && !ends && c.options.Owner == "" {
+		told.header.Set(OwnerHeader, data.Owner) // or nobody could release it
+	}
+	told.write(w)
 }
 
 // once tells whether another attempt of the request counts. Where the lock is left to the client, that is only so for
@@ -138,8 +142,10 @@ func (c *call) judge(r *recorder, panicked, late bool) *answer {
 		return failed(http.StatusBadGateway, c.request, e)
 	case panicked:
 		return failed(http.StatusInternalServerError, c.request, &Error{Code: InternalError, Message: "The function failed"})
+	case !r.begun:
+		return failed(http.StatusBadGateway, c.request, &Error{Code: DependencyError, Message: "The function did not answer"})
 	}
-	return &answer{Status: r.status, Body: r.body.Bytes(), header: r.header}
+	return &answer{status: r.status, body: r.body.Bytes(), header: r.header}
 }
 
 func (c *call) panics(run func()) (panicked bool) {
@@ -153,18 +159,18 @@ func (c *call) panics(run func()) (panicked bool) {
 	return false
 }
 
-// withData adds what the client has to know of its lock. An answer that has no room for it is replaced.
+// withData adds what the client has to know of its lock. An answer that has no room for it passes as it is.
 func (c *call) withData(a *answer, data Data) *answer {
 	entry, err := json.Marshal(Extension{URN: URN, Data: data})
 	if err != nil {
 		panic(err) // strings and times of this century
 	}
-	if body, err := addExtension(a.Body, entry); err == nil {
-		return &answer{Status: a.Status, Body: body, header: a.header}
+	if isResponse(a.body) {
+		if body, err := addExtension(a.body, entry); err == nil {
+			return &answer{status: a.status, body: body, header: a.header}
+		}
 	}
-	message := fmt.Sprintf("The function answered with HTTP status %d and no Forrst response", a.Status)
-	instead := failed(http.StatusBadGateway, c.request, &Error{Code: DependencyError, Message: message})
-	return c.withData(instead, data)
+	return &answer{status: a.status, body: a.body, header: a.header.Clone(), foreign: true}
 }
 
 // settle records the answer, unless it is nil, and then, in this order, ends the lock. While the store does not
@@ -195,7 +201,7 @@ func (c *call) toRecord(a *answer, data Data) []byte {
 	if len(text) <= MaxAnswer {
 		return text
 	}
-	message := fmt.Sprintf("The request was done, but its response was too large to be kept: %d bytes", len(a.Body))
+	message := fmt.Sprintf("The request was done, but its response was too large to be kept: %d bytes", len(a.body))
 	instead := failed(http.StatusOK, c.request, &Error{Code: ResponseNotKept, Message: message})
 	return c.withData(instead, data).render()
 }

@@ -49,13 +49,13 @@ func TestGuardReleasesWhateverComes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEndpoint(t, function)
 			response := e.send(t.Context(), chargeRequest).Body.String()
-			require.Contains(t, response, `"acquired":true`)
+			require.Equal(t, name != "status", strings.Contains(response, `"acquired":true`), "it is no Forrst response")
 			e.requireFree()
 			require.Equal(t, response, e.send(t.Context(), chargeRequest).Body.String(), "the same request")
 			require.Equal(t, []string{"req_001"}, e.passed())
 
 			e = newEndpoint(t, function)
-			require.Contains(t, e.send(t.Context(), kept).Body.String(), `"acquired":true`)
+			e.send(t.Context(), kept)
 			require.Len(t, e.store.locks, 1, "the lock stays")
 			require.Equal(t, []string{"acquire"}, e.store.calls, "nobody else is told of it")
 		})

@@ -19,6 +19,10 @@ const TokenHeader = "Forrst-Lock-Token"
 // did: nothing was done for this one. No other answer of a [Guard] has it.
 const ReplayHeader = "Forrst-Replay"
 
+// OwnerHeader has the owner token that the server made in an answer that has no room for it, as it is no Forrst response,
+// and leaves its lock to the client.
+const OwnerHeader = "Forrst-Lock-Owner"
+
 // What a Guard reads at most, in bytes.
 const (
 	MaxRequest  = 1 << 20
@@ -30,7 +34,8 @@ const (
 // cannot be understood is not, as it may ask for a lock.
 //
 // A lock is released when Next has answered, whatever the answer is, also when Next panics, and before the
-// client gets the answer; with auto_release false it stays until the client releases it or it expires.
+// client gets the answer; with auto_release false it stays until the client releases it or it expires. The data of the
+// lock are added to an answer that is a JSON object with the protocol's name; any other passes unchanged.
 //
 // A client that goes away leaves the line in which it waits. Once its call is under way that goes on without
 // it, so that the next one does not overlap with it. The call's context ends shortly before the lock expires.

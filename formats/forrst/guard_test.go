@@ -319,15 +319,17 @@ func TestGuardPassesOtherCallsOn(t *testing.T) {
 func TestGuardKeepsEveryOtherByteOfResponse(t *testing.T) {
 	const data = `{"urn":"urn:forrst:ext:atomicLock","data":{"key":"user:123","acquired":true,"owner":"` + owner +
 		`","scope":"function","expires_at":"2024-03-15T10:30:30Z"}}`
+	const minimal = `"protocol":{"name":"forrst"}`
 	for from, to := range map[string]string{
-		`{}`:                                `{"extensions":[` + data + `]}`,
-		"{ }\n":                             `{"extensions":[` + data + "]}\n",
-		`{"z":1,  "a":1.50 }`:               `{"z":1,  "a":1.50,"extensions":[` + data + `]}`,
-		`{"extensions":null,"id":"x"}`:      `{"extensions":[` + data + `],"id":"x"}`,
-		`{"extensions":[ ],"id":"x"}`:       `{"extensions":[` + data + `],"id":"x"}`,
-		`{"id":"x","extensions":[{"a":1}]}`: `{"id":"x","extensions":[{"a":1},` + data + `]}`,
-		`{"result":{"s":"}"}}`:              `{"result":{"s":"}"},"extensions":[` + data + `]}`,
+		`{P}`:                                 `{P,"extensions":[` + data + `]}`,
+		"{ P }\n":                             `{ P,"extensions":[` + data + "]}\n",
+		`{"z":1,  P, "a":1.50 }`:              `{"z":1,  P, "a":1.50,"extensions":[` + data + `]}`,
+		`{"extensions":null,"id":"x",P}`:      `{"extensions":[` + data + `],"id":"x",P}`,
+		`{"extensions":[ ],P,"id":"x"}`:       `{"extensions":[` + data + `],P,"id":"x"}`,
+		`{"id":"x",P,"extensions":[{"a":1}]}`: `{"id":"x",P,"extensions":[{"a":1},` + data + `]}`,
+		`{P,"result":{"s":"}"}}`:              `{P,"result":{"s":"}"},"extensions":[` + data + `]}`,
 	} {
+		from, to = changed(from, "P", minimal), changed(to, "P", minimal)
 		e := newEndpoint(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Served-By", "next")
 			w.Header().Set("Content-Length", fmt.Sprint(len(from)))
@@ -338,15 +340,47 @@ func TestGuardKeepsEveryOtherByteOfResponse(t *testing.T) {
 		require.Equal(t, "next", w.Header().Get("X-Served-By"))
 		require.Empty(t, w.Header().Get("Content-Length"))
 	}
-	for _, bad := range []string{"", "oops", "[]", `{"extensions":{}}`, `{"a":1,"a":2}`, "\xff"} {
+}
+
+// What else an upstream server says is for the client: the page of a proxy, or of another protocol.
+func TestGuardPassesOtherAnswersUnchanged(t *testing.T) {
+	for _, body := range []string{
+		"", "oops", "[]", "{}", "\xff", `{"message":"no Route matched"}`, `{"protocol":{"name":"other"},"extensions":[]}`, `{"protocol":"forrst"}`,
+		`{"protocol":{"name":"forrst"},"extensions":{}}`, `{"protocol":{"name":"forrst"},"id":1,"id":2}`,
+	} {
 		e := newEndpoint(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=latin1")
+			w.Header().Set("Content-Encoding", "x")
+			w.Header().Set("Etag", `"1"`)
+			w.Header().Set("Retry-After", "120")
+			w.Header().Add("Set-Cookie", "a=1")
 			w.WriteHeader(http.StatusServiceUnavailable)
-			_, _ = w.Write([]byte(bad))
+			_, _ = w.Write([]byte(body))
 		})
-		response := e.post(http.StatusBadGateway, withOwner)
-		require.Equal(t, "DEPENDENCY_ERROR", code(t, response))
-		require.Contains(t, response, "503")
-		require.Contains(t, response, data, "the owner is told in any case")
+		header := http.Header{
+			"Content-Type": {"text/html; charset=latin1"}, "Content-Encoding": {"x"}, "Etag": {`"1"`}, "Retry-After": {"120"}, "Set-Cookie": {"a=1"},
+		}
+		first := e.send(t.Context(), chargeRequest)
+		require.Equal(t, http.StatusServiceUnavailable, first.Code)
+		require.Equal(t, body, first.Body.String())
+		require.Equal(t, header, first.Header())
 		e.requireFree()
+
+		again := e.send(t.Context(), chargeRequest)
+		require.Equal(t, http.StatusServiceUnavailable, again.Code)
+		require.Equal(t, body, again.Body.String())
+		header.Del("Set-Cookie")
+		header.Set(forrst.ReplayHeader, "true")
+		require.Equal(t, header, again.Header())
+		require.Len(t, e.passed(), 1)
+
+		left := e.send(t.Context(), changed(kept, "req_001", "keeps"))
+		require.Equal(t, body, left.Body.String())
+		token := left.Header().Get(forrst.OwnerHeader)
+		require.Equal(t, e.store.locks[chargeKey].Owner, token, "it can be released")
+		require.Contains(t, e.post(http.StatusOK, system("r", "release", `{"key":"`+chargeKey+`","owner":"`+token+`"}`)), `"released":true`)
+		named := e.send(t.Context(), keptByOwner)
+		require.Equal(t, body, named.Body.String())
+		require.NotContains(t, named.Header(), forrst.OwnerHeader, "the client knows it")
 	}
 }

@@ -2,7 +2,8 @@
 
 upstream.py ADDRESS PORT
 
-A call takes as many seconds as its argument "work" says, also if its client has gone."""
+A call takes as many seconds as its argument "work" says, also if its client has gone. With an argument "page" it answers
+that, as a server would that is busy and knows nothing of the protocol."""
 import http.server, json, sys, threading, time
 
 saying = threading.Lock()
@@ -21,7 +22,10 @@ class Upstream(http.server.BaseHTTPRequestHandler):
         say("leave", call["id"])
         answer = {"protocol": call["protocol"], "id": call["id"], "result": {"done": call["id"]}}
         body = json.dumps(answer).encode()
-        self.send_response(200)
+        page = call["call"]["arguments"].get("page")
+        if page is not None:
+            body = page.encode()
+        self.send_response(200 if page is None else 503)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
