@@ -40,7 +40,7 @@ func (e *endpoint) requireDone(body string) *httptest.ResponseRecorder {
 func (e *endpoint) requireRefused(body string) {
 	e.t.Helper()
 	before := e.passed()
-	w := e.send(e.t.Context(), body)
+	w := e.begin(e.t.Context(), body)()
 	require.NotContains(e.t, w.Header(), forrst.ReplayHeader)
 	require.Equal(e.t, "LOCK_ACQUISITION_FAILED", code(e.t, w.Body.String()))
 	require.Contains(e.t, w.Body.String(), `"data":{"key":"user:123","acquired":false}`)
