@@ -35,5 +35,6 @@
 // Nothing here reads a clock but [Wait]. Timestamps in a content are on the clock of the host that wrote it;
 // [Origin] carries that clock's distance from cluster time, and [Judge] and [FactsOf] translate. The
 // packages below judge on the clock of the content. A lock is stale when its time is over, not at the
-// last instant of it.
+// last instant of it; and as a timestamp in whole seconds was cut to that, its time is over when that of the latest
+// instant which it can mean is.
 package formats

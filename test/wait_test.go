@@ -89,6 +89,10 @@ func TestWaitForWhateverEndsALock(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, waiter.Wait(), waiter.Log())
 			require.Equal(t, end.state, fieldsOf(t, waiter.Stdout())["state"])
+			if end.state == "stale" {
+				age := b.MustRun(t, "sh", "-c", `echo $(($(date +%s) - $(sed -n 's/^timestamp=//p' "$1")))`, "sh", c.path(end.name))
+				require.NotContains(t, []string{"2\n", "3\n"}, age, "not for somebody who counts whole seconds")
+			}
 			require.NoError(t, reader.Wait(), reader.Log())
 			require.Equal(t, end.state+"\n", reader.Stdout())
 		})

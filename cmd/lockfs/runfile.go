@@ -82,14 +82,15 @@ func semaphoreLock(file semaphore.File, wait time.Duration) *fileLock {
 			return nil, lastOf(err)
 		}
 		l.renew = lock.Renew
-		l.life = func() time.Duration { // timestamps are whole seconds
-			life := lock.StaleAfter()
-			return life - min(life/2, time.Second)
-		}
+		l.life = func() time.Duration { return safely(lock.StaleAfter()) }
 		return lock, nil
 	}
 	return l
 }
+
+// safely is how much of a lock's life its holder may count on, as timestamps are whole seconds and not everybody who
+// judges them knows that they were cut to that.
+func safely(life time.Duration) time.Duration { return life - min(life/2, time.Second) }
 
 // lastOf is why a lock was not taken, without that the time is over.
 func lastOf(err error) error {
@@ -113,7 +114,7 @@ func swarmTaskLock(dir swarm.Dir, task, worker string, ttl, wait time.Duration) 
 		}
 		if ttl != 0 {
 			l.renew = func(ctx context.Context) error { return lock.Extend(ctx, ttl) }
-			l.life = func() time.Duration { return ttl }
+			l.life = func() time.Duration { return safely(ttl) }
 		}
 		return lock, nil
 	}

@@ -22,6 +22,11 @@ type Facts struct {
 	OnStale   OnStale // what happens to it when it does not
 }
 
+// Cut is how much later than a timestamp in whole seconds the moment can have been that it stands for: the fraction is
+// cut off. Expiry counts from the latest, so that nothing is stale early. In whole seconds, as scripts count, that is
+// "greater than" to the nanosecond.
+const Cut = time.Second - 1
+
 // StaleAt reports whether the lock is stale by time at now, in nanoseconds of cluster time. At
 // ExpiresAt itself it is still held: tower section 6.1 and semaphore "Stale Detection" are both
 // "greater than".

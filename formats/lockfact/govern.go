@@ -9,8 +9,8 @@ import (
 // without any; mtime is the file's, in nanoseconds of cluster time, 0 if it is not known.
 //
 // A lock of another format than the rule's is of no format, and StaleAfter, which was meant for the
-// rule's format, does not apply to it. StaleAfter counts from IssuedAt for a semaphore and from mtime
-// for what is of no format; an invalid content is never stale. Guard and OnStale apply to all but Data. Who
+// rule's format, does not apply to it. StaleAfter counts for a semaphore from the latest instant that IssuedAt, in
+// whole seconds, can mean, and from mtime for what is of no format; an invalid content is never stale. Guard and OnStale apply to all but Data. Who
 // a Holder is depends on the name, not on the content, so it changes nothing here.
 //
 // This is arithmetic alone. Replicas decide by it, so it must not change.
@@ -27,7 +27,7 @@ func (r Rule) Govern(f Facts, mtime int64) Facts {
 	if r.StaleAfter != 0 && f.Invalid == "" {
 		switch {
 		case f.Format == Semaphore:
-			f.ExpiresAt = deadline(f.IssuedAt, r.StaleAfter)
+			f.ExpiresAt = deadline(plus(f.IssuedAt, Cut), r.StaleAfter)
 		case f.Format == None && mtime != 0:
 			f.ExpiresAt = deadline(mtime, r.StaleAfter)
 		}
@@ -40,17 +40,22 @@ func NoneFacts(host string) Facts {
 	return Facts{Format: None, Host: host, Guard: GuardAnyone, OnStale: Keep}
 }
 
-// deadline is a time in nanoseconds plus a duration: the nearest that nanoseconds can hold, and never
-// 0, which would mean "never".
+// deadline is plus for an expiry: never 0, which would mean "never".
 func deadline(from int64, after time.Duration) int64 {
-	sum := from + int64(after)
+	if sum := plus(from, after); sum != 0 {
+		return sum
+	}
+	return 1
+}
+
+// plus is a time in nanoseconds plus a duration: the nearest that nanoseconds can hold.
+func plus(from int64, d time.Duration) int64 {
+	sum := from + int64(d)
 	switch {
-	case after > 0 && sum < from:
+	case d > 0 && sum < from:
 		return math.MaxInt64
-	case after < 0 && sum > from:
+	case d < 0 && sum > from:
 		return math.MinInt64
-	case sum == 0:
-		return 1
 	}
 	return sum
 }

@@ -179,7 +179,7 @@ func (f File) staleAt(blocks error) time.Time {
 	if !errors.As(blocks, &held) {
 		return time.Time{}
 	}
-	return lockfile.StaleAt(f.Path, held.Lock.Time().Add(f.staleTimeout()))
+	return lockfile.StaleAt(f.Path, held.Lock.staleSince(f.staleTimeout()))
 }
 
 func (f File) staleTimeout() time.Duration {

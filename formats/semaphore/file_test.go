@@ -191,7 +191,7 @@ func TestFileIsForOneAtATime(t *testing.T) {
 func TestFileRenewAgainstAThief(t *testing.T) {
 	file := newFile(t)
 	thief := file
-	thief.PID, thief.StaleTimeout = 4711, 1 // so that a lock of an earlier second is stale, and one of this too
+	thief.PID, thief.StaleTimeout = 4711, -time.Second // so that a lock of this second is stale
 	for range 20 {
 		_ = os.Remove(file.Path)
 		held, err := file.TryAcquire(t.Context())

@@ -9,9 +9,14 @@ import (
 	"lockfs/formats/lockfact"
 )
 
-// Stale reports whether the lock was taken more than timeout ago ("Stale Detection").
+// Stale reports whether the lock was certainly taken more than timeout ago ("Stale Detection").
 func (l *Lock) Stale(now time.Time, timeout time.Duration) bool {
-	return now.After(l.Time().Add(timeout))
+	return now.After(l.staleSince(timeout))
+}
+
+// staleSince is when the lock becomes stale at the latest: its timestamp was cut to the second.
+func (l *Lock) staleSince(timeout time.Duration) time.Time {
+	return stamp.Latest(l.Time()).Add(timeout)
 }
 
 // Judge says whether the content is a stale lock at now, on the clock of the host that wrote it. The
@@ -25,7 +30,7 @@ func Judge(content []byte, now time.Time, rule lockfact.Rule) lockfact.Verdict {
 	v := lockfact.Verdict{
 		State: lockfact.Held,
 		Reason: fmt.Sprintf("taken %s, stale timeout %s",
-			stamp.Ago(now.Sub(l.Time())), stamp.Seconds(timeout)),
+			stamp.Ago(now.Sub(l.Time()).Truncate(time.Second)), stamp.Seconds(timeout)),
 	}
 	if l.Stale(now, timeout) {
 		v.State = lockfact.Stale
@@ -53,7 +58,7 @@ func FactsOf(content []byte, written lockfact.Origin, rule lockfact.Rule) (lockf
 		Host:      written.Host,
 		PID:       l.PID,
 		IssuedAt:  written.ClusterTime(l.Time()),
-		ExpiresAt: written.Deadline(l.Time().Add(staleTimeout(rule))),
+		ExpiresAt: written.Deadline(l.staleSince(staleTimeout(rule))),
 		Guard:     lockfact.GuardHost,
 		OnStale:   lockfact.Keep,
 	}), nil

@@ -175,6 +175,7 @@ func TestSemaphoreDefaults(t *testing.T) {
 	require.Equal(t, os.FileMode(0o644), os.FileMode(semaphore.FileMode))
 }
 
+// A timestamp was cut to the second, so the lock may have been taken any time in it.
 func TestSemaphoreStaleOnlyWhenOlderThanTimeout(t *testing.T) {
 	ten := lockfact.Rule{StaleAfter: 10 * time.Second}
 	for _, c := range []struct {
@@ -184,8 +185,10 @@ func TestSemaphoreStaleOnlyWhenOlderThanTimeout(t *testing.T) {
 	}{
 		{-24 * time.Hour, lockfact.Rule{}, lockfact.Held},
 		{3600 * time.Second, lockfact.Rule{}, lockfact.Held},
-		{3600*time.Second + 1, lockfact.Rule{}, lockfact.Stale},
+		{3601*time.Second - 1, lockfact.Rule{}, lockfact.Held},
+		{3601 * time.Second, lockfact.Rule{}, lockfact.Stale},
 		{10 * time.Second, ten, lockfact.Held},
+		{11*time.Second - 1, ten, lockfact.Held},
 		{11 * time.Second, ten, lockfact.Stale},
 		{3601 * time.Second, lockfact.Rule{StaleAfter: 2 * time.Hour}, lockfact.Held},
 		{math.MaxInt64, lockfact.Rule{StaleAfter: math.MaxInt64}, lockfact.Held},
@@ -216,7 +219,7 @@ func TestSemaphoreFacts(t *testing.T) {
 		Host:      "n1",
 		PID:       12345,
 		IssuedAt:  taken.Add(time.Minute).UnixNano(),
-		ExpiresAt: taken.Add(61 * time.Minute).UnixNano(),
+		ExpiresAt: taken.Add(61*time.Minute + time.Second - 1).UnixNano(),
 		Guard:     lockfact.GuardHost,
 		OnStale:   lockfact.Keep,
 	}, facts)

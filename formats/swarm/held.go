@@ -37,8 +37,8 @@ func (d Dir) Hold(ctx context.Context, taskID, worker string, ttl time.Duration)
 	_ = lockfile.Wait(ctx, d.file(taskID), pollInterval, func() (expires time.Time, again bool) {
 		lock, last = d.Acquire(context.WithoutCancel(ctx), taskID, worker, ttl)
 		var held *HeldError
-		if errors.As(last, &held) && held.Entry.Lock != nil {
-			expires = held.Entry.Lock.ExpiresAt
+		if errors.As(last, &held) && held.Entry.Lock != nil && !held.Entry.Lock.ExpiresAt.IsZero() {
+			expires = held.Entry.Lock.expiry()
 		}
 		return lockfile.StaleAt(d.file(taskID), expires), held != nil || errors.Is(last, ErrChanged)
 	})

@@ -42,15 +42,18 @@ type wire struct {
 	ExpiresAt  string `json:"expires_at"`
 }
 
-// New describes a lock taken now, in whole seconds as in "Lock File Format". It lasts for ttl at least, so
-// its end is rounded up. A ttl of 0 is none: the lock never expires.
+// New describes a lock taken now, in whole seconds as in "Lock File Format": its expires_at is acquired_at and ttl, rounded
+// up to the second. A ttl of 0 is none: the lock never expires.
 func New(taskID, worker string, ttl time.Duration, now time.Time) (*Lock, error) {
 	if ttl < 0 {
 		return nil, &lockfact.FieldError{Field: "ttl_seconds", Problem: "must not be negative"}
 	}
 	l := &Lock{TaskID: taskID, Worker: worker, AcquiredAt: stamp.Second(now)}
 	if ttl > 0 {
-		l.ExpiresAt = stamp.Second(now.Add(ttl).Add(time.Second - 1))
+		l.ExpiresAt = l.AcquiredAt.Add(ttl.Truncate(time.Second))
+		if ttl%time.Second != 0 {
+			l.ExpiresAt = l.ExpiresAt.Add(time.Second)
+		}
 	}
 	return l, l.Validate()
 }

@@ -18,13 +18,17 @@ const (
 	Expired Status = "Expired"
 )
 
-// Status is Expired when now is after expires_at, and Active otherwise or if there is none.
+// Status is Expired when now is after any instant that expires_at can mean, and Active otherwise or if there is none.
 func (l *Lock) Status(now time.Time) Status {
-	if !l.ExpiresAt.IsZero() && now.After(l.ExpiresAt) {
+	if !l.ExpiresAt.IsZero() && now.After(l.expiry()) {
 		return Expired
 	}
 	return Active
 }
+
+// expiry is when the lock expires at the latest: an expires_at in whole seconds is that of an acquired_at which was cut
+// to the second.
+func (l *Lock) expiry() time.Time { return stamp.Latest(l.ExpiresAt) }
 
 // OwnerError is a release by a worker that does not have the lock.
 type OwnerError struct {
@@ -86,7 +90,7 @@ func Judge(content []byte, now time.Time, _ lockfact.Rule) lockfact.Verdict {
 	case l.Status(now) == Expired:
 		return lockfact.Verdict{State: lockfact.Stale, Reason: "expired " + stamp.Ago(now.Sub(l.ExpiresAt))}
 	}
-	left := stamp.Seconds(l.ExpiresAt.Sub(now))
+	left := stamp.Seconds(max(0, l.ExpiresAt.Sub(now)))
 	return lockfact.Verdict{State: lockfact.Held, Reason: "expires in " + left}
 }
 
@@ -105,7 +109,7 @@ func FactsOf(content []byte, written lockfact.Origin, rule lockfact.Rule) (lockf
 		OnStale:  lockfact.Keep,
 	}
 	if !l.ExpiresAt.IsZero() {
-		facts.ExpiresAt = written.Deadline(l.ExpiresAt)
+		facts.ExpiresAt = written.Deadline(l.expiry())
 	}
 	return rule.Override(facts), nil
 }

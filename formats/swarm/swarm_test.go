@@ -2,6 +2,7 @@ package swarm_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -73,7 +74,16 @@ func TestSwarmTTLIsOptionalWithoutDefault(t *testing.T) {
 	l, err = swarm.New("task-001", "worker-0", time.Second, acquired.Add(time.Second/2))
 	require.NoError(t, err)
 	require.Equal(t, acquired, l.AcquiredAt)
-	require.Equal(t, acquired.Add(2*time.Second), l.ExpiresAt, "a second at least")
+	require.Equal(t, acquired.Add(time.Second), l.ExpiresAt, "exactly ttl_seconds later")
+	require.Equal(t, swarm.Active, l.Status(acquired.Add(3*time.Second/2)), "for a second at least")
+	require.Equal(t, swarm.Active, l.Status(acquired.Add(2*time.Second-1)))
+	require.Equal(t, swarm.Expired, l.Status(acquired.Add(2*time.Second)))
+	l, err = swarm.New("task-001", "worker-0", time.Millisecond, acquired)
+	require.NoError(t, err)
+	require.Equal(t, acquired.Add(time.Second), l.ExpiresAt)
+	l, err = swarm.New("task-001", "worker-0", math.MaxInt64, acquired)
+	require.NoError(t, err)
+	require.Equal(t, 2317, l.ExpiresAt.Year())
 	_, err = swarm.New("task-001", "worker-0", -time.Second, acquired)
 	requireFieldError(t, err, "ttl_seconds")
 }
@@ -135,10 +145,11 @@ func TestSwarmTaskIDsAreFileNames(t *testing.T) {
 func TestSwarmStatusWords(t *testing.T) {
 	l := parse(t, example)
 	for now, want := range map[time.Time]swarm.Status{
-		acquired:                   "Active",
-		expires:                    "Active",
-		expires.Add(1):             "Expired",
-		acquired.AddDate(0, 0, -1): "Active",
+		acquired:                     "Active",
+		expires:                      "Active",
+		expires.Add(time.Second - 1): "Active",
+		expires.Add(time.Second):     "Expired",
+		acquired.AddDate(0, 0, -1):   "Active",
 	} {
 		require.Equal(t, want, l.Status(now))
 	}
@@ -183,7 +194,7 @@ func TestSwarmFacts(t *testing.T) {
 		Holder:    "worker-0",
 		Host:      "n1",
 		IssuedAt:  acquired.Add(-time.Second).UnixNano(),
-		ExpiresAt: expires.Add(-time.Second).UnixNano(),
+		ExpiresAt: expires.UnixNano() - 1, // at the latest
 		Guard:     lockfact.GuardAnyone,
 		OnStale:   lockfact.Keep,
 	}, facts)
@@ -191,7 +202,11 @@ func TestSwarmFacts(t *testing.T) {
 	epoch := strings.Replace(example, "2025-02-02T11", "1970-01-01T00", 1)
 	facts, err = swarm.FactsOf([]byte(epoch), lockfact.Origin{}, lockfact.Rule{})
 	require.NoError(t, err)
-	require.NotZero(t, facts.ExpiresAt, "0 would be never")
+	require.Equal(t, int64(time.Second-1), facts.ExpiresAt)
+	epoch = strings.Replace(example, "2025-02-02T11:00:00Z", "1969-12-31T23:59:59.000000001Z", 1)
+	facts, err = swarm.FactsOf([]byte(epoch), lockfact.Origin{ClockOffset: 1 - time.Second}, lockfact.Rule{})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, facts.ExpiresAt, "0 would be never")
 	require.True(t, facts.StaleAt(acquired.UnixNano()))
 }
 

@@ -9,15 +9,18 @@ import (
 )
 
 // StaleSince is when the lock becomes stale unless another heartbeat comes: last_heartbeat_at plus
-// ttl_seconds (section 6.1).
+// ttl_seconds (section 6.1), at the latest. A last_heartbeat_at in whole seconds was cut to that.
 func (l *Lock) StaleSince() time.Time {
-	return stamp.After(l.LastHeartbeatAt, l.TTLSeconds)
+	return stamp.After(stamp.Latest(l.LastHeartbeatAt), l.TTLSeconds)
 }
+
+// safeUntil is how long nobody takes the lock for stale, not even who does not know that its timestamp was cut.
+func (l *Lock) safeUntil() time.Time { return stamp.After(l.LastHeartbeatAt, l.TTLSeconds) }
 
 // Age is the time since the last heartbeat; negative if that lies ahead of now.
 func (l *Lock) Age(now time.Time) time.Duration { return now.Sub(l.LastHeartbeatAt) }
 
-// Stale reports whether the last heartbeat is more than ttl_seconds ago (section 6.1).
+// Stale reports whether the last heartbeat is certainly more than ttl_seconds ago (section 6.1).
 func (l *Lock) Stale(now time.Time) bool { return now.After(l.StaleSince()) }
 
 // MaySteal reports whether a request that finds this lock may take it: only when it is stale and
@@ -33,7 +36,7 @@ func Judge(content []byte, now time.Time, _ lockfact.Rule) lockfact.Verdict {
 	}
 	v := lockfact.Verdict{
 		State:  lockfact.Held,
-		Reason: fmt.Sprintf("last heartbeat %s, ttl %d s", stamp.Ago(l.Age(now)), l.TTLSeconds),
+		Reason: fmt.Sprintf("last heartbeat %s, ttl %d s", stamp.Ago(l.Age(now).Truncate(time.Second)), l.TTLSeconds),
 	}
 	if l.Stale(now) {
 		v.State = lockfact.Stale

@@ -11,6 +11,7 @@ import (
 	"lockfs/formats/tower"
 )
 
+// A heartbeat in whole seconds was cut to that: it may be from any time in its second.
 func TestTower61StaleOnlyWhenAgeIsGreaterThanTTL(t *testing.T) {
 	heartbeat := at("10:30:40")
 	for age, want := range map[time.Duration]lockfact.State{
@@ -18,12 +19,16 @@ func TestTower61StaleOnlyWhenAgeIsGreaterThanTTL(t *testing.T) {
 		0:                                   lockfact.Held,
 		900*time.Second - 1:                 lockfact.Held,
 		900 * time.Second:                   lockfact.Held,
-		900*time.Second + 1:                 lockfact.Stale,
+		901*time.Second - 1:                 lockfact.Held,
 		901 * time.Second:                   lockfact.Stale,
 		200 * 365 * 24 * 3600 * time.Second: lockfact.Stale,
 	} {
 		v := tower.Judge([]byte(example), heartbeat.Add(age), lockfact.Rule{})
 		require.Equal(t, want, v.State, "%v: %s", age, v.Reason)
+	}
+	exact := with(t, "last_heartbeat_at", `"2025-12-18T10:30:40.5Z"`)
+	for age, want := range map[time.Duration]lockfact.State{900 * time.Second: lockfact.Held, 900*time.Second + 1: lockfact.Stale} {
+		require.Equal(t, want, tower.Judge(exact, heartbeat.Add(time.Second/2+age), lockfact.Rule{}).State, "it was not cut")
 	}
 }
 
@@ -33,7 +38,7 @@ func TestTower61ReasonsAreInWords(t *testing.T) {
 	}
 	require.Equal(t, "last heartbeat 1800 s ago, ttl 900 s", judge(1800*time.Second))
 	require.Equal(t, "last heartbeat 60 s ahead of the clock, ttl 900 s", judge(-time.Minute))
-	require.Equal(t, "last heartbeat 0.5 s ago, ttl 900 s", judge(time.Second/2))
+	require.Equal(t, "last heartbeat 1 s ago, ttl 900 s", judge(3*time.Second/2))
 }
 
 func TestTower61HugeTTLNeverOverflows(t *testing.T) {
@@ -80,7 +85,7 @@ func TestTowerFacts(t *testing.T) {
 		Host:      "n1",
 		PID:       12345,
 		IssuedAt:  at("10:20:40").UnixNano(),
-		ExpiresAt: at("10:35:40").UnixNano(),
+		ExpiresAt: at("10:35:41").UnixNano() - 1, // at the latest
 		Guard:     lockfact.GuardHost,
 		OnStale:   lockfact.Keep,
 	}, facts)

@@ -83,12 +83,12 @@ func (d Dir) patiently(l *Lock, act func(lockName, requestID string) (*Lock, err
 	done := make(chan result, 1)
 	go func() {
 		current, err := act(l.LockName, l.RequestID)
-		if err != nil && l.Stale(d.Now()) {
+		if err != nil && d.Now().After(l.safeUntil()) {
 			err = d.unseen(err, l)
 		}
 		done <- result{current, err}
 	}()
-	patience := time.NewTimer(max(minPatience, l.StaleSince().Sub(d.Now())))
+	patience := time.NewTimer(max(minPatience, l.safeUntil().Sub(d.Now())))
 	defer patience.Stop()
 	select {
 	case r := <-done:

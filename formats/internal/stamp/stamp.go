@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"lockfs/formats/lockfact"
 )
 
 // Max is the last second that RFC 3339 can write, in seconds since the Unix epoch.
@@ -44,6 +46,14 @@ func CheckUTC(t time.Time) error {
 // Second is t in UTC, cut to the whole second: what date -u +%Y-%m-%dT%H:%M:%SZ prints.
 func Second(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Second)
+}
+
+// Latest is the latest instant that a timestamp can mean. One in whole seconds was cut to that, by whoever wrote it.
+func Latest(t time.Time) time.Time {
+	if t.Nanosecond() == 0 {
+		t = t.Add(lockfact.Cut)
+	}
+	return t
 }
 
 // After is t plus a number of seconds, or the end of the year 9999 if that comes first.
