@@ -17,16 +17,16 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	root := rootCommand()
+	root, name := rootCommand(), "lockfs"
 	switch filepath.Base(os.Args[0]) {
 	case mountHelper, mountHelperOfFuse:
 		root = mountHelperCommand()
 	case swarmScript:
-		root = swarmScriptCommand()
+		root, name = swarmScriptCommand(), swarmScript
 	}
 	if err := root.ExecuteContext(ctx); err != nil {
 		stop()
-		os.Exit(report(os.Stderr, err))
+		os.Exit(report(os.Stderr, name, err))
 	}
 }
 
@@ -47,8 +47,8 @@ func (e *exitStatus) Error() string {
 // Unwrap is what happened.
 func (e *exitStatus) Unwrap() error { return e.err }
 
-// report prints an error and answers the exit code for it.
-func report(w io.Writer, err error) int {
+// report prints an error of the program of a name and answers the exit code for it.
+func report(w io.Writer, name string, err error) int {
 	status := &exitStatus{1, err}
 	errors.As(err, &status)
 	if status.err != nil {
@@ -56,7 +56,7 @@ func report(w io.Writer, err error) int {
 		if more := advice(err); more != "" && status.code != exitCannotRun {
 			said += "; " + more
 		}
-		fmt.Fprintln(w, "lockfs:", said)
+		fmt.Fprintln(w, name+":", said)
 	}
 	return status.code
 }

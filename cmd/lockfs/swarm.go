@@ -7,10 +7,12 @@ import (
 	"math"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"lockfs/formats/swarm"
 )
@@ -65,7 +67,11 @@ The exit code is 0, or 1 for any error: the task is locked by somebody, it is no
 // swarmScriptCommand is `lockfs swarm` under the name of the script.
 func swarmScriptCommand() *cobra.Command {
 	cmd := swarmCommand()
-	cmd.Use, cmd.SilenceErrors, cmd.SilenceUsage = swarmScript, true, true
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	for _, named := range append(cmd.Commands(), cmd) {
+		named.Example = strings.ReplaceAll(named.Example, "lockfs "+cmd.Name(), swarmScript)
+	}
+	cmd.Use = swarmScript
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.SetFlagErrorFunc(wrongFlag)
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return flagsFromEnvironment(cmd) }
@@ -80,7 +86,8 @@ func swarmAcquireCommand() *cobra.Command {
 		Long: `Take the lock of a task for a worker. It does not wait: if the task is locked, also by the same worker, that is an
 error. A lock that has expired is replaced.
 
-With TTL_SECONDS the lock expires after so many seconds, at the next whole one; without, it never does. TASK is up to
+With TTL_SECONDS the lock expires so many seconds after its acquired_at, which is in whole seconds, so it may last for up
+to a second longer; without, it never does. If somebody has it that is said as "Lock already exists" on standard output. TASK is up to
 250 bytes of printable text without slashes that does not begin with a dot.
 
 The exit code is 0 when the lock was taken, and 1 when somebody has it or for any other error.
@@ -95,6 +102,13 @@ The exit code is 0 when the lock was taken, and 1 when somebody has it or for an
 			}
 			dir := swarm.DefaultDir()
 			taken, err := dir.Acquire(cmd.Context(), args[0], args[1], ttl)
+			var held *swarm.HeldError
+			switch {
+			case errors.As(err, &held) && asJSON:
+				return errors.Join(printJSON(cmd.OutOrStdout(), describeSwarm(dir, held.Entry)), explainNotAcquired(dir, args[0], err))
+			case errors.As(err, &held):
+				fmt.Fprintln(cmd.OutOrStdout(), "Lock already exists") // where the specification's own program says it
+			}
 			if err != nil {
 				return explainNotAcquired(dir, args[0], err)
 			}
@@ -110,6 +124,14 @@ The exit code is 0 when the lock was taken, and 1 when somebody has it or for an
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) && strings.IndexAny(unknown.GetSpecifiedShortnames(), "0123456789.") == 0 {
+			_, err = parseTTL([]string{"-" + unknown.GetSpecifiedShortnames()}) // it looks like a flag
+			return err
+		}
+		return wrongFlag(cmd, err)
+	})
 	return cmd
 }
 
@@ -131,11 +153,11 @@ func explainNotAcquired(dir swarm.Dir, task string, err error) error {
 	var held *swarm.HeldError
 	switch {
 	case errors.As(err, &held) && held.Entry.Lock == nil:
-		return fmt.Errorf("lock already exists: %w; %s", err, lookHint(dir, task))
+		return fmt.Errorf("not acquired: %w; %s", err, lookHint(dir, task))
 	case errors.As(err, &held) && held.Entry.Lock.ExpiresAt.IsZero():
-		return fmt.Errorf("lock already exists: %w; wait until its worker releases it", err)
+		return fmt.Errorf("not acquired: %w; wait until its worker releases it", err)
 	case errors.As(err, &held):
-		return fmt.Errorf("lock already exists: %w; wait until then, or until its worker releases it", err)
+		return fmt.Errorf("not acquired: %w; wait until then, or until its worker releases it", err)
 	case errors.Is(err, swarm.ErrChanged):
 		return fmt.Errorf("not acquired: %w; try again", err)
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist):

@@ -128,7 +128,7 @@ func TestSwarmSays(t *testing.T) {
 	require.Equal(t, []string{"active", "expired", "unreadable", "unreadable"},
 		[]string{locks[0].Status, locks[1].Status, locks[2].Status, locks[3].Status})
 	require.Equal(t, filepath.Join(dir, "a.lock"), locks[0].File)
-	require.Equal(t, time.Hour, locks[0].ExpiresAt.Sub(*locks[0].AcquiredAt).Truncate(time.Minute))
+	require.Equal(t, time.Hour, locks[0].ExpiresAt.Sub(*locks[0].AcquiredAt), "exactly")
 
 	var one swarmLock
 	require.NoError(t, json.Unmarshal([]byte(run("check", "zz", "--json").stdout), &one))
@@ -151,12 +151,15 @@ func TestSwarmFailures(t *testing.T) {
 	before := snapshot(t, filepath.Dir(dir))
 
 	for call, problem := range map[string]string{
-		"acquire ever w":          "lock already exists: ever is locked by v since 2025-02-02T10:00:00Z, and does not expire; wait until its worker",
+		"acquire ever w":          "lockfs: not acquired: ever is locked by v since 2025-02-02T10:00:00Z, and does not expire; wait until its worker",
 		"acquire long v":          "and expires at 2999-01-01T00:00:00Z; wait until then",
 		"acquire half w":          "cannot be understood, so it counts as held: unexpected EOF; look at " + dir + "/half.lock",
 		"acquire moved w":         "task_id: is that of another task",
 		"acquire link w":          "not a regular file",
 		"acquire t w 0":           "ttl_seconds: 0 is not a number from 1 to 9223372036; leave it out",
+		"acquire t w -1":          "ttl_seconds: -1 is not a number from 1 to 9223372036; leave it out",
+		"acquire t w -0.5":        "ttl_seconds: -0.5 is not",
+		"acquire t w -x":          "unknown shorthand flag: 'x' in -x; see `lockfs swarm acquire --help`",
 		"acquire t w 1.5":         "ttl_seconds: 1.5 is not",
 		"acquire t w 99999999999": "ttl_seconds: 99999999999 is not",
 		"acquire t":               "usage: lockfs swarm acquire TASK WORKER [TTL_SECONDS]",
@@ -180,8 +183,18 @@ func TestSwarmFailures(t *testing.T) {
 		done := run(strings.Fields(call)...)
 		require.Equal(t, 1, done.code, call)
 		require.Contains(t, done.stderr, problem, call)
-		require.NotContains(t, done.stdout, "Lock ", call)
+		if strings.Contains(problem, "locked by v since") || strings.Contains(problem, "expires at") ||
+			strings.HasPrefix(call, "acquire") && strings.Contains(done.stderr, "so it counts as held") {
+			require.Equal(t, "Lock already exists\n", done.stdout, "as the specification's snippet does")
+		} else {
+			require.NotContains(t, done.stdout, "Lock ", call)
+		}
 	}
+	var held swarmLock
+	blocked := run("acquire", "long", "w", "--json")
+	require.Equal(t, 1, blocked.code)
+	require.NoError(t, json.Unmarshal([]byte(blocked.stdout), &held))
+	require.Equal(t, "v", held.Worker)
 	require.Contains(t, run().stderr, "Usage:")
 	require.Equal(t, before, snapshot(t, filepath.Dir(dir)))
 }
@@ -219,7 +232,13 @@ func TestSwarmScriptHasItsOwnName(t *testing.T) {
 	require.Contains(t, done.stderr, "swarm_lock.sh: steal is no command of it")
 	done = execute(t, state, script, "acquire", "--help")
 	require.Equal(t, 0, done.code)
-	require.Contains(t, done.stdout, "lockfs swarm acquire task-001 worker-0 3600")
+	require.Contains(t, done.stdout, "\n  swarm_lock.sh acquire task-001 worker-0 3600\n")
+	require.NotContains(t, done.stdout, "lockfs swarm")
+	done = execute(t, state, script, "release", "t", "w")
+	require.Regexp(t, "^swarm_lock.sh: not released: there is no lock", done.stderr)
+	done = execute(t, state, script)
+	require.NotContains(t, done.stderr, "lockfs swarm")
+	require.NotContains(t, done.stderr, "lockfs:")
 }
 
 // TestSwarmOneOfManyProcesses has many processes want one task, which is free or has expired.
@@ -244,7 +263,7 @@ func TestSwarmOneOfManyProcesses(t *testing.T) {
 				continue
 			}
 			require.Equal(t, 1, done.code)
-			require.Contains(t, done.stderr, "lock already exists: t is locked by w")
+			require.Contains(t, done.stderr, "not acquired: t is locked by w")
 		}
 		require.Equal(t, 1, won, "%+v", outcomes)
 		require.Len(t, snapshot(t, dir), 1, "nothing else is left")

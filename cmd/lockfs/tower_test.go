@@ -307,7 +307,7 @@ func TestTowerReleaseFailed(t *testing.T) {
 	require.NoError(t, os.MkdirAll(c.path("a"), 0o700)) // nor can it be read
 	err := releaseTower(tower.Dir{Path: c.dir, Now: time.Now}, "a", "req_1", &towerOutcome{}, audit)
 	require.ErrorContains(t, err, "clean up by hand")
-	require.Equal(t, exitFailed, report(io.Discard, failed(err)))
+	require.Equal(t, exitFailed, report(io.Discard, "lockfs", failed(err)))
 	events := c.events()
 	require.NotEmpty(t, events[0]["error"])
 	delete(events[0], "error")
