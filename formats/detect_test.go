@@ -117,7 +117,8 @@ func TestInvalidLocksKeepTheirFormat(t *testing.T) {
 		format           formats.Format
 		content, problem string
 	}{
-		{formats.Tower, replace(formats.Tower, "req_abc123def456", "req/42"), "request_id: "},
+		{formats.Tower, replace(formats.Tower, "req_abc123def456", `req\n42`), "request_id: "},
+		{formats.Tower, replace(formats.Tower, "10:30:40Z", "10:30:09Z"), "last_heartbeat_at: lies before created_at"},
 		{formats.Tower, replace(formats.Tower, `"pid":12345`, `"pid":"12345"`), "pid: must be an integer"},
 		{formats.Tower, replace(formats.Tower, "40Z", "40+00:30"), "last_heartbeat_at: must be in UTC"},
 		{formats.Tower, replace(formats.Tower, "claude-code", "cla\xffde"), "not valid UTF-8"},

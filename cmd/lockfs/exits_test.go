@@ -188,7 +188,7 @@ func TestWhatIsInTheWay(t *testing.T) {
 		"swarm acquire large w":                          {1, "look at DIR/locks/large.lock, and remove it if it is nobody's"},
 		"swarm release large w":                          {1, "look at DIR/locks/large.lock, and remove it if it is nobody's"},
 		"swarm check link":                               {1, notFile},
-		"swarm acquire t w -5":                           {1, "see `lockfs swarm acquire --help`"},
+		"swarm acquire t w -5":                           {1, "ttl_seconds: -5 is not a number from 1"},
 		"beads acquire DIR/beads --holder me":            {1, notFile},
 		"beads check DIR/beads":                          {1, notFile},
 		"beads check DIR/locks/large.lock":               {1, "is no directory; give that of a beads database"},

@@ -140,6 +140,14 @@ func mountRoot(dir string) (string, error) {
 	return root, nil
 }
 
+// removal is the command that removes a lock whoever has it.
+func removal(path string) string {
+	if _, err := findVictim(path); err == nil {
+		return "lockfs rm --force " + word(path)
+	}
+	return "rm " + word(path)
+}
+
 // controlDir is what a mount has at its root, not listed.
 const controlDir = ".lockfs"
 

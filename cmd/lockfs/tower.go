@@ -35,7 +35,7 @@ released or stolen is the one that was looked at. Only a mount of lockfs guarant
   - a fencing token, larger for each new holder: ` + "`lockfs tower run`" + ` hands it to its command as LOCKFS_TOKEN
 
 NAME has 1 to 128 of a-z, 0-9, - and _, and - and _ neither first nor last. It may contain ${params.x}, which stands
-for the value of --param x=VALUE. A request id has at most 117 letters, digits, -, _ and ., and a letter or digit first.`,
+for the value of --param x=VALUE. A request id is anything unique, without line breaks and other control characters.`,
 		Example: `  export TOWER_LOCK_DIR=/locks/tower
   lockfs tower run 'deploy-${params.app}' --param app=shop --intent deploy --intent-version 1.2.0 -- ./deploy.sh
   lockfs tower list`,
@@ -120,11 +120,13 @@ func pairs(flag string, given []string) (map[string]string, error) {
 
 // auditor writes events, if there is where to. What happened stays so if that fails.
 type auditor struct {
-	path string
-	warn io.Writer
+	path    string
+	warn    io.Writer
+	offered bool // somebody could have said where to
 }
 
 func (a *auditor) add(flags *pflag.FlagSet) {
+	a.offered = true
 	flags.StringVar(&a.path, "audit-log", "", "append events to this file, a line of JSON each")
 }
 
@@ -138,6 +140,14 @@ func (a *auditor) check(warn io.Writer) error {
 		return fmt.Errorf("--audit-log: %w", err)
 	}
 	return nil
+}
+
+// none says that nobody will be told of a lock, which has no token: a mount of lockfs keeps events of its own.
+func (a *auditor) none(token uint64) {
+	if a.offered && a.path == "" && token == 0 {
+		fmt.Fprintln(a.warn, "lockfs: warning: there is no audit log, so no event says that the lock was taken or is released "+
+			"(section 4.3); name one with --audit-log or LOCKFS_AUDIT_LOG")
+	}
 }
 
 func (a *auditor) emit(events ...any) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -88,13 +89,14 @@ func (t *towers) take(name, requestID string, more ...string) towerEnd {
 
 func (t *towers) path(name string) string { return filepath.Join(t.dir, name+".lock") }
 
-// age makes a lock's last heartbeat older.
+var stamps = regexp.MustCompile(`("(created_at|last_heartbeat_at)": )"[^"]*"`)
+
+// age makes a lock and its last heartbeat older.
 func (t *towers) age(name string, by time.Duration) string {
 	t.Helper()
 	content, err := os.ReadFile(t.path(name))
 	require.NoError(t, err)
-	content, err = tower.Heartbeat(content, time.Now().Add(-by))
-	require.NoError(t, err)
+	content = stamps.ReplaceAll(content, []byte(`$1"`+time.Now().Add(-by).UTC().Format(time.RFC3339)+`"`))
 	require.NoError(t, os.WriteFile(t.path(name), content, 0o600))
 	return string(content)
 }
@@ -306,7 +308,7 @@ func TestTowerReleaseFailed(t *testing.T) {
 	audit := &auditor{path: c.audit, warn: io.Discard}
 	require.NoError(t, os.MkdirAll(c.path("a"), 0o700)) // nor can it be read
 	err := releaseTower(tower.Dir{Path: c.dir, Now: time.Now}, "a", "req_1", &towerOutcome{}, audit)
-	require.ErrorContains(t, err, "clean up by hand")
+	require.ErrorContains(t, err, "clean up by hand with `rm "+c.path("a")+"`")
 	require.Equal(t, exitFailed, report(io.Discard, "lockfs", failed(err)))
 	events := c.events()
 	require.NotEmpty(t, events[0]["error"])
@@ -417,6 +419,15 @@ func TestTowerCheckAndList(t *testing.T) {
 	require.Equal(t, "req_2", fields["lock"].(map[string]any)["request_id"])
 	require.NotEmpty(t, fields["stale_since"])
 
+	require.NotContains(t, fields, "warning")
+	c.age("active", -time.Hour)
+	ahead := c.run("check", "active").out
+	require.Regexp(t, `(?m)^warning +its last heartbeat lies 3\d\d\d s ahead of this host's clock`, ahead)
+	require.Contains(t, ahead, "(0s ago)")
+	fields = fieldsOf(t, c.run("check", "active", "--json").out)
+	require.Contains(t, fields["warning"], "ahead of this host's clock")
+	require.EqualValues(t, 0, fields["age_seconds"])
+
 	o := c.succeeds("list")
 	require.Len(t, strings.Split(o.out, "\n"), 5)
 	require.Regexp(t, `(?m)^NAME +STATE +REQUEST +ACTOR +INTENT +HOST +HEARTBEAT +TTL$`, o.out)
@@ -424,6 +435,29 @@ func TestTowerCheckAndList(t *testing.T) {
 	var listed []map[string]any
 	require.NoError(t, json.Unmarshal([]byte(c.succeeds("list", "--json").out), &listed))
 	require.Len(t, listed, 3)
+}
+
+func TestTowerAcquireSaysThatThereIsNoAuditLog(t *testing.T) {
+	c := newTowers(t)
+	require.Empty(t, c.take("a", "req_1").errors)
+	c.audit = ""
+	const none = "there is no audit log"
+	require.Contains(t, c.take("b", "req_1").errors, none)
+	require.Contains(t, c.succeeds(c.runArgs("c", "--", "true")...).errors, none)
+	require.NotContains(t, c.fails(exitBlocked, "is held by", c.runArgs("a", "--", "true")...).errors, none)
+}
+
+// TestTowerRequestIDs has those that the specification's own scripts accept.
+func TestTowerRequestIDs(t *testing.T) {
+	c := newTowers(t)
+	for i, id := range []string{"job:7", "x@y", "{6F9619FF-8B86-D011-B42D-00CF4FC964FF}", "a b/c", strings.Repeat("r", 500)} {
+		name := fmt.Sprint("lock", i)
+		c.take(name, id)
+		c.fails(exitLost, "has it", "release", name, "--request-id", "other")
+		c.succeeds("heartbeat", name, "--request-id", id)
+		require.Equal(t, id, fieldsOf(t, c.run("check", name, "--json").out)["lock"].(map[string]any)["request_id"])
+		c.succeeds("release", name, "--request-id", id)
+	}
 }
 
 func TestTowerWrongArguments(t *testing.T) {
@@ -443,7 +477,14 @@ func TestTowerWrongArguments(t *testing.T) {
 		"write it as KEY=VALUE":            append([]string{"acquire", "a", "--param", "app"}, request...),
 		"it is given twice":                append([]string{"acquire", "a", "--metadata", "k=1", "--metadata", "k=2"}, request...),
 		"number of seconds":                append([]string{"acquire", "a", "--ttl", "1500ms"}, request...),
-		"request_id: must contain only":    append([]string{"acquire", "a"}, "--request-id", "../x", "--intent", "i", "--intent-version", "1"),
+		"request_id: must not contain":     append([]string{"acquire", "a"}, "--request-id", "a\nb", "--intent", "i", "--intent-version", "1"),
+		"request_id: must be valid UTF-8":  append([]string{"acquire", "a"}, "--request-id", "\xff", "--intent", "i", "--intent-version", "1"),
+		"actor: must be valid UTF-8":       append([]string{"acquire", "a", "--actor", "\xff"}, request...),
+		"metadata \"k=\\xff\": it must be": append([]string{"acquire", "a", "--metadata", "k=\xff"}, request...),
+		"failure-step \"\\xff\": it must":  {"run", "a", "--failure-step", "\xff", "--intent", "i", "--intent-version", "1", "--", "true"},
+		"Mutate intent without lock":       append([]string{"acquire", ""}, request...),
+		"Reconcile intent without lock":    append([]string{"acquire", "", "--mode", "reconcile"}, request...),
+		"--ttl 1s: times in locks":         append([]string{"acquire", "a", "--ttl", "1"}, request...),
 		"must not be negative":             append([]string{"acquire", "a", "--wait", "-1s"}, request...),
 		"--audit-log: open":                append([]string{"acquire", "a", "--audit-log", "/nowhere/audit"}, request...),
 		"give another with --dir":          append([]string{"acquire", "a", "--dir", "/dev/null/x"}, request...),

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -53,7 +54,8 @@ func towerAcquireCommand() *cobra.Command {
 heartbeat is longer ago than the ttl. Then --force-lock steals it. A file that is not a valid lock blocks too
 ({"error": "lock_invalid", ...}), and is not stolen. A request that has the lock already is blocked like any other.
 
-Its events are lock_acquired and, before that, lock_stolen. The directory is made with mode 700 if it is missing.
+Its events are lock_acquired and, before that, lock_stolen. That there is no --audit-log for them is a warning, but on
+a mount of lockfs, which keeps events of its own. The directory is made with mode 700 if it is missing.
 
 Whoever takes a lock renews it, with lockfs tower heartbeat, at least every third of the ttl, and releases it.
 lockfs tower run does all that around a command. The pid in the lock is the calling process's.
@@ -67,8 +69,12 @@ lockfs tower run does all that around a command. The pid in the lock is the call
 			if err != nil {
 				return fmt.Errorf("--mode: %w", err)
 			}
-			if locks, _ := mode.Locks(args[0]); !locks && mode == tower.Observe {
+			locks, warning := mode.Locks(args[0])
+			switch {
+			case mode == tower.Observe:
 				return printNotLocked(cmd.OutOrStdout(), asJSON)
+			case !locks:
+				return fmt.Errorf("NAME is empty: %s; to go on without a lock leave acquire out", warning)
 			}
 			dir, name, err := request.openFor(args[0])
 			if err != nil {
@@ -94,6 +100,9 @@ lockfs tower run does all that around a command. The pid in the lock is the call
 func (r *towerRequest) acquire(
 	ctx context.Context, warn io.Writer, dir tower.Dir, name string, pid int,
 ) (*tower.Acquisition, error) {
+	if err := r.checkTTL(); err != nil {
+		return nil, err
+	}
 	lock, err := r.describe(name, pid)
 	if err != nil {
 		return nil, err
@@ -114,6 +123,7 @@ func (r *towerRequest) acquire(
 	if err != nil {
 		return nil, err
 	}
+	r.none(taken.Token)
 	r.emit(taken.Events()...)
 	return taken, nil
 }
@@ -130,6 +140,13 @@ func (r *towerRequest) take(ctx context.Context, dir tower.Dir, lock *tower.Lock
 		return nil, &exitStatus{exitTimedOut, fmt.Errorf("waited %v: %w", r.wait, err)}
 	}
 	return nil, &exitStatus{exitBlocked, err}
+}
+
+func (r *towerRequest) checkTTL() error {
+	if r.ttl < 2 {
+		return errors.New("--ttl 1s: times in locks are whole seconds, so this one could be stale between two heartbeats; give 2s or more")
+	}
+	return nil
 }
 
 // describe makes the lock. The process of acquire ends at once, so the one that called it is named.
@@ -154,8 +171,15 @@ func (r *towerRequest) describe(name string, pid int) (*tower.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock.Metadata, err = json.Marshal(metadata)
-	return lock, err
+	for _, pair := range r.metadata {
+		if !utf8.ValidString(pair) {
+			return nil, fmt.Errorf("--metadata %s: it must be valid UTF-8", word(pair))
+		}
+	}
+	if lock.Metadata, err = json.Marshal(metadata); err != nil {
+		return nil, err
+	}
+	return lock, lock.Validate()
 }
 
 func firstOf(words ...string) string {
@@ -206,7 +230,7 @@ func printTaken(w io.Writer, taken *tower.Acquisition, asJSON bool) error {
 	}
 	stolen := ""
 	if a.StolenFrom != "" {
-		stolen = fmt.Sprintf(" (stolen from request %s)", a.StolenFrom)
+		stolen = fmt.Sprintf(" (stolen from request %s)", word(a.StolenFrom))
 	}
 	_, err := fmt.Fprintf(w, "Lock acquired: %s%s\n", taken.Lock.LockName, stolen)
 	return err

@@ -47,7 +47,7 @@ Exit codes:
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), status)
 			} else {
-				err = printTower(cmd.OutOrStdout(), status, dir.Now())
+				err = printTower(cmd.OutOrStdout(), status)
 			}
 			if err != nil {
 				return err
@@ -104,7 +104,7 @@ func towerListCommand() *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), found)
 			}
-			return printTowers(cmd.OutOrStdout(), found, dir.Now())
+			return printTowers(cmd.OutOrStdout(), found)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -112,7 +112,7 @@ func towerListCommand() *cobra.Command {
 	return cmd
 }
 
-func printTowers(w io.Writer, locks []tower.Status, now time.Time) error {
+func printTowers(w io.Writer, locks []tower.Status) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tSTATE\tREQUEST\tACTOR\tINTENT\tHOST\tHEARTBEAT\tTTL")
 	for _, s := range locks {
@@ -121,23 +121,26 @@ func printTowers(w io.Writer, locks []tower.Status, now time.Time) error {
 			fmt.Fprintf(table, "%s\t%s\t%s\n", word(s.LockName), s.State, text(s.Problem))
 			continue
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%.0fs\t%ds\n", s.LockName, s.State, word(l.RequestID), word(l.Actor),
-			word(l.Intent), word(l.HostID), l.Age(now).Seconds(), l.TTLSeconds)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%ds\t%ds\n", s.LockName, s.State, word(l.RequestID), word(l.Actor),
+			word(l.Intent), word(l.HostID), *s.AgeSeconds, l.TTLSeconds)
 	}
 	return table.Flush()
 }
 
-func printTower(w io.Writer, s tower.Status, now time.Time) error {
+func printTower(w io.Writer, s tower.Status) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, s.State)
 	if s.Problem != "" {
 		fmt.Fprintf(table, "file\t%s\nproblem\t%s\n", text(s.LockPath), text(s.Problem))
 	}
+	if s.Warning != "" {
+		fmt.Fprintf(table, "warning\t%s\n", s.Warning)
+	}
 	if l := s.Lock; l != nil {
-		fmt.Fprintf(table, "request_id\t%s\nactor\t%s\nintent\t%s %s\n", l.RequestID, text(l.Actor), text(l.Intent), text(l.IntentVersion))
+		fmt.Fprintf(table, "request_id\t%s\nactor\t%s\nintent\t%s %s\n", text(l.RequestID), text(l.Actor), text(l.Intent), text(l.IntentVersion))
 		fmt.Fprintf(table, "host_id\t%s\npid\t%d\n", text(l.HostID), l.PID)
-		fmt.Fprintf(table, "created_at\t%s\nlast_heartbeat_at\t%s (%.0fs ago)\n", l.CreatedAt.Format(time.RFC3339),
-			l.LastHeartbeatAt.Format(time.RFC3339), l.Age(now).Seconds())
+		fmt.Fprintf(table, "created_at\t%s\nlast_heartbeat_at\t%s (%ds ago)\n", l.CreatedAt.Format(time.RFC3339),
+			l.LastHeartbeatAt.Format(time.RFC3339), *s.AgeSeconds)
 		fmt.Fprintf(table, "ttl_seconds\t%d (stale at %s)\nmetadata\t%s\n", l.TTLSeconds, l.StaleSince().Format(time.RFC3339), oneLine(l.Metadata))
 	}
 	if s.Token != 0 {

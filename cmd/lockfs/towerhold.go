@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -30,6 +31,9 @@ func (o *towerOutcome) add(flags *pflag.FlagSet) {
 func (o *towerOutcome) check() error {
 	switch o.result {
 	case resultFailure:
+		if !utf8.ValidString(o.step) {
+			return fmt.Errorf("--failure-step %s: it must be valid UTF-8", word(o.step))
+		}
 	case resultSuccess:
 		if o.step != "" {
 			return errors.New("--failure-step goes with --result failure")
@@ -110,7 +114,7 @@ func releaseTower(dir tower.Dir, name, requestID string, outcome *towerOutcome, 
 		lock = &tower.Lock{LockName: name, RequestID: requestID}
 	}
 	audit.emit(lock.ReleaseFailed(path, err, dir.Now()))
-	return fmt.Errorf("the lock is not released, clean up by hand: %w", explainBusy(err))
+	return fmt.Errorf("the lock is not released, clean up by hand with `%s`: %w", removal(path), explainBusy(err))
 }
 
 func towerHeartbeatCommand() *cobra.Command {

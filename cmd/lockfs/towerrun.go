@@ -130,8 +130,8 @@ func (r *towerRun) prepare() error {
 		_, _ = rand.Read(unique[:])
 		r.requestID = "req_" + hex.EncodeToString(unique[:])
 	}
-	if r.ttl < 2 {
-		return errors.New("--ttl 1s: times in locks are whole seconds, so this one could be stale between two heartbeats; give 2s or more")
+	if err := errors.Join(r.checkTTL(), (&towerOutcome{resultFailure, r.step}).check()); err != nil {
+		return err
 	}
 	if r.every == 0 {
 		r.every = tower.RecommendedInterval(r.ttl)

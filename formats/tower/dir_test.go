@@ -352,7 +352,7 @@ func TestHeartbeatAndReleaseOfALostLock(t *testing.T) {
 		require.ErrorContains(t, err, `request "req_2" has it`)
 		require.Equal(t, before, contentOf(t, d, "a"))
 
-		_, err = act("a", "../x")
+		_, err = act("a", "x\ny")
 		requireFieldError(t, err, "request_id")
 		_, err = act("../a", "req_1")
 		requireFieldError(t, err, "lock_name")

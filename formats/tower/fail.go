@@ -2,9 +2,11 @@ package tower
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"lockfs/formats/internal/stamp"
+	"lockfs/formats/lockfact"
 )
 
 // BlockedError is what Acquire gives when somebody has the lock.
@@ -25,6 +27,9 @@ func (e *BlockedError) Error() string {
 		return held + "; by the file system's clock it is not stale: wait for it"
 	case e.Stale:
 		return held + fmt.Sprintf(", longer ago than its ttl of %d s; if that holder is gone, use --force-lock", l.TTLSeconds)
+	}
+	if suspicion := l.Suspicion(e.At); suspicion != "" {
+		held += "; " + suspicion
 	}
 	return held + "; wait until it is released"
 }
@@ -48,9 +53,12 @@ type InvalidError struct {
 	Err      error
 }
 
+// invalidAdvice names what works on a mount too, where a file that may be another host's live lock is guarded.
+const invalidAdvice = "look at it, and remove it if nobody uses it (on a mount of lockfs with `lockfs rm --force`)"
+
 // Error says what is wrong with the file, and what to do.
 func (e *InvalidError) Error() string {
-	return fmt.Sprintf("lock %s: %s is not a valid lock (%v); look at it, and remove it if nobody uses it", e.LockName, e.Path, e.Err)
+	return fmt.Sprintf("lock %s: %s is not a valid lock (%v); %s", e.LockName, e.Path, e.Err, invalidAdvice)
 }
 
 // Unwrap gives what is wrong.
@@ -70,7 +78,7 @@ type BlockedInvalid struct {
 func (e *InvalidError) Response() any {
 	return BlockedInvalid{
 		Error: "lock_invalid", LockName: e.LockName, LockPath: e.Path, Problem: e.Err.Error(),
-		Suggestion: "Look at the file and remove it if nobody uses it",
+		Suggestion: strings.ToUpper(invalidAdvice[:1]) + invalidAdvice[1:],
 	}
 }
 
@@ -84,7 +92,7 @@ type LostError struct {
 
 // Error says who has the lock.
 func (e *LostError) Error() string {
-	text := fmt.Sprintf("request %s does not have the lock %s: ", e.RequestID, e.LockName)
+	text := fmt.Sprintf("request %s does not have the lock %s: ", lockfact.HolderName(e.RequestID), e.LockName)
 	switch {
 	case e.Lock != nil:
 		return text + fmt.Sprintf("request %q has it (%q on %q)", e.Lock.RequestID, e.Lock.Actor, e.Lock.HostID)

@@ -30,11 +30,15 @@ func ttl(seconds int64) time.Duration {
 }
 
 // Heartbeat gives the content with last_heartbeat_at set to now, in whole seconds, and every other
-// byte as it was: fields of other programs, their order and their layout (section 5.3). A content that
-// is not a valid lock is refused.
+// byte as it was: fields of other programs, their order and their layout (section 5.3). After a clock was set back it is
+// created_at at the earliest, for there is no heartbeat before that. A content that is not a valid lock is refused.
 func Heartbeat(content []byte, now time.Time) ([]byte, error) {
-	if _, err := Parse(content); err != nil {
+	l, err := Parse(content)
+	if err != nil {
 		return nil, err
+	}
+	if now.Before(l.CreatedAt) {
+		now = l.CreatedAt
 	}
 	object, err := strictjson.Parse(content)
 	if err != nil {

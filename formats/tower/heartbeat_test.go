@@ -45,6 +45,17 @@ func TestTower53HeartbeatMustPreserveAllOtherFields(t *testing.T) {
 	require.Equal(t, at("11:00:00"), l.LastHeartbeatAt)
 }
 
+// A clock that was set back makes no lock invalid: see section 12.2.
+func TestTower53HeartbeatIsNeverBeforeCreation(t *testing.T) {
+	for _, now := range []time.Time{at("10:30:09"), at("09:00:00"), at("10:30:10")} {
+		content, err := tower.Heartbeat([]byte(example), now)
+		require.NoError(t, err)
+		require.Equal(t, strings.Replace(example, "10:30:40Z", "10:30:10Z", 1), string(content))
+		_, err = tower.Parse(content)
+		require.NoError(t, err)
+	}
+}
+
 func TestTower53HeartbeatRefusesWhatIsNoLock(t *testing.T) {
 	for _, content := range []string{"", "{}", example[:100], `{"last_heartbeat_at":"x"}`} {
 		_, err := tower.Heartbeat([]byte(content), at("11:00:00"))

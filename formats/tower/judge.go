@@ -20,6 +20,22 @@ func (l *Lock) safeUntil() time.Time { return stamp.After(l.LastHeartbeatAt, l.T
 // Age is the time since the last heartbeat; negative if that lies ahead of now.
 func (l *Lock) Age(now time.Time) time.Duration { return now.Sub(l.LastHeartbeatAt) }
 
+// AgeSeconds is the age in whole seconds, as section 6.3 shows it: 0 for a heartbeat ahead of now.
+func (l *Lock) AgeSeconds(now time.Time) int64 { return int64(max(0, l.Age(now)) / time.Second) }
+
+// farAhead is more than the clocks of two hosts that are kept right differ by.
+const farAhead = time.Minute
+
+// Suspicion says what is suspicious about a valid lock's timestamps (section 12.2); empty: nothing.
+func (l *Lock) Suspicion(now time.Time) string {
+	ahead := -l.Age(now)
+	if ahead <= farAhead {
+		return ""
+	}
+	return fmt.Sprintf("its last heartbeat lies %s ahead of this host's clock, so one of them is wrong, and it is not stale before %s",
+		stamp.Seconds(ahead.Truncate(time.Second)), l.StaleSince().Format(time.RFC3339))
+}
+
 // Stale reports whether the last heartbeat is certainly more than ttl_seconds ago (section 6.1).
 func (l *Lock) Stale(now time.Time) bool { return now.After(l.StaleSince()) }
 

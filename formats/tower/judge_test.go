@@ -2,6 +2,7 @@ package tower_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,6 +57,34 @@ func TestTower61MalformedIsNeverStale(t *testing.T) {
 		require.Equal(t, lockfact.Held, v.State)
 		require.Contains(t, v.Reason, "invalid tower lock: ")
 	}
+}
+
+func TestTower122HeartbeatBeforeCreationIsInvalid(t *testing.T) {
+	for heartbeat, valid := range map[string]bool{
+		"10:30:10Z": true, "10:30:09Z": false, "09:30:40Z": false, "10:30:09.999999999Z": false,
+	} {
+		content := with(t, "last_heartbeat_at", `"2025-12-18T`+heartbeat+`"`)
+		_, err := tower.Parse(content)
+		require.Equal(t, valid, err == nil, heartbeat)
+		if !valid {
+			requireFieldError(t, err, "last_heartbeat_at")
+			require.Equal(t, lockfact.Held, tower.Judge(content, at("23:59:59"), lockfact.Rule{}).State)
+		}
+	}
+	cut := strings.Replace(example, "10:30:10Z", "10:30:40.7Z", 1)
+	_, err := tower.Parse([]byte(cut))
+	require.NoError(t, err, "the heartbeat was cut to the second, and may be later")
+}
+
+func TestTower122HeartbeatInTheFarFutureIsReported(t *testing.T) {
+	l, err := tower.Parse([]byte(example))
+	require.NoError(t, err)
+	require.Empty(t, l.Suspicion(at("10:30:40")))
+	require.Empty(t, l.Suspicion(at("10:29:40")), "clocks differ")
+	const want = "its last heartbeat lies 3640 s ahead of this host's clock, so one of them is wrong, and it is not stale before 2025-12-18T10:45:40Z"
+	require.Equal(t, want, l.Suspicion(at("09:30:00")))
+	require.Zero(t, l.AgeSeconds(at("09:30:00")))
+	require.ErrorContains(t, &tower.BlockedError{Lock: l, At: at("09:30:00")}, want)
 }
 
 func TestTower71StealingOnlyWhenStaleAndForced(t *testing.T) {

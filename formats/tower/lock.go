@@ -118,6 +118,9 @@ func (l *Lock) Validate() error {
 		if field.value == "" {
 			return &lockfact.FieldError{Field: field.name, Problem: "is required"}
 		}
+		if err := validateText(field.name, field.value); err != nil {
+			return err
+		}
 	}
 	if err := lockfact.CheckPID(int64(l.PID)); err != nil {
 		return err
@@ -127,6 +130,9 @@ func (l *Lock) Validate() error {
 	}
 	if err := validateTime("last_heartbeat_at", l.LastHeartbeatAt); err != nil {
 		return err
+	}
+	if stamp.Latest(l.LastHeartbeatAt).Before(l.CreatedAt) {
+		return &lockfact.FieldError{Field: "last_heartbeat_at", Problem: "lies before created_at"}
 	}
 	if l.TTLSeconds < 1 {
 		return &lockfact.FieldError{Field: "ttl_seconds", Problem: "must be at least 1"}

@@ -4,16 +4,14 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"lockfs/formats/lockfact"
 )
 
-// Limits of names. maxRequestID leaves room for the temporary file of section 4.2 in a file name of
-// 255 bytes.
-const (
-	maxName      = 128
-	maxRequestID = 255 - maxName - len(".lock.") - len(".tmp")
-)
+// maxName is the most characters of a lock name (section 2.2).
+const maxName = 128
 
 // ValidateName checks a lock name against section 2.2: 1 to 128 of [a-z0-9_-], with a letter or a digit
 // at both ends. The error is a [lockfact.FieldError] for lock_name.
@@ -34,42 +32,31 @@ func ValidateName(name string) error {
 	return &lockfact.FieldError{Field: "lock_name", Problem: problem}
 }
 
-// ValidateRequestID checks a request id, which section 12.2 wants validated and no section defines. It
-// becomes part of a file name, so it is 1 to 117 of [A-Za-z0-9._-] and begins with a letter or digit.
+// ValidateRequestID checks a request id, which section 12.2 wants validated and no section defines but as a "unique
+// identifier": anything that is not empty, is valid UTF-8 and has no control characters, such as line breaks.
 func ValidateRequestID(id string) error {
-	problem := ""
-	switch {
-	case id == "":
-		problem = "is required"
-	case len(id) > maxRequestID:
-		problem = fmt.Sprintf("has %d characters, at most %d are allowed", len(id), maxRequestID)
-	case strings.ContainsFunc(id, notInRequestID) || strings.ContainsRune("._-", rune(id[0])):
-		problem = "must contain only letters, digits, ., _ and -, and begin with a letter or digit"
-	default:
-		return nil
+	if id == "" {
+		return &lockfact.FieldError{Field: "request_id", Problem: "is required"}
 	}
-	return &lockfact.FieldError{Field: "request_id", Problem: problem}
+	if err := validateText("request_id", id); err != nil {
+		return err
+	}
+	if strings.ContainsFunc(id, unicode.IsControl) {
+		return &lockfact.FieldError{Field: "request_id", Problem: "must not contain control characters"}
+	}
+	return nil
 }
 
-func notInRequestID(r rune) bool {
-	switch {
-	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
-		return false
+// validateText refuses what JSON would replace.
+func validateText(field, s string) error {
+	if utf8.ValidString(s) {
+		return nil
 	}
-	return r != '.' && r != '_' && r != '-'
+	return &lockfact.FieldError{Field: field, Problem: "must be valid UTF-8"}
 }
 
 // FileName is the name of the lock's file in the lock directory (section 2.3).
 func FileName(lockName string) string { return lockName + ".lock" }
-
-// TempName is the name of the file that a request prepares before it renames it to the lock's
-// (section 4.2, method 2).
-func TempName(lockName, requestID string) string {
-	return FileName(lockName) + "." + requestID + ".tmp"
-}
-
-// HeartbeatTempName is the name of the file that replaces the lock's at a heartbeat (section 5.3).
-func HeartbeatTempName(lockName string) string { return FileName(lockName) + ".heartbeat.tmp" }
 
 var placeholder = regexp.MustCompile(`\$\{[^}]*\}?`)
 

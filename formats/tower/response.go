@@ -64,7 +64,7 @@ func (l *Lock) BlockedStale(now time.Time) BlockedStale {
 		Error:      "lock_stale",
 		LockName:   l.LockName,
 		StaleSince: stamp.Second(l.StaleSince()),
-		AgeSeconds: int64(l.Age(now) / time.Second),
+		AgeSeconds: l.AgeSeconds(now),
 		TTLSeconds: l.TTLSeconds,
 		HeldBy: StaleHolder{
 			RequestID: l.RequestID,

@@ -31,6 +31,7 @@ type Status struct {
 	AgeSeconds *int64          `json:"age_seconds,omitempty"` // since the last heartbeat
 	StaleSince *time.Time      `json:"stale_since,omitempty"` // if it is stale
 	Problem    string          `json:"problem,omitempty"`     // of an invalid file
+	Warning    string          `json:"warning,omitempty"`     // what is suspicious about a valid one
 	Token      uint64          `json:"token,omitempty"`       // on a mount of lockfs: it rises with each holder
 	Content    json.RawMessage `json:"lock,omitempty"`        // as the file has it, with the fields of other programs
 	Lock       *Lock           `json:"-"`
@@ -51,8 +52,9 @@ func (d Dir) Check(lockName string) (Status, error) {
 	case err != nil:
 		return s, err
 	}
-	age := int64(l.Age(d.Now()) / time.Second)
-	s.State, s.Lock, s.Content, s.AgeSeconds = Active, l, content, &age
+	now := d.Now()
+	age := l.AgeSeconds(now)
+	s.State, s.Lock, s.Content, s.AgeSeconds, s.Warning = Active, l, content, &age, l.Suspicion(now)
 	s.Token = d.token(lockName)
 	if d.stale(l) {
 		since := stamp.Second(l.StaleSince())
