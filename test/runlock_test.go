@@ -104,7 +104,10 @@ func TestRunKeepsItsLock(t *testing.T) {
 	g.start(t)
 	other := c.nodes[0].host
 	c.nodes[0].set(t, "kept", "--stale-after", "6s")
-	run, dir := c.startRun(t, g.host, "kept")
+	run, dir := c.startRun(t, g.host, "kept", "--stale-timeout", "1h")
+	hosts.Eventually(t, "it says that the mount's rule counts", func() (string, bool) {
+		return run.Log(), strings.Contains(run.Log(), "--stale-timeout 1h0m0s does not count here") && strings.Contains(run.Log(), "is stale after 6s")
+	})
 	token, taken := c.token(t, other, "kept"), c.xattr(t, other, "kept", "acquired")
 	awaitRenewal := func() {
 		t.Helper()

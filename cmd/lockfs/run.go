@@ -210,7 +210,7 @@ func (f *runFlags) open(cmd *cobra.Command, path string, wait time.Duration, nam
 		if err != nil {
 			return nil, err
 		}
-		return semaphoreRunLock(cmd.ErrOrStderr(), file, wait)
+		return semaphoreRunLock(cmd, file, wait)
 	case formats.Tower:
 		return f.tower(cmd, path, wait, named)
 	case formats.Swarm:

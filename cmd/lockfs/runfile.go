@@ -74,13 +74,15 @@ func removeHint(path string) string {
 // checkInterval is how often a lock is looked at where nothing tells that it has changed.
 const checkInterval = time.Second
 
-func semaphoreLock(file semaphore.File, wait time.Duration) *fileLock {
+// semaphoreLock calls taken once it has the lock.
+func semaphoreLock(file semaphore.File, wait time.Duration, taken func()) *fileLock {
 	l := &fileLock{path: file.Path, wait: wait, every: checkInterval, blocks: semaphore.Blocks}
 	l.take = func(ctx context.Context) (held, error) {
 		lock, err := file.Acquire(ctx)
 		if err != nil {
 			return nil, lastOf(err)
 		}
+		taken()
 		l.renew = lock.Renew
 		l.life = func() time.Duration { return safely(lock.StaleAfter()) }
 		return lock, nil

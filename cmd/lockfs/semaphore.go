@@ -130,7 +130,7 @@ Exit codes:
 				return err
 			}
 			warnExposed(cmd.ErrOrStderr(), file.Path)
-			lock := semaphoreLock(file, flags.timeout)
+			lock := semaphoreLock(file, flags.timeout, func() { warnStaleTimeout(cmd, file) })
 			if _, err := lock.acquire(cmd.Context()); err != nil {
 				return err
 			}
@@ -159,6 +159,26 @@ func warnExposed(warn io.Writer, path string) {
 	if err == nil && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
 		fmt.Fprintf(warn, "lockfs: warning: everybody may remove the locks in %s; `chmod +t` leaves that to their owners\n", word(dir))
 	}
+}
+
+// warnStaleTimeout tells who gave a --stale-timeout that the lock there goes stale at another time, as on a mount of lockfs
+// its rules say when.
+func warnStaleTimeout(cmd *cobra.Command, file semaphore.File) {
+	if !cmd.Flags().Changed("stale-timeout") {
+		return
+	}
+	at := func(name string) time.Time {
+		value, _ := lockAttribute(file.Path, name)
+		at, _ := time.Parse(time.RFC3339Nano, value)
+		return at
+	}
+	expires, renewed := at("expires"), at("renewed")
+	timeout := expires.Sub(renewed) - time.Second/2 // timestamps are whole seconds
+	if expires.IsZero() || renewed.IsZero() || (timeout-file.StaleTimeout).Abs() <= time.Second {
+		return
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: warning: --stale-timeout %v does not count here: on this mount of lockfs %s is stale "+
+		"after %v; `lockfs rule set PATTERN --stale-after %[1]v` changes that\n", file.StaleTimeout, word(file.Path), timeout.Round(time.Second))
 }
 
 func printSemaphore(cmd *cobra.Command, path string, taken *semaphore.Held, asJSON bool) error {
@@ -219,6 +239,7 @@ Exit codes:
 			if err != nil {
 				return err
 			}
+			warnStaleTimeout(cmd, file)
 			found, err := file.Release(cmd.Context(), func(lock *semaphore.Lock) bool {
 				return lock.PID == pid || pid == 0 && descendsFrom(lock.PID)
 			})
@@ -261,6 +282,7 @@ Exit codes:
 			if err != nil {
 				return err
 			}
+			warnStaleTimeout(cmd, file)
 			state, err := checkSemaphore(file)
 			if err != nil {
 				return err
@@ -335,18 +357,18 @@ stays. If this process itself is killed the command gets SIGTERM, and the lock s
 const leastStaleTimeout = 3 * time.Second
 
 func runSemaphore(cmd *cobra.Command, file semaphore.File, wait time.Duration, command []string, grace time.Duration) error {
-	lock, err := semaphoreRunLock(cmd.ErrOrStderr(), file, wait)
+	lock, err := semaphoreRunLock(cmd, file, wait)
 	if err != nil {
 		return err
 	}
 	return runUnder(cmd, lock, command, grace, syscall.SIGTERM)
 }
 
-func semaphoreRunLock(warn io.Writer, file semaphore.File, wait time.Duration) (runLock, error) {
+func semaphoreRunLock(cmd *cobra.Command, file semaphore.File, wait time.Duration) (runLock, error) {
 	if file.StaleTimeout < leastStaleTimeout {
 		return nil, fmt.Errorf("--stale-timeout %v: timestamps are whole seconds, so this lock could be stale before it is renewed; give %v or more",
 			file.StaleTimeout, leastStaleTimeout)
 	}
-	warnExposed(warn, file.Path)
-	return semaphoreLock(file, wait), nil
+	warnExposed(cmd.ErrOrStderr(), file.Path)
+	return semaphoreLock(file, wait, func() { warnStaleTimeout(cmd, file) }), nil
 }

@@ -125,7 +125,7 @@ func TestSemaphoreExitCodes(t *testing.T) {
 		{held, "acquire LOCK", exitBlocked, "wait until it is released, or if you are sure"},
 		{held, "acquire LOCK --timeout 30ms", exitTimedOut, "not acquired within 30ms: "},
 		{held, "acquire LOCK --stale-timeout 2h --timeout 1ms", exitTimedOut, "is held by"},
-		{"half", "acquire LOCK", exitBlocked, "is not a valid lock: line 1: not of the form key=value"},
+		{"half", "acquire LOCK", exitBlocked, "is not a valid lock: pid: is required"},
 		{"", "acquire LOCK/none/x", exitFailed, "no such file"},
 		{held, "acquire", exitFailed, "usage: lockfs semaphore acquire PATH"},
 		{held, "acquire LOCK --timeout -1s", exitFailed, "--timeout -1s: it must not be negative"},

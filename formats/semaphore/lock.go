@@ -32,9 +32,9 @@ type Lock struct {
 // Field is one line of a lock file.
 type Field struct{ Key, Value string }
 
-// New describes a lock that this process takes now. The tag may be empty.
+// New describes a lock that this process takes now. The tag may be empty; spaces around it do not count.
 func New(tag string, now time.Time) *Lock {
-	return &Lock{PID: os.Getpid(), Timestamp: now.Unix(), Tag: tag}
+	return &Lock{PID: os.Getpid(), Timestamp: now.Unix(), Tag: strings.TrimSpace(tag)}
 }
 
 // Time is when the lock was taken.
@@ -74,14 +74,14 @@ func (f Field) validate() error {
 	return nil
 }
 
-var errSpace = errors.New("no space is allowed around =")
+var errSpace = errors.New("no space is allowed around = and at the end")
 
 // checkValue refuses what a line of a known field cannot hold.
 func checkValue(field, value string) error {
 	if strings.ContainsAny(value, "\r\n") || !utf8.ValidString(value) {
 		return &lockfact.FieldError{Field: field, Problem: "must be one line of valid UTF-8"}
 	}
-	if strings.HasPrefix(value, " ") || strings.HasPrefix(value, "\t") {
+	if strings.TrimSpace(value) != value {
 		return &lockfact.FieldError{Field: field, Problem: errSpace.Error()}
 	}
 	return nil

@@ -16,10 +16,9 @@ var errNotUTF8 = errors.New("not valid UTF-8")
 // wholeTimestamp is the number of digits of a timestamp from 2001 to 2286.
 const wholeTimestamp = 10
 
-// Parse reads and validates a lock file by "Format Rules": a field per line, ended by LF or CRLF, no
-// spaces around "=", empty lines and unknown fields ignored (but kept for Render). A line that is no
-// field and a known field that appears twice are errors; the error is a [lockfact.FieldError] when
-// one field is at fault.
+// Parse reads and validates a lock file by "Format Rules", and as "Parsing in Python" does: a field per line, ended by LF
+// or CRLF, spaces at its ends stripped and none around "=", lines without "=" and unknown fields ignored (but the latter
+// kept for Render). A known field that appears twice is an error; it is a [lockfact.FieldError] when one field is at fault.
 //
 // A last line without terminator may be half of what is being written. The beginning of a timestamp is a
 // much earlier timestamp, so an unterminated one counts only with all its ten digits.
@@ -31,7 +30,7 @@ func Parse(content []byte) (*Lock, error) {
 	for number, rest := 1, string(content); rest != ""; number++ {
 		line, after, terminated := strings.Cut(rest, "\n")
 		rest = after
-		if err := r.line(strings.TrimSuffix(line, "\r"), terminated); err != nil {
+		if err := r.line(strings.TrimSpace(line), terminated); err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
 	}
@@ -52,7 +51,7 @@ func IsMarked(content []byte) bool {
 	pid, timestamp := false, false
 	for len(content) > 0 {
 		line, after, terminated := bytes.Cut(content, []byte("\n"))
-		content = after
+		content, line = after, bytes.TrimSpace(line)
 		if value, found := bytes.CutPrefix(line, []byte("pid=")); found && (terminated || len(value) > 0) {
 			pid = true
 		}
@@ -70,12 +69,9 @@ type reader struct {
 }
 
 func (r *reader) line(line string, terminated bool) error {
-	if line == "" {
-		return nil
-	}
 	key, value, ok := strings.Cut(line, "=")
 	if !ok || key == "" {
-		return errors.New("not of the form key=value")
+		return nil
 	}
 	if bare := strings.Trim(key, " \t"); bare != key && isKnown(bare) {
 		return &lockfact.FieldError{Field: bare, Problem: errSpace.Error()}
