@@ -91,7 +91,8 @@ func TestTower122RequestIDMustBeValidated(t *testing.T) {
 		"{6F9619FF-8B86-D011-B42D-00CF4FC964FF}", "$(rm -rf /)", strings.Repeat("r", 1000),
 	} {
 		require.NoError(t, tower.ValidateRequestID(id))
-		l := request(t, "a", id)
+		l, err := tower.New("a", id, "deploy-app", "1.2.0", at("10:30:10"))
+		require.NoError(t, err)
 		content, err := l.Render()
 		require.NoError(t, err)
 		parsed, err := tower.Parse(content)
