@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"lockfs/raftstore/storepb"
@@ -80,7 +81,8 @@ func DescribeAdvisory(a *storepb.AdvisoryLock, now int64) AdvisoryJSON {
 	return described
 }
 
-func age(since, now int64) float64 { return max(0, time.Duration(now-since).Seconds()) }
+// age is in whole seconds, and never negative, as clocks are not the same.
+func age(since, now int64) float64 { return math.Floor(max(0, time.Duration(now-since).Seconds())) }
 
 // LockLine renders a lock as a line of JSON, without its newline, like EventLine.
 func LockLine(l *storepb.Lock, now int64) []byte { return jsonLine(DescribeLock(l, now)) }

@@ -56,6 +56,12 @@ func TestLocksAreListed(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, text, "jobs/lock")
 	require.NotContains(t, text, "other")
+	for _, none := range []string{"nosuch", "jobs/nosuch", "jobs/lock/nosuch", c.path("nosuch"), "no/such"} {
+		_, err = a.lockfs("locks", none)
+		require.Error(t, err, none)
+	}
+	_, err = a.lockfs("locks", "jobs/")
+	require.NoError(t, err)
 	text, err = a.lockfs("locks")
 	require.NoError(t, err)
 	require.Contains(t, text, "other")

@@ -74,13 +74,38 @@ func fromRoot(path string) (root, below string) {
 // locksFor lists the locks below a path. root is the mount that this was on, if it was.
 func locksFor(cmd *cobra.Command, flags *clusterFlags, root, below string) (locks []raftstore.LockJSON, err error) {
 	if root := lookThrough(cmd, root); root != "" {
-		return locksOn(root, below)
+		locks, err = locksOn(root, below)
+		if err == nil && len(locks) == 0 {
+			_, err = os.Lstat(filepath.Join(root, below))
+		}
+		return locks, err
 	}
 	err = withAdmin(cmd.Context(), flags, func(ctx context.Context, admin *cluster.Admin) error {
 		locks, err = findLocks(ctx, admin, below)
+		if err == nil && len(locks) == 0 {
+			err = mustExist(ctx, admin, below)
+		}
 		return err
 	})
 	return locks, err
+}
+
+// mustExist is an error for a path from the root that nothing has.
+func mustExist(ctx context.Context, admin *cluster.Admin, path string) error {
+	at := uint64(raftstore.RootIno)
+	for name := range strings.SplitSeq(path, "/") {
+		if name == "" {
+			continue
+		}
+		found, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_Lookup{
+			Lookup: &storepb.Lookup{Parent: at, Name: []byte(name)},
+		}})
+		if err != nil {
+			return fmt.Errorf("there is no %s (%w); give a path on a mount, or one from the root of the cluster's locks", word(path), err)
+		}
+		at = found.GetAttr().GetIno()
+	}
+	return nil
 }
 
 // locksOn lists the locks below a path as a mount tells of them.

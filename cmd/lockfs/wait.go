@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"lockfs/formats"
+	"lockfs/formats/beads"
 )
 
 // waited is what `lockfs wait --json` prints.
@@ -32,8 +35,9 @@ func waitCommand() *cobra.Command {
 		Long: `Wait until there is no lock at PATH, or it is stale, so that whoever wants it can take it (that of tower by force). A
 moment later somebody may have: to have it yourself, use lockfs run.
 
-A lock of any format is judged by its own rule, and on a mount of lockfs by what that says. Whatever else is at PATH,
-a directory or a symbolic link too, is a lock for as long as it is there.
+A lock of any format is judged by its own rule, and on a mount of lockfs by what that says. Of a beads directory, which is
+called .beads or has an .exclusive-lock in it, that is the lock. Whatever else is at PATH, a directory or a symbolic link
+too, is a lock for as long as it is there.
 
 It does not poll: on Linux, in local file systems and on mounts of lockfs, the system tells when the file is removed,
 replaced or written to; on a mount also when that is done on another host, but for writing to it or renaming it there.
@@ -59,7 +63,7 @@ Exit codes:
 				err = printJSON(cmd.OutOrStdout(), w)
 			}
 			if err == nil && w.State != string(formats.Free) && w.State != string(formats.Stale) {
-				err = &exitStatus{exitTimedOut, fmt.Errorf("%s is %s after %v; %s", word(args[0]), w.State, *timeout, removeHint(args[0]))}
+				err = &exitStatus{exitTimedOut, fmt.Errorf("%s is %s after %v; %s", word(w.File), w.State, *timeout, waitHint(w.File))}
 			}
 			return err
 		},
@@ -80,12 +84,37 @@ func waitFor(ctx context.Context, path string, timeout *time.Duration) (waited, 
 	if path == "" {
 		return waited{}, errors.New("PATH is empty: give that of a lock file")
 	}
+	path = beadsLockIn(path)
 	began := time.Now()
 	state, err := formats.Wait(ctx, path)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil
 	}
 	return waited{File: path, State: string(state), Seconds: time.Since(began).Seconds()}, explainNoDir(err)
+}
+
+// beadsLockIn is the lock of the beads directory at a path, and of anything else that path.
+func beadsLockIn(path string) string {
+	lock := filepath.Join(path, beads.FileName)
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return path
+	}
+	if absolute, err := filepath.Abs(path); err == nil && filepath.Base(absolute) == ".beads" {
+		return lock
+	}
+	if _, err := os.Lstat(lock); err == nil {
+		return lock
+	}
+	return path
+}
+
+// waitHint is removeHint, but for a directory that has something in it: that may be anybody's data.
+func waitHint(path string) string {
+	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
+		return "it is a directory that is not empty, and free once it is gone: was that what you meant?"
+	}
+	return removeHint(path)
 }
 
 // explainNoDir says of a directory that is not there why nobody knows whether there is a lock in it.

@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -42,6 +44,34 @@ func TestWait(t *testing.T) {
 		require.Equal(t, exitFailed, done.code, call)
 		require.NotEmpty(t, done.stderr)
 	}
+}
+
+// TestWaitForBeads waits for the lock in a database's directory, and advises nobody to remove that.
+func TestWaitForBeads(t *testing.T) {
+	d := newLockDir(t)
+	dir := filepath.Dir(d.path)
+	database := filepath.Join(dir, ".beads")
+	require.NoError(t, os.Mkdir(database, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(database, "issues.db"), nil, 0o600))
+	wait := func(path string) outcome { return execute(t, nil, d.program, "wait", path, "--timeout", "0s") }
+	require.Equal(t, outcome{}, wait(database))
+	done := wait(dir)
+	require.Equal(t, exitTimedOut, done.code)
+	require.NotContains(t, done.stderr, "remove")
+
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	lock := filepath.Join(database, ".exclusive-lock")
+	content := fmt.Sprintf(`{"holder":"me","pid":%d,"hostname":%q,"started_at":"2025-10-25T12:00:00Z"}`, os.Getpid(), host)
+	require.NoError(t, os.WriteFile(lock, []byte(content), 0o600))
+	for _, path := range []string{database, database + "/", lock} {
+		done := wait(path)
+		require.Equal(t, exitTimedOut, done.code)
+		require.Equal(t, "lockfs: "+lock+" is held after 0s; "+removeHint(lock)+"\n", done.stderr)
+	}
+	moved := filepath.Join(dir, "renamed")
+	require.NoError(t, os.Rename(database, moved))
+	require.Contains(t, wait(moved).stderr, filepath.Join(moved, ".exclusive-lock")+" is held")
 }
 
 func TestWaitIsInterrupted(t *testing.T) {

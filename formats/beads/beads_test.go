@@ -90,6 +90,17 @@ func TestBeadsValidate(t *testing.T) {
 		_, err := e.Render()
 		requireFieldError(t, err, field)
 	}
+	for field, change := range map[string]func(*beads.ExclusiveLock){
+		"holder":   func(e *beads.ExclusiveLock) { e.Holder = "me\xff" },
+		"hostname": func(e *beads.ExclusiveLock) { e.Hostname = "\xff" },
+		"version":  func(e *beads.ExclusiveLock) { e.Version = "\xff" },
+	} {
+		e := parse(t, example)
+		change(e)
+		_, err := e.Render()
+		requireFieldError(t, err, field)
+		require.ErrorContains(t, err, "UTF-8", "JSON would replace it")
+	}
 	e := parse(t, example)
 	for _, pid := range []int{0, -12345, 1 << 31} {
 		e.PID = pid

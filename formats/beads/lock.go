@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"lockfs/formats/internal/strictjson"
 	"lockfs/formats/lockfact"
@@ -74,6 +75,11 @@ func (e *ExclusiveLock) Validate() error {
 	}
 	if err := lockfact.CheckPID(int64(e.PID)); err != nil {
 		return err
+	}
+	for _, field := range [...]struct{ name, value string }{{"holder", e.Holder}, {"hostname", e.Hostname}, {"version", e.Version}} {
+		if !utf8.ValidString(field.value) { // JSON would replace it
+			return &lockfact.FieldError{Field: field.name, Problem: "must be valid UTF-8"}
+		}
 	}
 	switch {
 	case e.Hostname == "":
