@@ -2,12 +2,9 @@ package cluster
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"time"
-
-	"github.com/hashicorp/raft"
 
 	"lockfs/raftstore"
 )
@@ -17,17 +14,20 @@ import (
 func (n *Node) takeSnapshots() {
 	ticker := time.NewTicker(snapshotInterval)
 	defer ticker.Stop()
-	slack := rand.Float64()
+	grown, slack := n.storage.sizes.grown, rand.Float64()
 	for {
 		select {
-		case <-n.storage.sizes.grown:
+		case <-grown:
 		case <-ticker.C:
+			grown = n.storage.sizes.grown
 		case <-n.ctx.Done():
 			return
 		}
-		if n.snapshotDue(slack) {
-			n.takeSnapshot()
-			slack = rand.Float64()
+		if !n.snapshotDue(slack) {
+			continue
+		}
+		if slack = rand.Float64(); !n.takeSnapshot() {
+			grown = nil // not again at once
 		}
 	}
 }
@@ -43,18 +43,14 @@ func (n *Node) snapshotDue(slack float64) bool {
 	return applied-last >= n.snapshotEntries() || n.storage.sizes.between(last, applied) >= most+uint64(slack/4*float64(most))
 }
 
-// takeSnapshot leaves as much of the log as a follower may need that was away for a while. Why it fails raft itself tells; it is
-// tried again.
-func (n *Node) takeSnapshot() {
+// takeSnapshot leaves as much of the log as a follower may need that was away for a while. Why it fails raft itself tells.
+func (n *Node) takeSnapshot() (taken bool) {
 	config := n.raft.ReloadableConfig()
 	config.TrailingLogs = n.trailingEntries()
 	if err := n.raft.ReloadConfig(config); err != nil {
 		n.logger.Warn("it cannot be changed how much is left of the log", "entries", config.TrailingLogs, "error", err)
 	}
-	err := n.raft.Snapshot().Error()
-	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
-		n.logger.Debug("no snapshot was taken", "error", err)
-	}
+	return n.raft.Snapshot().Error() == nil
 }
 
 // snapshotEntries is after how many entries a snapshot is taken, and how many are kept behind it. It is a small number times a

@@ -45,6 +45,27 @@ func begins(t *testing.T, do func() error) (end func() error) {
 	}
 }
 
+// TestEarlyEntriesHaveABoundInBytes: one that comes when there is too much in memory waits for the disk, and so learns that it has failed.
+func TestEarlyEntriesHaveABoundInBytes(t *testing.T) {
+	failure := errors.New("no disk")
+	disk := stoppedDisk{raft.NewInmemStore(), make(chan error)}
+	log := newEarlyLog(disk)
+	const each = 256 << 10
+	index := uint64(0)
+	next := func() []*raft.Log {
+		index++
+		return []*raft.Log{{Index: index, Term: 1, Data: make([]byte, each)}}
+	}
+	for range earlyBytes / each {
+		require.NoError(t, log.storeEarly(next()))
+	}
+	more := next()
+	end := begins(t, func() error { return log.storeEarly(more) })
+	disk.end <- failure
+	require.ErrorIs(t, end(), failure)
+	log.close()
+}
+
 func TestEarlyEntries(t *testing.T) {
 	entries := func(first, last uint64) (entries []*raft.Log) {
 		for index := first; index <= last; index++ {
