@@ -21,7 +21,7 @@ func startWaiting(t *testing.T, client *Client, held *storepb.TakeLock, owner ui
 		}
 	}()
 	require.Eventually(t, func() bool {
-		list := &storepb.Query_ListAdvisoryLocks{ListAdvisoryLocks: &storepb.ListAdvisoryLocks{Ino: held.GetIno()}}
+		list := &storepb.Query_ListAdvisoryLocks{ListAdvisoryLocks: &storepb.ListAdvisoryLocks{Ino: held.GetIno(), Viewer: &storepb.Viewer{}}}
 		result, err := client.Query(t.Context(), &storepb.Query{Query: list})
 		for _, lock := range result.GetAdvisoryLocks() {
 			if lock.GetOwner() == owner {

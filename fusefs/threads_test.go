@@ -71,7 +71,7 @@ func (p *threads) elsewhere(at int64) error {
 func (p *threads) count() int {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	list := &storepb.Query_ListAdvisoryLocks{ListAdvisoryLocks: &storepb.ListAdvisoryLocks{Ino: p.ino}}
+	list := &storepb.Query_ListAdvisoryLocks{ListAdvisoryLocks: &storepb.ListAdvisoryLocks{Ino: p.ino, Viewer: &storepb.Viewer{}}}
 	return len(p.s.ns.Query(&storepb.Query{Query: list}).GetAdvisoryLocks())
 }
 

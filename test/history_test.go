@@ -151,9 +151,8 @@ func (b *bustle) record(name string, seed uint64) error {
 // makeDir makes a directory, with its files, as exclusively as locks are made, on whichever host can. It has another name with each attempt: one that failed
 // may take back what it made.
 func (b *bustle) makeDir(name string) (string, error) {
-	const attempts = 100
 	var err error
-	for attempt := range attempts {
+	for attempt, end := 0, time.Now().Add(hosts.Patience); time.Now().Before(end); attempt++ { // some fail at once
 		dir := b.c.path(fmt.Sprintf("%s.%d", name, attempt))
 		host := b.hosts[attempt%len(b.hosts)]
 		const script = `set -C; mkdir "$0" && cd "$0" && for f; do : > "$f" && stat -c %i "$f" || exit; done`
@@ -166,7 +165,7 @@ func (b *bustle) makeDir(name string) (string, error) {
 			return dir, nil
 		}
 	}
-	return "", fmt.Errorf("no host could make a directory in %d attempts; last: %w", attempts, err)
+	return "", fmt.Errorf("no host could make a directory in %v; last: %w", hosts.Patience, err)
 }
 
 func (b *bustle) newRecord(name string) string {

@@ -127,7 +127,7 @@ that is merely silent needs nothing, its locks are sorted out when it is back.`,
 func reportForgotten(ctx context.Context, ask askFunc, name string) (*forgotten, error) {
 	report := &forgotten{Host: name, Stale: []string{}, Removed: []string{}}
 	at := int64(0)
-	reader := &eventReader{ask: ask}
+	reader := &eventReader{ask: ask, viewer: self()}
 	err := reader.each(ctx, func(events []*storepb.Event) error {
 		for _, e := range events {
 			stale := len(report.Stale)
