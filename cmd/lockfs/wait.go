@@ -35,9 +35,9 @@ func waitCommand() *cobra.Command {
 		Long: `Wait until there is no lock at PATH, or it is stale, so that whoever wants it can take it (that of tower by force). A
 moment later somebody may have: to have it yourself, use lockfs run.
 
-A lock of any format is judged by its own rule, and on a mount of lockfs by what that says. Of a beads directory, which is
-called .beads or has an .exclusive-lock in it, that is the lock. Whatever else is at PATH, a directory or a symbolic link
-too, is a lock for as long as it is there.
+A lock of any format is judged by its own rule, and on a mount of lockfs by what that says. The lock of a beads
+directory, which is called .beads or has an .exclusive-lock, is that file in it. Whatever else is at PATH, a directory
+or a symbolic link too, is a lock for as long as it is there.
 
 It does not poll: on Linux, in local file systems and on mounts of lockfs, the system tells when the file is removed,
 replaced or written to; on a mount also when that is done on another host, but for writing to it or renaming it there.
