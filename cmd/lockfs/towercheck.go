@@ -141,7 +141,7 @@ func printTower(w io.Writer, s tower.Status) error {
 		fmt.Fprintf(table, "host_id\t%s\npid\t%d\n", text(l.HostID), l.PID)
 		fmt.Fprintf(table, "created_at\t%s\nlast_heartbeat_at\t%s (%ds ago)\n", l.CreatedAt.Format(time.RFC3339),
 			l.LastHeartbeatAt.Format(time.RFC3339), *s.AgeSeconds)
-		fmt.Fprintf(table, "ttl_seconds\t%d (stale at %s)\nmetadata\t%s\n", l.TTLSeconds, l.StaleSince().Format(time.RFC3339), oneLine(l.Metadata))
+		fmt.Fprintf(table, "ttl_seconds\t%d (stale after %s)\nmetadata\t%s\n", l.TTLSeconds, l.StaleSince().Format(time.RFC3339), oneLine(l.Metadata))
 	}
 	if s.Token != 0 {
 		fmt.Fprintf(table, "token\t%d\n", s.Token)
