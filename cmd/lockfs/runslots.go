@@ -133,7 +133,7 @@ func standInLine(ctx context.Context, path string) (leave func(), err error) {
 		return leave, nil
 	case <-ctx.Done():
 		go func() {
-			<-first
+			_ = <-first
 			leave()
 		}()
 		return nil, ctx.Err()
