@@ -208,6 +208,11 @@ var lockHistories = []struct {
 	{"its session was lost, and the lock delay is not over", false, afterLoss(handDelay - 3)},
 	{"it shows that it still has it", false, append(afterLoss(2+handDelay),
 		locked{client: 0, start: 5 + handDelay, end: 6 + handDelay, kind: Write})},
+	{"its session was lost, and another descriptor is used in the next one", true, []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock},
+		{client: 0, start: 2 + handDelay, end: 3 + handDelay, kind: OFD, in: Range{7, 7}, opened: 2},
+		{client: 2, start: 4 + handDelay, end: 5 + handDelay, kind: Posix, mode: WriteLock},
+	}},
 	{"its session was lost, and it closes the file at once", false, []locked{
 		{client: 0, start: 1, end: 2, kind: Flock, mode: WriteLock},
 		{client: 0, start: 3, end: 4, kind: Read, errno: lost},
@@ -263,6 +268,7 @@ func seenAs(got LockSeen) []locked {
 func closedBy(kind Kind, then syscall.Errno) []locked {
 	return []locked{
 		{client: 0, start: 1, end: 2, kind: kind, mode: WriteLock},
+		{client: 0, start: 2, end: 3, kind: OFD, mode: WriteLock, in: Range{7, 7}, opened: 2},
 		{client: 0, start: 3, end: 4, kind: Close},
 		{client: 0, start: 5, end: 6, kind: Read, opened: 2, era: 1},
 		{client: 2, start: 7, end: 8, kind: kind, mode: WriteLock, errno: then},

@@ -18,7 +18,8 @@ type lockOwner struct {
 	lost   bool      // its session had ended before closed
 	over   bool      // a request of it was given up: no descriptor shows any more that it has what it had
 
-	through []int // descriptors by which it took locks
+	has     [places]bool // what it took and has not released
+	through []int        // descriptors by which it took that: to succeed through others shows nothing of its session
 
 	earliest, latest int64 // when what it had can have gone
 }
@@ -61,7 +62,7 @@ func (h *LockHistory) ownersOf(calls []*LockCall, space []Kind) map[ownerKey]*lo
 			}
 			o.learn(call, key, h)
 			if call.Kind == Close && key.kind == Posix && i > 0 && i+1 < len(calls) {
-				o.gone = h.droppedAll(calls[i-1], call, calls[i+1])
+				o.gone = h.droppedAll(calls[i-1], call, calls[i+1]) && someHoldsThrough(owners, calls[i+1])
 			}
 		}
 	}
@@ -75,10 +76,11 @@ func (o *lockOwner) learn(call *LockCall, key ownerKey, h *LockHistory) {
 	own := keyOf(call) == key
 	switch {
 	case call.proves() && !o.over:
-		o.proof = call
-		if own && call.Errno == 0 && call.Mode != NoLock {
-			o.taken = true
-			o.through = append(o.through, call.Opened)
+		if own && call.Errno == 0 && call.locks() {
+			o.note(call)
+		}
+		if slices.Contains(o.through, call.Opened) {
+			o.proof = call
 		}
 	case call.Kind == Close && o.closed == nil:
 		o.closed = call
@@ -89,6 +91,30 @@ func (o *lockOwner) learn(call *LockCall, key ownerKey, h *LockHistory) {
 	if o.closed == nil && h.showsLoss(call) && slices.Contains(o.through, call.Opened) {
 		o.lost = true
 	}
+}
+
+// note follows what an owner takes and releases.
+func (o *lockOwner) note(call *LockCall) {
+	for at := call.Range.First; at <= call.Range.Last; at++ {
+		o.has[at] = call.Mode != NoLock
+	}
+	switch {
+	case call.Mode != NoLock:
+		o.taken = true
+		o.through = append(o.through, call.Opened)
+	case !slices.Contains(o.has[:], true):
+		o.through = nil
+	}
+}
+
+// someHoldsThrough tells whether a client surely has locks through the descriptor of a call.
+func someHoldsThrough(owners map[ownerKey]*lockOwner, call *LockCall) bool {
+	for key, o := range owners {
+		if key.client == call.Client && slices.Contains(o.through, call.Opened) {
+			return true
+		}
+	}
+	return false
 }
 
 // showsLoss tells whether a call shows that the session of its descriptor had ended. EIO is answered too when the
