@@ -46,7 +46,7 @@ func (d mirrorDir) attr(c *control) (*storepb.Attr, syscall.Errno) {
 func (d mirrorDir) lookup(c *control, name string) (controlNode, *storepb.Attr, syscall.Errno) {
 	attr, errno := c.lookupReal(d.ino, name)
 	if errno == syscall.ENOENT && d.view == waitView {
-		return waitFile{d.ino, name}, c.fixed(controlFileMode), 0
+		return freeFile{}, c.fixed(controlFileMode), 0
 	}
 	if errno != 0 {
 		return nil, nil, errno

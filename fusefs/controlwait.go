@@ -12,27 +12,43 @@ import (
 )
 
 // waitFile is for whoever wants to wait for a lock: a read returns when there is none under the name or it is stale, and says
-// which. There is one for every name, taken or not; one that is taken is for those who may read what has it.
+// which. It is for those who may read what has the name.
 type waitFile struct {
 	parent uint64
 	name   string
 }
 
+var isFree = snapshot(string(formats.Free) + "\n")
+
+// freeFile is what all names are that nothing has. There is no end of these, so they are one node.
+type freeFile struct{}
+
+func (freeFile) attr(c *control) (*storepb.Attr, syscall.Errno) { return c.fixed(controlFileMode), 0 }
+
+// open follows a lookup, that found it free.
+func (freeFile) open(*control, *fuse.OpenIn) (controlHandle, syscall.Errno) { return isFree, 0 }
+
 func (f waitFile) attr(c *control) (*storepb.Attr, syscall.Errno) {
 	attr, errno := c.lookupReal(f.parent, f.name)
-	if errno != 0 { // it is free, or its directory is gone
-		return c.fixed(controlFileMode), 0
+	switch errno {
+	case 0:
+		return likeReal(attr, tellingMode(attr), 1), 0
+	case syscall.ENOENT: // it became free, or its directory is gone
+		return freeFile{}.attr(c)
 	}
-	return likeReal(attr, tellingMode(attr), 1), 0
+	return nil, errno
 }
 
 func (f waitFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Errno) {
 	w := &waiting{waitFile: f, files: c.files, turn: make(chan struct{}, 1)}
 	attr, errno := c.lookupReal(f.parent, f.name)
-	if errno == 0 && !mayOpen(attr, &in.InHeader, in.Flags) {
+	switch {
+	case errno == syscall.ENOENT:
+		return isFree, 0
+	case errno == 0 && !mayOpen(attr, &in.InHeader, in.Flags):
 		return nil, syscall.ESTALE
 	}
-	return w, 0
+	return w, errno
 }
 
 // waiting is one open wait file.
@@ -64,7 +80,7 @@ func (w *waiting) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte, sy
 		}
 	}()
 	for w.found == nil {
-		if errno := w.look(); errno != 0 {
+		if errno := w.look(ctx); errno != 0 {
 			return nil, errno
 		}
 		if w.found == nil && !w.await(ctx) {
@@ -75,11 +91,17 @@ func (w *waiting) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte, sy
 }
 
 // look finds out whether the lock is free or stale. That the cluster does not answer is no error to who is waiting already.
-func (w *waiting) look() syscall.Errno {
-	result, errno := w.files.getLock(anybody, &storepb.GetLock{Parent: w.parent, Name: []byte(w.name)})
+func (w *waiting) look(ctx context.Context) syscall.Errno {
+	result, err := w.files.ops.Query(ctx, &storepb.Query{Query: &storepb.Query_GetLock{
+		GetLock: &storepb.GetLock{Parent: w.parent, Name: []byte(w.name)},
+	}})
+	if ctx.Err() != nil {
+		return syscall.EINTR
+	}
+	result, errno := w.files.outcome(result, err)
 	switch {
 	case errno == syscall.ENOENT:
-		w.found = snapshot(string(formats.Free) + "\n")
+		w.found = isFree
 	case errno == syscall.ETIMEDOUT && w.seen != nil:
 	case errno != 0:
 		return errno
