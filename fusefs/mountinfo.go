@@ -14,6 +14,7 @@ type mountEntry struct {
 	point  string
 	fsType string
 	source string
+	user   string // who made it, of a FUSE mount
 }
 
 // readMounts lists the mounts, those on top after those below. It touches none of them.
@@ -40,9 +41,15 @@ func parseMounts(mountinfo string) (mounts []mountEntry) {
 		if errID != nil || errHigh != nil || errLow != nil {
 			continue
 		}
-		mounts = append(mounts, mountEntry{
+		m := mountEntry{
 			id: id, device: uint32(high<<20 | low), point: unescape(fields[4]), fsType: rest[0], source: unescape(rest[1]),
-		})
+		}
+		for option := range strings.SplitSeq(rest[len(rest)-1], ",") {
+			if user, found := strings.CutPrefix(option, "user_id="); found {
+				m.user = user
+			}
+		}
+		mounts = append(mounts, m)
 	}
 	return mounts
 }
@@ -77,13 +84,17 @@ func mountedAt(path string) (top *mountEntry, err error) {
 // MountPoints are the directories where lockfs is mounted, as this process sees them. It touches none of them.
 func MountPoints() ([]string, error) {
 	mounts, err := readMounts()
-	var points []string
+	return pointsFor(os.Geteuid(), mounts), err
+}
+
+// pointsFor leaves out what others than root have mounted: anybody can have a file system of his own, and call it lockfs.
+func pointsFor(user int, mounts []mountEntry) (points []string) {
 	for _, m := range mounts {
-		if m.fsType == "fuse."+fsType {
+		if m.fsType == "fuse."+fsType && (m.user == "0" || m.user == strconv.Itoa(user)) {
 			points = append(points, m.point)
 		}
 	}
-	return points, err
+	return points
 }
 
 // deviceOf answers the device of a mount without touching it, which its own process must not.

@@ -14,8 +14,18 @@ what is this
 `
 	require.Equal(t, []mountEntry{
 		{id: 24, device: 254<<20 | 1, point: "/", fsType: "ext4", source: "/dev/root"},
-		{id: 99, device: 30, point: `/tmp/a b\c`, fsType: "fuse.lockfs", source: "10.0.0.1, b"},
+		{id: 99, device: 30, point: `/tmp/a b\c`, fsType: "fuse.lockfs", source: "10.0.0.1, b", user: "0"},
 	}, parseMounts(table))
+}
+
+// TestNobodyIsSentToTheMountOfAnother but root: what it says, and whether it ever does, is up to whoever made it.
+func TestNobodyIsSentToTheMountOfAnother(t *testing.T) {
+	mounts := parseMounts(`99 24 0:30 / /locks rw,nosuid - fuse.lockfs 10.0.0.1 rw,user_id=0,group_id=0,default_permissions,allow_other
+100 24 0:31 / /tmp/anne rw,nosuid - fuse.lockfs bait rw,user_id=1001,group_id=1001,allow_other
+101 24 0:32 / /mnt rw - ext4 /dev/sdb rw
+`)
+	require.Equal(t, []string{"/locks"}, pointsFor(1002, mounts))
+	require.Equal(t, []string{"/locks", "/tmp/anne"}, pointsFor(1001, mounts))
 }
 
 func TestDeviceOfAMount(t *testing.T) {
