@@ -72,6 +72,17 @@ func (l *limits) set(op *storepb.SetLimits) {
 	l.maxBytesPerUser = cmp.Or(op.GetMaxBytesPerUser(), l.maxBytesPerUser)
 }
 
+// othersLinks is from how many names on an inode gets none from others than its owner and root. They count for the owner, who may be
+// unable to remove them: so they are no more than what others can write into a file that is everybody's.
+const othersLinks = MaxContent / nameOverhead
+
+func maxLinksBy(by *storepb.Caller, in *inode) uint32 {
+	if by.GetUid() != 0 && by.GetUid() != in.uid {
+		return othersLinks
+	}
+	return MaxLinks
+}
+
 // bytes is what an inode counts, without its names.
 func (in *inode) bytes() int64 {
 	size := inodeOverhead + len(in.content) + len(in.evidence)

@@ -126,6 +126,29 @@ func TestWhoOwnsItIsCharged(t *testing.T) {
 	requireConsistent(t, tr.ns)
 }
 
+// TestOthersCannotUseUpSomebodysShare by names that they give to a file of his, where he cannot remove them; nor what is root's
+// there, of which there is no share.
+func TestOthersCannotUseUpSomebodysShare(t *testing.T) {
+	for _, owner := range []uint32{uidAnne, 0} {
+		tr := newTree(t)
+		tr.limit(&storepb.SetLimits{MaxBytes: 4 << 20, MaxBytesPerUser: 1 << 20})
+		ino := tr.createBy(owner, "lock").ok().GetAttr().GetIno()
+		link := func(uid uint32, i int) storepb.Code {
+			return tr.byUser(uid, opOf(&storepb.Link{Ino: ino, Parent: RootIno, Name: fmt.Append(nil, uid, "-", i)})).GetCode()
+		}
+		made := 0
+		for link(uidBert, made) == storepb.Code_OK {
+			made++
+		}
+		require.Equal(t, storepb.Code_TOO_MANY_LINKS, link(uidBert, made))
+		require.LessOrEqual(t, made*nameOverhead, MaxContent)
+		require.Equal(t, storepb.Code_OK, link(owner, made))
+		tr.createBy(owner, "more").ok()
+		tr.createBy(uidCarl, "of carl").ok()
+		requireConsistent(t, tr.ns)
+	}
+}
+
 // TestLimitBelowWhatIsUsed refuses what adds to it, and nothing else.
 func TestLimitBelowWhatIsUsed(t *testing.T) {
 	tr := newTree(t)

@@ -17,7 +17,7 @@ func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Re
 		return fail(storepb.Code_NOT_FOUND), nil
 	case in.isDir():
 		return fail(storepb.Code_NOT_PERMITTED), nil
-	case in.nlink >= MaxLinks:
+	case in.nlink >= maxLinksBy(caller, in):
 		return fail(storepb.Code_TOO_MANY_LINKS), nil
 	}
 	if _, taken := ns.entry(op.GetParent(), op.GetName()); taken {
