@@ -20,15 +20,15 @@ func (ns *Namespace) listAdvisories(q *storepb.ListAdvisoryLocks) *storepb.Resul
 		return nobody()
 	}
 	view := ns.viewOf(q.GetViewer())
-	return &storepb.Result{AdvisoryLocks: ns.advisoriesOf(q.GetIno(), func(of uint64) bool {
+	return &storepb.Result{AdvisoryLocks: ns.advisoriesOf(q.GetIno(), advisoryPage, func(of uint64) bool {
 		return (q.GetIno() != 0 || !ns.isUnlisted(of)) && view.advisories(of)
 	})}
 }
 
 func anyFile(uint64) bool { return true }
 
-// advisoriesOf answers the locks and requests of a file, or of all (0), as far as they are wanted.
-func (ns *Namespace) advisoriesOf(ino uint64, wanted func(ino uint64) bool) (messages []*storepb.AdvisoryLock) {
+// advisoriesOf answers the locks and requests of a file, or of all (0), as far as they are wanted, and so many at most.
+func (ns *Namespace) advisoriesOf(ino uint64, most int, wanted func(ino uint64) bool) (messages []*storepb.AdvisoryLock) {
 	ns.advisories.Ascend(&advisory{ino: ino}, func(a *advisory) bool {
 		if ino != 0 && a.ino != ino {
 			return false
@@ -36,10 +36,10 @@ func (ns *Namespace) advisoriesOf(ino uint64, wanted func(ino uint64) bool) (mes
 		if wanted(a.ino) {
 			messages = append(messages, ns.advisoryMessage(a))
 		}
-		return true
+		return len(messages) < most
 	})
 	ns.waiters.Ascend(&waiter{advisory: advisory{ino: ino}}, func(w *waiter) bool {
-		if ino != 0 && w.ino != ino {
+		if ino != 0 && w.ino != ino || len(messages) >= most {
 			return false
 		}
 		if wanted(w.ino) {

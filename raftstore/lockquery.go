@@ -4,14 +4,19 @@ import (
 	"bytes"
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"lockfs/formats/lockfact"
 	"lockfs/raftstore/storepb"
 )
 
-// What one answer holds at most.
+// What one answer holds at most. That must be clearly less than the 4 MiB that gRPC takes, whatever users put into their locks.
 const (
-	lockPage  = 1000
-	eventPage = 1000
+	lockPage         = 1000
+	lockPageBytes    = 1 << 20 // and one more lock
+	eventPage        = 1000
+	advisoryPage     = 10_000
+	advisoriesOfLock = 1000 // of each
 )
 
 func page(limit uint32, most int) int {
@@ -33,6 +38,7 @@ func (ns *Namespace) listLocks(q *storepb.ListLocks) *storepb.Result {
 	}
 	limit, view := page(q.GetLimit(), lockPage), ns.viewOf(q.GetViewer())
 	var locks []*storepb.Lock
+	bytes := 0
 	from := &entry{parent: q.GetAfterParent(), name: string(q.GetAfterName())}
 	ns.byName.Ascend(from, func(e *entry) bool {
 		if e.parent == from.parent && e.name == from.name {
@@ -41,9 +47,10 @@ func (ns *Namespace) listLocks(q *storepb.ListLocks) *storepb.Result {
 		if in, found := ns.inodes.Get(e.ino); found && !ns.isFull(in) && (ns.isLock(e, in) || ns.hasAdvisories(in)) {
 			if lock := view.lock(e, in); lock != nil {
 				locks = append(locks, lock)
+				bytes += proto.Size(lock)
 			}
 		}
-		return len(locks) < limit
+		return len(locks) < limit && bytes < lockPageBytes
 	})
 	return &storepb.Result{Locks: locks}
 }
@@ -65,7 +72,7 @@ func (ns *Namespace) getLock(q *storepb.GetLock) *storepb.Result {
 	lock := ns.describe(e, in)
 	if in.isFile() {
 		lock.Content = in.content
-		lock.AdvisoryLocks = ns.advisoriesOf(in.ino, anyFile)
+		lock.AdvisoryLocks = ns.advisoriesOf(in.ino, advisoriesOfLock, anyFile)
 	}
 	return &storepb.Result{Attr: in.attr(), Locks: []*storepb.Lock{lock}, Looks: ns.looksAt(e)}
 }

@@ -1,12 +1,15 @@
 package raftstore
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	"lockfs/raftstore/storepb"
 )
@@ -144,4 +147,41 @@ func TestListEvents(t *testing.T) {
 	}
 	require.Len(t, numbers(0, 0, 0), eventPage)
 	require.Len(t, numbers(0, 1, 1<<31), eventPage)
+}
+
+// TestAnswersFitWhateverUsersHave: who has many advisory locks, or much to say of one lock, keeps nobody from a list of all.
+func TestAnswersFitWhateverUsersHave(t *testing.T) {
+	const most = 2 << 20 // of the 4 MiB that gRPC takes
+	tr := newTree(t)
+	facts := factsFor("semaphore", "x", 0)
+	facts.Tag = strings.Repeat("t", MaxContent)
+	const locks = 40
+	for i := range locks {
+		name := fmt.Sprint("lock", i)
+		tr.create(RootIno, name, someFile).ok()
+		tr.fill(here, RootIno, name, facts).ok()
+	}
+	ino := tr.create(RootIno, "file", someFile).ok().GetAttr().GetIno()
+	tr.do(here, opOf(&storepb.TakeLock{Ino: ino, Type: storepb.LockType_EXCLUSIVE, Owner: 1, End: math.MaxInt64, Session: here})).ok()
+	for i := range uint64(MaxLocks) {
+		tr.ns.putAdvisory(&advisory{ino: ino, kind: storepb.LockKind_RECORD, session: here, owner: 1, start: 2 * i, end: 2 * i, seq: 1})
+	}
+	ask := func(query *storepb.Query) *storepb.Result {
+		t.Helper()
+		result := step{tr.ns.Query(query), t}.ok()
+		require.LessOrEqual(t, proto.Size(result), most)
+		return result
+	}
+	listed, next := 0, &storepb.ListLocks{Viewer: root}
+	for {
+		page := ask(&storepb.Query{Query: &storepb.Query_ListLocks{ListLocks: next}}).GetLocks()
+		if len(page) == 0 {
+			break
+		}
+		listed += len(page)
+		next.AfterParent, next.AfterName = page[len(page)-1].GetParent(), page[len(page)-1].GetName()
+	}
+	require.Equal(t, locks+1, listed)
+	ask(&storepb.Query{Query: &storepb.Query_GetLock{GetLock: &storepb.GetLock{Ino: ino}}})
+	ask(&storepb.Query{Query: &storepb.Query_ListAdvisoryLocks{ListAdvisoryLocks: &storepb.ListAdvisoryLocks{Viewer: root}}})
 }

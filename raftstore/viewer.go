@@ -76,7 +76,7 @@ func (v *view) lock(e *entry, in *inode) *storepb.Lock {
 	case v.permits(in, MayRead):
 		lock := v.ns.describe(e, in)
 		if in.isFile() && in.kernelLocked && !in.unlisted {
-			lock.AdvisoryLocks = v.ns.advisoriesOf(in.ino, anyFile)
+			lock.AdvisoryLocks = v.ns.advisoriesOf(in.ino, advisoriesOfLock, anyFile)
 		}
 		return lock
 	}
