@@ -96,7 +96,7 @@ func TestLockXattrs(t *testing.T) {
 	require.InDelta(t, time.Now().Unix(), acquired.Unix(), 60)
 	require.Equal(t, map[string]string{
 		"state": "held", "format": "swarm", "holder": "worker 1", "host": "host", "token": values["token"],
-		"acquired": values["acquired"], "renewed": "1970-01-01T00:00:00.000000001Z", "expires": "2100-01-02T00:00:00.000000000Z",
+		"acquired": values["acquired"], "renewed": "1970-01-01T00:00:00.000000001Z", "expires": "2100-01-02T00:00:00.999999999Z",
 	}, values)
 
 	shell(t, dir, "mkdir d; mkfifo fifo; ln -s x link; ln swarm zz; echo 7 >pid")
