@@ -59,18 +59,18 @@ Of a lock that ends with the process the command is killed, too; for the others 
 
 A stale lock is replaced, but that of tower, for which there is lockfs tower run --force-lock.
 
---slots N lets N hold the lock at a time, on all hosts together. PATH is a directory then, which is made if it is not
-there, and the locks are the files slot-1.lock to slot-N.lock in it: whoever asks for fewer slots has fewer of the same.
-Who waits gets one in the order in which they came, which a mount of lockfs keeps between hosts; who does not wait may
-pass them.
+--slots N lets N hold the lock at a time, on all hosts together. PATH is a directory then, which is made if it is
+not there, and the locks are the files slot-1.lock to slot-N.lock in it: whoever asks for fewer slots has fewer of
+the same. Who waits gets one in the order in which they came, which a mount of lockfs keeps between hosts; who does
+not wait may pass them.
 
 --once-per D runs the command once in each period of that length, on whichever host comes first, however late and by
-whatever clock its cron starts it: the time is that of PATH's file system, on a mount of lockfs the cluster's. Periods of
-a duration are counted from 1970 in UTC, so those of 1h begin with each hour; day@03:00 begins at three o'clock in UTC,
-day@03:00@Europe/Berlin there. The turn is that of the moment at which lockfs was started. PATH is a file that says who
-had the last turn and what became of it, for people to read and for lockfs to go by; PATH.lock is the lock that the
-command runs under. A turn is over when a run has begun; with --retry, when one has succeeded. Who comes when it is
-over ends with 77 at once, and says so on a terminal only, as cron sends mail of what is said.
+whatever clock its cron starts it: the time is that of PATH's file system, on a mount of lockfs the cluster's.
+Periods of a duration are counted from 1970 in UTC, so those of 1h begin with each hour; day@03:00 begins at three
+o'clock in UTC, day@03:00@Europe/Berlin there. The turn is that of the moment at which lockfs was started. PATH is a
+file that says who had the last turn and what became of it, for people to read and for lockfs to go by; PATH.lock is
+the lock that the command runs under. A turn is over when a run has begun; with --retry, when one has succeeded. Who
+comes when it is over ends with 77 at once, and says so on a terminal only, as cron sends mail of what is said.
 
 ` + lostHelp + `
 
