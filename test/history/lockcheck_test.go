@@ -213,6 +213,17 @@ var lockHistories = []struct {
 		{client: 0, start: 2 + handDelay, end: 3 + handDelay, kind: OFD, in: Range{7, 7}, opened: 2},
 		{client: 2, start: 4 + handDelay, end: 5 + handDelay, kind: Posix, mode: WriteLock},
 	}},
+	{"its session was lost, and it locks through another descriptor", true, []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, in: Range{0, 3}},
+		{client: 2, start: 2 + handDelay, end: 3 + handDelay, kind: Posix, mode: WriteLock, in: Range{0, 0}},
+		{client: 0, start: 4 + handDelay, end: 5 + handDelay, kind: TestPosix, mode: WriteLock, in: Range{3, 3}, opened: 2},
+		{client: 0, start: 6 + handDelay, end: 7 + handDelay, kind: Posix, mode: WriteLock, in: Range{2, 3}, opened: 2},
+	}},
+	{"its session was lost, and it locks through the same descriptor", false, []locked{
+		{client: 0, start: 1, end: 2, kind: Posix, mode: WriteLock, in: Range{0, 3}},
+		{client: 2, start: 2 + handDelay, end: 3 + handDelay, kind: Posix, mode: WriteLock, in: Range{0, 0}},
+		{client: 0, start: 6 + handDelay, end: 7 + handDelay, kind: Posix, mode: WriteLock, in: Range{2, 3}},
+	}},
 	{"its session was lost, and it closes the file at once", false, []locked{
 		{client: 0, start: 1, end: 2, kind: Flock, mode: WriteLock},
 		{client: 0, start: 3, end: 4, kind: Read, errno: lost},

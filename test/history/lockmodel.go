@@ -38,13 +38,17 @@ type holding struct {
 	owner *lockOwner
 	sure  [places]Mode
 	doubt [places]bool // it may have that too, in any mode
-	ended bool         // all that it had is gone, and it can have nothing more
+	ended bool         // all that it had is gone, and it can have nothing more through the same descriptors
 }
 
 // step answers the state after an action; false if it cannot have happened in that state. What an owner had when
 // it ended goes when somebody gets it or finds it free, not before: that excludes nothing that can have happened.
 func (s lockState) step(a *lockAction) (after lockState, possible bool) {
 	own := s.of(a.owner)
+	if own.ended && a.owner.afresh[a.call] {
+		own = holding{owner: a.owner}
+		s = s.with(own)
+	}
 	if own.ended {
 		return s, a.verb == doDoubt // then it had no effect
 	}

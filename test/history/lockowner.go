@@ -10,7 +10,7 @@ type lockOwner struct {
 	number int
 	kind   Kind
 	first  *LockCall // of all that concern it
-	proof  *LockCall // the last by which its session was alive; nil: none
+	proof  *LockCall // by which its session was alive as late as is known; nil: none
 	closed *LockCall // that gave its locks up; nil: none
 	taken  bool      // it had something
 	gone   bool      // so surely that when closed returned
@@ -18,8 +18,10 @@ type lockOwner struct {
 	lost   bool      // its session had ended before closed
 	over   bool      // a request of it was given up: no descriptor shows any more that it has what it had
 
-	has     [places]bool // what it took and has not released
-	through []int        // descriptors by which it took that: to succeed through others shows nothing of its session
+	has     [places]bool       // what it took and has not released
+	through []int              // descriptors by which it took that: to succeed through others shows nothing of its session
+	proofs  map[int]*LockCall  // the last of each of them
+	afresh  map[*LockCall]bool // its calls through others, which go on in another session when its own has ended
 
 	earliest, latest int64 // when what it had can have gone
 }
@@ -57,7 +59,10 @@ func (h *LockHistory) ownersOf(calls []*LockCall, space []Kind) map[ownerKey]*lo
 		for _, key := range keysOf(call, space) {
 			o, found := owners[key]
 			if !found {
-				o = &lockOwner{number: len(owners), kind: key.kind, first: call}
+				o = &lockOwner{
+					number: len(owners), kind: key.kind, first: call,
+					proofs: make(map[int]*LockCall), afresh: make(map[*LockCall]bool),
+				}
 				owners[key] = o
 			}
 			o.learn(call, key, h)
@@ -76,11 +81,15 @@ func (o *lockOwner) learn(call *LockCall, key ownerKey, h *LockHistory) {
 	own := keyOf(call) == key
 	switch {
 	case call.proves() && !o.over:
+		if own && !slices.Contains(o.through, call.Opened) {
+			o.afresh[call] = true
+		}
 		if own && call.Errno == 0 && call.locks() {
 			o.note(call)
 		}
 		if slices.Contains(o.through, call.Opened) {
-			o.proof = call
+			o.proofs[call.Opened] = call
+			o.proof = o.oldestProof()
 		}
 	case call.Kind == Close && o.closed == nil:
 		o.closed = call
@@ -104,7 +113,18 @@ func (o *lockOwner) note(call *LockCall) {
 		o.through = append(o.through, call.Opened)
 	case !slices.Contains(o.has[:], true):
 		o.through = nil
+		clear(o.proofs)
 	}
+}
+
+// oldestProof counts if locks were taken through several descriptors: nobody knows which of them are of the same session.
+func (o *lockOwner) oldestProof() (oldest *LockCall) {
+	for _, proof := range o.proofs {
+		if oldest == nil || proof.Start < oldest.Start {
+			oldest = proof
+		}
+	}
+	return oldest
 }
 
 // someHoldsThrough tells whether a client surely has locks through the descriptor of a call.
