@@ -38,7 +38,7 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 			return fail(code), nil
 		}
 	}
-	if code := ns.room(caller, in.uid, 1, in.bytes()+made.bytes()+saidBytes(op.GetFacts())); code != storepb.Code_OK {
+	if code := ns.roomForName(caller, in.uid, 1, in.bytes()+made.bytes()+saidBytes(op.GetFacts())); code != storepb.Code_OK {
 		return fail(code), nil
 	}
 	ns.nextIno++

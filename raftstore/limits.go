@@ -23,7 +23,13 @@ const (
 	defaultShare = 2
 	// A part of the inodes and bytes is for root alone: one in so many.
 	rootReserve = 64
+	// A part of what others have of the bytes is for what is made small, one in so many: whatever they write into files, there is room
+	// for locks, and for the file that one is renewed with.
+	lockReserve = 16
 )
+
+// smallBytes is what an inode and its names count that are made small: what a lock needs, or a link to it.
+const smallBytes = leastInode + 2*nameOverhead
 
 // orphanBytes is how much the inodes may be that wait to be forgotten: they count for nobody.
 const orphanBytes = 64 << 20
@@ -62,6 +68,11 @@ func (l *limits) share() usage {
 func (l *limits) unreserved() usage {
 	whole := l.whole()
 	return usage{inodes: whole.inodes - whole.inodes/rootReserve, bytes: whole.bytes - whole.bytes/rootReserve}
+}
+
+// forContent is as much of a limit as contents may use that are not small.
+func (u usage) forContent() usage {
+	return usage{inodes: u.inodes, bytes: u.bytes - u.bytes/lockReserve}
 }
 
 // set changes what a command sets.
@@ -164,15 +175,27 @@ func (ns *Namespace) countName(e *entry, sign int64) {
 	}
 }
 
+// roomForName is room for a new name, and an inode if it is the first one.
+func (ns *Namespace) roomForName(by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
+	if bytes > smallBytes {
+		return ns.room(by, owner, inodes, bytes)
+	}
+	return ns.roomIn(ns.limits.share(), ns.limits.unreserved(), by, owner, inodes, bytes)
+}
+
 // room tells whether what somebody wants to add for an owner fits: NO_SPACE, QUOTA if it is the owner's share that is used up.
 // What adds nothing always fits. Root is bound by the limits for all together only.
 func (ns *Namespace) room(by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
+	return ns.roomIn(ns.limits.share().forContent(), ns.limits.unreserved().forContent(), by, owner, inodes, bytes)
+}
+
+func (ns *Namespace) roomIn(share, unreserved usage, by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
 	most := ns.limits.whole()
 	if by.GetUid() != 0 {
-		if owner != 0 && ns.usageOf(owner).exceeds(ns.limits.share(), inodes, bytes) {
+		if owner != 0 && ns.usageOf(owner).exceeds(share, inodes, bytes) {
 			return storepb.Code_QUOTA
 		}
-		most = ns.limits.unreserved()
+		most = unreserved
 	}
 	if ns.used.exceeds(most, inodes, bytes) {
 		return storepb.Code_NO_SPACE
@@ -185,12 +208,12 @@ func (u *usage) exceeds(limit usage, inodes, bytes int64) bool {
 	return inodes > 0 && u.inodes+uint64(inodes) > limit.inodes || bytes > 0 && u.bytes+uint64(bytes) > limit.bytes
 }
 
-// freeBytes is how much a user may still use.
+// freeBytes is how much a user may still use for contents.
 func (ns *Namespace) freeBytes(uid uint32) uint64 {
 	if uid == 0 {
 		return ns.used.bytesLeftOf(ns.limits.whole())
 	}
-	return min(ns.used.bytesLeftOf(ns.limits.unreserved()), ns.usageOf(uid).bytesLeftOf(ns.limits.share()))
+	return min(ns.used.bytesLeftOf(ns.limits.unreserved().forContent()), ns.usageOf(uid).bytesLeftOf(ns.limits.share().forContent()))
 }
 
 func (u *usage) bytesLeftOf(limit usage) uint64 { return limit.bytes - min(limit.bytes, u.bytes) }

@@ -75,14 +75,18 @@ func (m *model) used(uid uint32) (inodes, bytes, ownInodes, ownBytes uint64) {
 	return inodes, bytes, ownInodes, ownBytes
 }
 
-// room complains unless there is room for so much more of an owner.
-func (m *model) room(cmd *storepb.Command, owner uint32, moreInodes, moreBytes int, no *complaints) {
+// room complains unless there is room for so much more of an owner. A name is one that is made.
+func (m *model) room(cmd *storepb.Command, owner uint32, isName bool, moreInodes, moreBytes int, no *complaints) {
 	limits := m.limits.filled()
 	inodes, bytes, ownInodes, ownBytes := m.used(owner)
 	isRoot := cmd.GetCaller().GetUid() == 0
 	if !isRoot {
 		limits.inodes -= limits.inodes / 64
 		limits.bytes -= limits.bytes / 64
+		if !isName || moreBytes > 2048 {
+			limits.bytes -= limits.bytes / 16
+			limits.userBytes -= limits.userBytes / 16
+		}
 	}
 	more := func(what uint64, by int, than uint64) bool { return by > 0 && what+uint64(by) > than }
 	isOver := more(ownInodes, moreInodes, limits.userInodes) || more(ownBytes, moreBytes, limits.userBytes)
@@ -104,7 +108,8 @@ func (m *model) stats(uid uint32) *storepb.FsStats {
 		FreeBytes: free(limits.bytes, bytes),
 	}
 	if uid != 0 {
-		stats.FreeBytes = min(free(limits.bytes-limits.bytes/64, bytes), free(limits.userBytes, ownBytes))
+		unreserved := limits.bytes - limits.bytes/64
+		stats.FreeBytes = min(free(unreserved-unreserved/16, bytes), free(limits.userBytes-limits.userBytes/16, ownBytes))
 	}
 	return stats
 }

@@ -91,6 +91,7 @@ func TestRootWorksWhereItIsFull(t *testing.T) {
 	tr := newTree(t)
 	tr.limit(&storepb.SetLimits{MaxBytes: 1 << 20})
 	require.Equal(t, storepb.Code_QUOTA, tr.fillBy(uidAnne, 3000))
+	require.Equal(t, storepb.Code_QUOTA, tr.fillBy(uidAnne, 0))
 	require.Equal(t, storepb.Code_NO_SPACE, tr.fillBy(uidBert, 3000))
 	require.Equal(t, storepb.Code_NO_SPACE, tr.fillBy(uidBert, 0))
 	tr.createBy(uidCarl, "of carl").is(storepb.Code_NO_SPACE)
@@ -146,6 +147,52 @@ func TestOthersCannotUseUpSomebodysShare(t *testing.T) {
 		tr.createBy(owner, "more").ok()
 		tr.createBy(uidCarl, "of carl").ok()
 		requireConsistent(t, tr.ns)
+	}
+}
+
+// TestLocksAreRenewedWhereItIsFull of data: by a file that replaces theirs, and by locks that are made with a link. So one user who
+// writes as much as he can loses no lock, and all together do not either.
+func TestLocksAreRenewedWhereItIsFull(t *testing.T) {
+	for what, fill := range map[string]func(*tree){
+		"the share": func(tr *tree) { require.Equal(t, storepb.Code_QUOTA, tr.growBy(uidAnne)) },
+		"all": func(tr *tree) {
+			require.Equal(t, storepb.Code_QUOTA, tr.growBy(uidBert))
+			require.Equal(t, storepb.Code_NO_SPACE, tr.growBy(uidCarl))
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			tr := newTree(t)
+			tr.limit(&storepb.SetLimits{MaxBytes: 1 << 20})
+			tr.writeBy(uidAnne, tr.createBy(uidAnne, "lock").ok().GetAttr().GetIno(), 400).ok()
+			fill(tr)
+			for range 20 {
+				temp := tr.createBy(uidAnne, "temp").ok().GetAttr().GetIno()
+				tr.writeBy(uidAnne, temp, 450).ok()
+				tr.byUser(uidAnne, opOf(&storepb.Rename{Parent: RootIno, Name: []byte("temp"), NewParent: RootIno, NewName: []byte("lock")})).ok()
+			}
+			temp := tr.createBy(uidAnne, "temp").ok().GetAttr().GetIno()
+			tr.byUser(uidAnne, opOf(&storepb.Link{Ino: temp, Parent: RootIno, Name: []byte("other lock")})).ok()
+			tr.writeBy(uidAnne, temp, 5000).is(map[string]storepb.Code{"the share": storepb.Code_QUOTA, "all": storepb.Code_NO_SPACE}[what])
+			requireConsistent(t, tr.ns)
+		})
+	}
+}
+
+// growBy has a user append to files, little by little in the end, until he may not; it answers why.
+func (tr *tree) growBy(uid uint32) storepb.Code {
+	ino, size := uint64(0), MaxContent
+	for step := 64 << 10; ; {
+		if size+step > MaxContent {
+			ino, size = tr.createBy(uid, fmt.Sprintf("%d-%d", uid, tr.index)).ok().GetAttr().GetIno(), 0
+		}
+		switch code := tr.writeBy(uid, ino, size+step).GetCode(); {
+		case code == storepb.Code_OK:
+			size += step
+		case step == 1:
+			return code
+		default:
+			step = max(1, step/8)
+		}
 	}
 }
 
@@ -242,7 +289,7 @@ func TestStatFs(t *testing.T) {
 	const root = leastInode
 	const file = inodeOverhead + 100<<10 + nameOverhead
 	for uid, free := range map[uint32]uint64{
-		0: 1<<20 - root - file, uidAnne: 1<<19 - file, uidBert: 1 << 19,
+		0: 1<<20 - root - file, uidAnne: 1<<19 - 1<<19/lockReserve - file, uidBert: 1<<19 - 1<<19/lockReserve,
 	} {
 		requireSame(t, &storepb.FsStats{
 			Inodes: 2, MaxInodes: 128, Bytes: root + file, MaxBytes: 1 << 20, FreeBytes: free,

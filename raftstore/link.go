@@ -29,7 +29,7 @@ func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Re
 		return fail(code), nil
 	}
 	made.known = in.facts
-	if code := ns.room(caller, in.uid, 0, made.bytes()); code != storepb.Code_OK {
+	if code := ns.roomForName(caller, in.uid, 0, made.bytes()); code != storepb.Code_OK {
 		return fail(code), nil
 	}
 	made.cookie = ns.newCookie()

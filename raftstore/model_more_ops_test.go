@@ -126,7 +126,7 @@ func (m *model) setContent(cmd *storepb.Command, op *storepb.SetContent, done *m
 		before := n.bytes()
 		changed := *n
 		changed.content, changed.evidence = string(op.GetContent()), op.GetFacts().GetEvidence()
-		m.room(cmd, n.uid, 0, changed.bytes()-before, &no)
+		m.room(cmd, n.uid, false, 0, changed.bytes()-before, &no)
 	}
 	if no == nil {
 		m.fill(n, string(op.GetContent()), op.GetFacts().GetEvidence())
@@ -158,7 +158,7 @@ func (m *model) setXattr(cmd *storepb.Command, op *storepb.SetXattr) (no complai
 		changed := *n
 		changed.xattrs = maps.Clone(n.xattrs)
 		changed.xattrs[name] = string(op.GetValue())
-		m.room(cmd, n.uid, 0, changed.bytes()-n.bytes(), &no)
+		m.room(cmd, n.uid, false, 0, changed.bytes()-n.bytes(), &no)
 	}
 	if no == nil {
 		n.xattrs[name] = string(op.GetValue())

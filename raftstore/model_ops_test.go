@@ -117,7 +117,7 @@ func (m *model) create(cmd *storepb.Command, op *storepb.Create, done *modelRepl
 	no.when(op.GetMode() > 0o177777, storepb.Code_INVALID)
 	no.when(len(op.GetTarget()) > 4095, storepb.Code_NAME_TOO_LONG)
 	uid := cmd.GetCaller().GetUid()
-	m.room(cmd, uid, 1, max(1024, 512+len(op.GetTarget())+len(op.GetContent())+len(op.GetFacts().GetEvidence()))+512, &no)
+	m.room(cmd, uid, true, 1, max(1024, 512+len(op.GetTarget())+len(op.GetContent())+len(op.GetFacts().GetEvidence()))+512, &no)
 	if no != nil {
 		return no
 	}
@@ -190,7 +190,7 @@ func (m *model) link(cmd *storepb.Command, op *storepb.Link, done *modelReply) (
 		no.when(taken, storepb.Code_EXISTS)
 	}
 	if no == nil {
-		m.room(cmd, n.uid, 0, 512, &no)
+		m.room(cmd, n.uid, true, 0, 512, &no)
 	}
 	if no != nil {
 		return no
