@@ -84,8 +84,8 @@ func (ns *Namespace) awaitChange(q *storepb.AwaitChange) *storepb.Result {
 	return fail(storepb.Code_WAITING)
 }
 
-// Changed tells whether any of these names is another lock than the one that was seen, or none any more, or one that is stale if
-// that is asked for.
+// Changed tells whether any of these names is another lock than the one that was seen, or none any more, or one that was marked as
+// stale if that is asked for.
 func (ns *Namespace) Changed(q *storepb.AwaitChange) bool {
 	for _, look := range q.GetSeen() {
 		token := uint64(0)
@@ -93,16 +93,11 @@ func (ns *Namespace) Changed(q *storepb.AwaitChange) bool {
 		if found {
 			token = e.token
 		}
-		if token != look.GetToken() || q.GetOrStale() && found && ns.isStale(e) {
+		if token != look.GetToken() || q.GetOrStale() && found && e.stale != nil {
 			return true
 		}
 	}
 	return false
-}
-
-func (ns *Namespace) isStale(e *entry) bool {
-	in, found := ns.inodes.Get(e.ino)
-	return found && ns.staleNow(e, ns.govern(e, in)) != nil
 }
 
 // describe says all that is known of a name, as a removal would be told it now.
