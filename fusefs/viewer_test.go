@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -137,9 +138,12 @@ for line in sys.stdin:
 		opened, opens, err := os.Pipe()
 		require.NoError(t, err)
 		cmd.ExtraFiles = []*os.File{opens}
+		var printed bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &printed, &printed
+		require.NoError(t, cmd.Start())
 		go func() {
-			printed, err := cmd.CombinedOutput()
-			told <- string(printed) + errorText(err)
+			err := cmd.Wait()
+			told <- printed.String() + errorText(err)
 		}()
 		_, err = opened.Read(make([]byte, 1))
 		require.NoError(t, err)
