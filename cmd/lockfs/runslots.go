@@ -116,24 +116,24 @@ func standInLine(ctx context.Context, path string) (leave func(), err error) {
 		return nil, err
 	}
 	leave = func() { _ = line.Close() }
-	first := make(chan error, 1)
+	var failed error
+	first := make(chan struct{})
 	go func() {
-		var err error
-		for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
-			err = syscall.Flock(int(line.Fd()), syscall.LOCK_EX)
+		defer close(first)
+		for failed = syscall.EINTR; errors.Is(failed, syscall.EINTR); {
+			failed = syscall.Flock(int(line.Fd()), syscall.LOCK_EX)
 		}
-		first <- err
 	}()
 	select {
-	case err := <-first:
-		if err != nil {
+	case <-first:
+		if failed != nil {
 			leave()
-			return nil, &os.PathError{Op: "flock", Path: path, Err: err}
+			return nil, &os.PathError{Op: "flock", Path: path, Err: failed}
 		}
 		return leave, nil
 	case <-ctx.Done():
 		go func() {
-			_ = <-first
+			<-first
 			leave()
 		}()
 		return nil, ctx.Err()
