@@ -35,13 +35,14 @@ func (fs *fileSystem) resolve(thread uint32, parent uint64, of string, ino uint6
 // judge sends the kernel to look again, once in a call, when another inode than it judged is there (ESTALE). If that one has
 // gone too, somebody is faster: then what is there is not the caller's, for all that is known (EPERM).
 func (fs *fileSystem) judge(by *storepb.Caller, result *storepb.Result, errno syscall.Errno) syscall.Errno {
-	if result.GetCode() != storepb.Code_NOT_JUDGED {
+	isJudged := result.GetCode() != storepb.Code_NOT_JUDGED
+	j, _, _ := fs.judged.get(by.GetPid())
+	if isJudged && !j.again {
 		return errno
 	}
-	j, _, _ := fs.judged.get(by.GetPid())
 	j.again = !j.again
 	fs.judged.note(by.GetPid(), j)
-	if j.again {
+	if isJudged || j.again {
 		return errno
 	}
 	return syscall.EPERM

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -104,4 +105,16 @@ func TestWhoIsAlwaysTooLateIsNotPermitted(t *testing.T) {
 	require.Error(t, err)
 	require.Contains(t, output, "Operation not permitted")
 	require.Equal(t, 2, tries)
+}
+
+// TestEachCallMayLookAgain: that one call had to look twice is nothing to the next.
+func TestEachCallMayLookAgain(t *testing.T) {
+	fs := &fileSystem{judged: newPerThread[judged](0)}
+	by := &storepb.Caller{Pid: uint32(os.Getpid())}
+	another, done := &storepb.Result{Code: storepb.Code_NOT_JUDGED}, &storepb.Result{}
+	require.Equal(t, syscall.ESTALE, fs.judge(by, another, syscall.ESTALE))
+	require.Zero(t, fs.judge(by, done, 0))
+	require.Equal(t, syscall.ESTALE, fs.judge(by, another, syscall.ESTALE))
+	require.Equal(t, syscall.EPERM, fs.judge(by, another, syscall.ESTALE))
+	require.Equal(t, syscall.ESTALE, fs.judge(by, another, syscall.ESTALE))
 }
