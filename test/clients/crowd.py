@@ -18,7 +18,7 @@ def create(number):
         os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
         os.unlink(name)
         if not said:
-            print("creates %d" % number, flush=True)
+            os.write(1, b"creates %d\n" % number)  # in one piece
             said = True
 
 
