@@ -54,9 +54,11 @@ func TestDaemonsEndInADeadlock(t *testing.T) {
 		var stuck []*deadlocked
 		for _, g := range guests {
 			g.start(t)
-			stuck = append(stuck, &deadlocked{guest: g, dir: fmt.Sprintf("%s-%d", g.host.Name(), round)})
+			stuck = append(stuck, &deadlocked{guest: g})
 		}
-		c.deadlock(t, stuck)
+		for attempt := 0; !c.deadlock(t, stuck, fmt.Sprintf("%d.%d", round, attempt)); attempt++ {
+			c.untangle(t, stuck)
+		}
 		for i, d := range stuck {
 			ends[i].end(t, d.guest)
 		}
@@ -78,13 +80,15 @@ type deadlocked struct {
 	crowd, watcher *hosts.Process
 }
 
-// deadlock makes a deadlock on each of some guests. Afterwards there is no majority.
-func (c *cluster) deadlock(t testing.TB, on []*deadlocked) {
+// deadlock makes a deadlock on each of some guests, in a directory of a name for each. Afterwards there is no majority. false: on some
+// of them all removals were told before somebody else had the directory's lock.
+func (c *cluster) deadlock(t testing.TB, on []*deadlocked, name string) (all bool) {
 	t.Helper()
 	const watched, creators = 5, 8
 	leader := c.leader()
 	for _, d := range on {
 		var files []string
+		d.dir = d.guest.host.Name() + "-" + name
 		leader.host.MustRun(t, "mkdir", c.path(d.dir))
 		for i := range watched {
 			files = append(files, c.path(d.dir, fmt.Sprint("watched", i)))
@@ -109,11 +113,32 @@ func (c *cluster) deadlock(t testing.TB, on []*deadlocked) {
 	for _, d := range on {
 		d.guest.daemon.Thaw()
 	}
+	all = true
 	for _, d := range on {
 		hosts.Eventually(t, "a thread of the daemon on "+d.guest.host.Name()+" waits for a directory", func() (string, bool) {
+			told := strings.Count(d.watcher.Stdout(), "removed") == watched
 			stuck := stuckThreads(d.guest.daemon.Pid())
-			return fmt.Sprint(stuck, d.watcher.Stdout()), len(stuck) > 0
+			all = all && (len(stuck) > 0 || !told)
+			return fmt.Sprint(stuck, d.watcher.Stdout()), len(stuck) > 0 || told
 		})
+	}
+	return all
+}
+
+// untangle lets everybody go on, and ends those who create.
+func (c *cluster) untangle(t testing.TB, on []*deadlocked) {
+	t.Helper()
+	for _, n := range c.nodes {
+		n.server.Thaw()
+	}
+	leader := c.leader()
+	for _, d := range on {
+		hosts.Eventually(t, "the directory is removed", func() (string, bool) {
+			said, err := leader.host.Run("rm", "-r", c.path(d.dir))
+			return fmt.Sprint(said, err), err == nil
+		})
+		require.NoError(t, d.crowd.WaitOutput("all have ended"))
+		d.watcher.Kill()
 	}
 }
 
