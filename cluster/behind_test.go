@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/cluster/waldir"
+	"lockfs/cluster/consensus/wal"
 	"lockfs/raftstore/storepb"
 )
 
@@ -17,7 +17,7 @@ func TestLogBehindASnapshotIsBegunAnew(t *testing.T) {
 	found, err := Inspect(cfg.DataDir)
 	require.NoError(t, err)
 	require.Less(t, found.First, found.Snapshot.Index)
-	log, err := waldir.Open(filepath.Join(cfg.DataDir, logDir), true, raftLogger(cfg.Logger, 0))
+	log, err := wal.Open(filepath.Join(cfg.DataDir, logDir), true, raftLogger(cfg.Logger, 0))
 	require.NoError(t, err)
 	require.NoError(t, log.DeleteRange(found.Snapshot.Index-1, found.Last))
 	require.NoError(t, log.Close())

@@ -13,7 +13,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"lockfs/cluster/waldir"
+	"lockfs/cluster/consensus/wal"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -26,7 +26,7 @@ type Inspection struct {
 	Unread      string // where something stands behind the last entry that is no whole batch; empty: nothing
 	// Snapshot is the newest; nil: there is none.
 	Snapshot *SnapshotInfo
-	log      *waldir.View
+	log      *wal.View
 }
 
 // SnapshotInfo is which entries a snapshot stands for: all up to one.
@@ -47,7 +47,7 @@ func Inspect(dir string) (*Inspection, error) {
 	if found.Snapshot, err = newestSnapshot(filepath.Join(dir, snapshotDir)); err != nil {
 		return nil, err
 	}
-	if found.log, err = waldir.Look(filepath.Join(dir, logDir)); err != nil {
+	if found.log, err = wal.Look(filepath.Join(dir, logDir)); err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
 	found.First, found.Last, found.Unread = found.log.First, found.log.Last, found.log.Unread

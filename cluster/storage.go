@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 	bbolterrors "go.etcd.io/bbolt/errors"
 
-	"lockfs/cluster/waldir"
+	"lockfs/cluster/consensus/wal"
 	"lockfs/raftstore"
 )
 
@@ -62,7 +62,7 @@ func damagedOr(path string, err error) error {
 // storage is the data directory of a running node.
 type storage struct {
 	disk      *disk
-	log       *waldir.Log
+	log       *wal.Log
 	logs      *earlyLog
 	sizes     *sizedLog
 	votes     *voteStore
@@ -121,10 +121,10 @@ func openStorage(cfg *Config, used bool, disk *disk, logger *slog.Logger) (*stor
 	}, nil
 }
 
-func openLog(path string, snapshot uint64, used bool, logger *slog.Logger) (*waldir.Log, entrySizes, error) {
+func openLog(path string, snapshot uint64, used bool, logger *slog.Logger) (*wal.Log, entrySizes, error) {
 	var sizes entrySizes
-	log, err := waldir.Open(path, used, raftLogger(logger, slog.LevelDebug))
-	if damage := new(waldir.Damage); errors.As(err, &damage) {
+	log, err := wal.Open(path, used, raftLogger(logger, slog.LevelDebug))
+	if damage := new(wal.Damage); errors.As(err, &damage) {
 		return nil, sizes, &DamagedError{Path: damage.Path, Err: damage.Err}
 	}
 	if err != nil {

@@ -1,4 +1,4 @@
-package waldir
+package wal
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/hashicorp/go-hclog"
-	wal "github.com/hashicorp/raft-wal"
+	raftwal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 
@@ -32,7 +32,7 @@ func (d *Damage) Unwrap() error { return d.Err }
 
 // Log is raft's log on disk.
 type Log struct {
-	*wal.WAL
+	*raftwal.WAL
 	meta *meta
 }
 
@@ -58,7 +58,7 @@ func open(dir string, used bool, segmentSize int, logger hclog.Logger) (*Log, er
 	if err != nil {
 		return nil, err
 	}
-	log, err := wal.Open(dir, wal.WithMetaStore(m), wal.WithSegmentSize(segmentSize), wal.WithLogger(logger))
+	log, err := raftwal.Open(dir, raftwal.WithMetaStore(m), raftwal.WithSegmentSize(segmentSize), raftwal.WithLogger(logger))
 	if err != nil {
 		return nil, fmt.Errorf("open the log in %s: %w", dir, err)
 	}

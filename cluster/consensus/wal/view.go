@@ -1,4 +1,4 @@
-package waldir
+package wal
 
 import (
 	"encoding/binary"
@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/hashicorp/raft"
-	wal "github.com/hashicorp/raft-wal"
+	raftwal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 )
@@ -99,7 +99,7 @@ func (v *View) Entry(index uint64) (*raft.Log, error) {
 	at := sound.entries[index-info.BaseIndex]
 	length := int(binary.LittleEndian.Uint32(content[at+4:]))
 	entry := new(raft.Log)
-	if err := new(wal.BinaryCodec).Decode(content[at+wordSize:at+wordSize+length], entry); err != nil {
+	if err := new(raftwal.BinaryCodec).Decode(content[at+wordSize:at+wordSize+length], entry); err != nil {
 		return nil, &Damage{path, fmt.Errorf("entry %d: %w", index, err)}
 	}
 	return entry, nil

@@ -1,4 +1,4 @@
-package waldir
+package wal
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package waldir
+package wal
 
 import (
 	"bytes"
@@ -266,7 +266,7 @@ func TestSealedSegmentsAreChecked(t *testing.T) {
 // TestLogIsThatOfAModel stores, cuts at both ends, closes, crashes and opens at random.
 func TestLogIsThatOfAModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		parent, err := os.MkdirTemp("", "waldir")
+		parent, err := os.MkdirTemp("", "wal")
 		require.NoError(t, err)
 		defer func() { require.NoError(t, os.RemoveAll(parent)) }()
 		dir := filepath.Join(parent, "log")

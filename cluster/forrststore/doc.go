@@ -1,4 +1,4 @@
-// Package keylock keeps the locks of the Forrst atomic lock extension in a cluster: it is the
+// Package forrststore keeps the locks of the Forrst atomic lock extension in a cluster: it is the
 // [forrst.Store] behind the endpoints of all servers.
 //
 // # Files
@@ -34,4 +34,4 @@
 // A release is an event that names its request. So one that is asked again soon succeeds again, and one that comes
 // after another is told that the lock was released, for as long as the cluster keeps the event: it keeps
 // the last ten thousand.
-package keylock
+package forrststore

@@ -1,4 +1,4 @@
-// Package waldir keeps raft's log in a directory with hashicorp/raft-wal, and opens it only once it is proved that
+// Package wal keeps raft's log in a directory with hashicorp/raft-wal, and opens it only once it is proved that
 // nothing of it is missing.
 //
 // raft-wal appends batches of entries to segment files, each with one write and one fsync; a checksum ends each batch. It
@@ -14,4 +14,4 @@
 // Where the log ends is also noted when it is closed. So a log that was closed and has lost its end is always found out.
 // After a crash, a last batch that was damaged can be taken for torn if the damage, or the entries, are sectors of zeros, or
 // if an entry ends in zeros from the damage on.
-package waldir
+package wal

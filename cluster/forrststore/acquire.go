@@ -1,4 +1,4 @@
-package keylock
+package forrststore
 
 import (
 	"context"
