@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/consensus"
 	"lockfs/raftstore/storepb"
 )
 
@@ -24,10 +25,10 @@ func (n *Node) Join(ctx context.Context, member *storepb.Member) *clusterpb.Admi
 		return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
 	}
 	if n.cfg.RaftAddress == "" {
-		return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("%s runs alone: it has no raft address", n.id.Name))
+		return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("%s runs alone: it has no raft address", n.dir.Name))
 	}
 	id := member.GetId()
-	known := n.raftServer(id)
+	known := n.raft.Server(id)
 	if known != nil && known.Suffrage == raft.Voter {
 		return n.joinAgain(ctx, known, member)
 	}
@@ -38,7 +39,7 @@ func (n *Node) Join(ctx context.Context, member *storepb.Member) *clusterpb.Admi
 		n.logger.Warn("a node that wants to join is not reached", "name", member.GetName(), "id", id, "error", err)
 		if n.newcomers.miss(id, readClocks().mono) {
 			return refuseJoin(storepb.Code_NOT_PERMITTED, fmt.Sprintf(
-				"the leader %s cannot reach %s (%v): start it with addresses at which the others reach it", n.id.Name, member.GetName(), err))
+				"the leader %s cannot reach %s (%v): start it with addresses at which the others reach it", n.dir.Name, member.GetName(), err))
 		}
 		return notYet(err.Error())
 	}
@@ -81,7 +82,7 @@ func (n *Node) try(ctx context.Context, member *storepb.Member) (*storepb.Result
 	server := raft.Server{
 		Suffrage: raft.Nonvoter, ID: raft.ServerID(member.GetId()), Address: raft.ServerAddress(member.GetRaftAddress()),
 	}
-	servers := n.raftServers()
+	servers := n.raft.Servers()
 	taken := slices.IndexFunc(servers, func(s raft.Server) bool { return s.Address == server.Address && s.ID != server.ID })
 	if taken >= 0 {
 		return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
@@ -92,8 +93,8 @@ func (n *Node) try(ctx context.Context, member *storepb.Member) (*storepb.Result
 	if err != nil || result.GetCode() != storepb.Code_OK {
 		return result, err
 	}
-	if known := n.raftServer(member.GetId()); known == nil || known.Address != server.Address {
-		if err := waitConfigChange(ctx, n.raft.AddNonvoter(server.ID, server.Address, 0, configChangeTimeout)); err != nil {
+	if known := n.raft.Server(member.GetId()); known == nil || known.Address != server.Address {
+		if err := consensus.Await(ctx, n.raft.AddNonvoter(server.ID, server.Address, 0, configChangeTimeout)); err != nil {
 			return nil, err
 		}
 		n.logger.Info("joining", "name", member.GetName(), "id", member.GetId())
@@ -112,7 +113,7 @@ func (n *Node) awaitTrial(ctx context.Context, id string) *clusterpb.AdminReply 
 	defer cancel()
 	for {
 		changed := n.newcomers.change()
-		known := n.raftServer(id)
+		known := n.raft.Server(id)
 		if known != nil && known.Suffrage == raft.Voter {
 			err := n.confirmConfiguration(ctx)
 			return &clusterpb.AdminReply{Outcome: outcomeOf(err), Result: new(storepb.Result)}
@@ -138,7 +139,7 @@ func (n *Node) tendNewcomers(term uint64) {
 		case <-n.ctx.Done():
 			return
 		}
-		joining := slices.DeleteFunc(n.raftServers(), func(s raft.Server) bool { return s.Suffrage == raft.Voter })
+		joining := slices.DeleteFunc(n.raft.Servers(), func(s raft.Server) bool { return s.Suffrage == raft.Voter })
 		now := readClocks().mono
 		n.newcomers.keepOnly(joining, now)
 		var looking sync.WaitGroup
@@ -170,7 +171,7 @@ func (n *Node) lookAt(server raft.Server) {
 			n.newcomers.held(id, err)
 		}
 	case reason != "":
-		n.drop(server, fmt.Sprintf("the leader %s dropped it: %s", n.id.Name, reason))
+		n.drop(server, fmt.Sprintf("the leader %s dropped it: %s", n.dir.Name, reason))
 	}
 }
 
@@ -181,7 +182,7 @@ func (n *Node) admit(server raft.Server) error {
 	if !n.isNewcomer(server) {
 		return nil
 	}
-	err := waitConfigChange(n.ctx, n.raft.AddVoter(server.ID, server.Address, 0, configChangeTimeout))
+	err := consensus.Await(n.ctx, n.raft.AddVoter(server.ID, server.Address, 0, configChangeTimeout))
 	if err == nil {
 		n.logger.Info("joined", "name", n.member(string(server.ID)).GetName(), "id", server.ID)
 		n.newcomers.wake()
@@ -205,21 +206,21 @@ func (n *Node) drop(server raft.Server, reason string) {
 
 // isNewcomer tells whether a server is still the same in raft's configuration and has no vote yet.
 func (n *Node) isNewcomer(server raft.Server) bool {
-	known := n.raftServer(string(server.ID))
+	known := n.raft.Server(string(server.ID))
 	return known != nil && *known == server
 }
 
 // takeOut removes a server from raft's configuration and from the members. reason is for one that does not know that it has
 // joined: it goes on asking until it hears one.
 func (n *Node) takeOut(ctx context.Context, id, reason string) error {
-	if known := n.raftServer(id); known != nil {
-		if err := waitConfigChange(ctx, n.raft.RemoveServer(known.ID, 0, configChangeTimeout)); err != nil {
+	if known := n.raft.Server(id); known != nil {
+		if err := consensus.Await(ctx, n.raft.RemoveServer(known.ID, 0, configChangeTimeout)); err != nil {
 			return err
 		}
 		n.newcomers.refuse(id, reason, readClocks().mono)
 		n.newcomers.wake()
 	}
-	if id != n.id.ID { // a leader that removed itself is none any more; its successor tidies up
+	if id != n.dir.ID { // a leader that removed itself is none any more; its successor tidies up
 		n.proposeOwn(&storepb.Op{Op: &storepb.Op_RemoveMember{RemoveMember: &storepb.RemoveMember{Id: id}}})
 	}
 	return nil
@@ -232,7 +233,7 @@ func (n *Node) forgetStrangers() {
 		return
 	}
 	defer n.adminMu.Unlock()
-	servers := n.raftServers()
+	servers := n.raft.Servers()
 	for _, member := range n.members() {
 		if !slices.ContainsFunc(servers, func(s raft.Server) bool { return string(s.ID) == member.GetId() }) {
 			n.proposeOwn(&storepb.Op{Op: &storepb.Op_RemoveMember{RemoveMember: &storepb.RemoveMember{Id: member.GetId()}}})

@@ -35,7 +35,7 @@ func (a *api) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) (*cl
 
 func (a *api) Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
 	return &clusterpb.ProbeReply{
-		Term: a.node.raft.CurrentTerm(), WallClock: readClocks().wall, Id: a.node.id.ID, Leads: a.node.leadership.office() != 0,
+		Term: a.node.raft.CurrentTerm(), WallClock: readClocks().wall, Id: a.node.dir.ID, Leads: a.node.leadership.office() != 0,
 	}, nil
 }
 

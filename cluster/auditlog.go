@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"lockfs/cluster/audit"
+	"lockfs/cluster/consensus"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
 
 // The audit trail of a node is a file in its data directory, some files that were rotated, and no more.
 const (
-	auditFile  = "audit.jsonl"
 	auditSize  = 64 << 20
 	auditKept  = 4
 	auditBatch = 1000
@@ -34,7 +34,7 @@ func (n *Node) writeAudit(log *audit.Log) {
 			return
 		}
 		if err != nil {
-			n.logger.Error("events cannot be written; trying again", "file", auditFile, "error", err)
+			n.logger.Error("events cannot be written; trying again", "file", consensus.AuditFile, "error", err)
 			select {
 			case <-time.After(auditRetry):
 			case <-n.ctx.Done():
@@ -53,7 +53,7 @@ func auditLines(events []*storepb.Event) []audit.Line {
 
 func (n *Node) startAudit() error {
 	log, err := audit.Open(audit.Config{
-		Path: filepath.Join(n.cfg.DataDir, auditFile), MaxSize: auditSize, Keep: auditKept, Logger: n.logger,
+		Path: filepath.Join(n.cfg.DataDir, consensus.AuditFile), MaxSize: auditSize, Keep: auditKept, Logger: n.logger,
 	})
 	if err != nil {
 		return err

@@ -13,13 +13,15 @@ import (
 
 // callBack asks at both addresses of a node whether it is there. What its raft says is of no matter, only who says it.
 func (n *Node) callBack(ctx context.Context, member *storepb.Member) error {
-	if member.GetId() == n.id.ID {
+	if member.GetId() == n.dir.ID {
 		return errors.New("this node is the leader itself")
 	}
 	ctx, cancel := context.WithTimeout(ctx, callBackTimeout)
 	defer cancel()
 	answered := make(chan error, 1)
-	go func() { answered <- n.callRaft(member) }()
+	go func() {
+		answered <- n.raft.Call(raft.ServerID(member.GetId()), raft.ServerAddress(member.GetRaftAddress()))
+	}()
 	select {
 	case err := <-answered:
 		if err != nil {
@@ -30,27 +32,6 @@ func (n *Node) callBack(ctx context.Context, member *storepb.Member) error {
 	}
 	_, err := n.askNewcomer(ctx, member)
 	return err
-}
-
-// callRaft is a question for a vote in a term that is over, which changes nothing.
-func (n *Node) callRaft(member *storepb.Member) error {
-	caller, ok := n.transport.(raft.WithPreVote)
-	if !ok {
-		return errors.New("this node cannot call others")
-	}
-	id, address := raft.ServerID(member.GetId()), raft.ServerAddress(member.GetRaftAddress())
-	self := raft.ServerID(n.id.ID)
-	request := &raft.RequestPreVoteRequest{RPCHeader: raft.RPCHeader{
-		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(self), Addr: n.transport.EncodePeer(self, n.transport.LocalAddr()),
-	}}
-	reply := new(raft.RequestPreVoteResponse)
-	if err := caller.RequestPreVote(id, address, request, reply); err != nil {
-		return fmt.Errorf("its raft address %s does not answer: %w", address, err)
-	}
-	if string(reply.ID) != member.GetId() {
-		return fmt.Errorf("at its raft address %s answers %q", address, reply.ID)
-	}
-	return nil
 }
 
 // askNewcomer answers what a node has applied. It uses a connection of its own: nobody has to keep one to a node that never joins.

@@ -10,7 +10,7 @@ import (
 // cannotApply ends the node at an entry that it cannot apply as the others do. It comes to the same entry when it is started
 // again, so the reason says how to go on. If it leads, the others need not wait for the end of the process.
 func (n *Node) cannotApply(err error) {
-	defer n.silence.begin()
+	defer n.silence.Begin()
 	entry := new(raftstore.ApplyError)
 	if !errors.As(err, &entry) {
 		n.fail(fmt.Errorf("the leader's snapshot: %w", err))

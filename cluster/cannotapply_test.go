@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/consensus"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -59,7 +60,7 @@ func TestNodeStopsAtANewerCommand(t *testing.T) {
 	require.NoError(t, future.Error())
 	requireStopsAt(t, node, future.Index(), raftstore.ErrNewer)
 	require.NoError(t, node.Close())
-	found, err := Inspect(cfg.DataDir)
+	found, err := consensus.Inspect(cfg.DataDir)
 	require.NoError(t, err)
 	entry, err := found.Entry(future.Index())
 	require.NoError(t, err)

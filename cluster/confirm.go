@@ -81,7 +81,7 @@ func (n *Node) confirmRound() error {
 		return errNotConfirmed
 	}
 	voters := n.voters()
-	others := slices.DeleteFunc(slices.Clone(voters), func(m *storepb.Member) bool { return m.GetId() == n.id.ID })
+	others := slices.DeleteFunc(slices.Clone(voters), func(m *storepb.Member) bool { return m.GetId() == n.dir.ID })
 	if len(others) == len(voters) {
 		return errNotConfirmed // see isMajorityWith
 	}
@@ -114,8 +114,8 @@ func (n *Node) confirmedBy(req *clusterpb.ExecuteRequest, term uint64) bool {
 // itself is no voter in the newest configuration, which is the one that counts: the voters that are left can elect another
 // leader without it, and without the one that it asks.
 func (n *Node) isMajorityWith(id string) bool {
-	voters := n.voterIDs()
-	return id != n.id.ID && isMajority(2, len(voters)) && slices.Contains(voters, id) && slices.Contains(voters, n.id.ID)
+	voters := n.raft.VoterIDs()
+	return id != n.dir.ID && isMajority(2, len(voters)) && slices.Contains(voters, id) && slices.Contains(voters, n.dir.ID)
 }
 
 // probeVoters asks every voter for its term and clock. It is nil once a majority, this node included,
@@ -124,7 +124,7 @@ func (n *Node) probeVoters(term uint64) error {
 	voters := n.voters()
 	inTerm := make(chan bool, len(voters))
 	for _, voter := range voters {
-		if voter.GetId() == n.id.ID {
+		if voter.GetId() == n.dir.ID {
 			inTerm <- n.raft.CurrentTerm() == term
 			continue
 		}

@@ -109,10 +109,10 @@ func TestWhoseWordCounts(t *testing.T) {
 		term   uint64
 		counts bool
 	}{
-		"another voter's":          {other.id.ID, term, true},
-		"of an earlier term":       {other.id.ID, term - 1, false},
-		"of a later term":          {other.id.ID, term + 1, false},
-		"its own":                  {leader.id.ID, term, false},
+		"another voter's":          {other.dir.ID, term, true},
+		"of an earlier term":       {other.dir.ID, term - 1, false},
+		"of a later term":          {other.dir.ID, term + 1, false},
+		"its own":                  {leader.dir.ID, term, false},
 		"of one that is no voter":  {"somebody", term, false},
 		"nobody's":                 {"", term, false},
 		"nobody's, without a term": {"", 0, false},
@@ -123,7 +123,7 @@ func TestWhoseWordCounts(t *testing.T) {
 	leader = leaderOf(t, nodes)
 	term = leader.leadership.office()
 	for _, node := range nodes {
-		require.False(t, leader.confirmedBy(&clusterpb.ExecuteRequest{Voter: node.id.ID, Term: term}, term), "two of four")
+		require.False(t, leader.confirmedBy(&clusterpb.ExecuteRequest{Voter: node.dir.ID, Term: term}, term), "two of four")
 	}
 }
 
@@ -171,11 +171,11 @@ func TestALeaderThatRemovesItselfIsNotConfirmed(t *testing.T) {
 	for _, gone := range others[1:] {
 		gone.raft.Shutdown() // does not wait: the leader would notice
 	}
-	leader.raft.RemoveServer(raft.ServerID(leader.id.ID), 0, 0)
-	require.Eventually(t, func() bool { return !slices.Contains(leader.voterIDs(), leader.id.ID) }, testWait, time.Millisecond)
+	leader.raft.RemoveServer(raft.ServerID(leader.dir.ID), 0, 0)
+	require.Eventually(t, func() bool { return !slices.Contains(leader.raft.VoterIDs(), leader.dir.ID) }, testWait, time.Millisecond)
 	require.ErrorIs(t, leader.confirmRound(), errNotConfirmed)
-	require.False(t, leader.confirmedBy(&clusterpb.ExecuteRequest{Voter: left.id.ID, Term: term}, term))
-	require.False(t, leader.isMajorityWith(left.id.ID))
+	require.False(t, leader.confirmedBy(&clusterpb.ExecuteRequest{Voter: left.dir.ID, Term: term}, term))
+	require.False(t, leader.isMajorityWith(left.dir.ID))
 }
 
 // TestOnlyTheVotersOwnWordCounts has another node answer at the address of a voter.
@@ -183,7 +183,7 @@ func TestOnlyTheVotersOwnWordCounts(t *testing.T) {
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	others := slices.DeleteFunc(nodes, func(n *Node) bool { return n == leader })
-	voter, stranger := leader.member(others[0].id.ID), others[1]
+	voter, stranger := leader.member(others[0].dir.ID), others[1]
 	term := leader.leadership.office()
 	require.Eventually(t, func() bool { return leader.probe(voter, probeTimeout) == term }, testWait, time.Millisecond)
 	voter = proto.CloneOf(voter)

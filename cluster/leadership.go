@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
+
+	"lockfs/cluster/consensus"
 )
 
 // leadership follows who leads. This node leads for others only once it is ready: raft may have elected
@@ -13,7 +15,7 @@ import (
 type leadership struct {
 	raft     *raft.Raft
 	self     raft.ServerID
-	silence  *withdrawal
+	silence  *consensus.Withdrawal
 	notify   chan bool             // raft's NotifyCh
 	observed chan raft.Observation // LeaderObservation
 	elected  chan struct{}         // tells takeOffice; holds one
@@ -24,7 +26,7 @@ type leadership struct {
 	changed chan struct{} // closed at each change
 }
 
-func newLeadership(self raft.ServerID, silence *withdrawal) *leadership {
+func newLeadership(self raft.ServerID, silence *consensus.Withdrawal) *leadership {
 	return &leadership{
 		self:     self,
 		silence:  silence,
@@ -80,7 +82,7 @@ func (l *leadership) change() <-chan struct{} {
 // office answers the term in which this node leads and is ready to, or 0.
 func (l *leadership) office() uint64 {
 	term := l.readyTerm.Load()
-	if term != 0 && l.raft.State() == raft.Leader && l.raft.CurrentTerm() == term && !l.silence.kept() {
+	if term != 0 && l.raft.State() == raft.Leader && l.raft.CurrentTerm() == term && !l.silence.Begun() {
 		return term
 	}
 	return 0

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/consensus"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -19,7 +20,7 @@ const configChangeTimeout = 5 * time.Second
 
 func (n *Node) self() *storepb.Member {
 	return &storepb.Member{
-		Id: n.id.ID, Name: n.id.Name, RaftAddress: n.id.RaftAddress, ApiAddress: n.cfg.APIAddress,
+		Id: n.dir.ID, Name: n.dir.Name, RaftAddress: n.dir.RaftAddress, ApiAddress: n.cfg.APIAddress,
 	}
 }
 
@@ -36,34 +37,9 @@ func (n *Node) member(id string) (member *storepb.Member) {
 
 func (n *Node) apiAddress(id string) string { return n.member(id).GetApiAddress() }
 
-// raftServers answers those of raft's newest configuration, committed or not, as raft itself uses it.
-func (n *Node) raftServers() []raft.Server {
-	return slices.Clone(n.raft.GetConfiguration().Configuration().Servers) // raft's own
-}
-
-// raftServer answers nil for an id that is not in raft's newest configuration.
-func (n *Node) raftServer(id string) *raft.Server {
-	for _, server := range n.raftServers() {
-		if string(server.ID) == id {
-			return &server
-		}
-	}
-	return nil
-}
-
-func (n *Node) voterIDs() []string {
-	var ids []string
-	for _, server := range n.raftServers() {
-		if server.Suffrage == raft.Voter {
-			ids = append(ids, string(server.ID))
-		}
-	}
-	return ids
-}
-
 // voters answers the voters; one that is not known as a member has only an id.
 func (n *Node) voters() []*storepb.Member {
-	ids := n.voterIDs()
+	ids := n.raft.VoterIDs()
 	voters := make([]*storepb.Member, len(ids))
 	n.fsm.View(func(ns *raftstore.Namespace) {
 		for i, id := range ids {
@@ -76,7 +52,7 @@ func (n *Node) voters() []*storepb.Member {
 }
 
 func checkMember(m *storepb.Member) error {
-	if !nodeName.MatchString(m.GetName()) || m.GetId() == "" {
+	if !consensus.ValidName(m.GetName()) || m.GetId() == "" {
 		return fmt.Errorf("a member needs a name and an id, not %q and %q", m.GetName(), m.GetId())
 	}
 	return errors.Join(checkAdvertised("raft address", m.GetRaftAddress()), checkAdvertised("API address", m.GetApiAddress()))
@@ -86,13 +62,13 @@ func checkMember(m *storepb.Member) error {
 func (n *Node) Remove(ctx context.Context, name string) *clusterpb.AdminReply {
 	return n.administer(ctx, func() (*storepb.Result, error) {
 		id := n.memberID(name)
-		known := n.raftServer(id)
+		known := n.raft.Server(id)
 		switch {
 		case id == "":
 			return &storepb.Result{
 				Code: storepb.Code_NOT_FOUND, Message: fmt.Sprintf("no member is named %q; see `lockfs member list`", name),
 			}, nil
-		case known != nil && known.Suffrage == raft.Voter && len(n.voterIDs()) == 1:
+		case known != nil && known.Suffrage == raft.Voter && len(n.raft.VoterIDs()) == 1:
 			return &storepb.Result{
 				Code: storepb.Code_NOT_PERMITTED, Message: fmt.Sprintf("%q is the only member; stop it instead", name),
 			}, nil
@@ -109,7 +85,7 @@ func (n *Node) memberID(name string) string {
 			return member.GetId()
 		}
 	}
-	if n.raftServer(name) != nil {
+	if n.raft.Server(name) != nil {
 		return name
 	}
 	return ""
@@ -126,7 +102,7 @@ func (n *Node) noticeRemoval() {
 		n.fail(errRemoved) // it led, and removed itself
 		return
 	}
-	if _, leader := n.raft.LeaderWithID(); leader != "" || !n.id.Joined {
+	if _, leader := n.raft.LeaderWithID(); leader != "" || !n.dir.Joined {
 		return
 	}
 	// One that has just started may not know the members yet.
@@ -157,16 +133,16 @@ func (n *Node) removedAsSays(address string) (removed bool, leader string) {
 	ctx, cancel := context.WithTimeout(n.ctx, attemptTimeout)
 	defer cancel()
 	status, err := peer.Status(ctx, &clusterpb.StatusRequest{Confirm: true})
-	if err != nil || n.raftServer(status.GetId()) == nil {
+	if err != nil || n.raft.Server(status.GetId()) == nil {
 		return false, status.GetLeaderAddress()
 	}
-	return status.GetConfirmed() && !slices.Contains(status.GetVoters(), n.id.ID), status.GetLeaderAddress()
+	return status.GetConfirmed() && !slices.Contains(status.GetVoters(), n.dir.ID), status.GetLeaderAddress()
 }
 
 // confirmConfiguration returns nil once it is sure that this node led when it was called and that the newest configuration
 // before that is committed.
 func (n *Node) confirmConfiguration(ctx context.Context) error {
-	return waitConfigChange(ctx, n.raft.Barrier(configChangeTimeout))
+	return consensus.Await(ctx, n.raft.Barrier(configChangeTimeout))
 }
 
 // administer runs a change that an administrator asks for if this node leads, one at a time.
@@ -182,20 +158,4 @@ func (n *Node) administer(ctx context.Context, change func() (*storepb.Result, e
 		n.logger.Warn("a change by an administrator failed", "error", err)
 	}
 	return &clusterpb.AdminReply{Outcome: outcomeOf(err), Result: result}
-}
-
-// waitConfigChange sorts raft's errors like those of a command. Asking again is safe: a change that
-// was made already is made once more to the same effect.
-func waitConfigChange(ctx context.Context, future raft.Future) error {
-	done := make(chan error, 1)
-	go func() { done <- future.Error() }()
-	select {
-	case err := <-done:
-		if err != nil {
-			return raftstore.SortRaftError(err)
-		}
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", raftstore.ErrUnknown, ctx.Err())
-	}
 }

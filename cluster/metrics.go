@@ -121,7 +121,7 @@ func newNodeCollector(n *Node) *nodeCollector {
 		gauge("raft_applied_index", "Index up to which the log has been applied.",
 			func(n *Node) float64 { return float64(n.raft.AppliedIndex()) }),
 		gauge("raft_last_index", "Index of the last entry in the log.", func(n *Node) float64 { return float64(n.raft.LastIndex()) }),
-		gauge("raft_voters", "Voters in the configuration.", func(n *Node) float64 { return float64(len(n.voterIDs())) }),
+		gauge("raft_voters", "Voters in the configuration.", func(n *Node) float64 { return float64(len(n.raft.VoterIDs())) }),
 		gauge("raft_is_leader", "1 while this node leads.", func(n *Node) float64 { return oneIf(n.raft.State() == raft.Leader) }),
 		gauge("raft_leader_known", "1 while a leader is known.", func(n *Node) float64 {
 			_, id := n.raft.LeaderWithID()

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/consensus"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -39,10 +40,10 @@ func addNewcomer(t testing.TB, leader *Node, member *storepb.Member) {
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_OK, result.GetCode())
 	add := leader.raft.AddNonvoter(raft.ServerID(member.GetId()), raft.ServerAddress(member.GetRaftAddress()), 0, 0)
-	require.NoError(t, waitConfigChange(ctx, add))
+	require.NoError(t, consensus.Await(ctx, add))
 }
 
-func (n *Node) knows(id string) bool { return n.raftServer(id) != nil || n.member(id) != nil }
+func (n *Node) knows(id string) bool { return n.raft.Server(id) != nil || n.member(id) != nil }
 
 // TestAStrayJoinLeavesTheClusterAlone asks a single server to take in somebody whom it does not reach, or who is not whom he
 // says.
@@ -52,13 +53,13 @@ func TestAStrayJoinLeavesTheClusterAlone(t *testing.T) {
 	other := startNodes(t, 1)[0]
 	unreached, impostor, half := strayMember(t, "unreached"), strayMember(t, "impostor"), strayMember(t, "half")
 	impostor.RaftAddress, impostor.ApiAddress = other.cfg.RaftAddress, other.cfg.APIAddress
-	half.Id, half.RaftAddress = other.id.ID, other.cfg.RaftAddress
+	half.Id, half.RaftAddress = other.dir.ID, other.cfg.RaftAddress
 	for _, c := range []struct {
 		member *storepb.Member
 		reason string
 	}{
 		{unreached, "its raft address " + unreached.GetRaftAddress() + " does not answer"},
-		{impostor, fmt.Sprintf("at its raft address %s answers %q", impostor.GetRaftAddress(), other.id.ID)},
+		{impostor, fmt.Sprintf("at its raft address %s answers %q", impostor.GetRaftAddress(), other.dir.ID)},
 		{half, "its API address " + half.GetApiAddress() + " does not answer"},
 	} {
 		reply := node.Join(t.Context(), c.member)
@@ -74,7 +75,7 @@ func TestAStrayJoinLeavesTheClusterAlone(t *testing.T) {
 		require.Contains(t, reply.GetResult().GetMessage(), c.reason)
 		impatient(node, newNewcomers().patience)
 	}
-	require.Equal(t, []string{node.id.ID}, node.voterIDs())
+	require.Equal(t, []string{node.dir.ID}, node.raft.VoterIDs())
 	cfg := node.cfg
 	require.NoError(t, client.Close(t.Context()))
 	require.NoError(t, node.Close())
@@ -90,7 +91,7 @@ func TestANodeThatIsRefusedSaysWhy(t *testing.T) {
 	cfg := testConfig(t, "n1", leader.cfg.APIAddress)
 	node, err := Open(cfg)
 	require.NoError(t, err)
-	require.NoError(t, node.transport.(raft.WithClose).Close()) // as if others did not reach it
+	require.NoError(t, node.raft.Transport.(raft.WithClose).Close()) // as if others did not reach it
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
 	err = node.WaitReady(ctx)
@@ -100,7 +101,7 @@ func TestANodeThatIsRefusedSaysWhy(t *testing.T) {
 
 	cfg.RaftAddress, cfg.Metrics = freeAddress(t), nil
 	node = startNode(t, cfg)
-	require.Equal(t, raft.ServerAddress(cfg.RaftAddress), leader.raftServer(node.id.ID).Address, "with another address it may come")
+	require.Equal(t, raft.ServerAddress(cfg.RaftAddress), leader.raft.Server(node.dir.ID).Address, "with another address it may come")
 }
 
 // TestANewcomerThatDoesNotAnswerIsDropped has one in the configuration that is gone. Meanwhile the only voter goes on, and the
@@ -140,16 +141,16 @@ func TestANewLeaderGoesOnWithANewcomer(t *testing.T) {
 	defer func() { _ = newcomer.Close() }()
 	leader.adminMu.Lock() // it does not get any further
 	addNewcomer(t, leader, newcomer.self())
-	require.NoError(t, newcomer.fsm.WaitFor(t.Context(), func(ns *raftstore.Namespace) bool { return ns.Member(newcomer.id.ID) != nil }))
-	require.Equal(t, raft.Nonvoter, leader.raftServer(newcomer.id.ID).Suffrage)
+	require.NoError(t, newcomer.fsm.WaitFor(t.Context(), func(ns *raftstore.Namespace) bool { return ns.Member(newcomer.dir.ID) != nil }))
+	require.Equal(t, raft.Nonvoter, leader.raft.Server(newcomer.dir.ID).Suffrage)
 	require.NoError(t, leader.Close())
 	leader.adminMu.Unlock()
 
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
 	require.NoError(t, newcomer.WaitReady(ctx))
-	require.True(t, newcomer.id.Joined)
-	require.Contains(t, leaderOf(t, others).voterIDs(), newcomer.id.ID)
+	require.True(t, newcomer.dir.Joined)
+	require.Contains(t, leaderOf(t, others).raft.VoterIDs(), newcomer.dir.ID)
 }
 
 // TestABusyClusterTakesNewcomersIn has commands committed all the time, so that a newcomer is always some behind.
@@ -168,7 +169,7 @@ func TestABusyClusterTakesNewcomersIn(t *testing.T) {
 		})
 	}
 	startNode(t, testConfig(t, "n1", leader.cfg.APIAddress))
-	require.Len(t, leader.voterIDs(), 2)
+	require.Len(t, leader.raft.VoterIDs(), 2)
 }
 
 // TestWhatIsLeftOfAMemberCanBeRemoved removes one that is joining, and one that raft does not know.
@@ -206,13 +207,13 @@ func TestAVoterStaysOneWhateverItsJoinSays(t *testing.T) {
 		reply := leader.Join(t.Context(), member)
 		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome())
 		require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode(), "%v", reply)
-		require.Equal(t, member.GetApiAddress(), leader.member(node.id.ID).GetApiAddress())
+		require.Equal(t, member.GetApiAddress(), leader.member(node.dir.ID).GetApiAddress())
 		member.RaftAddress = freeAddress(t)
 		reply = leader.Join(t.Context(), member)
 		require.Equal(t, storepb.Code_INVALID, reply.GetResult().GetCode())
 		require.Contains(t, reply.GetResult().GetMessage(), node.cfg.RaftAddress)
 	}
-	require.Len(t, leader.voterIDs(), 3)
+	require.Len(t, leader.raft.VoterIDs(), 3)
 }
 
 func TestPatienceWithNewcomers(t *testing.T) {

@@ -52,7 +52,7 @@ func (n *Node) preside(wonder <-chan time.Time) {
 		select {
 		case <-compare.C:
 			_ = n.probeVoters(term)
-			n.clock.keepOnly(n.voterIDs())
+			n.clock.keepOnly(n.raft.VoterIDs())
 		case <-look.C:
 			n.endExpired()
 		case <-n.fsm.Sooner():
@@ -127,7 +127,7 @@ func (n *Node) takeOffice() {
 func (n *Node) recordOwn() {
 	n.adminMu.Lock()
 	defer n.adminMu.Unlock()
-	if !proto.Equal(n.member(n.id.ID), n.self()) {
+	if !proto.Equal(n.member(n.dir.ID), n.self()) {
 		n.proposeOwn(setMember(n.self()))
 	}
 	if limits := n.ownLimits(); !proto.Equal(limits, new(storepb.SetLimits)) {

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cluster/consensus"
 	"lockfs/raftstore/storepb"
 )
 
@@ -28,8 +29,8 @@ func TestAnUncommittedRemovalIsNotBelieved(t *testing.T) {
 	for _, gone := range others {
 		gone.raft.Shutdown()
 	}
-	leader.raft.RemoveServer(raft.ServerID(node.id.ID), 0, 0)
-	require.Eventually(t, func() bool { return !slices.Contains(leader.voterIDs(), node.id.ID) }, testWait, time.Millisecond)
+	leader.raft.RemoveServer(raft.ServerID(node.dir.ID), 0, 0)
+	require.Eventually(t, func() bool { return !slices.Contains(leader.raft.VoterIDs(), node.dir.ID) }, testWait, time.Millisecond)
 	require.False(t, believes(node, leader))
 	require.False(t, believes(node, others[1]), "nor that of one that does not lead")
 }
@@ -40,7 +41,7 @@ func TestACommittedRemovalIsBelieved(t *testing.T) {
 	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	require.NoError(t, waitConfigChange(ctx, leader.raft.RemoveServer(raft.ServerID(others[0].id.ID), 0, 0)))
+	require.NoError(t, consensus.Await(ctx, leader.raft.RemoveServer(raft.ServerID(others[0].dir.ID), 0, 0)))
 	require.Eventually(t, func() bool { return believes(others[0], leader) }, testWait, time.Millisecond)
 	require.False(t, believes(others[1], leader))
 	require.False(t, believes(others[0], leaderOf(t, startNodes(t, 1))), "the leader of another cluster")

@@ -23,7 +23,7 @@ func (n *Node) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) *
 	if err := n.confirmer.confirm(ctx); err != nil {
 		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}
 	}
-	reply := &clusterpb.KeepAliveReply{Term: int64(n.terms.term), ClusterTime: n.clock.Now(), Leader: n.id.Name}
+	reply := &clusterpb.KeepAliveReply{Term: int64(n.terms.term), ClusterTime: n.clock.Now(), Leader: n.dir.Name}
 	for _, voter := range n.voters() {
 		if voter.GetApiAddress() != "" {
 			reply.Servers = append(reply.Servers, voter.GetApiAddress())

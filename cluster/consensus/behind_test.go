@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"path/filepath"
@@ -13,16 +13,15 @@ import (
 // TestLogBehindASnapshotIsBegunAnew has a node end when it had installed a snapshot of the leader's, and before it had dropped
 // the log before it.
 func TestLogBehindASnapshotIsBegunAnew(t *testing.T) {
-	cfg := usedDataDir(t)
-	found, err := Inspect(cfg.DataDir)
+	cfg := usedDirectory(t)
+	found, err := Inspect(cfg.path)
 	require.NoError(t, err)
 	require.Less(t, found.First, found.Snapshot.Index)
-	log, err := wal.Open(filepath.Join(cfg.DataDir, logDir), true, raftLogger(cfg.Logger, 0))
+	log, err := wal.Open(filepath.Join(cfg.path, logDir), true, raftLogger(cfg.Logger, 0))
 	require.NoError(t, err)
 	require.NoError(t, log.DeleteRange(found.Snapshot.Index-1, found.Last))
 	require.NoError(t, log.Close())
-	node := startNode(t, cfg)
-	client := openTestClient(t, node, "")
-	require.Equal(t, storepb.Code_OK, create(t, client, "new"))
-	require.Equal(t, storepb.Code_EXISTS, create(t, client, "lock1"))
+	v := cfg.start(t)
+	v.mustCreate(t, "new")
+	require.Equal(t, storepb.Code_EXISTS, v.create(t, "lock1").GetCode())
 }

@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"io/fs"
@@ -29,9 +29,9 @@ func contentOf(t *testing.T, dir string) map[string]string {
 
 // TestInspectChangesNothing looks at all of a data directory whose log has been cut.
 func TestInspectChangesNothing(t *testing.T) {
-	cfg := usedDataDir(t)
-	before := contentOf(t, cfg.DataDir)
-	found, err := Inspect(cfg.DataDir)
+	cfg := usedDirectory(t)
+	before := contentOf(t, cfg.path)
+	found, err := Inspect(cfg.path)
 	require.NoError(t, err)
 	require.Equal(t, "a", found.Node)
 	require.NotNil(t, found.Snapshot)
@@ -49,5 +49,5 @@ func TestInspectChangesNothing(t *testing.T) {
 		operations[entry.Type] = true
 	}
 	require.Contains(t, operations, "command")
-	require.Equal(t, before, contentOf(t, cfg.DataDir))
+	require.Equal(t, before, contentOf(t, cfg.path))
 }

@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 type transport struct {
 	network
 	log     *earlyLog
-	silence *withdrawal
+	silence *Withdrawal
 }
 
 var errSilent = errors.New("this node is to be silent")
@@ -35,7 +35,7 @@ func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 func (t transport) AppendEntries(
 	id raft.ServerID, to raft.ServerAddress, req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
 ) error {
-	if t.silence.kept() {
+	if t.silence.Begun() {
 		return errSilent
 	}
 	shorten(req)
@@ -45,7 +45,7 @@ func (t transport) AppendEntries(
 
 // AppendEntriesPipeline is part of raft.Transport.
 func (t transport) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress) (raft.AppendPipeline, error) {
-	if t.silence.kept() {
+	if t.silence.Begun() {
 		return nil, errSilent
 	}
 	pipeline, err := t.network.AppendEntriesPipeline(id, to)
@@ -58,12 +58,12 @@ func (t transport) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress
 type appendPipeline struct {
 	raft.AppendPipeline
 	log     *earlyLog
-	silence *withdrawal
+	silence *Withdrawal
 }
 
 // AppendEntries is part of raft.AppendPipeline.
 func (p appendPipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
-	if p.silence.kept() {
+	if p.silence.Begun() {
 		return nil, errSilent
 	}
 	shorten(req)
@@ -75,7 +75,7 @@ func (p appendPipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft
 func (t transport) RequestPreVote(
 	id raft.ServerID, to raft.ServerAddress, req *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse,
 ) error {
-	if t.silence.kept() {
+	if t.silence.Begun() {
 		return errSilent
 	}
 	return t.network.RequestPreVote(id, to, req, resp)
@@ -85,7 +85,7 @@ func (t transport) RequestPreVote(
 func (t transport) RequestVote(
 	id raft.ServerID, to raft.ServerAddress, req *raft.RequestVoteRequest, resp *raft.RequestVoteResponse,
 ) error {
-	if t.silence.kept() {
+	if t.silence.Begun() {
 		return errSilent
 	}
 	return t.network.RequestVote(id, to, req, resp)
@@ -101,11 +101,11 @@ func (t transport) InstallSnapshot(
 // untilSilent ends with an error once this node is to be silent.
 type untilSilent struct {
 	io.Reader
-	silence *withdrawal
+	silence *Withdrawal
 }
 
 func (r untilSilent) Read(b []byte) (int, error) {
-	if r.silence.kept() {
+	if r.silence.Begun() {
 		return 0, errSilent
 	}
 	return r.Reader.Read(b)
@@ -116,7 +116,7 @@ const (
 	transportTimeout = 5 * time.Second
 )
 
-func newTransport(address string, log *earlyLog, silence *withdrawal, logger *slog.Logger) (raft.Transport, error) {
+func newTransport(address string, log *earlyLog, silence *Withdrawal, logger *slog.Logger) (raft.Transport, error) {
 	if address == "" {
 		_, local := raft.NewInmemTransport("local")
 		return local, nil

@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"fmt"
@@ -15,12 +15,15 @@ const (
 	diskTicks = 40
 )
 
+// LeaderDiskLimit is for how long a leader's disk may hang. What waits for the leader is to be given more.
+const LeaderDiskLimit = leaderDiskTicks * diskTick
+
 // disk watches what a node writes before it answers anybody. Time is counted in ticks of its own: a process that was stopped
 // goes on with a tick or two, and a wall clock that is set means nothing.
 type disk struct {
 	path    string
 	fatal   func(error) // is told that this process cannot go on
-	silence *withdrawal // begins then, too: others need not wait for the end of the process
+	silence *Withdrawal // begins then, too: others need not wait for the end of the process
 
 	mu      sync.Mutex
 	writing map[*diskWrite]struct{}
@@ -30,7 +33,7 @@ type disk struct {
 
 type diskWrite struct{ ticks int } // for how many ticks it has been under way
 
-func newDisk(path string, fatal func(error), silence *withdrawal) *disk {
+func newDisk(path string, fatal func(error), silence *Withdrawal) *disk {
 	return &disk{path: path, fatal: fatal, silence: silence, writing: make(map[*diskWrite]struct{}), stopped: make(chan struct{})}
 }
 
@@ -52,7 +55,7 @@ func (d *disk) do(write func() error) error {
 
 func (d *disk) fail(err error) {
 	d.fatal(err)
-	d.silence.begin()
+	d.silence.Begin()
 }
 
 // watch goes on until the disk is closed, or fails. leads tells whether others wait for this node.
@@ -93,26 +96,6 @@ func (d *disk) close() { d.stop.Do(func() { close(d.stopped) }) }
 func (d *disk) closed() bool {
 	select {
 	case <-d.stopped:
-		return true
-	default:
-		return false
-	}
-}
-
-// silence is what a node keeps that cannot go on: it says nothing to the other nodes and to mounts any more, so that they turn to
-// another one. The process may take long to end with a disk that hangs.
-type withdrawal struct {
-	once  sync.Once
-	begun chan struct{} // closed
-}
-
-func newWithdrawal() *withdrawal { return &withdrawal{begun: make(chan struct{})} }
-
-func (s *withdrawal) begin() { s.once.Do(func() { close(s.begun) }) }
-
-func (s *withdrawal) kept() bool {
-	select {
-	case <-s.begun:
 		return true
 	default:
 		return false

@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"context"
@@ -251,7 +251,7 @@ func (m *machine) start(t testing.TB) {
 	var err error
 	fsm := earlyFSM{numberFSM{m.cluster}, m.log}
 	votes := flushingVotes{m.votes, m.log}
-	m.raft, err = raft.NewRaft(m.config(), fsm, logCache(m.log), votes, raft.NewInmemSnapshotStore(), transport{m.network, m.log, newWithdrawal()})
+	m.raft, err = raft.NewRaft(m.config(), fsm, logCache(m.log), votes, raft.NewInmemSnapshotStore(), transport{m.network, m.log, NewWithdrawal()})
 	require.NoError(t, err)
 	m.log.raft.Store(m.raft)
 }

@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"errors"
@@ -17,6 +17,9 @@ import (
 // snapshotPiece is how many bytes of a snapshot may wait for the disk. The log shares that disk, and a write of it waits for
 // all that came before.
 const snapshotPiece = 8 << 20
+
+// keptSnapshots is how many of the newest are kept.
+const keptSnapshots = 2
 
 // How raft's store names things.
 const (

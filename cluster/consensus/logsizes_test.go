@@ -1,4 +1,4 @@
-package cluster
+package consensus
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 // TestSizesOfEntries compares what is known of a log's entries with the log itself, whatever was stored in it and cut from it.
 func TestSizesOfEntries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		silence := newWithdrawal()
+		silence := NewWithdrawal()
 		disk := newDisk("", func(error) {}, silence)
 		store := raft.NewInmemStore()
 		log := newSizedLog(&guardedLog{store, disk}, entrySizes{})
