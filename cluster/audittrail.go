@@ -6,6 +6,7 @@ import (
 
 	"lockfs/cluster/audit"
 	"lockfs/cluster/consensus"
+	"lockfs/formats/pause"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -35,10 +36,7 @@ func (n *Node) writeAudit(log *audit.Log) {
 		}
 		if err != nil {
 			n.logger.Error("events cannot be written; trying again", "file", consensus.AuditFile, "error", err)
-			select {
-			case <-time.After(auditRetry):
-			case <-n.ctx.Done():
-			}
+			_ = pause.For(n.ctx, auditRetry)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -14,6 +13,8 @@ import (
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
+
+	"lockfs/raftstore/checksum"
 )
 
 // voteStore keeps all that raft must not forget besides its log in one record with a checksum: the current term, and the
@@ -42,8 +43,6 @@ const (
 	keyVoteCandidate = "LastVoteCand"
 	keyVotes         = "Votes"
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // openVotes checks the whole file before raft may rely on it. used says that there must be a record.
 func openVotes(path string, used bool) (*voteStore, error) {
@@ -111,14 +110,12 @@ func (v *voteStore) Get(key []byte) ([]byte, error) {
 	return v.stored.candidate, nil
 }
 
-const checksumSize = 4
-
 func (v *voteStore) save(next votes) error {
-	record := make([]byte, checksumSize, checksumSize+16+len(next.candidate))
+	record := make([]byte, checksum.Size, checksum.Size+16+len(next.candidate))
 	record = binary.BigEndian.AppendUint64(record, next.current)
 	record = binary.BigEndian.AppendUint64(record, next.term)
 	record = append(record, next.candidate...)
-	binary.BigEndian.PutUint32(record, crc32.Checksum(record[checksumSize:], castagnoli))
+	binary.BigEndian.PutUint32(record, checksum.Of(record[checksum.Size:]))
 	if v.log != nil {
 		if err := v.log.flush(); err != nil {
 			return err
@@ -144,10 +141,10 @@ func loadVotes(bolt *raftboltdb.BoltStore, used bool) (votes, error) {
 		return votes{}, nil
 	case err != nil:
 		return votes{}, err
-	case len(record) < checksumSize+16 || crc32.Checksum(record[checksumSize:], castagnoli) != binary.BigEndian.Uint32(record):
+	case len(record) < checksum.Size+16 || checksum.Of(record[checksum.Size:]) != binary.BigEndian.Uint32(record):
 		return votes{}, errors.New("the record of votes has another checksum")
 	}
-	record = record[checksumSize:]
+	record = record[checksum.Size:]
 	return votes{binary.BigEndian.Uint64(record), binary.BigEndian.Uint64(record[8:]), record[16:]}, nil
 }
 

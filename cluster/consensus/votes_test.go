@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore/checksum"
 )
 
 func TestVoteIsOneRecord(t *testing.T) {
@@ -69,7 +71,7 @@ func TestVotesWithFlippedBitsAreNotBelieved(t *testing.T) {
 			break
 		}
 		at += next + len(candidate)
-		for back := range len(candidate) + 16 + checksumSize {
+		for back := range len(candidate) + 16 + checksum.Size {
 			places = append(places, at-1-back)
 		}
 	}
@@ -88,5 +90,5 @@ func TestVotesWithFlippedBitsAreNotBelieved(t *testing.T) {
 		requireVotes(t, votes, 5, 5, candidate)
 		require.NoError(t, votes.Close())
 	}
-	require.GreaterOrEqual(t, refused, 2*boltMetaSize+checksumSize+16+len(candidate))
+	require.GreaterOrEqual(t, refused, 2*boltMetaSize+checksum.Size+16+len(candidate))
 }

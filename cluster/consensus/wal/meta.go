@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,11 +13,10 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 
 	"lockfs/cluster/durable"
+	"lockfs/raftstore/checksum"
 )
 
 const metaFile = "segments"
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // meta says which segments make up the log. It is replaced as a whole, durably, at each change.
 type meta struct {
@@ -53,7 +51,7 @@ func loadMeta(dir string) (*meta, error) {
 	if err := json.Unmarshal(content, &outer); err != nil {
 		return m, &Damage{path, err}
 	}
-	if crc32.Checksum(outer.State, castagnoli) != outer.Checksum {
+	if checksum.Of(outer.State) != outer.Checksum {
 		return m, &Damage{path, errors.New("its checksum differs")}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(outer.State))
@@ -69,7 +67,7 @@ func (m *meta) save() error {
 	if err != nil {
 		return err
 	}
-	content, err := json.Marshal(sealed{Checksum: crc32.Checksum(state, castagnoli), State: state})
+	content, err := json.Marshal(sealed{Checksum: checksum.Of(state), State: state})
 	if err != nil {
 		return err
 	}

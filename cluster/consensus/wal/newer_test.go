@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore/checksum"
 )
 
 // requireSound requires that an error is not about damage, and says where it comes from and what it is.
@@ -28,7 +29,7 @@ func TestSoundFilesAreNotDamaged(t *testing.T) {
 		content := bytes.Clone(s.content)
 		content[at] = to
 		commit := s.ends[0] - wordSize
-		binary.LittleEndian.PutUint32(content[commit+4:], crc32.Checksum(content[:commit], castagnoli))
+		binary.LittleEndian.PutUint32(content[commit+4:], checksum.Of(content[:commit]))
 		return content
 	}
 	_, err := s.open(t, changed(versionAt, 1))
@@ -43,7 +44,7 @@ func TestSoundFilesAreNotDamaged(t *testing.T) {
 	var outer sealed
 	require.NoError(t, json.Unmarshal(sound, &outer))
 	outer.State = append([]byte(`{"Later":1,`), outer.State[1:]...)
-	outer.Checksum = crc32.Checksum(outer.State, castagnoli)
+	outer.Checksum = checksum.Of(outer.State)
 	newer, err := json.Marshal(outer)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, newer, 0o600))

@@ -4,10 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
+
+	"lockfs/raftstore/checksum"
 )
 
 // The format of a segment file (raft-wal, segment/format.go): a header, then frames that each take up whole words. A
@@ -44,7 +45,7 @@ func readBatches(content []byte) batches {
 			read.indexStart = uint64(next)
 			next += padded(length)
 		case uint32(segment.FrameCommit):
-			if crc32.Checksum(content[batch:at], castagnoli) != length {
+			if checksum.Of(content[batch:at]) != length {
 				return sound
 			}
 			read.end, batch = next, next

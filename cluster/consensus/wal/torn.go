@@ -3,9 +3,10 @@ package wal
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 
 	"github.com/hashicorp/raft-wal/segment"
+
+	"lockfs/raftstore/checksum"
 )
 
 // sectorSize is the least that a disk writes as a whole.
@@ -146,7 +147,7 @@ func isSoundBatch(content []byte) bool {
 		case uint32(segment.FrameEntry), uint32(segment.FrameIndex):
 			at += wordSize + padded(length)
 		case uint32(segment.FrameCommit):
-			return at > 0 && crc32.Checksum(content[:at], castagnoli) == length
+			return at > 0 && checksum.Of(content[:at]) == length
 		default:
 			return false
 		}
