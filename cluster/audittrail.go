@@ -1,7 +1,10 @@
 package cluster
 
 import (
+	"context"
+	"log/slog"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"lockfs/cluster/audit"
@@ -19,26 +22,52 @@ const (
 	auditRetry = time.Second // after an error, such as a full disk
 )
 
-// writeAudit appends the events that this node has applied to its audit file, until the node is closed.
-// What was not written when the process ended is written by the next one: the state keeps the last events.
-func (n *Node) writeAudit(log *audit.Log) {
+// auditTrail appends the events that this node applies to its audit file.
+type auditTrail struct {
+	log     *audit.Log
+	fsm     *raftstore.FSM
+	logger  *slog.Logger
+	writing sync.WaitGroup
+}
+
+// openAuditTrail goes on with that of a data directory until the context ends. What was not written when the process ended is
+// written by the next one: the state keeps the last events.
+func openAuditTrail(ctx context.Context, dir string, fsm *raftstore.FSM, logger *slog.Logger) (*auditTrail, error) {
+	log, err := audit.Open(audit.Config{
+		Path: filepath.Join(dir, consensus.AuditFile), MaxSize: auditSize, Keep: auditKept, Logger: logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	t := &auditTrail{log: log, fsm: fsm, logger: logger}
+	t.writing.Go(func() { t.write(ctx) })
+	return t, nil
+}
+
+func (t *auditTrail) write(ctx context.Context) {
 	for {
 		var events []*storepb.Event
-		err := n.fsm.WaitFor(n.ctx, func(ns *raftstore.Namespace) bool {
-			events = ns.Events(log.Last(), auditBatch)
+		err := t.fsm.WaitFor(ctx, func(ns *raftstore.Namespace) bool {
+			events = ns.Events(t.log.Last(), auditBatch)
 			return len(events) > 0
 		})
 		if err == nil {
-			err = log.Append(auditLines(events))
+			err = t.log.Append(auditLines(events))
 		}
-		if n.ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			n.logger.Error("events cannot be written; trying again", "file", consensus.AuditFile, "error", err)
-			_ = pause.For(n.ctx, auditRetry)
+			t.logger.Error("events cannot be written; trying again", "file", consensus.AuditFile, "error", err)
+			_ = pause.For(ctx, auditRetry)
 		}
 	}
+}
+
+// close is called once the context has ended and nothing more is applied.
+func (t *auditTrail) close() error {
+	t.writing.Wait()
+	return t.log.Close()
 }
 
 func auditLines(events []*storepb.Event) []audit.Line {
@@ -47,25 +76,4 @@ func auditLines(events []*storepb.Event) []audit.Line {
 		lines[i] = audit.Line{Number: event.GetNumber(), JSON: raftstore.EventLine(event)}
 	}
 	return lines
-}
-
-func (n *Node) startAudit() error {
-	log, err := audit.Open(audit.Config{
-		Path: filepath.Join(n.cfg.DataDir, consensus.AuditFile), MaxSize: auditSize, Keep: auditKept, Logger: n.logger,
-	})
-	if err != nil {
-		return err
-	}
-	n.audit = log
-	n.auditing.Go(func() { n.writeAudit(log) })
-	return nil
-}
-
-// closeAudit is called once the node's context has ended and it applies nothing more.
-func (n *Node) closeAudit() error {
-	if n.audit == nil {
-		return nil
-	}
-	n.auditing.Wait()
-	return n.audit.Close()
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/cluster/consensus"
+	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
 )
 
 // Config is what a node is started with.
@@ -34,9 +36,9 @@ type Config struct {
 	// LockDelay changes for how long nobody gets an advisory lock of a mount that was given up on, when this
 	// node leads; nil leaves it (raftstore.DefaultLockDelay).
 	LockDelay *time.Duration
-	// SessionTerm is how long a session lasts without a keepalive; 0: DefaultSessionTerm. It is to be
+	// SessionTTL is how long a session lasts without a keepalive; 0: DefaultSessionTTL. It is to be
 	// the same on all nodes.
-	SessionTerm time.Duration
+	SessionTTL time.Duration
 	// SnapshotEntries is the least number of log entries after which a snapshot is taken; 0: 8192.
 	SnapshotEntries uint64
 
@@ -74,4 +76,19 @@ func checkAdvertised(what, address string) error {
 		return fmt.Errorf("%s %q: give the address at which the other nodes reach this one", what, address)
 	}
 	return nil
+}
+
+// limits are those that this node is to set when it leads.
+func (c *Config) limits(fsm *raftstore.FSM) *storepb.SetLimits {
+	limits := &storepb.SetLimits{
+		MaxInodes: c.MaxInodes, MaxInodesPerUser: c.MaxInodesPerUser,
+		MaxBytes: c.MaxBytes, MaxBytesPerUser: c.MaxBytesPerUser,
+		MaxSessions: c.MaxSessions, LockDelay: (*int64)(c.LockDelay),
+	}
+	fsm.View(func(ns *raftstore.Namespace) {
+		if limits.GetMaxBytes() == 0 && !ns.BytesLimited() {
+			limits.MaxBytes = max(memory()/memoryShare, raftstore.DefaultMaxBytes)
+		}
+	})
+	return limits
 }

@@ -67,6 +67,6 @@ func TestALeaderWhoseDiskHangsIsSucceeded(t *testing.T) {
 		t.Fatal("the process goes on")
 	}
 	require.NotSame(t, leader, leaderOf(t, others))
-	require.Zero(t, leader.leadership.office())
-	require.Eventually(t, func() bool { return others[0].probe(leader.self(), probeTimeout) == 0 }, testWait, 10*time.Millisecond)
+	require.Zero(t, leader.leadership.term())
+	require.Eventually(t, func() bool { return others[0].readIndex.probe(leader.members.own(), probeTimeout) == 0 }, testWait, 10*time.Millisecond)
 }

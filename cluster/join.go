@@ -53,7 +53,7 @@ func (n *Node) becomeReady(ctx context.Context) error {
 	if err := n.catchUp(ctx, local); err != nil {
 		return err
 	}
-	if n.cfg.RaftAddress == "" || proto.Equal(n.member(n.dir.ID), n.self()) {
+	if n.cfg.RaftAddress == "" || proto.Equal(n.members.get(n.dir.ID), n.members.own()) {
 		return nil
 	}
 	return n.announce(ctx, local)
@@ -67,7 +67,7 @@ func (n *Node) announce(ctx context.Context, via *router) error {
 		var result *storepb.Result
 		reason := "" // why it is not done yet
 		err := via.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
-			reply, err := to.Join(ctx, &clusterpb.JoinRequest{Member: n.self()})
+			reply, err := to.Join(ctx, &clusterpb.JoinRequest{Member: n.members.own()})
 			result = reply.GetResult()
 			if result.GetMessage() != "" {
 				reason = result.GetMessage()

@@ -14,11 +14,11 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
-	"lockfs/cluster/audit"
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/line"
 	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
 )
 
 // Node is a running voter.
@@ -38,21 +38,21 @@ type Node struct {
 	fsm        *raftstore.FSM
 	store      *raftstore.Store
 	clock      *clock
-	terms      *terms
+	members    *members
 	leadership *leadership
-	confirmer  *confirmer
-	askFirst   atomic.Uint32 // number of the voter whose word is asked for before others'
-	peers      *peers
-	listener   net.Listener // of the API; nil: none
-	server     *grpc.Server
-	lines      *line.Server
+	readIndex  *readIndex
+	changes    *changes
+	sessions   *sessions
+	admission  *admission
+	expulsion  *expulsion
+	removal    *removalWatch
+	audit      *auditTrail
 
-	audit    *audit.Log
-	auditing sync.WaitGroup
-
-	adminMu   sync.Mutex // one change by an administrator at a time
-	newcomers *newcomers
-	mount     atomic.Pointer[string]
+	peers    *peers
+	listener net.Listener // of the API; nil: none
+	server   *grpc.Server
+	lines    *line.Server
+	mount    atomic.Pointer[string]
 }
 
 // Open starts a node. It is of use once [Node.WaitReady] returns. The error is a *consensus.DamagedError when
@@ -63,7 +63,7 @@ func Open(cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
-		silence: consensus.NewWithdrawal(), clock: newClock(readClocks), peers: newPeers(), terms: newTerms(cfg.SessionTerm), newcomers: newNewcomers(),
+		silence: consensus.NewWithdrawal(), clock: newClock(readClocks), peers: newPeers(),
 	}
 	if n.cfg.Metrics == nil {
 		n.cfg.Metrics = NewMetrics()
@@ -92,11 +92,11 @@ func (n *Node) open() error {
 	if err := n.bootstrap(); err != nil {
 		return err
 	}
-	if err := n.startAudit(); err != nil {
+	if n.audit, err = openAuditTrail(n.ctx, n.cfg.DataDir, n.fsm, n.logger); err != nil {
 		return err
 	}
 	go n.raft.TakeSnapshots(n.ctx)
-	go n.govern()
+	go n.leaderLoop().run()
 	if err := n.serve(); err != nil {
 		return err
 	}
@@ -107,7 +107,6 @@ func (n *Node) open() error {
 
 func (n *Node) startRaft() error {
 	n.leadership = newLeadership(raft.ServerID(n.dir.ID), n.silence)
-	n.confirmer = &confirmer{round: n.confirmRound}
 	var err error
 	n.raft, err = consensus.Open(n.dir, consensus.Config{
 		RaftAddress: n.cfg.RaftAddress, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
@@ -118,8 +117,36 @@ func (n *Node) startRaft() error {
 	}
 	n.fsm = n.raft.FSM
 	n.store = &raftstore.Store{Raft: n.raft.Raft, Now: n.clock.Now}
-	n.leadership.follow(n.raft.Raft, n.ctx.Done())
-	return n.cfg.Metrics.Registry.Register(newNodeCollector(n))
+	n.members = &members{dir: n.dir, ownAddress: n.cfg.APIAddress, raft: n.raft}
+	n.leadership.follow(n.raft.Raft, n.members, n.ctx.Done())
+	n.assemble()
+	return n.cfg.Metrics.Registry.Register(newNodeCollector(n.raft))
+}
+
+// assemble makes what a leader does for others, each part of those before it.
+func (n *Node) assemble() {
+	newcomers := newNewcomers()
+	n.readIndex = newReadIndex(n.ctx, n.raft, n.members, n.leadership, n.peers, n.clock)
+	n.changes = &changes{ctx: n.ctx, raft: n.raft, store: n.store, leadership: n.leadership, logger: n.logger}
+	n.sessions = &sessions{
+		leases: newSessionLeases(n.cfg.SessionTTL), fsm: n.fsm, members: n.members, leadership: n.leadership,
+		readIndex: n.readIndex, clock: n.clock, changes: n.changes,
+	}
+	n.expulsion = &expulsion{raft: n.raft, members: n.members, changes: n.changes, newcomers: newcomers}
+	n.admission = &admission{
+		ctx: n.ctx, alone: n.cfg.RaftAddress == "", raft: n.raft, members: n.members, leadership: n.leadership,
+		changes: n.changes, newcomers: newcomers, expulsion: n.expulsion, caller: &caller{n.dir.ID, n.raft},
+		logger: n.logger,
+	}
+	n.removal = &removalWatch{ctx: n.ctx, raft: n.raft, members: n.members, peers: n.peers, join: n.cfg.Join, fail: n.fail}
+}
+
+func (n *Node) leaderLoop() *leaderLoop {
+	return &leaderLoop{
+		ctx: n.ctx, raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, clock: n.clock,
+		changes: n.changes, sessions: n.sessions, admission: n.admission, removal: n.removal,
+		limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) },
+	}
 }
 
 // bootstrap begins a cluster of this node alone, once.
@@ -195,6 +222,12 @@ func (n *Node) fail(err error) {
 	}
 }
 
+// cannotApply ends the node at an entry. If it leads, the others need not wait for the end of the process.
+func (n *Node) cannotApply(err error) {
+	defer n.silence.Begin()
+	n.fail(whyCannotApply(err, n.cfg.DataDir, n.logger))
+}
+
 // Failed delivers the reason when the node cannot go on; the process is to end then.
 func (n *Node) Failed() <-chan error { return n.failed }
 
@@ -217,7 +250,9 @@ func (n *Node) Close() error {
 		errs = append(errs, n.raft.Close())
 	}
 	n.peers.close()
-	errs = append(errs, n.closeAudit())
+	if n.audit != nil {
+		errs = append(errs, n.audit.close())
+	}
 	if n.dir != nil {
 		errs = append(errs, n.dir.Close())
 	}

@@ -2,101 +2,66 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/consensus"
 	"lockfs/raftstore/storepb"
 )
 
 const (
 	probeTimeout = time.Second
 	promptly     = 5 * time.Millisecond // how long one voter alone may take
-	// roundsAtOnce lets a reader start a round while another is under way, rather than wait for its end.
-	roundsAtOnce = 2
 )
 
-var errNotConfirmed = errors.New("no majority confirmed that this node still leads")
-
-// confirmer proves that nobody newer had been elected when it was asked (see the package
-// documentation). Readers that come while enough rounds are under way share the next one.
-type confirmer struct {
-	round func() error // asks the voters; errNotConfirmed
-
-	mu      sync.Mutex
-	running int
-	next    *roundResult // has not begun
+// readIndex lets the leader answer reads from its own state (Ongaro, Consensus: Bridging Theory and Practice, section 6.4): what
+// it has applied is the read's index, once a round of heartbeats that began after the read has come back from a majority. The
+// round is our own, of probes: raft's VerifyLeader counts replies to heartbeats that were sent long before (see the package
+// documentation). A leader applies before it acknowledges, so nothing has to be waited for after the round.
+type readIndex struct {
+	rounds
+	ctx        context.Context // ends when the node is closed
+	raft       *consensus.Raft
+	members    *members
+	leadership *leadership
+	peers      *peers
+	clock      *clock
+	askFirst   atomic.Uint32 // number of the voter whose word is asked for before others'
 }
 
-type roundResult struct {
-	done chan struct{}
-	err  error // once done is closed
+func newReadIndex(
+	ctx context.Context, raft *consensus.Raft, members *members, leadership *leadership, peers *peers, clock *clock,
+) *readIndex {
+	r := &readIndex{ctx: ctx, raft: raft, members: members, leadership: leadership, peers: peers, clock: clock}
+	r.round = r.ask
+	return r
 }
 
-// confirm runs or joins a round that begins after it was called.
-func (c *confirmer) confirm(ctx context.Context) error {
-	c.mu.Lock()
-	if c.next == nil && c.running < roundsAtOnce {
-		c.running++
-		c.mu.Unlock()
-		defer c.ended()
-		return c.round()
-	}
-	if c.next == nil {
-		c.next = &roundResult{done: make(chan struct{})}
-	}
-	result := c.next
-	c.mu.Unlock()
-	select {
-	case <-result.done:
-		return result.err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// ended begins the next round if readers wait for one.
-func (c *confirmer) ended() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	result := c.next
-	if result == nil {
-		c.running--
-		return
-	}
-	c.next = nil
-	go func() {
-		defer c.ended()
-		result.err = c.round()
-		close(result.done)
-	}()
-}
-
-// confirmRound asks as many voters as it takes. That is mostly one, whose word comes soon; if it does not, all.
-func (n *Node) confirmRound() error {
-	term := n.leadership.office()
+// ask asks as many voters as it takes. That is mostly one, whose word comes soon; if it does not, all.
+func (r *readIndex) ask() error {
+	term := r.leadership.term()
 	if term == 0 {
 		return errNotConfirmed
 	}
-	voters := n.voters()
-	others := slices.DeleteFunc(slices.Clone(voters), func(m *storepb.Member) bool { return m.GetId() == n.dir.ID })
+	voters := r.members.voters()
+	others := slices.DeleteFunc(slices.Clone(voters), func(m *storepb.Member) bool { return m.GetId() == r.members.dir.ID })
 	if len(others) == len(voters) {
 		return errNotConfirmed // see isMajorityWith
 	}
 	if isMajority(2, len(voters)) && len(others) > 0 {
-		asked := n.askFirst.Load()
+		asked := r.askFirst.Load()
 		voter := others[asked%uint32(len(others))]
-		if n.probe(voter, promptly) == term && n.leadership.office() == term {
+		if r.probe(voter, promptly) == term && r.leadership.term() == term {
 			return nil
 		}
-		n.askFirst.CompareAndSwap(asked, asked+1)
+		r.askFirst.CompareAndSwap(asked, asked+1)
 	}
-	if err := n.probeVoters(term); err != nil {
+	if err := r.probeVoters(term); err != nil {
 		return err
 	}
-	if n.leadership.office() != term {
+	if r.leadership.term() != term {
 		return errNotConfirmed
 	}
 	return nil
@@ -106,29 +71,29 @@ func isMajority(some, all int) bool { return some > all/2 }
 
 // confirmedBy tells whether a request proves by itself that nobody newer had been elected when it was sent: it comes from
 // another voter, which was still in this term then, and two are a majority.
-func (n *Node) confirmedBy(req *clusterpb.ExecuteRequest, term uint64) bool {
-	return req.GetTerm() == term && n.isMajorityWith(req.GetVoter())
+func (r *readIndex) confirmedBy(req *clusterpb.ExecuteRequest, term uint64) bool {
+	return req.GetTerm() == term && r.isMajorityWith(req.GetVoter())
 }
 
 // isMajorityWith tells whether this node and another voter are a majority. Nobody is called "". A leader that is removing
 // itself is no voter in the newest configuration, which is the one that counts: the voters that are left can elect another
 // leader without it, and without the one that it asks.
-func (n *Node) isMajorityWith(id string) bool {
-	voters := n.raft.VoterIDs()
-	return id != n.dir.ID && isMajority(2, len(voters)) && slices.Contains(voters, id) && slices.Contains(voters, n.dir.ID)
+func (r *readIndex) isMajorityWith(id string) bool {
+	voters := r.raft.VoterIDs()
+	return id != r.members.dir.ID && isMajority(2, len(voters)) && slices.Contains(voters, id) && slices.Contains(voters, r.members.dir.ID)
 }
 
 // probeVoters asks every voter for its term and clock. It is nil once a majority, this node included,
 // was in the given term after it was called.
-func (n *Node) probeVoters(term uint64) error {
-	voters := n.voters()
+func (r *readIndex) probeVoters(term uint64) error {
+	voters := r.members.voters()
 	inTerm := make(chan bool, len(voters))
 	for _, voter := range voters {
-		if voter.GetId() == n.dir.ID {
-			inTerm <- n.raft.CurrentTerm() == term
+		if voter.GetId() == r.members.dir.ID {
+			inTerm <- r.raft.CurrentTerm() == term
 			continue
 		}
-		go func() { inTerm <- n.probe(voter, probeTimeout) == term }()
+		go func() { inTerm <- r.probe(voter, probeTimeout) == term }()
 	}
 	confirmed := 0
 	for range voters {
@@ -144,21 +109,21 @@ func (n *Node) probeVoters(term uint64) error {
 
 // probe answers a voter's term and notes its clock. It is 0 if the voter does not answer in time, or somebody else does at its
 // address.
-func (n *Node) probe(voter *storepb.Member, timeout time.Duration) uint64 {
+func (r *readIndex) probe(voter *storepb.Member, timeout time.Duration) uint64 {
 	if voter.GetApiAddress() == "" {
 		return 0
 	}
-	peer, err := n.peers.node(voter.GetApiAddress())
+	peer, err := r.peers.node(voter.GetApiAddress())
 	if err != nil {
 		return 0
 	}
-	ctx, cancel := context.WithTimeout(n.ctx, timeout)
+	ctx, cancel := context.WithTimeout(r.ctx, timeout)
 	defer cancel()
 	asked := time.Now()
 	reply, err := peer.Probe(ctx, &clusterpb.ProbeRequest{})
 	if err != nil || reply.GetId() != voter.GetId() {
 		return 0
 	}
-	n.clock.measured(voter.GetId(), reply.GetWallClock()+int64(time.Since(asked)/2))
+	r.clock.measured(voter.GetId(), reply.GetWallClock()+int64(time.Since(asked)/2))
 	return reply.GetTerm()
 }

@@ -20,7 +20,7 @@ func TestRoundsBeginAfterTheyAreAskedFor(t *testing.T) {
 	var mu sync.Mutex
 	begun := 0
 	goOn := make(chan struct{})
-	c := &confirmer{round: func() error {
+	c := &rounds{round: func() error {
 		mu.Lock()
 		begun++
 		n := begun
@@ -85,7 +85,7 @@ func leaderOf(t testing.TB, nodes []*Node) *Node {
 	var leader *Node
 	require.Eventually(t, func() bool {
 		for _, node := range nodes {
-			if node.leadership.office() != 0 {
+			if node.leadership.term() != 0 {
 				leader = node
 			}
 		}
@@ -97,7 +97,7 @@ func leaderOf(t testing.TB, nodes []*Node) *Node {
 func TestWhoseWordCounts(t *testing.T) {
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
-	term := leader.leadership.office()
+	term := leader.leadership.term()
 	var other *Node
 	for _, node := range nodes {
 		if node != leader {
@@ -117,13 +117,13 @@ func TestWhoseWordCounts(t *testing.T) {
 		"nobody's":                 {"", term, false},
 		"nobody's, without a term": {"", 0, false},
 	} {
-		require.Equal(t, c.counts, leader.confirmedBy(&clusterpb.ExecuteRequest{Voter: c.voter, Term: c.term}, term), what)
+		require.Equal(t, c.counts, leader.readIndex.confirmedBy(&clusterpb.ExecuteRequest{Voter: c.voter, Term: c.term}, term), what)
 	}
 	nodes = startNodes(t, 4)
 	leader = leaderOf(t, nodes)
-	term = leader.leadership.office()
+	term = leader.leadership.term()
 	for _, node := range nodes {
-		require.False(t, leader.confirmedBy(&clusterpb.ExecuteRequest{Voter: node.dir.ID, Term: term}, term), "two of four")
+		require.False(t, leader.readIndex.confirmedBy(&clusterpb.ExecuteRequest{Voter: node.dir.ID, Term: term}, term), "two of four")
 	}
 }
 
@@ -165,7 +165,7 @@ func TestAnyStateThatIsNewEnough(t *testing.T) {
 func TestALeaderThatRemovesItselfIsNotConfirmed(t *testing.T) {
 	nodes := startNodes(t, 4)
 	leader := leaderOf(t, nodes)
-	term := leader.leadership.office()
+	term := leader.leadership.term()
 	others := slices.DeleteFunc(nodes, func(n *Node) bool { return n == leader })
 	left := others[0]
 	for _, gone := range others[1:] {
@@ -173,9 +173,9 @@ func TestALeaderThatRemovesItselfIsNotConfirmed(t *testing.T) {
 	}
 	leader.raft.RemoveServer(raft.ServerID(leader.dir.ID), 0, 0)
 	require.Eventually(t, func() bool { return !slices.Contains(leader.raft.VoterIDs(), leader.dir.ID) }, testWait, time.Millisecond)
-	require.ErrorIs(t, leader.confirmRound(), errNotConfirmed)
-	require.False(t, leader.confirmedBy(&clusterpb.ExecuteRequest{Voter: left.dir.ID, Term: term}, term))
-	require.False(t, leader.isMajorityWith(left.dir.ID))
+	require.ErrorIs(t, leader.readIndex.ask(), errNotConfirmed)
+	require.False(t, leader.readIndex.confirmedBy(&clusterpb.ExecuteRequest{Voter: left.dir.ID, Term: term}, term))
+	require.False(t, leader.readIndex.isMajorityWith(left.dir.ID))
 }
 
 // TestOnlyTheVotersOwnWordCounts has another node answer at the address of a voter.
@@ -183,13 +183,13 @@ func TestOnlyTheVotersOwnWordCounts(t *testing.T) {
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	others := slices.DeleteFunc(nodes, func(n *Node) bool { return n == leader })
-	voter, stranger := leader.member(others[0].dir.ID), others[1]
-	term := leader.leadership.office()
-	require.Eventually(t, func() bool { return leader.probe(voter, probeTimeout) == term }, testWait, time.Millisecond)
+	voter, stranger := leader.members.get(others[0].dir.ID), others[1]
+	term := leader.leadership.term()
+	require.Eventually(t, func() bool { return leader.readIndex.probe(voter, probeTimeout) == term }, testWait, time.Millisecond)
 	voter = proto.CloneOf(voter)
 	voter.ApiAddress = stranger.cfg.APIAddress
 	leader.clock.keepOnly(nil)
-	require.Zero(t, leader.probe(voter, probeTimeout))
+	require.Zero(t, leader.readIndex.probe(voter, probeTimeout))
 	leader.clock.mu.Lock()
 	defer leader.clock.mu.Unlock()
 	require.NotContains(t, leader.clock.peers, voter.GetId(), "the clock of another host")
