@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -25,6 +26,7 @@ type leaderLoop struct {
 	sessions   *sessions
 	admission  *admission
 	removal    *removalWatch
+	logger     *slog.Logger
 	limits     func() *storepb.SetLimits // that this node is to set when it leads
 }
 
@@ -128,11 +130,11 @@ func (l *leaderLoop) becomeReady() {
 			l.raft.FSM.View(func(ns *raftstore.Namespace) { l.clock.start(ns.Time().UnixNano()) })
 			l.sessions.leases.reset(readClocks().mono)
 			l.leadership.ready(term)
-			l.changes.logger.Info("leading", "term", term)
+			l.logger.Info("leading", "term", term)
 			l.recordOwn()
 			return
 		}
-		l.changes.logger.Warn("elected, but not ready to lead yet", "term", term, "error", err)
+		l.logger.Warn("elected, but not ready to lead yet", "term", term, "error", err)
 		select {
 		case <-l.leadership.change():
 		case <-time.After(readyRetry):

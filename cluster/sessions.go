@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"lockfs/cluster/clusterpb"
@@ -11,6 +12,7 @@ import (
 
 // sessions is what the leader does for the sessions of mounts.
 type sessions struct {
+	ctx        context.Context // ends when the node is closed
 	leases     *sessionLeases
 	fsm        *raftstore.FSM
 	members    *members
@@ -18,6 +20,7 @@ type sessions struct {
 	readIndex  *readIndex
 	clock      *clock
 	changes    *changes
+	logger     *slog.Logger
 }
 
 // keepAlive renews a session if this node leads, as a majority confirms: a deposed leader must not
