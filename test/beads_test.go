@@ -15,7 +15,7 @@ import (
 func buildDaemon(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "daemon")
-	build := exec.Command("go", "build", "-o", path, "./clients/skip.go")
+	build := exec.Command("go", "build", "-o", path, ClientPath(t, "skip.go"))
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	return path

@@ -64,8 +64,7 @@ func BenchmarkPollers(b *testing.B) {
 		p := clients.Start(c.program, "mount", "--servers", c.servers(), "--name", fmt.Sprintf("m%d", i), dirs[i])
 		require.NoError(b, p.WaitOutput("lockfs: ready at "))
 	}
-	script, err := filepath.Abs("clients/poll.py")
-	require.NoError(b, err)
+	script := ClientPath(b, "poll.py")
 	b.ResetTimer()
 	for range b.N {
 		before := c.usage(b)

@@ -2,7 +2,6 @@ package test
 
 import (
 	"fmt"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,11 +49,10 @@ func BenchmarkCycle(b *testing.B) {
 
 func measure(b *testing.B, h *hosts.Host, dir string) {
 	b.Helper()
-	script, err := filepath.Abs("clients/cycle.py")
-	require.NoError(b, err)
+	script := ClientPath(b, "cycle.py")
 	out := h.MustRun(b, "python3", script, dir, fmt.Sprint(benchRounds))
 	var cycle, stat float64
-	_, err = fmt.Sscan(out, &cycle, &stat)
+	_, err := fmt.Sscan(out, &cycle, &stat)
 	require.NoError(b, err, out)
 	b.ReportMetric(cycle, "us/cycle")
 	b.ReportMetric(stat, "us/stat")

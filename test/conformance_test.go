@@ -112,27 +112,6 @@ func TestConformanceBetween(t *testing.T) {
 	})
 }
 
-// startInMemory starts a node whose data is in memory: what is asked here is not how it is kept, and every
-// call is a commit.
-func startInMemory(t testing.TB, flags ...string) (*cluster, *hosts.Host) {
-	t.Helper()
-	c := newCluster(t, flags...)
-	n := c.add(t)
-	require.NoError(t, os.Mkdir(n.data, 0o700))
-	n.host.MustRun(t, "mount", "-t", "tmpfs", "data", n.data)
-	n.start(t)
-	return c, n.host
-}
-
-// localDir makes a directory of a local file system, by a script that gets its path.
-func localDir(t testing.TB, c *cluster, name string, host *hosts.Host, script string) string {
-	t.Helper()
-	dir := filepath.Join(c.net.Dir(), name)
-	require.NoError(t, os.Mkdir(dir, 0o755))
-	host.MustRun(t, "sh", "-ec", script, "sh", dir)
-	return dir
-}
-
 func isExt4(t testing.TB, dir string) bool {
 	t.Helper()
 	var st unix.Statfs_t

@@ -9,13 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func clientPath(t testing.TB, name string) string {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join("clients", name))
-	require.NoError(t, err)
-	return path
-}
-
 // contend has programs of several kinds take one lock for some rounds each, one of each kind on each node. Each kind
 // is a command that is called like the shell clients (see clients/worker.sh).
 func (c *cluster) contend(t testing.TB, kinds map[string][]string, rounds int) {

@@ -94,9 +94,9 @@ func (c *cluster) deadlock(t testing.TB, on []*deadlocked, name string) (all boo
 			files = append(files, c.path(d.dir, fmt.Sprint("watched", i)))
 		}
 		leader.host.MustRun(t, "touch", files...)
-		d.watcher = d.guest.host.Start("python3", append([]string{clientPath(t, "watcher.py")}, files...)...)
+		d.watcher = d.guest.host.Start("python3", append([]string{ClientPath(t, "watcher.py")}, files...)...)
 		require.NoError(t, d.watcher.WaitOutput("watches"))
-		d.crowd = d.guest.host.Start("python3", clientPath(t, "crowd.py"), c.path(d.dir), fmt.Sprint(creators))
+		d.crowd = d.guest.host.Start("python3", ClientPath(t, "crowd.py"), c.path(d.dir), fmt.Sprint(creators))
 		for i := range creators {
 			require.NoError(t, d.crowd.WaitOutput(fmt.Sprintln("creates", i)))
 		}

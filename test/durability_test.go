@@ -44,8 +44,7 @@ func readTaken(t testing.TB, log string) map[string]*taken {
 func TestAllNodesKilledAtOnce(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 3)
-	script, err := filepath.Abs("clients/taker.py")
-	require.NoError(t, err)
+	script := ClientPath(t, "taker.py")
 	logs := make(map[*node]string)
 	for _, n := range c.nodes {
 		logs[n] = filepath.Join(c.net.Dir(), n.name+".taken")
@@ -97,28 +96,6 @@ func TestAllNodesKilledAtOnce(t *testing.T) {
 	}
 	orphans.requireNone(t)
 	c.requireSameState(t)
-}
-
-// list answers what is in a directory, by name, as "file CONTENT", "symlink TARGET" or "directory ".
-func list(t testing.TB, n *node, dir string) map[string]string {
-	t.Helper()
-	const script = `
-import os, sys
-for entry in sorted(os.scandir(sys.argv[1]), key=lambda entry: entry.name):
-    if entry.is_symlink():
-        what = "symlink " + os.readlink(entry.path)
-    elif entry.is_dir():
-        what = "directory "
-    else:
-        what = "file " + open(entry.path).read()
-    print(entry.name, what, sep="\t")
-`
-	present := make(map[string]string)
-	for line := range strings.Lines(n.host.MustRun(t, "python3", "-c", script, dir)) {
-		name, what, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		present[name] = what
-	}
-	return present
 }
 
 // checkTaken checks some locks against what is present, and strikes them out there. It

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,17 +14,6 @@ import (
 	"lockfs/test/hosts"
 	"lockfs/test/lockstep"
 )
-
-// buildFaulty builds the program so that LOCKFS_TEST_FAULT can put a mistake into it.
-var buildFaulty = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(programDir, "lockfs-faulty")
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-tags", "faults", "-o", path, "./cmd/lockfs")
-	cmd.Dir = ".."
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%v: %w\n%s", cmd.Args, err, output)
-	}
-	return path, nil
-})
 
 // A trial is a situation in which a certain mistake shows.
 type trial struct {
@@ -75,10 +62,8 @@ const trialTerm = 6 * time.Second
 
 func startFaulty(t testing.TB, mistake string) (*cluster, *guest) {
 	t.Helper()
-	program, err := buildFaulty()
-	require.NoError(t, err)
 	c := newCluster(t, "--session-term", trialTerm.String())
-	c.program = program
+	c.program = FaultyProgram(t)
 	environment := "LOCKFS_TEST_FAULT=" + mistake
 	for range 3 {
 		n := c.add(t)

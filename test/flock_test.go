@@ -2,7 +2,6 @@ package test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,52 +17,6 @@ import (
 
 // never is a lock delay that no test waits for: a lock that is had all the same was not delayed.
 var never = []string{"--lock-delay", "1h"}
-
-// An actor is a process that uses locks as it is told, with the functions of clients/actor.py.
-type actor struct{ *shell }
-
-func startActor(t testing.TB, h *hosts.Host, dir string) actor {
-	t.Helper()
-	clients, err := filepath.Abs("clients")
-	require.NoError(t, err)
-	a := actor{startPython(t, h, dir)}
-	a.must(fmt.Sprintf("sys.path.insert(0, %q); sys.dont_write_bytecode = True; from actor import *", clients))
-	return a
-}
-
-// says does a step and answers what it printed.
-func (a actor) says(step string) string {
-	a.t.Helper()
-	return strings.TrimSpace(a.must(step))
-}
-
-// require does a step that has to print something.
-func (a actor) require(step, answer string) {
-	a.t.Helper()
-	require.Equal(a.t, answer, a.says(step), "%s: %s", a.process.Host().Name(), step)
-}
-
-// insists does a step again for as long as the cluster does not answer.
-func (a actor) insists(step string) {
-	a.t.Helper()
-	hosts.Eventually(a.t, step, func() (string, bool) {
-		answer := a.says(step)
-		require.Contains(a.t, []string{"ok", "ETIMEDOUT"}, answer, step)
-		return answer, answer == "ok"
-	})
-}
-
-// starts begins a step. What it answers waits for what the step prints.
-func (a actor) starts(step string) (says func() string) {
-	a.t.Helper()
-	ended := a.begin(step)
-	return func() string {
-		a.t.Helper()
-		output, err := ended()
-		require.NoError(a.t, err)
-		return strings.TrimSpace(output)
-	}
-}
 
 // play has actors, named by the first word of each line, do steps, each with what it has to answer after
 // "=>". A and B in an answer are their pids.
@@ -210,48 +163,6 @@ func TestFlockAnswers(t *testing.T) {
 			A flock("f", "ex")                       => EAGAIN`,
 	})
 	c.requireSameState(t)
-}
-
-// advisory is a lock of flock(2) or fcntl(2), or a request for one, as `lockfs locks --json` has it. Only what
-// tests use is here.
-type advisory struct {
-	Kind  string `json:"kind"`
-	Type  string `json:"type"`
-	State string `json:"state"`
-	Host  string `json:"host"`
-	PID   int    `json:"pid"`
-}
-
-func (n *node) advisories(lock string) ([]advisory, error) {
-	text, err := n.lockfs("locks", "--json", lock)
-	if err != nil {
-		return nil, err
-	}
-	var list []struct {
-		Advisory []advisory `json:"advisory_locks"`
-	}
-	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		return nil, fmt.Errorf("%w in %s", err, text)
-	}
-	if len(list) == 0 {
-		return nil, nil // data, without a lock now
-	}
-	return list[0].Advisory, nil
-}
-
-// awaitAdvisory waits until these hosts, in this order, hold a lock, or wait for it.
-func (n *node) awaitAdvisory(t testing.TB, lock, state string, of ...string) {
-	t.Helper()
-	hosts.Eventually(t, fmt.Sprintf("%s %s by %v", lock, state, of), func() (string, bool) {
-		list, err := n.advisories(lock)
-		var seen []string
-		for _, a := range list {
-			if a.State == state {
-				seen = append(seen, a.Host)
-			}
-		}
-		return fmt.Sprint(list, err), err == nil && fmt.Sprint(seen) == fmt.Sprint(of)
-	})
 }
 
 // startFlock starts flock(1) with a command that says so in a log when it has the lock.

@@ -29,19 +29,12 @@ func startForrst(t testing.TB) *forrstCluster {
 	c := newCluster(t, "--session-term", "2s", "--forrst-addr", "0.0.0.0:"+forrstPort)
 	h := c.net.Host("upstream")
 	c.flags = append(c.flags, "--forrst-upstream", "http://"+h.Addr()+":"+upstreamPort+"/rpc")
-	f := &forrstCluster{cluster: c, upstream: h.Start("python3", clientFile(t, "upstream.py"), h.Addr(), upstreamPort)}
+	f := &forrstCluster{cluster: c, upstream: h.Start("python3", ClientPath(t, "upstream.py"), h.Addr(), upstreamPort)}
 	require.NoError(t, f.upstream.WaitOutput("ready\n"))
 	for range 3 {
 		c.add(t).start(t)
 	}
 	return f
-}
-
-func clientFile(t testing.TB, name string) string {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join("clients", name))
-	require.NoError(t, err)
-	return path
 }
 
 func (n *node) forrstURL() string { return "http://" + n.host.Addr() + ":" + forrstPort + "/forrst" }
@@ -355,7 +348,7 @@ func TestForrstManyClients(t *testing.T) {
 	c := startForrst(t)
 	const threads, calls = 32, 4
 	leader := c.leader()
-	args := []string{clientFile(t, "forrst.py"), "client", fmt.Sprint(threads), fmt.Sprint(calls)}
+	args := []string{ClientPath(t, "forrst.py"), "client", fmt.Sprint(threads), fmt.Sprint(calls)}
 	for _, n := range c.nodes {
 		args = append(args, n.forrstURL())
 	}

@@ -10,10 +10,8 @@ import (
 // and the one in which the kernel hears of it. The caller is told all the same, so the name has an owner.
 func TestKilledWhileAnswering(t *testing.T) {
 	t.Parallel()
-	program, err := buildFaulty()
-	require.NoError(t, err)
 	c := startCluster(t, 1)
-	c.program = program
+	c.program = FaultyProgram(t)
 	g := c.addGuest(t, "m")
 	server := c.nodes[0].host
 	for _, form := range []struct{ name, prepare, take string }{

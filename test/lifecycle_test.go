@@ -95,7 +95,7 @@ func installFor(t testing.TB, host *hosts.Host, user string) string {
 		mknod -m 666 /mnt/fuse c 10 229
 		mount --bind /mnt/fuse /dev/fuse
 		cp "$1" /mnt/lockfs
-		chown "$2": /mnt`, "sh", program(t), user)
+		chown "$2": /mnt`, "sh", Program(t), user)
 	return "/mnt/lockfs"
 }
 
@@ -157,19 +157,6 @@ func TestEveryNodeServes(t *testing.T) {
 	}
 	version := c.nodes[0].host.MustRun(t, c.program, "version")
 	require.NotEmpty(t, strings.TrimSpace(version))
-}
-
-// get asks a node's HTTP address, from its host.
-func (n *node) get(path string) (string, error) {
-	const script = `
-import sys, urllib.error, urllib.request
-try:
-    answer = urllib.request.urlopen(sys.argv[1])
-except urllib.error.HTTPError as error:
-    answer = error
-print(answer.status, answer.read().decode())
-`
-	return n.host.Run("python3", "-c", script, "http://"+n.httpAddr()+path)
 }
 
 // health is "ok", or what is wrong with the node.

@@ -1,11 +1,8 @@
 package test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,84 +10,6 @@ import (
 
 	"lockfs/test/hosts"
 )
-
-// shortTerm makes sessions end soon, for tests that wait for it.
-var shortTerm = []string{"--session-term", "2s"}
-
-// client adds a host that is not a voter.
-func (c *cluster) client(t testing.TB, name string) *hosts.Host {
-	t.Helper()
-	h := c.net.Host(name)
-	prepareMountPoint(t, h, c.mount)
-	// For the files by which a process finds the session of the one before.
-	h.MustRun(t, "mount", "-t", "tmpfs", "session-files", "/run")
-	return h
-}
-
-// servers is the API addresses of all nodes.
-func (c *cluster) servers() string {
-	var addresses []string
-	for _, n := range c.nodes {
-		addresses = append(addresses, n.apiAddr())
-	}
-	return strings.Join(addresses, ",")
-}
-
-// mountOn mounts without a voter, and waits until the mount can be used.
-func (c *cluster) mountOn(t testing.TB, h *hosts.Host, servers string, flags ...string) *hosts.Process {
-	t.Helper()
-	args := append([]string{"mount", "--servers", servers, c.mount}, flags...)
-	p := h.Start(c.program, args...)
-	require.NoError(t, p.WaitOutput("lockfs: ready at "+c.mount))
-	return p
-}
-
-// session is what `lockfs session list --json` says of one. Only what tests use is here.
-type session struct {
-	ID          string  `json:"id"`
-	Host        string  `json:"host"`
-	Silent      float64 `json:"silent_seconds"`
-	ClockOffset float64 `json:"clock_offset_seconds"`
-}
-
-func (n *node) sessions() ([]session, error) {
-	text, err := n.lockfs("session", "list", "--json")
-	if err != nil {
-		return nil, err
-	}
-	var list []session
-	return list, json.Unmarshal([]byte(text), &list)
-}
-
-// awaitSession waits until the sessions of a host satisfy want.
-func (n *node) awaitSession(t testing.TB, host, what string, want func([]session) bool) (of []session) {
-	t.Helper()
-	hosts.Eventually(t, what, func() (string, bool) {
-		all, err := n.sessions()
-		of = nil
-		for _, s := range all {
-			if s.Host == host {
-				of = append(of, s)
-			}
-		}
-		return fmt.Sprintf("%+v, error %v", all, err), err == nil && want(of)
-	})
-	return of
-}
-
-func none(s []session) bool { return len(s) == 0 }
-func one(s []session) bool  { return len(s) == 1 }
-
-// requireLocking takes a lock on one host, sees it held on the other, and drops it.
-func requireLocking(t testing.TB, c *cluster, taker, other *hosts.Host) {
-	t.Helper()
-	lock := c.path("lock")
-	taker.MustRun(t, "sh", "-c", "set -C; echo held > "+lock)
-	require.Equal(t, "held\n", other.MustRun(t, "cat", lock))
-	_, err := other.Run("sh", "-c", "set -C; echo stolen > "+lock)
-	require.Error(t, err, "taken twice")
-	other.MustRun(t, "rm", lock)
-}
 
 func TestMountWithoutAVoter(t *testing.T) {
 	t.Parallel()
@@ -245,15 +164,6 @@ func TestMountGivesUpWithoutACluster(t *testing.T) {
 	require.ErrorContains(t, err, "127.0.0.1:1")
 }
 
-// awaitDeadMount waits for what a mount says whose process is gone, and the process's guard too.
-func (c *cluster) awaitDeadMount(t testing.TB, h *hosts.Host) {
-	t.Helper()
-	hosts.Eventually(t, "a dead mount", func() (string, bool) {
-		_, err := h.Run("ls", c.mount)
-		return fmt.Sprint(err), err != nil && strings.Contains(err.Error(), "Transport endpoint is not connected")
-	})
-}
-
 // TestDeadDaemon leaves "Transport endpoint is not connected" behind, for its successor to clean up.
 func TestDeadDaemon(t *testing.T) {
 	t.Parallel()
@@ -347,11 +257,10 @@ func TestWrongClocks(t *testing.T) {
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 1)
-	itimer, err := filepath.Abs("clients/itimer.py")
-	require.NoError(t, err)
+	itimer := ClientPath(t, "itimer.py")
 	out := c.nodes[0].host.MustRun(t, "python3", itimer, c.mount, "300")
 	var signals int
-	_, err = fmt.Sscanf(out, "signals: %d", &signals)
+	_, err := fmt.Sscanf(out, "signals: %d", &signals)
 	require.NoError(t, err, out)
 	require.Greater(t, signals, 100)
 }

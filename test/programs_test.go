@@ -230,8 +230,7 @@ func TestPrograms(t *testing.T) {
 // act does a scene in a directory, with one on the local disk for each host. It tells whether all went well.
 func (c *cluster) act(t *testing.T, s scene, dir, local string, on []*hosts.Host) bool {
 	t.Helper()
-	functions, err := filepath.Abs("clients/programs.sh")
-	require.NoError(t, err)
+	functions := ClientPath(t, "programs.sh")
 	players := make(map[string]*shell)
 	for i, h := range on {
 		name := string(rune('a' + i))

@@ -1,7 +1,6 @@
 package test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,8 +10,7 @@ import (
 func TestScriptsOfTheSpecifications(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 1)
-	script, err := filepath.Abs("protocols/run.sh")
-	require.NoError(t, err)
+	script := SourcePath(t, "test/protocols/run.sh")
 	for name, dir := range map[string]string{"disk": t.TempDir(), "mount": c.path("protocols")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

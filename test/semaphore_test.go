@@ -13,12 +13,12 @@ func TestSemaphoresOfAllKinds(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 3)
 	compiled := filepath.Join(c.net.Dir(), "semaphore")
-	output, err := exec.Command("gcc", "-Wall", "-Werror", "-o", compiled, "clients/semaphore.c").CombinedOutput()
+	output, err := exec.Command("gcc", "-Wall", "-Werror", "-o", compiled, ClientPath(t, "semaphore.c")).CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	c.contend(t, map[string][]string{
-		"bash":    {"bash", clientPath(t, "semaphore.sh")},
-		"python":  {"python3", "-B", clientPath(t, "semaphore.py")},
+		"bash":    {"bash", ClientPath(t, "semaphore.sh")},
+		"python":  {"python3", "-B", ClientPath(t, "semaphore.py")},
 		"c":       {compiled},
-		"command": {"env", "LOCKFS=" + c.program, "bash", clientPath(t, "semaphore-command.sh")},
+		"command": {"env", "LOCKFS=" + c.program, "bash", ClientPath(t, "semaphore-command.sh")},
 	}, 3)
 }

@@ -39,7 +39,7 @@ func TestSwarmExpired(t *testing.T) {
 	for kind, command := range map[string][]string{
 		"command": {c.program, "swarm"},
 		"link":    {c.link(t, "swarm_lock.sh")},
-		"script":  {"python3", clientPath(t, "swarm.py")},
+		"script":  {"python3", ClientPath(t, "swarm.py")},
 	} {
 		for _, n := range c.nodes {
 			args := append([]string{"-c", takeAll, "bash", c.path("swarm"), kind + "-" + n.name, fmt.Sprint(tasks)}, command...)
@@ -72,8 +72,7 @@ func TestSwarmExpired(t *testing.T) {
 func TestSwarmNineSteps(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 1)
-	script, err := filepath.Abs("../cmd/lockfs/testdata/swarm_nine_steps.sh")
-	require.NoError(t, err)
+	script := SourcePath(t, "cmd/lockfs/testdata/swarm_nine_steps.sh")
 	said := c.nodes[0].host.MustRun(t, "env", "SWARM_STATE_DIR="+c.path("swarm"), script, c.link(t, "swarm_lock.sh"))
 	require.Equal(t, 9, strings.Count(said, "PASS "), said)
 }

@@ -13,8 +13,7 @@ import (
 // startTower starts a shell that knows clients/tower.sh.
 func (c *cluster) startTower(t testing.TB, h *hosts.Host) *shell {
 	t.Helper()
-	script, err := filepath.Abs("clients/tower.sh")
-	require.NoError(t, err)
+	script := ClientPath(t, "tower.sh")
 	s := startShell(t, h, c.mount)
 	s.must(". " + script)
 	return s

@@ -15,10 +15,10 @@ func TestTowersOfAllKinds(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 3)
 	c.contend(t, map[string][]string{
-		"library": {"bash", clientPath(t, "tower-library.sh")},
-		"python":  {"python3", "-B", clientPath(t, "tower.py")},
-		"command": {"env", "LOCKFS=" + c.program, "bash", clientPath(t, "tower-command.sh")},
-		"run":     {"env", "LOCKFS=" + c.program, "bash", clientPath(t, "tower-run.sh")},
+		"library": {"bash", ClientPath(t, "tower-library.sh")},
+		"python":  {"python3", "-B", ClientPath(t, "tower.py")},
+		"command": {"env", "LOCKFS=" + c.program, "bash", ClientPath(t, "tower-command.sh")},
+		"run":     {"env", "LOCKFS=" + c.program, "bash", ClientPath(t, "tower-run.sh")},
 	}, 2)
 }
 

@@ -109,8 +109,7 @@ func (c *creation) interrupt(t testing.TB, how interruption) {
 		_, err := host.Run("sh", "-c", fmt.Sprintf("mkdir -p %s && cd %[1]s && mkdir -p $(seq 0 %d)", c.c.path(c.name), creatorThreads-1))
 		return fmt.Sprint(err), err == nil
 	})
-	script, err := filepath.Abs("clients/creator.py")
-	require.NoError(t, err)
+	script := ClientPath(t, "creator.py")
 	c.creator = host.Start("python3", script, c.c.path(c.name), c.log())
 	hosts.Eventually(t, "all threads are at work", func() (string, bool) {
 		made := c.words(t, "made")

@@ -22,12 +22,10 @@ type givenUp struct {
 // file and locks it. Whatever becomes of the name, a third one does not get the lock as long as the second one has it.
 func TestGivenUpCreations(t *testing.T) {
 	t.Parallel()
-	program, err := buildFaulty()
-	require.NoError(t, err)
 	c := startCluster(t, 1)
 	other := c.addGuest(t, "o")
 	other.start(t)
-	c.program = program
+	c.program = FaultyProgram(t)
 	g := c.addGuest(t, "m", "--op-timeout=1s")
 	g.environment = []string{"LOCKFS_TEST_FAULT=lose-answers"}
 	g.start(t)

@@ -3,7 +3,6 @@ package test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -42,8 +41,7 @@ type job struct {
 // startJob starts a worker on each of some hosts, which may be named repeatedly.
 func startJob(t testing.TB, c client, dir string, w *witness, rounds int, on ...*hosts.Host) *job {
 	t.Helper()
-	script, err := filepath.Abs(filepath.Join("clients", c.command[1]))
-	require.NoError(t, err)
+	script := ClientPath(t, c.command[1])
 	j := &job{client: c, dir: dir, witness: w}
 	for i, host := range on {
 		name := fmt.Sprintf("%s-%d", host.Name(), i)
