@@ -133,3 +133,48 @@ func TestLiveLockIsNotBroken(t *testing.T) {
 		}
 	}
 }
+
+// TestWrongClocks gives one voter, and a client, clocks that are an hour off. Cluster time stays right,
+// whoever leads.
+func TestWrongClocks(t *testing.T) {
+	t.Parallel()
+	for _, wrong := range []string{"1h", "-1h"} {
+		t.Run(wrong, func(t *testing.T) {
+			t.Parallel()
+			c := startCluster(t, 3)
+			odd := c.nodes[0]
+			odd.stop(t)
+			odd.environment = []string{"LOCKFS_TEST_CLOCK_OFFSET=" + wrong}
+			odd.start(t)
+			h := c.client(t, "m")
+			p := h.Start("env", "LOCKFS_TEST_CLOCK_OFFSET="+wrong, c.program, "mount", "--servers", c.servers(), c.mount)
+			require.NoError(t, p.WaitOutput("lockfs: ready at "))
+
+			last := 0.0
+			requireRightTime := func() {
+				t.Helper()
+				var stamp, now float64
+				out := h.MustRun(t, "sh", "-c", "touch $1; stat -c %.9Y $1; date +%s.%N", "sh", c.path("clock"))
+				_, err := fmt.Sscan(out, &stamp, &now)
+				require.NoError(t, err, out)
+				require.InDelta(t, now, stamp, 5)
+				require.Greater(t, stamp, last, "went back")
+				last = stamp
+			}
+			requireRightTime()
+			for c.leader() != odd {
+				old := c.leader()
+				old.kill()
+				requireRightTime()
+				old.start(t)
+			}
+			requireRightTime()
+			want, err := time.ParseDuration(wrong)
+			require.NoError(t, err)
+			c.nodes[1].awaitSession(t, "m", "the client's clock against cluster time", func(s []session) bool {
+				return one(s) && math.Abs(s[0].ClockOffset-want.Seconds()) < 5
+			})
+			require.NoError(t, p.Stop())
+		})
+	}
+}
