@@ -18,8 +18,8 @@ type advisory struct {
 	PID   int    `json:"pid"`
 }
 
-func (n *node) advisories(lock string) ([]advisory, error) {
-	text, err := n.lockfs("locks", "--json", lock)
+func (n *Node) advisories(lock string) ([]advisory, error) {
+	text, err := n.Lockfs("locks", "--json", lock)
 	if err != nil {
 		return nil, err
 	}
@@ -35,8 +35,8 @@ func (n *node) advisories(lock string) ([]advisory, error) {
 	return list[0].Advisory, nil
 }
 
-// awaitAdvisory waits until these hosts, in this order, hold a lock, or wait for it.
-func (n *node) awaitAdvisory(t testing.TB, lock, state string, of ...string) {
+// AwaitAdvisory waits until these hosts, in this order, hold a lock, or wait for it.
+func (n *Node) AwaitAdvisory(t testing.TB, lock, state string, of ...string) {
 	t.Helper()
 	hosts.Eventually(t, fmt.Sprintf("%s %s by %v", lock, state, of), func() (string, bool) {
 		list, err := n.advisories(lock)

@@ -15,7 +15,7 @@ import (
 )
 
 // lockers are clients that wait for a lock on a file.
-var lockers = []client{
+var lockers = []Client{
 	{"flock(1)", []string{"dash", "flock.sh"}},
 	{"flock", []string{"python3", "locker.py"}},
 	{"lockf", []string{"python3", "locker.py"}},
@@ -25,10 +25,10 @@ var lockers = []client{
 const lockerRounds = 6
 
 // startLockers starts two workers with a kind of lock on each host.
-func startLockers(t testing.TB, kind client, dir, witness string, on []*hosts.Host) *job {
+func startLockers(t testing.TB, kind Client, dir, witness string, on []*hosts.Host) *Job {
 	t.Helper()
 	on[0].MustRun(t, "mkdir", "-p", dir)
-	return startJob(t, kind, dir, newWitness(t, witness), lockerRounds, slices.Concat(on, on)...)
+	return StartJob(t, kind, dir, NewWitness(t, witness), lockerRounds, slices.Concat(on, on)...)
 }
 
 // turn is when a worker asked for the lock, and when it had it.
@@ -37,10 +37,10 @@ type turn struct {
 	asked, given int64
 }
 
-func (j *job) turns(t testing.TB) (all []turn) {
+func turnsOf(t testing.TB, j *Job) (all []turn) {
 	t.Helper()
-	for i, name := range j.names {
-		text, err := os.ReadFile(j.witness.path("times." + name))
+	for i, name := range j.Names {
+		text, err := os.ReadFile(j.Witness.Path("times." + name))
 		require.NoError(t, err)
 		for line := range bytes.Lines(text) {
 			turn := turn{worker: i}
@@ -74,81 +74,81 @@ func TestPassed(t *testing.T) {
 // TestLockers has programs on four hosts take turns, and the same on the local disk, with a lock and without.
 func TestLockers(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3, never...)
-	g := c.addGuest(t, "m")
-	g.start(t)
-	on := append(c.hosts(), g.host)
+	c := StartCluster(t, 3, never...)
+	g := c.AddGuest(t, "m")
+	g.Start(t)
+	on := append(c.Hosts(), g.Host)
 	for _, kind := range lockers {
-		t.Run(kind.name, func(t *testing.T) {
-			j := startLockers(t, kind, c.path(kind.name), filepath.Join(c.net.Dir(), kind.name), on)
-			j.witness.stop(t)
-			j.wait(t)
-			require.Empty(t, j.witness.verdict(t))
+		t.Run(kind.Name, func(t *testing.T) {
+			j := startLockers(t, kind, c.Path(kind.Name), filepath.Join(c.Net.Dir(), kind.Name), on)
+			j.Witness.Stop(t)
+			j.Wait(t)
+			require.Empty(t, j.Witness.Verdict(t))
 			for _, h := range on {
-				assert.Empty(t, j.errors(h), h.Name())
+				assert.Empty(t, j.Errors(h), h.Name())
 			}
-			if kind.name == "flock(1)" {
+			if kind.Name == "flock(1)" {
 				return // it cannot tell when it asked
 			}
 			// A request is on its way for a while after its worker looked at the clock.
-			counts := passed(j.turns(t))
+			counts := passed(turnsOf(t, j))
 			slices.Sort(counts)
 			require.LessOrEqual(t, counts[len(counts)*8/10], 1, "%v", counts)
-			require.Less(t, counts[len(counts)-1], 2*len(j.workers), "%v", counts)
+			require.Less(t, counts[len(counts)-1], 2*len(j.Workers), "%v", counts)
 		})
 	}
 	t.Run("none, on the local disk", func(t *testing.T) {
-		j := startLockers(t, client{"none", lockers[1].command}, filepath.Join(t.TempDir(), "none"), t.TempDir(), on)
-		j.witness.stop(t)
-		j.wait(t)
-		require.NotEmpty(t, j.witness.verdict(t))
+		j := startLockers(t, Client{"none", lockers[1].Command}, filepath.Join(t.TempDir(), "none"), t.TempDir(), on)
+		j.Witness.Stop(t)
+		j.Wait(t)
+		require.NotEmpty(t, j.Witness.Verdict(t))
 	})
-	c.requireSameState(t)
+	c.RequireSameState(t)
 }
 
 // TestLockersWhileHostsFail cuts hosts off and kills leaders and daemons, while programs on all hosts take
 // turns and are killed themselves.
 func TestLockersWhileHostsFail(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3, "--session-term", "2s", "--op-timeout", "2s", "--lock-delay", "500ms")
-	g := c.addGuest(t, "m", "--op-timeout", "2s")
-	g.start(t)
-	on := append(c.hosts(), g.host)
-	var js jobs
+	c := StartCluster(t, 3, "--session-term", "2s", "--op-timeout", "2s", "--lock-delay", "500ms")
+	g := c.AddGuest(t, "m", "--op-timeout", "2s")
+	g.Start(t)
+	on := append(c.Hosts(), g.Host)
+	var js Jobs
 	for _, kind := range lockers[1:] {
-		js = append(js, startLockers(t, kind, c.path(kind.name), filepath.Join(c.net.Dir(), kind.name), on))
+		js = append(js, startLockers(t, kind, c.Path(kind.Name), filepath.Join(c.Net.Dir(), kind.Name), on))
 	}
-	for range faults(1) {
+	for range Faults(1) {
 		for _, fail := range []func(){
-			func() { leader := c.leader(); leader.kill(); leader.start(t) },
-			func() { g.host.Cut(); js.awaitProgress(t, c.nodes[0]); g.host.Heal() },
-			func() { g.kill(); js.awaitProgress(t, c.nodes[0]); g.start(t) },
+			func() { leader := c.Leader(); leader.Kill(); leader.Start(t) },
+			func() { g.Host.Cut(); js.AwaitProgress(t, c.Nodes[0]); g.Host.Heal() },
+			func() { g.Kill(); js.AwaitProgress(t, c.Nodes[0]); g.Start(t) },
 			func() {
-				leader := c.leader()
-				leader.host.Cut()
-				js.awaitProgress(t, c.others(leader)[0])
-				leader.host.Heal()
+				leader := c.Leader()
+				leader.Host.Cut()
+				js.AwaitProgress(t, c.Others(leader)[0])
+				leader.Host.Heal()
 			},
 		} {
 			fail()
-			js.awaitProgress(t, c.nodes[0])
+			js.AwaitProgress(t, c.Nodes[0])
 		}
 	}
 	for _, j := range js {
-		j.witness.stop(t)
+		j.Witness.Stop(t)
 	}
 	for _, j := range js {
-		j.wait(t)
-		assert.Empty(t, j.witness.verdict(t), j.client.name)
+		j.Wait(t)
+		assert.Empty(t, j.Witness.Verdict(t), j.Client.Name)
 	}
 	for _, j := range js {
 		for _, h := range on {
-			for _, line := range j.errors(h) {
-				assert.Regexp(t, failures, line, "%s on %s", j.client.name, h.Name())
+			for _, line := range j.Errors(h) {
+				assert.Regexp(t, failures, line, "%s on %s", j.Client.Name, h.Name())
 			}
 		}
 	}
-	c.requireSameState(t)
+	c.RequireSameState(t)
 }
 
 // failures is what programs are told on a host that fails, or is cut off.

@@ -16,9 +16,9 @@ import (
 
 // replay plays events through and says what cannot have been: two holders at a time, a token that does not
 // rise, news of a lock that is not there.
-func replay(events []event) (faults []string) {
-	held, highest := make(map[string]event), make(map[string]uint64)
-	var before event
+func replay(events []Event) (faults []string) {
+	held, highest := make(map[string]Event), make(map[string]uint64)
+	var before Event
 	for i, e := range events {
 		fault := func(what string) {
 			faults = append(faults, fmt.Sprintf("%s: %+v, where there is %+v", what, e, held[e.Path]))
@@ -68,13 +68,13 @@ func replay(events []event) (faults []string) {
 
 func TestReplayFindsFaults(t *testing.T) {
 	play := func(kinds ...string) []string {
-		var events []event
+		var events []Event
 		for i, kind := range kinds {
-			e := event{Number: uint64(i + 1), Path: "lock"}
+			e := Event{Number: uint64(i + 1), Path: "lock"}
 			_, err := fmt.Sscan(strings.ReplaceAll(kind, "=", " "), &e.Event, &e.Token)
 			require.NoError(t, err)
 			if e.Event == "lock_stolen" {
-				e.Previous = &event{Token: e.Token - 1}
+				e.Previous = &Event{Token: e.Token - 1}
 			}
 			events = append(events, e)
 		}
@@ -92,64 +92,64 @@ func TestReplayFindsFaults(t *testing.T) {
 	} {
 		require.NotEmpty(t, play(bad...), "%q", bad)
 	}
-	require.NotEmpty(t, replay([]event{{Number: 1, Event: "host_back"}, {Number: 3, Event: "host_back"}}))
-	later := event{Number: 1, Event: "host_back", Timestamp: time.Unix(1, 0)}
-	require.NotEmpty(t, replay([]event{later, {Number: 2, Event: "host_back"}}))
+	require.NotEmpty(t, replay([]Event{{Number: 1, Event: "host_back"}, {Number: 3, Event: "host_back"}}))
+	later := Event{Number: 1, Event: "host_back", Timestamp: time.Unix(1, 0)}
+	require.NotEmpty(t, replay([]Event{later, {Number: 2, Event: "host_back"}}))
 }
 
 // TestAuditTellsTheStory has workers fight for locks while leaders die and all servers are restarted, and
 // finds it all in the events.
 func TestAuditTellsTheStory(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3)
+	c := StartCluster(t, 3)
 	var on []*hosts.Host
 	for _, name := range []string{"m1", "m2"} {
-		g := c.addGuest(t, name)
-		g.start(t)
-		on = append(on, g.host, g.host)
+		g := c.AddGuest(t, name)
+		g.Start(t)
+		on = append(on, g.Host, g.Host)
 	}
-	on[0].MustRun(t, "mkdir", c.path("semaphore"), c.path("pid"))
-	c.nodes[0].set(t, "semaphore/*", "--stale-after", "1s")
-	var all []*breakers
+	on[0].MustRun(t, "mkdir", c.Path("semaphore"), c.Path("pid"))
+	c.Nodes[0].SetRule(t, "semaphore/*", "--stale-after", "1s")
+	var all []*Breakers
 	for _, format := range []string{"semaphore", "pid"} {
-		all = append(all, startBreakers(t, nil, format, c.path(format), filepath.Join(c.net.Dir(), format), on...))
+		all = append(all, StartBreakers(t, nil, format, c.Path(format), filepath.Join(c.Net.Dir(), format), on...))
 	}
 	awaitMore := func() {
 		t.Helper()
 		for _, b := range all {
-			b.awaitTakeovers(t, b.takeovers(t)+10)
+			b.AwaitTakeovers(t, b.Takeovers(t)+10)
 		}
 	}
 	awaitMore()
-	leader := c.leader()
-	leader.kill()
+	leader := c.Leader()
+	leader.Kill()
 	awaitMore()
-	leader.start(t)
-	for _, n := range c.nodes {
-		n.kill()
+	leader.Start(t)
+	for _, n := range c.Nodes {
+		n.Kill()
 	}
-	for _, n := range c.nodes {
-		n.launch()
+	for _, n := range c.Nodes {
+		n.Launch()
 	}
-	for _, n := range c.nodes {
-		n.awaitReady(t)
+	for _, n := range c.Nodes {
+		n.AwaitReady(t)
 	}
 	awaitMore()
 	for _, b := range all {
-		require.Empty(t, b.stop(t))
-		require.Empty(t, b.overlaps(t))
+		require.Empty(t, b.Stop(t))
+		require.Empty(t, b.Overlaps(t))
 	}
-	c.requireSameState(t)
+	c.RequireSameState(t)
 
-	events := c.nodes[0].events(t)
+	events := c.Nodes[0].Events(t)
 	require.EqualValues(t, 1, events[0].Number)
 	require.Empty(t, replay(events))
-	for _, n := range c.nodes {
-		require.Equal(t, events, n.events(t), n.name)
-		hosts.Eventually(t, "all events are in the file on "+n.name, func() (string, bool) {
-			text, err := os.ReadFile(filepath.Join(n.data, "audit.jsonl"))
+	for _, n := range c.Nodes {
+		require.Equal(t, events, n.Events(t), n.Name)
+		hosts.Eventually(t, "all events are in the file on "+n.Name, func() (string, bool) {
+			text, err := os.ReadFile(filepath.Join(n.Data, "audit.jsonl"))
 			require.NoError(t, err)
-			written := parseEvents(t, string(text[:strings.LastIndex("\n"+string(text), "\n")]))
+			written := ParseEvents(t, string(text[:strings.LastIndex("\n"+string(text), "\n")]))
 			if len(written) < len(events) {
 				return fmt.Sprintf("%d events", len(written)), false
 			}
@@ -165,8 +165,8 @@ func TestAuditTellsTheStory(t *testing.T) {
 			}
 		}
 		entered := 0
-		for i := range all[0].locks {
-			log, err := os.ReadFile(filepath.Join(c.net.Dir(), format, fmt.Sprint(i)))
+		for i := range all[0].Locks {
+			log, err := os.ReadFile(filepath.Join(c.Net.Dir(), format, fmt.Sprint(i)))
 			require.NoError(t, err)
 			entered += strings.Count(string(log), "enter ")
 		}
@@ -177,10 +177,10 @@ func TestAuditTellsTheStory(t *testing.T) {
 // TestEvents looks at the story of one lock in all ways that there are.
 func TestEvents(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 2)
-	a, b := c.nodes[0], c.nodes[1]
-	follower := b.host.Start(c.program, "events", "--follow", "--json", "--servers", b.apiAddr())
-	reader := b.host.Start("cat", c.path(".lockfs/events"))
+	c := StartCluster(t, 2)
+	a, b := c.Nodes[0], c.Nodes[1]
+	follower := b.Host.Start(c.Program, "events", "--follow", "--json", "--servers", b.APIAddr())
+	reader := b.Host.Start("cat", c.Path(".lockfs/events"))
 	told := func(words ...string) {
 		t.Helper()
 		for _, p := range []*hosts.Process{follower, reader} {
@@ -189,36 +189,36 @@ func TestEvents(t *testing.T) {
 			}
 		}
 	}
-	s, other := startShell(t, a.host, c.mount), startShell(t, b.host, c.mount)
+	s, other := StartShell(t, a.Host, c.Mount), StartShell(t, b.Host, c.Mount)
 	hosts.Eventually(t, "the reader reads", func() (string, bool) {
-		c.requireService(t, a)
+		c.RequireService(t, a)
 		return reader.Log(), reader.Stdout() != ""
 	})
-	s.must("set -C; " + semaphoreContent + " > lock.short; set +C")
+	s.Must("set -C; " + SemaphoreContent + " > lock.short; set +C")
 	told("lock.short")
-	content := s.must("cat lock.short")
-	pid := strings.TrimSpace(s.must("echo $$"))
-	token := c.token(t, a.host, "lock.short")
-	other.fails("rm lock.short", "Device or resource busy")
+	content := s.Must("cat lock.short")
+	pid := strings.TrimSpace(s.Must("echo $$"))
+	token := c.Token(t, a.Host, "lock.short")
+	other.Fails("rm lock.short", "Device or resource busy")
 	told("removal_refused")
-	a.set(t, "*.short", "--stale-after", "1s")
-	c.awaitState(t, b.host, "lock.short", "stale")
+	a.SetRule(t, "*.short", "--stale-after", "1s")
+	c.AwaitState(t, b.Host, "lock.short", "stale")
 	told("lock_stale")
-	other.must(`printf 'pid=%d\ntimestamp=33333333333\n' $$ > mine; mv mine lock.short`)
+	other.Must(`printf 'pid=%d\ntimestamp=33333333333\n' $$ > mine; mv mine lock.short`)
 	told("lock_stolen")
-	stolen := c.token(t, b.host, "lock.short")
-	other.must("mv lock.short moved.short")
-	other.must("mv moved.short lock.short; rm lock.short")
+	stolen := c.Token(t, b.Host, "lock.short")
+	other.Must("mv lock.short moved.short")
+	other.Must("mv moved.short lock.short; rm lock.short")
 
-	events := a.events(t)
+	events := a.Events(t)
 	require.Empty(t, replay(events))
 	want := []string{
 		"lock_acquired", "removal_refused", "lock_stale", "lock_stolen", "lock_acquired", "lock_released", "lock_acquired",
 		"lock_released",
 	}
-	require.Equal(t, want, story(events, "lock.short"))
-	require.Equal(t, []string{"lock_acquired", "lock_released"}, story(events, "moved.short"))
-	refused := lastEvent(t, events, "removal_refused", "lock.short")
+	require.Equal(t, want, Story(events, "lock.short"))
+	require.Equal(t, []string{"lock_acquired", "lock_released"}, Story(events, "moved.short"))
+	refused := LastEvent(t, events, "removal_refused", "lock.short")
 	assert.Equal(t, "lock.short", refused.Name)
 	assert.Equal(t, token, refused.Token)
 	assert.Equal(t, "semaphore", refused.Format)
@@ -228,27 +228,27 @@ func TestEvents(t *testing.T) {
 	assert.NotEmpty(t, refused.Reason)
 	require.NotNil(t, refused.By)
 	assert.Equal(t, "b", refused.By.Host)
-	steal := lastEvent(t, events, "lock_stolen", "lock.short")
+	steal := LastEvent(t, events, "lock_stolen", "lock.short")
 	assert.Equal(t, stolen, steal.Token)
 	require.NotNil(t, steal.Previous)
-	assert.Equal(t, event{Token: token, Format: "semaphore", Holder: pid, Host: "a", PID: refused.PID}, *steal.Previous)
-	assert.Equal(t, sha256Of(content), steal.PreviousHash)
-	assert.NotEmpty(t, lastEvent(t, events, "lock_stale", "lock.short").Reason)
+	assert.Equal(t, Event{Token: token, Format: "semaphore", Holder: pid, Host: "a", PID: refused.PID}, *steal.Previous)
+	assert.Equal(t, SHA256Of(content), steal.PreviousHash)
+	assert.NotEmpty(t, LastEvent(t, events, "lock_stale", "lock.short").Reason)
 
 	last := events[len(events)-1]
 	told(fmt.Sprintf(`"number":%d,`, last.Number))
-	require.Equal(t, events, parseEvents(t, follower.Stdout()))
-	require.Subset(t, events, parseEvents(t, reader.Stdout()))
+	require.Equal(t, events, ParseEvents(t, follower.Stdout()))
+	require.Subset(t, events, ParseEvents(t, reader.Stdout()))
 	middle := events[len(events)/2]
-	require.Equal(t, events[len(events)/2:], b.events(t, "--since", fmt.Sprint(middle.Number)))
-	require.Equal(t, events, b.events(t, "--since", events[0].Timestamp.Add(-time.Hour).Format(time.RFC3339)))
-	for _, e := range b.events(t, "--since", steal.Timestamp.Format(time.RFC3339Nano)) {
+	require.Equal(t, events[len(events)/2:], b.Events(t, "--since", fmt.Sprint(middle.Number)))
+	require.Equal(t, events, b.Events(t, "--since", events[0].Timestamp.Add(-time.Hour).Format(time.RFC3339)))
+	for _, e := range b.Events(t, "--since", steal.Timestamp.Format(time.RFC3339Nano)) {
 		require.False(t, e.Timestamp.Before(steal.Timestamp))
 	}
-	require.Empty(t, b.events(t, "--since", time.Now().Add(time.Hour).UTC().Format(time.RFC3339)))
-	_, err := b.lockfs("events", "--since", "yesterday")
+	require.Empty(t, b.Events(t, "--since", time.Now().Add(time.Hour).UTC().Format(time.RFC3339)))
+	_, err := b.Lockfs("events", "--since", "yesterday")
 	require.ErrorContains(t, err, "yesterday")
-	text, err := b.lockfs("events")
+	text, err := b.Lockfs("events")
 	require.NoError(t, err)
 	for _, name := range want {
 		require.Contains(t, text, name, "for people")

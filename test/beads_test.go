@@ -25,9 +25,9 @@ func buildDaemon(t testing.TB) string {
 // holder is dead.
 func TestBeadsBetweenHosts(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 2)
-	a, b := c.nodes[0].host, c.nodes[1].host
-	daemon, dir := buildDaemon(t), c.path(".beads")
+	c := StartCluster(t, 2)
+	a, b := c.Nodes[0].Host, c.Nodes[1].Host
+	daemon, dir := buildDaemon(t), c.Path(".beads")
 	b.MustRun(t, "mkdir", dir)
 	lock := filepath.Join(dir, ".exclusive-lock")
 	requireDaemon := func(want string) {
@@ -38,9 +38,9 @@ func TestBeadsBetweenHosts(t *testing.T) {
 	}
 	requireDaemon("false \"\" \n")
 
-	holder := startShell(t, a, "/")
-	holder.must(c.program + " beads acquire " + dir + " --holder me")
-	pid := strings.TrimSpace(holder.must("echo $$"))
+	holder := StartShell(t, a, "/")
+	holder.Must(c.Program + " beads acquire " + dir + " --holder me")
+	pid := strings.TrimSpace(holder.Must("echo $$"))
 	content := b.MustRun(t, "cat", lock)
 	requireDaemon("true \"me\" Skipping database (locked by me)\n")
 	for _, overwrite := range []string{
@@ -50,35 +50,35 @@ func TestBeadsBetweenHosts(t *testing.T) {
 		_, err := b.Run("bash", "-c", overwrite, "bash", lock)
 		require.ErrorContains(t, err, "Device or resource busy", overwrite)
 	}
-	other := startShell(t, b, dir)
+	other := StartShell(t, b, dir)
 	for _, call := range []string{"acquire . --holder other", "release .", "run . --holder other -- true"} {
-		_, err := other.do(c.program + " beads " + call)
+		_, err := other.Do(c.Program + " beads " + call)
 		require.ErrorContains(t, err, "exit status 75")
 		require.ErrorContains(t, err, "locked by me (process "+pid+" on a)")
 	}
-	other.fails(c.program+" beads check .", "exit status 75")
+	other.Fails(c.Program+" beads check .", "exit status 75")
 	require.Equal(t, content, b.MustRun(t, "cat", lock))
 
-	holder.process.Kill()
-	c.awaitGone(t, ".beads/.exclusive-lock", a, b)
+	holder.Process.Kill()
+	c.AwaitGone(t, ".beads/.exclusive-lock", a, b)
 	requireDaemon("false \"\" \n")
-	require.Equal(t, "No lock\n", b.MustRun(t, c.program, "beads", "check", dir))
-	require.Equal(t, "mine\n", b.MustRun(t, c.program, "beads", "run", dir, "--holder", "other", "--", "echo", "mine"))
+	require.Equal(t, "No lock\n", b.MustRun(t, c.Program, "beads", "check", dir))
+	require.Equal(t, "mine\n", b.MustRun(t, c.Program, "beads", "run", dir, "--holder", "other", "--", "echo", "mine"))
 }
 
 // TestBeadsStaleElsewhere: what the mount says of a lock counts, not what can be seen from here. By a rule a lock stays
 // after its process has ended, and another host is called like this one, or a container.
 func TestBeadsStaleElsewhere(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 2)
-	a, b := c.nodes[0].host, c.nodes[1].host
-	daemon, dir, lock := buildDaemon(t), c.path(".beads"), ".beads/.exclusive-lock"
-	c.nodes[0].set(t, ".exclusive-lock", "--on-stale", "keep")
+	c := StartCluster(t, 2)
+	a, b := c.Nodes[0].Host, c.Nodes[1].Host
+	daemon, dir, lock := buildDaemon(t), c.Path(".beads"), ".beads/.exclusive-lock"
+	c.Nodes[0].SetRule(t, ".exclusive-lock", "--on-stale", "keep")
 	b.MustRun(t, "mkdir", dir)
 	a.MustRun(t, "sh", "-c", "echo 20000 > /proc/sys/kernel/ns_last_pid") // which b does not have
-	take := func() *shell {
-		holder := startShell(t, a, "/")
-		holder.must(c.program + " beads acquire " + dir + " --holder me")
+	take := func() *Shell {
+		holder := StartShell(t, a, "/")
+		holder.Must(c.Program + " beads acquire " + dir + " --holder me")
 		return holder
 	}
 	asA := func(args ...string) (string, error) {
@@ -89,38 +89,38 @@ func TestBeadsStaleElsewhere(t *testing.T) {
 	said, err := asA(daemon, dir)
 	require.NoError(t, err)
 	require.Equal(t, "true \"me\" Skipping database (locked by me)\n", said)
-	_, err = asA(c.program, "beads", "acquire", dir, "--holder", "other")
+	_, err = asA(c.Program, "beads", "acquire", dir, "--holder", "other")
 	require.ErrorContains(t, err, "exit status 75")
 	require.ErrorContains(t, err, "not acquired: locked by me (process ")
 	said = a.MustRun(t, "unshare", "--pid", "--fork", "--mount-proc", daemon, dir)
 	require.Equal(t, "true \"me\" Skipping database (locked by me)\n", said, "in a container with the name of its host")
-	c.requireHeld(t, lock, a, b)
-	require.Equal(t, "yes", c.xattr(t, b, lock, "watched"))
+	c.RequireHeld(t, lock, a, b)
+	require.Equal(t, "yes", c.Xattr(t, b, lock, "watched"))
 
-	holder.process.Kill()
-	c.awaitState(t, b, lock, "stale")
-	require.NotContains(t, b.MustRun(t, "python3", "-c", "import os, sys; print(os.listxattr(sys.argv[1]))", c.path(lock)), "watched")
-	require.Contains(t, b.MustRun(t, c.program, "beads", "check", dir), "Stale lock of me: ")
+	holder.Process.Kill()
+	c.AwaitState(t, b, lock, "stale")
+	require.NotContains(t, b.MustRun(t, "python3", "-c", "import os, sys; print(os.listxattr(sys.argv[1]))", c.Path(lock)), "watched")
+	require.Contains(t, b.MustRun(t, c.Program, "beads", "check", dir), "Stale lock of me: ")
 	require.Equal(t, "false \"me\" Removed stale lock (me), proceeding with sync\n", b.MustRun(t, daemon, dir))
 	for _, call := range []string{"acquire " + dir + " --holder other", "release " + dir} {
-		take().process.Kill()
-		c.awaitState(t, b, lock, "stale")
-		startShell(t, b, "/").must(c.program + " beads " + call + " && rm -f " + c.path(lock))
+		take().Process.Kill()
+		c.AwaitState(t, b, lock, "stale")
+		StartShell(t, b, "/").Must(c.Program + " beads " + call + " && rm -f " + c.Path(lock))
 	}
 }
 
 // TestBeadsRunLosesItsLock takes the lock of a running command away by force, from another host.
 func TestBeadsRunLosesItsLock(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 2)
-	a, b := c.nodes[0].host, c.nodes[1].host
-	a.MustRun(t, "mkdir", c.path(".beads"))
+	c := StartCluster(t, 2)
+	a, b := c.Nodes[0].Host, c.Nodes[1].Host
+	a.MustRun(t, "mkdir", c.Path(".beads"))
 	lock := ".beads/.exclusive-lock"
-	run, dir := c.startRun(t, a, lock, "--format", "beads")
-	_, err := b.Run(c.program, "rm", c.path(lock))
+	run, dir := startRun(t, c, a, lock, "--format", "beads")
+	_, err := b.Run(c.Program, "rm", c.Path(lock))
 	require.ErrorContains(t, err, "beads lock of a-")
 	require.ErrorContains(t, err, "`lockfs rm --force")
-	b.MustRun(t, c.program, "rm", "--force", c.path(lock))
+	b.MustRun(t, c.Program, "rm", "--force", c.Path(lock))
 	awaitFile(t, filepath.Join(dir, "told"))
 	require.ErrorContains(t, run.Wait(), "exit status 124")
 	require.Contains(t, run.Log(), "the lock was lost while the command ran")

@@ -21,19 +21,19 @@ import (
 //
 //	go test ./test -run '^$' -bench Failover -benchtime 1x
 func BenchmarkFailover(b *testing.B) {
-	c := startCluster(b, 3)
+	c := StartCluster(b, 3)
 	var took []float64
 	for range b.N {
 		took = took[:0]
 		for i := range 10 {
-			leader := c.leader()
-			survivor := c.others(leader)[0]
-			lock := c.path(fmt.Sprintf("lock%d", i))
+			leader := c.Leader()
+			survivor := c.Others(leader)[0]
+			lock := c.Path(fmt.Sprintf("lock%d", i))
 			began := time.Now()
-			leader.kill()
-			survivor.host.MustRun(b, "sh", "-c", "set -C; echo held > "+lock)
+			leader.Kill()
+			survivor.Host.MustRun(b, "sh", "-c", "set -C; echo held > "+lock)
 			took = append(took, float64(time.Since(began).Milliseconds()))
-			leader.start(b)
+			leader.Start(b)
 		}
 	}
 	slices.Sort(took)
@@ -54,22 +54,22 @@ const (
 //
 //	go test ./test -run '^$' -bench Pollers -benchtime 1x -timeout 20m
 func BenchmarkPollers(b *testing.B) {
-	c := startCluster(b, 3)
+	c := StartCluster(b, 3)
 	lock := "held"
-	c.nodes[0].host.MustRun(b, "sh", "-c", "set -C; echo held > "+c.path(lock))
-	clients := c.client(b, "clients")
+	c.Nodes[0].Host.MustRun(b, "sh", "-c", "set -C; echo held > "+c.Path(lock))
+	clients := c.AddClient(b, "clients")
 	dirs := make([]string, pollers)
 	for i := range dirs {
-		dirs[i] = filepath.Join(c.net.Dir(), fmt.Sprintf("m%d", i))
-		p := clients.Start(c.program, "mount", "--servers", c.servers(), "--name", fmt.Sprintf("m%d", i), dirs[i])
+		dirs[i] = filepath.Join(c.Net.Dir(), fmt.Sprintf("m%d", i))
+		p := clients.Start(c.Program, "mount", "--servers", c.Servers(), "--name", fmt.Sprintf("m%d", i), dirs[i])
 		require.NoError(b, p.WaitOutput("lockfs: ready at "))
 	}
 	script := ClientPath(b, "poll.py")
 	b.ResetTimer()
 	for range b.N {
-		before := c.usage(b)
+		before := usageOf(b, c)
 		p99 := poll(b, clients, script, dirs, lock)
-		after := c.usage(b)
+		after := usageOf(b, c)
 		var cpu, memory float64
 		for i := range before {
 			cpu += after[i].cpu - before[i].cpu
@@ -116,11 +116,11 @@ type usage struct {
 // ticksPerSecond is USER_HZ, which is 100 on every Linux machine.
 const ticksPerSecond = 100
 
-func (c *cluster) usage(b *testing.B) []usage {
+func usageOf(b *testing.B, c *Cluster) []usage {
 	b.Helper()
-	used := make([]usage, len(c.nodes))
-	for i, n := range c.nodes {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.server.Pid()))
+	used := make([]usage, len(c.Nodes))
+	for i, n := range c.Nodes {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.Server.Pid()))
 		require.NoError(b, err)
 		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:]))
 		for _, field := range fields[11:13] { // utime, stime (proc_pid_stat(5))

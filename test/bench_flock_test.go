@@ -69,10 +69,10 @@ func buildBenchHelper(b *testing.B) string {
 
 func startLockfs(t testing.TB, helper string) lockService {
 	t.Helper()
-	c := startCluster(t, 3)
-	leader := c.leader()
-	args := []string{"flock", c.path("lock")}
-	return lockService{helper, [2]*hosts.Host{leader.host, c.others(leader)[0].host}, [2][]string{args, args}}
+	c := StartCluster(t, 3)
+	leader := c.Leader()
+	args := []string{"flock", c.Path("lock")}
+	return lockService{helper, [2]*hosts.Host{leader.Host, c.Others(leader)[0].Host}, [2][]string{args, args}}
 }
 
 func startEtcd(t testing.TB, helper string) lockService {

@@ -13,17 +13,17 @@ import (
 //
 //	go test ./test -run '^$' -bench DeadHolder -benchtime 1x
 func BenchmarkDeadHolder(b *testing.B) {
-	c := startCluster(b, 3)
+	c := StartCluster(b, 3)
 	const poll = `echo polling; while [ -e "$1" ]; do sleep 0.001; done`
 	var took []float64
 	for range b.N {
 		took = took[:0]
 		for range 11 {
-			holder := c.holder(b, c.nodes[0].host, "lock", pidContent)
-			poller := c.nodes[1].host.Start("sh", "-c", poll, "sh", c.path("lock"))
+			holder := c.StartHolder(b, c.Nodes[0].Host, "lock", PidContent)
+			poller := c.Nodes[1].Host.Start("sh", "-c", poll, "sh", c.Path("lock"))
 			require.NoError(b, poller.WaitOutput("polling\n"))
 			began := time.Now()
-			holder.process.Kill()
+			holder.Process.Kill()
 			require.NoError(b, poller.Wait())
 			took = append(took, float64(time.Since(began).Milliseconds()))
 		}

@@ -27,22 +27,22 @@ func BenchmarkCycle(b *testing.B) {
 		}
 	})
 	b.Run("one-node", func(b *testing.B) {
-		c := startCluster(b, 1)
+		c := StartCluster(b, 1)
 		b.ResetTimer()
 		for range b.N {
-			measure(b, c.nodes[0].host, c.mount)
+			measure(b, c.Nodes[0].Host, c.Mount)
 		}
 	})
-	c := startCluster(b, 3)
-	leader := c.leader()
+	c := StartCluster(b, 3)
+	leader := c.Leader()
 	b.Run("three-nodes-leader", func(b *testing.B) {
 		for range b.N {
-			measure(b, leader.host, c.mount)
+			measure(b, leader.Host, c.Mount)
 		}
 	})
 	b.Run("three-nodes-follower", func(b *testing.B) {
 		for range b.N {
-			measure(b, c.others(leader)[0].host, c.mount)
+			measure(b, c.Others(leader)[0].Host, c.Mount)
 		}
 	})
 }

@@ -26,12 +26,12 @@ type benchReport struct {
 }
 
 // twoMounts is a host with two mounts of one cluster.
-func twoMounts(t testing.TB) (c *cluster, h *hosts.Host, second string) {
+func twoMounts(t testing.TB) (c *Cluster, h *hosts.Host, second string) {
 	t.Helper()
-	c = startCluster(t, 1)
-	h = c.nodes[0].host
-	second = filepath.Join(c.net.Dir(), "second")
-	p := h.Start(c.program, "mount", "--servers", c.servers(), "--name", "second", second)
+	c = StartCluster(t, 1)
+	h = c.Nodes[0].Host
+	second = filepath.Join(c.Net.Dir(), "second")
+	p := h.Start(c.Program, "mount", "--servers", c.Servers(), "--name", "second", second)
 	require.NoError(t, p.WaitOutput("lockfs: ready at "+second))
 	return c, h, second
 }
@@ -41,7 +41,7 @@ func TestBenchComparesMountsAndDisk(t *testing.T) {
 	c, h, second := twoMounts(t)
 	disk := t.TempDir()
 	text := h.MustRun(t, "sh", "-c", fmt.Sprintf("exec %s bench --json --duration 100ms --workers 3 %s %s %s 2> /dev/null",
-		c.program, c.mount, second, disk))
+		c.Program, c.Mount, second, disk))
 	var report benchReport
 	require.NoError(t, json.Unmarshal([]byte(text), &report), text)
 	require.Len(t, report.Directories, 3)
@@ -60,7 +60,7 @@ func TestBenchComparesMountsAndDisk(t *testing.T) {
 		"cycle 1": 2, "mkdir 1": 2, "stat 1": 2, "cat 1": 2, "flock 1": 2, "list 1": 2,
 		"handover-flock 2": 1, "handover-create 2": 1,
 	}, ofMounts, "handovers are between the mounts")
-	for _, dir := range []string{c.mount, second, disk} {
+	for _, dir := range []string{c.Mount, second, disk} {
 		require.Empty(t, h.MustRun(t, "ls", "-A", dir))
 	}
 }
@@ -70,9 +70,9 @@ func TestBenchCleansUpWhenItIsTold(t *testing.T) {
 	t.Parallel()
 	c, h, second := twoMounts(t)
 	start := func() *hosts.Process {
-		p := h.Start(c.program, "bench", "--duration", "1m", "--only", "handover-flock,stat", c.mount, second)
+		p := h.Start(c.Program, "bench", "--duration", "1m", "--only", "handover-flock,stat", c.Mount, second)
 		hosts.Eventually(t, "it is at work", func() (string, bool) {
-			files := h.MustRun(t, "find", c.mount, "-mindepth", "2")
+			files := h.MustRun(t, "find", c.Mount, "-mindepth", "2")
 			return files + p.Log(), strings.Contains(files, "/lock")
 		})
 		return p
@@ -81,12 +81,12 @@ func TestBenchCleansUpWhenItIsTold(t *testing.T) {
 	require.Error(t, p.Stop(), "SIGTERM")
 	require.Contains(t, p.Log(), "lockfs: handover-flock in ")
 	require.Contains(t, p.Log(), "terminated signal received")
-	require.Empty(t, h.MustRun(t, "ls", "-A", c.mount))
+	require.Empty(t, h.MustRun(t, "ls", "-A", c.Mount))
 
 	start().Kill()
-	remains := strings.Fields(h.MustRun(t, "ls", "-A", c.mount))
+	remains := strings.Fields(h.MustRun(t, "ls", "-A", c.Mount))
 	require.Len(t, remains, 2)
-	_, err := h.Run(c.program, "bench", "--duration", "1ms", "--only", "mkdir", c.mount)
+	_, err := h.Run(c.Program, "bench", "--duration", "1ms", "--only", "mkdir", c.Mount)
 	require.NoError(t, err)
-	require.Equal(t, remains, strings.Fields(h.MustRun(t, "ls", "-A", c.mount)))
+	require.Equal(t, remains, strings.Fields(h.MustRun(t, "ls", "-A", c.Mount)))
 }

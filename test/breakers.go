@@ -14,31 +14,31 @@ import (
 	"lockfs/test/hosts"
 )
 
-// breakers are workers with clients/breaker.sh, all after the same locks.
-type breakers struct {
+// Breakers are workers with clients/breaker.sh, all after the same locks.
+type Breakers struct {
 	witness string
-	locks   int
+	Locks   int
 	workers []*hosts.Process
 }
 
 const locksPerBreaker = 3
 
-// startBreakers starts a worker on each of some hosts, which may be named repeatedly, by a command that is put before.
-func startBreakers(t testing.TB, before []string, format, dir, witness string, on ...*hosts.Host) *breakers {
+// StartBreakers starts a worker on each of some hosts, which may be named repeatedly, by a command that is put before.
+func StartBreakers(t testing.TB, before []string, format, dir, witness string, on ...*hosts.Host) *Breakers {
 	t.Helper()
 	script := ClientPath(t, "breaker.sh")
 	require.NoError(t, os.Mkdir(witness, 0o755))
-	b := &breakers{witness: witness, locks: len(on) * locksPerBreaker}
+	b := &Breakers{witness: witness, Locks: len(on) * locksPerBreaker}
 	for i, h := range on {
 		name := fmt.Sprintf("%s-%d", h.Name(), i)
-		command := append(slices.Clone(before), "bash", script, format, dir, witness, name, fmt.Sprint(b.locks))
+		command := append(slices.Clone(before), "bash", script, format, dir, witness, name, fmt.Sprint(b.Locks))
 		b.workers = append(b.workers, h.Start(command[0], command[1:]...))
 	}
 	return b
 }
 
-// stop lets the workers end, and answers what went wrong for them.
-func (b *breakers) stop(t testing.TB) (errors []string) {
+// Stop lets the workers end, and answers what went wrong for them.
+func (b *Breakers) Stop(t testing.TB) (errors []string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(b.witness, "stop"), nil, 0o644))
 	for _, worker := range b.workers {
@@ -56,9 +56,9 @@ var lateHolder = regexp.MustCompile(`(?m)^late (.*)$`)
 
 // logs is what the witness saw of each lock, without the holders that were late: others could rightly break
 // their locks, and may have been inside with them.
-func (b *breakers) logs(t testing.TB) (logs []string) {
+func (b *Breakers) logs(t testing.TB) (logs []string) {
 	t.Helper()
-	for i := range b.locks {
+	for i := range b.Locks {
 		text, err := os.ReadFile(filepath.Join(b.witness, fmt.Sprint(i)))
 		if !os.IsNotExist(err) {
 			require.NoError(t, err)
@@ -72,11 +72,11 @@ func (b *breakers) logs(t testing.TB) (logs []string) {
 	return logs
 }
 
-// overlaps is what is wrong with what the witness saw. While they are at work, they seem never to leave.
-func (b *breakers) overlaps(t testing.TB) (faults []string) {
+// Overlaps is what is wrong with what the witness saw. While they are at work, they seem never to leave.
+func (b *Breakers) Overlaps(t testing.TB) (faults []string) {
 	t.Helper()
 	for i, log := range b.logs(t) {
-		found, _ := overlaps(log)
+		found, _ := Overlaps(log)
 		for _, fault := range found {
 			faults = append(faults, fmt.Sprintf("lock %d, %s", i, fault))
 		}
@@ -84,8 +84,8 @@ func (b *breakers) overlaps(t testing.TB) (faults []string) {
 	return faults
 }
 
-// takeovers is how often a lock was had again whose holder had crashed.
-func (b *breakers) takeovers(t testing.TB) (count int) {
+// Takeovers is how often a lock was had again whose holder had crashed.
+func (b *Breakers) Takeovers(t testing.TB) (count int) {
 	t.Helper()
 	for _, log := range b.logs(t) {
 		crashes := strings.Count(log, "crash ")
@@ -97,13 +97,13 @@ func (b *breakers) takeovers(t testing.TB) (count int) {
 	return count
 }
 
-// awaitTakeovers is patient as long as there are more from time to time.
-func (b *breakers) awaitTakeovers(t testing.TB, count int) {
+// AwaitTakeovers is patient as long as there are more from time to time.
+func (b *Breakers) AwaitTakeovers(t testing.TB, count int) {
 	t.Helper()
-	for next := b.takeovers(t); next < count; {
+	for next := b.Takeovers(t); next < count; {
 		next = min(count, next+10)
 		hosts.Eventually(t, fmt.Sprintf("%d takeovers", next), func() (string, bool) {
-			now := b.takeovers(t)
+			now := b.Takeovers(t)
 			return fmt.Sprint(now), now >= next
 		})
 	}

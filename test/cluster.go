@@ -12,37 +12,37 @@ import (
 	"lockfs/test/hosts"
 )
 
-// A cluster is some nodes of lockfs, each on a host of its own with the namespace
+// A Cluster is some nodes of lockfs, each on a host of its own with the namespace
 // mounted at the same path.
-type cluster struct {
+type Cluster struct {
 	t       testing.TB
-	net     *hosts.Net
-	program string
-	mount   string
-	flags   []string // of every server
-	nodes   []*node
-	started []*hosts.Process // all servers ever started
+	Net     *hosts.Net
+	Program string
+	Mount   string
+	Flags   []string // of every server
+	Nodes   []*Node
+	Started []*hosts.Process // all servers ever started
 }
 
-// startCluster starts n nodes, named a, b, c and so on, and waits until all can be used.
-func startCluster(t testing.TB, n int, flags ...string) *cluster {
+// StartCluster starts n nodes, named a, b, c and so on, and waits until all can be used.
+func StartCluster(t testing.TB, n int, flags ...string) *Cluster {
 	t.Helper()
-	c := newCluster(t, flags...)
+	c := NewCluster(t, flags...)
 	for range n {
-		c.add(t).start(t)
+		c.Add(t).Start(t)
 	}
 	return c
 }
 
-// newCluster makes a cluster without nodes.
-func newCluster(t testing.TB, flags ...string) *cluster {
+// NewCluster makes a cluster without nodes.
+func NewCluster(t testing.TB, flags ...string) *Cluster {
 	t.Helper()
 	program := Program(t)
 	net := hosts.New(t)
-	c := &cluster{t: t, net: net, program: program, mount: filepath.Join(net.Dir(), "locks"), flags: flags}
-	require.NoError(t, os.Mkdir(c.mount, 0o755))
+	c := &Cluster{t: t, Net: net, Program: program, Mount: filepath.Join(net.Dir(), "locks"), Flags: flags}
+	require.NoError(t, os.Mkdir(c.Mount, 0o755))
 	t.Cleanup(func() {
-		for _, server := range c.started {
+		for _, server := range c.Started {
 			for _, bad := range []string{"panic: ", "fatal error: ", "DATA RACE"} {
 				if strings.Contains(server.Log(), bad) {
 					t.Errorf("%s wrote %q", server, bad)
@@ -53,16 +53,16 @@ func newCluster(t testing.TB, flags ...string) *cluster {
 	return c
 }
 
-// add makes a node and its host; the first one begins the cluster. It is not started.
-func (c *cluster) add(t testing.TB) *node {
+// Add makes a node and its host; the first one begins the cluster. It is not started.
+func (c *Cluster) Add(t testing.TB) *Node {
 	t.Helper()
-	name := string(rune('a' + len(c.nodes)))
-	n := &node{
-		cluster: c, name: name, host: c.net.Host(name),
-		data: filepath.Join(c.net.Dir(), name+".data"),
+	name := string(rune('a' + len(c.Nodes)))
+	n := &Node{
+		cluster: c, Name: name, Host: c.Net.Host(name),
+		Data: filepath.Join(c.Net.Dir(), name+".data"),
 	}
-	c.nodes = append(c.nodes, n)
-	prepareMountPoint(t, n.host, c.mount)
+	c.Nodes = append(c.Nodes, n)
+	prepareMountPoint(t, n.Host, c.Mount)
 	return n
 }
 
@@ -73,30 +73,30 @@ func prepareMountPoint(t testing.TB, h *hosts.Host, dir string) {
 	h.MustRun(t, "mount", "-t", "tmpfs", "-o", "ro,size=4k", "nothing-mounted", dir)
 }
 
-func (c *cluster) path(elements ...string) string {
-	return filepath.Join(append([]string{c.mount}, elements...)...)
+func (c *Cluster) Path(elements ...string) string {
+	return filepath.Join(append([]string{c.Mount}, elements...)...)
 }
 
-// leader waits until all running nodes agree on a leader that runs.
-func (c *cluster) leader() *node {
+// Leader waits until all running nodes agree on a leader that runs.
+func (c *Cluster) Leader() *Node {
 	c.t.Helper()
-	var leader *node
+	var leader *Node
 	hosts.Eventually(c.t, "a leader that all running nodes know", func() (string, bool) {
 		leader = nil
 		var seen []string
 		agreed := true
-		for _, n := range c.nodes {
-			if n.server == nil {
+		for _, n := range c.Nodes {
+			if n.Server == nil {
 				continue
 			}
-			status, err := n.status()
-			seen = append(seen, fmt.Sprintf("on %s: leader %q, error %v", n.name, status.Leader, err))
-			if err != nil || status.Leader == "" || leader != nil && leader.name != status.Leader {
+			status, err := n.Status()
+			seen = append(seen, fmt.Sprintf("on %s: leader %q, error %v", n.Name, status.Leader, err))
+			if err != nil || status.Leader == "" || leader != nil && leader.Name != status.Leader {
 				agreed = false
 				continue
 			}
-			for _, other := range c.nodes {
-				if other.name == status.Leader && other.server != nil {
+			for _, other := range c.Nodes {
+				if other.Name == status.Leader && other.Server != nil {
 					leader = other
 				}
 			}
@@ -106,11 +106,11 @@ func (c *cluster) leader() *node {
 	return leader
 }
 
-// others is all nodes but some.
-func (c *cluster) others(than ...*node) []*node {
-	var others []*node
+// Others is all nodes but some.
+func (c *Cluster) Others(than ...*Node) []*Node {
+	var others []*Node
 next:
-	for _, n := range c.nodes {
+	for _, n := range c.Nodes {
 		for _, excluded := range than {
 			if n == excluded {
 				continue next
@@ -121,38 +121,38 @@ next:
 	return others
 }
 
-// hosts is where the namespace is mounted by servers.
-func (c *cluster) hosts() []*hosts.Host {
+// Hosts is where the namespace is mounted by servers.
+func (c *Cluster) Hosts() []*hosts.Host {
 	var all []*hosts.Host
-	for _, n := range c.nodes {
-		all = append(all, n.host)
+	for _, n := range c.Nodes {
+		all = append(all, n.Host)
 	}
 	return all
 }
 
-// requireService requires that exclusive creation works on a node.
-func (c *cluster) requireService(t testing.TB, n *node) {
+// RequireService requires that exclusive creation works on a node.
+func (c *Cluster) RequireService(t testing.TB, n *Node) {
 	t.Helper()
-	n.host.MustRun(t, "mkdir", c.path("probe"))
-	n.host.MustRun(t, "rmdir", c.path("probe"))
+	n.Host.MustRun(t, "mkdir", c.Path("probe"))
+	n.Host.MustRun(t, "rmdir", c.Path("probe"))
 }
 
-// startInMemory starts a node whose data is in memory: what is asked here is not how it is kept, and every
+// StartInMemory starts a node whose data is in memory: what is asked here is not how it is kept, and every
 // call is a commit.
-func startInMemory(t testing.TB, flags ...string) (*cluster, *hosts.Host) {
+func StartInMemory(t testing.TB, flags ...string) (*Cluster, *hosts.Host) {
 	t.Helper()
-	c := newCluster(t, flags...)
-	n := c.add(t)
-	require.NoError(t, os.Mkdir(n.data, 0o700))
-	n.host.MustRun(t, "mount", "-t", "tmpfs", "data", n.data)
-	n.start(t)
-	return c, n.host
+	c := NewCluster(t, flags...)
+	n := c.Add(t)
+	require.NoError(t, os.Mkdir(n.Data, 0o700))
+	n.Host.MustRun(t, "mount", "-t", "tmpfs", "data", n.Data)
+	n.Start(t)
+	return c, n.Host
 }
 
-// localDir makes a directory of a local file system, by a script that gets its path.
-func localDir(t testing.TB, c *cluster, name string, host *hosts.Host, script string) string {
+// LocalDir makes a directory of a local file system, by a script that gets its path.
+func LocalDir(t testing.TB, c *Cluster, name string, host *hosts.Host, script string) string {
 	t.Helper()
-	dir := filepath.Join(c.net.Dir(), name)
+	dir := filepath.Join(c.Net.Dir(), name)
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	host.MustRun(t, "sh", "-ec", script, "sh", dir)
 	return dir

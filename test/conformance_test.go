@@ -29,25 +29,25 @@ const conformancePatience = 5 * time.Minute
 // TestConformance does the cases of package conformance on file systems of the kernel, to see that they are
 // right, and then on lockfs. Each difference that lockfs is known to have must be met.
 func TestConformance(t *testing.T) {
-	c, host := startInMemory(t)
-	plan := conformance.Plan{Outside: filepath.Join(c.net.Dir(), "outside"), Entries: fewEntries}
+	c, host := StartInMemory(t)
+	plan := conformance.Plan{Outside: filepath.Join(c.Net.Dir(), "outside"), Entries: fewEntries}
 	require.NoError(t, os.Mkdir(plan.Outside, 0o755))
 	t.Run("tmpfs", func(t *testing.T) {
 		plan := plan
-		plan.Root = localDir(t, c, "tmpfs", host, `mount -t tmpfs -o noatime,mode=777 local "$1"`)
+		plan.Root = LocalDir(t, c, "tmpfs", host, `mount -t tmpfs -o noatime,mode=777 local "$1"`)
 		requireConformance(t, host, plan)
 	})
-	if isExt4(t, c.net.Dir()) {
+	if isExt4(t, c.Net.Dir()) {
 		t.Run("ext4", func(t *testing.T) {
 			plan := plan
-			plan.Root = localDir(t, c, "ext4", host, `mount --bind "$1" "$1"; mount -o remount,bind,noatime "$1"; chmod 777 "$1"`)
+			plan.Root = LocalDir(t, c, "ext4", host, `mount --bind "$1" "$1"; mount -o remount,bind,noatime "$1"; chmod 777 "$1"`)
 			requireConformance(t, host, plan)
 		})
 	}
 	t.Run("lockfs", func(t *testing.T) {
 		plan := plan
-		plan.Root, plan.Lockfs = c.mount, true
-		plan.Entries = min(faults(someEntries), mostEntries)
+		plan.Root, plan.Lockfs = c.Mount, true
+		plan.Entries = min(Faults(someEntries), mostEntries)
 		requireConformance(t, host, plan)
 	})
 }
@@ -55,16 +55,16 @@ func TestConformance(t *testing.T) {
 // TestConformanceWhenFull does what is done where there are inodes no more.
 func TestConformanceWhenFull(t *testing.T) {
 	t.Parallel()
-	c, host := startInMemory(t, "--max-inodes", "50")
+	c, host := StartInMemory(t, "--max-inodes", "50")
 	plan := conformance.Plan{Set: conformance.Full}
 	t.Run("tmpfs", func(t *testing.T) {
 		plan := plan
-		plan.Root = localDir(t, c, "tmpfs", host, `mount -t tmpfs -o mode=777,nr_inodes=50 local "$1"`)
+		plan.Root = LocalDir(t, c, "tmpfs", host, `mount -t tmpfs -o mode=777,nr_inodes=50 local "$1"`)
 		requireConformance(t, host, plan)
 	})
 	t.Run("lockfs", func(t *testing.T) {
 		plan := plan
-		plan.Root, plan.Lockfs = c.mount, true
+		plan.Root, plan.Lockfs = c.Mount, true
 		requireConformance(t, host, plan)
 	})
 }
@@ -72,21 +72,21 @@ func TestConformanceWhenFull(t *testing.T) {
 // TestConformanceReadOnly does what is refused where a mount is read-only.
 func TestConformanceReadOnly(t *testing.T) {
 	t.Parallel()
-	c, host := startInMemory(t)
+	c, host := StartInMemory(t)
 	plan := conformance.Plan{Set: conformance.ReadOnly}
 	t.Run("tmpfs", func(t *testing.T) {
 		plan := plan
-		plan.Root = localDir(t, c, "tmpfs", host, `mount -t tmpfs local "$1"; cd "$1"; `+conformance.ReadOnlyScript+`; mount -o remount,ro "$1"`)
+		plan.Root = LocalDir(t, c, "tmpfs", host, `mount -t tmpfs local "$1"; cd "$1"; `+conformance.ReadOnlyScript+`; mount -o remount,ro "$1"`)
 		requireConformance(t, host, plan)
 	})
 	t.Run("lockfs", func(t *testing.T) {
 		plan := plan
-		plan.Root, plan.Lockfs = c.mount, true
-		host.MustRun(t, "sh", "-ec", `cd "$1"; `+conformance.ReadOnlyScript, "sh", c.mount)
-		reader := c.client(t, "reader")
-		helper := filepath.Join(c.net.Dir(), "mount.lockfs")
-		require.NoError(t, os.Symlink(c.program, helper))
-		reader.MustRun(t, helper, c.servers(), c.mount, "-o", "ro")
+		plan.Root, plan.Lockfs = c.Mount, true
+		host.MustRun(t, "sh", "-ec", `cd "$1"; `+conformance.ReadOnlyScript, "sh", c.Mount)
+		reader := c.AddClient(t, "reader")
+		helper := filepath.Join(c.Net.Dir(), "mount.lockfs")
+		require.NoError(t, os.Symlink(c.Program, helper))
+		reader.MustRun(t, helper, c.Servers(), c.Mount, "-o", "ro")
 		requireConformance(t, reader, plan)
 	})
 }
@@ -94,19 +94,19 @@ func TestConformanceReadOnly(t *testing.T) {
 // TestConformanceBetween has each file system mounted twice, for what is done elsewhere.
 func TestConformanceBetween(t *testing.T) {
 	t.Parallel()
-	c, host := startInMemory(t)
+	c, host := StartInMemory(t)
 	plan := conformance.Plan{Set: conformance.Between}
 	t.Run("tmpfs", func(t *testing.T) {
 		plan := plan
-		plan.Root = localDir(t, c, "tmpfs", host, `mount -t tmpfs -o mode=777 local "$1"`)
-		plan.Other = localDir(t, c, "tmpfs2", host, `mount --bind "${1%2}" "$1"`)
+		plan.Root = LocalDir(t, c, "tmpfs", host, `mount -t tmpfs -o mode=777 local "$1"`)
+		plan.Other = LocalDir(t, c, "tmpfs2", host, `mount --bind "${1%2}" "$1"`)
 		requireConformance(t, host, plan)
 	})
 	t.Run("lockfs", func(t *testing.T) {
 		plan := plan
-		plan.Root, plan.Lockfs = c.mount, true
-		plan.Other = localDir(t, c, "other", host, `mount -t tmpfs session-files /run`)
-		mount := host.Start(c.program, "mount", "--servers", c.servers(), plan.Other)
+		plan.Root, plan.Lockfs = c.Mount, true
+		plan.Other = LocalDir(t, c, "other", host, `mount -t tmpfs session-files /run`)
+		mount := host.Start(c.Program, "mount", "--servers", c.Servers(), plan.Other)
 		require.NoError(t, mount.WaitOutput("lockfs: ready at "))
 		requireConformance(t, host, plan)
 	})

@@ -17,26 +17,26 @@ func contained(name string, firstPid int, command ...string) []string {
 	return append(append(unshare, fmt.Sprint(firstPid)), command...)
 }
 
-func startContained(t testing.TB, h *hosts.Host, dir, name string, firstPid int) *shell {
+func startContained(t testing.TB, h *hosts.Host, dir, name string, firstPid int) *Shell {
 	t.Helper()
-	return startSteps(t, h, dir, contained(name, firstPid, "bash", "-c", bashSteps, "bash")...)
+	return StartSteps(t, h, dir, contained(name, firstPid, "bash", "-c", BashSteps, "bash")...)
 }
 
 // TestContainers has two containers of one host, with one mount, that see nothing of each other's processes.
 func TestContainers(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
-	a := c.nodes[0]
-	g := c.addGuest(t, "m")
-	g.start(t)
-	a.set(t, "*.lock", "--holder", "creator")
-	outside := startShell(t, g.host, c.mount)
-	other := startContained(t, g.host, c.mount, "other", 2000)
+	c := StartCluster(t, 1)
+	a := c.Nodes[0]
+	g := c.AddGuest(t, "m")
+	g.Start(t)
+	a.SetRule(t, "*.lock", "--holder", "creator")
+	outside := StartShell(t, g.Host, c.Mount)
+	other := startContained(t, g.Host, c.Mount, "other", 2000)
 	const busy = "Device or resource busy"
 
 	for _, kind := range []struct{ lock, take string }{
-		{"pid", pidContent + " > pid"},
-		{"beads", beadsContent + " > beads"},
+		{"pid", PidContent + " > pid"},
+		{"beads", BeadsContent + " > beads"},
 		{"empty.lock", "set -C; > empty.lock; set +C"},
 		{"touched.lock", "touch touched.lock"},
 		{"directory.lock", "mkdir directory.lock"},
@@ -44,38 +44,38 @@ func TestContainers(t *testing.T) {
 	} {
 		t.Run(kind.lock, func(t *testing.T) {
 			take, isDir := kind.take, kind.lock == "directory.lock"
-			first := startContained(t, g.host, c.mount, "first", 1000)
-			first.must("set -C; " + take + "; set +C")
-			for _, s := range []*shell{other, startShell(t, a.host, c.mount)} {
-				s.fails("rm -d "+kind.lock, busy)
-				s.fails("mv "+kind.lock+" moved", busy)
-				require.Contains(t, s.must("cat .lockfs/why/"+kind.lock), "may be removed by: programs on host m that can see its process")
+			first := startContained(t, g.Host, c.Mount, "first", 1000)
+			first.Must("set -C; " + take + "; set +C")
+			for _, s := range []*Shell{other, StartShell(t, a.Host, c.Mount)} {
+				s.Fails("rm -d "+kind.lock, busy)
+				s.Fails("mv "+kind.lock+" moved", busy)
+				require.Contains(t, s.Must("cat .lockfs/why/"+kind.lock), "may be removed by: programs on host m that can see its process")
 				if !isDir {
-					s.fails("echo > "+kind.lock, busy)
-					s.fails("truncate -s 1 "+kind.lock, busy)
-					s.fails("touch t; mv -f t "+kind.lock, busy)
+					s.Fails("echo > "+kind.lock, busy)
+					s.Fails("truncate -s 1 "+kind.lock, busy)
+					s.Fails("touch t; mv -f t "+kind.lock, busy)
 				}
 			}
 			// Who sees its processes may.
-			outside.must("rm -d " + kind.lock)
-			first.must("set -C; " + take + "; set +C")
-			first.must("bash -c 'rm -d " + kind.lock + "'")
+			outside.Must("rm -d " + kind.lock)
+			first.Must("set -C; " + take + "; set +C")
+			first.Must("bash -c 'rm -d " + kind.lock + "'")
 
 			// A container in it does not see it, and is seen from it.
-			first.must("set -C; " + take + "; set +C")
+			first.Must("set -C; " + take + "; set +C")
 			const nested = "unshare --pid --fork --mount-proc --kill-child sh -c '%s; exit $?'"
-			first.fails(fmt.Sprintf(nested, "rm -d "+kind.lock), busy)
-			first.process.Kill()
-			c.awaitGone(t, kind.lock, a.host, g.host)
+			first.Fails(fmt.Sprintf(nested, "rm -d "+kind.lock), busy)
+			first.Process.Kill()
+			c.AwaitGone(t, kind.lock, a.Host, g.Host)
 		})
 	}
 
 	t.Run("nested", func(t *testing.T) {
-		first := startContained(t, g.host, c.mount, "first", 1000)
-		first.must(`unshare --pid --fork --mount-proc --kill-child sh -c 'true; set -C; echo $$ > nested; sleep 1000' & ` +
+		first := startContained(t, g.Host, c.Mount, "first", 1000)
+		first.Must(`unshare --pid --fork --mount-proc --kill-child sh -c 'true; set -C; echo $$ > nested; sleep 1000' & ` +
 			`until [ -s nested ]; do sleep 0.1; done`)
-		other.fails("rm nested", busy)
-		c.requireHeld(t, "nested", a.host)
-		first.must("rm nested")
+		other.Fails("rm nested", busy)
+		c.RequireHeld(t, "nested", a.Host)
+		first.Must("rm nested")
 	})
 }

@@ -23,17 +23,17 @@ var createdLocks = map[string]string{
 // TestDeadCreator ends processes that made locks, where a rule says that who made a lock holds it.
 func TestDeadCreator(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3)
-	g := c.addGuest(t, "m")
-	g.start(t)
-	everywhere := append(c.hosts(), g.host)
-	c.nodes[0].set(t, "*.lock", "--holder", "creator")
+	c := StartCluster(t, 3)
+	g := c.AddGuest(t, "m")
+	g.Start(t)
+	everywhere := append(c.Hosts(), g.Host)
+	c.Nodes[0].SetRule(t, "*.lock", "--holder", "creator")
 	for kind, take := range createdLocks {
 		t.Run(kind, func(t *testing.T) {
 			// Busy machines are late sometimes, and not each time.
 			hosts.Eventually(t, "it is gone within a second", func() (string, bool) {
-				for _, h := range []*hosts.Host{g.host, c.nodes[1].host} {
-					if took := c.endCreator(t, h, everywhere, kind, take); took > time.Second {
+				for _, h := range []*hosts.Host{g.Host, c.Nodes[1].Host} {
+					if took := endCreator(t, c, h, everywhere, kind, take); took > time.Second {
 						return took.String(), false
 					}
 				}
@@ -43,40 +43,40 @@ func TestDeadCreator(t *testing.T) {
 	}
 
 	t.Run("kept", func(t *testing.T) {
-		c.nodes[0].set(t, "kept.lock", "--holder", "creator", "--on-stale", "keep")
-		holder := startPython(t, g.host, c.mount)
-		holder.must(fmt.Sprintf(createdLocks["empty"], "kept.lock"))
-		c.requireHeld(t, "kept.lock", everywhere...)
-		holder.process.Kill()
+		c.Nodes[0].SetRule(t, "kept.lock", "--holder", "creator", "--on-stale", "keep")
+		holder := StartPython(t, g.Host, c.Mount)
+		holder.Must(fmt.Sprintf(createdLocks["empty"], "kept.lock"))
+		c.RequireHeld(t, "kept.lock", everywhere...)
+		holder.Process.Kill()
 		for _, h := range everywhere {
-			c.awaitState(t, h, "kept.lock", "stale")
+			c.AwaitState(t, h, "kept.lock", "stale")
 		}
-		c.nodes[2].host.MustRun(t, "rm", c.path("kept.lock"))
+		c.Nodes[2].Host.MustRun(t, "rm", c.Path("kept.lock"))
 	})
 }
 
 // endCreator has a process make a lock and kills it. It answers how long the lock was there still, by the cluster's clock.
-func (c *cluster) endCreator(t testing.TB, h *hosts.Host, everywhere []*hosts.Host, kind, take string) time.Duration {
+func endCreator(t testing.TB, c *Cluster, h *hosts.Host, everywhere []*hosts.Host, kind, take string) time.Duration {
 	t.Helper()
 	const lock = "creator.lock"
-	holder := startPython(t, h, c.mount)
-	holder.must(fmt.Sprintf(take, lock))
-	c.requireHeld(t, lock, everywhere...)
+	holder := StartPython(t, h, c.Mount)
+	holder.Must(fmt.Sprintf(take, lock))
+	c.RequireHeld(t, lock, everywhere...)
 	for _, other := range everywhere {
 		if other != h {
-			_, err := other.Run("rm", "-d", c.path(lock))
+			_, err := other.Run("rm", "-d", c.Path(lock))
 			require.ErrorContains(t, err, "Device or resource busy", "%s on %s", kind, other.Name())
-			_, err = other.Run("mv", c.path(lock), c.path("moved"))
+			_, err = other.Run("mv", c.Path(lock), c.Path("moved"))
 			require.ErrorContains(t, err, "Device or resource busy", "%s on %s", kind, other.Name())
 		}
 	}
 	killed := time.Now()
-	holder.process.Kill()
-	c.awaitGone(t, lock, everywhere...)
-	events := c.nodes[0].events(t)
-	told := story(events, lock)
+	holder.Process.Kill()
+	c.AwaitGone(t, lock, everywhere...)
+	events := c.Nodes[0].Events(t)
+	told := Story(events, lock)
 	require.Equal(t, []string{"lock_stale", "lock_removed"}, told[len(told)-2:])
-	removed := lastEvent(t, events, "lock_removed", lock)
+	removed := LastEvent(t, events, "lock_removed", lock)
 	assert.Equal(t, h.Name(), removed.Host)
 	assert.Contains(t, removed.Reason, fmt.Sprint(removed.PID), "the evidence")
 	return removed.Timestamp.Sub(killed)
@@ -99,141 +99,141 @@ var scriptLocks = map[string]string{
 // TestScriptIsTheCreator has scripts make locks by means of other programs.
 func TestScriptIsTheCreator(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
-	a := c.nodes[0]
-	g := c.addGuest(t, "m")
-	g.start(t)
-	everywhere := []*hosts.Host{a.host, g.host}
+	c := StartCluster(t, 1)
+	a := c.Nodes[0]
+	g := c.AddGuest(t, "m")
+	g.Start(t)
+	everywhere := []*hosts.Host{a.Host, g.Host}
 	for _, pattern := range []string{"*.lock", "*.lock/*"} {
-		a.set(t, pattern, "--holder", "creator")
+		a.SetRule(t, pattern, "--holder", "creator")
 	}
-	scripts := make(map[string]*shell)
+	scripts := make(map[string]*Shell)
 	for kind, step := range scriptLocks {
-		scripts[kind] = startShell(t, g.host, c.mount)
-		scripts[kind].must(fmt.Sprintf(step, scriptLock(kind)))
+		scripts[kind] = StartShell(t, g.Host, c.Mount)
+		scripts[kind].Must(fmt.Sprintf(step, scriptLock(kind)))
 	}
-	c.awaitMakersEnds(t, g.host, a.host)
+	awaitMakersEnds(t, c, g.Host, a.Host)
 	for kind, script := range scripts {
 		tells := scriptLock(kind)
 		if kind == "directory" {
 			tells += "/pid" // where kv has a directory, too
 		}
-		c.requireHeld(t, tells, everywhere...)
-		_, err := a.host.Run("rm", "-r", c.path(scriptLock(kind)))
+		c.RequireHeld(t, tells, everywhere...)
+		_, err := a.Host.Run("rm", "-r", c.Path(scriptLock(kind)))
 		require.ErrorContains(t, err, "Device or resource busy", kind)
-		pid := scripts[kind].must("echo $$")
-		facts, err := c.facts(a.host, tells)
+		pid := scripts[kind].Must("echo $$")
+		facts, err := c.Facts(a.Host, tells)
 		require.NoError(t, err)
 		require.Equal(t, pid, facts["pid"]+"\n", kind)
-		script.process.Kill()
-		c.awaitGone(t, scriptLock(kind), everywhere...)
+		script.Process.Kill()
+		c.AwaitGone(t, scriptLock(kind), everywhere...)
 	}
 
 	t.Run("a script that a script runs", func(t *testing.T) {
-		outer := startShell(t, g.host, c.mount)
-		outer.must("sh -c 'touch lasts.lock; sleep 1000' & until [ -e lasts.lock ]; do sleep 0.1; done")
-		outer.must("sh -c 'touch ends.lock'")
-		outer.must(`until [ "$(ps -o etimes= -p $!)" -gt 4 ]; do sleep 0.2; done; kill -9 $!`)
-		c.awaitGone(t, "lasts.lock", everywhere...)
-		c.requireHeld(t, "ends.lock", everywhere...)
-		outer.must("rm ends.lock")
+		outer := StartShell(t, g.Host, c.Mount)
+		outer.Must("sh -c 'touch lasts.lock; sleep 1000' & until [ -e lasts.lock ]; do sleep 0.1; done")
+		outer.Must("sh -c 'touch ends.lock'")
+		outer.Must(`until [ "$(ps -o etimes= -p $!)" -gt 4 ]; do sleep 0.2; done; kill -9 $!`)
+		c.AwaitGone(t, "lasts.lock", everywhere...)
+		c.RequireHeld(t, "ends.lock", everywhere...)
+		outer.Must("rm ends.lock")
 	})
 }
 
 func scriptLock(kind string) string { return fmt.Sprintf("%x.lock", kind) }
 
 // awaitMakersEnds waits until the mount of a host has told of all processes that have ended there: it does so in order.
-func (c *cluster) awaitMakersEnds(t testing.TB, h, other *hosts.Host) {
+func awaitMakersEnds(t testing.TB, c *Cluster, h, other *hosts.Host) {
 	t.Helper()
-	last := startPython(t, h, c.mount)
-	last.must(fmt.Sprintf(createdLocks["empty"], "last.lock"))
-	last.process.Kill()
-	c.awaitGone(t, "last.lock", other)
+	last := StartPython(t, h, c.Mount)
+	last.Must(fmt.Sprintf(createdLocks["empty"], "last.lock"))
+	last.Process.Kill()
+	c.AwaitGone(t, "last.lock", other)
 }
 
 // TestCreatorOfAMountThatFails ends or stops a mount between the end of touch(1), and of what is like it, and the time when
 // one can know that it made its lock for somebody else.
 func TestCreatorOfAMountThatFails(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
-	a := c.nodes[0]
-	g := c.addGuest(t, "m")
-	g.start(t)
-	a.set(t, "*.lock", "--holder", "creator")
+	c := StartCluster(t, 1)
+	a := c.Nodes[0]
+	g := c.AddGuest(t, "m")
+	g.Start(t)
+	a.SetRule(t, "*.lock", "--holder", "creator")
 	const toucher = "sh -c ': > %[1]s.lock; echo > /run/made-%[1]s; exec sleep 1000' & until [ -e /run/made-%[1]s ]; do sleep 0.01; done"
 
 	t.Run("killed", func(t *testing.T) {
-		script, dead := startShell(t, g.host, c.mount), startShell(t, g.host, c.mount)
-		script.must("touch touched.lock; " + fmt.Sprintf(toucher, "killed"))
-		dead.must("touch dead.lock")
-		g.kill()
-		script.must("kill -9 $!; wait $! || :")
-		dead.process.Kill()
-		g.start(t)
-		c.awaitGone(t, "dead.lock", a.host)
-		c.awaitMakersEnds(t, g.host, a.host)
-		c.requireHeld(t, "touched.lock", a.host, g.host)
-		c.requireHeld(t, "killed.lock", a.host, g.host)
-		script.process.Kill()
-		c.awaitGone(t, "touched.lock", a.host)
-		c.awaitGone(t, "killed.lock", a.host)
+		script, dead := StartShell(t, g.Host, c.Mount), StartShell(t, g.Host, c.Mount)
+		script.Must("touch touched.lock; " + fmt.Sprintf(toucher, "killed"))
+		dead.Must("touch dead.lock")
+		g.Kill()
+		script.Must("kill -9 $!; wait $! || :")
+		dead.Process.Kill()
+		g.Start(t)
+		c.AwaitGone(t, "dead.lock", a.Host)
+		awaitMakersEnds(t, c, g.Host, a.Host)
+		c.RequireHeld(t, "touched.lock", a.Host, g.Host)
+		c.RequireHeld(t, "killed.lock", a.Host, g.Host)
+		script.Process.Kill()
+		c.AwaitGone(t, "touched.lock", a.Host)
+		c.AwaitGone(t, "killed.lock", a.Host)
 	})
 
 	t.Run("frozen", func(t *testing.T) {
-		script := startShell(t, g.host, c.mount)
-		script.must("touch touched.lock; " + fmt.Sprintf(toucher, "frozen"))
-		g.daemon.Freeze()
+		script := StartShell(t, g.Host, c.Mount)
+		script.Must("touch touched.lock; " + fmt.Sprintf(toucher, "frozen"))
+		g.Daemon.Freeze()
 		frozen := time.Now()
-		script.must("kill -9 $!; wait $! || :")
+		script.Must("kill -9 $!; wait $! || :")
 		hosts.Eventually(t, "it was frozen for longer than touch takes", func() (string, bool) {
 			return "", time.Since(frozen) > 3500*time.Millisecond
 		})
-		g.daemon.Thaw()
-		c.awaitMakersEnds(t, g.host, a.host)
-		c.requireHeld(t, "touched.lock", a.host, g.host)
-		c.requireHeld(t, "frozen.lock", a.host, g.host)
-		script.process.Kill()
-		c.awaitGone(t, "touched.lock", a.host)
-		c.awaitGone(t, "frozen.lock", a.host)
+		g.Daemon.Thaw()
+		awaitMakersEnds(t, c, g.Host, a.Host)
+		c.RequireHeld(t, "touched.lock", a.Host, g.Host)
+		c.RequireHeld(t, "frozen.lock", a.Host, g.Host)
+		script.Process.Kill()
+		c.AwaitGone(t, "touched.lock", a.Host)
+		c.AwaitGone(t, "frozen.lock", a.Host)
 	})
 }
 
 // TestCreatorOutlivesServers has servers end and read snapshots while a script has its lock.
 func TestCreatorOutlivesServers(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3, "--snapshot-entries", "100")
-	g := c.addGuest(t, "m")
-	g.start(t)
-	c.nodes[0].set(t, "*.lock", "--holder", "creator")
-	script, other := startShell(t, g.host, c.mount), startShell(t, g.host, c.mount)
-	script.must("touch touched.lock; mkdir made.lock")
-	other.must("touch other.lock")
-	g.host.MustRun(t, "python3", "-c", "import os, sys\nfor i in range(150): os.mkdir(sys.argv[1]); os.rmdir(sys.argv[1])", c.path("d"))
-	leader := c.leader()
-	leader.kill()
-	c.awaitMakersEnds(t, g.host, c.others(leader)[0].host)
-	leader.start(t)
-	for _, n := range c.nodes {
-		n.kill()
+	c := StartCluster(t, 3, "--snapshot-entries", "100")
+	g := c.AddGuest(t, "m")
+	g.Start(t)
+	c.Nodes[0].SetRule(t, "*.lock", "--holder", "creator")
+	script, other := StartShell(t, g.Host, c.Mount), StartShell(t, g.Host, c.Mount)
+	script.Must("touch touched.lock; mkdir made.lock")
+	other.Must("touch other.lock")
+	g.Host.MustRun(t, "python3", "-c", "import os, sys\nfor i in range(150): os.mkdir(sys.argv[1]); os.rmdir(sys.argv[1])", c.Path("d"))
+	leader := c.Leader()
+	leader.Kill()
+	awaitMakersEnds(t, c, g.Host, c.Others(leader)[0].Host)
+	leader.Start(t)
+	for _, n := range c.Nodes {
+		n.Kill()
 	}
-	for _, n := range c.nodes {
-		n.launch()
+	for _, n := range c.Nodes {
+		n.Launch()
 	}
-	for _, n := range c.nodes {
-		n.awaitReady(t)
+	for _, n := range c.Nodes {
+		n.AwaitReady(t)
 	}
 	for _, lock := range []string{"touched.lock", "made.lock", "other.lock"} {
-		c.requireHeld(t, lock, append(c.hosts(), g.host)...)
-		_, err := c.nodes[0].host.Run("rm", "-d", c.path(lock))
+		c.RequireHeld(t, lock, append(c.Hosts(), g.Host)...)
+		_, err := c.Nodes[0].Host.Run("rm", "-d", c.Path(lock))
 		require.ErrorContains(t, err, "Device or resource busy")
 	}
-	leader = c.leader()
-	leader.kill()
-	script.process.Kill()
-	c.awaitGone(t, "touched.lock", c.others(leader)[0].host, g.host)
-	c.awaitGone(t, "made.lock", c.others(leader)[0].host, g.host)
-	c.requireHeld(t, "other.lock", c.others(leader)[0].host, g.host)
-	leader.start(t)
-	c.requireHeld(t, "other.lock", leader.host)
-	c.requireSameState(t)
+	leader = c.Leader()
+	leader.Kill()
+	script.Process.Kill()
+	c.AwaitGone(t, "touched.lock", c.Others(leader)[0].Host, g.Host)
+	c.AwaitGone(t, "made.lock", c.Others(leader)[0].Host, g.Host)
+	c.RequireHeld(t, "other.lock", c.Others(leader)[0].Host, g.Host)
+	leader.Start(t)
+	c.RequireHeld(t, "other.lock", leader.Host)
+	c.RequireSameState(t)
 }

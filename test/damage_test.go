@@ -34,16 +34,16 @@ var damages = []struct {
 // program does not start on it, and says which file it is.
 func TestDamagedDataIsRefused(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1, "--snapshot-entries", "200")
-	n := c.nodes[0]
+	c := StartCluster(t, 1, "--snapshot-entries", "200")
+	n := c.Nodes[0]
 	hosts.Eventually(t, "a snapshot", func() (string, bool) {
-		n.host.MustRun(t, "sh", "-c", "cd "+c.mount+" && for i in 1 2 3 4 5 6 7 8 9; do mkdir -p x/y/z && rm -r x; done")
-		files := dataFiles(t, n.data)
+		n.Host.MustRun(t, "sh", "-c", "cd "+c.Mount+" && for i in 1 2 3 4 5 6 7 8 9; do mkdir -p x/y/z && rm -r x; done")
+		files := dataFiles(t, n.Data)
 		return strings.Join(files, " "), slices.ContainsFunc(files, func(name string) bool { return strings.HasSuffix(name, "/state.bin") })
 	})
-	n.stop(t)
-	sound := n.data + ".sound"
-	require.NoError(t, os.Rename(n.data, sound))
+	n.Stop(t)
+	sound := n.Data + ".sound"
+	require.NoError(t, os.Rename(n.Data, sound))
 	files := dataFiles(t, sound)
 	require.Contains(t, files, "votes.db")
 	require.Contains(t, files, "log/segments")
@@ -52,24 +52,24 @@ func TestDamagedDataIsRefused(t *testing.T) {
 	for _, name := range files {
 		for _, damage := range damages {
 			t.Run(name+" "+damage.name, func(t *testing.T) {
-				require.NoError(t, os.RemoveAll(n.data))
-				require.NoError(t, os.CopyFS(n.data, os.DirFS(sound)))
-				path := filepath.Join(n.data, name)
+				require.NoError(t, os.RemoveAll(n.Data))
+				require.NoError(t, os.CopyFS(n.Data, os.DirFS(sound)))
+				path := filepath.Join(n.Data, name)
 				content, err := os.ReadFile(path)
 				require.NoError(t, err)
 				require.NoError(t, os.WriteFile(path, damage.do(content), 0o600))
-				n.launch()
-				require.Error(t, n.server.Wait(), "it runs")
-				log := n.server.Log()
+				n.Launch()
+				require.Error(t, n.Server.Wait(), "it runs")
+				log := n.Server.Log()
 				require.Contains(t, log, path, "it says which file")
 				require.NotContains(t, log, "goroutine ", "it does not crash")
-				require.Zero(t, mounts(t, n.host, c.mount))
+				require.Zero(t, CountMounts(t, n.Host, c.Mount))
 			})
 		}
 	}
-	require.NoError(t, os.RemoveAll(n.data))
-	require.NoError(t, os.Rename(sound, n.data))
-	n.start(t)
+	require.NoError(t, os.RemoveAll(n.Data))
+	require.NoError(t, os.Rename(sound, n.Data))
+	n.Start(t)
 }
 
 // dataFiles names the files of a data directory that hold something that a node needs. The audit file only

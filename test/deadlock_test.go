@@ -23,80 +23,80 @@ func TestDaemonsEndInADeadlock(t *testing.T) {
 	const patient = "10m" // so that no call ends by itself
 	ends := []struct {
 		name string
-		end  func(t testing.TB, g *guest)
+		end  func(t testing.TB, g *Guest)
 	}{
-		{"SIGTERM", func(t testing.TB, g *guest) { g.daemon.Signal(unix.SIGTERM) }},
-		{"SIGKILL", func(t testing.TB, g *guest) { g.daemon.Signal(unix.SIGKILL) }},
-		{"SIGKILL, with a guard that is stopped", func(t testing.TB, g *guest) {
-			guard := g.awaitGuard(t, 0)
+		{"SIGTERM", func(t testing.TB, g *Guest) { g.Daemon.Signal(unix.SIGTERM) }},
+		{"SIGKILL", func(t testing.TB, g *Guest) { g.Daemon.Signal(unix.SIGKILL) }},
+		{"SIGKILL, with a guard that is stopped", func(t testing.TB, g *Guest) {
+			guard := awaitGuard(t, g, 0)
 			require.NoError(t, unix.Kill(guard, unix.SIGSTOP))
-			g.daemon.Signal(unix.SIGKILL)
+			g.Daemon.Signal(unix.SIGKILL)
 			hosts.Eventually(t, "one thread is left", func() (string, bool) {
-				stuck := stuckThreads(g.daemon.Pid())
-				left, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", g.daemon.Pid()))
+				stuck := stuckThreads(g.Daemon.Pid())
+				left, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", g.Daemon.Pid()))
 				return fmt.Sprint(left, stuck, err), len(stuck) == 1 && len(left) <= 2
 			})
 			require.NoError(t, unix.Kill(guard, unix.SIGCONT))
 		}},
-		{"SIGKILL, with a second guard", func(t testing.TB, g *guest) {
-			guard := g.awaitGuard(t, 0)
+		{"SIGKILL, with a second guard", func(t testing.TB, g *Guest) {
+			guard := awaitGuard(t, g, 0)
 			require.NoError(t, unix.Kill(guard, unix.SIGKILL))
-			g.awaitGuard(t, guard)
-			g.daemon.Signal(unix.SIGKILL)
+			awaitGuard(t, g, guard)
+			g.Daemon.Signal(unix.SIGKILL)
 		}},
 	}
-	c := startCluster(t, 3)
-	var guests []*guest
+	c := StartCluster(t, 3)
+	var guests []*Guest
 	for i := range ends {
-		guests = append(guests, c.addGuest(t, fmt.Sprint("m", i), "--op-timeout", patient))
+		guests = append(guests, c.AddGuest(t, fmt.Sprint("m", i), "--op-timeout", patient))
 	}
-	for round := range rounds(1, 25) {
+	for round := range Rounds(1, 25) {
 		var stuck []*deadlocked
 		for _, g := range guests {
-			g.start(t)
+			g.Start(t)
 			stuck = append(stuck, &deadlocked{guest: g})
 		}
-		for attempt := 0; !c.deadlock(t, stuck, fmt.Sprintf("%d.%d", round, attempt)); attempt++ {
-			c.untangle(t, stuck)
+		for attempt := 0; !makeDeadlock(t, c, stuck, fmt.Sprintf("%d.%d", round, attempt)); attempt++ {
+			untangle(t, c, stuck)
 		}
 		for i, d := range stuck {
 			ends[i].end(t, d.guest)
 		}
 		for i, d := range stuck {
 			d.requireEnd(t, ends[i].name)
-			d.guest.daemon = nil
+			d.guest.Daemon = nil
 		}
-		for _, n := range c.nodes {
-			n.server.Thaw()
+		for _, n := range c.Nodes {
+			n.Server.Thaw()
 		}
-		c.leader()
+		c.Leader()
 	}
 }
 
 // deadlocked is a guest whose daemon is part of a deadlock.
 type deadlocked struct {
-	guest          *guest
+	guest          *Guest
 	dir            string
 	crowd, watcher *hosts.Process
 }
 
-// deadlock makes a deadlock on each of some guests, in a directory of a name for each. Afterwards there is no majority. false: on some
+// makeDeadlock makes a deadlock on each of some guests, in a directory of a name for each. Afterwards there is no majority. false: on some
 // of them all removals were told before somebody else had the directory's lock.
-func (c *cluster) deadlock(t testing.TB, on []*deadlocked, name string) (all bool) {
+func makeDeadlock(t testing.TB, c *Cluster, on []*deadlocked, name string) (all bool) {
 	t.Helper()
 	const watched, creators = 5, 8
-	leader := c.leader()
+	leader := c.Leader()
 	for _, d := range on {
 		var files []string
-		d.dir = d.guest.host.Name() + "-" + name
-		leader.host.MustRun(t, "mkdir", c.path(d.dir))
+		d.dir = d.guest.Host.Name() + "-" + name
+		leader.Host.MustRun(t, "mkdir", c.Path(d.dir))
 		for i := range watched {
-			files = append(files, c.path(d.dir, fmt.Sprint("watched", i)))
+			files = append(files, c.Path(d.dir, fmt.Sprint("watched", i)))
 		}
-		leader.host.MustRun(t, "touch", files...)
-		d.watcher = d.guest.host.Start("python3", append([]string{ClientPath(t, "watcher.py")}, files...)...)
+		leader.Host.MustRun(t, "touch", files...)
+		d.watcher = d.guest.Host.Start("python3", append([]string{ClientPath(t, "watcher.py")}, files...)...)
 		require.NoError(t, d.watcher.WaitOutput("watches"))
-		d.crowd = d.guest.host.Start("python3", ClientPath(t, "crowd.py"), c.path(d.dir), fmt.Sprint(creators))
+		d.crowd = d.guest.Host.Start("python3", ClientPath(t, "crowd.py"), c.Path(d.dir), fmt.Sprint(creators))
 		for i := range creators {
 			require.NoError(t, d.crowd.WaitOutput(fmt.Sprintln("creates", i)))
 		}
@@ -104,20 +104,20 @@ func (c *cluster) deadlock(t testing.TB, on []*deadlocked, name string) (all boo
 	// One of each crowd has the directory's lock when nobody answers, and others wait for it. When the daemons go on, those
 	// come next and get no answer either; but the removals were told.
 	for _, d := range on {
-		d.guest.daemon.Freeze()
-		leader.host.MustRun(t, "sh", "-c", "rm "+c.path(d.dir)+"/watched*")
+		d.guest.Daemon.Freeze()
+		leader.Host.MustRun(t, "sh", "-c", "rm "+c.Path(d.dir)+"/watched*")
 	}
-	for _, n := range c.others(leader) {
-		n.server.Freeze()
+	for _, n := range c.Others(leader) {
+		n.Server.Freeze()
 	}
 	for _, d := range on {
-		d.guest.daemon.Thaw()
+		d.guest.Daemon.Thaw()
 	}
 	all = true
 	for _, d := range on {
-		hosts.Eventually(t, "a thread of the daemon on "+d.guest.host.Name()+" waits for a directory", func() (string, bool) {
+		hosts.Eventually(t, "a thread of the daemon on "+d.guest.Host.Name()+" waits for a directory", func() (string, bool) {
 			told := strings.Count(d.watcher.Stdout(), "removed") == watched
-			stuck := stuckThreads(d.guest.daemon.Pid())
+			stuck := stuckThreads(d.guest.Daemon.Pid())
 			all = all && (len(stuck) > 0 || !told)
 			return fmt.Sprint(stuck, d.watcher.Stdout()), len(stuck) > 0 || told
 		})
@@ -126,15 +126,15 @@ func (c *cluster) deadlock(t testing.TB, on []*deadlocked, name string) (all boo
 }
 
 // untangle lets everybody go on, and ends those who create.
-func (c *cluster) untangle(t testing.TB, on []*deadlocked) {
+func untangle(t testing.TB, c *Cluster, on []*deadlocked) {
 	t.Helper()
-	for _, n := range c.nodes {
-		n.server.Thaw()
+	for _, n := range c.Nodes {
+		n.Server.Thaw()
 	}
-	leader := c.leader()
+	leader := c.Leader()
 	for _, d := range on {
 		hosts.Eventually(t, "the directory is removed", func() (string, bool) {
-			said, err := leader.host.Run("rm", "-r", c.path(d.dir))
+			said, err := leader.Host.Run("rm", "-r", c.Path(d.dir))
 			return fmt.Sprint(said, err), err == nil
 		})
 		require.NoError(t, d.crowd.WaitOutput("all have ended"))
@@ -157,9 +157,9 @@ func stuckThreads(pid int) (stuck []string) {
 // requireEnd requires that the daemon ends, and everybody who waits for it.
 func (d *deadlocked) requireEnd(t testing.TB, how string) {
 	t.Helper()
-	_ = d.guest.daemon.Wait() // it may have been killed
+	_ = d.guest.Daemon.Wait() // it may have been killed
 	select {
-	case <-d.guest.daemon.Ended():
+	case <-d.guest.Daemon.Ended():
 	default:
 		t.Fatalf("%s: the daemon has not ended", how)
 	}
@@ -167,7 +167,7 @@ func (d *deadlocked) requireEnd(t testing.TB, how string) {
 	require.Contains(t, d.crowd.Stdout(), "all have ended", how)
 	d.watcher.Kill()
 	hosts.Eventually(t, how+": nobody waits any more, and nothing is left of the daemon", func() (string, bool) {
-		states := d.guest.host.MustRun(t, "ps", "-eo", "pid,state,args", "--no-headers")
+		states := d.guest.Host.MustRun(t, "ps", "-eo", "pid,state,args", "--no-headers")
 		for line := range strings.Lines(states) {
 			fields := strings.Fields(line)
 			if fields[1] == "D" || fields[1] == "Z" || strings.Contains(line, "lockfs") {
@@ -179,10 +179,10 @@ func (d *deadlocked) requireEnd(t testing.TB, how string) {
 }
 
 // awaitGuard waits for a guard of the daemon, other than one.
-func (g *guest) awaitGuard(t testing.TB, other int) (pid int) {
+func awaitGuard(t testing.TB, g *Guest, other int) (pid int) {
 	t.Helper()
 	hosts.Eventually(t, "the daemon has a guard", func() (string, bool) {
-		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", g.daemon.Pid()))
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", g.Daemon.Pid()))
 		for _, thread := range threads {
 			text, _ := os.ReadFile(thread)
 			for _, field := range strings.Fields(string(text)) {

@@ -43,64 +43,64 @@ func readTaken(t testing.TB, log string) map[string]*taken {
 // written to it, and none that nobody was told about.
 func TestAllNodesKilledAtOnce(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3)
+	c := StartCluster(t, 3)
 	script := ClientPath(t, "taker.py")
-	logs := make(map[*node]string)
-	for _, n := range c.nodes {
-		logs[n] = filepath.Join(c.net.Dir(), n.name+".taken")
+	logs := make(map[*Node]string)
+	for _, n := range c.Nodes {
+		logs[n] = filepath.Join(c.Net.Dir(), n.Name+".taken")
 	}
-	orphans := newOrphans()
-	for range faults(2) {
-		require.Empty(t, c.nodes[0].host.MustRun(t, "sh", "-c", "rm -rf "+c.path("*")+"; ls -A "+c.mount))
+	orphans := NewOrphans()
+	for range Faults(2) {
+		require.Empty(t, c.Nodes[0].Host.MustRun(t, "sh", "-c", "rm -rf "+c.Path("*")+"; ls -A "+c.Mount))
 		var takers []*hosts.Process
-		for _, n := range c.nodes {
+		for _, n := range c.Nodes {
 			require.NoError(t, os.RemoveAll(logs[n]))
-			takers = append(takers, n.host.Start("python3", script, c.mount, logs[n], n.name))
+			takers = append(takers, n.Host.Start("python3", script, c.Mount, logs[n], n.Name))
 		}
 		hosts.Eventually(t, "many locks taken on each host", func() (string, bool) {
 			var seen []string
 			enough := true
-			for _, n := range c.nodes {
+			for _, n := range c.Nodes {
 				count := len(readTaken(t, logs[n]))
-				seen = append(seen, fmt.Sprintf("%s: %d", n.name, count))
+				seen = append(seen, fmt.Sprintf("%s: %d", n.Name, count))
 				enough = enough && count >= 60
 			}
 			return strings.Join(seen, ", "), enough
 		})
-		for _, n := range c.nodes {
-			n.server.Signal(9)
+		for _, n := range c.Nodes {
+			n.Server.Signal(9)
 		}
-		for _, n := range c.nodes {
-			n.kill()
+		for _, n := range c.Nodes {
+			n.Kill()
 		}
 		for _, taker := range takers {
 			require.Error(t, taker.Wait(), "%s", taker)
 		}
-		for _, n := range c.nodes {
-			n.launch()
+		for _, n := range c.Nodes {
+			n.Launch()
 		}
-		for _, n := range c.nodes {
-			n.awaitReady(t)
+		for _, n := range c.Nodes {
+			n.AwaitReady(t)
 		}
-		for _, n := range c.nodes {
-			present := list(t, n, c.mount)
-			for _, of := range c.nodes {
+		for _, n := range c.Nodes {
+			present := ListDir(t, n, c.Mount)
+			for _, of := range c.Nodes {
 				seen := checkTaken(t, n, readTaken(t, logs[of]), present)
 				if n == of {
-					orphans.found += seen
+					orphans.Found += seen
 				}
 			}
-			require.Empty(t, present, "names that nobody made, seen on %s", n.name)
-			require.False(t, t.Failed(), "seen on %s", n.name)
+			require.Empty(t, present, "names that nobody made, seen on %s", n.Name)
+			require.False(t, t.Failed(), "seen on %s", n.Name)
 		}
 	}
-	orphans.requireNone(t)
-	c.requireSameState(t)
+	orphans.RequireNone(t)
+	c.RequireSameState(t)
 }
 
 // checkTaken checks some locks against what is present, and strikes them out there. It
 // answers how many orphans it saw.
-func checkTaken(t testing.TB, on *node, locks map[string]*taken, present map[string]string) (orphans int) {
+func checkTaken(t testing.TB, on *Node, locks map[string]*taken, present map[string]string) (orphans int) {
 	t.Helper()
 	for name, lock := range locks {
 		what, there := present[name]
@@ -112,17 +112,17 @@ func checkTaken(t testing.TB, on *node, locks map[string]*taken, present map[str
 		switch lock.last {
 		case "making":
 			if there {
-				t.Logf("on %s: %s is there (%q), and its taker was not told", on.name, name, what)
+				t.Logf("on %s: %s is there (%q), and its taker was not told", on.Name, name, what)
 				orphans++
 			}
 		case "removed":
-			assert.False(t, there, "on %s: %s is there (%q), after it was removed", on.name, name, what)
+			assert.False(t, there, "on %s: %s is there (%q), after it was removed", on.Name, name, what)
 		case "made":
-			assert.Contains(t, []string{whole, "file "}, what, "on %s: %s was made", on.name, name)
+			assert.Contains(t, []string{whole, "file "}, what, "on %s: %s was made", on.Name, name)
 		case "written":
-			assert.Equal(t, whole, what, "on %s: %s was reported taken", on.name, name)
+			assert.Equal(t, whole, what, "on %s: %s was reported taken", on.Name, name)
 		case "removing":
-			assert.Contains(t, []string{whole, ""}, what, "on %s: %s was being removed", on.name, name)
+			assert.Contains(t, []string{whole, ""}, what, "on %s: %s was being removed", on.Name, name)
 		}
 	}
 	return orphans
@@ -131,14 +131,14 @@ func checkTaken(t testing.TB, on *node, locks map[string]*taken, present map[str
 // TestOneNodeKilled is the same promise where there is nobody else to ask.
 func TestOneNodeKilled(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
-	n := c.nodes[0]
-	n.host.MustRun(t, "sh", "-c", "set -C; echo held > "+c.path("lock"))
-	n.kill()
-	c.awaitDeadMount(t, n.host)
-	n.start(t)
-	require.Equal(t, "held\n", n.host.MustRun(t, "cat", c.path("lock")))
-	_, err := n.host.Run("sh", "-c", "set -C; echo stolen > "+c.path("lock"))
+	c := StartCluster(t, 1)
+	n := c.Nodes[0]
+	n.Host.MustRun(t, "sh", "-c", "set -C; echo held > "+c.Path("lock"))
+	n.Kill()
+	c.AwaitDeadMount(t, n.Host)
+	n.Start(t)
+	require.Equal(t, "held\n", n.Host.MustRun(t, "cat", c.Path("lock")))
+	_, err := n.Host.Run("sh", "-c", "set -C; echo stolen > "+c.Path("lock"))
 	require.Error(t, err)
-	require.Equal(t, 1, mounts(t, n.host, c.mount), "the dead mount was cleaned up")
+	require.Equal(t, 1, CountMounts(t, n.Host, c.Mount), "the dead mount was cleaned up")
 }

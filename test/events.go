@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// event is what `lockfs events --json` says of one.
-type event struct {
+// Event is what `lockfs events --json` says of one.
+type Event struct {
 	Number       uint64    `json:"number"`
 	Event        string    `json:"event"`
 	Timestamp    time.Time `json:"timestamp"`
@@ -27,7 +27,7 @@ type event struct {
 	PID          int       `json:"pid"`
 	By           *caller   `json:"by"`
 	Reason       string    `json:"reason"`
-	Previous     *event    `json:"previous_lock"`
+	Previous     *Event    `json:"previous_lock"`
 	PreviousHash string    `json:"previous_lock_hash"`
 }
 
@@ -37,27 +37,27 @@ type caller struct {
 	UID  int    `json:"uid"`
 }
 
-func parseEvents(t testing.TB, text string) []event {
+func ParseEvents(t testing.TB, text string) []Event {
 	t.Helper()
-	var events []event
+	var events []Event
 	for line := range strings.Lines(text) {
-		var e event
+		var e Event
 		require.NoError(t, json.Unmarshal([]byte(line), &e), line)
 		events = append(events, e)
 	}
 	return events
 }
 
-func (n *node) events(t testing.TB, flags ...string) []event {
+func (n *Node) Events(t testing.TB, flags ...string) []Event {
 	t.Helper()
-	text, err := n.lockfs(append([]string{"events", "--json"}, flags...)...)
+	text, err := n.Lockfs(append([]string{"events", "--json"}, flags...)...)
 	require.NoError(t, err)
-	return parseEvents(t, text)
+	return ParseEvents(t, text)
 }
 
-// story is the events of a lock, without those that tell its holder only.
-func story(events []event, lock string) (names []string) {
-	last := event{}
+// Story is the events of a lock, without those that tell its holder only.
+func Story(events []Event, lock string) (names []string) {
+	last := Event{}
 	for _, e := range events {
 		if e.Path != lock {
 			continue
@@ -70,8 +70,8 @@ func story(events []event, lock string) (names []string) {
 	return names
 }
 
-// lastEvent is the last of a kind about a lock.
-func lastEvent(t testing.TB, events []event, kind, lock string) event {
+// LastEvent is the last of a kind about a lock.
+func LastEvent(t testing.TB, events []Event, kind, lock string) Event {
 	t.Helper()
 	for _, e := range slices.Backward(events) {
 		if e.Event == kind && e.Path == lock {
@@ -79,16 +79,16 @@ func lastEvent(t testing.TB, events []event, kind, lock string) event {
 		}
 	}
 	require.Fail(t, "no such event", "%s of %s in %+v", kind, lock, events)
-	return event{}
+	return Event{}
 }
 
-// sha256Of is how events name a content.
-func sha256Of(content string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(content))) }
+// SHA256Of is how events name a content.
+func SHA256Of(content string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(content))) }
 
-// refusals is how many removals have been refused, ever.
-func (n *node) refusals(t testing.TB) (count int) {
+// Refusals is how many removals have been refused, ever.
+func (n *Node) Refusals(t testing.TB) (count int) {
 	t.Helper()
-	metrics, err := n.get("/metrics")
+	metrics, err := n.Get("/metrics")
 	require.NoError(t, err)
 	found := regexp.MustCompile(`lockfs_events_total\{event="removal_refused"\} (\d+)`).FindStringSubmatch(metrics)
 	if found != nil {

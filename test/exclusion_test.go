@@ -10,81 +10,81 @@ import (
 // it take turns.
 func TestExclusion(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3)
-	for _, kind := range clients {
-		t.Run(kind.name, func(t *testing.T) {
-			j := c.startJob(t, kind)
-			j.witness.stop(t)
-			j.wait(t)
-			c.requireExclusion(t, j)
-			for _, n := range c.nodes {
-				assert.Empty(t, j.errors(n.host), "errors on %s", n.name)
+	c := StartCluster(t, 3)
+	for _, kind := range Clients {
+		t.Run(kind.Name, func(t *testing.T) {
+			j := c.StartJob(t, kind)
+			j.Witness.Stop(t)
+			j.Wait(t)
+			c.RequireExclusion(t, j)
+			for _, n := range c.Nodes {
+				assert.Empty(t, j.Errors(n.Host), "errors on %s", n.Name)
 			}
 		})
 	}
-	c.requireSameState(t)
+	c.RequireSameState(t)
 }
 
 // TestExclusionWhileLeadersDie kills the leader again and again, and with it the
 // mount on its host.
 func TestExclusionWhileLeadersDie(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3)
-	jobs := c.startJobs(t)
-	killed := make(map[*node]bool)
-	orphans := newOrphans()
-	for range faults(5) {
-		leader := c.leader()
-		t.Logf("killing %s after %d rounds", leader.name, jobs.rounds(t, ""))
-		leader.kill()
+	c := StartCluster(t, 3)
+	jobs := c.StartJobs(t)
+	killed := make(map[*Node]bool)
+	orphans := NewOrphans()
+	for range Faults(5) {
+		leader := c.Leader()
+		t.Logf("killing %s after %d rounds", leader.Name, jobs.Rounds(t, ""))
+		leader.Kill()
 		killed[leader] = true
-		c.requireService(t, c.others(leader)[0])
-		leader.start(t)
-		jobs.awaitProgress(t, c.nodes[0], func(j *job) { orphans.remove(t, j, c.nodes[0].host) })
+		c.RequireService(t, c.Others(leader)[0])
+		leader.Start(t)
+		jobs.AwaitProgress(t, c.Nodes[0], func(j *Job) { orphans.Remove(t, j, c.Nodes[0].Host) })
 	}
-	jobs.finish(t, c)
-	orphans.requireNone(t)
-	for _, n := range c.nodes {
+	jobs.Finish(t, c)
+	orphans.RequireNone(t)
+	for _, n := range c.Nodes {
 		if killed[n] {
 			// What a mount says whose daemon is gone, and what is below it until the next.
-			jobs.requireErrors(t, n, "Transport endpoint is not connected", "Software caused connection abort",
+			jobs.RequireErrors(t, n, "Transport endpoint is not connected", "Software caused connection abort",
 				"No such file or directory", "Read-only file system", "can't cd to", "echo: I/O error")
 			continue
 		}
-		jobs.requireErrors(t, n)
+		jobs.RequireErrors(t, n)
 	}
-	c.requireSameState(t)
+	c.RequireSameState(t)
 }
 
 // TestExclusionWhileAHostIsCutOff cuts hosts off from the network, one at a time, a
 // follower and the leader in turn.
 func TestExclusionWhileAHostIsCutOff(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3, "--op-timeout", "3s")
-	jobs := c.startJobs(t)
-	cut := make(map[*node]bool)
-	for i := range faults(4) {
-		victim := c.leader()
+	c := StartCluster(t, 3, "--op-timeout", "3s")
+	jobs := c.StartJobs(t)
+	cut := make(map[*Node]bool)
+	for i := range Faults(4) {
+		victim := c.Leader()
 		if i%2 == 0 {
-			victim = c.others(victim)[i/2%2]
+			victim = c.Others(victim)[i/2%2]
 		}
-		t.Logf("cutting %s off after %d rounds", victim.name, jobs.rounds(t, ""))
-		before := jobs.countErrors(victim)
-		victim.host.Cut()
+		t.Logf("cutting %s off after %d rounds", victim.Name, jobs.Rounds(t, ""))
+		before := jobs.CountErrors(victim)
+		victim.Host.Cut()
 		cut[victim] = true
-		c.requireService(t, c.others(victim)[0])
-		jobs.awaitErrors(t, victim, before)
-		victim.host.Heal()
-		jobs.awaitProgress(t, c.nodes[0])
+		c.RequireService(t, c.Others(victim)[0])
+		jobs.AwaitErrors(t, victim, before)
+		victim.Host.Heal()
+		jobs.AwaitProgress(t, c.Nodes[0])
 	}
-	jobs.finish(t, c)
-	for _, n := range c.nodes {
+	jobs.Finish(t, c)
+	for _, n := range c.Nodes {
 		if cut[n] {
 			// dash does not say why it cannot change the directory or write.
-			jobs.requireErrors(t, n, "Connection timed out", "can't cd to", "echo: I/O error")
+			jobs.RequireErrors(t, n, "Connection timed out", "can't cd to", "echo: I/O error")
 			continue
 		}
-		jobs.requireErrors(t, n)
+		jobs.RequireErrors(t, n)
 	}
-	c.requireSameState(t)
+	c.RequireSameState(t)
 }

@@ -19,7 +19,7 @@ import (
 type trial struct {
 	mistake string // of package fault
 	// run answers what a checker says: nil if nothing is wrong.
-	run func(t testing.TB, c *cluster, g *guest, dir string) error
+	run func(t testing.TB, c *Cluster, g *Guest, dir string) error
 }
 
 var trials = []trial{
@@ -43,14 +43,14 @@ func TestMistakesAreSeen(t *testing.T) {
 		t.Parallel()
 		c, g := startFaulty(t, "none")
 		for _, trial := range trials {
-			require.NoError(t, trial.run(t, c, g, c.makeTrialDir(t, trial)), "without the mistake %s", trial.mistake)
+			require.NoError(t, trial.run(t, c, g, makeTrialDir(t, c, trial)), "without the mistake %s", trial.mistake)
 		}
 	})
 	for _, trial := range trials {
 		t.Run(trial.mistake, func(t *testing.T) {
 			t.Parallel()
 			c, g := startFaulty(t, trial.mistake)
-			err := trial.run(t, c, g, c.makeTrialDir(t, trial))
+			err := trial.run(t, c, g, makeTrialDir(t, c, trial))
 			require.Error(t, err, "the mistake is not seen")
 			require.NotErrorIs(t, err, history.ErrUndecided)
 			t.Logf("seen: %.2000v", err)
@@ -60,26 +60,26 @@ func TestMistakesAreSeen(t *testing.T) {
 
 const trialTerm = 6 * time.Second
 
-func startFaulty(t testing.TB, mistake string) (*cluster, *guest) {
+func startFaulty(t testing.TB, mistake string) (*Cluster, *Guest) {
 	t.Helper()
-	c := newCluster(t, "--session-term", trialTerm.String())
-	c.program = FaultyProgram(t)
+	c := NewCluster(t, "--session-term", trialTerm.String())
+	c.Program = FaultyProgram(t)
 	environment := "LOCKFS_TEST_FAULT=" + mistake
 	for range 3 {
-		n := c.add(t)
-		n.environment = []string{environment}
-		n.start(t)
+		n := c.Add(t)
+		n.Environment = []string{environment}
+		n.Start(t)
 	}
-	g := c.addGuest(t, "m", "--op-timeout", "5s")
-	g.environment = []string{environment}
-	g.start(t)
+	g := c.AddGuest(t, "m", "--op-timeout", "5s")
+	g.Environment = []string{environment}
+	g.Start(t)
 	return c, g
 }
 
-func (c *cluster) makeTrialDir(t testing.TB, trial trial) string {
+func makeTrialDir(t testing.TB, c *Cluster, trial trial) string {
 	t.Helper()
-	dir := c.path(trial.mistake)
-	c.leader().host.MustRun(t, "mkdir", dir)
+	dir := c.Path(trial.mistake)
+	c.Leader().Host.MustRun(t, "mkdir", dir)
 	return dir
 }
 
@@ -89,50 +89,50 @@ func verdict(h *history.History) error { return h.Check(checkTime) }
 const attemptTime = 2500 * time.Millisecond
 
 // trialLostReply loses the reply to an append, which is then asked for again.
-func trialLostReply(t testing.TB, c *cluster, g *guest, dir string) error {
-	leader := c.leader()
-	writer := c.startScripted(t, g.host, dir, 1)
+func trialLostReply(t testing.TB, c *Cluster, g *Guest, dir string) error {
+	leader := c.Leader()
+	writer := startScripted(t, c, g.Host, dir, 1)
 	writer.do("create log")
-	g.host.CutFrom(leader.host)
+	g.Host.CutFrom(leader.Host)
 	writer.tell("append log once")
 	hosts.Eventually(t, "the append is done", func() (string, bool) {
-		content := leader.host.MustRun(t, "cat", filepath.Join(dir, "log"))
+		content := leader.Host.MustRun(t, "cat", filepath.Join(dir, "log"))
 		return content, content != ""
 	})
 	// Before the daemon has given that attempt up, the reply would only have been late.
 	time.Sleep(attemptTime)
-	g.host.Heal()
+	g.Host.Heal()
 	writer.do("read log")
 	return verdict(&history.History{Calls: recorded(t, writer)})
 }
 
 // trialCancel loses the replies to creations until they are given up.
-func trialCancel(t testing.TB, c *cluster, g *guest, dir string) error {
+func trialCancel(t testing.TB, c *Cluster, g *Guest, dir string) error {
 	var makers []*scripted
 	for attempt := 0; ; attempt++ {
-		leader := c.leader()
+		leader := c.Leader()
 		makers = startMakers(t, g, filepath.Join(dir, fmt.Sprint(attempt)))
 		release := holdCommits(t, leader)
 		awaitStandstill(t, makers)
-		g.host.CutFrom(leader.host)
+		g.Host.CutFrom(leader.Host)
 		release()
 		for _, maker := range makers {
 			require.NoError(t, maker.worker.Wait(), "it ends as an outcome is unknown")
 		}
-		g.host.Heal()
-		if c.leader() == leader {
+		g.Host.Heal()
+		if c.Leader() == leader {
 			break
 		}
 		t.Log("commits were held for too long: another leader was elected")
 	}
 	// It ends only when all is settled.
-	require.NoError(t, g.daemon.Stop())
-	require.NotContains(t, g.daemon.Log(), "outcome of a call")
-	g.start(t)
+	require.NoError(t, g.Daemon.Stop())
+	require.NotContains(t, g.Daemon.Log(), "outcome of a call")
+	g.Start(t)
 	settled := history.Now()
 	all := makers
 	for _, maker := range makers {
-		looker := c.startScripted(t, g.host, maker.plan.Dirs[0], len(all))
+		looker := startScripted(t, c, g.Host, maker.plan.Dirs[0], len(all))
 		looker.do("list")
 		all = append(all, looker)
 	}
@@ -141,13 +141,13 @@ func trialCancel(t testing.TB, c *cluster, g *guest, dir string) error {
 
 // startMakers starts clients on a guest that make one directory after the other. Each has a directory of
 // its own for that: the kernel lets only one at a time create in a directory.
-func startMakers(t testing.TB, g *guest, dir string) []*scripted {
+func startMakers(t testing.TB, g *Guest, dir string) []*scripted {
 	t.Helper()
 	var makers []*scripted
 	for i := range 5 {
 		own := filepath.Join(dir, fmt.Sprint(i))
-		g.host.MustRun(t, "mkdir", "-p", own)
-		maker := g.cluster.startScripted(t, g.host, own, i)
+		g.Host.MustRun(t, "mkdir", "-p", own)
+		maker := startScripted(t, g.Cluster, g.Host, own, i)
 		makers = append(makers, maker)
 		for n := range 1000 {
 			maker.tell(fmt.Sprintf("mkdir %d", n))
@@ -161,14 +161,14 @@ func startMakers(t testing.TB, g *guest, dir string) []*scripted {
 
 // holdCommits has a leader hear nothing of what its followers store, while it can still answer queries.
 // After a second it would not be the leader any more.
-func holdCommits(t testing.TB, leader *node) (release func()) {
+func holdCommits(t testing.TB, leader *Node) (release func()) {
 	t.Helper()
-	leader.host.MustRun(t, "nft", `add table inet trial
+	leader.Host.MustRun(t, "nft", `add table inet trial
 		add chain inet trial input { type filter hook input priority 0; }
 		add rule inet trial input tcp sport 7420 drop`)
 	return func() {
 		t.Helper()
-		leader.host.MustRun(t, "nft", "delete table inet trial")
+		leader.Host.MustRun(t, "nft", "delete table inet trial")
 	}
 }
 
@@ -184,12 +184,12 @@ func awaitStandstill(t testing.TB, clients []*scripted) {
 	})
 }
 
-func trialSameState(t testing.TB, c *cluster, g *guest, dir string) error {
-	g.host.MustRun(t, "touch", filepath.Join(dir, "file"))
+func trialSameState(t testing.TB, c *Cluster, g *Guest, dir string) error {
+	g.Host.MustRun(t, "touch", filepath.Join(dir, "file"))
 	var differ error
 	hosts.Eventually(t, "all nodes at one state index", func() (string, bool) {
-		s, err := c.nodes[0].status()
-		if err != nil || len(s.Nodes) != len(c.nodes) {
+		s, err := c.Nodes[0].Status()
+		if err != nil || len(s.Nodes) != len(c.Nodes) {
 			return fmt.Sprintf("%+v, error %v", s, err), false
 		}
 		differ = nil
@@ -207,12 +207,12 @@ func trialSameState(t testing.TB, c *cluster, g *guest, dir string) error {
 }
 
 // trialStaleRead reads on a leader that has been deposed and does not know.
-func trialStaleRead(t testing.TB, c *cluster, _ *guest, dir string) error {
-	deposed := c.leader()
-	reader := c.startScripted(t, deposed.host, dir, 1)
-	writer := c.startScripted(t, c.others(deposed)[0].host, dir, 2)
+func trialStaleRead(t testing.TB, c *Cluster, _ *Guest, dir string) error {
+	deposed := c.Leader()
+	reader := startScripted(t, c, deposed.Host, dir, 1)
+	writer := startScripted(t, c, c.Others(deposed)[0].Host, dir, 2)
 	reader.do("create lock", "stat lock")
-	deposed.host.Cut()
+	deposed.Host.Cut()
 	writer.do("unlink lock", "create lock")
 	reader.tell("stat lock")
 	// The wrong answer comes at once, the right one cannot come before it is healed.
@@ -220,26 +220,26 @@ func trialStaleRead(t testing.TB, c *cluster, _ *guest, dir string) error {
 		calls := recorded(t, reader)
 		return fmt.Sprint(calls), len(calls) == 3
 	})
-	deposed.host.Heal()
+	deposed.Host.Heal()
 	reader.wait()
 	return verdict(&history.History{Calls: recorded(t, reader, writer)})
 }
 
 // trialLateKeepalive makes a mount's keepalive late, but not too late, and sees whether it keeps what it
 // has open.
-func trialLateKeepalive(t testing.TB, c *cluster, g *guest, dir string) error {
-	n := c.nodes[0]
-	before := n.awaitSession(t, "m", "a keepalive that has just come", func(s []session) bool {
+func trialLateKeepalive(t testing.TB, c *Cluster, g *Guest, dir string) error {
+	n := c.Nodes[0]
+	before := n.AwaitSession(t, "m", "a keepalive that has just come", func(s []Session) bool {
 		return len(s) == 1 && s[0].Silent < 0.5
 	})
-	user := c.startScripted(t, g.host, dir, 1)
+	user := startScripted(t, c, g.Host, dir, 1)
 	user.do("create file", "unlink file", "write file before")
-	g.daemon.Freeze()
-	n.awaitSession(t, "m", "silence for more than half the term", func(s []session) bool {
+	g.Daemon.Freeze()
+	n.AwaitSession(t, "m", "silence for more than half the term", func(s []Session) bool {
 		return len(s) == 1 && s[0].Silent > 0.6*trialTerm.Seconds()
 	})
-	g.daemon.Thaw()
-	n.awaitSession(t, "m", "the keepalive is counted, or the session is another", func(s []session) bool {
+	g.Daemon.Thaw()
+	n.AwaitSession(t, "m", "the keepalive is counted, or the session is another", func(s []Session) bool {
 		return len(s) == 1 && (s[0].ID != before[0].ID || s[0].Silent < 0.5)
 	})
 	user.do("write file afterwards", "read file")
@@ -247,9 +247,9 @@ func trialLateKeepalive(t testing.TB, c *cluster, g *guest, dir string) error {
 }
 
 // trialCache looks twice on one host, and replaces what it saw on another in between.
-func trialCache(t testing.TB, c *cluster, g *guest, dir string) error {
-	reader := c.startScripted(t, g.host, dir, 1)
-	writer := c.startScripted(t, c.nodes[0].host, dir, 2)
+func trialCache(t testing.TB, c *Cluster, g *Guest, dir string) error {
+	reader := startScripted(t, c, g.Host, dir, 1)
+	writer := startScripted(t, c, c.Nodes[0].Host, dir, 2)
 	writer.do("create lock")
 	reader.do("stat lock")
 	writer.do("unlink lock", "create lock")
@@ -258,10 +258,10 @@ func trialCache(t testing.TB, c *cluster, g *guest, dir string) error {
 }
 
 // trialLooks has one look at a lock that another one replaces, and then remove what is there.
-func trialLooks(t testing.TB, c *cluster, g *guest, dir string) error {
-	c.nodes[0].set(t, filepath.Base(dir)+"/*", "--stale-after", "10000h")
-	breaker := c.startScripted(t, g.host, dir, 1)
-	holder := c.startScripted(t, c.nodes[0].host, dir, 2)
+func trialLooks(t testing.TB, c *Cluster, g *Guest, dir string) error {
+	c.Nodes[0].SetRule(t, filepath.Base(dir)+"/*", "--stale-after", "10000h")
+	breaker := startScripted(t, c, g.Host, dir, 1)
+	holder := startScripted(t, c, c.Nodes[0].Host, dir, 2)
 	holder.do("create lock", "write lock before")
 	breaker.do("look lock", "read lock")
 	holder.do("unlink lock", "create lock", "write lock afterwards")
@@ -271,19 +271,19 @@ func trialLooks(t testing.TB, c *cluster, g *guest, dir string) error {
 
 // trialLocks is one of the histories of TestLockHistories, in which no node fails. With the mistake two have a lock
 // at a time, mostly, and others cannot write to what they have locked.
-func trialLocks(t testing.TB, c *cluster, g *guest, dir string) error {
-	b := &bustle{c: c, hosts: append(c.hosts(), g.host), calls: lockCallsPerClient, files: []string{"x", "y"}}
+func trialLocks(t testing.TB, c *Cluster, g *Guest, dir string) error {
+	b := &bustle{c: c, hosts: append(c.Hosts(), g.Host), calls: lockCallsPerClient, files: []string{"x", "y"}}
 	require.NoError(t, b.record(filepath.Base(dir)+"-history", fixedSeed))
 	return b.lockHistory(t, attemptTime, 0).Check(checkTime)
 }
 
 // trialLockstep is some of the sequences of TestLockstep.
-func trialLockstep(mode lockstep.Mode) func(t testing.TB, c *cluster, g *guest, dir string) error {
+func trialLockstep(mode lockstep.Mode) func(t testing.TB, c *Cluster, g *Guest, dir string) error {
 	const sequences = 3
-	return func(t testing.TB, c *cluster, g *guest, dir string) error {
-		observer := c.nodes[0].host
-		disk := localDir(t, c, filepath.Base(dir)+".disk", observer, `mount -t tmpfs local "$1"`)
-		m := startMatch(t, mode, observer, dir, disk, c.nodes[1].host, c.nodes[2].host, g.host)
+	return func(t testing.TB, c *Cluster, g *Guest, dir string) error {
+		observer := c.Nodes[0].Host
+		disk := LocalDir(t, c, filepath.Base(dir)+".disk", observer, `mount -t tmpfs local "$1"`)
+		m := startMatch(t, mode, observer, dir, disk, c.Nodes[1].Host, c.Nodes[2].Host, g.Host)
 		for n := range uint64(sequences) {
 			d, err := m.Play(lockstep.Random(rand.New(rand.NewPCG(fixedSeed, n)), mode, len(m.Mount), lockstepSteps))
 			require.NoError(t, err)

@@ -14,8 +14,8 @@ import (
 // TestRecordLockAnswers compares what fcntl(2) answers, for locks of processes and of open file descriptions.
 func TestRecordLockAnswers(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3, never...)
-	c.playEverywhere(t, map[string]string{
+	c := StartCluster(t, 3, never...)
+	playEverywhere(t, c, map[string]string{
 		"split and merge": `
 			A lock("f", "w", 0, 30)       => ok
 			B test("f", "r")              => w 0+30 by A
@@ -137,27 +137,27 @@ func TestRecordLockAnswers(t *testing.T) {
 
 	// What three processes do with a few bytes, at random, each answered as on the local disk.
 	t.Run("at random", func(t *testing.T) {
-		c.nodes[0].host.MustRun(t, "mkdir", c.path("random"))
+		c.Nodes[0].Host.MustRun(t, "mkdir", c.Path("random"))
 		disk := t.TempDir()
-		var here, everywhere []actor
-		for _, n := range c.nodes {
-			here = append(here, startActor(t, n.host, disk))
-			everywhere = append(everywhere, startActor(t, n.host, c.path("random")))
+		var here, everywhere []Actor
+		for _, n := range c.Nodes {
+			here = append(here, StartActor(t, n.Host, disk))
+			everywhere = append(everywhere, StartActor(t, n.Host, c.Path("random")))
 		}
 		for i := range here {
-			for _, a := range []actor{here[i], everywhere[i]} {
-				a.must(`opened("f", "lock"); opened("g", "lock")`)
+			for _, a := range []Actor{here[i], everywhere[i]} {
+				a.Must(`opened("f", "lock"); opened("g", "lock")`)
 			}
 		}
 		seed := rand.Uint64()
 		random := rand.New(rand.NewPCG(seed, 0))
-		for range faults(150) {
+		for range Faults(150) {
 			i := random.IntN(len(here))
 			step := randomStep(random)
-			require.Equal(t, here[i].says(step), everywhere[i].says(step), "seed %d: %d: %s", seed, i, step)
+			require.Equal(t, here[i].Says(step), everywhere[i].Says(step), "seed %d: %d: %s", seed, i, step)
 		}
 	})
-	c.requireSameState(t)
+	c.RequireSameState(t)
 }
 
 // randomStep is one that asks who is in the way only of a byte, or the answer could be one of several.
@@ -179,16 +179,16 @@ func randomStep(random *rand.Rand) string {
 // TestDeadlock has processes wait for each other in a circle, and in what is none.
 func TestDeadlock(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3, never...)
-	g := c.addGuest(t, "m")
-	g.start(t)
-	n := c.nodes[0]
-	on := append(c.hosts(), g.host)
-	start := func(t *testing.T, lock string) []actor {
-		var actors []actor
+	c := StartCluster(t, 3, never...)
+	g := c.AddGuest(t, "m")
+	g.Start(t)
+	n := c.Nodes[0]
+	on := append(c.Hosts(), g.Host)
+	start := func(t *testing.T, lock string) []Actor {
+		var actors []Actor
 		for _, h := range on {
-			a := startActor(t, h, c.mount)
-			a.must(fmt.Sprintf(`opened("f", %q); opened("g", %[1]q)`, lock))
+			a := StartActor(t, h, c.Mount)
+			a.Must(fmt.Sprintf(`opened("f", %q); opened("g", %[1]q)`, lock))
 			actors = append(actors, a)
 		}
 		return actors
@@ -201,116 +201,116 @@ func TestDeadlock(t *testing.T) {
 			lock := fmt.Sprint("circle", size)
 			a := start(t, lock)[:size]
 			for i := range a {
-				a[i].require(take(i, ""), "ok")
+				a[i].Require(take(i, ""), "ok")
 			}
 			var waiting []func() string
 			var names []string
 			for i := range size - 1 {
-				waiting = append(waiting, a[i].starts(take(i+1, waits)))
-				names = append(names, a[i].process.Host().Name())
-				n.awaitAdvisory(t, lock, "waiting", names...)
+				waiting = append(waiting, a[i].Starts(take(i+1, waits)))
+				names = append(names, a[i].Process.Host().Name())
+				n.AwaitAdvisory(t, lock, "waiting", names...)
 			}
 			last := a[size-1]
-			last.require(take(0, waits), "EDEADLK")
-			last.require(take(0, waits), "EDEADLK")
-			last.require(take(0, ""), "EAGAIN") // without waiting there is none
-			last.require(unlock, "ok")
+			last.Require(take(0, waits), "EDEADLK")
+			last.Require(take(0, waits), "EDEADLK")
+			last.Require(take(0, ""), "EAGAIN") // without waiting there is none
+			last.Require(unlock, "ok")
 			for i := len(waiting) - 1; i >= 0; i-- {
 				require.Equal(t, "ok", waiting[i]())
-				a[i].require(unlock, "ok")
+				a[i].Require(unlock, "ok")
 			}
 		}
 	})
 
 	t.Run("two readers that both want to write", func(t *testing.T) {
 		a := start(t, "readers")
-		a[0].require(`lock("f", "r", 0, 1)`, "ok")
-		a[3].require(`lock("f", "r", 0, 1)`, "ok")
-		first := a[0].starts(take(0, waits))
-		n.awaitAdvisory(t, "readers", "waiting", "a")
-		a[3].require(take(0, waits), "EDEADLK")
-		a[3].require(unlock, "ok")
+		a[0].Require(`lock("f", "r", 0, 1)`, "ok")
+		a[3].Require(`lock("f", "r", 0, 1)`, "ok")
+		first := a[0].Starts(take(0, waits))
+		n.AwaitAdvisory(t, "readers", "waiting", "a")
+		a[3].Require(take(0, waits), "EDEADLK")
+		a[3].Require(unlock, "ok")
 		require.Equal(t, "ok", first())
 	})
 
 	// Who waits may be freed by another thread, so nothing is proven.
 	t.Run("open file descriptions", func(t *testing.T) {
 		a := start(t, "descriptions")
-		a[0].require(take(0, ", ofd=True"), "ok")
-		a[3].require(take(1, ", ofd=True"), "ok")
-		first := a[0].starts(take(1, ofd))
-		n.awaitAdvisory(t, "descriptions", "waiting", "a")
-		a[3].starts(take(0, ofd))
-		n.awaitAdvisory(t, "descriptions", "waiting", "a", "m")
-		a[3].process.Kill()
+		a[0].Require(take(0, ", ofd=True"), "ok")
+		a[3].Require(take(1, ", ofd=True"), "ok")
+		first := a[0].Starts(take(1, ofd))
+		n.AwaitAdvisory(t, "descriptions", "waiting", "a")
+		a[3].Starts(take(0, ofd))
+		n.AwaitAdvisory(t, "descriptions", "waiting", "a", "m")
+		a[3].Process.Kill()
 		require.Equal(t, "ok", first())
 	})
 
 	t.Run("a thread that may unlock", func(t *testing.T) {
 		a := start(t, "thread")
-		a[0].require(take(0, ""), "ok")
-		a[3].require(take(1, ""), "ok")
-		a[0].must(fmt.Sprintf(`threaded(%q)`, take(1, waits)))
-		n.awaitAdvisory(t, "thread", "waiting", "a")
-		second := a[3].starts(take(0, waits))
-		n.awaitAdvisory(t, "thread", "waiting", "a", "m")
-		a[0].require(`lock("f", "u", 0, 1)`, "ok")
+		a[0].Require(take(0, ""), "ok")
+		a[3].Require(take(1, ""), "ok")
+		a[0].Must(fmt.Sprintf(`threaded(%q)`, take(1, waits)))
+		n.AwaitAdvisory(t, "thread", "waiting", "a")
+		second := a[3].Starts(take(0, waits))
+		n.AwaitAdvisory(t, "thread", "waiting", "a", "m")
+		a[0].Require(`lock("f", "u", 0, 1)`, "ok")
 		require.Equal(t, "ok", second())
-		a[3].require(unlock, "ok")
-		n.awaitAdvisory(t, "thread", "held", "a")
+		a[3].Require(unlock, "ok")
+		n.AwaitAdvisory(t, "thread", "held", "a")
 	})
 
 	t.Run("one that was interrupted", func(t *testing.T) {
 		a := start(t, "interrupted")
-		a[0].require(take(0, ""), "ok")
-		a[3].require(take(1, ""), "ok")
-		a[0].must(`signals(restart=False)`)
-		first := a[0].starts(`say(raw_lock, "f", "w", 1, 1)`)
-		n.awaitAdvisory(t, "interrupted", "waiting", "a")
-		a[0].process.Signal(unix.SIGALRM)
+		a[0].Require(take(0, ""), "ok")
+		a[3].Require(take(1, ""), "ok")
+		a[0].Must(`signals(restart=False)`)
+		first := a[0].Starts(`say(raw_lock, "f", "w", 1, 1)`)
+		n.AwaitAdvisory(t, "interrupted", "waiting", "a")
+		a[0].Process.Signal(unix.SIGALRM)
 		require.Equal(t, "EINTR", first())
-		second := a[3].starts(take(0, waits))
-		n.awaitAdvisory(t, "interrupted", "waiting", "m")
-		a[0].require(unlock, "ok")
+		second := a[3].Starts(take(0, waits))
+		n.AwaitAdvisory(t, "interrupted", "waiting", "m")
+		a[0].Require(unlock, "ok")
 		require.Equal(t, "ok", second())
 	})
-	c.requireSameState(t)
+	c.RequireSameState(t)
 }
 
 // TestReopenedFilesKeepTheirLocks has the release of one open file description come while the next one locks.
 func TestReopenedFilesKeepTheirLocks(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
-	startActor(t, c.nodes[0].host, c.mount).require(`say(reopened, "lock", 60)`, "0")
+	c := StartCluster(t, 1)
+	StartActor(t, c.Nodes[0].Host, c.Mount).Require(`say(reopened, "lock", 60)`, "0")
 }
 
 // TestAWaitOutlastsAClose has a thread close a descriptor of the file for which another one waits: that releases what their
 // process has, and ends no wait.
 func TestAWaitOutlastsAClose(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1, never...)
-	n := c.nodes[0]
-	holder, waiter := startActor(t, n.host, c.mount), startActor(t, n.host, c.mount)
-	holder.must(`opened("f", "lock")`)
-	holder.require(`lock("f", "w")`, "ok")
+	c := StartCluster(t, 1, never...)
+	n := c.Nodes[0]
+	holder, waiter := StartActor(t, n.Host, c.Mount), StartActor(t, n.Host, c.Mount)
+	holder.Must(`opened("f", "lock")`)
+	holder.Require(`lock("f", "w")`, "ok")
 	const closes = `
 while not os.path.exists("go"):
     time.sleep(0.01)
 os.close(files.pop("g"))
 os.mkdir("closed")
 `
-	waiter.must(`opened("f", "lock"); opened("g", "lock")`)
-	waiter.must(fmt.Sprintf("threaded(%q)", closes))
-	waits := waiter.starts(`lock("f", "w", wait=True)`)
-	n.awaitAdvisory(t, "lock", "waiting", n.host.Name())
-	n.host.MustRun(t, "mkdir", c.path("go"))
+	waiter.Must(`opened("f", "lock"); opened("g", "lock")`)
+	waiter.Must(fmt.Sprintf("threaded(%q)", closes))
+	waits := waiter.Starts(`lock("f", "w", wait=True)`)
+	n.AwaitAdvisory(t, "lock", "waiting", n.Host.Name())
+	n.Host.MustRun(t, "mkdir", c.Path("go"))
 	hosts.Eventually(t, "the close", func() (string, bool) {
-		_, err := n.host.Run("rmdir", c.path("closed"))
+		_, err := n.Host.Run("rmdir", c.Path("closed"))
 		return fmt.Sprint(err), err == nil
 	})
-	n.awaitAdvisory(t, "lock", "waiting", n.host.Name())
-	holder.require(`lock("f", "u")`, "ok")
+	n.AwaitAdvisory(t, "lock", "waiting", n.Host.Name())
+	holder.Require(`lock("f", "u")`, "ok")
 	require.Equal(t, "ok", waits())
-	n.awaitAdvisory(t, "lock", "held", n.host.Name())
-	c.requireSameState(t)
+	n.AwaitAdvisory(t, "lock", "held", n.Host.Name())
+	c.RequireSameState(t)
 }

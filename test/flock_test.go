@@ -20,7 +20,7 @@ var never = []string{"--lock-delay", "1h"}
 
 // play has actors, named by the first word of each line, do steps, each with what it has to answer after
 // "=>". A and B in an answer are their pids.
-func play(t testing.TB, scene string, actors map[string]actor, pids map[string]string) {
+func play(t testing.TB, scene string, actors map[string]Actor, pids map[string]string) {
 	t.Helper()
 	for line := range strings.Lines(scene) {
 		who, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -32,33 +32,33 @@ func play(t testing.TB, scene string, actors map[string]actor, pids map[string]s
 		for name, pid := range pids {
 			answer = strings.ReplaceAll(answer, "by "+name, "by "+pid)
 		}
-		require.Equal(t, answer, actors[who].says(step), "%s: %s", who, step)
+		require.Equal(t, answer, actors[who].Says(step), "%s: %s", who, step)
 	}
 }
 
 // playEverywhere plays scenes on the local disk, which shows that they are what the kernel does, then on one
 // host of a cluster, then on two.
-func (c *cluster) playEverywhere(t *testing.T, scenes map[string]string) {
+func playEverywhere(t *testing.T, c *Cluster, scenes map[string]string) {
 	t.Helper()
-	a, b := c.leader().host, c.others(c.leader())[0].host
+	a, b := c.Leader().Host, c.Others(c.Leader())[0].Host
 	for _, place := range []struct {
 		name, dir string
 		a, b      *hosts.Host
 	}{
-		{"the local disk", filepath.Join(c.net.Dir(), "disk"), a, a},
-		{"one host", c.path("one"), b, b},
-		{"two hosts", c.path("two"), a, b},
+		{"the local disk", filepath.Join(c.Net.Dir(), "disk"), a, a},
+		{"one host", c.Path("one"), b, b},
+		{"two hosts", c.Path("two"), a, b},
 	} {
 		place.a.MustRun(t, "mkdir", "-p", filepath.Join(place.dir, "0"))
-		actors := make(map[string]actor)
+		actors := make(map[string]Actor)
 		for name, h := range map[string]*hosts.Host{"A": place.a, "B": place.b} {
-			actors[name] = startActor(t, h, filepath.Join(place.dir, "0"))
+			actors[name] = StartActor(t, h, filepath.Join(place.dir, "0"))
 		}
 		pids := make(map[string]string)
 		for name, actor := range actors {
 			pids[name] = "0" // a pid means nothing on another host
 			if place.a == place.b {
-				pids[name] = actor.says("print(os.getpid())")
+				pids[name] = actor.Says("print(os.getpid())")
 			}
 		}
 		number := 0
@@ -66,8 +66,8 @@ func (c *cluster) playEverywhere(t *testing.T, scenes map[string]string) {
 			number++
 			t.Run(place.name+"/"+name, func(t *testing.T) {
 				for _, actor := range actors {
-					actor.must(fmt.Sprintf(`os.makedirs("../%d", exist_ok=True); os.chdir("../%[1]d")`, number))
-					actor.must(`opened("f", "lock")`)
+					actor.Must(fmt.Sprintf(`os.makedirs("../%d", exist_ok=True); os.chdir("../%[1]d")`, number))
+					actor.Must(`opened("f", "lock")`)
 				}
 				play(t, scene, actors, pids)
 			})
@@ -78,8 +78,8 @@ func (c *cluster) playEverywhere(t *testing.T, scenes map[string]string) {
 // TestFlockAnswers compares what flock(2) answers.
 func TestFlockAnswers(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3, never...)
-	c.playEverywhere(t, map[string]string{
+	c := StartCluster(t, 3, never...)
+	playEverywhere(t, c, map[string]string{
 		"shared and exclusive": `
 			A flock("f", "un")   => ok
 			A flock("f", "sh")   => ok
@@ -162,89 +162,89 @@ func TestFlockAnswers(t *testing.T) {
 			A opened("f", "lock")                    =>
 			A flock("f", "ex")                       => EAGAIN`,
 	})
-	c.requireSameState(t)
+	c.RequireSameState(t)
 }
 
 // startFlock starts flock(1) with a command that says so in a log when it has the lock.
-func (c *cluster) startFlock(h *hosts.Host, lock, log, name string, flags ...string) *hosts.Process {
-	args := append(flags, c.path(lock), "sh", "-c", `echo "enter $2" >> "$1"; echo "leave $2" >> "$1"`, "sh", log, name)
+func startFlock(c *Cluster, h *hosts.Host, lock, log, name string, flags ...string) *hosts.Process {
+	args := append(flags, c.Path(lock), "sh", "-c", `echo "enter $2" >> "$1"; echo "leave $2" >> "$1"`, "sh", log, name)
 	return h.Start("flock", args...)
 }
 
 // TestFlockQueue has programs wait for a lock in an order.
 func TestFlockQueue(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3, never...)
-	g := c.addGuest(t, "m")
-	g.start(t)
-	n := c.nodes[0]
-	holder := startActor(t, c.nodes[0].host, c.mount)
-	holder.must(`opened("f", "lock")`)
+	c := StartCluster(t, 3, never...)
+	g := c.AddGuest(t, "m")
+	g.Start(t)
+	n := c.Nodes[0]
+	holder := StartActor(t, c.Nodes[0].Host, c.Mount)
+	holder.Must(`opened("f", "lock")`)
 
 	t.Run("first come, first served", func(t *testing.T) {
-		log := filepath.Join(c.net.Dir(), "fifo")
-		holder.require(`flock("f", "ex")`, "ok")
+		log := filepath.Join(c.Net.Dir(), "fifo")
+		holder.Require(`flock("f", "ex")`, "ok")
 		var waiting []string
 		var expected string
-		for i, h := range []*hosts.Host{g.host, c.nodes[1].host, c.nodes[0].host, c.nodes[2].host, c.nodes[1].host, g.host, c.nodes[0].host} {
+		for i, h := range []*hosts.Host{g.Host, c.Nodes[1].Host, c.Nodes[0].Host, c.Nodes[2].Host, c.Nodes[1].Host, g.Host, c.Nodes[0].Host} {
 			name := fmt.Sprint(i)
-			c.startFlock(h, "lock", log, name)
+			startFlock(c, h, "lock", log, name)
 			waiting = append(waiting, h.Name())
 			expected += "enter " + name + "\nleave " + name + "\n"
-			n.awaitAdvisory(t, "lock", "waiting", waiting...)
+			n.AwaitAdvisory(t, "lock", "waiting", waiting...)
 		}
-		holder.require(`flock("f", "un")`, "ok")
+		holder.Require(`flock("f", "un")`, "ok")
 		awaitLog(t, log, expected)
 	})
 
 	t.Run("a writer among readers", func(t *testing.T) {
-		log := filepath.Join(c.net.Dir(), "readers")
-		n.awaitAdvisory(t, "lock", "held")
-		holder.require(`flock("f", "sh")`, "ok")
-		c.startFlock(g.host, "lock", log, "reader", "-s")
+		log := filepath.Join(c.Net.Dir(), "readers")
+		n.AwaitAdvisory(t, "lock", "held")
+		holder.Require(`flock("f", "sh")`, "ok")
+		startFlock(c, g.Host, "lock", log, "reader", "-s")
 		awaitLog(t, log, "enter reader\nleave reader\n")
-		c.startFlock(c.nodes[1].host, "lock", log, "writer", "-x")
-		n.awaitAdvisory(t, "lock", "waiting", "b")
-		c.startFlock(g.host, "lock", log, "later", "-s")
-		n.awaitAdvisory(t, "lock", "waiting", "b", "m")
-		holder.require(`flock("f", "un")`, "ok")
+		startFlock(c, c.Nodes[1].Host, "lock", log, "writer", "-x")
+		n.AwaitAdvisory(t, "lock", "waiting", "b")
+		startFlock(c, g.Host, "lock", log, "later", "-s")
+		n.AwaitAdvisory(t, "lock", "waiting", "b", "m")
+		holder.Require(`flock("f", "un")`, "ok")
 		awaitLog(t, log, "enter reader\nleave reader\nenter writer\nleave writer\nenter later\nleave later\n")
 	})
 
 	// Two that hold a lock and both want it for themselves do not wait for each other.
 	t.Run("conversion of two", func(t *testing.T) {
-		other := startActor(t, g.host, c.mount)
-		other.must(`opened("f", "lock")`)
-		holder.require(`flock("f", "sh")`, "ok")
-		other.require(`flock("f", "sh")`, "ok")
-		converted := holder.starts(`flock("f", "ex", wait=True)`)
-		n.awaitAdvisory(t, "lock", "waiting", "a")
-		late := other.starts(`flock("f", "ex", wait=True)`)
+		other := StartActor(t, g.Host, c.Mount)
+		other.Must(`opened("f", "lock")`)
+		holder.Require(`flock("f", "sh")`, "ok")
+		other.Require(`flock("f", "sh")`, "ok")
+		converted := holder.Starts(`flock("f", "ex", wait=True)`)
+		n.AwaitAdvisory(t, "lock", "waiting", "a")
+		late := other.Starts(`flock("f", "ex", wait=True)`)
 		require.Equal(t, "ok", converted())
-		n.awaitAdvisory(t, "lock", "waiting", "m")
-		holder.require(`flock("f", "un")`, "ok")
+		n.AwaitAdvisory(t, "lock", "waiting", "m")
+		holder.Require(`flock("f", "un")`, "ok")
 		require.Equal(t, "ok", late())
-		other.require(`close("f")`, "ok")
+		other.Require(`close("f")`, "ok")
 	})
 
 	t.Run("who does not wait any more", func(t *testing.T) {
-		log := filepath.Join(c.net.Dir(), "gone")
-		holder.require(`flock("f", "ex", wait=True)`, "ok")
-		killed := c.startFlock(g.host, "lock", log, "killed")
-		n.awaitAdvisory(t, "lock", "waiting", "m")
-		terminated := c.startFlock(c.nodes[2].host, "lock", log, "terminated")
-		n.awaitAdvisory(t, "lock", "waiting", "m", "c")
-		timed := c.startFlock(c.nodes[1].host, "lock", log, "timed", "-w", "0.1", "-E", "9")
+		log := filepath.Join(c.Net.Dir(), "gone")
+		holder.Require(`flock("f", "ex", wait=True)`, "ok")
+		killed := startFlock(c, g.Host, "lock", log, "killed")
+		n.AwaitAdvisory(t, "lock", "waiting", "m")
+		terminated := startFlock(c, c.Nodes[2].Host, "lock", log, "terminated")
+		n.AwaitAdvisory(t, "lock", "waiting", "m", "c")
+		timed := startFlock(c, c.Nodes[1].Host, "lock", log, "timed", "-w", "0.1", "-E", "9")
 		require.ErrorContains(t, timed.Wait(), "exit status 9")
 		killed.Kill()
 		require.ErrorContains(t, terminated.Stop(), "terminated")
-		n.awaitAdvisory(t, "lock", "waiting")
-		c.startFlock(g.host, "lock", log, "last")
-		n.awaitAdvisory(t, "lock", "waiting", "m")
-		holder.require(`close("f")`, "ok")
+		n.AwaitAdvisory(t, "lock", "waiting")
+		startFlock(c, g.Host, "lock", log, "last")
+		n.AwaitAdvisory(t, "lock", "waiting", "m")
+		holder.Require(`close("f")`, "ok")
 		awaitLog(t, log, "enter last\nleave last\n")
 	})
-	c.requireSameState(t)
+	c.RequireSameState(t)
 }
 
 // awaitLog waits until a file on the local disk has some content.
@@ -259,38 +259,38 @@ func awaitLog(t testing.TB, log, content string) {
 // TestLockEnds has holders end, and mounts that nobody uses any more: nothing is delayed.
 func TestLockEnds(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1, never...)
-	n := c.nodes[0]
-	next := startActor(t, n.host, c.mount)
-	g := c.addGuest(t, "m")
-	g.start(t)
-	next.must(`opened("f", "lock")`)
+	c := StartCluster(t, 1, never...)
+	n := c.Nodes[0]
+	next := StartActor(t, n.Host, c.Mount)
+	g := c.AddGuest(t, "m")
+	g.Start(t)
+	next.Must(`opened("f", "lock")`)
 	for _, kind := range []struct{ take, drop, wait string }{
 		{`flock("f", "ex")`, `flock("f", "un")`, `flock("f", "ex", wait=True)`},
 		{`lock("f", "w")`, `lock("f", "u")`, `lock("f", "w", wait=True)`},
 		{`lock("f", "w", ofd=True)`, `lock("f", "u", ofd=True)`, `lock("f", "w", wait=True, ofd=True)`},
 	} {
-		holder := startActor(t, g.host, c.mount)
-		holder.must(`opened("f", "lock")`)
-		holder.require(kind.take, "ok")
-		holder.process.Kill()
-		next.require(kind.wait, "ok")
-		next.require(kind.drop, "ok")
+		holder := StartActor(t, g.Host, c.Mount)
+		holder.Must(`opened("f", "lock")`)
+		holder.Require(kind.take, "ok")
+		holder.Process.Kill()
+		next.Require(kind.wait, "ok")
+		next.Require(kind.drop, "ok")
 	}
 	// The kernel may not have told of the close before the mount ends.
 	for range 5 {
 		for _, end := range []func(){
-			func() { g.host.MustRun(t, "sh", "-c", "flock $1/lock true; umount $1", "sh", c.mount) },
+			func() { g.Host.MustRun(t, "sh", "-c", "flock $1/lock true; umount $1", "sh", c.Mount) },
 			func() {
-				g.host.MustRun(t, "sh", "-c", "flock $1/lock true; kill $2", "sh", c.mount, g.hostPid(t))
+				g.Host.MustRun(t, "sh", "-c", "flock $1/lock true; kill $2", "sh", c.Mount, g.HostPID(t))
 			},
 		} {
 			end()
-			require.NoError(t, g.daemon.Wait())
-			require.Zero(t, mounts(t, g.host, c.mount))
-			next.require(`flock("f", "ex", wait=True)`, "ok")
-			next.require(`flock("f", "un")`, "ok")
-			g.start(t)
+			require.NoError(t, g.Daemon.Wait())
+			require.Zero(t, CountMounts(t, g.Host, c.Mount))
+			next.Require(`flock("f", "ex", wait=True)`, "ok")
+			next.Require(`flock("f", "un")`, "ok")
+			g.Start(t)
 		}
 	}
 }
@@ -299,28 +299,28 @@ func TestLockEnds(t *testing.T) {
 // until the lock delay is over, nobody has what they had.
 func TestMountThatEndsWhileInUse(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1, never...)
-	n := c.nodes[0]
-	g := c.addGuest(t, "m")
-	next := startActor(t, n.host, c.mount)
-	for round := range rounds(1, 100) {
+	c := StartCluster(t, 1, never...)
+	n := c.Nodes[0]
+	g := c.AddGuest(t, "m")
+	next := StartActor(t, n.Host, c.Mount)
+	for round := range Rounds(1, 100) {
 		lock := fmt.Sprint("lock", round)
-		g.start(t)
-		holder, waiter := startActor(t, g.host, c.mount), startActor(t, g.host, c.mount)
-		for _, a := range []actor{holder, waiter, next} {
-			a.must(fmt.Sprintf(`opened("f", %q)`, lock))
+		g.Start(t)
+		holder, waiter := StartActor(t, g.Host, c.Mount), StartActor(t, g.Host, c.Mount)
+		for _, a := range []Actor{holder, waiter, next} {
+			a.Must(fmt.Sprintf(`opened("f", %q)`, lock))
 		}
-		holder.require(`flock("f", "ex")`, "ok")
-		waits := waiter.starts(`flock("f", "ex", wait=True)`)
-		n.awaitAdvisory(t, lock, "waiting", "m")
-		require.NoError(t, g.daemon.Stop())
+		holder.Require(`flock("f", "ex")`, "ok")
+		waits := waiter.Starts(`flock("f", "ex", wait=True)`)
+		n.AwaitAdvisory(t, lock, "waiting", "m")
+		require.NoError(t, g.Daemon.Stop())
 		require.Contains(t, []string{"EIO", "ENOTCONN", "ECONNABORTED"}, waits())
-		n.awaitSession(t, "m", "the session ends with the mount", none)
-		n.awaitAdvisory(t, lock, "waiting")
-		next.require(`flock("f", "sh")`, "EAGAIN")
-		next.require(`close("f")`, "ok")
-		for _, a := range []actor{holder, waiter} {
-			a.process.Kill()
+		n.AwaitSession(t, "m", "the session ends with the mount", NoSession)
+		n.AwaitAdvisory(t, lock, "waiting")
+		next.Require(`flock("f", "sh")`, "EAGAIN")
+		next.Require(`close("f")`, "ok")
+		for _, a := range []Actor{holder, waiter} {
+			a.Process.Kill()
 		}
 	}
 }
@@ -328,145 +328,145 @@ func TestMountThatEndsWhileInUse(t *testing.T) {
 // TestFlockCommand uses flock(1) as its manual page does.
 func TestFlockCommand(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3, never...)
-	here, there := startShell(t, c.nodes[0].host, c.mount), startShell(t, c.nodes[1].host, c.mount)
+	c := StartCluster(t, 3, never...)
+	here, there := StartShell(t, c.Nodes[0].Host, c.Mount), StartShell(t, c.Nodes[1].Host, c.Mount)
 
-	here.must(`exec 9> lock && flock -n 9`)
+	here.Must(`exec 9> lock && flock -n 9`)
 	for _, refused := range []string{"flock -n lock true", "flock -sn lock true", "flock -w 0.1 lock true", "flock -n lock -c true"} {
-		there.fails(refused, "exit status 1")
-		here.fails(refused, "exit status 1")
+		there.Fails(refused, "exit status 1")
+		here.Fails(refused, "exit status 1")
 	}
-	there.fails("flock -n -E 77 lock true", "exit status 77")
-	here.must("flock -u 9 && flock -s 9")
-	there.must("flock -sn lock true")
-	there.fails("flock -n lock true", "exit status 1")
-	here.must("exec 9>&-")
-	there.must("flock lock true") // the close may not be known yet
+	there.Fails("flock -n -E 77 lock true", "exit status 77")
+	here.Must("flock -u 9 && flock -s 9")
+	there.Must("flock -sn lock true")
+	there.Fails("flock -n lock true", "exit status 1")
+	here.Must("exec 9>&-")
+	there.Must("flock lock true") // the close may not be known yet
 
 	// A command that goes on in the background has the lock, unless it is kept from it.
-	here.must("flock lock sh -c 'sleep 1000 & echo $! > /dev/shm/background'")
-	there.fails("flock -n lock true", "exit status 1")
-	here.must("kill $(cat /dev/shm/background)")
-	there.must("flock lock true")
-	here.must("flock -o lock sh -c 'sleep 1000 & echo $! > /dev/shm/background'")
-	there.must("flock lock true")
-	here.must("kill $(cat /dev/shm/background); rm /dev/shm/background")
+	here.Must("flock lock sh -c 'sleep 1000 & echo $! > /dev/shm/background'")
+	there.Fails("flock -n lock true", "exit status 1")
+	here.Must("kill $(cat /dev/shm/background)")
+	there.Must("flock lock true")
+	here.Must("flock -o lock sh -c 'sleep 1000 & echo $! > /dev/shm/background'")
+	there.Must("flock lock true")
+	here.Must("kill $(cat /dev/shm/background); rm /dev/shm/background")
 
 	// A directory, which the kernel keeps to itself, and a file that may only be read.
-	here.must("mkdir dir && flock -n dir true && echo held > read && chmod 444 read")
-	here.must(`exec 9< read && flock -n 9`)
-	there.fails("flock -n read true", "exit status 1")
-	here.must("exec 9<&-")
+	here.Must("mkdir dir && flock -n dir true && echo held > read && chmod 444 read")
+	here.Must(`exec 9< read && flock -n 9`)
+	there.Fails("flock -n read true", "exit status 1")
+	here.Must("exec 9<&-")
 
 	// RELEASE comes after close has returned, and yet the next on the same host has the lock.
-	here.must(`for i in $(seq 20); do exec 9> lock && flock -n 9 && exec 9>&- && flock -n lock true || { echo "round $i"; false; break; }; done`)
-	for _, h := range []*hosts.Host{c.nodes[0].host, c.nodes[1].host} {
-		startActor(t, h, c.mount).require(`say(close_and_flock, "at-once", 60)`, "ok")
+	here.Must(`for i in $(seq 20); do exec 9> lock && flock -n 9 && exec 9>&- && flock -n lock true || { echo "round $i"; false; break; }; done`)
+	for _, h := range []*hosts.Host{c.Nodes[0].Host, c.Nodes[1].Host} {
+		StartActor(t, h, c.Mount).Require(`say(close_and_flock, "at-once", 60)`, "ok")
 	}
-	c.requireSameState(t)
+	c.RequireSameState(t)
 }
 
 // TestLockInterrupts sends signals to programs that wait for locks.
 func TestLockInterrupts(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3, never...)
-	n := c.nodes[0]
-	g := c.addGuest(t, "m", "--op-timeout", "1s")
-	g.start(t)
+	c := StartCluster(t, 3, never...)
+	n := c.Nodes[0]
+	g := c.AddGuest(t, "m", "--op-timeout", "1s")
+	g.Start(t)
 	for _, kind := range []struct{ name, take, drop, wait string }{
 		{"flock", `flock("f", "ex")`, `flock("f", "un")`, `say(raw_flock, "f", "ex")`},
 		{"fcntl", `lock("f", "w")`, `lock("f", "u")`, `say(raw_lock, "f", "w")`},
 		{"ofd", `lock("f", "w", ofd=True)`, `lock("f", "u", ofd=True)`, `say(raw_lock, "f", "w", 0, 0, True)`},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
-			holder := startActor(t, c.nodes[0].host, c.mount)
-			first, second := startActor(t, g.host, c.mount), startActor(t, c.nodes[2].host, c.mount)
-			for _, a := range []actor{holder, first, second} {
-				a.must(fmt.Sprintf("opened('f', '%s.lock')", kind.name))
+			holder := StartActor(t, c.Nodes[0].Host, c.Mount)
+			first, second := StartActor(t, g.Host, c.Mount), StartActor(t, c.Nodes[2].Host, c.Mount)
+			for _, a := range []Actor{holder, first, second} {
+				a.Must(fmt.Sprintf("opened('f', '%s.lock')", kind.name))
 			}
-			awaitWaiting := func(of ...string) { n.awaitAdvisory(t, kind.name+".lock", "waiting", of...) }
-			holder.require(kind.take, "ok")
+			awaitWaiting := func(of ...string) { n.AwaitAdvisory(t, kind.name+".lock", "waiting", of...) }
+			holder.Require(kind.take, "ok")
 
 			// Who was interrupted and does not come again soon has no place any more.
-			first.must(`signals(restart=False)`)
-			interrupted := first.starts(kind.wait)
+			first.Must(`signals(restart=False)`)
+			interrupted := first.Starts(kind.wait)
 			awaitWaiting("m")
-			first.process.Signal(unix.SIGALRM)
+			first.Process.Signal(unix.SIGALRM)
 			require.Equal(t, "EINTR", interrupted())
 			if kind.name == "flock" {
-				n.awaitAdvisory(t, kind.name+".lock", "interrupted")
+				n.AwaitAdvisory(t, kind.name+".lock", "interrupted")
 			}
 
 			// Who does has kept it.
-			interrupted = first.starts(kind.wait)
+			interrupted = first.Starts(kind.wait)
 			awaitWaiting("m")
-			behind := second.starts(kind.wait)
+			behind := second.Starts(kind.wait)
 			awaitWaiting("m", "c")
-			first.process.Signal(unix.SIGALRM)
+			first.Process.Signal(unix.SIGALRM)
 			require.Equal(t, "EINTR", interrupted())
-			again := first.starts(kind.wait)
+			again := first.Starts(kind.wait)
 
 			// With SA_RESTART the system call itself comes again.
 			awaitLocking(t, first)
-			first.process.Signal(unix.SIGALRM)
+			first.Process.Signal(unix.SIGALRM)
 			require.Equal(t, "EINTR", again())
-			first.must(`signals(restart=True)`)
-			restarted := first.starts(kind.wait)
+			first.Must(`signals(restart=True)`)
+			restarted := first.Starts(kind.wait)
 			for range 100 {
-				first.process.Signal(unix.SIGALRM)
+				first.Process.Signal(unix.SIGALRM)
 				time.Sleep(time.Millisecond)
 			}
 			awaitLocking(t, first)
 			awaitWaiting("m", "c")
-			holder.require(kind.drop, "ok")
+			holder.Require(kind.drop, "ok")
 			require.Equal(t, "ok", restarted())
-			first.require(kind.drop, "ok")
+			first.Require(kind.drop, "ok")
 			require.Equal(t, "ok", behind())
-			second.require(`close("f")`, "ok")
+			second.Require(`close("f")`, "ok")
 		})
 	}
 
 	t.Run("all the time", func(t *testing.T) {
 		var says []func() string
-		for _, h := range []*hosts.Host{g.host, c.nodes[1].host, g.host} {
-			a := startActor(t, h, c.mount)
-			a.must(`opened("f", "storm")`)
-			says = append(says, a.starts(`say(flock_under_signals, "f", 15)`))
+		for _, h := range []*hosts.Host{g.Host, c.Nodes[1].Host, g.Host} {
+			a := StartActor(t, h, c.Mount)
+			a.Must(`opened("f", "storm")`)
+			says = append(says, a.Starts(`say(flock_under_signals, "f", 15)`))
 		}
 		for _, said := range says {
 			require.Equal(t, "ok", said())
 		}
-		n.awaitAdvisory(t, "storm", "held")
-		n.awaitAdvisory(t, "storm", "waiting")
+		n.AwaitAdvisory(t, "storm", "held")
+		n.AwaitAdvisory(t, "storm", "waiting")
 	})
 
 	// The cluster cannot be told that nobody waits any more. It may make a lock of the request before it is.
 	t.Run("while cut off", func(t *testing.T) {
-		holder, waiter := startActor(t, c.nodes[0].host, c.mount), startActor(t, g.host, c.mount)
-		for _, a := range []actor{holder, waiter} {
-			a.must(`opened("f", "cut"); signals(restart=False)`)
+		holder, waiter := StartActor(t, c.Nodes[0].Host, c.Mount), StartActor(t, g.Host, c.Mount)
+		for _, a := range []Actor{holder, waiter} {
+			a.Must(`opened("f", "cut"); signals(restart=False)`)
 		}
-		holder.require(`lock("f", "w", 0, 10)`, "ok")
-		waiter.require(`lock("f", "w", 20, 10)`, "ok")
-		waits := waiter.starts(`say(raw_lock, "f", "w", 0, 10)`)
-		n.awaitAdvisory(t, "cut", "waiting", "m")
-		g.host.Cut()
-		waiter.process.Signal(unix.SIGALRM)
+		holder.Require(`lock("f", "w", 0, 10)`, "ok")
+		waiter.Require(`lock("f", "w", 20, 10)`, "ok")
+		waits := waiter.Starts(`say(raw_lock, "f", "w", 0, 10)`)
+		n.AwaitAdvisory(t, "cut", "waiting", "m")
+		g.Host.Cut()
+		waiter.Process.Signal(unix.SIGALRM)
 		require.Equal(t, "EIO", waits()) // all that it had is given up
-		holder.require(`lock("f", "u")`, "ok")
-		g.host.Heal()
-		waiter.require(`lock("f", "w", 40, 1)`, "EIO")
-		holder.require(`lock("f", "w", 20, 10)`, "EAGAIN") // before the lock delay is over
+		holder.Require(`lock("f", "u")`, "ok")
+		g.Host.Heal()
+		waiter.Require(`lock("f", "w", 40, 1)`, "EIO")
+		holder.Require(`lock("f", "w", 20, 10)`, "EAGAIN") // before the lock delay is over
 	})
-	c.requireSameState(t)
+	c.RequireSameState(t)
 }
 
 // awaitLocking waits until a process is in a system call for a lock, and no signal is on its way to it.
-func awaitLocking(t testing.TB, a actor) {
+func awaitLocking(t testing.TB, a Actor) {
 	t.Helper()
 	hosts.Eventually(t, "flock(2) or fcntl(2)", func() (string, bool) {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", a.process.Pid()))
-		status, errStatus := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.process.Pid()))
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", a.Process.Pid()))
+		status, errStatus := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.Process.Pid()))
 		var number int
 		_, _ = fmt.Sscan(string(text), &number)
 		pending := !bytes.Contains(status, []byte("SigPnd:\t0000000000000000\nShdPnd:\t0000000000000000\n"))
@@ -477,26 +477,26 @@ func awaitLocking(t testing.TB, a actor) {
 // TestServerThatStopsWhileInUse has the disk of a server fail while a program on its mount has a lock.
 func TestServerThatStopsWhileInUse(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, never...)
+	c := NewCluster(t, never...)
 	for range 3 {
-		n := c.add(t)
-		if n.name == "b" {
-			n.host.MustRun(t, "mkdir", n.data)
-			n.host.MustRun(t, "mount", "-t", "tmpfs", "-o", "size=64m", "disk", n.data)
+		n := c.Add(t)
+		if n.Name == "b" {
+			n.Host.MustRun(t, "mkdir", n.Data)
+			n.Host.MustRun(t, "mount", "-t", "tmpfs", "-o", "size=64m", "disk", n.Data)
 		}
-		n.start(t)
+		n.Start(t)
 	}
-	a, b := c.nodes[0], c.nodes[1]
-	holder, next := startActor(t, b.host, c.mount), startActor(t, a.host, c.mount)
-	for _, actor := range []actor{holder, next} {
-		actor.must(`opened("f", "lock")`)
+	a, b := c.Nodes[0], c.Nodes[1]
+	holder, next := StartActor(t, b.Host, c.Mount), StartActor(t, a.Host, c.Mount)
+	for _, actor := range []Actor{holder, next} {
+		actor.Must(`opened("f", "lock")`)
 	}
-	holder.require(`flock("f", "ex")`, "ok")
-	_, err := b.host.Run("dd", "if=/dev/zero", "bs=64k", "of="+filepath.Join(b.data, "fill"))
+	holder.Require(`flock("f", "ex")`, "ok")
+	_, err := b.Host.Run("dd", "if=/dev/zero", "bs=64k", "of="+filepath.Join(b.Data, "fill"))
 	require.ErrorContains(t, err, "No space left")
-	next.must(`for i in range(200): open("content%d" % i, "wb").write(b"x" * 200000)`)
-	require.Error(t, b.server.Wait(), "it cannot go on")
-	b.server = nil
-	a.awaitSession(t, "b", "the session ends with the mount", none)
-	next.require(`flock("f", "sh")`, "EAGAIN")
+	next.Must(`for i in range(200): open("content%d" % i, "wb").write(b"x" * 200000)`)
+	require.Error(t, b.Server.Wait(), "it cannot go on")
+	b.Server = nil
+	a.AwaitSession(t, "b", "the session ends with the mount", NoSession)
+	next.Require(`flock("f", "sh")`, "EAGAIN")
 }

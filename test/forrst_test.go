@@ -15,7 +15,7 @@ import (
 
 // forrstCluster is a cluster whose servers have Forrst endpoints in front of one upstream server.
 type forrstCluster struct {
-	*cluster
+	*Cluster
 	upstream *hosts.Process
 }
 
@@ -26,18 +26,18 @@ const (
 
 func startForrst(t testing.TB) *forrstCluster {
 	t.Helper()
-	c := newCluster(t, "--session-term", "2s", "--forrst-addr", "0.0.0.0:"+forrstPort)
-	h := c.net.Host("upstream")
-	c.flags = append(c.flags, "--forrst-upstream", "http://"+h.Addr()+":"+upstreamPort+"/rpc")
-	f := &forrstCluster{cluster: c, upstream: h.Start("python3", ClientPath(t, "upstream.py"), h.Addr(), upstreamPort)}
+	c := NewCluster(t, "--session-term", "2s", "--forrst-addr", "0.0.0.0:"+forrstPort)
+	h := c.Net.Host("upstream")
+	c.Flags = append(c.Flags, "--forrst-upstream", "http://"+h.Addr()+":"+upstreamPort+"/rpc")
+	f := &forrstCluster{Cluster: c, upstream: h.Start("python3", ClientPath(t, "upstream.py"), h.Addr(), upstreamPort)}
 	require.NoError(t, f.upstream.WaitOutput("ready\n"))
 	for range 3 {
-		c.add(t).start(t)
+		c.Add(t).Start(t)
 	}
 	return f
 }
 
-func (n *node) forrstURL() string { return "http://" + n.host.Addr() + ":" + forrstPort + "/forrst" }
+func forrstURL(n *Node) string { return "http://" + n.Host.Addr() + ":" + forrstPort + "/forrst" }
 
 // forrstAnswer is a response, as far as tests use it.
 type forrstAnswer struct {
@@ -75,7 +75,7 @@ func forrstSystem(id, function, arguments string) string {
 }
 
 // begin sends a request to a node from another host. What it answers waits for the response.
-func (c *forrstCluster) begin(t testing.TB, n *node, body string) (ended func() forrstAnswer) {
+func (c *forrstCluster) begin(t testing.TB, n *Node, body string) (ended func() forrstAnswer) {
 	t.Helper()
 	const post = `
 import sys, urllib.error, urllib.request
@@ -85,7 +85,7 @@ except urllib.error.HTTPError as error:
     response = error
 print(response.headers.get("Forrst-Replay") == "true")
 print(response.read().decode())`
-	client := c.net.Host("client").Start("python3", "-c", post, n.forrstURL(), body)
+	client := c.Net.Host("client").Start("python3", "-c", post, forrstURL(n), body)
 	return func() forrstAnswer {
 		t.Helper()
 		require.NoError(t, client.Wait(), client.Log())
@@ -96,7 +96,7 @@ print(response.read().decode())`
 	}
 }
 
-func (c *forrstCluster) post(t testing.TB, n *node, body string) forrstAnswer {
+func (c *forrstCluster) post(t testing.TB, n *Node, body string) forrstAnswer {
 	t.Helper()
 	return c.begin(t, n, body)()
 }
@@ -128,10 +128,10 @@ func (c *forrstCluster) calls(t testing.TB) (entered []string) {
 }
 
 // awaitLine waits until so many requests stand in line.
-func (c *forrstCluster) awaitLine(t testing.TB, n *node, standing int) {
+func (c *forrstCluster) awaitLine(t testing.TB, n *Node, standing int) {
 	t.Helper()
 	hosts.Eventually(t, fmt.Sprint(standing, " in line"), func() (string, bool) {
-		text, err := n.host.Run("cat", c.path(".lockfs/why/.forrst/.queue"))
+		text, err := n.Host.Run("cat", c.Path(".lockfs/why/.forrst/.queue"))
 		return text, err == nil && strings.Count(text, "fcntl, ") == standing
 	})
 }
@@ -139,13 +139,13 @@ func (c *forrstCluster) awaitLine(t testing.TB, n *node, standing int) {
 // requireNoLocks waits until no host has a lock, and none is listed.
 func (c *forrstCluster) requireNoLocks(t testing.TB) {
 	t.Helper()
-	for _, n := range c.nodes {
-		if n.server == nil {
+	for _, n := range c.Nodes {
+		if n.Server == nil {
 			continue
 		}
-		hosts.Eventually(t, "no locks on "+n.name, func() (string, bool) {
-			files, err := n.host.Run("ls", c.path(".forrst"))
-			listed, errListed := n.lockfs("locks", "--json")
+		hosts.Eventually(t, "no locks on "+n.Name, func() (string, bool) {
+			files, err := n.Host.Run("ls", c.Path(".forrst"))
+			listed, errListed := n.Lockfs("locks", "--json")
 			return fmt.Sprint(files, listed, err, errListed), files == "" && strings.TrimSpace(listed) == "[]" && err == nil
 		})
 	}
@@ -155,18 +155,18 @@ func (c *forrstCluster) requireNoLocks(t testing.TB) {
 func TestForrst(t *testing.T) {
 	t.Parallel()
 	c := startForrst(t)
-	a, b, d := c.nodes[0], c.nodes[1], c.nodes[2]
+	a, b, d := c.Nodes[0], c.Nodes[1], c.Nodes[2]
 
 	t.Run("a lock is a file", func(t *testing.T) {
 		taken := c.post(t, a, forrstCall("keeps", 0, `{"key":"dir/x","ttl":{"value":1,"unit":"hour"},"auto_release":false}`))
 		require.Empty(t, taken.code(), taken.text)
 		const file, key = ".forrst/lock:work:dir%2Fx", "lock:work:dir/x"
-		for _, n := range c.nodes {
-			require.Equal(t, filepath.Base(file)+"\n", n.host.MustRun(t, "ls", c.path(".forrst")))
-			require.Contains(t, n.host.MustRun(t, "cat", c.path(file)), taken.owner())
-			_, err := n.host.Run("rm", "-f", c.path(file))
+		for _, n := range c.Nodes {
+			require.Equal(t, filepath.Base(file)+"\n", n.Host.MustRun(t, "ls", c.Path(".forrst")))
+			require.Contains(t, n.Host.MustRun(t, "cat", c.Path(file)), taken.owner())
+			_, err := n.Host.Run("rm", "-f", c.Path(file))
 			require.ErrorContains(t, err, "busy")
-			listed, err := n.lockfs("locks")
+			listed, err := n.Lockfs("locks")
 			require.NoError(t, err)
 			require.Contains(t, listed, file+"  held   forrst  "+taken.owner())
 			require.Equal(t, 2, strings.Count(listed, "\n"), "no bookkeeping: %s", listed)
@@ -192,7 +192,7 @@ func TestForrst(t *testing.T) {
 		require.ErrorContains(t, err, "exit status 2")
 		require.Contains(t, status, "dir/x is not locked; the full key is meant, lock:FUNCTION:dir/x or, of the scope global, lock:dir/x")
 		require.Equal(t, []string{"lock_acquired", "removal_refused", "removal_refused", "removal_refused", "lock_released"},
-			story(a.events(t), file))
+			Story(a.Events(t), file))
 		require.Equal(t, []string{"keeps"}, c.calls(t))
 	})
 
@@ -204,7 +204,7 @@ func TestForrst(t *testing.T) {
 		var waiting []func() forrstAnswer
 		for i := range 6 {
 			id := fmt.Sprint("waits-", i)
-			waiting = append(waiting, c.begin(t, c.nodes[i%3], forrstCall(id, 0, options+"}")))
+			waiting = append(waiting, c.begin(t, c.Nodes[i%3], forrstCall(id, 0, options+"}")))
 			expected = append(expected, id)
 			c.awaitLine(t, d, i+1)
 		}
@@ -250,7 +250,7 @@ func TestForrst(t *testing.T) {
 		theirs := c.post(t, d, unnamed)
 		require.Empty(t, theirs.code(), theirs.text)
 		for i, refused := range []string{body, unnamed} {
-			answer := c.post(t, c.nodes[i], refused)
+			answer := c.post(t, c.Nodes[i], refused)
 			require.Equal(t, "LOCK_ACQUISITION_FAILED", answer.code(), answer.text)
 			require.NotContains(t, answer.text, theirs.owner())
 		}
@@ -267,7 +267,7 @@ func TestForrst(t *testing.T) {
 		const page = `{ "message": "busy" }`
 		body := forrstCall("busy", 0, `{"key":"busy","ttl":{"value":1,"unit":"minute"}}`)
 		body = strings.Replace(body, `"work":0`, fmt.Sprintf(`"work":0,"page":%q`, page), 1)
-		for i, n := range c.nodes {
+		for i, n := range c.Nodes {
 			answer := c.post(t, n, body)
 			require.Equal(t, page, strings.TrimSuffix(answer.text, "\n"))
 			require.Equal(t, i > 0, answer.replay)
@@ -280,7 +280,7 @@ func TestForrst(t *testing.T) {
 		body := forrstCall("waits", 0, options+"}")
 		waiting := c.begin(t, d, body)
 		c.awaitLine(t, a, 1)
-		d.stop(t)
+		d.Stop(t)
 		told := waiting()
 		require.Equal(t, "UNAVAILABLE", told.code(), told.text)
 		require.Contains(t, told.text, "this server is stopping; ask another one")
@@ -292,10 +292,10 @@ func TestForrst(t *testing.T) {
 	})
 
 	t.Run("a request is done again later", func(t *testing.T) {
-		flags := c.flags
-		c.flags = append(append([]string{}, flags...), "--forrst-replay", "1s")
-		d.start(t)
-		c.flags = flags
+		flags := c.Flags
+		c.Flags = append(append([]string{}, flags...), "--forrst-replay", "1s")
+		d.Start(t)
+		c.Flags = flags
 		before := len(c.calls(t))
 		body := forrstCall("daily", 0, `{"key":"daily","ttl":{"value":1,"unit":"minute"}}`)
 		require.False(t, c.post(t, d, body).replay)
@@ -307,12 +307,12 @@ func TestForrst(t *testing.T) {
 		require.Equal(t, []string{"daily", "daily"}, c.calls(t)[before:])
 	})
 	c.requireNoLocks(t)
-	c.requireSameState(t)
+	c.RequireSameState(t)
 }
 
 // command runs `lockfs forrst` against a node's endpoint.
-func (c *forrstCluster) command(n *node, args ...string) (string, error) {
-	return n.host.Run(c.program, append(append([]string{"forrst"}, args...), "--endpoint", n.forrstURL())...)
+func (c *forrstCluster) command(n *Node, args ...string) (string, error) {
+	return n.Host.Run(c.Program, append(append([]string{"forrst"}, args...), "--endpoint", forrstURL(n))...)
 }
 
 // TestForrstServerDies has locks and answers outlive the server that made them, and a call that is cut off
@@ -320,17 +320,17 @@ func (c *forrstCluster) command(n *node, args ...string) (string, error) {
 func TestForrstServerDies(t *testing.T) {
 	t.Parallel()
 	c := startForrst(t)
-	leader := c.leader()
-	others := c.others(leader)
+	leader := c.Leader()
+	others := c.Others(leader)
 	keep := forrstCall("keeps", 0, `{"key":"kept","ttl":{"value":1,"unit":"hour"},"owner":"me","auto_release":false}`)
 	taken := c.post(t, leader, keep)
 	require.Empty(t, taken.code(), taken.text)
 	c.begin(t, leader, forrstCall("cut", 2, `{"key":"cut","ttl":{"value":4,"unit":"second"}}`))
 	require.NoError(t, c.upstream.WaitOutput("enter cut "))
-	leader.kill()
+	leader.Kill()
 	next := c.begin(t, others[0], forrstCall("next", 0, `{"key":"cut","ttl":{"value":4,"unit":"second"},"block":{"value":1,"unit":"minute"}}`))
 	for _, n := range others {
-		require.Contains(t, n.host.MustRun(t, "cat", c.path(".forrst/lock:work:kept")), taken.owner())
+		require.Contains(t, n.Host.MustRun(t, "cat", c.Path(".forrst/lock:work:kept")), taken.owner())
 		again := c.post(t, n, keep)
 		require.Equal(t, taken.text, again.text)
 		require.True(t, again.replay)
@@ -347,17 +347,17 @@ func TestForrstManyClients(t *testing.T) {
 	t.Parallel()
 	c := startForrst(t)
 	const threads, calls = 32, 4
-	leader := c.leader()
+	leader := c.Leader()
 	args := []string{ClientPath(t, "forrst.py"), "client", fmt.Sprint(threads), fmt.Sprint(calls)}
-	for _, n := range c.nodes {
-		args = append(args, n.forrstURL())
+	for _, n := range c.Nodes {
+		args = append(args, forrstURL(n))
 	}
-	clients := c.net.Host("client").Start("python3", args...)
+	clients := c.Net.Host("client").Start("python3", args...)
 	hosts.Eventually(t, "a quarter of the calls", func() (string, bool) {
 		entered := len(c.calls(t))
 		return fmt.Sprint(entered), entered >= threads*calls/4
 	})
-	leader.kill()
+	leader.Kill()
 	require.NoError(t, clients.Wait(), clients.Log())
 	require.Equal(t, threads*calls, strings.Count(clients.Stdout(), "done "), clients.Log())
 
@@ -372,7 +372,7 @@ func TestForrstManyClients(t *testing.T) {
 	assert.Len(t, times, threads*calls)
 	assert.LessOrEqual(t, twice, 1, "only the call that was under way at the killed server may be done again: %v", entered)
 	c.requireNoLocks(t)
-	leader.start(t)
+	leader.Start(t)
 	c.requireNoLocks(t)
-	c.requireSameState(t)
+	c.RequireSameState(t)
 }

@@ -10,10 +10,10 @@ import (
 // and the one in which the kernel hears of it. The caller is told all the same, so the name has an owner.
 func TestKilledWhileAnswering(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
-	c.program = FaultyProgram(t)
-	g := c.addGuest(t, "m")
-	server := c.nodes[0].host
+	c := StartCluster(t, 1)
+	c.Program = FaultyProgram(t)
+	g := c.AddGuest(t, "m")
+	server := c.Nodes[0].Host
 	for _, form := range []struct{ name, prepare, take string }{
 		{"mkdir", "true", "mkdir lock"},
 		{"symlink", "true", "ln -sT me lock"},
@@ -22,18 +22,18 @@ func TestKilledWhileAnswering(t *testing.T) {
 		{"open", "true", "python3 -c 'import os; os.open(\"lock\", os.O_CREAT | os.O_EXCL)'"},
 	} {
 		t.Run(form.name, func(t *testing.T) {
-			server.MustRun(t, "sh", "-c", "cd "+c.mount+"; rm -rf lock token; "+form.prepare)
-			g.environment = []string{"LOCKFS_TEST_FAULT=die-answering"}
-			g.start(t)
-			g.host.MustRun(t, "sh", "-c", "cd "+c.mount+"; "+form.take) // says that it has the lock
-			require.Error(t, g.daemon.Wait(), "killed")
-			c.awaitDeadMount(t, g.host)
-			server.MustRun(t, "stat", c.path("lock"))
+			server.MustRun(t, "sh", "-c", "cd "+c.Mount+"; rm -rf lock token; "+form.prepare)
+			g.Environment = []string{"LOCKFS_TEST_FAULT=die-answering"}
+			g.Start(t)
+			g.Host.MustRun(t, "sh", "-c", "cd "+c.Mount+"; "+form.take) // says that it has the lock
+			require.Error(t, g.Daemon.Wait(), "killed")
+			c.AwaitDeadMount(t, g.Host)
+			server.MustRun(t, "stat", c.Path("lock"))
 
-			g.environment = nil
-			g.start(t)
-			g.host.MustRun(t, "stat", c.path("lock"))
-			require.NoError(t, g.daemon.Stop())
+			g.Environment = nil
+			g.Start(t)
+			g.Host.MustRun(t, "stat", c.Path("lock"))
+			require.NoError(t, g.Daemon.Stop())
 		})
 	}
 }

@@ -12,33 +12,33 @@ import (
 	"lockfs/test/hosts"
 )
 
-// A guest is a host that mounts without a voter, and can lose its daemon.
-type guest struct {
-	cluster *cluster
-	host    *hosts.Host
+// A Guest is a host that mounts without a voter, and can lose its daemon.
+type Guest struct {
+	Cluster *Cluster
+	Host    *hosts.Host
 	flags   []string
-	daemon  *hosts.Process // nil while it does not run
+	Daemon  *hosts.Process // nil while it does not run
 
-	environment []string // for the daemon, beyond that of the test
+	Environment []string // for the daemon, beyond that of the test
 }
 
-// addGuest makes the host. The daemon is not started.
-func (c *cluster) addGuest(t testing.TB, name string, flags ...string) *guest {
+// AddGuest makes the host. The daemon is not started.
+func (c *Cluster) AddGuest(t testing.TB, name string, flags ...string) *Guest {
 	t.Helper()
-	return &guest{cluster: c, host: c.client(t, name), flags: flags}
+	return &Guest{Cluster: c, Host: c.AddClient(t, name), flags: flags}
 }
 
-func (g *guest) start(t testing.TB) {
+func (g *Guest) Start(t testing.TB) {
 	t.Helper()
-	command := []string{g.cluster.program, "mount", "--servers", g.cluster.servers(), g.cluster.mount}
-	g.daemon = g.host.Start("env", slices.Concat(g.environment, command, g.flags)...)
-	require.NoError(t, g.daemon.WaitOutput("lockfs: ready at "))
+	command := []string{g.Cluster.Program, "mount", "--servers", g.Cluster.Servers(), g.Cluster.Mount}
+	g.Daemon = g.Host.Start("env", slices.Concat(g.Environment, command, g.flags)...)
+	require.NoError(t, g.Daemon.WaitOutput("lockfs: ready at "))
 }
 
-// hostPid is the daemon's process id as the host sees it.
-func (g *guest) hostPid(t testing.TB) string {
+// HostPID is the daemon's process id as the host sees it.
+func (g *Guest) HostPID(t testing.TB) string {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.daemon.Pid()))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.Daemon.Pid()))
 	require.NoError(t, err)
 	_, rest, _ := strings.Cut(string(text), "\nNSpid:")
 	line, _, _ := strings.Cut(rest, "\n")
@@ -46,8 +46,8 @@ func (g *guest) hostPid(t testing.TB) string {
 	return pids[len(pids)-1]
 }
 
-// kill ends the daemon with SIGKILL.
-func (g *guest) kill() {
-	g.daemon.Kill()
-	g.daemon = nil
+// Kill ends the daemon with SIGKILL.
+func (g *Guest) Kill() {
+	g.Daemon.Kill()
+	g.Daemon = nil
 }

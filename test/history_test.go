@@ -67,22 +67,22 @@ func testHistories(t *testing.T, seed uint64, opTimeout time.Duration) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	timeout := "--op-timeout=" + opTimeout.String()
-	c := startCluster(t, 3, "--session-term="+historyTerm.String(), timeout)
-	g := c.addGuest(t, "m", timeout)
-	g.start(t)
+	c := StartCluster(t, 3, "--session-term="+historyTerm.String(), timeout)
+	g := c.AddGuest(t, "m", timeout)
+	g.Start(t)
 	s := &schedule{c: c, guest: g, term: historyTerm, random: random}
 	b := &bustle{c: c, hosts: s.hosts(), seed: seed, calls: callsPerClient}
-	c.nodes[0].set(t, "*", "--stale-after", "10000h") // all names are locks: the model knows nothing of data
+	c.Nodes[0].SetRule(t, "*", "--stale-after", "10000h") // all names are locks: the model knows nothing of data
 	stop := b.start(t)
-	s.run(t, faults(len(harms)))
+	s.run(t, Faults(len(harms)))
 	stop()
-	c.requireSameState(t)
+	c.RequireSameState(t)
 	b.check(t)
 }
 
 // A bustle is histories that are being recorded, several at a time, each in a directory of its own.
 type bustle struct {
-	c     *cluster
+	c     *Cluster
 	hosts []*hosts.Host
 	seed  uint64
 	calls int      // of a client in a history
@@ -153,7 +153,7 @@ func (b *bustle) record(name string, seed uint64) error {
 func (b *bustle) makeDir(name string) (string, error) {
 	var err error
 	for attempt, end := 0, time.Now().Add(hosts.Patience); time.Now().Before(end); attempt++ { // some fail at once
-		dir := b.c.path(fmt.Sprintf("%s.%d", name, attempt))
+		dir := b.c.Path(fmt.Sprintf("%s.%d", name, attempt))
 		host := b.hosts[attempt%len(b.hosts)]
 		const script = `set -C; mkdir "$0" && cd "$0" && for f; do : > "$f" && stat -c %i "$f" || exit; done`
 		var inodes string
@@ -171,7 +171,7 @@ func (b *bustle) makeDir(name string) (string, error) {
 func (b *bustle) newRecord(name string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	path := filepath.Join(b.c.net.Dir(), name)
+	path := filepath.Join(b.c.Net.Dir(), name)
 	b.records = append(b.records, path)
 	return path
 }

@@ -10,27 +10,27 @@ import (
 )
 
 // processLocks are contents that make a lock live as long as the process that wrote them.
-var processLocks = map[string]string{"pid": pidContent, "beads": beadsContent}
+var processLocks = map[string]string{"pid": PidContent, "beads": BeadsContent}
 
 // TestDeadHolder ends processes that hold locks, in sight of their mount and out of it.
 func TestDeadHolder(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3)
-	g := c.addGuest(t, "m")
-	g.start(t)
-	everywhere := append(c.hosts(), g.host)
+	c := StartCluster(t, 3)
+	g := c.AddGuest(t, "m")
+	g.Start(t)
+	everywhere := append(c.Hosts(), g.Host)
 
 	t.Run("killed", func(t *testing.T) {
 		for format, content := range processLocks {
 			for _, n := range []int{1, 3} {
 				lock := fmt.Sprintf("%s-%d", format, n)
-				holder := c.holder(t, everywhere[n], lock, content)
-				c.requireHeld(t, lock, everywhere...)
-				holder.process.Kill()
-				c.awaitGone(t, lock, everywhere...)
-				events := c.nodes[0].events(t)
-				require.Equal(t, []string{"lock_acquired", "lock_stale", "lock_removed"}, story(events, lock))
-				removed := lastEvent(t, events, "lock_removed", lock)
+				holder := c.StartHolder(t, everywhere[n], lock, content)
+				c.RequireHeld(t, lock, everywhere...)
+				holder.Process.Kill()
+				c.AwaitGone(t, lock, everywhere...)
+				events := c.Nodes[0].Events(t)
+				require.Equal(t, []string{"lock_acquired", "lock_stale", "lock_removed"}, Story(events, lock))
+				removed := LastEvent(t, events, "lock_removed", lock)
 				assert.Equal(t, format, removed.Format)
 				assert.Equal(t, everywhere[n].Name(), removed.Host)
 				assert.Contains(t, removed.Reason, fmt.Sprint(removed.PID), "the evidence")
@@ -40,89 +40,89 @@ func TestDeadHolder(t *testing.T) {
 
 	// What nobody can know to be dead is there when what died later has gone.
 	t.Run("alive as far as anybody knows", func(t *testing.T) {
-		frozen := c.holder(t, g.host, "frozen", pidContent)
-		frozen.process.Freeze()
-		c.holder(t, g.host, "gone-before", `gone=$(sh -c 'echo $$'); ! kill -0 $gone && echo $gone`)
-		c.holder(t, g.host, "killed", pidContent).process.Kill()
-		c.awaitGone(t, "killed", everywhere...)
-		c.requireHeld(t, "frozen", everywhere...)
-		c.requireHeld(t, "gone-before", everywhere...)
-		frozen.process.Thaw()
-		frozen.must("rm frozen")
+		frozen := c.StartHolder(t, g.Host, "frozen", PidContent)
+		frozen.Process.Freeze()
+		c.StartHolder(t, g.Host, "gone-before", `gone=$(sh -c 'echo $$'); ! kill -0 $gone && echo $gone`)
+		c.StartHolder(t, g.Host, "killed", PidContent).Process.Kill()
+		c.AwaitGone(t, "killed", everywhere...)
+		c.RequireHeld(t, "frozen", everywhere...)
+		c.RequireHeld(t, "gone-before", everywhere...)
+		frozen.Process.Thaw()
+		frozen.Must("rm frozen")
 	})
 
 	t.Run("in a container", func(t *testing.T) {
-		holder := g.host.Start("unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c",
-			`set -C; echo $$ > "$1" && echo held; sleep 1000`, "sh", c.path("contained"))
+		holder := g.Host.Start("unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c",
+			`set -C; echo $$ > "$1" && echo held; sleep 1000`, "sh", c.Path("contained"))
 		require.NoError(t, holder.WaitOutput("held\n"))
-		require.Equal(t, "1\n", g.host.MustRun(t, "cat", c.path("contained")))
-		c.requireHeld(t, "contained", everywhere...)
+		require.Equal(t, "1\n", g.Host.MustRun(t, "cat", c.Path("contained")))
+		c.RequireHeld(t, "contained", everywhere...)
 		holder.Kill()
-		c.awaitGone(t, "contained", everywhere...)
+		c.AwaitGone(t, "contained", everywhere...)
 	})
 
 	t.Run("while the mount was dead", func(t *testing.T) {
-		alive := c.holder(t, g.host, "alive", pidContent)
-		dead := c.holder(t, g.host, "dead", beadsContent)
-		reused := c.holder(t, g.host, "reused", pidContent)
-		pid := strings.TrimSpace(reused.must("echo $$"))
-		g.kill()
-		dead.process.Kill()
-		reused.process.Kill()
-		startShell(t, g.host, "/").must("until [ \"$!\" = " + pid + " ]; do kill $!; " +
+		alive := c.StartHolder(t, g.Host, "alive", PidContent)
+		dead := c.StartHolder(t, g.Host, "dead", BeadsContent)
+		reused := c.StartHolder(t, g.Host, "reused", PidContent)
+		pid := strings.TrimSpace(reused.Must("echo $$"))
+		g.Kill()
+		dead.Process.Kill()
+		reused.Process.Kill()
+		StartShell(t, g.Host, "/").Must("until [ \"$!\" = " + pid + " ]; do kill $!; " +
 			"echo $((" + pid + " - 1)) > /proc/sys/kernel/ns_last_pid; sleep 1000 & done")
-		g.start(t)
-		c.awaitGone(t, "dead", everywhere...)
-		c.awaitGone(t, "reused", everywhere...)
-		g.host.MustRun(t, "kill", "-0", pid)
-		c.requireHeld(t, "alive", everywhere...)
-		alive.process.Kill()
-		c.awaitGone(t, "alive", everywhere...)
+		g.Start(t)
+		c.AwaitGone(t, "dead", everywhere...)
+		c.AwaitGone(t, "reused", everywhere...)
+		g.Host.MustRun(t, "kill", "-0", pid)
+		c.RequireHeld(t, "alive", everywhere...)
+		alive.Process.Kill()
+		c.AwaitGone(t, "alive", everywhere...)
 	})
 }
 
 // TestUnreachableHost cuts a host off. Its holders may well be alive.
 func TestUnreachableHost(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1, shortTerm...)
-	a := c.nodes[0]
-	g := c.addGuest(t, "m")
-	g.start(t)
-	a.set(t, "impatient/*", "--host-timeout", "100ms")
-	a.host.MustRun(t, "mkdir", c.path("impatient"))
+	c := StartCluster(t, 1, ShortTerm...)
+	a := c.Nodes[0]
+	g := c.AddGuest(t, "m")
+	g.Start(t)
+	a.SetRule(t, "impatient/*", "--host-timeout", "100ms")
+	a.Host.MustRun(t, "mkdir", c.Path("impatient"))
 
-	kept := c.holder(t, g.host, "kept", pidContent)
-	c.holder(t, g.host, "impatient/lock", beadsContent)
-	_, err := a.lockfs("host", "forget", "m")
+	kept := c.StartHolder(t, g.Host, "kept", PidContent)
+	c.StartHolder(t, g.Host, "impatient/lock", BeadsContent)
+	_, err := a.Lockfs("host", "forget", "m")
 	require.ErrorContains(t, err, "is mounted")
-	_, err = a.lockfs("host", "forget", "nobody")
+	_, err = a.Lockfs("host", "forget", "nobody")
 	require.ErrorContains(t, err, "nobody")
-	c.requireHeld(t, "kept", a.host)
+	c.RequireHeld(t, "kept", a.Host)
 
-	g.host.Cut()
-	c.awaitState(t, a.host, "kept", "unreachable")
-	c.awaitGone(t, "impatient/lock", a.host)
-	_, err = a.host.Run("rm", c.path("kept"))
+	g.Host.Cut()
+	c.AwaitState(t, a.Host, "kept", "unreachable")
+	c.AwaitGone(t, "impatient/lock", a.Host)
+	_, err = a.Host.Run("rm", c.Path("kept"))
 	require.ErrorContains(t, err, "Device or resource busy")
-	list, err := a.lockfs("host", "list")
+	list, err := a.Lockfs("host", "list")
 	require.NoError(t, err)
 	assert.Regexp(t, `(?m)^m .*unreachable`, list)
-	g.host.Heal()
-	c.awaitState(t, a.host, "kept", "held")
-	kept.process.Kill()
-	c.awaitGone(t, "kept", a.host)
+	g.Host.Heal()
+	c.AwaitState(t, a.Host, "kept", "held")
+	kept.Process.Kill()
+	c.AwaitGone(t, "kept", a.Host)
 
-	c.holder(t, g.host, "forgotten", pidContent)
-	g.host.Cut()
-	c.awaitState(t, a.host, "forgotten", "unreachable")
-	_, err = a.lockfs("host", "forget", "m")
+	c.StartHolder(t, g.Host, "forgotten", PidContent)
+	g.Host.Cut()
+	c.AwaitState(t, a.Host, "forgotten", "unreachable")
+	_, err = a.Lockfs("host", "forget", "m")
 	require.NoError(t, err)
-	c.awaitGone(t, "forgotten", a.host)
-	g.host.Heal()
-	requireLocking(t, c, g.host, a.host)
+	c.AwaitGone(t, "forgotten", a.Host)
+	g.Host.Heal()
+	RequireLocking(t, c, g.Host, a.Host)
 
 	var told []string
-	for _, e := range a.events(t) {
+	for _, e := range a.Events(t) {
 		if e.Host == "m" && (strings.HasPrefix(e.Event, "host_") || e.Event == "lock_removed") {
 			told = append(told, e.Event+" "+e.Path)
 		}
@@ -133,15 +133,15 @@ func TestUnreachableHost(t *testing.T) {
 	}, told)
 
 	// After another boot nobody has what was held before, whoever seems to be there.
-	holder := c.holder(t, g.host, "rebooted", pidContent)
-	pid := strings.TrimSpace(holder.must("echo $$"))
-	g.kill()
-	g.host.MustRun(t, "sh", "-ec", `
+	holder := c.StartHolder(t, g.Host, "rebooted", PidContent)
+	pid := strings.TrimSpace(holder.Must("echo $$"))
+	g.Kill()
+	g.Host.MustRun(t, "sh", "-ec", `
 		rm -rf /run/*
 		echo 01234567-89ab-4cde-8f01-23456789abcd > /run/boot_id
 		mount --bind /run/boot_id /proc/sys/kernel/random/boot_id`)
-	c.awaitState(t, a.host, "rebooted", "unreachable")
-	g.start(t)
-	c.awaitGone(t, "rebooted", a.host, g.host)
-	g.host.MustRun(t, "kill", "-0", pid)
+	c.AwaitState(t, a.Host, "rebooted", "unreachable")
+	g.Start(t)
+	c.AwaitGone(t, "rebooted", a.Host, g.Host)
+	g.Host.MustRun(t, "kill", "-0", pid)
 }

@@ -85,29 +85,29 @@ func hostileLocks() []hostile {
 // everything that is said about them is well formed.
 func TestHostileLocks(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 2)
-	a, b := c.nodes[0], c.nodes[1]
-	disk := filepath.Join(c.net.Dir(), "hostile")
+	c := StartCluster(t, 2)
+	a, b := c.Nodes[0], c.Nodes[1]
+	disk := filepath.Join(c.Net.Dir(), "hostile")
 	require.NoError(t, os.Mkdir(disk, 0o755))
 	locks := hostileLocks()
 	for _, l := range locks {
 		require.NoError(t, os.WriteFile(filepath.Join(disk, l.name), []byte(l.content), 0o644))
 	}
-	a.host.MustRun(t, "sh", "-ec", `cp -r "$1" "$2"; mkdir "$2/governed"`, "sh", disk, c.mount)
-	a.host.MustRun(t, "sh", "-ec", `cd "$1"; for lock in *; do [ ! -f "$lock" ] || cp -- "$lock" "../governed/$lock"; done`,
-		"sh", c.path("hostile"))
+	a.Host.MustRun(t, "sh", "-ec", `cp -r "$1" "$2"; mkdir "$2/governed"`, "sh", disk, c.Mount)
+	a.Host.MustRun(t, "sh", "-ec", `cd "$1"; for lock in *; do [ ! -f "$lock" ] || cp -- "$lock" "../governed/$lock"; done`,
+		"sh", c.Path("hostile"))
 	// A rule for semaphores does nothing to what is none.
-	a.set(t, "governed/*", "--format", "semaphore", "--stale-after", "1s", "--on-stale", "remove")
-	s := startShell(t, a.host, c.mount)
-	s.must("set -C; " + semaphoreContent + " > governed/lock")
-	c.awaitGone(t, "governed/lock", b.host)
+	a.SetRule(t, "governed/*", "--format", "semaphore", "--stale-after", "1s", "--on-stale", "remove")
+	s := StartShell(t, a.Host, c.Mount)
+	s.Must("set -C; " + SemaphoreContent + " > governed/lock")
+	c.AwaitGone(t, "governed/lock", b.Host)
 	for _, dir := range []string{"hostile", "governed"} {
-		b.host.MustRun(t, "diff", "-r", disk, c.path(dir))
+		b.Host.MustRun(t, "diff", "-r", disk, c.Path(dir))
 	}
 
 	for _, l := range locks {
 		lock := "hostile/" + l.name
-		facts, err := b.host.Run("cat", c.path(".lockfs/kv", lock))
+		facts, err := b.Host.Run("cat", c.Path(".lockfs/kv", lock))
 		require.NoError(t, err, "%q", l.name)
 		requirePrintable(t, facts)
 		format := l.format
@@ -120,14 +120,14 @@ func TestHostileLocks(t *testing.T) {
 		for _, key := range []string{"pid", "timestamp", "tag", "host", "holder", "format", "state", "token"} {
 			assert.LessOrEqual(t, strings.Count("\n"+facts, "\n"+key+"="), 1, "%q in %q", key, facts)
 		}
-		why, err := b.host.Run("cat", c.path(".lockfs/why", lock))
+		why, err := b.Host.Run("cat", c.Path(".lockfs/why", lock))
 		require.NoError(t, err, "%q", l.name)
 		requirePrintable(t, why)
 		assert.Contains(t, why, "held")
 	}
-	require.Equal(t, "none", c.xattr(t, b.host, "hostile/0", "format"))
-	require.Equal(t, "held", c.xattr(t, b.host, "hostile/0", "state"))
-	list := b.host.MustRun(t, "cat", c.path(".lockfs/locks"))
+	require.Equal(t, "none", c.Xattr(t, b.Host, "hostile/0", "format"))
+	require.Equal(t, "held", c.Xattr(t, b.Host, "hostile/0", "state"))
+	list := b.Host.MustRun(t, "cat", c.Path(".lockfs/locks"))
 	requirePrintable(t, list)
 	assert.Equal(t, len(locks), strings.Count(list, "governed/"), list)
 	for _, l := range locks {
@@ -135,13 +135,13 @@ func TestHostileLocks(t *testing.T) {
 			assert.Contains(t, list, "hostile/"+l.name+"\n")
 		}
 	}
-	events, err := a.lockfs("events", "--json")
+	events, err := a.Lockfs("events", "--json")
 	require.NoError(t, err)
 	requirePrintable(t, events)
-	events, err = a.lockfs("events")
+	events, err = a.Lockfs("events")
 	require.NoError(t, err)
 	requirePrintable(t, events)
-	for _, e := range a.events(t) {
+	for _, e := range a.Events(t) {
 		if e.Event == "lock_stale" || e.Event == "lock_removed" {
 			assert.NotContains(t, e.Path, "hostile/", "%+v", e)
 		}

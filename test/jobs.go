@@ -13,82 +13,82 @@ import (
 
 const workersPerJob = 4
 
-var roundsPerJob = rounds(12, 50) // of each worker
+var roundsPerJob = Rounds(12, 50) // of each worker
 
-// startJob starts a job of one client on the cluster, its workers spread over all nodes.
-func (c *cluster) startJob(t testing.TB, kind client) *job {
+// StartJob starts a job of one client on the cluster, its workers spread over all nodes.
+func (c *Cluster) StartJob(t testing.TB, kind Client) *Job {
 	t.Helper()
-	dir := c.path(kind.name)
-	c.nodes[0].host.MustRun(t, "mkdir", dir)
+	dir := c.Path(kind.Name)
+	c.Nodes[0].Host.MustRun(t, "mkdir", dir)
 	var on []*hosts.Host
 	for i := range workersPerJob {
-		on = append(on, c.nodes[i%len(c.nodes)].host)
+		on = append(on, c.Nodes[i%len(c.Nodes)].Host)
 	}
-	w := newWitness(t, filepath.Join(c.net.Dir(), kind.name+".witness"))
-	return startJob(t, kind, dir, w, roundsPerJob, on...)
+	w := NewWitness(t, filepath.Join(c.Net.Dir(), kind.Name+".witness"))
+	return StartJob(t, kind, dir, w, roundsPerJob, on...)
 }
 
-// requireExclusion checks a job that has ended: nobody overlapped, no count was
+// RequireExclusion checks a job that has ended: nobody overlapped, no count was
 // lost, nothing is left over on any host.
-func (c *cluster) requireExclusion(t testing.TB, j *job) {
+func (c *Cluster) RequireExclusion(t testing.TB, j *Job) {
 	t.Helper()
-	require.Empty(t, j.witness.verdict(t), "%s: what the witness saw", j.client.name)
-	require.GreaterOrEqual(t, j.witness.rounds(t, ""), workersPerJob*roundsPerJob, j.client.name)
-	for _, n := range c.nodes {
-		require.Empty(t, n.host.MustRun(t, "ls", "-A", j.dir), "%s: left over, seen on %s", j.client.name, n.name)
+	require.Empty(t, j.Witness.Verdict(t), "%s: what the witness saw", j.Client.Name)
+	require.GreaterOrEqual(t, j.Witness.Rounds(t, ""), workersPerJob*roundsPerJob, j.Client.Name)
+	for _, n := range c.Nodes {
+		require.Empty(t, n.Host.MustRun(t, "ls", "-A", j.Dir), "%s: left over, seen on %s", j.Client.Name, n.Name)
 	}
 }
 
-// jobs is one job of each client, all at the same time.
-type jobs []*job
+// Jobs is one job of each client, all at the same time.
+type Jobs []*Job
 
-func (c *cluster) startJobs(t testing.TB) jobs {
+func (c *Cluster) StartJobs(t testing.TB) Jobs {
 	t.Helper()
-	var js jobs
-	for _, kind := range clients {
-		js = append(js, c.startJob(t, kind))
+	var js Jobs
+	for _, kind := range Clients {
+		js = append(js, c.StartJob(t, kind))
 	}
 	return js
 }
 
-func (js jobs) rounds(t testing.TB, prefix string) int {
+func (js Jobs) Rounds(t testing.TB, prefix string) int {
 	t.Helper()
 	total := 0
 	for _, j := range js {
-		total += j.witness.rounds(t, prefix)
+		total += j.Witness.Rounds(t, prefix)
 	}
 	return total
 }
 
-// awaitProgress waits until each lock has been had a few times more. from is a node
+// AwaitProgress waits until each lock has been had a few times more. from is a node
 // that can tell how the locks are if they have not; meanwhile is done while waiting.
-func (js jobs) awaitProgress(t testing.TB, from *node, meanwhile ...func(*job)) {
+func (js Jobs) AwaitProgress(t testing.TB, from *Node, meanwhile ...func(*Job)) {
 	t.Helper()
 	const few = 5
-	before := make(map[*job]int)
+	before := make(map[*Job]int)
 	for _, j := range js {
-		before[j] = j.witness.rounds(t, "")
+		before[j] = j.Witness.Rounds(t, "")
 	}
 	hosts.Eventually(t, "all jobs get on", func() (string, bool) {
 		var waiting []string
 		for _, j := range js {
-			if now := j.witness.rounds(t, ""); now < before[j]+few {
+			if now := j.Witness.Rounds(t, ""); now < before[j]+few {
 				for _, do := range meanwhile {
 					do(j)
 				}
-				waiting = append(waiting, fmt.Sprintf("%s: %d rounds, and %d before: ", j.client.name, now, before[j])+j.describe(from.host))
+				waiting = append(waiting, fmt.Sprintf("%s: %d rounds, and %d before: ", j.Client.Name, now, before[j])+j.describe(from.Host))
 			}
 		}
 		return strings.Join(waiting, "\n"), len(waiting) == 0
 	})
 }
 
-// countErrors is how often each worker on a node's host has complained.
-func (js jobs) countErrors(n *node) map[*hosts.Process]int {
+// CountErrors is how often each worker on a node's host has complained.
+func (js Jobs) CountErrors(n *Node) map[*hosts.Process]int {
 	count := make(map[*hosts.Process]int)
 	for _, j := range js {
-		for _, worker := range j.workers {
-			if worker.Host() == n.host {
+		for _, worker := range j.Workers {
+			if worker.Host() == n.Host {
 				count[worker] = strings.Count(worker.Log(), "error: ")
 			}
 		}
@@ -96,12 +96,12 @@ func (js jobs) countErrors(n *node) map[*hosts.Process]int {
 	return count
 }
 
-// awaitErrors waits until every worker on a node's host has complained again.
-func (js jobs) awaitErrors(t testing.TB, n *node, before map[*hosts.Process]int) {
+// AwaitErrors waits until every worker on a node's host has complained again.
+func (js Jobs) AwaitErrors(t testing.TB, n *Node, before map[*hosts.Process]int) {
 	t.Helper()
-	hosts.Eventually(t, "every worker on "+n.name+" has met an error", func() (string, bool) {
+	hosts.Eventually(t, "every worker on "+n.Name+" has met an error", func() (string, bool) {
 		var waiting []string
-		now := js.countErrors(n)
+		now := js.CountErrors(n)
 		for worker, count := range before {
 			if now[worker] <= count {
 				waiting = append(waiting, worker.String())
@@ -111,29 +111,29 @@ func (js jobs) awaitErrors(t testing.TB, n *node, before map[*hosts.Process]int)
 	})
 }
 
-// requireErrors requires that the workers on a node complained of nothing but what
+// RequireErrors requires that the workers on a node complained of nothing but what
 // is allowed, by a part of its text.
-func (js jobs) requireErrors(t testing.TB, n *node, allowed ...string) {
+func (js Jobs) RequireErrors(t testing.TB, n *Node, allowed ...string) {
 	t.Helper()
 	for _, j := range js {
-		for _, line := range j.errors(n.host) {
+		for _, line := range j.Errors(n.Host) {
 			ok := false
 			for _, text := range allowed {
 				ok = ok || strings.Contains(line, text)
 			}
-			require.True(t, ok, "%s on %s: %s", j.client.name, n.name, line)
+			require.True(t, ok, "%s on %s: %s", j.Client.Name, n.Name, line)
 		}
 	}
 }
 
-// finish lets the jobs come to their end and checks them.
-func (js jobs) finish(t testing.TB, c *cluster) {
+// Finish lets the jobs come to their end and checks them.
+func (js Jobs) Finish(t testing.TB, c *Cluster) {
 	t.Helper()
 	for _, j := range js {
-		j.witness.stop(t)
+		j.Witness.Stop(t)
 	}
 	for _, j := range js {
-		j.wait(t)
-		c.requireExclusion(t, j)
+		j.Wait(t)
+		c.RequireExclusion(t, j)
 	}
 }

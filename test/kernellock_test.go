@@ -12,23 +12,23 @@ import (
 // waits, waits for that very file; what it says is nobody's lock.
 func TestKernelLockIsTheLock(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
-	everywhere := c.hosts()
+	c := StartCluster(t, 1)
+	everywhere := c.Hosts()
 	for _, name := range []string{"birch", "cedar"} {
-		g := c.addGuest(t, name)
-		g.start(t)
-		everywhere = append(everywhere, g.host)
+		g := c.AddGuest(t, name)
+		g.Start(t)
+		everywhere = append(everywhere, g.Host)
 	}
 	for _, kind := range []string{"flock", "fcntl", "ofd"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			k := &kernelLock{c: c, hosts: everywhere, kind: kind}
 			for _, h := range everywhere {
-				a := startActor(t, h, c.mount)
-				a.must("from pidlock import *")
+				a := StartActor(t, h, c.Mount)
+				a.Must("from pidlock import *")
 				k.actors = append(k.actors, a)
 			}
-			for n := range rounds(2, 100) {
+			for n := range Rounds(2, 100) {
 				k.number = n
 				k.requireKept(t, "own", "")
 				k.requireKept(t, "checked", ", checks=True")
@@ -41,10 +41,10 @@ func TestKernelLockIsTheLock(t *testing.T) {
 
 // kernelLock is programs with kernel locks of a kind, on several hosts, which change their parts with each round.
 type kernelLock struct {
-	c      *cluster
+	c      *Cluster
 	hosts  []*hosts.Host
 	kind   string
-	actors []actor
+	actors []Actor
 	number int
 }
 
@@ -56,20 +56,20 @@ func (k *kernelLock) path(what string) string {
 	return fmt.Sprintf("%s-%s-%d", k.kind, what, k.number)
 }
 
-func (k *kernelLock) actor(part int) (actor, *hosts.Host) {
+func (k *kernelLock) actor(part int) (Actor, *hosts.Host) {
 	part = (part + k.number) % len(k.actors)
 	return k.actors[part], k.hosts[part]
 }
 
-func (k *kernelLock) begin(a actor, name, path, more string) {
-	a.must(fmt.Sprintf("begin(%q, %q, %q%s)", name, k.kind, path, more))
+func (k *kernelLock) begin(a Actor, name, path, more string) {
+	a.Must(fmt.Sprintf("begin(%q, %q, %q%s)", name, k.kind, path, more))
 }
 
 // awaitWaiters waits until the cluster knows of so many that wait for a lock.
 func (k *kernelLock) awaitWaiters(t testing.TB, path string, count int) {
 	t.Helper()
 	hosts.Eventually(t, fmt.Sprintf("%d wait for %s", count, path), func() (string, bool) {
-		why, err := k.hosts[0].Run("cat", k.c.path(".lockfs/why", path))
+		why, err := k.hosts[0].Run("cat", k.c.Path(".lockfs/why", path))
 		return fmt.Sprint(why, err), strings.Count(why, "waited for") == count
 	})
 }
@@ -84,23 +84,23 @@ func (k *kernelLock) requireKept(t testing.TB, what, more string) {
 	path := k.path(what)
 	mark := path + ".mark"
 	k.begin(first, "first", path, fmt.Sprintf(", mark=%q%s", mark, more))
-	first.require(`hear("first")`, "in")
-	third.require(fmt.Sprintf("attempt(%q, %q)", k.kind, path), "taken")
+	first.Require(`hear("first")`, "in")
+	third.Require(fmt.Sprintf("attempt(%q, %q)", k.kind, path), "taken")
 	k.begin(second, "second", path, more)
 	k.awaitWaiters(t, path, 1)
 
-	first.must(`end("first", signal.SIGKILL)`)
-	second.require(`hear("second")`, "in")
+	first.Must(`end("first", signal.SIGKILL)`)
+	second.Require(`hear("second")`, "in")
 	// What lockfs does about the end of a process that wrote its pid is done once its other lock is gone.
-	k.c.awaitGone(t, mark, there)
-	third.require(fmt.Sprintf("attempt(%q, %q)", k.kind, path), "taken")
-	second.require(`tell("second", "k")`, "kept")
+	k.c.AwaitGone(t, mark, there)
+	third.Require(fmt.Sprintf("attempt(%q, %q)", k.kind, path), "taken")
+	second.Require(`tell("second", "k")`, "kept")
 	k.begin(third, "third", path, more)
 	k.awaitWaiters(t, path, 1)
-	second.must(`end("second", signal.SIGTERM)`)
-	third.require(`hear("third")`, "in")
-	third.require(`tell("third", "k")`, "kept")
-	third.must(`end("third", signal.SIGTERM)`)
+	second.Must(`end("second", signal.SIGTERM)`)
+	third.Require(`hear("third")`, "in")
+	third.Require(`tell("third", "k")`, "kept")
+	third.Must(`end("third", signal.SIGTERM)`)
 }
 
 // requireNext has the next holder write its pid while the last one's process goes on, which wrote its own.
@@ -111,16 +111,16 @@ func (k *kernelLock) requireNext(t testing.TB) {
 	third, _ := k.actor(2)
 	path := k.path("next")
 	k.begin(first, "first", path, "")
-	first.require(`hear("first")`, "in")
+	first.Require(`hear("first")`, "in")
 	k.begin(second, "second", path, "")
 	k.awaitWaiters(t, path, 1)
-	first.require(`tell("first", "u")`, "ok\nout")
-	second.require(`hear("second")`, "in")
-	third.require(fmt.Sprintf("attempt(%q, %q)", k.kind, path), "taken")
-	second.require(`tell("second", "k")`, "kept")
-	first.must(`end("first", signal.SIGTERM)`)
-	second.must(`end("second", signal.SIGTERM)`)
+	first.Require(`tell("first", "u")`, "ok\nout")
+	second.Require(`hear("second")`, "in")
+	third.Require(fmt.Sprintf("attempt(%q, %q)", k.kind, path), "taken")
+	second.Require(`tell("second", "k")`, "kept")
+	first.Must(`end("first", signal.SIGTERM)`)
+	second.Must(`end("second", signal.SIGTERM)`)
 	k.begin(third, "third", path, "") // the end of a process is heard of a little later
-	third.require(`hear("third")`, "in")
-	third.must(`end("third", signal.SIGTERM)`)
+	third.Require(`hear("third")`, "in")
+	third.Must(`end("third", signal.SIGTERM)`)
 }

@@ -41,7 +41,7 @@ func TestDev(t *testing.T) {
 
 				dev.Signal(signal)
 				require.NoError(t, dev.Wait(), "after %v", signal)
-				require.Zero(t, mounts(t, host, "/mnt/locks"))
+				require.Zero(t, CountMounts(t, host, "/mnt/locks"))
 			}
 		})
 	}
@@ -107,62 +107,62 @@ func asUser(t testing.TB, user string) []string {
 
 func TestServerStopsCleanly(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3)
-	leader := c.leader()
-	leader.host.MustRun(t, "sh", "-c", "echo held > "+c.path("lock"))
-	for _, n := range append(c.others(leader), leader) {
-		require.Equal(t, 1, mounts(t, n.host, c.mount))
-		n.stop(t)
-		require.Zero(t, mounts(t, n.host, c.mount), "on %s", n.name)
+	c := StartCluster(t, 3)
+	leader := c.Leader()
+	leader.Host.MustRun(t, "sh", "-c", "echo held > "+c.Path("lock"))
+	for _, n := range append(c.Others(leader), leader) {
+		require.Equal(t, 1, CountMounts(t, n.Host, c.Mount))
+		n.Stop(t)
+		require.Zero(t, CountMounts(t, n.Host, c.Mount), "on %s", n.Name)
 	}
-	for _, n := range c.nodes {
-		n.launch()
+	for _, n := range c.Nodes {
+		n.Launch()
 	}
-	for _, n := range c.nodes {
-		n.awaitReady(t)
-		require.Equal(t, "held\n", n.host.MustRun(t, "cat", c.path("lock")))
+	for _, n := range c.Nodes {
+		n.AwaitReady(t)
+		require.Equal(t, "held\n", n.Host.MustRun(t, "cat", c.Path("lock")))
 	}
 	// A mount that is in use does not keep the program from ending.
-	n := c.nodes[0]
-	user := n.host.Start("sh", "-c", "cd "+c.mount+" && echo inside && exec sleep 1000")
+	n := c.Nodes[0]
+	user := n.Host.Start("sh", "-c", "cd "+c.Mount+" && echo inside && exec sleep 1000")
 	require.NoError(t, user.WaitOutput("inside"))
-	n.stop(t)
-	require.Zero(t, mounts(t, n.host, c.mount), "after a stop while in use")
+	n.Stop(t)
+	require.Zero(t, CountMounts(t, n.Host, c.Mount), "after a stop while in use")
 }
 
 // TestEveryNodeServes does on each node what is then seen on all.
 func TestEveryNodeServes(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3)
-	for _, n := range c.nodes {
-		lock := c.path("taken-on-" + n.name)
-		n.host.MustRun(t, "sh", "-c", "set -C; echo "+n.name+" > "+lock)
+	c := StartCluster(t, 3)
+	for _, n := range c.Nodes {
+		lock := c.Path("taken-on-" + n.Name)
+		n.Host.MustRun(t, "sh", "-c", "set -C; echo "+n.Name+" > "+lock)
 		var first string
-		for _, other := range c.nodes {
-			require.Equal(t, n.name+"\n", other.host.MustRun(t, "cat", lock), "seen on %s", other.name)
-			_, err := other.host.Run("sh", "-c", "set -C; echo stolen > "+lock)
-			require.Error(t, err, "taken again on %s", other.name)
-			seen := other.host.MustRun(t, "stat", "--format", "%i %h %s %f %y", lock)
+		for _, other := range c.Nodes {
+			require.Equal(t, n.Name+"\n", other.Host.MustRun(t, "cat", lock), "seen on %s", other.Name)
+			_, err := other.Host.Run("sh", "-c", "set -C; echo stolen > "+lock)
+			require.Error(t, err, "taken again on %s", other.Name)
+			seen := other.Host.MustRun(t, "stat", "--format", "%i %h %s %f %y", lock)
 			if first == "" {
 				first = seen
 			}
-			require.Equal(t, first, seen, "seen on %s", other.name)
+			require.Equal(t, first, seen, "seen on %s", other.Name)
 		}
 	}
-	for _, n := range c.nodes {
-		require.Equal(t, "ok", n.health(t))
-		metrics, err := n.get("/metrics")
+	for _, n := range c.Nodes {
+		require.Equal(t, "ok", healthOf(t, n))
+		metrics, err := n.Get("/metrics")
 		require.NoError(t, err)
 		require.Contains(t, metrics, "lockfs_")
 	}
-	version := c.nodes[0].host.MustRun(t, c.program, "version")
+	version := c.Nodes[0].Host.MustRun(t, c.Program, "version")
 	require.NotEmpty(t, strings.TrimSpace(version))
 }
 
-// health is "ok", or what is wrong with the node.
-func (n *node) health(t testing.TB) string {
+// healthOf is "ok", or what is wrong with the node.
+func healthOf(t testing.TB, n *Node) string {
 	t.Helper()
-	answer, err := n.get("/healthz")
+	answer, err := n.Get("/healthz")
 	require.NoError(t, err)
 	if strings.HasPrefix(answer, "200 ") {
 		return "ok"
@@ -177,37 +177,37 @@ func (n *node) health(t testing.TB) string {
 // of them remains, and the mount is usable again when it is not alone any more.
 func TestNoQuorum(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3, "--op-timeout", "2s")
-	alone := c.leader()
-	others := c.others(alone)
-	alone.host.MustRun(t, "sh", "-c", "echo held > "+c.path("lock"))
+	c := StartCluster(t, 3, "--op-timeout", "2s")
+	alone := c.Leader()
+	others := c.Others(alone)
+	alone.Host.MustRun(t, "sh", "-c", "echo held > "+c.Path("lock"))
 	for _, n := range others {
-		n.kill()
+		n.Kill()
 	}
 	for _, command := range []string{
-		"mkdir " + c.path("no-quorum"),
-		"set -C; echo lost > " + c.path("no-quorum"),
-		"rm " + c.path("lock"),
-		"cat " + c.path("lock"),
-		"ls " + c.mount,
+		"mkdir " + c.Path("no-quorum"),
+		"set -C; echo lost > " + c.Path("no-quorum"),
+		"rm " + c.Path("lock"),
+		"cat " + c.Path("lock"),
+		"ls " + c.Mount,
 	} {
-		_, err := alone.host.Run("sh", "-c", command)
+		_, err := alone.Host.Run("sh", "-c", command)
 		require.ErrorContains(t, err, "Connection timed out", command)
 	}
 	hosts.Eventually(t, "the node alone is not healthy", func() (string, bool) {
-		health := alone.health(t)
+		health := healthOf(t, alone)
 		return health, health != "ok"
 	})
-	others[0].start(t)
+	others[0].Start(t)
 	hosts.Eventually(t, "the mount is usable again", func() (string, bool) {
-		_, err := alone.host.Run("mkdir", c.path("again"))
+		_, err := alone.Host.Run("mkdir", c.Path("again"))
 		return fmt.Sprint(err), err == nil
 	})
-	present := list(t, alone, c.mount)
+	present := ListDir(t, alone, c.Mount)
 	require.NotContains(t, present, "no-quorum", "a creation that failed leaves nothing behind")
 	require.Contains(t, present, "again")
-	others[1].start(t)
-	c.requireSameState(t)
+	others[1].Start(t)
+	c.RequireSameState(t)
 }
 
 // TestFrozenLeader stops the leader's process: the others go on without it, and it
@@ -215,20 +215,20 @@ func TestNoQuorum(t *testing.T) {
 // from before.
 func TestFrozenLeader(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3)
-	frozen := c.leader()
-	survivor := c.others(frozen)[0]
-	survivor.host.MustRun(t, "sh", "-c", "echo before > "+c.path("lock"))
-	frozen.server.Freeze()
-	reader := frozen.host.Start("cat", c.path("lock"))
-	taker := frozen.host.Start("mkdir", c.path("directory"))
-	survivor.host.MustRun(t, "sh", "-c", "echo after > "+c.path("lock"))
-	survivor.host.MustRun(t, "mkdir", c.path("directory"))
-	frozen.server.Thaw()
+	c := StartCluster(t, 3)
+	frozen := c.Leader()
+	survivor := c.Others(frozen)[0]
+	survivor.Host.MustRun(t, "sh", "-c", "echo before > "+c.Path("lock"))
+	frozen.Server.Freeze()
+	reader := frozen.Host.Start("cat", c.Path("lock"))
+	taker := frozen.Host.Start("mkdir", c.Path("directory"))
+	survivor.Host.MustRun(t, "sh", "-c", "echo after > "+c.Path("lock"))
+	survivor.Host.MustRun(t, "mkdir", c.Path("directory"))
+	frozen.Server.Thaw()
 	require.NoError(t, reader.Wait())
 	require.Equal(t, "after\n", reader.Stdout())
 	require.Error(t, taker.Wait())
 	require.Contains(t, taker.Log(), "File exists")
-	require.NotEqual(t, frozen, c.leader())
-	c.requireSameState(t)
+	require.NotEqual(t, frozen, c.Leader())
+	c.RequireSameState(t)
 }

@@ -63,50 +63,50 @@ def renew():
 // nothing of it depends on whether the server has been started anew.
 func TestUsersHaveAShare(t *testing.T) {
 	t.Parallel()
-	c, _ := startInMemory(t, "--max-bytes", "3M", "--max-bytes-per-user", "2M")
-	n := c.nodes[0]
-	user := func(uid int, name string) actor {
-		a := startActor(t, n.host, c.mount)
-		a.must(fmt.Sprintf("exec(%q); be(%d, %q)", users, uid, name))
+	c, _ := StartInMemory(t, "--max-bytes", "3M", "--max-bytes-per-user", "2M")
+	n := c.Nodes[0]
+	user := func(uid int, name string) Actor {
+		a := StartActor(t, n.Host, c.Mount)
+		a.Must(fmt.Sprintf("exec(%q); be(%d, %q)", users, uid, name))
 		return a
 	}
 	const available = "print(os.statvfs('.').f_bavail)"
-	requireFull := func(anne actor, why string) {
+	requireFull := func(anne Actor, why string) {
 		t.Helper()
-		anne.require("say(write, me + '.more', 1)", why)
-		anne.require("say(small)", why)
-		anne.require("say(renew)", "ok")
+		anne.Require("say(write, me + '.more', 1)", why)
+		anne.Require("say(small)", why)
+		anne.Require("say(renew)", "ok")
 	}
 	anne, bert, root := user(1001, "anne"), user(1002, "bert"), user(0, "root")
-	for _, a := range []actor{anne, bert, root} {
-		a.require("say(write, me + '.lock', 10)", "ok")
+	for _, a := range []Actor{anne, bert, root} {
+		a.Require("say(write, me + '.lock', 10)", "ok")
 	}
-	anne.require("say(fill)", "EDQUOT")
+	anne.Require("say(fill)", "EDQUOT")
 	requireFull(anne, "EDQUOT")
-	anne.require(available, "0")
+	anne.Require(available, "0")
 
-	bert.require("say(renew)", "ok")
-	bert.require("say(write, 'other.lock', 1000)", "ok")
-	bert.require("say(fill)", "ENOSPC")
+	bert.Require("say(renew)", "ok")
+	bert.Require("say(write, 'other.lock', 1000)", "ok")
+	bert.Require("say(fill)", "ENOSPC")
 	requireFull(bert, "ENOSPC")
-	bert.require(available, "0")
-	root.require("say(write, 'roots.lock', 1000)", "ok")
-	root.require("say(renew)", "ok")
+	bert.Require(available, "0")
+	root.Require("say(write, 'roots.lock', 1000)", "ok")
+	root.Require("say(renew)", "ok")
 
-	for _, a := range []actor{anne, bert, root} {
-		a.must("os.chdir('/')")
+	for _, a := range []Actor{anne, bert, root} {
+		a.Must("os.chdir('/')")
 	}
-	n.stop(t)
-	n.start(t)
+	n.Stop(t)
+	n.Start(t)
 	anne, bert, root = user(1001, "anne"), user(1002, "bert"), user(0, "root")
 	requireFull(anne, "EDQUOT")
 	requireFull(bert, "ENOSPC")
-	root.require("say(renew)", "ok")
-	status, err := n.lockfs("status")
+	root.Require("say(renew)", "ok")
+	status, err := n.Lockfs("status")
 	require.NoError(t, err)
 	require.Contains(t, status, " of 3.0 MiB, ")
 
-	anne.require("say(os.unlink, 'anne-250000-0')", "ok")
-	anne.require("say(write, 'anne.more', 1000)", "ok")
-	bert.require("say(write, 'bert.more', 1000)", "ok")
+	anne.Require("say(os.unlink, 'anne-250000-0')", "ok")
+	anne.Require("say(write, 'anne.more', 1000)", "ok")
+	bert.Require("say(write, 'bert.more', 1000)", "ok")
 }

@@ -42,19 +42,19 @@ func testLockHistories(t *testing.T, seed uint64, opTimeout, lockDelay time.Dura
 	t.Parallel()
 	t.Logf("seed %d", seed)
 	timeout := "--op-timeout=" + opTimeout.String()
-	c := startCluster(t, 3, "--session-term="+historyTerm.String(), "--lock-delay="+lockDelay.String(), timeout)
-	g := c.addGuest(t, "m", timeout)
-	g.start(t)
+	c := StartCluster(t, 3, "--session-term="+historyTerm.String(), "--lock-delay="+lockDelay.String(), timeout)
+	g := c.AddGuest(t, "m", timeout)
+	g.Start(t)
 	s := &schedule{c: c, guest: g, term: historyTerm, random: rand.New(rand.NewPCG(seed, 0))}
 	b := &bustle{c: c, hosts: s.hosts(), seed: seed, calls: lockCallsPerClient, files: []string{"x", "y"}}
 	stop := b.start(t)
 	b.awaitPlaying(t)
-	s.run(t, faults(harmsToLocks))
+	s.run(t, Faults(harmsToLocks))
 	stop()
 	b.checkLocks(t, opTimeout, lockDelay)
-	b.requireFiles(t, c.nodes[0].host)
-	c.awaitUnlocked(t)
-	c.requireSameState(t)
+	b.requireFiles(t, c.Nodes[0].Host)
+	awaitUnlocked(t, c)
+	c.RequireSameState(t)
 }
 
 // TestHoldHistories is TestLockHistories for files that are made by those who lock them, with so little time for a call that
@@ -64,14 +64,14 @@ func TestHoldHistories(t *testing.T) {
 	seed := randomSeed(t)
 	t.Logf("seed %d", seed)
 	const timeout = "--op-timeout=500ms"
-	c := startCluster(t, 3, "--session-term="+historyTerm.String(), "--lock-delay="+longLockDelay.String(), timeout)
-	g := c.addGuest(t, "m", timeout)
-	g.start(t)
+	c := StartCluster(t, 3, "--session-term="+historyTerm.String(), "--lock-delay="+longLockDelay.String(), timeout)
+	g := c.AddGuest(t, "m", timeout)
+	g.Start(t)
 	s := &schedule{c: c, guest: g, term: historyTerm, random: rand.New(rand.NewPCG(seed, 0))}
 	b := &bustle{c: c, hosts: s.hosts(), seed: seed, holds: lockCallsPerClient}
 	stop := b.start(t)
 	b.awaitPlaying(t)
-	s.run(t, faults(harmsToLocks))
+	s.run(t, Faults(harmsToLocks))
 	stop()
 	calls, err := history.ReadLockCalls(b.records...)
 	require.NoError(t, err)
@@ -79,8 +79,8 @@ func TestHoldHistories(t *testing.T) {
 	require.NoError(t, err)
 	t.Logf("%d histories, %d holds: %v", len(b.dirs), holds, (&history.LockHistory{Calls: calls}).Tally())
 	assert.Greater(t, holds, 10*len(b.dirs))
-	c.awaitUnlocked(t)
-	c.requireSameState(t)
+	awaitUnlocked(t, c)
+	c.RequireSameState(t)
 }
 
 // awaitPlaying waits until the first clients have done something, so that the first harm is one to them.
@@ -130,10 +130,10 @@ func (b *bustle) requireFiles(t testing.TB, on *hosts.Host) {
 }
 
 // awaitUnlocked waits until nobody has or wants a lock of flock or fcntl any more.
-func (c *cluster) awaitUnlocked(t testing.TB) {
+func awaitUnlocked(t testing.TB, c *Cluster) {
 	t.Helper()
 	hosts.Eventually(t, "no lock is left", func() (string, bool) {
-		text, err := c.nodes[0].lockfs("locks", "--json")
+		text, err := c.Nodes[0].Lockfs("locks", "--json")
 		if err != nil {
 			return err.Error(), false
 		}

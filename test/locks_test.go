@@ -18,13 +18,13 @@ import (
 // TestLocksAreListed has a lock file with a flock that another host waits for.
 func TestLocksAreListed(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
-	a := c.nodes[0]
-	g := c.addGuest(t, "m")
-	g.start(t)
-	holder, waiter := startShell(t, a.host, c.mount), startShell(t, g.host, c.mount)
-	holder.must("mkdir jobs; (set -C; echo $$ > jobs/lock); echo x > data; (set -C; date > other); exec 9<> jobs/lock; flock 9")
-	waiter.must("flock -s jobs/lock true 2> /dev/null & echo begun")
+	c := StartCluster(t, 1)
+	a := c.Nodes[0]
+	g := c.AddGuest(t, "m")
+	g.Start(t)
+	holder, waiter := StartShell(t, a.Host, c.Mount), StartShell(t, g.Host, c.Mount)
+	holder.Must("mkdir jobs; (set -C; echo $$ > jobs/lock); echo x > data; (set -C; date > other); exec 9<> jobs/lock; flock 9")
+	waiter.Must("flock -s jobs/lock true 2> /dev/null & echo begun")
 
 	type advisory struct {
 		Kind, Type, State, Host string
@@ -37,7 +37,7 @@ func TestLocksAreListed(t *testing.T) {
 		Advisory []advisory `json:"advisory_locks"`
 	}
 	hosts.Eventually(t, "the queue is shown", func() (string, bool) {
-		text, err := a.lockfs("locks", "jobs", "--json")
+		text, err := a.Lockfs("locks", "jobs", "--json")
 		require.NoError(t, err)
 		locks = nil
 		require.NoError(t, json.Unmarshal([]byte(text), &locks))
@@ -49,37 +49,37 @@ func TestLocksAreListed(t *testing.T) {
 		{"flock", "exclusive", "held", "a"}, {"flock", "shared", "waiting", "m"},
 	}, locks[0].Advisory)
 
-	why := g.host.MustRun(t, "cat", c.path(".lockfs/why/jobs/lock"))
+	why := g.Host.MustRun(t, "cat", c.Path(".lockfs/why/jobs/lock"))
 	require.Contains(t, why, "flock: exclusive, held by process")
 	require.Contains(t, why, "flock: shared, waited for by process")
-	text, err := a.host.Run(c.program, "locks", c.path("jobs"), "--servers", a.apiAddr())
+	text, err := a.Host.Run(c.Program, "locks", c.Path("jobs"), "--servers", a.APIAddr())
 	require.NoError(t, err)
 	require.Contains(t, text, "jobs/lock")
 	require.NotContains(t, text, "other")
-	for _, none := range []string{"nosuch", "jobs/nosuch", "jobs/lock/nosuch", c.path("nosuch"), "no/such"} {
-		_, err = a.lockfs("locks", none)
+	for _, none := range []string{"nosuch", "jobs/nosuch", "jobs/lock/nosuch", c.Path("nosuch"), "no/such"} {
+		_, err = a.Lockfs("locks", none)
 		require.Error(t, err, none)
 	}
-	_, err = a.lockfs("locks", "jobs/")
+	_, err = a.Lockfs("locks", "jobs/")
 	require.NoError(t, err)
-	text, err = a.lockfs("locks")
+	text, err = a.Lockfs("locks")
 	require.NoError(t, err)
 	require.Contains(t, text, "other")
 	require.NotContains(t, text, "data")
 
-	holder.must("flock -u 9")
-	waiter.must("wait")
+	holder.Must("flock -u 9")
+	waiter.Must("wait")
 	t.Run("to whom could stat and read them", func(t *testing.T) { eachSeesHisOwn(t, a, c) })
 }
 
 // eachSeesHisOwn has the commands ask the mount for users other than root.
-func eachSeesHisOwn(t *testing.T, a *node, c *cluster) {
-	require.NoError(t, os.Chmod(filepath.Dir(c.net.Dir()), 0o755)) // for others to get to the mount
-	program := installFor(t, a.host, "nobody")
-	s := startShell(t, a.host, c.mount)
-	s.must("mkdir seen; cd seen; mkdir -m 700 closed; mkdir -m 710 group; chgrp 77 group")
+func eachSeesHisOwn(t *testing.T, a *Node, c *Cluster) {
+	require.NoError(t, os.Chmod(filepath.Dir(c.Net.Dir()), 0o755)) // for others to get to the mount
+	program := installFor(t, a.Host, "nobody")
+	s := StartShell(t, a.Host, c.Mount)
+	s.Must("mkdir seen; cd seen; mkdir -m 700 closed; mkdir -m 710 group; chgrp 77 group")
 	for _, lock := range []string{"closed/lock", "group/lock", "public", "private"} {
-		s.must(fmt.Sprintf("echo '%s' > .new; chmod %s .new; mv -n .new %s",
+		s.Must(fmt.Sprintf("echo '%s' > .new; chmod %s .new; mv -n .new %s",
 			fmt.Sprintf(`{"task_id":"t","worker":"of-%s","acquired_at":"2100-01-01T00:00:00Z"}`, lock),
 			map[bool]string{true: "600", false: "644"}[lock == "private"], lock))
 	}
@@ -93,11 +93,11 @@ func eachSeesHisOwn(t *testing.T, a *node, c *cluster) {
 		"1234":  {"5,77", []string{"[seen/private]", "seen/group/lock", "seen/public"}},
 	} {
 		run := func(args ...string) string {
-			as := []string{"--reuid", id, "--regid", id, "--groups", user.groups, "env", "--chdir=" + c.mount, program}
+			as := []string{"--reuid", id, "--regid", id, "--groups", user.groups, "env", "--chdir=" + c.Mount, program}
 			if id == "0" {
-				args = append(args, "--servers", a.apiAddr())
+				args = append(args, "--servers", a.APIAddr())
 			}
-			return a.host.MustRun(t, "setpriv", append(as, args...)...)
+			return a.Host.MustRun(t, "setpriv", append(as, args...)...)
 		}
 		var locks []struct{ Path, Holder string }
 		require.NoError(t, json.Unmarshal([]byte(run("locks", "seen", "--json")), &locks))
@@ -122,7 +122,7 @@ func eachSeesHisOwn(t *testing.T, a *node, c *cluster) {
 			return fmt.Sprint(told), slices.Equal(slices.Sorted(maps.Keys(told)), slices.Sorted(slices.Values(user.sees)))
 		})
 	}
-	below := a.host.MustRun(t, "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", program, "locks", c.path("seen"))
+	below := a.Host.MustRun(t, "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", program, "locks", c.Path("seen"))
 	require.Contains(t, below, "seen/public", "the mount is that of the path")
 	require.NotContains(t, below, "closed")
 }

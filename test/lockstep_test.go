@@ -35,20 +35,20 @@ func TestLockstep(t *testing.T) {
 	if _, set := os.LookupEnv(seedVariable); set {
 		seed = randomSeed(t)
 	}
-	c, host := startInMemory(t)
+	c, host := StartInMemory(t)
 	var guests []*hosts.Host
 	for _, name := range []string{"ash", "birch", "cedar"} { // no words of contents
-		g := c.addGuest(t, name)
-		g.start(t)
-		guests = append(guests, g.host)
+		g := c.AddGuest(t, name)
+		g.Start(t)
+		guests = append(guests, g.Host)
 	}
-	disk := localDir(t, c, "disk", host, `mount -t tmpfs local "$1"`)
+	disk := LocalDir(t, c, "disk", host, `mount -t tmpfs local "$1"`)
 	for _, mode := range lockstep.Modes {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			m := startMatch(t, mode, host, c.mount, disk, guests...)
+			m := startMatch(t, mode, host, c.Mount, disk, guests...)
 			began := time.Now()
-			for n := range uint64(faults(lockstepSequences)) {
+			for n := range uint64(Faults(lockstepSequences)) {
 				random := rand.New(rand.NewPCG(seed, n))
 				requireInStep(t, m, fmt.Sprintf("sequence %d of seed %d", n, seed), lockstep.Random(random, mode, len(guests), lockstepSteps))
 			}

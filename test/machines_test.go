@@ -11,13 +11,13 @@ import (
 
 // A machine has an id for good, and another one for each time that it is started. Here it is a host of any name.
 type machine struct {
-	guest *guest
+	guest *Guest
 }
 
 // addMachine makes a host that mounts under the name of a machine. An empty id is none.
-func (c *cluster) addMachine(t testing.TB, host, name, id, boot string) *machine {
+func addMachine(t testing.TB, c *Cluster, host, name, id, boot string) *machine {
 	t.Helper()
-	m := &machine{c.addGuest(t, host, "--name", name)}
+	m := &machine{c.AddGuest(t, host, "--name", name)}
 	m.host().MustRun(t, "sh", "-ec", `
 		mount -t tmpfs etc /mnt
 		mkdir /mnt/lib
@@ -28,7 +28,7 @@ func (c *cluster) addMachine(t testing.TB, host, name, id, boot string) *machine
 	return m
 }
 
-func (m *machine) host() *hosts.Host { return m.guest.host }
+func (m *machine) host() *hosts.Host { return m.guest.Host }
 
 // boot starts the machine, with nothing left of what does not outlast that.
 func (m *machine) boot(t testing.TB, id string) {
@@ -55,52 +55,52 @@ func TestMachinesOfOneName(t *testing.T) {
 }
 
 func testMachinesOfOneName(t *testing.T, idOfFirst, idOfSecond string) {
-	c := startCluster(t, 1, shortTerm...)
-	a := c.nodes[0]
-	a.set(t, "*.lock", "--holder", "creator")
-	first := c.addMachine(t, "first", "debian", idOfFirst, bootA1)
-	second := c.addMachine(t, "second", "debian", idOfSecond, bootB1)
-	first.guest.start(t)
+	c := StartCluster(t, 1, ShortTerm...)
+	a := c.Nodes[0]
+	a.SetRule(t, "*.lock", "--holder", "creator")
+	first := addMachine(t, c, "first", "debian", idOfFirst, bootA1)
+	second := addMachine(t, c, "second", "debian", idOfSecond, bootB1)
+	first.guest.Start(t)
 
 	held := []string{"pid", "beads", "created.lock", "touched.lock", "semaphore"}
-	holder := c.holder(t, first.host(), "pid", pidContent)
-	holder.must("set -C; " + beadsContent + " > beads; > created.lock; touch touched.lock; " + semaphoreContent + " > semaphore; set +C")
+	holder := c.StartHolder(t, first.host(), "pid", PidContent)
+	holder.Must("set -C; " + BeadsContent + " > beads; > created.lock; touch touched.lock; " + SemaphoreContent + " > semaphore; set +C")
 
 	// While both are there, the other one is refused.
-	_, err := second.host().Run(c.program, "mount", "--servers", c.servers(), "--name", "debian", "--wait", "2s", c.mount)
+	_, err := second.host().Run(c.Program, "mount", "--servers", c.Servers(), "--name", "debian", "--wait", "2s", c.Mount)
 	require.ErrorContains(t, err, "give one of them another --name")
 
 	first.host().Cut()
-	c.awaitState(t, a.host, "pid", "unreachable")
-	second.guest.start(t)
-	other := startShell(t, second.host(), c.mount)
+	c.AwaitState(t, a.Host, "pid", "unreachable")
+	second.guest.Start(t)
+	other := StartShell(t, second.host(), c.Mount)
 	for _, lock := range held {
 		if lock != "semaphore" {
-			c.awaitState(t, second.host(), lock, "unreachable")
+			c.AwaitState(t, second.host(), lock, "unreachable")
 		}
-		for _, h := range []*hosts.Host{second.host(), a.host} {
-			_, err := h.Run("rm", c.path(lock))
+		for _, h := range []*hosts.Host{second.host(), a.Host} {
+			_, err := h.Run("rm", c.Path(lock))
 			require.ErrorContains(t, err, "Device or resource busy", "%s on %s", lock, h.Name())
 		}
-		other.fails("cat "+lock+" && echo mine > t && mv t "+lock, "Device or resource busy")
-		require.NotContains(t, other.must("cat .lockfs/why/"+lock), "may be removed by: anyone", lock)
+		other.Fails("cat "+lock+" && echo mine > t && mv t "+lock, "Device or resource busy")
+		require.NotContains(t, other.Must("cat .lockfs/why/"+lock), "may be removed by: anyone", lock)
 	}
 	// Its own locks are its own.
-	mine := c.holder(t, second.host(), "mine", pidContent)
-	mine.must("touch mine.lock; rm mine.lock; rm mine; set -C; " + semaphoreContent + " > mine; rm mine")
-	dead := c.holder(t, second.host(), "dead", pidContent)
-	dead.process.Kill()
-	c.awaitGone(t, "dead", a.host)
-	require.NoError(t, second.guest.daemon.Stop())
+	mine := c.StartHolder(t, second.host(), "mine", PidContent)
+	mine.Must("touch mine.lock; rm mine.lock; rm mine; set -C; " + SemaphoreContent + " > mine; rm mine")
+	dead := c.StartHolder(t, second.host(), "dead", PidContent)
+	dead.Process.Kill()
+	c.AwaitGone(t, "dead", a.Host)
+	require.NoError(t, second.guest.Daemon.Stop())
 
 	first.host().Heal()
 	for _, lock := range held {
-		c.awaitState(t, a.host, lock, "held")
+		c.AwaitState(t, a.Host, lock, "held")
 	}
-	holder.must("rm semaphore")
-	holder.process.Kill()
+	holder.Must("rm semaphore")
+	holder.Process.Kill()
 	for _, lock := range held {
-		c.awaitGone(t, lock, a.host)
+		c.AwaitGone(t, lock, a.Host)
 	}
 }
 
@@ -108,28 +108,28 @@ func testMachinesOfOneName(t *testing.T, idOfFirst, idOfSecond string) {
 // for the other.
 func TestMachineBootsAgain(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1, shortTerm...)
-	a := c.nodes[0]
-	a.set(t, "*.lock", "--holder", "creator")
+	c := StartCluster(t, 1, ShortTerm...)
+	a := c.Nodes[0]
+	a.SetRule(t, "*.lock", "--holder", "creator")
 	for name, id := range map[string]string{"known": machineA, "unknown": ""} {
 		t.Run(name, func(t *testing.T) {
-			m := c.addMachine(t, name, "debian-"+name, id, bootA1)
-			m.guest.start(t)
-			dir := path.Join(c.mount, name)
+			m := addMachine(t, c, name, "debian-"+name, id, bootA1)
+			m.guest.Start(t)
+			dir := path.Join(c.Mount, name)
 			m.host().MustRun(t, "mkdir", dir)
-			holder := startShell(t, m.host(), dir)
-			holder.must("set -C; echo $$ > pid; " + beadsContent + " > beads; touch a.lock; " + semaphoreContent + " > semaphore; set +C")
-			m.guest.kill()
-			m.guest.start(t) // of the same boot: nothing has changed
-			c.requireHeld(t, name+"/pid", a.host, m.host())
-			m.guest.kill()
+			holder := StartShell(t, m.host(), dir)
+			holder.Must("set -C; echo $$ > pid; " + BeadsContent + " > beads; touch a.lock; " + SemaphoreContent + " > semaphore; set +C")
+			m.guest.Kill()
+			m.guest.Start(t) // of the same boot: nothing has changed
+			c.RequireHeld(t, name+"/pid", a.Host, m.host())
+			m.guest.Kill()
 			m.boot(t, bootA2)
-			c.awaitState(t, a.host, name+"/pid", "unreachable")
-			m.guest.start(t)
+			c.AwaitState(t, a.Host, name+"/pid", "unreachable")
+			m.guest.Start(t)
 			for _, lock := range []string{"pid", "beads", "a.lock"} {
-				c.awaitGone(t, name+"/"+lock, a.host, m.host())
+				c.AwaitGone(t, name+"/"+lock, a.Host, m.host())
 			}
-			c.requireHeld(t, name+"/semaphore", a.host)
+			c.RequireHeld(t, name+"/semaphore", a.Host)
 			m.host().MustRun(t, "rm", path.Join(dir, "semaphore"))
 		})
 	}

@@ -13,10 +13,10 @@ import (
 	"lockfs/test/hosts"
 )
 
-// members is what `lockfs member list --json` names, sorted.
-func (n *node) members(t testing.TB) []string {
+// membersOf is what `lockfs member list --json` names, sorted.
+func membersOf(t testing.TB, n *Node) []string {
 	t.Helper()
-	text, err := n.lockfs("member", "list", "--json")
+	text, err := n.Lockfs("member", "list", "--json")
 	require.NoError(t, err)
 	var list []struct {
 		Name string `json:"name"`
@@ -34,93 +34,93 @@ func (n *node) members(t testing.TB) []string {
 // and lets it come back with an empty data directory.
 func TestMembersComeAndGo(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 2)
-	a, b := c.nodes[0], c.nodes[1]
-	a.host.MustRun(t, "sh", "-c", "echo held > "+c.path("lock"))
-	require.Equal(t, []string{"a", "b"}, b.members(t))
+	c := StartCluster(t, 2)
+	a, b := c.Nodes[0], c.Nodes[1]
+	a.Host.MustRun(t, "sh", "-c", "echo held > "+c.Path("lock"))
+	require.Equal(t, []string{"a", "b"}, membersOf(t, b))
 
-	third := c.add(t)
-	third.start(t)
-	require.Equal(t, "held\n", third.host.MustRun(t, "cat", c.path("lock")))
-	require.Equal(t, []string{"a", "b", "c"}, third.members(t))
-	text, err := a.lockfs("member", "list")
+	third := c.Add(t)
+	third.Start(t)
+	require.Equal(t, "held\n", third.Host.MustRun(t, "cat", c.Path("lock")))
+	require.Equal(t, []string{"a", "b", "c"}, membersOf(t, third))
+	text, err := a.Lockfs("member", "list")
 	require.NoError(t, err)
-	for _, n := range c.nodes {
-		require.Contains(t, text, n.apiAddr(), "for people")
+	for _, n := range c.Nodes {
+		require.Contains(t, text, n.APIAddr(), "for people")
 	}
 	require.Equal(t, 3, strings.Count(text, "voter"), text)
-	c.requireSameState(t)
+	c.RequireSameState(t)
 
 	// With three, one can be missing.
-	b.kill()
-	c.requireService(t, third)
-	b.start(t)
+	b.Kill()
+	c.RequireService(t, third)
+	b.Start(t)
 
-	_, err = a.lockfs("member", "remove", "nobody")
+	_, err = a.Lockfs("member", "remove", "nobody")
 	require.ErrorContains(t, err, "nobody", "a member that is none")
-	_, err = a.lockfs("member", "remove", "c")
+	_, err = a.Lockfs("member", "remove", "c")
 	require.NoError(t, err)
-	require.Equal(t, []string{"a", "b"}, a.members(t))
-	third.kill()
-	c.requireService(t, b)
+	require.Equal(t, []string{"a", "b"}, membersOf(t, a))
+	third.Kill()
+	c.RequireService(t, b)
 
-	third.launch()
-	require.Error(t, third.server.Wait())
-	require.Contains(t, third.server.Log(), "this node was removed from the cluster")
-	require.NoError(t, os.RemoveAll(third.data))
-	third.start(t)
-	require.Equal(t, []string{"a", "b", "c"}, b.members(t))
-	require.Equal(t, "held\n", third.host.MustRun(t, "cat", c.path("lock")))
-	c.requireSameState(t)
+	third.Launch()
+	require.Error(t, third.Server.Wait())
+	require.Contains(t, third.Server.Log(), "this node was removed from the cluster")
+	require.NoError(t, os.RemoveAll(third.Data))
+	third.Start(t)
+	require.Equal(t, []string{"a", "b", "c"}, membersOf(t, b))
+	require.Equal(t, "held\n", third.Host.MustRun(t, "cat", c.Path("lock")))
+	c.RequireSameState(t)
 }
 
 // TestAStrayServerLeavesTheClusterAlone starts a second server with an address at which nobody else reaches it. It is told so,
 // nothing has changed for the first one, and once its address is right it may join.
 func TestAStrayServerLeavesTheClusterAlone(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
-	a := c.nodes[0]
-	a.host.MustRun(t, "sh", "-c", "echo held > "+c.path("lock"))
-	b := c.add(t)
-	stray := b.host.Start(c.program, "server", "--name", b.name, "--data", b.data, "--raft-addr", "127.0.0.1:7420",
-		"--api-addr", b.apiAddr(), "--http-addr", b.httpAddr(), "--join", a.apiAddr())
-	c.started = append(c.started, stray)
+	c := StartCluster(t, 1)
+	a := c.Nodes[0]
+	a.Host.MustRun(t, "sh", "-c", "echo held > "+c.Path("lock"))
+	b := c.Add(t)
+	stray := b.Host.Start(c.Program, "server", "--name", b.Name, "--data", b.Data, "--raft-addr", "127.0.0.1:7420",
+		"--api-addr", b.APIAddr(), "--http-addr", b.HTTPAddr(), "--join", a.APIAddr())
+	c.Started = append(c.Started, stray)
 	hosts.Eventually(t, "the leader says that it does not reach it", func() (string, bool) {
-		log := a.server.Log()
+		log := a.Server.Log()
 		return log, strings.Contains(log, "127.0.0.1:7420 does not answer")
 	})
-	require.Equal(t, []string{"a"}, a.members(t))
-	c.requireService(t, a)
+	require.Equal(t, []string{"a"}, membersOf(t, a))
+	c.RequireService(t, a)
 	require.Error(t, stray.Wait())
 	require.Contains(t, stray.Log(), "the leader a cannot reach b (its raft address 127.0.0.1:7420 does not answer")
-	a.kill()
-	a.start(t)
-	require.Equal(t, "held\n", a.host.MustRun(t, "cat", c.path("lock")))
+	a.Kill()
+	a.Start(t)
+	require.Equal(t, "held\n", a.Host.MustRun(t, "cat", c.Path("lock")))
 
-	b.start(t)
-	require.Equal(t, []string{"a", "b"}, a.members(t))
-	require.Equal(t, "held\n", b.host.MustRun(t, "cat", c.path("lock")))
-	c.requireSameState(t)
+	b.Start(t)
+	require.Equal(t, []string{"a", "b"}, membersOf(t, a))
+	require.Equal(t, "held\n", b.Host.MustRun(t, "cat", c.Path("lock")))
+	c.RequireSameState(t)
 }
 
 // TestStatusForPeople looks at the status without --json.
 func TestStatusForPeople(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3)
-	leader := c.leader()
-	for _, n := range c.nodes {
-		text, err := n.lockfs("status")
+	c := StartCluster(t, 3)
+	leader := c.Leader()
+	for _, n := range c.Nodes {
+		text, err := n.Lockfs("status")
 		require.NoError(t, err)
-		for _, other := range c.nodes {
-			require.Contains(t, text, other.apiAddr())
+		for _, other := range c.Nodes {
+			require.Contains(t, text, other.APIAddr())
 		}
 		require.Contains(t, text, "leader")
 	}
 	// A member that does not answer is shown all the same.
-	gone := c.others(leader)[0]
-	gone.kill()
+	gone := c.Others(leader)[0]
+	gone.Kill()
 	hosts.Eventually(t, "a status with all members", func() (string, bool) {
-		text, err := leader.lockfs("status")
-		return fmt.Sprint(text, err), err == nil && strings.Contains(text, gone.apiAddr())
+		text, err := leader.Lockfs("status")
+		return fmt.Sprint(text, err), err == nil && strings.Contains(text, gone.APIAddr())
 	})
 }

@@ -11,47 +11,47 @@ import (
 
 func TestMountWithoutAVoter(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3)
-	h := c.client(t, "m")
+	c := StartCluster(t, 3)
+	h := c.AddClient(t, "m")
 	// It is told of one server and finds the others.
-	p := c.mountOn(t, h, c.nodes[0].apiAddr())
-	requireLocking(t, c, h, c.nodes[1].host)
-	requireLocking(t, c, c.nodes[2].host, h)
-	for _, n := range c.nodes {
-		c.nodes[0].awaitSession(t, "m", "a session of the client", one)
-		n.kill()
-		requireLocking(t, c, h, c.others(n)[0].host)
-		n.start(t)
+	p := c.MountOn(t, h, c.Nodes[0].APIAddr())
+	RequireLocking(t, c, h, c.Nodes[1].Host)
+	RequireLocking(t, c, c.Nodes[2].Host, h)
+	for _, n := range c.Nodes {
+		c.Nodes[0].AwaitSession(t, "m", "a session of the client", OneSession)
+		n.Kill()
+		RequireLocking(t, c, h, c.Others(n)[0].Host)
+		n.Start(t)
 	}
 	require.NoError(t, p.Stop(), "SIGTERM")
-	require.Zero(t, mounts(t, h, c.mount))
-	c.nodes[0].awaitSession(t, "m", "the session ends with the mount", none)
+	require.Zero(t, CountMounts(t, h, c.Mount))
+	c.Nodes[0].AwaitSession(t, "m", "the session ends with the mount", NoSession)
 }
 
 // TestMountThroughMount8 uses mount(8), which wants its helper in /sbin.
 func TestMountThroughMount8(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
-	h := c.client(t, "m")
+	c := StartCluster(t, 1)
+	h := c.AddClient(t, "m")
 	h.MustRun(t, "sh", "-ec", `
 		mount -t tmpfs tmpfs /mnt
 		mkdir /mnt/upper /mnt/work
 		mount -t overlay overlay -o lowerdir=/usr/sbin,upperdir=/mnt/upper,workdir=/mnt/work /usr/sbin
 		[ /sbin -ef /usr/sbin ] || mount --bind /usr/sbin /sbin
 		ln -s "$1" /sbin/mount.lockfs
-		ln -s "$1" /sbin/mount.fuse.lockfs`, "sh", c.program)
-	source := c.nodes[0].host.Addr() // the port is the default one
+		ln -s "$1" /sbin/mount.fuse.lockfs`, "sh", c.Program)
+	source := c.Nodes[0].Host.Addr() // the port is the default one
 
-	_, err := h.Run("mount", "-t", "lockfs", source, c.mount, "-o", "bogus=1")
+	_, err := h.Run("mount", "-t", "lockfs", source, c.Mount, "-o", "bogus=1")
 	require.ErrorContains(t, err, "bogus=1")
-	require.Zero(t, mounts(t, h, c.mount))
+	require.Zero(t, CountMounts(t, h, c.Mount))
 
-	h.MustRun(t, "mount", "-t", "lockfs", source, c.mount, "-o", "name=build-7,op-timeout=5s,_netdev,noexec")
+	h.MustRun(t, "mount", "-t", "lockfs", source, c.Mount, "-o", "name=build-7,op-timeout=5s,_netdev,noexec")
 	require.Contains(t, h.MustRun(t, "grep", " fuse.lockfs ", "/proc/mounts"), "noexec")
-	requireLocking(t, c, h, c.nodes[0].host)
-	c.nodes[0].awaitSession(t, "build-7", "a session under the name that was given", one)
-	h.MustRun(t, "umount", c.mount)
-	c.nodes[0].awaitSession(t, "build-7", "the session ends with umount", none)
+	RequireLocking(t, c, h, c.Nodes[0].Host)
+	c.Nodes[0].AwaitSession(t, "build-7", "a session under the name that was given", OneSession)
+	h.MustRun(t, "umount", c.Mount)
+	c.Nodes[0].AwaitSession(t, "build-7", "the session ends with umount", NoSession)
 	hosts.Eventually(t, "the process ends with umount", func() (string, bool) {
 		running, err := h.Run("pgrep", "--ns", "1", "--nslist", "pid", "-a", "lockfs")
 		return running, err != nil && running == ""
@@ -61,9 +61,9 @@ func TestMountThroughMount8(t *testing.T) {
 // TestFstab mounts what /etc/fstab says, again, and with other options.
 func TestFstab(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
-	h := c.client(t, "m")
-	source := c.nodes[0].host.Addr() + ",10.77.0.99"
+	c := StartCluster(t, 1)
+	h := c.AddClient(t, "m")
+	source := c.Nodes[0].Host.Addr() + ",10.77.0.99"
 	h.MustRun(t, "sh", "-ec", `
 		mount -t tmpfs tmpfs /mnt
 		mkdir /mnt/upper /mnt/work
@@ -72,67 +72,67 @@ func TestFstab(t *testing.T) {
 		ln -s "$1" /sbin/mount.lockfs
 		ln -s "$1" /sbin/mount.fuse.lockfs
 		echo "$2 $3 lockfs _netdev,nofail,op-timeout=5s 0 0" > /mnt/fstab
-		mount --bind /mnt/fstab /etc/fstab`, "sh", c.program, source, c.mount)
+		mount --bind /mnt/fstab /etc/fstab`, "sh", c.Program, source, c.Mount)
 	options := func() string {
 		return h.MustRun(t, "sh", "-c", "grep ' fuse.lockfs ' /proc/mounts | cut -d ' ' -f 1,4")
 	}
 
 	for range 2 {
 		h.MustRun(t, "mount", "-a")
-		require.Equal(t, 1, mounts(t, h, c.mount))
-		c.nodes[0].awaitSession(t, "m", "one session", one)
+		require.Equal(t, 1, CountMounts(t, h, c.Mount))
+		c.Nodes[0].AwaitSession(t, "m", "one session", OneSession)
 	}
-	h.MustRun(t, "mount", c.mount)
-	h.MustRun(t, "mount", "-t", "lockfs", source, c.mount)
-	require.Equal(t, 1, mounts(t, h, c.mount))
-	_, err := h.Run("mount", "-t", "lockfs", c.nodes[0].host.Addr(), c.mount)
+	h.MustRun(t, "mount", c.Mount)
+	h.MustRun(t, "mount", "-t", "lockfs", source, c.Mount)
+	require.Equal(t, 1, CountMounts(t, h, c.Mount))
+	_, err := h.Run("mount", "-t", "lockfs", c.Nodes[0].Host.Addr(), c.Mount)
 	require.ErrorContains(t, err, "mounted there already")
 	require.Contains(t, options(), source+" rw,nosuid,nodev,")
 
-	for _, remount := range [][]string{{c.mount}, {"-t", "lockfs", source, c.mount}, {"-t", "fuse.lockfs", source, c.mount}} {
+	for _, remount := range [][]string{{c.Mount}, {"-t", "lockfs", source, c.Mount}, {"-t", "fuse.lockfs", source, c.Mount}} {
 		h.MustRun(t, "mount", append([]string{"-o", "remount,ro,noexec"}, remount...)...)
 		require.Contains(t, options(), source+" ro,nosuid,nodev,noexec,")
-		_, err = h.Run("mkdir", c.path("dir"))
+		_, err = h.Run("mkdir", c.Path("dir"))
 		require.ErrorContains(t, err, "Read-only file system")
 		h.MustRun(t, "mount", append([]string{"-o", "remount,rw,exec"}, remount...)...)
 		require.Contains(t, options(), source+" rw,nosuid,nodev,relatime,")
-		requireLocking(t, c, h, c.nodes[0].host)
+		RequireLocking(t, c, h, c.Nodes[0].Host)
 	}
-	said := h.Start("mount", "-o", "remount,op-timeout=1s", c.mount)
+	said := h.Start("mount", "-o", "remount,op-timeout=1s", c.Mount)
 	require.NoError(t, said.Wait())
 	require.Contains(t, said.Log(), "op-timeout cannot change while it is mounted")
-	h.MustRun(t, "umount", c.mount)
-	c.nodes[0].awaitSession(t, "m", "the session ends with umount", none)
+	h.MustRun(t, "umount", c.Mount)
+	c.Nodes[0].AwaitSession(t, "m", "the session ends with umount", NoSession)
 }
 
 // TestMountAgainWhileOneLingers unmounts what is still in use, in two ways, and mounts again in its place.
 func TestMountAgainWhileOneLingers(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
-	h := c.client(t, "m")
+	c := StartCluster(t, 1)
+	h := c.AddClient(t, "m")
 	for _, use := range []struct {
 		what, unmount string
 		begin         func() *hosts.Process
 	}{
 		{"a file is open", "umount -l", func() *hosts.Process {
-			return h.Start("sh", "-c", "exec 9> "+c.path("open")+"; echo begun; exec sleep 1000")
+			return h.Start("sh", "-c", "exec 9> "+c.Path("open")+"; echo begun; exec sleep 1000")
 		}},
 		{"another mount namespace has a copy", "umount", func() *hosts.Process {
 			return h.Start("unshare", "--mount", "sh", "-c", "echo begun; exec sleep 1000")
 		}},
 	} {
 		t.Run(use.what, func(t *testing.T) {
-			before := c.mountOn(t, h, c.servers())
+			before := c.MountOn(t, h, c.Servers())
 			user := use.begin()
 			require.NoError(t, user.WaitOutput("begun"))
-			h.MustRun(t, "sh", "-c", use.unmount+" "+c.mount)
-			after := c.mountOn(t, h, c.servers())
-			require.Equal(t, 1, mounts(t, h, c.mount))
-			c.nodes[0].awaitSession(t, "m", "two sessions", func(s []session) bool { return len(s) == 2 })
-			requireLocking(t, c, h, c.nodes[0].host)
+			h.MustRun(t, "sh", "-c", use.unmount+" "+c.Mount)
+			after := c.MountOn(t, h, c.Servers())
+			require.Equal(t, 1, CountMounts(t, h, c.Mount))
+			c.Nodes[0].AwaitSession(t, "m", "two sessions", func(s []Session) bool { return len(s) == 2 })
+			RequireLocking(t, c, h, c.Nodes[0].Host)
 			require.NoError(t, before.Stop())
-			require.Equal(t, 1, mounts(t, h, c.mount), "it has unmounted the other one")
-			requireLocking(t, c, h, c.nodes[0].host)
+			require.Equal(t, 1, CountMounts(t, h, c.Mount), "it has unmounted the other one")
+			RequireLocking(t, c, h, c.Nodes[0].Host)
 			user.Kill()
 			require.NoError(t, after.Stop())
 			require.Empty(t, h.MustRun(t, "sh", "-c", "ls /run/lockfs"), "session files")
@@ -143,41 +143,41 @@ func TestMountAgainWhileOneLingers(t *testing.T) {
 // TestMountInTheBackground returns once it is mounted, or says why it is not.
 func TestMountInTheBackground(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
-	h := c.client(t, "m")
-	h.MustRun(t, c.program, "mount", "--daemon", "--servers", c.servers(), c.mount)
-	require.Equal(t, 1, mounts(t, h, c.mount))
-	requireLocking(t, c, h, c.nodes[0].host)
-	_, err := h.Run(c.program, "mount", "--daemon", "--servers", c.servers(), c.mount)
+	c := StartCluster(t, 1)
+	h := c.AddClient(t, "m")
+	h.MustRun(t, c.Program, "mount", "--daemon", "--servers", c.Servers(), c.Mount)
+	require.Equal(t, 1, CountMounts(t, h, c.Mount))
+	RequireLocking(t, c, h, c.Nodes[0].Host)
+	_, err := h.Run(c.Program, "mount", "--daemon", "--servers", c.Servers(), c.Mount)
 	require.Error(t, err, "mounted twice")
-	h.MustRun(t, "umount", c.mount)
-	c.nodes[0].awaitSession(t, "m", "the session ends with umount", none)
+	h.MustRun(t, "umount", c.Mount)
+	c.Nodes[0].AwaitSession(t, "m", "the session ends with umount", NoSession)
 }
 
 func TestMountGivesUpWithoutACluster(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
-	h := c.client(t, "m")
-	_, err := h.Run(c.program, "mount", "--servers", "127.0.0.1:1", "--wait", "300ms", c.mount)
+	c := NewCluster(t)
+	h := c.AddClient(t, "m")
+	_, err := h.Run(c.Program, "mount", "--servers", "127.0.0.1:1", "--wait", "300ms", c.Mount)
 	require.ErrorContains(t, err, "127.0.0.1:1")
 }
 
 // TestDeadDaemon leaves "Transport endpoint is not connected" behind, for its successor to clean up.
 func TestDeadDaemon(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
-	h := c.client(t, "m")
-	p := c.mountOn(t, h, c.servers())
-	before := c.nodes[0].awaitSession(t, "m", "a session", one)
-	h.MustRun(t, "sh", "-c", "set -C; echo held > "+c.path("mine"))
+	c := StartCluster(t, 1)
+	h := c.AddClient(t, "m")
+	p := c.MountOn(t, h, c.Servers())
+	before := c.Nodes[0].AwaitSession(t, "m", "a session", OneSession)
+	h.MustRun(t, "sh", "-c", "set -C; echo held > "+c.Path("mine"))
 	p.Kill()
-	c.awaitDeadMount(t, h)
+	c.AwaitDeadMount(t, h)
 
-	p = c.mountOn(t, h, c.servers())
-	require.Equal(t, 1, mounts(t, h, c.mount))
-	require.Equal(t, "held\n", h.MustRun(t, "cat", c.path("mine")))
-	requireLocking(t, c, h, c.nodes[0].host)
-	after := c.nodes[0].awaitSession(t, "m", "the same session", one)
+	p = c.MountOn(t, h, c.Servers())
+	require.Equal(t, 1, CountMounts(t, h, c.Mount))
+	require.Equal(t, "held\n", h.MustRun(t, "cat", c.Path("mine")))
+	RequireLocking(t, c, h, c.Nodes[0].Host)
+	after := c.Nodes[0].AwaitSession(t, "m", "the same session", OneSession)
 	require.Equal(t, before[0].ID, after[0].ID, "taken over")
 	require.NoError(t, p.Stop())
 }
@@ -185,9 +185,9 @@ func TestDeadDaemon(t *testing.T) {
 // TestSilentMount loses its session, and goes on with another.
 func TestSilentMount(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1, shortTerm...)
-	h := c.client(t, "m")
-	p := c.mountOn(t, h, c.servers())
+	c := StartCluster(t, 1, ShortTerm...)
+	h := c.AddClient(t, "m")
+	p := c.MountOn(t, h, c.Servers())
 	for _, silence := range []struct {
 		what       string
 		begin, end func()
@@ -195,12 +195,12 @@ func TestSilentMount(t *testing.T) {
 		{"cut off", h.Cut, h.Heal},
 		{"frozen", p.Freeze, p.Thaw},
 	} {
-		before := c.nodes[0].awaitSession(t, "m", "a session", one)
+		before := c.Nodes[0].AwaitSession(t, "m", "a session", OneSession)
 		silence.begin()
-		c.nodes[0].awaitSession(t, "m", "the session ends: "+silence.what, none)
+		c.Nodes[0].AwaitSession(t, "m", "the session ends: "+silence.what, NoSession)
 		silence.end()
-		requireLocking(t, c, h, c.nodes[0].host)
-		after := c.nodes[0].awaitSession(t, "m", "another session", one)
+		RequireLocking(t, c, h, c.Nodes[0].Host)
+		after := c.Nodes[0].AwaitSession(t, "m", "another session", OneSession)
 		require.NotEqual(t, before[0].ID, after[0].ID, silence.what)
 	}
 	require.NoError(t, p.Stop())
@@ -209,9 +209,9 @@ func TestSilentMount(t *testing.T) {
 // TestSignals interrupt nothing.
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
+	c := StartCluster(t, 1)
 	itimer := ClientPath(t, "itimer.py")
-	out := c.nodes[0].host.MustRun(t, "python3", itimer, c.mount, "300")
+	out := c.Nodes[0].Host.MustRun(t, "python3", itimer, c.Mount, "300")
 	var signals int
 	_, err := fmt.Sscanf(out, "signals: %d", &signals)
 	require.NoError(t, err, out)
@@ -220,7 +220,7 @@ func TestSignals(t *testing.T) {
 
 func TestMountLimit(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1, "--max-sessions", "1") // that of the server's own mount
-	_, err := c.client(t, "m").Run(c.program, "mount", "--servers", c.servers(), c.mount)
+	c := StartCluster(t, 1, "--max-sessions", "1") // that of the server's own mount
+	_, err := c.AddClient(t, "m").Run(c.Program, "mount", "--servers", c.Servers(), c.Mount)
 	require.ErrorContains(t, err, "--max-sessions")
 }

@@ -10,70 +10,70 @@ import (
 	"lockfs/test/hosts"
 )
 
-// A node is a server of lockfs with its host.
-type node struct {
-	cluster *cluster
-	name    string
-	host    *hosts.Host
-	data    string
-	server  *hosts.Process // nil while it does not run
+// A Node is a server of lockfs with its host.
+type Node struct {
+	cluster *Cluster
+	Name    string
+	Host    *hosts.Host
+	Data    string
+	Server  *hosts.Process // nil while it does not run
 
-	environment []string // for the server, beyond that of the test
+	Environment []string // for the server, beyond that of the test
 }
 
-func (n *node) raftAddr() string { return n.host.Addr() + ":7420" }
+func (n *Node) raftAddr() string { return n.Host.Addr() + ":7420" }
 
-func (n *node) apiAddr() string { return n.host.Addr() + ":7421" }
+func (n *Node) APIAddr() string { return n.Host.Addr() + ":7421" }
 
-func (n *node) httpAddr() string { return n.host.Addr() + ":7422" }
+func (n *Node) HTTPAddr() string { return n.Host.Addr() + ":7422" }
 
-// launch starts the server and does not wait for it.
-func (n *node) launch() {
+// Launch starts the server and does not wait for it.
+func (n *Node) Launch() {
 	args := []string{
-		"server", "--name", n.name, "--data", n.data, "--mount", n.cluster.mount,
-		"--raft-addr", n.raftAddr(), "--api-addr", n.apiAddr(), "--http-addr", n.httpAddr(),
+		"server", "--name", n.Name, "--data", n.Data, "--mount", n.cluster.Mount,
+		"--raft-addr", n.raftAddr(), "--api-addr", n.APIAddr(), "--http-addr", n.HTTPAddr(),
 	}
-	if n == n.cluster.nodes[0] {
+	if n == n.cluster.Nodes[0] {
 		args = append(args, "--bootstrap")
 	} else {
-		args = append(args, "--join", n.cluster.nodes[0].apiAddr())
+		args = append(args, "--join", n.cluster.Nodes[0].APIAddr())
 	}
-	n.server = n.host.Start("env", slices.Concat(n.environment, []string{n.cluster.program}, args, n.cluster.flags)...)
-	n.cluster.started = append(n.cluster.started, n.server)
+	n.Server = n.Host.Start("env", slices.Concat(n.Environment, []string{n.cluster.Program}, args, n.cluster.Flags)...)
+	n.cluster.Started = append(n.cluster.Started, n.Server)
 }
 
-func (n *node) awaitReady(t testing.TB) {
+func (n *Node) AwaitReady(t testing.TB) {
 	t.Helper()
-	require.NoError(t, n.server.WaitOutput("lockfs: "+n.name+" ready\n"))
+	require.NoError(t, n.Server.WaitOutput("lockfs: "+n.Name+" ready\n"))
 }
 
-// start starts the server and waits until it can be used.
-func (n *node) start(t testing.TB) {
+// Start starts the server and waits until it can be used.
+func (n *Node) Start(t testing.TB) {
 	t.Helper()
-	n.launch()
-	n.awaitReady(t)
+	n.Launch()
+	n.AwaitReady(t)
 }
 
-// kill ends the server with SIGKILL.
-func (n *node) kill() {
-	n.server.Kill()
-	n.server = nil
+// Kill ends the server with SIGKILL.
+func (n *Node) Kill() {
+	n.Server.Kill()
+	n.Server = nil
 }
 
-// stop ends the server with SIGTERM, which it has to take well.
-func (n *node) stop(t testing.TB) {
+// Stop ends the server with SIGTERM, which it has to take well.
+func (n *Node) Stop(t testing.TB) {
 	t.Helper()
-	require.NoError(t, n.server.Stop(), "%s", n.server.Log())
-	n.server = nil
+	require.NoError(t, n.Server.Stop(), "%s", n.Server.Log())
+	n.Server = nil
 }
 
-// lockfs runs the program on the node's host, against the node.
-func (n *node) lockfs(args ...string) (string, error) {
-	return n.host.Run(n.cluster.program, append(args, "--servers", n.apiAddr())...)
+// Lockfs runs the program on the node's host, against the node.
+func (n *Node) Lockfs(args ...string) (string, error) {
+	return n.Host.Run(n.cluster.Program, append(args, "--servers", n.APIAddr())...)
 }
 
-// get asks a node's HTTP address, from its host.
-func (n *node) get(path string) (string, error) {
+// Get asks a node's HTTP address, from its host.
+func (n *Node) Get(path string) (string, error) {
 	const script = `
 import sys, urllib.error, urllib.request
 try:
@@ -82,17 +82,17 @@ except urllib.error.HTTPError as error:
     answer = error
 print(answer.status, answer.read().decode())
 `
-	return n.host.Run("python3", "-c", script, "http://"+n.httpAddr()+path)
+	return n.Host.Run("python3", "-c", script, "http://"+n.HTTPAddr()+path)
 }
 
-// mounts counts the mounts of lockfs, alive or not, that a host has at dir.
-func mounts(t testing.TB, h *hosts.Host, dir string) int {
+// CountMounts counts the mounts of lockfs, alive or not, that a host has at dir.
+func CountMounts(t testing.TB, h *hosts.Host, dir string) int {
 	t.Helper()
 	return strings.Count(h.MustRun(t, "cat", "/proc/mounts"), " "+dir+" fuse.lockfs ")
 }
 
-// list answers what is in a directory, by name, as "file CONTENT", "symlink TARGET" or "directory ".
-func list(t testing.TB, n *node, dir string) map[string]string {
+// ListDir answers what is in a directory, by name, as "file CONTENT", "symlink TARGET" or "directory ".
+func ListDir(t testing.TB, n *Node, dir string) map[string]string {
 	t.Helper()
 	const script = `
 import os, sys
@@ -106,7 +106,7 @@ for entry in sorted(os.scandir(sys.argv[1]), key=lambda entry: entry.name):
     print(entry.name, what, sep="\t")
 `
 	present := make(map[string]string)
-	for line := range strings.Lines(n.host.MustRun(t, "python3", "-c", script, dir)) {
+	for line := range strings.Lines(n.Host.MustRun(t, "python3", "-c", script, dir)) {
 		name, what, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		present[name] = what
 	}

@@ -15,8 +15,8 @@ import (
 // An orphan is a lock that nobody has: its maker was told that it could not be made.
 // There must be none. One is removed all the same, so that the others can be found.
 type orphans struct {
-	found int
-	since map[*job]sight // when the lock that is there was first seen
+	Found int
+	since map[*Job]sight // when the lock that is there was first seen
 }
 
 // sight is a job's lock at some time, and how many attempts to take it each worker
@@ -26,19 +26,19 @@ type sight struct {
 	attempts []int
 }
 
-func newOrphans() *orphans { return &orphans{since: make(map[*job]sight)} }
+func NewOrphans() *orphans { return &orphans{since: make(map[*Job]sight)} }
 
-func (o *orphans) requireNone(t testing.TB) {
+func (o *orphans) RequireNone(t testing.TB) {
 	t.Helper()
-	require.Zero(t, o.found, "locks that nobody had")
+	require.Zero(t, o.Found, "locks that nobody had")
 }
 
-// remove removes the lock of a job if it is proven to be an orphan; it is called
+// Remove removes the lock of a job if it is proven to be an orphan; it is called
 // again and again. A worker that got the lock when it was already there ends at most
 // one attempt until it gives it back, the one in which it got it. So nobody has a
 // lock that is still there after each worker ended two. It is known by its inode
 // number and the time of its last change: the same file linked anew has another.
-func (o *orphans) remove(t testing.TB, j *job, from *hosts.Host) {
+func (o *orphans) Remove(t testing.TB, j *Job, from *hosts.Host) {
 	t.Helper()
 	now, settled := look(t, j, from)
 	if !settled {
@@ -58,23 +58,23 @@ func (o *orphans) remove(t testing.TB, j *job, from *hosts.Host) {
 	if now, _ = look(t, j, from); now.lock != first.lock {
 		return
 	}
-	t.Logf("an orphan of %s: %s", j.client.name, j.describe(from))
-	from.MustRun(t, "rm", "-r", j.dir+"/lock")
+	t.Logf("an orphan of %s: %s", j.Client.Name, j.describe(from))
+	from.MustRun(t, "rm", "-r", j.Dir+"/lock")
 	delete(o.since, j)
-	o.found++
+	o.Found++
 }
 
 // look is not settled if there is no lock, or a worker is just writing its count.
-func look(t testing.TB, j *job, from *hosts.Host) (s sight, settled bool) {
+func look(t testing.TB, j *Job, from *hosts.Host) (s sight, settled bool) {
 	t.Helper()
-	inode, err := from.Run("stat", "--format=%i %z", j.dir+"/lock")
+	inode, err := from.Run("stat", "--format=%i %z", j.Dir+"/lock")
 	if err != nil {
 		return s, false
 	}
 	s.lock = strings.TrimSpace(inode)
-	for _, name := range j.names {
+	for _, name := range j.Names {
 		attempts := 0
-		text, err := os.ReadFile(j.witness.path("attempts." + name))
+		text, err := os.ReadFile(j.Witness.Path("attempts." + name))
 		if err == nil {
 			_, err = fmt.Sscan(string(text), &attempts)
 		}

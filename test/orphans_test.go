@@ -17,20 +17,20 @@ func TestOrphansAreFound(t *testing.T) {
 	host := net.Host("a")
 	dir := filepath.Join(net.Dir(), "orphaned")
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "lock"), 0o755))
-	for _, c := range clients {
-		w := newWitness(t, filepath.Join(net.Dir(), c.name+".witness"))
-		j := startJob(t, c, dir, w, 1, host, host)
-		orphans := newOrphans()
+	for _, c := range Clients {
+		w := NewWitness(t, filepath.Join(net.Dir(), c.Name+".witness"))
+		j := StartJob(t, c, dir, w, 1, host, host)
+		orphans := NewOrphans()
 		hosts.Eventually(t, "the workers get the lock", func() (string, bool) {
-			if orphans.found == 0 { // this file system uses inode numbers again
-				orphans.remove(t, j, host)
+			if orphans.Found == 0 { // this file system uses inode numbers again
+				orphans.Remove(t, j, host)
 			}
-			return j.describe(host), w.rounds(t, "") >= 2
+			return j.describe(host), w.Rounds(t, "") >= 2
 		})
-		w.stop(t)
-		j.wait(t)
-		require.Equal(t, 1, orphans.found, c.name)
-		require.Empty(t, w.verdict(t), c.name)
+		w.Stop(t)
+		j.Wait(t)
+		require.Equal(t, 1, orphans.Found, c.Name)
+		require.Empty(t, w.Verdict(t), c.Name)
 		require.NoError(t, os.Mkdir(filepath.Join(dir, "lock"), 0o755))
 	}
 }

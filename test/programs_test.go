@@ -205,40 +205,40 @@ var scenes = []scene{
 // have just done on a local disk.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
-	c, host := startInMemory(t)
+	c, host := StartInMemory(t)
 	on := []*hosts.Host{host}
 	for _, name := range []string{"birch", "cedar"} {
-		g := c.addGuest(t, name)
-		g.start(t)
-		on = append(on, g.host)
+		g := c.AddGuest(t, name)
+		g.Start(t)
+		on = append(on, g.Host)
 	}
 	on = append(on, on[2]) // by another name
-	disk := filepath.Join(c.net.Dir(), "disk")
+	disk := filepath.Join(c.Net.Dir(), "disk")
 	require.NoError(t, os.Mkdir(disk, 0o755))
 	for _, s := range scenes {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			dir := strings.ReplaceAll(s.name, " ", "-")
 			require.NoError(t, os.Mkdir(filepath.Join(disk, dir), 0o755))
-			require.True(t, c.act(t, s, filepath.Join(disk, dir), filepath.Join(c.net.Dir(), dir+".on-disk"), on), "on the local disk")
-			host.MustRun(t, "mkdir", c.path(dir))
-			c.act(t, s, c.path(dir), filepath.Join(c.net.Dir(), dir+".on-mount"), on)
+			require.True(t, act(t, c, s, filepath.Join(disk, dir), filepath.Join(c.Net.Dir(), dir+".on-disk"), on), "on the local disk")
+			host.MustRun(t, "mkdir", c.Path(dir))
+			act(t, c, s, c.Path(dir), filepath.Join(c.Net.Dir(), dir+".on-mount"), on)
 		})
 	}
 }
 
 // act does a scene in a directory, with one on the local disk for each host. It tells whether all went well.
-func (c *cluster) act(t *testing.T, s scene, dir, local string, on []*hosts.Host) bool {
+func act(t *testing.T, c *Cluster, s scene, dir, local string, on []*hosts.Host) bool {
 	t.Helper()
 	functions := ClientPath(t, "programs.sh")
-	players := make(map[string]*shell)
+	players := make(map[string]*Shell)
 	for i, h := range on {
 		name := string(rune('a' + i))
 		own := filepath.Join(local, name)
 		require.NoError(t, os.MkdirAll(own, 0o755))
-		start := fmt.Sprintf("hostname %s\n%s", name, bashSteps)
-		p := startSteps(t, h, dir, "unshare", "--uts", "bash", "-c", start, "bash")
-		p.must(fmt.Sprintf("me=%s; W=%s; . %s", name, own, functions))
+		start := fmt.Sprintf("hostname %s\n%s", name, BashSteps)
+		p := StartSteps(t, h, dir, "unshare", "--uts", "bash", "-c", start, "bash")
+		p.Must(fmt.Sprintf("me=%s; W=%s; . %s", name, own, functions))
 		players[strings.ToUpper(name)] = p
 	}
 	for line := range strings.Lines(s.lines) {
@@ -249,7 +249,7 @@ func (c *cluster) act(t *testing.T, s scene, dir, local string, on []*hosts.Host
 		step, want, prints := strings.Cut(rest, " =>")
 		var ends []func() (string, error)
 		for _, name := range strings.Split(strings.Replace(who, "*", "ABCD", 1), "") {
-			end := players[name].begin(strings.TrimSpace(step))
+			end := players[name].Begin(strings.TrimSpace(step))
 			if who == "*" {
 				ends = append(ends, end)
 				continue

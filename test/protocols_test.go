@@ -9,12 +9,12 @@ import (
 // TestScriptsOfTheSpecifications runs them as they are printed, mixed with the commands, on a local disk and on a mount.
 func TestScriptsOfTheSpecifications(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
+	c := StartCluster(t, 1)
 	script := SourcePath(t, "test/protocols/run.sh")
-	for name, dir := range map[string]string{"disk": t.TempDir(), "mount": c.path("protocols")} {
+	for name, dir := range map[string]string{"disk": t.TempDir(), "mount": c.Path("protocols")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			said, err := c.nodes[0].host.Run("unshare", "--mount", "bash", script, c.program, dir)
+			said, err := c.Nodes[0].Host.Run("unshare", "--mount", "bash", script, c.Program, dir)
 			require.NoError(t, err, said)
 			require.Equal(t, "done\n", said)
 		})

@@ -8,7 +8,7 @@ import (
 // longVariable is set by test/run long: what shows with some luck only is done many times.
 const longVariable = "LOCKFS_TEST_LONG"
 
-func rounds(few, many int) int {
+func Rounds(few, many int) int {
 	if os.Getenv(longVariable) == "1" {
 		return many
 	}
@@ -18,8 +18,8 @@ func rounds(few, many int) int {
 // soakVariable multiplies the number of faults, for longer runs.
 const soakVariable = "LOCKFS_TEST_SOAK"
 
-// faults is how many faults a test has that has n in an ordinary run.
-func faults(n int) int {
+// Faults is how many faults a test has that has n in an ordinary run.
+func Faults(n int) int {
 	var times int
 	if _, err := fmt.Sscan(os.Getenv(soakVariable), &times); err == nil && times > 1 {
 		return n * times

@@ -17,11 +17,11 @@ echo "ready pid=$$"
 until [ -e "$1/end" ]; do sleep 0.02; done`
 
 // startRun starts `lockfs run` of untilTold, with the directory where that is told, and waits until it runs.
-func (c *cluster) startRun(t testing.TB, h *hosts.Host, lock string, flags ...string) (run *hosts.Process, dir string) {
+func startRun(t testing.TB, c *Cluster, h *hosts.Host, lock string, flags ...string) (run *hosts.Process, dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	args := append([]string{"run", c.path(lock)}, flags...)
-	run = h.Start(c.program, append(args, "--", "bash", "-c", untilTold, "bash", dir)...)
+	args := append([]string{"run", c.Path(lock)}, flags...)
+	run = h.Start(c.Program, append(args, "--", "bash", "-c", untilTold, "bash", dir)...)
 	require.NoError(t, run.WaitOutput("ready pid="))
 	require.NoError(t, run.WaitOutput("\n"))
 	return run, dir
@@ -39,18 +39,18 @@ func awaitFile(t testing.TB, path string) {
 // stays until it is stolen: see TestTowerHeartbeatsKeepTheLock.)
 func TestRunKilled(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 2)
-	a, b := c.nodes[0].host, c.nodes[1].host
-	c.nodes[0].set(t, "semaphore", "--stale-after", "4s")
-	a.MustRun(t, "mkdir", c.path(".beads"))
+	c := StartCluster(t, 2)
+	a, b := c.Nodes[0].Host, c.Nodes[1].Host
+	c.Nodes[0].SetRule(t, "semaphore", "--stale-after", "4s")
+	a.MustRun(t, "mkdir", c.Path(".beads"))
 
 	for lock, format := range map[string]string{"pid": "pid", ".beads/.exclusive-lock": "beads"} {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
-			run, _ := c.startRun(t, a, lock, "--format", format)
+			run, _ := startRun(t, c, a, lock, "--format", format)
 			_, command, _ := strings.Cut(strings.TrimSpace(run.Stdout()), "pid=")
 			a.MustRun(t, "kill", "-0", command)
-			next := b.Start(c.program, "run", "--format", format, c.path(lock), "--", "echo", "mine")
+			next := b.Start(c.Program, "run", "--format", format, c.Path(lock), "--", "echo", "mine")
 			run.Kill()
 			require.NoError(t, next.Wait(), next.Log())
 			require.Equal(t, "mine\n", next.Stdout())
@@ -63,14 +63,14 @@ func TestRunKilled(t *testing.T) {
 	for lock, flags := range map[string][]string{"semaphore": nil, "swarm.lock": {"--format", "swarm", "--ttl", "8s"}} {
 		t.Run(lock, func(t *testing.T) {
 			t.Parallel()
-			run, dir := c.startRun(t, a, lock, flags...)
+			run, dir := startRun(t, c, a, lock, flags...)
 			run.Kill()
 			awaitFile(t, filepath.Join(dir, "told"))
-			_, err := b.Run(c.program, append(append([]string{"run"}, flags...), c.path(lock), "--nonblock", "--", "true")...)
+			_, err := b.Run(c.Program, append(append([]string{"run"}, flags...), c.Path(lock), "--nonblock", "--", "true")...)
 			require.ErrorContains(t, err, "exit status 75", "it stays until it is stale")
-			token := c.token(t, b, lock)
-			next, dir := c.startRun(t, b, lock, flags...)
-			require.Greater(t, c.token(t, b, lock), token)
+			token := c.Token(t, b, lock)
+			next, dir := startRun(t, c, b, lock, flags...)
+			require.Greater(t, c.Token(t, b, lock), token)
 			b.MustRun(t, "touch", filepath.Join(dir, "end"))
 			require.NoError(t, next.Wait(), next.Log())
 		})
@@ -80,14 +80,14 @@ func TestRunKilled(t *testing.T) {
 // TestRunLosesItsLock takes the locks of running commands away by force, from another host.
 func TestRunLosesItsLock(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 2)
-	a, b := c.nodes[0].host, c.nodes[1].host
+	c := StartCluster(t, 2)
+	a, b := c.Nodes[0].Host, c.Nodes[1].Host
 	for _, format := range []string{"semaphore", "tower", "swarm", "pid"} {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
 			lock := format + ".lock"
-			run, dir := c.startRun(t, a, lock, "--format", format)
-			b.MustRun(t, c.program, "rm", "--force", c.path(lock))
+			run, dir := startRun(t, c, a, lock, "--format", format)
+			b.MustRun(t, c.Program, "rm", "--force", c.Path(lock))
 			awaitFile(t, filepath.Join(dir, "told"))
 			require.ErrorContains(t, run.Wait(), "exit status 124")
 			require.Contains(t, run.Log(), "the lock was lost while the command ran")
@@ -99,35 +99,35 @@ func TestRunLosesItsLock(t *testing.T) {
 // again: what cannot be read for a while is not lost.
 func TestRunKeepsItsLock(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
-	g := c.addGuest(t, "guest")
-	g.start(t)
-	other := c.nodes[0].host
-	c.nodes[0].set(t, "kept", "--stale-after", "6s")
-	run, dir := c.startRun(t, g.host, "kept", "--stale-timeout", "1h")
+	c := StartCluster(t, 1)
+	g := c.AddGuest(t, "guest")
+	g.Start(t)
+	other := c.Nodes[0].Host
+	c.Nodes[0].SetRule(t, "kept", "--stale-after", "6s")
+	run, dir := startRun(t, c, g.Host, "kept", "--stale-timeout", "1h")
 	hosts.Eventually(t, "it says that the mount's rule counts", func() (string, bool) {
 		return run.Log(), strings.Contains(run.Log(), "--stale-timeout 1h0m0s does not count here") && strings.Contains(run.Log(), "is stale after 6s")
 	})
-	token, taken := c.token(t, other, "kept"), c.xattr(t, other, "kept", "acquired")
+	token, taken := c.Token(t, other, "kept"), c.Xattr(t, other, "kept", "acquired")
 	awaitRenewal := func() {
 		t.Helper()
-		before := c.xattr(t, other, "kept", "renewed")
+		before := c.Xattr(t, other, "kept", "renewed")
 		hosts.Eventually(t, "it is renewed", func() (string, bool) {
-			renewed := c.xattr(t, other, "kept", "renewed")
+			renewed := c.Xattr(t, other, "kept", "renewed")
 			return renewed, renewed != before
 		})
 	}
 	awaitRenewal()
-	g.kill()
+	g.Kill()
 	hosts.Eventually(t, "it is noticed", func() (string, bool) {
 		return run.Log(), strings.Contains(run.Log(), "cannot tell whether the lock is still there")
 	})
-	g.start(t)
+	g.Start(t)
 	awaitRenewal()
-	require.Equal(t, token, c.token(t, other, "kept"))
-	require.Equal(t, taken, c.xattr(t, other, "kept", "acquired"))
-	c.requireHeld(t, "kept", other)
+	require.Equal(t, token, c.Token(t, other, "kept"))
+	require.Equal(t, taken, c.Xattr(t, other, "kept", "acquired"))
+	c.RequireHeld(t, "kept", other)
 	other.MustRun(t, "touch", filepath.Join(dir, "end"))
 	require.NoError(t, run.Wait(), run.Log())
-	c.awaitGone(t, "kept", other)
+	c.AwaitGone(t, "kept", other)
 }

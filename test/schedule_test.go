@@ -12,8 +12,8 @@ import (
 // A schedule does harm to a cluster of three with a guest, one thing at a time. What it does and for how
 // long is drawn from its seed.
 type schedule struct {
-	c      *cluster
-	guest  *guest
+	c      *Cluster
+	guest  *Guest
 	term   time.Duration // of sessions
 	random *rand.Rand
 }
@@ -23,32 +23,32 @@ var harms = []struct {
 	name string
 	do   func(*schedule, testing.TB)
 }{
-	{"leader killed", func(s *schedule, t testing.TB) { s.restart(t, s.c.leader()) }},
+	{"leader killed", func(s *schedule, t testing.TB) { s.restart(t, s.c.Leader()) }},
 	{"follower killed", func(s *schedule, t testing.TB) { s.restart(t, s.follower()) }},
 	{"guest's daemon killed", func(s *schedule, t testing.TB) {
-		s.guest.kill()
+		s.guest.Kill()
 		s.hold(0, 1)
-		s.guest.start(t)
+		s.guest.Start(t)
 	}},
-	{"leader frozen", func(s *schedule, t testing.TB) { s.freeze(s.c.leader().server) }},
-	{"follower frozen", func(s *schedule, t testing.TB) { s.freeze(s.follower().server) }},
-	{"guest's daemon frozen", func(s *schedule, t testing.TB) { s.freeze(s.guest.daemon) }},
-	{"leader cut off", func(s *schedule, t testing.TB) { s.cut(s.c.leader().host) }},
-	{"follower cut off", func(s *schedule, t testing.TB) { s.cut(s.follower().host) }},
-	{"guest cut off", func(s *schedule, t testing.TB) { s.cut(s.guest.host) }},
+	{"leader frozen", func(s *schedule, t testing.TB) { s.freeze(s.c.Leader().Server) }},
+	{"follower frozen", func(s *schedule, t testing.TB) { s.freeze(s.follower().Server) }},
+	{"guest's daemon frozen", func(s *schedule, t testing.TB) { s.freeze(s.guest.Daemon) }},
+	{"leader cut off", func(s *schedule, t testing.TB) { s.cut(s.c.Leader().Host) }},
+	{"follower cut off", func(s *schedule, t testing.TB) { s.cut(s.follower().Host) }},
+	{"guest cut off", func(s *schedule, t testing.TB) { s.cut(s.guest.Host) }},
 	{"leader hears nobody", func(s *schedule, t testing.TB) {
-		leader := s.c.leader().host
+		leader := s.c.Leader().Host
 		s.oneWay(s.hostsBut(leader), []*hosts.Host{leader})
 	}},
 	{"leader is not heard", func(s *schedule, t testing.TB) {
-		leader := s.c.leader().host
+		leader := s.c.Leader().Host
 		s.oneWay([]*hosts.Host{leader}, s.hostsBut(leader))
 	}},
 	{"guest does not hear the leader", func(s *schedule, t testing.TB) {
-		s.oneWay([]*hosts.Host{s.c.leader().host}, []*hosts.Host{s.guest.host})
+		s.oneWay([]*hosts.Host{s.c.Leader().Host}, []*hosts.Host{s.guest.Host})
 	}},
 	{"leader and guest on an island", func(s *schedule, t testing.TB) {
-		island := []*hosts.Host{s.c.leader().host, s.guest.host}
+		island := []*hosts.Host{s.c.Leader().Host, s.guest.Host}
 		s.split(island, s.hostsBut(island...))
 	}},
 }
@@ -63,7 +63,7 @@ func (s *schedule) run(t testing.TB, count int) {
 			}
 			began := time.Now()
 			harms[i].do(s, t)
-			s.c.leader()
+			s.c.Leader()
 			done++
 			t.Logf("%s (%.1fs)", harms[i].name, time.Since(began).Seconds())
 		}
@@ -75,29 +75,29 @@ func (s *schedule) hold(from, to float64) {
 	time.Sleep(time.Duration((from + (to-from)*s.random.Float64()) * float64(s.term)))
 }
 
-func (s *schedule) follower() *node {
-	followers := s.c.others(s.c.leader())
+func (s *schedule) follower() *Node {
+	followers := s.c.Others(s.c.Leader())
 	return followers[s.random.IntN(len(followers))]
 }
 
 // restart kills a node and starts it again, with a clock that may be wrong by an hour; those of the others
 // are right then.
-func (s *schedule) restart(t testing.TB, n *node) {
+func (s *schedule) restart(t testing.TB, n *Node) {
 	t.Helper()
-	n.kill()
+	n.Kill()
 	s.hold(0.5, 1.5)
 	wrong := time.Duration(s.random.IntN(3)-1) * time.Hour
-	for _, other := range s.c.others(n) {
-		if len(other.environment) > 0 {
+	for _, other := range s.c.Others(n) {
+		if len(other.Environment) > 0 {
 			wrong = 0
 		}
 	}
-	n.environment = nil
+	n.Environment = nil
 	if wrong != 0 {
-		n.environment = []string{fmt.Sprintf("LOCKFS_TEST_CLOCK_OFFSET=%v", wrong)}
-		t.Logf("the clock of %s is off by %v", n.name, wrong)
+		n.Environment = []string{fmt.Sprintf("LOCKFS_TEST_CLOCK_OFFSET=%v", wrong)}
+		t.Logf("the clock of %s is off by %v", n.Name, wrong)
 	}
-	n.start(t)
+	n.Start(t)
 }
 
 // freeze stops a process for longer than its session lasts.
@@ -157,8 +157,8 @@ next:
 // hosts is all of them, the guest last.
 func (s *schedule) hosts() []*hosts.Host {
 	var all []*hosts.Host
-	for _, n := range s.c.nodes {
-		all = append(all, n.host)
+	for _, n := range s.c.Nodes {
+		all = append(all, n.Host)
 	}
-	return append(all, s.guest.host)
+	return append(all, s.guest.Host)
 }

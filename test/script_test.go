@@ -23,9 +23,9 @@ type scripted struct {
 }
 
 // startScripted starts a client in a directory of the mount.
-func (c *cluster) startScripted(t testing.TB, host *hosts.Host, dir string, number int) *scripted {
+func startScripted(t testing.TB, c *Cluster, host *hosts.Host, dir string, number int) *scripted {
 	t.Helper()
-	base := filepath.Join(c.net.Dir(), fmt.Sprintf("%s-%d", filepath.Base(dir), number))
+	base := filepath.Join(c.Net.Dir(), fmt.Sprintf("%s-%d", filepath.Base(dir), number))
 	plan := &history.Plan{
 		Host: host.Name(), Dirs: []string{dir}, Client: number, Record: base + ".calls", Script: base + ".script",
 	}

@@ -8,25 +8,25 @@ import (
 	"lockfs/test/hosts"
 )
 
-// session is what `lockfs session list --json` says of one. Only what tests use is here.
-type session struct {
+// Session is what `lockfs session list --json` says of one. Only what tests use is here.
+type Session struct {
 	ID          string  `json:"id"`
 	Host        string  `json:"host"`
 	Silent      float64 `json:"silent_seconds"`
 	ClockOffset float64 `json:"clock_offset_seconds"`
 }
 
-func (n *node) sessions() ([]session, error) {
-	text, err := n.lockfs("session", "list", "--json")
+func (n *Node) sessions() ([]Session, error) {
+	text, err := n.Lockfs("session", "list", "--json")
 	if err != nil {
 		return nil, err
 	}
-	var list []session
+	var list []Session
 	return list, json.Unmarshal([]byte(text), &list)
 }
 
-// awaitSession waits until the sessions of a host satisfy want.
-func (n *node) awaitSession(t testing.TB, host, what string, want func([]session) bool) (of []session) {
+// AwaitSession waits until the sessions of a host satisfy want.
+func (n *Node) AwaitSession(t testing.TB, host, what string, want func([]Session) bool) (of []Session) {
 	t.Helper()
 	hosts.Eventually(t, what, func() (string, bool) {
 		all, err := n.sessions()
@@ -41,6 +41,6 @@ func (n *node) awaitSession(t testing.TB, host, what string, want func([]session
 	return of
 }
 
-func none(s []session) bool { return len(s) == 0 }
+func NoSession(s []Session) bool { return len(s) == 0 }
 
-func one(s []session) bool { return len(s) == 1 }
+func OneSession(s []Session) bool { return len(s) == 1 }

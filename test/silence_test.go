@@ -28,14 +28,14 @@ def creates(name):
 `
 
 // startCreators has actors create in one directory, and waits until all have begun.
-func startCreators(t testing.TB, n int, h *hosts.Host, dir string) (creators []actor, fail []func() string) {
+func startCreators(t testing.TB, n int, h *hosts.Host, dir string) (creators []Actor, fail []func() string) {
 	t.Helper()
 	h.MustRun(t, "mkdir", dir)
 	for i := range n {
-		a := startActor(t, h, dir)
-		a.must(fmt.Sprintf("exec(%q); os.mkdir('begun-%d')", creates, i))
+		a := StartActor(t, h, dir)
+		a.Must(fmt.Sprintf("exec(%q); os.mkdir('begun-%d')", creates, i))
 		creators = append(creators, a)
-		fail = append(fail, a.starts(fmt.Sprintf("creates('name-%d')", i)))
+		fail = append(fail, a.Starts(fmt.Sprintf("creates('name-%d')", i)))
 	}
 	hosts.Eventually(t, "names", func() (string, bool) {
 		names := h.MustRun(t, "ls", dir)
@@ -49,11 +49,11 @@ func startCreators(t testing.TB, n int, h *hosts.Host, dir string) (creators []a
 func TestCallsWithoutAMajorityEndTogether(t *testing.T) {
 	t.Parallel()
 	const opTimeout = 4 * time.Second
-	c := startCluster(t, 2, "--op-timeout", opTimeout.String())
-	here, other := c.nodes[0], c.nodes[1]
-	dir := c.path("directory")
-	_, fail := startCreators(t, 6, here.host, dir)
-	other.kill()
+	c := StartCluster(t, 2, "--op-timeout", opTimeout.String())
+	here, other := c.Nodes[0], c.Nodes[1]
+	dir := c.Path("directory")
+	_, fail := startCreators(t, 6, here.Host, dir)
+	other.Kill()
 	var first, last float64
 	for _, failed := range fail {
 		errno, at, _ := strings.Cut(failed(), " ")
@@ -68,37 +68,37 @@ func TestCallsWithoutAMajorityEndTogether(t *testing.T) {
 	t.Logf("the last one failed %.1f s after the first", last-first)
 	require.Less(t, last-first, opTimeout.Seconds())
 
-	other.start(t)
+	other.Start(t)
 	hosts.Eventually(t, "a majority", func() (string, bool) {
-		_, err := here.host.Run("mkdir", filepath.Join(dir, "again"))
+		_, err := here.Host.Run("mkdir", filepath.Join(dir, "again"))
 		return fmt.Sprint(err), err == nil
 	})
 	for i := range 6 {
-		here.host.MustRun(t, "mkdir", filepath.Join(dir, fmt.Sprint("now-", i)))
+		here.Host.MustRun(t, "mkdir", filepath.Join(dir, fmt.Sprint("now-", i)))
 	}
-	c.requireSameState(t)
+	c.RequireSameState(t)
 }
 
 // TestKilledProgramsGoWithoutAMajority kills programs that wait for each other, on a mount whose calls would wait for long.
 func TestKilledProgramsGoWithoutAMajority(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
-	g := c.addGuest(t, "m", "--op-timeout", "1h")
-	g.start(t)
-	creators, _ := startCreators(t, 6, g.host, c.path("directory"))
-	g.host.Cut()
+	c := StartCluster(t, 1)
+	g := c.AddGuest(t, "m", "--op-timeout", "1h")
+	g.Start(t)
+	creators, _ := startCreators(t, 6, g.Host, c.Path("directory"))
+	g.Host.Cut()
 	for _, a := range creators {
-		a.process.Signal(unix.SIGKILL) // which only the one whose turn it is can take
+		a.Process.Signal(unix.SIGKILL) // which only the one whose turn it is can take
 	}
 	for _, a := range creators {
 		select {
-		case <-a.process.Ended():
+		case <-a.Process.Ended():
 		case <-time.After(hosts.Patience):
 			t.Fatal("a killed program waits")
 		}
 	}
-	g.host.Heal()
-	g.host.MustRun(t, "mkdir", c.path("directory", "again"))
+	g.Host.Heal()
+	g.Host.MustRun(t, "mkdir", c.Path("directory", "again"))
 }
 
 // TestStoppedMountAsks stops the process of a mount for longer than a call may take. It has not asked meanwhile, so nothing
@@ -106,20 +106,20 @@ func TestKilledProgramsGoWithoutAMajority(t *testing.T) {
 func TestStoppedMountAsks(t *testing.T) {
 	t.Parallel()
 	const opTimeout = 4 * time.Second
-	c := startCluster(t, 1)
-	g := c.addGuest(t, "m", "--op-timeout", opTimeout.String())
-	g.start(t)
-	a := startActor(t, g.host, c.mount)
-	g.host.Cut()
-	made := a.starts(`say(os.mkdir, "on-its-way")`)
+	c := StartCluster(t, 1)
+	g := c.AddGuest(t, "m", "--op-timeout", opTimeout.String())
+	g.Start(t)
+	a := StartActor(t, g.Host, c.Mount)
+	g.Host.Cut()
+	made := a.Starts(`say(os.mkdir, "on-its-way")`)
 	hosts.Eventually(t, "mkdir(2)", func() (string, bool) {
-		call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", a.process.Pid()))
+		call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", a.Process.Pid()))
 		return fmt.Sprintf("%s, %v", call, err), strings.HasPrefix(string(call), fmt.Sprint(unix.SYS_MKDIR, " "))
 	})
-	g.daemon.Freeze()
+	g.Daemon.Freeze()
 	time.Sleep(opTimeout + opTimeout/2) // that nobody counts
-	g.host.Heal()
-	g.daemon.Thaw()
+	g.Host.Heal()
+	g.Daemon.Thaw()
 	require.Equal(t, "ok", made())
-	a.require(`say(os.mkdir, "new")`, "ok")
+	a.Require(`say(os.mkdir, "new")`, "ok")
 }

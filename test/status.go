@@ -27,9 +27,9 @@ type nodeStatus struct {
 	Error        string `json:"error"`
 }
 
-func (n *node) status() (status, error) {
+func (n *Node) Status() (status, error) {
 	var s status
-	text, err := n.lockfs("status", "--json")
+	text, err := n.Lockfs("status", "--json")
 	if err != nil {
 		return s, err
 	}
@@ -39,16 +39,16 @@ func (n *node) status() (status, error) {
 	return s, nil
 }
 
-// requireSameState waits until all nodes have applied the same and requires that
+// RequireSameState waits until all nodes have applied the same and requires that
 // they came to the same state.
-func (c *cluster) requireSameState(t testing.TB) {
+func (c *Cluster) RequireSameState(t testing.TB) {
 	t.Helper()
 	hosts.Eventually(t, "all nodes at one state index with one hash", func() (string, bool) {
-		s, err := c.nodes[0].status()
+		s, err := c.Nodes[0].Status()
 		if err != nil {
 			return err.Error(), false
 		}
-		same := len(s.Nodes) == len(c.nodes)
+		same := len(s.Nodes) == len(c.Nodes)
 		for _, n := range s.Nodes {
 			if n.StateIndex != s.Nodes[0].StateIndex || n.StateHash == "" {
 				same = false

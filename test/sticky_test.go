@@ -50,22 +50,22 @@ def owner(times):
 // TestTheStickyBitHoldsAcrossHosts has nobody race with root for one name, on several hosts.
 func TestTheStickyBitHoldsAcrossHosts(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3)
-	dir := c.path("sticky")
-	c.nodes[0].host.MustRun(t, "mkdir", "-m", "1777", dir)
-	racer := func(n *node) actor {
-		a := startActor(t, n.host, dir)
-		a.must(fmt.Sprintf("exec(%q)", racers))
+	c := StartCluster(t, 3)
+	dir := c.Path("sticky")
+	c.Nodes[0].Host.MustRun(t, "mkdir", "-m", "1777", dir)
+	racer := func(n *Node) Actor {
+		a := StartActor(t, n.Host, dir)
+		a.Must(fmt.Sprintf("exec(%q)", racers))
 		return a
 	}
 	var thieves []func() string
-	for _, n := range c.nodes[:2] {
+	for _, n := range c.Nodes[:2] {
 		for _, call := range []string{"take", "remove"} {
-			thieves = append(thieves, racer(n).starts(fmt.Sprintf(`say(thief, %s)`, call)))
+			thieves = append(thieves, racer(n).Starts(fmt.Sprintf(`say(thief, %s)`, call)))
 		}
 	}
-	racer(c.nodes[2]).require(`say(owner, 60)`, "0")
-	c.nodes[0].host.MustRun(t, "touch", c.path("sticky", "stop"))
+	racer(c.Nodes[2]).Require(`say(owner, 60)`, "0")
+	c.Nodes[0].Host.MustRun(t, "touch", c.Path("sticky", "stop"))
 	for _, stopped := range thieves {
 		for _, failed := range strings.Fields(stopped()) {
 			require.Contains(t, []string{"EEXIST", "ENOENT", "EPERM"}, failed)

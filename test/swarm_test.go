@@ -14,11 +14,11 @@ import (
 	"lockfs/test/hosts"
 )
 
-// link is another name of the program.
-func (c *cluster) link(t testing.TB, name string) string {
+// linkTo is another name of the program.
+func linkTo(t testing.TB, c *Cluster, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.Symlink(c.program, path))
+	require.NoError(t, os.Symlink(c.Program, path))
 	return path
 }
 
@@ -26,24 +26,24 @@ func (c *cluster) link(t testing.TB, name string) string {
 // the script, and with a script that removes and creates. Exactly one gets each.
 func TestSwarmExpired(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3)
+	c := StartCluster(t, 3)
 	const tasks = 6
-	c.nodes[0].host.MustRun(t, "bash", "-ec", `mkdir -p "$1/locks"
+	c.Nodes[0].Host.MustRun(t, "bash", "-ec", `mkdir -p "$1/locks"
 		for task in $(seq "$2"); do
 			printf '{"task_id":"%s","worker":"gone","acquired_at":"2025-02-02T10:00:00Z","expires_at":"2025-02-02T11:00:00Z"}' \
 				"$task" > "$1/locks/$task.lock"
-		done`, "bash", c.path("swarm"), fmt.Sprint(tasks))
+		done`, "bash", c.Path("swarm"), fmt.Sprint(tasks))
 	const takeAll = `export SWARM_STATE_DIR=$1 worker=$2
 		for task in $(seq "$3"); do "${@:4}" acquire "$task" "$worker" && echo "$worker took $task"; done; exit 0`
 	var workers []*hosts.Process
 	for kind, command := range map[string][]string{
-		"command": {c.program, "swarm"},
-		"link":    {c.link(t, "swarm_lock.sh")},
+		"command": {c.Program, "swarm"},
+		"link":    {linkTo(t, c, "swarm_lock.sh")},
 		"script":  {"python3", ClientPath(t, "swarm.py")},
 	} {
-		for _, n := range c.nodes {
-			args := append([]string{"-c", takeAll, "bash", c.path("swarm"), kind + "-" + n.name, fmt.Sprint(tasks)}, command...)
-			workers = append(workers, n.host.Start("bash", args...))
+		for _, n := range c.Nodes {
+			args := append([]string{"-c", takeAll, "bash", c.Path("swarm"), kind + "-" + n.Name, fmt.Sprint(tasks)}, command...)
+			workers = append(workers, n.Host.Start("bash", args...))
 		}
 	}
 	took := make(map[string][]string)
@@ -61,35 +61,35 @@ func TestSwarmExpired(t *testing.T) {
 	require.Len(t, took, tasks)
 	for task, workers := range took {
 		require.Len(t, workers, 1, "those who took %s", task)
-		require.Contains(t, c.nodes[1].host.MustRun(t, "cat", c.path("swarm/locks", task+".lock")), workers[0])
+		require.Contains(t, c.Nodes[1].Host.MustRun(t, "cat", c.Path("swarm/locks", task+".lock")), workers[0])
 	}
-	left := strings.Fields(c.nodes[2].host.MustRun(t, "ls", "-A", c.path("swarm/locks")))
+	left := strings.Fields(c.Nodes[2].Host.MustRun(t, "ls", "-A", c.Path("swarm/locks")))
 	require.Len(t, left, tasks)
-	c.requireSameState(t)
+	c.RequireSameState(t)
 }
 
 // TestSwarmNineSteps verifies the command as the specification does, on a mount.
 func TestSwarmNineSteps(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
+	c := StartCluster(t, 1)
 	script := SourcePath(t, "cmd/lockfs/testdata/swarm_nine_steps.sh")
-	said := c.nodes[0].host.MustRun(t, "env", "SWARM_STATE_DIR="+c.path("swarm"), script, c.link(t, "swarm_lock.sh"))
+	said := c.Nodes[0].Host.MustRun(t, "env", "SWARM_STATE_DIR="+c.Path("swarm"), script, linkTo(t, c, "swarm_lock.sh"))
 	require.Equal(t, 9, strings.Count(said, "PASS "), said)
 }
 
 // TestSwarmTokens: who overrides an expired lock gets a larger token, also under the name of the worker that had it.
 func TestSwarmTokens(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
-	host := c.nodes[0].host
+	c := StartCluster(t, 1)
+	host := c.Nodes[0].Host
 	swarm := func(args ...string) (lock struct{ Token string }) {
 		t.Helper()
-		command := append([]string{"SWARM_STATE_DIR=" + c.path("swarm"), c.program, "swarm"}, args...)
+		command := append([]string{"SWARM_STATE_DIR=" + c.Path("swarm"), c.Program, "swarm"}, args...)
 		require.NoError(t, json.Unmarshal([]byte(host.MustRun(t, "env", command...)), &lock))
 		return lock
 	}
 	first := swarm("acquire", "t", "w", "1", "--json")
-	c.awaitState(t, host, "swarm/locks/t.lock", "stale")
+	c.AwaitState(t, host, "swarm/locks/t.lock", "stale")
 	second := swarm("acquire", "t", "w", "--json")
 	require.Equal(t, second, swarm("check", "t", "--json"))
 	before, err := strconv.ParseUint(first.Token, 10, 64)

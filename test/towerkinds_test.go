@@ -13,12 +13,12 @@ import (
 // lock, on three hosts each.
 func TestTowersOfAllKinds(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3)
-	c.contend(t, map[string][]string{
+	c := StartCluster(t, 3)
+	compete(t, c, map[string][]string{
 		"library": {"bash", ClientPath(t, "tower-library.sh")},
 		"python":  {"python3", "-B", ClientPath(t, "tower.py")},
-		"command": {"env", "LOCKFS=" + c.program, "bash", ClientPath(t, "tower-command.sh")},
-		"run":     {"env", "LOCKFS=" + c.program, "bash", ClientPath(t, "tower-run.sh")},
+		"command": {"env", "LOCKFS=" + c.Program, "bash", ClientPath(t, "tower-command.sh")},
+		"run":     {"env", "LOCKFS=" + c.Program, "bash", ClientPath(t, "tower-run.sh")},
 	}, 2)
 }
 
@@ -26,35 +26,35 @@ func TestTowersOfAllKinds(t *testing.T) {
 // heartbeats. When the holder is killed, they can.
 func TestTowerHeartbeatsKeepTheLock(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 3)
-	a, b, other := c.nodes[0].host, c.nodes[1].host, c.nodes[2].host
+	c := StartCluster(t, 3)
+	a, b, other := c.Nodes[0].Host, c.Nodes[1].Host, c.Nodes[2].Host
 	const ttl = 5 * time.Second
-	run, _ := c.startRun(t, a, "app.lock", "--format", "tower", "--ttl", ttl.String())
-	library := c.startTower(t, b)
-	force := []string{"tower", "acquire", "app", "--dir", c.mount, "--request-id", "other", "--intent", "i",
+	run, _ := startRun(t, c, a, "app.lock", "--format", "tower", "--ttl", ttl.String())
+	library := startTower(t, c, b)
+	force := []string{"tower", "acquire", "app", "--dir", c.Mount, "--request-id", "other", "--intent", "i",
 		"--intent-version", "1", "--force-lock"}
-	token, taken := c.token(t, b, "app.lock"), c.timeOf(t, b, "acquired")
+	token, taken := c.Token(t, b, "app.lock"), timeOf(t, c, b, "acquired")
 	hosts.Eventually(t, "it has lived for longer than its ttl", func() (string, bool) {
-		library.fails("acquire_lock app theirs 900 true", "held by active process")
-		_, err := other.Run(c.program, force...)
+		library.Fails("acquire_lock app theirs 900 true", "held by active process")
+		_, err := other.Run(c.Program, force...)
 		require.ErrorContains(t, err, "exit status 75")
-		renewed := c.timeOf(t, b, "renewed")
+		renewed := timeOf(t, c, b, "renewed")
 		return renewed.String(), renewed.Sub(taken) > ttl
 	})
-	require.Equal(t, token, c.token(t, other, "app.lock"))
+	require.Equal(t, token, c.Token(t, other, "app.lock"))
 
 	run.Kill()
 	hosts.Eventually(t, "it is stolen", func() (string, bool) {
-		said, err := other.Run(c.program, force...)
+		said, err := other.Run(c.Program, force...)
 		return said, err == nil
 	})
-	require.Greater(t, c.token(t, b, "app.lock"), token)
+	require.Greater(t, c.Token(t, b, "app.lock"), token)
 }
 
 // timeOf is a time that lockfs knows of app.lock.
-func (c *cluster) timeOf(t testing.TB, h *hosts.Host, name string) time.Time {
+func timeOf(t testing.TB, c *Cluster, h *hosts.Host, name string) time.Time {
 	t.Helper()
-	at, err := time.Parse(time.RFC3339Nano, c.xattr(t, h, "app.lock", name))
+	at, err := time.Parse(time.RFC3339Nano, c.Xattr(t, h, "app.lock", name))
 	require.NoError(t, err)
 	return at
 }

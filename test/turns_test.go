@@ -28,14 +28,14 @@ done`
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	const contenders, slots = 12, 3
-	c := startCluster(t, 3)
-	g := c.addGuest(t, "m")
-	g.start(t)
-	on := append(c.hosts(), g.host)
-	log := filepath.Join(c.net.Dir(), "slots.log")
+	c := StartCluster(t, 3)
+	g := c.AddGuest(t, "m")
+	g.Start(t)
+	on := append(c.Hosts(), g.Host)
+	log := filepath.Join(c.Net.Dir(), "slots.log")
 	var all []*hosts.Process
 	for i := range contenders {
-		all = append(all, on[i%len(on)].Start("bash", "-c", contend, "bash", c.program, c.path("builds"), log, fmt.Sprint(i)))
+		all = append(all, on[i%len(on)].Start("bash", "-c", contend, "bash", c.Program, c.Path("builds"), log, fmt.Sprint(i)))
 	}
 	for _, p := range all {
 		require.NoError(t, p.Wait(), p.Log())
@@ -56,19 +56,19 @@ func TestSlots(t *testing.T) {
 	require.Equal(t, contenders*3, strings.Count(string(text), "enter "))
 
 	// Who waits is served in the order of coming, wherever.
-	held := on[0].Start(c.program, "run", "--slots", "1", "--format", "pid", c.path("one"), "--", "bash", "-c", "echo ready; while :; do sleep 0.1; done")
+	held := on[0].Start(c.Program, "run", "--slots", "1", "--format", "pid", c.Path("one"), "--", "bash", "-c", "echo ready; while :; do sleep 0.1; done")
 	require.NoError(t, held.WaitOutput("ready"))
 	var waiting []*hosts.Process
 	var names []string
-	served := filepath.Join(c.net.Dir(), "served")
+	served := filepath.Join(c.Net.Dir(), "served")
 	for i := range 5 {
 		h := on[(i*3+1)%len(on)]
-		waiting = append(waiting, h.Start(c.program, "run", "--slots", "1", "--format", "pid", c.path("one"), "--",
+		waiting = append(waiting, h.Start(c.Program, "run", "--slots", "1", "--format", "pid", c.Path("one"), "--",
 			"sh", "-c", `echo "$1" >> "$2"`, "sh", fmt.Sprint(i), served))
 		if i > 0 { // the first one looks at the slots
 			names = append(names, h.Name())
 		}
-		c.nodes[0].awaitAdvisory(t, "one/.queue", "waiting", names...)
+		c.Nodes[0].AwaitAdvisory(t, "one/.queue", "waiting", names...)
 	}
 	held.Kill()
 	for _, p := range waiting {
@@ -89,19 +89,19 @@ done`
 func TestOncePer(t *testing.T) {
 	t.Parallel()
 	const period = 4 * time.Second
-	c := newCluster(t)
+	c := NewCluster(t)
 	for _, offset := range []time.Duration{0, 3 * time.Minute, -2 * time.Minute} {
-		n := c.add(t)
-		n.environment = []string{"LOCKFS_TEST_CLOCK_OFFSET=" + offset.String()}
-		n.start(t)
+		n := c.Add(t)
+		n.Environment = []string{"LOCKFS_TEST_CLOCK_OFFSET=" + offset.String()}
+		n.Start(t)
 	}
-	g := c.addGuest(t, "m")
-	g.environment = []string{"LOCKFS_TEST_CLOCK_OFFSET=7m"}
-	g.start(t)
-	log := filepath.Join(c.net.Dir(), "turns")
+	g := c.AddGuest(t, "m")
+	g.Environment = []string{"LOCKFS_TEST_CLOCK_OFFSET=7m"}
+	g.Start(t)
+	log := filepath.Join(c.Net.Dir(), "turns")
 	var all []*hosts.Process
-	for _, h := range append(c.hosts(), g.host) {
-		all = append(all, h.Start("bash", "-c", takeTurns, "bash", c.program, c.path("nightly"), log, period.String()))
+	for _, h := range append(c.Hosts(), g.Host) {
+		all = append(all, h.Start("bash", "-c", takeTurns, "bash", c.Program, c.Path("nightly"), log, period.String()))
 	}
 	turns := func() []string {
 		text, err := os.ReadFile(log)
@@ -119,7 +119,7 @@ func TestOncePer(t *testing.T) {
 	await(2)
 	before := len(turns())
 	await(before + 1)
-	c.leader().kill()
+	c.Leader().Kill()
 	after := len(turns())
 	await(after + 3)
 	require.NoError(t, os.WriteFile(log+".stop", nil, 0o600))

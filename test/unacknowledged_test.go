@@ -50,9 +50,9 @@ var interruptions = []interruption{
 func TestUnacknowledgedCreations(t *testing.T) {
 	t.Parallel()
 	timeout := "--op-timeout=2s"
-	c := startCluster(t, 3, timeout)
-	g := c.addGuest(t, "m", timeout)
-	g.start(t)
+	c := StartCluster(t, 3, timeout)
+	g := c.AddGuest(t, "m", timeout)
+	g.Start(t)
 	var creations []*creation
 	unknown := 0
 	for round := 0; round < len(interruptions) || unknown < unacknowledged; round++ {
@@ -70,47 +70,47 @@ func TestUnacknowledgedCreations(t *testing.T) {
 		creation.addMade(t, expected)
 	}
 	t.Logf("%d names, %d calls without a result", len(expected), unknown)
-	for _, h := range []*hosts.Host{c.nodes[0].host, c.nodes[1].host, c.nodes[2].host, g.host} {
+	for _, h := range []*hosts.Host{c.Nodes[0].Host, c.Nodes[1].Host, c.Nodes[2].Host, g.Host} {
 		hosts.Eventually(t, "on "+h.Name()+" there are the names that somebody was told of", func() (string, bool) {
-			wrong := difference(expected, presentNames(t, h, c.mount))
+			wrong := difference(expected, presentNames(t, h, c.Mount))
 			for i, line := range wrong {
 				wrong[i] = line + ": " + said(t, creations, line)
 			}
 			return strings.Join(wrong, "\n"), len(wrong) == 0
 		})
 	}
-	c.requireSameState(t)
+	c.RequireSameState(t)
 }
 
 // A creation is one creator and its interruption.
 type creation struct {
-	c        *cluster
-	guest    *guest
+	c        *Cluster
+	guest    *Guest
 	name     string // of its directory
-	leader   *node  // as it begins
-	follower *node
+	leader   *Node  // as it begins
+	follower *Node
 	creator  *hosts.Process
 	release  func() // ends that no commit can come
 }
 
-func onGuest(c *creation) *hosts.Host    { return c.guest.host }
-func onLeader(c *creation) *hosts.Host   { return c.leader.host }
-func onFollower(c *creation) *hosts.Host { return c.follower.host }
+func onGuest(c *creation) *hosts.Host    { return c.guest.Host }
+func onLeader(c *creation) *hosts.Host   { return c.leader.Host }
+func onFollower(c *creation) *hosts.Host { return c.follower.Host }
 
-func (c *creation) log() string { return filepath.Join(c.c.net.Dir(), "creator-"+c.name) }
+func (c *creation) log() string { return filepath.Join(c.c.Net.Dir(), "creator-"+c.name) }
 
 func (c *creation) interrupt(t testing.TB, how interruption) {
 	t.Helper()
-	c.leader = c.c.leader()
-	c.follower = c.c.others(c.leader)[rand.IntN(2)]
+	c.leader = c.c.Leader()
+	c.follower = c.c.Others(c.leader)[rand.IntN(2)]
 	host := how.on(c)
 	// With so little time for a call, one that meets the election which the last interruption made can fail.
 	hosts.Eventually(t, "a call succeeds in its time", func() (string, bool) {
-		_, err := host.Run("sh", "-c", fmt.Sprintf("mkdir -p %s && cd %[1]s && mkdir -p $(seq 0 %d)", c.c.path(c.name), creatorThreads-1))
+		_, err := host.Run("sh", "-c", fmt.Sprintf("mkdir -p %s && cd %[1]s && mkdir -p $(seq 0 %d)", c.c.Path(c.name), creatorThreads-1))
 		return fmt.Sprint(err), err == nil
 	})
 	script := ClientPath(t, "creator.py")
-	c.creator = host.Start("python3", script, c.c.path(c.name), c.log())
+	c.creator = host.Start("python3", script, c.c.Path(c.name), c.log())
 	hosts.Eventually(t, "all threads are at work", func() (string, bool) {
 		made := c.words(t, "made")
 		return fmt.Sprint(len(made)), len(made) >= 4*creatorThreads
@@ -151,45 +151,45 @@ func (c *creation) killClient(testing.TB) {
 
 // timeOut leaves nobody to be the leader instead.
 func (c *creation) timeOut(t testing.TB) {
-	followers := c.c.others(c.leader)
+	followers := c.c.Others(c.leader)
 	for _, n := range followers {
-		n.server.Freeze()
+		n.Server.Freeze()
 	}
 	c.release()
 	c.awaitFailures(t)
 	for _, n := range followers {
-		n.server.Thaw()
+		n.Server.Thaw()
 	}
 }
 
 // loseReplies lets the creations be done. The rest of the cut is in case there is another leader by now.
 func (c *creation) loseReplies(t testing.TB) {
-	c.guest.host.CutFrom(c.leader.host)
+	c.guest.Host.CutFrom(c.leader.Host)
 	c.release()
-	c.guest.host.Cut()
+	c.guest.Host.Cut()
 	c.awaitFailures(t)
-	c.guest.host.Heal()
+	c.guest.Host.Heal()
 }
 
 func (c *creation) cutLeader(t testing.TB) {
-	c.leader.host.Cut()
+	c.leader.Host.Cut()
 	c.release()
 	c.awaitFailures(t)
-	c.leader.host.Heal()
+	c.leader.Host.Heal()
 }
 
 func (c *creation) killGuest(t testing.TB) {
-	c.guest.kill()
+	c.guest.Kill()
 	moment()
 	c.release()
-	c.guest.start(t)
+	c.guest.Start(t)
 }
 
-func (c *creation) killNode(t testing.TB, n *node) {
-	n.kill()
+func (c *creation) killNode(t testing.TB, n *Node) {
+	n.Kill()
 	moment()
 	c.release()
-	n.start(t)
+	n.Start(t)
 }
 
 func (c *creation) awaitFailures(t testing.TB) {

@@ -22,14 +22,14 @@ type givenUp struct {
 // file and locks it. Whatever becomes of the name, a third one does not get the lock as long as the second one has it.
 func TestGivenUpCreations(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
-	other := c.addGuest(t, "o")
-	other.start(t)
-	c.program = FaultyProgram(t)
-	g := c.addGuest(t, "m", "--op-timeout=1s")
-	g.environment = []string{"LOCKFS_TEST_FAULT=lose-answers"}
-	g.start(t)
-	second, third := startActor(t, c.nodes[0].host, c.mount), startActor(t, other.host, c.mount)
+	c := StartCluster(t, 1)
+	other := c.AddGuest(t, "o")
+	other.Start(t)
+	c.Program = FaultyProgram(t)
+	g := c.AddGuest(t, "m", "--op-timeout=1s")
+	g.Environment = []string{"LOCKFS_TEST_FAULT=lose-answers"}
+	g.Start(t)
+	second, third := StartActor(t, c.Nodes[0].Host, c.Mount), StartActor(t, other.Host, c.Mount)
 	var ways []givenUp
 	for _, exclusive := range []bool{false, true} {
 		for _, locks := range []string{"before", "meanwhile", "after"} {
@@ -37,7 +37,7 @@ func TestGivenUpCreations(t *testing.T) {
 		}
 	}
 	seen := make(map[string]int)
-	for round := range rounds(len(ways), 104) {
+	for round := range Rounds(len(ways), 104) {
 		way := ways[round%len(ways)]
 		name := fmt.Sprintf("untold-%d", round)
 		became := way.play(t, g, second, third, name)
@@ -49,19 +49,19 @@ func TestGivenUpCreations(t *testing.T) {
 	t.Log(seen)
 }
 
-func (way givenUp) play(t *testing.T, g *guest, second, third actor, name string) (became string) {
+func (way givenUp) play(t *testing.T, g *Guest, second, third Actor, name string) (became string) {
 	t.Helper()
 	flags := "os.O_RDWR | os.O_CREAT"
 	if way.exclusive {
 		flags += " | os.O_EXCL"
 	}
-	maker := g.host.Start("python3", "-c", fmt.Sprintf("import os; os.open(%q, %s)", g.cluster.path(name), flags))
+	maker := g.Host.Start("python3", "-c", fmt.Sprintf("import os; os.open(%q, %s)", g.Cluster.Path(name), flags))
 	hosts.Eventually(t, "the file is there", func() (string, bool) {
-		_, err := g.cluster.nodes[0].host.Run("test", "-e", g.cluster.path(name))
+		_, err := g.Cluster.Nodes[0].Host.Run("test", "-e", g.Cluster.Path(name))
 		return fmt.Sprint(err), err == nil
 	})
-	second.must(fmt.Sprintf(`opened("f", %q, os.O_RDWR)`, name))
-	locked := func() string { return second.says(`flock("f", "ex")`) }
+	second.Must(fmt.Sprintf(`opened("f", %q, os.O_RDWR)`, name))
+	locked := func() string { return second.Says(`flock("f", "ex")`) }
 	var answer string
 	if way.locks == "before" {
 		answer = locked()
@@ -77,22 +77,22 @@ func (way givenUp) play(t *testing.T, g *guest, second, third actor, name string
 		answer = locked()
 	}
 	require.Error(t, maker.Wait(), "it was told of the file")
-	g.host.MustRun(t, "mkdir", g.cluster.path("settled-"+name)) // which waits until the creation is settled
+	g.Host.MustRun(t, "mkdir", g.Cluster.Path("settled-"+name)) // which waits until the creation is settled
 	if way.locks == "after" {
 		answer = locked()
 	}
 	became = "kept"
 	if answer == "ESTALE" {
 		became = "taken back"
-		second.require(`close("f")`, "ok")
-		second.must(fmt.Sprintf(`opened("f", %q)`, name))
+		second.Require(`close("f")`, "ok")
+		second.Must(fmt.Sprintf(`opened("f", %q)`, name))
 		answer = locked()
 	}
 	require.Equal(t, "ok", answer, "%+v", way)
-	third.must(fmt.Sprintf(`opened("f", %q)`, name))
-	third.require(`flock("f", "ex")`, "EAGAIN")
-	second.require(`close("f")`, "ok")
-	third.require(`flock("f", "ex", wait=True)`, "ok")
-	third.require(`close("f")`, "ok")
+	third.Must(fmt.Sprintf(`opened("f", %q)`, name))
+	third.Require(`flock("f", "ex")`, "EAGAIN")
+	second.Require(`close("f")`, "ok")
+	third.Require(`flock("f", "ex", wait=True)`, "ok")
+	third.Require(`close("f")`, "ok")
 	return became
 }

@@ -17,41 +17,41 @@ import (
 // and a count that each increments in between, by reading it and writing it, which
 // goes wrong if two do it.
 type witness struct {
-	dir string
+	Dir string
 }
 
-func newWitness(t testing.TB, dir string) *witness {
+func NewWitness(t testing.TB, dir string) *witness {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
-	w := &witness{dir: dir}
-	require.NoError(t, os.WriteFile(w.path("log"), nil, 0o644))
-	require.NoError(t, os.WriteFile(w.path("count"), []byte("0\n"), 0o644))
+	w := &witness{Dir: dir}
+	require.NoError(t, os.WriteFile(w.Path("log"), nil, 0o644))
+	require.NoError(t, os.WriteFile(w.Path("count"), []byte("0\n"), 0o644))
 	return w
 }
 
-func (w *witness) path(name string) string { return filepath.Join(w.dir, name) }
+func (w *witness) Path(name string) string { return filepath.Join(w.Dir, name) }
 
-// stop tells the workers that they may end once they have done their rounds.
-func (w *witness) stop(t testing.TB) {
+// Stop tells the workers that they may end once they have done their rounds.
+func (w *witness) Stop(t testing.TB) {
 	t.Helper()
-	require.NoError(t, os.WriteFile(w.path("stop"), nil, 0o644))
+	require.NoError(t, os.WriteFile(w.Path("stop"), nil, 0o644))
 }
 
-// rounds is how often a worker whose name begins with prefix has had the lock.
-func (w *witness) rounds(t testing.TB, prefix string) int {
+// Rounds is how often a worker whose name begins with prefix has had the lock.
+func (w *witness) Rounds(t testing.TB, prefix string) int {
 	t.Helper()
-	text, err := os.ReadFile(w.path("log"))
+	text, err := os.ReadFile(w.Path("log"))
 	require.NoError(t, err)
 	return strings.Count(string(text), "leave "+prefix)
 }
 
-// verdict says what is wrong with what the witness saw, after all workers ended.
-func (w *witness) verdict(t testing.TB) (faults []string) {
+// Verdict says what is wrong with what the witness saw, after all workers ended.
+func (w *witness) Verdict(t testing.TB) (faults []string) {
 	t.Helper()
-	log, err := os.ReadFile(w.path("log"))
+	log, err := os.ReadFile(w.Path("log"))
 	require.NoError(t, err)
-	faults, entered := overlaps(string(log))
-	text, err := os.ReadFile(w.path("count"))
+	faults, entered := Overlaps(string(log))
+	text, err := os.ReadFile(w.Path("count"))
 	require.NoError(t, err)
 	count, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || count != entered {
@@ -60,9 +60,9 @@ func (w *witness) verdict(t testing.TB) (faults []string) {
 	return faults
 }
 
-// overlaps finds all that is not a strict sequence of enter and leave, or crash, of the
+// Overlaps finds all that is not a strict sequence of enter and leave, or crash, of the
 // same worker. It also answers how often the lock was entered.
-func overlaps(log string) (faults []string, entered int) {
+func Overlaps(log string) (faults []string, entered int) {
 	inside := make(map[string]bool)
 	number := 0
 	for line := range strings.Lines(log) {

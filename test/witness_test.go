@@ -27,7 +27,7 @@ func TestOverlapsAreFound(t *testing.T) {
 		{"never left", "enter a\n", 1, true},
 		{"lost", "enter a\nleave a\nlost a\n", 1, true},
 	} {
-		faults, entered := overlaps(c.log)
+		faults, entered := Overlaps(c.log)
 		assert.Equal(t, c.entered, entered, c.name)
 		assert.Equal(t, c.faulty, len(faults) > 0, "%s: %v", c.name, faults)
 	}
@@ -39,25 +39,25 @@ func TestWitnessSeesABrokenLock(t *testing.T) {
 	t.Parallel()
 	net := hosts.New(t)
 	host := net.Host("a")
-	start := func(c client) *job {
-		dir := filepath.Join(net.Dir(), c.name)
+	start := func(c Client) *Job {
+		dir := filepath.Join(net.Dir(), c.Name)
 		require.NoError(t, os.Mkdir(dir, 0o755))
-		j := startJob(t, c, dir, newWitness(t, dir+".witness"), 25, host, host, host, host)
-		j.witness.stop(t)
+		j := StartJob(t, c, dir, NewWitness(t, dir+".witness"), 25, host, host, host, host)
+		j.Witness.Stop(t)
 		return j
 	}
-	broken := start(client{"broken", []string{"dash", "broken.sh"}})
-	var sound []*job
-	for _, c := range clients {
+	broken := start(Client{"broken", []string{"dash", "broken.sh"}})
+	var sound []*Job
+	for _, c := range Clients {
 		sound = append(sound, start(c))
 	}
-	broken.wait(t)
-	faults := strings.Join(broken.witness.verdict(t), "\n")
+	broken.Wait(t)
+	faults := strings.Join(broken.Witness.Verdict(t), "\n")
 	assert.Contains(t, faults, "while inside", "overlaps")
 	assert.Contains(t, faults, "the count is", "lost counts")
 	for _, j := range sound {
-		j.wait(t)
-		assert.Empty(t, j.witness.verdict(t), "%s on the local disk", j.client.name)
-		assert.Empty(t, j.errors(host), "%s on the local disk", j.client.name)
+		j.Wait(t)
+		assert.Empty(t, j.Witness.Verdict(t), "%s on the local disk", j.Client.Name)
+		assert.Empty(t, j.Errors(host), "%s on the local disk", j.Client.Name)
 	}
 }
