@@ -13,6 +13,7 @@ import (
 // An Actor is a process that uses locks as it is told, with the functions of clients/actor.py.
 type Actor struct{ *Shell }
 
+// StartActor starts an actor in a directory.
 func StartActor(t testing.TB, h *hosts.Host, dir string) Actor {
 	t.Helper()
 	clients := ClientPath(t, "")

@@ -73,6 +73,7 @@ func prepareMountPoint(t testing.TB, h *hosts.Host, dir string) {
 	h.MustRun(t, "mount", "-t", "tmpfs", "-o", "ro,size=4k", "nothing-mounted", dir)
 }
 
+// Path is the path of a name below the mount point.
 func (c *Cluster) Path(elements ...string) string {
 	return filepath.Join(append([]string{c.Mount}, elements...)...)
 }

@@ -25,18 +25,20 @@ type Event struct {
 	Holder       string    `json:"holder"`
 	Host         string    `json:"host"`
 	PID          int       `json:"pid"`
-	By           *caller   `json:"by"`
+	By           *Caller   `json:"by"`
 	Reason       string    `json:"reason"`
 	Previous     *Event    `json:"previous_lock"`
 	PreviousHash string    `json:"previous_lock_hash"`
 }
 
-type caller struct {
+// Caller is who did it.
+type Caller struct {
 	Host string `json:"host"`
 	PID  int    `json:"pid"`
 	UID  int    `json:"uid"`
 }
 
+// ParseEvents reads what `lockfs events --json` prints.
 func ParseEvents(t testing.TB, text string) []Event {
 	t.Helper()
 	var events []Event
@@ -48,6 +50,7 @@ func ParseEvents(t testing.TB, text string) []Event {
 	return events
 }
 
+// Events is all events that the node knows, or those that flags ask for.
 func (n *Node) Events(t testing.TB, flags ...string) []Event {
 	t.Helper()
 	text, err := n.Lockfs(append([]string{"events", "--json"}, flags...)...)

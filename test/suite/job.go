@@ -19,6 +19,7 @@ type Client struct {
 	Command []string
 }
 
+// Clients are the ways to take a lock without lockfs knowing.
 var Clients = []Client{
 	{"bash-noclobber", []string{"bash", "noclobber.sh"}},
 	{"dash-noclobber", []string{"dash", "noclobber.sh"}},
@@ -33,13 +34,13 @@ var Clients = []Client{
 type Job struct {
 	Client  Client
 	Dir     string // where the lock is
-	Witness *witness
+	Witness *Witness
 	Names   []string // of the workers
 	Workers []*hosts.Process
 }
 
 // StartJob starts a worker on each of some hosts, which may be named repeatedly.
-func StartJob(t testing.TB, c Client, dir string, w *witness, rounds int, on ...*hosts.Host) *Job {
+func StartJob(t testing.TB, c Client, dir string, w *Witness, rounds int, on ...*hosts.Host) *Job {
 	t.Helper()
 	script := ClientPath(t, c.Command[1])
 	j := &Job{Client: c, Dir: dir, Witness: w}

@@ -42,6 +42,7 @@ func (c *Cluster) RequireExclusion(t testing.TB, j *Job) {
 // Jobs is one job of each client, all at the same time.
 type Jobs []*Job
 
+// StartJobs starts a job of each client.
 func (c *Cluster) StartJobs(t testing.TB) Jobs {
 	t.Helper()
 	var js Jobs
@@ -51,6 +52,7 @@ func (c *Cluster) StartJobs(t testing.TB) Jobs {
 	return js
 }
 
+// Rounds is how often workers whose names begin with prefix have had the locks.
 func (js Jobs) Rounds(t testing.TB, prefix string) int {
 	t.Helper()
 	total := 0

@@ -33,6 +33,7 @@ func (c *Cluster) Token(t testing.TB, h *hosts.Host, lock string) uint64 {
 	return token
 }
 
+// Xattr is an extended attribute user.lockfs.NAME of a lock.
 func (c *Cluster) Xattr(t testing.TB, h *hosts.Host, lock, name string) string {
 	t.Helper()
 	const get = `import os, sys; print(os.getxattr(sys.argv[1], "user.lockfs." + sys.argv[2]).decode(), end="")`

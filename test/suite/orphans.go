@@ -12,10 +12,10 @@ import (
 	"lockfs/test/hosts"
 )
 
-// An orphan is a lock that nobody has: its maker was told that it could not be made.
+// Orphans are locks that nobody has: their makers were told that they could not be made.
 // There must be none. One is removed all the same, so that the others can be found.
-type orphans struct {
-	Found int
+type Orphans struct {
+	Found int            // so far
 	since map[*Job]sight // when the lock that is there was first seen
 }
 
@@ -26,9 +26,11 @@ type sight struct {
 	attempts []int
 }
 
-func NewOrphans() *orphans { return &orphans{since: make(map[*Job]sight)} }
+// NewOrphans knows of none.
+func NewOrphans() *Orphans { return &Orphans{since: make(map[*Job]sight)} }
 
-func (o *orphans) RequireNone(t testing.TB) {
+// RequireNone requires that none was found.
+func (o *Orphans) RequireNone(t testing.TB) {
 	t.Helper()
 	require.Zero(t, o.Found, "locks that nobody had")
 }
@@ -38,7 +40,7 @@ func (o *orphans) RequireNone(t testing.TB) {
 // one attempt until it gives it back, the one in which it got it. So nobody has a
 // lock that is still there after each worker ended two. It is known by its inode
 // number and the time of its last change: the same file linked anew has another.
-func (o *orphans) Remove(t testing.TB, j *Job, from *hosts.Host) {
+func (o *Orphans) Remove(t testing.TB, j *Job, from *hosts.Host) {
 	t.Helper()
 	now, settled := look(t, j, from)
 	if !settled {

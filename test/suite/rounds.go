@@ -8,6 +8,7 @@ import (
 // longVariable is set by test/run long: what shows with some luck only is done many times.
 const longVariable = "LOCKFS_TEST_LONG"
 
+// Rounds is how often something is done that shows by luck only: few times, or many in a long run.
 func Rounds(few, many int) int {
 	if os.Getenv(longVariable) == "1" {
 		return many

@@ -41,6 +41,8 @@ func (n *Node) AwaitSession(t testing.TB, host, what string, want func([]Session
 	return of
 }
 
+// NoSession is what a test may wait for.
 func NoSession(s []Session) bool { return len(s) == 0 }
 
+// OneSession is what a test may wait for.
 func OneSession(s []Session) bool { return len(s) == 1 }

@@ -46,16 +46,19 @@ for number, step in enumerate(open(sys.argv[1]), 1):
     print("\n%d ended step %d" % (status, number), flush=True)`
 )
 
+// StartShell starts bash in a directory.
 func StartShell(t testing.TB, h *hosts.Host, dir string) *Shell {
 	t.Helper()
 	return StartSteps(t, h, dir, "bash", "-c", BashSteps, "bash")
 }
 
+// StartPython starts a Python whose steps are lines of Python, in a directory.
 func StartPython(t testing.TB, h *hosts.Host, dir string) *Shell {
 	t.Helper()
 	return StartSteps(t, h, dir, "python3", "-c", pythonSteps)
 }
 
+// StartSteps starts a command that gets the path of the file with the steps and a directory as its last arguments.
 func StartSteps(t testing.TB, h *hosts.Host, dir string, command ...string) *Shell {
 	t.Helper()
 	fifo := filepath.Join(t.TempDir(), "steps")

@@ -10,13 +10,14 @@ import (
 	"lockfs/test/hosts"
 )
 
-// status is what `lockfs status --json` says. Only what tests use is here.
-type status struct {
+// Status is what `lockfs status --json` says. Only what tests use is here.
+type Status struct {
 	Leader string       `json:"leader"`
-	Nodes  []nodeStatus `json:"nodes"`
+	Nodes  []NodeStatus `json:"nodes"`
 }
 
-type nodeStatus struct {
+// NodeStatus is what it says of a node.
+type NodeStatus struct {
 	Name         string `json:"name"`
 	State        string `json:"state"`
 	Term         uint64 `json:"term"`
@@ -27,8 +28,9 @@ type nodeStatus struct {
 	Error        string `json:"error"`
 }
 
-func (n *Node) Status() (status, error) {
-	var s status
+// Status asks the node for the status of the cluster.
+func (n *Node) Status() (Status, error) {
+	var s Status
 	text, err := n.Lockfs("status", "--json")
 	if err != nil {
 		return s, err

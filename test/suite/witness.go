@@ -11,34 +11,36 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A witness sees who holds a lock. It is a directory on the local disk, outside
+// A Witness sees who holds a lock. It is a directory on the local disk, outside
 // of what is tested, with a log to which workers append "enter NAME" and "leave
 // NAME" (and "lost NAME" if their lock was gone, and "crash NAME" instead of leaving)
 // and a count that each increments in between, by reading it and writing it, which
 // goes wrong if two do it.
-type witness struct {
+type Witness struct {
 	Dir string
 }
 
-func NewWitness(t testing.TB, dir string) *witness {
+// NewWitness makes a witness in a directory that need not be there.
+func NewWitness(t testing.TB, dir string) *Witness {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
-	w := &witness{Dir: dir}
+	w := &Witness{Dir: dir}
 	require.NoError(t, os.WriteFile(w.Path("log"), nil, 0o644))
 	require.NoError(t, os.WriteFile(w.Path("count"), []byte("0\n"), 0o644))
 	return w
 }
 
-func (w *witness) Path(name string) string { return filepath.Join(w.Dir, name) }
+// Path is one of its files.
+func (w *Witness) Path(name string) string { return filepath.Join(w.Dir, name) }
 
 // Stop tells the workers that they may end once they have done their rounds.
-func (w *witness) Stop(t testing.TB) {
+func (w *Witness) Stop(t testing.TB) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(w.Path("stop"), nil, 0o644))
 }
 
 // Rounds is how often a worker whose name begins with prefix has had the lock.
-func (w *witness) Rounds(t testing.TB, prefix string) int {
+func (w *Witness) Rounds(t testing.TB, prefix string) int {
 	t.Helper()
 	text, err := os.ReadFile(w.Path("log"))
 	require.NoError(t, err)
@@ -46,7 +48,7 @@ func (w *witness) Rounds(t testing.TB, prefix string) int {
 }
 
 // Verdict says what is wrong with what the witness saw, after all workers ended.
-func (w *witness) Verdict(t testing.TB) (faults []string) {
+func (w *Witness) Verdict(t testing.TB) (faults []string) {
 	t.Helper()
 	log, err := os.ReadFile(w.Path("log"))
 	require.NoError(t, err)
