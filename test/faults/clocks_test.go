@@ -42,7 +42,7 @@ rm "$1" && ` + takeSemaphore + ` && echo broken`
 func addTimed(t testing.TB, c *suite.Cluster, name string, offset time.Duration) timed {
 	t.Helper()
 	g := c.AddGuest(t, name)
-	g.Environment = []string{"LOCKFS_TEST_CLOCK_OFFSET=" + offset.String()}
+	g.SetClock(t, offset)
 	// faketime leaves files there for programs that are killed, named after their pid.
 	g.Host.MustRun(t, "mount", "-t", "tmpfs", "tmpfs", "/dev/shm")
 	g.Start(t)
@@ -139,23 +139,23 @@ func TestLiveLockIsNotBroken(t *testing.T) {
 // whoever leads.
 func TestWrongClocks(t *testing.T) {
 	t.Parallel()
-	for _, wrong := range []string{"1h", "-1h"} {
-		t.Run(wrong, func(t *testing.T) {
+	for _, wrong := range []time.Duration{time.Hour, -time.Hour} {
+		t.Run(wrong.String(), func(t *testing.T) {
 			t.Parallel()
 			c := suite.StartCluster(t, 3)
 			odd := c.Nodes[0]
 			odd.Stop(t)
-			odd.Environment = []string{"LOCKFS_TEST_CLOCK_OFFSET=" + wrong}
+			odd.SetClock(t, wrong)
 			odd.Start(t)
-			h := c.AddClient(t, "m")
-			p := h.Start("env", "LOCKFS_TEST_CLOCK_OFFSET="+wrong, c.Program, "mount", "--servers", c.Servers(), c.Mount)
-			require.NoError(t, p.WaitOutput("lockfs: ready at "))
+			g := c.AddGuest(t, "m")
+			g.SetClock(t, wrong)
+			g.Start(t)
 
 			last := 0.0
 			requireRightTime := func() {
 				t.Helper()
 				var stamp, now float64
-				out := h.MustRun(t, "sh", "-c", "touch $1; stat -c %.9Y $1; date +%s.%N", "sh", c.Path("clock"))
+				out := g.Host.MustRun(t, "sh", "-c", "touch $1; stat -c %.9Y $1; date +%s.%N", "sh", c.Path("clock"))
 				_, err := fmt.Sscan(out, &stamp, &now)
 				require.NoError(t, err, out)
 				require.InDelta(t, now, stamp, 5)
@@ -170,12 +170,10 @@ func TestWrongClocks(t *testing.T) {
 				old.Start(t)
 			}
 			requireRightTime()
-			want, err := time.ParseDuration(wrong)
-			require.NoError(t, err)
 			c.Nodes[1].AwaitSession(t, "m", "the client's clock against cluster time", func(s []suite.Session) bool {
-				return suite.OneSession(s) && math.Abs(s[0].ClockOffset-want.Seconds()) < 5
+				return suite.OneSession(s) && math.Abs(s[0].ClockOffset-wrong.Seconds()) < 5
 			})
-			require.NoError(t, p.Stop())
+			require.NoError(t, g.Daemon.Stop())
 		})
 	}
 }

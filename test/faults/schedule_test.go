@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -89,13 +88,12 @@ func (s *schedule) restart(t testing.TB, n *suite.Node) {
 	s.hold(0.5, 1.5)
 	wrong := time.Duration(s.random.IntN(3)-1) * time.Hour
 	for _, other := range s.c.Others(n) {
-		if len(other.Environment) > 0 {
+		if other.Ahead != 0 {
 			wrong = 0
 		}
 	}
-	n.Environment = nil
+	n.SetClock(t, wrong)
 	if wrong != 0 {
-		n.Environment = []string{fmt.Sprintf("LOCKFS_TEST_CLOCK_OFFSET=%v", wrong)}
 		t.Logf("the clock of %s is off by %v", n.Name, wrong)
 	}
 	n.Start(t)

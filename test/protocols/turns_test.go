@@ -93,11 +93,11 @@ func TestOncePer(t *testing.T) {
 	c := suite.NewCluster(t)
 	for _, offset := range []time.Duration{0, 3 * time.Minute, -2 * time.Minute} {
 		n := c.Add(t)
-		n.Environment = []string{"LOCKFS_TEST_CLOCK_OFFSET=" + offset.String()}
+		n.SetClock(t, offset)
 		n.Start(t)
 	}
 	g := c.AddGuest(t, "m")
-	g.Environment = []string{"LOCKFS_TEST_CLOCK_OFFSET=7m"}
+	g.SetClock(t, 7*time.Minute)
 	g.Start(t)
 	log := filepath.Join(c.Net.Dir(), "turns")
 	var all []*hosts.Process

@@ -20,6 +20,7 @@ type Guest struct {
 	Daemon  *hosts.Process // nil while it does not run
 
 	Environment []string // for the daemon, beyond that of the test
+	clock
 }
 
 // AddGuest makes the host. The daemon is not started.
@@ -28,10 +29,11 @@ func (c *Cluster) AddGuest(t testing.TB, name string, flags ...string) *Guest {
 	return &Guest{Cluster: c, Host: c.AddClient(t, name), flags: flags}
 }
 
+// Start starts the daemon and waits until the mount can be used.
 func (g *Guest) Start(t testing.TB) {
 	t.Helper()
-	command := []string{g.Cluster.Program, "mount", "--servers", g.Cluster.Servers(), g.Cluster.Mount}
-	g.Daemon = g.Host.Start("env", slices.Concat(g.Environment, command, g.flags)...)
+	args := []string{"mount", "--servers", g.Cluster.Servers(), g.Cluster.Mount}
+	g.Daemon = g.Host.Start("env", slices.Concat(g.Environment, g.command(g.Cluster.Program), args, g.flags)...)
 	require.NoError(t, g.Daemon.WaitOutput("lockfs: ready at "))
 }
 

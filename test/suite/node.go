@@ -19,12 +19,15 @@ type Node struct {
 	Server  *hosts.Process // nil while it does not run
 
 	Environment []string // for the server, beyond that of the test
+	clock
 }
 
 func (n *Node) raftAddr() string { return n.Host.Addr() + ":7420" }
 
+// APIAddr is the address that mounts and commands ask.
 func (n *Node) APIAddr() string { return n.Host.Addr() + ":7421" }
 
+// HTTPAddr is the address of health and metrics.
 func (n *Node) HTTPAddr() string { return n.Host.Addr() + ":7422" }
 
 // Launch starts the server and does not wait for it.
@@ -38,10 +41,11 @@ func (n *Node) Launch() {
 	} else {
 		args = append(args, "--join", n.cluster.Nodes[0].APIAddr())
 	}
-	n.Server = n.Host.Start("env", slices.Concat(n.Environment, []string{n.cluster.Program}, args, n.cluster.Flags)...)
+	n.Server = n.Host.Start("env", slices.Concat(n.Environment, n.command(n.cluster.Program), args, n.cluster.Flags)...)
 	n.cluster.Started = append(n.cluster.Started, n.Server)
 }
 
+// AwaitReady waits until the server says that it can be used.
 func (n *Node) AwaitReady(t testing.TB) {
 	t.Helper()
 	require.NoError(t, n.Server.WaitOutput("lockfs: "+n.Name+" ready\n"))
