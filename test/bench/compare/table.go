@@ -6,7 +6,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"lockfs/test/bench/figures"
+	"lockfs/cmd/lockfs/figures"
 )
 
 // key is a row of the table.
