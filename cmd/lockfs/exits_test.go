@@ -24,17 +24,17 @@ func TestWrongCalls(t *testing.T) {
 	for call, problem := range map[string]string{
 		"lock":                                   `unknown command "lock" for "lockfs"`,
 		"--other":                                "see `lockfs --help`",
-		"host":                                   "lockfs host: say what to do",
+		"host":                                   "lockfs: say what to do",
 		"host lst":                               "lst is no command of it; see `lockfs host --help`",
 		"host list a":                            "usage: lockfs host list",
 		"host forget":                            "usage: lockfs host forget NAME",
 		"host list --timeout 10":                 `missing unit in duration "10"; write it like 90s, 10m or 24h; see`,
 		"host list --timeout 50ms":               "see whether `lockfs server` runs at [127.0.0.1:1]",
 		"host forget a --timeout 1ms":            "forget host a: ",
-		"member":                                 "lockfs member: say what to do",
+		"member":                                 "lockfs: say what to do",
 		"member remove":                          "usage: lockfs member remove NAME",
 		"member list --timeout 50ms":             "or name others with --servers",
-		"session":                                "lockfs session: say what to do",
+		"session":                                "lockfs: say what to do",
 		"session list a":                         "usage: lockfs session list",
 		"session list --timeout 50ms":            "or name others with --servers",
 		"status a":                               "usage: lockfs status",
@@ -46,7 +46,7 @@ func TestWrongCalls(t *testing.T) {
 		"events --since yesterday":               "a time as in 2026-01-02T15:04:05Z, or a duration such as 10m",
 		"events --timeout 50ms":                  "or name others with --servers",
 		"events --other":                         "see `lockfs events --help`",
-		"rule":                                   "lockfs rule: say what to do",
+		"rule":                                   "lockfs: say what to do",
 		"rule set":                               "usage: lockfs rule set PATTERN",
 		"rule set x":                             "it sets nothing; give one of --holder",
 		"rule set x --format other":              "is none of [tower semaphore",
@@ -71,7 +71,7 @@ func TestWrongCalls(t *testing.T) {
 		"server --bootstrap --join a":              "give one of them",
 		"server --log-level loud":                  "it is debug, info, warn or error",
 		"version a":                                "usage: lockfs version",
-		"forrst":                                   "lockfs forrst: say what to do",
+		"forrst":                                   "lockfs: say what to do",
 		"forrst status":                            "usage: lockfs forrst status KEY",
 		"bench /nowhere":                           "/nowhere: no such file or directory",
 	} {
@@ -155,7 +155,7 @@ func TestWhatIsInTheWay(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "beads", ".exclusive-lock"), 0o700))
 	const (
 		notFile = "a lock of this format is a file: give another name, or remove what is there"
-		noDir   = "a part of that path is no directory: give another"
+		noDir   = "not a directory; give another path"
 		request = " --request-id r --intent i --intent-version 1"
 	)
 	for call, want := range map[string]struct {
@@ -163,14 +163,14 @@ func TestWhatIsInTheWay(t *testing.T) {
 		says string
 	}{
 		"tower acquire directory" + request:              {exitBlocked, "look at it, and remove it if nobody uses it"},
-		"tower acquire large" + request:                  {exitBlocked, "file: is too large for a lock"},
+		"tower acquire large" + request:                  {exitBlocked, "file: too large: it has 307200 bytes, and a lock has at most 262144"},
 		"tower release link --request-id r":              {exitFailed, "look at it, and remove it if nobody uses it"},
 		"tower heartbeat link --request-id r":            {exitFailed, "look at it, and remove it if nobody uses it"},
 		"tower list --dir DIR/locks/large.lock":          {exitFailed, noDir},
 		"tower list --dir DIR/none":                      {exitFailed, "the first lock makes the directory, or give another"},
 		"semaphore acquire DIR/locks":                    {exitFailed, notFile},
 		"semaphore acquire DIR/locks/link.lock":          {exitFailed, notFile},
-		"semaphore acquire DIR/locks/large.lock":         {exitBlocked, "is not a valid lock"},
+		"semaphore acquire DIR/locks/large.lock":         {exitBlocked, "is not a valid lock: too large: it has 307200 bytes"},
 		"semaphore acquire DIR/locks/large.lock/x":       {exitFailed, noDir},
 		"semaphore acquire DIR/none/x":                   {exitFailed, "make the directory DIR/none first"},
 		"semaphore release DIR/locks":                    {exitFailed, notFile},
