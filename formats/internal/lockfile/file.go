@@ -9,7 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
 
 	"lockfs/formats/lockfact"
 )
@@ -78,7 +80,7 @@ func CheckSize(content []byte, f *os.File) error {
 func Create(path string, content []byte, mode fs.FileMode) error {
 	err := CreateFrom(besides(path), path, content, mode, os.Link)
 	if err == nil {
-		sweep(filepath.Dir(path))
+		Sweep(filepath.Dir(path), time.Now(), isBesides)
 	}
 	return err
 }
@@ -138,6 +140,11 @@ func WriteNew(path string, content []byte, mode fs.FileMode) error {
 		_ = os.Remove(path)
 	}
 	return err
+}
+
+// isBesides tells a name that besides made.
+func isBesides(name string) bool {
+	return strings.HasPrefix(name, ".lockfs-") && lockfact.IsTemporary(name)
 }
 
 // besides is a new name in the directory of path, which no listing of locks shows.
