@@ -118,20 +118,16 @@ func releaseTower(dir tower.Dir, name, requestID string, outcome *towerOutcome, 
 		lock = &tower.Lock{LockName: name, RequestID: requestID}
 	}
 	audit.emit(lock.ReleaseFailed(path, err, dir.Now()))
-	return fmt.Errorf("%w; clean up by hand with `%s`", explainBusy(cause(err)), removal(path))
-}
-
-// cause is what went wrong with a lock, without what its path is and what to do.
-func cause(err error) error {
 	var invalid *tower.InvalidError
 	var of *fs.PathError
-	switch {
+	switch { // the path is in the command
 	case errors.As(err, &invalid):
-		return fmt.Errorf("the file is not a valid lock (%w)", invalid.Err)
+		return fmt.Errorf("the file is not a valid lock (%w); look at it, and if nobody uses it clean up by hand with `%s`",
+			invalid.Err, removal(path))
 	case errors.As(err, &of):
-		return of.Err
+		err = of.Err
 	}
-	return err
+	return fmt.Errorf("%w; clean up by hand with `%s`", explainBusy(err), removal(path))
 }
 
 func towerHeartbeatCommand() *cobra.Command {
