@@ -68,6 +68,9 @@ func look(path string) (State, time.Time, error) {
 	if state := lockfile.AttributeOf(f, "state"); state != "" {
 		return State(state), lockfile.StaleAt(path, time.Time{}), nil
 	}
+	if lockfile.CheckSize(content, f) != nil {
+		return Held, time.Time{}, nil
+	}
 	state, staleAt := judgeHere(content)
 	return state, staleAt, nil
 }

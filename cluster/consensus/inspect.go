@@ -38,7 +38,7 @@ type SnapshotInfo struct {
 func Inspect(dir string) (*Inspection, error) {
 	id, err := loadIdentity(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is no data directory of a lockfs server: it has no %s (%w)", dir, identityFile, err)
+		return nil, fmt.Errorf("%s is no data directory of a lockfs server: it has no %s", dir, identityFile)
 	}
 	if err != nil {
 		return nil, err

@@ -347,7 +347,7 @@ func explainBeads(dir, what string, err error) error {
 	var malformed *beads.MalformedError
 	switch {
 	case errors.As(err, &held):
-		return &exitStatus{exitBlocked, fmt.Errorf("%s: %w; %s", what, err, removeHint(filepath.Join(dir, beads.FileName)))}
+		return &exitStatus{exitBlocked, fmt.Errorf("%s: %w; %s", what, err, removeHint(err.Error(), filepath.Join(dir, beads.FileName)))}
 	case errors.As(err, &malformed):
 		return fmt.Errorf("%s: %w", what, malformedBeads(dir, err))
 	case errors.Is(err, unix.EBUSY):

@@ -196,5 +196,5 @@ func explainHeld(v *victim, state, lock, host string) string {
 	default:
 		said += fmt.Sprintf("it is held (%s); wait, or let its holder release it", lock)
 	}
-	return said + fmt.Sprintf("; `lockfs rm --force %s` takes it away from a holder that is alive", word(v.path))
+	return said + "; with --force it is taken away from a holder that is alive"
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -35,6 +36,11 @@ func cannotRun(err error) *exitStatus {
 	code := exitCannotRun
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		code = exitNotFound
+	}
+	var of *exec.Error
+	var at *fs.PathError
+	if errors.As(err, &of) && errors.As(of.Err, &at) { // the command is named twice
+		err = &exec.Error{Name: of.Name, Err: at.Err}
 	}
 	return &exitStatus{code, fmt.Errorf("cannot run the command: %w", err)}
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -46,7 +47,7 @@ func (l *fileLock) acquire(ctx context.Context) (string, error) {
 	lock, err := l.take(wait)
 	switch {
 	case err != nil && (l.blocks(err) || isLost(err)): // lost before it was seen
-		return "", notAcquired(ctx, l.wait, fmt.Errorf("%w; %s", err, removeHint(l.path)))
+		return "", notAcquired(ctx, l.wait, fmt.Errorf("%w; %s", err, removeHint(err.Error(), l.path)))
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("not acquired: %w; make the directory %s first", err, word(filepath.Dir(l.path)))
 	case err != nil:
@@ -66,9 +67,14 @@ func (l *fileLock) keep(ctx context.Context, warn io.Writer) error {
 
 func (l *fileLock) release(ctx context.Context, _ *os.ProcessState) error { return l.lock.Release(ctx) }
 
-func removeHint(path string) string {
-	return fmt.Sprintf("wait until it is released, or if you are sure that it is nobody's remove %s "+
-		"(on a mount of lockfs with `lockfs rm --force`)", word(path))
+// removeHint says what to do about a lock that is in the way. It names the file if that was not said yet.
+func removeHint(said, path string) string {
+	file := word(path)
+	if strings.Contains(said, path) {
+		file = "it"
+	}
+	return "wait until it is released, or if you are sure that it is nobody's remove " + file +
+		" (on a mount of lockfs with `lockfs rm --force`)"
 }
 
 // checkInterval is how often a lock is looked at where nothing tells that it has changed.

@@ -121,7 +121,7 @@ func (r *lockedRun) hold(ctx context.Context) (*os.ProcessState, error) {
 	go func() { lost <- r.lock.keep(ctx, r.stderr) }()
 	state, err := r.child.await(lost)
 	if err != nil {
-		fmt.Fprintf(r.stderr, "lockfs: %v; the command is told to stop\n", err)
+		fmt.Fprintln(r.stderr, "lockfs: somebody else may have the lock now; the command is told to stop") // why is said once it has ended
 		return r.child.end(r.grace), err
 	}
 	stop()

@@ -247,7 +247,7 @@ Exit codes:
 			case errors.Is(err, fs.ErrNotExist):
 				return &exitStatus{exitLost, fmt.Errorf("not released: there is no lock %s; if there was one, somebody removed it", word(args[0]))}
 			case semaphore.Blocks(err):
-				return &exitStatus{exitBlocked, fmt.Errorf("not released: %w; %s", err, removeHint(args[0]))}
+				return &exitStatus{exitBlocked, fmt.Errorf("not released: %w; %s", err, removeHint(err.Error(), args[0]))}
 			case err != nil:
 				return fmt.Errorf("not released: %w", err)
 			}

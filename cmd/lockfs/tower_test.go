@@ -487,7 +487,7 @@ func TestTowerWrongArguments(t *testing.T) {
 		"--ttl 1s: times in locks":         append([]string{"acquire", "a", "--ttl", "1"}, request...),
 		"must not be negative":             append([]string{"acquire", "a", "--wait", "-1s"}, request...),
 		"--audit-log: open":                append([]string{"acquire", "a", "--audit-log", "/nowhere/audit"}, request...),
-		"give another with --dir":          append([]string{"acquire", "a", "--dir", "/dev/null/x"}, request...),
+		"TOWER_LOCK_DIR names it":          append([]string{"acquire", "a", "--dir", "/dev/null/x"}, request...),
 		"--dir is empty":                   append([]string{"acquire", "a", "--dir", ""}, request...),
 		"put it after --":                  append([]string{"run", "a"}, request...),
 		"2 arguments before --":            append([]string{"run", "a", "b", "--", "true"}, request...),

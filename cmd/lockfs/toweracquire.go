@@ -114,7 +114,7 @@ func (r *towerRequest) acquire(
 		return nil, err
 	}
 	if err := dir.Make(); err != nil {
-		return nil, fmt.Errorf("the directory of the locks: %w; give another with --dir or %s", err, towerDirVariable)
+		return nil, fmt.Errorf("the directory of the locks: %w; %s names it", err, towerDirVariable)
 	}
 	if problem := dir.Exposed(); problem != "" {
 		fmt.Fprintf(warn, "lockfs: warning: %s %s (section 12.1)\n", word(dir.Path), problem)

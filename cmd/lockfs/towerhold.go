@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 	"unicode/utf8"
 
@@ -81,12 +82,15 @@ Its events are lock_released, and lock_release_failed if the lock could not be r
 			}
 			err = releaseTower(dir, name, requestID, &outcome, &audit)
 			var lost *tower.LostError
-			if errors.As(err, &lost) && lost.Lock == nil {
+			switch {
+			case err == nil:
+				fmt.Fprintf(cmd.OutOrStdout(), "Lock released: %s\n", name)
+				return nil
+			case !errors.As(err, &lost):
+				return fmt.Errorf("the lock is not released: %w", err)
+			case lost.Lock == nil:
 				fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: warning: there is no %s to release\n", word(dir.LockPath(name)))
 				return nil
-			}
-			if err == nil {
-				fmt.Fprintf(cmd.OutOrStdout(), "Lock released: %s\n", name)
 			}
 			return err
 		},
@@ -114,7 +118,16 @@ func releaseTower(dir tower.Dir, name, requestID string, outcome *towerOutcome, 
 		lock = &tower.Lock{LockName: name, RequestID: requestID}
 	}
 	audit.emit(lock.ReleaseFailed(path, err, dir.Now()))
-	return fmt.Errorf("the lock is not released, clean up by hand with `%s`: %w", removal(path), explainBusy(err))
+	var invalid *tower.InvalidError
+	var of *fs.PathError
+	switch { // the path is in the command
+	case errors.As(err, &invalid):
+		return fmt.Errorf("the file is not a valid lock (%w); look at it, and if nobody uses it clean up by hand with `%s`",
+			invalid.Err, removal(path))
+	case errors.As(err, &of):
+		err = of.Err
+	}
+	return fmt.Errorf("%w; clean up by hand with `%s`", explainBusy(err), removal(path))
 }
 
 func towerHeartbeatCommand() *cobra.Command {

@@ -109,12 +109,16 @@ func beadsLockIn(path string) string {
 	return path
 }
 
-// waitHint is removeHint, but for a directory that has something in it: that may be anybody's data.
+// waitHint is removeHint for a path that was said, but for a directory that has something in it: that may be anybody's
+// data. Of a file that is no lock because it is too large it says so.
 func waitHint(path string) string {
 	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
 		return "it is a directory that is not empty, and free once it is gone: was that what you meant?"
 	}
-	return removeHint(path)
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() > formats.MaxContent {
+		return fmt.Sprintf("%v; %s", &formats.TooLargeError{Size: info.Size()}, removeHint(path, path))
+	}
+	return removeHint(path, path)
 }
 
 // explainNoDir says of a directory that is not there why nobody knows whether there is a lock in it.

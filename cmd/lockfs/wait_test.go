@@ -32,7 +32,7 @@ func TestWait(t *testing.T) {
 	done := d.lockfs("wait LOCK --json --timeout 30ms")
 	require.Equal(t, exitTimedOut, done.code)
 	require.Equal(t, "held", state(done))
-	require.Equal(t, "lockfs: "+d.path+" is held after 30ms; "+removeHint(d.path)+"\n", done.stderr)
+	require.Equal(t, "lockfs: "+d.path+" is held after 30ms; "+removeHint(d.path, d.path)+"\n", done.stderr)
 
 	ended := make(chan outcome, 1)
 	go func() { ended <- d.lockfs("wait LOCK --json") }()
@@ -67,7 +67,7 @@ func TestWaitForBeads(t *testing.T) {
 	for _, path := range []string{database, database + "/", lock} {
 		done := wait(path)
 		require.Equal(t, exitTimedOut, done.code)
-		require.Equal(t, "lockfs: "+lock+" is held after 0s; "+removeHint(lock)+"\n", done.stderr)
+		require.Equal(t, "lockfs: "+lock+" is held after 0s; "+removeHint(lock, lock)+"\n", done.stderr)
 	}
 	moved := filepath.Join(dir, "renamed")
 	require.NoError(t, os.Rename(database, moved))

@@ -31,7 +31,8 @@ func nobody() *storepb.Result {
 	return &storepb.Result{Code: storepb.Code_INVALID, Message: "it does not say who wants to know"}
 }
 
-// listLocks leaves out directories with entries, which tell more, and data without advisory locks.
+// listLocks leaves out directories with entries, which tell more, data without advisory locks, and names that
+// a lock has for a moment until it is given its own: whoever was killed in between left the name, and holds nothing by it.
 func (ns *Namespace) listLocks(q *storepb.ListLocks) *storepb.Result {
 	if q.GetViewer() == nil {
 		return nobody()
@@ -44,7 +45,7 @@ func (ns *Namespace) listLocks(q *storepb.ListLocks) *storepb.Result {
 		if e.parent == from.parent && e.name == from.name {
 			return true
 		}
-		if in, found := ns.inodes.Get(e.ino); found && !ns.isFull(in) && (ns.isLock(e, in) || ns.hasAdvisories(in)) {
+		if in, found := ns.inodes.Get(e.ino); found && !ns.isFull(in) && ns.isListed(e, in) {
 			if lock := view.lock(e, in); lock != nil {
 				locks = append(locks, lock)
 				bytes += proto.Size(lock)
@@ -53,6 +54,10 @@ func (ns *Namespace) listLocks(q *storepb.ListLocks) *storepb.Result {
 		return len(locks) < limit && bytes < lockPageBytes
 	})
 	return &storepb.Result{Locks: locks}
+}
+
+func (ns *Namespace) isListed(e *entry, in *inode) bool {
+	return ns.hasAdvisories(in) || ns.isLock(e, in) && !lockfact.IsTemporary(e.name)
 }
 
 func (ns *Namespace) getLock(q *storepb.GetLock) *storepb.Result {
