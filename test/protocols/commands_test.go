@@ -1,9 +1,11 @@
-package test
+package protocols
 
 import (
 	"os"
 	"strings"
 	"testing"
+
+	"lockfs/test/suite"
 
 	"github.com/stretchr/testify/require"
 )
@@ -36,7 +38,7 @@ const commands = `cd "$1"; PATH=$2:$PATH; export SWARM_STATE_DIR=$1 TOWER_LOCK_D
 // TestCommandsOnDiskAndMount has each do what it promises, in an ordinary directory and on a mount.
 func TestCommandsOnDiskAndMount(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 1)
+	c := suite.StartCluster(t, 1)
 	for name, script := range map[string]string{
 		"leftovers are removed, and no locks": `
 			leftovers() {
@@ -187,13 +189,13 @@ func TestCommandsOnDiskAndMount(t *testing.T) {
 				ends 1 lockfs rm s.lock
 			fi`,
 	} {
-		for where, dir := range map[string]string{"disk": t.TempDir(), "mount": c.path(strings.Fields(name)[0] + "-" + strings.Fields(name)[1])} {
+		for where, dir := range map[string]string{"disk": t.TempDir(), "mount": c.Path(strings.Fields(name)[0] + "-" + strings.Fields(name)[1])} {
 			t.Run(name+" on a "+where, func(t *testing.T) {
 				t.Parallel()
 				bin := t.TempDir()
-				require.NoError(t, os.Symlink(c.program, bin+"/lockfs"))
-				c.nodes[0].host.MustRun(t, "mkdir", "-p", dir)
-				said, err := c.nodes[0].host.Run("env", "LOCKFS_SERVERS="+c.nodes[0].apiAddr(), "bash", "-euc", commands+script+"\necho done", "bash", dir, bin)
+				require.NoError(t, os.Symlink(c.Program, bin+"/lockfs"))
+				c.Nodes[0].Host.MustRun(t, "mkdir", "-p", dir)
+				said, err := c.Nodes[0].Host.Run("env", "LOCKFS_SERVERS="+c.Nodes[0].APIAddr(), "bash", "-euc", commands+script+"\necho done", "bash", dir, bin)
 				require.NoError(t, err, said)
 				require.Equal(t, "done\n", said)
 			})

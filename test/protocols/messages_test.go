@@ -1,8 +1,10 @@
-package test
+package protocols
 
 import (
 	"strings"
 	"testing"
+
+	"lockfs/test/suite"
 
 	"github.com/stretchr/testify/require"
 )
@@ -27,18 +29,18 @@ func repetition(line string) string {
 // TestMessagesSayNothingTwice provokes what commands can have to say of what is wrong on a mount, and of a cluster.
 func TestMessagesSayNothingTwice(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, 2)
-	a, b := c.nodes[0], c.nodes[1]
-	a.host.MustRun(t, "bash", "-ec", `cd "$1"; set -C
+	c := suite.StartCluster(t, 2)
+	a, b := c.Nodes[0], c.Nodes[1]
+	a.Host.MustRun(t, "bash", "-ec", `cd "$1"; set -C
 		mkdir directory.lock full && touch full/x
 		ln -s elsewhere link.lock
 		ln -s loop.lock loop.lock
 		: > empty.lock
 		printf 'pid=x\ntimestamp=\n' > malformed.lock
 		printf '{"lock_version": "v1", "lock_name": "tower"}' > tower.lock
-		echo '{"task_id": "other", "worker": "w", "acquired_at": "2025-02-02T10:00:00Z"}' > swarm.lock`, "bash", c.mount)
-	holder := startShell(t, a.host, c.mount)
-	holder.must("set -C; " + semaphoreContent + " > semaphore.lock; " + pidContent + " > pid.lock; set +C")
+		echo '{"task_id": "other", "worker": "w", "acquired_at": "2025-02-02T10:00:00Z"}' > swarm.lock`, "bash", c.Mount)
+	holder := suite.StartShell(t, a.Host, c.Mount)
+	holder.Must("set -C; " + suite.SemaphoreContent + " > semaphore.lock; " + pidContent + " > pid.lock; set +C")
 	calls := []string{
 		"locks none", "locks DIR/none", "locks semaphore.lock/none", "rm DIR/none", "rm DIR/full", "rm DIR/semaphore.lock", "rm DIR/semaphore.lock DIR/none",
 		"rm DIR", "rm DIR/.lockfs", "rm DIR/.lockfs/why/semaphore.lock", "wait DIR/.lockfs/wait/none/none --timeout 0s", "events --since 1000000",
@@ -58,7 +60,7 @@ func TestMessagesSayNothingTwice(t *testing.T) {
 	}
 	failed := 0
 	for _, call := range calls {
-		p := b.host.Start("env", append([]string{"LOCKFS_SERVERS=" + b.apiAddr(), c.program}, strings.Fields(strings.ReplaceAll(call, "DIR", c.mount))...)...)
+		p := b.Host.Start("env", append([]string{"LOCKFS_SERVERS=" + b.APIAddr(), c.Program}, strings.Fields(strings.ReplaceAll(call, "DIR", c.Mount))...)...)
 		if p.Wait() == nil { // somebody could take it
 			continue
 		}
