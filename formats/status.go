@@ -99,7 +99,7 @@ func describe(content []byte, mtime time.Time, rule Rule) Status {
 		}
 	case Beads:
 		if l, err := beads.Parse(content); err == nil {
-			s.Host, s.Acquired = lockfact.HolderName(l.Hostname), l.StartedAt
+			s.Host, s.PID, s.Acquired = lockfact.HolderName(l.Hostname), l.PID, l.StartedAt
 		}
 	}
 	s.Acquired = s.Acquired.UTC()
