@@ -12,8 +12,8 @@ func beadsRunCommand() *cobra.Command {
 	var (
 		holder, version    string
 		wait, grace, every time.Duration
-		answer             answer
 	)
+	answer := answer{outcome: outcomeAcquired}
 	cmd := &cobra.Command{
 		Use:   "run DIR --holder NAME [--version V] [--wait D] [--grace D] -- COMMAND [ARG...]",
 		Short: "Run a command while holding the lock of a database",

@@ -98,8 +98,12 @@ func (a *answer) end(w io.Writer, err error) error {
 	}
 	state.Outcome = a.outcome
 	var exit *exitStatus
-	if err = failed(err); errors.As(err, &exit) && exit.err != nil {
-		state.Outcome, state.Message = endingOf(exit.code).outcome, exit.err.Error()
+	err = failed(err)
+	if silent := errors.As(err, &exit) && exit.err == nil; exit != nil && (a.outcome != "" || !silent) {
+		state.Outcome = endingOf(exit.code).outcome
+		if !silent {
+			state.Message = exit.err.Error()
+		}
 	}
 	if failed := printMerged(w, state, more, a.more); failed != nil {
 		return failed

@@ -39,7 +39,7 @@ type runFlags struct {
 }
 
 func runCommand() *cobra.Command {
-	var f runFlags
+	f := runFlags{answer: answer{outcome: outcomeAcquired}}
 	cmd := &cobra.Command{
 		Use:   "run [--format F] PATH [--wait D | --nonblock] [flags] -- COMMAND [ARG...]",
 		Short: "Run a command while holding a lock",

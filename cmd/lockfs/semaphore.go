@@ -307,7 +307,7 @@ func checkSemaphore(file semaphore.File) (line string, held bool, err error) {
 
 func semaphoreRunCommand() *cobra.Command {
 	var flags semaphoreFlags
-	var answer answer
+	answer := answer{outcome: outcomeAcquired}
 	grace := time.Duration(0)
 	cmd := &cobra.Command{
 		Use:   "run PATH [--tag T] [--timeout D] [flags] -- COMMAND [ARG...]",

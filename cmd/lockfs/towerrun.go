@@ -31,7 +31,7 @@ type towerRun struct {
 }
 
 func towerRunCommand() *cobra.Command {
-	run := towerRun{answer: new(answer)}
+	run := towerRun{answer: &answer{outcome: outcomeAcquired}}
 	cmd := &cobra.Command{
 		Use:   "run [NAME] --intent NAME --intent-version VERSION [flags] -- COMMAND [ARG]...",
 		Short: "Run a command while holding a lock",
