@@ -20,7 +20,7 @@ func TestWaitingIsToldOnAMount(t *testing.T) {
 	} {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
-			_, dir := c.startRun(t, a, lock, "--format", format, "--grace", "0s")
+			_, dir := c.startRun(t, a, lock, "--format", format)
 			waiting := b.Start(c.program, "run", "--format", format, c.path(lock), "--", "echo", "mine")
 			require.NoError(t, waiting.WaitOutput("waiting for "+c.path(lock)+": held"))
 			require.NoError(t, waiting.WaitOutput("; if it is nobody's: `lockfs rm --force "+c.path(lock)+"`"))
