@@ -44,7 +44,7 @@ func TestWaitingIsToldOnAMount(t *testing.T) {
 		a.MustRun(t, "bash", "-c", `set -C; > "$1"`, "bash", c.path("empty"))
 		waiting := b.Start(c.program, "run", "--slots", "1", "--format", "pid", c.path("locks"), "--", "echo", "mine")
 		require.NoError(t, waiting.Wait(), waiting.Log())
-		waiting = b.Start(c.program, "semaphore", "acquire", c.path("empty"), "--timeout", "1h")
+		waiting = b.Start(c.program, "semaphore", "run", c.path("empty"), "--timeout", "1h", "--", "true")
 		require.NoError(t, waiting.WaitOutput("Z: whoever made it may have crashed; if it is nobody's: `lockfs rm --force "))
 		b.MustRun(t, c.program, "rm", "--force", c.path("empty"))
 		require.NoError(t, waiting.Wait(), waiting.Log())
@@ -85,7 +85,7 @@ func TestEndingsOnAMount(t *testing.T) {
 		{0, "no_lock", "tower release none --request-id o"}, {0, "acquired", "semaphore acquire mine"}, {0, "acquired", "swarm acquire mine w"},
 		{125, "failed", "semaphore acquire none/x"},
 	} {
-		process := b.Start("bash", "-c", `cd "$1"; export SWARM_STATE_DIR=. TOWER_LOCK_DIR=locks; "$2" `+end.call+` --json`, "bash", c.mount, c.program)
+		process := b.Start("bash", "-c", `cd "$1"; export SWARM_STATE_DIR=. TOWER_LOCK_DIR=locks; "$2" `+end.call+` --json; exit $?`, "bash", c.mount, c.program)
 		if err := process.Wait(); end.code == 0 {
 			require.NoError(t, err, process.Log())
 		} else {
