@@ -40,7 +40,7 @@ func TestMessagesSayNothingTwice(t *testing.T) {
 		printf '{"lock_version": "v1", "lock_name": "tower"}' > tower.lock
 		echo '{"task_id": "other", "worker": "w", "acquired_at": "2025-02-02T10:00:00Z"}' > swarm.lock`, "bash", c.Mount)
 	holder := suite.StartShell(t, a.Host, c.Mount)
-	holder.Must("set -C; " + suite.SemaphoreContent + " > semaphore.lock; " + pidContent + " > pid.lock; set +C")
+	holder.Must("set -C; " + suite.SemaphoreContent + " > semaphore.lock; " + suite.PidContent + " > pid.lock; set +C")
 	calls := []string{
 		"locks none", "locks DIR/none", "locks semaphore.lock/none", "rm DIR/none", "rm DIR/full", "rm DIR/semaphore.lock", "rm DIR/semaphore.lock DIR/none",
 		"rm DIR", "rm DIR/.lockfs", "rm DIR/.lockfs/why/semaphore.lock", "wait DIR/.lockfs/wait/none/none --timeout 0s", "events --since 1000000",
