@@ -37,6 +37,21 @@ type Status struct {
 // On a mount of lockfs it is a look at the lock, as every reading is: nobody should call it who is about to remove or
 // replace a lock which he has judged before.
 func Check(path string, rule Rule) (Status, error) {
+	for range checkRetries {
+		s, err := check(path, rule)
+		if !errors.Is(err, errReplaced) {
+			return s, err
+		}
+	}
+	return Status{State: Held, Format: None, Reason: "it changes hands all the time"}, nil
+}
+
+// checkRetries is how often a lock is looked at again that was replaced meanwhile.
+const checkRetries = 5
+
+var errReplaced = errors.New("the lock is another one by now")
+
+func check(path string, rule Rule) (Status, error) {
 	named, err := os.Lstat(path)
 	if err != nil {
 		state, _, err := absent(path, err)
@@ -59,6 +74,13 @@ func Check(path string, rule Rule) (Status, error) {
 		s.Expires = s.Expires.Truncate(time.Second)
 	}
 	s.explain(content, named.ModTime(), rule)
+	opened, err := f.Stat()
+	if err != nil {
+		return Status{}, errReplaced
+	}
+	if now, err := os.Lstat(path); err != nil || !os.SameFile(now, opened) || !os.SameFile(now, named) {
+		return Status{}, errReplaced // what a mount knows is of none, or of both
+	}
 	return s, nil
 }
 

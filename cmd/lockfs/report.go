@@ -69,6 +69,11 @@ func (s *lockState) since(acquired time.Time) {
 	s.Acquired, s.Age = &acquired, &age
 }
 
+// taken is whether it was found to be a lock of its format.
+func (s *lockState) taken() bool {
+	return s.State == string(formats.Held) || s.State == string(formats.Stale)
+}
+
 // answer is what a protocol command says with --json.
 type answer struct {
 	asJSON  bool

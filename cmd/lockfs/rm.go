@@ -142,7 +142,7 @@ func mountRoot(dir string) (string, error) {
 
 // removal is the command that removes a lock whoever has it.
 func removal(path string) string {
-	if _, err := findVictim(path); err == nil {
+	if _, err := findVictim(path); err == nil || errors.Is(err, unix.ENOENT) { // it may be gone for a moment
 		return "lockfs rm --force " + word(path)
 	}
 	return "rm " + word(path)

@@ -34,7 +34,7 @@ func lookAtSwarm(dir swarm.Dir, task string) lookup {
 		switch entry, err := dir.Check(task); {
 		case errors.Is(err, fs.ErrNotExist): // also where the directory of the locks is not there yet
 			state.State, state.Reason = string(formats.Free), ""
-		case err == nil && entry.Err != nil && state.State != string(formats.Invalid): // it may be that of another task
+		case err == nil && entry.Err != nil && state.taken(): // it may be that of another task
 			state.State, state.Reason = string(formats.Invalid), entry.Err.Error()
 		}
 		return state, swarmFields{task}

@@ -135,7 +135,7 @@ func lookAtTower(dir tower.Dir, name string) lookup {
 			state.Reason = err.Error()
 			return state, fields
 		}
-		if status.State == tower.Invalid && state.State != string(formats.Invalid) { // it may be that of another name
+		if status.State == tower.Invalid && state.taken() { // it may be that of another name
 			state.State, state.Reason = string(formats.Invalid), status.Problem
 		}
 		fields.Warning, fields.Lock = status.Warning, status.Content
