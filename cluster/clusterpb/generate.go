@@ -1,3 +1,0 @@
-package clusterpb
-
-//go:generate go run lockfs/raftstore/storepb/internal/protogen cluster/clusterpb/cluster.proto
