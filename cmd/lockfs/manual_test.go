@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -102,5 +103,17 @@ func checkCall(t *testing.T, where, call string) {
 	if cmd.Name() == "help" && len(words) == 2 && words[1] != "CHAPTER" {
 		_, is := manual.Find(words[1])
 		require.True(t, is, "%s: %s: no such chapter", where, call)
+	}
+}
+
+// TestManualHasTheTableOfEndings: codes and words of the one table, row by row.
+func TestManualHasTheTableOfEndings(t *testing.T) {
+	chapter, _ := manual.Find("protocols")
+	for _, e := range endings {
+		code := strconv.Itoa(e.code)
+		if e.code == exitSignal {
+			code += "+N"
+		}
+		require.Contains(t, chapter.Source, code+" `"+e.outcome+"`")
 	}
 }

@@ -33,6 +33,7 @@ type fileLock struct {
 	// take takes it, waiting until ctx ends. blocks tells from its other errors that somebody has it.
 	take   func(ctx context.Context) (held, error)
 	blocks func(error) bool
+	notice *notice // while it waits; nil: none
 	// Renewed are those that go stale by time; nil: there is nothing to renew.
 	renew func(context.Context) error
 	life  func() time.Duration // how long after that the lock is stale; 0: never
@@ -41,9 +42,11 @@ type fileLock struct {
 }
 
 func (l *fileLock) acquire(ctx context.Context) (string, error) {
-	wait, cancel := context.WithTimeout(ctx, l.wait)
-	defer cancel()
-	lock, err := l.take(wait)
+	var lock held
+	err := l.notice.take(ctx, l.wait, func(ctx context.Context) (err error) {
+		lock, err = l.take(ctx)
+		return err
+	})
 	switch {
 	case err != nil && (l.blocks(err) || isLost(err)): // lost before it was seen
 		return "", notAcquired(ctx, l.wait, fmt.Errorf("%w; %s", err, removeHint(l.path)))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,11 +16,10 @@ func TestWait(t *testing.T) {
 	d := newLockDir(t)
 	state := func(done outcome) string {
 		t.Helper()
-		var w waited
-		require.NoError(t, json.Unmarshal([]byte(done.stdout), &w), done.stderr)
-		require.Equal(t, d.path, w.File)
-		require.Less(t, w.Seconds, 60.0)
-		return w.State
+		w := fieldsOf(t, done.stdout)
+		require.Equal(t, d.path, w["path"])
+		require.Less(t, w["waited_seconds"], 60.0)
+		return w["state"].(string)
 	}
 	require.Equal(t, outcome{}, d.lockfs("wait LOCK"))
 	require.Equal(t, "free", state(d.lockfs("wait LOCK --json --timeout 0s")))
