@@ -123,5 +123,5 @@
 //
 // A notification that waits cannot be interrupted. Should the process end meanwhile it stays behind with that one thread, and
 // with /dev/fuse open, so the request is never answered and the lock never free. Therefore a mount that is left in use is ended
-// by hand before its process leaves ([Mounted.End]), and by another process if it did not get that far ([Connection]).
+// by hand before its process leaves ([Mounted.End]), and by another process if it did not get that far ([mountpoint.Connection]).
 package fusefs

@@ -12,6 +12,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
+	"lockfs/fusefs/mountpoint"
 	"lockfs/raftstore/storepb"
 )
 
@@ -113,7 +114,7 @@ func pidNamespace() uint64 {
 func (fs *fileSystem) OnUnmount() { fs.ended.Store(true) }
 
 // String is part of fuse.RawFileSystem.
-func (fs *fileSystem) String() string { return fsType }
+func (fs *fileSystem) String() string { return mountpoint.FSType }
 
 // observed reports a request that ends; handlers defer it with the address of their answer.
 func (fs *fileSystem) observed(op string, start time.Time, status *fuse.Status) {

@@ -1,4 +1,4 @@
-package fusefs
+package mountpoint
 
 import (
 	"errors"
@@ -18,6 +18,8 @@ type Connection struct {
 	Number uint32   // of the file system, as st_dev has it: another one may get it when this one is gone
 	Device *os.File // /dev/fuse: the kernel keeps the mount alive until all processes that have it open have closed it
 	Abort  *os.File // its file "abort" in fusectl; nil if that cannot be had
+
+	shown *os.File // the directory that fusectl has for it; nil if it cannot be had
 }
 
 const (
@@ -29,28 +31,28 @@ const (
 	endPoll = time.Millisecond
 )
 
-// openConnection finds the mount at a directory. shown is the directory that fusectl has for it, nil if it cannot be had. It
-// comes just after the mount, for the number of one that is gone is given to another.
-func openConnection(dir string) (c *Connection, shown *os.File, err error) {
+// Open finds the mount at a directory, but for its Device (see [NewDevice]). It comes just after the mount, for the number of one
+// that is gone is given to another. With an error there is a connection too, as far as it could be found.
+func Open(dir string) (*Connection, error) {
 	number, err := deviceOf(dir)
-	c = &Connection{Dir: dir, Number: number}
+	c := &Connection{Dir: dir, Number: number}
 	if err != nil {
-		return c, nil, err
+		return c, err
 	}
 	control, err := openFusectl()
 	if err != nil {
-		return c, nil, nil
+		return c, nil
 	}
 	defer func() { _ = unix.Close(control) }()
 	fd, err := unix.Openat(control, strconv.FormatUint(uint64(number), 10), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return c, nil, nil
+		return c, nil
 	}
-	shown = os.NewFile(uintptr(fd), fusectl)
+	c.shown = os.NewFile(uintptr(fd), fusectl)
 	if fd, err = unix.Openat(fd, fusectlAbort, unix.O_WRONLY|unix.O_CLOEXEC, 0); err == nil {
 		c.Abort = os.NewFile(uintptr(fd), fusectl+"/"+fusectlAbort)
 	}
-	return c, shown, nil
+	return c, nil
 }
 
 // openFusectl prefers a mount of its own, which no directory shows and nobody has to unmount. Users other than root need one
@@ -104,19 +106,42 @@ func (c *Connection) isOver() bool {
 	return err == nil && n > 0 && ready[0].Revents&unix.POLLERR != 0
 }
 
-// isGone tells whether a file system is, by what fusectl shows of it, and waits for that as long as given: the kernel lets go
+// IsGone tells whether the file system is, by what fusectl shows of it, and waits for that as long as given: the kernel lets go
 // of its process first.
-func isGone(shown *os.File, limit time.Duration) bool {
-	if shown == nil {
+func (c *Connection) IsGone(limit time.Duration) bool {
+	if c.shown == nil {
 		return false // nobody knows
 	}
 	for end := time.Now().Add(limit); ; time.Sleep(endPoll) {
 		var st unix.Stat_t
-		if unix.Fstatat(int(shown.Fd()), fusectlAbort, &st, 0) == unix.ENOENT {
+		if unix.Fstatat(int(c.shown.Fd()), fusectlAbort, &st, 0) == unix.ENOENT {
 			return true
 		}
 		if time.Now().After(end) {
 			return false
 		}
 	}
+}
+
+// Detach takes the mount away from its directory, which is no error if that shows it no more: somebody may have taken it away,
+// and mounted another there. For lazy see [Detach].
+func (c *Connection) Detach(lazy bool) error {
+	mounts, err := readMounts()
+	if err != nil {
+		return err
+	}
+	ours, top := false, false
+	for _, other := range mounts {
+		if other.point == c.Dir {
+			top = other.device == c.Number
+			ours = ours || top
+		}
+	}
+	switch {
+	case !ours:
+		return nil
+	case !top:
+		return errors.New("something else is mounted over it")
+	}
+	return Detach(c.Dir, lazy)
 }

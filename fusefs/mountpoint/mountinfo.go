@@ -1,4 +1,4 @@
-package fusefs
+package mountpoint
 
 import (
 	"fmt"
@@ -81,8 +81,8 @@ func mountedAt(path string) (top *mountEntry, err error) {
 	return top, err
 }
 
-// MountPoints are the directories where lockfs is mounted, as this process sees them. It touches none of them.
-func MountPoints() ([]string, error) {
+// All answers the directories where lockfs is mounted, as this process sees them. It touches none of them.
+func All() ([]string, error) {
 	mounts, err := readMounts()
 	return pointsFor(os.Geteuid(), mounts), err
 }
@@ -90,7 +90,7 @@ func MountPoints() ([]string, error) {
 // pointsFor leaves out what others than root have mounted: anybody can have a file system of his own, and call it lockfs.
 func pointsFor(user int, mounts []mountEntry) (points []string) {
 	for _, m := range mounts {
-		if m.fsType == "fuse."+fsType && (m.user == "0" || m.user == strconv.Itoa(user)) {
+		if m.fsType == "fuse."+FSType && (m.user == "0" || m.user == strconv.Itoa(user)) {
 			points = append(points, m.point)
 		}
 	}

@@ -1,4 +1,4 @@
-package fusefs
+package mountpoint
 
 import (
 	"bytes"
@@ -18,8 +18,6 @@ import (
 )
 
 const (
-	fusermount = "fusermount3"
-
 	// maxStale is how many dead mounts on top of each other are cleaned up.
 	maxStale = 16
 
@@ -27,8 +25,8 @@ const (
 	answerTime = 2 * time.Second
 )
 
-// prepare makes sure that dir can be mounted on, and answers its path without symbolic links.
-func prepare(dir string, logger *slog.Logger) (path string, err error) {
+// Prepare makes sure that dir can be mounted on, and answers its path without symbolic links.
+func Prepare(dir string, logger *slog.Logger) (path string, err error) {
 	for range maxStale {
 		path, there, err := inspect(dir)
 		switch {
@@ -40,16 +38,16 @@ func prepare(dir string, logger *slog.Logger) (path string, err error) {
 			return "", errors.New("lockfs is mounted there already")
 		}
 		logger.Info("unmounting what a dead process left", "dir", path)
-		if err := detach(path, true); err != nil {
+		if err := Detach(path, true); err != nil {
 			return "", fmt.Errorf("a dead process left its mount there, which cannot be unmounted: %w", err)
 		}
 	}
 	return "", errors.New("too many dead mounts on top of each other")
 }
 
-// MountedFrom answers the source (Options.FsName) of a mount of lockfs at a directory, of which the process is alive. found is
+// Source answers the source, as /proc/mounts has it, of a mount of lockfs at a directory, of which the process is alive. found is
 // false if there is none.
-func MountedFrom(dir string) (source string, found bool, err error) {
+func Source(dir string) (source string, found bool, err error) {
 	_, there, err := inspect(dir)
 	if err != nil || there == nil || there.stale {
 		return "", false, err
@@ -122,7 +120,7 @@ func rootOfLockfs(fd int, path string) (*mountEntry, error) {
 		key, value, _ := strings.Cut(line, ":")
 		if id, err := strconv.Atoi(strings.TrimSpace(value)); key == "mnt_id" && err == nil {
 			at := slices.IndexFunc(mounts, func(m mountEntry) bool {
-				return m.id == id && m.fsType == "fuse."+fsType && m.point == path
+				return m.id == id && m.fsType == "fuse."+FSType && m.point == path
 			})
 			if at < 0 {
 				return nil, nil
@@ -133,10 +131,10 @@ func rootOfLockfs(fd int, path string) (*mountEntry, error) {
 	return nil, errors.New("the kernel does not say which mount a directory is in")
 }
 
-// detach unmounts. A lazy one succeeds though the mount is in use: it disappears from the directory now
+// Detach unmounts. A lazy one succeeds though the mount is in use: it disappears from the directory now
 // and ends with its last user.
-func detach(path string, lazy bool) error {
-	if privileged() {
+func Detach(path string, lazy bool) error {
+	if Privileged() {
 		flags := unix.UMOUNT_NOFOLLOW
 		if lazy {
 			flags |= unix.MNT_DETACH

@@ -1,4 +1,4 @@
-package fusefs
+package mountpoint
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 // deviceNumber is that of /dev/fuse (Linux's list of devices).
 var deviceNumber = unix.Mkdev(10, 229)
 
-// openDevices answers this process's descriptors of /dev/fuse, one for each of its mounts.
-func openDevices() (map[int]bool, error) {
+// Devices answers this process's descriptors of /dev/fuse, one for each of its mounts.
+func Devices() (map[int]bool, error) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return nil, err
@@ -31,10 +31,10 @@ func openDevices() (map[int]bool, error) {
 	return devices, nil
 }
 
-// newDevice answers a descriptor of its own for the device that is not among those before. go-fuse keeps
+// NewDevice answers a descriptor of its own for the device that is not among those before. go-fuse keeps
 // the one that it uses to itself, and leaves it open in programs that this process starts, which is mended here.
-func newDevice(before map[int]bool) (*os.File, error) {
-	now, err := openDevices()
+func NewDevice(before map[int]bool) (*os.File, error) {
+	now, err := Devices()
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func newDevice(before map[int]bool) (*os.File, error) {
 		if err != nil {
 			return nil, os.NewSyscallError("fcntl", err)
 		}
-		return os.NewFile(uintptr(own), "/dev/fuse"), nil
+		return os.NewFile(uintptr(own), fuseDevice), nil
 	}
 	return nil, errors.New("no new descriptor of /dev/fuse")
 }
