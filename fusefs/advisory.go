@@ -1,17 +1,15 @@
 package fusefs
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"os"
-	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/thread"
 	"lockfs/raftstore/storepb"
 )
 
@@ -22,8 +20,6 @@ const (
 	releasePoll = time.Millisecond
 	// releaseTries is how many such files may be in the way one after the other.
 	releaseTries = 3
-	// callWait is how long a thread may take from a request to its wait for the answer.
-	callWait = 100 * time.Millisecond
 	// dropLimit is how long a lock waits for the cluster to be told of a close before it.
 	dropLimit = 15 * time.Second
 )
@@ -33,20 +29,20 @@ func (fs *fileSystem) GetLk(interrupted <-chan struct{}, in *fuse.LkIn, out *fus
 	defer fs.observed("getlk", time.Now(), &code)
 	handle, errno := fs.lockable(in)
 	if errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
 	session := fs.ops.Session()
 	if session == 0 {
-		return status(syscall.ETIMEDOUT) // which locks are the caller's own cannot be told
+		return kernel.Status(syscall.ETIMEDOUT) // which locks are the caller's own cannot be told
 	}
-	result, errno := fs.query(request{interrupted, in.Pid}, &storepb.Query{Query: &storepb.Query_TestLock{
+	result, errno := fs.query(thread.NewRequest(interrupted, in.Pid), &storepb.Query{Query: &storepb.Query_TestLock{
 		TestLock: &storepb.TestLock{Session: session, Lock: takeLock(in, handle, false)},
 	}})
 	if errno == 0 && fs.lost(handle) {
 		errno = syscall.EIO
 	}
 	if errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
 	out.Lk = fuse.FileLock{Start: in.Lk.Start, End: in.Lk.End, Typ: syscall.F_UNLCK}
 	for _, lock := range result.GetAdvisoryLocks() {
@@ -66,13 +62,13 @@ func (fs *fileSystem) SetLk(interrupted <-chan struct{}, in *fuse.LkIn) (code fu
 	defer fs.observed("setlk", time.Now(), &code)
 	handle, errno := fs.lockable(in)
 	if errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
 	result, errno := fs.takeLock(context.Background(), interrupted, in, handle, false)
 	for tries := 0; tries < releaseTries && fs.awaitRelease(handle.inode, result); tries++ {
 		result, errno = fs.takeLock(context.Background(), interrupted, in, handle, false)
 	}
-	return status(errno)
+	return kernel.Status(errno)
 }
 
 // SetLkw is a lock that waits.
@@ -80,24 +76,17 @@ func (fs *fileSystem) SetLkw(interrupted <-chan struct{}, in *fuse.LkIn) (code f
 	defer fs.observed("setlkw", time.Now(), &code)
 	handle, errno := fs.lockable(in)
 	if errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	defer fs.bounded(cancel)()
-	go func() {
-		select {
-		case <-interrupted:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	ctx, end := thread.UntilInterrupted(interrupted)
+	defer end()
+	defer fs.bounded(end)()
 	_, errno = fs.takeLock(ctx, interrupted, in, handle, true)
-	return status(errno)
+	return kernel.Status(errno)
 }
 
 func (fs *fileSystem) lockable(in *fuse.LkIn) (*fileHandle, syscall.Errno) {
-	handle, found := fs.files.get(in.Fh)
+	handle, found := fs.files.Get(in.Fh)
 	if !found {
 		return nil, syscall.EBADF
 	}
@@ -130,7 +119,7 @@ func (fs *fileSystem) requestLock(
 		return nil, syscall.EIO
 	}
 	if handle.inode.isDropping(ownerOf(op)) {
-		if _, errno := fs.attr(request{interrupted, in.Pid}, op.GetIno()); errno == syscall.ETIMEDOUT {
+		if _, errno := fs.attr(thread.NewRequest(interrupted, in.Pid), op.GetIno()); errno == syscall.ETIMEDOUT {
 			return nil, errno // nothing to wait for: the cluster does not answer
 		}
 	}
@@ -138,7 +127,7 @@ func (fs *fileSystem) requestLock(
 	if errno != 0 {
 		return nil, errno
 	}
-	caller := callerOf(&in.InHeader)
+	caller := kernel.CallerOf(&in.InHeader)
 	result, err := fs.ops.TakeLock(ctx, caller, op)
 	done := err == nil && result.GetCode() == storepb.Code_OK
 	// Another thread may have lost the locks through this descriptor meanwhile, or its session has ended.
@@ -164,8 +153,8 @@ func (fs *fileSystem) requestLock(
 			return nil, syscall.EAGAIN // see bounded
 		}
 	}
-	answer, errno := fs.outcome(result, err)
-	return answer, ofInode(errno)
+	answer, errno := kernel.Outcome(result, err, fs.logger)
+	return answer, kernel.OfInode(errno)
 }
 
 func takeLock(in *fuse.LkIn, handle *fileHandle, wait bool) *storepb.TakeLock {
@@ -192,55 +181,28 @@ func (fs *fileSystem) dropPredecessor(in *fuse.LkIn, handle *fileHandle) {
 	if before == nil || before == handle {
 		return
 	}
-	if command := fcntlCommand(in.Pid); command == unix.F_OFD_SETLK || command == unix.F_OFD_SETLKW {
-		fs.dropRecords(callerOf(&in.InHeader), handle.inode, in.Owner, before)
+	if command := thread.FcntlCommand(in.Pid); command == unix.F_OFD_SETLK || command == unix.F_OFD_SETLKW {
+		fs.dropRecords(kernel.CallerOf(&in.InHeader), handle.inode, in.Owner, before)
 	}
 }
 
 // waitsForProcess tells whether a thread waits for a lock that is its process's (F_SETLKW), rather than an
 // open file description's (F_OFD_SETLKW), and is all that there is of its process: another thread could
 // release what others wait for. In doubt it does not: then no deadlock is found, as for an open file description.
-func waitsForProcess(thread uint32) bool {
-	return fcntlCommand(thread) == unix.F_SETLKW && isAlone(thread)
-}
-
-// fcntlCommand is what a thread that waits in fcntl(2) has asked for, which a request does not tell; -1 if it is not known.
-func fcntlCommand(thread uint32) int {
-	for end := time.Now().Add(callWait); ; time.Sleep(releasePoll) {
-		call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", thread))
-		fields := bytes.Fields(call)
-		if err != nil || len(fields) == 0 {
-			return -1
-		}
-		if string(fields[0]) == "running" && time.Now().Before(end) {
-			continue // it does not wait yet
-		}
-		if string(fields[0]) != strconv.Itoa(unix.SYS_FCNTL) || len(fields) < 3 {
-			return -1
-		}
-		command, err := strconv.ParseInt(string(fields[2]), 0, 32)
-		if err != nil {
-			return -1
-		}
-		return int(command)
-	}
-}
-
-func isAlone(thread uint32) bool {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", thread))
-	return err == nil && bytes.Contains(status, []byte("\nThreads:\t1\n"))
+func waitsForProcess(id uint32) bool {
+	return thread.FcntlCommand(id) == unix.F_SETLKW && thread.IsAlone(id)
 }
 
 // Flush is close(2) of a descriptor: the locks of the process on the file go, whichever descriptor they were
 // taken through (fcntl(2)). A write has been committed when it returned.
 func (fs *fileSystem) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
-	handle, found := fs.files.get(in.Fh)
+	handle, found := fs.files.Get(in.Fh)
 	if !found {
 		return fuse.OK
 	}
 	handle.noteClose()
 	if handle.inode.lockedThrough(in.LockOwner) != nil {
-		fs.dropRecords(callerOf(&in.InHeader), handle.inode, in.LockOwner, nil)
+		fs.dropRecords(kernel.CallerOf(&in.InHeader), handle.inode, in.LockOwner, nil)
 	}
 	return fuse.OK
 }
@@ -248,7 +210,7 @@ func (fs *fileSystem) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
 // releaseLocks is for the last close of an open file description: its flock goes, and what it locked as
 // itself (F_OFD_SETLK), which no flush has named.
 func (fs *fileSystem) releaseLocks(in *fuse.ReleaseIn, handle *fileHandle) {
-	caller := callerOf(&in.InHeader)
+	caller := kernel.CallerOf(&in.InHeader)
 	for _, owner := range handle.inode.recordOwners(handle) {
 		fs.dropRecords(caller, handle.inode, owner, handle)
 	}
@@ -329,7 +291,7 @@ func (fs *fileSystem) holder(in *inode, key lockOwner) *fileHandle {
 	if key.kind == storepb.LockKind_RECORD {
 		return in.lockedThrough(key.owner)
 	}
-	handle, _ := fs.files.get(key.owner)
+	handle, _ := fs.files.Get(key.owner)
 	return handle
 }
 
@@ -340,23 +302,4 @@ func (fs *fileSystem) bounded(end func()) (stop func()) {
 	}
 	timer := time.AfterFunc(fs.longestWait, end)
 	return func() { timer.Stop() }
-}
-
-// longestWait reads for how long the kernel lets a request take; 0: for ever.
-func longestWait() time.Duration {
-	limit := time.Duration(0)
-	for _, name := range []string{"default_request_timeout", "max_request_timeout"} {
-		text, err := os.ReadFile("/proc/sys/fs/fuse/" + name)
-		if err != nil {
-			continue // a kernel before 6.16 has no limits
-		}
-		seconds, err := strconv.Atoi(string(bytes.TrimSpace(text)))
-		if err != nil || seconds <= 0 {
-			continue
-		}
-		if allowed := time.Duration(seconds) * time.Second / 2; limit == 0 || allowed < limit {
-			limit = allowed
-		}
-	}
-	return limit
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
+	"lockfs/fusefs/kernel"
 	"lockfs/raftstore/storepb"
 )
 
@@ -25,7 +26,7 @@ const lastingAttr = time.Second
 func entryAnswer(header *fuse.InHeader) func(*storepb.Result) []byte {
 	return func(result *storepb.Result) []byte {
 		var out fuse.EntryOut
-		fillEntry(&out, result.GetAttr())
+		kernel.FillEntry(&out, result.GetAttr())
 		out.SetAttrTimeout(lastingAttr)
 		return newAnswer(header, &out)
 	}
@@ -38,7 +39,7 @@ func createAnswer(header *fuse.InHeader) func(*storepb.Result) []byte {
 			return nil
 		}
 		var out fuse.CreateOut
-		fillEntry(&out.EntryOut, result.GetAttr())
+		kernel.FillEntry(&out.EntryOut, result.GetAttr())
 		out.SetAttrTimeout(lastingAttr)
 		out.OpenFlags = fuse.FOPEN_DIRECT_IO
 		return newAnswer(header, &out)

@@ -3,6 +3,8 @@ package fusefs
 import (
 	"syscall"
 
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/thread"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -11,13 +13,13 @@ import (
 type edit func(old []byte) ([]byte, syscall.Errno)
 
 // current asks for the content as it is committed now, and for the lock that a name is.
-func (fs *fileSystem) current(by request, in *inode, name *storepb.Look) (now content, seen []*storepb.Look, errno syscall.Errno) {
+func (fs *fileSystem) current(by thread.Request, in *inode, name *storepb.Look) (now content, seen []*storepb.Look, errno syscall.Errno) {
 	known := in.last()
 	result, errno := fs.query(by, &storepb.Query{Query: &storepb.Query_Read{
 		Read: &storepb.Read{Ino: in.ino, KnownVersion: known.version, Name: name},
 	}})
 	if errno != 0 {
-		return content{}, nil, ofInode(errno)
+		return content{}, nil, kernel.OfInode(errno)
 	}
 	version := result.GetAttr().GetVersion()
 	if known.version != 0 && version == known.version {
@@ -74,7 +76,7 @@ func (fs *fileSystem) change(by writer, in *inode, do edit) (*storepb.Attr, []*s
 			}
 		}
 		var errno syscall.Errno
-		if base, _, errno = fs.current(request{by.interrupted, by.caller.GetPid()}, in, nil); errno != 0 {
+		if base, _, errno = fs.current(thread.NewRequest(by.interrupted, by.caller.GetPid()), in, nil); errno != 0 {
 			return nil, nil, errno
 		}
 		fresh = true
@@ -92,7 +94,7 @@ func (fs *fileSystem) compareAndSet(
 		return nil, false, 0
 	}
 	if errno != 0 {
-		return nil, false, ofInode(errno)
+		return nil, false, kernel.OfInode(errno)
 	}
 	in.learn(content{version: result.GetAttr().GetVersion(), data: data})
 	return result, true, 0

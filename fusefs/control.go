@@ -5,6 +5,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/kernel"
 	"lockfs/raftstore/storepb"
 )
 
@@ -18,7 +19,7 @@ type control struct {
 	files *fileSystem
 	began int64 // cluster time at which the mount was made
 	nodes *nodeTable
-	open  *handles[controlHandle]
+	open  *kernel.Handles[controlHandle]
 }
 
 func newControl(files *fileSystem) *control {
@@ -27,7 +28,7 @@ func newControl(files *fileSystem) *control {
 		files:         files,
 		began:         files.ops.Status().GetClusterTime(),
 		nodes:         newNodeTable(),
-		open:          newHandles[controlHandle](),
+		open:          kernel.NewHandles[controlHandle](),
 	}
 	// Counted once more than the kernel knows of, so that they keep their numbers.
 	c.nodes.use(controlRoot{})
@@ -49,18 +50,18 @@ func (c *control) Lookup(_ <-chan struct{}, header *fuse.InHeader, name string, 
 	if isControl(header.NodeId) {
 		dir, isDir := c.nodes.get(header.NodeId).(controlDir)
 		if !isDir {
-			return status(syscall.ESTALE)
+			return kernel.Status(syscall.ESTALE)
 		}
 		var errno syscall.Errno
 		if node, attr, errno = dir.lookup(c, name); errno != 0 {
-			return status(errno)
+			return kernel.Status(errno)
 		}
 		if in, isForce := dir.(forceNode); isForce {
 			c.files.resolve(header.Pid, in.ino, name, node.(forceNode).ino)
 		}
 	}
 	attr.Ino = c.nodes.use(node)
-	fillEntry(out, attr)
+	kernel.FillEntry(out, attr)
 	return fuse.OK
 }
 
@@ -69,17 +70,17 @@ func (c *control) Forget(node, lookups uint64) { c.nodes.forget(node, lookups) }
 func (c *control) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
 	attr, errno := c.attr(in.NodeId)
 	if errno == 0 {
-		fillAttr(&out.Attr, attr)
+		kernel.FillAttr(&out.Attr, attr)
 	}
-	return status(errno)
+	return kernel.Status(errno)
 }
 
 func (c *control) Statx(_ <-chan struct{}, in *fuse.StatxIn, out *fuse.StatxOut) fuse.Status {
 	attr, errno := c.attr(in.NodeId)
 	if errno == 0 {
-		fillStatx(&out.Statx, attr)
+		kernel.FillStatx(&out.Statx, attr)
 	}
-	return status(errno)
+	return kernel.Status(errno)
 }
 
 func (c *control) attr(id uint64) (*storepb.Attr, syscall.Errno) {
@@ -89,7 +90,7 @@ func (c *control) attr(id uint64) (*storepb.Attr, syscall.Errno) {
 	}
 	attr, errno := node.attr(c)
 	if errno != 0 {
-		return nil, ofInode(errno)
+		return nil, kernel.OfInode(errno)
 	}
 	attr.Ino = id
 	return attr, 0
@@ -103,25 +104,25 @@ func (c *control) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fu
 	}
 	handle, errno := file.open(c, in)
 	if errno != 0 {
-		return status(ofInode(errno))
+		return kernel.Status(kernel.OfInode(errno))
 	}
-	out.Fh, out.OpenFlags = c.open.add(handle), handle.flags()
+	out.Fh, out.OpenFlags = c.open.Add(handle), handle.flags()
 	return fuse.OK
 }
 
 func (c *control) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.ReadResult, fuse.Status) {
-	handle, found := c.open.get(in.Fh)
+	handle, found := c.open.Get(in.Fh)
 	if !found {
 		return nil, fuse.EBADF
 	}
 	data, errno := handle.read(interrupted, in)
 	if errno != 0 {
-		return nil, status(errno)
+		return nil, kernel.Status(errno)
 	}
 	return fuse.ReadResultData(data), fuse.OK
 }
 
-func (c *control) Release(_ <-chan struct{}, in *fuse.ReleaseIn) { c.open.remove(in.Fh) }
+func (c *control) Release(_ <-chan struct{}, in *fuse.ReleaseIn) { c.open.Remove(in.Fh) }
 
 // OpenDir needs no handle: a listing goes on by the offsets of its entries alone.
 func (c *control) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status { return fuse.OK }
@@ -129,7 +130,7 @@ func (c *control) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Sta
 func (c *control) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
 	dir, isDir := c.nodes.get(in.NodeId).(controlDir)
 	if !isDir {
-		return status(syscall.ESTALE)
+		return kernel.Status(syscall.ESTALE)
 	}
 	entries, errno := dir.list(c, in.Offset, in.Size/smallestEntry+1)
 	for _, entry := range entries {
@@ -137,7 +138,7 @@ func (c *control) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntry
 			break
 		}
 	}
-	return status(errno)
+	return kernel.Status(errno)
 }
 
 func (c *control) ReleaseDir(*fuse.ReleaseIn) {}
@@ -164,5 +165,5 @@ func (c *control) remove(header *fuse.InHeader, name string, directory bool) fus
 	if !isForce {
 		return fuse.EPERM
 	}
-	return status(dir.remove(c, callerOf(header), name, directory))
+	return kernel.Status(dir.remove(c, kernel.CallerOf(header), name, directory))
 }

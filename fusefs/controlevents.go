@@ -1,11 +1,12 @@
 package fusefs
 
 import (
-	"context"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/thread"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -31,9 +32,9 @@ func (eventsFile) attr(c *control) (*storepb.Attr, syscall.Errno) { return c.fix
 // would then wait for a wakeup that a poll of this file does not give.
 func (f eventsFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Errno) {
 	stream := &eventStream{
-		files: c.files, turn: make(chan struct{}, 1), viewer: viewerOf(&in.InHeader), waits: in.Flags&syscall.O_NONBLOCK == 0,
+		files: c.files, turn: make(chan struct{}, 1), viewer: kernel.ViewerOf(&in.InHeader), waits: in.Flags&syscall.O_NONBLOCK == 0,
 	}
-	result, errno := c.files.query(anybody, listEvents(&storepb.ListEvents{Limit: 1, Viewer: stream.viewer}))
+	result, errno := c.files.query(thread.Request{}, listEvents(&storepb.ListEvents{Limit: 1, Viewer: stream.viewer}))
 	if errno != 0 {
 		return nil, errno
 	}
@@ -88,22 +89,15 @@ func (s *eventStream) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte
 // fetch gets events that have not been seen, and may come back without any. While the cluster has no leader
 // there are none.
 func (s *eventStream) fetch(interrupted <-chan struct{}) syscall.Errno {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		select {
-		case <-interrupted:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	ctx, end := thread.UntilInterrupted(interrupted)
+	defer end()
 	result, err := s.files.ops.Query(ctx, listEvents(&storepb.ListEvents{
 		After: s.seen, Limit: eventPage, Wait: s.waits && !s.ends, Viewer: s.viewer,
 	}))
 	if ctx.Err() != nil {
 		return syscall.EINTR
 	}
-	result, errno := s.files.outcome(result, err)
+	result, errno := kernel.Outcome(result, err, s.files.logger)
 	switch {
 	case errno == syscall.ETIMEDOUT && s.waits && !s.ends:
 		return 0

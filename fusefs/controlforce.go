@@ -5,6 +5,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/thread"
 	"lockfs/raftstore/storepb"
 )
 
@@ -15,7 +17,7 @@ type forceNode struct {
 }
 
 func (n forceNode) attr(c *control) (*storepb.Attr, syscall.Errno) {
-	attr, errno := c.files.attr(anybody, n.ino)
+	attr, errno := c.files.attr(thread.Request{}, n.ino)
 	return inForce(attr), errno
 }
 
@@ -35,8 +37,8 @@ func (n forceNode) list(c *control, after uint64, wanted uint32) ([]fuse.DirEntr
 }
 
 func (n forceNode) target(c *control) ([]byte, fuse.Status) {
-	result, errno := c.files.query(anybody, &storepb.Query{Query: &storepb.Query_Read{Read: &storepb.Read{Ino: n.ino}}})
-	return result.GetContent(), status(ofInode(errno))
+	result, errno := c.files.query(thread.Request{}, &storepb.Query{Query: &storepb.Query_Read{Read: &storepb.Read{Ino: n.ino}}})
+	return result.GetContent(), kernel.Status(kernel.OfInode(errno))
 }
 
 // remove takes away the real name, whatever the caller has seen of it.

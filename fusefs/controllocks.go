@@ -7,6 +7,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/thread"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -26,9 +28,9 @@ func (locksFile) attr(c *control) (*storepb.Attr, syscall.Errno) { return c.fixe
 func (f locksFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Errno) {
 	var lines snapshot
 	now := c.files.ops.Status().GetClusterTime()
-	next := &storepb.ListLocks{Viewer: viewerOf(&in.InHeader)}
+	next := &storepb.ListLocks{Viewer: kernel.ViewerOf(&in.InHeader)}
 	for {
-		result, errno := c.files.query(anybody, &storepb.Query{Query: &storepb.Query_ListLocks{ListLocks: next}})
+		result, errno := c.files.query(thread.Request{}, &storepb.Query{Query: &storepb.Query_ListLocks{ListLocks: next}})
 		if errno != 0 {
 			return nil, errno
 		}

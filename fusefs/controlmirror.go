@@ -5,6 +5,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/thread"
 	"lockfs/raftstore/storepb"
 )
 
@@ -39,7 +41,7 @@ type mirrorDir struct {
 }
 
 func (d mirrorDir) attr(c *control) (*storepb.Attr, syscall.Errno) {
-	attr, errno := c.files.attr(anybody, d.ino)
+	attr, errno := c.files.attr(thread.Request{}, d.ino)
 	return likeReal(attr, attr.GetMode()&^writeBits, 1), errno
 }
 
@@ -91,7 +93,7 @@ type mirrorFile struct {
 
 // attr is only asked by those who have it open once the real one is gone.
 func (f mirrorFile) attr(c *control) (*storepb.Attr, syscall.Errno) {
-	attr, errno := c.files.attr(anybody, f.ino)
+	attr, errno := c.files.attr(thread.Request{}, f.ino)
 	if errno == syscall.ESTALE {
 		return &storepb.Attr{Mode: syscall.S_IFREG}, 0
 	}
@@ -100,12 +102,12 @@ func (f mirrorFile) attr(c *control) (*storepb.Attr, syscall.Errno) {
 
 // open is a look: whoever reads here that a lock is stale, and then removes it, means that lock.
 func (f mirrorFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Errno) {
-	result, errno := c.files.getLock(anybody, &storepb.GetLock{Parent: f.parent, Name: []byte(f.name)})
+	result, errno := c.files.getLock(thread.Request{}, &storepb.GetLock{Parent: f.parent, Name: []byte(f.name)})
 	if errno != 0 {
 		return nil, errno
 	}
 	attr := result.GetAttr()
-	if attr.GetIno() != f.ino && !mayOpen(attr, &in.InHeader, in.Flags) {
+	if attr.GetIno() != f.ino && !kernel.MayOpen(attr, &in.InHeader, in.Flags) {
 		return nil, syscall.ESTALE
 	}
 	c.files.saw(in.Caller, result.GetLooks(), read)
@@ -126,14 +128,14 @@ func likeReal(attr *storepb.Attr, mode, nlink uint32) *storepb.Attr {
 }
 
 func (c *control) lookupReal(parent uint64, name string) (*storepb.Attr, syscall.Errno) {
-	result, errno := c.files.query(anybody, &storepb.Query{Query: &storepb.Query_Lookup{
+	result, errno := c.files.query(thread.Request{}, &storepb.Query{Query: &storepb.Query_Lookup{
 		Lookup: &storepb.Lookup{Parent: parent, Name: []byte(name)},
 	}})
 	return result.GetAttr(), errno
 }
 
 func (c *control) listReal(ino, after uint64, wanted uint32) ([]fuse.DirEntry, syscall.Errno) {
-	result, errno := c.files.query(anybody, &storepb.Query{Query: &storepb.Query_ReadDir{
+	result, errno := c.files.query(thread.Request{}, &storepb.Query{Query: &storepb.Query_ReadDir{
 		ReadDir: &storepb.ReadDir{Ino: ino, After: after, Limit: wanted},
 	}})
 	var entries []fuse.DirEntry

@@ -4,6 +4,8 @@ import (
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/fusefs/kernel"
 )
 
 // What the control directory refuses, and the formalities. It never answers ENOSYS: the kernel would take
@@ -59,8 +61,8 @@ func (c *control) SetXAttr(<-chan struct{}, *fuse.SetXAttrIn, string, []byte) fu
 func (c *control) RemoveXAttr(<-chan struct{}, *fuse.InHeader, string) fuse.Status { return fuse.EPERM }
 
 func (c *control) GetXAttr(_ <-chan struct{}, _ *fuse.InHeader, name string, _ []byte) (uint32, fuse.Status) {
-	if errno := checkXattr(name); errno != 0 {
-		return 0, status(errno)
+	if errno := kernel.CheckXattr(name); errno != 0 {
+		return 0, kernel.Status(errno)
 	}
 	return 0, fuse.ENODATA
 }
@@ -70,15 +72,19 @@ func (c *control) ListXAttr(<-chan struct{}, *fuse.InHeader, []byte) (uint32, fu
 }
 
 func (c *control) GetLk(<-chan struct{}, *fuse.LkIn, *fuse.LkOut) fuse.Status {
-	return status(syscall.ENOLCK)
+	return kernel.Status(syscall.ENOLCK)
 }
 
-func (c *control) SetLk(<-chan struct{}, *fuse.LkIn) fuse.Status { return status(syscall.ENOLCK) }
+func (c *control) SetLk(<-chan struct{}, *fuse.LkIn) fuse.Status {
+	return kernel.Status(syscall.ENOLCK)
+}
 
-func (c *control) SetLkw(<-chan struct{}, *fuse.LkIn) fuse.Status { return status(syscall.ENOLCK) }
+func (c *control) SetLkw(<-chan struct{}, *fuse.LkIn) fuse.Status {
+	return kernel.Status(syscall.ENOLCK)
+}
 
 func (c *control) Ioctl(<-chan struct{}, *fuse.IoctlIn, []byte, *fuse.IoctlOut, []byte) fuse.Status {
-	return status(syscall.ENOTTY)
+	return kernel.Status(syscall.ENOTTY)
 }
 
 // Lseek is asked for data and holes only, and nobody knows where a control file ends.

@@ -8,6 +8,8 @@ import (
 
 	"lockfs/formats"
 	"lockfs/formats/lockfact"
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/thread"
 	"lockfs/raftstore/storepb"
 )
 
@@ -45,7 +47,7 @@ func (f waitFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Errn
 	switch {
 	case errno == syscall.ENOENT:
 		return isFree, 0
-	case errno == 0 && !mayOpen(attr, &in.InHeader, in.Flags):
+	case errno == 0 && !kernel.MayOpen(attr, &in.InHeader, in.Flags):
 		return nil, syscall.ESTALE
 	}
 	return w, errno
@@ -70,15 +72,8 @@ func (w *waiting) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte, sy
 		return nil, syscall.EINTR
 	}
 	defer func() { <-w.turn }()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		select {
-		case <-interrupted:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	ctx, end := thread.UntilInterrupted(interrupted)
+	defer end()
 	for w.found == nil {
 		if errno := w.look(ctx); errno != 0 {
 			return nil, errno
@@ -98,7 +93,7 @@ func (w *waiting) look(ctx context.Context) syscall.Errno {
 	if ctx.Err() != nil {
 		return syscall.EINTR
 	}
-	result, errno := w.files.outcome(result, err)
+	result, errno := kernel.Outcome(result, err, w.files.logger)
 	switch {
 	case errno == syscall.ENOENT:
 		w.found = isFree

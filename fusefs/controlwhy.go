@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockfs/formats/lockfact"
+	"lockfs/fusefs/kernel"
 	"lockfs/raftstore/storepb"
 )
 
@@ -43,7 +44,7 @@ func why(lock *storepb.Lock, now int64) snapshot {
 	line("on_stale", facts.GetOnStale())
 	line("rule", lock.GetRule())
 	line("type", fileType(attr.GetMode()))
-	line("mode", fmt.Sprintf("%04o", attr.GetMode()&permissionBits))
+	line("mode", fmt.Sprintf("%04o", attr.GetMode()&kernel.PermissionBits))
 	line("uid", fmt.Sprint(attr.GetUid()))
 	line("gid", fmt.Sprint(attr.GetGid()))
 	line("inode", fmt.Sprint(attr.GetIno()))

@@ -16,6 +16,6 @@ const newFileAge = time.Second
 // this one request is answered with what the creation answered. The thread cannot ask anything else
 // before, and the kernel does not keep what it is told, so nobody gets to see an old answer.
 func (fs *fileSystem) justCreated(thread uint32, ino uint64) (attr *storepb.Attr, found bool) {
-	attr, age, found := fs.newFiles.take(thread, func(attr *storepb.Attr) bool { return attr.GetIno() == ino })
+	attr, age, found := fs.newFiles.Take(thread, func(attr *storepb.Attr) bool { return attr.GetIno() == ino })
 	return attr, found && age < newFileAge
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
+
+	"lockfs/fusefs/kernel"
 )
 
 const (
@@ -60,7 +62,7 @@ func answerAttributes(fd int, created map[uint64]creation) {
 	if unix.SetNonblock(fd, true) != nil {
 		return
 	}
-	request := make([]byte, maxWrite+blockSize)
+	request := make([]byte, maxWrite+kernel.BlockSize)
 	for {
 		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		if n, err := unix.Poll(ready, int(quiet.Milliseconds())); err == unix.EINTR {

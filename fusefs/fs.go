@@ -2,7 +2,6 @@ package fusefs
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"log/slog"
 	"sync/atomic"
@@ -12,7 +11,9 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
+	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/mountpoint"
+	"lockfs/fusefs/thread"
 	"lockfs/raftstore/storepb"
 )
 
@@ -64,14 +65,14 @@ type fileSystem struct {
 	observe Observer
 
 	inodes *inodeTable
-	files  *handles[*fileHandle]
-	dirs   *handles[*dirHandle]
+	files  *kernel.Handles[*fileHandle]
+	dirs   *kernel.Handles[*dirHandle]
 
-	newFiles *perThread[*storepb.Attr]
-	walks    *perThread[walked]
-	entered  *perThread[entered]
-	judged   *perThread[judged]
-	listings *perThread[listing]
+	newFiles *thread.Notes[*storepb.Attr]
+	walks    *thread.Notes[walked]
+	entered  *thread.Notes[entered]
+	judged   *thread.Notes[judged]
+	listings *thread.Notes[listing]
 	family   func(thread uint32) iter.Seq[Process]
 	looks    *looks
 
@@ -87,16 +88,16 @@ func newFileSystem(ops Operator, opts Options) *fileSystem {
 		logger:        opts.Logger,
 		observe:       opts.Observer,
 		inodes:        newInodeTable(),
-		files:         newHandles[*fileHandle](),
-		dirs:          newHandles[*dirHandle](),
-		newFiles:      newPerThread[*storepb.Attr](newFileAge),
-		walks:         newPerThread[walked](0),
-		entered:       newPerThread[entered](enterLimit),
-		judged:        newPerThread[judged](0),
-		listings:      newPerThread[listing](sameThread),
+		files:         kernel.NewHandles[*fileHandle](),
+		dirs:          kernel.NewHandles[*dirHandle](),
+		newFiles:      thread.NewNotes[*storepb.Attr](newFileAge),
+		walks:         thread.NewNotes[walked](0),
+		entered:       thread.NewNotes[entered](enterLimit),
+		judged:        thread.NewNotes[judged](0),
+		listings:      thread.NewNotes[listing](sameThread),
 		family:        opts.Family,
 		looks:         newLooks(),
-		longestWait:   longestWait(),
+		longestWait:   kernel.LongestWait(),
 		pidNamespace:  pidNamespace(),
 	}
 }
@@ -123,19 +124,22 @@ func (fs *fileSystem) observed(op string, start time.Time, status *fuse.Status) 
 	}
 }
 
+// killedGrace is what a change still gets whose caller was killed: mostly it is done by then, and known to be.
+const killedGrace = time.Second
+
 // mutate does not hand on the request's interruption: a change is not given up half way, unless its caller was killed and
 // the cluster does not answer (EINTR, which nobody gets to see). The result is nil when there is none, and never nil
 // without an error.
 func (fs *fileSystem) mutate(
 	interrupted <-chan struct{}, caller *storepb.Caller, op *storepb.Op,
 ) (*storepb.Result, syscall.Errno) {
-	ctx := whileWaitedFor(request{interrupted, caller.GetPid()}, killedGrace)
-	defer ctx.end()
+	ctx, end := thread.NewRequest(interrupted, caller.GetPid()).WhileWaitedFor(killedGrace)
+	defer end()
 	result, err := fs.ops.Mutate(ctx, caller, op)
 	if err != nil && ctx.Err() != nil {
 		return nil, syscall.EINTR
 	}
-	return fs.outcome(result, err)
+	return kernel.Outcome(result, err, fs.logger)
 }
 
 // insistPause is before the cluster is told once more what it could not be told.
@@ -171,35 +175,24 @@ func (fs *fileSystem) told(caller *storepb.Caller, op *storepb.Op) bool {
 func (fs *fileSystem) create(
 	interrupted <-chan struct{}, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (*storepb.Result, syscall.Errno) {
-	ctx := whileWaitedFor(request{interrupted, caller.GetPid()}, 0)
-	defer ctx.end()
+	ctx, end := thread.NewRequest(interrupted, caller.GetPid()).WhileWaitedFor(0)
+	defer end()
 	result, err := fs.ops.Create(ctx, caller, op, answer)
 	if err != nil && ctx.Err() != nil {
 		return nil, syscall.EINTR
 	}
-	return fs.outcome(result, err)
+	return kernel.Outcome(result, err, fs.logger)
 }
 
 // query gives up, with EINTR, when the caller is killed: others may wait behind it for the directory's lock.
-func (fs *fileSystem) query(by request, query *storepb.Query) (*storepb.Result, syscall.Errno) {
-	ctx := whileWaitedFor(by, 0)
-	defer ctx.end()
+func (fs *fileSystem) query(by thread.Request, query *storepb.Query) (*storepb.Result, syscall.Errno) {
+	ctx, end := by.WhileWaitedFor(0)
+	defer end()
 	result, err := fs.ops.Query(ctx, query)
 	if err != nil && ctx.Err() != nil {
 		return nil, syscall.EINTR
 	}
-	return fs.outcome(result, err)
-}
-
-func (fs *fileSystem) outcome(result *storepb.Result, err error) (*storepb.Result, syscall.Errno) {
-	switch {
-	case err == nil:
-		return result, Errno(result.GetCode())
-	case errors.Is(err, context.DeadlineExceeded):
-		return nil, syscall.ETIMEDOUT
-	}
-	fs.logger.Error("operation has no result", "error", err)
-	return nil, syscall.EIO
+	return kernel.Outcome(result, err, fs.logger)
 }
 
 // goesOn is called when a request is not part of an open(2) that created something. What the Operator keeps
@@ -208,8 +201,4 @@ func (fs *fileSystem) goesOn(thread uint32) {
 	if thread != 0 {
 		fs.ops.GoesOn(thread)
 	}
-}
-
-func callerOf(header *fuse.InHeader) *storepb.Caller {
-	return &storepb.Caller{Uid: header.Uid, Gid: header.Gid, Pid: header.Pid}
 }

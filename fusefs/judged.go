@@ -24,24 +24,24 @@ type resolved struct {
 // resolve notes what a thread has looked up.
 func (fs *fileSystem) resolve(thread uint32, parent uint64, of string, ino uint64) {
 	now := resolved{name{parent, of}, ino}
-	j, _, _ := fs.judged.get(thread)
+	j, _, _ := fs.judged.Get(thread)
 	if j.last.name != now.name { // the kernel looks twice when it finds another inode than it knew
 		j.before = j.last
 	}
 	j.last = now
-	fs.judged.note(thread, j)
+	fs.judged.Note(thread, j)
 }
 
 // judge sends the kernel to look again, once in a call, when another inode than it judged is there (ESTALE). If that one has
 // gone too, somebody is faster: then what is there is not the caller's, for all that is known (EPERM).
 func (fs *fileSystem) judge(by *storepb.Caller, result *storepb.Result, errno syscall.Errno) syscall.Errno {
 	isJudged := result.GetCode() != storepb.Code_NOT_JUDGED
-	j, _, _ := fs.judged.get(by.GetPid())
+	j, _, _ := fs.judged.Get(by.GetPid())
 	if isJudged && !j.again {
 		return errno
 	}
 	j.again = !j.again
-	fs.judged.note(by.GetPid(), j)
+	fs.judged.Note(by.GetPid(), j)
 	if isJudged || j.again {
 		return errno
 	}
@@ -51,7 +51,7 @@ func (fs *fileSystem) judge(by *storepb.Caller, result *storepb.Result, errno sy
 // judgedAs is the inode that the kernel has judged for what a thread is about to do to a name. Nil: it is not known, for
 // the thread cannot be seen from here.
 func (fs *fileSystem) judgedAs(at place) *uint64 {
-	j, _, _ := fs.judged.get(at.caller.GetPid())
+	j, _, _ := fs.judged.Get(at.caller.GetPid())
 	for _, r := range []resolved{j.last, j.before} {
 		if r.name.parent == at.parent && r.name.name == string(at.name) {
 			return &r.ino

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"lockfs/fusefs/thread"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -109,7 +110,7 @@ func TestWhoIsAlwaysTooLateIsNotPermitted(t *testing.T) {
 
 // TestEachCallMayLookAgain: that one call had to look twice is nothing to the next.
 func TestEachCallMayLookAgain(t *testing.T) {
-	fs := &fileSystem{judged: newPerThread[judged](0)}
+	fs := &fileSystem{judged: thread.NewNotes[judged](0)}
 	by := &storepb.Caller{Pid: uint32(os.Getpid())}
 	another, done := &storepb.Result{Code: storepb.Code_NOT_JUDGED}, &storepb.Result{}
 	require.Equal(t, syscall.ESTALE, fs.judge(by, another, syscall.ESTALE))

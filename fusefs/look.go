@@ -199,12 +199,12 @@ func (fs *fileSystem) listed(by fuse.Caller, dir uint64) {
 	if fs.family == nil || !fs.looks.areIn(dir) {
 		return
 	}
-	last, age, found := fs.listings.get(by.Pid)
+	last, age, found := fs.listings.Get(by.Pid)
 	if found && last == (listing{dir, fs.looks.version.Load()}) && age < sameThread {
 		return
 	}
 	for process := range fs.family(by.Pid) {
-		fs.listings.note(by.Pid, listing{dir, fs.looks.list(process, by.Uid, dir)})
+		fs.listings.Note(by.Pid, listing{dir, fs.looks.list(process, by.Uid, dir)})
 		return
 	}
 }
@@ -236,6 +236,6 @@ type walked struct {
 
 // cameBy answers the name by which a thread came to an inode, as it was when it was looked up.
 func (fs *fileSystem) cameBy(thread uint32, ino uint64) []*storepb.Look {
-	found, _, _ := fs.walks.take(thread, func(w walked) bool { return w.ino == ino })
+	found, _, _ := fs.walks.Take(thread, func(w walked) bool { return w.ino == ino })
 	return found.seen
 }

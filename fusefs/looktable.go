@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"lockfs/fusefs/thread"
 )
 
 // lookTable holds sightings of names, by process. It is bounded: when it is full, the users who have most of it lose of theirs,
@@ -98,7 +100,7 @@ func newLookTable() *lookTable {
 }
 
 // hasEnded tells of processes that have surely ended. One whose pid is another's by now is taken for alive.
-func hasEnded(process Process) bool { return threadHasEnded(uint32(process.PID)) }
+func hasEnded(process Process) bool { return thread.HasEnded(uint32(process.PID)) }
 
 // now is the time of a sighting.
 func (t *lookTable) now() time.Duration {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/thread"
 	"lockfs/raftstore/storepb"
 )
 
@@ -16,20 +18,20 @@ func (fs *fileSystem) Lookup(
 	defer fs.observed("lookup", time.Now(), &code)
 	at, errno := fs.enter(header, header.NodeId, name)
 	if errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
-	result, errno := fs.query(request{interrupted, header.Pid}, &storepb.Query{
+	result, errno := fs.query(thread.NewRequest(interrupted, header.Pid), &storepb.Query{
 		Query: &storepb.Query_Lookup{Lookup: &storepb.Lookup{Parent: at.parent, Name: at.name}},
 		Since: fs.enteredAt(header.Pid, at.parent),
 	})
 	if errno == 0 {
-		fillEntry(out, result.GetAttr())
-		fs.walks.note(header.Pid, walked{result.GetAttr().GetIno(), result.GetLooks()})
+		kernel.FillEntry(out, result.GetAttr())
+		fs.walks.Note(header.Pid, walked{result.GetAttr().GetIno(), result.GetLooks()})
 	}
 	if errno == 0 || errno == syscall.ENOENT {
 		fs.resolve(header.Pid, at.parent, name, result.GetAttr().GetIno())
 	}
-	return status(errno)
+	return kernel.Status(errno)
 }
 
 // entered is a directory whose attributes a thread was told, as of a command.
@@ -46,7 +48,7 @@ const enterLimit = 100 * time.Millisecond
 // search it, it judges itself (default_permissions), and no attribute that it is told stays valid. So the last time that a
 // thread was told them was in this system call.
 func (fs *fileSystem) enteredAt(thread uint32, dir uint64) uint64 {
-	e, age, found := fs.entered.get(thread)
+	e, age, found := fs.entered.Get(thread)
 	if !found || e.dir != dir || age > enterLimit {
 		return 0
 	}
@@ -59,11 +61,11 @@ func (fs *fileSystem) Forget(uint64, uint64) {}
 // Readlink answers the target of a symbolic link. It is a look at the lock that the link may be.
 func (fs *fileSystem) Readlink(interrupted <-chan struct{}, header *fuse.InHeader) (target []byte, code fuse.Status) {
 	defer fs.observed("readlink", time.Now(), &code)
-	result, errno := fs.query(request{interrupted, header.Pid}, &storepb.Query{Query: &storepb.Query_Read{
+	result, errno := fs.query(thread.NewRequest(interrupted, header.Pid), &storepb.Query{Query: &storepb.Query_Read{
 		Read: &storepb.Read{Ino: header.NodeId, Name: nameOf(fs.cameBy(header.Pid, header.NodeId))},
 	}})
 	if errno != 0 {
-		return nil, status(ofInode(errno))
+		return nil, kernel.Status(kernel.OfInode(errno))
 	}
 	fs.saw(header.Caller, result.GetLooks(), read)
 	return result.GetContent(), fuse.OK

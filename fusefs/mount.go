@@ -11,6 +11,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/mountpoint"
 )
 
@@ -46,7 +47,7 @@ type Mounted struct {
 	served chan struct{} // closed when the kernel has let go
 
 	connection *mountpoint.Connection
-	files      *handles[*fileHandle]
+	files      *kernel.Handles[*fileHandle]
 	known      *known
 
 	unmount sync.Mutex
@@ -73,7 +74,7 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
 	}
-	if limit := longestWait(); limit != 0 {
+	if limit := kernel.LongestWait(); limit != 0 {
 		opts.Logger.Warn("the kernel would abort the mount for a long wait, so waits for flock and fcntl locks end with EAGAIN",
 			"after", limit, "setting", "/proc/sys/fs/fuse/default_request_timeout, max_request_timeout")
 	}
@@ -180,7 +181,7 @@ func (m *Mounted) InUse() bool {
 	}
 	// The kernel lets go when the last user has, but also if somebody has forced the mount to an end (umount -f). It does not
 	// tell of all files that were closed just before.
-	return !m.files.areNone() && !m.connection.IsGone(unmountGrace)
+	return !m.files.AreNone() && !m.connection.IsGone(unmountGrace)
 }
 
 // End ends the mount for those who are still using it, as the end of this process would, and sees to it that this process can

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/kernel"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -23,5 +24,5 @@ func (fs *fileSystem) enter(header *fuse.InHeader, parent uint64, name string) (
 	if len(name) > raftstore.MaxName {
 		return place{}, syscall.ENAMETOOLONG
 	}
-	return place{caller: callerOf(header), parent: parent, name: []byte(name)}, 0
+	return place{caller: kernel.CallerOf(header), parent: parent, name: []byte(name)}, 0
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
+	"lockfs/fusefs/kernel"
 	"lockfs/raftstore/storepb"
 )
 
@@ -24,7 +25,7 @@ func (fs *fileSystem) Rmdir(interrupted <-chan struct{}, header *fuse.InHeader, 
 func (fs *fileSystem) removeName(interrupted <-chan struct{}, header *fuse.InHeader, name string, directory bool) fuse.Status {
 	at, errno := fs.enter(header, header.NodeId, name)
 	if errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
 	judged := fs.judgedAs(at)
 	pin := fs.toKeep(judged)
@@ -38,7 +39,7 @@ func (fs *fileSystem) removeName(interrupted <-chan struct{}, header *fuse.InHea
 		fs.tookAway(header.Caller, at)
 		fs.removed(at.caller, result.GetRemovedIno(), pin)
 	}
-	return status(fs.judge(at.caller, result, errno))
+	return kernel.Status(fs.judge(at.caller, result, errno))
 }
 
 // Rename knows RENAME_NOREPLACE and RENAME_EXCHANGE; other flags are EINVAL.
@@ -51,11 +52,11 @@ func (fs *fileSystem) Rename(
 	}
 	from, errno := fs.enter(&in.InHeader, in.NodeId, oldName)
 	if errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
 	to, errno := fs.enter(&in.InHeader, in.Newdir, newName)
 	if errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
 	replaced := fs.judgedAs(to)
 	pin := fs.toKeep(replaced)
@@ -74,5 +75,5 @@ func (fs *fileSystem) Rename(
 		fs.saw(in.Caller, result.GetLooks(), made)
 		fs.removed(from.caller, result.GetRemovedIno(), pin)
 	}
-	return status(fs.judge(from.caller, result, errno))
+	return kernel.Status(fs.judge(from.caller, result, errno))
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/formats/lockfact"
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/thread"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -26,7 +28,7 @@ func (fs *fileSystem) lockXattrs(interrupted <-chan struct{}, header *fuse.InHea
 // may read the file; as which ones there are follows from its content, nobody else is told.
 func (fs *fileSystem) listLockXattrs(interrupted <-chan struct{}, header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
 	lock, _, errno := fs.lockOf(interrupted, header)
-	if errno != 0 || !raftstore.Permits(viewerOf(header), lock.GetAttr(), raftstore.MayRead) {
+	if errno != 0 || !raftstore.Permits(kernel.ViewerOf(header), lock.GetAttr(), raftstore.MayRead) {
 		return nil, errno
 	}
 	return fs.describeLock(lock), 0
@@ -35,7 +37,7 @@ func (fs *fileSystem) listLockXattrs(interrupted <-chan struct{}, header *fuse.I
 // lockOf answers the lock that an inode is under the name by which the caller came to it, else under its
 // first one. Nil: it has no name.
 func (fs *fileSystem) lockOf(interrupted <-chan struct{}, header *fuse.InHeader) (*storepb.Lock, []*storepb.Look, syscall.Errno) {
-	ino, by := header.NodeId, request{interrupted, header.Pid}
+	ino, by := header.NodeId, thread.NewRequest(interrupted, header.Pid)
 	if ino == raftstore.RootIno {
 		return nil, nil, 0
 	}
@@ -55,7 +57,7 @@ func (fs *fileSystem) lockOf(interrupted <-chan struct{}, header *fuse.InHeader)
 	return nil, nil, errno
 }
 
-func (fs *fileSystem) getLock(by request, which *storepb.GetLock) (*storepb.Result, syscall.Errno) {
+func (fs *fileSystem) getLock(by thread.Request, which *storepb.GetLock) (*storepb.Result, syscall.Errno) {
 	return fs.query(by, &storepb.Query{Query: &storepb.Query_GetLock{GetLock: which}})
 }
 

@@ -1,4 +1,4 @@
-package fusefs
+package thread
 
 import (
 	"bytes"
@@ -16,41 +16,56 @@ import (
 // first signal only, and that need not be the one that kills.
 const killedInterval = 20 * time.Millisecond
 
-// request is one of the kernel's, as far as waiting for its answer goes.
-type request struct {
-	interrupted <-chan struct{} // closed when its caller gets a signal
-	thread      uint32          // its caller
+// Request is one of the kernel's, as far as waiting for its answer goes. The zero one is of somebody who waits whatever becomes of him.
+type Request struct {
+	Interrupted <-chan struct{} // closed when its caller gets a signal
+	Thread      uint32          // its caller
 }
 
-// anybody is who asks for what is answered even if he was killed meanwhile.
-var anybody request
+// NewRequest is for what the kernel has asked.
+func NewRequest(interrupted <-chan struct{}, thread uint32) Request {
+	return Request{interrupted, thread}
+}
 
-// killedGrace is what a change still gets whose caller was killed: mostly it is done by then, and known to be.
-const killedGrace = time.Second
+// UntilInterrupted answers a context that ends with the first signal that a caller gets, or with end, which has to be called.
+func UntilInterrupted(interrupted <-chan struct{}) (ctx context.Context, end context.CancelFunc) {
+	ctx, end = context.WithCancel(context.Background())
+	if interrupted != nil {
+		go func() {
+			select {
+			case <-interrupted:
+				end()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, end
+}
 
-// callerContext ends when the thread that made a request has been killed, so that nobody will be told the
-// result, or a while after that. Until the request is answered such a thread is still there, with the signal pending. Other
-// signals end nothing, and neither does a thread that cannot be seen from here (0).
+// WhileWaitedFor answers a context that ends when the caller has been killed, so that nobody will be told the result, or a while
+// after that, or with end, which has to be called. Until the request is answered such a thread is still there, with the signal
+// pending. Other signals end nothing, and neither does a thread that cannot be seen from here (0).
+func (r Request) WhileWaitedFor(grace time.Duration) (ctx context.Context, end context.CancelFunc) {
+	c := &callerContext{Request: r, grace: grace}
+	c.Context, c.end = context.WithCancel(context.Background())
+	if r.Interrupted != nil {
+		go c.watch()
+	}
+	return c, c.end
+}
+
+// callerContext is that of [Request.WhileWaitedFor].
 type callerContext struct {
 	context.Context // what the rest of it follows from
 	end             context.CancelFunc
-	request
+	Request
 	grace time.Duration
 	late  sync.Once // begins it
 }
 
-func whileWaitedFor(by request, grace time.Duration) *callerContext {
-	c := &callerContext{request: by, grace: grace}
-	c.Context, c.end = context.WithCancel(context.Background())
-	if by.interrupted != nil {
-		go c.watch()
-	}
-	return c
-}
-
 func (c *callerContext) watch() {
 	select {
-	case <-c.interrupted:
+	case <-c.Interrupted:
 	case <-c.Done():
 		return
 	}
@@ -65,8 +80,8 @@ func (c *callerContext) watch() {
 // Err looks now, so that a result which comes just after the signal is not taken for one that was told.
 func (c *callerContext) Err() error {
 	select {
-	case <-c.interrupted:
-		if isKilled(c.thread) {
+	case <-c.Interrupted:
+		if isKilled(c.Thread) {
 			c.killed()
 		}
 	default:

@@ -1,23 +1,30 @@
-package fusefs
+package kernel
 
 import (
 	"bytes"
 	"fmt"
 	"os"
 	"strconv"
+	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
 
 // overflowID stands in /proc for each id that the user namespace of this process does not have.
 const overflowID = 65534
 
-// viewerOf answers who makes a request. All permissions on files are judged by the kernel (default_permissions); what the control
+// CallerOf answers who makes a request, for the audit and for what is his.
+func CallerOf(header *fuse.InHeader) *storepb.Caller {
+	return &storepb.Caller{Uid: header.Uid, Gid: header.Gid, Pid: header.Pid}
+}
+
+// ViewerOf answers who makes a request. All permissions on files are judged by the kernel (default_permissions); what the control
 // directory tells of many files at once is judged by this. A request does not say which groups its caller is in besides the first
 // one, but the caller waits meanwhile, and /proc says.
-func viewerOf(header *fuse.InHeader) *storepb.Viewer {
+func ViewerOf(header *fuse.InHeader) *storepb.Viewer {
 	viewer := &storepb.Viewer{Uid: header.Uid, Gid: header.Gid}
 	if header.Uid != 0 {
 		viewer.Groups, viewer.MoreGroups = groupsOf(header)
@@ -60,4 +67,21 @@ func parseGroups(status []byte, uid, gid uint32) (groups []uint32, more bool) {
 		groups = append(groups, uint32(group))
 	}
 	return groups, more
+}
+
+// MayOpen tells whether a caller is sure to have the permissions that open flags ask for.
+func MayOpen(attr *storepb.Attr, caller *fuse.InHeader, flags uint32) bool {
+	var need uint32
+	switch flags & syscall.O_ACCMODE {
+	case syscall.O_RDONLY:
+		need = raftstore.MayRead
+	case syscall.O_WRONLY:
+		need = raftstore.MayWrite
+	default:
+		need = raftstore.MayRead | raftstore.MayWrite
+	}
+	if flags&syscall.O_TRUNC != 0 {
+		need |= raftstore.MayWrite
+	}
+	return raftstore.Permits(ViewerOf(caller), attr, need)
 }

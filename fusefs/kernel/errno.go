@@ -1,6 +1,9 @@
-package fusefs
+package kernel
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -44,13 +47,27 @@ var errnos = map[storepb.Code]syscall.Errno{
 	storepb.Code_NOT_JUDGED:        syscall.ESTALE,
 }
 
-// ofInode is the error number where the kernel named an inode: that it is gone is ESTALE, upon which the
+// OfInode is the error number where the kernel named an inode: that it is gone is ESTALE, upon which the
 // VFS looks the name up again.
-func ofInode(errno syscall.Errno) syscall.Errno {
+func OfInode(errno syscall.Errno) syscall.Errno {
 	if errno == syscall.ENOENT {
 		return syscall.ESTALE
 	}
 	return errno
 }
 
-func status(errno syscall.Errno) fuse.Status { return fuse.Status(errno) }
+// Status is the error number as go-fuse wants it.
+func Status(errno syscall.Errno) fuse.Status { return fuse.Status(errno) }
+
+// Outcome is what became of an operation, as the kernel is told it: ETIMEDOUT if its time was up, and EIO, with the reason in the
+// log, if there is no result for another reason. The result is nil when there is none.
+func Outcome(result *storepb.Result, err error, logger *slog.Logger) (*storepb.Result, syscall.Errno) {
+	switch {
+	case err == nil:
+		return result, Errno(result.GetCode())
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, syscall.ETIMEDOUT
+	}
+	logger.Error("operation has no result", "error", err)
+	return nil, syscall.EIO
+}

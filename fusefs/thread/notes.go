@@ -1,4 +1,4 @@
-package fusefs
+package thread
 
 import (
 	"sync"
@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// perThread remembers one thing of each thread, from one request of a system call to the next. A thread that is in a system call
+// Notes remember one thing of each thread, from one request of a system call to the next. A thread that is in a system call
 // has not ended, so no more is kept than there are such threads, but for a few.
-type perThread[V any] struct {
+type Notes[V any] struct {
 	useful   time.Duration // 0: for as long as the thread lives
 	hasEnded func(thread uint32) bool
 
@@ -26,18 +26,18 @@ type noted[V any] struct {
 // fewThreads may be remembered for longer than they have to.
 const fewThreads = 1024
 
-// newPerThread remembers things that are of use for so long; 0: for as long as the thread lives.
-func newPerThread[V any](useful time.Duration) *perThread[V] {
-	return &perThread[V]{
-		useful: useful, hasEnded: threadHasEnded, byThread: make(map[uint32]noted[V]), sweepAt: fewThreads,
+// NewNotes remembers things that are of use for so long; 0: for as long as the thread lives.
+func NewNotes[V any](useful time.Duration) *Notes[V] {
+	return &Notes[V]{
+		useful: useful, hasEnded: HasEnded, byThread: make(map[uint32]noted[V]), sweepAt: fewThreads,
 	}
 }
 
-// threadHasEnded tells of threads that have surely ended. One whose number is another's by now is taken for alive.
-func threadHasEnded(thread uint32) bool { return unix.Kill(int(thread), 0) == unix.ESRCH }
+// HasEnded tells of threads that have surely ended. One whose number is another's by now is taken for alive.
+func HasEnded(thread uint32) bool { return unix.Kill(int(thread), 0) == unix.ESRCH }
 
-// note replaces what was noted of a thread. One that cannot be seen from here (0) is none.
-func (t *perThread[V]) note(thread uint32, value V) {
+// Note replaces what was noted of a thread. One that cannot be seen from here (0) is none.
+func (t *Notes[V]) Note(thread uint32, value V) {
 	if thread == 0 {
 		return
 	}
@@ -49,7 +49,7 @@ func (t *perThread[V]) note(thread uint32, value V) {
 	}
 }
 
-func (t *perThread[V]) sweep() {
+func (t *Notes[V]) sweep() {
 	left := make(map[uint32]noted[V]) // a map never gets smaller
 	for thread, n := range t.byThread {
 		if t.useful == 0 && !t.hasEnded(thread) || time.Since(n.at) < t.useful {
@@ -59,8 +59,8 @@ func (t *perThread[V]) sweep() {
 	t.byThread, t.sweepAt = left, max(fewThreads, 2*len(left))
 }
 
-// take answers what was noted of a thread if it is wanted, once, and how long ago that was.
-func (t *perThread[V]) take(thread uint32, wanted func(V) bool) (value V, age time.Duration, found bool) {
+// Take answers what was noted of a thread if it is wanted, once, and how long ago that was.
+func (t *Notes[V]) Take(thread uint32, wanted func(V) bool) (value V, age time.Duration, found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n, found := t.byThread[thread]
@@ -71,8 +71,8 @@ func (t *perThread[V]) take(thread uint32, wanted func(V) bool) (value V, age ti
 	return n.value, time.Since(n.at), true
 }
 
-// get answers what was noted of a thread, and how long ago that was.
-func (t *perThread[V]) get(thread uint32) (value V, age time.Duration, found bool) {
+// Get answers what was noted of a thread, and how long ago that was.
+func (t *Notes[V]) Get(thread uint32) (value V, age time.Duration, found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n, found := t.byThread[thread]

@@ -1,0 +1,27 @@
+package kernel
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"time"
+)
+
+// LongestWait reads for how long the kernel lets a request take; 0: for ever.
+func LongestWait() time.Duration {
+	limit := time.Duration(0)
+	for _, name := range []string{"default_request_timeout", "max_request_timeout"} {
+		text, err := os.ReadFile("/proc/sys/fs/fuse/" + name)
+		if err != nil {
+			continue // a kernel before 6.16 has no limits
+		}
+		seconds, err := strconv.Atoi(string(bytes.TrimSpace(text)))
+		if err != nil || seconds <= 0 {
+			continue
+		}
+		if allowed := time.Duration(seconds) * time.Second / 2; limit == 0 || allowed < limit {
+			limit = allowed
+		}
+	}
+	return limit
+}
