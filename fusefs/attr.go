@@ -7,6 +7,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/observation"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/storepb"
 )
@@ -14,7 +15,7 @@ import (
 // GetAttr answers fstat too: the kernel does not tell it from stat.
 func (fs *fileSystem) GetAttr(interrupted <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) (code fuse.Status) {
 	defer fs.observed("getattr", time.Now(), &code)
-	if attr, found := fs.justCreated(in.Pid, in.NodeId); found {
+	if attr, found := fs.calls.justCreated(in.Pid, in.NodeId); found {
 		kernel.FillAttr(&out.Attr, attr)
 		return fuse.OK
 	}
@@ -22,7 +23,7 @@ func (fs *fileSystem) GetAttr(interrupted <-chan struct{}, in *fuse.GetAttrIn, o
 	result, errno := fs.getAttr(thread.NewRequest(interrupted, in.Pid), in.NodeId)
 	if errno == 0 {
 		kernel.FillAttr(&out.Attr, result.GetAttr())
-		fs.entered.Note(in.Pid, entered{in.NodeId, result.GetIndex()})
+		fs.calls.entered.Note(in.Pid, entered{in.NodeId, result.GetIndex()})
 	}
 	return kernel.Status(errno)
 }
@@ -79,7 +80,7 @@ func (fs *fileSystem) SetAttr(interrupted <-chan struct{}, in *fuse.SetAttrIn, o
 // setSize is truncate(2) of a name that was looked up just now, or ftruncate(2) of an open file.
 func (fs *fileSystem) setSize(interrupted <-chan struct{}, in *fuse.SetAttrIn, size uint64) (*storepb.Attr, syscall.Errno) {
 	caller := kernel.CallerOf(&in.InHeader)
-	by, session := fs.cameBy(in.Pid, in.NodeId), uint64(0)
+	by, session := fs.calls.cameBy(in.Pid, in.NodeId), uint64(0)
 	if fh, open := in.GetFh(); open {
 		if handle, found := fs.files.Get(fh); found {
 			by, session = handle.name(), handle.lockSession(0)
@@ -90,7 +91,7 @@ func (fs *fileSystem) setSize(interrupted <-chan struct{}, in *fuse.SetAttrIn, s
 	truncation := fs.truncation(interrupted, caller, by)
 	truncation.session = session
 	attr, seen, errno := fs.change(truncation, inode, resize(size))
-	fs.saw(in.Caller, seen, made)
+	fs.observations.Saw(in.Caller, seen, observation.Made)
 	return attr, errno
 }
 

@@ -4,6 +4,7 @@ import (
 	"syscall"
 
 	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/observation"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
@@ -50,7 +51,7 @@ func nameOf(seen []*storepb.Look) *storepb.Look {
 func (fs *fileSystem) truncation(interrupted <-chan struct{}, caller *storepb.Caller, by []*storepb.Look) writer {
 	w := writer{interrupted: interrupted, caller: caller, name: nameOf(by)}
 	if w.name != nil {
-		w.seen = fs.seenBy(place{caller: caller, parent: w.name.GetParent(), name: w.name.GetName()})
+		w.seen = fs.observations.SeenBy(caller.GetPid(), observation.Name{Parent: w.name.GetParent(), Name: string(w.name.GetName())})
 	}
 	return w
 }

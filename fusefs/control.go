@@ -57,7 +57,7 @@ func (c *control) Lookup(_ <-chan struct{}, header *fuse.InHeader, name string, 
 			return kernel.Status(errno)
 		}
 		if in, isForce := dir.(forceNode); isForce {
-			c.files.resolve(header.Pid, in.ino, name, node.(forceNode).ino)
+			c.files.judgements.resolve(header.Pid, in.ino, name, node.(forceNode).ino)
 		}
 	}
 	attr.Ino = c.nodes.use(node)

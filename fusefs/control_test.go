@@ -14,6 +14,7 @@ import (
 
 	"lockfs/formats"
 	"lockfs/formats/semaphore"
+	"lockfs/fusefs/watch"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -131,7 +132,7 @@ func TestNodesAreForgotten(t *testing.T) {
 	dir := t.TempDir()
 	s := newCluster().open()
 	opts := Options{}
-	fs := newWithControl(newFileSystem(s, opts))
+	fs := newDispatcher(newFileSystem(s, opts), watch.NewKnown())
 	server, err := fuse.NewServer(fs, dir, &fuse.MountOptions{DirectMountStrict: true, DisableReadDirPlus: true})
 	require.NoError(t, err)
 	go server.Serve()

@@ -46,11 +46,11 @@ func (n forceNode) remove(c *control, caller *storepb.Caller, name string, direc
 	at := place{caller: caller, parent: n.ino, name: []byte(name)}
 	result, errno := c.files.mutate(nil, caller, &storepb.Op{Op: &storepb.Op_Unlink{
 		Unlink: &storepb.Unlink{
-			Parent: at.parent, Name: at.name, Directory: directory, Force: true, Judged: c.files.judgedAs(at),
+			Parent: at.parent, Name: at.name, Directory: directory, Force: true, Judged: c.files.judgements.judgedAs(at),
 		},
 	}})
 	if errno == 0 {
 		c.files.removed(caller, result.GetRemovedIno(), 0)
 	}
-	return c.files.judge(caller, result, errno)
+	return c.files.judgements.judge(caller, result, errno)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/observation"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/storepb"
 )
@@ -110,7 +111,7 @@ func (f mirrorFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Er
 	if attr.GetIno() != f.ino && !kernel.MayOpen(attr, &in.InHeader, in.Flags) {
 		return nil, syscall.ESTALE
 	}
-	c.files.saw(in.Caller, result.GetLooks(), read)
+	c.files.observations.Saw(in.Caller, result.GetLooks(), observation.Read)
 	return f.view.show(result.GetLocks()[0], c), 0
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"lockfs/formats"
 	"lockfs/formats/semaphore"
+	"lockfs/fusefs/observation"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -217,8 +218,8 @@ func TestReadingInTheMirrorIsALook(t *testing.T) {
 	there, s := mountFor(t, c)
 	describeContent(s)
 	here := t.TempDir()
-	self := []Process{{PID: 1, Start: 1}}
-	mountAt(t, here, c.open(), Options{Family: func(uint32) iter.Seq[Process] { return slices.Values(self) }})
+	self := []observation.Process{{PID: 1, Start: 1}}
+	mountAt(t, here, c.open(), Options{Family: func(uint32) iter.Seq[observation.Process] { return slices.Values(self) }})
 	lock := filepath.Join(here, "f")
 	for what, look := range map[string]func(){
 		"why": func() { whyOf(t, here, "f") },

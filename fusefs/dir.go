@@ -42,7 +42,7 @@ func (fs *fileSystem) ReadDir(interrupted <-chan struct{}, in *fuse.ReadIn, out 
 	dir.mu.Lock()
 	defer dir.mu.Unlock()
 	if in.Offset == 0 {
-		fs.listed(in.Caller, dir.ino)
+		fs.observations.Listed(in.Caller, dir.ino)
 	}
 	if in.Offset == 0 || in.Offset != dir.at || len(dir.fetched) == 0 {
 		if errno := fs.fetch(thread.NewRequest(interrupted, in.Pid), dir, in.Offset, in.Size/smallestEntry+1); errno != 0 {

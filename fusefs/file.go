@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/observation"
 	"lockfs/fusefs/thread"
 )
 
@@ -31,7 +32,7 @@ func (fs *fileSystem) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byt
 	if errno != 0 {
 		return nil, kernel.Status(errno)
 	}
-	fs.sawThrough(handle, in.Caller, seen, read)
+	handle.saw(fs.observations, in.Caller, seen, observation.Read)
 	size := uint64(len(now.data))
 	start := min(in.Offset, size)
 	end := min(start+uint64(in.Size), size)
@@ -66,7 +67,7 @@ func (fs *fileSystem) Write(interrupted <-chan struct{}, in *fuse.WriteIn, data 
 		fs.dropSetID(by.caller, attr)
 	}
 	if len(seen) > 0 {
-		fs.sawThrough(handle, in.Caller, seen, made)
+		handle.saw(fs.observations, in.Caller, seen, observation.Made)
 	}
 	return uint32(len(data)), fuse.OK
 }

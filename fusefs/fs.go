@@ -2,7 +2,6 @@ package fusefs
 
 import (
 	"context"
-	"iter"
 	"log/slog"
 	"sync/atomic"
 	"syscall"
@@ -13,6 +12,7 @@ import (
 
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/mountpoint"
+	"lockfs/fusefs/observation"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/storepb"
 )
@@ -68,13 +68,9 @@ type fileSystem struct {
 	files  *kernel.Handles[*fileHandle]
 	dirs   *kernel.Handles[*dirHandle]
 
-	newFiles *thread.Notes[*storepb.Attr]
-	walks    *thread.Notes[walked]
-	entered  *thread.Notes[entered]
-	judged   *thread.Notes[judged]
-	listings *thread.Notes[listing]
-	family   func(thread uint32) iter.Seq[Process]
-	looks    *looks
+	calls        *calls
+	judgements   judgements
+	observations *observation.Memory
 
 	longestWait  time.Duration // for a lock; 0: for ever
 	pidNamespace uint64        // of this process; 0: it is not known
@@ -90,13 +86,9 @@ func newFileSystem(ops Operator, opts Options) *fileSystem {
 		inodes:        newInodeTable(),
 		files:         kernel.NewHandles[*fileHandle](),
 		dirs:          kernel.NewHandles[*dirHandle](),
-		newFiles:      thread.NewNotes[*storepb.Attr](newFileAge),
-		walks:         thread.NewNotes[walked](0),
-		entered:       thread.NewNotes[entered](enterLimit),
-		judged:        thread.NewNotes[judged](0),
-		listings:      thread.NewNotes[listing](sameThread),
-		family:        opts.Family,
-		looks:         newLooks(),
+		calls:         newCalls(),
+		judgements:    newJudgements(),
+		observations:  observation.New(opts.Family),
 		longestWait:   kernel.LongestWait(),
 		pidNamespace:  pidNamespace(),
 	}

@@ -45,13 +45,13 @@ func TestLookupsContinueTheirCall(t *testing.T) {
 func TestCallsAreContinuedSoonAndByTheSameThread(t *testing.T) {
 	const thread, dir, index = 7, 70, 700
 	fs := newFileSystem(nil, Options{})
-	require.Zero(t, fs.enteredAt(thread, dir))
-	fs.entered.Note(thread, entered{dir, index})
-	require.Equal(t, uint64(index), fs.enteredAt(thread, dir))
-	require.Zero(t, fs.enteredAt(thread, dir+1), "another directory")
-	require.Zero(t, fs.enteredAt(thread+1, dir), "another thread")
-	fs.entered.Note(0, entered{dir, index})
-	require.Zero(t, fs.enteredAt(0, dir), "a thread that cannot be seen")
-	fs.entered.Note(thread, entered{dir, index})
-	eventually(t, "it is too long ago", func() bool { return fs.enteredAt(thread, dir) == 0 })
+	require.Zero(t, fs.calls.enteredAt(thread, dir))
+	fs.calls.entered.Note(thread, entered{dir, index})
+	require.Equal(t, uint64(index), fs.calls.enteredAt(thread, dir))
+	require.Zero(t, fs.calls.enteredAt(thread, dir+1), "another directory")
+	require.Zero(t, fs.calls.enteredAt(thread+1, dir), "another thread")
+	fs.calls.entered.Note(0, entered{dir, index})
+	require.Zero(t, fs.calls.enteredAt(0, dir), "a thread that cannot be seen")
+	fs.calls.entered.Note(thread, entered{dir, index})
+	eventually(t, "it is too long ago", func() bool { return fs.calls.enteredAt(thread, dir) == 0 })
 }

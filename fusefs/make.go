@@ -6,7 +6,9 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/answer"
 	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/observation"
 	"lockfs/raftstore/storepb"
 )
 
@@ -46,13 +48,13 @@ func (fs *fileSystem) makeNode(
 		return kernel.Status(errno)
 	}
 	create.Parent, create.Name, create.Exclusive = at.parent, at.name, true
-	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: create}}, entryAnswer(header))
+	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: create}}, answer.Entry(header))
 	if errno == 0 {
-		how := made
+		how := observation.Made
 		if create.GetMode()&syscall.S_IFMT == syscall.S_IFDIR {
-			how = madeDirectory
+			how = observation.MadeDirectory
 		}
-		fs.saw(header.Caller, result.GetLooks(), how)
+		fs.observations.Saw(header.Caller, result.GetLooks(), how)
 		kernel.FillEntry(out, result.GetAttr())
 	}
 	return kernel.Status(errno)
@@ -69,9 +71,9 @@ func (fs *fileSystem) Link(
 	}
 	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Link{
 		Link: &storepb.Link{Ino: in.Oldnodeid, Parent: at.parent, Name: at.name},
-	}}, entryAnswer(&in.InHeader))
+	}}, answer.Entry(&in.InHeader))
 	if errno == 0 {
-		fs.saw(in.Caller, result.GetLooks(), made)
+		fs.observations.Saw(in.Caller, result.GetLooks(), observation.Made)
 		kernel.FillEntry(out, result.GetAttr())
 	}
 	return kernel.Status(errno)

@@ -4,40 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/answer"
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/mountpoint"
+	"lockfs/fusefs/watch"
 )
 
 const (
 	fsName = "lockfs"
 
-	// maxWrite is above the largest content: a write is never split, so it is one commit or none.
-	maxWrite = 1 << 20
-
 	// maxBackground leaves room for many a RELEASE that waits for the cluster.
 	maxBackground = 64
 )
-
-// Options are all optional.
-type Options struct {
-	Logger *slog.Logger // slog.Default() if nil
-	FsName string       // source in /proc/mounts; "lockfs" if empty
-	Debug  bool         // log every request and answer
-	// MountOptions are further options of mount(8) that the kernel knows for any file system: ro, noexec, ...
-	MountOptions []string
-	Observer     Observer
-	// Family answers the process that a thread belongs to, and its nearest ancestors in the same process
-	// group, nearest first; none if the thread cannot be seen. Without it a removal is held to nothing that
-	// was seen before.
-	Family func(thread uint32) iter.Seq[Process]
-}
 
 // Mounted is a directory that shows the namespace.
 type Mounted struct {
@@ -48,7 +32,7 @@ type Mounted struct {
 
 	connection *mountpoint.Connection
 	files      *kernel.Handles[*fileHandle]
-	known      *known
+	known      *watch.Known
 
 	unmount sync.Mutex
 	left    chan struct{} // closed when it is unmounted but still in use
@@ -79,8 +63,8 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 			"after", limit, "setting", "/proc/sys/fs/fuse/default_request_timeout, max_request_timeout")
 	}
 	fs := newFileSystem(ops, opts)
-	known := newKnown()
-	server, err := fuse.NewServer(&withKnown{newWithControl(fs), known}, path, mountOptions(opts))
+	known := watch.NewKnown()
+	server, err := fuse.NewServer(newDispatcher(fs, known), path, mountOptions(opts))
 	if err != nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
 	}
@@ -106,11 +90,11 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 
 // followRemovals lets programs know that watch a file with inotify(7) which somebody else removes.
 func (m *Mounted) followRemovals(ctx context.Context, ops Operator) {
-	r := newRemovals(m.known.knows, m.connection.Number, func(parent, ino uint64, name string) {
+	r := watch.NewRemovals(m.known.Knows, m.connection.Number, func(parent, ino uint64, name string) {
 		_ = m.server.DeleteNotify(parent, ino, name) // the kernel may have forgotten it
 	})
-	go r.run(ctx.Done())
-	go ops.FollowRemovals(ctx, r.add)
+	go r.Run(ctx.Done())
+	go ops.FollowRemovals(ctx, r.Add)
 }
 
 // Connection is how another process can end the mount, which outlives this one for a moment.
@@ -135,7 +119,7 @@ func mountOptions(opts Options) *fuse.MountOptions {
 		AllowOther:         mountpoint.Privileged(),
 		DirectMountStrict:  mountpoint.Privileged(),
 		MaxBackground:      maxBackground,
-		MaxWrite:           maxWrite,
+		MaxWrite:           kernel.MaxWrite,
 		DisableReadDirPlus: true,
 		EnableLocks:        true,
 		Debug:              opts.Debug,
@@ -191,7 +175,7 @@ func (m *Mounted) End(answers [][]byte) error {
 	if m.over(0) {
 		return nil
 	}
-	Finish(m.connection.Device, answers)
+	answer.Finish(m.connection.Device, answers)
 	if err := m.connection.End(); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/observation"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -15,6 +16,11 @@ type place struct {
 	caller *storepb.Caller
 	parent uint64
 	name   []byte
+}
+
+// observed is the name as it is remembered.
+func (at place) observed() observation.Name {
+	return observation.Name{Parent: at.parent, Name: string(at.name)}
 }
 
 // enter is the way in of every operation that takes a name; what decides by name and caller whether an

@@ -1,59 +1,16 @@
 package fusefs
 
 import (
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/answer"
 	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/observation"
 	"lockfs/raftstore/storepb"
 )
-
-// fileHandle is one open regular file.
-type fileHandle struct {
-	inode *inode
-
-	mu      sync.Mutex
-	by      []*storepb.Look // the name it was opened by, as it was then or is since; none if it is not known
-	thread  uint32          // that noted it last, and when
-	noted   time.Time
-	how     sight
-	version uint64 // of what was seen on this mount, then
-
-	session uint64 // in which locks were taken through it; 0: none was
-	closing bool   // a descriptor of it was closed, perhaps the last one
-}
-
-func (h *fileHandle) name() []*storepb.Look {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.by
-}
-
-// news answers what a thread sees through the handle, unless that was the last thing that anybody saw: to
-// find out who the thread is takes some time.
-func (h *fileHandle) news(thread uint32, seen []*storepb.Look, how sight, version uint64) []*storepb.Look {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(seen) == 0 {
-		seen = h.by
-	}
-	now, before := nameOf(seen), nameOf(h.by)
-	same := now.GetToken() == before.GetToken() && now.GetEmpty() == before.GetEmpty() && now.GetData() == before.GetData() && how == h.how
-	if same && h.thread == thread && h.version == version && time.Since(h.noted) < lookAge/2 {
-		return nil
-	}
-	h.thread, h.by, h.how, h.noted = thread, seen, how, time.Now()
-	return seen
-}
-
-func (h *fileHandle) notedAt(version uint64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.version = version
-}
 
 // Create is open(2) with O_CREAT of a name that the kernel did not find. Permissions are checked only of
 // the directory then, so a file that came into being meanwhile elsewhere is opened here only if the
@@ -69,7 +26,7 @@ func (fs *fileSystem) Create(
 	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
 		Parent: at.parent, Name: at.name, Mode: syscall.S_IFREG | in.Mode&kernel.PermissionBits,
 		Exclusive: in.Flags&syscall.O_EXCL != 0,
-	}}}, createAnswer(&in.InHeader))
+	}}}, answer.Create(&in.InHeader))
 	if errno != 0 {
 		return kernel.Status(errno)
 	}
@@ -84,8 +41,8 @@ func (fs *fileSystem) Create(
 	}
 	if result.GetCreated() {
 		inode.learn(content{version: attr.GetVersion()})
-		fs.newFiles.Note(in.Pid, attr)
-		fs.sawThrough(handle, in.Caller, result.GetLooks(), made)
+		fs.calls.created.Note(in.Pid, attr)
+		handle.saw(fs.observations, in.Caller, result.GetLooks(), observation.Made)
 	} else if in.Flags&syscall.O_TRUNC != 0 {
 		if attr, errno = fs.empty(fs.truncation(interrupted, at.caller, handle.by), inode); errno != 0 {
 			fs.release(at.caller, inode)
@@ -101,7 +58,7 @@ func (fs *fileSystem) Create(
 func (fs *fileSystem) Open(interrupted <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (code fuse.Status) {
 	defer fs.observed("open", time.Now(), &code)
 	caller := kernel.CallerOf(&in.InHeader)
-	handle := &fileHandle{inode: fs.inodes.use(in.NodeId), by: fs.cameBy(in.Pid, in.NodeId)}
+	handle := &fileHandle{inode: fs.inodes.use(in.NodeId), by: fs.calls.cameBy(in.Pid, in.NodeId)}
 	if in.Flags&syscall.O_TRUNC != 0 {
 		if _, errno := fs.empty(fs.truncation(interrupted, caller, handle.by), handle.inode); errno != 0 {
 			fs.release(caller, handle.inode)

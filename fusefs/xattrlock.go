@@ -8,6 +8,7 @@ import (
 
 	"lockfs/formats/lockfact"
 	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/observation"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
@@ -20,7 +21,7 @@ func (fs *fileSystem) lockXattrs(interrupted <-chan struct{}, header *fuse.InHea
 	if errno != 0 {
 		return nil, errno
 	}
-	fs.saw(header.Caller, seen, read)
+	fs.observations.Saw(header.Caller, seen, observation.Read)
 	return fs.describeLock(lock), 0
 }
 
@@ -41,7 +42,7 @@ func (fs *fileSystem) lockOf(interrupted <-chan struct{}, header *fuse.InHeader)
 	if ino == raftstore.RootIno {
 		return nil, nil, 0
 	}
-	if name := nameOf(fs.cameBy(header.Pid, ino)); name != nil {
+	if name := nameOf(fs.calls.cameBy(header.Pid, ino)); name != nil {
 		result, errno := fs.getLock(by, &storepb.GetLock{Parent: name.GetParent(), Name: name.GetName()})
 		if errno == 0 && result.GetAttr().GetIno() == ino {
 			return result.GetLocks()[0], result.GetLooks(), 0

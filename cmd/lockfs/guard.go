@@ -15,6 +15,7 @@ import (
 
 	"lockfs/cluster"
 	"lockfs/fusefs"
+	"lockfs/fusefs/answer"
 	"lockfs/fusefs/mountpoint"
 )
 
@@ -125,7 +126,7 @@ func guardMount(pid int, connection *mountpoint.Connection) error {
 	ended := func() error { return awaitEnd(alive, pid) }
 	var err error
 	if journal := inherited(guardJournal, "journal"); journal != nil {
-		err = cluster.Guard(ended, journal, func(answers [][]byte) { fusefs.Finish(connection.Device, answers) })
+		err = cluster.Guard(ended, journal, func(answers [][]byte) { answer.Finish(connection.Device, answers) })
 	} else {
 		err = ended()
 	}

@@ -1,4 +1,4 @@
-package fusefs
+package observation
 
 import (
 	"cmp"
@@ -11,19 +11,19 @@ import (
 	"lockfs/fusefs/thread"
 )
 
-// lookTable holds sightings of names, by process. It is bounded: when it is full, the users who have most of it lose of theirs,
+// table holds sightings of names, by process. It is bounded: when it is full, the users who have most of it lose of theirs,
 // first what their processes with most of them saw longest ago. So nobody loses anything by what another user does, and who
 // floods it is no longer held to what he saw, as if he had not looked.
 //
 // What a process saw that has ended matters to nobody any more, as each of its family has its own sighting, and goes soon.
-type lookTable struct {
-	looks   map[lookKey]*look
+type table struct {
+	entries map[entryKey]*entry
 	viewers map[Process]*viewer // the first of each process; those for other users follow
 	shares  map[uint32]*share
 	in      map[uint64]int // how many names that are in a directory were seen
 	bytes   int
-	most    int // mostLookBytes
-	peak    int // how many looks there have been since the maps were made
+	most    int // mostBytes
+	peak    int // how many entries there have been since the maps were made
 
 	hasEnded func(Process) bool
 	began    time.Time
@@ -33,17 +33,17 @@ type lookTable struct {
 }
 
 const (
-	// mostLookBytes is what all the looks of a mount take at most, by the costs below. It is enough for 100,000 names that one
+	// mostBytes is what all the observations of a mount take at most, by the costs below. It is enough for 100,000 names that one
 	// process saw, or for 120,000 processes that saw one each.
-	mostLookBytes = 32 << 20
+	mostBytes = 32 << 20
 	// What each takes in memory at most, with its places in maps that have just grown.
-	lookCost, viewerCost, nameCost, shareCost = 128, 144, 160, 512
+	entryCost, viewerCost, nameCost, shareCost = 128, 144, 160, 512
 	// keptDirectories is how many of the directories that a process saw last are known to be some. A removal takes fewer along.
 	keptDirectories = 4 * mostDirectories
-	// lookSweep is how often what is too old, or of processes that have ended, is dropped; it is, too, when there are twice as
+	// sweepInterval is how often what is too old, or of processes that have ended, is dropped; it is, too, when there are twice as
 	// many processes as after the last time.
-	lookSweep     = time.Minute
-	fewLookers    = 1024
+	sweepInterval = time.Minute
+	fewViewers    = 1024
 	shrinkPortion = 8 // of a table that is full, so that it is not full again at once
 )
 
@@ -56,15 +56,15 @@ type sighting struct {
 	empty     bool // when it was read
 }
 
-// look is a sighting in the table.
-type look struct {
+// entry is a sighting in the table.
+type entry struct {
 	sighting
 	viewer       *viewer
 	name         *sharedName
-	older, newer *look // of the viewer
+	older, newer *entry // of the viewer
 }
 
-type lookKey struct {
+type entryKey struct {
 	viewer *viewer
 	name   *sharedName
 }
@@ -75,27 +75,27 @@ type viewer struct {
 	share          *share
 	next           *viewer // of the process, for another user
 	bytes          int
-	oldest, newest *look
-	directories    []*look // oldest first
+	oldest, newest *entry
+	directories    []*entry // oldest first
 }
 
 // share is what one user has of the table. Nothing in it is shared with others.
 type share struct {
 	uid   uint32
-	names map[name]*sharedName
+	names map[Name]*sharedName
 	bytes int
 }
 
 // sharedName is stored once for all that saw it.
 type sharedName struct {
-	name
-	looks int
+	Name
+	entries int
 }
 
-func newLookTable() *lookTable {
-	return &lookTable{
-		looks: make(map[lookKey]*look), viewers: make(map[Process]*viewer), shares: make(map[uint32]*share),
-		in: make(map[uint64]int), most: mostLookBytes, hasEnded: hasEnded, began: time.Now(), sweepAt: fewLookers,
+func newTable() *table {
+	return &table{
+		entries: make(map[entryKey]*entry), viewers: make(map[Process]*viewer), shares: make(map[uint32]*share),
+		in: make(map[uint64]int), most: mostBytes, hasEnded: hasEnded, began: time.Now(), sweepAt: fewViewers,
 	}
 }
 
@@ -103,34 +103,34 @@ func newLookTable() *lookTable {
 func hasEnded(process Process) bool { return thread.HasEnded(uint32(process.PID)) }
 
 // now is the time of a sighting.
-func (t *lookTable) now() time.Duration {
+func (t *table) now() time.Duration {
 	t.clock = max(time.Since(t.began), t.clock+1)
 	return t.clock
 }
 
-func (t *lookTable) isEmpty() bool { return len(t.looks) == 0 }
+func (t *table) isEmpty() bool { return len(t.entries) == 0 }
 
 // knows tells whether anybody has seen a name that is in a directory.
-func (t *lookTable) knows(dir uint64) bool { return t.in[dir] > 0 }
+func (t *table) knows(dir uint64) bool { return t.in[dir] > 0 }
 
 // note puts a sighting in the place of what a process saw of that name before for the same user. The table may be too large then.
-func (t *lookTable) note(process Process, uid uint32, key name, seen sighting) {
+func (t *table) note(process Process, uid uint32, key Name, seen sighting) {
 	v := t.viewer(process, uid)
 	named := v.share.names[key]
 	if named == nil {
-		named = &sharedName{name: key}
+		named = &sharedName{Name: key}
 		v.share.names[key] = named
-		t.charge(v.share, nameCost+len(key.name))
+		t.charge(v.share, nameCost+len(key.Name))
 	}
-	l := t.looks[lookKey{v, named}]
+	l := t.entries[entryKey{v, named}]
 	if l == nil {
-		l = &look{viewer: v, name: named}
-		t.looks[lookKey{v, named}] = l
-		t.peak = max(t.peak, len(t.looks))
-		named.looks++
-		t.chargeViewer(v, lookCost)
-		if key.name != "" {
-			t.in[key.parent]++
+		l = &entry{viewer: v, name: named}
+		t.entries[entryKey{v, named}] = l
+		t.peak = max(t.peak, len(t.entries))
+		named.entries++
+		t.chargeViewer(v, entryCost)
+		if key.Name != "" {
+			t.in[key.Parent]++
 		}
 	} else {
 		seen.made = seen.made || l.made && l.token == seen.token
@@ -140,7 +140,7 @@ func (t *lookTable) note(process Process, uid uint32, key name, seen sighting) {
 	v.link(l)
 }
 
-func (t *lookTable) viewer(process Process, uid uint32) *viewer {
+func (t *table) viewer(process Process, uid uint32) *viewer {
 	first := t.viewers[process]
 	for v := first; v != nil; v = v.next {
 		if v.share.uid == uid {
@@ -149,7 +149,7 @@ func (t *lookTable) viewer(process Process, uid uint32) *viewer {
 	}
 	s := t.shares[uid]
 	if s == nil {
-		s = &share{uid: uid, names: make(map[name]*sharedName)}
+		s = &share{uid: uid, names: make(map[Name]*sharedName)}
 		t.shares[uid] = s
 		t.charge(s, shareCost)
 	}
@@ -159,18 +159,18 @@ func (t *lookTable) viewer(process Process, uid uint32) *viewer {
 	return v
 }
 
-func (t *lookTable) chargeViewer(v *viewer, bytes int) {
+func (t *table) chargeViewer(v *viewer, bytes int) {
 	v.bytes += bytes
 	t.charge(v.share, bytes)
 }
 
-func (t *lookTable) charge(s *share, bytes int) {
+func (t *table) charge(s *share, bytes int) {
 	s.bytes += bytes
 	t.bytes += bytes
 }
 
 // link puts what was seen now after all that was seen before.
-func (v *viewer) link(l *look) {
+func (v *viewer) link(l *entry) {
 	l.older, l.newer = v.newest, nil
 	if v.newest != nil {
 		v.newest.newer = l
@@ -186,7 +186,7 @@ func (v *viewer) link(l *look) {
 	}
 }
 
-func (v *viewer) unlink(l *look) {
+func (v *viewer) unlink(l *entry) {
 	if l.older != nil {
 		l.older.newer = l.newer
 	} else {
@@ -198,17 +198,17 @@ func (v *viewer) unlink(l *look) {
 		v.newest = l.older
 	}
 	if l.directory {
-		v.directories = slices.DeleteFunc(v.directories, func(kept *look) bool { return kept == l })
+		v.directories = slices.DeleteFunc(v.directories, func(kept *entry) bool { return kept == l })
 	}
 }
 
 // of answers what a process saw of a name, for each user.
-func (t *lookTable) of(process Process, key name) iter.Seq[*look] {
-	return func(yield func(*look) bool) {
+func (t *table) of(process Process, key Name) iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
 		for v := t.viewers[process]; v != nil; {
-			next := v.next // the viewer goes with its last look
+			next := v.next // the viewer goes with its last entry
 			if named := v.share.names[key]; named != nil {
-				if l := t.looks[lookKey{v, named}]; l != nil && !yield(l) {
+				if l := t.entries[entryKey{v, named}]; l != nil && !yield(l) {
 					return
 				}
 			}
@@ -218,7 +218,7 @@ func (t *lookTable) of(process Process, key name) iter.Seq[*look] {
 }
 
 // last answers what a process saw last of a name, unless that is too long ago.
-func (t *lookTable) last(process Process, key name) (seen sighting, known bool) {
+func (t *table) last(process Process, key Name) (seen sighting, known bool) {
 	for l := range t.of(process, key) {
 		if !known || l.at > seen.at {
 			seen, known = l.sighting, true
@@ -227,10 +227,10 @@ func (t *lookTable) last(process Process, key name) (seen sighting, known bool) 
 	return seen, known && !t.isOld(seen)
 }
 
-func (t *lookTable) isOld(seen sighting) bool { return time.Since(t.began)-seen.at > lookAge }
+func (t *table) isOld(seen sighting) bool { return time.Since(t.began)-seen.at > Age }
 
 // made tells whether a process, or one that it is an ancestor of, made the lock that it saw.
-func (t *lookTable) made(process Process, key name, token uint64) bool {
+func (t *table) made(process Process, key Name, token uint64) bool {
 	for l := range t.of(process, key) {
 		if l.made && l.token == token {
 			return true
@@ -240,36 +240,36 @@ func (t *lookTable) made(process Process, key name, token uint64) bool {
 }
 
 // directories answers names of directories that a process saw.
-func (t *lookTable) directories(process Process) (names []name) {
+func (t *table) directories(process Process) (names []Name) {
 	for v := t.viewers[process]; v != nil; v = v.next {
 		for _, l := range v.directories {
-			names = append(names, l.name.name)
+			names = append(names, l.name.Name)
 		}
 	}
 	return names
 }
 
 // forget drops what a process saw of a name.
-func (t *lookTable) forget(process Process, key name) {
+func (t *table) forget(process Process, key Name) {
 	for l := range t.of(process, key) {
 		t.drop(l)
 	}
 }
 
-// drop takes a look out of the table, and with the last one that needs them its viewer, name and share.
-func (t *lookTable) drop(l *look) {
+// drop takes an entry out of the table, and with the last one that needs them its viewer, name and share.
+func (t *table) drop(l *entry) {
 	v, named, s := l.viewer, l.name, l.viewer.share
 	v.unlink(l)
-	delete(t.looks, lookKey{v, named})
-	t.chargeViewer(v, -lookCost)
-	if named.name.name != "" {
-		if t.in[named.parent]--; t.in[named.parent] == 0 {
-			delete(t.in, named.parent)
+	delete(t.entries, entryKey{v, named})
+	t.chargeViewer(v, -entryCost)
+	if named.Name.Name != "" {
+		if t.in[named.Parent]--; t.in[named.Parent] == 0 {
+			delete(t.in, named.Parent)
 		}
 	}
-	if named.looks--; named.looks == 0 {
-		delete(s.names, named.name)
-		t.charge(s, -nameCost-len(named.name.name))
+	if named.entries--; named.entries == 0 {
+		delete(s.names, named.Name)
+		t.charge(s, -nameCost-len(named.Name.Name))
 	}
 	if v.newest != nil {
 		return
@@ -282,7 +282,7 @@ func (t *lookTable) drop(l *look) {
 	}
 }
 
-func (t *lookTable) dropViewer(v *viewer) {
+func (t *table) dropViewer(v *viewer) {
 	first := t.viewers[v.process]
 	if first != v {
 		for first.next != v {
@@ -299,8 +299,8 @@ func (t *lookTable) dropViewer(v *viewer) {
 }
 
 // bound keeps the table in its bounds.
-func (t *lookTable) bound() {
-	if t.clock-t.swept >= lookSweep || len(t.viewers) >= t.sweepAt || t.bytes > t.most {
+func (t *table) bound() {
+	if t.clock-t.swept >= sweepInterval || len(t.viewers) >= t.sweepAt || t.bytes > t.most {
 		t.sweep()
 	}
 	if t.bytes > t.most {
@@ -309,7 +309,7 @@ func (t *lookTable) bound() {
 }
 
 // sweep drops what counts no more.
-func (t *lookTable) sweep() {
+func (t *table) sweep() {
 	for process, v := range t.viewers {
 		ended := t.hasEnded(process)
 		for v != nil {
@@ -320,19 +320,19 @@ func (t *lookTable) sweep() {
 			v = next
 		}
 	}
-	t.swept, t.sweepAt = t.clock, max(fewLookers, 2*len(t.viewers))
-	if len(t.looks) < t.peak/8 {
+	t.swept, t.sweepAt = t.clock, max(fewViewers, 2*len(t.viewers))
+	if len(t.entries) < t.peak/8 {
 		t.compact()
 	}
 }
 
 // compact gives back what maps keep that were larger.
-func (t *lookTable) compact() {
-	t.looks, t.viewers, t.in = copied(t.looks), copied(t.viewers), copied(t.in)
+func (t *table) compact() {
+	t.entries, t.viewers, t.in = copied(t.entries), copied(t.viewers), copied(t.in)
 	for _, s := range t.shares {
 		s.names = copied(s.names)
 	}
-	t.peak = len(t.looks)
+	t.peak = len(t.entries)
 }
 
 func copied[K comparable, V any](m map[K]V) map[K]V {
@@ -341,8 +341,8 @@ func copied[K comparable, V any](m map[K]V) map[K]V {
 	return small
 }
 
-// shrink drops looks of the users with the largest shares, all down to the same, until no more bytes are left.
-func (t *lookTable) shrink(left int) {
+// shrink drops entries of the users with the largest shares, all down to the same, until no more bytes are left.
+func (t *table) shrink(left int) {
 	var sizes []int
 	for _, s := range t.shares {
 		sizes = append(sizes, s.bytes)
@@ -362,7 +362,7 @@ func (t *lookTable) shrink(left int) {
 }
 
 // shrink takes from the processes with the most, all down to the same, first from who has not seen anything for the longest time.
-func (s *share) shrink(t *lookTable, viewers []*viewer, left int) {
+func (s *share) shrink(t *table, viewers []*viewer, left int) {
 	slices.SortFunc(viewers, func(a, b *viewer) int { return cmp.Compare(a.newest.at, b.newest.at) })
 	for budget := left; s.bytes > left; budget /= 2 { // names are not counted by viewer
 		var sizes []int

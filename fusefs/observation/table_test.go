@@ -1,4 +1,4 @@
-package fusefs
+package observation
 
 import (
 	"fmt"
@@ -15,9 +15,9 @@ import (
 
 func alive(Process) bool { return false }
 
-// looksWhere are looks of processes that have ended if they are said to.
-func looksWhere(hasEnded func(Process) bool) *looks {
-	l := newLooks()
+// memoryWhere is one in which processes have ended if they are said to.
+func memoryWhere(hasEnded func(Process) bool) *Memory {
+	l := New(nil)
 	l.table.hasEnded = hasEnded
 	return l
 }
@@ -26,26 +26,33 @@ func lockAt(parent uint64, name string, token uint64) []*storepb.Look {
 	return []*storepb.Look{{Parent: parent, Name: []byte(name), Token: token}}
 }
 
-func (l *looks) tokenOf(process Process, key name) uint64 {
-	return nameOf(l.recall([]Process{process}, key)).GetToken()
+func (l *Memory) tokenOf(process Process, key Name) uint64 {
+	return tokenOf(l.recall([]Process{process}, key))
+}
+
+func tokenOf(seen []*storepb.Look) uint64 {
+	if len(seen) == 0 {
+		return 0
+	}
+	return seen[0].GetToken()
 }
 
 // checkAccount counts anew.
-func checkAccount(t *testing.T, table *lookTable) {
+func checkAccount(t *testing.T, table *table) {
 	t.Helper()
-	looks, bytes, in := 0, 0, make(map[uint64]int)
+	entries, bytes, in := 0, 0, make(map[uint64]int)
 	shares, names := make(map[*share]int), make(map[*sharedName]int)
 	for _, v := range table.viewers {
 		for ; v != nil; v = v.next {
 			own := viewerCost
 			for l := v.oldest; l != nil; l = l.newer {
-				require.Same(t, l, table.looks[lookKey{v, l.name}])
+				require.Same(t, l, table.entries[entryKey{v, l.name}])
 				require.True(t, l.newer == nil && v.newest == l || l.newer.older == l && l.newer.at >= l.at)
 				names[l.name]++
-				own += lookCost
-				looks++
-				if l.name.name.name != "" {
-					in[l.name.parent]++
+				own += entryCost
+				entries++
+				if l.name.Name.Name != "" {
+					in[l.name.Parent]++
 				}
 			}
 			require.Equal(t, own, v.bytes)
@@ -57,68 +64,68 @@ func checkAccount(t *testing.T, table *lookTable) {
 	for s, own := range shares {
 		require.Same(t, s, table.shares[s.uid])
 		for _, named := range s.names {
-			require.Equal(t, names[named], named.looks)
-			own += nameCost + len(named.name.name)
+			require.Equal(t, names[named], named.entries)
+			own += nameCost + len(named.Name.Name)
 		}
 		require.Equal(t, own+shareCost, s.bytes)
 		bytes += s.bytes
 	}
 	require.Len(t, table.shares, len(shares))
-	require.Len(t, table.looks, looks)
+	require.Len(t, table.entries, entries)
 	require.Equal(t, in, table.in)
 	require.Equal(t, bytes, table.bytes)
 }
 
 // floods are ways in which a user may see a lot, without end. Each answers what it saw last.
-func floods(uid uint32) map[string]func(l *looks, i int) (Process, name) {
-	note := func(l *looks, family []Process, key name) (Process, name) {
-		l.note(family, uid, lockAt(key.parent, key.name, 7), made)
+func floods(uid uint32) map[string]func(l *Memory, i int) (Process, Name) {
+	note := func(l *Memory, family []Process, key Name) (Process, Name) {
+		l.note(family, uid, lockAt(key.Parent, key.Name, 7), Made)
 		return family[0], key
 	}
 	chain := make([]Process, 64)
 	for i := range chain {
 		chain[i] = Process{PID: 1000 + i, Start: 5}
 	}
-	return map[string]func(l *looks, i int) (Process, name){
-		"a lock, by many processes": func(l *looks, i int) (Process, name) {
-			return note(l, []Process{{PID: 1000 + i, Start: 5}}, name{1, "flood"})
+	return map[string]func(l *Memory, i int) (Process, Name){
+		"a lock, by many processes": func(l *Memory, i int) (Process, Name) {
+			return note(l, []Process{{PID: 1000 + i, Start: 5}}, Name{1, "flood"})
 		},
-		"many locks": func(l *looks, i int) (Process, name) {
-			return note(l, chain[:1], name{1, fmt.Sprint("flood", i)})
+		"many locks": func(l *Memory, i int) (Process, Name) {
+			return note(l, chain[:1], Name{1, fmt.Sprint("flood", i)})
 		},
-		"many locks, by a chain of processes": func(l *looks, i int) (Process, name) {
-			return note(l, chain, name{1, fmt.Sprint("flood", i)})
+		"many locks, by a chain of processes": func(l *Memory, i int) (Process, Name) {
+			return note(l, chain, Name{1, fmt.Sprint("flood", i)})
 		},
-		"a lock of its own with a long name in a directory of its own, by each of many processes": func(l *looks, i int) (Process, name) {
-			return note(l, []Process{{PID: 1000 + i, Start: 5}}, name{uint64(i), fmt.Sprintf("%0255d", i)})
+		"a lock of its own with a long name in a directory of its own, by each of many processes": func(l *Memory, i int) (Process, Name) {
+			return note(l, []Process{{PID: 1000 + i, Start: 5}}, Name{uint64(i), fmt.Sprintf("%0255d", i)})
 		},
-		"many directories listed": func(l *looks, i int) (Process, name) {
-			note(l, chain[:1], name{uint64(i), "flood"})
+		"many directories listed": func(l *Memory, i int) (Process, Name) {
+			note(l, chain[:1], Name{uint64(i), "flood"})
 			l.list(chain[1], uid, uint64(i))
-			return chain[0], name{uint64(i), "flood"}
+			return chain[0], Name{uint64(i), "flood"}
 		},
 	}
 }
 
-// fewBytes are enough for some thousand looks.
+// fewBytes are enough for some thousand observations.
 const fewBytes = 1 << 20
 
-// TestNobodyLosesALookToAnotherUser, however much that one sees.
-func TestNobodyLosesALookToAnotherUser(t *testing.T) {
+// TestNobodyLosesAnObservationToAnotherUser, however much that one sees.
+func TestNobodyLosesAnObservationToAnotherUser(t *testing.T) {
 	for what := range floods(1) {
 		t.Run(what, func(t *testing.T) {
-			l := looksWhere(alive)
+			l := memoryWhere(alive)
 			l.table.most = fewBytes
 			other, script := Process{PID: 1, Start: 1}, Process{PID: 2, Start: 1}
-			lock := name{1, "lock"}
-			l.note([]Process{other}, 0, lockAt(1, "lock", 5), read)
+			lock := Name{1, "lock"}
+			l.note([]Process{other}, 0, lockAt(1, "lock", 5), Read)
 			// A process of one user may have descendants that act for another.
-			l.note([]Process{script}, 0, lockAt(1, "lock", 6), read)
+			l.note([]Process{script}, 0, lockAt(1, "lock", 6), Read)
 			flood := floods(1)[what]
 			for i := range 5000 {
 				process, seen := flood(l, i)
 				if i%1000 == 0 {
-					l.note([]Process{script}, 1, lockAt(1, fmt.Sprint("mine", i), 8), read)
+					l.note([]Process{script}, 1, lockAt(1, fmt.Sprint("mine", i), 8), Read)
 					checkAccount(t, l.table)
 				}
 				if l.table.bytes > fewBytes || l.tokenOf(process, seen) != 7 {
@@ -133,19 +140,19 @@ func TestNobodyLosesALookToAnotherUser(t *testing.T) {
 	}
 }
 
-// TestLooksTakeNoMoreMemory than is said, whatever a user does, and give it back.
-func TestLooksTakeNoMoreMemory(t *testing.T) {
+// TestObservationsTakeNoMoreMemory than is said, whatever a user does, and give it back.
+func TestObservationsTakeNoMoreMemory(t *testing.T) {
 	for what, flood := range floods(1) {
 		t.Run(what, func(t *testing.T) {
 			before := heap()
-			l := looksWhere(alive)
-			for i := 0; l.table.bytes < mostLookBytes*15/16; i++ {
+			l := memoryWhere(alive)
+			for i := 0; l.table.bytes < mostBytes*15/16; i++ {
 				flood(l, i)
-				if i == mostLookBytes/lookCost {
+				if i == mostBytes/entryCost {
 					t.Fatal("it does not get full")
 				}
 			}
-			require.Less(t, heap()-before, mostLookBytes*5/4)
+			require.Less(t, heap()-before, mostBytes*5/4)
 			l.table.hasEnded = func(Process) bool { return true }
 			l.table.sweep()
 			require.Less(t, heap()-before, fewBytes)
@@ -163,11 +170,11 @@ func heap() int {
 
 // TestAFullTableIsSharedByUser takes the same from all who have most of it.
 func TestAFullTableIsSharedByUser(t *testing.T) {
-	l := looksWhere(alive)
+	l := memoryWhere(alive)
 	l.table.most = fewBytes
 	flood := func(uid uint32, from int) {
 		for i := range 5000 {
-			l.note([]Process{{PID: from + i, Start: 5}}, uid, lockAt(1, "lock", 7), read)
+			l.note([]Process{{PID: from + i, Start: 5}}, uid, lockAt(1, "lock", 7), Read)
 		}
 	}
 	flood(1, 1000)
@@ -178,30 +185,30 @@ func TestAFullTableIsSharedByUser(t *testing.T) {
 	checkAccount(t, l.table)
 }
 
-// TestAProcessThatSeesMuchLosesItsOwn looks first, not those of others of its user, and the oldest.
+// TestAProcessThatSeesMuchLosesItsOwn first, not those of others of its user, and the oldest.
 func TestAProcessThatSeesMuchLosesItsOwn(t *testing.T) {
-	l := looksWhere(alive)
+	l := memoryWhere(alive)
 	l.table.most = fewBytes
 	few, much := Process{PID: 1, Start: 1}, Process{PID: 2, Start: 1}
-	l.note([]Process{few}, 0, lockAt(1, "lock", 5), read)
+	l.note([]Process{few}, 0, lockAt(1, "lock", 5), Read)
 	for i := range 10_000 {
-		l.note([]Process{much}, 0, lockAt(1, fmt.Sprint(i), 7), read)
+		l.note([]Process{much}, 0, lockAt(1, fmt.Sprint(i), 7), Read)
 	}
-	require.EqualValues(t, 5, l.tokenOf(few, name{1, "lock"}))
-	require.Zero(t, l.tokenOf(much, name{1, "0"}))
-	require.EqualValues(t, 7, l.tokenOf(much, name{1, "8000"}))
-	require.EqualValues(t, 7, l.tokenOf(much, name{1, "9999"}))
+	require.EqualValues(t, 5, l.tokenOf(few, Name{1, "lock"}))
+	require.Zero(t, l.tokenOf(much, Name{1, "0"}))
+	require.EqualValues(t, 7, l.tokenOf(much, Name{1, "8000"}))
+	require.EqualValues(t, 7, l.tokenOf(much, Name{1, "9999"}))
 }
 
-// TestLooksOfProcessesThatEndedGoSoon, and those whom they looked for keep theirs.
-func TestLooksOfProcessesThatEndedGoSoon(t *testing.T) {
+// TestObservationsOfProcessesThatEndedGoSoon, and those whom they looked for keep theirs.
+func TestObservationsOfProcessesThatEndedGoSoon(t *testing.T) {
 	script := Process{PID: 1, Start: 1}
-	l := looksWhere(func(process Process) bool { return process != script })
+	l := memoryWhere(func(process Process) bool { return process != script })
 	for i := range 10_000 {
-		l.note([]Process{{PID: 1000 + i, Start: 5}, script}, 0, lockAt(1, "lock", uint64(i)), read)
-		require.LessOrEqual(t, len(l.table.viewers), fewLookers)
+		l.note([]Process{{PID: 1000 + i, Start: 5}, script}, 0, lockAt(1, "lock", uint64(i)), Read)
+		require.LessOrEqual(t, len(l.table.viewers), fewViewers)
 	}
-	require.EqualValues(t, 9_999, l.tokenOf(script, name{1, "lock"}))
+	require.EqualValues(t, 9_999, l.tokenOf(script, Name{1, "lock"}))
 	checkAccount(t, l.table)
 }
 
@@ -216,28 +223,28 @@ func TestHasEnded(t *testing.T) {
 	require.True(t, hasEnded(Process{PID: cat.Process.Pid}))
 }
 
-// TestLooksAreOfAllUsersThatAProcessActsFor has a process see the same names for two users.
-func TestLooksAreOfAllUsersThatAProcessActsFor(t *testing.T) {
-	l := looksWhere(alive)
-	script, lock := Process{PID: 1, Start: 1}, name{1, "lock"}
-	l.note([]Process{script}, 0, lockAt(1, "lock", 5), made)
-	l.note([]Process{script}, 1, lockAt(1, "lock", 6), read)
-	require.EqualValues(t, 6, l.tokenOf(script, lock), "the last look counts")
-	l.note([]Process{script}, 1, []*storepb.Look{{Parent: 1, Name: []byte("lock"), Token: 5, Empty: true}}, read)
+// TestObservationsAreOfAllUsersThatAProcessActsFor has a process see the same names for two users.
+func TestObservationsAreOfAllUsersThatAProcessActsFor(t *testing.T) {
+	l := memoryWhere(alive)
+	script, lock := Process{PID: 1, Start: 1}, Name{1, "lock"}
+	l.note([]Process{script}, 0, lockAt(1, "lock", 5), Made)
+	l.note([]Process{script}, 1, lockAt(1, "lock", 6), Read)
+	require.EqualValues(t, 6, l.tokenOf(script, lock), "the last counts")
+	l.note([]Process{script}, 1, []*storepb.Look{{Parent: 1, Name: []byte("lock"), Token: 5, Empty: true}}, Read)
 	require.False(t, l.recall([]Process{script}, lock)[0].GetEmpty(), "it is its own")
 	l.list(script, 1, 1)
 	require.Empty(t, l.recall([]Process{script}, lock))
-	l.note([]Process{script}, 0, lockAt(1, "lock", 7), read)
+	l.note([]Process{script}, 0, lockAt(1, "lock", 7), Read)
 	require.EqualValues(t, 7, l.tokenOf(script, lock))
 	l.forget([]Process{script}, lock)
 	require.Empty(t, l.recall([]Process{script}, lock))
 	checkAccount(t, l.table)
 }
 
-// TestLookTableKeepsAccount of whatever is done with it.
-func TestLookTableKeepsAccount(t *testing.T) {
+// TestTableKeepsAccount of whatever is done with it.
+func TestTableKeepsAccount(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	l := looksWhere(func(process Process) bool { return process.PID == 7 })
+	l := memoryWhere(func(process Process) bool { return process.PID == 7 })
 	for range 2000 {
 		family := make([]Process, 1+random.IntN(4))
 		for i := range family {
@@ -252,18 +259,18 @@ func TestLookTableKeepsAccount(t *testing.T) {
 		case 0:
 			l.list(family[0], uid, dir)
 		case 1, 2, 3:
-			l.forget(family, name{dir, string(seen[0].GetName())})
+			l.forget(family, Name{dir, string(seen[0].GetName())})
 		case 4:
 			l.table.sweep()
 		case 5:
 			l.table.shrink(random.IntN(2*l.table.bytes + 1))
 		default:
-			l.note(family, uid, seen[:1+random.IntN(2)], sight(random.IntN(3)))
+			l.note(family, uid, seen[:1+random.IntN(2)], How(random.IntN(3)))
 		}
 		checkAccount(t, l.table)
 	}
 	l.table.shrink(0)
 	checkAccount(t, l.table)
-	require.Empty(t, l.table.looks)
+	require.Empty(t, l.table.entries)
 	require.Zero(t, l.table.bytes)
 }

@@ -1,4 +1,4 @@
-package fusefs
+package answer
 
 import (
 	"encoding/binary"
@@ -62,7 +62,7 @@ func answerAttributes(fd int, created map[uint64]creation) {
 	if unix.SetNonblock(fd, true) != nil {
 		return
 	}
-	request := make([]byte, maxWrite+kernel.BlockSize)
+	request := make([]byte, kernel.MaxWrite+kernel.BlockSize)
 	for {
 		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		if n, err := unix.Poll(ready, int(quiet.Milliseconds())); err == unix.EINTR {

@@ -1,4 +1,4 @@
-package fusefs
+package answer
 
 import (
 	"encoding/binary"
@@ -11,19 +11,14 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// An answer tells the kernel of a success: whom it was for and since when, and the bytes as they are
-// written to /dev/fuse. go-fuse writes them in the ordinary course; an answer is for whoever has to do it
-// in place of a process that was killed ([Finish]). The descriptor that an open yields then is of no use,
-// but its maker knows of the name.
-//
-// Layout: time (CLOCK_BOOTTIME, 8 bytes), thread (8), reply.
+// Layout of an answer: time (CLOCK_BOOTTIME, 8 bytes), thread (8), reply.
 const answerReply = 16
 
 // lastingAttr is for how long the kernel may keep attributes of a mount that nobody serves any more.
 const lastingAttr = time.Second
 
-// entryAnswer tells of a new name.
-func entryAnswer(header *fuse.InHeader) func(*storepb.Result) []byte {
+// Entry tells of a new name.
+func Entry(header *fuse.InHeader) func(*storepb.Result) []byte {
 	return func(result *storepb.Result) []byte {
 		var out fuse.EntryOut
 		kernel.FillEntry(&out, result.GetAttr())
@@ -32,8 +27,8 @@ func entryAnswer(header *fuse.InHeader) func(*storepb.Result) []byte {
 	}
 }
 
-// createAnswer tells of a file that was created and opened.
-func createAnswer(header *fuse.InHeader) func(*storepb.Result) []byte {
+// Create tells of a file that was created and opened.
+func Create(header *fuse.InHeader) func(*storepb.Result) []byte {
 	return func(result *storepb.Result) []byte {
 		if !result.GetCreated() {
 			return nil
@@ -46,8 +41,8 @@ func createAnswer(header *fuse.InHeader) func(*storepb.Result) []byte {
 	}
 }
 
-// emptyAnswer tells of success and nothing else.
-func emptyAnswer(header *fuse.InHeader) func(*storepb.Result) []byte {
+// Empty tells of success and nothing else.
+func Empty(header *fuse.InHeader) func(*storepb.Result) []byte {
 	return func(*storepb.Result) []byte { return newAnswer(header, struct{}{}) }
 }
 
