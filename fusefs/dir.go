@@ -12,9 +12,6 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// smallestEntry is what an entry takes at least in the kernel's buffer.
-const smallestEntry = 32
-
 // dirHandle is one open directory.
 type dirHandle struct {
 	ino uint64
@@ -45,7 +42,7 @@ func (fs *fileSystem) ReadDir(interrupted <-chan struct{}, in *fuse.ReadIn, out 
 		fs.observations.Listed(in.Caller, dir.ino)
 	}
 	if in.Offset == 0 || in.Offset != dir.at || len(dir.fetched) == 0 {
-		if errno := fs.fetch(thread.NewRequest(interrupted, in.Pid), dir, in.Offset, in.Size/smallestEntry+1); errno != 0 {
+		if errno := fs.fetch(thread.NewRequest(interrupted, in.Pid), dir, in.Offset, in.Size/kernel.SmallestEntry+1); errno != 0 {
 			return kernel.Status(errno)
 		}
 	}

@@ -3,12 +3,10 @@ package fusefs
 import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/control"
 	"lockfs/fusefs/watch"
 	"lockfs/raftstore"
 )
-
-// controlName is where the root of a mount has the control directory. No listing shows it.
-const controlName = ".lockfs"
 
 var _ fuse.RawFileSystem = (*dispatcher)(nil)
 
@@ -17,20 +15,18 @@ var _ fuse.RawFileSystem = (*dispatcher)(nil)
 // that is about both of them is for the control directory, which refuses it. In all of them i is closed when the caller gets a signal.
 type dispatcher struct {
 	*fileSystem
-	control *control
+	control *control.Directory
 	known   *watch.Known
 }
 
 func newDispatcher(fs *fileSystem, known *watch.Known) *dispatcher {
-	return &dispatcher{fileSystem: fs, control: newControl(fs), known: known}
+	return &dispatcher{fileSystem: fs, control: control.New(fs.ops, fs, fs.observations, fs.logger), known: known}
 }
-
-func isControl(node uint64) bool { return node&controlBit != 0 }
 
 // of answers whom a request about some nodes is for.
 func (fs *dispatcher) of(nodes ...uint64) fuse.RawFileSystem {
 	for _, node := range nodes {
-		if isControl(node) {
+		if control.Has(node) {
 			return fs.control
 		}
 	}
@@ -39,7 +35,7 @@ func (fs *dispatcher) of(nodes ...uint64) fuse.RawFileSystem {
 
 // in answers whom a request about a name in a directory is for.
 func (fs *dispatcher) in(parent uint64, name string) fuse.RawFileSystem {
-	if parent == raftstore.RootIno && name == controlName {
+	if parent == raftstore.RootIno && name == control.Name {
 		return fs.control
 	}
 	return fs.of(parent)
@@ -97,7 +93,7 @@ func (fs *dispatcher) Symlink(
 }
 
 func (fs *dispatcher) Link(i <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
-	if isControl(in.Oldnodeid) {
+	if control.Has(in.Oldnodeid) {
 		return fs.control.Link(i, in, name, out)
 	}
 	return fs.noted(out, fs.in(in.NodeId, name).Link(i, in, name, out))

@@ -25,13 +25,17 @@ func TestKernelForgets(t *testing.T) {
 		}
 	}
 	require.Equal(t, 4, m.known.Len())
+	shell(t, dir, "cat .lockfs/kv/dir .lockfs/why/dir; stat .lockfs/force/file")
+	require.Equal(t, 4+7, m.known.Len(), "in the control directory too: itself, kv, why, force, and one in each")
 	held := openFile(t, path("file"), os.O_RDWR)
 	ino := lstat(t, path("file")).Ino
 	for _, name := range []string{"file", "dir", "symlink", "link", "fifo"} {
 		require.NoError(t, os.Remove(path(name)))
 	}
-	eventually(t, "it forgets all but what is open", func() bool { return m.known.Len() == 1 })
+	shell(t, dir, "! stat .lockfs/kv/dir .lockfs/why/dir .lockfs/force/file 2>&1")
+	const directories = 4 // .lockfs and three in it
+	eventually(t, "it forgets all but what is open", func() bool { return m.known.Len() == directories+1 })
 	require.True(t, m.known.Knows(ino))
 	require.NoError(t, held.Close())
-	eventually(t, "it forgets that too", func() bool { return m.known.Len() == 0 })
+	eventually(t, "it forgets that too", func() bool { return m.known.Len() == directories })
 }

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -78,4 +79,23 @@ func (fs *fileSystem) Rename(
 		fs.removed(from.caller, result.GetRemovedIno(), pin)
 	}
 	return kernel.Status(fs.judgements.judge(from.caller, result, errno))
+}
+
+// LookedUp is for names that are looked up below force.
+func (fs *fileSystem) LookedUp(thread uint32, parent uint64, name string, ino uint64) {
+	fs.judgements.resolve(thread, parent, name, ino)
+}
+
+// RemoveForced takes a name away, whatever its guard says and the caller has seen of it.
+func (fs *fileSystem) RemoveForced(caller *storepb.Caller, parent uint64, name string, directory bool) syscall.Errno {
+	at := place{caller: caller, parent: parent, name: []byte(name)}
+	result, errno := fs.mutate(nil, caller, &storepb.Op{Op: &storepb.Op_Unlink{
+		Unlink: &storepb.Unlink{
+			Parent: at.parent, Name: at.name, Directory: directory, Force: true, Judged: fs.judgements.judgedAs(at),
+		},
+	}})
+	if errno == 0 {
+		fs.removed(caller, result.GetRemovedIno(), 0)
+	}
+	return fs.judgements.judge(caller, result, errno)
 }

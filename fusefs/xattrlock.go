@@ -7,6 +7,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/formats/lockfact"
+	"lockfs/fusefs/control"
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
 	"lockfs/fusefs/thread"
@@ -79,12 +80,14 @@ func (fs *fileSystem) describeLock(lock *storepb.Lock) []*storepb.Xattr {
 	add("format", facts.GetFormat())
 	add("holder", facts.GetHolder())
 	add("host", facts.GetHost())
-	add("pid", number(facts.GetPid()))
+	if pid := facts.GetPid(); pid != 0 {
+		add("pid", fmt.Sprint(pid))
+	}
 	add("token", fmt.Sprint(lock.GetToken()))
-	add("acquired", timestamp(lock.GetAcquired()))
-	add("renewed", timestamp(lock.GetAttr().GetMtime()))
+	add("acquired", control.Timestamp(lock.GetAcquired()))
+	add("renewed", control.Timestamp(lock.GetAttr().GetMtime()))
 	if at := facts.GetExpiresAt(); at != 0 {
-		add("expires", timestamp(at))
+		add("expires", control.Timestamp(at))
 	}
 	if fs.isWatched(lock) {
 		add("watched", "yes")

@@ -10,6 +10,9 @@ import (
 // MaxWrite is what the kernel may send at once. It is above the largest content: a write is never split, so it is one commit or none.
 const MaxWrite = 1 << 20
 
+// SmallestEntry is what an entry of a directory takes at least in the kernel's buffer.
+const SmallestEntry = 32
+
 // LongestWait reads for how long the kernel lets a request take; 0: for ever.
 func LongestWait() time.Duration {
 	limit := time.Duration(0)

@@ -1,4 +1,4 @@
-package fusefs
+package control
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/fusefs/kernel"
-	"lockfs/fusefs/thread"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -22,15 +21,15 @@ const (
 	jsonLocks  locksFile = "locks.jsonl" // see [raftstore.LockJSON]
 )
 
-func (locksFile) attr(c *control) (*storepb.Attr, syscall.Errno) { return c.fixed(controlFileMode), 0 }
+func (locksFile) attr(s *source) (*storepb.Attr, syscall.Errno) { return s.fixed(fileMode), 0 }
 
 // open takes the locks in pages, which can be of different moments.
-func (f locksFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Errno) {
+func (f locksFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
 	var lines snapshot
-	now := c.files.ops.Status().GetClusterTime()
+	now := s.cluster.Status().GetClusterTime()
 	next := &storepb.ListLocks{Viewer: kernel.ViewerOf(&in.InHeader)}
 	for {
-		result, errno := c.files.query(thread.Request{}, &storepb.Query{Query: &storepb.Query_ListLocks{ListLocks: next}})
+		result, errno := s.query(&storepb.Query{Query: &storepb.Query_ListLocks{ListLocks: next}})
 		if errno != 0 {
 			return nil, errno
 		}

@@ -1,4 +1,4 @@
-package fusefs
+package control
 
 import (
 	"context"
@@ -25,25 +25,25 @@ var isFree = snapshot(string(formats.Free) + "\n")
 // freeFile is what all names are that nothing has. There is no end of these, so they are one node.
 type freeFile struct{}
 
-func (freeFile) attr(c *control) (*storepb.Attr, syscall.Errno) { return c.fixed(controlFileMode), 0 }
+func (freeFile) attr(s *source) (*storepb.Attr, syscall.Errno) { return s.fixed(fileMode), 0 }
 
 // open follows a lookup, that found it free.
-func (freeFile) open(*control, *fuse.OpenIn) (controlHandle, syscall.Errno) { return isFree, 0 }
+func (freeFile) open(*source, *fuse.OpenIn) (handle, syscall.Errno) { return isFree, 0 }
 
-func (f waitFile) attr(c *control) (*storepb.Attr, syscall.Errno) {
-	attr, errno := c.lookupReal(f.parent, f.name)
+func (f waitFile) attr(s *source) (*storepb.Attr, syscall.Errno) {
+	attr, errno := s.lookup(f.parent, f.name)
 	switch errno {
 	case 0:
 		return likeReal(attr, tellingMode(attr), 1), 0
 	case syscall.ENOENT: // it became free, or its directory is gone
-		return freeFile{}.attr(c)
+		return freeFile{}.attr(s)
 	}
 	return nil, errno
 }
 
-func (f waitFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Errno) {
-	w := &waiting{waitFile: f, files: c.files, turn: make(chan struct{}, 1)}
-	attr, errno := c.lookupReal(f.parent, f.name)
+func (f waitFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
+	w := &waiting{waitFile: f, source: s, turn: make(chan struct{}, 1)}
+	attr, errno := s.lookup(f.parent, f.name)
 	switch {
 	case errno == syscall.ENOENT:
 		return isFree, 0
@@ -56,8 +56,8 @@ func (f waitFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Errn
 // waiting is one open wait file.
 type waiting struct {
 	waitFile
-	files *fileSystem
-	turn  chan struct{} // full while somebody waits, who alone uses what follows
+	source *source
+	turn   chan struct{} // full while somebody waits, who alone uses what follows
 
 	seen  []*storepb.Look
 	found snapshot // nil: it is still waited for
@@ -75,7 +75,7 @@ func (w *waiting) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte, sy
 	ctx, end := thread.UntilInterrupted(interrupted)
 	defer end()
 	for w.found == nil {
-		if errno := w.look(ctx); errno != 0 {
+		if errno := w.find(ctx); errno != 0 {
 			return nil, errno
 		}
 		if w.found == nil && !w.await(ctx) {
@@ -85,15 +85,15 @@ func (w *waiting) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte, sy
 	return w.found.read(interrupted, in)
 }
 
-// look finds out whether the lock is free or stale. That the cluster does not answer is no error to who is waiting already.
-func (w *waiting) look(ctx context.Context) syscall.Errno {
-	result, err := w.files.ops.Query(ctx, &storepb.Query{Query: &storepb.Query_GetLock{
+// find finds out whether the lock is free or stale. That the cluster does not answer is no error to who is waiting already.
+func (w *waiting) find(ctx context.Context) syscall.Errno {
+	result, err := w.source.cluster.Query(ctx, &storepb.Query{Query: &storepb.Query_GetLock{
 		GetLock: &storepb.GetLock{Parent: w.parent, Name: []byte(w.name)},
 	}})
 	if ctx.Err() != nil {
 		return syscall.EINTR
 	}
-	result, errno := kernel.Outcome(result, err, w.files.logger)
+	result, errno := kernel.Outcome(result, err, w.source.logger)
 	switch {
 	case errno == syscall.ENOENT:
 		w.found = isFree
@@ -113,7 +113,7 @@ func (w *waiting) look(ctx context.Context) syscall.Errno {
 func (w *waiting) await(ctx context.Context) bool {
 	query := &storepb.Query{Query: &storepb.Query_AwaitChange{AwaitChange: &storepb.AwaitChange{Seen: w.seen, OrStale: true}}}
 	for ctx.Err() == nil {
-		result, err := w.files.ops.Query(ctx, query)
+		result, err := w.source.cluster.Query(ctx, query)
 		if err == nil && result.GetCode() != storepb.Code_WAITING {
 			return true
 		}

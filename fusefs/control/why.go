@@ -1,4 +1,4 @@
-package fusefs
+package control
 
 import (
 	"fmt"
@@ -86,9 +86,9 @@ func moment(at, now int64) string {
 	}
 	distance := time.Unix(0, now).Sub(time.Unix(0, at)).Round(time.Second)
 	if distance < 0 {
-		return fmt.Sprintf("%s (in %v)", timestamp(at), -distance)
+		return fmt.Sprintf("%s (in %v)", Timestamp(at), -distance)
 	}
-	return fmt.Sprintf("%s (%v ago)", timestamp(at), distance)
+	return fmt.Sprintf("%s (%v ago)", Timestamp(at), distance)
 }
 
 func process(p *storepb.Process) string {

@@ -1,4 +1,4 @@
-package fusefs
+package control
 
 import (
 	"syscall"
@@ -7,7 +7,6 @@ import (
 
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
-	"lockfs/fusefs/thread"
 	"lockfs/raftstore/storepb"
 )
 
@@ -24,9 +23,9 @@ const (
 	waitView view = "wait"
 )
 
-func (v view) show(lock *storepb.Lock, c *control) snapshot {
+func (v view) show(lock *storepb.Lock, s *source) snapshot {
 	if v == whyView {
-		return why(lock, c.files.ops.Status().GetClusterTime())
+		return why(lock, s.cluster.Status().GetClusterTime())
 	}
 	return keyValues(lock)
 }
@@ -41,21 +40,21 @@ type mirrorDir struct {
 	ino  uint64
 }
 
-func (d mirrorDir) attr(c *control) (*storepb.Attr, syscall.Errno) {
-	attr, errno := c.files.attr(thread.Request{}, d.ino)
+func (d mirrorDir) attr(s *source) (*storepb.Attr, syscall.Errno) {
+	attr, errno := s.attr(d.ino)
 	return likeReal(attr, attr.GetMode()&^writeBits, 1), errno
 }
 
-func (d mirrorDir) lookup(c *control, name string) (controlNode, *storepb.Attr, syscall.Errno) {
-	attr, errno := c.lookupReal(d.ino, name)
+func (d mirrorDir) lookup(s *source, name string) (node, *storepb.Attr, syscall.Errno) {
+	attr, errno := s.lookup(d.ino, name)
 	if errno == syscall.ENOENT && d.view == waitView {
-		return freeFile{}, c.fixed(controlFileMode), 0
+		return freeFile{}, s.fixed(fileMode), 0
 	}
 	if errno != 0 {
 		return nil, nil, errno
 	}
 	if isDir(attr) {
-		empty, errno := c.isEmpty(attr.GetIno())
+		empty, errno := s.isEmpty(attr.GetIno())
 		if errno != 0 {
 			return nil, nil, errno
 		}
@@ -69,8 +68,8 @@ func (d mirrorDir) lookup(c *control, name string) (controlNode, *storepb.Attr, 
 	return mirrorFile{d.view, d.ino, name, attr.GetIno()}, likeReal(attr, tellingMode(attr), 1), 0
 }
 
-func (d mirrorDir) list(c *control, after uint64, wanted uint32) ([]fuse.DirEntry, syscall.Errno) {
-	entries, errno := c.listReal(d.ino, after, wanted)
+func (d mirrorDir) list(s *source, after uint64, wanted uint32) ([]fuse.DirEntry, syscall.Errno) {
+	entries, errno := s.list(d.ino, after, wanted)
 	for i := range entries {
 		switch {
 		case entries[i].Name == "." || entries[i].Name == "..":
@@ -93,8 +92,8 @@ type mirrorFile struct {
 }
 
 // attr is only asked by those who have it open once the real one is gone.
-func (f mirrorFile) attr(c *control) (*storepb.Attr, syscall.Errno) {
-	attr, errno := c.files.attr(thread.Request{}, f.ino)
+func (f mirrorFile) attr(s *source) (*storepb.Attr, syscall.Errno) {
+	attr, errno := s.attr(f.ino)
 	if errno == syscall.ESTALE {
 		return &storepb.Attr{Mode: syscall.S_IFREG}, 0
 	}
@@ -102,8 +101,8 @@ func (f mirrorFile) attr(c *control) (*storepb.Attr, syscall.Errno) {
 }
 
 // open is a look: whoever reads here that a lock is stale, and then removes it, means that lock.
-func (f mirrorFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Errno) {
-	result, errno := c.files.getLock(thread.Request{}, &storepb.GetLock{Parent: f.parent, Name: []byte(f.name)})
+func (f mirrorFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
+	result, errno := s.getLock(&storepb.GetLock{Parent: f.parent, Name: []byte(f.name)})
 	if errno != 0 {
 		return nil, errno
 	}
@@ -111,14 +110,12 @@ func (f mirrorFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Er
 	if attr.GetIno() != f.ino && !kernel.MayOpen(attr, &in.InHeader, in.Flags) {
 		return nil, syscall.ESTALE
 	}
-	c.files.observations.Saw(in.Caller, result.GetLooks(), observation.Read)
-	return f.view.show(result.GetLocks()[0], c), 0
+	s.observations.Saw(in.Caller, result.GetLooks(), observation.Read)
+	return f.view.show(result.GetLocks()[0], s), 0
 }
 
 // tellingMode is that of a file which tells of another one, and is for the same readers.
 func tellingMode(attr *storepb.Attr) uint32 { return syscall.S_IFREG | attr.GetMode()&0o444 }
-
-func isDir(attr *storepb.Attr) bool { return attr.GetMode()&syscall.S_IFMT == syscall.S_IFDIR }
 
 // likeReal gives the owner and the times of what is real to what stands for it.
 func likeReal(attr *storepb.Attr, mode, nlink uint32) *storepb.Attr {
@@ -126,28 +123,4 @@ func likeReal(attr *storepb.Attr, mode, nlink uint32) *storepb.Attr {
 		Mode: mode, Nlink: nlink, Uid: attr.GetUid(), Gid: attr.GetGid(),
 		Atime: attr.GetAtime(), Mtime: attr.GetMtime(), Ctime: attr.GetCtime(), Btime: attr.GetBtime(),
 	}
-}
-
-func (c *control) lookupReal(parent uint64, name string) (*storepb.Attr, syscall.Errno) {
-	result, errno := c.files.query(thread.Request{}, &storepb.Query{Query: &storepb.Query_Lookup{
-		Lookup: &storepb.Lookup{Parent: parent, Name: []byte(name)},
-	}})
-	return result.GetAttr(), errno
-}
-
-func (c *control) listReal(ino, after uint64, wanted uint32) ([]fuse.DirEntry, syscall.Errno) {
-	result, errno := c.files.query(thread.Request{}, &storepb.Query{Query: &storepb.Query_ReadDir{
-		ReadDir: &storepb.ReadDir{Ino: ino, After: after, Limit: wanted},
-	}})
-	var entries []fuse.DirEntry
-	for _, e := range result.GetEntries() {
-		entries = append(entries, fuse.DirEntry{Name: string(e.GetName()), Mode: e.GetMode(), Off: e.GetCookie()})
-	}
-	return entries, errno
-}
-
-// isEmpty tells whether a directory has only the entries that all have.
-func (c *control) isEmpty(ino uint64) (bool, syscall.Errno) {
-	entries, errno := c.listReal(ino, 0, 3)
-	return len(entries) < 3, errno
 }

@@ -1,4 +1,4 @@
-package fusefs
+package control
 
 import (
 	"syscall"
@@ -26,15 +26,15 @@ const (
 	oldEvents eventsFile = "history"
 )
 
-func (eventsFile) attr(c *control) (*storepb.Attr, syscall.Errno) { return c.fixed(controlFileMode), 0 }
+func (eventsFile) attr(s *source) (*storepb.Attr, syscall.Errno) { return s.fixed(fileMode), 0 }
 
 // open counts O_NONBLOCK only if it is given here. The Go runtime sets it later, on whatever it can poll, and
 // would then wait for a wakeup that a poll of this file does not give.
-func (f eventsFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Errno) {
+func (f eventsFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
 	stream := &eventStream{
-		files: c.files, turn: make(chan struct{}, 1), viewer: kernel.ViewerOf(&in.InHeader), waits: in.Flags&syscall.O_NONBLOCK == 0,
+		source: s, turn: make(chan struct{}, 1), viewer: kernel.ViewerOf(&in.InHeader), waits: in.Flags&syscall.O_NONBLOCK == 0,
 	}
-	result, errno := c.files.query(thread.Request{}, listEvents(&storepb.ListEvents{Limit: 1, Viewer: stream.viewer}))
+	result, errno := s.query(listEvents(&storepb.ListEvents{Limit: 1, Viewer: stream.viewer}))
 	if errno != 0 {
 		return nil, errno
 	}
@@ -52,7 +52,7 @@ func listEvents(q *storepb.ListEvents) *storepb.Query {
 
 // eventStream is one open events file.
 type eventStream struct {
-	files  *fileSystem
+	source *source
 	viewer *storepb.Viewer // who opened it, whoever reads
 	waits  bool
 	ends   bool          // after the last one
@@ -91,13 +91,13 @@ func (s *eventStream) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte
 func (s *eventStream) fetch(interrupted <-chan struct{}) syscall.Errno {
 	ctx, end := thread.UntilInterrupted(interrupted)
 	defer end()
-	result, err := s.files.ops.Query(ctx, listEvents(&storepb.ListEvents{
+	result, err := s.source.cluster.Query(ctx, listEvents(&storepb.ListEvents{
 		After: s.seen, Limit: eventPage, Wait: s.waits && !s.ends, Viewer: s.viewer,
 	}))
 	if ctx.Err() != nil {
 		return syscall.EINTR
 	}
-	result, errno := kernel.Outcome(result, err, s.files.logger)
+	result, errno := kernel.Outcome(result, err, s.source.logger)
 	switch {
 	case errno == syscall.ETIMEDOUT && s.waits && !s.ends:
 		return 0

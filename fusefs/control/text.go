@@ -1,4 +1,4 @@
-package fusefs
+package control
 
 import (
 	"strconv"
@@ -42,7 +42,7 @@ func isPrintable(s string) bool {
 	return true
 }
 
-// timestamp shows a time in nanoseconds with all its digits, so that times compare as texts.
-func timestamp(ns int64) string {
+// Timestamp shows a time in nanoseconds with all its digits, so that times compare as texts.
+func Timestamp(ns int64) string {
 	return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000000000Z07:00")
 }

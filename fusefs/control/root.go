@@ -1,4 +1,4 @@
-package fusefs
+package control
 
 import (
 	"syscall"
@@ -9,15 +9,10 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-const (
-	controlRootMode = syscall.S_IFDIR | 0o555
-	controlFileMode = syscall.S_IFREG | 0o444
-)
-
-// controlEntries is what is in the control directory.
-var controlEntries = []struct {
+// rootEntries is what is in the control directory.
+var rootEntries = []struct {
 	name string
-	node controlNode
+	node node
 	kind uint32
 }{
 	{"status", statusFile{}, syscall.S_IFREG},
@@ -31,26 +26,26 @@ var controlEntries = []struct {
 	{"force", forceNode{raftstore.RootIno}, syscall.S_IFDIR},
 }
 
-// controlRoot is the control directory itself.
-type controlRoot struct{}
+// root is the control directory itself.
+type root struct{}
 
-func (controlRoot) attr(c *control) (*storepb.Attr, syscall.Errno) {
-	return c.fixed(controlRootMode), 0
+func (root) attr(s *source) (*storepb.Attr, syscall.Errno) {
+	return s.fixed(rootMode), 0
 }
 
-func (controlRoot) lookup(c *control, name string) (controlNode, *storepb.Attr, syscall.Errno) {
-	for _, entry := range controlEntries {
+func (root) lookup(s *source, name string) (node, *storepb.Attr, syscall.Errno) {
+	for _, entry := range rootEntries {
 		if entry.name == name {
-			attr, errno := entry.node.attr(c)
+			attr, errno := entry.node.attr(s)
 			return entry.node, attr, errno
 		}
 	}
 	return nil, nil, syscall.ENOENT
 }
 
-func (controlRoot) list(_ *control, after uint64, _ uint32) ([]fuse.DirEntry, syscall.Errno) {
+func (root) list(_ *source, after uint64, _ uint32) ([]fuse.DirEntry, syscall.Errno) {
 	all := []fuse.DirEntry{{Name: ".", Mode: syscall.S_IFDIR, Off: 1}, {Name: "..", Mode: syscall.S_IFDIR, Off: 2}}
-	for _, entry := range controlEntries {
+	for _, entry := range rootEntries {
 		all = append(all, fuse.DirEntry{Name: entry.name, Mode: entry.kind, Off: uint64(len(all)) + 1})
 	}
 	return all[min(after, uint64(len(all))):], 0
