@@ -83,7 +83,7 @@ func (fs *fileSystem) setSize(interrupted <-chan struct{}, in *fuse.SetAttrIn, s
 	by, session := fs.calls.cameBy(in.Pid, in.NodeId), uint64(0)
 	if fh, open := in.GetFh(); open {
 		if handle, found := fs.files.Get(fh); found {
-			by, session = handle.name(), handle.lockSession(0)
+			by, session = handle.name(), handle.locks.Session(0)
 		}
 	}
 	inode := fs.inodes.use(in.NodeId)

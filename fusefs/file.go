@@ -22,7 +22,7 @@ func (fs *fileSystem) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byt
 	if !found {
 		return nil, fuse.EBADF
 	}
-	if handle.isLost() {
+	if handle.locks.IsLost() {
 		return nil, fuse.EIO
 	}
 	now, seen, errno := fs.current(thread.NewRequest(interrupted, in.Pid), handle.inode, nameOf(handle.name()))
@@ -51,14 +51,14 @@ func (fs *fileSystem) Write(interrupted <-chan struct{}, in *fuse.WriteIn, data 
 	if len(data) == 0 {
 		return 0, fuse.OK
 	}
-	if handle.isLost() {
+	if handle.locks.IsLost() {
 		return 0, fuse.EIO
 	}
 	do := writeAt(in.Offset, data)
 	if in.Flags&syscall.O_APPEND != 0 {
 		do = appendTo(data)
 	}
-	by := writer{interrupted: interrupted, caller: kernel.CallerOf(&in.InHeader), name: nameOf(handle.name()), session: handle.lockSession(0)}
+	by := writer{interrupted: interrupted, caller: kernel.CallerOf(&in.InHeader), name: nameOf(handle.name()), session: handle.locks.Session(0)}
 	attr, seen, errno := fs.change(by, handle.inode, do)
 	if errno != 0 {
 		return 0, kernel.Status(errno)
@@ -102,7 +102,7 @@ func (fs *fileSystem) Fallocate(interrupted <-chan struct{}, in *fuse.FallocateI
 	default:
 		return fuse.ENOTSUP
 	}
-	by := writer{interrupted: interrupted, caller: kernel.CallerOf(&in.InHeader), name: nameOf(handle.name()), session: handle.lockSession(0)}
+	by := writer{interrupted: interrupted, caller: kernel.CallerOf(&in.InHeader), name: nameOf(handle.name()), session: handle.locks.Session(0)}
 	_, _, errno := fs.change(by, handle.inode, do)
 	return kernel.Status(errno)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/filelock"
 	"lockfs/fusefs/observation"
 	"lockfs/raftstore/storepb"
 )
@@ -21,8 +22,7 @@ type fileHandle struct {
 	how     observation.How
 	version uint64 // of what was seen on this mount, then
 
-	session uint64 // in which locks were taken through it; 0: none was
-	closing bool   // a descriptor of it was closed, perhaps the last one
+	locks filelock.Description
 }
 
 func (h *fileHandle) name() []*storepb.Look {

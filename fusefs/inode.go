@@ -3,6 +3,7 @@ package fusefs
 import (
 	"sync"
 
+	"lockfs/fusefs/filelock"
 	"lockfs/raftstore/storepb"
 )
 
@@ -20,9 +21,10 @@ type inode struct {
 	// other repeat theirs.
 	writing sync.Mutex
 
-	mu    sync.Mutex
-	seen  content
-	locks locks
+	mu   sync.Mutex
+	seen content
+
+	locks filelock.File
 
 	// Guarded by the table's mutex.
 	users  int  // open handles and operations under way
