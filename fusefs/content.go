@@ -40,13 +40,6 @@ type writer struct {
 	session     uint64          // in which the file was locked; 0: it was not
 }
 
-func nameOf(seen []*storepb.Look) *storepb.Look {
-	if len(seen) == 0 {
-		return nil
-	}
-	return seen[0]
-}
-
 // truncation is held to what the caller saw: it may be the removal of a lock.
 func (fs *fileSystem) truncation(interrupted <-chan struct{}, caller *storepb.Caller, by []*storepb.Look) writer {
 	w := writer{interrupted: interrupted, caller: caller, name: nameOf(by)}

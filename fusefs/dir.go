@@ -1,7 +1,6 @@
 package fusefs
 
 import (
-	"sync"
 	"syscall"
 	"time"
 
@@ -11,15 +10,6 @@ import (
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/storepb"
 )
-
-// dirHandle is one open directory.
-type dirHandle struct {
-	ino uint64
-
-	mu      sync.Mutex
-	at      uint64              // cookie of the last entry that the kernel was given
-	fetched []*storepb.DirEntry // entries after it that did not fit
-}
 
 // OpenDir asks nothing: what a listing shows is what is there when it is read.
 func (fs *fileSystem) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (code fuse.Status) {

@@ -1,7 +1,6 @@
 package fusefs
 
 import (
-	"context"
 	"log/slog"
 	"sync/atomic"
 	"syscall"
@@ -13,44 +12,7 @@ import (
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/mountpoint"
 	"lockfs/fusefs/observation"
-	"lockfs/fusefs/thread"
-	"lockfs/raftstore/storepb"
 )
-
-// Operator does operations of the namespace. An error means that no result could be had:
-// context.DeadlineExceeded that the time for one was up. What the namespace itself refuses is a result
-// with a code. The Operator limits the time that an operation takes, and it fills in the caller's host.
-type Operator interface {
-	// Mutate commits one change; it returns once a majority has it. If ctx ends before, it may have been done or not, but
-	// will not be done after what is asked next.
-	Mutate(ctx context.Context, caller *storepb.Caller, op *storepb.Op) (*storepb.Result, error)
-	// Create is Mutate for what makes a name. answer renders what will tell the kernel of success: should
-	// this process be killed before it does, somebody else can, so that no name is left behind which its
-	// maker was not told of. It is called at most once, and answers nil where there is nothing to tell.
-	// Once ctx has ended, nobody will be told: the name is taken back if it was made exclusively, or never made.
-	Create(ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte) (*storepb.Result, error)
-	// GoesOn says that a thread has asked for something else after a creation: it was told of that.
-	GoesOn(thread uint32)
-	// Query answers with everything that was committed when it was asked, unless ctx ends before.
-	Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error)
-	// TakeLock takes an advisory lock, or releases it; to wait for one has no limit of time. The code CANCELLED says that
-	// the request was not done, since ctx has ended, or for the error if there is one. After any other error nobody can tell
-	// whether it was, and the lock may still come if it was waited for, until its owner drops what it has. NOT_FOUND says that
-	// the owner has done so while it waited. Without a session in op it is taken in the one in use, noted there.
-	TakeLock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error)
-	// FollowRemovals tells of files and directories that others have removed, until ctx ends.
-	FollowRemovals(ctx context.Context, removed func(parent uint64, name string, ino uint64))
-	// Session is the session in which advisory locks are taken, once the cluster has confirmed it; 0 if there
-	// is none.
-	Session() uint64
-	// Status is what the Operator knows of itself, at once.
-	Status() *storepb.MountStatus
-}
-
-// Observer is told of each request of the kernel that is more than a formality (as flush and fsync are
-// here): its name ("lookup"), its outcome (0 is success) and how long it took. It is called from many
-// goroutines.
-type Observer func(op string, code syscall.Errno, d time.Duration)
 
 var _ fuse.RawFileSystem = (*fileSystem)(nil)
 
@@ -113,84 +75,5 @@ func (fs *fileSystem) String() string { return mountpoint.FSType }
 func (fs *fileSystem) observed(op string, start time.Time, status *fuse.Status) {
 	if fs.observe != nil {
 		fs.observe(op, syscall.Errno(*status), time.Since(start))
-	}
-}
-
-// killedGrace is what a change still gets whose caller was killed: mostly it is done by then, and known to be.
-const killedGrace = time.Second
-
-// mutate does not hand on the request's interruption: a change is not given up half way, unless its caller was killed and
-// the cluster does not answer (EINTR, which nobody gets to see). The result is nil when there is none, and never nil
-// without an error.
-func (fs *fileSystem) mutate(
-	interrupted <-chan struct{}, caller *storepb.Caller, op *storepb.Op,
-) (*storepb.Result, syscall.Errno) {
-	ctx, end := thread.NewRequest(interrupted, caller.GetPid()).WhileWaitedFor(killedGrace)
-	defer end()
-	result, err := fs.ops.Mutate(ctx, caller, op)
-	if err != nil && ctx.Err() != nil {
-		return nil, syscall.EINTR
-	}
-	return kernel.Outcome(result, err, fs.logger)
-}
-
-// insistPause is before the cluster is told once more what it could not be told.
-const insistPause = 200 * time.Millisecond
-
-// insist commits what the cluster has to know sometime: in the background if not now, until it knows or the mount has
-// ended. Then it calls over.
-func (fs *fileSystem) insist(caller *storepb.Caller, op *storepb.Op, over func()) {
-	if fs.told(caller, op) {
-		over()
-		return
-	}
-	fs.insistLater(caller, op, over)
-}
-
-// insistLater is insist for who does not wait for the first try either.
-func (fs *fileSystem) insistLater(caller *storepb.Caller, op *storepb.Op, over func()) {
-	go func() {
-		defer over()
-		for !fs.ended.Load() && !fs.told(caller, op) {
-			time.Sleep(insistPause)
-		}
-	}()
-}
-
-func (fs *fileSystem) told(caller *storepb.Caller, op *storepb.Op) bool {
-	_, err := fs.ops.Mutate(context.Background(), caller, op)
-	return err == nil
-}
-
-// create is mutate for what makes a name. If the caller is killed while it waits, nobody is told of the
-// name, so there must be none: EINTR, which nobody gets to see.
-func (fs *fileSystem) create(
-	interrupted <-chan struct{}, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
-) (*storepb.Result, syscall.Errno) {
-	ctx, end := thread.NewRequest(interrupted, caller.GetPid()).WhileWaitedFor(0)
-	defer end()
-	result, err := fs.ops.Create(ctx, caller, op, answer)
-	if err != nil && ctx.Err() != nil {
-		return nil, syscall.EINTR
-	}
-	return kernel.Outcome(result, err, fs.logger)
-}
-
-// query gives up, with EINTR, when the caller is killed: others may wait behind it for the directory's lock.
-func (fs *fileSystem) query(by thread.Request, query *storepb.Query) (*storepb.Result, syscall.Errno) {
-	ctx, end := by.WhileWaitedFor(0)
-	defer end()
-	result, err := fs.ops.Query(ctx, query)
-	if err != nil && ctx.Err() != nil {
-		return nil, syscall.EINTR
-	}
-	return kernel.Outcome(result, err, fs.logger)
-}
-
-// goesOn is called when a request is not part of an open(2) that created something. What the Operator keeps
-// of the answer to that must not be given to anybody any more, as the file may have changed since.
-func (fs *fileSystem) goesOn(thread uint32) {
-	if thread != 0 {
-		fs.ops.GoesOn(thread)
 	}
 }

@@ -3,6 +3,8 @@ package fusefs
 import (
 	"iter"
 	"log/slog"
+	"syscall"
+	"time"
 
 	"lockfs/fusefs/observation"
 )
@@ -20,3 +22,8 @@ type Options struct {
 	// was seen before.
 	Family func(thread uint32) iter.Seq[observation.Process]
 }
+
+// Observer is told of each request of the kernel that is more than a formality (as flush and fsync are
+// here): its name ("lookup"), its outcome (0 is success) and how long it took. It is called from many
+// goroutines.
+type Observer func(op string, code syscall.Errno, d time.Duration)

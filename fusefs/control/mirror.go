@@ -113,14 +113,3 @@ func (f mirrorFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
 	s.observations.Saw(in.Caller, result.GetLooks(), observation.Read)
 	return f.view.show(result.GetLocks()[0], s), 0
 }
-
-// tellingMode is that of a file which tells of another one, and is for the same readers.
-func tellingMode(attr *storepb.Attr) uint32 { return syscall.S_IFREG | attr.GetMode()&0o444 }
-
-// likeReal gives the owner and the times of what is real to what stands for it.
-func likeReal(attr *storepb.Attr, mode, nlink uint32) *storepb.Attr {
-	return &storepb.Attr{
-		Mode: mode, Nlink: nlink, Uid: attr.GetUid(), Gid: attr.GetGid(),
-		Atime: attr.GetAtime(), Mtime: attr.GetMtime(), Ctime: attr.GetCtime(), Btime: attr.GetBtime(),
-	}
-}

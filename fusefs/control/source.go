@@ -88,3 +88,14 @@ func (s *source) isEmpty(ino uint64) (bool, syscall.Errno) {
 }
 
 func isDir(attr *storepb.Attr) bool { return attr.GetMode()&syscall.S_IFMT == syscall.S_IFDIR }
+
+// tellingMode is that of a file which tells of another one, and is for the same readers.
+func tellingMode(attr *storepb.Attr) uint32 { return syscall.S_IFREG | attr.GetMode()&0o444 }
+
+// likeReal gives the owner and the times of what is real to what stands for it.
+func likeReal(attr *storepb.Attr, mode, nlink uint32) *storepb.Attr {
+	return &storepb.Attr{
+		Mode: mode, Nlink: nlink, Uid: attr.GetUid(), Gid: attr.GetGid(),
+		Atime: attr.GetAtime(), Mtime: attr.GetMtime(), Ctime: attr.GetCtime(), Btime: attr.GetBtime(),
+	}
+}

@@ -15,20 +15,6 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Process is a process of this host, and never another one.
-type Process struct {
-	PID   int    // in the pid namespace of this process
-	Start uint64 // clock ticks since boot
-}
-
-const (
-	// Age is how long a process is held to what it saw.
-	Age = 10 * time.Minute
-	// mostDirectories is how many directories go with a removal: any of them may be the lock that the name
-	// is in.
-	mostDirectories = 16
-)
-
 // Memory remembers which lock a process saw last under a name, when it read or made it. If it removes or
 // replaces that name later, the cluster compares: breaking a stale lock is to look, to judge and to remove,
 // and by then it may be another lock, whose holder is alive.
@@ -44,12 +30,6 @@ type Memory struct {
 
 	mu    sync.Mutex
 	table *table
-}
-
-// Name is a name in a directory.
-type Name struct {
-	Parent uint64
-	Name   string
 }
 
 // New remembers nothing yet. family answers the process that a thread belongs to, and its nearest ancestors in the same process

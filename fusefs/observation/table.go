@@ -11,6 +11,26 @@ import (
 	"lockfs/fusefs/thread"
 )
 
+// Process is a process of this host, and never another one.
+type Process struct {
+	PID   int    // in the pid namespace of this process
+	Start uint64 // clock ticks since boot
+}
+
+const (
+	// Age is how long a process is held to what it saw.
+	Age = 10 * time.Minute
+	// mostDirectories is how many directories go with a removal: any of them may be the lock that the name
+	// is in.
+	mostDirectories = 16
+)
+
+// Name is a name in a directory.
+type Name struct {
+	Parent uint64
+	Name   string
+}
+
 // table holds sightings of names, by process. It is bounded: when it is full, the users who have most of it lose of theirs,
 // first what their processes with most of them saw longest ago. So nobody loses anything by what another user does, and who
 // floods it is no longer held to what he saw, as if he had not looked.

@@ -6,22 +6,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/fusefs/kernel"
-	"lockfs/fusefs/observation"
 	"lockfs/raftstore"
-	"lockfs/raftstore/storepb"
 )
-
-// place is a name in a directory, which need not exist, and who asks about it.
-type place struct {
-	caller *storepb.Caller
-	parent uint64
-	name   []byte
-}
-
-// observed is the name as it is remembered.
-func (at place) observed() observation.Name {
-	return observation.Name{Parent: at.parent, Name: string(at.name)}
-}
 
 // enter is the way in of every operation that takes a name; what decides by name and caller whether an
 // operation may go on belongs here.
@@ -31,4 +17,12 @@ func (fs *fileSystem) enter(header *fuse.InHeader, parent uint64, name string) (
 		return place{}, syscall.ENAMETOOLONG
 	}
 	return place{caller: kernel.CallerOf(header), parent: parent, name: []byte(name)}, 0
+}
+
+// goesOn is called when a request is not part of an open(2) that created something. What the Operator keeps
+// of the answer to that must not be given to anybody any more, as the file may have changed since.
+func (fs *fileSystem) goesOn(thread uint32) {
+	if thread != 0 {
+		fs.ops.GoesOn(thread)
+	}
 }
