@@ -11,11 +11,11 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-var _ fuse.RawFileSystem = (*Directory)(nil)
+var _ fuse.RawFileSystem = (*directory)(nil)
 
-// Directory is the control directory. All of it is worked out when it is asked for. Its requests are not
+// directory is the control directory. All of it is worked out when it is asked for. Its requests are not
 // reported to the Observer: a reader of events may wait for hours.
-type Directory struct {
+type directory struct {
 	fuse.RawFileSystem // what is never handed on to it
 
 	source *source
@@ -25,14 +25,18 @@ type Directory struct {
 
 // New makes the control directory of a mount. What is asked of it is not handed on to the tree, but for lookups and removals below
 // force.
-func New(cluster Cluster, tree Tree, observations *observation.Memory, logger *slog.Logger) *Directory {
-	c := &Directory{
+func New(cluster Cluster, tree Tree, observations *observation.Memory, logger *slog.Logger) fuse.RawFileSystem {
+	return newDirectory(&source{
+		cluster: cluster, tree: tree, observations: observations, logger: logger, began: cluster.Status().GetClusterTime(),
+	})
+}
+
+func newDirectory(from *source) *directory {
+	c := &directory{
 		RawFileSystem: fuse.NewDefaultRawFileSystem(),
-		source: &source{
-			cluster: cluster, tree: tree, observations: observations, logger: logger, began: cluster.Status().GetClusterTime(),
-		},
-		nodes: newNodeTable(),
-		open:  kernel.NewHandles[handle](),
+		source:        from,
+		nodes:         newNodeTable(),
+		open:          kernel.NewHandles[handle](),
 	}
 	// Counted once more than the kernel knows of, so that they keep their numbers.
 	c.nodes.use(root{})
@@ -43,7 +47,7 @@ func New(cluster Cluster, tree Tree, observations *observation.Memory, logger *s
 }
 
 // Lookup is also asked for the control directory itself.
-func (c *Directory) Lookup(_ <-chan struct{}, header *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+func (c *directory) Lookup(_ <-chan struct{}, header *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
 	var found node = root{}
 	attr := c.source.fixed(rootMode)
 	if Has(header.NodeId) {
@@ -64,9 +68,9 @@ func (c *Directory) Lookup(_ <-chan struct{}, header *fuse.InHeader, name string
 	return fuse.OK
 }
 
-func (c *Directory) Forget(node, lookups uint64) { c.nodes.forget(node, lookups) }
+func (c *directory) Forget(node, lookups uint64) { c.nodes.forget(node, lookups) }
 
-func (c *Directory) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
+func (c *directory) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
 	attr, errno := c.attr(in.NodeId)
 	if errno == 0 {
 		kernel.FillAttr(&out.Attr, attr)
@@ -74,7 +78,7 @@ func (c *Directory) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.Att
 	return kernel.Status(errno)
 }
 
-func (c *Directory) Statx(_ <-chan struct{}, in *fuse.StatxIn, out *fuse.StatxOut) fuse.Status {
+func (c *directory) Statx(_ <-chan struct{}, in *fuse.StatxIn, out *fuse.StatxOut) fuse.Status {
 	attr, errno := c.attr(in.NodeId)
 	if errno == 0 {
 		kernel.FillStatx(&out.Statx, attr)
@@ -82,7 +86,7 @@ func (c *Directory) Statx(_ <-chan struct{}, in *fuse.StatxIn, out *fuse.StatxOu
 	return kernel.Status(errno)
 }
 
-func (c *Directory) attr(id uint64) (*storepb.Attr, syscall.Errno) {
+func (c *directory) attr(id uint64) (*storepb.Attr, syscall.Errno) {
 	node := c.nodes.get(id)
 	if node == nil {
 		return nil, syscall.ESTALE
@@ -96,7 +100,7 @@ func (c *Directory) attr(id uint64) (*storepb.Attr, syscall.Errno) {
 }
 
 // Open is for reading only.
-func (c *Directory) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+func (c *directory) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
 	file, isFile := c.nodes.get(in.NodeId).(fileNode)
 	if !isFile || in.Flags&syscall.O_ACCMODE != syscall.O_RDONLY || in.Flags&syscall.O_TRUNC != 0 {
 		return fuse.EPERM
@@ -109,7 +113,7 @@ func (c *Directory) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) 
 	return fuse.OK
 }
 
-func (c *Directory) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.ReadResult, fuse.Status) {
+func (c *directory) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.ReadResult, fuse.Status) {
 	handle, found := c.open.Get(in.Fh)
 	if !found {
 		return nil, fuse.EBADF
@@ -121,12 +125,12 @@ func (c *Directory) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byte)
 	return fuse.ReadResultData(data), fuse.OK
 }
 
-func (c *Directory) Release(_ <-chan struct{}, in *fuse.ReleaseIn) { c.open.Remove(in.Fh) }
+func (c *directory) Release(_ <-chan struct{}, in *fuse.ReleaseIn) { c.open.Remove(in.Fh) }
 
 // OpenDir needs no handle: a listing goes on by the offsets of its entries alone.
-func (c *Directory) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status { return fuse.OK }
+func (c *directory) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status { return fuse.OK }
 
-func (c *Directory) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
+func (c *directory) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
 	dir, isDir := c.nodes.get(in.NodeId).(dirNode)
 	if !isDir {
 		return kernel.Status(syscall.ESTALE)
@@ -140,10 +144,10 @@ func (c *Directory) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEnt
 	return kernel.Status(errno)
 }
 
-func (c *Directory) ReleaseDir(*fuse.ReleaseIn) {}
+func (c *directory) ReleaseDir(*fuse.ReleaseIn) {}
 
 // Readlink is of a symbolic link below force.
-func (c *Directory) Readlink(_ <-chan struct{}, header *fuse.InHeader) ([]byte, fuse.Status) {
+func (c *directory) Readlink(_ <-chan struct{}, header *fuse.InHeader) ([]byte, fuse.Status) {
 	node, isForce := c.nodes.get(header.NodeId).(forceNode)
 	if !isForce {
 		return nil, fuse.EINVAL
@@ -151,15 +155,15 @@ func (c *Directory) Readlink(_ <-chan struct{}, header *fuse.InHeader) ([]byte, 
 	return node.target(c.source)
 }
 
-func (c *Directory) Unlink(_ <-chan struct{}, header *fuse.InHeader, name string) fuse.Status {
+func (c *directory) Unlink(_ <-chan struct{}, header *fuse.InHeader, name string) fuse.Status {
 	return c.remove(header, name, false)
 }
 
-func (c *Directory) Rmdir(_ <-chan struct{}, header *fuse.InHeader, name string) fuse.Status {
+func (c *directory) Rmdir(_ <-chan struct{}, header *fuse.InHeader, name string) fuse.Status {
 	return c.remove(header, name, true)
 }
 
-func (c *Directory) remove(header *fuse.InHeader, name string, directory bool) fuse.Status {
+func (c *directory) remove(header *fuse.InHeader, name string, directory bool) fuse.Status {
 	dir, isForce := c.nodes.get(header.NodeId).(forceNode)
 	if !isForce {
 		return fuse.EPERM

@@ -11,7 +11,7 @@ import (
 
 func TestFilesTellOfALock(t *testing.T) {
 	c := newCluster()
-	d := newDirectory(c, nil)
+	d := directoryOf(c, nil)
 	ino := c.create(t, "lock.d", syscall.S_IFDIR|0o755)
 	require.Contains(t, d.read(t, "status"), "host=host\nsession=0000000000000001\nleader=leader\n")
 	require.Regexp(t, `^held none \d+ - host - 0 lock\.d\n$`, d.read(t, "locks"))
@@ -21,23 +21,23 @@ func TestFilesTellOfALock(t *testing.T) {
 }
 
 func TestForceAsksTheTree(t *testing.T) {
-	c, real := newCluster(), new(tree)
-	d := newDirectory(c, real)
+	c, forced := newCluster(), new(tree)
+	d := directoryOf(c, forced)
 	ino := c.create(t, "lock", syscall.S_IFREG|0o644)
 	force := fuse.InHeader{NodeId: d.at(t, "force"), Caller: fuse.Caller{Owner: fuse.Owner{Uid: 7}}}
 	d.at(t, "force", "lock")
-	require.Equal(t, ino, real.found)
+	require.Equal(t, ino, forced.found)
 	require.Equal(t, fuse.OK, d.Unlink(nil, &force, "lock"))
 	require.Equal(t, fuse.OK, d.Rmdir(nil, &force, "lock.d"))
-	require.Equal(t, []string{"lock in 1 for 7: false", "lock.d in 1 for 7: true"}, real.removed)
+	require.Equal(t, []string{"lock in 1 for 7: false", "lock.d in 1 for 7: true"}, forced.removed)
 	require.Equal(t, fuse.EPERM, d.Unlink(nil, &fuse.InHeader{NodeId: d.at(t, "why")}, "lock"))
-	require.Len(t, real.removed, 2)
+	require.Len(t, forced.removed, 2)
 }
 
 // TestNodesAreForgotten as soon as the kernel says so, but for those that are always there.
 func TestNodesAreForgotten(t *testing.T) {
 	c := newCluster()
-	d := newDirectory(c, new(tree))
+	d := directoryOf(c, new(tree))
 	lasting := len(d.nodes.known)
 	require.Equal(t, 1+len(rootEntries), lasting)
 	c.create(t, "lock", syscall.S_IFREG|0o644)

@@ -70,12 +70,12 @@ func (t *tree) RemoveForced(caller *storepb.Caller, parent uint64, name string, 
 	return 0
 }
 
-func newDirectory(c *cluster, t Tree) *Directory {
-	return New(c, t, observation.New(nil), slog.New(slog.DiscardHandler))
+func directoryOf(c *cluster, t Tree) *directory {
+	return newDirectory(&source{cluster: c, tree: t, observations: observation.New(nil), logger: slog.New(slog.DiscardHandler)})
 }
 
 // at looks a path up that begins below the control directory, as the kernel does.
-func (c *Directory) at(t testing.TB, path ...string) (id uint64) {
+func (c *directory) at(t testing.TB, path ...string) (id uint64) {
 	t.Helper()
 	var out fuse.EntryOut
 	require.Equal(t, fuse.OK, c.Lookup(nil, &fuse.InHeader{NodeId: raftstore.RootIno}, Name, &out))
@@ -86,7 +86,7 @@ func (c *Directory) at(t testing.TB, path ...string) (id uint64) {
 }
 
 // read opens a file and reads all of it.
-func (c *Directory) read(t testing.TB, path ...string) string {
+func (c *directory) read(t testing.TB, path ...string) string {
 	t.Helper()
 	var out fuse.OpenOut
 	header := fuse.InHeader{NodeId: c.at(t, path...)}

@@ -13,15 +13,15 @@ import (
 
 // waitDir looks names up in .lockfs/wait as the kernel does.
 type waitDir struct {
-	*Directory
+	*directory
 	cluster *cluster
 	id      uint64
 }
 
 func newWaitDir() *waitDir {
 	c := newCluster()
-	d := newDirectory(c, nil)
-	return &waitDir{Directory: d, cluster: c, id: d.nodes.use(mirrorDir{waitView, raftstore.RootIno})}
+	d := directoryOf(c, nil)
+	return &waitDir{directory: d, cluster: c, id: d.nodes.use(mirrorDir{waitView, raftstore.RootIno})}
 }
 
 func (d *waitDir) lookup(t *testing.T, name string) *fuse.EntryOut {

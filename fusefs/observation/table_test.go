@@ -26,8 +26,8 @@ func lockAt(parent uint64, name string, token uint64) []*storepb.Look {
 	return []*storepb.Look{{Parent: parent, Name: []byte(name), Token: token}}
 }
 
-func (l *Memory) tokenOf(process Process, key Name) uint64 {
-	return tokenOf(l.recall([]Process{process}, key))
+func (m *Memory) tokenOf(process Process, key Name) uint64 {
+	return tokenOf(m.recall([]Process{process}, key))
 }
 
 func tokenOf(seen []*storepb.Look) uint64 {
