@@ -198,7 +198,7 @@ func TestReadingInTheMirrorIsAnObservation(t *testing.T) {
 	self := []observation.Process{{PID: 1, Start: 1}}
 	mountAt(t, here, c.open(), Options{Family: func(uint32) iter.Seq[observation.Process] { return slices.Values(self) }})
 	lock := filepath.Join(here, "f")
-	for what, look := range map[string]func(){
+	for what, observe := range map[string]func(){
 		"why": func() { whyOf(t, here, "f") },
 		"kv":  func() { keyValuesOf(t, here, "f") },
 		"xattr": func() {
@@ -207,11 +207,11 @@ func TestReadingInTheMirrorIsAnObservation(t *testing.T) {
 		},
 	} {
 		writeFile(t, there, "f", strings.Replace(swarmLock, "worker 1", what, 1))
-		look()
+		observe()
 		require.NoError(t, os.Remove(filepath.Join(there, "f")))
 		writeFile(t, there, "f", strings.Replace(swarmLock, "worker 1", what+" again", 1))
 		require.ErrorIs(t, os.Remove(lock), syscall.ENOENT, what)
-		look()
+		observe()
 		require.NoError(t, os.Remove(lock), what)
 	}
 }

@@ -2,6 +2,18 @@
 // into operations, hands them to an [Operator] and turns the results into the kernel's answers. It is
 // the only package that knows FUSE. Node ids are inode numbers, so they are the same on every host.
 //
+// The requests are answered here, by a handler for each: [Mount] shows them to the kernel through the dispatcher, which has the
+// control directory stand beside the tree. What can be thought of by itself is a package below:
+//
+//	mountpoint   mounts as the kernel has them: finding, cleaning up and ending them
+//	kernel       what answers are made of: error numbers, attributes, handles, who asks and what he may
+//	thread       what is known of the threads that ask: killed, in which system call, what they were told in it
+//	observation  which lock a process saw last under a name
+//	filelock     who has flock and fcntl locks of a file, and what of them is being released
+//	answer       answers that another process can give in place of one that was killed
+//	watch        delete-self for files that are removed on other hosts
+//	control      the directory .lockfs
+//
 // # Semantics
 //
 // A call that changes something returns once a majority has it. A call that reads asks the cluster, so
@@ -17,7 +29,7 @@
 //
 // # Errors
 //
-// [Errno] is the one table from the namespace's outcomes to error numbers. An operation without an
+// [kernel.Errno] is the one table from the namespace's outcomes to error numbers. An operation without an
 // outcome is ETIMEDOUT if its time was up and EIO otherwise, with the reason in the log. An operation
 // on an inode that is gone answers ESTALE, not ENOENT: for a path the VFS then looks the name up again,
 // so that reading a name which is replaced all the time never says that there is none; only the owner of
@@ -78,7 +90,7 @@
 // the cluster has to say so, because these programs may believe in what they have locked.
 //
 // An exclusive creation must not outlive a call that failed, also when this process is killed while it answers. The
-// Operator keeps the answer where another process finds it, and that one hands it over ([Finish]).
+// Operator keeps the answer where another process finds it, and that one hands it over ([answer.Finish]).
 //
 // # Deadlocks
 //

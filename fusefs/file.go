@@ -13,8 +13,8 @@ import (
 	"lockfs/fusefs/thread"
 )
 
-// Read asks for the content each time; what is known of it only spares sending it again. It is a look at
-// the lock that the file is.
+// Read asks for the content each time; what is known of it only spares sending it again. It is an
+// observation of the lock that the file is.
 func (fs *fileSystem) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byte) (data fuse.ReadResult, code fuse.Status) {
 	defer fs.observed("read", time.Now(), &code)
 	fs.goesOn(in.Pid)

@@ -38,7 +38,7 @@ func (fs *fileSystem) Lookup(
 // Forget has nothing to do: node ids are inode numbers and need no table.
 func (fs *fileSystem) Forget(uint64, uint64) {}
 
-// Readlink answers the target of a symbolic link. It is a look at the lock that the link may be.
+// Readlink answers the target of a symbolic link. It is an observation of the lock that the link may be.
 func (fs *fileSystem) Readlink(interrupted <-chan struct{}, header *fuse.InHeader) (target []byte, code fuse.Status) {
 	defer fs.observed("readlink", time.Now(), &code)
 	result, errno := fs.query(thread.NewRequest(interrupted, header.Pid), &storepb.Query{Query: &storepb.Query_Read{

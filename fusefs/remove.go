@@ -86,7 +86,7 @@ func (fs *fileSystem) LookedUp(thread uint32, parent uint64, name string, ino ui
 	fs.judgements.resolve(thread, parent, name, ino)
 }
 
-// RemoveForced takes a name away, whatever its guard says and the caller has seen of it.
+// RemoveForced takes a name away, whatever its policy's guard says and the caller has seen of it.
 func (fs *fileSystem) RemoveForced(caller *storepb.Caller, parent uint64, name string, directory bool) syscall.Errno {
 	at := place{caller: caller, parent: parent, name: []byte(name)}
 	result, errno := fs.mutate(nil, caller, &storepb.Op{Op: &storepb.Op_Unlink{

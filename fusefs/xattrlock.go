@@ -15,7 +15,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// lockXattrs tells of the lock that an inode is, as it is now. It is a look at it: whoever reads here that
+// lockXattrs tells of the lock that an inode is, as it is now. To read one is to observe it: whoever reads here that
 // it is stale, and then removes it, means that lock.
 func (fs *fileSystem) lockXattrs(interrupted <-chan struct{}, header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
 	lock, seen, errno := fs.lockOf(interrupted, header)
@@ -26,7 +26,7 @@ func (fs *fileSystem) lockXattrs(interrupted <-chan struct{}, header *fuse.InHea
 	return fs.describeLock(lock), 0
 }
 
-// listLockXattrs is no look, for a listing tells names only. The kernel lets everybody list, and only those read an attribute who
+// listLockXattrs is no observation, for a listing tells names only. The kernel lets everybody list, and only those read an attribute who
 // may read the file; as which ones there are follows from its content, nobody else is told.
 func (fs *fileSystem) listLockXattrs(interrupted <-chan struct{}, header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
 	lock, _, errno := fs.lockOf(interrupted, header)

@@ -21,7 +21,7 @@ const (
 	freshAnswer = time.Second
 )
 
-// Finish tells the kernel what a mount's process, that is gone or leaving, had on its way: answers as it left them.
+// Finish is for who finishes the answers of a mount: it tells the kernel what a mount's process, that is gone or leaving, had on its way: answers as it left them.
 // What the kernel was told already it refuses, which is the rule.
 //
 // An open(2) that creates is two requests: after CREATE the kernel asks for the attributes, to judge by

@@ -9,7 +9,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// forceNode is a real inode below force, where names can be removed whatever their guards say. Its
+// forceNode is a real inode below force, where names can be removed whatever the policies that guard them say. Its
 // attributes are the real ones, so that the kernel allows a removal here to whom it allows it there.
 type forceNode struct {
 	ino uint64

@@ -13,7 +13,7 @@ import (
 )
 
 // locksFile has a line for each lock that its reader could reach and stat. What he could not read, he is told the age and the path
-// of, and that it is a lock. It is not a look: a removal is not held to what a process saw here.
+// of, and that it is a lock. It is no observation: a removal is not held to what a process saw here.
 type locksFile string
 
 const (

@@ -100,7 +100,7 @@ func (f mirrorFile) attr(s *source) (*storepb.Attr, syscall.Errno) {
 	return likeReal(attr, tellingMode(attr), 1), errno
 }
 
-// open is a look: whoever reads here that a lock is stale, and then removes it, means that lock.
+// open is an observation: whoever reads here that a lock is stale, and then removes it, means that lock.
 func (f mirrorFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
 	result, errno := s.getLock(&storepb.GetLock{Parent: f.parent, Name: []byte(f.name)})
 	if errno != 0 {

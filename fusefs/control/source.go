@@ -25,7 +25,7 @@ type Cluster interface {
 type Tree interface {
 	// LookedUp notes what a thread has found under a real name; ino 0: it was free.
 	LookedUp(thread uint32, parent uint64, name string, ino uint64)
-	// RemoveForced takes a name away, whatever its guard says and the caller has seen of it.
+	// RemoveForced takes a name away, whatever its policy's guard says and the caller has seen of it.
 	RemoveForced(caller *storepb.Caller, parent uint64, name string, directory bool) syscall.Errno
 }
 

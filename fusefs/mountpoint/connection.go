@@ -27,7 +27,7 @@ const (
 	fusectlPath  = "/sys/fs/fuse/connections" // where fusectl is mounted, if it is
 	fusectlAbort = "abort"                    // a file of each connection: whatever is written to it ends that
 
-	// endPoll is between two looks at whether the file system is gone.
+	// endPoll is how often the end of the file system is waited for.
 	endPoll = time.Millisecond
 )
 
