@@ -21,8 +21,8 @@ const (
 	freshAnswer = time.Second
 )
 
-// Finish is for who finishes the answers of a mount: it tells the kernel what a mount's process, that is gone or leaving, had on its way: answers as it left them.
-// What the kernel was told already it refuses, which is the rule.
+// Finish tells the kernel what a mount's process, that is gone or leaving, had on its way: answers as it left them. It is called by
+// the process that finishes answers for another. What the kernel was told already it refuses, which is the rule.
 //
 // An open(2) that creates is two requests: after CREATE the kernel asks for the attributes, to judge by
 // them. If the process was killed between the two, the file is there and its maker would be told of an
