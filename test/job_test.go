@@ -87,7 +87,7 @@ func (j *job) describe(from *hosts.Host) string {
 	return fmt.Sprintf("the last in the log: %q; in the directory: %s%v", lines[len(lines)-1], look, err)
 }
 
-// errors is what the workers on a host complained about.
+// errors is what the workers on a host complained about. For whom one waits is no complaint.
 func (j *job) errors(host *hosts.Host) []string {
 	var found []string
 	for _, worker := range j.workers {
@@ -95,7 +95,7 @@ func (j *job) errors(host *hosts.Host) []string {
 			continue
 		}
 		for line := range strings.Lines(worker.Log()) {
-			if !strings.HasPrefix(line, "finished") {
+			if !strings.HasPrefix(line, "finished") && !strings.HasPrefix(line, "lockfs: waiting for ") {
 				found = append(found, strings.TrimSpace(line))
 			}
 		}
