@@ -18,7 +18,7 @@ import (
 const DefaultOpTimeout = 15 * time.Second
 
 // inFlight bounds a client's operations that are under way or not settled yet. It is well below
-// raftstore.MaxReplies.
+// namespace.MaxReplies.
 const inFlight = 1024
 
 // Client does operations on the namespace for one mount, in a session that it keeps alive.
@@ -355,7 +355,7 @@ func waits(query *storepb.Query) bool {
 func (c *Client) query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
 	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query}}
 	if c.near != nil {
-		request.Voter, request.Term = c.near.id.ID, c.near.raft.CurrentTerm()
+		request.Voter, request.Term = c.near.dir.ID, c.near.raft.CurrentTerm()
 		return c.execute(ctx, request)
 	}
 	return c.queryWitnessed(ctx, request)

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"lockfs/cluster/clusterpb"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -71,7 +71,7 @@ func TestWitnessFails(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close(context.Background()) })
 	read := func() (witness string) {
 		result, err := client.Query(t.Context(), &storepb.Query{Query: &storepb.Query_GetAttr{
-			GetAttr: &storepb.GetAttr{Ino: raftstore.RootIno},
+			GetAttr: &storepb.GetAttr{Ino: namespace.RootIno},
 		}})
 		require.NoError(t, err)
 		require.Equal(t, storepb.Code_OK, result.GetCode())
@@ -88,7 +88,7 @@ func TestWitnessFails(t *testing.T) {
 		require.Equal(t, first, read(), "it stays")
 	}
 	for _, node := range nodes {
-		if node.id.ID == first {
+		if node.dir.ID == first {
 			require.NotEqual(t, node, nodes[0], "that one leads")
 			require.NoError(t, node.Close())
 		}

@@ -14,7 +14,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"lockfs/cluster"
-	"lockfs/raftstore"
+	"lockfs/cluster/consensus"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -29,7 +30,7 @@ func TestInspectShowsEntriesOfARunningServer(t *testing.T) {
 	require.NoError(t, err)
 	result, err := client.Mutate(t.Context(), &storepb.Caller{Host: "here", Uid: 7, Gid: 8, Pid: 9}, &storepb.Op{Op: &storepb.Op_Create{
 		Create: &storepb.Create{
-			Parent: raftstore.RootIno, Name: []byte("my lock"), Mode: syscall.S_IFREG | 0o644, Exclusive: true,
+			Parent: namespace.RootIno, Name: []byte("my lock"), Mode: syscall.S_IFREG | 0o644, Exclusive: true,
 			Content: []byte("pid=4711\n\xff"),
 		},
 	}})
@@ -110,7 +111,7 @@ func TestInspectNamesWhatItDoesNotKnow(t *testing.T) {
 	later := protowire.AppendVarint(protowire.AppendTag(nil, 400, protowire.VarintType), 1)
 	cmd.GetOp().ProtoReflect().SetUnknown(later)
 	cmd.GetCaller().ProtoReflect().SetUnknown(later)
-	entry := &cluster.Entry{Index: 5, Term: 6, Type: "command", Command: cmd}
+	entry := &consensus.Entry{Index: 5, Term: 6, Type: "command", Command: cmd}
 	described := describeEntry(entry)
 	require.Empty(t, described.Command.Operation)
 	require.ElementsMatch(t, []string{"op.400", "caller.400"}, described.Command.Unknown)

@@ -13,8 +13,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"lockfs/cluster"
+	"lockfs/cluster/consensus"
 	"lockfs/raftstore"
+	"lockfs/raftstore/codec"
 )
 
 // inspectedEntry is what `lockfs server inspect INDEX --json` prints.
@@ -39,7 +40,7 @@ type inspectedCommand struct {
 	Unknown   []string       `json:"unknown,omitempty"` // what this program does not know, as field numbers below their messages
 }
 
-func describeEntry(entry *cluster.Entry) *inspectedEntry {
+func describeEntry(entry *consensus.Entry) *inspectedEntry {
 	shown := &inspectedEntry{Index: entry.Index, Term: entry.Term, Type: entry.Type, Servers: entry.Servers}
 	if !entry.AppendedAt.IsZero() {
 		at := entry.AppendedAt.UTC()
@@ -104,7 +105,7 @@ func valueOf(field protoreflect.FieldDescriptor, value protoreflect.Value) any {
 
 // unknownParts adds the fields that this program does not know, of a message and of those within it.
 func unknownParts(found []string, path string, m protoreflect.Message) []string {
-	for _, number := range raftstore.UnknownFields(m) {
+	for _, number := range codec.UnknownFields(m) {
 		found = append(found, fmt.Sprintf("%s%d", path, number))
 	}
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
@@ -125,7 +126,7 @@ func unknownParts(found []string, path string, m protoreflect.Message) []string 
 }
 
 // printEntry is for people.
-func printEntry(w io.Writer, entry *cluster.Entry) error {
+func printEntry(w io.Writer, entry *consensus.Entry) error {
 	shown := describeEntry(entry)
 	lines := []string{fmt.Sprintf("entry %d of term %d: %s", shown.Index, shown.Term, shown.Type)}
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
