@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"lockfs/cluster/audit"
-	"lockfs/raftstore"
+	"lockfs/raftstore/lockjson"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -23,7 +24,7 @@ const (
 func (n *Node) writeAudit(log *audit.Log) {
 	for {
 		var events []*storepb.Event
-		err := n.fsm.WaitFor(n.ctx, func(ns *raftstore.Namespace) bool {
+		err := n.fsm.WaitFor(n.ctx, func(ns *namespace.Namespace) bool {
 			events = ns.Events(log.Last(), auditBatch)
 			return len(events) > 0
 		})
@@ -46,7 +47,7 @@ func (n *Node) writeAudit(log *audit.Log) {
 func auditLines(events []*storepb.Event) []audit.Line {
 	lines := make([]audit.Line, len(events))
 	for i, event := range events {
-		lines[i] = audit.Line{Number: event.GetNumber(), JSON: raftstore.EventLine(event)}
+		lines[i] = audit.Line{Number: event.GetNumber(), JSON: lockjson.EventLine(event)}
 	}
 	return lines
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"lockfs/raftstore"
+	"lockfs/raftstore/codec"
 )
 
 // cannotApply ends the node at an entry that it cannot apply as the others do. It comes to the same entry when it is started
@@ -19,9 +20,9 @@ func (n *Node) cannotApply(err error) {
 	next := "every member of this version stops there, and again when it is started: run another version on all of them, " +
 		"a newer one or the one before"
 	switch {
-	case errors.Is(err, raftstore.ErrNewer):
+	case errors.Is(err, codec.ErrNewer):
 		next = "all up to it is kept, and it goes on from there"
-	case errors.Is(err, raftstore.ErrCorrupt):
+	case errors.Is(err, codec.ErrCorrupt):
 		next = "start it again, for it checks its data then"
 	default:
 		n.logger.Error("panic while a command was applied", "index", entry.Index, "stack", string(entry.Stack))

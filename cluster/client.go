@@ -18,7 +18,7 @@ import (
 const DefaultOpTimeout = 15 * time.Second
 
 // inFlight bounds a client's operations that are under way or not settled yet. It is well below
-// raftstore.MaxReplies.
+// namespace.MaxReplies.
 const inFlight = 1024
 
 // Client does operations on the namespace for one mount, in a session that it keeps alive.

@@ -18,6 +18,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -87,7 +88,7 @@ func takeSnapshot(t testing.TB, node *Node) {
 
 func createOp(name string) *storepb.Op {
 	return &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
-		Parent: raftstore.RootIno, Name: []byte(name), Mode: syscall.S_IFREG | 0o644, Exclusive: true,
+		Parent: namespace.RootIno, Name: []byte(name), Mode: syscall.S_IFREG | 0o644, Exclusive: true,
 	}}}
 }
 
@@ -101,7 +102,7 @@ func create(t testing.TB, client *Client, name string) storepb.Code {
 func lookup(t testing.TB, client *Client, name string) storepb.Code {
 	t.Helper()
 	result, err := client.Query(t.Context(), &storepb.Query{Query: &storepb.Query_Lookup{
-		Lookup: &storepb.Lookup{Parent: raftstore.RootIno, Name: []byte(name)},
+		Lookup: &storepb.Lookup{Parent: namespace.RootIno, Name: []byte(name)},
 	}})
 	require.NoError(t, err)
 	return result.GetCode()
@@ -352,7 +353,7 @@ func TestSessionEndsWhenItsMountIsSilent(t *testing.T) {
 	client.cancel() // no keepalives any more
 	require.Eventually(t, func() bool {
 		live := false
-		node.fsm.View(func(ns *raftstore.Namespace) { live = ns.SessionLive(session.id) })
+		node.fsm.View(func(ns *namespace.Namespace) { live = ns.SessionLive(session.id) })
 		return !live
 	}, testWait, 50*time.Millisecond)
 	require.True(t, session.fenced(), "the mount knew before the cluster gave it up")

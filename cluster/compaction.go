@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 )
 
 // takeSnapshots takes one whenever it is due, until this node is closed. Raft itself would count entries only, and an entry may
@@ -58,7 +58,7 @@ func (n *Node) takeSnapshot() (taken bool) {
 func (n *Node) snapshotEntries() uint64 {
 	entries := cmp.Or(n.cfg.SnapshotEntries, defaultSnapshotEntries)
 	inodes := 0
-	n.fsm.View(func(ns *raftstore.Namespace) { inodes = ns.Inodes() })
+	n.fsm.View(func(ns *namespace.Namespace) { inodes = ns.Inodes() })
 	for entries < uint64(inodes/inodesPerEntry) {
 		entries *= 2
 	}
@@ -67,7 +67,7 @@ func (n *Node) snapshotEntries() uint64 {
 
 // snapshotBytes is after how many bytes of the log a snapshot is taken: it writes about as much as is used.
 func (n *Node) snapshotBytes() (bytes uint64) {
-	n.fsm.View(func(ns *raftstore.Namespace) { bytes = ns.Usage().GetBytes() })
+	n.fsm.View(func(ns *namespace.Namespace) { bytes = ns.Usage().GetBytes() })
 	return max(bytes, cmp.Or(n.cfg.snapshotBytes, defaultSnapshotBytes))
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -41,7 +41,7 @@ func TestDataDirectoryStaysBounded(t *testing.T) {
 		for range 250 {
 			mutate(t, client, createOp("lock"))
 			mutate(t, client, &storepb.Op{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{
-				Parent: raftstore.RootIno, Name: []byte("lock"),
+				Parent: namespace.RootIno, Name: []byte("lock"),
 			}}})
 		}
 	}
@@ -87,12 +87,12 @@ func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 	mutate(t, client, createOp("after"))
 	other := startNode(t, testConfig(t, "b", cfg.APIAddress))
 	mine := node.fsm.State()
-	require.NoError(t, other.fsm.WaitFor(t.Context(), func(ns *raftstore.Namespace) bool { return ns.Index() >= mine.Index() }))
+	require.NoError(t, other.fsm.WaitFor(t.Context(), func(ns *namespace.Namespace) bool { return ns.Index() >= mine.Index() }))
 	theirs := other.fsm.State()
 	require.Equal(t, mine.Index(), theirs.Index())
 	require.Equal(t, mine.Hash(), theirs.Hash())
 	after, err := other.fsm.Query(&storepb.Query{Query: &storepb.Query_Lookup{
-		Lookup: &storepb.Lookup{Parent: raftstore.RootIno, Name: []byte("after")},
+		Lookup: &storepb.Lookup{Parent: namespace.RootIno, Name: []byte("after")},
 	}})
 	require.NoError(t, err)
 	require.Equal(t, uint32(syscall.S_IFREG|0o644), after.GetAttr().GetMode())
@@ -102,14 +102,14 @@ func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 func TestFollowerCatchesUpByLargeEntries(t *testing.T) {
 	node := startNode(t, testConfig(t, "a"))
 	client := openTestClient(t, node, "")
-	for i := range 5 * maxBatch / raftstore.MaxContent {
+	for i := range 5 * maxBatch / namespace.MaxContent {
 		op := createOp(fmt.Sprint(i))
-		op.GetCreate().Content = make([]byte, raftstore.MaxContent)
+		op.GetCreate().Content = make([]byte, namespace.MaxContent)
 		mutate(t, client, op)
 	}
 	mine := node.fsm.State()
 	other := startNode(t, testConfig(t, "b", node.cfg.APIAddress))
-	require.NoError(t, other.fsm.WaitFor(t.Context(), func(ns *raftstore.Namespace) bool { return ns.Index() >= mine.Index() }))
+	require.NoError(t, other.fsm.WaitFor(t.Context(), func(ns *namespace.Namespace) bool { return ns.Index() >= mine.Index() }))
 	require.Zero(t, other.storage.snapshots.newest.Load(), "nothing but the log was sent")
 	require.Eventually(t, func() bool { return node.fsm.State().Hash() == other.fsm.State().Hash() }, testWait, 50*time.Millisecond)
 }
@@ -138,7 +138,7 @@ func TestLargeContentsStayBounded(t *testing.T) {
 	client := openTestClient(t, node, "")
 	write := func(ino, version uint64) uint64 {
 		result, err := client.Mutate(t.Context(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_SetContent{SetContent: &storepb.SetContent{
-			Ino: ino, IfVersion: version, Content: make([]byte, raftstore.MaxContent),
+			Ino: ino, IfVersion: version, Content: make([]byte, namespace.MaxContent),
 		}}})
 		require.NoError(t, err)
 		require.Equal(t, storepb.Code_OK, result.GetCode())
@@ -155,17 +155,17 @@ func TestLargeContentsStayBounded(t *testing.T) {
 	ino, version := result.GetAttr().GetIno(), result.GetAttr().GetVersion()
 	before := heap()
 	for range 20 {
-		for range snapshotBytes / raftstore.MaxContent { // as much as between two snapshots
+		for range snapshotBytes / namespace.MaxContent { // as much as between two snapshots
 			version = write(ino, version)
 		}
 	}
-	require.Less(t, heap(), before+cachedEntries*(raftstore.MaxContent+1<<10)+8<<20)
+	require.Less(t, heap(), before+cachedEntries*(namespace.MaxContent+1<<10)+8<<20)
 	// Behind a snapshot that was under way when the last entries came, another one follows.
 	require.Eventually(t, func() bool {
 		return node.storage.sizes.between(node.storage.snapshots.newest.Load(), math.MaxUint64-1) < snapshotBytes*5/4
 	}, testWait, 50*time.Millisecond)
 	const segment = 4 << 20 // of the log, which goes as a whole
-	most := int64(snapshotBytes*5/4 + snapshotBytes + 2*segment + (keptSnapshots+1)*(raftstore.MaxContent+64<<10))
+	most := int64(snapshotBytes*5/4 + snapshotBytes + 2*segment + (keptSnapshots+1)*(namespace.MaxContent+64<<10))
 	require.Eventually(t, func() bool { return directorySize(t, cfg.DataDir) <= most }, testWait, 50*time.Millisecond,
 		"%d bytes, %d at most", directorySize(t, cfg.DataDir), most)
 }

@@ -30,7 +30,7 @@ type Config struct {
 	MaxBytesPerUser  uint64
 	MaxSessions      uint64
 	// LockDelay changes for how long nobody gets an advisory lock of a mount that was given up on, when this
-	// node leads; nil leaves it (raftstore.DefaultLockDelay).
+	// node leads; nil leaves it (namespace.DefaultLockDelay).
 	LockDelay *time.Duration
 	// SessionTerm is how long a session lasts without a keepalive; 0: DefaultSessionTerm. It is to be
 	// the same on all nodes.

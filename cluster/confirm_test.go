@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/clusterpb"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -135,7 +135,7 @@ func TestAnyStateThatIsNewEnough(t *testing.T) {
 	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
 	query := func(since uint64) *storepb.Query {
 		return &storepb.Query{Since: since, Query: &storepb.Query_Lookup{
-			Lookup: &storepb.Lookup{Parent: raftstore.RootIno, Name: []byte("lock")},
+			Lookup: &storepb.Lookup{Parent: namespace.RootIno, Name: []byte("lock")},
 		}}
 	}
 	result, err := client.Query(t.Context(), query(0))
@@ -146,7 +146,7 @@ func TestAnyStateThatIsNewEnough(t *testing.T) {
 		ask := func(since uint64) *clusterpb.ExecuteReply {
 			return node.Execute(t.Context(), &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query(since)}})
 		}
-		require.NoError(t, node.fsm.WaitFor(t.Context(), func(ns *raftstore.Namespace) bool { return ns.Index() >= index }))
+		require.NoError(t, node.fsm.WaitFor(t.Context(), func(ns *namespace.Namespace) bool { return ns.Index() >= index }))
 		reply := ask(index)
 		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome())
 		require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode())

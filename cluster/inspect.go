@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/cluster/waldir"
-	"lockfs/raftstore"
+	"lockfs/raftstore/codec"
 	"lockfs/raftstore/storepb"
 )
 
@@ -85,7 +85,7 @@ func (i *Inspection) Entry(index uint64) (*Entry, error) {
 	switch found.Type {
 	case raft.LogCommand:
 		entry.Type = "command"
-		entry.Command, entry.Err = raftstore.DecodeCommand(found.Data)
+		entry.Command, entry.Err = codec.DecodeCommand(found.Data)
 	case raft.LogNoop:
 		entry.Type = "noop"
 	case raft.LogBarrier:

@@ -11,6 +11,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -24,13 +25,13 @@ func (n *Node) self() *storepb.Member {
 }
 
 func (n *Node) members() (members []*storepb.Member) {
-	n.fsm.View(func(ns *raftstore.Namespace) { members = ns.Members() })
+	n.fsm.View(func(ns *namespace.Namespace) { members = ns.Members() })
 	return members
 }
 
 // member answers nil for an id that is not known.
 func (n *Node) member(id string) (member *storepb.Member) {
-	n.fsm.View(func(ns *raftstore.Namespace) { member = ns.Member(id) })
+	n.fsm.View(func(ns *namespace.Namespace) { member = ns.Member(id) })
 	return member
 }
 
@@ -65,7 +66,7 @@ func (n *Node) voterIDs() []string {
 func (n *Node) voters() []*storepb.Member {
 	ids := n.voterIDs()
 	voters := make([]*storepb.Member, len(ids))
-	n.fsm.View(func(ns *raftstore.Namespace) {
+	n.fsm.View(func(ns *namespace.Namespace) {
 		for i, id := range ids {
 			if voters[i] = ns.Member(id); voters[i] == nil {
 				voters[i] = &storepb.Member{Id: id}

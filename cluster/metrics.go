@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"lockfs/cluster/clusterpb"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 )
 
 // latencyBuckets reach from a read in this process to an operation that timed out.
@@ -106,9 +106,9 @@ func newNodeCollector(n *Node) *nodeCollector {
 	gauge := func(name, help string, read func(*Node) float64) nodeGauge {
 		return nodeGauge{prometheus.NewDesc("lockfs_"+name, help, nil, nil), read}
 	}
-	state := func(read func(*raftstore.Namespace) float64) func(*Node) float64 {
+	state := func(read func(*namespace.Namespace) float64) func(*Node) float64 {
 		return func(n *Node) (value float64) {
-			n.fsm.View(func(ns *raftstore.Namespace) { value = read(ns) })
+			n.fsm.View(func(ns *namespace.Namespace) { value = read(ns) })
 			return value
 		}
 	}
@@ -127,14 +127,14 @@ func newNodeCollector(n *Node) *nodeCollector {
 			_, id := n.raft.LeaderWithID()
 			return oneIf(id != "")
 		}),
-		gauge("inodes", "Files, directories and links.", state(func(ns *raftstore.Namespace) float64 { return float64(ns.Inodes()) })),
+		gauge("inodes", "Files, directories and links.", state(func(ns *namespace.Namespace) float64 { return float64(ns.Inodes()) })),
 		gauge("inodes_limit", "How many inodes there may be (--max-inodes).",
-			state(func(ns *raftstore.Namespace) float64 { return float64(ns.Usage().GetMaxInodes()) })),
+			state(func(ns *namespace.Namespace) float64 { return float64(ns.Usage().GetMaxInodes()) })),
 		gauge("bytes", "Bytes used by files, directories and links, as they count for the limit.",
-			state(func(ns *raftstore.Namespace) float64 { return float64(ns.Usage().GetBytes()) })),
+			state(func(ns *namespace.Namespace) float64 { return float64(ns.Usage().GetBytes()) })),
 		gauge("bytes_limit", "How many bytes may be used (--max-bytes).",
-			state(func(ns *raftstore.Namespace) float64 { return float64(ns.Usage().GetMaxBytes()) })),
-		gauge("sessions", "Mounts in the whole cluster.", state(func(ns *raftstore.Namespace) float64 { return float64(ns.Sessions()) })),
+			state(func(ns *namespace.Namespace) float64 { return float64(ns.Usage().GetMaxBytes()) })),
+		gauge("sessions", "Mounts in the whole cluster.", state(func(ns *namespace.Namespace) float64 { return float64(ns.Sessions()) })),
 	}}
 }
 
@@ -159,7 +159,7 @@ func (c *nodeCollector) Collect(metrics chan<- prometheus.Metric) {
 		metrics <- prometheus.MustNewConstMetric(gauge.desc, prometheus.GaugeValue, gauge.read(c.node))
 	}
 	counts := make(map[string]uint64)
-	c.node.fsm.View(func(ns *raftstore.Namespace) {
+	c.node.fsm.View(func(ns *namespace.Namespace) {
 		ns.EventCounts(func(event string, count uint64) { counts[event] = count })
 	})
 	for event, count := range counts {

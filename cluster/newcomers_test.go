@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/clusterpb"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -140,7 +140,7 @@ func TestANewLeaderGoesOnWithANewcomer(t *testing.T) {
 	defer func() { _ = newcomer.Close() }()
 	leader.adminMu.Lock() // it does not get any further
 	addNewcomer(t, leader, newcomer.self())
-	require.NoError(t, newcomer.fsm.WaitFor(t.Context(), func(ns *raftstore.Namespace) bool { return ns.Member(newcomer.id.ID) != nil }))
+	require.NoError(t, newcomer.fsm.WaitFor(t.Context(), func(ns *namespace.Namespace) bool { return ns.Member(newcomer.id.ID) != nil }))
 	require.Equal(t, raft.Nonvoter, leader.raftServer(newcomer.id.ID).Suffrage)
 	require.NoError(t, leader.Close())
 	leader.adminMu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/raft"
 	"google.golang.org/protobuf/proto"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -76,7 +76,7 @@ const (
 // untilDue is for how long there is nothing to do for letTimePass.
 func (n *Node) untilDue() (wait time.Duration) {
 	now := n.clock.Now()
-	n.fsm.View(func(ns *raftstore.Namespace) {
+	n.fsm.View(func(ns *namespace.Namespace) {
 		longest := maxDueLook
 		if ns.AwaitsHosts() {
 			longest = hostDueLook
@@ -92,7 +92,7 @@ func (n *Node) untilDue() (wait time.Duration) {
 func (n *Node) letTimePass() {
 	due := false
 	now := n.clock.Now()
-	n.fsm.View(func(ns *raftstore.Namespace) { due = ns.Due(now) })
+	n.fsm.View(func(ns *namespace.Namespace) { due = ns.Due(now) })
 	if due {
 		n.proposeOwn(&storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}})
 	}
@@ -108,7 +108,7 @@ func (n *Node) takeOffice() {
 			err = n.probeVoters(term)
 		}
 		if err == nil && n.raft.CurrentTerm() == term {
-			n.fsm.View(func(ns *raftstore.Namespace) { n.clock.start(ns.Time().UnixNano()) })
+			n.fsm.View(func(ns *namespace.Namespace) { n.clock.start(ns.Time().UnixNano()) })
 			n.terms.reset(readClocks().mono)
 			n.leadership.ready(term)
 			n.logger.Info("leading", "term", term)
@@ -142,9 +142,9 @@ func (n *Node) ownLimits() *storepb.SetLimits {
 		MaxBytes: n.cfg.MaxBytes, MaxBytesPerUser: n.cfg.MaxBytesPerUser,
 		MaxSessions: n.cfg.MaxSessions, LockDelay: (*int64)(n.cfg.LockDelay),
 	}
-	n.fsm.View(func(ns *raftstore.Namespace) {
+	n.fsm.View(func(ns *namespace.Namespace) {
 		if limits.GetMaxBytes() == 0 && !ns.BytesLimited() {
-			limits.MaxBytes = max(memory()/memoryShare, raftstore.DefaultMaxBytes)
+			limits.MaxBytes = max(memory()/memoryShare, namespace.DefaultMaxBytes)
 		}
 	})
 	return limits

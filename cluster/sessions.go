@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -30,7 +30,7 @@ func (n *Node) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) *
 		}
 	}
 	alive := false
-	n.fsm.View(func(ns *raftstore.Namespace) { alive = ns.SessionLive(req.GetSession()) })
+	n.fsm.View(func(ns *namespace.Namespace) { alive = ns.SessionLive(req.GetSession()) })
 	reply.Ended = !alive || !n.terms.renew(req.GetSession(), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()))
 	return reply
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"lockfs/cluster/clusterpb"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 )
 
 // Status describes this node. The hash takes time proportional to the size of the state, but holds up
@@ -18,7 +18,7 @@ func (n *Node) Status(withHash bool) *clusterpb.StatusReply {
 		Term: n.raft.CurrentTerm(), CommitIndex: n.raft.CommitIndex(), AppliedIndex: n.raft.AppliedIndex(),
 		Voters: n.voterIDs(), Mount: n.mountPoint(),
 	}
-	n.fsm.View(func(ns *raftstore.Namespace) {
+	n.fsm.View(func(ns *namespace.Namespace) {
 		status.StateIndex = ns.Index()
 		status.Inodes, status.Usage = uint64(ns.Inodes()), ns.Usage()
 		status.Members = ns.Members()

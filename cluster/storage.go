@@ -14,7 +14,8 @@ import (
 	bbolterrors "go.etcd.io/bbolt/errors"
 
 	"lockfs/cluster/waldir"
-	"lockfs/raftstore"
+	"lockfs/raftstore/codec"
+	"lockfs/raftstore/namespace"
 )
 
 // What a data directory holds besides identityFile.
@@ -47,10 +48,10 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 func damagedOr(path string, err error) error {
 	failed := new(fs.PathError)
 	switch {
-	case errors.Is(err, raftstore.ErrNewer), errors.Is(err, raftstore.ErrOlder):
+	case errors.Is(err, codec.ErrNewer), errors.Is(err, codec.ErrOlder):
 		return fmt.Errorf("%s: %w", path, err)
 	case errors.Is(err, bbolterrors.ErrVersionMismatch):
-		return fmt.Errorf("%s: %w", path, raftstore.ErrNewer)
+		return fmt.Errorf("%s: %w", path, codec.ErrNewer)
 	case errors.Is(err, bbolterrors.ErrTimeout):
 		return fmt.Errorf("%s is in use by another process (%w)", path, err)
 	case errors.As(err, &failed) && !errors.Is(err, fs.ErrNotExist):
@@ -67,7 +68,7 @@ type storage struct {
 	sizes     *sizedLog
 	votes     *voteStore
 	snapshots *snapshotStore
-	state     *raftstore.Namespace // of the newest snapshot, or what there is without one
+	state     *namespace.Namespace // of the newest snapshot, or what there is without one
 	snapshot  uint64               // index of that snapshot; 0: there is none
 }
 
@@ -161,7 +162,7 @@ func (s *storage) close() error {
 
 // restoreSnapshot answers the state of the newest snapshot, which is the one that raft starts from, and its index: with an
 // older one and a log that was cut behind the newest, entries would be missing.
-func restoreSnapshot(dir string, store *snapshotStore) (state *raftstore.Namespace, index uint64, err error) {
+func restoreSnapshot(dir string, store *snapshotStore) (state *namespace.Namespace, index uint64, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, snapshotDir))
 	if err != nil {
 		return nil, 0, fmt.Errorf("list snapshots: %w", err)
@@ -181,7 +182,7 @@ func restoreSnapshot(dir string, store *snapshotStore) (state *raftstore.Namespa
 		}
 	}
 	if len(metas) == 0 {
-		return raftstore.NewNamespace(), 0, nil
+		return namespace.New(), 0, nil
 	}
 	path := filepath.Join(dir, snapshotDir, metas[0].ID, stateFile)
 	_, reader, err := store.Open(metas[0].ID)
@@ -189,7 +190,7 @@ func restoreSnapshot(dir string, store *snapshotStore) (state *raftstore.Namespa
 		return nil, 0, damagedOr(path, err)
 	}
 	defer func() { _ = reader.Close() }()
-	if state, err = raftstore.Restore(reader); err != nil {
+	if state, err = namespace.Restore(reader); err != nil {
 		return nil, 0, damagedOr(path, err)
 	}
 	return state, metas[0].Index, nil
@@ -206,7 +207,7 @@ func whyNotListed(path string) error {
 		return damagedOr(path, err)
 	}
 	if meta.Version > raft.SnapshotVersionMax {
-		return damagedOr(path, fmt.Errorf("version %d: %w", meta.Version, raftstore.ErrNewer))
+		return damagedOr(path, fmt.Errorf("version %d: %w", meta.Version, codec.ErrNewer))
 	}
 	return damagedOr(path, errors.New("it cannot be read"))
 }
@@ -236,7 +237,7 @@ func checkEntries(log raft.LogStore, snapshot uint64) (sizes entrySizes, err err
 		if entry.Type != raft.LogCommand {
 			continue
 		}
-		if err := raftstore.CheckCommand(entry.Data); err != nil {
+		if err := codec.CheckCommand(entry.Data); err != nil {
 			return sizes, fmt.Errorf("entry %d: %w", index, err)
 		}
 	}

@@ -3,7 +3,7 @@ package fusefs
 import (
 	"syscall"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -102,7 +102,7 @@ func (fs *fileSystem) compareAndSet(
 func writeAt(offset uint64, data []byte) edit {
 	return func(old []byte) ([]byte, syscall.Errno) {
 		end := offset + uint64(len(data))
-		if end > raftstore.MaxContent || end < offset {
+		if end > namespace.MaxContent || end < offset {
 			return nil, syscall.EFBIG
 		}
 		changed := make([]byte, max(uint64(len(old)), end))
@@ -121,7 +121,7 @@ func appendTo(data []byte) edit {
 // resize cuts content off or extends it with zeros.
 func resize(size uint64) edit {
 	return func(old []byte) ([]byte, syscall.Errno) {
-		if size > raftstore.MaxContent {
+		if size > namespace.MaxContent {
 			return nil, syscall.EFBIG
 		}
 		changed := make([]byte, size)

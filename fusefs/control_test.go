@@ -14,7 +14,7 @@ import (
 
 	"lockfs/formats"
 	"lockfs/formats/semaphore"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -23,7 +23,7 @@ func describeContent(s *session) {
 	s.intercept(func(op *storepb.Op, _ *storepb.Query) (*storepb.Result, bool, error) {
 		if write := op.GetSetContent(); write != nil && formats.Detect(write.GetContent()) != formats.None {
 			facts := formats.FactsOf(write.GetContent(), formats.Origin{Host: "host", Hostname: "host"}, formats.Rule{})
-			write.Facts = raftstore.FactsMessage(facts)
+			write.Facts = namespace.FactsMessage(facts)
 			if lock, err := semaphore.Parse(write.GetContent()); err == nil {
 				write.Facts.Tag = lock.Tag
 			}

@@ -3,7 +3,7 @@ package fusefs
 import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 )
 
 // controlName is where the root of a mount has the control directory. No listing shows it.
@@ -37,7 +37,7 @@ func (fs *withControl) of(nodes ...uint64) fuse.RawFileSystem {
 
 // in answers whom a request about a name in a directory is for.
 func (fs *withControl) in(parent uint64, name string) fuse.RawFileSystem {
-	if parent == raftstore.RootIno && name == controlName {
+	if parent == namespace.RootIno && name == controlName {
 		return fs.control
 	}
 	return fs.of(parent)

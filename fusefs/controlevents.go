@@ -6,14 +6,14 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
 
 // eventPage is how many events are fetched at once.
 const eventPage = 100
 
-// eventsFile tells of events in lines of JSON ([raftstore.EventLine]), of those that are for the one who opened it (see
+// eventsFile tells of events in lines of JSON ([lockjson.EventLine]), of those that are for the one who opened it (see
 // [storepb.Viewer]); there are gaps between the numbers of the others.
 type eventsFile string
 
@@ -111,7 +111,7 @@ func (s *eventStream) fetch(interrupted <-chan struct{}) syscall.Errno {
 		return errno
 	}
 	for _, event := range result.GetEvents() {
-		s.ahead = append(append(s.ahead, raftstore.EventLine(event)...), '\n')
+		s.ahead = append(append(s.ahead, lockjson.EventLine(event)...), '\n')
 		s.seen = event.GetNumber()
 	}
 	if len(result.GetEvents()) < eventPage {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
 
@@ -17,7 +17,7 @@ type locksFile string
 
 const (
 	plainLocks locksFile = "locks"
-	jsonLocks  locksFile = "locks.jsonl" // see [raftstore.LockJSON]
+	jsonLocks  locksFile = "locks.jsonl" // see [lockjson.Lock]
 )
 
 func (locksFile) attr(c *control) (*storepb.Attr, syscall.Errno) { return c.fixed(controlFileMode), 0 }
@@ -38,7 +38,7 @@ func (f locksFile) open(c *control, in *fuse.OpenIn) (controlHandle, syscall.Err
 		}
 		for _, lock := range page {
 			if f == jsonLocks {
-				lines = append(append(lines, raftstore.LockLine(lock, now)...), '\n')
+				lines = append(append(lines, lockjson.LockLine(lock, now)...), '\n')
 			} else {
 				lines = append(lines, lockLine(lock, now)...)
 			}

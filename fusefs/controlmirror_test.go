@@ -19,7 +19,7 @@ import (
 
 	"lockfs/formats"
 	"lockfs/formats/semaphore"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -287,7 +287,7 @@ func TestListOfLocks(t *testing.T) {
 	s := c.open()
 	for i := range 2500 {
 		create := &storepb.Create{
-			Parent: raftstore.RootIno, Name: fmt.Appendf(nil, "many%d", i), Mode: syscall.S_IFREG | 0o644, Exclusive: true,
+			Parent: namespace.RootIno, Name: fmt.Appendf(nil, "many%d", i), Mode: syscall.S_IFREG | 0o644, Exclusive: true,
 		}
 		result, err := s.Mutate(t.Context(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Create{Create: create}})
 		require.NoError(t, err)

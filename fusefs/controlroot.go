@@ -5,7 +5,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -25,10 +25,10 @@ var controlEntries = []struct {
 	{string(jsonLocks), jsonLocks, syscall.S_IFREG},
 	{string(newEvents), newEvents, syscall.S_IFREG},
 	{string(oldEvents), oldEvents, syscall.S_IFREG},
-	{"why", mirrorDir{whyView, raftstore.RootIno}, syscall.S_IFDIR},
-	{"kv", mirrorDir{kvView, raftstore.RootIno}, syscall.S_IFDIR},
-	{"wait", mirrorDir{waitView, raftstore.RootIno}, syscall.S_IFDIR},
-	{"force", forceNode{raftstore.RootIno}, syscall.S_IFDIR},
+	{"why", mirrorDir{whyView, namespace.RootIno}, syscall.S_IFDIR},
+	{"kv", mirrorDir{kvView, namespace.RootIno}, syscall.S_IFDIR},
+	{"wait", mirrorDir{waitView, namespace.RootIno}, syscall.S_IFDIR},
+	{"force", forceNode{namespace.RootIno}, syscall.S_IFDIR},
 }
 
 // controlRoot is the control directory itself.

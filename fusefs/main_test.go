@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -32,14 +32,14 @@ func TestMain(m *testing.M) {
 // cluster is a namespace without a log: what a cluster does, in one process.
 type cluster struct {
 	mu       sync.Mutex
-	ns       *raftstore.Namespace
+	ns       *namespace.Namespace
 	index    uint64
 	sessions uint64
 	changed  chan struct{} // closed with each command
 }
 
 func newCluster() *cluster {
-	return &cluster{ns: raftstore.NewNamespace(), changed: make(chan struct{})}
+	return &cluster{ns: namespace.New(), changed: make(chan struct{})}
 }
 
 func (c *cluster) apply(cmd *storepb.Command) *storepb.Result {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -20,7 +20,7 @@ type place struct {
 // operation may go on belongs here.
 func (fs *fileSystem) enter(header *fuse.InHeader, parent uint64, name string) (place, syscall.Errno) {
 	fs.goesOn(header.Pid)
-	if len(name) > raftstore.MaxName {
+	if len(name) > namespace.MaxName {
 		return place{}, syscall.ENAMETOOLONG
 	}
 	return place{caller: callerOf(header), parent: parent, name: []byte(name)}, 0

@@ -7,7 +7,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -137,14 +137,14 @@ func mayOpen(attr *storepb.Attr, caller *fuse.InHeader, flags uint32) bool {
 	var need uint32
 	switch flags & syscall.O_ACCMODE {
 	case syscall.O_RDONLY:
-		need = raftstore.MayRead
+		need = namespace.MayRead
 	case syscall.O_WRONLY:
-		need = raftstore.MayWrite
+		need = namespace.MayWrite
 	default:
-		need = raftstore.MayRead | raftstore.MayWrite
+		need = namespace.MayRead | namespace.MayWrite
 	}
 	if flags&syscall.O_TRUNC != 0 {
-		need |= raftstore.MayWrite
+		need |= namespace.MayWrite
 	}
-	return raftstore.Permits(viewerOf(caller), attr, need)
+	return namespace.Permits(viewerOf(caller), attr, need)
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -25,6 +25,6 @@ func (fs *fileSystem) StatFs(interrupted <-chan struct{}, header *fuse.InHeader,
 	out.Bfree = out.Blocks - used
 	out.Bavail = min(stats.GetFreeBytes()/blockSize, out.Bfree)
 	out.Bsize, out.Frsize = blockSize, blockSize
-	out.NameLen = raftstore.MaxName
+	out.NameLen = namespace.MaxName
 	return fuse.OK
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -28,7 +28,7 @@ func checkXattr(name string) syscall.Errno {
 	return 0
 }
 
-func isLockXattr(name string) bool { return strings.HasPrefix(name, raftstore.LockXattrs) }
+func isLockXattr(name string) bool { return strings.HasPrefix(name, namespace.LockXattrs) }
 
 // checkXattrChange lets nobody change what tells of a lock.
 func checkXattrChange(name string) syscall.Errno {

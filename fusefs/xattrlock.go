@@ -7,7 +7,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/formats/lockfact"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -26,7 +26,7 @@ func (fs *fileSystem) lockXattrs(interrupted <-chan struct{}, header *fuse.InHea
 // may read the file; as which ones there are follows from its content, nobody else is told.
 func (fs *fileSystem) listLockXattrs(interrupted <-chan struct{}, header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
 	lock, _, errno := fs.lockOf(interrupted, header)
-	if errno != 0 || !raftstore.Permits(viewerOf(header), lock.GetAttr(), raftstore.MayRead) {
+	if errno != 0 || !namespace.Permits(viewerOf(header), lock.GetAttr(), namespace.MayRead) {
 		return nil, errno
 	}
 	return fs.describeLock(lock), 0
@@ -36,7 +36,7 @@ func (fs *fileSystem) listLockXattrs(interrupted <-chan struct{}, header *fuse.I
 // first one. Nil: it has no name.
 func (fs *fileSystem) lockOf(interrupted <-chan struct{}, header *fuse.InHeader) (*storepb.Lock, []*storepb.Look, syscall.Errno) {
 	ino, by := header.NodeId, request{interrupted, header.Pid}
-	if ino == raftstore.RootIno {
+	if ino == namespace.RootIno {
 		return nil, nil, 0
 	}
 	if name := nameOf(fs.cameBy(header.Pid, ino)); name != nil {
@@ -68,7 +68,7 @@ func (fs *fileSystem) describeLock(lock *storepb.Lock) []*storepb.Xattr {
 	var attributes []*storepb.Xattr
 	add := func(name, value string) {
 		if value != "" {
-			attributes = append(attributes, &storepb.Xattr{Name: []byte(raftstore.LockXattrs + name), Value: []byte(value)})
+			attributes = append(attributes, &storepb.Xattr{Name: []byte(namespace.LockXattrs + name), Value: []byte(value)})
 		}
 	}
 	facts := lock.GetFacts()

@@ -16,7 +16,7 @@ type ApplyError struct {
 	Session     uint64 // 0: the cluster itself
 	Seq         uint64 // number of the command within its session
 	Operation   string // as in store.proto; empty: it is not known
-	Err         error  // ErrCorrupt, ErrNewer or a panic
+	Err         error  // [codec.ErrCorrupt], [codec.ErrNewer] or a panic
 	Stack       []byte // of a panic
 }
 
@@ -57,7 +57,7 @@ func (f *FSM) apply(entry *raft.Log, cmd *storepb.Command) (result *storepb.Resu
 		}
 	}()
 	result = f.ns.Apply(entry.Index, cmd)
-	f.removals.add(f.ns.removed)
+	f.removals.add(f.ns.Removed())
 	f.wake()
 	for _, request := range f.ns.Ended() {
 		f.tell(request)

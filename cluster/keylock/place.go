@@ -6,7 +6,7 @@ import (
 	"os"
 	"syscall"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -37,7 +37,7 @@ func (s *Store) where(ctx context.Context) (*place, error) {
 		mode uint32
 		ino  *uint64
 	}{
-		{dirName, raftstore.RootIno, syscall.S_IFDIR | 0o755, &p.locks},
+		{dirName, namespace.RootIno, syscall.S_IFDIR | 0o755, &p.locks},
 		{repliesName, 0, syscall.S_IFDIR | 0o700, &p.replies},
 		{queueName, 0, syscall.S_IFREG | 0o600, &p.queue},
 	} {

@@ -1,0 +1,173 @@
+package namespace
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/fault"
+	"lockfs/raftstore/storepb"
+)
+
+// Guards, looks and events are for what somebody can judge. Everything else is data, and behaves as on a local
+// disk. A name is a lock if a rule says so, if its content is of a format, or if the name was made exclusively
+// and what is there says something of its maker, or nothing at all yet. A directory is one for the locks in it.
+
+// ground is what makes a name a lock.
+type ground int
+
+const (
+	isData ground = iota
+	byRule
+	byFormat
+	byEmptiness
+	byEvidence
+	byLockInIt
+)
+
+// groundOf judges by the inode, which may be one that is not in the tree yet.
+func (ns *Namespace) groundOf(e *entry, in *inode) ground {
+	if in.unlisted || in.kernelLocked {
+		return isData
+	}
+	if rule := ns.ruleFor(e); rule != nil {
+		switch r := lockRule(rule); {
+		case r.Format == lockfact.Data:
+			return isData
+		case r.Claims():
+			return byRule
+		}
+	}
+	switch {
+	case in.facts != nil:
+		return byFormat
+	case !e.exclusive:
+		return isData
+	case in.isDir() && ns.lockFiles[in.ino] > 0:
+		return byLockInIt
+	case in.isDir() && ns.hasEntries(in.ino):
+		return isData
+	case len(in.content) == 0:
+		return byEmptiness
+	case in.evidence != "":
+		return byEvidence
+	}
+	return isData
+}
+
+// isLock tells whether a name is a lock.
+func (ns *Namespace) isLock(e *entry, in *inode) bool {
+	if in.isDir() {
+		return ns.groundOf(e, in) != isData
+	}
+	return e.lock
+}
+
+// because says for people what makes a name a lock; empty: it is data.
+func (ns *Namespace) because(e *entry, in *inode) string {
+	switch ns.groundOf(e, in) {
+	case byRule:
+		return fmt.Sprintf("the rule %s says so", ns.ruleFor(e).GetPattern())
+	case byFormat:
+		return fmt.Sprintf("its content is of format %s", in.facts.Format)
+	case byEmptiness:
+		return "it was made exclusively and is empty"
+	case byEvidence:
+		return "it was made exclusively and " + in.evidence
+	case byLockInIt:
+		return "it was made exclusively and has a lock in it"
+	}
+	return ""
+}
+
+// countLockFile counts the locks among the files of a directory, for groundOf.
+func (ns *Namespace) countLockFile(e *entry, by int) {
+	if !e.lock {
+		return
+	}
+	if ns.lockFiles[e.parent] += by; ns.lockFiles[e.parent] == 0 {
+		delete(ns.lockFiles, e.parent)
+	}
+}
+
+// noteKernelLock is called when somebody has, or waits for, an advisory lock of a file: from then on that lock
+// guards it alone, and its content is data. Who waits for it waits for this inode, so lockfs never removes it.
+func (ns *Namespace) noteKernelLock(ino uint64) {
+	in, found := ns.inodes.Get(ino)
+	if !found || in.kernelLocked || in.unlisted || fault.GuardLocked {
+		return
+	}
+	locked := *in
+	locked.kernelLocked, locked.gone = true, nil
+	ns.putInode(&locked)
+	for _, e := range ns.namesOf(ino) {
+		data := *e
+		data.stale = nil
+		ns.putJudged(&data, &locked)
+	}
+}
+
+// hasAdvisories tells whether somebody has an advisory lock of a file now, or waits for one.
+func (ns *Namespace) hasAdvisories(in *inode) (found bool) {
+	if !in.kernelLocked {
+		return false
+	}
+	for _, kind := range []storepb.LockKind{storepb.LockKind_FLOCK, storepb.LockKind_RECORD} {
+		ns.eachHeld(in.ino, kind, func(*advisory) bool {
+			found = true
+			return false
+		})
+		ns.queue(in.ino, kind, func(*waiter) bool {
+			found = true
+			return false
+		})
+	}
+	return found
+}
+
+// mayBegin tells whether a content of no format may be the beginning of one: its writer is about to write the rest.
+func mayBegin(format lockfact.Format, content []byte) bool {
+	if len(content) == 0 {
+		return true
+	}
+	content = bytes.TrimLeft(content, " \t\r\n")
+	switch {
+	case len(content) == 0, format == lockfact.PID:
+		return false
+	case format == lockfact.Semaphore:
+		return slices.ContainsFunc([]string{"pid=", "timestamp=", "tag="}, func(key string) bool {
+			return bytes.HasPrefix(content, []byte(key)) || bytes.HasPrefix([]byte(key), content)
+		})
+	}
+	if content[0] != '{' {
+		return false
+	}
+	inside := bytes.TrimLeft(content[1:], " \t\r\n")
+	return len(inside) == 0 || inside[0] == '"'
+}
+
+// isCounter tells whether a content that looks like a pid file is a counter's next value: the one before was a
+// number too, and no process.
+func isCounter(old *inode, content []byte) bool {
+	return old != nil && old.facts == nil && isNumber(old.content) && isNumber(content)
+}
+
+func isNumber(content []byte) bool {
+	digits := bytes.TrimSpace(content)
+	if len(digits) == 0 || len(digits) > maxDigits {
+		return false
+	}
+	return len(bytes.Trim(digits, "0123456789")) == 0
+}
+
+// maxDigits is what a counter of 64 bits has at most.
+const maxDigits = 20
+
+// asCounted are the facts of a content that comes in the place of another one.
+func asCounted(old *inode, content []byte, says *facts) *facts {
+	if says != nil && says.Format == lockfact.PID && isCounter(old, content) {
+		return nil
+	}
+	return says
+}

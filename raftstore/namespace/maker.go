@@ -1,0 +1,199 @@
+package namespace
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/storepb"
+)
+
+// maker is the process that made a name, kept where a rule says that the maker is the holder. It is never
+// modified.
+//
+// Some programs make a lock for another one and end at once: touch, mkdir, mktemp, ln. Then the nearest of
+// their ancestors in their process group that still lives is the maker: the script.
+type maker struct {
+	process *process
+	heirs   []*process // nearest first
+	host    sharedString
+	machine sharedString
+	since   int64
+	gone    *staleness // nil: it is not known to be gone
+}
+
+// atOnceLimit is how long a process may live after it made a name to have made it for another one.
+const atOnceLimit = 2 * time.Second
+
+// makerOf answers NEED_LINEAGE if the maker of a name would be its holder and the caller has not told who it
+// is. Nil: nobody wants to know, or nobody can see it.
+func (ns *Namespace) makerOf(by *storepb.Caller, e *entry) (m *maker, code storepb.Code) {
+	rule := ns.ruleFor(e)
+	if lockfact.Holder(rule.GetHolder()) != lockfact.HolderCreator {
+		return nil, storepb.Code_OK
+	}
+	line := by.GetLineage()
+	if len(line) == 0 {
+		return nil, storepb.Code_NEED_LINEAGE
+	}
+	if !isMaker(line[0]) {
+		return nil, storepb.Code_OK
+	}
+	m = &maker{process: processFrom(line[0]), host: share(by.GetHost()), machine: ns.machineOf(by.GetHost()), since: ns.time}
+	for _, heir := range line[1:max(1, min(len(line), int(by.GetFamily()), 1+maxHeirs))] {
+		if !isMaker(heir) {
+			break // whose parent nobody can see
+		}
+		m.heirs = append(m.heirs, processFrom(heir))
+	}
+	return m, storepb.Code_OK
+}
+
+// What is kept of the processes that made a name, so that a snapshot can always be read again.
+const (
+	maxHeirs    = 32
+	maxSeenFrom = 33 // pid namespaces, which are nested 32 deep at most (pid_namespaces(7))
+)
+
+// isMaker tells whether that may be a process that can be watched.
+func isMaker(p *storepb.Process) bool {
+	return p.GetPid() != 0 && len(p.GetBootId()) <= MaxName && len(p.GetSeenFrom()) <= maxSeenFrom
+}
+
+// without answers the maker after one of its processes has ended.
+func (m *maker) without(gone processID, ended int64, why *staleness) *maker {
+	left := *m
+	left.heirs = slices.DeleteFunc(slices.Clone(m.heirs), func(heir *process) bool { return heir.processID == gone })
+	if m.process.processID != gone {
+		return &left
+	}
+	// Of an end that nobody saw it is not known that it did not come at once.
+	if len(left.heirs) > 0 && ended-m.since <= int64(atOnceLimit) {
+		left.process, left.heirs = left.heirs[0], left.heirs[1:]
+		return &left
+	}
+	left.gone = why
+	return &left
+}
+
+// withoutMaker is why a lock is stale whose name has another maker now.
+func (s *staleness) withoutMaker() *staleness {
+	if s != nil && s.ofMaker {
+		return nil
+	}
+	return s
+}
+
+// each visits those whose end is of interest.
+func (m *maker) each(visit func(*process)) {
+	if m == nil || m.gone != nil {
+		return
+	}
+	visit(m.process)
+	for _, heir := range m.heirs {
+		visit(heir)
+	}
+}
+
+func (m *maker) message() *storepb.MakerRecord {
+	if m == nil {
+		return nil
+	}
+	record := &storepb.MakerRecord{
+		Process: m.process.message(), Host: m.host.String(), Machine: m.machine.String(), Since: m.since,
+	}
+	for _, heir := range m.heirs {
+		record.Heirs = append(record.Heirs, heir.message())
+	}
+	if m.gone != nil {
+		record.Gone, record.GoneSince = m.gone.reason, m.gone.since
+	}
+	return record
+}
+
+func makerFrom(record *storepb.MakerRecord) *maker {
+	if record.GetProcess() == nil {
+		return nil
+	}
+	m := &maker{
+		process: processFrom(record.GetProcess()), host: share(record.GetHost()), machine: share(record.GetMachine()),
+		since: record.GetSince(),
+	}
+	for _, heir := range record.GetHeirs() {
+		m.heirs = append(m.heirs, processFrom(heir))
+	}
+	if record.GetGone() != "" {
+		m.gone = &staleness{reason: record.GetGone(), since: record.GetGoneSince(), ofMaker: true}
+	}
+	return m
+}
+
+// made is a name in the index of what processes have made.
+type made struct {
+	host   string
+	by     processID
+	parent uint64
+	name   string
+}
+
+func (e *entry) madeBy(p *process) made {
+	return made{e.maker.host.String(), p.processID, e.parent, e.name}
+}
+
+func lessMade(a, b made) bool {
+	return cmp.Or(cmp.Compare(a.host, b.host), compareProcesses(a.by, b.by), cmp.Compare(a.parent, b.parent), cmp.Compare(a.name, b.name)) < 0
+}
+
+// madeOn lists the names whose makers are processes of a host, or that one process of it made. A name comes once for each
+// of its maker's processes.
+func (ns *Namespace) madeOn(host string, by *processID) []made {
+	from := made{host: host}
+	if by != nil {
+		from.by = *by
+	}
+	var found []made
+	ns.byMaker.Ascend(from, func(m made) bool {
+		if m.host != host || by != nil && m.by != *by {
+			return false
+		}
+		found = append(found, m)
+		return true
+	})
+	return found
+}
+
+// bereave notes that a process is gone that made names.
+func (ns *Namespace) bereave(lost []made, ended int64, reason string) {
+	why := &staleness{reason: reason, since: ns.time, ofMaker: true}
+	for _, m := range lost {
+		e, found := ns.entry(m.parent, []byte(m.name))
+		if !found || e.maker == nil {
+			continue
+		}
+		in, found := ns.inodes.Get(e.ino)
+		if !found {
+			continue
+		}
+		changed := *e
+		changed.maker = e.maker.without(m.by, ended, why)
+		e = ns.putJudged(&changed, in)
+		if g := ns.govern(e, in); g.gone != nil {
+			ns.markStale(e, g.gone)
+		}
+	}
+}
+
+// govern says what counts for a lock whose maker holds it, whatever its content says.
+func (m *maker) govern(f lockfact.Facts, rule lockfact.Rule) lockfact.Facts {
+	pid := int(m.process.pid)
+	byMaker := lockfact.Facts{
+		Format: f.Format, Holder: fmt.Sprintf("process %d", pid), Host: m.host.String(), PID: pid,
+		Guard: lockfact.GuardHost, OnStale: lockfact.Remove,
+	}
+	if rule.StaleAfter != 0 {
+		byMaker.ExpiresAt = f.ExpiresAt
+	}
+	return rule.Override(byMaker)
+}

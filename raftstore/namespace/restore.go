@@ -1,0 +1,317 @@
+package namespace
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"iter"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/raftstore/codec"
+	"lockfs/raftstore/storepb"
+)
+
+// maxRecord bounds one message of a snapshot: content, names and attributes of an inode with room.
+const maxRecord = 1 << 20
+
+// Restore reads what [Snapshot.Write] wrote. Its error is codec.ErrCorrupt when the bytes are damaged, codec.ErrNewer or
+// codec.ErrOlder when this program does not know all of them, and that of the reader when it failed.
+func Restore(r io.Reader) (*Namespace, error) {
+	in := &snapshotReader{in: bufio.NewReaderSize(failingReader{r}, 64<<10), sum: sha256.New()}
+	ns, err := in.namespace()
+	if failed := new(readError); errors.As(err, &failed) {
+		err = failed.error
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read snapshot: %w", err)
+	}
+	return ns, nil
+}
+
+// readError is a failure to read, which says nothing of what there is to read.
+type readError struct{ error }
+
+// failingReader marks such failures.
+type failingReader struct{ io.Reader }
+
+func (r failingReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		err = &readError{err}
+	}
+	return n, err
+}
+
+// snapshotReader hashes exactly the bytes that were taken from it.
+type snapshotReader struct {
+	in      *bufio.Reader
+	sum     hash.Hash
+	content []byte // of the last message
+	newer   error  // what is not known of the messages, once all of them are sound; nil: nothing
+}
+
+func (r *snapshotReader) Read(p []byte) (int, error) {
+	n, err := r.in.Read(p)
+	r.sum.Write(p[:n])
+	return n, err
+}
+
+func (r *snapshotReader) ReadByte() (byte, error) {
+	b, err := r.in.ReadByte()
+	if err == nil {
+		r.sum.Write([]byte{b})
+	}
+	return b, err
+}
+
+func (r *snapshotReader) namespace() (*Namespace, error) {
+	magic := make([]byte, len(snapshotMagic))
+	if _, err := io.ReadFull(r, magic); err != nil {
+		return nil, fmt.Errorf("not a snapshot of lockfs: %w: %w", codec.ErrCorrupt, err)
+	}
+	if string(magic) != snapshotMagic {
+		return nil, fmt.Errorf("not a snapshot of lockfs: %w", codec.ErrCorrupt)
+	}
+	header := new(storepb.SnapshotHeader)
+	if err := r.message(codec.CheckHeader, header); err != nil {
+		return nil, fmt.Errorf("header: %w: %w", codec.ErrCorrupt, err)
+	}
+	switch version := header.GetVersion(); {
+	case version > snapshotVersion:
+		return nil, fmt.Errorf("version %d: %w", version, codec.ErrNewer)
+	case version < snapshotVersion:
+		return nil, fmt.Errorf("version %d: %w", version, codec.ErrOlder)
+	}
+	ns := emptyNamespace()
+	ns.index, ns.time = header.GetIndex(), header.GetTime()
+	ns.nextIno, ns.nextCookie = header.GetNextIno(), header.GetNextCookie()
+	ns.maxSessions = header.GetMaxSessions()
+	ns.limits = limits{
+		maxInodes: header.GetMaxInodes(), maxBytes: header.GetMaxBytes(),
+		maxInodesPerUser: header.GetMaxInodesPerUser(), maxBytesPerUser: header.GetMaxBytesPerUser(),
+	}
+	ns.lastEvent, ns.lockDelay = header.GetLastEvent(), header.GetLockDelay()
+	restored := 0
+	for record, err := range r.records(header.GetRecords()) {
+		if err == nil && record != nil {
+			err = ns.restoreRecord(record)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("record %d: %w: %w", restored, codec.ErrCorrupt, err)
+		}
+		restored++
+	}
+	want := r.sum.Sum(nil)
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(r.in, got); err != nil {
+		return nil, fmt.Errorf("checksum: %w: %w", codec.ErrCorrupt, err)
+	}
+	if !bytes.Equal(got, want) {
+		return nil, fmt.Errorf("checksum differs: %w", codec.ErrCorrupt)
+	}
+	if _, err := r.in.ReadByte(); err == nil {
+		return nil, fmt.Errorf("goes on after its end: %w", codec.ErrCorrupt)
+	} else if err != io.EOF {
+		return nil, err
+	}
+	if r.newer != nil {
+		return nil, r.newer
+	}
+	if err := ns.check(header.GetRecords()); err != nil {
+		return nil, fmt.Errorf("%w: %w", codec.ErrCorrupt, err)
+	}
+	ns.restoreDueTimes()
+	return ns, nil
+}
+
+// message reads one message, and notes what this program does not know in it.
+func (r *snapshotReader) message(check func([]byte) error, to proto.Message) error {
+	size, err := binary.ReadUvarint(r)
+	if err != nil {
+		return err
+	}
+	if size > maxRecord {
+		return fmt.Errorf("a message of %d bytes", size)
+	}
+	r.content = slices.Grow(r.content[:0], int(size))[:size]
+	if _, err := io.ReadFull(r, r.content); err != nil {
+		return err
+	}
+	if err := proto.Unmarshal(r.content, to); err != nil {
+		return err
+	}
+	if err := check(r.content); err != nil && r.newer == nil {
+		r.newer = err
+	}
+	return nil
+}
+
+// recordBatch is how many records are handed over at a time.
+const recordBatch = 256
+
+// records reads so many records, nil for those from one on that this program does not know, the last one with an error if they cannot be read. That is half of the work of restoring, so
+// it is done beside the rest.
+func (r *snapshotReader) records(count uint64) iter.Seq2[*storepb.Record, error] {
+	type batch struct {
+		records []*storepb.Record
+		err     error
+	}
+	read := func(most uint64) (b batch) {
+		for len(b.records) < int(most) && b.err == nil {
+			record := new(storepb.Record)
+			if b.err = r.message(codec.CheckRecord, record); r.newer != nil {
+				record = nil
+			}
+			b.records = append(b.records, record)
+		}
+		return b
+	}
+	return func(yield func(*storepb.Record, error) bool) {
+		batches, stop := make(chan batch, 4), make(chan struct{})
+		go func() {
+			defer close(batches)
+			for left := count; left > 0; left -= min(left, recordBatch) {
+				b := read(min(left, recordBatch))
+				select {
+				case batches <- b:
+				case <-stop:
+					return
+				}
+				if b.err != nil {
+					return
+				}
+			}
+		}()
+		defer func() {
+			close(stop)
+			for range batches { // until nobody reads any more
+			}
+		}()
+		for b := range batches {
+			for i, record := range b.records {
+				var err error
+				if i == len(b.records)-1 {
+					err = b.err
+				}
+				if !yield(record, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (ns *Namespace) restoreRecord(record *storepb.Record) error {
+	switch r := record.GetRecord().(type) {
+	case *storepb.Record_Inode:
+		ns.putInode(inodeOf(r.Inode))
+	case *storepb.Record_Entry:
+		ns.putEntry(ns.entryOf(r.Entry))
+	case *storepb.Record_Orphan:
+		ns.putOrphan(&orphan{
+			ino: r.Orphan.GetIno(), removedBy: r.Orphan.GetRemovedBy(), removedIndex: r.Orphan.GetRemovedIndex(),
+			removedAt: r.Orphan.GetRemovedAt(), pinned: r.Orphan.GetPinned(), takenBack: r.Orphan.GetTakenBack(),
+		})
+	case *storepb.Record_Session:
+		s := sessionOf(r.Session)
+		ns.sessions.Set(s.id, s)
+		if s.endedIndex != 0 {
+			ns.addEnded(s)
+		}
+	case *storepb.Record_Reply:
+		ns.keepReply(&reply{
+			session: r.Reply.GetSession(), seq: r.Reply.GetSeq(),
+			result: r.Reply.GetResult(), undo: r.Reply.GetUndo(),
+		})
+	case *storepb.Record_Member:
+		ns.members.Set(r.Member.GetId(), r.Member)
+	case *storepb.Record_Rule:
+		ns.rules.Set(r.Rule.GetPattern(), r.Rule)
+	case *storepb.Record_Host:
+		ns.hosts.Set(r.Host.GetName(), &host{
+			bootID: r.Host.GetBootId(), sessions: int(r.Host.GetSessions()), since: r.Host.GetSince(), left: r.Host.GetLeft(),
+			machine: r.Host.GetMachine(),
+		})
+	case *storepb.Record_Event:
+		ns.events.Set(r.Event.GetNumber(), r.Event)
+	case *storepb.Record_AdvisoryLock:
+		ns.restoreAdvisory(r.AdvisoryLock)
+	case *storepb.Record_EventCount:
+		ns.eventCounts.Set(r.EventCount.GetEvent(), r.EventCount.GetCount())
+	default:
+		return errors.New("of a kind that this program does not know")
+	}
+	return nil
+}
+
+func inodeOf(r *storepb.InodeRecord) *inode {
+	a := r.GetAttr()
+	in := &inode{
+		ino: a.GetIno(), mode: a.GetMode(), nlink: a.GetNlink(), uid: a.GetUid(), gid: a.GetGid(),
+		parent: r.GetParent(), atime: a.GetAtime(), mtime: a.GetMtime(), ctime: a.GetCtime(), btime: a.GetBtime(),
+		version: a.GetVersion(), content: r.GetContent(), xattrs: r.GetXattrs(),
+		facts: factsOf(r.GetFacts()), host: share(r.GetHost()), unlisted: r.GetUnlisted(),
+		evidence: r.GetEvidence(), kernelLocked: r.GetKernelLocked(), changed: r.GetChangedIndex(),
+	}
+	if r.GetGone() != "" && in.facts != nil && in.facts.process != nil {
+		in.gone = &staleness{reason: r.GetGone(), since: r.GetGoneSince()}
+	}
+	return in
+}
+
+// entryOf needs the inode, which a snapshot has before.
+func (ns *Namespace) entryOf(r *storepb.EntryRecord) *entry {
+	e := &entry{
+		parent: r.GetParent(), name: string(r.GetName()), ino: r.GetIno(), cookie: r.GetCookie(), made: r.GetMadeIndex(),
+		token: r.GetToken(), acquired: r.GetAcquired(), announced: r.GetAnnounced(), known: factsOf(r.GetKnown()),
+		exclusive: r.GetExclusive(), pending: pendingOf(r.GetPending()), maker: makerFrom(r.GetMaker()),
+	}
+	if in, found := ns.inodes.Get(e.ino); found && in.facts != nil {
+		e.known = in.facts
+	}
+	if r.GetStale() != "" {
+		e.stale = &staleness{reason: r.GetStale(), since: r.GetStaleSince(), byTime: r.GetStaleByTime(), ofMaker: r.GetStaleOfMaker()}
+	}
+	return e
+}
+
+func pendingOf(r *storepb.PendingRecord) *pending {
+	if r == nil {
+		return nil
+	}
+	return &pending{until: r.GetUntil(), by: r.GetBy()}
+}
+
+// restoreDueTimes works out what the facts and the rules say, and changes nothing else.
+func (ns *Namespace) restoreDueTimes() {
+	var judged []*entry
+	ns.byName.Scan(func(e *entry) bool {
+		if in, found := ns.inodes.Get(e.ino); found {
+			again := *e
+			again.lock = !in.isDir() && ns.groundOf(e, in) != isData
+			again.due = ns.dueTime(e, in, ns.govern(e, in))
+			if again.lock || again.due != 0 {
+				judged = append(judged, &again)
+			}
+		}
+		return true
+	})
+	for _, e := range judged {
+		ns.putEntry(e)
+	}
+}
+
+func sessionOf(r *storepb.SessionRecord) *session {
+	return &session{
+		id: r.GetId(), host: r.GetHost(), bootID: r.GetBootId(), opened: r.GetOpened(), acked: r.GetAcked(),
+		active: r.GetActive(), endedIndex: r.GetEndedIndex(), ended: r.GetEnded(), started: r.GetStarted(),
+		noDelay: r.GetNoLockDelay(), machine: r.GetMachine(), namespace: r.GetPidNamespace(),
+	}
+}
