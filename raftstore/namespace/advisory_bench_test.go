@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"lockfs/raftstore/storepb"
@@ -55,7 +56,7 @@ func BenchmarkLockRelease(b *testing.B) {
 		"alone": func(*lockBench) {},
 		"beside1000Readers": func(l *lockBench) {
 			for i := range uint64(1000) {
-				l.must(storepb.Code_OK, l.take(2, i+1, shared, 10, lastByte))
+				l.must(storepb.Code_OK, l.take(2, i+1, shared, 10, math.MaxInt64))
 			}
 		},
 		"beside10000Ranges": func(l *lockBench) {

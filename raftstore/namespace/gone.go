@@ -92,13 +92,7 @@ func (ns *Namespace) NextDue() int64 {
 	if e, found := ns.byPending.Min(); found {
 		next = min(next, e.pending.until)
 	}
-	if a, found := ns.delayed.Min(); found {
-		next = min(next, a.until)
-	}
-	if w, found := ns.interrupted.Min(); found {
-		next = min(next, w.interrupted+int64(interruptPatience))
-	}
-	return next
+	return min(next, ns.locks.NextDue())
 }
 
 // AwaitsHosts tells whether patience with some silent host may come to an end.

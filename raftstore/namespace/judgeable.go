@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	"lockfs/formats/lockfact"
-	"lockfs/raftstore/fault"
-	"lockfs/raftstore/storepb"
 )
 
 // Guards, looks and events are for what somebody can judge. Everything else is data, and behaves as on a local
@@ -89,41 +87,6 @@ func (ns *Namespace) countLockFile(e *entry, by int) {
 	if ns.lockFiles[e.parent] += by; ns.lockFiles[e.parent] == 0 {
 		delete(ns.lockFiles, e.parent)
 	}
-}
-
-// noteKernelLock is called when somebody has, or waits for, an advisory lock of a file: from then on that lock
-// guards it alone, and its content is data. Who waits for it waits for this inode, so lockfs never removes it.
-func (ns *Namespace) noteKernelLock(ino uint64) {
-	in, found := ns.inodes.Get(ino)
-	if !found || in.kernelLocked || in.unlisted || fault.GuardLocked {
-		return
-	}
-	locked := *in
-	locked.kernelLocked, locked.gone = true, nil
-	ns.putInode(&locked)
-	for _, e := range ns.namesOf(ino) {
-		data := *e
-		data.stale = nil
-		ns.putJudged(&data, &locked)
-	}
-}
-
-// hasAdvisories tells whether somebody has an advisory lock of a file now, or waits for one.
-func (ns *Namespace) hasAdvisories(in *inode) (found bool) {
-	if !in.kernelLocked {
-		return false
-	}
-	for _, kind := range []storepb.LockKind{storepb.LockKind_FLOCK, storepb.LockKind_RECORD} {
-		ns.eachHeld(in.ino, kind, func(*advisory) bool {
-			found = true
-			return false
-		})
-		ns.queue(in.ino, kind, func(*waiter) bool {
-			found = true
-			return false
-		})
-	}
-	return found
 }
 
 // mayBegin tells whether a content of no format may be the beginning of one: its writer is about to write the rest.

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 // kernelLock takes a lock of a file for an owner of a session.
 func (tr *tree) kernelLock(session, ino, owner uint64, kind storepb.LockKind, wait bool) step {
 	return tr.do(session, opOf(&storepb.TakeLock{
-		Ino: ino, Kind: kind, Type: storepb.LockType_EXCLUSIVE, Owner: owner, End: lastByte, Session: session, Wait: wait,
+		Ino: ino, Kind: kind, Type: storepb.LockType_EXCLUSIVE, Owner: owner, End: math.MaxInt64, Session: session, Wait: wait,
 	}))
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"lockfs/raftstore/advisory"
 	"lockfs/raftstore/storepb"
 )
 
@@ -163,8 +164,11 @@ func TestAnswersFitWhateverUsersHave(t *testing.T) {
 	}
 	ino := tr.create(RootIno, "file", someFile).ok().GetAttr().GetIno()
 	tr.do(here, opOf(&storepb.TakeLock{Ino: ino, Type: storepb.LockType_EXCLUSIVE, Owner: 1, End: math.MaxInt64, Session: here})).ok()
-	for i := range uint64(MaxLocks) {
-		tr.ns.putAdvisory(&advisory{ino: ino, kind: storepb.LockKind_RECORD, session: here, owner: 1, start: 2 * i, end: 2 * i, seq: 1})
+	for i := range uint64(advisory.MaxLocks) {
+		tr.ns.locks.Restore(&storepb.AdvisoryLock{
+			Ino: ino, Kind: storepb.LockKind_RECORD, Type: exclusive, Session: here, Owner: 1, Start: 2 * i, End: 2 * i, Seq: 1,
+		})
+		tr.ns.noteKernelLock(ino)
 	}
 	ask := func(query *storepb.Query) *storepb.Result {
 		t.Helper()

@@ -6,7 +6,9 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"lockfs/raftstore/advisory"
 	"lockfs/raftstore/fault"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -60,15 +62,9 @@ type Namespace struct {
 	lastEvent   uint64
 	eventCounts *btree.Map[string, uint64]
 
-	advisories  *btree.BTreeG[*advisory] // those that are held, by file and owner
-	delayed     *btree.BTreeG[*advisory] // those that their owners have lost, by when they go
-	waiters     *btree.BTreeG[*waiter]   // by file, in the order in which they are served
-	requests    *btree.BTreeG[*waiter]   // by session, seq
-	interrupted *btree.BTreeG[*waiter]   // by since when
-	lockCounts  *btree.Map[uint64, int]  // advisory locks and requests of each session
-	ended       []Request                // see Ended; not part of the state
-	removed     []Removal                // by the last command; not part of the state
-	lockDelay   int64
+	locks     *advisory.Table
+	removed   []Removal // by the last command; not part of the state
+	lockDelay int64
 
 	used      usage             // by inodes and names, but for those that are forgotten soon
 	usedBy    map[uint32]*usage // the same, by uid of the owner
@@ -158,12 +154,7 @@ func emptyNamespace() *Namespace {
 		hosts:         new(btree.Map[string, *host]),
 		events:        new(btree.Map[uint64, *storepb.Event]),
 		eventCounts:   new(btree.Map[string, uint64]),
-		advisories:    btree.NewBTreeGOptions(lessAdvisory, options),
-		delayed:       btree.NewBTreeGOptions(lessDelayed, options),
-		waiters:       btree.NewBTreeGOptions(lessWaiter, options),
-		requests:      btree.NewBTreeGOptions(lessRequest, options),
-		interrupted:   btree.NewBTreeGOptions(lessInterrupted, options),
-		lockCounts:    new(btree.Map[uint64, int]),
+		locks:         advisory.New(),
 		usedBy:        make(map[uint32]*usage),
 		lockDelay:     int64(DefaultLockDelay),
 	}
@@ -207,13 +198,14 @@ func lessByDue(a, b *entry) bool {
 // Apply does one command, the log entry with the given index, and answers its result. Commands come in
 // the order of their indexes. The result belongs to the state: callers do not change it.
 func (ns *Namespace) Apply(index uint64, cmd *storepb.Command) *storepb.Result {
-	ns.index, ns.ended, ns.removed = index, nil, nil
+	ns.index, ns.removed = index, nil
 	ns.time = max(ns.time, fault.ApplyTime(cmd.GetTime()))
+	ns.locks.Begin(ids.Index(ns.index), ns.time)
 	ns.bearRoot()
 	ns.dropExpiredOrphans()
 	ns.dropExpiredSessions()
 	ns.expireLocks()
-	ns.expireAdvisories()
+	ns.locks.Expire()
 	ns.announcePending()
 	return ns.applyOnce(cmd)
 }
@@ -295,7 +287,7 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 	case *storepb.Op_DropLocks:
 		return ns.dropLocks(cmd.GetSession(), op.DropLocks), nil
 	case *storepb.Op_InterruptLock:
-		return ns.interruptLock(cmd.GetSession(), op.InterruptLock), nil
+		return fail(ns.locks.Interrupt(ids.Session(cmd.GetSession()), op.InterruptLock)), nil
 	case *storepb.Op_Tick:
 		return ns.tick(), nil
 	default:

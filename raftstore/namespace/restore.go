@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/raftstore/codec"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -97,6 +98,7 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 		maxInodes: header.GetMaxInodes(), maxBytes: header.GetMaxBytes(),
 		maxInodesPerUser: header.GetMaxInodesPerUser(), maxBytesPerUser: header.GetMaxBytesPerUser(),
 	}
+	ns.locks.Begin(ids.Index(ns.index), ns.time)
 	ns.lastEvent, ns.lockDelay = header.GetLastEvent(), header.GetLockDelay()
 	restored := 0
 	for record, err := range r.records(header.GetRecords()) {
@@ -242,7 +244,8 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 	case *storepb.Record_Event:
 		ns.events.Set(r.Event.GetNumber(), r.Event)
 	case *storepb.Record_AdvisoryLock:
-		ns.restoreAdvisory(r.AdvisoryLock)
+		ns.locks.Restore(r.AdvisoryLock)
+		ns.noteKernelLock(r.AdvisoryLock.GetIno())
 	case *storepb.Record_EventCount:
 		ns.eventCounts.Set(r.EventCount.GetEvent(), r.EventCount.GetCount())
 	default:

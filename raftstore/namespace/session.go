@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockfs/raftstore/fault"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -178,7 +179,7 @@ func (ns *Namespace) openSession(id uint64, op *storepb.OpenSession) *storepb.Re
 // programs that had locks may still run, with descriptors that are dead.
 func (ns *Namespace) succeedProcess(s *session, op *storepb.OpenSession) {
 	ns.unpinOrphansOf(s.id)
-	ns.dropAllLocks(s.id, ns.delayAfter(s))
+	ns.locks.DropAll(ids.Session(s.id), ns.delayAfter(s))
 	s = ns.acknowledge(s, 0)
 	succeeded := *s
 	succeeded.started, succeeded.namespace = op.GetStarted(), op.GetPidNamespace()
@@ -203,7 +204,7 @@ func (ns *Namespace) closeSession(id uint64, op *storepb.CloseSession) *storepb.
 		delay = ns.delayAfter(s)
 	}
 	ns.unpinOrphansOf(id)
-	ns.dropAllLocks(id, delay)
+	ns.locks.DropAll(ids.Session(id), delay)
 	ns.dropSession(id)
 	if s.endedIndex == 0 {
 		ns.hostWent(s.host, true)
@@ -222,7 +223,7 @@ func (ns *Namespace) endSession(op *storepb.EndSession) *storepb.Result {
 		return fail(storepb.Code_CONFLICT)
 	}
 	ns.unpinOrphansOf(s.id)
-	ns.dropAllLocks(s.id, ns.delayAfter(s))
+	ns.locks.DropAll(ids.Session(s.id), ns.delayAfter(s))
 	ended := *s
 	ended.endedIndex, ended.ended = ns.index, ns.time
 	ns.sessions.Set(s.id, &ended)
@@ -280,10 +281,7 @@ func (ns *Namespace) cancel(session, seq uint64) *storepb.Result {
 	case found && done.undo != nil && !fault.IgnoreCancel:
 		ns.takeBack(session, done.undo)
 	}
-	if request, waiting := ns.request(session, seq); waiting {
-		ns.deleteWaiter(request)
-		ns.serveQueue(request.ino, request.kind)
-	}
+	ns.locks.Cancel(ids.Session(session), ids.Sequence(seq))
 	ns.keepReply(&reply{session: session, seq: seq, result: fail(storepb.Code_CANCELLED)})
 	return ok()
 }

@@ -35,9 +35,8 @@ func (ns *Namespace) Snapshot() *Snapshot {
 	frozen.members = ns.members.Copy()
 	frozen.rules, frozen.hosts = ns.rules.Copy(), ns.hosts.Copy()
 	frozen.events, frozen.eventCounts = ns.events.Copy(), ns.eventCounts.Copy()
-	frozen.advisories, frozen.waiters = ns.advisories.Copy(), ns.waiters.Copy()
-	frozen.delayed, frozen.requests, frozen.interrupted, frozen.lockCounts = nil, nil, nil, nil // restored from these
-	frozen.ended, frozen.removed = nil, nil
+	frozen.locks = ns.locks.Frozen()
+	frozen.removed = nil
 	frozen.byIno, frozen.byDue, frozen.byProcess = nil, nil, nil // restored from entries and inodes
 	frozen.byMaker, frozen.byPending, frozen.lockFiles, frozen.usedBy = nil, nil, nil, nil
 	return &Snapshot{ns: &frozen}
@@ -104,7 +103,7 @@ func (s *Snapshot) writeRecords(w *bufio.Writer) error {
 func (ns *Namespace) records() uint64 {
 	return uint64(ns.inodes.Len() + ns.byName.Len() + ns.orphans.Len() +
 		ns.sessions.Len() + ns.replies.Len() + ns.members.Len() +
-		ns.advisories.Len() + ns.waiters.Len() + ns.rules.Len() + ns.hosts.Len() + ns.events.Len() + ns.eventCounts.Len())
+		ns.locks.Len() + ns.rules.Len() + ns.hosts.Len() + ns.events.Len() + ns.eventCounts.Len())
 }
 
 // eachRecord visits the whole state, in an order that the state alone determines.
@@ -141,13 +140,8 @@ func (ns *Namespace) eachRecord(visit func(*storepb.Record) bool) {
 			})
 		},
 		func() {
-			ns.advisories.Scan(func(a *advisory) bool {
-				return put(&storepb.Record{Record: &storepb.Record_AdvisoryLock{AdvisoryLock: ns.advisoryMessage(a)}})
-			})
-		},
-		func() {
-			ns.waiters.Scan(func(w *waiter) bool {
-				return put(&storepb.Record{Record: &storepb.Record_AdvisoryLock{AdvisoryLock: ns.waiterMessage(w)}})
+			ns.locks.Each(func(m *storepb.AdvisoryLock) bool {
+				return put(&storepb.Record{Record: &storepb.Record_AdvisoryLock{AdvisoryLock: ns.withHosts(m)[0]}})
 			})
 		},
 		func() {
