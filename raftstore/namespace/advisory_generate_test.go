@@ -67,7 +67,7 @@ func (g *lockGenerator) command(session uint64, op *storepb.Op) *storepb.Command
 
 func (g *lockGenerator) end(session uint64) *storepb.Op {
 	op := &storepb.EndSession{Id: session}
-	if s, found := g.ns.sessions.Get(session); found {
+	if s, found := g.ns.sessions.byID.Get(session); found {
 		op.IfActive = s.active
 	}
 	return opOf(op)

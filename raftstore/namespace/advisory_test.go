@@ -31,12 +31,12 @@ const (
 
 // lockTree drives the locks of one file.
 type lockTree struct {
-	*tree
+	*driver
 	ino uint64
 }
 
 func newLockTree(t *testing.T) *lockTree {
-	tr := &lockTree{tree: newTree(t)}
+	tr := &lockTree{driver: newDriver(t)}
 	tr.ino = tr.file(RootIno, "file")
 	t.Cleanup(func() {
 		if !t.Failed() {

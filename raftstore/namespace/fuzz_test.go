@@ -115,7 +115,7 @@ func useHard(tb testing.TB, ns *Namespace, commands ...*storepb.Command) {
 		index++
 		require.NotNil(tb, ns.Apply(index, cmd))
 	}
-	inos := append(ns.inodes.Keys(), 0, math.MaxUint64)
+	inos := append(ns.tree.inodes.Keys(), 0, math.MaxUint64)
 	for _, ino := range inos[:min(len(inos), 20)] {
 		for _, query := range []*storepb.Query{
 			getAttr(ino), readOf(ino), readDirOf(ino, 0, 0), readDirOf(ino, math.MaxUint64, 1), xattrsOf(ino),

@@ -63,7 +63,7 @@ func (g *generator) next() *storepb.Command {
 		again.Time = g.now
 		return again
 	}
-	if g.ns.sessions.Len() == 0 || g.often(3) {
+	if g.ns.sessions.byID.Len() == 0 || g.often(3) {
 		return g.unnumbered(session, opOf(&storepb.OpenSession{
 			Host: g.hostOf(session), BootId: pick(g, "b", "b", "b", "c"), Started: pick[int64](g, 1, 1, 2, 2, 3),
 		}))
@@ -164,7 +164,7 @@ func (g *generator) rare() *storepb.Op {
 
 func (g *generator) endSession() *storepb.EndSession {
 	op := &storepb.EndSession{Id: pick[uint64](g, 0, 1, 2, 3)}
-	if s, found := g.ns.sessions.Get(op.GetId()); found {
+	if s, found := g.ns.sessions.byID.Get(op.GetId()); found {
 		op.IfActive = s.active - pick[uint64](g, 0, 0, 0, 1)
 	}
 	return op
@@ -222,7 +222,7 @@ var tooBig = make([]byte, MaxContent+1)
 
 func (g *generator) setContent() *storepb.SetContent {
 	op := &storepb.SetContent{Ino: g.file(), Content: []byte(pick(g, "", "one", "twotwo", "three", someKiB[:600], someKiB)), Facts: g.facts()}
-	if in, found := g.ns.inodes.Get(op.GetIno()); found {
+	if in, found := g.ns.tree.inode(op.GetIno()); found {
 		op.IfVersion = in.version
 		if g.often(20) {
 			op.Facts = in.facts.message()
@@ -263,13 +263,13 @@ func (g *generator) ino() uint64 {
 	if g.often(4) {
 		return pick[uint64](g, 0, 1<<63, ^uint64(0))
 	}
-	return pick(g, g.ns.inodes.Keys()...)
+	return pick(g, g.ns.tree.inodes.Keys()...)
 }
 
 // file is the inode number of a file, mostly.
 func (g *generator) file() uint64 {
 	var files []uint64
-	g.ns.inodes.Scan(func(ino uint64, in *inode) bool {
+	g.ns.tree.inodes.Scan(func(ino uint64, in *inode) bool {
 		if in.isFile() {
 			files = append(files, ino)
 		}
@@ -287,7 +287,7 @@ func (g *generator) dir() uint64 {
 		return RootIno
 	}
 	var dirs []uint64
-	g.ns.inodes.Scan(func(ino uint64, in *inode) bool {
+	g.ns.tree.inodes.Scan(func(ino uint64, in *inode) bool {
 		if in.isDir() && in.nlink > 0 {
 			dirs = append(dirs, ino)
 		}
@@ -301,24 +301,24 @@ func (g *generator) dir() uint64 {
 
 // entry is a name in a directory, mostly one that is there.
 func (g *generator) entry() (parent uint64, name []byte) {
-	if g.ns.byName.Len() == 0 || g.often(30) {
+	if g.ns.tree.byName.Len() == 0 || g.often(30) {
 		return g.dir(), g.name()
 	}
-	e := pick(g, g.ns.byName.Items()...)
+	e := pick(g, g.ns.tree.byName.Items()...)
 	return e.parent, []byte(e.name)
 }
 
 func (g *generator) orphan() uint64 {
-	if g.ns.orphans.Len() == 0 || g.often(5) {
+	if g.ns.tree.orphans.byIno.Len() == 0 || g.often(5) {
 		return g.ino()
 	}
-	return pick(g, g.ns.orphans.Keys()...)
+	return pick(g, g.ns.tree.orphans.byIno.Keys()...)
 }
 
 // cancelled is the number of a command that could be undone, of a recent one or of one still to come.
 func (g *generator) cancelled(session uint64) uint64 {
 	var undoable []uint64
-	g.ns.replies.Scan(func(r *reply) bool {
+	g.ns.sessions.replies.Scan(func(r *reply) bool {
 		if r.session == session && r.undo != nil {
 			undoable = append(undoable, r.seq)
 		}

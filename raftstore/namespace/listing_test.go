@@ -78,7 +78,7 @@ func TestListingIsStable(t *testing.T) {
 }
 
 func TestListingPages(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	for i := range DirPage + 10 {
 		tr.file(RootIno, nameOf(i))
 	}

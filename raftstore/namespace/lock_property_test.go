@@ -31,7 +31,7 @@ func TestLocksStayConsistent(t *testing.T) {
 		before := ns.Snapshot()
 		ns.Apply(steps+1, &storepb.Command{Op: opOf(&storepb.Tick{}), Time: ns.time + 1})
 		if !due {
-			requireSameLocks(t, before.ns, ns)
+			requireSameLocks(t, &before.state, &ns.tables)
 		}
 		for depth := uint64(0); ns.Due(ns.time); depth++ { // a directory goes after what is in it
 			require.Less(t, depth, uint64(10), "all is done that was due")
@@ -42,12 +42,12 @@ func TestLocksStayConsistent(t *testing.T) {
 }
 
 // requireSameLocks compares what is known of all names.
-func requireSameLocks(t require.TestingT, a, b *Namespace) {
-	require.Equal(t, a.byName.Len(), b.byName.Len())
-	b.byName.Scan(func(e *entry) bool {
-		same, found := a.byName.Get(e)
+func requireSameLocks(t require.TestingT, a, b *tables) {
+	require.Equal(t, a.tree.byName.Len(), b.tree.byName.Len())
+	b.tree.byName.Scan(func(e *entry) bool {
+		same, found := a.tree.byName.Get(e)
 		require.True(t, found && same == e, "%q has changed", e.name)
 		return true
 	})
-	require.Equal(t, a.lastEvent, b.lastEvent)
+	require.Equal(t, a.events.last, b.events.last)
 }

@@ -35,7 +35,7 @@ func allLocks(tb testing.TB, ns *Namespace, page uint32) []string {
 func page32(limit uint32) int { return page(limit, lockPage) }
 
 func TestListLocksInPages(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.file(RootIno, "b")
 	dir := tr.mkdir(RootIno, "dir")
 	tr.file(dir, "x")
@@ -57,7 +57,7 @@ func TestListLocksInPages(t *testing.T) {
 
 // TestListLocksGoesOnAfterWhatIsGone: the last of a page may be removed before the next is asked for.
 func TestListLocksGoesOnAfterWhatIsGone(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	for _, name := range []string{"a", "b", "c"} {
 		tr.file(RootIno, name)
 	}
@@ -68,7 +68,7 @@ func TestListLocksGoesOnAfterWhatIsGone(t *testing.T) {
 }
 
 func TestGetLock(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	dir := tr.mkdir(RootIno, "dir")
 	ino := tr.file(dir, "lock")
 	facts := factsFor("semaphore", "1", tr.now+int64(time.Minute))
@@ -98,7 +98,7 @@ func TestGetLock(t *testing.T) {
 }
 
 func TestListProcesses(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	for _, name := range []string{"a", "b", "c"} {
 		tr.take(here, name, pidFacts("pid", processOf(1)))
 	}
@@ -121,7 +121,7 @@ func TestListProcesses(t *testing.T) {
 }
 
 func TestListEvents(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	var times []int64
 	for i := range 5 {
 		tr.file(RootIno, nameOf(i))
@@ -153,7 +153,7 @@ func TestListEvents(t *testing.T) {
 // TestAnswersFitWhateverUsersHave: who has many advisory locks, or much to say of one lock, keeps nobody from a list of all.
 func TestAnswersFitWhateverUsersHave(t *testing.T) {
 	const most = 2 << 20 // of the 4 MiB that gRPC takes
-	tr := newTree(t)
+	tr := newDriver(t)
 	facts := factsFor("semaphore", "x", 0)
 	facts.Tag = strings.Repeat("t", MaxContent)
 	const locks = 40

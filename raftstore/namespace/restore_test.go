@@ -21,7 +21,7 @@ import (
 
 // small is a namespace with one of everything that a snapshot holds.
 func small(tb testing.TB) *Namespace {
-	tr := newTree(tb)
+	tr := newDriver(tb)
 	dir := tr.mkdir(RootIno, "dir")
 	ino := tr.file(dir, "f")
 	tr.write(here, ino, "one").ok()

@@ -83,7 +83,7 @@ func TestReplicasAgree(t *testing.T) {
 
 // TestSnapshotIsWrittenWhileApplyGoesOn is for the race detector: trees share nodes.
 func TestSnapshotIsWrittenWhileApplyGoesOn(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	dir := tr.mkdir(RootIno, "locks")
 	for i := range 300 {
 		tr.write(here, tr.file(dir, nameOf(i)), "held").ok()
@@ -110,7 +110,7 @@ func TestSnapshotIsWrittenWhileApplyGoesOn(t *testing.T) {
 
 // TestSnapshotHashTellsStatesApart changes one thing at a time.
 func TestSnapshotHashTellsStatesApart(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	ino := tr.file(RootIno, "f")
 	seen := map[string]string{tr.ns.Snapshot().Hash(): "file"}
 	for name, op := range map[string]*storepb.Op{
@@ -157,7 +157,7 @@ func TestSnapshotHashTellsStatesApart(t *testing.T) {
 
 // TestLongestStringsSurviveSnapshot: what is accepted can be read again, and more is not accepted.
 func TestLongestStringsSurviveSnapshot(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	long := func(n int) string { return string(bytes.Repeat([]byte("x"), n)) }
 	for _, n := range []int{MaxName, MaxName + 1, 2 << 20} {
 		tr.do(9, opOf(&storepb.OpenSession{Host: long(n), BootId: long(n)}))
@@ -179,19 +179,19 @@ func TestLongestStringsSurviveSnapshot(t *testing.T) {
 		tr.apply(cmd).is(storepb.Code_INVALID)
 	}
 	tr.rule(&storepb.Rule{Pattern: long(glob.MaxLength)}).ok()
-	require.NotNil(t, tr.ns.nameOf(ino).known)
+	require.NotNil(t, tr.ns.tree.nameOf(ino).known)
 	tr.write(here, ino, long(MaxContent)).ok()
 	for i := range MaxXattrs / 6 {
 		tr.do(here, opOf(&storepb.SetXattr{Ino: ino, Name: []byte("user." + string([]byte{byte(1 + i/200), byte(1 + i%200)}))}))
 	}
 	require.Len(t, tr.ns.Query(xattrsOf(ino)).GetXattrs(), MaxXattrs/7)
 	require.Len(t, tr.ns.Members(), 2)
-	require.Equal(t, 3, tr.ns.sessions.Len())
+	require.Equal(t, 3, tr.ns.sessions.byID.Len())
 	restored(t, snapshotBytes(t, tr.ns.Snapshot()))
 }
 
 // fillAs writes content as long as can be, with facts.
-func (tr *tree) fillAs(op *storepb.SetContent, facts *storepb.Facts) {
+func (tr *driver) fillAs(op *storepb.SetContent, facts *storepb.Facts) {
 	op.Content, op.Facts = bytes.Repeat([]byte("x"), MaxContent), facts
 	tr.do(here, opOf(op))
 }

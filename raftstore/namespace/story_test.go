@@ -35,9 +35,9 @@ func newStory(ns *Namespace) *story {
 // walk notes where the directories are; no command moves the directory of a name that it tells of.
 func (s *story) walk() {
 	s.dirs = map[string]uint64{"": RootIno}
-	s.ns.byName.Scan(func(e *entry) bool {
-		if in, found := s.ns.inodes.Get(e.ino); found && in.isDir() {
-			s.dirs[s.ns.path(e)] = e.ino
+	s.ns.tree.byName.Scan(func(e *entry) bool {
+		if in, found := s.ns.tree.inode(e.ino); found && in.isDir() {
+			s.dirs[s.ns.tree.path(e)] = e.ino
 		}
 		return true
 	})
@@ -96,7 +96,7 @@ func (s *story) tell(t require.TestingT, e *storepb.Event) {
 // compare requires that the story is right about every name, and that no token falls.
 func (s *story) compare(t require.TestingT) {
 	announced := 0
-	s.ns.byName.Scan(func(e *entry) bool {
+	s.ns.tree.byName.Scan(func(e *entry) bool {
 		require.GreaterOrEqual(t, e.token, s.highest[e.key()], "token of %q", e.name)
 		s.highest[e.key()] = e.token
 		if e.announced {

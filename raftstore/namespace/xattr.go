@@ -15,7 +15,7 @@ const xattrPrefix = "user."
 const LockXattrs = "user.lockfs."
 
 func (ns *Namespace) setXattr(by *storepb.Caller, op *storepb.SetXattr) *storepb.Result {
-	in, found := ns.inodes.Get(op.GetIno())
+	in, found := ns.tree.inode(op.GetIno())
 	if !found {
 		return fail(storepb.Code_NOT_FOUND)
 	}
@@ -41,7 +41,7 @@ func (ns *Namespace) setXattr(by *storepb.Caller, op *storepb.SetXattr) *storepb
 	}
 	larger := *in
 	larger.xattrs = xattrs
-	if code := ns.room(by, in.uid, 0, larger.bytes()-in.bytes()); code != storepb.Code_OK {
+	if code := ns.tree.ledger.room(by, in.uid, 0, larger.bytes()-in.bytes()); code != storepb.Code_OK {
 		return fail(code)
 	}
 	ns.replaceXattrs(in, xattrs)
@@ -49,7 +49,7 @@ func (ns *Namespace) setXattr(by *storepb.Caller, op *storepb.SetXattr) *storepb
 }
 
 func (ns *Namespace) removeXattr(op *storepb.RemoveXattr) *storepb.Result {
-	in, found := ns.inodes.Get(op.GetIno())
+	in, found := ns.tree.inode(op.GetIno())
 	if !found {
 		return fail(storepb.Code_NOT_FOUND)
 	}
@@ -65,7 +65,7 @@ func (ns *Namespace) replaceXattrs(in *inode, xattrs []*storepb.Xattr) {
 	changed := *in
 	changed.xattrs = xattrs
 	changed.ctime, changed.changed = ns.time, ns.index
-	ns.putInode(&changed)
+	ns.tree.putInode(&changed)
 }
 
 func checkXattrName(name []byte) storepb.Code {
