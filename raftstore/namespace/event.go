@@ -66,24 +66,3 @@ func (a *announcer) emitStolen(before, after *entry, old, in *inode, by *storepb
 	m.PreviousHash = "sha256:" + hex.EncodeToString(sum[:])
 	a.emit(m)
 }
-
-// emitReleased tells that a program took a name away, if it was known to be a lock. request is on whose behalf,
-// if the program said so.
-func (a *announcer) emitReleased(e *entry, in *inode, by *storepb.Caller, reason, request string) {
-	if e = a.announceBefore(e, in); !e.announced {
-		return
-	}
-	if reason == "" && e.stale != nil {
-		reason = "it was stale: " + e.stale.reason
-	}
-	m := a.lockEvent(eventReleased, e, in, by)
-	m.Reason, m.Request = reason, request
-	a.emit(m)
-}
-
-func (a *announcer) emitRefused(e *entry, in *inode, by *storepb.Caller, reason string) {
-	e = a.announceBefore(e, in)
-	m := a.lockEvent(eventRefused, e, in, by)
-	m.Reason = reason
-	a.emit(m)
-}

@@ -7,12 +7,6 @@ import (
 	"lockfs/raftstore/glob"
 )
 
-// keeper changes names, with all that follows of it: whether they are locks, since when, and what is told of them.
-type keeper struct {
-	warden
-	removed []Removal // by the last command; not part of the state
-}
-
 func (k *keeper) putJudged(e *entry, in *inode) *entry {
 	judged := *e
 	k.judgeEntry(&judged, in)

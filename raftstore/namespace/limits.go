@@ -202,3 +202,11 @@ func (l *ledger) fsStats(uid uint32) *storepb.FsStats {
 		FreeBytes: l.freeBytes(uid),
 	}
 }
+
+func xattrBytes(xattrs []*storepb.Xattr) int {
+	total := 0
+	for _, x := range xattrs {
+		total += len(x.GetName()) + len(x.GetValue())
+	}
+	return total
+}

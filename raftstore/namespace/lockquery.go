@@ -2,34 +2,11 @@ package namespace
 
 import (
 	"bytes"
-	"fmt"
 
 	"google.golang.org/protobuf/proto"
 
-	"lockfs/formats/lockfact"
 	"lockfs/raftstore/storepb"
 )
-
-// What one answer holds at most. That must be clearly less than the 4 MiB that gRPC takes, whatever users put into their locks.
-const (
-	lockPage         = 1000
-	lockPageBytes    = 1 << 20 // and one more lock
-	eventPage        = 1000
-	advisoryPage     = 10_000
-	advisoriesOfLock = 1000 // of each
-)
-
-func page(limit uint32, most int) int {
-	if limit == 0 || int(limit) > most {
-		return most
-	}
-	return int(limit)
-}
-
-// nobody answers a query that does not say for whom it is.
-func nobody() *storepb.Result {
-	return &storepb.Result{Code: storepb.Code_INVALID, Message: "it does not say who wants to know"}
-}
 
 // listLocks leaves out directories with entries, which tell more, and data without advisory locks.
 func (r reader) listLocks(q *storepb.ListLocks) *storepb.Result {
@@ -98,36 +75,6 @@ func (r reader) changed(q *storepb.AwaitChange) bool {
 		}
 	}
 	return false
-}
-
-// describe says all that is known of a name, as a removal would be told it now.
-func (r reader) describe(e *entry, in *inode) *storepb.Lock {
-	g := r.guardOf(e, in)
-	lock := &storepb.Lock{
-		Parent: e.parent, Name: []byte(e.name), Path: []byte(r.tree.path(e)), Token: e.token, Acquired: e.acquired,
-		State: string(lockfact.Held), Facts: FactsMessage(g.Facts), Attr: in.attr(), Rule: g.pattern, ByCreator: g.byCreator,
-		Because: r.because(e, in),
-	}
-	lock.Facts.Evidence, lock.Facts.Process = in.evidence, g.process.message()
-	if in.facts != nil && g.Format != lockfact.None {
-		lock.Facts.Tag, lock.Facts.Machine = in.facts.tag, in.facts.machine.String()
-	}
-	stale := r.staleNow(e, g)
-	switch {
-	case stale != nil:
-		lock.State, lock.Reason, lock.Since = string(lockfact.Stale), stale.reason, stale.since
-		return lock
-	case g.ByProcess() && !r.reachable(g):
-		lock.State, lock.Reason = string(lockfact.Unreachable), fmt.Sprintf("host %s has no mount, so its processes cannot be seen", g.Host)
-		if h, known := r.hosts.byName.Get(g.Host); known {
-			lock.Since = h.since
-			if h.sessions > 0 {
-				lock.Reason = fmt.Sprintf("no mount of host %s sees its process", g.Host)
-			}
-		}
-	}
-	lock.Remover = g.remover()
-	return lock
 }
 
 // listProcesses answers each process of a host once.

@@ -6,9 +6,6 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// reader answers queries.
-type reader struct{ *judge }
-
 // Query answers from the state as it is. The result belongs to the state: callers do not change it.
 func (ns *Namespace) Query(query *storepb.Query) *storepb.Result {
 	return reader{&ns.judge}.query(query)

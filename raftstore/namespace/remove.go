@@ -1,13 +1,5 @@
 package namespace
 
-// Removal is an inode that lost its last name.
-type Removal struct {
-	Session uint64 // that removed it and whose kernel knows; 0: lockfs itself, or somebody by force
-	Parent  uint64
-	Name    string
-	Ino     uint64
-}
-
 // removeEntry takes a name away. It answers the inode's number if that was its last one.
 func (k *keeper) removeEntry(session uint64, e *entry, in *inode) (removed uint64) {
 	k.tree.deleteEntry(e)

@@ -203,3 +203,6 @@ func (ss *sessions) dropExpiredSessions(now int64) {
 		ss.dropSession(id)
 	}
 }
+
+// DefaultLockDelay can be changed by a SetLimits command.
+const DefaultLockDelay = 15 * time.Second

@@ -46,10 +46,6 @@ type view struct {
 	dirs   map[uint64]bool // whether he could walk to a directory, and look names up in it
 }
 
-func (r reader) viewOf(viewer *storepb.Viewer) *view {
-	return &view{reader: r, viewer: viewer, dirs: make(map[uint64]bool)}
-}
-
 func (v *view) ofRoot() bool { return v.viewer != nil && v.viewer.GetUid() == 0 }
 
 // reaches tells whether the viewer could walk to a directory from the root, and look names up in it.
@@ -139,4 +135,8 @@ func (v *view) reachesBy(dir uint64, name string) bool {
 		way = v.tree.path(v.tree.nameOf(dir))
 	}
 	return path.Dir(name) == way
+}
+
+func (r reader) viewOf(viewer *storepb.Viewer) *view {
+	return &view{reader: r, viewer: viewer, dirs: make(map[uint64]bool)}
 }

@@ -88,11 +88,3 @@ func findXattr(xattrs []*storepb.Xattr, name []byte) (at int, found bool) {
 		return bytes.Compare(x.GetName(), name)
 	})
 }
-
-func xattrBytes(xattrs []*storepb.Xattr) int {
-	total := 0
-	for _, x := range xattrs {
-		total += len(x.GetName()) + len(x.GetValue())
-	}
-	return total
-}
