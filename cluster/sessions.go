@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -30,7 +31,7 @@ func (n *Node) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) *
 		}
 	}
 	alive := false
-	n.fsm.View(func(ns *namespace.Namespace) { alive = ns.SessionLive(req.GetSession()) })
+	n.fsm.View(func(ns *namespace.Namespace) { alive = ns.SessionLive(ids.Session(req.GetSession())) })
 	reply.Ended = !alive || !n.terms.renew(req.GetSession(), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()))
 	return reply
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -56,7 +57,7 @@ func (f *FSM) apply(entry *raft.Log, cmd *storepb.Command) (result *storepb.Resu
 			stopped.Stack = debug.Stack()
 		}
 	}()
-	result = f.ns.Apply(entry.Index, cmd)
+	result = f.ns.Apply(ids.Index(entry.Index), cmd)
 	f.removals.add(f.ns.Removed())
 	f.wake()
 	for _, request := range f.ns.Ended() {

@@ -82,7 +82,7 @@ func (f *FSM) Query(query *storepb.Query) (*storepb.Result, error) {
 func (f *FSM) QuerySince(query *storepb.Query) *storepb.Result {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if f.stopped != nil || query.GetSince() == 0 || query.GetSince() > f.ns.Index() {
+	if f.stopped != nil || query.GetSince() == 0 || ids.Index(query.GetSince()) > f.ns.Index() {
 		return nil
 	}
 	return f.query(query)
@@ -90,7 +90,7 @@ func (f *FSM) QuerySince(query *storepb.Query) *storepb.Result {
 
 func (f *FSM) query(query *storepb.Query) *storepb.Result {
 	result := f.ns.Query(query)
-	result.Index = f.ns.Index()
+	result.Index = uint64(f.ns.Index())
 	return result
 }
 

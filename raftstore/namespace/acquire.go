@@ -1,6 +1,9 @@
 package namespace
 
-import "lockfs/raftstore/storepb"
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
 
 // acquisition says how a name came to be.
 type acquisition struct {
@@ -10,7 +13,7 @@ type acquisition struct {
 
 // acquire gives a free name to an inode.
 func (k *keeper) acquire(by *storepb.Caller, e *entry, in *inode, how acquisition) *entry {
-	e.made, e.token, e.acquired, e.known = k.index, k.index, k.time, in.facts
+	e.made, e.token, e.acquired, e.known = k.index, ids.Token(k.index), k.time, in.facts
 	e.exclusive = how.exclusive
 	e = k.putJudged(e, in)
 	return k.announceSoon(by, e, in, how.done)
@@ -39,7 +42,7 @@ func (k *keeper) hold(by *storepb.Caller, e *entry, old, in *inode, known *facts
 	before, wasKnown := *e, e.known != nil
 	stolen := wasKnown && known != nil && !e.known.sameHolder(known) && (in.unlisted || k.groundOf(e, in) != isData)
 	if stolen {
-		e.token, e.acquired = k.index, k.time
+		e.token, e.acquired = ids.Token(k.index), k.time
 	}
 	if known != nil {
 		e.known = known
@@ -66,7 +69,7 @@ func (k *keeper) hold(by *storepb.Caller, e *entry, old, in *inode, known *facts
 func (k *keeper) lapse(by *storepb.Caller, e *entry, old, in *inode, known *facts) *entry {
 	before := *e
 	k.emitReleased(&before, old, by, "its content was replaced", "")
-	e.known, e.token, e.acquired = known, k.index, k.time
+	e.known, e.token, e.acquired = known, ids.Token(k.index), k.time
 	e.pending, e.announced = nil, false
 	return k.announceSoon(by, k.putJudged(e, in), in, false)
 }

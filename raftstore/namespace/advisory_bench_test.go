@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -29,7 +30,7 @@ func newLockBench(b *testing.B, sessions int) *lockBench {
 func (l *lockBench) apply(cmd *storepb.Command) *storepb.Result {
 	l.index++
 	cmd.Time = int64(l.index)
-	return l.ns.Apply(l.index, cmd)
+	return l.ns.Apply(ids.Index(l.index), cmd)
 }
 
 func (l *lockBench) do(session uint64, op *storepb.Op) storepb.Code {

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -67,8 +68,8 @@ func (g *lockGenerator) command(session uint64, op *storepb.Op) *storepb.Command
 
 func (g *lockGenerator) end(session uint64) *storepb.Op {
 	op := &storepb.EndSession{Id: session}
-	if s, found := g.ns.sessions.byID.Get(session); found {
-		op.IfActive = s.active
+	if s, found := g.ns.sessions.byID.Get(ids.Session(session)); found {
+		op.IfActive = uint64(s.active)
 	}
 	return opOf(op)
 }

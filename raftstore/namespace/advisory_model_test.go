@@ -454,7 +454,7 @@ func TestAdvisoryLocksAgreeWithModel(t *testing.T) {
 		index := uint64(0)
 		for range 1 + g.below(3) {
 			index++
-			made := ns.Apply(index, &storepb.Command{Op: createOp(RootIno, nameOf(int(index)), true)})
+			made := ns.Apply(ids.Index(index), &storepb.Command{Op: createOp(RootIno, nameOf(int(index)), true)})
 			g.files = append(g.files, made.GetAttr().GetIno())
 		}
 		steps := 1 + g.below(pick(g.generator, 30, 80, 200))
@@ -464,7 +464,7 @@ func TestAdvisoryLocksAgreeWithModel(t *testing.T) {
 			t.Logf("%d: %v", index, cmd)
 			waiting := requestsIn(g.ns)
 			want := m.apply(index, cmd)
-			got := g.ns.Apply(index, cmd)
+			got := g.ns.Apply(ids.Index(index), cmd)
 			require.Equal(t, want, got.GetCode(), "%v", got)
 			seen[want]++
 			requireTold(t, g.ns, waiting)

@@ -24,7 +24,7 @@ func (r reader) listAdvisories(q *storepb.ListAdvisoryLocks) *storepb.Result {
 		return nobody()
 	}
 	view := r.viewOf(q.GetViewer())
-	return &storepb.Result{AdvisoryLocks: r.advisoriesOf(q.GetIno(), advisoryPage, func(of ids.Inode) bool {
-		return (q.GetIno() != 0 || !r.tree.isUnlisted(uint64(of))) && view.advisories(uint64(of))
+	return &storepb.Result{AdvisoryLocks: r.advisoriesOf(ids.Inode(q.GetIno()), advisoryPage, func(of ids.Inode) bool {
+		return (q.GetIno() != 0 || !r.tree.isUnlisted(of)) && view.advisories(of)
 	})}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -64,7 +65,7 @@ func (a *announcer) announce(e *entry, in *inode) *entry {
 }
 
 // speakFor says that a lock in a directory tells of the acquisition that the directory is a part of.
-func (a *announcer) speakFor(dir uint64) {
+func (a *announcer) speakFor(dir ids.Inode) {
 	if e := a.tree.nameOf(dir); e != nil {
 		a.silence(e)
 	}

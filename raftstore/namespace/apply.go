@@ -8,10 +8,10 @@ import (
 
 // Apply does one command, the log entry with the given index, and answers its result. Commands come in
 // the order of their indexes. The result belongs to the state: callers do not change it.
-func (ns *Namespace) Apply(index uint64, cmd *storepb.Command) *storepb.Result {
+func (ns *Namespace) Apply(index ids.Index, cmd *storepb.Command) *storepb.Result {
 	ns.index, ns.removed = index, nil
 	ns.time = max(ns.time, fault.ApplyTime(cmd.GetTime()))
-	ns.locks.Begin(ids.Index(ns.index), ns.time)
+	ns.locks.Begin(ns.index, ns.time)
 	ns.bearRoot()
 	ns.tree.dropExpiredOrphans(ns.time)
 	ns.sessions.dropExpiredSessions(ns.time)
@@ -55,9 +55,9 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 	case *storepb.Op_RemoveXattr:
 		return ns.removeXattr(op.RemoveXattr), nil
 	case *storepb.Op_Pin:
-		return ns.tree.setPinned(cmd.GetSession(), op.Pin.GetIno(), true), nil
+		return ns.tree.setPinned(ids.Session(cmd.GetSession()), ids.Inode(op.Pin.GetIno()), true), nil
 	case *storepb.Op_Unpin:
-		return ns.tree.setPinned(cmd.GetSession(), op.Unpin.GetIno(), false), nil
+		return ns.tree.setPinned(ids.Session(cmd.GetSession()), ids.Inode(op.Unpin.GetIno()), false), nil
 	case *storepb.Op_EndSession:
 		return ns.endSession(op.EndSession), nil
 	case *storepb.Op_SetMember:
@@ -68,7 +68,7 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 	case *storepb.Op_SetLimits:
 		return ns.setLimits(op.SetLimits), nil
 	case *storepb.Op_ProcessGone:
-		return ns.processGone(cmd.GetSession(), op.ProcessGone), nil
+		return ns.processGone(ids.Session(cmd.GetSession()), op.ProcessGone), nil
 	case *storepb.Op_SetRule:
 		return ns.setRule(op.SetRule.GetRule()), nil
 	case *storepb.Op_DeleteRule:
@@ -78,7 +78,7 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 	case *storepb.Op_TakeLock:
 		return ns.takeLock(cmd, op.TakeLock), nil
 	case *storepb.Op_DropLocks:
-		return ns.dropLocks(cmd.GetSession(), op.DropLocks), nil
+		return ns.dropLocks(ids.Session(cmd.GetSession()), op.DropLocks), nil
 	case *storepb.Op_InterruptLock:
 		return fail(ns.locks.Interrupt(ids.Session(cmd.GetSession()), op.InterruptLock)), nil
 	case *storepb.Op_Tick:
@@ -95,32 +95,32 @@ func (ns *Namespace) applyOnce(cmd *storepb.Command) *storepb.Result {
 	}
 	switch op := cmd.GetOp().GetOp().(type) {
 	case *storepb.Op_OpenSession:
-		return ns.openSession(cmd.GetSession(), op.OpenSession)
+		return ns.openSession(ids.Session(cmd.GetSession()), op.OpenSession)
 	case *storepb.Op_CloseSession:
-		return ns.closeSession(cmd.GetSession(), op.CloseSession)
+		return ns.closeSession(ids.Session(cmd.GetSession()), op.CloseSession)
 	case *storepb.Op_Cancel:
-		return ns.cancel(cmd.GetSession(), op.Cancel.GetSeq())
+		return ns.cancel(ids.Session(cmd.GetSession()), ids.Sequence(op.Cancel.GetSeq()))
 	}
-	s, found := ns.sessions.byID.Get(cmd.GetSession())
+	s, found := ns.sessions.byID.Get(ids.Session(cmd.GetSession()))
 	if !found {
 		return fail(storepb.Code_SESSION_FORGOTTEN)
 	}
-	if cmd.GetSeq() <= s.acked {
+	if ids.Sequence(cmd.GetSeq()) <= s.acked {
 		return fail(storepb.Code_DUPLICATE)
 	}
-	if first, done := ns.sessions.reply(cmd.GetSession(), cmd.GetSeq()); done && !fault.NoDedup {
+	if first, done := ns.sessions.reply(ids.Session(cmd.GetSession()), ids.Sequence(cmd.GetSeq())); done && !fault.NoDedup {
 		ns.sessions.acknowledge(ns.index, s, 0)
 		return first.result
 	}
 	if s.endedIndex != 0 {
 		return fail(storepb.Code_SESSION_UNKNOWN)
 	}
-	s = ns.sessions.acknowledge(ns.index, s, min(cmd.GetAcked(), cmd.GetSeq()-1))
+	s = ns.sessions.acknowledge(ns.index, s, ids.Sequence(min(cmd.GetAcked(), cmd.GetSeq()-1)))
 	if s.replies >= MaxReplies {
 		return fail(storepb.Code_TOO_MANY_REQUESTS)
 	}
 	result, undo := ns.applyOp(cmd)
-	ns.sessions.keepReply(&reply{session: cmd.GetSession(), seq: cmd.GetSeq(), result: result, undo: undo})
+	ns.sessions.keepReply(&reply{session: ids.Session(cmd.GetSession()), seq: ids.Sequence(cmd.GetSeq()), result: result, undo: undo})
 	return result
 }
 

@@ -3,11 +3,12 @@ package namespace
 import (
 	"syscall"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 func (ns *Namespace) setAttr(op *storepb.SetAttr) *storepb.Result {
-	in, found := ns.tree.inode(op.GetIno())
+	in, found := ns.tree.inode(ids.Inode(op.GetIno()))
 	if !found {
 		return fail(storepb.Code_NOT_FOUND)
 	}

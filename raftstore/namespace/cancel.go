@@ -10,11 +10,11 @@ import (
 const takenBack = "it was taken back: nobody was told of it"
 
 func undoOf(made *entry) *storepb.Undo {
-	return &storepb.Undo{Ino: made.ino, Parent: made.parent, Name: []byte(made.name), MadeIndex: made.made}
+	return &storepb.Undo{Ino: uint64(made.ino), Parent: uint64(made.parent), Name: []byte(made.name), MadeIndex: uint64(made.made)}
 }
 
 // cancel settles a number whose reply the session will not use.
-func (ns *Namespace) cancel(session, seq uint64) *storepb.Result {
+func (ns *Namespace) cancel(session ids.Session, seq ids.Sequence) *storepb.Result {
 	s, found := ns.sessions.byID.Get(session)
 	if !found {
 		return fail(storepb.Code_SESSION_FORGOTTEN)
@@ -30,7 +30,7 @@ func (ns *Namespace) cancel(session, seq uint64) *storepb.Result {
 	case found && done.undo != nil && !fault.IgnoreCancel:
 		ns.takeBack(session, done.undo)
 	}
-	ns.locks.Cancel(ids.Session(session), ids.Sequence(seq))
+	ns.locks.Cancel(session, seq)
 	ns.sessions.keepReply(&reply{session: session, seq: seq, result: fail(storepb.Code_CANCELLED)})
 	return ok()
 }
@@ -40,13 +40,13 @@ func (ns *Namespace) cancel(session, seq uint64) *storepb.Result {
 // or entries. Who has only opened it cannot lock or write to it any more.
 // Where a rename cannot go back because its old name is taken again, the new name goes: its caller
 // believes that it never came to be.
-func (ns *Namespace) takeBack(session uint64, undo *storepb.Undo) {
-	e, found := ns.tree.entry(undo.GetParent(), undo.GetName())
-	if !found || e.ino != undo.GetIno() || e.made != undo.GetMadeIndex() {
+func (ns *Namespace) takeBack(session ids.Session, undo *storepb.Undo) {
+	e, found := ns.tree.entry(ids.Inode(undo.GetParent()), undo.GetName())
+	if !found || e.ino != ids.Inode(undo.GetIno()) || e.made != ids.Index(undo.GetMadeIndex()) {
 		return
 	}
 	in, found := ns.tree.inode(e.ino)
-	if !found || in.changed != undo.GetMadeIndex() || ns.wasLockedAs(e, in) {
+	if !found || in.changed != ids.Index(undo.GetMadeIndex()) || ns.wasLockedAs(e, in) {
 		return
 	}
 	if undo.GetBackParent() != 0 && ns.moveBack(e, in, undo) {
@@ -60,16 +60,16 @@ func (ns *Namespace) takeBack(session uint64, undo *storepb.Undo) {
 }
 
 func (ns *Namespace) moveBack(e *entry, in *inode, undo *storepb.Undo) bool {
-	if _, code := ns.tree.directory(undo.GetBackParent()); code != storepb.Code_OK {
+	if _, code := ns.tree.directory(ids.Inode(undo.GetBackParent())); code != storepb.Code_OK {
 		return false
 	}
-	if _, taken := ns.tree.entry(undo.GetBackParent(), undo.GetBackName()); taken {
+	if _, taken := ns.tree.entry(ids.Inode(undo.GetBackParent()), undo.GetBackName()); taken {
 		return false
 	}
-	if ns.tree.mayMove(in, undo.GetBackParent()) != storepb.Code_OK {
+	if ns.tree.mayMove(in, ids.Inode(undo.GetBackParent())) != storepb.Code_OK {
 		return false
 	}
-	back := &entry{parent: undo.GetBackParent(), name: string(undo.GetBackName())}
+	back := &entry{parent: ids.Inode(undo.GetBackParent()), name: string(undo.GetBackName())}
 	ns.move(nil, e, back, in, nil, &moving{
 		maker: makerFrom(undo.GetBackMaker()), exclusive: undo.GetBackExclusive(), reason: takenBack,
 	})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -19,7 +20,7 @@ func (ts *tables) check(records uint64) error {
 		return errors.New("a record came twice, or a reply without its session")
 	}
 	var err error
-	ts.tree.inodes.Scan(func(_ uint64, in *inode) bool {
+	ts.tree.inodes.Scan(func(_ ids.Inode, in *inode) bool {
 		err = ts.checkInode(in)
 		return err == nil
 	})
@@ -84,7 +85,7 @@ func (ts *tables) checkEntry(e *entry) error {
 func (ts *tables) checkOrphans() error {
 	var err error
 	pinned := 0
-	ts.tree.orphans.byIno.Scan(func(ino uint64, o *orphan) bool {
+	ts.tree.orphans.byIno.Scan(func(ino ids.Inode, o *orphan) bool {
 		if in, found := ts.tree.inode(ino); !found || in.nlink > 0 {
 			err = fmt.Errorf("orphan %d", ino)
 		}
@@ -101,7 +102,7 @@ func (ts *tables) checkOrphans() error {
 
 func (ts *tables) checkSessions() error {
 	ended := 0
-	ts.sessions.byID.Scan(func(_ uint64, s *session) bool {
+	ts.sessions.byID.Scan(func(_ ids.Session, s *session) bool {
 		if s.endedIndex != 0 {
 			ended++
 		}
@@ -116,7 +117,7 @@ func (ts *tables) checkSessions() error {
 // checkLocks compares the counts of hosts with their sessions, and the rules with what a rule may be.
 func (ts *tables) checkLocks() error {
 	live := make(map[string]int)
-	ts.sessions.byID.Scan(func(_ uint64, s *session) bool {
+	ts.sessions.byID.Scan(func(_ ids.Session, s *session) bool {
 		if s.endedIndex == 0 {
 			live[s.host]++
 		}

@@ -1,14 +1,17 @@
 package namespace
 
-import "lockfs/raftstore/storepb"
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
 
 // setContent is the compare-and-set that every write and truncation is made of.
 func (ns *Namespace) setContent(cmd *storepb.Command, op *storepb.SetContent) *storepb.Result {
-	in, found := ns.tree.inode(op.GetIno())
+	in, found := ns.tree.inode(ids.Inode(op.GetIno()))
 	switch {
 	case op.GetSession() != 0 && op.GetSession() != cmd.GetSession():
 		return fail(storepb.Code_SESSION_LOST)
-	case !found || !ns.tree.mayWrite(cmd.GetSession(), in):
+	case !found || !ns.tree.mayWrite(ids.Session(cmd.GetSession()), in):
 		return fail(storepb.Code_STALE)
 	case in.isDir():
 		return fail(storepb.Code_IS_DIRECTORY)
@@ -18,7 +21,7 @@ func (ns *Namespace) setContent(cmd *storepb.Command, op *storepb.SetContent) *s
 		return fail(storepb.Code_FILE_TOO_BIG)
 	case tooManyFacts(op.GetFacts()):
 		return fail(storepb.Code_INVALID)
-	case in.version != op.GetIfVersion():
+	case in.version != ids.Index(op.GetIfVersion()):
 		return fail(storepb.Code_CONFLICT)
 	}
 	name, isNamed := ns.tree.named(op.GetName(), in.ino)

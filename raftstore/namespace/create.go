@@ -3,6 +3,7 @@ package namespace
 import (
 	"syscall"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -10,11 +11,11 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 	if code := checkName(op.GetName()); code != storepb.Code_OK {
 		return fail(code), nil
 	}
-	dir, code := ns.tree.directory(op.GetParent())
+	dir, code := ns.tree.directory(ids.Inode(op.GetParent()))
 	if code != storepb.Code_OK {
 		return fail(code), nil
 	}
-	if e, found := ns.tree.entry(op.GetParent(), op.GetName()); found {
+	if e, found := ns.tree.entry(ids.Inode(op.GetParent()), op.GetName()); found {
 		return ns.openExisting(e, op), nil
 	}
 	if code := ns.mayCreate(op); code != storepb.Code_OK {
@@ -87,7 +88,7 @@ func (ns *Namespace) mayCreate(op *storepb.Create) storepb.Code {
 	switch op.GetMode() & syscall.S_IFMT {
 	case syscall.S_IFREG, syscall.S_IFIFO, syscall.S_IFSOCK:
 	case syscall.S_IFDIR:
-		if ns.tree.depth(op.GetParent()) >= MaxDepth {
+		if ns.tree.depth(ids.Inode(op.GetParent())) >= MaxDepth {
 			return storepb.Code_NAME_TOO_LONG
 		}
 	case syscall.S_IFLNK:

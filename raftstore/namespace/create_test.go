@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -154,7 +155,7 @@ func TestLimits(t *testing.T) {
 func TestLinkLimit(t *testing.T) {
 	tr := newDriver(t)
 	ino := tr.file(RootIno, "f")
-	in, _ := tr.ns.tree.inode(ino)
+	in, _ := tr.ns.tree.inode(ids.Inode(ino))
 	many := *in
 	many.nlink = MaxLinks - 1
 	tr.ns.tree.putInode(&many)

@@ -1,9 +1,12 @@
 package namespace
 
-import "lockfs/raftstore/storepb"
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
 
 // depth is the number of directories above dir; the root's is 0.
-func (t *tree) depth(dir uint64) int {
+func (t *tree) depth(dir ids.Inode) int {
 	depth := 0
 	for dir != RootIno {
 		in, found := t.inode(dir)
@@ -35,7 +38,7 @@ func (t *tree) height(dir *inode) int {
 }
 
 // mayMove refuses to put a directory below itself or too deep.
-func (t *tree) mayMove(moved *inode, newParent uint64) storepb.Code {
+func (t *tree) mayMove(moved *inode, newParent ids.Inode) storepb.Code {
 	if !moved.isDir() || moved.parent == newParent {
 		return storepb.Code_OK
 	}

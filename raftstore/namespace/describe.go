@@ -11,7 +11,7 @@ import (
 func (r reader) describe(e *entry, in *inode) *storepb.Lock {
 	g := r.guardOf(e, in)
 	lock := &storepb.Lock{
-		Parent: e.parent, Name: []byte(e.name), Path: []byte(r.tree.path(e)), Token: e.token, Acquired: e.acquired,
+		Parent: uint64(e.parent), Name: []byte(e.name), Path: []byte(r.tree.path(e)), Token: uint64(e.token), Acquired: e.acquired,
 		State: string(lockfact.Held), Facts: FactsMessage(g.Facts), Attr: in.attr(), Rule: g.pattern, ByCreator: g.byCreator,
 		Because: r.because(e, in),
 	}

@@ -1,23 +1,26 @@
 package namespace
 
-import "lockfs/raftstore/storepb"
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
 
 // entry is one name in a directory. It is never modified once it is in a tree.
 type entry struct {
-	parent uint64
+	parent ids.Inode
 	name   string
-	ino    uint64
-	cookie uint64 // its place in listings; kept when another inode takes the name over
-	made   uint64 // index of the command that gave the name its present inode
+	ino    ids.Inode
+	cookie uint64    // its place in listings; kept when another inode takes the name over
+	made   ids.Index // index of the command that gave the name its present inode
 
-	exclusive bool     // it was made exclusively, and not replaced since
-	lock      bool     // it is one, if it is a file's; see isLock
-	maker     *maker   // nil unless a rule wants to know
-	token     uint64   // index of the command that gave the name its present holder
-	acquired  int64    // time of that command
-	known     *facts   // of the holder, kept while the content does not tell; nil: it never told
-	announced bool     // an event told that it was acquired
-	pending   *pending // the event is to come; nil: none will
+	exclusive bool      // it was made exclusively, and not replaced since
+	lock      bool      // it is one, if it is a file's; see isLock
+	maker     *maker    // nil unless a rule wants to know
+	token     ids.Token // index of the command that gave the name its present holder
+	acquired  int64     // time of that command
+	known     *facts    // of the holder, kept while the content does not tell; nil: it never told
+	announced bool      // an event told that it was acquired
+	pending   *pending  // the event is to come; nil: none will
 	stale     *staleness
 	due       int64 // when lockfs finds it stale or removes it, with the rule for its path; 0: never
 }

@@ -46,8 +46,8 @@ func (a *announcer) emit(e *storepb.Event) { a.events.add(a.time, e) }
 // lockEvent describes the lock that a name is. by is who made the call; nil: lockfs itself.
 func (a *announcer) lockEvent(event string, e *entry, in *inode, by *storepb.Caller) *storepb.Event {
 	m := &storepb.Event{
-		Event: event, Path: []byte(a.tree.path(e)), Token: e.token, By: withoutLineage(by),
-		Parent: e.parent, Mode: in.mode, Uid: in.uid, Gid: in.gid,
+		Event: event, Path: []byte(a.tree.path(e)), Token: uint64(e.token), By: withoutLineage(by),
+		Parent: uint64(e.parent), Mode: in.mode, Uid: in.uid, Gid: in.gid,
 	}
 	if g := a.govern(e, in); g.byCreator {
 		m.Format, m.Holder, m.Host, m.Pid = string(g.Format), g.Holder, g.Host, uint32(g.PID)
@@ -60,7 +60,7 @@ func (a *announcer) lockEvent(event string, e *entry, in *inode, by *storepb.Cal
 // emitStolen tells of a lock that was taken over while it had another holder.
 func (a *announcer) emitStolen(before, after *entry, old, in *inode, by *storepb.Caller) {
 	m := a.lockEvent(eventStolen, after, in, by)
-	m.Previous = &storepb.Event{Token: before.token, Mode: old.mode, Uid: old.uid, Gid: old.gid}
+	m.Previous = &storepb.Event{Token: uint64(before.token), Mode: old.mode, Uid: old.uid, Gid: old.gid}
 	describeHolder(m.Previous, before.known, old)
 	sum := sha256.Sum256(old.content)
 	m.PreviousHash = "sha256:" + hex.EncodeToString(sum[:])

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -164,8 +165,8 @@ func (g *generator) rare() *storepb.Op {
 
 func (g *generator) endSession() *storepb.EndSession {
 	op := &storepb.EndSession{Id: pick[uint64](g, 0, 1, 2, 3)}
-	if s, found := g.ns.sessions.byID.Get(op.GetId()); found {
-		op.IfActive = s.active - pick[uint64](g, 0, 0, 0, 1)
+	if s, found := g.ns.sessions.byID.Get(ids.Session(op.GetId())); found {
+		op.IfActive = uint64(s.active - ids.Index(pick[uint64](g, 0, 0, 0, 1)))
 	}
 	return op
 }
@@ -222,8 +223,8 @@ var tooBig = make([]byte, MaxContent+1)
 
 func (g *generator) setContent() *storepb.SetContent {
 	op := &storepb.SetContent{Ino: g.file(), Content: []byte(pick(g, "", "one", "twotwo", "three", someKiB[:600], someKiB)), Facts: g.facts()}
-	if in, found := g.ns.tree.inode(op.GetIno()); found {
-		op.IfVersion = in.version
+	if in, found := g.ns.tree.inode(ids.Inode(op.GetIno())); found {
+		op.IfVersion = uint64(in.version)
 		if g.often(20) {
 			op.Facts = in.facts.message()
 		}
@@ -263,15 +264,15 @@ func (g *generator) ino() uint64 {
 	if g.often(4) {
 		return pick[uint64](g, 0, 1<<63, ^uint64(0))
 	}
-	return pick(g, g.ns.tree.inodes.Keys()...)
+	return uint64(pick(g, g.ns.tree.inodes.Keys()...))
 }
 
 // file is the inode number of a file, mostly.
 func (g *generator) file() uint64 {
 	var files []uint64
-	g.ns.tree.inodes.Scan(func(ino uint64, in *inode) bool {
+	g.ns.tree.inodes.Scan(func(ino ids.Inode, in *inode) bool {
 		if in.isFile() {
-			files = append(files, ino)
+			files = append(files, uint64(ino))
 		}
 		return true
 	})
@@ -287,9 +288,9 @@ func (g *generator) dir() uint64 {
 		return RootIno
 	}
 	var dirs []uint64
-	g.ns.tree.inodes.Scan(func(ino uint64, in *inode) bool {
+	g.ns.tree.inodes.Scan(func(ino ids.Inode, in *inode) bool {
 		if in.isDir() && in.nlink > 0 {
-			dirs = append(dirs, ino)
+			dirs = append(dirs, uint64(ino))
 		}
 		return true
 	})
@@ -305,22 +306,22 @@ func (g *generator) entry() (parent uint64, name []byte) {
 		return g.dir(), g.name()
 	}
 	e := pick(g, g.ns.tree.byName.Items()...)
-	return e.parent, []byte(e.name)
+	return uint64(e.parent), []byte(e.name)
 }
 
 func (g *generator) orphan() uint64 {
 	if g.ns.tree.orphans.byIno.Len() == 0 || g.often(5) {
 		return g.ino()
 	}
-	return pick(g, g.ns.tree.orphans.byIno.Keys()...)
+	return uint64(pick(g, g.ns.tree.orphans.byIno.Keys()...))
 }
 
 // cancelled is the number of a command that could be undone, of a recent one or of one still to come.
 func (g *generator) cancelled(session uint64) uint64 {
 	var undoable []uint64
 	g.ns.sessions.replies.Scan(func(r *reply) bool {
-		if r.session == session && r.undo != nil {
-			undoable = append(undoable, r.seq)
+		if r.session == ids.Session(session) && r.undo != nil {
+			undoable = append(undoable, uint64(r.seq))
 		}
 		return true
 	})

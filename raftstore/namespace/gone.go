@@ -3,6 +3,7 @@ package namespace
 import (
 	"fmt"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -48,7 +49,7 @@ func (k *keeper) bereave(lost []made, ended int64, reason string) {
 }
 
 // processGone is what the mount of a host has seen.
-func (ns *Namespace) processGone(session uint64, op *storepb.ProcessGone) *storepb.Result {
+func (ns *Namespace) processGone(session ids.Session, op *storepb.ProcessGone) *storepb.Result {
 	s, found := ns.sessions.byID.Get(session)
 	if !found {
 		return fail(storepb.Code_SESSION_UNKNOWN)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -44,9 +45,9 @@ func (tr *driver) open(session uint64, host, boot string) step {
 // giveUp ends a session that was not renewed.
 func (tr *driver) giveUp(session uint64) {
 	tr.tb.Helper()
-	s, found := tr.ns.sessions.byID.Get(session)
+	s, found := tr.ns.sessions.byID.Get(ids.Session(session))
 	require.True(tr.tb, found)
-	tr.do(0, opOf(&storepb.EndSession{Id: session, IfActive: s.active})).ok()
+	tr.do(0, opOf(&storepb.EndSession{Id: session, IfActive: uint64(s.active)})).ok()
 }
 
 // step is a result in a test that says what it expects of it.
@@ -73,7 +74,7 @@ func (tr *driver) apply(cmd *storepb.Command) step {
 	tr.index++
 	tr.wait(time.Second)
 	cmd.Time = tr.now
-	return step{tr.ns.Apply(tr.index, cmd), tr.tb}
+	return step{tr.ns.Apply(ids.Index(tr.index), cmd), tr.tb}
 }
 
 // do applies an operation as the next command of a session.

@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"lockfs/formats/lockfact"
+	"lockfs/raftstore/ids"
 )
 
 // holdings is what processes hold, and what names they have made.
@@ -22,7 +23,7 @@ func newHoldings() holdings {
 // held is an inode whose lock lives as long as a process.
 type held struct {
 	says *facts
-	ino  uint64
+	ino  ids.Inode
 }
 
 func (h held) host() string { return h.says.Host }
@@ -47,7 +48,7 @@ func lessHeld(a, b held) bool {
 type made struct {
 	host   string
 	by     processID
-	parent uint64
+	parent ids.Inode
 	name   string
 }
 

@@ -3,24 +3,25 @@ package namespace
 import (
 	"syscall"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // inode is never modified once it is in a tree.
 type inode struct {
-	ino     uint64
+	ino     ids.Inode
 	mode    uint32 // type and permission bits
 	nlink   uint32
 	uid     uint32
 	gid     uint32
-	parent  uint64 // of a directory
+	parent  ids.Inode // of a directory
 	atime   int64
 	mtime   int64
 	ctime   int64
 	btime   int64
-	version uint64 // index of the command that set the content
-	changed uint64 // index of the command that set ctime
-	content []byte // of a file; target of a symbolic link
+	version ids.Index // index of the command that set the content
+	changed ids.Index // index of the command that set ctime
+	content []byte    // of a file; target of a symbolic link
 	xattrs  []*storepb.Xattr
 	facts   *facts       // what the content says; nil if it is of no format
 	gone    *staleness   // how it is known that the process of the facts is gone; nil: it is not
@@ -44,8 +45,8 @@ func (in *inode) attr() *storepb.Attr {
 		size = dirSize
 	}
 	return &storepb.Attr{
-		Ino: in.ino, Mode: in.mode, Nlink: in.nlink, Uid: in.uid, Gid: in.gid, Size: size,
-		Atime: in.atime, Mtime: in.mtime, Ctime: in.ctime, Btime: in.btime, Version: in.version,
+		Ino: uint64(in.ino), Mode: in.mode, Nlink: in.nlink, Uid: in.uid, Gid: in.gid, Size: size,
+		Atime: in.atime, Mtime: in.mtime, Ctime: in.ctime, Btime: in.btime, Version: uint64(in.version),
 	}
 }
 

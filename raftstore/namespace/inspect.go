@@ -4,11 +4,12 @@ import (
 	"time"
 
 	"lockfs/raftstore/advisory"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // Index is the index of the last command applied.
-func (ns *Namespace) Index() uint64 { return ns.index }
+func (ns *Namespace) Index() ids.Index { return ns.index }
 
 // Time is the cluster time of the last command applied.
 func (ns *Namespace) Time() time.Time { return time.Unix(0, ns.time) }
@@ -20,7 +21,7 @@ func (ns *Namespace) Inodes() int { return ns.tree.inodes.Len() }
 func (ns *Namespace) Sessions() int { return ns.sessions.live() }
 
 // SessionLive tells whether there is such a session that has not ended.
-func (ns *Namespace) SessionLive(id uint64) bool {
+func (ns *Namespace) SessionLive(id ids.Session) bool {
 	s, found := ns.sessions.byID.Get(id)
 	return found && s.endedIndex == 0
 }

@@ -6,19 +6,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/formats/lockfact"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // requireConsistent checks what must hold inside every namespace.
 func requireConsistent(t require.TestingT, ns *Namespace) {
-	names, subdirs, cookies := map[uint64]uint32{}, map[uint64]uint32{}, map[[2]uint64]bool{}
+	names, subdirs, cookies := map[ids.Inode]uint32{}, map[ids.Inode]uint32{}, map[[2]uint64]bool{}
 	require.Equal(t, ns.tree.byName.Len(), ns.tree.byCookie.Len(), "as many entries by name as by cookie")
 	ns.tree.byName.Scan(func(e *entry) bool {
 		same, found := ns.tree.byCookie.Get(e)
 		require.True(t, found && same == e, "entry %q is found by its cookie", e.name)
 		require.True(t, e.cookie > cookieParent && e.cookie < ns.tree.nextCookie, "cookie %d of %q", e.cookie, e.name)
-		require.False(t, cookies[[2]uint64{e.parent, e.cookie}], "cookie of %q is its own", e.name)
-		cookies[[2]uint64{e.parent, e.cookie}] = true
+		require.False(t, cookies[[2]uint64{uint64(e.parent), e.cookie}], "cookie of %q is its own", e.name)
+		cookies[[2]uint64{uint64(e.parent), e.cookie}] = true
 		dir, found := ns.tree.inode(e.parent)
 		require.True(t, found && dir.isDir() && dir.nlink > 0, "entry %q is in a directory", e.name)
 		in, found := ns.tree.inode(e.ino)
@@ -30,7 +31,7 @@ func requireConsistent(t require.TestingT, ns *Namespace) {
 		}
 		return true
 	})
-	ns.tree.inodes.Scan(func(ino uint64, in *inode) bool {
+	ns.tree.inodes.Scan(func(ino ids.Inode, in *inode) bool {
 		require.True(t, ino == in.ino && ino < ns.tree.nextIno, "number of inode %d", ino)
 		_, orphaned := ns.tree.orphans.byIno.Get(ino)
 		switch {
@@ -67,7 +68,7 @@ func requireBelowRoot(t require.TestingT, ns *Namespace, dir *inode) {
 
 func requireOrphansConsistent(t require.TestingT, ns *Namespace) {
 	expiring := 0
-	ns.tree.orphans.byIno.Scan(func(ino uint64, o *orphan) bool {
+	ns.tree.orphans.byIno.Scan(func(ino ids.Inode, o *orphan) bool {
 		_, found := ns.tree.inode(ino)
 		require.True(t, found, "orphan %d has an inode", ino)
 		if !o.pinned {
@@ -81,7 +82,7 @@ func requireOrphansConsistent(t require.TestingT, ns *Namespace) {
 }
 
 func requireRepliesConsistent(t require.TestingT, ns *Namespace) {
-	counts := map[uint64]int{}
+	counts := map[ids.Session]int{}
 	ns.sessions.replies.Scan(func(r *reply) bool {
 		s, found := ns.sessions.byID.Get(r.session)
 		require.True(t, found, "reply %d has a session", r.seq)
@@ -90,7 +91,7 @@ func requireRepliesConsistent(t require.TestingT, ns *Namespace) {
 		return true
 	})
 	ended, kept := 0, 0
-	ns.sessions.byID.Scan(func(id uint64, s *session) bool {
+	ns.sessions.byID.Scan(func(id ids.Session, s *session) bool {
 		if s.endedIndex != 0 {
 			ended++
 			kept += 1 + s.replies
@@ -106,7 +107,7 @@ func requireRepliesConsistent(t require.TestingT, ns *Namespace) {
 // requireIndexed compares the indexes with the entries and inodes that they are of.
 func requireIndexed(t require.TestingT, ns *Namespace) {
 	due, held, pending := 0, 0, 0
-	makers, lockFiles := map[made]bool{}, map[uint64]int{}
+	makers, lockFiles := map[made]bool{}, map[ids.Inode]int{}
 	ns.tree.byName.Scan(func(e *entry) bool {
 		same, found := ns.tree.byIno.Get(e)
 		require.True(t, found && same == e, "entry %q is found by its inode", e.name)
@@ -135,7 +136,7 @@ func requireIndexed(t require.TestingT, ns *Namespace) {
 	require.Equal(t, pending, ns.tree.byPending.Len())
 	require.Equal(t, len(makers), ns.tree.holdings.byMaker.Len())
 	require.Equal(t, lockFiles, ns.tree.lockFiles)
-	ns.tree.inodes.Scan(func(ino uint64, in *inode) bool {
+	ns.tree.inodes.Scan(func(ino ids.Inode, in *inode) bool {
 		h, ok := in.heldBy()
 		if !ok {
 			return true
@@ -160,7 +161,7 @@ func requireJudged(t require.TestingT, ns *Namespace) {
 		if in.kernelLocked {
 			require.True(t, e.stale == nil && e.due == 0, "lockfs never removes %q", e.name)
 		}
-		require.True(t, 0 < e.token && e.token <= ns.index && e.made <= ns.index, "token %d of %q", e.token, e.name)
+		require.True(t, 0 < e.token && e.token <= ids.Token(ns.index) && e.made <= ns.index, "token %d of %q", e.token, e.name)
 		require.LessOrEqual(t, e.acquired, ns.time)
 		require.True(t, in.gone == nil || in.facts.process != nil, "%q has no process that could be gone", e.name)
 		again := *e
@@ -215,7 +216,7 @@ func isLockByTheBook(ns *Namespace, e *entry, in *inode) bool {
 
 func requireHostsConsistent(t require.TestingT, ns *Namespace) {
 	sessions, boots := map[string]int{}, map[string]string{}
-	ns.sessions.byID.Scan(func(_ uint64, s *session) bool {
+	ns.sessions.byID.Scan(func(_ ids.Session, s *session) bool {
 		if s.endedIndex == 0 {
 			require.True(t, sessions[s.host] == 0 || boots[s.host] == s.bootID, "host %q was booted once", s.host)
 			sessions[s.host]++

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -28,7 +29,7 @@ func TestDataIsNeverRefused(t *testing.T) {
 			g.look(cmd, directories)
 			t.Logf("%d: %v", index, cmd)
 			want, refusals := m.apply(index, plain)
-			got := ns.Apply(index, cmd)
+			got := ns.Apply(ids.Index(index), cmd)
 			if refusals != nil {
 				require.Contains(t, refusals, got.GetCode())
 			} else {
@@ -76,7 +77,7 @@ func (g *generator) look(cmd *storepb.Command, directories bool) {
 	for _, e := range g.ns.tree.byName.Items() {
 		if in, found := g.ns.tree.inode(e.ino); found && (!directories || !in.isDir()) && g.often(70) {
 			looks = append(looks, &storepb.Look{
-				Parent: e.parent, Name: []byte(e.name), Token: pick(g, e.token, e.token-1, 1), Empty: g.often(50),
+				Parent: uint64(e.parent), Name: []byte(e.name), Token: uint64(pick(g, e.token, e.token-1, 1)), Empty: g.often(50),
 			})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/glob"
+	"lockfs/raftstore/ids"
 )
 
 func (k *keeper) putJudged(e *entry, in *inode) *entry {
@@ -30,7 +31,7 @@ func (k *keeper) judgeAgain(names ...*entry) {
 }
 
 // judgeBelow judges every name in and below a directory that was moved.
-func (k *keeper) judgeBelow(dir uint64) {
+func (k *keeper) judgeBelow(dir ids.Inode) {
 	if k.rules.byPattern.Len() == 0 {
 		return
 	}
@@ -45,7 +46,7 @@ func (k *keeper) judgeBelow(dir uint64) {
 // judgeWhere judges the names again whose paths fit a pattern: its rule says nothing of any other.
 func (k *keeper) judgeWhere(pattern string) {
 	var fitting []*entry
-	dir, above := uint64(0), "" // the path of a directory, with a slash at its end
+	dir, above := ids.Inode(0), "" // the path of a directory, with a slash at its end
 	k.tree.byName.Scan(func(e *entry) bool {
 		if e.parent != dir {
 			dir, above = e.parent, strings.TrimSuffix(k.tree.path(e), e.name)
@@ -60,7 +61,7 @@ func (k *keeper) judgeWhere(pattern string) {
 
 // noteKernelLock is called when somebody has, or waits for, an advisory lock of a file: from then on that lock
 // guards it alone, and its content is data. Who waits for it waits for this inode, so lockfs never removes it.
-func (k *keeper) noteKernelLock(ino uint64) {
+func (k *keeper) noteKernelLock(ino ids.Inode) {
 	in, found := k.tree.inode(ino)
 	if !found || in.kernelLocked || in.unlisted || fault.GuardLocked {
 		return
@@ -76,7 +77,7 @@ func (k *keeper) noteKernelLock(ino uint64) {
 }
 
 // touchDir records that a directory's entries changed; subdirs is the change in their number.
-func (k *keeper) touchDir(ino uint64, subdirs int) {
+func (k *keeper) touchDir(ino ids.Inode, subdirs int) {
 	dir, found := k.tree.inode(ino)
 	if !found {
 		return

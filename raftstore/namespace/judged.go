@@ -3,6 +3,7 @@ package namespace
 import (
 	"syscall"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -12,7 +13,7 @@ import (
 // mayTake tells whether what the kernel judged goes for what is there now: it is the same inode, or one that the sticky bit
 // (unlink(2)) surely lets the caller take. judged is nil where nothing is known, and 0 for a name that was free.
 func (t *tree) mayTake(by *storepb.Caller, judged *uint64, e *entry, in *inode) bool {
-	if judged == nil || *judged == e.ino || by.GetUid() == 0 {
+	if judged == nil || ids.Inode(*judged) == e.ino || by.GetUid() == 0 {
 		return true
 	}
 	dir, found := t.inode(e.parent)
@@ -21,8 +22,8 @@ func (t *tree) mayTake(by *storepb.Caller, judged *uint64, e *entry, in *inode) 
 
 // mayLeave tells whether an inode may be moved to another directory. Of a directory the kernel has judged whether the
 // caller may write to it.
-func mayLeave(by *storepb.Caller, judged *uint64, e *entry, in *inode, to uint64) bool {
-	return !in.isDir() || e.parent == to || judged == nil || *judged == e.ino || by.GetUid() == 0
+func mayLeave(by *storepb.Caller, judged *uint64, e *entry, in *inode, to ids.Inode) bool {
+	return !in.isDir() || e.parent == to || judged == nil || ids.Inode(*judged) == e.ino || by.GetUid() == 0
 }
 
 // refuseUnjudged judges the two names of a rename. The inode of one that is free is nil.

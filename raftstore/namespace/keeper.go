@@ -1,5 +1,7 @@
 package namespace
 
+import "lockfs/raftstore/ids"
+
 // keeper changes names, with all that follows of it: whether they are locks, since when, and what is told of them.
 type keeper struct {
 	warden
@@ -8,8 +10,8 @@ type keeper struct {
 
 // Removal is an inode that lost its last name.
 type Removal struct {
-	Session uint64 // that removed it and whose kernel knows; 0: lockfs itself, or somebody by force
-	Parent  uint64
+	Session ids.Session // that removed it and whose kernel knows; 0: lockfs itself, or somebody by force
+	Parent  ids.Inode
 	Name    string
-	Ino     uint64
+	Ino     ids.Inode
 }

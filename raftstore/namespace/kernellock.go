@@ -9,7 +9,7 @@ import (
 // takeLock is flock(2), and fcntl(2) with F_SETLK or F_SETLKW.
 func (ns *Namespace) takeLock(cmd *storepb.Command, op *storepb.TakeLock) *storepb.Result {
 	want, valid := advisory.Want(ids.Session(cmd.GetSession()), ids.Sequence(cmd.GetSeq()), op)
-	in, found := ns.tree.inode(op.GetIno())
+	in, found := ns.tree.inode(ids.Inode(op.GetIno()))
 	switch {
 	case !valid || cmd.GetSession() == 0:
 		return fail(storepb.Code_INVALID)
@@ -26,18 +26,18 @@ func (ns *Namespace) takeLock(cmd *storepb.Command, op *storepb.TakeLock) *store
 		result.AdvisoryLocks = ns.sessions.withHosts(inTheWay)
 	}
 	if op.GetType() != storepb.LockType_UNLOCK && code != storepb.Code_NO_LOCKS {
-		ns.noteKernelLock(op.GetIno())
+		ns.noteKernelLock(ids.Inode(op.GetIno()))
 	}
 	return result
 }
 
 // dropLocks is a close(2): what its owners have and want of the file goes. Where somebody may go on without knowing, nobody
 // gets the locks before the lock delay is over.
-func (ns *Namespace) dropLocks(session uint64, op *storepb.DropLocks) *storepb.Result {
+func (ns *Namespace) dropLocks(session ids.Session, op *storepb.DropLocks) *storepb.Result {
 	delay := int64(0)
 	if s, found := ns.sessions.byID.Get(session); found && op.GetLost() {
 		delay = ns.sessions.delayAfter(s)
 	}
-	ns.locks.Drop(ids.Session(session), op, delay)
+	ns.locks.Drop(session, op, delay)
 	return ok()
 }

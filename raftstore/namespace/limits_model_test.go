@@ -3,6 +3,7 @@ package namespace
 import (
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -127,8 +128,8 @@ func requireCounted(t require.TestingT, ns *Namespace) {
 			u.bytes += bytes
 		}
 	}
-	ns.tree.inodes.Scan(func(ino uint64, in *inode) bool {
-		if o, found := ns.tree.orphans.byIno.Get(ino); found && !o.pinned {
+	ns.tree.inodes.Scan(func(ino ids.Inode, in *inode) bool {
+		if o, found := ns.tree.orphans.byIno.Get(ids.Inode(ino)); found && !o.pinned {
 			forgotten += uint64(in.bytes())
 		} else {
 			count(in.uid, 1, uint64(in.bytes()))

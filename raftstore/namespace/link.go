@@ -1,15 +1,18 @@
 package namespace
 
-import "lockfs/raftstore/storepb"
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
 
 func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Result, *storepb.Undo) {
 	if code := checkName(op.GetName()); code != storepb.Code_OK {
 		return fail(code), nil
 	}
-	if _, code := ns.tree.directory(op.GetParent()); code != storepb.Code_OK {
+	if _, code := ns.tree.directory(ids.Inode(op.GetParent())); code != storepb.Code_OK {
 		return fail(code), nil
 	}
-	in, found := ns.tree.inode(op.GetIno())
+	in, found := ns.tree.inode(ids.Inode(op.GetIno()))
 	switch {
 	case !found || in.nlink == 0:
 		return fail(storepb.Code_NOT_FOUND), nil
@@ -18,10 +21,10 @@ func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Re
 	case in.nlink >= maxLinksBy(caller, in):
 		return fail(storepb.Code_TOO_MANY_LINKS), nil
 	}
-	if _, taken := ns.tree.entry(op.GetParent(), op.GetName()); taken {
+	if _, taken := ns.tree.entry(ids.Inode(op.GetParent()), op.GetName()); taken {
 		return fail(storepb.Code_EXISTS), nil
 	}
-	made := &entry{parent: op.GetParent(), name: string(op.GetName()), ino: in.ino}
+	made := &entry{parent: ids.Inode(op.GetParent()), name: string(op.GetName()), ino: in.ino}
 	var code storepb.Code
 	if made.maker, code = ns.makerOf(caller, made); code != storepb.Code_OK {
 		return fail(code), nil
@@ -33,7 +36,7 @@ func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Re
 	made.cookie = ns.tree.newCookie()
 	in = ns.changeLinks(in, +1)
 	made = ns.acquire(caller, made, in, acquisition{exclusive: true, done: true})
-	ns.touchDir(op.GetParent(), 0)
+	ns.touchDir(ids.Inode(op.GetParent()), 0)
 	return &storepb.Result{Attr: in.attr(), Looks: ns.looksAt(made)}, undoOf(made)
 }
 
@@ -44,10 +47,10 @@ func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.R
 	if len(op.GetRequest()) > maxRequest {
 		return fail(storepb.Code_INVALID)
 	}
-	if _, code := ns.tree.directory(op.GetParent()); code != storepb.Code_OK {
+	if _, code := ns.tree.directory(ids.Inode(op.GetParent())); code != storepb.Code_OK {
 		return fail(code)
 	}
-	e, found := ns.tree.entry(op.GetParent(), op.GetName())
+	e, found := ns.tree.entry(ids.Inode(op.GetParent()), op.GetName())
 	if !found {
 		return fail(storepb.Code_NOT_FOUND)
 	}
@@ -70,12 +73,12 @@ func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.R
 	if refused := ns.refuseUnlink(cmd.GetCaller(), op, e, in); refused != nil {
 		return refused
 	}
-	removed := ns.removeEntry(cmd.GetSession(), e, in)
-	ns.tree.pinRemoved(cmd.GetSession(), removed, op.GetPin())
+	removed := ns.removeEntry(ids.Session(cmd.GetSession()), e, in)
+	ns.tree.pinRemoved(ids.Session(cmd.GetSession()), removed, ids.Inode(op.GetPin()))
 	if op.GetForce() && removed != 0 {
 		ns.removed[len(ns.removed)-1].Session = 0 // the kernel that asked for it knows the inode by another path
 	}
-	return &storepb.Result{RemovedIno: removed}
+	return &storepb.Result{RemovedIno: uint64(removed)}
 }
 
 // refuseUnlink judges whether a name may go, and if so tells of it.

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -16,7 +17,7 @@ func (r reader) listLocks(q *storepb.ListLocks) *storepb.Result {
 	limit, view := page(q.GetLimit(), lockPage), r.viewOf(q.GetViewer())
 	var locks []*storepb.Lock
 	bytes := 0
-	from := &entry{parent: q.GetAfterParent(), name: string(q.GetAfterName())}
+	from := &entry{parent: ids.Inode(q.GetAfterParent()), name: string(q.GetAfterName())}
 	r.tree.byName.Ascend(from, func(e *entry) bool {
 		if e.parent == from.parent && e.name == from.name {
 			return true
@@ -35,9 +36,9 @@ func (r reader) listLocks(q *storepb.ListLocks) *storepb.Result {
 func (r reader) getLock(q *storepb.GetLock) *storepb.Result {
 	var e *entry
 	if q.GetIno() != 0 {
-		e = r.tree.nameOf(q.GetIno())
+		e = r.tree.nameOf(ids.Inode(q.GetIno()))
 	} else {
-		e, _ = r.tree.entry(q.GetParent(), q.GetName())
+		e, _ = r.tree.entry(ids.Inode(q.GetParent()), q.GetName())
 	}
 	if e == nil {
 		return fail(storepb.Code_NOT_FOUND)
@@ -65,12 +66,12 @@ func (r reader) awaitChange(q *storepb.AwaitChange) *storepb.Result {
 // stale if that is asked for.
 func (r reader) changed(q *storepb.AwaitChange) bool {
 	for _, look := range q.GetSeen() {
-		token := uint64(0)
-		e, found := r.tree.entry(look.GetParent(), look.GetName())
+		token := ids.Token(0)
+		e, found := r.tree.entry(ids.Inode(look.GetParent()), look.GetName())
 		if found {
 			token = e.token
 		}
-		if token != look.GetToken() || q.GetOrStale() && found && e.stale != nil {
+		if token != ids.Token(look.GetToken()) || q.GetOrStale() && found && e.stale != nil {
 			return true
 		}
 	}

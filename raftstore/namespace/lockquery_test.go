@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/raftstore/advisory"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -168,7 +169,7 @@ func TestAnswersFitWhateverUsersHave(t *testing.T) {
 		tr.ns.locks.Restore(&storepb.AdvisoryLock{
 			Ino: ino, Kind: storepb.LockKind_RECORD, Type: exclusive, Session: here, Owner: 1, Start: 2 * i, End: 2 * i, Seq: 1,
 		})
-		tr.ns.noteKernelLock(ino)
+		tr.ns.noteKernelLock(ids.Inode(ino))
 	}
 	ask := func(query *storepb.Query) *storepb.Result {
 		t.Helper()

@@ -1,6 +1,9 @@
 package namespace
 
-import "lockfs/raftstore/storepb"
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
 
 // moving says how a name is moved.
 type moving struct {
@@ -35,7 +38,7 @@ func (k *keeper) move(by *storepb.Caller, source, target *entry, moved, replaced
 	return made
 }
 
-func (k *keeper) reparent(in *inode, parent uint64) *inode {
+func (k *keeper) reparent(in *inode, parent ids.Inode) *inode {
 	changed := *in
 	changed.ctime, changed.changed = k.time, k.index
 	if in.isDir() {

@@ -3,10 +3,11 @@ package namespace
 import (
 	"strings"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
-func (t *tree) entry(parent uint64, name []byte) (*entry, bool) {
+func (t *tree) entry(parent ids.Inode, name []byte) (*entry, bool) {
 	return t.byName.Get(&entry{parent: parent, name: string(name)})
 }
 
@@ -17,16 +18,16 @@ func (t *tree) newCookie() uint64 {
 }
 
 // named answers the entry that a message names, if it is one of that inode.
-func (t *tree) named(name *storepb.Look, ino uint64) (*entry, bool) {
+func (t *tree) named(name *storepb.Look, ino ids.Inode) (*entry, bool) {
 	if name == nil {
 		return nil, false
 	}
-	e, found := t.entry(name.GetParent(), name.GetName())
+	e, found := t.entry(ids.Inode(name.GetParent()), name.GetName())
 	return e, found && e.ino == ino
 }
 
 // nameOf answers the first name of an inode. A directory has no other; the root has none.
-func (t *tree) nameOf(ino uint64) (first *entry) {
+func (t *tree) nameOf(ino ids.Inode) (first *entry) {
 	t.byIno.Ascend(&entry{ino: ino}, func(e *entry) bool {
 		if e.ino == ino {
 			first = e
@@ -37,7 +38,7 @@ func (t *tree) nameOf(ino uint64) (first *entry) {
 }
 
 // namesOf lists the names of an inode.
-func (t *tree) namesOf(ino uint64) []*entry {
+func (t *tree) namesOf(ino ids.Inode) []*entry {
 	var names []*entry
 	t.byIno.Ascend(&entry{ino: ino}, func(e *entry) bool {
 		if e.ino != ino {
@@ -61,7 +62,7 @@ func (t *tree) path(e *entry) string {
 	return strings.Join(elements, "/")
 }
 
-func (t *tree) entriesOf(dir uint64) []*entry {
+func (t *tree) entriesOf(dir ids.Inode) []*entry {
 	var entries []*entry
 	t.byName.Ascend(&entry{parent: dir}, func(e *entry) bool {
 		if e.parent != dir {
@@ -73,7 +74,7 @@ func (t *tree) entriesOf(dir uint64) []*entry {
 	return entries
 }
 
-func (t *tree) hasEntries(dir uint64) bool {
+func (t *tree) hasEntries(dir ids.Inode) bool {
 	found := false
 	t.byName.Ascend(&entry{parent: dir}, func(e *entry) bool {
 		found = e.parent == dir
@@ -86,7 +87,7 @@ func (t *tree) hasEntries(dir uint64) bool {
 func (t *tree) isFull(in *inode) bool { return in.isDir() && t.hasEntries(in.ino) }
 
 // directory answers a directory that is still in the tree.
-func (t *tree) directory(ino uint64) (*inode, storepb.Code) {
+func (t *tree) directory(ino ids.Inode) (*inode, storepb.Code) {
 	dir, found := t.inode(ino)
 	switch {
 	case !found:
@@ -99,7 +100,7 @@ func (t *tree) directory(ino uint64) (*inode, storepb.Code) {
 	return dir, storepb.Code_OK
 }
 
-func (t *tree) isUnlisted(ino uint64) bool {
+func (t *tree) isUnlisted(ino ids.Inode) bool {
 	in, found := t.inode(ino)
 	return found && in.unlisted
 }

@@ -7,7 +7,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-func (ns *Namespace) openSession(id uint64, op *storepb.OpenSession) *storepb.Result {
+func (ns *Namespace) openSession(id ids.Session, op *storepb.OpenSession) *storepb.Result {
 	s, found := ns.sessions.byID.Get(id)
 	switch {
 	case id == 0 || len(op.GetHost()) > MaxName || len(op.GetBootId()) > MaxName || len(op.GetMachine()) > MaxName:
@@ -38,14 +38,14 @@ func (ns *Namespace) openSession(id uint64, op *storepb.OpenSession) *storepb.Re
 // programs that had locks may still run, with descriptors that are dead.
 func (ns *Namespace) succeedProcess(s *session, op *storepb.OpenSession) {
 	ns.tree.unpinOrphansOf(s.id)
-	ns.locks.DropAll(ids.Session(s.id), ns.sessions.delayAfter(s))
+	ns.locks.DropAll(s.id, ns.sessions.delayAfter(s))
 	s = ns.sessions.acknowledge(ns.index, s, 0)
 	succeeded := *s
 	succeeded.started, succeeded.namespace = op.GetStarted(), op.GetPidNamespace()
 	ns.sessions.byID.Set(s.id, &succeeded)
 }
 
-func (ns *Namespace) closeSession(id uint64, op *storepb.CloseSession) *storepb.Result {
+func (ns *Namespace) closeSession(id ids.Session, op *storepb.CloseSession) *storepb.Result {
 	s, found := ns.sessions.byID.Get(id)
 	if !found {
 		return fail(storepb.Code_SESSION_UNKNOWN)
@@ -55,7 +55,7 @@ func (ns *Namespace) closeSession(id uint64, op *storepb.CloseSession) *storepb.
 		delay = ns.sessions.delayAfter(s)
 	}
 	ns.tree.unpinOrphansOf(id)
-	ns.locks.DropAll(ids.Session(id), delay)
+	ns.locks.DropAll(id, delay)
 	ns.sessions.dropSession(id)
 	if s.endedIndex == 0 {
 		ns.hostWent(s.host, true)
@@ -66,15 +66,15 @@ func (ns *Namespace) closeSession(id uint64, op *storepb.CloseSession) *storepb.
 // endSession gives up on a mount. What it has not acknowledged stays, so that it can learn what became
 // of its calls should it come back.
 func (ns *Namespace) endSession(op *storepb.EndSession) *storepb.Result {
-	s, found := ns.sessions.byID.Get(op.GetId())
+	s, found := ns.sessions.byID.Get(ids.Session(op.GetId()))
 	switch {
 	case !found || s.endedIndex != 0:
 		return fail(storepb.Code_SESSION_UNKNOWN)
-	case s.active != op.GetIfActive():
+	case s.active != ids.Index(op.GetIfActive()):
 		return fail(storepb.Code_CONFLICT)
 	}
 	ns.tree.unpinOrphansOf(s.id)
-	ns.locks.DropAll(ids.Session(s.id), ns.sessions.delayAfter(s))
+	ns.locks.DropAll(s.id, ns.sessions.delayAfter(s))
 	ended := *s
 	ended.endedIndex, ended.ended = ns.index, ns.time
 	ns.sessions.byID.Set(s.id, &ended)

@@ -1,5 +1,7 @@
 package namespace
 
+import "lockfs/raftstore/ids"
+
 func (t *tree) putInode(in *inode) {
 	old, _ := t.inodes.Set(in.ino, in)
 	if old != nil {
@@ -19,7 +21,7 @@ func (t *tree) forgetInode(in *inode) {
 	}
 }
 
-func (t *tree) deleteInode(ino uint64) {
+func (t *tree) deleteInode(ino ids.Inode) {
 	if old, found := t.inodes.Delete(ino); found {
 		t.forgetInode(old)
 		t.countInode(old, -1)

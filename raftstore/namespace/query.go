@@ -3,6 +3,7 @@ package namespace
 import (
 	"syscall"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -24,13 +25,13 @@ func (r reader) query(query *storepb.Query) *storepb.Result {
 	case *storepb.Query_Lookup:
 		return r.lookup(q.Lookup)
 	case *storepb.Query_GetAttr:
-		return r.read(q.GetAttr.GetIno(), nil)
+		return r.read(ids.Inode(q.GetAttr.GetIno()), nil)
 	case *storepb.Query_Read:
 		return r.readContent(q.Read)
 	case *storepb.Query_ReadDir:
 		return r.readDir(q.ReadDir)
 	case *storepb.Query_GetXattrs:
-		in, found := r.tree.inode(q.GetXattrs.GetIno())
+		in, found := r.tree.inode(ids.Inode(q.GetXattrs.GetIno()))
 		if !found {
 			return fail(storepb.Code_NOT_FOUND)
 		}
@@ -67,11 +68,11 @@ func (r reader) query(query *storepb.Query) *storepb.Result {
 }
 
 func (r reader) lookup(q *storepb.Lookup) *storepb.Result {
-	dir, code := r.tree.directory(q.GetParent())
+	dir, code := r.tree.directory(ids.Inode(q.GetParent()))
 	if code != storepb.Code_OK {
 		return fail(code)
 	}
-	ino := uint64(0)
+	ino := ids.Inode(0)
 	switch string(q.GetName()) {
 	case ".":
 		ino = dir.ino
@@ -93,13 +94,13 @@ func (r reader) lookup(q *storepb.Lookup) *storepb.Result {
 }
 
 // read answers the attributes, and with a Read the content unless the reader knows it.
-func (r reader) read(ino uint64, q *storepb.Read) *storepb.Result {
+func (r reader) read(ino ids.Inode, q *storepb.Read) *storepb.Result {
 	in, found := r.tree.inode(ino)
 	if !found {
 		return fail(storepb.Code_NOT_FOUND)
 	}
 	result := &storepb.Result{Attr: in.attr()}
-	if q != nil && in.version != q.GetKnownVersion() {
+	if q != nil && in.version != ids.Index(q.GetKnownVersion()) {
 		result.Content = in.content
 	}
 	return result
@@ -107,8 +108,8 @@ func (r reader) read(ino uint64, q *storepb.Read) *storepb.Result {
 
 // readContent tells the token of the name too by which the reader knows the inode.
 func (r reader) readContent(q *storepb.Read) *storepb.Result {
-	result := r.read(q.GetIno(), q)
-	if e, isNamed := r.tree.named(q.GetName(), q.GetIno()); isNamed {
+	result := r.read(ids.Inode(q.GetIno()), q)
+	if e, isNamed := r.tree.named(q.GetName(), ids.Inode(q.GetIno())); isNamed {
 		result.Looks = r.looksAt(e)
 		result.Looks[0].Empty = result.GetAttr().GetSize() == 0
 	}
@@ -116,7 +117,7 @@ func (r reader) readContent(q *storepb.Read) *storepb.Result {
 }
 
 func (r reader) readDir(q *storepb.ReadDir) *storepb.Result {
-	dir, found := r.tree.inode(q.GetIno())
+	dir, found := r.tree.inode(ids.Inode(q.GetIno()))
 	switch {
 	case !found:
 		return fail(storepb.Code_NOT_FOUND)
@@ -128,10 +129,10 @@ func (r reader) readDir(q *storepb.ReadDir) *storepb.Result {
 		limit = DirPage
 	}
 	var entries []*storepb.DirEntry
-	add := func(name string, ino, cookie uint64, mode uint32) bool {
+	add := func(name string, ino ids.Inode, cookie uint64, mode uint32) bool {
 		if cookie > q.GetAfter() {
 			entries = append(entries, &storepb.DirEntry{
-				Name: []byte(name), Ino: ino, Cookie: cookie, Mode: mode & syscall.S_IFMT,
+				Name: []byte(name), Ino: uint64(ino), Cookie: cookie, Mode: mode & syscall.S_IFMT,
 			})
 		}
 		return len(entries) < limit

@@ -30,8 +30,8 @@ func nobody() *storepb.Result {
 }
 
 // advisoriesOf answers the locks and requests of a file, or of all (0), as far as they are wanted, and so many at most.
-func (r reader) advisoriesOf(ino uint64, most int, wanted func(ids.Inode) bool) []*storepb.AdvisoryLock {
-	return r.sessions.withHosts(r.locks.List(ids.Inode(ino), most, wanted)...)
+func (r reader) advisoriesOf(ino ids.Inode, most int, wanted func(ids.Inode) bool) []*storepb.AdvisoryLock {
+	return r.sessions.withHosts(r.locks.List(ino, most, wanted)...)
 }
 
 func anyFile(ids.Inode) bool { return true }

@@ -1,7 +1,9 @@
 package namespace
 
+import "lockfs/raftstore/ids"
+
 // removeEntry takes a name away. It answers the inode's number if that was its last one.
-func (k *keeper) removeEntry(session uint64, e *entry, in *inode) (removed uint64) {
+func (k *keeper) removeEntry(session ids.Session, e *entry, in *inode) (removed ids.Inode) {
 	k.tree.deleteEntry(e)
 	subdirs := 0
 	if in.isDir() {
@@ -16,7 +18,7 @@ func (k *keeper) removeEntry(session uint64, e *entry, in *inode) (removed uint6
 }
 
 // dropLink counts a name less; an inode without one becomes an orphan and its number is the answer.
-func (k *keeper) dropLink(session uint64, in *inode) (removed uint64) {
+func (k *keeper) dropLink(session ids.Session, in *inode) (removed ids.Inode) {
 	links := -1
 	if in.isDir() {
 		links = -int(in.nlink)
@@ -37,6 +39,6 @@ func (k *keeper) changeLinks(in *inode, by int) *inode {
 	return &changed
 }
 
-func (k *keeper) addOrphan(session, ino uint64) {
+func (k *keeper) addOrphan(session ids.Session, ino ids.Inode) {
 	k.tree.putOrphan(&orphan{ino: ino, removedBy: session, removedIndex: k.index, removedAt: k.time})
 }

@@ -1,6 +1,9 @@
 package namespace
 
-import "lockfs/raftstore/storepb"
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
 
 func (ns *Namespace) rename(cmd *storepb.Command, op *storepb.Rename) (*storepb.Result, *storepb.Undo) {
 	source, target, code := ns.renameSides(op)
@@ -36,20 +39,20 @@ func (ns *Namespace) rename(cmd *storepb.Command, op *storepb.Rename) (*storepb.
 	if code != storepb.Code_OK {
 		return fail(code), nil
 	}
-	var removed uint64
+	var removed ids.Inode
 	if replaced != nil {
-		removed = ns.removeEntry(cmd.GetSession(), target, replaced)
-		ns.tree.pinRemoved(cmd.GetSession(), removed, op.GetPin())
+		removed = ns.removeEntry(ids.Session(cmd.GetSession()), target, replaced)
+		ns.tree.pinRemoved(ids.Session(cmd.GetSession()), removed, ids.Inode(op.GetPin()))
 	}
 	made := ns.move(cmd.GetCaller(), source, target, moved, replaced, &moving{maker: by, exclusive: op.GetNoReplace(), reason: "it was renamed"})
 
 	var undo *storepb.Undo
 	if op.GetNoReplace() {
 		undo = undoOf(made)
-		undo.BackParent, undo.BackName = source.parent, op.GetName()
+		undo.BackParent, undo.BackName = uint64(source.parent), op.GetName()
 		undo.BackExclusive, undo.BackMaker = source.exclusive, source.maker.message()
 	}
-	return &storepb.Result{RemovedIno: removed, Looks: ns.looksAt(made)}, undo
+	return &storepb.Result{RemovedIno: uint64(removed), Looks: ns.looksAt(made)}, undo
 }
 
 // refuseRename asks for both names: the one that goes, with all that is below it, and the one that is
@@ -83,22 +86,22 @@ func (ns *Namespace) renameSides(op *storepb.Rename) (source, target *entry, cod
 		return nil, nil, code
 	}
 	for _, dir := range []uint64{op.GetParent(), op.GetNewParent()} {
-		if _, code := ns.tree.directory(dir); code != storepb.Code_OK {
+		if _, code := ns.tree.directory(ids.Inode(dir)); code != storepb.Code_OK {
 			return nil, nil, code
 		}
 	}
-	source, found := ns.tree.entry(op.GetParent(), op.GetName())
+	source, found := ns.tree.entry(ids.Inode(op.GetParent()), op.GetName())
 	if !found {
 		return nil, nil, storepb.Code_NOT_FOUND
 	}
-	target, taken := ns.tree.entry(op.GetNewParent(), op.GetNewName())
+	target, taken := ns.tree.entry(ids.Inode(op.GetNewParent()), op.GetNewName())
 	switch {
 	case taken && op.GetNoReplace():
 		return nil, nil, storepb.Code_EXISTS
 	case !taken && op.GetExchange():
 		return nil, nil, storepb.Code_NOT_FOUND
 	case !taken:
-		target = &entry{parent: op.GetNewParent(), name: string(op.GetNewName())}
+		target = &entry{parent: ids.Inode(op.GetNewParent()), name: string(op.GetNewName())}
 	}
 	return source, target, storepb.Code_OK
 }

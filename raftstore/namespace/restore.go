@@ -91,14 +91,14 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 		return nil, fmt.Errorf("version %d: %w", version, codec.ErrOlder)
 	}
 	ns := empty()
-	ns.index, ns.time = header.GetIndex(), header.GetTime()
-	ns.tree.nextIno, ns.tree.nextCookie = header.GetNextIno(), header.GetNextCookie()
+	ns.index, ns.time = ids.Index(header.GetIndex()), header.GetTime()
+	ns.tree.nextIno, ns.tree.nextCookie = ids.Inode(header.GetNextIno()), header.GetNextCookie()
 	ns.sessions.most = header.GetMaxSessions()
 	ns.tree.ledger.limits = limits{
 		maxInodes: header.GetMaxInodes(), maxBytes: header.GetMaxBytes(),
 		maxInodesPerUser: header.GetMaxInodesPerUser(), maxBytesPerUser: header.GetMaxBytesPerUser(),
 	}
-	ns.locks.Begin(ids.Index(ns.index), ns.time)
+	ns.locks.Begin(ns.index, ns.time)
 	ns.events.last, ns.sessions.lockDelay = header.GetLastEvent(), header.GetLockDelay()
 	restored := 0
 	for record, err := range r.records(header.GetRecords()) {
@@ -218,7 +218,7 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 		ns.tree.putEntry(ns.entryOf(r.Entry))
 	case *storepb.Record_Orphan:
 		ns.tree.putOrphan(&orphan{
-			ino: r.Orphan.GetIno(), removedBy: r.Orphan.GetRemovedBy(), removedIndex: r.Orphan.GetRemovedIndex(),
+			ino: ids.Inode(r.Orphan.GetIno()), removedBy: ids.Session(r.Orphan.GetRemovedBy()), removedIndex: ids.Index(r.Orphan.GetRemovedIndex()),
 			removedAt: r.Orphan.GetRemovedAt(), pinned: r.Orphan.GetPinned(), takenBack: r.Orphan.GetTakenBack(),
 		})
 	case *storepb.Record_Session:
@@ -229,7 +229,7 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 		}
 	case *storepb.Record_Reply:
 		ns.sessions.keepReply(&reply{
-			session: r.Reply.GetSession(), seq: r.Reply.GetSeq(),
+			session: ids.Session(r.Reply.GetSession()), seq: ids.Sequence(r.Reply.GetSeq()),
 			result: r.Reply.GetResult(), undo: r.Reply.GetUndo(),
 		})
 	case *storepb.Record_Member:
@@ -245,7 +245,7 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 		ns.events.kept.Set(r.Event.GetNumber(), r.Event)
 	case *storepb.Record_AdvisoryLock:
 		ns.locks.Restore(r.AdvisoryLock)
-		ns.noteKernelLock(r.AdvisoryLock.GetIno())
+		ns.noteKernelLock(ids.Inode(r.AdvisoryLock.GetIno()))
 	case *storepb.Record_EventCount:
 		ns.events.counts.Set(r.EventCount.GetEvent(), r.EventCount.GetCount())
 	default:

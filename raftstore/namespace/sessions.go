@@ -1,26 +1,28 @@
 package namespace
 
 import (
+	"math"
 	"time"
 
 	"github.com/tidwall/btree"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // sessions is the mounts that are or were there, and what their commands were answered.
 type sessions struct {
-	byID      *btree.Map[uint64, *session]
-	ended     *btree.Map[uint64, uint64] // index at which it ended -> id
-	endedKept int                        // those, and their replies
-	replies   *btree.BTreeG[*reply]      // by session, seq
-	most      uint64                     // how many there may be that have not ended
+	byID      *btree.Map[ids.Session, *session]
+	ended     *btree.Map[ids.Index, ids.Session] // index at which it ended -> id
+	endedKept int                                // those, and their replies
+	replies   *btree.BTreeG[*reply]              // by session, seq
+	most      uint64                             // how many there may be that have not ended
 	lockDelay int64
 }
 
 func newSessions() sessions {
 	return sessions{
-		byID: new(btree.Map[uint64, *session]), ended: new(btree.Map[uint64, uint64]),
+		byID: new(btree.Map[ids.Session, *session]), ended: new(btree.Map[ids.Index, ids.Session]),
 		replies: btree.NewBTreeGOptions(lessReply, btree.Options{NoLocks: true}),
 		most:    DefaultMaxSessions, lockDelay: int64(DefaultLockDelay),
 	}
@@ -50,14 +52,14 @@ const (
 
 // session is one mount, from its start to its end. It is never modified once it is in a tree.
 type session struct {
-	id         uint64
+	id         ids.Session
 	host       string
 	bootID     string
 	opened     int64
-	acked      uint64 // replies up to this number are gone
-	active     uint64 // index of its last command
-	replies    int    // kept now
-	endedIndex uint64 // 0: it has not ended
+	acked      ids.Sequence // replies up to this number are gone
+	active     ids.Index    // index of its last command
+	replies    int          // kept now
+	endedIndex ids.Index    // 0: it has not ended
 	ended      int64
 	started    int64 // of the process that has it, on its host's CLOCK_BOOTTIME
 	machine    string
@@ -67,8 +69,8 @@ type session struct {
 
 // reply answers a command of a session, also when the same command comes again.
 type reply struct {
-	session uint64
-	seq     uint64
+	session ids.Session
+	seq     ids.Sequence
 	result  *storepb.Result
 	undo    *storepb.Undo // nil unless the command made a name
 }
@@ -82,13 +84,13 @@ func lessReply(a, b *reply) bool {
 
 func (s *session) message() *storepb.SessionRecord {
 	return &storepb.SessionRecord{
-		Id: s.id, Host: s.host, BootId: s.bootID, Opened: s.opened, Acked: s.acked, Active: s.active,
-		EndedIndex: s.endedIndex, Ended: s.ended, Started: s.started, NoLockDelay: s.noDelay, Machine: s.machine,
+		Id: uint64(s.id), Host: s.host, BootId: s.bootID, Opened: s.opened, Acked: uint64(s.acked), Active: uint64(s.active),
+		EndedIndex: uint64(s.endedIndex), Ended: s.ended, Started: s.started, NoLockDelay: s.noDelay, Machine: s.machine,
 		PidNamespace: s.namespace,
 	}
 }
 
-func (ss *sessions) reply(session, seq uint64) (*reply, bool) {
+func (ss *sessions) reply(session ids.Session, seq ids.Sequence) (*reply, bool) {
 	return ss.replies.Get(&reply{session: session, seq: seq})
 }
 
@@ -108,7 +110,7 @@ func (ss *sessions) keepReply(r *reply) {
 }
 
 // acknowledge notes that a session is at work, and drops the replies that it has received.
-func (ss *sessions) acknowledge(index uint64, s *session, acked uint64) *session {
+func (ss *sessions) acknowledge(index ids.Index, s *session, acked ids.Sequence) *session {
 	changed := *s
 	changed.active = index
 	if acked > s.acked {
@@ -120,7 +122,7 @@ func (ss *sessions) acknowledge(index uint64, s *session, acked uint64) *session
 }
 
 // dropReplies drops those to the numbers up to seq and answers how many there were.
-func (ss *sessions) dropReplies(session, seq uint64) int {
+func (ss *sessions) dropReplies(session ids.Session, seq ids.Sequence) int {
 	var old []*reply
 	ss.replies.Ascend(&reply{session: session}, func(r *reply) bool {
 		if r.session != session || r.seq > seq {
@@ -143,12 +145,12 @@ func (ss *sessions) delayAfter(s *session) int64 {
 	return ss.lockDelay
 }
 
-func (ss *sessions) dropSession(id uint64) {
+func (ss *sessions) dropSession(id ids.Session) {
 	if s, found := ss.byID.Delete(id); found && s.endedIndex != 0 {
 		ss.ended.Delete(s.endedIndex)
 		ss.endedKept -= 1 + s.replies
 	}
-	ss.dropReplies(id, ^uint64(0))
+	ss.dropReplies(id, math.MaxUint64)
 }
 
 // addEnded counts a session among those that have ended.
@@ -160,7 +162,7 @@ func (ss *sessions) addEnded(s *session) {
 // isWatched tells whether a mount of a host sees a process end: one of the same boot, and in the pid namespace in which the process
 // was found. Nobody sees those of a container any more in which the mount was, too, and which was started anew.
 func (ss *sessions) isWatched(host string, p processID) (watched bool) {
-	ss.byID.Scan(func(_ uint64, s *session) bool {
+	ss.byID.Scan(func(_ ids.Session, s *session) bool {
 		watched = s.endedIndex == 0 && s.host == host && s.bootID == p.bootID.String() &&
 			(s.namespace == 0 || s.namespace == p.pidNamespace)
 		return !watched
@@ -170,7 +172,7 @@ func (ss *sessions) isWatched(host string, p processID) (watched bool) {
 
 func (ss *sessions) liveSessions() []*storepb.SessionRecord {
 	var live []*storepb.SessionRecord
-	ss.byID.Scan(func(_ uint64, s *session) bool {
+	ss.byID.Scan(func(_ ids.Session, s *session) bool {
 		if s.endedIndex == 0 {
 			live = append(live, s.message())
 		}
@@ -182,7 +184,7 @@ func (ss *sessions) liveSessions() []*storepb.SessionRecord {
 // withHosts tells the hosts too, which are those of the sessions.
 func (ss *sessions) withHosts(locks ...*storepb.AdvisoryLock) []*storepb.AdvisoryLock {
 	for _, lock := range locks {
-		if s, found := ss.byID.Get(lock.GetSession()); found {
+		if s, found := ss.byID.Get(ids.Session(lock.GetSession())); found {
 			lock.Host = s.host
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protodelim"
 	"google.golang.org/protobuf/proto"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -25,7 +26,7 @@ type Snapshot struct{ state tables }
 func (ns *Namespace) Snapshot() *Snapshot { return &Snapshot{ns.frozen()} }
 
 // Index is the index of the last command in the snapshot.
-func (s *Snapshot) Index() uint64 { return s.state.index }
+func (s *Snapshot) Index() ids.Index { return s.state.index }
 
 // Write writes the snapshot: a magic line, a header and records, each message with its length before
 // it, then the SHA-256 of all that. Equal states give equal bytes.
@@ -63,8 +64,8 @@ func (s *Snapshot) writeRecords(w *bufio.Writer) error {
 	}
 	ns := &s.state
 	header := &storepb.SnapshotHeader{
-		Version: snapshotVersion, Index: ns.index, Time: ns.time,
-		NextIno: ns.tree.nextIno, NextCookie: ns.tree.nextCookie, MaxInodes: ns.tree.ledger.limits.maxInodes, MaxSessions: ns.sessions.most,
+		Version: snapshotVersion, Index: uint64(ns.index), Time: ns.time,
+		NextIno: uint64(ns.tree.nextIno), NextCookie: ns.tree.nextCookie, MaxInodes: ns.tree.ledger.limits.maxInodes, MaxSessions: ns.sessions.most,
 		Records: ns.records(), LastEvent: ns.events.last,
 		LockDelay: ns.sessions.lockDelay, MaxBytes: ns.tree.ledger.limits.maxBytes,
 		MaxInodesPerUser: ns.tree.ledger.limits.maxInodesPerUser, MaxBytesPerUser: ns.tree.ledger.limits.maxBytesPerUser,
@@ -96,10 +97,10 @@ func (ts *tables) eachRecord(visit func(*storepb.Record) bool) {
 		return going
 	}
 	for _, scan := range []func(){
-		func() { ts.tree.inodes.Scan(func(_ uint64, in *inode) bool { return put(in.record()) }) },
+		func() { ts.tree.inodes.Scan(func(_ ids.Inode, in *inode) bool { return put(in.record()) }) },
 		func() { ts.tree.byName.Scan(func(e *entry) bool { return put(ts.entryRecord(e)) }) },
-		func() { ts.tree.orphans.byIno.Scan(func(_ uint64, o *orphan) bool { return put(o.record()) }) },
-		func() { ts.sessions.byID.Scan(func(_ uint64, s *session) bool { return put(s.record()) }) },
+		func() { ts.tree.orphans.byIno.Scan(func(_ ids.Inode, o *orphan) bool { return put(o.record()) }) },
+		func() { ts.sessions.byID.Scan(func(_ ids.Session, s *session) bool { return put(s.record()) }) },
 		func() { ts.sessions.replies.Scan(func(r *reply) bool { return put(r.record()) }) },
 		func() {
 			ts.members.Scan(func(_ string, m *storepb.Member) bool {

@@ -10,6 +10,7 @@ import (
 
 	"lockfs/raftstore/codec"
 	"lockfs/raftstore/glob"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -29,15 +30,15 @@ func TestSnapshotRoundTrip(t *testing.T) {
 		steps := 1 + g.below(pick(g, 20, 50, 150))
 		for index := uint64(1); index <= uint64(steps); index++ {
 			cmd := g.next()
-			result := ns.Apply(index, cmd)
+			result := ns.Apply(ids.Index(index), cmd)
 			for _, other := range copies {
-				requireSame(t, result, other.Apply(index, cmd))
+				requireSame(t, result, other.Apply(ids.Index(index), cmd))
 			}
 			if !g.often(4) {
 				continue
 			}
 			snapshot := ns.Snapshot()
-			require.Equal(t, index, snapshot.Index())
+			require.Equal(t, ids.Index(index), snapshot.Index())
 			data := snapshotBytes(t, snapshot)
 			taken = append(taken, past{snapshot, data})
 			other := restored(t, data)
@@ -71,7 +72,7 @@ func TestReplicasAgree(t *testing.T) {
 			for _, ns := range []*Namespace{a, b} {
 				cmd, err := codec.DecodeCommand(logged)
 				require.NoError(t, err)
-				ns.Apply(index, cmd)
+				ns.Apply(ids.Index(index), cmd)
 			}
 			if index == restart {
 				b = restored(t, snapshotBytes(t, b.Snapshot()))
@@ -148,7 +149,7 @@ func TestSnapshotHashTellsStatesApart(t *testing.T) {
 		"event":     opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("f"), Looks: []*storepb.Look{{Parent: 1, Name: []byte("f"), Token: 1}}}),
 	} {
 		other := restored(t, snapshotBytes(t, tr.ns.Snapshot()))
-		other.Apply(tr.index+1, &storepb.Command{Session: here, Seq: 100, Op: op})
+		other.Apply(ids.Index(tr.index+1), &storepb.Command{Session: here, Seq: 100, Op: op})
 		hash := other.Snapshot().Hash()
 		require.NotContains(t, seen, hash, "%s", name)
 		seen[hash] = name
@@ -179,7 +180,7 @@ func TestLongestStringsSurviveSnapshot(t *testing.T) {
 		tr.apply(cmd).is(storepb.Code_INVALID)
 	}
 	tr.rule(&storepb.Rule{Pattern: long(glob.MaxLength)}).ok()
-	require.NotNil(t, tr.ns.tree.nameOf(ino).known)
+	require.NotNil(t, tr.ns.tree.nameOf(ids.Inode(ino)).known)
 	tr.write(here, ino, long(MaxContent)).ok()
 	for i := range MaxXattrs / 6 {
 		tr.do(here, opOf(&storepb.SetXattr{Ino: ino, Name: []byte("user." + string([]byte{byte(1 + i/200), byte(1 + i%200)}))}))

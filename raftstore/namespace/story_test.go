@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -20,7 +21,7 @@ type story struct {
 }
 
 type entryKey struct {
-	parent uint64
+	parent ids.Inode
 	name   string
 }
 
@@ -37,7 +38,7 @@ func (s *story) walk() {
 	s.dirs = map[string]uint64{"": RootIno}
 	s.ns.tree.byName.Scan(func(e *entry) bool {
 		if in, found := s.ns.tree.inode(e.ino); found && in.isDir() {
-			s.dirs[s.ns.tree.path(e)] = e.ino
+			s.dirs[s.ns.tree.path(e)] = uint64(e.ino)
 		}
 		return true
 	})
@@ -69,7 +70,7 @@ func (s *story) tell(t require.TestingT, e *storepb.Event) {
 	}
 	parent, found := s.dirs[dir]
 	require.True(t, found, "%v tells of a directory", e)
-	key := entryKey{parent, name}
+	key := entryKey{ids.Inode(parent), name}
 	token, isOpen := s.open[key]
 	switch e.GetEvent() {
 	case eventAcquired:
@@ -97,11 +98,11 @@ func (s *story) tell(t require.TestingT, e *storepb.Event) {
 func (s *story) compare(t require.TestingT) {
 	announced := 0
 	s.ns.tree.byName.Scan(func(e *entry) bool {
-		require.GreaterOrEqual(t, e.token, s.highest[e.key()], "token of %q", e.name)
-		s.highest[e.key()] = e.token
+		require.GreaterOrEqual(t, uint64(e.token), s.highest[e.key()], "token of %q", e.name)
+		s.highest[e.key()] = uint64(e.token)
 		if e.announced {
 			announced++
-			require.Equal(t, e.token, s.open[e.key()], "story of %q", e.name)
+			require.Equal(t, uint64(e.token), s.open[e.key()], "story of %q", e.name)
 		}
 		return true
 	})

@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"lockfs/raftstore/advisory"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -21,7 +22,7 @@ type tables struct {
 
 // clock is the last command applied.
 type clock struct {
-	index uint64
+	index ids.Index
 	time  int64 // cluster time of that command; never goes back
 }
 

@@ -1,19 +1,23 @@
 package namespace
 
-import "github.com/tidwall/btree"
+import (
+	"github.com/tidwall/btree"
+
+	"lockfs/raftstore/ids"
+)
 
 // tree is the inodes and their names, with indexes of them, and counts what they need.
 type tree struct {
-	nextIno    uint64
+	nextIno    ids.Inode
 	nextCookie uint64
 
-	inodes    *btree.Map[uint64, *inode]
+	inodes    *btree.Map[ids.Inode, *inode]
 	byName    *btree.BTreeG[*entry] // by parent, name
 	byCookie  *btree.BTreeG[*entry] // by parent, cookie
 	byIno     *btree.BTreeG[*entry] // by inode, parent, name
 	byDue     *btree.BTreeG[*entry] // those that have one, by when they are due
 	byPending *btree.BTreeG[*entry] // those that no event has told of yet, by until when
-	lockFiles map[uint64]int        // how many files of a directory are locks
+	lockFiles map[ids.Inode]int     // how many files of a directory are locks
 	orphans   orphans
 	holdings  holdings
 	ledger    ledger
@@ -24,13 +28,13 @@ func newTree() tree {
 	return tree{
 		nextIno:    RootIno + 1,
 		nextCookie: cookieParent + 1,
-		inodes:     new(btree.Map[uint64, *inode]),
+		inodes:     new(btree.Map[ids.Inode, *inode]),
 		byName:     btree.NewBTreeGOptions(lessByName, options),
 		byCookie:   btree.NewBTreeGOptions(lessByCookie, options),
 		byIno:      btree.NewBTreeGOptions(lessByIno, options),
 		byDue:      btree.NewBTreeGOptions(lessByDue, options),
 		byPending:  btree.NewBTreeGOptions(lessByPending, options),
-		lockFiles:  make(map[uint64]int),
+		lockFiles:  make(map[ids.Inode]int),
 		orphans:    newOrphans(),
 		holdings:   newHoldings(),
 		ledger:     ledger{usedBy: make(map[uint32]*usage)},
@@ -45,4 +49,4 @@ func (t *tree) frozen() tree {
 	}
 }
 
-func (t *tree) inode(ino uint64) (*inode, bool) { return t.inodes.Get(ino) }
+func (t *tree) inode(ino ids.Inode) (*inode, bool) { return t.inodes.Get(ino) }

@@ -1,6 +1,9 @@
 package namespace
 
-import "lockfs/raftstore/storepb"
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
 
 func (t *tree) putOrphan(o *orphan) {
 	in, found := t.inode(o.ino)
@@ -37,7 +40,7 @@ func (t *tree) dropExpiredOrphans(now int64) {
 
 // mayWrite tells whether content may still be written: to an inode with a name, and to one that the
 // session itself removed.
-func (t *tree) mayWrite(session uint64, in *inode) bool {
+func (t *tree) mayWrite(session ids.Session, in *inode) bool {
 	if in.nlink > 0 {
 		return true
 	}
@@ -46,7 +49,7 @@ func (t *tree) mayWrite(session uint64, in *inode) bool {
 }
 
 // setPinned keeps an orphan, or lets it go: then it stays as long as it would have without the pin.
-func (t *tree) setPinned(session, ino uint64, pinned bool) *storepb.Result {
+func (t *tree) setPinned(session ids.Session, ino ids.Inode, pinned bool) *storepb.Result {
 	o, found := t.orphans.byIno.Get(ino)
 	if !found || o.removedBy != session {
 		return fail(storepb.Code_STALE)
@@ -58,7 +61,7 @@ func (t *tree) setPinned(session, ino uint64, pinned bool) *storepb.Result {
 }
 
 // pinRemoved keeps what a command has removed if it was to be kept.
-func (t *tree) pinRemoved(session, removed, pin uint64) {
+func (t *tree) pinRemoved(session ids.Session, removed, pin ids.Inode) {
 	if removed != 0 && removed == pin {
 		t.setPinned(session, removed, true)
 	}
@@ -66,7 +69,7 @@ func (t *tree) pinRemoved(session, removed, pin uint64) {
 
 // disown makes an orphan one that was taken back: nobody, not even on the mount that made it, can do anything with it that others
 // would have to see.
-func (t *tree) disown(ino uint64) {
+func (t *tree) disown(ino ids.Inode) {
 	if o, found := t.orphans.byIno.Get(ino); found {
 		disowned := *o
 		disowned.removedBy, disowned.takenBack = 0, true
@@ -74,15 +77,15 @@ func (t *tree) disown(ino uint64) {
 	}
 }
 
-func (t *tree) isTakenBack(ino uint64) bool {
+func (t *tree) isTakenBack(ino ids.Inode) bool {
 	o, found := t.orphans.byIno.Get(ino)
 	return found && o.takenBack
 }
 
 // unpinOrphansOf lets the inodes go that a session removed and kept.
-func (t *tree) unpinOrphansOf(session uint64) {
+func (t *tree) unpinOrphansOf(session ids.Session) {
 	var own []*orphan
-	t.orphans.byIno.Scan(func(_ uint64, o *orphan) bool {
+	t.orphans.byIno.Scan(func(_ ids.Inode, o *orphan) bool {
 		if o.removedBy == session && o.pinned {
 			own = append(own, o)
 		}

@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -43,13 +44,13 @@ func permits(viewer *storepb.Viewer, mode, uid, gid, need uint32) bool {
 type view struct {
 	reader
 	viewer *storepb.Viewer
-	dirs   map[uint64]bool // whether he could walk to a directory, and look names up in it
+	dirs   map[ids.Inode]bool // whether he could walk to a directory, and look names up in it
 }
 
 func (v *view) ofRoot() bool { return v.viewer != nil && v.viewer.GetUid() == 0 }
 
 // reaches tells whether the viewer could walk to a directory from the root, and look names up in it.
-func (v *view) reaches(dir uint64) bool {
+func (v *view) reaches(dir ids.Inode) bool {
 	may, decided := v.dirs[dir]
 	if !decided {
 		in, code := v.tree.directory(dir)
@@ -77,13 +78,13 @@ func (v *view) lock(e *entry, in *inode) *storepb.Lock {
 		return lock
 	}
 	return &storepb.Lock{
-		Parent: e.parent, Name: []byte(e.name), Path: []byte(v.tree.path(e)), Acquired: e.acquired, Attr: in.attr(),
+		Parent: uint64(e.parent), Name: []byte(e.name), Path: []byte(v.tree.path(e)), Acquired: e.acquired, Attr: in.attr(),
 	}
 }
 
 // advisories tells whether the viewer may know of the locks and requests of a file: if he could read it. Of one without a name
 // only root knows.
-func (v *view) advisories(ino uint64) bool {
+func (v *view) advisories(ino ids.Inode) bool {
 	if v.ofRoot() {
 		return true
 	}
@@ -106,7 +107,7 @@ func (v *view) event(e *storepb.Event) *storepb.Event {
 		return e // what is about a host is for everybody
 	}
 	did := e.GetBy() != nil && v.viewer != nil && e.GetBy().GetUid() == v.viewer.GetUid()
-	if !did && !v.reachesBy(e.GetParent(), string(e.GetPath())) {
+	if !did && !v.reachesBy(ids.Inode(e.GetParent()), string(e.GetPath())) {
 		return nil
 	}
 	if !permits(v.viewer, e.GetMode(), e.GetUid(), e.GetGid(), MayRead) {
@@ -126,7 +127,7 @@ func (v *view) event(e *storepb.Event) *storepb.Event {
 }
 
 // reachesBy tells whether the viewer could walk to a directory by the path that a name in it has.
-func (v *view) reachesBy(dir uint64, name string) bool {
+func (v *view) reachesBy(dir ids.Inode, name string) bool {
 	if !v.reaches(dir) {
 		return false
 	}
@@ -138,5 +139,5 @@ func (v *view) reachesBy(dir uint64, name string) bool {
 }
 
 func (r reader) viewOf(viewer *storepb.Viewer) *view {
-	return &view{reader: r, viewer: viewer, dirs: make(map[uint64]bool)}
+	return &view{reader: r, viewer: viewer, dirs: make(map[ids.Inode]bool)}
 }

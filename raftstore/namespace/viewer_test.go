@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -288,12 +289,12 @@ func TestWhoMayReachADirectoryIsDecidedOnce(t *testing.T) {
 	tr := newOpenTree(t)
 	dirs := tr.chain(RootIno, 50)
 	v := reader{&tr.ns.judge}.viewOf(stranger)
-	require.True(t, v.reaches(dirs[49]))
+	require.True(t, v.reaches(ids.Inode(dirs[49])))
 	require.Len(t, v.dirs, 51)
 	tr.chmod(dirs[10], 0o700)
-	require.True(t, v.reaches(dirs[49]), "decided")
-	require.False(t, reader{&tr.ns.judge}.viewOf(stranger).reaches(dirs[49]))
-	require.True(t, reader{&tr.ns.judge}.viewOf(stranger).reaches(dirs[9]))
+	require.True(t, v.reaches(ids.Inode(dirs[49])), "decided")
+	require.False(t, reader{&tr.ns.judge}.viewOf(stranger).reaches(ids.Inode(dirs[49])))
+	require.True(t, reader{&tr.ns.judge}.viewOf(stranger).reaches(ids.Inode(dirs[9])))
 }
 
 // BenchmarkListLocksOfAViewer lists 100,000 locks, a thousand in each directory.

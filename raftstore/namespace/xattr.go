@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -15,7 +16,7 @@ const xattrPrefix = "user."
 const LockXattrs = "user.lockfs."
 
 func (ns *Namespace) setXattr(by *storepb.Caller, op *storepb.SetXattr) *storepb.Result {
-	in, found := ns.tree.inode(op.GetIno())
+	in, found := ns.tree.inode(ids.Inode(op.GetIno()))
 	if !found {
 		return fail(storepb.Code_NOT_FOUND)
 	}
@@ -49,7 +50,7 @@ func (ns *Namespace) setXattr(by *storepb.Caller, op *storepb.SetXattr) *storepb
 }
 
 func (ns *Namespace) removeXattr(op *storepb.RemoveXattr) *storepb.Result {
-	in, found := ns.tree.inode(op.GetIno())
+	in, found := ns.tree.inode(ids.Inode(op.GetIno()))
 	if !found {
 		return fail(storepb.Code_NOT_FOUND)
 	}
