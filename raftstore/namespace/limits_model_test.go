@@ -129,7 +129,7 @@ func requireCounted(t require.TestingT, ns *Namespace) {
 		}
 	}
 	ns.tree.inodes.Scan(func(ino ids.Inode, in *inode) bool {
-		if o, found := ns.tree.orphans.byIno.Get(ids.Inode(ino)); found && !o.pinned {
+		if o, found := ns.tree.orphans.byIno.Get(ino); found && !o.pinned {
 			forgotten += uint64(in.bytes())
 		} else {
 			count(in.uid, 1, uint64(in.bytes()))
