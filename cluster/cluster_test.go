@@ -18,6 +18,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/raftstore"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -353,7 +354,7 @@ func TestSessionEndsWhenItsMountIsSilent(t *testing.T) {
 	client.cancel() // no keepalives any more
 	require.Eventually(t, func() bool {
 		live := false
-		node.fsm.View(func(ns *namespace.Namespace) { live = ns.SessionLive(session.id) })
+		node.fsm.View(func(ns *namespace.Namespace) { live = ns.SessionLive(ids.Session(session.id)) })
 		return !live
 	}, testWait, 50*time.Millisecond)
 	require.True(t, session.fenced(), "the mount knew before the cluster gave it up")

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -100,7 +101,7 @@ func (n *Node) catchUp(ctx context.Context, via *router) error {
 		if err != nil {
 			return err
 		}
-		return n.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return ns.Index() >= index })
+		return n.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return ns.Index() >= ids.Index(index) })
 	})
 }
 

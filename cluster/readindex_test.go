@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -146,7 +147,7 @@ func TestAnyStateThatIsNewEnough(t *testing.T) {
 		ask := func(since uint64) *clusterpb.ExecuteReply {
 			return node.Execute(t.Context(), &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query(since)}})
 		}
-		require.NoError(t, node.fsm.WaitFor(t.Context(), func(ns *namespace.Namespace) bool { return ns.Index() >= index }))
+		require.NoError(t, node.fsm.WaitFor(t.Context(), func(ns *namespace.Namespace) bool { return ns.Index() >= ids.Index(index) }))
 		reply := ask(index)
 		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome())
 		require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode())
@@ -154,7 +155,7 @@ func TestAnyStateThatIsNewEnough(t *testing.T) {
 		if node == leader {
 			continue
 		}
-		for _, since := range []uint64{0, node.fsm.State().Index() + 1} {
+		for _, since := range []uint64{0, uint64(node.fsm.State().Index() + 1)} {
 			require.Equal(t, clusterpb.Outcome_NOT_LEADER, ask(since).GetOutcome(), "since %d", since)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/raftstore"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -42,7 +43,7 @@ func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveReques
 		}
 	}
 	alive := false
-	s.fsm.View(func(ns *namespace.Namespace) { alive = ns.SessionLive(req.GetSession()) })
+	s.fsm.View(func(ns *namespace.Namespace) { alive = ns.SessionLive(ids.Session(req.GetSession())) })
 	reply.Ended = !alive || !s.leases.renew(req.GetSession(), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()))
 	return reply
 }

@@ -19,7 +19,7 @@ func (n *Node) Status(withHash bool) *clusterpb.StatusReply {
 		Voters: n.raft.VoterIDs(), Mount: n.mountPoint(),
 	}
 	n.fsm.View(func(ns *namespace.Namespace) {
-		status.StateIndex = ns.Index()
+		status.StateIndex = uint64(ns.Index())
 		status.Inodes, status.Usage = uint64(ns.Inodes()), ns.Usage()
 		status.Members = ns.Members()
 		status.Sessions = uint64(ns.Sessions())
@@ -30,7 +30,7 @@ func (n *Node) Status(withHash bool) *clusterpb.StatusReply {
 	}
 	if withHash {
 		if state := n.fsm.State(); state != nil {
-			status.StateIndex, status.StateHash = state.Index(), state.Hash()
+			status.StateIndex, status.StateHash = uint64(state.Index()), state.Hash()
 		}
 	}
 	return status

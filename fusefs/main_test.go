@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -49,7 +50,7 @@ func (c *cluster) apply(cmd *storepb.Command) *storepb.Result {
 		close(c.changed)
 		c.changed = make(chan struct{})
 	}()
-	return c.ns.Apply(c.index, cmd)
+	return c.ns.Apply(ids.Index(c.index), cmd)
 }
 
 // session is the Operator of one mount. before, if set, sees each operation first and may answer it.

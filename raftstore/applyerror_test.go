@@ -42,7 +42,7 @@ func TestPanicStopsTheStateMachine(t *testing.T) {
 	require.True(t, isError)
 	require.Equal(t, []error{err}, failed)
 	require.ErrorContains(t, err, "entry 2 of term 3 (create, session 7, number 2) cannot be applied: panic: ")
-	require.Contains(t, string(err.Stack), "namespace.go")
+	require.Contains(t, string(err.Stack), "namespace.(*Namespace).Apply")
 	require.ErrorIs(t, <-waits, err)
 	requireStopped(t, fsm, err)
 	require.Equal(t, err, mkdir(3))

@@ -9,7 +9,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"lockfs/raftstore/advisory"
 	"lockfs/raftstore/codec"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -24,7 +26,7 @@ type FSM struct {
 	ns       *namespace.Namespace
 	stopped  error         // an ApplyError or codec.ErrNewer; nil: it goes on
 	advanced chan struct{} // closed when the state moves on; nil while nobody waits
-	awaited  map[namespace.Request]chan struct{}
+	awaited  map[advisory.Request]chan struct{}
 	removals *removals
 	due      int64         // what NextDue was
 	sooner   chan struct{} // has something when it has become sooner
@@ -33,7 +35,7 @@ type FSM struct {
 // NewFSM goes on from a state. fail is called when it can apply no more, with its lock held; the node is to end then.
 func NewFSM(ns *namespace.Namespace, fail func(error)) *FSM {
 	f := &FSM{
-		fail: fail, ns: ns, awaited: make(map[namespace.Request]chan struct{}), removals: newRemovals(),
+		fail: fail, ns: ns, awaited: make(map[advisory.Request]chan struct{}), removals: newRemovals(),
 		due: math.MaxInt64, sooner: make(chan struct{}, 1),
 	}
 	f.wake()
@@ -80,7 +82,7 @@ func (f *FSM) Query(query *storepb.Query) (*storepb.Result, error) {
 func (f *FSM) QuerySince(query *storepb.Query) *storepb.Result {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if f.stopped != nil || query.GetSince() == 0 || query.GetSince() > f.ns.Index() {
+	if f.stopped != nil || query.GetSince() == 0 || ids.Index(query.GetSince()) > f.ns.Index() {
 		return nil
 	}
 	return f.query(query)
@@ -88,7 +90,7 @@ func (f *FSM) QuerySince(query *storepb.Query) *storepb.Result {
 
 func (f *FSM) query(query *storepb.Query) *storepb.Result {
 	result := f.ns.Query(query)
-	result.Index = f.ns.Index()
+	result.Index = uint64(f.ns.Index())
 	return result
 }
 
@@ -145,7 +147,7 @@ func (f *FSM) Restore(from io.ReadCloser) error {
 
 // AwaitLock answers what has become of a request once it is no longer waiting, or when ctx ends. The error is why it answers no more.
 func (f *FSM) AwaitLock(ctx context.Context, query *storepb.AwaitLock) (*storepb.Result, error) {
-	request := namespace.Request{Session: query.GetSession(), Seq: query.GetSeq()}
+	request := advisory.Request{Session: ids.Session(query.GetSession()), Seq: ids.Sequence(query.GetSeq())}
 	for {
 		f.mu.Lock()
 		if f.stopped != nil {
@@ -177,7 +179,7 @@ func (f *FSM) AwaitLock(ctx context.Context, query *storepb.AwaitLock) (*storepb
 }
 
 // tell wakes those who await a request; the caller holds the lock.
-func (f *FSM) tell(request namespace.Request) {
+func (f *FSM) tell(request advisory.Request) {
 	if ended, found := f.awaited[request]; found {
 		close(ended)
 		delete(f.awaited, request)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/fusefs/observation"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -32,7 +33,7 @@ func newCluster() *cluster {
 func (c *cluster) apply(cmd *storepb.Command) *storepb.Result {
 	c.index++
 	cmd.Time = time.Now().UnixNano()
-	return c.ns.Apply(c.index, cmd)
+	return c.ns.Apply(ids.Index(c.index), cmd)
 }
 
 // create makes a name in the root.

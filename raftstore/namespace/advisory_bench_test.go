@@ -2,8 +2,10 @@ package namespace
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -28,7 +30,7 @@ func newLockBench(b *testing.B, sessions int) *lockBench {
 func (l *lockBench) apply(cmd *storepb.Command) *storepb.Result {
 	l.index++
 	cmd.Time = int64(l.index)
-	return l.ns.Apply(l.index, cmd)
+	return l.ns.Apply(ids.Index(l.index), cmd)
 }
 
 func (l *lockBench) do(session uint64, op *storepb.Op) storepb.Code {
@@ -55,7 +57,7 @@ func BenchmarkLockRelease(b *testing.B) {
 		"alone": func(*lockBench) {},
 		"beside1000Readers": func(l *lockBench) {
 			for i := range uint64(1000) {
-				l.must(storepb.Code_OK, l.take(2, i+1, shared, 10, lastByte))
+				l.must(storepb.Code_OK, l.take(2, i+1, shared, 10, math.MaxInt64))
 			}
 		},
 		"beside10000Ranges": func(l *lockBench) {

@@ -1,11 +1,13 @@
 package namespace
 
 import (
+	"math"
 	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -66,8 +68,8 @@ func (g *lockGenerator) command(session uint64, op *storepb.Op) *storepb.Command
 
 func (g *lockGenerator) end(session uint64) *storepb.Op {
 	op := &storepb.EndSession{Id: session}
-	if s, found := g.ns.sessions.Get(session); found {
-		op.IfActive = s.active
+	if s, found := g.ns.sessions.byID.Get(ids.Session(session)); found {
+		op.IfActive = uint64(s.active)
 	}
 	return opOf(op)
 }
@@ -98,7 +100,7 @@ func (g *lockGenerator) lockOp(session uint64) *storepb.Op {
 	}
 	op := &storepb.TakeLock{
 		Ino: pick(g.generator, g.files...), Kind: g.kind(), Owner: uint64(1 + g.below(3)), Session: session, Wait: g.often(70),
-		Type: pick(g.generator, nothing, shared, shared, exclusive, exclusive), End: lastByte,
+		Type: pick(g.generator, nothing, shared, shared, exclusive, exclusive), End: math.MaxInt64,
 	}
 	if g.often(1) {
 		op.Session++
@@ -116,7 +118,7 @@ func (g *lockGenerator) lockOp(session uint64) *storepb.Op {
 func (r *modelRequest) op(wait bool, to storepb.LockType) *storepb.TakeLock {
 	op := &storepb.TakeLock{
 		Ino: r.ino, Kind: r.kind, Owner: r.owner, Session: r.session, Wait: wait, Type: to, ByProcess: r.byProcess,
-		Start: uint64(slices.Index(r.at[:], true)), End: lastByte,
+		Start: uint64(slices.Index(r.at[:], true)), End: math.MaxInt64,
 	}
 	if !r.at[cells-1] {
 		op.End = uint64(cells - 1 - slices.Index(slices.Collect(backwards(r.at)), true))

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -8,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"lockfs/raftstore/advisory"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -451,7 +454,7 @@ func TestAdvisoryLocksAgreeWithModel(t *testing.T) {
 		index := uint64(0)
 		for range 1 + g.below(3) {
 			index++
-			made := ns.Apply(index, &storepb.Command{Op: createOp(RootIno, nameOf(int(index)), true)})
+			made := ns.Apply(ids.Index(index), &storepb.Command{Op: createOp(RootIno, nameOf(int(index)), true)})
 			g.files = append(g.files, made.GetAttr().GetIno())
 		}
 		steps := 1 + g.below(pick(g.generator, 30, 80, 200))
@@ -459,15 +462,14 @@ func TestAdvisoryLocksAgreeWithModel(t *testing.T) {
 			index++
 			cmd := g.next()
 			t.Logf("%d: %v", index, cmd)
-			waiting := g.ns.waiters.Items()
+			waiting := requestsIn(g.ns)
 			want := m.apply(index, cmd)
-			got := g.ns.Apply(index, cmd)
+			got := g.ns.Apply(ids.Index(index), cmd)
 			require.Equal(t, want, got.GetCode(), "%v", got)
 			seen[want]++
 			requireTold(t, g.ns, waiting)
 			requireSameAdvisories(t, m, g.ns)
-			requireAdvisoryIndexes(t, g.ns)
-			requireNoConflict(t, g.ns)
+			require.NoError(t, g.ns.locks.Check())
 			g.requireAnswers(t)
 			if g.often(5) {
 				data := snapshotBytes(t, g.ns.Snapshot())
@@ -475,18 +477,30 @@ func TestAdvisoryLocksAgreeWithModel(t *testing.T) {
 				g.ns = restored(t, data)
 				require.Equal(t, hash, g.ns.Snapshot().Hash())
 				requireSameAdvisories(t, m, g.ns)
-				requireAdvisoryIndexes(t, g.ns)
+				require.NoError(t, g.ns.locks.Check())
 			}
 		}
 	})
 	t.Log(seen)
 }
 
+// requestsIn lists those who wait, and whether they were interrupted.
+func requestsIn(ns *Namespace) map[advisory.Request]bool {
+	requests := make(map[advisory.Request]bool)
+	for _, lock := range ns.locks.List(0, math.MaxInt, anyFile) {
+		if lock.GetPosition() != 0 {
+			requests[advisory.Request{Session: ids.Session(lock.GetSession()), Seq: ids.Sequence(lock.GetSeq())}] = lock.GetInterrupted() != 0
+		}
+	}
+	return requests
+}
+
 // requireTold tells that whoever waits for a request learns that it changed.
-func requireTold(t require.TestingT, ns *Namespace, before []*waiter) {
-	for _, w := range before {
-		if now, found := ns.request(w.session, w.seq); !found || now.interrupted != w.interrupted {
-			require.Contains(t, ns.Ended(), Request{w.session, w.seq})
+func requireTold(t require.TestingT, ns *Namespace, before map[advisory.Request]bool) {
+	now := requestsIn(ns)
+	for request, interrupted := range before {
+		if is, found := now[request]; !found || is != interrupted {
+			require.Contains(t, ns.Ended(), request)
 		}
 	}
 }
@@ -561,56 +575,5 @@ func (g *lockGenerator) requireAnswers(t require.TestingT) {
 	}
 	for _, after := range []time.Duration{0, time.Second, 2 * time.Second, DefaultLockDelay} {
 		require.Equal(t, g.m.due(g.ns.time+int64(after)), g.ns.Due(g.ns.time+int64(after)))
-	}
-}
-
-// requireAdvisoryIndexes tells that the indexes of locks and requests say the same.
-func requireAdvisoryIndexes(t require.TestingT, ns *Namespace) {
-	counts := map[uint64]int{}
-	delayed, waiting, interrupted := 0, 0, 0
-	var last *advisory
-	ns.advisories.Scan(func(a *advisory) bool {
-		counts[a.session]++
-		require.LessOrEqual(t, a.start, a.end)
-		if last != nil && last.sameOwner(a) {
-			require.False(t, last.overlaps(a), "an owner has a byte once")
-		}
-		if last = a; a.until != 0 {
-			delayed++
-			same, found := ns.delayed.Get(a)
-			require.True(t, found && same == a)
-		}
-		return true
-	})
-	require.Equal(t, delayed, ns.delayed.Len())
-	ns.waiters.Scan(func(w *waiter) bool {
-		counts[w.session]++
-		waiting++
-		same, found := ns.requests.Get(w)
-		require.True(t, found && same == w)
-		if w.interrupted != 0 {
-			interrupted++
-			same, found := ns.interrupted.Get(w)
-			require.True(t, found && same == w)
-		}
-		require.True(t, 0 < w.position && w.position <= ns.index)
-		return true
-	})
-	require.Equal(t, []int{waiting, interrupted}, []int{ns.requests.Len(), ns.interrupted.Len()})
-	ns.lockCounts.Scan(func(session uint64, count int) bool {
-		require.Equal(t, counts[session], count, "session %d", session)
-		delete(counts, session)
-		return true
-	})
-	require.Empty(t, counts)
-}
-
-func requireNoConflict(t require.TestingT, ns *Namespace) {
-	all := ns.advisories.Items()
-	for i, a := range all {
-		for _, b := range all[i+1:] {
-			bothLeft := a.until != 0 && b.until != 0
-			require.False(t, a.excludes(b) && !bothLeft, "%+v and %+v", a, b)
-		}
 	}
 }

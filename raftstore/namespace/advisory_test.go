@@ -2,12 +2,14 @@ package namespace
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"lockfs/raftstore/advisory"
 	"lockfs/raftstore/storepb"
 )
 
@@ -29,19 +31,18 @@ const (
 
 // lockTree drives the locks of one file.
 type lockTree struct {
-	*tree
+	*driver
 	ino uint64
 }
 
 func newLockTree(t *testing.T) *lockTree {
-	tr := &lockTree{tree: newTree(t)}
+	tr := &lockTree{driver: newDriver(t)}
 	tr.ino = tr.file(RootIno, "file")
 	t.Cleanup(func() {
 		if !t.Failed() {
-			requireAdvisoryIndexes(t, tr.ns)
-			requireNoConflict(t, tr.ns)
+			require.NoError(t, tr.ns.locks.Check())
 			tr.restart()
-			requireAdvisoryIndexes(t, tr.ns)
+			require.NoError(t, tr.ns.locks.Check())
 		}
 	})
 	return tr
@@ -137,6 +138,21 @@ func (tr *lockTree) requireLocks(want ...string) {
 	require.Equal(tr.tb, want, got)
 }
 
+// locksOf counts the locks and requests of a session that has not lost them.
+func (tr *lockTree) locksOf(session uint64) int {
+	count := 0
+	tr.ns.locks.Each(func(lock *storepb.AdvisoryLock) bool {
+		if lock.GetSession() == session {
+			count++
+		}
+		return true
+	})
+	return count
+}
+
+// heldIn counts the locks that somebody has, or had until a moment ago.
+func heldIn(ns *Namespace) int { return ns.locks.Len() - len(requestsIn(ns)) }
+
 func describeAdvisory(lock *storepb.AdvisoryLock) string {
 	does := map[storepb.LockType]string{shared: " shares", exclusive: " has"}[lock.GetType()]
 	switch {
@@ -150,7 +166,7 @@ func describeAdvisory(lock *storepb.AdvisoryLock) string {
 	what := ""
 	if lock.GetKind() == storepb.LockKind_RECORD {
 		what = fmt.Sprintf(" %d-", lock.GetStart())
-		if lock.GetEnd() != lastByte {
+		if lock.GetEnd() != math.MaxInt64 {
 			what += fmt.Sprint(lock.GetEnd())
 		}
 	}
@@ -171,7 +187,7 @@ func TestFlock(t *testing.T) {
 	tr.flock(bert, exclusive).ok()
 	tr.requireLocks("bert has")
 	tr.flock(anna, shared).is(storepb.Code_WOULD_BLOCK)
-	tr.record(anna, exclusive, 0, lastByte).ok() // the kinds do not see each other
+	tr.record(anna, exclusive, 0, math.MaxInt64).ok() // the kinds do not see each other
 	tr.flock(bert, exclusive).ok()
 	tr.flock(bert, shared).ok()
 	tr.flock(anna, shared).ok()
@@ -187,7 +203,7 @@ func TestLockSaysWhoseItIs(t *testing.T) {
 		is(storepb.Code_WAITING)
 	want := []*storepb.AdvisoryLock{
 		{
-			Ino: tr.ino, Kind: storepb.LockKind_RECORD, Type: exclusive, Session: here, Owner: 1, Start: 3, End: lastByte, Pid: 17,
+			Ino: tr.ino, Kind: storepb.LockKind_RECORD, Type: exclusive, Session: here, Owner: 1, Start: 3, End: math.MaxInt64, Pid: 17,
 			Host: "here", Since: taken, Seq: seq,
 		},
 		{
@@ -204,10 +220,10 @@ func TestLockSaysWhoseItIs(t *testing.T) {
 		}}))
 	}
 	requireSame(t, &storepb.Result{AdvisoryLocks: want[:1]}, test(bert, shared, 0, 3))
-	requireSame(t, new(storepb.Result), test(anna, exclusive, 0, lastByte))
+	requireSame(t, new(storepb.Result), test(anna, exclusive, 0, math.MaxInt64))
 	requireSame(t, new(storepb.Result), test(cleo, exclusive, 0, 2))
 	require.Equal(t, storepb.Code_INVALID, test(cleo, exclusive, 2, 1).GetCode())
-	tr.record(anna, nothing, 0, lastByte).ok()
+	tr.record(anna, nothing, 0, math.MaxInt64).ok()
 	require.Equal(t, []int64{tr.now}, []int64{tr.ns.Query(queryOf(&storepb.ListAdvisoryLocks{Viewer: root})).GetAdvisoryLocks()[0].GetSince()})
 }
 
@@ -271,13 +287,13 @@ func TestRecordLocks(t *testing.T) {
 	}{
 		"apart":        {[]call{{anna, exclusive, 0, 3, 0}, {bert, exclusive, 4, 7, 0}, {bert, shared, 3, 3, blocked}}, []string{"anna has 0-3", "bert has 4-7"}},
 		"one byte":     {[]call{{anna, exclusive, 5, 5, 0}, {bert, shared, 5, 5, blocked}, {bert, shared, 6, 6, 0}}, []string{"anna has 5-5", "bert shares 6-6"}},
-		"to the end":   {[]call{{anna, shared, 5, lastByte, 0}, {bert, exclusive, 1 << 62, 1 << 62, blocked}}, []string{"anna shares 5-"}},
-		"the end":      {[]call{{anna, shared, lastByte, lastByte, 0}, {anna, shared, lastByte - 1, lastByte - 1, 0}}, []string{fmt.Sprintf("anna shares %d-", uint64(lastByte-1))}},
+		"to the end":   {[]call{{anna, shared, 5, math.MaxInt64, 0}, {bert, exclusive, 1 << 62, 1 << 62, blocked}}, []string{"anna shares 5-"}},
+		"the end":      {[]call{{anna, shared, math.MaxInt64, math.MaxInt64, 0}, {anna, shared, math.MaxInt64 - 1, math.MaxInt64 - 1, 0}}, []string{fmt.Sprintf("anna shares %d-", uint64(math.MaxInt64-1))}},
 		"far end":      {[]call{{anna, exclusive, 0, 1<<64 - 1, 0}}, []string{"anna has 0-"}},
 		"split":        {[]call{{anna, exclusive, 0, 9, 0}, {anna, nothing, 4, 5, 0}, {bert, exclusive, 4, 5, 0}}, []string{"anna has 0-3", "anna has 6-9", "bert has 4-5"}},
 		"head":         {[]call{{anna, exclusive, 2, 9, 0}, {anna, nothing, 0, 4, 0}}, []string{"anna has 5-9"}},
-		"tail":         {[]call{{anna, exclusive, 2, 9, 0}, {anna, nothing, 4, lastByte, 0}}, []string{"anna has 2-3"}},
-		"all":          {[]call{{anna, exclusive, 2, 3, 0}, {anna, shared, 5, 6, 0}, {anna, nothing, 0, lastByte, 0}}, nil},
+		"tail":         {[]call{{anna, exclusive, 2, 9, 0}, {anna, nothing, 4, math.MaxInt64, 0}}, []string{"anna has 2-3"}},
+		"all":          {[]call{{anna, exclusive, 2, 3, 0}, {anna, shared, 5, 6, 0}, {anna, nothing, 0, math.MaxInt64, 0}}, nil},
 		"beside":       {[]call{{anna, exclusive, 2, 3, 0}, {anna, nothing, 4, 6, 0}, {anna, nothing, 0, 1, 0}}, []string{"anna has 2-3"}},
 		"joined":       {[]call{{anna, shared, 0, 3, 0}, {anna, shared, 8, 9, 0}, {anna, shared, 4, 7, 0}}, []string{"anna shares 0-9"}},
 		"overlapping":  {[]call{{anna, shared, 0, 5, 0}, {anna, shared, 3, 9, 0}, {anna, shared, 1, 2, 0}}, []string{"anna shares 0-9"}},
@@ -361,10 +377,13 @@ func TestLocksOfRemovedFile(t *testing.T) {
 
 func TestTooManyLocks(t *testing.T) {
 	tr := newLockTree(t)
-	whole := &advisory{ino: tr.ino, kind: storepb.LockKind_RECORD, session: here, owner: 1, start: 0, end: 10, seq: 1}
-	tr.ns.putAdvisory(whole)
-	for i := range uint64(MaxLocks - 1) {
-		tr.ns.putAdvisory(&advisory{ino: 99, kind: storepb.LockKind_RECORD, session: here, owner: 1, start: 2 * i, end: 2 * i, seq: 1})
+	tr.ns.locks.Restore(&storepb.AdvisoryLock{
+		Ino: tr.ino, Kind: storepb.LockKind_RECORD, Type: exclusive, Session: here, Owner: 1, Start: 0, End: 10, Seq: 1,
+	})
+	for i := range uint64(advisory.MaxLocks - 1) {
+		tr.ns.locks.Restore(&storepb.AdvisoryLock{
+			Ino: 99, Kind: storepb.LockKind_RECORD, Session: here, Owner: 1, Start: 2 * i, End: 2 * i, Seq: 1,
+		})
 	}
 	tr.record(anna, exclusive, 20, 20).is(storepb.Code_NO_LOCKS)
 	tr.recordWait(anna, exclusive, 20, 20).is(storepb.Code_NO_LOCKS)
@@ -375,7 +394,7 @@ func TestTooManyLocks(t *testing.T) {
 	tr.recordWait(anna, exclusive, 20, 20).ok()
 	tr.apply(&storepb.Command{Session: here, Op: opOf(&storepb.CloseSession{})}).ok()
 	tr.requireLocks("bert has")
-	require.Zero(t, tr.ns.locksOf(here))
+	require.Zero(t, tr.locksOf(here))
 }
 
 func TestLockDelay(t *testing.T) {
@@ -405,12 +424,12 @@ func TestLockDelay(t *testing.T) {
 			require.True(t, tr.ns.Due(ended+int64(DefaultLockDelay)))
 			tr.now = ended + int64(DefaultLockDelay) - int64(time.Second) - 1
 			tr.tick(time.Second)
-			require.Len(t, tr.ns.advisories.Items(), 4)
+			require.Equal(t, 4, heldIn(tr.ns))
 			tr.now = ended + int64(DefaultLockDelay) - int64(time.Second)
 			tr.tick(time.Second)
 			tr.requireLocks("bert has", "bert shares 0-9", "dora has 20-20")
 			require.False(t, tr.ns.Due(tr.now+int64(time.Hour)))
-			require.Zero(t, tr.ns.locksOf(here))
+			require.Zero(t, tr.locksOf(here))
 		})
 	}
 	for name, end := range ends {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -21,7 +22,7 @@ func heldNamespace(locks int, factsOf func(i int) *storepb.Facts) (ns *Namespace
 	ns = New()
 	apply := func(op *storepb.Op) *storepb.Attr {
 		index++
-		return ns.Apply(index, &storepb.Command{Time: int64(index), Op: op}).GetAttr()
+		return ns.Apply(ids.Index(index), &storepb.Command{Time: int64(index), Op: op}).GetAttr()
 	}
 	apply(opOf(&storepb.SetLimits{MaxBytes: 1 << 40}))
 	dir := uint64(RootIno)
@@ -69,19 +70,19 @@ func BenchmarkApplyCycle(b *testing.B) {
 			ns, index := heldNamespace(beside.locks, beside.facts)
 			for i := range beside.rules {
 				index++
-				ns.Apply(index, &storepb.Command{Op: opOf(&storepb.SetRule{Rule: &storepb.Rule{
+				ns.Apply(ids.Index(index), &storepb.Command{Op: opOf(&storepb.SetRule{Rule: &storepb.Rule{
 					Pattern: fmt.Sprintf("dir-%d/**/*.lock", i), StaleAfter: int64(time.Hour),
 				}})})
 			}
 			seq := uint64(0)
 			open := &storepb.Command{Session: here, Op: opOf(&storepb.OpenSession{})}
-			ns.Apply(index+1, open)
+			ns.Apply(ids.Index(index+1), open)
 			index++
 			content, name := make([]byte, 20), []byte("lock")
 			do := func(op *storepb.Op) *storepb.Result {
 				index++
 				seq++
-				return ns.Apply(index, &storepb.Command{
+				return ns.Apply(ids.Index(index), &storepb.Command{
 					Session: here, Seq: seq, Acked: seq - 1, Time: int64(index) * int64(time.Millisecond), Op: op,
 				})
 			}
@@ -129,7 +130,7 @@ func BenchmarkMillionLocks(b *testing.B) {
 			index++
 			ino := 2 + index*7919%heldLocks
 			version := ns.Query(getAttr(ino)).GetAttr().GetVersion()
-			ns.Apply(index, &storepb.Command{Op: &storepb.Op{Op: &storepb.Op_SetContent{
+			ns.Apply(ids.Index(index), &storepb.Command{Op: &storepb.Op{Op: &storepb.Op_SetContent{
 				SetContent: &storepb.SetContent{Ino: ino, IfVersion: version},
 			}}})
 		}
@@ -138,7 +139,7 @@ func BenchmarkMillionLocks(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			index++
 			rule := &storepb.Rule{Pattern: "*.lock", StaleAfter: int64(time.Hour) + int64(i)}
-			ns.Apply(index, &storepb.Command{Op: &storepb.Op{Op: &storepb.Op_SetRule{SetRule: &storepb.SetRule{Rule: rule}}}})
+			ns.Apply(ids.Index(index), &storepb.Command{Op: &storepb.Op{Op: &storepb.Op_SetRule{SetRule: &storepb.SetRule{Rule: rule}}}})
 		}
 	})
 	b.Run("write", func(b *testing.B) {

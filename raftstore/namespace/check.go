@@ -4,45 +4,46 @@ import (
 	"errors"
 	"fmt"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // check refuses a restored state whose records contradict each other where Apply and Query rely on them:
 // every name is in a directory and has an inode, directories are a tree below the root, numbers still to
 // be given are free, nothing came twice. It does not count links.
-func (ns *Namespace) check(records uint64) error {
-	root, found := ns.inodes.Get(RootIno)
+func (ts *tables) check(records uint64) error {
+	root, found := ts.tree.inode(RootIno)
 	if !found || !root.isDir() {
 		return errors.New("no root directory")
 	}
-	if ns.records() != records || ns.byName.Len() != ns.byCookie.Len() {
+	if ts.records() != records || ts.tree.byName.Len() != ts.tree.byCookie.Len() {
 		return errors.New("a record came twice, or a reply without its session")
 	}
 	var err error
-	ns.inodes.Scan(func(_ uint64, in *inode) bool {
-		err = ns.checkInode(in)
+	ts.tree.inodes.Scan(func(_ ids.Inode, in *inode) bool {
+		err = ts.checkInode(in)
 		return err == nil
 	})
 	if err != nil {
 		return err
 	}
-	ns.byName.Scan(func(e *entry) bool {
-		err = ns.checkEntry(e)
+	ts.tree.byName.Scan(func(e *entry) bool {
+		err = ts.checkEntry(e)
 		return err == nil
 	})
 	if err != nil {
 		return err
 	}
-	if err := ns.checkOrphans(); err != nil {
+	if err := ts.checkOrphans(); err != nil {
 		return err
 	}
-	if err := ns.checkSessions(); err != nil {
+	if err := ts.checkSessions(); err != nil {
 		return err
 	}
-	if err := ns.checkLocks(); err != nil {
+	if err := ts.checkLocks(); err != nil {
 		return err
 	}
-	ns.replies.Scan(func(r *reply) bool {
+	ts.sessions.replies.Scan(func(r *reply) bool {
 		if r.result == nil {
 			err = fmt.Errorf("reply %d of session %d says nothing", r.seq, r.session)
 		}
@@ -51,42 +52,27 @@ func (ns *Namespace) check(records uint64) error {
 	return err
 }
 
-func (ns *Namespace) checkInode(in *inode) error {
-	if in.ino == 0 || in.ino >= ns.nextIno {
-		return fmt.Errorf("inode %d, the next is %d", in.ino, ns.nextIno)
+func (ts *tables) checkInode(in *inode) error {
+	if in.ino == 0 || in.ino >= ts.tree.nextIno {
+		return fmt.Errorf("inode %d, the next is %d", in.ino, ts.tree.nextIno)
 	}
-	if in.isDir() && in.nlink > 0 && !ns.belowRoot(in) {
+	if in.isDir() && in.nlink > 0 && !ts.tree.belowRoot(in) {
 		return fmt.Errorf("directory %d is not below the root", in.ino)
 	}
 	return nil
 }
 
-// belowRoot ends whatever the directories say of their parents.
-func (ns *Namespace) belowRoot(dir *inode) bool {
-	for range MaxDepth + 1 {
-		if dir.ino == RootIno {
-			return true
-		}
-		above, found := ns.inodes.Get(dir.parent)
-		if !found {
-			return false
-		}
-		dir = above
-	}
-	return false
-}
-
-func (ns *Namespace) checkEntry(e *entry) error {
+func (ts *tables) checkEntry(e *entry) error {
 	if code := checkName([]byte(e.name)); code != storepb.Code_OK {
 		return fmt.Errorf("name %q: %v", e.name, code)
 	}
-	if e.cookie <= cookieParent || e.cookie >= ns.nextCookie {
-		return fmt.Errorf("name %q has cookie %d, the next is %d", e.name, e.cookie, ns.nextCookie)
+	if e.cookie <= cookieParent || e.cookie >= ts.tree.nextCookie {
+		return fmt.Errorf("name %q has cookie %d, the next is %d", e.name, e.cookie, ts.tree.nextCookie)
 	}
-	if _, code := ns.directory(e.parent); code != storepb.Code_OK {
+	if _, code := ts.tree.directory(e.parent); code != storepb.Code_OK {
 		return fmt.Errorf("name %q in inode %d: %v", e.name, e.parent, code)
 	}
-	in, found := ns.inodes.Get(e.ino)
+	in, found := ts.tree.inode(e.ino)
 	if !found || in.nlink == 0 || in.ino == RootIno || in.isDir() && in.parent != e.parent {
 		return fmt.Errorf("name %q cannot be of inode %d", e.name, e.ino)
 	}
@@ -96,11 +82,11 @@ func (ns *Namespace) checkEntry(e *entry) error {
 	return nil
 }
 
-func (ns *Namespace) checkOrphans() error {
+func (ts *tables) checkOrphans() error {
 	var err error
 	pinned := 0
-	ns.orphans.Scan(func(ino uint64, o *orphan) bool {
-		if in, found := ns.inodes.Get(ino); !found || in.nlink > 0 {
+	ts.tree.orphans.byIno.Scan(func(ino ids.Inode, o *orphan) bool {
+		if in, found := ts.tree.inode(ino); !found || in.nlink > 0 {
 			err = fmt.Errorf("orphan %d", ino)
 		}
 		if o.pinned {
@@ -108,37 +94,37 @@ func (ns *Namespace) checkOrphans() error {
 		}
 		return err == nil
 	})
-	if err == nil && ns.expiring.Len() != ns.orphans.Len()-pinned {
+	if err == nil && ts.tree.orphans.expiring.Len() != ts.tree.orphans.byIno.Len()-pinned {
 		err = errors.New("an orphan that was removed twice")
 	}
 	return err
 }
 
-func (ns *Namespace) checkSessions() error {
+func (ts *tables) checkSessions() error {
 	ended := 0
-	ns.sessions.Scan(func(_ uint64, s *session) bool {
+	ts.sessions.byID.Scan(func(_ ids.Session, s *session) bool {
 		if s.endedIndex != 0 {
 			ended++
 		}
 		return true
 	})
-	if ns.endedSessions.Len() != ended {
+	if ts.sessions.ended.Len() != ended {
 		return errors.New("two sessions ended by one command")
 	}
 	return nil
 }
 
 // checkLocks compares the counts of hosts with their sessions, and the rules with what a rule may be.
-func (ns *Namespace) checkLocks() error {
+func (ts *tables) checkLocks() error {
 	live := make(map[string]int)
-	ns.sessions.Scan(func(_ uint64, s *session) bool {
+	ts.sessions.byID.Scan(func(_ ids.Session, s *session) bool {
 		if s.endedIndex == 0 {
 			live[s.host]++
 		}
 		return true
 	})
 	var err error
-	ns.hosts.Scan(func(name string, h *host) bool {
+	ts.hosts.byName.Scan(func(name string, h *host) bool {
 		if h.sessions != live[name] {
 			err = fmt.Errorf("host %q has %d sessions, not %d", name, live[name], h.sessions)
 		}
@@ -148,14 +134,14 @@ func (ns *Namespace) checkLocks() error {
 	if err == nil && len(live) > 0 {
 		err = errors.New("a session of an unknown host")
 	}
-	ns.rules.Scan(func(pattern string, rule *storepb.Rule) bool {
+	ts.rules.byPattern.Scan(func(pattern string, rule *storepb.Rule) bool {
 		if message := CheckRule(rule); message != "" {
 			err = fmt.Errorf("rule %q: %s", pattern, message)
 		}
 		return err == nil
 	})
-	if number, _, found := ns.events.Max(); found && number > ns.lastEvent {
-		err = fmt.Errorf("event %d, the last is %d", number, ns.lastEvent)
+	if number, _, found := ts.events.kept.Max(); found && number > ts.events.last {
+		err = fmt.Errorf("event %d, the last is %d", number, ts.events.last)
 	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // in does an operation for a process in a pid namespace.
-func (tr *tree) in(session, namespace uint64, op *storepb.Op) step {
+func (tr *driver) in(session, namespace uint64, op *storepb.Op) step {
 	cmd := tr.next(session, op)
 	cmd.Caller.PidNamespace = namespace
 	return tr.apply(cmd)
@@ -79,14 +79,14 @@ func TestTruncatedLockIsStillThatOfItsContainer(t *testing.T) {
 }
 
 // onMachine opens a session of a host on a machine.
-func (tr *tree) onMachine(session uint64, host, boot, machine string) step {
+func (tr *driver) onMachine(session uint64, host, boot, machine string) step {
 	tr.hosts[session] = host
 	return tr.apply(&storepb.Command{Session: session, Op: opOf(&storepb.OpenSession{Host: host, BootId: boot, Machine: machine})})
 }
 
 // twoMachines has a lock on the first machine named "debian", which is cut off, and a mount on the second.
-func twoMachines(t *testing.T, facts *storepb.Facts) *tree {
-	tr := newTree(t)
+func twoMachines(t *testing.T, facts *storepb.Facts) *driver {
+	tr := newDriver(t)
 	tr.onMachine(7, "debian", "boot", "first").ok()
 	tr.take(7, "lock", facts)
 	tr.take(7, "tmp", nil)
@@ -131,7 +131,7 @@ func TestAnotherMachineOfTheNamePassesNoGuard(t *testing.T) {
 // TestMountsOfOneBootAreOfOneMachine, also if each of them has made up an id for it.
 func TestMountsOfOneBootAreOfOneMachine(t *testing.T) {
 	for _, facts := range []*storepb.Facts{pidFacts("pid", processOf(1)), towerFacts("x")} {
-		tr := newTree(t)
+		tr := newDriver(t)
 		tr.onMachine(7, "debian", "boot", "kept by root").ok()
 		tr.onMachine(8, "debian", "boot", "kept by a user").ok()
 		tr.take(8, "lock", facts)
@@ -163,7 +163,7 @@ func TestMakerOnAnotherMachineOfTheName(t *testing.T) {
 // TestMachineThatSaysTwoIDs: one without an id of its own has one for each directory of session files. Its boot is one.
 func TestMachineThatSaysTwoIDs(t *testing.T) {
 	for _, first := range []string{"", "first"} {
-		tr := newTree(t)
+		tr := newDriver(t)
 		tr.onMachine(7, "debian", "boot", first).ok()
 		tr.onMachine(8, "debian", "boot", "second").ok()
 		for _, session := range []uint64{7, 8} {
@@ -196,7 +196,7 @@ func TestPatienceWithAMachineWhoseNameIsAnothers(t *testing.T) {
 }
 
 // inNamespace opens a session of the host whose mount is in a pid namespace.
-func (tr *tree) inNamespace(session uint64, host string, namespace uint64) step {
+func (tr *driver) inNamespace(session uint64, host string, namespace uint64) step {
 	tr.hosts[session] = host
 	return tr.apply(&storepb.Command{Session: session, Op: opOf(&storepb.OpenSession{Host: host, BootId: "boot", PidNamespace: namespace})})
 }
@@ -206,7 +206,7 @@ func (tr *tree) inNamespace(session uint64, host string, namespace uint64) step 
 func TestContainerThatWasStartedAnewWithItsMount(t *testing.T) {
 	old := &storepb.Process{PidNamespace: outerNS, Pid: 5, Start: 1, BootId: "boot", SeenFrom: []uint64{outerNS}}
 	for _, made := range []bool{false, true} {
-		tr := newTree(t)
+		tr := newDriver(t)
 		tr.inNamespace(7, "pod", outerNS).ok()
 		if made {
 			tr.rule(&storepb.Rule{Pattern: "*", Holder: "creator"}).ok()
@@ -229,7 +229,7 @@ func TestContainerThatWasStartedAnewWithItsMount(t *testing.T) {
 
 // TestPatienceWithAContainerThatWasStartedAnew ends, too.
 func TestPatienceWithAContainerThatWasStartedAnew(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.inNamespace(7, "pod", outerNS).ok()
 	tr.take(7, "lock", pidFacts("pid", &storepb.Process{PidNamespace: outerNS, Pid: 5, Start: 1, BootId: "boot"}))
 	tr.rule(&storepb.Rule{Pattern: "*", HostTimeout: int64(time.Minute)}).ok()

@@ -3,21 +3,19 @@ package namespace
 import (
 	"syscall"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
-
-// modeBits are the permission bits that chmod(2) can set.
-const modeBits = 0o7777
 
 func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storepb.Result, *storepb.Undo) {
 	if code := checkName(op.GetName()); code != storepb.Code_OK {
 		return fail(code), nil
 	}
-	dir, code := ns.directory(op.GetParent())
+	dir, code := ns.tree.directory(ids.Inode(op.GetParent()))
 	if code != storepb.Code_OK {
 		return fail(code), nil
 	}
-	if e, found := ns.entry(op.GetParent(), op.GetName()); found {
+	if e, found := ns.tree.entry(ids.Inode(op.GetParent()), op.GetName()); found {
 		return ns.openExisting(e, op), nil
 	}
 	if code := ns.mayCreate(op); code != storepb.Code_OK {
@@ -25,7 +23,7 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 	}
 
 	in := &inode{
-		ino: ns.nextIno, mode: op.GetMode(), nlink: 1, uid: caller.GetUid(), gid: caller.GetGid(),
+		ino: ns.tree.nextIno, mode: op.GetMode(), nlink: 1, uid: caller.GetUid(), gid: caller.GetGid(),
 		atime: ns.time, mtime: ns.time, ctime: ns.time, btime: ns.time, version: ns.index, changed: ns.index,
 		content: op.GetTarget(), host: share(caller.GetHost()), unlisted: op.GetUnlisted(), evidence: op.GetFacts().GetEvidence(),
 	}
@@ -38,10 +36,10 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 			return fail(code), nil
 		}
 	}
-	if code := ns.roomForName(caller, in.uid, 1, in.bytes()+made.bytes()+saidBytes(op.GetFacts())); code != storepb.Code_OK {
+	if code := ns.tree.ledger.roomForName(caller, in.uid, 1, in.bytes()+made.bytes()+saidBytes(op.GetFacts())); code != storepb.Code_OK {
 		return fail(code), nil
 	}
-	ns.nextIno++
+	ns.tree.nextIno++
 	subdirs := 0
 	if in.isDir() {
 		in.nlink, in.parent, subdirs = 2, dir.ino, 1
@@ -52,8 +50,8 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 			in.mode |= syscall.S_ISGID
 		}
 	}
-	ns.putInode(in)
-	made.cookie = ns.newCookie()
+	ns.tree.putInode(in)
+	made.cookie = ns.tree.newCookie()
 	exclusive := op.GetExclusive() || !in.isFile()
 	made = ns.acquire(caller, made, in, acquisition{exclusive: exclusive, done: isFilled(op)})
 	ns.touchDir(dir.ino, subdirs)
@@ -68,7 +66,7 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 // openExisting answers a Create whose name is taken: for open(O_CREAT) without O_EXCL that is a success
 // with a regular file. A symbolic link there came after the caller's kernel had looked, so it looks again.
 func (ns *Namespace) openExisting(e *entry, op *storepb.Create) *storepb.Result {
-	in, found := ns.inodes.Get(e.ino)
+	in, found := ns.tree.inode(e.ino)
 	switch {
 	case !found:
 		return fail(storepb.Code_NOT_FOUND)
@@ -90,7 +88,7 @@ func (ns *Namespace) mayCreate(op *storepb.Create) storepb.Code {
 	switch op.GetMode() & syscall.S_IFMT {
 	case syscall.S_IFREG, syscall.S_IFIFO, syscall.S_IFSOCK:
 	case syscall.S_IFDIR:
-		if ns.depth(op.GetParent()) >= MaxDepth {
+		if ns.tree.depth(ids.Inode(op.GetParent())) >= MaxDepth {
 			return storepb.Code_NAME_TOO_LONG
 		}
 	case syscall.S_IFLNK:

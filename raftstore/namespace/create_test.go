@@ -7,14 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // openCreate is open(O_CREAT) without O_EXCL.
-func openCreate(tr *tree, name string) step { return tr.do(here, createOp(RootIno, name, false)) }
+func openCreate(tr *driver, name string) step { return tr.do(here, createOp(RootIno, name, false)) }
 
 func TestCreatedFile(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	result := tr.create(RootIno, "f", syscall.S_IFREG|0o444).ok()
 	require.True(t, result.GetCreated())
 	requireSame(t, &storepb.Attr{
@@ -27,7 +28,7 @@ func TestCreatedFile(t *testing.T) {
 }
 
 func TestCreateOfNameThatIsThere(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	file := tr.file(RootIno, "file")
 	tr.write(here, file, "held").ok()
 	tr.mkdir(RootIno, "dir")
@@ -59,7 +60,7 @@ func TestCreateOfNameThatIsThere(t *testing.T) {
 
 // TestSetgidDirectory: what is made in it has its group, and directories its bit.
 func TestSetgidDirectory(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	group := uint32(99)
 	mode := uint32(0o2775)
 	dir := tr.mkdir(RootIno, "shared")
@@ -72,7 +73,7 @@ func TestSetgidDirectory(t *testing.T) {
 
 // TestStickyDirectory: who may remove is the kernel's business, the state does what it is told.
 func TestStickyDirectory(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	require.NotZero(t, tr.attr(RootIno).GetMode()&syscall.S_ISVTX)
 	tr.file(RootIno, "f")
 	cmd := tr.next(there, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("f")}))
@@ -81,7 +82,7 @@ func TestStickyDirectory(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	for name, code := range map[string]storepb.Code{
 		"":                               storepb.Code_INVALID,
 		".":                              storepb.Code_INVALID,
@@ -111,7 +112,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestRefusedTypes(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	for _, kind := range []uint32{syscall.S_IFCHR, syscall.S_IFBLK, 0, syscall.S_IFMT} {
 		tr.create(RootIno, "dev", kind|0o600).is(storepb.Code_NOT_PERMITTED)
 	}
@@ -121,7 +122,7 @@ func TestRefusedTypes(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	file := tr.file(RootIno, "f")
 	tr.write(here, file, strings.Repeat("x", MaxContent)).ok()
 	tr.write(here, file, strings.Repeat("x", MaxContent+1)).is(storepb.Code_FILE_TOO_BIG)
@@ -152,18 +153,18 @@ func TestLimits(t *testing.T) {
 }
 
 func TestLinkLimit(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	ino := tr.file(RootIno, "f")
-	in, _ := tr.ns.inodes.Get(ino)
+	in, _ := tr.ns.tree.inode(ids.Inode(ino))
 	many := *in
 	many.nlink = MaxLinks - 1
-	tr.ns.putInode(&many)
+	tr.ns.tree.putInode(&many)
 	require.EqualValues(t, MaxLinks, tr.link(ino, RootIno, "last").ok().GetAttr().GetNlink())
 	tr.link(ino, RootIno, "more").is(storepb.Code_TOO_MANY_LINKS)
 }
 
 func TestXattrLimit(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	ino := tr.file(RootIno, "f")
 	set := func(name string, size int) step {
 		return tr.do(here, opOf(&storepb.SetXattr{Ino: ino, Name: []byte(name), Value: make([]byte, size)}))
@@ -181,7 +182,7 @@ func TestXattrLimit(t *testing.T) {
 }
 
 func TestExplicitTimesComeBack(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	for _, ino := range []uint64{tr.file(RootIno, "f"), tr.mkdir(RootIno, "d")} {
 		for _, at := range []int64{0, -1, 1, tr.now + 1e18 + 123456789} {
 			result := tr.do(here, opOf(&storepb.SetAttr{Ino: ino, Atime: &at, Mtime: &at})).ok()
@@ -192,7 +193,7 @@ func TestExplicitTimesComeBack(t *testing.T) {
 }
 
 func TestTimeNeverGoesBack(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.file(RootIno, "f")
 	latest := tr.now
 	tr.wait(-1e12)

@@ -14,21 +14,21 @@ import (
 )
 
 // byCreator has a rule for all names under which their makers hold them.
-func byCreator(tb testing.TB, onStale string) *tree {
-	tr := newTree(tb)
+func byCreator(tb testing.TB, onStale string) *driver {
+	tr := newDriver(tb)
 	tr.rule(&storepb.Rule{Pattern: "**", Holder: "creator", OnStale: onStale}).ok()
 	return tr
 }
 
 // as does an operation for a process, the first of the line, with family of them in its process group.
-func (tr *tree) as(session uint64, family uint32, op *storepb.Op, line ...*storepb.Process) step {
+func (tr *driver) as(session uint64, family uint32, op *storepb.Op, line ...*storepb.Process) step {
 	cmd := tr.next(session, op)
 	cmd.Caller.Lineage, cmd.Caller.Family = line, family
 	return tr.apply(cmd)
 }
 
 // ended tells of the end of a process at a time.
-func (tr *tree) ended(session uint64, process *storepb.Process, at int64) {
+func (tr *driver) ended(session uint64, process *storepb.Process, at int64) {
 	tr.tb.Helper()
 	tr.do(session, opOf(&storepb.ProcessGone{Processes: []*storepb.Process{process}, Ended: []int64{at}})).ok()
 }
@@ -37,7 +37,7 @@ func (tr *tree) ended(session uint64, process *storepb.Process, at int64) {
 func TestImpatientRuleWithHeirsRemovesOnce(t *testing.T) {
 	for _, onStale := range []string{"keep", "remove"} {
 		t.Run(onStale, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			tr.rule(&storepb.Rule{Pattern: "**", Holder: "creator", HostTimeout: 1, OnStale: onStale}).ok()
 			ino := tr.as(here, 3, createOp(RootIno, "lock", true), processOf(3), processOf(2), processOf(1)).ok().GetAttr().GetIno()
 			tr.fill(here, RootIno, "lock", pidFacts("pid", processOf(4))).ok()
@@ -61,7 +61,7 @@ func TestImpatientRuleWithHeirsRemovesOnce(t *testing.T) {
 // made it where the process in it counts.
 func TestSilenceIsThatOfTheHolder(t *testing.T) {
 	for _, host := range []uint64{here, there} {
-		tr := newTree(t)
+		tr := newDriver(t)
 		tr.rule(&storepb.Rule{Pattern: "lock", Holder: "creator", HostTimeout: 1}).ok()
 		ino := tr.take(here, "tmp", pidFacts("pid", processOf(1)))
 		tr.as(there, 1, opOf(&storepb.Link{Ino: ino, Parent: RootIno, Name: []byte("lock")}), processOf(9)).ok()
@@ -126,10 +126,10 @@ var makings = map[string]*storepb.Op{
 }
 
 // eachMaking has a file "tmp" of nobody, and a rule for "lock" alone.
-func eachMaking(t *testing.T, onStale string, test func(t *testing.T, tr *tree, making *storepb.Op)) {
+func eachMaking(t *testing.T, onStale string, test func(t *testing.T, tr *driver, making *storepb.Op)) {
 	for name, making := range makings {
 		t.Run(name, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			tr.rule(&storepb.Rule{Pattern: "lock", Holder: "creator", OnStale: onStale}).ok()
 			tr.do(here, createOp(RootIno, "tmp", false)).ok()
 			test(t, tr, proto.Clone(making).(*storepb.Op))
@@ -140,11 +140,11 @@ func eachMaking(t *testing.T, onStale string, test func(t *testing.T, tr *tree, 
 
 // TestMakerIsTheHolder of whatever it made, and what it made goes with it.
 func TestMakerIsTheHolder(t *testing.T) {
-	eachMaking(t, "", func(t *testing.T, tr *tree, making *storepb.Op) {
-		names, next, event := tr.names(), tr.ns.nextIno, tr.lastEvent()
+	eachMaking(t, "", func(t *testing.T, tr *driver, making *storepb.Op) {
+		names, next, event := tr.names(), tr.ns.tree.nextIno, tr.lastEvent()
 		requireSame(t, &storepb.Result{Code: storepb.Code_NEED_LINEAGE}, tr.do(here, making).Result)
 		require.Equal(t, names, tr.names())
-		require.Equal(t, next, tr.ns.nextIno)
+		require.Equal(t, next, tr.ns.tree.nextIno)
 		tr.requireEvents(event)
 
 		tr.as(here, 1, making, processOf(1), processOf(9)).ok()
@@ -168,7 +168,7 @@ func TestMakerIsTheHolder(t *testing.T) {
 
 // TestMakerThatEndsAtOnceHasHeirs: the nearest one that lives, of its process group alone.
 func TestMakerThatEndsAtOnceHasHeirs(t *testing.T) {
-	eachMaking(t, "keep", func(t *testing.T, tr *tree, making *storepb.Op) {
+	eachMaking(t, "keep", func(t *testing.T, tr *driver, making *storepb.Op) {
 		tr.as(here, 3, making, processOf(4), processOf(3), processOf(2), processOf(1)).ok()
 		made := tr.now
 		tr.ended(here, processOf(4), made+int64(atOnceLimit))
@@ -189,7 +189,7 @@ func TestMakerThatEndsAtOnceHasHeirs(t *testing.T) {
 
 // TestHeirThatIsGoneInheritsNothing.
 func TestHeirThatIsGoneInheritsNothing(t *testing.T) {
-	eachMaking(t, "", func(t *testing.T, tr *tree, making *storepb.Op) {
+	eachMaking(t, "", func(t *testing.T, tr *driver, making *storepb.Op) {
 		tr.as(here, 2, making, processOf(2), processOf(1)).ok()
 		tr.gone(here, processOf(1)).ok()
 		tr.requireState("held", "lock")
@@ -201,7 +201,7 @@ func TestHeirThatIsGoneInheritsNothing(t *testing.T) {
 
 // TestMakerThatLivedForLongHasNoHeirs: it held the lock itself.
 func TestMakerThatLivedForLongHasNoHeirs(t *testing.T) {
-	eachMaking(t, "", func(t *testing.T, tr *tree, making *storepb.Op) {
+	eachMaking(t, "", func(t *testing.T, tr *driver, making *storepb.Op) {
 		tr.as(here, 2, making, processOf(2), processOf(1)).ok()
 		made := tr.now
 		tr.restart()
@@ -212,9 +212,9 @@ func TestMakerThatLivedForLongHasNoHeirs(t *testing.T) {
 
 // TestHeirsGoWithTheirHost, all at once.
 func TestHeirsGoWithTheirHost(t *testing.T) {
-	for name, end := range map[string]func(tr *tree){
-		"boot":   func(tr *tree) { tr.open(3, "here", "later").ok() },
-		"forget": func(tr *tree) { tr.forget("here").ok() },
+	for name, end := range map[string]func(tr *driver){
+		"boot":   func(tr *driver) { tr.open(3, "here", "later").ok() },
+		"forget": func(tr *driver) { tr.forget("here").ok() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := byCreator(t, "remove")
@@ -229,11 +229,11 @@ func TestHeirsGoWithTheirHost(t *testing.T) {
 
 // TestContentDoesNotMatterWhereTheMakerHolds: neither its process nor its time ends the lock, nor does it renew it.
 func TestContentDoesNotMatterWhereTheMakerHolds(t *testing.T) {
-	for _, facts := range []func(tr *tree) *storepb.Facts{
-		func(*tree) *storepb.Facts { return pidFacts("pid", processOf(2)) },
-		func(tr *tree) *storepb.Facts { return factsFor("tower", "x", tr.now+int64(time.Minute)) },
-		func(*tree) *storepb.Facts { return nil },
-		func(*tree) *storepb.Facts { return &storepb.Facts{Evidence: "names its host"} },
+	for _, facts := range []func(tr *driver) *storepb.Facts{
+		func(*driver) *storepb.Facts { return pidFacts("pid", processOf(2)) },
+		func(tr *driver) *storepb.Facts { return factsFor("tower", "x", tr.now+int64(time.Minute)) },
+		func(*driver) *storepb.Facts { return nil },
+		func(*driver) *storepb.Facts { return &storepb.Facts{Evidence: "names its host"} },
 	} {
 		tr := byCreator(t, "keep")
 		tr.as(here, 1, createOp(RootIno, "lock", true), processOf(1)).ok()
@@ -305,7 +305,7 @@ func TestRenameTakenBackGivesTheNameItsMakerBack(t *testing.T) {
 	tr.requireNone("lock")
 
 	for _, exclusive := range []bool{true, false} {
-		tr := newTree(t)
+		tr := newDriver(t)
 		tr.do(here, createOp(RootIno, "lock", exclusive)).ok()
 		cmd := tr.next(here, noReplace(RootIno, "lock", RootIno, "away"))
 		tr.apply(cmd).ok()

@@ -151,6 +151,6 @@ func TestNoDeadlock(t *testing.T) {
 		tr.ask(bert, &storepb.TakeLock{Ino: other, Type: exclusive}).ok()
 		tr.ask(anna, &storepb.TakeLock{Ino: other, Type: exclusive, Wait: true, ByProcess: true}).is(storepb.Code_WAITING)
 		tr.ask(bert, &storepb.TakeLock{Type: exclusive, Wait: true, ByProcess: true}).is(storepb.Code_WAITING)
-		require.Equal(t, 2, tr.ns.waiters.Len())
+		require.Equal(t, 2, len(requestsIn(tr.ns)))
 	})
 }

@@ -8,6 +8,9 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
+// announcer tells of what happens to locks.
+type announcer struct{ judge }
+
 // The events of the audit trail.
 const (
 	eventAcquired        = "lock_acquired"    // a name was taken, or its content told for the first time by whom
@@ -21,35 +24,6 @@ const (
 	eventHostForgotten   = "host_forgotten" // somebody said that it is gone for good
 	eventSessionEnded    = "session_ended"  // it was given up on
 )
-
-// keptEvents is how many events the state keeps.
-const keptEvents = 10_000
-
-// emit numbers an event and keeps it.
-func (ns *Namespace) emit(e *storepb.Event) {
-	ns.lastEvent++
-	e.Number, e.Time = ns.lastEvent, ns.time
-	ns.events.Set(e.Number, e)
-	if ns.events.Len() > keptEvents {
-		ns.events.PopMin()
-	}
-	count, _ := ns.eventCounts.Get(e.Event)
-	ns.eventCounts.Set(e.Event, count+1)
-}
-
-// lockEvent describes the lock that a name is. by is who made the call; nil: lockfs itself.
-func (ns *Namespace) lockEvent(event string, e *entry, in *inode, by *storepb.Caller) *storepb.Event {
-	m := &storepb.Event{
-		Event: event, Path: []byte(ns.path(e)), Token: e.token, By: withoutLineage(by),
-		Parent: e.parent, Mode: in.mode, Uid: in.uid, Gid: in.gid,
-	}
-	if g := ns.govern(e, in); g.byCreator {
-		m.Format, m.Holder, m.Host, m.Pid = string(g.Format), g.Holder, g.Host, uint32(g.PID)
-		return m
-	}
-	describeHolder(m, e.known, in)
-	return m
-}
 
 func describeHolder(m *storepb.Event, known *facts, in *inode) {
 	if known == nil {
@@ -66,57 +40,29 @@ func withoutLineage(by *storepb.Caller) *storepb.Caller {
 	return &storepb.Caller{Host: by.GetHost(), Uid: by.GetUid(), Gid: by.GetGid(), Pid: by.GetPid()}
 }
 
+// emit numbers an event and keeps it.
+func (a *announcer) emit(e *storepb.Event) { a.events.add(a.time, e) }
+
+// lockEvent describes the lock that a name is. by is who made the call; nil: lockfs itself.
+func (a *announcer) lockEvent(event string, e *entry, in *inode, by *storepb.Caller) *storepb.Event {
+	m := &storepb.Event{
+		Event: event, Path: []byte(a.tree.path(e)), Token: uint64(e.token), By: withoutLineage(by),
+		Parent: uint64(e.parent), Mode: in.mode, Uid: in.uid, Gid: in.gid,
+	}
+	if g := a.govern(e, in); g.byCreator {
+		m.Format, m.Holder, m.Host, m.Pid = string(g.Format), g.Holder, g.Host, uint32(g.PID)
+		return m
+	}
+	describeHolder(m, e.known, in)
+	return m
+}
+
 // emitStolen tells of a lock that was taken over while it had another holder.
-func (ns *Namespace) emitStolen(before, after *entry, old, in *inode, by *storepb.Caller) {
-	m := ns.lockEvent(eventStolen, after, in, by)
-	m.Previous = &storepb.Event{Token: before.token, Mode: old.mode, Uid: old.uid, Gid: old.gid}
+func (a *announcer) emitStolen(before, after *entry, old, in *inode, by *storepb.Caller) {
+	m := a.lockEvent(eventStolen, after, in, by)
+	m.Previous = &storepb.Event{Token: uint64(before.token), Mode: old.mode, Uid: old.uid, Gid: old.gid}
 	describeHolder(m.Previous, before.known, old)
 	sum := sha256.Sum256(old.content)
 	m.PreviousHash = "sha256:" + hex.EncodeToString(sum[:])
-	ns.emit(m)
-}
-
-// emitReleased tells that a program took a name away, if it was known to be a lock. request is on whose behalf,
-// if the program said so.
-func (ns *Namespace) emitReleased(e *entry, in *inode, by *storepb.Caller, reason, request string) {
-	if e = ns.announceBefore(e, in); !e.announced {
-		return
-	}
-	if reason == "" && e.stale != nil {
-		reason = "it was stale: " + e.stale.reason
-	}
-	m := ns.lockEvent(eventReleased, e, in, by)
-	m.Reason, m.Request = reason, request
-	ns.emit(m)
-}
-
-func (ns *Namespace) emitRefused(e *entry, in *inode, by *storepb.Caller, reason string) {
-	e = ns.announceBefore(e, in)
-	m := ns.lockEvent(eventRefused, e, in, by)
-	m.Reason = reason
-	ns.emit(m)
-}
-
-// LastEvent is the number of the last event; 0: there was none.
-func (ns *Namespace) LastEvent() uint64 { return ns.lastEvent }
-
-// Events answers events after one, in order, at most limit of them.
-func (ns *Namespace) Events(after uint64, limit int) []*storepb.Event {
-	var events []*storepb.Event
-	if after >= ns.lastEvent {
-		return nil
-	}
-	ns.events.Ascend(after+1, func(_ uint64, e *storepb.Event) bool {
-		events = append(events, e)
-		return len(events) < limit
-	})
-	return events
-}
-
-// EventCounts calls visit with how often each event has happened, ever.
-func (ns *Namespace) EventCounts(visit func(event string, count uint64)) {
-	ns.eventCounts.Scan(func(event string, count uint64) bool {
-		visit(event, count)
-		return true
-	})
+	a.emit(m)
 }

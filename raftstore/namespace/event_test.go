@@ -16,7 +16,7 @@ import (
 
 // TestEventsOfALockedDay: every kind, in the order in which things happened.
 func TestEventsOfALockedDay(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.rule(&storepb.Rule{Pattern: "short", StaleAfter: int64(time.Minute), OnStale: "remove"}).ok()
 
 	tr.take(here, "a", nil)
@@ -47,7 +47,7 @@ func TestEventsOfALockedDay(t *testing.T) {
 }
 
 func TestEventTellsWhoAndWhat(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	dir := tr.mkdir(RootIno, "dir")
 	tr.announceAll()
 	tr.requireEvents(0, "lock_acquired dir")
@@ -85,12 +85,12 @@ func TestEventTellsWhoAndWhat(t *testing.T) {
 }
 
 func TestStolenTellsOfThePreviousLock(t *testing.T) {
-	for name, steal := range map[string]func(tr *tree, facts *storepb.Facts) step{
-		"in place":  func(tr *tree, facts *storepb.Facts) step { return tr.fill(there, RootIno, "lock", facts) },
-		"by rename": func(tr *tree, facts *storepb.Facts) step { return tr.replace(there, "lock", facts) },
+	for name, steal := range map[string]func(tr *driver, facts *storepb.Facts) step{
+		"in place":  func(tr *driver, facts *storepb.Facts) step { return tr.fill(there, RootIno, "lock", facts) },
+		"by rename": func(tr *driver, facts *storepb.Facts) step { return tr.replace(there, "lock", facts) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			tr.take(here, "lock", factsFor("swarm", "x", 0))
 			token, content := tr.token("lock"), tr.content(tr.at(RootIno, "lock"))
 			require.NotEmpty(t, content)
@@ -114,7 +114,7 @@ func TestStolenTellsOfThePreviousLock(t *testing.T) {
 
 // TestEventsOfRenames: the old name is released, the new one acquired; a heartbeat by rename is neither.
 func TestEventsOfRenames(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "a", towerFacts("x"))
 	event := tr.lastEvent()
 	tr.rename(RootIno, "a", RootIno, "b").ok()
@@ -140,7 +140,7 @@ func TestEventsOfRenames(t *testing.T) {
 
 // TestEventsOfOrdinaryFiles: what nobody made exclusively and tells of no holder is no lock.
 func TestEventsOfOrdinaryFiles(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.do(here, createOp(RootIno, "notes", false)).ok()
 	tr.write(here, tr.at(RootIno, "notes"), "something").ok()
 	tr.rename(RootIno, "notes", RootIno, "other").ok()
@@ -150,7 +150,7 @@ func TestEventsOfOrdinaryFiles(t *testing.T) {
 
 // TestEventsOfWhatIsTakenBack: lockfs itself did that, and says so.
 func TestEventsOfWhatIsTakenBack(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	made := tr.next(here, createOp(RootIno, "new", true))
 	tr.apply(made).ok()
 	tr.cancel(made).ok()
@@ -171,7 +171,7 @@ func TestEventsOfWhatIsTakenBack(t *testing.T) {
 
 // TestRetriesAreNoEvents: what is answered again did not happen again.
 func TestRetriesAreNoEvents(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "lock", towerFacts("x"))
 	cmd := tr.next(there, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("lock")}))
 	tr.apply(cmd).is(storepb.Code_BUSY)
@@ -182,7 +182,7 @@ func TestRetriesAreNoEvents(t *testing.T) {
 
 // TestOnlyTheLastEventsAreKept, and how many there were is known for ever.
 func TestOnlyTheLastEventsAreKept(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "lock", towerFacts("x"))
 	for range keptEvents {
 		tr.do(0, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("lock")})).is(storepb.Code_BUSY)
@@ -199,7 +199,7 @@ func TestOnlyTheLastEventsAreKept(t *testing.T) {
 }
 
 func TestEventLine(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	dir := tr.mkdir(RootIno, "dir\n\"\xff")
 	tr.file(dir, "lock")
 	tr.fill(here, dir, "lock", factsFor("swarm", "x", 0)).ok()

@@ -15,7 +15,7 @@ func createOp(parent uint64, name string, exclusive bool) *storepb.Op {
 	return opOf(&storepb.Create{Parent: parent, Name: []byte(name), Mode: someFile, Exclusive: exclusive})
 }
 
-func (tr *tree) cancel(cmd *storepb.Command) step {
+func (tr *driver) cancel(cmd *storepb.Command) step {
 	return tr.apply(&storepb.Command{Session: cmd.GetSession(), Op: opOf(&storepb.Cancel{Seq: cmd.GetSeq()})})
 }
 
@@ -26,7 +26,7 @@ func noReplace(parent uint64, name string, newParent uint64, newName string) *st
 }
 
 func TestRetryGetsTheFirstReply(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	cmd := tr.next(here, createOp(RootIno, "f", true))
 	first := tr.apply(cmd).ok()
 	tr.unlink(there, RootIno, "f").ok()
@@ -42,7 +42,7 @@ func TestRetryGetsTheFirstReply(t *testing.T) {
 }
 
 func TestRetryAfterAcknowledgementIsDuplicate(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	cmd := tr.next(here, createOp(RootIno, "f", true))
 	tr.apply(cmd).ok()
 	ack := tr.next(here, createOp(RootIno, "g", true))
@@ -54,7 +54,7 @@ func TestRetryAfterAcknowledgementIsDuplicate(t *testing.T) {
 }
 
 func TestCommandCannotAcknowledgeItself(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	cmd := tr.next(here, createOp(RootIno, "f", true))
 	cmd.Acked = 1 << 60
 	first := tr.apply(cmd).ok()
@@ -62,7 +62,7 @@ func TestCommandCannotAcknowledgeItself(t *testing.T) {
 }
 
 func TestUnacknowledgedRepliesAreLimited(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	for range MaxReplies {
 		tr.do(here, opOf(&storepb.SetLimits{})).ok()
 	}
@@ -75,7 +75,7 @@ func TestUnacknowledgedRepliesAreLimited(t *testing.T) {
 }
 
 func TestSessionMustBeOpen(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.do(9, createOp(RootIno, "f", true)).is(storepb.Code_SESSION_FORGOTTEN)
 	tr.do(there, createOp(RootIno, "f", true)).ok()
 	tr.do(there, opOf(&storepb.CloseSession{})).ok()
@@ -85,7 +85,7 @@ func TestSessionMustBeOpen(t *testing.T) {
 }
 
 func TestSessionStringsAreLimited(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	long := make([]byte, MaxName+1)
 	tr.do(9, opOf(&storepb.OpenSession{Host: string(long)})).is(storepb.Code_INVALID)
 	tr.do(9, opOf(&storepb.OpenSession{BootId: string(long)})).is(storepb.Code_INVALID)
@@ -93,7 +93,7 @@ func TestSessionStringsAreLimited(t *testing.T) {
 
 // TestEndedSession: its replies stay for a week, its calls can be settled, nothing new is done.
 func TestEndedSession(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	made := tr.next(there, createOp(RootIno, "f", true))
 	first := tr.apply(made).ok()
 	tr.do(here, opOf(&storepb.EndSession{Id: there, IfActive: tr.index - 1})).is(storepb.Code_CONFLICT)
@@ -111,7 +111,7 @@ func TestEndedSession(t *testing.T) {
 
 // TestEndedSessionsAreKept: many others that end do not make a call be done twice, or be left behind.
 func TestEndedSessionsAreKept(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	made := tr.next(there, createOp(RootIno, "f", true))
 	first := tr.apply(made).ok()
 	unused := tr.next(here, createOp(RootIno, "g", true))
@@ -131,27 +131,27 @@ func TestEndedSessionsAreKept(t *testing.T) {
 
 // TestEndedSessionsAreBounded, by what is kept of them. What comes back after that is not done twice either.
 func TestEndedSessionsAreBounded(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	made := tr.next(there, createOp(RootIno, "f", true))
 	tr.apply(made).ok()
 	tr.giveUp(there)
-	for id := uint64(10); tr.ns.endedKept <= endedLimit; id++ {
+	for id := uint64(10); tr.ns.sessions.endedKept <= endedLimit; id++ {
 		tr.open(id, "elsewhere", "boot").ok()
 		for seq := range uint64(2 * MaxReplies) {
 			tr.apply(&storepb.Command{Session: id, Op: opOf(&storepb.Cancel{Seq: seq + 1})}).ok()
 		}
 		tr.giveUp(id)
 	}
-	require.Less(t, tr.ns.endedKept, endedLimit+2*MaxReplies+2)
+	require.Less(t, tr.ns.sessions.endedKept, endedLimit+2*MaxReplies+2)
 	tr.apply(made).is(storepb.Code_SESSION_FORGOTTEN)
-	require.LessOrEqual(t, tr.ns.endedKept, endedLimit)
-	require.Positive(t, tr.ns.endedSessions.Len())
+	require.LessOrEqual(t, tr.ns.sessions.endedKept, endedLimit)
+	require.Positive(t, tr.ns.sessions.ended.Len())
 	requireRepliesConsistent(t, tr.ns)
 }
 
 // TestEndedSessionsMakeRoom: those that have ended do not count against the limit.
 func TestEndedSessionsMakeRoom(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.do(0, opOf(&storepb.SetLimits{MaxSessions: 3})).ok()
 	for id := uint64(10); id < 30; id++ {
 		tr.open(id, "elsewhere", "boot").ok()
@@ -170,7 +170,7 @@ func TestCancelUndoes(t *testing.T) {
 		"rename NOREPLACE": noReplace(RootIno, "old", RootIno, "new"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			old := tr.file(RootIno, "old")
 			cmd := tr.next(here, made)
 			tr.apply(cmd).ok()
@@ -188,7 +188,7 @@ func TestCancelUndoes(t *testing.T) {
 }
 
 func TestCancelBeforeItComes(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	cmd := tr.next(here, createOp(RootIno, "f", true))
 	tr.cancel(cmd).ok()
 	tr.apply(cmd).is(storepb.Code_CANCELLED)
@@ -199,49 +199,49 @@ func TestCancelBeforeItComes(t *testing.T) {
 
 // TestCancelKeeps: what others have made of a name is theirs.
 func TestCancelKeeps(t *testing.T) {
-	takes := func(tr *tree, ino uint64, kind storepb.LockKind, wait bool) step {
+	takes := func(tr *driver, ino uint64, kind storepb.LockKind, wait bool) step {
 		return tr.do(there, opOf(&storepb.TakeLock{Ino: ino, Kind: kind, Type: exclusive, Owner: 1, Session: there, End: 9, Wait: wait}))
 	}
-	for name, between := range map[string]func(tr *tree, ino uint64){
-		"content that changed": func(tr *tree, ino uint64) { tr.write(there, ino, "theirs").ok() },
-		"content that changed and is as it was": func(tr *tree, ino uint64) {
+	for name, between := range map[string]func(tr *driver, ino uint64){
+		"content that changed": func(tr *driver, ino uint64) { tr.write(there, ino, "theirs").ok() },
+		"content that changed and is as it was": func(tr *driver, ino uint64) {
 			tr.write(there, ino, "theirs").ok()
 			tr.write(there, ino, "").ok()
 		},
-		"content that the same mount changed": func(tr *tree, ino uint64) { tr.write(here, ino, "theirs").ok() },
-		"a mode that is set": func(tr *tree, ino uint64) {
+		"content that the same mount changed": func(tr *driver, ino uint64) { tr.write(here, ino, "theirs").ok() },
+		"a mode that is set": func(tr *driver, ino uint64) {
 			tr.do(there, opOf(&storepb.SetAttr{Ino: ino, Mode: proto.Uint32(0o644)})).ok()
 		},
-		"an attribute": func(tr *tree, ino uint64) {
+		"an attribute": func(tr *driver, ino uint64) {
 			tr.do(there, opOf(&storepb.SetXattr{Ino: ino, Name: []byte("user.theirs"), Value: []byte("1")})).ok()
 		},
-		"another link": func(tr *tree, ino uint64) { tr.link(ino, RootIno, "theirs").ok() },
-		"a flock":      func(tr *tree, ino uint64) { takes(tr, ino, storepb.LockKind_FLOCK, false).ok() },
-		"a record lock": func(tr *tree, ino uint64) {
+		"another link": func(tr *driver, ino uint64) { tr.link(ino, RootIno, "theirs").ok() },
+		"a flock":      func(tr *driver, ino uint64) { takes(tr, ino, storepb.LockKind_FLOCK, false).ok() },
+		"a record lock": func(tr *driver, ino uint64) {
 			takes(tr, ino, storepb.LockKind_RECORD, false).ok()
 		},
-		"a lock of a session that ended": func(tr *tree, ino uint64) {
+		"a lock of a session that ended": func(tr *driver, ino uint64) {
 			takes(tr, ino, storepb.LockKind_FLOCK, false).ok()
 			tr.giveUp(there)
 		},
-		"a lock that is waited for": func(tr *tree, ino uint64) {
+		"a lock that is waited for": func(tr *driver, ino uint64) {
 			tr.do(here, opOf(&storepb.TakeLock{Ino: ino, Type: exclusive, Owner: 1, Session: here})).ok()
 			takes(tr, ino, storepb.LockKind_FLOCK, true).is(storepb.Code_WAITING)
 			tr.do(there, opOf(&storepb.InterruptLock{Seq: tr.seqs[there], Ino: ino, Owner: 1, Type: exclusive})).is(storepb.Code_WAITING)
 			tr.wait(-time.Second) // it keeps its place for two
 			tr.do(here, opOf(&storepb.DropLocks{Ino: ino, Owners: []uint64{1}})).ok()
 		},
-		"another inode": func(tr *tree, _ uint64) {
+		"another inode": func(tr *driver, _ uint64) {
 			tr.unlink(there, RootIno, "new").ok()
 			tr.do(there, createOp(RootIno, "new", true)).ok()
 		},
-		"a replacement": func(tr *tree, _ uint64) {
+		"a replacement": func(tr *driver, _ uint64) {
 			tr.do(there, createOp(RootIno, "tmp", true)).ok()
 			tr.do(there, renameOp(RootIno, "tmp", RootIno, "new")).ok()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			cmd := tr.next(here, createOp(RootIno, "new", true))
 			between(tr, tr.apply(cmd).ok().GetAttr().GetIno())
 			tr.restart()
@@ -254,7 +254,7 @@ func TestCancelKeeps(t *testing.T) {
 
 // TestCancelKeepsWhatWasNotExclusive: its caller cannot tell who made it, and others may use it.
 func TestCancelKeepsWhatWasNotExclusive(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	cmd := tr.next(here, createOp(RootIno, "new", false))
 	tr.apply(cmd).ok()
 	tr.cancel(cmd).ok()
@@ -265,7 +265,7 @@ func TestCancelKeepsWhatWasNotExclusive(t *testing.T) {
 // TestNobodyLocksWhatWasTakenBack: who has opened it meanwhile is told to open the name again, where somebody else may have
 // locked another file by then. That goes for writes too, also on the mount that made it.
 func TestNobodyLocksWhatWasTakenBack(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	cmd := tr.next(here, createOp(RootIno, "new", true))
 	ino := tr.apply(cmd).ok().GetAttr().GetIno()
 	tr.cancel(cmd).ok()
@@ -292,7 +292,7 @@ func TestCancelOfNamesGivenToLockedFiles(t *testing.T) {
 	} {
 		for _, since := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, since: %v", name, since), func(t *testing.T) {
-				tr := newTree(t)
+				tr := newDriver(t)
 				ino := tr.file(RootIno, "old")
 				lock := opOf(&storepb.TakeLock{Ino: ino, Type: shared, Owner: 1, Session: there})
 				if !since {
@@ -311,7 +311,7 @@ func TestCancelOfNamesGivenToLockedFiles(t *testing.T) {
 }
 
 func TestCancelKeepsDirectoryInUse(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	cmd := tr.next(here, opOf(&storepb.Create{Parent: RootIno, Name: []byte("d"), Mode: someDir}))
 	tr.do(there, createOp(tr.apply(cmd).ok().GetAttr().GetIno(), "f", true)).ok()
 	tr.cancel(cmd).ok()
@@ -321,7 +321,7 @@ func TestCancelKeepsDirectoryInUse(t *testing.T) {
 // TestCancelKeepsSameInodeNamedAgain: a token that changes hands by link or by mv -n is the same inode
 // under the same name for each of its holders; cancelling an early one must not free it for the last.
 func TestCancelKeepsSameInodeNamedAgain(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	token := tr.file(RootIno, "token")
 	early := tr.next(here, opOf(&storepb.Link{Ino: token, Parent: RootIno, Name: []byte("lock")}))
 	tr.apply(early).ok()
@@ -351,7 +351,7 @@ func TestCancelKeepsSameInodeNamedAgain(t *testing.T) {
 }
 
 func TestCancelOfRenameWithoutWayBack(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.file(RootIno, "old")
 	cmd := tr.next(here, noReplace(RootIno, "old", RootIno, "new"))
 	tr.apply(cmd).ok()

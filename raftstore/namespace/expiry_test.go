@@ -29,7 +29,7 @@ func TestStaleStrictlyAfterItsTime(t *testing.T) {
 		"of a member, not to us": {Op: opOf(&storepb.RemoveMember{Id: "m"})},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			expires := tr.now + int64(time.Minute)
 			tr.take(here, "lock", factsFor("tower", "x", expires))
 			tr.wait(time.Duration(expires-tr.now) - time.Second)
@@ -51,7 +51,7 @@ func TestStaleStrictlyAfterItsTime(t *testing.T) {
 }
 
 func TestStaleLockIsKeptOrRemoved(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	expires := tr.now + int64(time.Minute)
 	tr.take(here, "kept", factsFor("tower", "x", expires))
 	ino := tr.take(here, "removed", removedWhenStale(factsFor("forrst", "x", expires)))
@@ -68,7 +68,7 @@ func TestStaleLockIsKeptOrRemoved(t *testing.T) {
 
 // TestManyLocksExpireTogether: a batch with each command, and each of those removed is an orphan for a while.
 func TestManyLocksExpireTogether(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	expires := tr.now + int64(24*time.Hour)
 	const locks = expiryBatch + 10
 	for i := range locks {
@@ -88,19 +88,19 @@ func TestManyLocksExpireTogether(t *testing.T) {
 	require.False(t, tr.ns.Due(math.MaxInt64))
 	tr.restart()
 	tr.tick(orphanAge + time.Second)
-	require.Zero(t, tr.ns.orphans.Len())
+	require.Zero(t, tr.ns.tree.orphans.byIno.Len())
 	require.Equal(t, 1, tr.ns.Inodes())
 	requireConsistent(t, tr.ns)
 }
 
 func TestRenewedLockIsHeldAgain(t *testing.T) {
-	for name, renew := range map[string]func(tr *tree, facts *storepb.Facts) step{
-		"in place":  func(tr *tree, facts *storepb.Facts) step { return tr.fill(here, RootIno, "lock", facts) },
-		"by rename": func(tr *tree, facts *storepb.Facts) step { return tr.replace(here, "lock", facts) },
-		"truncated": func(tr *tree, _ *storepb.Facts) step { return tr.fill(here, RootIno, "lock", nil) },
+	for name, renew := range map[string]func(tr *driver, facts *storepb.Facts) step{
+		"in place":  func(tr *driver, facts *storepb.Facts) step { return tr.fill(here, RootIno, "lock", facts) },
+		"by rename": func(tr *driver, facts *storepb.Facts) step { return tr.replace(here, "lock", facts) },
+		"truncated": func(tr *driver, _ *storepb.Facts) step { return tr.fill(here, RootIno, "lock", nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			tr.take(here, "lock", factsFor("tower", "x", tr.now+int64(time.Minute)))
 			token := tr.token("lock")
 			tr.tick(2 * time.Minute)
@@ -119,7 +119,7 @@ func TestRenewedLockIsHeldAgain(t *testing.T) {
 
 // TestLateContentIsStaleAtOnce: a heartbeat that was long under way renews nothing.
 func TestLateContentIsStaleAtOnce(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "lock", factsFor("tower", "x", tr.now-1))
 	tr.requireState("stale", "lock")
 	event := tr.lastEvent()
@@ -130,18 +130,18 @@ func TestLateContentIsStaleAtOnce(t *testing.T) {
 
 // TestStaleAfterCountsFromMtime for what is of no format: a touch is a heartbeat.
 func TestStaleAfterCountsFromMtime(t *testing.T) {
-	for name, renew := range map[string]func(tr *tree, ino uint64) *storepb.Op{
-		"touch": func(_ *tree, ino uint64) *storepb.Op { return opOf(&storepb.SetAttr{Ino: ino, MtimeNow: true}) },
-		"touch -d": func(tr *tree, ino uint64) *storepb.Op {
+	for name, renew := range map[string]func(tr *driver, ino uint64) *storepb.Op{
+		"touch": func(_ *driver, ino uint64) *storepb.Op { return opOf(&storepb.SetAttr{Ino: ino, MtimeNow: true}) },
+		"touch -d": func(tr *driver, ino uint64) *storepb.Op {
 			at := tr.now
 			return opOf(&storepb.SetAttr{Ino: ino, Mtime: &at})
 		},
-		"write": func(tr *tree, ino uint64) *storepb.Op {
+		"write": func(tr *driver, ino uint64) *storepb.Op {
 			return opOf(&storepb.SetContent{Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("beat")})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			tr.rule(&storepb.Rule{Pattern: "*.lock", StaleAfter: int64(time.Minute)}).ok()
 			ino := tr.take(here, "a.lock", nil)
 			tr.take(here, "other", nil)
@@ -164,7 +164,7 @@ func TestStaleAfterCountsFromMtime(t *testing.T) {
 
 // TestTouchIntoThePast makes a lock stale under such a rule, as programs that test themselves do.
 func TestTouchIntoThePast(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.rule(&storepb.Rule{Pattern: "*.lock", StaleAfter: int64(time.Minute), OnStale: "remove"}).ok()
 	ino := tr.take(here, "a.lock", nil)
 	past := int64(1)
@@ -176,7 +176,7 @@ func TestTouchIntoThePast(t *testing.T) {
 
 // TestDirectoryUnderStaleAfter: what comes and goes in it renews it, and it is not removed with its entries.
 func TestDirectoryUnderStaleAfter(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.rule(&storepb.Rule{Pattern: "d.lock", StaleAfter: int64(time.Minute), OnStale: "remove"}).ok()
 	dir := tr.mkdir(RootIno, "d.lock")
 	tr.tick(50 * time.Second)
@@ -200,7 +200,7 @@ func TestDirectoryUnderStaleAfter(t *testing.T) {
 
 // TestDirectoryOfUnknownAge: a time of 0 is no evidence until the next change.
 func TestDirectoryOfUnknownAge(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.rule(&storepb.Rule{Pattern: "d", StaleAfter: int64(time.Minute)}).ok()
 	dir := tr.mkdir(RootIno, "d")
 	never := int64(0)
@@ -214,7 +214,7 @@ func TestDirectoryOfUnknownAge(t *testing.T) {
 }
 
 func TestRulesJudgeAgain(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	minute := int64(time.Minute)
 	tr.take(here, "a", nil)
 	tr.take(here, "b", factsFor("semaphore", "1", tr.now+minute))
@@ -237,7 +237,7 @@ func TestRulesJudgeAgain(t *testing.T) {
 
 // TestRuleRemovesWhatIsStaleAlready: somebody finds stale locks lying about and says that they may go.
 func TestRuleRemovesWhatIsStaleAlready(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "by-time", factsFor("semaphore", "1", tr.now+1))
 	tr.take(here, "by-process", keptFacts(processOf(1)))
 	tr.take(here, "live", keptFacts(processOf(2)))
@@ -256,7 +256,7 @@ func TestRuleRemovesWhatIsStaleAlready(t *testing.T) {
 
 // TestStaleLockMovesToWhereItIsRemoved at once, and the other way round it stays.
 func TestStaleLockMovesToWhereItIsRemoved(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.rule(&storepb.Rule{Pattern: "bin/*", OnStale: "remove"}).ok()
 	bin := tr.mkdir(RootIno, "bin")
 	for _, name := range []string{"a", "b"} {
@@ -274,7 +274,7 @@ func TestStaleLockMovesToWhereItIsRemoved(t *testing.T) {
 }
 
 func TestRuleWithTheLongestPatternCounts(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	dir := tr.mkdir(RootIno, "dir")
 	tr.file(dir, "a.lock")
 	for _, row := range []struct{ add, counts string }{
@@ -293,7 +293,7 @@ func TestRuleWithTheLongestPatternCounts(t *testing.T) {
 }
 
 func TestRulesAreChecked(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	for name, rule := range map[string]*storepb.Rule{
 		"none":         nil,
 		"no pattern":   {StaleAfter: 1},
@@ -316,12 +316,12 @@ func TestRulesAreChecked(t *testing.T) {
 
 // TestMovedDirectoryIsJudgedByPath, with all that is below it.
 func TestMovedDirectoryIsJudgedByPath(t *testing.T) {
-	for name, move := range map[string]func(tr *tree, name, newName string){
-		"rename":   func(tr *tree, name, newName string) { tr.rename(RootIno, name, RootIno, newName).ok() },
-		"exchange": func(tr *tree, name, newName string) { tr.exchange(RootIno, name, RootIno, newName).ok() },
+	for name, move := range map[string]func(tr *driver, name, newName string){
+		"rename":   func(tr *driver, name, newName string) { tr.rename(RootIno, name, RootIno, newName).ok() },
+		"exchange": func(tr *driver, name, newName string) { tr.exchange(RootIno, name, RootIno, newName).ok() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			tr.rule(&storepb.Rule{Pattern: "watched/**/*.lock", StaleAfter: int64(time.Minute)}).ok()
 			deep := tr.mkdir(tr.mkdir(RootIno, "free"), "deep")
 			tr.mkdir(RootIno, "watched")
@@ -342,7 +342,7 @@ func TestMovedDirectoryIsJudgedByPath(t *testing.T) {
 
 // TestHardLinksUnderTwoRules: each name is a lock of its own.
 func TestHardLinksUnderTwoRules(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.rule(&storepb.Rule{Pattern: "short", StaleAfter: int64(time.Minute), OnStale: "remove"}).ok()
 	tr.rule(&storepb.Rule{Pattern: "long", StaleAfter: int64(time.Hour)}).ok()
 	ino := tr.take(here, "short", nil)
@@ -365,7 +365,7 @@ func TestHardLinksUnderTwoRules(t *testing.T) {
 
 // TestFormatOfARule: a valid lock of another format is none, so nothing makes it stale.
 func TestFormatOfARule(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "a", factsFor("tower", "x", tr.now+1))
 	tr.rule(&storepb.Rule{Pattern: "a", Format: "semaphore", StaleAfter: 1}).ok()
 	tr.tick(time.Hour)

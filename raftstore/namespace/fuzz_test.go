@@ -13,6 +13,7 @@ import (
 
 	"lockfs/raftstore/checksum"
 	"lockfs/raftstore/codec"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -113,10 +114,11 @@ func useHard(tb testing.TB, ns *Namespace, commands ...*storepb.Command) {
 	index := uint64(1000)
 	for _, cmd := range commands {
 		index++
-		require.NotNil(tb, ns.Apply(index, cmd))
+		require.NotNil(tb, ns.Apply(ids.Index(index), cmd))
 	}
-	inos := append(ns.inodes.Keys(), 0, math.MaxUint64)
-	for _, ino := range inos[:min(len(inos), 20)] {
+	inos := append(ns.tree.inodes.Keys(), 0, math.MaxUint64)
+	for _, of := range inos[:min(len(inos), 20)] {
+		ino := uint64(of)
 		for _, query := range []*storepb.Query{
 			getAttr(ino), readOf(ino), readDirOf(ino, 0, 0), readDirOf(ino, math.MaxUint64, 1), xattrsOf(ino),
 			lookupOf(ino, "a"), lookupOf(ino, ".."), statFs(0), {}, {Query: &storepb.Query_Read{}}, nil,
@@ -138,7 +140,7 @@ func useHard(tb testing.TB, ns *Namespace, commands ...*storepb.Command) {
 			opOf(&storepb.ProcessGone{Processes: []*storepb.Process{processOf(1)}}), opOf(&storepb.DeleteRule{Pattern: "*"}),
 		} {
 			index++
-			ns.Apply(index, &storepb.Command{Session: here, Seq: index, Op: op, Time: int64(index) << 36})
+			ns.Apply(ids.Index(index), &storepb.Command{Session: here, Seq: index, Op: op, Time: int64(index) << 36})
 		}
 	}
 }

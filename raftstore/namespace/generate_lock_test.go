@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockfs/raftstore/glob"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -133,23 +134,23 @@ func (g *generator) mean(cmd *storepb.Command) {
 
 // nameFor is a name of an inode, mostly.
 func (g *generator) nameFor(ino uint64) *storepb.Look {
-	if names := g.ns.namesOf(ino); len(names) > 0 && g.often(90) {
+	if names := g.ns.tree.namesOf(ids.Inode(ino)); len(names) > 0 && g.often(90) {
 		e := pick(g, names...)
-		return &storepb.Look{Parent: e.parent, Name: []byte(e.name)}
+		return &storepb.Look{Parent: uint64(e.parent), Name: []byte(e.name)}
 	}
 	return &storepb.Look{Parent: g.dir(), Name: g.name()}
 }
 
 // looks are mostly right ones.
 func (g *generator) looks() []*storepb.Look {
-	if g.often(60) || g.ns.byName.Len() == 0 {
+	if g.often(60) || g.ns.tree.byName.Len() == 0 {
 		return nil
 	}
 	var looks []*storepb.Look
-	for _, e := range g.ns.byName.Items() {
-		look := &storepb.Look{Parent: e.parent, Name: []byte(e.name), Token: e.token, Empty: g.often(3)}
+	for _, e := range g.ns.tree.byName.Items() {
+		look := &storepb.Look{Parent: uint64(e.parent), Name: []byte(e.name), Token: uint64(e.token), Empty: g.often(3)}
 		if g.often(5) {
-			look.Token = pick[uint64](g, 0, 1, e.token-1, e.token+1)
+			look.Token = pick[uint64](g, 0, 1, uint64(e.token-1), uint64(e.token+1))
 		}
 		if g.often(60) {
 			looks = append(looks, look)
@@ -190,8 +191,8 @@ func (g *generator) lockOp() *storepb.Op {
 // goSilent ends a session; when it was the last of its host, that is silent.
 func (g *generator) goSilent() *storepb.EndSession {
 	op := &storepb.EndSession{Id: pick[uint64](g, 1, 2, 3, 4, 5, 6)}
-	if s, found := g.ns.sessions.Get(op.GetId()); found {
-		op.IfActive = s.active
+	if s, found := g.ns.sessions.byID.Get(ids.Session(op.GetId())); found {
+		op.IfActive = uint64(s.active)
 	}
 	return op
 }
@@ -201,12 +202,12 @@ func (g *generator) processGone() *storepb.ProcessGone {
 	for range g.below(3) {
 		op.Processes = append(op.Processes, g.process())
 	}
-	for _, h := range g.ns.byProcess.Items() {
+	for _, h := range g.ns.tree.holdings.byProcess.Items() {
 		if g.often(40) {
 			op.Processes = append(op.Processes, h.says.process.message())
 		}
 	}
-	for _, m := range g.ns.byMaker.Items() {
+	for _, m := range g.ns.tree.holdings.byMaker.Items() {
 		if g.often(40) {
 			op.Processes = append(op.Processes, (&process{processID: m.by}).message())
 		}

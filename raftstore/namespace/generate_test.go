@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -63,7 +64,7 @@ func (g *generator) next() *storepb.Command {
 		again.Time = g.now
 		return again
 	}
-	if g.ns.sessions.Len() == 0 || g.often(3) {
+	if g.ns.sessions.byID.Len() == 0 || g.often(3) {
 		return g.unnumbered(session, opOf(&storepb.OpenSession{
 			Host: g.hostOf(session), BootId: pick(g, "b", "b", "b", "c"), Started: pick[int64](g, 1, 1, 2, 2, 3),
 		}))
@@ -164,8 +165,8 @@ func (g *generator) rare() *storepb.Op {
 
 func (g *generator) endSession() *storepb.EndSession {
 	op := &storepb.EndSession{Id: pick[uint64](g, 0, 1, 2, 3)}
-	if s, found := g.ns.sessions.Get(op.GetId()); found {
-		op.IfActive = s.active - pick[uint64](g, 0, 0, 0, 1)
+	if s, found := g.ns.sessions.byID.Get(ids.Session(op.GetId())); found {
+		op.IfActive = uint64(s.active - ids.Index(pick[uint64](g, 0, 0, 0, 1)))
 	}
 	return op
 }
@@ -222,8 +223,8 @@ var tooBig = make([]byte, MaxContent+1)
 
 func (g *generator) setContent() *storepb.SetContent {
 	op := &storepb.SetContent{Ino: g.file(), Content: []byte(pick(g, "", "one", "twotwo", "three", someKiB[:600], someKiB)), Facts: g.facts()}
-	if in, found := g.ns.inodes.Get(op.GetIno()); found {
-		op.IfVersion = in.version
+	if in, found := g.ns.tree.inode(ids.Inode(op.GetIno())); found {
+		op.IfVersion = uint64(in.version)
 		if g.often(20) {
 			op.Facts = in.facts.message()
 		}
@@ -263,15 +264,15 @@ func (g *generator) ino() uint64 {
 	if g.often(4) {
 		return pick[uint64](g, 0, 1<<63, ^uint64(0))
 	}
-	return pick(g, g.ns.inodes.Keys()...)
+	return uint64(pick(g, g.ns.tree.inodes.Keys()...))
 }
 
 // file is the inode number of a file, mostly.
 func (g *generator) file() uint64 {
 	var files []uint64
-	g.ns.inodes.Scan(func(ino uint64, in *inode) bool {
+	g.ns.tree.inodes.Scan(func(ino ids.Inode, in *inode) bool {
 		if in.isFile() {
-			files = append(files, ino)
+			files = append(files, uint64(ino))
 		}
 		return true
 	})
@@ -287,9 +288,9 @@ func (g *generator) dir() uint64 {
 		return RootIno
 	}
 	var dirs []uint64
-	g.ns.inodes.Scan(func(ino uint64, in *inode) bool {
+	g.ns.tree.inodes.Scan(func(ino ids.Inode, in *inode) bool {
 		if in.isDir() && in.nlink > 0 {
-			dirs = append(dirs, ino)
+			dirs = append(dirs, uint64(ino))
 		}
 		return true
 	})
@@ -301,26 +302,26 @@ func (g *generator) dir() uint64 {
 
 // entry is a name in a directory, mostly one that is there.
 func (g *generator) entry() (parent uint64, name []byte) {
-	if g.ns.byName.Len() == 0 || g.often(30) {
+	if g.ns.tree.byName.Len() == 0 || g.often(30) {
 		return g.dir(), g.name()
 	}
-	e := pick(g, g.ns.byName.Items()...)
-	return e.parent, []byte(e.name)
+	e := pick(g, g.ns.tree.byName.Items()...)
+	return uint64(e.parent), []byte(e.name)
 }
 
 func (g *generator) orphan() uint64 {
-	if g.ns.orphans.Len() == 0 || g.often(5) {
+	if g.ns.tree.orphans.byIno.Len() == 0 || g.often(5) {
 		return g.ino()
 	}
-	return pick(g, g.ns.orphans.Keys()...)
+	return uint64(pick(g, g.ns.tree.orphans.byIno.Keys()...))
 }
 
 // cancelled is the number of a command that could be undone, of a recent one or of one still to come.
 func (g *generator) cancelled(session uint64) uint64 {
 	var undoable []uint64
-	g.ns.replies.Scan(func(r *reply) bool {
-		if r.session == session && r.undo != nil {
-			undoable = append(undoable, r.seq)
+	g.ns.sessions.replies.Scan(func(r *reply) bool {
+		if r.session == ids.Session(session) && r.undo != nil {
+			undoable = append(undoable, uint64(r.seq))
 		}
 		return true
 	})

@@ -11,7 +11,7 @@ import (
 )
 
 func TestProcessGone(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "kept", keptFacts(processOf(1)))
 	tr.take(here, "removed", pidFacts("beads", processOf(1)))
 	tr.take(here, "other", pidFacts("pid", processOf(2)))
@@ -28,7 +28,7 @@ func TestProcessGone(t *testing.T) {
 
 // TestProcessGoneOnlyFromItsHost and of the boot that the session has.
 func TestProcessGoneOnlyFromItsHost(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "lock", pidFacts("pid", processOf(1)))
 	later := processOf(1)
 	later.BootId = "later"
@@ -53,7 +53,7 @@ func TestProcessGoneOnlyFromItsHost(t *testing.T) {
 
 // TestProcessGoneForEveryName that is a lock of it, by the rules.
 func TestProcessGoneForEveryName(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.rule(&storepb.Rule{Pattern: "kept*", OnStale: "keep"}).ok()
 	tr.rule(&storepb.Rule{Pattern: "none*", Format: "tower"}).ok()
 	ino := tr.take(here, "removed", pidFacts("pid", processOf(1)))
@@ -84,7 +84,7 @@ func TestProcessGoneForEveryName(t *testing.T) {
 }
 
 func TestProcessGoneOfRenamedLock(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	dir := tr.mkdir(RootIno, "dir")
 	tr.take(here, "tmp", pidFacts("beads", processOf(1)))
 	tr.rename(RootIno, "tmp", dir, "lock").ok()
@@ -95,7 +95,7 @@ func TestProcessGoneOfRenamedLock(t *testing.T) {
 
 // TestGoneProcessIsToldOnce: its lock stays stale and nobody has to watch it any more.
 func TestGoneProcessIsToldOnce(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "kept", keptFacts(processOf(1)))
 	tr.gone(here, processOf(1)).ok()
 	lock := tr.lock("kept")
@@ -109,7 +109,7 @@ func TestGoneProcessIsToldOnce(t *testing.T) {
 // TestContentThatComesAfterItsProcess has gone: a heartbeat that was under way renews nothing, and of a
 // lock that is new the mount tells again.
 func TestContentThatComesAfterItsProcess(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "kept", keptFacts(processOf(1)))
 	tr.gone(here, processOf(1)).ok()
 	tr.fill(here, RootIno, "kept", keptFacts(processOf(1))).ok()
@@ -131,7 +131,7 @@ func TestContentThatComesAfterItsProcess(t *testing.T) {
 
 // TestRemovedLockHasNoProcess: it is nobody's lock, however long somebody reads it.
 func TestRemovedLockHasNoProcess(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	ino := tr.take(here, "lock", pidFacts("pid", processOf(1)))
 	op := tr.fillOp(here, RootIno, "lock", pidFacts("pid", processOf(2)))
 	tr.unlink(here, RootIno, "lock").ok()
@@ -148,7 +148,7 @@ func TestRemovedLockHasNoProcess(t *testing.T) {
 
 // TestUnidentifiedProcessIsNeverGone, whatever happens to its host.
 func TestUnidentifiedProcessIsNeverGone(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	facts := pidFacts("pid", nil)
 	facts.Pid = 1
 	tr.take(here, "lock", facts)
@@ -165,7 +165,7 @@ func TestUnidentifiedProcessIsNeverGone(t *testing.T) {
 }
 
 func TestAnotherBootEndsProcesses(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "lock", pidFacts("pid", processOf(1)))
 	tr.take(here, "tower", towerFacts("x"))
 	tr.take(there, "other", pidFacts("pid", processOf(1)))
@@ -184,7 +184,7 @@ func TestAnotherBootEndsProcesses(t *testing.T) {
 }
 
 func TestSameBootEndsNothing(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "lock", pidFacts("pid", processOf(1)))
 	tr.giveUp(here)
 	tr.requireState("unreachable", "lock")
@@ -196,7 +196,7 @@ func TestSameBootEndsNothing(t *testing.T) {
 
 // TestBootBehindARule: what a rule hides when its host boots is stale all the same once it shows.
 func TestBootBehindARule(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "lock", keptFacts(processOf(1)))
 	tr.rule(&storepb.Rule{Pattern: "lock", Format: "tower"}).ok()
 	tr.giveUp(here)
@@ -208,7 +208,7 @@ func TestBootBehindARule(t *testing.T) {
 }
 
 func TestForgetHost(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "lock", pidFacts("pid", processOf(1)))
 	tr.take(here, "kept", keptFacts(processOf(2)))
 	tr.take(there, "other", pidFacts("pid", processOf(1)))
@@ -230,7 +230,7 @@ func TestForgetHost(t *testing.T) {
 }
 
 func TestHostTimeout(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.rule(&storepb.Rule{Pattern: "impatient", HostTimeout: int64(time.Minute)}).ok()
 	tr.rule(&storepb.Rule{Pattern: "patient", HostTimeout: math.MaxInt64}).ok()
 	tr.take(here, "impatient", pidFacts("pid", processOf(1)))
@@ -259,7 +259,7 @@ func TestHostTimeout(t *testing.T) {
 
 // TestHostTimeoutIsOver when the host is back, and a lock that was kept is held again once it is written.
 func TestHostTimeoutIsOver(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.rule(&storepb.Rule{Pattern: "*", HostTimeout: int64(time.Minute)}).ok()
 	tr.take(here, "early", keptFacts(processOf(1)))
 	tr.giveUp(here)
@@ -281,7 +281,7 @@ func TestHostTimeoutIsOver(t *testing.T) {
 }
 
 func TestHosts(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	hosts := func() []*storepb.HostRecord {
 		return step{tr.ns.Query(&storepb.Query{Query: &storepb.Query_ListHosts{}}), t}.ok().GetHosts()
 	}
@@ -308,7 +308,7 @@ func TestHosts(t *testing.T) {
 
 // TestHostsAreLimited: one without sessions and locks makes room for a new one, the one silent for longest.
 func TestHostsAreLimited(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.do(0, opOf(&storepb.SetLimits{MaxSessions: 3 * maxHosts})).ok()
 	tr.take(here, "lock", pidFacts("pid", processOf(1)))
 	tr.giveUp(here)
@@ -317,12 +317,12 @@ func TestHostsAreLimited(t *testing.T) {
 		tr.open(session, nameOf(i), "boot").ok()
 		tr.giveUp(session)
 	}
-	require.LessOrEqual(t, tr.ns.hosts.Len(), maxHosts+2)
-	_, known := tr.ns.hosts.Get("here")
+	require.LessOrEqual(t, tr.ns.hosts.byName.Len(), maxHosts+2)
+	_, known := tr.ns.hosts.byName.Get("here")
 	require.True(t, known, "its lock is waited for")
-	_, known = tr.ns.hosts.Get(nameOf(0))
+	_, known = tr.ns.hosts.byName.Get(nameOf(0))
 	require.False(t, known)
-	_, known = tr.ns.hosts.Get(nameOf(maxHosts + 4))
+	_, known = tr.ns.hosts.byName.Get(nameOf(maxHosts + 4))
 	require.True(t, known)
 	requireConsistent(t, tr.ns)
 }

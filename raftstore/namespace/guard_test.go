@@ -13,7 +13,7 @@ import (
 // reach is a way to take a lock away from its holder, or to put something else in its place.
 type reach struct {
 	name string
-	op   func(tr *tree, session uint64) *storepb.Op
+	op   func(tr *driver, session uint64) *storepb.Op
 	// overwrites: it puts something in the lock's place.
 	overwrites bool
 }
@@ -21,35 +21,35 @@ type reach struct {
 // reaches are all ways to the lock "lock", from a session with a file "tmp".
 func reaches() []reach {
 	return []reach{
-		{"unlink", func(*tree, uint64) *storepb.Op {
+		{"unlink", func(*driver, uint64) *storepb.Op {
 			return opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("lock")})
 		}, false},
-		{"rename away", func(*tree, uint64) *storepb.Op { return renameOp(RootIno, "lock", RootIno, "away") }, false},
-		{"rename away, NOREPLACE", func(*tree, uint64) *storepb.Op { return noReplace(RootIno, "lock", RootIno, "away") }, false},
-		{"rename over another", func(*tree, uint64) *storepb.Op { return renameOp(RootIno, "lock", RootIno, "tmp") }, false},
-		{"exchange", func(*tree, uint64) *storepb.Op {
+		{"rename away", func(*driver, uint64) *storepb.Op { return renameOp(RootIno, "lock", RootIno, "away") }, false},
+		{"rename away, NOREPLACE", func(*driver, uint64) *storepb.Op { return noReplace(RootIno, "lock", RootIno, "away") }, false},
+		{"rename over another", func(*driver, uint64) *storepb.Op { return renameOp(RootIno, "lock", RootIno, "tmp") }, false},
+		{"exchange", func(*driver, uint64) *storepb.Op {
 			op := renameOp(RootIno, "lock", RootIno, "tmp")
 			op.GetRename().Exchange = true
 			return op
 		}, false},
-		{"rename over it", func(*tree, uint64) *storepb.Op { return renameOp(RootIno, "tmp", RootIno, "lock") }, true},
-		{"exchange for it", func(*tree, uint64) *storepb.Op {
+		{"rename over it", func(*driver, uint64) *storepb.Op { return renameOp(RootIno, "tmp", RootIno, "lock") }, true},
+		{"exchange for it", func(*driver, uint64) *storepb.Op {
 			op := renameOp(RootIno, "tmp", RootIno, "lock")
 			op.GetRename().Exchange = true
 			return op
 		}, true},
-		{"write", func(tr *tree, session uint64) *storepb.Op {
+		{"write", func(tr *driver, session uint64) *storepb.Op {
 			return opOf(tr.fillOp(session, RootIno, "lock", towerFacts("y")))
 		}, true},
-		{"truncate", func(tr *tree, session uint64) *storepb.Op {
+		{"truncate", func(tr *driver, session uint64) *storepb.Op {
 			return opOf(tr.fillOp(session, RootIno, "lock", nil))
 		}, true},
 	}
 }
 
 // guarded has a lock with facts, and a temporary file.
-func guarded(tb testing.TB, facts *storepb.Facts) *tree {
-	tr := newTree(tb)
+func guarded(tb testing.TB, facts *storepb.Facts) *driver {
+	tr := newDriver(tb)
 	tr.take(here, "lock", facts)
 	tr.do(here, createOp(RootIno, "tmp", true)).ok()
 	tr.wait(time.Minute) // nobody is just writing to one of them
@@ -57,7 +57,7 @@ func guarded(tb testing.TB, facts *storepb.Facts) *tree {
 }
 
 // requireRefused wants a refusal that changes nothing and is an event.
-func (tr *tree) requireRefused(session uint64, op *storepb.Op, code storepb.Code) {
+func (tr *driver) requireRefused(session uint64, op *storepb.Op, code storepb.Code) {
 	tr.tb.Helper()
 	tr.announceAll()
 	before, locks, event := tr.names(), tr.ns.Query(listLocks(0, "", 0)), tr.lastEvent()
@@ -129,7 +129,7 @@ func TestGuardByRule(t *testing.T) {
 func TestStaleLockMayBeTakenByAnyone(t *testing.T) {
 	for _, way := range reaches() {
 		t.Run(way.name, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			tr.take(here, "lock", factsFor("tower", "x", tr.now+int64(10*time.Second)))
 			tr.file(RootIno, "tmp")
 			tr.tick(time.Minute)
@@ -145,7 +145,7 @@ func TestStaleLockMayBeTakenByAnyone(t *testing.T) {
 
 // TestStaleButNotMarked: more locks are stale than one command marks.
 func TestStaleButNotMarked(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	expires := tr.now + int64(24*time.Hour)
 	for i := range expiryBatch {
 		tr.take(here, nameOf(i), factsFor("tower", "x", expires))
@@ -186,7 +186,7 @@ func TestForce(t *testing.T) {
 }
 
 func TestForceRemovesNoDirectoryWithEntries(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.file(tr.mkdir(RootIno, "d"), "f")
 	tr.do(here, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("d"), Directory: true, Force: true})).is(storepb.Code_NOT_EMPTY)
 	tr.do(here, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("d"), Force: true})).is(storepb.Code_IS_DIRECTORY)
@@ -202,7 +202,7 @@ func TestDirectoryWithGuardedLock(t *testing.T) {
 		"NOREPLACE rename": noReplace(RootIno, "dir", RootIno, "away"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			deep := tr.mkdir(tr.mkdir(RootIno, "dir"), "deep")
 			tr.mkdir(RootIno, "empty")
 			tr.file(deep, "lock")
@@ -228,7 +228,7 @@ func TestHardLinkIsGuardedToo(t *testing.T) {
 func TestGuardOutlastsTruncation(t *testing.T) {
 	for _, way := range reaches() {
 		t.Run(way.name, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			tr.file(RootIno, "tmp")
 			tr.take(here, "lock", factsFor("tower", "x", tr.now+int64(time.Hour)))
 			tr.fill(here, RootIno, "lock", nil).ok()
@@ -310,7 +310,7 @@ func TestLooks(t *testing.T) {
 
 // TestLookAtTheDirectory: mkdir was the lock, and what is in it belongs to it.
 func TestLookAtTheDirectory(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	dir := tr.mkdir(RootIno, "lock")
 	first := tr.do(here, createOp(dir, "pid", true)).ok().GetLooks()
 	require.Len(t, first, 2)
@@ -338,7 +338,7 @@ func TestLookAtTheDirectory(t *testing.T) {
 
 // TestLooksComeBack with everything that reads or makes a name, so that the next call can tell of them.
 func TestLooksComeBack(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	dir := tr.mkdir(RootIno, "dir")
 	ino := tr.file(dir, "a")
 	requireLooks := func(result *storepb.Result, name string) {
@@ -365,7 +365,7 @@ func TestLooksComeBack(t *testing.T) {
 
 // TestExchangeLooksAtBothNames: who made it knows both.
 func TestExchangeLooksAtBothNames(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "a", towerFacts("x"))
 	tr.take(here, "b", towerFacts("y"))
 	looks := tr.exchange(RootIno, "a", RootIno, "b").ok().GetLooks()
@@ -380,13 +380,13 @@ func TestExchangeLooksAtBothNames(t *testing.T) {
 
 // TestLookAtAnEmptyLock: there was nothing to judge, and its holder was about to write.
 func TestLookAtAnEmptyLock(t *testing.T) {
-	empty := func(tr *tree) []*storepb.Look {
+	empty := func(tr *driver) []*storepb.Look {
 		return []*storepb.Look{{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock"), Empty: true}}
 	}
-	unlink := func(tr *tree) *storepb.Op {
+	unlink := func(tr *driver) *storepb.Op {
 		return opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("lock"), Looks: empty(tr)})
 	}
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "lock", nil)
 	tr.requireRefused(there, unlink(tr), storepb.Code_BUSY)
 	tr.requireRefused(here, unlink(tr), storepb.Code_BUSY)
@@ -402,7 +402,7 @@ func TestLookAtAnEmptyLock(t *testing.T) {
 
 // TestStrangeLooks are no looks.
 func TestStrangeLooks(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "lock", nil)
 	tr.do(here, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("lock"), Looks: []*storepb.Look{
 		nil, {}, {Parent: math.MaxUint64, Name: []byte("lock")}, {Parent: RootIno, Token: 5},

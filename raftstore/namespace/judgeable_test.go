@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -28,7 +29,7 @@ func TestDataIsNeverRefused(t *testing.T) {
 			g.look(cmd, directories)
 			t.Logf("%d: %v", index, cmd)
 			want, refusals := m.apply(index, plain)
-			got := ns.Apply(index, cmd)
+			got := ns.Apply(ids.Index(index), cmd)
 			if refusals != nil {
 				require.Contains(t, refusals, got.GetCode())
 			} else {
@@ -36,8 +37,8 @@ func TestDataIsNeverRefused(t *testing.T) {
 			}
 			m.settle(cmd, got, want)
 			requireConsistent(t, ns)
-			ns.byName.Scan(func(e *entry) bool {
-				in, _ := ns.inodes.Get(e.ino)
+			ns.tree.byName.Scan(func(e *entry) bool {
+				in, _ := ns.tree.inode(e.ino)
 				require.True(t, in.isDir() || ns.lookAt(e).GetData(), "%q is data", e.name)
 				return true
 			})
@@ -73,10 +74,10 @@ func (g *generator) look(cmd *storepb.Command, directories bool) {
 		cmd.Caller.PidNamespace, cmd.Caller.Lineage = pick[uint64](g, 0, 1, 2), pick(g, nil, []*storepb.Process{g.process()})
 	}
 	var looks []*storepb.Look
-	for _, e := range g.ns.byName.Items() {
-		if in, found := g.ns.inodes.Get(e.ino); found && (!directories || !in.isDir()) && g.often(70) {
+	for _, e := range g.ns.tree.byName.Items() {
+		if in, found := g.ns.tree.inode(e.ino); found && (!directories || !in.isDir()) && g.often(70) {
 			looks = append(looks, &storepb.Look{
-				Parent: e.parent, Name: []byte(e.name), Token: pick(g, e.token, e.token-1, 1), Empty: g.often(50),
+				Parent: uint64(e.parent), Name: []byte(e.name), Token: uint64(pick(g, e.token, e.token-1, 1)), Empty: g.often(50),
 			})
 		}
 	}
@@ -91,12 +92,12 @@ func (g *generator) look(cmd *storepb.Command, directories bool) {
 }
 
 func countOf(ns *Namespace, event string) uint64 {
-	count, _ := ns.eventCounts.Get(event)
+	count, _ := ns.events.counts.Get(event)
 	return count
 }
 
 // writeAs writes to a file, with what its mount worked out of the content.
-func (tr *tree) writeAs(session, ino uint64, content string, facts *storepb.Facts) step {
+func (tr *driver) writeAs(session, ino uint64, content string, facts *storepb.Facts) step {
 	tr.tb.Helper()
 	if facts.GetFormat() != "" {
 		facts.Host = tr.hosts[session]
@@ -105,7 +106,7 @@ func (tr *tree) writeAs(session, ino uint64, content string, facts *storepb.Fact
 }
 
 // requireLock tells whether a name in a directory is a lock, by all who tell of it.
-func (tr *tree) requireLock(is bool, parent uint64, name string) {
+func (tr *driver) requireLock(is bool, parent uint64, name string) {
 	tr.tb.Helper()
 	result := step{tr.ns.Query(getLock(parent, name)), tr.tb}.ok()
 	require.Equal(tr.tb, is, result.GetLocks()[0].GetBecause() != "", "%v", result.GetLocks())
@@ -134,7 +135,7 @@ func TestWhatIsALock(t *testing.T) {
 		"no evidence": {"x", nil, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			plain := tr.do(here, createOp(RootIno, "plain", false)).ok().GetAttr().GetIno()
 			exclusive := tr.do(here, createOp(RootIno, "exclusive", true)).ok().GetAttr().GetIno()
 			for _, ino := range []uint64{plain, exclusive} {
@@ -167,7 +168,7 @@ func TestWhatIsALock(t *testing.T) {
 
 // TestDirectoryIsALockForWhatIsInIt, and while there is nothing in it.
 func TestDirectoryIsALockForWhatIsInIt(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	dir := tr.mkdir(RootIno, "dir")
 	tr.requireLock(true, RootIno, "dir")
 	data := tr.do(here, createOp(dir, "data", false)).ok().GetAttr().GetIno()
@@ -194,20 +195,20 @@ func TestDirectoryIsALockForWhatIsInIt(t *testing.T) {
 
 // TestPIDFileOfAnOrdinaryNameIsStaleAndStays.
 func TestPIDFileOfAnOrdinaryNameIsStaleAndStays(t *testing.T) {
-	for name, make := range map[string]func(tr *tree){
-		"open": func(tr *tree) { tr.do(here, createOp(RootIno, "lock", false)).ok() },
-		"rename": func(tr *tree) {
+	for name, make := range map[string]func(tr *driver){
+		"open": func(tr *driver) { tr.do(here, createOp(RootIno, "lock", false)).ok() },
+		"rename": func(tr *driver) {
 			tr.do(here, createOp(RootIno, "tmp", true)).ok()
 			tr.rename(RootIno, "tmp", RootIno, "lock").ok()
 		},
-		"rename over an exclusive one": func(tr *tree) {
+		"rename over an exclusive one": func(tr *driver) {
 			tr.do(here, createOp(RootIno, "lock", true)).ok()
 			tr.do(here, createOp(RootIno, "tmp", true)).ok()
 			tr.rename(RootIno, "tmp", RootIno, "lock").ok()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			make(tr)
 			tr.fill(here, RootIno, "lock", pidFacts("pid", processOf(1))).ok()
 			tr.requireRefused(there, opOf(unlinkOp("lock")), storepb.Code_BUSY)
@@ -242,16 +243,16 @@ func TestInvalidLockIsGuardedAndNeverStale(t *testing.T) {
 
 // TestCounterIsNoPIDFile: the number before was none of a process, so this one is one by chance.
 func TestCounterIsNoPIDFile(t *testing.T) {
-	for name, count := range map[string]func(tr *tree, content string, facts *storepb.Facts){
-		"in place": func(tr *tree, content string, facts *storepb.Facts) {
+	for name, count := range map[string]func(tr *driver, content string, facts *storepb.Facts){
+		"in place": func(tr *driver, content string, facts *storepb.Facts) {
 			tr.writeAs(here, tr.at(RootIno, "n"), content, facts).ok()
 		},
-		"by rename": func(tr *tree, content string, facts *storepb.Facts) {
+		"by rename": func(tr *driver, content string, facts *storepb.Facts) {
 			ino := tr.do(here, createOp(RootIno, "t", false)).ok().GetAttr().GetIno()
 			tr.writeAs(here, ino, content, facts).ok()
 			tr.rename(RootIno, "t", RootIno, "n").ok()
 		},
-		"by exchange": func(tr *tree, content string, facts *storepb.Facts) {
+		"by exchange": func(tr *driver, content string, facts *storepb.Facts) {
 			ino := tr.do(here, createOp(RootIno, "t", false)).ok().GetAttr().GetIno()
 			tr.writeAs(here, ino, content, facts).ok()
 			tr.exchange(RootIno, "t", RootIno, "n").ok()
@@ -260,7 +261,7 @@ func TestCounterIsNoPIDFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for before, isCounter := range map[string]bool{"0": true, " 41\n": true, "": false, "x": false, "-1": false, "123456789012345678901": false} {
-				tr := newTree(t)
+				tr := newDriver(t)
 				tr.do(here, createOp(RootIno, "n", false)).ok()
 				tr.writeAs(here, tr.at(RootIno, "n"), before, nil).ok()
 				count(tr, "42\n", pidFacts("pid", processOf(42)))
@@ -278,7 +279,7 @@ func TestCounterIsNoPIDFile(t *testing.T) {
 
 // TestNextPIDOfAPIDFileIsAPID: the number before was a process.
 func TestNextPIDOfAPIDFileIsAPID(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	ino := tr.take(here, "lock", nil)
 	tr.writeAs(here, ino, "1\n", pidFacts("pid", processOf(1))).ok()
 	tr.writeAs(here, ino, "2\n", pidFacts("pid", processOf(2))).ok()

@@ -51,7 +51,7 @@ func TestTheStickyBitHoldsAcrossHosts(t *testing.T) {
 			{0o777, other, owner, false, false},
 		} {
 			t.Run(fmt.Sprintf("%s %o by %d of %d, judged %v", way.name, row.mode, row.by, row.owner, row.isJudged), func(t *testing.T) {
-				tr := newTree(t)
+				tr := newDriver(t)
 				dir := tr.mkdir(RootIno, "d")
 				tr.do(here, opOf(&storepb.SetAttr{Ino: dir, Mode: &row.mode})).ok()
 				earlier := tr.file(dir, "lock")
@@ -90,7 +90,7 @@ func TestTheStickyBitHoldsAcrossHosts(t *testing.T) {
 
 // TestDirectoriesThatWereNotJudgedStayWhereTheyAre: to move one elsewhere takes the right to write to it.
 func TestDirectoriesThatWereNotJudgedStayWhereTheyAre(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	mode := uint32(0o777)
 	from, to := tr.mkdir(RootIno, "from"), tr.mkdir(RootIno, "to")
 	for _, dir := range []uint64{from, to} {

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -10,35 +11,35 @@ import (
 )
 
 // kernelLock takes a lock of a file for an owner of a session.
-func (tr *tree) kernelLock(session, ino, owner uint64, kind storepb.LockKind, wait bool) step {
+func (tr *driver) kernelLock(session, ino, owner uint64, kind storepb.LockKind, wait bool) step {
 	return tr.do(session, opOf(&storepb.TakeLock{
-		Ino: ino, Kind: kind, Type: storepb.LockType_EXCLUSIVE, Owner: owner, End: lastByte, Session: session, Wait: wait,
+		Ino: ino, Kind: kind, Type: storepb.LockType_EXCLUSIVE, Owner: owner, End: math.MaxInt64, Session: session, Wait: wait,
 	}))
 }
 
-func (tr *tree) kernelUnlock(session, ino, owner uint64, kind storepb.LockKind) {
+func (tr *driver) kernelUnlock(session, ino, owner uint64, kind storepb.LockKind) {
 	tr.tb.Helper()
 	tr.do(session, opOf(&storepb.DropLocks{Ino: ino, Kind: kind, Owners: []uint64{owner}})).ok()
 }
 
 // kernelLocked are the ways in which the file "lock" of that number comes to have a kernel lock, or had one.
-var kernelLocked = map[string]func(tr *tree, ino uint64){
-	"flock": func(tr *tree, ino uint64) { tr.kernelLock(here, ino, 1, storepb.LockKind_FLOCK, false).ok() },
-	"fcntl": func(tr *tree, ino uint64) { tr.kernelLock(there, ino, 1, storepb.LockKind_RECORD, false).ok() },
-	"one that was released": func(tr *tree, ino uint64) {
+var kernelLocked = map[string]func(tr *driver, ino uint64){
+	"flock": func(tr *driver, ino uint64) { tr.kernelLock(here, ino, 1, storepb.LockKind_FLOCK, false).ok() },
+	"fcntl": func(tr *driver, ino uint64) { tr.kernelLock(there, ino, 1, storepb.LockKind_RECORD, false).ok() },
+	"one that was released": func(tr *driver, ino uint64) {
 		tr.kernelLock(here, ino, 1, storepb.LockKind_FLOCK, false).ok()
 		tr.kernelUnlock(here, ino, 1, storepb.LockKind_FLOCK)
 	},
-	"a waiter": func(tr *tree, ino uint64) {
+	"a waiter": func(tr *driver, ino uint64) {
 		tr.kernelLock(here, ino, 1, storepb.LockKind_FLOCK, false).ok()
 		tr.kernelLock(there, ino, 1, storepb.LockKind_FLOCK, true).is(storepb.Code_WAITING)
 	},
-	"one before a restart": func(tr *tree, ino uint64) {
+	"one before a restart": func(tr *driver, ino uint64) {
 		tr.kernelLock(here, ino, 1, storepb.LockKind_FLOCK, false).ok()
 		tr.kernelUnlock(here, ino, 1, storepb.LockKind_FLOCK)
 		tr.restart()
 	},
-	"one by another name": func(tr *tree, ino uint64) {
+	"one by another name": func(tr *driver, ino uint64) {
 		tr.link(ino, RootIno, "other").ok()
 		tr.kernelLock(here, ino, 1, storepb.LockKind_FLOCK, false).ok()
 		tr.unlink(here, RootIno, "other").ok()
@@ -47,12 +48,12 @@ var kernelLocked = map[string]func(tr *tree, ino uint64){
 }
 
 // ends are what has lockfs remove the lock "lock" of process 1 on the host here, which is a day old at most.
-var ends = map[string]func(tr *tree){
-	"its process is gone":   func(tr *tree) { tr.gone(here, processOf(1)).ok() },
-	"its host is forgotten": func(tr *tree) { tr.giveUp(here); tr.forget("here").ok() },
-	"its host booted":       func(tr *tree) { tr.giveUp(here); tr.open(3, "here", "later").ok() },
-	"its host is silent":    func(tr *tree) { tr.rule(&storepb.Rule{Pattern: "*", HostTimeout: 1}).ok(); tr.giveUp(here) },
-	"a rule limits its time": func(tr *tree) {
+var ends = map[string]func(tr *driver){
+	"its process is gone":   func(tr *driver) { tr.gone(here, processOf(1)).ok() },
+	"its host is forgotten": func(tr *driver) { tr.giveUp(here); tr.forget("here").ok() },
+	"its host booted":       func(tr *driver) { tr.giveUp(here); tr.open(3, "here", "later").ok() },
+	"its host is silent":    func(tr *driver) { tr.rule(&storepb.Rule{Pattern: "*", HostTimeout: 1}).ok(); tr.giveUp(here) },
+	"a rule limits its time": func(tr *driver) {
 		tr.rule(&storepb.Rule{Pattern: "*", Format: "none", StaleAfter: 1, OnStale: "remove"}).ok()
 	},
 }
@@ -62,7 +63,7 @@ func TestFileWithAKernelLockIsNeverRemovedByLockfs(t *testing.T) {
 	for way, lock := range kernelLocked {
 		for why, remove := range ends {
 			t.Run(way+", "+why, func(t *testing.T) {
-				tr := newTree(t)
+				tr := newDriver(t)
 				ino := tr.take(here, "lock", pidFacts("pid", processOf(1)))
 				lock(tr, ino)
 				remove(tr)
@@ -78,7 +79,7 @@ func TestFileWithAKernelLockIsNeverRemovedByLockfs(t *testing.T) {
 	}
 	for why, remove := range ends {
 		t.Run("without one, "+why, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			tr.take(here, "lock", pidFacts("pid", processOf(1)))
 			remove(tr)
 			tr.tick(24 * time.Hour)
@@ -126,7 +127,7 @@ func TestKernelLockIsTheOnlyGuardOfItsFile(t *testing.T) {
 
 // TestNextHolderOfAKernelLockWritesItsPID: it steals from nobody, and the one before is no holder of anything.
 func TestNextHolderOfAKernelLockWritesItsPID(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	ino := tr.take(here, "lock", pidFacts("pid", processOf(1)))
 	tr.announceAll()
 	tr.kernelLock(here, ino, 1, storepb.LockKind_FLOCK, false).ok()
@@ -143,7 +144,7 @@ func TestNextHolderOfAKernelLockWritesItsPID(t *testing.T) {
 // TestCancelKeepsAFileWithAKernelLock that somebody found and locked before its creation was taken back.
 func TestCancelKeepsAFileWithAKernelLock(t *testing.T) {
 	for _, exclusive := range []bool{true, false} {
-		tr := newTree(t)
+		tr := newDriver(t)
 		made := tr.next(here, createOp(RootIno, "lock", exclusive))
 		ino := tr.apply(made).ok().GetAttr().GetIno()
 		tr.kernelLock(there, ino, 1, storepb.LockKind_FLOCK, false).ok()

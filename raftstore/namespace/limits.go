@@ -6,6 +6,14 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
+// ledger is what counts for users, and the limits of that.
+type ledger struct {
+	limits    limits
+	used      usage             // by inodes and names, but for those that are forgotten soon
+	usedBy    map[uint32]*usage // the same, by uid of the owner
+	forgotten uint64            // bytes of inodes that are forgotten soon
+}
+
 // What counts as bytes, so that their sum is about what a voter needs for them in memory. An inode counts at least
 // leastInode, so a small lock can always be emptied, filled again and renewed, also when nothing more may come.
 const (
@@ -123,81 +131,49 @@ func saidBytes(says *storepb.Facts) int64 {
 	return knownBytes(len(says.GetHolder()) + len(says.GetInvalid()) + len(says.GetTag()))
 }
 
-func (ns *Namespace) usageOf(uid uint32) *usage {
-	if user, found := ns.usedBy[uid]; found {
+func (l *ledger) usageOf(uid uint32) *usage {
+	if user, found := l.usedBy[uid]; found {
 		return user
 	}
 	return new(usage)
 }
 
 // count adds to what counts for a user and for all.
-func (ns *Namespace) count(uid uint32, inodes, bytes int64) {
-	ns.used.add(inodes, bytes)
-	user, found := ns.usedBy[uid]
+func (l *ledger) count(uid uint32, inodes, bytes int64) {
+	l.used.add(inodes, bytes)
+	user, found := l.usedBy[uid]
 	if !found {
 		user = new(usage)
-		ns.usedBy[uid] = user
+		l.usedBy[uid] = user
 	}
 	if user.add(inodes, bytes); *user == (usage{}) {
-		delete(ns.usedBy, uid)
-	}
-}
-
-// countInode adds an inode, or takes one away with sign -1. One that lost its last name and is not kept counts for nobody: a
-// removal makes room at once.
-func (ns *Namespace) countInode(in *inode, sign int64) {
-	if ns.isForgotten(in) {
-		ns.forgotten += uint64(sign * in.bytes())
-	} else {
-		ns.count(in.uid, sign, sign*in.bytes())
-	}
-}
-
-// recountInode is countInode for one that takes the place of another.
-func (ns *Namespace) recountInode(old, in *inode) {
-	if old.uid == in.uid && old.bytes() == in.bytes() {
-		return
-	}
-	ns.countInode(old, -1)
-	ns.countInode(in, +1)
-	if old.uid != in.uid {
-		for _, e := range ns.namesOf(in.ino) {
-			ns.count(old.uid, 0, -e.bytes())
-			ns.count(in.uid, 0, +e.bytes())
-		}
-	}
-}
-
-// countName adds a name for the owner of its inode, or takes one away with sign -1.
-func (ns *Namespace) countName(e *entry, sign int64) {
-	if in, found := ns.inodes.Get(e.ino); found {
-		ns.count(in.uid, 0, sign*e.bytes())
+		delete(l.usedBy, uid)
 	}
 }
 
 // roomForName is room for a new name, and an inode if it is the first one.
-func (ns *Namespace) roomForName(by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
+func (l *ledger) roomForName(by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
 	if bytes > smallBytes {
-		return ns.room(by, owner, inodes, bytes)
+		return l.room(by, owner, inodes, bytes)
 	}
-	return ns.roomIn(ns.limits.share(), ns.limits.unreserved(), by, owner, inodes, bytes)
+	return l.roomIn(l.limits.share(), l.limits.unreserved(), by, owner, inodes, bytes)
 }
 
 // room tells whether what somebody wants to add for an owner fits: NO_SPACE, QUOTA if it is the owner's share that is used up.
 // What adds nothing always fits. Root is bound by the limits for all together only.
-func (ns *Namespace) room(by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
-	return ns.roomIn(ns.limits.share().forContent(), ns.limits.unreserved().forContent(), by, owner, inodes, bytes)
+func (l *ledger) room(by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
+	return l.roomIn(l.limits.share().forContent(), l.limits.unreserved().forContent(), by, owner, inodes, bytes)
 }
 
-func (ns *Namespace) roomIn(share, unreserved usage, by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
-	most := ns.limits.whole()
+func (l *ledger) roomIn(share, unreserved usage, by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
+	most := l.limits.whole()
 	if by.GetUid() != 0 {
-		if owner != 0 && ns.usageOf(owner).exceeds(share, inodes, bytes) {
+		if owner != 0 && l.usageOf(owner).exceeds(share, inodes, bytes) {
 			return storepb.Code_QUOTA
 		}
 		most = unreserved
 	}
-	if ns.used.exceeds(most, inodes, bytes) {
+	if l.used.exceeds(most, inodes, bytes) {
 		return storepb.Code_NO_SPACE
 	}
 	return storepb.Code_OK
@@ -209,26 +185,28 @@ func (u *usage) exceeds(limit usage, inodes, bytes int64) bool {
 }
 
 // freeBytes is how much a user may still use for contents.
-func (ns *Namespace) freeBytes(uid uint32) uint64 {
+func (l *ledger) freeBytes(uid uint32) uint64 {
 	if uid == 0 {
-		return ns.used.bytesLeftOf(ns.limits.whole())
+		return l.used.bytesLeftOf(l.limits.whole())
 	}
-	return min(ns.used.bytesLeftOf(ns.limits.unreserved().forContent()), ns.usageOf(uid).bytesLeftOf(ns.limits.share().forContent()))
+	return min(l.used.bytesLeftOf(l.limits.unreserved().forContent()), l.usageOf(uid).bytesLeftOf(l.limits.share().forContent()))
 }
 
 func (u *usage) bytesLeftOf(limit usage) uint64 { return limit.bytes - min(limit.bytes, u.bytes) }
 
 // fsStats tells a user what is used, and what there may be.
-func (ns *Namespace) fsStats(uid uint32) *storepb.FsStats {
-	whole := ns.limits.whole()
+func (l *ledger) fsStats(uid uint32) *storepb.FsStats {
+	whole := l.limits.whole()
 	return &storepb.FsStats{
-		Inodes: ns.used.inodes, MaxInodes: whole.inodes, Bytes: ns.used.bytes, MaxBytes: whole.bytes,
-		FreeBytes: ns.freeBytes(uid),
+		Inodes: l.used.inodes, MaxInodes: whole.inodes, Bytes: l.used.bytes, MaxBytes: whole.bytes,
+		FreeBytes: l.freeBytes(uid),
 	}
 }
 
-// Usage tells what is used, and what there may be, for all together.
-func (ns *Namespace) Usage() *storepb.FsStats { return ns.fsStats(0) }
-
-// BytesLimited tells whether the cluster has decided on a limit of bytes, or DefaultMaxBytes counts.
-func (ns *Namespace) BytesLimited() bool { return ns.limits.maxBytes != 0 }
+func xattrBytes(xattrs []*storepb.Xattr) int {
+	total := 0
+	for _, x := range xattrs {
+		total += len(x.GetName()) + len(x.GetValue())
+	}
+	return total
+}

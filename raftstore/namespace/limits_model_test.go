@@ -3,6 +3,7 @@ package namespace
 import (
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -127,21 +128,21 @@ func requireCounted(t require.TestingT, ns *Namespace) {
 			u.bytes += bytes
 		}
 	}
-	ns.inodes.Scan(func(ino uint64, in *inode) bool {
-		if o, found := ns.orphans.Get(ino); found && !o.pinned {
+	ns.tree.inodes.Scan(func(ino ids.Inode, in *inode) bool {
+		if o, found := ns.tree.orphans.byIno.Get(ino); found && !o.pinned {
 			forgotten += uint64(in.bytes())
 		} else {
 			count(in.uid, 1, uint64(in.bytes()))
 		}
 		return true
 	})
-	ns.byName.Scan(func(e *entry) bool {
-		in, found := ns.inodes.Get(e.ino)
+	ns.tree.byName.Scan(func(e *entry) bool {
+		in, found := ns.tree.inode(e.ino)
 		require.True(t, found)
 		count(in.uid, 0, uint64(e.bytes()))
 		return true
 	})
-	require.Equal(t, all, ns.used)
-	require.Equal(t, users, ns.usedBy)
-	require.Equal(t, forgotten, ns.forgotten)
+	require.Equal(t, all, ns.tree.ledger.used)
+	require.Equal(t, users, ns.tree.ledger.usedBy)
+	require.Equal(t, forgotten, ns.tree.ledger.forgotten)
 }

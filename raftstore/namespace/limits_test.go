@@ -21,29 +21,29 @@ const (
 )
 
 // byUser does an operation for a user.
-func (tr *tree) byUser(uid uint32, op *storepb.Op) step {
+func (tr *driver) byUser(uid uint32, op *storepb.Op) step {
 	cmd := tr.next(here, op)
 	cmd.Caller.Uid = uid
 	return tr.apply(cmd)
 }
 
-func (tr *tree) limit(limits *storepb.SetLimits) { tr.do(0, opOf(limits)).ok() }
+func (tr *driver) limit(limits *storepb.SetLimits) { tr.do(0, opOf(limits)).ok() }
 
-func (tr *tree) createBy(uid uint32, name string) step {
+func (tr *driver) createBy(uid uint32, name string) step {
 	return tr.byUser(uid, opOf(&storepb.Create{Parent: RootIno, Name: []byte(name), Mode: someFile, Exclusive: true}))
 }
 
-func (tr *tree) writeBy(uid uint32, ino uint64, size int) step {
+func (tr *driver) writeBy(uid uint32, ino uint64, size int) step {
 	version := tr.ns.Query(getAttr(ino)).GetAttr().GetVersion()
 	return tr.byUser(uid, opOf(&storepb.SetContent{Ino: ino, IfVersion: version, Content: []byte(strings.Repeat("x", size))}))
 }
 
-func (tr *tree) chown(ino uint64, uid uint32) {
+func (tr *driver) chown(ino uint64, uid uint32) {
 	tr.byUser(0, opOf(&storepb.SetAttr{Ino: ino, Uid: proto.Uint32(uid)})).ok()
 }
 
 // fillBy has a user make files of a size until he may not; it answers why.
-func (tr *tree) fillBy(uid uint32, size int) storepb.Code {
+func (tr *driver) fillBy(uid uint32, size int) storepb.Code {
 	for i := 0; ; i++ {
 		made := tr.createBy(uid, fmt.Sprintf("%d-%d", uid, tr.index))
 		if made.GetCode() != storepb.Code_OK {
@@ -64,7 +64,7 @@ func TestOneUserCannotFillIt(t *testing.T) {
 		"both":   {MaxInodes: 1000, MaxBytes: 1 << 20, MaxBytesPerUser: 100 << 10, MaxInodesPerUser: 20},
 	} {
 		t.Run(what, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			tr.limit(limits)
 			lock := tr.createBy(uidAnne, "lock").ok().GetAttr().GetIno()
 			tr.writeBy(uidAnne, lock, 100).ok()
@@ -88,7 +88,7 @@ func TestOneUserCannotFillIt(t *testing.T) {
 
 // TestRootWorksWhereItIsFull: others leave some of it to root, who is bound by the whole alone.
 func TestRootWorksWhereItIsFull(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.limit(&storepb.SetLimits{MaxBytes: 1 << 20})
 	require.Equal(t, storepb.Code_QUOTA, tr.fillBy(uidAnne, 3000))
 	require.Equal(t, storepb.Code_QUOTA, tr.fillBy(uidAnne, 0))
@@ -98,26 +98,26 @@ func TestRootWorksWhereItIsFull(t *testing.T) {
 	require.LessOrEqual(t, tr.ns.Usage().GetFreeBytes(), uint64(1<<20/rootReserve+nameOverhead+leastInode))
 	tr.createBy(0, "of root").ok()
 	require.Equal(t, storepb.Code_NO_SPACE, tr.fillBy(0, 3000))
-	require.LessOrEqual(t, tr.ns.used.bytes, uint64(1<<20))
+	require.LessOrEqual(t, tr.ns.tree.ledger.used.bytes, uint64(1<<20))
 	requireConsistent(t, tr.ns)
 }
 
 // TestWhoOwnsItIsCharged, whoever writes; and chown takes all of it along.
 func TestWhoOwnsItIsCharged(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.limit(&storepb.SetLimits{MaxBytesPerUser: 10 << 10})
 	ino := tr.createBy(uidAnne, "f").ok().GetAttr().GetIno()
 	tr.link(ino, RootIno, "g").ok()
-	empty := tr.ns.usageOf(uidAnne).bytes
+	empty := tr.ns.tree.ledger.usageOf(uidAnne).bytes
 	require.EqualValues(t, leastInode+2*nameOverhead, empty)
 	tr.writeBy(uidBert, ino, 5<<10).ok()
-	require.Zero(t, tr.ns.usageOf(uidBert).bytes)
-	before := *tr.ns.usageOf(uidAnne)
+	require.Zero(t, tr.ns.tree.ledger.usageOf(uidBert).bytes)
+	before := *tr.ns.tree.ledger.usageOf(uidAnne)
 	tr.writeBy(uidBert, ino, 10<<10).is(storepb.Code_QUOTA)
 	tr.writeBy(0, ino, 10<<10).ok()
 	tr.chown(ino, uidBert)
-	require.Equal(t, usage{1, before.bytes + 5<<10}, *tr.ns.usageOf(uidBert))
-	require.Zero(t, *tr.ns.usageOf(uidAnne))
+	require.Equal(t, usage{1, before.bytes + 5<<10}, *tr.ns.tree.ledger.usageOf(uidBert))
+	require.Zero(t, *tr.ns.tree.ledger.usageOf(uidAnne))
 	tr.byUser(uidAnne, opOf(&storepb.SetXattr{Ino: ino, Name: []byte("user.a"), Value: []byte("v")})).is(storepb.Code_QUOTA)
 	tr.byUser(uidAnne, opOf(&storepb.Link{Ino: ino, Parent: RootIno, Name: []byte("h")})).is(storepb.Code_QUOTA)
 	requireConsistent(t, tr.ns)
@@ -131,7 +131,7 @@ func TestWhoOwnsItIsCharged(t *testing.T) {
 // there, of which there is no share.
 func TestOthersCannotUseUpSomebodysShare(t *testing.T) {
 	for _, owner := range []uint32{uidAnne, 0} {
-		tr := newTree(t)
+		tr := newDriver(t)
 		tr.limit(&storepb.SetLimits{MaxBytes: 4 << 20, MaxBytesPerUser: 1 << 20})
 		ino := tr.createBy(owner, "lock").ok().GetAttr().GetIno()
 		link := func(uid uint32, i int) storepb.Code {
@@ -153,15 +153,15 @@ func TestOthersCannotUseUpSomebodysShare(t *testing.T) {
 // TestLocksAreRenewedWhereItIsFull of data: by a file that replaces theirs, and by locks that are made with a link. So one user who
 // writes as much as he can loses no lock, and all together do not either.
 func TestLocksAreRenewedWhereItIsFull(t *testing.T) {
-	for what, fill := range map[string]func(*tree){
-		"the share": func(tr *tree) { require.Equal(t, storepb.Code_QUOTA, tr.growBy(uidAnne)) },
-		"all": func(tr *tree) {
+	for what, fill := range map[string]func(*driver){
+		"the share": func(tr *driver) { require.Equal(t, storepb.Code_QUOTA, tr.growBy(uidAnne)) },
+		"all": func(tr *driver) {
 			require.Equal(t, storepb.Code_QUOTA, tr.growBy(uidBert))
 			require.Equal(t, storepb.Code_NO_SPACE, tr.growBy(uidCarl))
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			tr.limit(&storepb.SetLimits{MaxBytes: 1 << 20})
 			tr.writeBy(uidAnne, tr.createBy(uidAnne, "lock").ok().GetAttr().GetIno(), 400).ok()
 			fill(tr)
@@ -179,7 +179,7 @@ func TestLocksAreRenewedWhereItIsFull(t *testing.T) {
 }
 
 // growBy has a user append to files, little by little in the end, until he may not; it answers why.
-func (tr *tree) growBy(uid uint32) storepb.Code {
+func (tr *driver) growBy(uid uint32) storepb.Code {
 	ino, size := uint64(0), MaxContent
 	for step := 64 << 10; ; {
 		if size+step > MaxContent {
@@ -198,7 +198,7 @@ func (tr *tree) growBy(uid uint32) storepb.Code {
 
 // TestLimitBelowWhatIsUsed refuses what adds to it, and nothing else.
 func TestLimitBelowWhatIsUsed(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	lock := tr.createBy(uidAnne, "lock").ok().GetAttr().GetIno()
 	file := tr.createBy(uidAnne, "file").ok().GetAttr().GetIno()
 	tr.writeBy(uidAnne, file, 20<<10).ok()
@@ -224,7 +224,7 @@ func TestLimitBelowWhatIsUsed(t *testing.T) {
 
 // TestRemovedFileCountsWhileItIsKept, and no longer: what nobody keeps makes room at once.
 func TestRemovedFileCountsWhileItIsKept(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.limit(&storepb.SetLimits{MaxBytesPerUser: 10 << 10})
 	ino := tr.createBy(uidAnne, "f").ok().GetAttr().GetIno()
 	tr.writeBy(uidAnne, ino, 8<<10).ok()
@@ -239,28 +239,28 @@ func TestRemovedFileCountsWhileItIsKept(t *testing.T) {
 	tr.restart()
 	requireConsistent(t, tr.ns)
 	tr.unlink(here, RootIno, "g").ok()
-	require.Zero(t, *tr.ns.usageOf(uidAnne))
+	require.Zero(t, *tr.ns.tree.ledger.usageOf(uidAnne))
 	requireConsistent(t, tr.ns)
 }
 
 // TestRemovedFilesTakeLittleMemory: they count for nobody, so there are fewer of them the larger they are.
 func TestRemovedFilesTakeLittleMemory(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	for range orphanBytes/MaxContent + 50 {
 		ino := tr.createBy(uidAnne, "f").ok().GetAttr().GetIno()
 		tr.writeBy(uidAnne, ino, MaxContent).ok()
 		tr.wait(-2 * time.Second) // no time passes
 		tr.unlink(here, RootIno, "f").ok()
 		tr.wait(-time.Second)
-		require.LessOrEqual(t, tr.ns.forgotten, uint64(orphanBytes+MaxContent+inodeOverhead))
+		require.LessOrEqual(t, tr.ns.tree.ledger.forgotten, uint64(orphanBytes+MaxContent+inodeOverhead))
 	}
-	require.Greater(t, tr.ns.forgotten, uint64(orphanBytes-MaxContent))
+	require.Greater(t, tr.ns.tree.ledger.forgotten, uint64(orphanBytes-MaxContent))
 	requireConsistent(t, tr.ns)
 }
 
 // TestWhatIsKnownOfAHolderCounts for as long as it is known, whatever the file holds by then.
 func TestWhatIsKnownOfAHolderCounts(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.limit(&storepb.SetLimits{MaxBytesPerUser: 100 << 10})
 	ino := tr.createBy(uidAnne, "f").ok().GetAttr().GetIno()
 	write := func(size int) step {
@@ -272,17 +272,17 @@ func TestWhatIsKnownOfAHolderCounts(t *testing.T) {
 	write(60 << 10).is(storepb.Code_QUOTA)
 	write(40 << 10).ok()
 	tr.writeBy(uidAnne, ino, 0).ok()
-	require.Greater(t, tr.ns.usageOf(uidAnne).bytes, uint64(40<<10))
+	require.Greater(t, tr.ns.tree.ledger.usageOf(uidAnne).bytes, uint64(40<<10))
 	requireConsistent(t, tr.ns)
 	tr.restart()
 	requireConsistent(t, tr.ns)
 	tr.unlink(here, RootIno, "f").ok()
-	require.Zero(t, *tr.ns.usageOf(uidAnne))
+	require.Zero(t, *tr.ns.tree.ledger.usageOf(uidAnne))
 }
 
 // TestStatFs tells each user what he may still use.
 func TestStatFs(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.limit(&storepb.SetLimits{MaxBytes: 1 << 20, MaxInodes: 128})
 	ino := tr.createBy(uidAnne, "f").ok().GetAttr().GetIno()
 	tr.writeBy(uidAnne, ino, 100<<10).ok()

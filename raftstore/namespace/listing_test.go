@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -18,7 +19,7 @@ func TestListingIsStable(t *testing.T) {
 		index := uint64(0)
 		apply := func(op *storepb.Op) {
 			index++
-			ns.Apply(index, &storepb.Command{Op: op})
+			ns.Apply(ids.Index(index), &storepb.Command{Op: op})
 		}
 		name := func(kind string, n int) string { return kind + nameOf(g.below(n)) }
 		throughout, ever := map[string]bool{}, map[string]bool{".": true, "..": true}
@@ -78,7 +79,7 @@ func TestListingIsStable(t *testing.T) {
 }
 
 func TestListingPages(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	for i := range DirPage + 10 {
 		tr.file(RootIno, nameOf(i))
 	}

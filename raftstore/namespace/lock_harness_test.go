@@ -40,13 +40,13 @@ func keptFacts(process *storepb.Process) *storepb.Facts {
 }
 
 // fill writes content with facts to the file of that name, as the host of the session says it.
-func (tr *tree) fill(session, parent uint64, name string, facts *storepb.Facts) step {
+func (tr *driver) fill(session, parent uint64, name string, facts *storepb.Facts) step {
 	tr.tb.Helper()
 	op := tr.fillOp(session, parent, name, facts)
 	return tr.do(session, opOf(op))
 }
 
-func (tr *tree) fillOp(session, parent uint64, name string, facts *storepb.Facts) *storepb.SetContent {
+func (tr *driver) fillOp(session, parent uint64, name string, facts *storepb.Facts) *storepb.SetContent {
 	tr.tb.Helper()
 	ino := tr.at(parent, name)
 	require.NotZero(tr.tb, ino, "no file %q", name)
@@ -62,7 +62,7 @@ func (tr *tree) fillOp(session, parent uint64, name string, facts *storepb.Facts
 }
 
 // take creates a lock in the root directory, empty if there are no facts.
-func (tr *tree) take(session uint64, name string, facts *storepb.Facts) uint64 {
+func (tr *driver) take(session uint64, name string, facts *storepb.Facts) uint64 {
 	tr.tb.Helper()
 	ino := tr.do(session, createOp(RootIno, name, true)).ok().GetAttr().GetIno()
 	if facts != nil {
@@ -72,32 +72,32 @@ func (tr *tree) take(session uint64, name string, facts *storepb.Facts) uint64 {
 }
 
 // replace writes a temporary file and renames it over a name.
-func (tr *tree) replace(session uint64, name string, facts *storepb.Facts) step {
+func (tr *driver) replace(session uint64, name string, facts *storepb.Facts) step {
 	tr.tb.Helper()
 	tr.take(session, "tmp", facts)
 	return tr.do(session, renameOp(RootIno, "tmp", RootIno, name))
 }
 
 // lock asks for all that is known of a name in the root directory.
-func (tr *tree) lock(name string) *storepb.Lock {
+func (tr *driver) lock(name string) *storepb.Lock {
 	tr.tb.Helper()
 	return tr.lockIn(RootIno, name)
 }
 
-func (tr *tree) lockIn(parent uint64, name string) *storepb.Lock {
+func (tr *driver) lockIn(parent uint64, name string) *storepb.Lock {
 	tr.tb.Helper()
 	result := step{tr.ns.Query(getLock(parent, name)), tr.tb}.ok()
 	require.Len(tr.tb, result.GetLocks(), 1)
 	return result.GetLocks()[0]
 }
 
-func (tr *tree) token(name string) uint64 {
+func (tr *driver) token(name string) uint64 {
 	tr.tb.Helper()
 	return tr.lock(name).GetToken()
 }
 
 // requireState compares the states of names in the root directory.
-func (tr *tree) requireState(state string, names ...string) {
+func (tr *driver) requireState(state string, names ...string) {
 	tr.tb.Helper()
 	for _, name := range names {
 		lock := tr.lock(name)
@@ -107,38 +107,38 @@ func (tr *tree) requireState(state string, names ...string) {
 }
 
 // requireNone tells that names of the root directory are gone.
-func (tr *tree) requireNone(names ...string) {
+func (tr *driver) requireNone(names ...string) {
 	tr.tb.Helper()
 	for _, name := range names {
 		require.Zero(tr.tb, tr.at(RootIno, name), "%s is there", name)
 	}
 }
 
-func (tr *tree) rule(rule *storepb.Rule) step { return tr.do(0, opOf(&storepb.SetRule{Rule: rule})) }
+func (tr *driver) rule(rule *storepb.Rule) step { return tr.do(0, opOf(&storepb.SetRule{Rule: rule})) }
 
-func (tr *tree) deleteRule(pattern string) step {
+func (tr *driver) deleteRule(pattern string) step {
 	return tr.do(0, opOf(&storepb.DeleteRule{Pattern: pattern}))
 }
 
 // tick lets time pass, as the leader does.
-func (tr *tree) tick(d time.Duration) {
+func (tr *driver) tick(d time.Duration) {
 	tr.wait(d - time.Second)
 	tr.do(0, opOf(&storepb.Tick{})).ok()
 }
 
-func (tr *tree) gone(session uint64, processes ...*storepb.Process) step {
+func (tr *driver) gone(session uint64, processes ...*storepb.Process) step {
 	return tr.do(session, opOf(&storepb.ProcessGone{Processes: processes}))
 }
 
-func (tr *tree) forget(host string) step {
+func (tr *driver) forget(host string) step {
 	return tr.do(0, opOf(&storepb.ForgetHost{Name: host}))
 }
 
 // eventsSince answers the events after a number.
-func (tr *tree) eventsSince(number uint64) []*storepb.Event { return tr.ns.Events(number, 1000) }
+func (tr *driver) eventsSince(number uint64) []*storepb.Event { return tr.ns.Events(number, 1000) }
 
 // requireEvents compares the kinds of the events after a number.
-func (tr *tree) requireEvents(number uint64, kinds ...string) []*storepb.Event {
+func (tr *driver) requireEvents(number uint64, kinds ...string) []*storepb.Event {
 	tr.tb.Helper()
 	events := tr.eventsSince(number)
 	var got []string
@@ -150,24 +150,24 @@ func (tr *tree) requireEvents(number uint64, kinds ...string) []*storepb.Event {
 }
 
 // announceAll has the events of all acquisitions told.
-func (tr *tree) announceAll() {
+func (tr *driver) announceAll() {
 	tr.tb.Helper()
-	if tr.ns.byPending.Len() > 0 {
+	if tr.ns.tree.byPending.Len() > 0 {
 		tr.tick(announceDelay)
 	}
-	require.Zero(tr.tb, tr.ns.byPending.Len())
+	require.Zero(tr.tb, tr.ns.tree.byPending.Len())
 }
 
 // soon has the next command come a moment after the one before, not a second.
-func (tr *tree) soon() *tree {
+func (tr *driver) soon() *driver {
 	tr.wait(time.Millisecond - time.Second)
 	return tr
 }
 
-func (tr *tree) lastEvent() uint64 { return tr.ns.LastEvent() }
+func (tr *driver) lastEvent() uint64 { return tr.ns.LastEvent() }
 
 // restart goes on with what a snapshot holds.
-func (tr *tree) restart() {
+func (tr *driver) restart() {
 	tr.tb.Helper()
 	hash := tr.ns.Snapshot().Hash()
 	tr.ns = restored(tr.tb, snapshotBytes(tr.tb, tr.ns.Snapshot()))

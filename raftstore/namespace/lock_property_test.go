@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -22,32 +23,32 @@ func TestLocksStayConsistent(t *testing.T) {
 			cmd := g.next()
 			t.Logf("%d: %v", index, cmd)
 			untouched := proto.Clone(cmd)
-			ns.Apply(index, cmd)
+			ns.Apply(ids.Index(index), cmd)
 			requireSame(t, untouched, cmd)
 			s.follow(t)
 			requireConsistent(t, ns)
 		}
 		due := ns.Due(ns.time + 1)
 		before := ns.Snapshot()
-		ns.Apply(steps+1, &storepb.Command{Op: opOf(&storepb.Tick{}), Time: ns.time + 1})
+		ns.Apply(ids.Index(steps+1), &storepb.Command{Op: opOf(&storepb.Tick{}), Time: ns.time + 1})
 		if !due {
-			requireSameLocks(t, before.ns, ns)
+			requireSameLocks(t, &before.state, &ns.tables)
 		}
 		for depth := uint64(0); ns.Due(ns.time); depth++ { // a directory goes after what is in it
 			require.Less(t, depth, uint64(10), "all is done that was due")
-			ns.Apply(steps+2+depth, &storepb.Command{Op: opOf(&storepb.Tick{}), Time: ns.time})
+			ns.Apply(ids.Index(steps+2+depth), &storepb.Command{Op: opOf(&storepb.Tick{}), Time: ns.time})
 		}
 		s.follow(t)
 	})
 }
 
 // requireSameLocks compares what is known of all names.
-func requireSameLocks(t require.TestingT, a, b *Namespace) {
-	require.Equal(t, a.byName.Len(), b.byName.Len())
-	b.byName.Scan(func(e *entry) bool {
-		same, found := a.byName.Get(e)
+func requireSameLocks(t require.TestingT, a, b *tables) {
+	require.Equal(t, a.tree.byName.Len(), b.tree.byName.Len())
+	b.tree.byName.Scan(func(e *entry) bool {
+		same, found := a.tree.byName.Get(e)
 		require.True(t, found && same == e, "%q has changed", e.name)
 		return true
 	})
-	require.Equal(t, a.lastEvent, b.lastEvent)
+	require.Equal(t, a.events.last, b.events.last)
 }

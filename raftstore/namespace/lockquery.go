@@ -2,50 +2,29 @@ package namespace
 
 import (
 	"bytes"
-	"fmt"
 
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/formats/lockfact"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
-// What one answer holds at most. That must be clearly less than the 4 MiB that gRPC takes, whatever users put into their locks.
-const (
-	lockPage         = 1000
-	lockPageBytes    = 1 << 20 // and one more lock
-	eventPage        = 1000
-	advisoryPage     = 10_000
-	advisoriesOfLock = 1000 // of each
-)
-
-func page(limit uint32, most int) int {
-	if limit == 0 || int(limit) > most {
-		return most
-	}
-	return int(limit)
-}
-
-// nobody answers a query that does not say for whom it is.
-func nobody() *storepb.Result {
-	return &storepb.Result{Code: storepb.Code_INVALID, Message: "it does not say who wants to know"}
-}
-
 // listLocks leaves out directories with entries, which tell more, data without advisory locks, and names that
 // a lock has for a moment until it is given its own: whoever was killed in between left the name, and holds nothing by it.
-func (ns *Namespace) listLocks(q *storepb.ListLocks) *storepb.Result {
+func (r reader) listLocks(q *storepb.ListLocks) *storepb.Result {
 	if q.GetViewer() == nil {
 		return nobody()
 	}
-	limit, view := page(q.GetLimit(), lockPage), ns.viewOf(q.GetViewer())
+	limit, view := page(q.GetLimit(), lockPage), r.viewOf(q.GetViewer())
 	var locks []*storepb.Lock
 	bytes := 0
-	from := &entry{parent: q.GetAfterParent(), name: string(q.GetAfterName())}
-	ns.byName.Ascend(from, func(e *entry) bool {
+	from := &entry{parent: ids.Inode(q.GetAfterParent()), name: string(q.GetAfterName())}
+	r.tree.byName.Ascend(from, func(e *entry) bool {
 		if e.parent == from.parent && e.name == from.name {
 			return true
 		}
-		if in, found := ns.inodes.Get(e.ino); found && !ns.isFull(in) && ns.isListed(e, in) {
+		if in, found := r.tree.inode(e.ino); found && !r.tree.isFull(in) && r.isListed(e, in) {
 			if lock := view.lock(e, in); lock != nil {
 				locks = append(locks, lock)
 				bytes += proto.Size(lock)
@@ -56,104 +35,74 @@ func (ns *Namespace) listLocks(q *storepb.ListLocks) *storepb.Result {
 	return &storepb.Result{Locks: locks}
 }
 
-func (ns *Namespace) isListed(e *entry, in *inode) bool {
-	return ns.hasAdvisories(in) || ns.isLock(e, in) && !lockfact.IsTemporary(e.name)
+func (r reader) isListed(e *entry, in *inode) bool {
+	return r.hasAdvisories(in) || r.isLock(e, in) && !lockfact.IsTemporary(e.name)
 }
 
-func (ns *Namespace) getLock(q *storepb.GetLock) *storepb.Result {
+func (r reader) getLock(q *storepb.GetLock) *storepb.Result {
 	var e *entry
 	if q.GetIno() != 0 {
-		e = ns.nameOf(q.GetIno())
+		e = r.tree.nameOf(ids.Inode(q.GetIno()))
 	} else {
-		e, _ = ns.entry(q.GetParent(), q.GetName())
+		e, _ = r.tree.entry(ids.Inode(q.GetParent()), q.GetName())
 	}
 	if e == nil {
 		return fail(storepb.Code_NOT_FOUND)
 	}
-	in, found := ns.inodes.Get(e.ino)
+	in, found := r.tree.inode(e.ino)
 	if !found {
 		return fail(storepb.Code_NOT_FOUND)
 	}
-	lock := ns.describe(e, in)
+	lock := r.describe(e, in)
 	if in.isFile() {
 		lock.Content = in.content
-		lock.AdvisoryLocks = ns.advisoriesOf(in.ino, advisoriesOfLock, anyFile)
+		lock.AdvisoryLocks = r.advisoriesOf(in.ino, advisoriesOfLock, anyFile)
 	}
-	return &storepb.Result{Attr: in.attr(), Locks: []*storepb.Lock{lock}, Looks: ns.looksAt(e)}
+	return &storepb.Result{Attr: in.attr(), Locks: []*storepb.Lock{lock}, Looks: r.looksAt(e)}
 }
 
-func (ns *Namespace) awaitChange(q *storepb.AwaitChange) *storepb.Result {
-	if ns.Changed(q) {
+func (r reader) awaitChange(q *storepb.AwaitChange) *storepb.Result {
+	if r.changed(q) {
 		return ok()
 	}
 	return fail(storepb.Code_WAITING)
 }
 
-// Changed tells whether any of these names is another lock than the one that was seen, or none any more, or one that was marked as
+// changed tells whether any of these names is another lock than the one that was seen, or none any more, or one that was marked as
 // stale if that is asked for.
-func (ns *Namespace) Changed(q *storepb.AwaitChange) bool {
+func (r reader) changed(q *storepb.AwaitChange) bool {
 	for _, look := range q.GetSeen() {
-		token := uint64(0)
-		e, found := ns.entry(look.GetParent(), look.GetName())
+		token := ids.Token(0)
+		e, found := r.tree.entry(ids.Inode(look.GetParent()), look.GetName())
 		if found {
 			token = e.token
 		}
-		if token != look.GetToken() || q.GetOrStale() && found && e.stale != nil {
+		if token != ids.Token(look.GetToken()) || q.GetOrStale() && found && e.stale != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// describe says all that is known of a name, as a removal would be told it now.
-func (ns *Namespace) describe(e *entry, in *inode) *storepb.Lock {
-	g := ns.guardOf(e, in)
-	lock := &storepb.Lock{
-		Parent: e.parent, Name: []byte(e.name), Path: []byte(ns.path(e)), Token: e.token, Acquired: e.acquired,
-		State: string(lockfact.Held), Facts: FactsMessage(g.Facts), Attr: in.attr(), Rule: g.pattern, ByCreator: g.byCreator,
-		Because: ns.because(e, in),
-	}
-	lock.Facts.Evidence, lock.Facts.Process = in.evidence, g.process.message()
-	if in.facts != nil && g.Format != lockfact.None {
-		lock.Facts.Tag, lock.Facts.Machine = in.facts.tag, in.facts.machine.String()
-	}
-	stale := ns.staleNow(e, g)
-	switch {
-	case stale != nil:
-		lock.State, lock.Reason, lock.Since = string(lockfact.Stale), stale.reason, stale.since
-		return lock
-	case g.ByProcess() && !ns.reachable(g):
-		lock.State, lock.Reason = string(lockfact.Unreachable), fmt.Sprintf("host %s has no mount, so its processes cannot be seen", g.Host)
-		if h, known := ns.hosts.Get(g.Host); known {
-			lock.Since = h.since
-			if h.sessions > 0 {
-				lock.Reason = fmt.Sprintf("no mount of host %s sees its process", g.Host)
-			}
-		}
-	}
-	lock.Remover = g.remover()
-	return lock
-}
-
 // listProcesses answers each process of a host once.
-func (ns *Namespace) listProcesses(host string) *storepb.Result {
+func (r reader) listProcesses(host string) *storepb.Result {
 	result := ok()
-	for _, p := range ns.processesOn(host) {
+	for _, p := range r.tree.holdings.processesOn(host) {
 		result.Processes = append(result.Processes, p.message())
 	}
 	return result
 }
 
-func (ns *Namespace) listEvents(q *storepb.ListEvents) *storepb.Result {
+func (r reader) listEvents(q *storepb.ListEvents) *storepb.Result {
 	if q.GetViewer() == nil {
 		return nobody()
 	}
-	limit, view := page(q.GetLimit(), eventPage), ns.viewOf(q.GetViewer())
-	result := &storepb.Result{LastEvent: ns.lastEvent}
-	if q.GetAfter() >= ns.lastEvent {
+	limit, view := page(q.GetLimit(), eventPage), r.viewOf(q.GetViewer())
+	result := &storepb.Result{LastEvent: r.events.last}
+	if q.GetAfter() >= r.events.last {
 		return result
 	}
-	ns.events.Ascend(q.GetAfter()+1, func(_ uint64, e *storepb.Event) bool {
+	r.events.kept.Ascend(q.GetAfter()+1, func(_ uint64, e *storepb.Event) bool {
 		if e.Time >= q.GetSince() && (len(q.GetPath()) == 0 || bytes.Equal(e.Path, q.GetPath())) {
 			if seen := view.event(e); seen != nil {
 				result.Events = append(result.Events, seen)

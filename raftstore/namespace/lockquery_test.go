@@ -12,6 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/formats/lockfact"
+	"lockfs/raftstore/advisory"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -35,7 +37,7 @@ func allLocks(tb testing.TB, ns *Namespace, page uint32) []string {
 func page32(limit uint32) int { return page(limit, lockPage) }
 
 func TestListLocksInPages(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.file(RootIno, "b")
 	dir := tr.mkdir(RootIno, "dir")
 	tr.file(dir, "x")
@@ -57,7 +59,7 @@ func TestListLocksInPages(t *testing.T) {
 
 // TestListLocksLeavesOutTemporaryNames: what was killed before it gave the file a name holds nothing by that.
 func TestListLocksLeavesOutTemporaryNames(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	left := lockfact.TemporaryName()
 	tr.file(RootIno, left)
 	tr.file(RootIno, "a.lock.0123456789abcdef.tmp")
@@ -68,7 +70,7 @@ func TestListLocksLeavesOutTemporaryNames(t *testing.T) {
 
 // TestListLocksGoesOnAfterWhatIsGone: the last of a page may be removed before the next is asked for.
 func TestListLocksGoesOnAfterWhatIsGone(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	for _, name := range []string{"a", "b", "c"} {
 		tr.file(RootIno, name)
 	}
@@ -79,7 +81,7 @@ func TestListLocksGoesOnAfterWhatIsGone(t *testing.T) {
 }
 
 func TestGetLock(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	dir := tr.mkdir(RootIno, "dir")
 	ino := tr.file(dir, "lock")
 	facts := factsFor("semaphore", "1", tr.now+int64(time.Minute))
@@ -109,7 +111,7 @@ func TestGetLock(t *testing.T) {
 }
 
 func TestListProcesses(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	for _, name := range []string{"a", "b", "c"} {
 		tr.take(here, name, pidFacts("pid", processOf(1)))
 	}
@@ -132,7 +134,7 @@ func TestListProcesses(t *testing.T) {
 }
 
 func TestListEvents(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	var times []int64
 	for i := range 5 {
 		tr.file(RootIno, nameOf(i))
@@ -164,7 +166,7 @@ func TestListEvents(t *testing.T) {
 // TestAnswersFitWhateverUsersHave: who has many advisory locks, or much to say of one lock, keeps nobody from a list of all.
 func TestAnswersFitWhateverUsersHave(t *testing.T) {
 	const most = 2 << 20 // of the 4 MiB that gRPC takes
-	tr := newTree(t)
+	tr := newDriver(t)
 	facts := factsFor("semaphore", "x", 0)
 	facts.Tag = strings.Repeat("t", MaxContent)
 	const locks = 40
@@ -175,8 +177,11 @@ func TestAnswersFitWhateverUsersHave(t *testing.T) {
 	}
 	ino := tr.create(RootIno, "file", someFile).ok().GetAttr().GetIno()
 	tr.do(here, opOf(&storepb.TakeLock{Ino: ino, Type: storepb.LockType_EXCLUSIVE, Owner: 1, End: math.MaxInt64, Session: here})).ok()
-	for i := range uint64(MaxLocks) {
-		tr.ns.putAdvisory(&advisory{ino: ino, kind: storepb.LockKind_RECORD, session: here, owner: 1, start: 2 * i, end: 2 * i, seq: 1})
+	for i := range uint64(advisory.MaxLocks) {
+		tr.ns.locks.Restore(&storepb.AdvisoryLock{
+			Ino: ino, Kind: storepb.LockKind_RECORD, Type: exclusive, Session: here, Owner: 1, Start: 2 * i, End: 2 * i, Seq: 1,
+		})
+		tr.ns.noteKernelLock(ids.Inode(ino))
 	}
 	ask := func(query *storepb.Query) *storepb.Result {
 		t.Helper()

@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/advisory"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -24,7 +26,7 @@ func TestLostLocksStayForTheLockDelay(t *testing.T) {
 	tr.recordWait(dora, exclusive, 9, 20).is(storepb.Code_WAITING)
 	tr.lose(anna, storepb.LockKind_RECORD)
 	lost := tr.now
-	require.Contains(t, tr.ns.Ended(), Request{here, asked})
+	require.Contains(t, tr.ns.Ended(), advisory.Request{Session: here, Seq: ids.Sequence(asked)})
 	tr.requireLocks("anna shared 0-9", "cleo has 20-20", "bert shares 4-4", "dora waits for 9-20")
 	tr.record(cleo, nothing, 20, 20).ok()
 	tr.record(anna, exclusive, 0, 0).is(storepb.Code_WOULD_BLOCK)
@@ -62,7 +64,7 @@ func TestCancelledLock(t *testing.T) {
 		asked := tr.seqs[here]
 		tr.flockWait(dora, shared).is(storepb.Code_WAITING)
 		tr.cancel(anna, asked)
-		require.Contains(t, tr.ns.Ended(), Request{here, asked})
+		require.Contains(t, tr.ns.Ended(), advisory.Request{Session: here, Seq: ids.Sequence(asked)})
 		tr.requireLocks("bert shares", "dora shares")
 	})
 	t.Run("not come yet", func(t *testing.T) {

@@ -1,7 +1,6 @@
 package namespace
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -26,30 +25,6 @@ type maker struct {
 
 // atOnceLimit is how long a process may live after it made a name to have made it for another one.
 const atOnceLimit = 2 * time.Second
-
-// makerOf answers NEED_LINEAGE if the maker of a name would be its holder and the caller has not told who it
-// is. Nil: nobody wants to know, or nobody can see it.
-func (ns *Namespace) makerOf(by *storepb.Caller, e *entry) (m *maker, code storepb.Code) {
-	rule := ns.ruleFor(e)
-	if lockfact.Holder(rule.GetHolder()) != lockfact.HolderCreator {
-		return nil, storepb.Code_OK
-	}
-	line := by.GetLineage()
-	if len(line) == 0 {
-		return nil, storepb.Code_NEED_LINEAGE
-	}
-	if !isMaker(line[0]) {
-		return nil, storepb.Code_OK
-	}
-	m = &maker{process: processFrom(line[0]), host: share(by.GetHost()), machine: ns.machineOf(by.GetHost()), since: ns.time}
-	for _, heir := range line[1:max(1, min(len(line), int(by.GetFamily()), 1+maxHeirs))] {
-		if !isMaker(heir) {
-			break // whose parent nobody can see
-		}
-		m.heirs = append(m.heirs, processFrom(heir))
-	}
-	return m, storepb.Code_OK
-}
 
 // What is kept of the processes that made a name, so that a snapshot can always be read again.
 const (
@@ -76,14 +51,6 @@ func (m *maker) without(gone processID, ended int64, why *staleness) *maker {
 	}
 	left.gone = why
 	return &left
-}
-
-// withoutMaker is why a lock is stale whose name has another maker now.
-func (s *staleness) withoutMaker() *staleness {
-	if s != nil && s.ofMaker {
-		return nil
-	}
-	return s
 }
 
 // each visits those whose end is of interest.
@@ -128,61 +95,6 @@ func makerFrom(record *storepb.MakerRecord) *maker {
 		m.gone = &staleness{reason: record.GetGone(), since: record.GetGoneSince(), ofMaker: true}
 	}
 	return m
-}
-
-// made is a name in the index of what processes have made.
-type made struct {
-	host   string
-	by     processID
-	parent uint64
-	name   string
-}
-
-func (e *entry) madeBy(p *process) made {
-	return made{e.maker.host.String(), p.processID, e.parent, e.name}
-}
-
-func lessMade(a, b made) bool {
-	return cmp.Or(cmp.Compare(a.host, b.host), compareProcesses(a.by, b.by), cmp.Compare(a.parent, b.parent), cmp.Compare(a.name, b.name)) < 0
-}
-
-// madeOn lists the names whose makers are processes of a host, or that one process of it made. A name comes once for each
-// of its maker's processes.
-func (ns *Namespace) madeOn(host string, by *processID) []made {
-	from := made{host: host}
-	if by != nil {
-		from.by = *by
-	}
-	var found []made
-	ns.byMaker.Ascend(from, func(m made) bool {
-		if m.host != host || by != nil && m.by != *by {
-			return false
-		}
-		found = append(found, m)
-		return true
-	})
-	return found
-}
-
-// bereave notes that a process is gone that made names.
-func (ns *Namespace) bereave(lost []made, ended int64, reason string) {
-	why := &staleness{reason: reason, since: ns.time, ofMaker: true}
-	for _, m := range lost {
-		e, found := ns.entry(m.parent, []byte(m.name))
-		if !found || e.maker == nil {
-			continue
-		}
-		in, found := ns.inodes.Get(e.ino)
-		if !found {
-			continue
-		}
-		changed := *e
-		changed.maker = e.maker.without(m.by, ended, why)
-		e = ns.putJudged(&changed, in)
-		if g := ns.govern(e, in); g.gone != nil {
-			ns.markStale(e, g.gone)
-		}
-	}
 }
 
 // govern says what counts for a lock whose maker holds it, whatever its content says.

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -22,7 +23,7 @@ func TestNamespaceAgreesWithModel(t *testing.T) {
 			cmd := g.next()
 			t.Logf("%d: %v", index, cmd)
 			want, refusals := m.apply(index, cmd)
-			got := ns.Apply(index, cmd)
+			got := ns.Apply(ids.Index(index), cmd)
 			if refusals != nil {
 				require.Contains(t, refusals, got.GetCode())
 				require.True(t, proto.Equal(&storepb.Result{Code: got.GetCode(), Message: got.GetMessage()}, got),

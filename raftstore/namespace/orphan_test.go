@@ -9,26 +9,26 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-func removed(tr *tree, name string) uint64 {
+func removed(tr *driver, name string) uint64 {
 	ino := tr.file(RootIno, name)
 	tr.write(here, ino, "held").ok()
 	require.Equal(tr.tb, ino, tr.unlink(here, RootIno, name).ok().GetRemovedIno())
 	return ino
 }
 
-func (tr *tree) pin(session, ino uint64) step { return tr.do(session, opOf(&storepb.Pin{Ino: ino})) }
-func (tr *tree) unpin(session, ino uint64) step {
+func (tr *driver) pin(session, ino uint64) step { return tr.do(session, opOf(&storepb.Pin{Ino: ino})) }
+func (tr *driver) unpin(session, ino uint64) step {
 	return tr.do(session, opOf(&storepb.Unpin{Ino: ino}))
 }
 
 // pass lets time go by with commands that change nothing.
-func (tr *tree) pass(d time.Duration) {
+func (tr *driver) pass(d time.Duration) {
 	tr.wait(d - time.Second)
 	tr.do(here, opOf(&storepb.SetLimits{})).ok()
 }
 
 func TestOrphan(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	ino := removed(tr, "lock")
 	require.Zero(t, tr.attr(ino).GetNlink())
 	require.Equal(t, "held", tr.content(ino), "others read it")
@@ -41,7 +41,7 @@ func TestOrphan(t *testing.T) {
 
 // TestReplacedFileIsStaleElsewhere: a holder that writes heartbeats learns that it lost the lock.
 func TestReplacedFileIsStaleElsewhere(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	ino := tr.file(RootIno, "lock")
 	tr.file(RootIno, "tmp")
 	require.Equal(t, ino, tr.do(there, renameOp(RootIno, "tmp", RootIno, "lock")).ok().GetRemovedIno())
@@ -50,7 +50,7 @@ func TestReplacedFileIsStaleElsewhere(t *testing.T) {
 }
 
 func TestOrphanWithAnotherNameIsNone(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	ino := tr.file(RootIno, "a")
 	tr.link(ino, tr.mkdir(RootIno, "elsewhere"), "b").ok()
 	require.Zero(t, tr.unlink(here, RootIno, "a").ok().GetRemovedIno())
@@ -59,7 +59,7 @@ func TestOrphanWithAnotherNameIsNone(t *testing.T) {
 }
 
 func TestOrphanAge(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	ino := removed(tr, "f")
 	tr.pass(orphanAge)
 	tr.attr(ino)
@@ -70,7 +70,7 @@ func TestOrphanAge(t *testing.T) {
 }
 
 func TestOrphanLimit(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	oldest := removed(tr, "oldest")
 	kept := removed(tr, "kept")
 	tr.pin(here, kept).ok()
@@ -87,11 +87,11 @@ func TestOrphanLimit(t *testing.T) {
 	require.Equal(t, storepb.Code_NOT_FOUND, tr.ns.Query(getAttr(oldest)).GetCode())
 	tr.attr(second)
 	tr.attr(kept)
-	require.Equal(t, orphanLimit, tr.ns.expiring.Len())
+	require.Equal(t, orphanLimit, tr.ns.tree.orphans.expiring.Len())
 }
 
 func TestPin(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	ino := removed(tr, "f")
 	tr.pin(there, ino).is(storepb.Code_STALE)
 	tr.pin(here, ino).ok()
@@ -109,7 +109,7 @@ func TestPin(t *testing.T) {
 
 // TestPinnedByItsRemoval: only what the remover meant, and only if it has no other name.
 func TestPinnedByItsRemoval(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	pinned, linked, another := tr.file(RootIno, "pinned"), tr.file(RootIno, "linked"), tr.file(RootIno, "another")
 	tr.link(linked, RootIno, "link").ok()
 	remove := func(name string, pin uint64) {
@@ -136,13 +136,13 @@ func TestPinnedByItsRemoval(t *testing.T) {
 // TestUnpinLeavesTimeToReaders: the remover's close does not take the file from readers elsewhere before
 // the time that they have without its pin.
 func TestUnpinLeavesTimeToReaders(t *testing.T) {
-	for name, let := range map[string]func(tr *tree, ino uint64){
-		"unpin": func(tr *tree, ino uint64) { tr.unpin(here, ino).ok() },
-		"close": func(tr *tree, _ uint64) { tr.do(here, opOf(&storepb.CloseSession{})).ok() },
-		"end":   func(tr *tree, _ uint64) { tr.do(there, opOf(&storepb.EndSession{Id: here, IfActive: tr.index})).ok() },
+	for name, let := range map[string]func(tr *driver, ino uint64){
+		"unpin": func(tr *driver, ino uint64) { tr.unpin(here, ino).ok() },
+		"close": func(tr *driver, _ uint64) { tr.do(here, opOf(&storepb.CloseSession{})).ok() },
+		"end":   func(tr *driver, _ uint64) { tr.do(there, opOf(&storepb.EndSession{Id: here, IfActive: tr.index})).ok() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			ino := removed(tr, "f")
 			tr.pin(here, ino).ok()
 			let(tr, ino)
@@ -157,7 +157,7 @@ func TestUnpinLeavesTimeToReaders(t *testing.T) {
 }
 
 func TestRemovedDirectory(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	dir := tr.mkdir(RootIno, "d")
 	tr.file(dir, "f")
 	tr.rmdir(RootIno, "d").is(storepb.Code_NOT_EMPTY)

@@ -28,7 +28,7 @@ func unlinkOp(name string) *storepb.Unlink {
 }
 
 func TestCreatedWithContent(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	before := tr.lastEvent()
 	result := tr.do(here, opOf(filledOp("lock", ownedFacts("me", 0)))).ok()
 	require.EqualValues(t, len("content"), result.GetAttr().GetSize())
@@ -44,7 +44,7 @@ func TestCreatedWithContent(t *testing.T) {
 }
 
 func TestOnlyExclusiveCreationOfFileBringsContent(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	for code, change := range map[*storepb.Create]storepb.Code{
 		{}:                                 storepb.Code_INVALID,
 		{Exclusive: true, Mode: someDir}:   storepb.Code_INVALID,
@@ -69,7 +69,7 @@ func TestOnlyExclusiveCreationOfFileBringsContent(t *testing.T) {
 func TestCancelledCreationWithContent(t *testing.T) {
 	for name, facts := range map[string]*storepb.Facts{"a lock": ownedFacts("me", 0), "of no format": nil} {
 		t.Run(name, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			made := tr.next(here, opOf(filledOp("lock", facts)))
 			tr.apply(made).ok()
 			tr.restart()
@@ -84,7 +84,7 @@ func TestCancelledCreationWithContent(t *testing.T) {
 			tr.requireNone("late")
 		})
 	}
-	tr := newTree(t)
+	tr := newDriver(t)
 	facts := towerFacts("me")
 	facts.Host = "here"
 	made := tr.next(here, opOf(filledOp("lock", facts)))
@@ -95,7 +95,7 @@ func TestCancelledCreationWithContent(t *testing.T) {
 }
 
 func TestReleaseByOwner(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	token := tr.do(here, opOf(filledOp("lock", ownedFacts("me", 0)))).ok().GetLooks()[0].GetToken()
 	for _, owner := range []string{"", "you", "m"} {
 		op := unlinkOp("lock")
@@ -126,7 +126,7 @@ func TestOwnerIsNoWayAroundOtherGuards(t *testing.T) {
 }
 
 func TestForceTellsTheRequest(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.do(here, opOf(filledOp("lock", ownedFacts("me", 0)))).ok()
 	before := tr.lastEvent()
 	op := unlinkOp("lock")
@@ -136,7 +136,7 @@ func TestForceTellsTheRequest(t *testing.T) {
 }
 
 func TestExpiredLockOfAnOwnerGoesByItself(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.do(here, opOf(filledOp("lock", ownedFacts("me", tr.now+int64(time.Minute))))).ok()
 	tr.tick(time.Minute - 2*time.Second)
 	tr.requireState("held", "lock")
@@ -146,7 +146,7 @@ func TestExpiredLockOfAnOwnerGoesByItself(t *testing.T) {
 
 // What lockfs keeps for itself is neither listed nor told of, and goes when its time is over.
 func TestUnlisted(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	before := tr.lastEvent()
 	op := filledOp("reply", ownedFacts("request", tr.now+int64(time.Minute)))
 	op.Unlisted = true
@@ -160,7 +160,7 @@ func TestUnlisted(t *testing.T) {
 		require.Len(t, listed, 1)
 		require.Equal(t, "lock", string(listed[0].GetName()))
 		all := &storepb.ListAdvisoryLocks{Viewer: root}
-		require.Empty(t, tr.ns.listAdvisories(all).GetAdvisoryLocks())
+		require.Empty(t, reader{&tr.ns.judge}.listAdvisories(all).GetAdvisoryLocks())
 		require.Len(t, tr.lock("reply").GetAdvisoryLocks(), 2, "who asks for it by name sees it")
 		tr.restart()
 	}
@@ -170,7 +170,7 @@ func TestUnlisted(t *testing.T) {
 }
 
 func TestChanged(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "lock", nil)
 	seen := []*storepb.Look{
 		{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock")},
@@ -192,7 +192,7 @@ func TestChanged(t *testing.T) {
 }
 
 func TestAwaitsStaleness(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "lock", nil)
 	tr.rule(&storepb.Rule{Pattern: "lock", StaleAfter: int64(time.Minute)}).ok()
 	change := &storepb.AwaitChange{Seen: []*storepb.Look{{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock")}}}
@@ -206,14 +206,14 @@ func TestAwaitsStaleness(t *testing.T) {
 }
 
 func TestEventsOfOnePath(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	for _, name := range []string{"a", "b", "a"} {
 		tr.take(here, name, nil)
 		tr.unlink(here, RootIno, name).ok()
 	}
 	list := func(after uint64, limit uint32) (numbers []uint64) {
 		query := &storepb.ListEvents{Path: []byte("a"), After: after, Limit: limit, Viewer: root}
-		for _, e := range tr.ns.listEvents(query).GetEvents() {
+		for _, e := range (reader{&tr.ns.judge}).listEvents(query).GetEvents() {
 			require.Equal(t, "a", string(e.GetPath()))
 			numbers = append(numbers, e.GetNumber())
 		}

@@ -3,77 +3,76 @@ package namespace
 import (
 	"syscall"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
+
+// Query answers from the state as it is. The result belongs to the state: callers do not change it.
+func (ns *Namespace) Query(query *storepb.Query) *storepb.Result {
+	return reader{&ns.judge}.query(query)
+}
+
+// Changed tells whether any of these names is another lock than the one that was seen, or none any more, or one that was marked as
+// stale if that is asked for.
+func (ns *Namespace) Changed(q *storepb.AwaitChange) bool { return reader{&ns.judge}.changed(q) }
 
 // DirPage is the largest number of entries that one ReadDir answers.
 const DirPage = 1024
 
-// Query answers from the state as it is. The result belongs to the state: callers do not change it.
-func (ns *Namespace) Query(query *storepb.Query) *storepb.Result {
+// query answers from the state as it is. The result belongs to the state: callers do not change it.
+func (r reader) query(query *storepb.Query) *storepb.Result {
 	switch q := query.GetQuery().(type) {
 	case *storepb.Query_Lookup:
-		return ns.lookup(q.Lookup)
+		return r.lookup(q.Lookup)
 	case *storepb.Query_GetAttr:
-		return ns.read(q.GetAttr.GetIno(), nil)
+		return r.read(ids.Inode(q.GetAttr.GetIno()), nil)
 	case *storepb.Query_Read:
-		return ns.readContent(q.Read)
+		return r.readContent(q.Read)
 	case *storepb.Query_ReadDir:
-		return ns.readDir(q.ReadDir)
+		return r.readDir(q.ReadDir)
 	case *storepb.Query_GetXattrs:
-		in, found := ns.inodes.Get(q.GetXattrs.GetIno())
+		in, found := r.tree.inode(ids.Inode(q.GetXattrs.GetIno()))
 		if !found {
 			return fail(storepb.Code_NOT_FOUND)
 		}
 		return &storepb.Result{Xattrs: in.xattrs}
 	case *storepb.Query_StatFs:
-		return &storepb.Result{FsStats: ns.fsStats(q.StatFs.GetUid())}
+		return &storepb.Result{FsStats: r.tree.ledger.fsStats(q.StatFs.GetUid())}
 	case *storepb.Query_ListMembers:
-		return &storepb.Result{Members: ns.Members()}
+		return &storepb.Result{Members: r.members.Values()}
 	case *storepb.Query_ListSessions:
-		return &storepb.Result{Sessions: ns.liveSessions()}
+		return &storepb.Result{Sessions: r.sessions.liveSessions()}
 	case *storepb.Query_ListRules:
-		return &storepb.Result{Rules: ns.rules.Values()}
+		return &storepb.Result{Rules: r.rules.byPattern.Values()}
 	case *storepb.Query_ListHosts:
-		return &storepb.Result{Hosts: ns.listHosts()}
+		return &storepb.Result{Hosts: r.hosts.listHosts()}
 	case *storepb.Query_ListLocks:
-		return ns.listLocks(q.ListLocks)
+		return r.listLocks(q.ListLocks)
 	case *storepb.Query_GetLock:
-		return ns.getLock(q.GetLock)
+		return r.getLock(q.GetLock)
 	case *storepb.Query_ListProcesses:
-		return ns.listProcesses(q.ListProcesses.GetHost())
+		return r.listProcesses(q.ListProcesses.GetHost())
 	case *storepb.Query_AwaitLock:
-		return ns.AwaitLock(q.AwaitLock)
+		return fail(r.locks.Await(q.AwaitLock))
 	case *storepb.Query_TestLock:
-		return ns.testLock(q.TestLock)
+		return r.testLock(q.TestLock)
 	case *storepb.Query_ListAdvisoryLocks:
-		return ns.listAdvisories(q.ListAdvisoryLocks)
+		return r.listAdvisories(q.ListAdvisoryLocks)
 	case *storepb.Query_AwaitChange:
-		return ns.awaitChange(q.AwaitChange)
+		return r.awaitChange(q.AwaitChange)
 	case *storepb.Query_ListEvents:
-		return ns.listEvents(q.ListEvents)
+		return r.listEvents(q.ListEvents)
 	default:
 		return fail(storepb.Code_UNKNOWN_COMMAND)
 	}
 }
 
-func (ns *Namespace) liveSessions() []*storepb.SessionRecord {
-	var live []*storepb.SessionRecord
-	ns.sessions.Scan(func(_ uint64, s *session) bool {
-		if s.endedIndex == 0 {
-			live = append(live, s.message())
-		}
-		return true
-	})
-	return live
-}
-
-func (ns *Namespace) lookup(q *storepb.Lookup) *storepb.Result {
-	dir, code := ns.directory(q.GetParent())
+func (r reader) lookup(q *storepb.Lookup) *storepb.Result {
+	dir, code := r.tree.directory(ids.Inode(q.GetParent()))
 	if code != storepb.Code_OK {
 		return fail(code)
 	}
-	ino := uint64(0)
+	ino := ids.Inode(0)
 	switch string(q.GetName()) {
 	case ".":
 		ino = dir.ino
@@ -83,42 +82,42 @@ func (ns *Namespace) lookup(q *storepb.Lookup) *storepb.Result {
 		if len(q.GetName()) > MaxName {
 			return fail(storepb.Code_NAME_TOO_LONG)
 		}
-		e, found := ns.entry(dir.ino, q.GetName())
+		e, found := r.tree.entry(dir.ino, q.GetName())
 		if !found {
 			return fail(storepb.Code_NOT_FOUND)
 		}
-		result := ns.read(e.ino, nil)
-		result.Looks = ns.looksAt(e)
+		result := r.read(e.ino, nil)
+		result.Looks = r.looksAt(e)
 		return result
 	}
-	return ns.read(ino, nil)
+	return r.read(ino, nil)
 }
 
 // read answers the attributes, and with a Read the content unless the reader knows it.
-func (ns *Namespace) read(ino uint64, q *storepb.Read) *storepb.Result {
-	in, found := ns.inodes.Get(ino)
+func (r reader) read(ino ids.Inode, q *storepb.Read) *storepb.Result {
+	in, found := r.tree.inode(ino)
 	if !found {
 		return fail(storepb.Code_NOT_FOUND)
 	}
 	result := &storepb.Result{Attr: in.attr()}
-	if q != nil && in.version != q.GetKnownVersion() {
+	if q != nil && in.version != ids.Index(q.GetKnownVersion()) {
 		result.Content = in.content
 	}
 	return result
 }
 
 // readContent tells the token of the name too by which the reader knows the inode.
-func (ns *Namespace) readContent(q *storepb.Read) *storepb.Result {
-	result := ns.read(q.GetIno(), q)
-	if e, isNamed := ns.named(q.GetName(), q.GetIno()); isNamed {
-		result.Looks = ns.looksAt(e)
+func (r reader) readContent(q *storepb.Read) *storepb.Result {
+	result := r.read(ids.Inode(q.GetIno()), q)
+	if e, isNamed := r.tree.named(q.GetName(), ids.Inode(q.GetIno())); isNamed {
+		result.Looks = r.looksAt(e)
 		result.Looks[0].Empty = result.GetAttr().GetSize() == 0
 	}
 	return result
 }
 
-func (ns *Namespace) readDir(q *storepb.ReadDir) *storepb.Result {
-	dir, found := ns.inodes.Get(q.GetIno())
+func (r reader) readDir(q *storepb.ReadDir) *storepb.Result {
+	dir, found := r.tree.inode(ids.Inode(q.GetIno()))
 	switch {
 	case !found:
 		return fail(storepb.Code_NOT_FOUND)
@@ -130,21 +129,21 @@ func (ns *Namespace) readDir(q *storepb.ReadDir) *storepb.Result {
 		limit = DirPage
 	}
 	var entries []*storepb.DirEntry
-	add := func(name string, ino, cookie uint64, mode uint32) bool {
+	add := func(name string, ino ids.Inode, cookie uint64, mode uint32) bool {
 		if cookie > q.GetAfter() {
 			entries = append(entries, &storepb.DirEntry{
-				Name: []byte(name), Ino: ino, Cookie: cookie, Mode: mode & syscall.S_IFMT,
+				Name: []byte(name), Ino: uint64(ino), Cookie: cookie, Mode: mode & syscall.S_IFMT,
 			})
 		}
 		return len(entries) < limit
 	}
 	if add(".", dir.ino, cookieSelf, dir.mode) && add("..", dir.parent, cookieParent, dir.mode) {
 		after := &entry{parent: dir.ino, cookie: max(q.GetAfter(), cookieParent) + 1}
-		ns.byCookie.Ascend(after, func(e *entry) bool {
+		r.tree.byCookie.Ascend(after, func(e *entry) bool {
 			if e.parent != dir.ino {
 				return false
 			}
-			in, found := ns.inodes.Get(e.ino)
+			in, found := r.tree.inode(e.ino)
 			return !found || add(e.name, e.ino, e.cookie, in.mode)
 		})
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestRenameRules(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	a, full, empty := tr.mkdir(RootIno, "a"), tr.mkdir(RootIno, "full"), tr.mkdir(RootIno, "empty")
 	tr.file(full, "f")
 	tr.file(RootIno, "file")
@@ -43,7 +43,7 @@ func TestRenameRules(t *testing.T) {
 }
 
 func TestRenameBetweenNamesOfOneInode(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	ino := tr.file(RootIno, "a")
 	tr.link(ino, RootIno, "b").ok()
 	require.Zero(t, tr.rename(RootIno, "a", RootIno, "b").ok().GetRemovedIno())
@@ -53,7 +53,7 @@ func TestRenameBetweenNamesOfOneInode(t *testing.T) {
 }
 
 func TestRenameReplacesOneOfTwoNames(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	old := tr.file(RootIno, "lock")
 	tr.link(old, RootIno, "other").ok()
 	tr.file(RootIno, "tmp")
@@ -64,7 +64,7 @@ func TestRenameReplacesOneOfTwoNames(t *testing.T) {
 }
 
 func TestExchangeMovesDirectories(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	a, b := tr.mkdir(RootIno, "a"), tr.mkdir(RootIno, "b")
 	dir, file := tr.mkdir(a, "x"), tr.file(b, "y")
 	tr.exchange(a, "x", b, "y").ok()
@@ -76,7 +76,7 @@ func TestExchangeMovesDirectories(t *testing.T) {
 }
 
 func TestRenameTimes(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	a, b := tr.mkdir(RootIno, "a"), tr.mkdir(RootIno, "b")
 	ino := tr.file(a, "f")
 	before := tr.attr(ino)
@@ -92,7 +92,7 @@ func TestRenameTimes(t *testing.T) {
 
 // TestDepthLimit: 64 directories below one another, however they come there.
 func TestDepthLimit(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	chain := tr.chain(RootIno, MaxDepth)
 	last := chain[MaxDepth-1]
 	tr.create(last, "d", someDir).is(storepb.Code_NAME_TOO_LONG)
@@ -111,7 +111,7 @@ func TestDepthLimit(t *testing.T) {
 }
 
 func TestDirectoryMovesWithItsTree(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	a, b := tr.mkdir(RootIno, "a"), tr.mkdir(RootIno, "b")
 	sub := tr.mkdir(a, "sub")
 	f := tr.create(sub, "f", syscall.S_IFIFO|0o600).ok().GetAttr().GetIno()

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/raftstore/codec"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -89,15 +90,16 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	case version < snapshotVersion:
 		return nil, fmt.Errorf("version %d: %w", version, codec.ErrOlder)
 	}
-	ns := emptyNamespace()
-	ns.index, ns.time = header.GetIndex(), header.GetTime()
-	ns.nextIno, ns.nextCookie = header.GetNextIno(), header.GetNextCookie()
-	ns.maxSessions = header.GetMaxSessions()
-	ns.limits = limits{
+	ns := empty()
+	ns.index, ns.time = ids.Index(header.GetIndex()), header.GetTime()
+	ns.tree.nextIno, ns.tree.nextCookie = ids.Inode(header.GetNextIno()), header.GetNextCookie()
+	ns.sessions.most = header.GetMaxSessions()
+	ns.tree.ledger.limits = limits{
 		maxInodes: header.GetMaxInodes(), maxBytes: header.GetMaxBytes(),
 		maxInodesPerUser: header.GetMaxInodesPerUser(), maxBytesPerUser: header.GetMaxBytesPerUser(),
 	}
-	ns.lastEvent, ns.lockDelay = header.GetLastEvent(), header.GetLockDelay()
+	ns.locks.Begin(ns.index, ns.time)
+	ns.events.last, ns.sessions.lockDelay = header.GetLastEvent(), header.GetLockDelay()
 	restored := 0
 	for record, err := range r.records(header.GetRecords()) {
 		if err == nil && record != nil {
@@ -211,89 +213,52 @@ func (r *snapshotReader) records(count uint64) iter.Seq2[*storepb.Record, error]
 func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 	switch r := record.GetRecord().(type) {
 	case *storepb.Record_Inode:
-		ns.putInode(inodeOf(r.Inode))
+		ns.tree.putInode(inodeOf(r.Inode))
 	case *storepb.Record_Entry:
-		ns.putEntry(ns.entryOf(r.Entry))
+		ns.tree.putEntry(ns.entryOf(r.Entry))
 	case *storepb.Record_Orphan:
-		ns.putOrphan(&orphan{
-			ino: r.Orphan.GetIno(), removedBy: r.Orphan.GetRemovedBy(), removedIndex: r.Orphan.GetRemovedIndex(),
+		ns.tree.putOrphan(&orphan{
+			ino: ids.Inode(r.Orphan.GetIno()), removedBy: ids.Session(r.Orphan.GetRemovedBy()), removedIndex: ids.Index(r.Orphan.GetRemovedIndex()),
 			removedAt: r.Orphan.GetRemovedAt(), pinned: r.Orphan.GetPinned(), takenBack: r.Orphan.GetTakenBack(),
 		})
 	case *storepb.Record_Session:
 		s := sessionOf(r.Session)
-		ns.sessions.Set(s.id, s)
+		ns.sessions.byID.Set(s.id, s)
 		if s.endedIndex != 0 {
-			ns.addEnded(s)
+			ns.sessions.addEnded(s)
 		}
 	case *storepb.Record_Reply:
-		ns.keepReply(&reply{
-			session: r.Reply.GetSession(), seq: r.Reply.GetSeq(),
+		ns.sessions.keepReply(&reply{
+			session: ids.Session(r.Reply.GetSession()), seq: ids.Sequence(r.Reply.GetSeq()),
 			result: r.Reply.GetResult(), undo: r.Reply.GetUndo(),
 		})
 	case *storepb.Record_Member:
 		ns.members.Set(r.Member.GetId(), r.Member)
 	case *storepb.Record_Rule:
-		ns.rules.Set(r.Rule.GetPattern(), r.Rule)
+		ns.rules.byPattern.Set(r.Rule.GetPattern(), r.Rule)
 	case *storepb.Record_Host:
-		ns.hosts.Set(r.Host.GetName(), &host{
+		ns.hosts.byName.Set(r.Host.GetName(), &host{
 			bootID: r.Host.GetBootId(), sessions: int(r.Host.GetSessions()), since: r.Host.GetSince(), left: r.Host.GetLeft(),
 			machine: r.Host.GetMachine(),
 		})
 	case *storepb.Record_Event:
-		ns.events.Set(r.Event.GetNumber(), r.Event)
+		ns.events.kept.Set(r.Event.GetNumber(), r.Event)
 	case *storepb.Record_AdvisoryLock:
-		ns.restoreAdvisory(r.AdvisoryLock)
+		ns.locks.Restore(r.AdvisoryLock)
+		ns.noteKernelLock(ids.Inode(r.AdvisoryLock.GetIno()))
 	case *storepb.Record_EventCount:
-		ns.eventCounts.Set(r.EventCount.GetEvent(), r.EventCount.GetCount())
+		ns.events.counts.Set(r.EventCount.GetEvent(), r.EventCount.GetCount())
 	default:
 		return errors.New("of a kind that this program does not know")
 	}
 	return nil
 }
 
-func inodeOf(r *storepb.InodeRecord) *inode {
-	a := r.GetAttr()
-	in := &inode{
-		ino: a.GetIno(), mode: a.GetMode(), nlink: a.GetNlink(), uid: a.GetUid(), gid: a.GetGid(),
-		parent: r.GetParent(), atime: a.GetAtime(), mtime: a.GetMtime(), ctime: a.GetCtime(), btime: a.GetBtime(),
-		version: a.GetVersion(), content: r.GetContent(), xattrs: r.GetXattrs(),
-		facts: factsOf(r.GetFacts()), host: share(r.GetHost()), unlisted: r.GetUnlisted(),
-		evidence: r.GetEvidence(), kernelLocked: r.GetKernelLocked(), changed: r.GetChangedIndex(),
-	}
-	if r.GetGone() != "" && in.facts != nil && in.facts.process != nil {
-		in.gone = &staleness{reason: r.GetGone(), since: r.GetGoneSince()}
-	}
-	return in
-}
-
-// entryOf needs the inode, which a snapshot has before.
-func (ns *Namespace) entryOf(r *storepb.EntryRecord) *entry {
-	e := &entry{
-		parent: r.GetParent(), name: string(r.GetName()), ino: r.GetIno(), cookie: r.GetCookie(), made: r.GetMadeIndex(),
-		token: r.GetToken(), acquired: r.GetAcquired(), announced: r.GetAnnounced(), known: factsOf(r.GetKnown()),
-		exclusive: r.GetExclusive(), pending: pendingOf(r.GetPending()), maker: makerFrom(r.GetMaker()),
-	}
-	if in, found := ns.inodes.Get(e.ino); found && in.facts != nil {
-		e.known = in.facts
-	}
-	if r.GetStale() != "" {
-		e.stale = &staleness{reason: r.GetStale(), since: r.GetStaleSince(), byTime: r.GetStaleByTime(), ofMaker: r.GetStaleOfMaker()}
-	}
-	return e
-}
-
-func pendingOf(r *storepb.PendingRecord) *pending {
-	if r == nil {
-		return nil
-	}
-	return &pending{until: r.GetUntil(), by: r.GetBy()}
-}
-
 // restoreDueTimes works out what the facts and the rules say, and changes nothing else.
 func (ns *Namespace) restoreDueTimes() {
 	var judged []*entry
-	ns.byName.Scan(func(e *entry) bool {
-		if in, found := ns.inodes.Get(e.ino); found {
+	ns.tree.byName.Scan(func(e *entry) bool {
+		if in, found := ns.tree.inode(e.ino); found {
 			again := *e
 			again.lock = !in.isDir() && ns.groundOf(e, in) != isData
 			again.due = ns.dueTime(e, in, ns.govern(e, in))
@@ -304,14 +269,6 @@ func (ns *Namespace) restoreDueTimes() {
 		return true
 	})
 	for _, e := range judged {
-		ns.putEntry(e)
-	}
-}
-
-func sessionOf(r *storepb.SessionRecord) *session {
-	return &session{
-		id: r.GetId(), host: r.GetHost(), bootID: r.GetBootId(), opened: r.GetOpened(), acked: r.GetAcked(),
-		active: r.GetActive(), endedIndex: r.GetEndedIndex(), ended: r.GetEnded(), started: r.GetStarted(),
-		noDelay: r.GetNoLockDelay(), machine: r.GetMachine(), namespace: r.GetPidNamespace(),
+		ns.tree.putEntry(e)
 	}
 }

@@ -16,12 +16,13 @@ import (
 	"google.golang.org/protobuf/encoding/protodelim"
 
 	"lockfs/raftstore/codec"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // small is a namespace with one of everything that a snapshot holds.
 func small(tb testing.TB) *Namespace {
-	tr := newTree(tb)
+	tr := newDriver(tb)
 	dir := tr.mkdir(RootIno, "dir")
 	ino := tr.file(dir, "f")
 	tr.write(here, ino, "one").ok()
@@ -73,7 +74,7 @@ func TestRestoreStopsReading(t *testing.T) {
 	for _, bad := range []int{0, recordBatch, count / 2, count - 1} {
 		var records []*storepb.Record
 		for i := range count {
-			records = append(records, (&orphan{ino: uint64(i)}).record())
+			records = append(records, (&orphan{ino: ids.Inode(i)}).record())
 		}
 		records[bad] = new(storepb.Record)
 		from := &untilDone{Reader: bytes.NewReader(signed(t, &storepb.SnapshotHeader{Version: snapshotVersion, Records: count}, records))}
@@ -171,9 +172,11 @@ func TestRestoreRefusesContradictions(t *testing.T) {
 	heldFile := inodeRecord(2, someFile, 1, 0)
 	heldFile.GetInode().Facts = towerFacts("x")
 	dir := func(ino, parent uint64) *storepb.Record { return inodeRecord(ino, someDir, 2, parent) }
-	orphaned := func(ino, index uint64) *storepb.Record { return (&orphan{ino: ino, removedIndex: index}).record() }
+	orphaned := func(ino, index uint64) *storepb.Record {
+		return (&orphan{ino: ids.Inode(ino), removedIndex: ids.Index(index)}).record()
+	}
 	answer := func(session, seq uint64, result *storepb.Result) *storepb.Record {
-		return (&reply{session: session, seq: seq, result: result}).record()
+		return (&reply{session: ids.Session(session), seq: ids.Sequence(seq), result: result}).record()
 	}
 	hosted := func(sessions int) *storepb.Record {
 		return &storepb.Record{Record: &storepb.Record_Host{Host: (&host{sessions: sessions}).message("")}}

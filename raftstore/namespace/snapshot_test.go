@@ -10,6 +10,7 @@ import (
 
 	"lockfs/raftstore/codec"
 	"lockfs/raftstore/glob"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -29,15 +30,15 @@ func TestSnapshotRoundTrip(t *testing.T) {
 		steps := 1 + g.below(pick(g, 20, 50, 150))
 		for index := uint64(1); index <= uint64(steps); index++ {
 			cmd := g.next()
-			result := ns.Apply(index, cmd)
+			result := ns.Apply(ids.Index(index), cmd)
 			for _, other := range copies {
-				requireSame(t, result, other.Apply(index, cmd))
+				requireSame(t, result, other.Apply(ids.Index(index), cmd))
 			}
 			if !g.often(4) {
 				continue
 			}
 			snapshot := ns.Snapshot()
-			require.Equal(t, index, snapshot.Index())
+			require.Equal(t, ids.Index(index), snapshot.Index())
 			data := snapshotBytes(t, snapshot)
 			taken = append(taken, past{snapshot, data})
 			other := restored(t, data)
@@ -71,7 +72,7 @@ func TestReplicasAgree(t *testing.T) {
 			for _, ns := range []*Namespace{a, b} {
 				cmd, err := codec.DecodeCommand(logged)
 				require.NoError(t, err)
-				ns.Apply(index, cmd)
+				ns.Apply(ids.Index(index), cmd)
 			}
 			if index == restart {
 				b = restored(t, snapshotBytes(t, b.Snapshot()))
@@ -83,7 +84,7 @@ func TestReplicasAgree(t *testing.T) {
 
 // TestSnapshotIsWrittenWhileApplyGoesOn is for the race detector: trees share nodes.
 func TestSnapshotIsWrittenWhileApplyGoesOn(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	dir := tr.mkdir(RootIno, "locks")
 	for i := range 300 {
 		tr.write(here, tr.file(dir, nameOf(i)), "held").ok()
@@ -110,7 +111,7 @@ func TestSnapshotIsWrittenWhileApplyGoesOn(t *testing.T) {
 
 // TestSnapshotHashTellsStatesApart changes one thing at a time.
 func TestSnapshotHashTellsStatesApart(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	ino := tr.file(RootIno, "f")
 	seen := map[string]string{tr.ns.Snapshot().Hash(): "file"}
 	for name, op := range map[string]*storepb.Op{
@@ -148,7 +149,7 @@ func TestSnapshotHashTellsStatesApart(t *testing.T) {
 		"event":     opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("f"), Looks: []*storepb.Look{{Parent: 1, Name: []byte("f"), Token: 1}}}),
 	} {
 		other := restored(t, snapshotBytes(t, tr.ns.Snapshot()))
-		other.Apply(tr.index+1, &storepb.Command{Session: here, Seq: 100, Op: op})
+		other.Apply(ids.Index(tr.index+1), &storepb.Command{Session: here, Seq: 100, Op: op})
 		hash := other.Snapshot().Hash()
 		require.NotContains(t, seen, hash, "%s", name)
 		seen[hash] = name
@@ -157,7 +158,7 @@ func TestSnapshotHashTellsStatesApart(t *testing.T) {
 
 // TestLongestStringsSurviveSnapshot: what is accepted can be read again, and more is not accepted.
 func TestLongestStringsSurviveSnapshot(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	long := func(n int) string { return string(bytes.Repeat([]byte("x"), n)) }
 	for _, n := range []int{MaxName, MaxName + 1, 2 << 20} {
 		tr.do(9, opOf(&storepb.OpenSession{Host: long(n), BootId: long(n)}))
@@ -179,19 +180,19 @@ func TestLongestStringsSurviveSnapshot(t *testing.T) {
 		tr.apply(cmd).is(storepb.Code_INVALID)
 	}
 	tr.rule(&storepb.Rule{Pattern: long(glob.MaxLength)}).ok()
-	require.NotNil(t, tr.ns.nameOf(ino).known)
+	require.NotNil(t, tr.ns.tree.nameOf(ids.Inode(ino)).known)
 	tr.write(here, ino, long(MaxContent)).ok()
 	for i := range MaxXattrs / 6 {
 		tr.do(here, opOf(&storepb.SetXattr{Ino: ino, Name: []byte("user." + string([]byte{byte(1 + i/200), byte(1 + i%200)}))}))
 	}
 	require.Len(t, tr.ns.Query(xattrsOf(ino)).GetXattrs(), MaxXattrs/7)
 	require.Len(t, tr.ns.Members(), 2)
-	require.Equal(t, 3, tr.ns.sessions.Len())
+	require.Equal(t, 3, tr.ns.sessions.byID.Len())
 	restored(t, snapshotBytes(t, tr.ns.Snapshot()))
 }
 
 // fillAs writes content as long as can be, with facts.
-func (tr *tree) fillAs(op *storepb.SetContent, facts *storepb.Facts) {
+func (tr *driver) fillAs(op *storepb.SetContent, facts *storepb.Facts) {
 	op.Content, op.Facts = bytes.Repeat([]byte("x"), MaxContent), facts
 	tr.do(here, opOf(op))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -20,7 +21,7 @@ type story struct {
 }
 
 type entryKey struct {
-	parent uint64
+	parent ids.Inode
 	name   string
 }
 
@@ -35,9 +36,9 @@ func newStory(ns *Namespace) *story {
 // walk notes where the directories are; no command moves the directory of a name that it tells of.
 func (s *story) walk() {
 	s.dirs = map[string]uint64{"": RootIno}
-	s.ns.byName.Scan(func(e *entry) bool {
-		if in, found := s.ns.inodes.Get(e.ino); found && in.isDir() {
-			s.dirs[s.ns.path(e)] = e.ino
+	s.ns.tree.byName.Scan(func(e *entry) bool {
+		if in, found := s.ns.tree.inode(e.ino); found && in.isDir() {
+			s.dirs[s.ns.tree.path(e)] = uint64(e.ino)
 		}
 		return true
 	})
@@ -69,7 +70,7 @@ func (s *story) tell(t require.TestingT, e *storepb.Event) {
 	}
 	parent, found := s.dirs[dir]
 	require.True(t, found, "%v tells of a directory", e)
-	key := entryKey{parent, name}
+	key := entryKey{ids.Inode(parent), name}
 	token, isOpen := s.open[key]
 	switch e.GetEvent() {
 	case eventAcquired:
@@ -96,12 +97,12 @@ func (s *story) tell(t require.TestingT, e *storepb.Event) {
 // compare requires that the story is right about every name, and that no token falls.
 func (s *story) compare(t require.TestingT) {
 	announced := 0
-	s.ns.byName.Scan(func(e *entry) bool {
-		require.GreaterOrEqual(t, e.token, s.highest[e.key()], "token of %q", e.name)
-		s.highest[e.key()] = e.token
+	s.ns.tree.byName.Scan(func(e *entry) bool {
+		require.GreaterOrEqual(t, uint64(e.token), s.highest[e.key()], "token of %q", e.name)
+		s.highest[e.key()] = uint64(e.token)
 		if e.announced {
 			announced++
-			require.Equal(t, e.token, s.open[e.key()], "story of %q", e.name)
+			require.Equal(t, uint64(e.token), s.open[e.key()], "story of %q", e.name)
 		}
 		return true
 	})

@@ -10,17 +10,17 @@ import (
 )
 
 func TestTokenIsNewForAFreeName(t *testing.T) {
-	for name, take := range map[string]func(tr *tree) step{
-		"create":     func(tr *tree) step { return tr.do(here, createOp(RootIno, "lock", true)) },
-		"open":       func(tr *tree) step { return tr.do(here, createOp(RootIno, "lock", false)) },
-		"mkdir":      func(tr *tree) step { return tr.create(RootIno, "lock", someDir) },
-		"link":       func(tr *tree) step { return tr.link(tr.at(RootIno, "other"), RootIno, "lock") },
-		"rename":     func(tr *tree) step { return tr.rename(RootIno, "other", RootIno, "lock") },
-		"noreplace":  func(tr *tree) step { return tr.renameNoReplace(RootIno, "other", RootIno, "lock") },
-		"moved here": func(tr *tree) step { return tr.rename(tr.at(RootIno, "dir"), "inside", RootIno, "lock") },
+	for name, take := range map[string]func(tr *driver) step{
+		"create":     func(tr *driver) step { return tr.do(here, createOp(RootIno, "lock", true)) },
+		"open":       func(tr *driver) step { return tr.do(here, createOp(RootIno, "lock", false)) },
+		"mkdir":      func(tr *driver) step { return tr.create(RootIno, "lock", someDir) },
+		"link":       func(tr *driver) step { return tr.link(tr.at(RootIno, "other"), RootIno, "lock") },
+		"rename":     func(tr *driver) step { return tr.rename(RootIno, "other", RootIno, "lock") },
+		"noreplace":  func(tr *driver) step { return tr.renameNoReplace(RootIno, "other", RootIno, "lock") },
+		"moved here": func(tr *driver) step { return tr.rename(tr.at(RootIno, "dir"), "inside", RootIno, "lock") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			tr.take(here, "other", towerFacts("x"))
 			tr.file(tr.mkdir(RootIno, "dir"), "inside")
 			for range 2 {
@@ -47,41 +47,43 @@ func TestTokenIsNewForAFreeName(t *testing.T) {
 // TestTokenStaysWithItsHolder: a lock of holder x is renewed or loses its content, whatever the way.
 func TestTokenStaysWithItsHolder(t *testing.T) {
 	x := towerFacts("x")
-	for name, renew := range map[string]func(tr *tree){
-		"heartbeat in place":             func(tr *tree) { tr.fill(here, RootIno, "lock", x).ok() },
-		"heartbeat by rename":            func(tr *tree) { tr.replace(here, "lock", x).ok() },
-		"truncated":                      func(tr *tree) { tr.fill(here, RootIno, "lock", nil).ok() },
-		"replaced by what tells nothing": func(tr *tree) { tr.replace(here, "lock", nil).ok() },
-		"truncated, then written": func(tr *tree) {
+	for name, renew := range map[string]func(tr *driver){
+		"heartbeat in place":             func(tr *driver) { tr.fill(here, RootIno, "lock", x).ok() },
+		"heartbeat by rename":            func(tr *driver) { tr.replace(here, "lock", x).ok() },
+		"truncated":                      func(tr *driver) { tr.fill(here, RootIno, "lock", nil).ok() },
+		"replaced by what tells nothing": func(tr *driver) { tr.replace(here, "lock", nil).ok() },
+		"truncated, then written": func(tr *driver) {
 			tr.fill(here, RootIno, "lock", nil).ok()
 			tr.fill(here, RootIno, "lock", x).ok()
 		},
-		"replaced by an empty file, then written": func(tr *tree) {
+		"replaced by an empty file, then written": func(tr *driver) {
 			tr.replace(here, "lock", nil).ok()
 			tr.fill(here, RootIno, "lock", x).ok()
 		},
-		"truncated, then replaced": func(tr *tree) {
+		"truncated, then replaced": func(tr *driver) {
 			tr.fill(here, RootIno, "lock", nil).ok()
 			tr.replace(here, "lock", x).ok()
 		},
-		"exchanged with what tells nothing": func(tr *tree) {
+		"exchanged with what tells nothing": func(tr *driver) {
 			tr.take(here, "tmp", nil)
 			tr.exchange(RootIno, "tmp", RootIno, "lock").ok()
 		},
-		"exchanged with a copy": func(tr *tree) {
+		"exchanged with a copy": func(tr *driver) {
 			tr.take(here, "tmp", x)
 			tr.exchange(RootIno, "tmp", RootIno, "lock").ok()
 		},
-		"another name is made of it": func(tr *tree) { tr.link(tr.at(RootIno, "lock"), RootIno, "more").ok() },
-		"attributes change":          func(tr *tree) { tr.do(here, opOf(&storepb.SetAttr{Ino: tr.at(RootIno, "lock"), MtimeNow: true})).ok() },
-		"renamed to another of its names": func(tr *tree) {
+		"another name is made of it": func(tr *driver) { tr.link(tr.at(RootIno, "lock"), RootIno, "more").ok() },
+		"attributes change": func(tr *driver) {
+			tr.do(here, opOf(&storepb.SetAttr{Ino: tr.at(RootIno, "lock"), MtimeNow: true})).ok()
+		},
+		"renamed to another of its names": func(tr *driver) {
 			tr.link(tr.at(RootIno, "lock"), RootIno, "more").ok()
 			tr.rename(RootIno, "lock", RootIno, "more").ok()
 		},
-		"the state is restored": func(tr *tree) { tr.restart() },
+		"the state is restored": func(tr *driver) { tr.restart() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			tr.take(here, "lock", x)
 			before := tr.lock("lock")
 			for range 2 {
@@ -98,7 +100,7 @@ func TestTokenStaysWithItsHolder(t *testing.T) {
 
 // TestTokenStaysWhenTheHolderBecomesKnown: the name was taken by who then writes.
 func TestTokenStaysWhenTheHolderBecomesKnown(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "lock", nil)
 	before := tr.lock("lock")
 	tr.fill(here, RootIno, "lock", towerFacts("x")).ok()
@@ -122,30 +124,30 @@ func TestTokenIsNewForAnotherHolder(t *testing.T) {
 		"another pid namespace": {p, process(func(p *storepb.Process) { p.PidNamespace = 2 })},
 		"another boot":          {p, process(func(p *storepb.Process) { p.BootId = "later" })},
 	} {
-		for way, change := range map[string]func(tr *tree){
-			"in place":  func(tr *tree) { tr.fill(here, RootIno, "lock", row.second).ok() },
-			"by rename": func(tr *tree) { tr.replace(here, "lock", row.second).ok() },
-			"by exchange": func(tr *tree) {
+		for way, change := range map[string]func(tr *driver){
+			"in place":  func(tr *driver) { tr.fill(here, RootIno, "lock", row.second).ok() },
+			"by rename": func(tr *driver) { tr.replace(here, "lock", row.second).ok() },
+			"by exchange": func(tr *driver) {
 				tr.take(here, "tmp", row.second)
 				tr.exchange(RootIno, "lock", RootIno, "tmp").ok()
 				require.Equal(tr.tb, tr.index, tr.token("tmp"), "the other side has another holder too")
 			},
-			"truncated before": func(tr *tree) {
+			"truncated before": func(tr *driver) {
 				tr.fill(here, RootIno, "lock", nil).ok()
 				tr.fill(here, RootIno, "lock", row.second).ok()
 			},
-			"an empty file between": func(tr *tree) {
+			"an empty file between": func(tr *driver) {
 				tr.replace(here, "lock", nil).ok()
 				tr.fill(here, RootIno, "lock", row.second).ok()
 			},
-			"truncated, restored, replaced": func(tr *tree) {
+			"truncated, restored, replaced": func(tr *driver) {
 				tr.fill(here, RootIno, "lock", nil).ok()
 				tr.restart()
 				tr.replace(here, "lock", row.second).ok()
 			},
 		} {
 			t.Run(name+" "+way, func(t *testing.T) {
-				tr := newTree(t)
+				tr := newDriver(t)
 				tr.take(here, "lock", row.first)
 				change(tr)
 				require.Equal(t, tr.index, tr.token("lock"))
@@ -158,7 +160,7 @@ func TestTokenIsNewForAnotherHolder(t *testing.T) {
 
 // TestProcessOfAnotherHostIsAnotherHolder: pids say nothing across hosts, names do.
 func TestProcessOfAnotherHostIsAnotherHolder(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	free := func(f *storepb.Facts) *storepb.Facts { f.Guard = "anyone"; return f }
 	tr.take(here, "pid", free(pidFacts("pid", processOf(1))))
 	tr.fill(there, RootIno, "pid", free(pidFacts("pid", processOf(1)))).ok()
@@ -172,7 +174,7 @@ func TestProcessOfAnotherHostIsAnotherHolder(t *testing.T) {
 
 // TestEveryNameOfAFileGetsItsHolder: each has a token of its own.
 func TestEveryNameOfAFileGetsItsHolder(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	ino := tr.take(here, "a", towerFacts("x"))
 	tr.link(ino, RootIno, "b").ok()
 	a, b := tr.token("a"), tr.token("b")
@@ -185,7 +187,7 @@ func TestEveryNameOfAFileGetsItsHolder(t *testing.T) {
 
 // TestTokenAfterUndoneRename: the name may have been somebody else's in between, so it is a new holder's.
 func TestTokenAfterUndoneRename(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	tr.take(here, "old", towerFacts("x"))
 	cmd := tr.next(here, noReplace(RootIno, "old", RootIno, "new"))
 	tr.apply(cmd).ok()
@@ -207,7 +209,7 @@ func TestCancelKeepsTheLockOfAnotherHolder(t *testing.T) {
 		"rename NOREPLACE": noReplace(RootIno, "old", RootIno, "new"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := newTree(t)
+			tr := newDriver(t)
 			tr.take(here, "old", factsFor("swarm", "x", 0))
 			cmd := tr.next(here, make)
 			tr.apply(cmd).ok()
@@ -222,7 +224,7 @@ func TestCancelKeepsTheLockOfAnotherHolder(t *testing.T) {
 
 // TestLockTellsWhatItsContentSays, and of what the content was before only what guards it still for a moment.
 func TestLockTellsWhatItsContentSays(t *testing.T) {
-	tr := newTree(t)
+	tr := newDriver(t)
 	facts := factsFor("semaphore", "1", tr.now+int64(time.Hour))
 	facts.Tag = "deploy"
 	tr.take(here, "lock", facts)
@@ -232,6 +234,6 @@ func TestLockTellsWhatItsContentSays(t *testing.T) {
 	requireSame(t, guard, tr.lock("lock").GetFacts())
 	tr.tick(settling)
 	requireSame(t, &storepb.Facts{Format: "none", Host: "here", Guard: "anyone", OnStale: "keep"}, tr.lock("lock").GetFacts())
-	e, _ := tr.ns.entry(RootIno, []byte("lock"))
+	e, _ := tr.ns.tree.entry(RootIno, []byte("lock"))
 	requireSame(t, facts, e.known.message())
 }

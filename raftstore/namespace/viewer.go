@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -41,22 +42,18 @@ func permits(viewer *storepb.Viewer, mode, uid, gid, need uint32) bool {
 
 // view is what one viewer is told in the answer to one query: of directories that are the same for many locks it decides once.
 type view struct {
-	ns     *Namespace
+	reader
 	viewer *storepb.Viewer
-	dirs   map[uint64]bool // whether he could walk to a directory, and look names up in it
-}
-
-func (ns *Namespace) viewOf(viewer *storepb.Viewer) *view {
-	return &view{ns: ns, viewer: viewer, dirs: make(map[uint64]bool)}
+	dirs   map[ids.Inode]bool // whether he could walk to a directory, and look names up in it
 }
 
 func (v *view) ofRoot() bool { return v.viewer != nil && v.viewer.GetUid() == 0 }
 
 // reaches tells whether the viewer could walk to a directory from the root, and look names up in it.
-func (v *view) reaches(dir uint64) bool {
+func (v *view) reaches(dir ids.Inode) bool {
 	may, decided := v.dirs[dir]
 	if !decided {
-		in, code := v.ns.directory(dir)
+		in, code := v.tree.directory(dir)
 		may = code == storepb.Code_OK && v.permits(in, MaySearch) && (dir == RootIno || v.reaches(in.parent))
 		v.dirs[dir] = may
 	}
@@ -74,28 +71,28 @@ func (v *view) lock(e *entry, in *inode) *storepb.Lock {
 	case !v.reaches(e.parent):
 		return nil
 	case v.permits(in, MayRead):
-		lock := v.ns.describe(e, in)
+		lock := v.describe(e, in)
 		if in.isFile() && in.kernelLocked && !in.unlisted {
-			lock.AdvisoryLocks = v.ns.advisoriesOf(in.ino, advisoriesOfLock, anyFile)
+			lock.AdvisoryLocks = v.advisoriesOf(in.ino, advisoriesOfLock, anyFile)
 		}
 		return lock
 	}
 	return &storepb.Lock{
-		Parent: e.parent, Name: []byte(e.name), Path: []byte(v.ns.path(e)), Acquired: e.acquired, Attr: in.attr(),
+		Parent: uint64(e.parent), Name: []byte(e.name), Path: []byte(v.tree.path(e)), Acquired: e.acquired, Attr: in.attr(),
 	}
 }
 
 // advisories tells whether the viewer may know of the locks and requests of a file: if he could read it. Of one without a name
 // only root knows.
-func (v *view) advisories(ino uint64) bool {
+func (v *view) advisories(ino ids.Inode) bool {
 	if v.ofRoot() {
 		return true
 	}
-	e := v.ns.nameOf(ino)
+	e := v.tree.nameOf(ino)
 	if e == nil || !v.reaches(e.parent) {
 		return false
 	}
-	in, found := v.ns.inodes.Get(ino)
+	in, found := v.tree.inode(ino)
 	return found && v.permits(in, MayRead)
 }
 
@@ -110,7 +107,7 @@ func (v *view) event(e *storepb.Event) *storepb.Event {
 		return e // what is about a host is for everybody
 	}
 	did := e.GetBy() != nil && v.viewer != nil && e.GetBy().GetUid() == v.viewer.GetUid()
-	if !did && !v.reachesBy(e.GetParent(), string(e.GetPath())) {
+	if !did && !v.reachesBy(ids.Inode(e.GetParent()), string(e.GetPath())) {
 		return nil
 	}
 	if !permits(v.viewer, e.GetMode(), e.GetUid(), e.GetGid(), MayRead) {
@@ -130,13 +127,17 @@ func (v *view) event(e *storepb.Event) *storepb.Event {
 }
 
 // reachesBy tells whether the viewer could walk to a directory by the path that a name in it has.
-func (v *view) reachesBy(dir uint64, name string) bool {
+func (v *view) reachesBy(dir ids.Inode, name string) bool {
 	if !v.reaches(dir) {
 		return false
 	}
 	way := "."
 	if dir != RootIno {
-		way = v.ns.path(v.ns.nameOf(dir))
+		way = v.tree.path(v.tree.nameOf(dir))
 	}
 	return path.Dir(name) == way
+}
+
+func (r reader) viewOf(viewer *storepb.Viewer) *view {
+	return &view{reader: r, viewer: viewer, dirs: make(map[ids.Inode]bool)}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -51,20 +52,20 @@ var (
 	viewers  = map[string]*storepb.Viewer{"root": root, "owner": owner, "member": member, "stranger": stranger}
 )
 
-func (tr *tree) chmod(ino uint64, mode uint32) {
+func (tr *driver) chmod(ino uint64, mode uint32) {
 	tr.tb.Helper()
 	tr.do(here, opOf(&storepb.SetAttr{Ino: ino, Mode: proto.Uint32(mode)})).ok()
 }
 
 // newOpenTree is a tree whose root is everybody's, as that of a mount.
-func newOpenTree(tb testing.TB) *tree {
-	tr := newTree(tb)
+func newOpenTree(tb testing.TB) *driver {
+	tr := newDriver(tb)
 	tr.chmod(RootIno, 0o1777)
 	return tr
 }
 
 // lockAt makes a lock of another host, whose holder is named like its path.
-func (tr *tree) lockAt(dir uint64, path string, mode uint32) uint64 {
+func (tr *driver) lockAt(dir uint64, path string, mode uint32) uint64 {
 	tr.tb.Helper()
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	ino := tr.create(dir, name, syscall.S_IFREG|mode).ok().GetAttr().GetIno()
@@ -73,7 +74,7 @@ func (tr *tree) lockAt(dir uint64, path string, mode uint32) uint64 {
 }
 
 // told are the paths of the locks of which a viewer is told, those of which he is told whose they are with a "+".
-func (tr *tree) told(viewer *storepb.Viewer) (told []string) {
+func (tr *driver) told(viewer *storepb.Viewer) (told []string) {
 	tr.tb.Helper()
 	query := &storepb.ListLocks{Viewer: viewer, Limit: 2}
 	for {
@@ -139,7 +140,7 @@ func TestLocksAreToldToWhomCouldReachAndReadThem(t *testing.T) {
 
 	tr.chmod(RootIno, 0o700)
 	require.Empty(t, tr.told(stranger))
-	require.Equal(t, storepb.Code_INVALID, tr.ns.listLocks(&storepb.ListLocks{}).GetCode(), "who wants to know?")
+	require.Equal(t, storepb.Code_INVALID, reader{&tr.ns.judge}.listLocks(&storepb.ListLocks{}).GetCode(), "who wants to know?")
 }
 
 // TestAdvisoryLocksAreToldToWhomCouldReadTheFile, and of a file without a name to root.
@@ -159,7 +160,7 @@ func TestAdvisoryLocksAreToldToWhomCouldReadTheFile(t *testing.T) {
 	tr.do(there, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("gone"), Pin: tr.at(RootIno, "gone")})).ok()
 	for who, want := range map[string]string{"root": "gone in private public", "owner": "in private public", "stranger": "public"} {
 		var told []string
-		for _, lock := range tr.ns.listAdvisories(&storepb.ListAdvisoryLocks{Viewer: viewers[who]}).GetAdvisoryLocks() {
+		for _, lock := range (reader{&tr.ns.judge}).listAdvisories(&storepb.ListAdvisoryLocks{Viewer: viewers[who]}).GetAdvisoryLocks() {
 			told = append(told, inos[lock.GetIno()])
 		}
 		slices.Sort(told)
@@ -168,7 +169,7 @@ func TestAdvisoryLocksAreToldToWhomCouldReadTheFile(t *testing.T) {
 }
 
 // toldEvents are the events of which a viewer is told, as "event path", those of which he is told all with a "+".
-func (tr *tree) toldEvents(viewer *storepb.Viewer) (told []string) {
+func (tr *driver) toldEvents(viewer *storepb.Viewer) (told []string) {
 	tr.tb.Helper()
 	query := &storepb.ListEvents{Viewer: viewer, Limit: 3}
 	for {
@@ -268,7 +269,7 @@ func TestAStolenLockIsToldOfByWhatCouldBeReadOfEach(t *testing.T) {
 	tr.announceAll()
 	tr.rename(RootIno, "tmp", RootIno, "lock").ok()
 	stolen := func(viewer *storepb.Viewer) *storepb.Event {
-		for _, e := range tr.ns.listEvents(&storepb.ListEvents{Viewer: viewer}).GetEvents() {
+		for _, e := range (reader{&tr.ns.judge}).listEvents(&storepb.ListEvents{Viewer: viewer}).GetEvents() {
 			if e.GetEvent() == eventStolen {
 				return e
 			}
@@ -287,13 +288,13 @@ func TestAStolenLockIsToldOfByWhatCouldBeReadOfEach(t *testing.T) {
 func TestWhoMayReachADirectoryIsDecidedOnce(t *testing.T) {
 	tr := newOpenTree(t)
 	dirs := tr.chain(RootIno, 50)
-	v := tr.ns.viewOf(stranger)
-	require.True(t, v.reaches(dirs[49]))
+	v := reader{&tr.ns.judge}.viewOf(stranger)
+	require.True(t, v.reaches(ids.Inode(dirs[49])))
 	require.Len(t, v.dirs, 51)
 	tr.chmod(dirs[10], 0o700)
-	require.True(t, v.reaches(dirs[49]), "decided")
-	require.False(t, tr.ns.viewOf(stranger).reaches(dirs[49]))
-	require.True(t, tr.ns.viewOf(stranger).reaches(dirs[9]))
+	require.True(t, v.reaches(ids.Inode(dirs[49])), "decided")
+	require.False(t, reader{&tr.ns.judge}.viewOf(stranger).reaches(ids.Inode(dirs[49])))
+	require.True(t, reader{&tr.ns.judge}.viewOf(stranger).reaches(ids.Inode(dirs[9])))
 }
 
 // BenchmarkListLocksOfAViewer lists 100,000 locks, a thousand in each directory.
@@ -314,7 +315,7 @@ func BenchmarkListLocksOfAViewer(b *testing.B) {
 				count := 0
 				query := &storepb.ListLocks{Viewer: viewer}
 				for {
-					locks := tr.ns.listLocks(query).GetLocks()
+					locks := reader{&tr.ns.judge}.listLocks(query).GetLocks()
 					if len(locks) == 0 {
 						break
 					}

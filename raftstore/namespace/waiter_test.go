@@ -1,11 +1,15 @@
 package namespace
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/advisory"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -108,6 +112,15 @@ func TestDowngradeInQueue(t *testing.T) {
 	tr.requireLocks("anna shares 0-9", "bert shares 0-4")
 }
 
+// firstWaits is the first request in the queue.
+func firstWaits(ns *Namespace) (first *storepb.AdvisoryLock) {
+	ns.locks.Each(func(lock *storepb.AdvisoryLock) bool {
+		first = lock
+		return lock.GetPosition() == 0
+	})
+	return first
+}
+
 func TestInterrupt(t *testing.T) {
 	setUp := func(t *testing.T) (tr *lockTree, first uint64) {
 		tr = newLockTree(t)
@@ -121,7 +134,7 @@ func TestInterrupt(t *testing.T) {
 		tr, first := setUp(t)
 		require.Equal(t, storepb.Code_WAITING, tr.awaits(bert, first))
 		tr.interrupt(bert, first).is(storepb.Code_WAITING)
-		require.Equal(t, []Request{{there, first}}, tr.ns.Ended())
+		require.Equal(t, []advisory.Request{{Session: there, Seq: ids.Sequence(first)}}, tr.ns.Ended())
 		require.Equal(t, storepb.Code_NOT_FOUND, tr.awaits(bert, first))
 		tr.requireLocks("cleo has", "bert wanted", "anna waits for")
 		tr.close(storepb.LockKind_FLOCK, cleo)
@@ -129,14 +142,14 @@ func TestInterrupt(t *testing.T) {
 	})
 	t.Run("and again", func(t *testing.T) {
 		tr, first := setUp(t)
-		since := tr.ns.waiters.Items()[0].since
+		since := firstWaits(tr.ns).GetSince()
 		tr.interrupt(bert, first).is(storepb.Code_WAITING)
 		tr.flockWait(bert, exclusive).is(storepb.Code_WAITING)
 		tr.requireLocks("cleo has", "bert waits for", "anna waits for")
-		require.Equal(t, since, tr.ns.waiters.Items()[0].since)
+		require.Equal(t, since, firstWaits(tr.ns).GetSince())
 		require.Equal(t, storepb.Code_NOT_FOUND, tr.awaits(bert, first))
 		require.Equal(t, storepb.Code_WAITING, tr.awaits(bert, tr.seqs[there]))
-		tr.tick(interruptPatience)
+		tr.tick(advisory.InterruptPatience)
 		tr.close(storepb.LockKind_FLOCK, cleo)
 		tr.requireLocks("bert has", "anna waits for")
 		require.Equal(t, storepb.Code_OK, tr.awaits(bert, tr.seqs[there]))
@@ -151,10 +164,10 @@ func TestInterrupt(t *testing.T) {
 		tr, first := setUp(t)
 		tr.interrupt(bert, first).is(storepb.Code_WAITING)
 		interrupted := tr.now
-		require.False(t, tr.ns.Due(interrupted+int64(interruptPatience)-1))
-		require.True(t, tr.ns.Due(interrupted+int64(interruptPatience)))
+		require.False(t, tr.ns.Due(interrupted+int64(advisory.InterruptPatience)-1))
+		require.True(t, tr.ns.Due(interrupted+int64(advisory.InterruptPatience)))
 		tr.restart()
-		tr.wait(interruptPatience - 2*time.Second)
+		tr.wait(advisory.InterruptPatience - 2*time.Second)
 		tr.tick(time.Second)
 		tr.requireLocks("cleo has", "bert wanted", "anna waits for")
 		tr.tick(time.Second)
@@ -166,7 +179,7 @@ func TestInterrupt(t *testing.T) {
 	t.Run("when it has become a lock", func(t *testing.T) {
 		tr, first := setUp(t)
 		tr.close(storepb.LockKind_FLOCK, cleo)
-		require.Equal(t, []Request{{there, first}}, tr.ns.Ended())
+		require.Equal(t, []advisory.Request{{Session: there, Seq: ids.Sequence(first)}}, tr.ns.Ended())
 		tr.interrupt(bert, first).ok()
 		require.Equal(t, storepb.Code_OK, tr.awaits(bert, first))
 		tr.requireLocks("bert has", "anna waits for")
@@ -174,7 +187,7 @@ func TestInterrupt(t *testing.T) {
 	t.Run("when it is gone", func(t *testing.T) {
 		tr, first := setUp(t)
 		tr.close(storepb.LockKind_FLOCK, bert)
-		require.Equal(t, []Request{{there, first}}, tr.ns.Ended())
+		require.Equal(t, []advisory.Request{{Session: there, Seq: ids.Sequence(first)}}, tr.ns.Ended())
 		tr.interrupt(bert, first).is(storepb.Code_NOT_FOUND)
 		require.Equal(t, storepb.Code_NOT_FOUND, tr.awaits(bert, first))
 	})
@@ -201,7 +214,7 @@ func TestInterrupt(t *testing.T) {
 		tr.interrupt(bert, first).is(storepb.Code_WAITING)
 		tr.giveUp(there)
 		tr.requireLocks("cleo has", "anna waits for")
-		require.Zero(t, tr.ns.interrupted.Len())
+		require.NotContains(t, slices.Collect(maps.Values(requestsIn(tr.ns))), true)
 	})
 }
 
@@ -254,5 +267,5 @@ func TestAllWhoCan(t *testing.T) {
 	}
 	tr.close(storepb.LockKind_RECORD, anna)
 	require.Len(t, tr.ns.Ended(), 6)
-	require.Zero(t, tr.ns.waiters.Len())
+	require.Zero(t, len(requestsIn(tr.ns)))
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -15,7 +16,7 @@ const xattrPrefix = "user."
 const LockXattrs = "user.lockfs."
 
 func (ns *Namespace) setXattr(by *storepb.Caller, op *storepb.SetXattr) *storepb.Result {
-	in, found := ns.inodes.Get(op.GetIno())
+	in, found := ns.tree.inode(ids.Inode(op.GetIno()))
 	if !found {
 		return fail(storepb.Code_NOT_FOUND)
 	}
@@ -41,7 +42,7 @@ func (ns *Namespace) setXattr(by *storepb.Caller, op *storepb.SetXattr) *storepb
 	}
 	larger := *in
 	larger.xattrs = xattrs
-	if code := ns.room(by, in.uid, 0, larger.bytes()-in.bytes()); code != storepb.Code_OK {
+	if code := ns.tree.ledger.room(by, in.uid, 0, larger.bytes()-in.bytes()); code != storepb.Code_OK {
 		return fail(code)
 	}
 	ns.replaceXattrs(in, xattrs)
@@ -49,7 +50,7 @@ func (ns *Namespace) setXattr(by *storepb.Caller, op *storepb.SetXattr) *storepb
 }
 
 func (ns *Namespace) removeXattr(op *storepb.RemoveXattr) *storepb.Result {
-	in, found := ns.inodes.Get(op.GetIno())
+	in, found := ns.tree.inode(ids.Inode(op.GetIno()))
 	if !found {
 		return fail(storepb.Code_NOT_FOUND)
 	}
@@ -65,7 +66,7 @@ func (ns *Namespace) replaceXattrs(in *inode, xattrs []*storepb.Xattr) {
 	changed := *in
 	changed.xattrs = xattrs
 	changed.ctime, changed.changed = ns.time, ns.index
-	ns.putInode(&changed)
+	ns.tree.putInode(&changed)
 }
 
 func checkXattrName(name []byte) storepb.Code {
@@ -87,12 +88,4 @@ func findXattr(xattrs []*storepb.Xattr, name []byte) (at int, found bool) {
 	return slices.BinarySearchFunc(xattrs, name, func(x *storepb.Xattr, name []byte) int {
 		return bytes.Compare(x.GetName(), name)
 	})
-}
-
-func xattrBytes(xattrs []*storepb.Xattr) int {
-	total := 0
-	for _, x := range xattrs {
-		total += len(x.GetName()) + len(x.GetValue())
-	}
-	return total
 }

@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	"lockfs/formats/lockfact"
-	"lockfs/raftstore/fault"
-	"lockfs/raftstore/storepb"
 )
 
 // Guards, looks and events are for what somebody can judge. Everything else is data, and behaves as on a local
@@ -27,11 +25,11 @@ const (
 )
 
 // groundOf judges by the inode, which may be one that is not in the tree yet.
-func (ns *Namespace) groundOf(e *entry, in *inode) ground {
+func (j *judge) groundOf(e *entry, in *inode) ground {
 	if in.unlisted || in.kernelLocked {
 		return isData
 	}
-	if rule := ns.ruleFor(e); rule != nil {
+	if rule := j.ruleFor(e); rule != nil {
 		switch r := lockRule(rule); {
 		case r.Format == lockfact.Data:
 			return isData
@@ -44,9 +42,9 @@ func (ns *Namespace) groundOf(e *entry, in *inode) ground {
 		return byFormat
 	case !e.exclusive:
 		return isData
-	case in.isDir() && ns.lockFiles[in.ino] > 0:
+	case in.isDir() && j.tree.lockFiles[in.ino] > 0:
 		return byLockInIt
-	case in.isDir() && ns.hasEntries(in.ino):
+	case in.isDir() && j.tree.hasEntries(in.ino):
 		return isData
 	case len(in.content) == 0:
 		return byEmptiness
@@ -57,18 +55,18 @@ func (ns *Namespace) groundOf(e *entry, in *inode) ground {
 }
 
 // isLock tells whether a name is a lock.
-func (ns *Namespace) isLock(e *entry, in *inode) bool {
+func (j *judge) isLock(e *entry, in *inode) bool {
 	if in.isDir() {
-		return ns.groundOf(e, in) != isData
+		return j.groundOf(e, in) != isData
 	}
 	return e.lock
 }
 
 // because says for people what makes a name a lock; empty: it is data.
-func (ns *Namespace) because(e *entry, in *inode) string {
-	switch ns.groundOf(e, in) {
+func (j *judge) because(e *entry, in *inode) string {
+	switch j.groundOf(e, in) {
 	case byRule:
-		return fmt.Sprintf("the rule %s says so", ns.ruleFor(e).GetPattern())
+		return fmt.Sprintf("the rule %s says so", j.ruleFor(e).GetPattern())
 	case byFormat:
 		return fmt.Sprintf("its content is of format %s", in.facts.Format)
 	case byEmptiness:
@@ -79,51 +77,6 @@ func (ns *Namespace) because(e *entry, in *inode) string {
 		return "it was made exclusively and has a lock in it"
 	}
 	return ""
-}
-
-// countLockFile counts the locks among the files of a directory, for groundOf.
-func (ns *Namespace) countLockFile(e *entry, by int) {
-	if !e.lock {
-		return
-	}
-	if ns.lockFiles[e.parent] += by; ns.lockFiles[e.parent] == 0 {
-		delete(ns.lockFiles, e.parent)
-	}
-}
-
-// noteKernelLock is called when somebody has, or waits for, an advisory lock of a file: from then on that lock
-// guards it alone, and its content is data. Who waits for it waits for this inode, so lockfs never removes it.
-func (ns *Namespace) noteKernelLock(ino uint64) {
-	in, found := ns.inodes.Get(ino)
-	if !found || in.kernelLocked || in.unlisted || fault.GuardLocked {
-		return
-	}
-	locked := *in
-	locked.kernelLocked, locked.gone = true, nil
-	ns.putInode(&locked)
-	for _, e := range ns.namesOf(ino) {
-		data := *e
-		data.stale = nil
-		ns.putJudged(&data, &locked)
-	}
-}
-
-// hasAdvisories tells whether somebody has an advisory lock of a file now, or waits for one.
-func (ns *Namespace) hasAdvisories(in *inode) (found bool) {
-	if !in.kernelLocked {
-		return false
-	}
-	for _, kind := range []storepb.LockKind{storepb.LockKind_FLOCK, storepb.LockKind_RECORD} {
-		ns.eachHeld(in.ino, kind, func(*advisory) bool {
-			found = true
-			return false
-		})
-		ns.queue(in.ino, kind, func(*waiter) bool {
-			found = true
-			return false
-		})
-	}
-	return found
 }
 
 // mayBegin tells whether a content of no format may be the beginning of one: its writer is about to write the rest.
@@ -170,4 +123,9 @@ func asCounted(old *inode, content []byte, says *facts) *facts {
 		return nil
 	}
 	return says
+}
+
+// goesOn tells whether a holder has written more to its lock, as after a pid the name of its host.
+func (j *judge) goesOn(e *entry, old, in *inode) bool {
+	return old.ino == in.ino && len(old.content) > 0 && bytes.HasPrefix(in.content, old.content) && j.groundOf(e, in) != isData
 }
