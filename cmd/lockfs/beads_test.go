@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cmd/lockfs/internal/cli/clitest"
 	"lockfs/formats/beads"
 )
 
@@ -27,19 +28,19 @@ type database struct {
 func newDatabase(t testing.TB) *database {
 	dir := filepath.Join(t.TempDir(), ".beads")
 	require.NoError(t, os.Mkdir(dir, 0o755))
-	return &database{t, dir, programNamed(t, "lockfs")}
+	return &database{t, dir, clitest.ProgramNamed(t, "lockfs")}
 }
 
-func (d *database) beads(verb string, args ...string) outcome {
+func (d *database) beads(verb string, args ...string) clitest.Outcome {
 	d.Helper()
-	return execute(d, nil, d.program, append([]string{"beads", verb, d.dir}, args...)...)
+	return clitest.Execute(d, nil, d.program, append([]string{"beads", verb, d.dir}, args...)...)
 }
 
 func (d *database) environment() []string { return []string{"LOCKFS=" + d.program, "DIR=" + d.dir} }
 
-func (d *database) script(script string) outcome {
+func (d *database) script(script string) clitest.Outcome {
 	d.Helper()
-	return execute(d, d.environment(), "bash", "-c", script)
+	return clitest.Execute(d, d.environment(), "bash", "-c", script)
 }
 
 func (d *database) path() string { return filepath.Join(d.dir, beads.FileName) }
@@ -79,15 +80,15 @@ func TestBeadsLocksForTheCaller(t *testing.T) {
 	d := newDatabase(t)
 	done := d.script(`echo $$; "$LOCKFS" beads acquire "$DIR" --holder me --version 2.0 || exit
 		"$LOCKFS" beads check "$DIR" --json; exit 0`)
-	require.Equal(t, 0, done.code, done.stderr)
-	lines := strings.SplitN(done.stdout, "\n", 3)
+	require.Equal(t, 0, done.Code, done.Stderr)
+	lines := strings.SplitN(done.Stdout, "\n", 3)
 	require.Equal(t, "Locked by me until it is released or process "+lines[0]+" (bash) ends", lines[1])
 	held := fieldsOf(t, lines[2])
 	require.Equal(t, []any{"held", "me", "2.0", d.path()}, []any{held["state"], held["holder"], held["version"], held["path"]})
 	require.Equal(t, lines[0], fmt.Sprint(held["pid"]))
 
 	check := d.beads("check")
-	require.Equal(t, outcome{stdout: "Stale lock of me: process " + lines[0] + " is gone\n"}, check)
+	require.Equal(t, clitest.Outcome{Stdout: "Stale lock of me: process " + lines[0] + " is gone\n"}, check)
 	skip, holder, err := beads.ShouldSkipDatabase(d.dir)
 	require.NoError(t, err)
 	require.False(t, skip)
@@ -102,9 +103,9 @@ func TestBeadsReleaseByTheScriptThatHasIt(t *testing.T) {
 		`sleep 60 & "$LOCKFS" beads acquire "$DIR" --holder me --pid $! && "$LOCKFS" beads release "$DIR" --pid $!; c=$?; kill $!; exit $c`,
 	} {
 		done := d.script(script)
-		require.Equal(t, 0, done.code, "%s: %s", script, done.stderr)
-		require.Contains(t, done.stdout, "Released the lock of me\n")
-		require.Equal(t, outcome{stdout: "No lock\n"}, d.beads("check"))
+		require.Equal(t, 0, done.Code, "%s: %s", script, done.Stderr)
+		require.Contains(t, done.Stdout, "Released the lock of me\n")
+		require.Equal(t, clitest.Outcome{Stdout: "No lock\n"}, d.beads("check"))
 	}
 }
 
@@ -117,12 +118,12 @@ func TestBeadsJSON(t *testing.T) {
 		beadsContent("x", d.deadPID(), "not-"+d.hostname()): "held",
 	} {
 		d.put(content)
-		require.Equal(t, state, fieldsOf(t, d.beads("check", "--json").stdout)["state"])
+		require.Equal(t, state, fieldsOf(t, d.beads("check", "--json").Stdout)["state"])
 		require.Equal(t, content, d.content(), "a check changes nothing")
 	}
 	require.NoError(t, os.Remove(d.path()))
-	require.JSONEq(t, `{"state":"free","format":"beads","path":"`+d.path()+`"}`, d.beads("check", "--json").stdout)
-	taken := fieldsOf(t, d.beads("acquire", "--holder", "me", "--json").stdout)
+	require.JSONEq(t, `{"state":"free","format":"beads","path":"`+d.path()+`"}`, d.beads("check", "--json").Stdout)
+	taken := fieldsOf(t, d.beads("acquire", "--holder", "me", "--json").Stdout)
 	require.EqualValues(t, os.Getpid(), taken["pid"])
 	require.NotContains(t, taken, "token")
 }
@@ -179,10 +180,10 @@ func TestBeadsExitCodes(t *testing.T) {
 		}
 		words := strings.Fields(c.call)
 		done := d.beads(words[0], words[1:]...)
-		require.Equal(t, c.code, done.code, "%s: %s", c.call, done.stderr)
-		require.Contains(t, done.stderr, c.stderr, c.call)
+		require.Equal(t, c.code, done.Code, "%s: %s", c.call, done.Stderr)
+		require.Contains(t, done.Stderr, c.stderr, c.call)
 		if c.stderr == "" {
-			require.Empty(t, done.stderr)
+			require.Empty(t, done.Stderr)
 		}
 		require.Equal(t, c.content, d.content(), c.call)
 	}
@@ -191,27 +192,27 @@ func TestBeadsExitCodes(t *testing.T) {
 		d.dir + "/none":     "no such file or directory; give the directory of a beads database",
 		"beads_test.go":     "is no directory",
 	} {
-		require.Contains(t, execute(t, nil, d.program, "beads", "check", dir).stderr, problem)
+		require.Contains(t, clitest.Execute(t, nil, d.program, "beads", "check", dir).Stderr, problem)
 	}
-	wrong := execute(t, []string{"LOCKFS_GRACE=x"}, d.program, "beads", "run", d.dir, "--holder", "me", "--", "true")
-	require.Equal(t, exitFailed, wrong.code)
-	require.Contains(t, wrong.stderr, `variable LOCKFS_GRACE="x"`)
+	wrong := clitest.Execute(t, []string{"LOCKFS_GRACE=x"}, d.program, "beads", "run", d.dir, "--holder", "me", "--", "true")
+	require.Equal(t, exitFailed, wrong.Code)
+	require.Contains(t, wrong.Stderr, `variable LOCKFS_GRACE="x"`)
 	steal := d.beads("steal")
-	require.Equal(t, exitFailed, steal.code)
-	require.Contains(t, steal.stderr, "steal is no command of it")
+	require.Equal(t, exitFailed, steal.Code)
+	require.Contains(t, steal.Stderr, "steal is no command of it")
 }
 
 func TestBeadsRunHasTheLock(t *testing.T) {
 	d := newDatabase(t)
 	d.put(beadsContent("dead", d.deadPID(), d.hostname()))
-	done := execute(t, append(d.environment(), tokenVariable+"=7"), d.program, "beads", "run", d.dir, "--holder", "me", "--",
+	done := clitest.Execute(t, append(d.environment(), tokenVariable+"=7"), d.program, "beads", "run", d.dir, "--holder", "me", "--",
 		"bash", "-c", `echo $PPID token=$LOCKFS_TOKEN; cat "$DIR/.exclusive-lock"; exit 42`)
-	require.Equal(t, 42, done.code)
-	parent, content, _ := strings.Cut(done.stdout, " token=\n")
+	require.Equal(t, 42, done.Code)
+	parent, content, _ := strings.Cut(done.Stdout, " token=\n")
 	lock, err := beads.Parse([]byte(content))
-	require.NoError(t, err, done.stdout)
+	require.NoError(t, err, done.Stdout)
 	require.Equal(t, parent, strconv.Itoa(lock.PID))
-	require.Empty(t, done.stderr)
+	require.Empty(t, done.Stderr)
 	require.Empty(t, d.content(), "released")
 }
 
@@ -226,7 +227,7 @@ func (d *database) run(script string, flags ...string) *running {
 	d.Helper()
 	args := append([]string{"beads", "run", d.dir, "--holder", "me", "--check-every", "20ms"}, flags...)
 	r := &running{cmd: exec.Command(d.program, append(args, "--", "bash", "-c", script)...)}
-	r.cmd.Env, r.cmd.Stderr = programEnvironment(d.environment()...), &r.stderr
+	r.cmd.Env, r.cmd.Stderr = clitest.Environment(d.environment()...), &r.stderr
 	out, err := r.cmd.StdoutPipe()
 	require.NoError(d, err)
 	require.NoError(d, r.cmd.Start())
@@ -320,8 +321,8 @@ func TestBeadsRunDiesWithItsCommand(t *testing.T) {
 	require.NoError(t, r.cmd.Process.Kill())
 	r.end() // when the command has closed its output
 	require.Less(t, time.Since(started), 30*time.Second)
-	require.Regexp(t, "^Stale lock of me: ", d.beads("check").stdout)
-	require.Equal(t, 0, d.beads("release").code)
+	require.Regexp(t, "^Stale lock of me: ", d.beads("check").Stdout)
+	require.Equal(t, 0, d.beads("release").Code)
 }
 
 // TestBeadsOneOfManyProcesses: exactly one of those who find a stale lock runs.
@@ -331,7 +332,7 @@ func TestBeadsOneOfManyProcesses(t *testing.T) {
 	var codes [8]int
 	var all sync.WaitGroup
 	for i := range codes {
-		all.Go(func() { codes[i] = d.beads("acquire", "--holder", strconv.Itoa(i)).code })
+		all.Go(func() { codes[i] = d.beads("acquire", "--holder", strconv.Itoa(i)).Code })
 	}
 	all.Wait()
 	won := 0

@@ -12,16 +12,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cmd/lockfs/internal/cli/clitest"
 	"lockfs/formats/swarm"
 )
 
 // locksOfOthers is a directory with a lock of each format that is somebody else's, and without any that is called none.
-func locksOfOthers(t testing.TB) (dir string, run func(call string) outcome) {
+func locksOfOthers(t testing.TB) (dir string, run func(call string) clitest.Outcome) {
 	t.Helper()
-	dir, program := t.TempDir(), programNamed(t, "lockfs")
+	dir, program := t.TempDir(), clitest.ProgramNamed(t, "lockfs")
 	environment := []string{swarm.StateDirVariable + "=" + dir, towerDirVariable + "=" + filepath.Join(dir, "locks")}
-	run = func(call string) outcome {
-		return execute(t, environment, program, strings.Fields(strings.ReplaceAll(call, "DIR", dir))...)
+	run = func(call string) clitest.Outcome {
+		return clitest.Execute(t, environment, program, strings.Fields(strings.ReplaceAll(call, "DIR", dir))...)
 	}
 	for _, made := range []string{"locks", "beads", "free"} {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, made), 0o700))
@@ -35,9 +36,9 @@ func locksOfOthers(t testing.TB) (dir string, run func(call string) outcome) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, path), []byte(content), 0o600))
 	}
-	require.Equal(t, 0, run("tower acquire tower --request-id r --intent i --intent-version 1").code)
+	require.Equal(t, 0, run("tower acquire tower --request-id r --intent i --intent-version 1").Code)
 	require.NoError(t, os.Remove(filepath.Join(dir, "locks", "over")))
-	require.Equal(t, 0, run("run --once-per 9999h DIR/locks/over -- true").code)
+	require.Equal(t, 0, run("run --once-per 9999h DIR/locks/over -- true").Code)
 	return dir, run
 }
 
@@ -85,18 +86,18 @@ func TestEndings(t *testing.T) {
 		seen[c.ending] = true
 		for _, call := range c.calls {
 			done := run(call)
-			require.Equal(t, c.code, done.code, "%s: %s", call, done.stderr)
+			require.Equal(t, c.code, done.Code, "%s: %s", call, done.Stderr)
 			flag := " --json"
 			if before, command, found := strings.Cut(call, " -- "); found {
 				call, flag = before, " --json -- "+command
 			}
 			done = run(call + flag)
-			require.Equal(t, c.code, done.code, "%s: %s", call, done.stderr)
-			fields := fieldsOf(t, done.stdout)
+			require.Equal(t, c.code, done.Code, "%s: %s", call, done.Stderr)
+			fields := fieldsOf(t, done.Stdout)
 			require.Equal(t, endingOf(c.ending).outcome, fields["outcome"], call)
 			if c.code != 0 && c.ending != exitTurnOver {
 				require.NotEmpty(t, fields["message"], call)
-				require.Contains(t, done.stderr, fields["message"], call)
+				require.Contains(t, done.Stderr, fields["message"], call)
 			}
 		}
 	}
@@ -117,8 +118,8 @@ func TestInterrupted(t *testing.T) {
 			t.Parallel()
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "locks", "slot-1.lock"), []byte("1\n"), 0o600))
 			for _, told := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-				cmd := exec.Command(programNamed(t, "lockfs"), strings.Fields(strings.ReplaceAll(call, "DIR", dir))...)
-				cmd.Env = programEnvironment(towerDirVariable + "=" + dir + "/locks")
+				cmd := exec.Command(clitest.ProgramNamed(t, "lockfs"), strings.Fields(strings.ReplaceAll(call, "DIR", dir))...)
+				cmd.Env = clitest.Environment(towerDirVariable + "=" + dir + "/locks")
 				var out strings.Builder
 				cmd.Stdout = &out
 				require.NoError(t, cmd.Start())
@@ -152,7 +153,7 @@ func TestJSONHasTheSameNames(t *testing.T) {
 			} else {
 				call += " --json"
 			}
-			fields := fieldsOf(t, run(call).stdout)
+			fields := fieldsOf(t, run(call).Stdout)
 			require.Equal(t, []any{"held", format}, []any{fields["state"], fields["format"]}, call)
 			holder := map[string]string{"semaphore": strconv.Itoa(1 << 22), "tower": "r", "swarm": "v", "beads": "them", "pid": "1"}[format]
 			require.Equal(t, holder, fields["holder"], call)
@@ -168,13 +169,13 @@ func TestJSONHasTheSameNames(t *testing.T) {
 		"beads acquire DIR/free --holder me":                              outcomeAcquired,
 		"tower acquire mine --request-id m --intent i --intent-version 1": outcomeAcquired,
 	} {
-		fields := fieldsOf(t, run(call+" --json").stdout)
+		fields := fieldsOf(t, run(call+" --json").Stdout)
 		require.Equal(t, []any{outcome, "held"}, []any{fields["outcome"], fields["state"]}, call)
 	}
 	for _, call := range []string{
 		"semaphore release DIR/locks/mine", "swarm release work w", "beads release DIR/free", "tower release mine --request-id m",
 	} {
-		fields := fieldsOf(t, run(call+" --json").stdout)
+		fields := fieldsOf(t, run(call+" --json").Stdout)
 		require.Equal(t, []any{outcomeReleased, "free"}, []any{fields["outcome"], fields["state"]}, call)
 		require.NotContains(t, fields, "holder", call)
 	}

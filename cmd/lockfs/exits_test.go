@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cmd/lockfs/internal/cli/clitest"
 	"lockfs/formats/forrst"
 	"lockfs/formats/swarm"
 	"lockfs/formats/tower"
@@ -21,7 +22,7 @@ import (
 
 // TestWrongCalls: a command that cannot be understood, or cannot reach a cluster, has exit code 1 and says what to do.
 func TestWrongCalls(t *testing.T) {
-	program, nobody := programNamed(t, "lockfs"), "LOCKFS_SERVERS=127.0.0.1:1"
+	program, nobody := clitest.ProgramNamed(t, "lockfs"), "LOCKFS_SERVERS=127.0.0.1:1"
 	for call, problem := range map[string]string{
 		"lock":                                   `unknown command "lock" for "lockfs"`,
 		"--other":                                "see `lockfs --help`",
@@ -76,14 +77,14 @@ func TestWrongCalls(t *testing.T) {
 		"forrst status":                            "usage: lockfs forrst status KEY",
 		"bench /nowhere":                           "/nowhere: no such file or directory",
 	} {
-		done := execute(t, []string{nobody}, program, strings.Fields(call)...)
+		done := clitest.Execute(t, []string{nobody}, program, strings.Fields(call)...)
 		code := 1
 		if strings.HasPrefix(call, "forrst") {
 			code = exitFailed
 		}
-		require.Equal(t, code, done.code, call)
-		require.Contains(t, done.stderr, problem, call)
-		require.Empty(t, done.stdout, call)
+		require.Equal(t, code, done.Code, call)
+		require.Contains(t, done.Stderr, problem, call)
+		require.Empty(t, done.Stdout, call)
 	}
 	require.Contains(t, rootCommand().Long, "The exit code is 0, or 1 after an error")
 }
@@ -103,7 +104,7 @@ func TestExamples(t *testing.T) {
 }
 
 func TestForrstExitCodes(t *testing.T) {
-	program := programNamed(t, "lockfs")
+	program := clitest.ProgramNamed(t, "lockfs")
 	protocol := forrst.Protocol{Name: forrst.ProtocolName, Version: forrst.ProtocolVersion}
 	refused := func(code forrst.Code) string {
 		text, err := json.Marshal(&forrst.Response{Protocol: protocol, Errors: []*forrst.Error{{Code: code, Message: "no"}}})
@@ -143,16 +144,16 @@ func TestForrstExitCodes(t *testing.T) {
 		{"status k --timeout 1", "", exitFailed, "write it like 90s, 10m or 24h"},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, c.answer) }))
-		done := execute(t, []string{"LOCKFS_ENDPOINT=" + server.URL}, program, append([]string{"forrst"}, strings.Fields(c.call)...)...)
+		done := clitest.Execute(t, []string{"LOCKFS_ENDPOINT=" + server.URL}, program, append([]string{"forrst"}, strings.Fields(c.call)...)...)
 		server.Close()
-		require.Equal(t, c.code, done.code, "%s: %s", c.call, done.stderr)
-		require.Contains(t, done.stdout+done.stderr, c.says, c.call)
+		require.Equal(t, c.code, done.Code, "%s: %s", c.call, done.Stderr)
+		require.Contains(t, done.Stdout+done.Stderr, c.says, c.call)
 	}
 }
 
 // TestWhatIsInTheWay: whatever is found in place of a lock or of its directory, each command says what to do.
 func TestWhatIsInTheWay(t *testing.T) {
-	program, dir := programNamed(t, "lockfs"), t.TempDir()
+	program, dir := clitest.ProgramNamed(t, "lockfs"), t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "locks", "directory.lock"), 0o700))
 	require.NoError(t, os.Symlink("elsewhere", filepath.Join(dir, "locks", "link.lock")))
 	large := strings.Repeat("x", 300<<10)
@@ -207,16 +208,16 @@ func TestWhatIsInTheWay(t *testing.T) {
 		"beads check DIR/locks/large.lock":                         {1, "is no directory; give that of a beads database"},
 	} {
 		words := strings.Fields(strings.ReplaceAll(call, "DIR", dir))
-		done := execute(t, []string{swarm.StateDirVariable + "=" + dir, towerDirVariable + "=" + dir + "/locks"}, program, words...)
-		require.Equal(t, want.code, done.code, "%s: %s", call, done.stderr)
-		require.Contains(t, done.stderr, strings.ReplaceAll(want.says, "DIR", dir), call)
+		done := clitest.Execute(t, []string{swarm.StateDirVariable + "=" + dir, towerDirVariable + "=" + dir + "/locks"}, program, words...)
+		require.Equal(t, want.code, done.Code, "%s: %s", call, done.Stderr)
+		require.Contains(t, done.Stderr, strings.ReplaceAll(want.says, "DIR", dir), call)
 	}
 	for _, call := range [][]string{{"wait", ""}, {"run", "", "--", "true"}, {"semaphore", "check", ""}} {
-		done := execute(t, nil, program, call...)
-		require.Equal(t, exitFailed, done.code)
-		require.Contains(t, done.stderr, "PATH is empty")
+		done := clitest.Execute(t, nil, program, call...)
+		require.Equal(t, exitFailed, done.Code)
+		require.Contains(t, done.Stderr, "PATH is empty")
 	}
-	require.Contains(t, execute(t, nil, program, "beads", "check", "").stderr, "DIR is empty")
+	require.Contains(t, clitest.Execute(t, nil, program, "beads", "check", "").Stderr, "DIR is empty")
 }
 
 // TestNotAllowed calls the commands as a user who may not even look.
@@ -248,11 +249,11 @@ func TestNotAllowed(t *testing.T) {
 		words := strings.Fields(strings.ReplaceAll(call, "DIR", dir))
 		environment := []string{swarm.StateDirVariable + "=" + dir, towerDirVariable + "=" + dir + "/locks"}
 		command := slices.Concat(as, []string{program}, words)
-		done := execute(t, environment, command[0], command[1:]...)
-		require.Equal(t, code, done.code, "%s: %s", call, done.stderr)
-		require.Contains(t, done.stderr, fmt.Sprintf("permission denied; user %d may not do that", user), call)
+		done := clitest.Execute(t, environment, command[0], command[1:]...)
+		require.Equal(t, code, done.Code, "%s: %s", call, done.Stderr)
+		require.Contains(t, done.Stderr, fmt.Sprintf("permission denied; user %d may not do that", user), call)
 	}
-	require.NotContains(t, execute(t, nil, program, "run", filepath.Join(dir, "x"), "--", "/etc/passwd").stderr, "may not do that")
+	require.NotContains(t, clitest.Execute(t, nil, program, "run", filepath.Join(dir, "x"), "--", "/etc/passwd").Stderr, "may not do that")
 }
 
 func copyOfProgram(t testing.TB, dir string) string {
@@ -269,7 +270,7 @@ func copyOfProgram(t testing.TB, dir string) string {
 func TestLostUnderEachRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	program := programNamed(t, "lockfs")
+	program := clitest.ProgramNamed(t, "lockfs")
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "locks"), 0o700))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "beads"), 0o700))
 	for call, lock := range map[string]string{
@@ -279,15 +280,15 @@ func TestLostUnderEachRun(t *testing.T) {
 		"run --format swarm DIR/locks/y.lock":       "locks/" + swarm.FileName("y"),
 	} {
 		words := strings.Fields(strings.ReplaceAll(call, "DIR", dir))
-		run := func(script string) outcome {
-			return execute(t, []string{towerDirVariable + "=" + dir + "/locks", "LOCK=" + filepath.Join(dir, lock)}, program,
+		run := func(script string) clitest.Outcome {
+			return clitest.Execute(t, []string{towerDirVariable + "=" + dir + "/locks", "LOCK=" + filepath.Join(dir, lock)}, program,
 				append(words, "--", "bash", "-c", script)...)
 		}
 		lost := run(`rm "$LOCK"`)
-		require.Equal(t, exitLost, lost.code, "%s: %s", call, lost.stderr)
-		require.Contains(t, lost.stderr, "the lock was lost while the command ran", call)
-		require.Contains(t, lost.stderr, "look at that before you go on", call)
-		require.Equal(t, exitSignal+9, run("kill -9 $$").code, call)
+		require.Equal(t, exitLost, lost.Code, "%s: %s", call, lost.Stderr)
+		require.Contains(t, lost.Stderr, "the lock was lost while the command ran", call)
+		require.Contains(t, lost.Stderr, "look at that before you go on", call)
+		require.Equal(t, exitSignal+9, run("kill -9 $$").Code, call)
 		require.NoFileExists(t, filepath.Join(dir, lock))
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/cluster"
+	"lockfs/cluster/process"
 	"lockfs/fusefs"
 	fuseanswer "lockfs/fusefs/answer"
 	"lockfs/fusefs/mountpoint"
@@ -156,7 +157,7 @@ func awaitEnd(alive *os.File, pid int) error {
 			return os.NewSyscallError("poll", err)
 		case n > 0:
 			return nil
-		case isDying(pid):
+		case process.Dying(pid):
 			dying++
 		default:
 			dying = 0

@@ -15,13 +15,14 @@ import (
 
 	"lockfs/cluster"
 	"lockfs/cluster/consensus"
+	"lockfs/cmd/lockfs/internal/cli/clitest"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
 // TestInspectShowsEntriesOfARunningServer makes files through a node, and looks at its data directory while it runs and after.
 func TestInspectShowsEntriesOfARunningServer(t *testing.T) {
-	program, dir := programNamed(t, "lockfs"), filepath.Join(t.TempDir(), "data")
+	program, dir := clitest.ProgramNamed(t, "lockfs"), filepath.Join(t.TempDir(), "data")
 	node, err := cluster.Open(cluster.Config{Name: "a", DataDir: dir, Bootstrap: true, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	defer func() { _ = node.Close() }()
@@ -37,9 +38,9 @@ func TestInspectShowsEntriesOfARunningServer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_OK, result.GetCode(), result.GetMessage())
 	inspect := func(args ...string) string {
-		done := execute(t, []string{"LOCKFS_DATA=" + dir}, program, append([]string{"server", "inspect"}, args...)...)
-		require.Equal(t, 0, done.code, done.stderr)
-		return done.stdout
+		done := clitest.Execute(t, []string{"LOCKFS_DATA=" + dir}, program, append([]string{"server", "inspect"}, args...)...)
+		require.Equal(t, 0, done.Code, done.Stderr)
+		return done.Stdout
 	}
 	look := func() (summary inspected, entries []inspectedEntry) {
 		require.NoError(t, json.Unmarshal([]byte(inspect("--json")), &summary))
@@ -92,9 +93,9 @@ func TestInspectShowsEntriesOfARunningServer(t *testing.T) {
 		"--data " + t.TempDir():                "is no data directory of a lockfs server",
 		"--data= ":                             "--data is needed",
 	} {
-		done := execute(t, []string{"LOCKFS_DATA=" + dir}, program, append([]string{"server", "inspect"}, strings.Fields(args)...)...)
-		require.Equal(t, 1, done.code, args)
-		require.Contains(t, done.stderr, says, args)
+		done := clitest.Execute(t, []string{"LOCKFS_DATA=" + dir}, program, append([]string{"server", "inspect"}, strings.Fields(args)...)...)
+		require.Equal(t, 1, done.Code, args)
+		require.Contains(t, done.Stderr, says, args)
 	}
 	segments, err := filepath.Glob(filepath.Join(dir, "log", "*.wal"))
 	require.NoError(t, err)

@@ -12,17 +12,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cmd/lockfs/internal/cli/clitest"
 	"lockfs/cmd/lockfs/internal/manual"
 )
 
 // TestManPages renders all of them, and compares two renderings of the program: they bear no date.
 func TestManPages(t *testing.T) {
-	program := programNamed(t, "lockfs")
+	program := clitest.ProgramNamed(t, "lockfs")
 	var made [2]string
 	for i := range made {
 		made[i] = t.TempDir()
-		done := execute(t, nil, program, "docs", "man", made[i])
-		require.Zero(t, done.code, done.stderr)
+		done := clitest.Execute(t, nil, program, "docs", "man", made[i])
+		require.Zero(t, done.Code, done.Stderr)
 	}
 	pages, err := filepath.Glob(made[0] + "/man?/*")
 	require.NoError(t, err)

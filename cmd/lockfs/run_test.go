@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cmd/lockfs/internal/cli/clitest"
 	"lockfs/formats"
 	"lockfs/formats/semaphore"
 )
@@ -27,7 +28,7 @@ func (d *lockDir) start(script string, flags ...string) *running {
 	d.Helper()
 	args := append([]string{"run", d.path}, flags...)
 	r := &running{cmd: exec.Command(d.program, append(args, "--", "bash", "-c", script)...)}
-	r.cmd.Env, r.cmd.Stderr = programEnvironment(d.environment()...), &r.stderr
+	r.cmd.Env, r.cmd.Stderr = clitest.Environment(d.environment()...), &r.stderr
 	out, err := r.cmd.StdoutPipe()
 	require.NoError(d, err)
 	require.NoError(d, r.cmd.Start())
@@ -60,11 +61,11 @@ func TestRunFormats(t *testing.T) {
 		}
 		args := append([]string{"run", "--format", format, d.path}, strings.Fields(want.flags)...)
 		args = append(args, "--", "bash", "-c", `cat "$LOCK"; echo "token=$LOCKFS_TOKEN" >&2; exit 42`)
-		done := execute(t, append(d.environment(), tokenVariable+"=7"), d.program, args...)
-		require.Equal(t, 42, done.code, "%s: %s", format, done.stderr)
-		require.Regexp(t, want.content, done.stdout)
-		require.Contains(t, done.stderr, "token=\n", "that of another lock is not handed on")
-		require.Equal(t, formats.Format(format), formats.Detect([]byte(done.stdout)))
+		done := clitest.Execute(t, append(d.environment(), tokenVariable+"=7"), d.program, args...)
+		require.Equal(t, 42, done.Code, "%s: %s", format, done.Stderr)
+		require.Regexp(t, want.content, done.Stdout)
+		require.Contains(t, done.Stderr, "token=\n", "that of another lock is not handed on")
+		require.Equal(t, formats.Format(format), formats.Detect([]byte(done.Stdout)))
 		require.NoFileExists(t, d.path)
 	}
 }
@@ -103,17 +104,17 @@ func TestRunWaits(t *testing.T) {
 				"--nonblock": exitBlocked, "--wait 0s": exitBlocked, "--wait 30ms": exitTimedOut,
 			} {
 				done := d.lockfs("run LOCK --format " + format + " " + flags + " -- touch LOCK.ran")
-				require.Equal(t, code, done.code, done.stderr)
-				require.NotEmpty(t, done.stderr)
-				require.Empty(t, done.stdout)
+				require.Equal(t, code, done.Code, done.Stderr)
+				require.NotEmpty(t, done.Stderr)
+				require.Empty(t, done.Stdout)
 			}
 			require.Equal(t, content, d.content())
 			require.NoFileExists(t, d.path+".ran")
-			ended := make(chan outcome, 1)
+			ended := make(chan clitest.Outcome, 1)
 			go func() { ended <- d.lockfs("run LOCK --format " + format + " -- touch LOCK.ran") }()
 			require.NoError(t, os.Remove(d.path))
 			done := <-ended
-			require.Equal(t, 0, done.code, done.stderr)
+			require.Equal(t, 0, done.Code, done.Stderr)
 			require.FileExists(t, d.path+".ran")
 		})
 	}
@@ -137,7 +138,7 @@ func TestRunInterruptedWhileItWaits(t *testing.T) {
 	d := newLockDir(t)
 	d.put(semaphoreContent(os.Getpid(), 0))
 	cmd := exec.Command(d.program, "run", d.path, "--", "touch", d.path+".ran")
-	cmd.Env = programEnvironment()
+	cmd.Env = clitest.Environment()
 	require.NoError(t, cmd.Start())
 	awaitWatching(t, cmd)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
@@ -167,18 +168,18 @@ func TestRunWrongArguments(t *testing.T) {
 		"run LOCK --other -- true":                   "see `lockfs run --help`",
 	} {
 		done := d.lockfs(call)
-		require.Equal(t, exitFailed, done.code, call)
-		require.Contains(t, done.stderr, problem, call)
+		require.Equal(t, exitFailed, done.Code, call)
+		require.Contains(t, done.Stderr, problem, call)
 	}
-	require.Equal(t, exitFailed, execute(t, nil, d.program, "run", "", "--", "true").code)
-	fromVariable := func(variable string) outcome {
-		return execute(t, []string{variable}, d.program, "run", d.path, "--", "true")
+	require.Equal(t, exitFailed, clitest.Execute(t, nil, d.program, "run", "", "--", "true").Code)
+	fromVariable := func(variable string) clitest.Outcome {
+		return clitest.Execute(t, []string{variable}, d.program, "run", d.path, "--", "true")
 	}
-	require.Contains(t, fromVariable("LOCKFS_WAIT=5").stderr, "write it like 90s, 10m or 24h; see `lockfs run --help`")
-	require.Equal(t, outcome{}, fromVariable("LOCKFS_HOLDER=me"), "it may be meant for other formats")
-	require.Equal(t, exitNotFound, d.lockfs("run LOCK -- no-such-command").code)
-	require.Equal(t, exitCannotRun, d.lockfs("run LOCK -- /etc/passwd").code)
-	require.Equal(t, exitSignal+9, d.script(`"$LOCKFS" run "$LOCK" -- sh -c 'kill -9 $$'; exit $?`).code)
+	require.Contains(t, fromVariable("LOCKFS_WAIT=5").Stderr, "write it like 90s, 10m or 24h; see `lockfs run --help`")
+	require.Equal(t, clitest.Outcome{}, fromVariable("LOCKFS_HOLDER=me"), "it may be meant for other formats")
+	require.Equal(t, exitNotFound, d.lockfs("run LOCK -- no-such-command").Code)
+	require.Equal(t, exitCannotRun, d.lockfs("run LOCK -- /etc/passwd").Code)
+	require.Equal(t, exitSignal+9, d.script(`"$LOCKFS" run "$LOCK" -- sh -c 'kill -9 $$'; exit $?`).Code)
 	require.Empty(t, d.content())
 }
 
@@ -260,7 +261,7 @@ func TestRunKilled(t *testing.T) {
 			said, _ := r.end() // when the command has closed its output
 			require.Equal(t, want.said, said)
 			require.NotEmpty(t, d.content())
-			require.Equal(t, want.next, d.lockfs("run LOCK --nonblock --format "+format+" -- true").code)
+			require.Equal(t, want.next, d.lockfs("run LOCK --nonblock --format "+format+" -- true").Code)
 		})
 	}
 }
@@ -280,8 +281,8 @@ func TestRunExcludes(t *testing.T) {
 			var all sync.WaitGroup
 			for range processes {
 				all.Go(func() {
-					done := execute(d, d.environment(), d.program, "run", d.path, "--format", format, "--", "sh", "-c", script)
-					if done.code != 0 {
+					done := clitest.Execute(d, d.environment(), d.program, "run", d.path, "--format", format, "--", "sh", "-c", script)
+					if done.Code != 0 {
 						t.Error(done)
 					}
 				})
@@ -336,7 +337,7 @@ func TestRunEndsAllOnATerminal(t *testing.T) {
 	const loop = `sh -c 'trap "" TERM HUP; touch "$LOCK.$0"; while :; do sleep 0.02; done'`
 	command := `bash -c '` + strings.ReplaceAll(`(setsid -f `+loop+` session); (`+loop+` background &); `+loop+` child`, `'`, `'\''`) + `'`
 	cmd := exec.Command("script", "-qec", fmt.Sprintf("%s run %s --grace 100ms -- %s", d.program, d.path, command), "/dev/null")
-	cmd.Env = programEnvironment(d.environment()...)
+	cmd.Env = clitest.Environment(d.environment()...)
 	var said bytes.Buffer
 	cmd.Stdout = &said
 	require.NoError(t, cmd.Start())

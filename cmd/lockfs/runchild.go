@@ -157,7 +157,7 @@ func (c *child) signalAll(s syscall.Signal) {
 // descendants leaves out those that have ended or are about to.
 func descendants(of int) (pids []int) {
 	for _, pid := range process.Children(of) {
-		if !isDying(pid) {
+		if !process.Dying(pid) {
 			pids = append(pids, pid)
 		}
 		pids = append(pids, descendants(pid)...)

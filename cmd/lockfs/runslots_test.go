@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"lockfs/cmd/lockfs/internal/cli/clitest"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -23,9 +25,9 @@ func TestRunSlots(t *testing.T) {
 			var wait sync.WaitGroup
 			for range processes {
 				wait.Go(func() {
-					done := execute(t, d.environment(), d.program, "run", d.path, "--slots", fmt.Sprint(count), "--format", format, "--",
+					done := clitest.Execute(t, d.environment(), d.program, "run", d.path, "--slots", fmt.Sprint(count), "--format", format, "--",
 						"sh", "-c", `echo + >> "$LOCK.log"; sleep 0.1; echo - >> "$LOCK.log"`)
-					require.Equal(t, 0, done.code, done.stderr)
+					require.Equal(t, 0, done.Code, done.Stderr)
 				})
 			}
 			wait.Wait()
@@ -56,15 +58,15 @@ func TestRunSlotsWait(t *testing.T) {
 	first, second := d.start(untilTerminated, flags...), d.start(untilTerminated, flags...)
 	for wait, code := range map[string]int{"--nonblock": exitBlocked, "--wait 0s": exitBlocked, "--wait 30ms": exitTimedOut} {
 		done := d.lockfs("run LOCK --slots 2 --format pid " + wait + " -- true")
-		require.Equal(t, code, done.code, done.stderr)
-		require.Contains(t, done.stderr, "all 2 slots")
+		require.Equal(t, code, done.Code, done.Stderr)
+		require.Contains(t, done.Stderr, "all 2 slots")
 	}
-	ended := make(chan outcome, 1)
+	ended := make(chan clitest.Outcome, 1)
 	go func() { ended <- d.lockfs("run LOCK --slots 2 --format pid -- true") }()
 	require.NoError(t, first.cmd.Process.Kill())
 	first.end()
 	done := <-ended
-	require.Equal(t, 0, done.code, done.stderr)
+	require.Equal(t, 0, done.Code, done.Stderr)
 	require.NoError(t, second.cmd.Process.Signal(syscall.SIGTERM))
 	second.end()
 }

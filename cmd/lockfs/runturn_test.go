@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"lockfs/cmd/lockfs/internal/cli/clitest"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -16,8 +18,8 @@ func TestRunOncePer(t *testing.T) {
 	turn := func(line string, code int) {
 		t.Helper()
 		done := d.lockfs("run LOCK " + line)
-		require.Equal(t, code, done.code, done.stderr)
-		require.Empty(t, done.stderr, "cron would send it")
+		require.Equal(t, code, done.Code, done.Stderr)
+		require.Empty(t, done.Stderr, "cron would send it")
 		require.NoFileExists(t, d.path+".lock")
 	}
 	turn("--once-per 24h -- true", 0)
@@ -36,8 +38,8 @@ func TestRunOncePer(t *testing.T) {
 
 	d.put("precious\n")
 	done := d.lockfs("run LOCK --once-per 24h -- touch LOCK.ran2")
-	require.Equal(t, exitFailed, done.code)
-	require.Contains(t, done.stderr, "is no stamp of lockfs run --once-per")
+	require.Equal(t, exitFailed, done.Code)
+	require.Contains(t, done.Stderr, "is no stamp of lockfs run --once-per")
 	require.Equal(t, "precious\n", d.content())
 	require.NoFileExists(t, d.path+".ran2")
 }
@@ -46,10 +48,10 @@ func TestRunOncePer(t *testing.T) {
 func TestRunOncePerPeriod(t *testing.T) {
 	d := newLockDir(t)
 	first := d.lockfs("run LOCK --once-per 1s -- false")
-	require.Equal(t, 1, first.code, first.stderr)
+	require.Equal(t, 1, first.Code, first.Stderr)
 	before := d.content()
 	require.Eventually(t, func() bool {
-		code := d.lockfs("run LOCK --once-per 1s -- true").code
+		code := d.lockfs("run LOCK --once-per 1s -- true").Code
 		require.Contains(t, []int{0, exitTurnOver}, code)
 		return code == 0
 	}, time.Minute, 10*time.Millisecond)
@@ -65,7 +67,7 @@ func TestRunOncePerAlone(t *testing.T) {
 		var wait sync.WaitGroup
 		for i := range said {
 			wait.Go(func() {
-				said[i] = execute(t, d.environment(), d.program, "run", d.path, "--once-per", "24h", "--format", "pid", "--", "sh", "-c", script).stdout
+				said[i] = clitest.Execute(t, d.environment(), d.program, "run", d.path, "--once-per", "24h", "--format", "pid", "--", "sh", "-c", script).Stdout
 			})
 		}
 		wait.Wait()
@@ -90,7 +92,7 @@ func TestRunOncePerArguments(t *testing.T) {
 		"run LOCK/x/y --once-per 1h -- true":            "where the lock would be there is no directory",
 	} {
 		done := d.lockfs(call)
-		require.Equal(t, exitFailed, done.code, call)
-		require.Contains(t, done.stderr, problem, call)
+		require.Equal(t, exitFailed, done.Code, call)
+		require.Contains(t, done.Stderr, problem, call)
 	}
 }

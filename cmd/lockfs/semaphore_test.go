@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cmd/lockfs/internal/cli/clitest"
 	"lockfs/formats/semaphore"
 )
 
@@ -22,24 +23,24 @@ type lockDir struct {
 }
 
 func newLockDir(t testing.TB) *lockDir {
-	return &lockDir{t, programNamed(t, "lockfs"), filepath.Join(t.TempDir(), "my.lock")}
+	return &lockDir{t, clitest.ProgramNamed(t, "lockfs"), filepath.Join(t.TempDir(), "my.lock")}
 }
 
 func (d *lockDir) environment() []string { return []string{"LOCKFS=" + d.program, "LOCK=" + d.path} }
 
 // lockfs runs a command line, in which LOCK is the lock.
-func (d *lockDir) lockfs(line string) outcome {
+func (d *lockDir) lockfs(line string) clitest.Outcome {
 	d.Helper()
 	words := strings.Fields(line)
 	for i, w := range words {
 		words[i] = strings.ReplaceAll(w, "LOCK", d.path)
 	}
-	return execute(d, d.environment(), d.program, words...)
+	return clitest.Execute(d, d.environment(), d.program, words...)
 }
 
-func (d *lockDir) script(script string) outcome {
+func (d *lockDir) script(script string) clitest.Outcome {
 	d.Helper()
-	return execute(d, d.environment(), "bash", "-c", script)
+	return clitest.Execute(d, d.environment(), "bash", "-c", script)
 }
 
 func (d *lockDir) put(content string) {
@@ -63,8 +64,8 @@ func TestSemaphoreForTheCaller(t *testing.T) {
 	d := newLockDir(t)
 	done := d.script(`echo $$; "$LOCKFS" semaphore acquire "$LOCK" --tag 'deploy v1' && cat "$LOCK" &&
 		"$LOCKFS" semaphore check "$LOCK"; echo $?; (true; "$LOCKFS" semaphore release "$LOCK"); echo $?; ls "$LOCK"`)
-	lines := strings.Split(done.stdout, "\n")
-	require.Len(t, lines, 10, done.stdout+done.stderr)
+	lines := strings.Split(done.Stdout, "\n")
+	require.Len(t, lines, 10, done.Stdout+done.Stderr)
 	pid := lines[0]
 	require.Equal(t, []string{"Lock acquired: " + d.path, "pid=" + pid}, lines[1:3])
 	require.Regexp(t, `^timestamp=\d{10}$`, lines[3])
@@ -74,17 +75,17 @@ func TestSemaphoreForTheCaller(t *testing.T) {
 
 	// What was taken for another process is released for it.
 	d.lockfs("semaphore acquire LOCK --pid " + strconv.Itoa(os.Getpid()))
-	require.Equal(t, exitNotOwner, d.script(`"$LOCKFS" semaphore release "$LOCK" --pid $$; exit $?`).code)
-	require.Equal(t, 0, d.lockfs("semaphore release LOCK --pid "+strconv.Itoa(os.Getpid())).code)
+	require.Equal(t, exitNotOwner, d.script(`"$LOCKFS" semaphore release "$LOCK" --pid $$; exit $?`).Code)
+	require.Equal(t, 0, d.lockfs("semaphore release LOCK --pid "+strconv.Itoa(os.Getpid())).Code)
 }
 
 // TestSemaphoreSpecifiedScript is the shell of "Shell Script Interop": a lock that two lines make.
 func TestSemaphoreSpecifiedScript(t *testing.T) {
 	d := newLockDir(t)
 	d.script(`echo "pid=$$" > "$LOCK"`)
-	require.Equal(t, exitBlocked, d.lockfs("semaphore acquire LOCK").code, "it is being written")
+	require.Equal(t, exitBlocked, d.lockfs("semaphore acquire LOCK").Code, "it is being written")
 	d.script(`echo "timestamp=$(date +%s)" >> "$LOCK"; echo "tag=shell-script" >> "$LOCK"`)
-	state := fieldsOf(t, d.lockfs("semaphore check LOCK --json").stdout)
+	state := fieldsOf(t, d.lockfs("semaphore check LOCK --json").Stdout)
 	require.Equal(t, []any{"held", "shell-script"}, []any{state["state"], state["tag"]})
 }
 
@@ -99,7 +100,7 @@ func TestSemaphoreJSON(t *testing.T) {
 		"pid=7\n": `{"state":"invalid","reason":"not a valid semaphore lock: timestamp: is required"}`,
 	} {
 		d.put(content)
-		fields, wanted := fieldsOf(t, d.lockfs("semaphore check LOCK --json").stdout), fieldsOf(t, want)
+		fields, wanted := fieldsOf(t, d.lockfs("semaphore check LOCK --json").Stdout), fieldsOf(t, want)
 		wanted["path"], wanted["format"] = d.path, "semaphore"
 		delete(fields, "age_seconds")
 		if wanted["state"] == "invalid" {
@@ -110,7 +111,7 @@ func TestSemaphoreJSON(t *testing.T) {
 		require.Equal(t, content, d.content(), "a check changes nothing")
 	}
 	d.put("")
-	taken := fieldsOf(t, d.lockfs("semaphore acquire LOCK --json --tag t").stdout)
+	taken := fieldsOf(t, d.lockfs("semaphore acquire LOCK --json --tag t").Stdout)
 	require.Equal(t, []any{"acquired", "held", d.path, float64(os.Getpid()), "t"},
 		[]any{taken["outcome"], taken["state"], taken["path"], taken["pid"], taken["tag"]})
 }
@@ -161,19 +162,19 @@ func TestSemaphoreExitCodes(t *testing.T) {
 	} {
 		d.put(c.content)
 		done := d.lockfs("semaphore " + c.call)
-		require.Equal(t, c.code, done.code, "%s: %s", c.call, done.stderr)
-		require.Contains(t, done.stderr, c.stderr, c.call)
+		require.Equal(t, c.code, done.Code, "%s: %s", c.call, done.Stderr)
+		require.Contains(t, done.Stderr, c.stderr, c.call)
 		if c.stderr == "" {
-			require.Empty(t, done.stderr)
+			require.Empty(t, done.Stderr)
 		}
 		require.Equal(t, c.content, d.content(), c.call)
 	}
 	d.put(stale)
-	require.Equal(t, 0, d.lockfs("semaphore acquire LOCK").code)
+	require.Equal(t, 0, d.lockfs("semaphore acquire LOCK").Code)
 	d.put(semaphoreContent(1<<22, time.Minute))
-	require.Equal(t, 0, d.lockfs("semaphore acquire LOCK --stale-timeout 30s").code)
+	require.Equal(t, 0, d.lockfs("semaphore acquire LOCK --stale-timeout 30s").Code)
 	d.put(stale)
-	require.Equal(t, 0, d.lockfs("semaphore release LOCK").code)
+	require.Equal(t, 0, d.lockfs("semaphore release LOCK").Code)
 	require.Empty(t, d.content())
 }
 
@@ -185,8 +186,8 @@ func TestSemaphoreFilePermissions(t *testing.T) {
 		for _, call := range []string{"semaphore acquire LOCK", "run LOCK -- true"} {
 			d.put("")
 			done := d.lockfs(call)
-			require.Equal(t, 0, done.code, done.stderr)
-			require.Equal(t, warns, strings.Contains(done.stderr, "warning: everybody may remove the locks in "+filepath.Dir(d.path)), call)
+			require.Equal(t, 0, done.Code, done.Stderr)
+			require.Equal(t, warns, strings.Contains(done.Stderr, "warning: everybody may remove the locks in "+filepath.Dir(d.path)), call)
 		}
 	}
 }
@@ -195,11 +196,11 @@ func TestSemaphoreAcquireWaits(t *testing.T) {
 	d := newLockDir(t)
 	held, err := semaphore.File{Path: d.path}.TryAcquire(t.Context())
 	require.NoError(t, err)
-	done := make(chan outcome, 1)
+	done := make(chan clitest.Outcome, 1)
 	go func() { done <- d.lockfs("semaphore acquire LOCK --timeout 1m --retry-interval 1h") }()
 	require.NoError(t, held.Release(t.Context()))
 	ended := <-done
-	require.Equal(t, 0, ended.code, ended.stderr)
+	require.Equal(t, 0, ended.Code, ended.Stderr)
 	require.Contains(t, d.content(), fmt.Sprintf("pid=%d\n", os.Getpid()))
 }
 

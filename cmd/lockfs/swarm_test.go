@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,60 +13,16 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cmd/lockfs/internal/cli/clitest"
 	"lockfs/formats/swarm"
 )
 
-// asProgram makes this program of tests lockfs itself, so that tests can run it as one.
-const asProgram = "LOCKFS_TEST_AS_PROGRAM"
-
-func init() {
-	if os.Getenv(asProgram) == "1" {
-		main()
-		os.Exit(0)
-	}
-}
-
-// outcome is how a program ended.
-type outcome struct {
-	stdout, stderr string
-	code           int
-}
-
-// programNamed is a link of that name to the program.
-func programNamed(t testing.TB, name string) string {
-	t.Helper()
-	program, err := os.Executable()
-	require.NoError(t, err)
-	link := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.Symlink(program, link))
-	return link
-}
-
-func programEnvironment(more ...string) []string {
-	// Built with -race, it would sleep for a second before it exits.
-	return append(append(os.Environ(), asProgram+"=1", "GORACE=atexit_sleep_ms=0"), more...)
-}
-
-// execute runs a program to its end.
-func execute(t testing.TB, environment []string, program string, args ...string) outcome {
-	t.Helper()
-	cmd := exec.Command(program, args...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr, cmd.Env = &stdout, &stderr, programEnvironment(environment...)
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		require.NoError(t, err)
-	}
-	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
-}
-
 // swarmState is a state directory, and what runs `lockfs swarm` there.
-func swarmState(t testing.TB) (dir string, run func(args ...string) outcome) {
-	state, program := t.TempDir(), programNamed(t, "lockfs")
-	return filepath.Join(state, "locks"), func(args ...string) outcome {
+func swarmState(t testing.TB) (dir string, run func(args ...string) clitest.Outcome) {
+	state, program := t.TempDir(), clitest.ProgramNamed(t, "lockfs")
+	return filepath.Join(state, "locks"), func(args ...string) clitest.Outcome {
 		t.Helper()
-		return execute(t, []string{swarm.StateDirVariable + "=" + state}, program, append([]string{"swarm"}, args...)...)
+		return clitest.Execute(t, []string{swarm.StateDirVariable + "=" + state}, program, append([]string{"swarm"}, args...)...)
 	}
 }
 
@@ -87,28 +40,28 @@ const longAgo = "2025-02-02T11:00:00Z"
 
 func TestSwarmNineSteps(t *testing.T) {
 	for name, command := range map[string][]string{
-		"as lockfs swarm":  {programNamed(t, "lockfs"), "swarm"},
-		"as swarm_lock.sh": {programNamed(t, swarmScript)},
+		"as lockfs swarm":  {clitest.ProgramNamed(t, "lockfs"), "swarm"},
+		"as swarm_lock.sh": {clitest.ProgramNamed(t, swarmScript)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			state := []string{swarm.StateDirVariable + "=" + t.TempDir()}
-			done := execute(t, state, "testdata/swarm_nine_steps.sh", command...)
-			require.Equal(t, 0, done.code, "%s%s", done.stdout, done.stderr)
-			require.Equal(t, 9, strings.Count(done.stdout, "PASS "), done.stdout)
-			require.NotContains(t, done.stdout, "FAIL")
+			done := clitest.Execute(t, state, "testdata/swarm_nine_steps.sh", command...)
+			require.Equal(t, 0, done.Code, "%s%s", done.Stdout, done.Stderr)
+			require.Equal(t, 9, strings.Count(done.Stdout, "PASS "), done.Stdout)
+			require.NotContains(t, done.Stdout, "FAIL")
 		})
 	}
 }
 
 func TestSwarmSays(t *testing.T) {
 	dir, run := swarmState(t)
-	require.Equal(t, outcome{stdout: "No locks\n"}, run("list"))
+	require.Equal(t, clitest.Outcome{Stdout: "No locks\n"}, run("list"))
 	require.DirExists(t, dir)
-	require.Equal(t, outcome{stdout: "No lock for a\n"}, run("check", "a"))
+	require.Equal(t, clitest.Outcome{Stdout: "No lock for a\n"}, run("check", "a"))
 	taken := run("acquire", "a", "w", "3600")
-	require.Equal(t, 0, taken.code, taken.stderr)
-	require.Regexp(t, `^Lock acquired\na: Active\n  worker: w\n  acquired_at: \S+Z\n  expires_at: \S+Z\n$`, taken.stdout)
+	require.Equal(t, 0, taken.Code, taken.Stderr)
+	require.Regexp(t, `^Lock acquired\na: Active\n  worker: w\n  acquired_at: \S+Z\n  expires_at: \S+Z\n$`, taken.Stdout)
 
 	writeSwarm(t, dir, "b.lock", swarmContent("b", "v", longAgo))
 	writeSwarm(t, dir, "c.lock", swarmContent("other", "v", longAgo))
@@ -116,14 +69,14 @@ func TestSwarmSays(t *testing.T) {
 	writeSwarm(t, dir, ".lockfs-draft", "")
 	writeSwarm(t, dir, "readme", "")
 	listed := run("list")
-	require.Equal(t, 0, listed.code)
+	require.Equal(t, 0, listed.Code)
 	require.Regexp(t, `^a: Active \(worker: w, acquired: \S+Z\)\n`+
 		`b: Expired \(worker: v, acquired: 2025-02-02T10:00:00Z\)\n`+
 		`c: Unreadable \(task_id: is that of another task\)\n`+
-		`d: Unreadable \(unexpected EOF\)\n$`, listed.stdout)
+		`d: Unreadable \(unexpected EOF\)\n$`, listed.Stdout)
 
 	var locks []lockState
-	require.NoError(t, json.Unmarshal([]byte(run("list", "--json").stdout), &locks))
+	require.NoError(t, json.Unmarshal([]byte(run("list", "--json").Stdout), &locks))
 	require.Len(t, locks, 4)
 	require.Equal(t, []string{"held", "stale", "invalid", "invalid"},
 		[]string{locks[0].State, locks[1].State, locks[2].State, locks[3].State})
@@ -131,11 +84,11 @@ func TestSwarmSays(t *testing.T) {
 	require.Equal(t, time.Hour, locks[0].Expires.Sub(*locks[0].Acquired), "exactly")
 
 	require.JSONEq(t, `{"state":"free","format":"swarm","task_id":"zz","path":"`+filepath.Join(dir, "zz.lock")+`"}`,
-		run("check", "zz", "--json").stdout)
-	one := fieldsOf(t, run("acquire", "e", "w", "--json").stdout)
+		run("check", "zz", "--json").Stdout)
+	one := fieldsOf(t, run("acquire", "e", "w", "--json").Stdout)
 	require.Equal(t, []any{"acquired", "held", "w"}, []any{one["outcome"], one["state"], one["holder"]})
 	require.NotContains(t, one, "expires")
-	require.Equal(t, outcome{stdout: "Lock released: e (worker: w)\n"}, run("release", "e", "w"))
+	require.Equal(t, clitest.Outcome{Stdout: "Lock released: e (worker: w)\n"}, run("release", "e", "w"))
 }
 
 // TestSwarmFailures provokes every reason for exit code 1, and none of them changes anything.
@@ -180,20 +133,20 @@ func TestSwarmFailures(t *testing.T) {
 		"":                        "say what to do",
 	} {
 		done := run(strings.Fields(call)...)
-		require.Equal(t, 1, done.code, call)
-		require.Contains(t, done.stderr, problem, call)
+		require.Equal(t, 1, done.Code, call)
+		require.Contains(t, done.Stderr, problem, call)
 		if strings.Contains(problem, "locked by v since") || strings.Contains(problem, "expires at") ||
-			strings.HasPrefix(call, "acquire") && strings.Contains(done.stderr, "so it counts as held") {
-			require.Equal(t, "Lock already exists\n", done.stdout, "as the specification's snippet does")
+			strings.HasPrefix(call, "acquire") && strings.Contains(done.Stderr, "so it counts as held") {
+			require.Equal(t, "Lock already exists\n", done.Stdout, "as the specification's snippet does")
 		} else {
-			require.NotContains(t, done.stdout, "Lock ", call)
+			require.NotContains(t, done.Stdout, "Lock ", call)
 		}
 	}
 	blocked := run("acquire", "long", "w", "--json")
-	require.Equal(t, 1, blocked.code)
-	held := fieldsOf(t, blocked.stdout)
+	require.Equal(t, 1, blocked.Code)
+	held := fieldsOf(t, blocked.Stdout)
 	require.Equal(t, []any{"held", "v"}, []any{held["outcome"], held["holder"]})
-	require.Contains(t, run().stderr, "Usage:")
+	require.Contains(t, run().Stderr, "Usage:")
 	require.Equal(t, before, snapshot(t, filepath.Dir(dir)))
 }
 
@@ -215,28 +168,28 @@ func snapshot(t testing.TB, dir string) map[string]string {
 func TestSwarmDirThatCannotBeMade(t *testing.T) {
 	state := t.TempDir()
 	require.NoError(t, os.Symlink("not-there", filepath.Join(state, swarm.LockDir)))
-	done := execute(t, []string{swarm.StateDirVariable + "=" + state}, programNamed(t, "lockfs"), "swarm", "acquire", "t", "w")
-	require.Equal(t, 1, done.code)
-	require.Contains(t, done.stderr, "the directory "+state+"/locks cannot be made: give another with SWARM_STATE_DIR")
+	done := clitest.Execute(t, []string{swarm.StateDirVariable + "=" + state}, clitest.ProgramNamed(t, "lockfs"), "swarm", "acquire", "t", "w")
+	require.Equal(t, 1, done.Code)
+	require.Contains(t, done.Stderr, "the directory "+state+"/locks cannot be made: give another with SWARM_STATE_DIR")
 }
 
 func TestSwarmScriptHasItsOwnName(t *testing.T) {
-	script, state := programNamed(t, swarmScript), []string{swarm.StateDirVariable + "=" + t.TempDir()}
-	done := execute(t, state, script)
-	require.Equal(t, 1, done.code)
-	require.Contains(t, done.stderr, "swarm_lock.sh [command]")
-	done = execute(t, state, script, "steal")
-	require.Equal(t, 1, done.code)
-	require.Contains(t, done.stderr, "swarm_lock.sh: steal is no command of it")
-	done = execute(t, state, script, "acquire", "--help")
-	require.Equal(t, 0, done.code)
-	require.Contains(t, done.stdout, "\n  swarm_lock.sh acquire task-001 worker-0 3600\n")
-	require.NotContains(t, done.stdout, "lockfs swarm")
-	done = execute(t, state, script, "release", "t", "w")
-	require.Regexp(t, "^swarm_lock.sh: not released: there is no lock", done.stderr)
-	done = execute(t, state, script)
-	require.NotContains(t, done.stderr, "lockfs swarm")
-	require.NotContains(t, done.stderr, "lockfs:")
+	script, state := clitest.ProgramNamed(t, swarmScript), []string{swarm.StateDirVariable + "=" + t.TempDir()}
+	done := clitest.Execute(t, state, script)
+	require.Equal(t, 1, done.Code)
+	require.Contains(t, done.Stderr, "swarm_lock.sh [command]")
+	done = clitest.Execute(t, state, script, "steal")
+	require.Equal(t, 1, done.Code)
+	require.Contains(t, done.Stderr, "swarm_lock.sh: steal is no command of it")
+	done = clitest.Execute(t, state, script, "acquire", "--help")
+	require.Equal(t, 0, done.Code)
+	require.Contains(t, done.Stdout, "\n  swarm_lock.sh acquire task-001 worker-0 3600\n")
+	require.NotContains(t, done.Stdout, "lockfs swarm")
+	done = clitest.Execute(t, state, script, "release", "t", "w")
+	require.Regexp(t, "^swarm_lock.sh: not released: there is no lock", done.Stderr)
+	done = clitest.Execute(t, state, script)
+	require.NotContains(t, done.Stderr, "lockfs swarm")
+	require.NotContains(t, done.Stderr, "lockfs:")
 }
 
 // TestSwarmOneOfManyProcesses has many processes want one task, which is free or has expired.
@@ -248,7 +201,7 @@ func TestSwarmOneOfManyProcesses(t *testing.T) {
 			writeSwarm(t, dir, "t.lock", swarmContent("t", "w0", longAgo))
 		}
 		const processes = 10
-		var outcomes [processes]outcome
+		var outcomes [processes]clitest.Outcome
 		var all sync.WaitGroup
 		for i := range processes {
 			all.Go(func() { outcomes[i] = run("acquire", "t", fmt.Sprintf("w%d", i%3)) })
@@ -256,12 +209,12 @@ func TestSwarmOneOfManyProcesses(t *testing.T) {
 		all.Wait()
 		won := 0
 		for _, done := range outcomes {
-			if done.code == 0 {
+			if done.Code == 0 {
 				won++
 				continue
 			}
-			require.Equal(t, 1, done.code)
-			require.Contains(t, done.stderr, "not acquired: t is locked by w")
+			require.Equal(t, 1, done.Code)
+			require.Contains(t, done.Stderr, "not acquired: t is locked by w")
 		}
 		require.Equal(t, 1, won, "%+v", outcomes)
 		require.Len(t, snapshot(t, dir), 1, "nothing else is left")

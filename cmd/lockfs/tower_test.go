@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cmd/lockfs/internal/cli/clitest"
 	"lockfs/formats/tower"
 )
 
@@ -38,7 +39,7 @@ func newTowers(t testing.TB) *towers {
 func (t *towers) start(args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"tower"}, args...)...)
-	cmd.Env = programEnvironment(towerDirVariable+"="+t.dir, "LOCKFS_AUDIT_LOG="+t.audit,
+	cmd.Env = clitest.Environment(towerDirVariable+"="+t.dir, "LOCKFS_AUDIT_LOG="+t.audit,
 		"LOCKFS_TOKEN=", "ACTOR=claude-code", "DIR="+t.dir)
 	cmd.Env = append(cmd.Env, t.env...)
 	return cmd

@@ -9,38 +9,40 @@ import (
 	"testing"
 	"time"
 
+	"lockfs/cmd/lockfs/internal/cli/clitest"
+
 	"github.com/stretchr/testify/require"
 )
 
 func TestWait(t *testing.T) {
 	d := newLockDir(t)
-	state := func(done outcome) string {
+	state := func(done clitest.Outcome) string {
 		t.Helper()
-		w := fieldsOf(t, done.stdout)
+		w := fieldsOf(t, done.Stdout)
 		require.Equal(t, d.path, w["path"])
 		require.Less(t, w["waited_seconds"], 60.0)
 		return w["state"].(string)
 	}
-	require.Equal(t, outcome{}, d.lockfs("wait LOCK"))
+	require.Equal(t, clitest.Outcome{}, d.lockfs("wait LOCK"))
 	require.Equal(t, "free", state(d.lockfs("wait LOCK --json --timeout 0s")))
 	d.put(semaphoreContent(1, 2*time.Hour))
 	require.Equal(t, "stale", state(d.lockfs("wait LOCK --json")))
 
 	d.put(semaphoreContent(1, 0))
 	done := d.lockfs("wait LOCK --json --timeout 30ms")
-	require.Equal(t, exitTimedOut, done.code)
+	require.Equal(t, exitTimedOut, done.Code)
 	require.Equal(t, "held", state(done))
-	require.Equal(t, "lockfs: "+d.path+" is held after 30ms; "+removeHint(d.path, d.path)+"\n", done.stderr)
+	require.Equal(t, "lockfs: "+d.path+" is held after 30ms; "+removeHint(d.path, d.path)+"\n", done.Stderr)
 
-	ended := make(chan outcome, 1)
+	ended := make(chan clitest.Outcome, 1)
 	go func() { ended <- d.lockfs("wait LOCK --json") }()
 	require.NoError(t, os.Remove(d.path))
 	require.Equal(t, "free", state(<-ended))
 
 	for _, call := range []string{"wait", "wait LOCK --timeout -1s", "wait LOCK --other", "wait LOCK.none/lock"} {
 		done := d.lockfs(call)
-		require.Equal(t, exitFailed, done.code, call)
-		require.NotEmpty(t, done.stderr)
+		require.Equal(t, exitFailed, done.Code, call)
+		require.NotEmpty(t, done.Stderr)
 	}
 }
 
@@ -51,11 +53,13 @@ func TestWaitForBeads(t *testing.T) {
 	database := filepath.Join(dir, ".beads")
 	require.NoError(t, os.Mkdir(database, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(database, "issues.db"), nil, 0o600))
-	wait := func(path string) outcome { return execute(t, nil, d.program, "wait", path, "--timeout", "0s") }
-	require.Equal(t, outcome{}, wait(database))
+	wait := func(path string) clitest.Outcome {
+		return clitest.Execute(t, nil, d.program, "wait", path, "--timeout", "0s")
+	}
+	require.Equal(t, clitest.Outcome{}, wait(database))
 	done := wait(dir)
-	require.Equal(t, exitTimedOut, done.code)
-	require.NotContains(t, done.stderr, "remove")
+	require.Equal(t, exitTimedOut, done.Code)
+	require.NotContains(t, done.Stderr, "remove")
 
 	host, err := os.Hostname()
 	require.NoError(t, err)
@@ -64,19 +68,19 @@ func TestWaitForBeads(t *testing.T) {
 	require.NoError(t, os.WriteFile(lock, []byte(content), 0o600))
 	for _, path := range []string{database, database + "/", lock} {
 		done := wait(path)
-		require.Equal(t, exitTimedOut, done.code)
-		require.Equal(t, "lockfs: "+lock+" is held after 0s; "+removeHint(lock, lock)+"\n", done.stderr)
+		require.Equal(t, exitTimedOut, done.Code)
+		require.Equal(t, "lockfs: "+lock+" is held after 0s; "+removeHint(lock, lock)+"\n", done.Stderr)
 	}
 	moved := filepath.Join(dir, "renamed")
 	require.NoError(t, os.Rename(database, moved))
-	require.Contains(t, wait(moved).stderr, filepath.Join(moved, ".exclusive-lock")+" is held")
+	require.Contains(t, wait(moved).Stderr, filepath.Join(moved, ".exclusive-lock")+" is held")
 }
 
 func TestWaitIsInterrupted(t *testing.T) {
 	d := newLockDir(t)
 	d.put("anything")
 	cmd := exec.Command(d.program, "wait", d.path)
-	cmd.Env = programEnvironment()
+	cmd.Env = clitest.Environment()
 	require.NoError(t, cmd.Start())
 	awaitWatching(t, cmd)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))

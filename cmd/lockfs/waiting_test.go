@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"lockfs/cmd/lockfs/internal/cli/clitest"
 	"lockfs/formats/swarm"
 )
 
@@ -31,7 +32,7 @@ func TestWaitingIsTold(t *testing.T) {
 	}
 	old := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(filepath.Join(dir, "slots", "slot-2.lock"), old, old))
-	require.Equal(t, 0, run("tower acquire old --request-id r --intent i --intent-version 1 --ttl 2").code)
+	require.Equal(t, 0, run("tower acquire old --request-id r --intent i --intent-version 1 --ttl 2").Code)
 	makeOld(t, filepath.Join(dir, "locks", "old.lock"))
 
 	const request, forEmpty = " --request-id o --intent i --intent-version 1", `empty since \S+Z: whoever made it may have crashed; if it is nobody's: `
@@ -60,16 +61,16 @@ func TestWaitingIsTold(t *testing.T) {
 			t.Parallel()
 			line := "lockfs: waiting for " + strings.NewReplacer("DIR", dir, "HOST", host).Replace(line)
 			done := run(call)
-			require.Equal(t, exitTimedOut, done.code, done.stderr)
-			require.Regexp(t, "(?m)^"+line, done.stderr)
-			require.Equal(t, 1, strings.Count(done.stderr, "waiting for"), done.stderr)
+			require.Equal(t, exitTimedOut, done.Code, done.Stderr)
+			require.Regexp(t, "(?m)^"+line, done.Stderr)
+			require.Equal(t, 1, strings.Count(done.Stderr, "waiting for"), done.Stderr)
 
 			verb, command, found := strings.Cut(call, " -- ")
 			if verb += " --json"; found {
 				verb += " -- " + command
 			}
 			var told map[string]any
-			for line := range strings.Lines(run(verb).stderr) {
+			for line := range strings.Lines(run(verb).Stderr) {
 				if strings.HasPrefix(line, "{") {
 					require.Nil(t, told, "once")
 					told = fieldsOf(t, line)
@@ -98,7 +99,7 @@ func makeOld(t testing.TB, path string) {
 func TestNobodyIsToldWhoWaitsNotLong(t *testing.T) {
 	_, run := locksOfOthers(t)
 	for _, call := range []string{"run DIR/locks/semaphore --wait 900ms -- true", "run DIR/locks/semaphore --nonblock -- true", "run DIR/locks/x -- true"} {
-		require.NotContains(t, run(call).stderr, "waiting for", call)
+		require.NotContains(t, run(call).Stderr, "waiting for", call)
 	}
 }
 
@@ -106,15 +107,15 @@ func TestNobodyIsToldWhoWaitsNotLong(t *testing.T) {
 func TestRunForceLock(t *testing.T) {
 	dir, run := locksOfOthers(t)
 	const force = "run --format tower --force-lock DIR/locks/tower.lock --nonblock -- echo ran"
-	require.Equal(t, exitBlocked, run(force).code)
+	require.Equal(t, exitBlocked, run(force).Code)
 	makeOld(t, filepath.Join(dir, "locks", "tower.lock"))
-	require.Equal(t, exitBlocked, run(strings.Replace(force, "--force-lock ", "", 1)).code)
+	require.Equal(t, exitBlocked, run(strings.Replace(force, "--force-lock ", "", 1)).Code)
 	done := run(force)
-	require.Equal(t, 0, done.code, done.stderr)
-	require.Equal(t, "ran\n", done.stdout)
+	require.Equal(t, 0, done.Code, done.Stderr)
+	require.Equal(t, "ran\n", done.Stdout)
 	done = run("run --force-lock DIR/locks/x -- true")
-	require.Equal(t, exitFailed, done.code)
-	require.Contains(t, done.stderr, "--force-lock is for the format [tower], not for semaphore")
+	require.Equal(t, exitFailed, done.Code)
+	require.Contains(t, done.Stderr, "--force-lock is for the format [tower], not for semaphore")
 }
 
 // TestWaitingOnATerminal has one notice there, which is kept up to date and gone once the lock is acquired.
@@ -123,8 +124,8 @@ func TestWaitingOnATerminal(t *testing.T) {
 	lock := filepath.Join(dir, "lock")
 	require.NoError(t, os.WriteFile(lock, []byte("1\n"), 0o600))
 	master, terminal := openTerminal(t)
-	cmd := exec.Command(programNamed(t, "lockfs"), "run", "--format", "pid", lock, "--", "true")
-	cmd.Env, cmd.Stderr = programEnvironment(swarm.StateDirVariable+"="+dir), terminal
+	cmd := exec.Command(clitest.ProgramNamed(t, "lockfs"), "run", "--format", "pid", lock, "--", "true")
+	cmd.Env, cmd.Stderr = clitest.Environment(swarm.StateDirVariable+"="+dir), terminal
 	require.NoError(t, cmd.Start())
 	require.NoError(t, terminal.Close())
 

@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isDying tells whether a process is being killed or is a zombie, as of which one thread may be left for long: inside the
+// Dying tells whether a process is being killed or is a zombie, as of which one thread may be left for long: inside the
 // kernel, where a signal does not reach it.
-func isDying(pid int) bool {
+func Dying(pid int) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return false // it is not shown here, or it has ended
