@@ -290,19 +290,6 @@ func beadsLine(lock *beads.ExclusiveLock, stale bool) string {
 // lockToken is the fencing token of a lock; empty where there is none.
 func lockToken(path string) (string, error) { return lockAttribute(path, "token") }
 
-// lockAttribute is what a mount of lockfs knows of a lock; empty where there is nothing, which is anywhere else.
-func lockAttribute(path, name string) (string, error) {
-	var value [1024]byte
-	n, err := unix.Lgetxattr(path, "user.lockfs."+name, value[:])
-	switch {
-	case errors.Is(err, unix.ENODATA) || errors.Is(err, unix.ENOTSUP):
-		return "", nil
-	case err != nil:
-		return "", &os.PathError{Op: "getxattr", Path: path, Err: err}
-	}
-	return string(value[:n]), nil
-}
-
 // beadsDir checks that a directory is one in which the daemon looks for the lock, as far as that can be told.
 func beadsDir(dir string) (string, error) {
 	if dir == "" {

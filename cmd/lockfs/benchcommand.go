@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"lockfs/cmd/lockfs/figures"
 	"lockfs/cmd/lockfs/internal/bench"
@@ -103,15 +102,6 @@ func (p progress) end() {
 	if p.terminal {
 		fmt.Fprint(p.w, eraseLine)
 	}
-}
-
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	_, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS)
-	return err == nil
 }
 
 func printBench(w io.Writer, report *figures.Report) error {

@@ -27,8 +27,10 @@ func TestCompletion(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(locks, name), nil, 0o600))
 	}
 	tasks := filepath.Join(state, "locks")
-	writeSwarm(t, tasks, "task-001.lock", swarmContent("task-001", "worker-0", ""))
-	writeSwarm(t, tasks, "Task 2.lock", "")
+	require.NoError(t, os.Mkdir(tasks, 0o700))
+	for name, content := range map[string]string{"task-001.lock": `{"task_id": "task-001", "worker": "worker-0"}`, "Task 2.lock": ""} {
+		require.NoError(t, os.WriteFile(filepath.Join(tasks, name), []byte(content), 0o600))
+	}
 	program := clitest.ProgramNamed(t, "lockfs")
 	environment := []string{towerDirVariable + "=" + locks, swarm.StateDirVariable + "=" + state}
 	for line, want := range map[string]string{

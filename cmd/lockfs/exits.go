@@ -11,6 +11,9 @@ import (
 	"strings"
 	"syscall"
 
+	"lockfs/formats/semaphore"
+	"lockfs/formats/tower"
+
 	"github.com/spf13/cobra"
 )
 
@@ -161,4 +164,11 @@ func stopped(ctx context.Context, err error) error {
 		return err
 	}
 	return &exitStatus{exitSignal + int(told.signal), fmt.Errorf("%w: %w", told, err)}
+}
+
+// isLost tells that a lock is lost from what may pass.
+func isLost(err error) bool {
+	var lost *semaphore.LostError // of all formats but one
+	var towerLost *tower.LostError
+	return errors.As(err, &lost) || errors.As(err, &towerLost)
 }

@@ -32,6 +32,9 @@ func flagsFromEnvironment(cmd *cobra.Command) error {
 	return failed
 }
 
+// detachedVariable tells a process that it has been detached from the terminal.
+const detachedVariable = "LOCKFS_DETACHED"
+
 type logFlags struct{ format, level string }
 
 func (f *logFlags) add(flags *pflag.FlagSet, level string) {
@@ -66,6 +69,10 @@ const (
 	defaultRaftAddress = "127.0.0.1:7420"
 	defaultAPIAddress  = "127.0.0.1:7421"
 	defaultHTTPAddress = "127.0.0.1:7422"
+
+	defaultForrstAddress  = "127.0.0.1:7423"
+	forrstPath            = "/forrst"
+	defaultForrstEndpoint = "http://" + defaultForrstAddress + forrstPath
 )
 
 type clusterFlags struct {

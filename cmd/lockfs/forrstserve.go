@@ -16,13 +16,6 @@ import (
 	"lockfs/formats/forrst"
 )
 
-// Where requests are sent, if a server takes any.
-const (
-	defaultForrstAddress  = "127.0.0.1:7423"
-	forrstPath            = "/forrst"
-	defaultForrstEndpoint = "http://" + defaultForrstAddress + forrstPath
-)
-
 // forrstEndpoint is where a server takes requests of the Forrst protocol, and who has the functions.
 type forrstEndpoint struct {
 	addr     string // empty: nowhere

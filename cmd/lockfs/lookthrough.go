@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"lockfs/fusefs/mountpoint"
 )
@@ -35,4 +37,17 @@ func lookThrough(cmd *cobra.Command, root string) string {
 		return ""
 	}
 	return root
+}
+
+// lockAttribute is what a mount of lockfs knows of a lock; empty where there is nothing, which is anywhere else.
+func lockAttribute(path, name string) (string, error) {
+	var value [1024]byte
+	n, err := unix.Lgetxattr(path, "user.lockfs."+name, value[:])
+	switch {
+	case errors.Is(err, unix.ENODATA) || errors.Is(err, unix.ENOTSUP):
+		return "", nil
+	case err != nil:
+		return "", &os.PathError{Op: "getxattr", Path: path, Err: err}
+	}
+	return string(value[:n]), nil
 }

@@ -13,9 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"lockfs/formats/semaphore"
-	"lockfs/formats/tower"
 )
 
 // runLock is the lock that a command runs under, by the rules of its format.
@@ -142,13 +139,6 @@ func ended(state *os.ProcessState, err error) error {
 		return err
 	}
 	return &exitStatus{code: exitOf(state)}
-}
-
-// isLost tells that a lock is lost from what may pass.
-func isLost(err error) bool {
-	var lost *semaphore.LostError // of all formats but one
-	var towerLost *tower.LostError
-	return errors.As(err, &lost) || errors.As(err, &towerLost)
 }
 
 // forEver is how long to wait for a lock without a limit.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"lockfs/raftstore/storepb"
@@ -15,4 +16,13 @@ func self() *storepb.Viewer {
 		viewer.Groups = append(viewer.Groups, uint32(group))
 	}
 	return viewer
+}
+
+// hostName is how sessions and lock files name this host.
+func hostName() (string, error) {
+	name, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("name of this host: %w", err)
+	}
+	return name, nil
 }

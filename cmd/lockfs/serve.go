@@ -18,15 +18,6 @@ import (
 	"lockfs/fusefs/observation"
 )
 
-// hostName is how sessions and lock files name this host.
-func hostName() (string, error) {
-	name, err := os.Hostname()
-	if err != nil {
-		return "", fmt.Errorf("name of this host: %w", err)
-	}
-	return name, nil
-}
-
 // stopGrace is how long a part may take to say farewell to others.
 const stopGrace = 3 * time.Second
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -193,10 +192,4 @@ func (s *clusterStatus) print(w io.Writer) error {
 	}
 	fmt.Fprintln(w)
 	return printSessions(w, s.Sessions)
-}
-
-func printJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
 }
