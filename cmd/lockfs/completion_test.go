@@ -28,7 +28,7 @@ func TestCompletion(t *testing.T) {
 	}
 	tasks := filepath.Join(state, "locks")
 	require.NoError(t, os.Mkdir(tasks, 0o700))
-	for name, content := range map[string]string{"task-001.lock": `{"task_id": "task-001", "worker": "worker-0"}`, "Task 2.lock": ""} {
+	for name, content := range map[string]string{"task-001.lock": `{"task_id": "task-001", "worker": "worker-0", "acquired_at": "2025-02-02T10:00:00Z", "expires_at": ""}`, "Task 2.lock": ""} {
 		require.NoError(t, os.WriteFile(filepath.Join(tasks, name), []byte(content), 0o600))
 	}
 	program := clitest.ProgramNamed(t, "lockfs")
