@@ -22,11 +22,11 @@ func (a *api) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clus
 }
 
 func (a *api) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
-	return a.node.KeepAlive(ctx, req), nil
+	return a.node.sessions.keepAlive(ctx, req), nil
 }
 
 func (a *api) Sessions(ctx context.Context, _ *clusterpb.SessionsRequest) (*clusterpb.SessionsReply, error) {
-	return a.node.Sessions(ctx), nil
+	return a.node.sessions.list(ctx), nil
 }
 
 func (a *api) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) (*clusterpb.RemovalsReply, error) {
@@ -35,20 +35,20 @@ func (a *api) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) (*cl
 
 func (a *api) Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
 	return &clusterpb.ProbeReply{
-		Term: a.node.raft.CurrentTerm(), WallClock: readClocks().wall, Id: a.node.id.ID, Leads: a.node.leadership.office() != 0,
+		Term: a.node.raft.CurrentTerm(), WallClock: readClocks().wall, Id: a.node.dir.ID, Leads: a.node.leadership.term() != 0,
 	}, nil
 }
 
 func (a *api) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {
 	status := a.node.Status(req.GetHash())
 	if req.GetConfirm() {
-		status.Confirmed = a.node.confirmConfiguration(ctx) == nil
+		status.Confirmed = a.node.changes.confirmConfiguration(ctx) == nil
 	}
 	return status, nil
 }
 
 func (a *api) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb.AdminReply, error) {
-	return a.node.Join(ctx, req.GetMember()), nil
+	return a.node.admission.join(ctx, req.GetMember()), nil
 }
 
 func (a *api) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error) {
@@ -56,7 +56,7 @@ func (a *api) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*cluste
 }
 
 func (a *api) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
-	return a.node.Remove(ctx, req.GetName()), nil
+	return a.node.expulsion.remove(ctx, req.GetName()), nil
 }
 
 // lineServer answers the calls that come over lines.

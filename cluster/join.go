@@ -36,7 +36,7 @@ func (n *Node) whileSound(ctx context.Context, do func(context.Context) error) e
 }
 
 func (n *Node) becomeReady(ctx context.Context) error {
-	if !n.id.Joined {
+	if !n.dir.Joined {
 		entry, err := n.peers.all(n.cfg.Join)
 		if err != nil {
 			return err
@@ -46,8 +46,7 @@ func (n *Node) becomeReady(ctx context.Context) error {
 		if err := n.announce(ctx, &router{peers: n.peers, entry: append(entry, n.local())}); err != nil {
 			return err
 		}
-		n.id.Joined = true
-		if err := n.id.save(n.cfg.DataDir); err != nil {
+		if err := n.dir.SetJoined(); err != nil {
 			return fmt.Errorf("note that this node has joined: %w", err)
 		}
 	}
@@ -55,7 +54,7 @@ func (n *Node) becomeReady(ctx context.Context) error {
 	if err := n.catchUp(ctx, local); err != nil {
 		return err
 	}
-	if n.cfg.RaftAddress == "" || proto.Equal(n.member(n.id.ID), n.self()) {
+	if n.cfg.RaftAddress == "" || proto.Equal(n.members.get(n.dir.ID), n.members.own()) {
 		return nil
 	}
 	return n.announce(ctx, local)
@@ -69,7 +68,7 @@ func (n *Node) announce(ctx context.Context, via *router) error {
 		var result *storepb.Result
 		reason := "" // why it is not done yet
 		err := via.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
-			reply, err := to.Join(ctx, &clusterpb.JoinRequest{Member: n.self()})
+			reply, err := to.Join(ctx, &clusterpb.JoinRequest{Member: n.members.own()})
 			result = reply.GetResult()
 			if result.GetMessage() != "" {
 				reason = result.GetMessage()

@@ -15,11 +15,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/fusefs/control"
 	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
 
-func eventsOf(dir string) string { return filepath.Join(dir, controlName, "events") }
+func eventsOf(dir string) string { return filepath.Join(dir, control.Name, "events") }
 
 func readEvent(t testing.TB, lines *bufio.Reader) lockjson.Event {
 	t.Helper()

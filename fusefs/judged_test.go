@@ -109,12 +109,12 @@ func TestWhoIsAlwaysTooLateIsNotPermitted(t *testing.T) {
 
 // TestEachCallMayLookAgain: that one call had to look twice is nothing to the next.
 func TestEachCallMayLookAgain(t *testing.T) {
-	fs := &fileSystem{judged: newPerThread[judged](0)}
+	js := newJudgements()
 	by := &storepb.Caller{Pid: uint32(os.Getpid())}
 	another, done := &storepb.Result{Code: storepb.Code_NOT_JUDGED}, &storepb.Result{}
-	require.Equal(t, syscall.ESTALE, fs.judge(by, another, syscall.ESTALE))
-	require.Zero(t, fs.judge(by, done, 0))
-	require.Equal(t, syscall.ESTALE, fs.judge(by, another, syscall.ESTALE))
-	require.Equal(t, syscall.EPERM, fs.judge(by, another, syscall.ESTALE))
-	require.Equal(t, syscall.ESTALE, fs.judge(by, another, syscall.ESTALE))
+	require.Equal(t, syscall.ESTALE, js.judge(by, another, syscall.ESTALE))
+	require.Zero(t, js.judge(by, done, 0))
+	require.Equal(t, syscall.ESTALE, js.judge(by, another, syscall.ESTALE))
+	require.Equal(t, syscall.EPERM, js.judge(by, another, syscall.ESTALE))
+	require.Equal(t, syscall.ESTALE, js.judge(by, another, syscall.ESTALE))
 }

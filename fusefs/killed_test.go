@@ -169,7 +169,7 @@ signal.setitimer(signal.ITIMER_REAL, 0)'`, dir)
 	select {
 	case err := <-s.ended:
 		t.Fatalf("given up: %v", err)
-	case <-time.After(10 * killedInterval):
+	case <-time.After(200 * time.Millisecond):
 	}
 	close(s.proceed)
 	require.NoError(t, <-s.ended)

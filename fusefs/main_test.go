@@ -232,7 +232,7 @@ func mountTable(t testing.TB) string {
 	t.Helper()
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	require.NoError(t, err)
-	return unescape(string(table))
+	return string(table)
 }
 
 func writeFile(t testing.TB, dir, name, content string) (path string) {

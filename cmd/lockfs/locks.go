@@ -101,8 +101,11 @@ func mustExist(ctx context.Context, admin *cluster.Admin, path string) error {
 		found, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_Lookup{
 			Lookup: &storepb.Lookup{Parent: at, Name: []byte(name)},
 		}})
+		if ctx.Err() != nil {
+			return err
+		}
 		if err != nil {
-			return fmt.Errorf("there is no %s (%w); give a path on a mount, or one from the root of the cluster's locks", word(path), err)
+			return fmt.Errorf("there is no %s; give a path on a mount, or one from the root of the cluster's locks", word(path))
 		}
 		at = found.GetAttr().GetIno()
 	}

@@ -5,11 +5,13 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"lockfs/formats/lockfact"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
-// listLocks leaves out directories with entries, which tell more, and data without advisory locks.
+// listLocks leaves out directories with entries, which tell more, data without advisory locks, and names that
+// a lock has for a moment until it is given its own: whoever was killed in between left the name, and holds nothing by it.
 func (r reader) listLocks(q *storepb.ListLocks) *storepb.Result {
 	if q.GetViewer() == nil {
 		return nobody()
@@ -22,7 +24,7 @@ func (r reader) listLocks(q *storepb.ListLocks) *storepb.Result {
 		if e.parent == from.parent && e.name == from.name {
 			return true
 		}
-		if in, found := r.tree.inode(e.ino); found && !r.tree.isFull(in) && (r.isLock(e, in) || r.hasAdvisories(in)) {
+		if in, found := r.tree.inode(e.ino); found && !r.tree.isFull(in) && r.isListed(e, in) {
 			if lock := view.lock(e, in); lock != nil {
 				locks = append(locks, lock)
 				bytes += proto.Size(lock)
@@ -31,6 +33,10 @@ func (r reader) listLocks(q *storepb.ListLocks) *storepb.Result {
 		return len(locks) < limit && bytes < lockPageBytes
 	})
 	return &storepb.Result{Locks: locks}
+}
+
+func (r reader) isListed(e *entry, in *inode) bool {
+	return r.hasAdvisories(in) || r.isLock(e, in) && !lockfact.IsTemporary(e.name)
 }
 
 func (r reader) getLock(q *storepb.GetLock) *storepb.Result {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"lockfs/formats/lockfact"
 	"lockfs/raftstore/advisory"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -54,6 +55,17 @@ func TestListLocksInPages(t *testing.T) {
 	require.Len(t, allLocks(t, tr.ns, 0), lockPage+15)
 	require.Len(t, allLocks(t, tr.ns, 7), lockPage+15)
 	require.Empty(t, tr.ns.Query(listLocks(math.MaxUint64, "", 0)).GetLocks())
+}
+
+// TestListLocksLeavesOutTemporaryNames: what was killed before it gave the file a name holds nothing by that.
+func TestListLocksLeavesOutTemporaryNames(t *testing.T) {
+	tr := newDriver(t)
+	left := lockfact.TemporaryName()
+	tr.file(RootIno, left)
+	tr.file(RootIno, "a.lock.0123456789abcdef.tmp")
+	tr.file(RootIno, ".lockfs-mine")
+	require.Equal(t, []string{".lockfs-mine"}, allLocks(t, tr.ns, 1))
+	require.Equal(t, "held", step{tr.ns.Query(getLock(RootIno, left)), t}.ok().GetLocks()[0].GetState(), "who asks for it is told")
 }
 
 // TestListLocksGoesOnAfterWhatIsGone: the last of a page may be removed before the next is asked for.

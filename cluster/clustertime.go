@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"lockfs/raftstore/fault"
+)
+
+// clock is cluster time on the leader. It never goes back while this node leads, nor behind the last
+// stamp in the log.
+type clock struct {
+	now func() reading
+
+	mu     sync.Mutex
+	anchor time.Duration // monotonic time at which base was right
+	base   int64         // cluster time at the anchor, nanoseconds since the Unix epoch
+	ahead  time.Duration // by how much base is ahead of the median
+	peers  map[string]int64
+}
+
+// reading is this host's clocks at one moment. Differences are taken on the monotonic one, so that a
+// step of the wall clock is an error of one voter's clock like any other.
+type reading struct {
+	wall int64         // nanoseconds since the Unix epoch
+	mono time.Duration // since some fixed moment
+}
+
+var processStart = time.Now()
+
+func readClocks() reading {
+	now := time.Now()
+	return reading{wall: now.UnixNano() + int64(fault.ClockOffset), mono: now.Sub(processStart)}
+}
+
+// offset is how far a wall clock is ahead of this host's monotonic one.
+func (r reading) offset(wall int64) int64 { return wall - int64(r.mono) }
+
+func newClock(now func() reading) *clock {
+	return &clock{now: now, peers: make(map[string]int64)}
+}
+
+// start begins to lead: time goes on from the last stamp in the log.
+func (c *clock) start(last int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	c.anchor, c.base, c.ahead = now.mono, last, 0
+	c.follow(now)
+}
+
+// Now is cluster time, nanoseconds since the Unix epoch.
+func (c *clock) Now() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at(c.now().mono)
+}
+
+// at runs at half speed while time is ahead of the median.
+func (c *clock) at(mono time.Duration) int64 {
+	elapsed := mono - c.anchor
+	return c.base + int64(elapsed-min(c.ahead, elapsed/2))
+}
+
+// measured notes what a voter's wall clock shows now.
+func (c *clock) measured(voter string, wall int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	c.peers[voter] = now.offset(wall)
+	c.follow(now)
+}
+
+// keepOnly drops the clocks of those who are not voters any more.
+func (c *clock) keepOnly(voters []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for voter := range c.peers {
+		if !slices.Contains(voters, voter) {
+			delete(c.peers, voter)
+		}
+	}
+}
+
+// follow sets the course to the median of the clocks that are known, this node's own among them.
+func (c *clock) follow(now reading) {
+	at := c.at(now.mono)
+	median := c.median(now, at)
+	c.base = max(at, median)
+	c.anchor = now.mono
+	c.ahead = time.Duration(c.base - median)
+}
+
+// lateness is how far a clock can be behind cluster time before it is surely the clock that is wrong.
+const lateness = time.Minute
+
+// median takes the lower middle one of an even number of clocks, unless that is far behind cluster time.
+func (c *clock) median(now reading, clusterTime int64) int64 {
+	offsets := append(make([]int64, 0, len(c.peers)+1), now.offset(now.wall))
+	for _, offset := range c.peers {
+		offsets = append(offsets, offset)
+	}
+	slices.Sort(offsets)
+	lower, upper := offsets[(len(offsets)-1)/2], offsets[len(offsets)/2]
+	if int64(now.mono)+lower < clusterTime-int64(lateness) {
+		return int64(now.mono) + upper
+	}
+	return int64(now.mono) + lower
+}

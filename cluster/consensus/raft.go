@@ -1,0 +1,32 @@
+package consensus
+
+import (
+	"errors"
+
+	"github.com/hashicorp/raft"
+
+	"lockfs/raftstore"
+)
+
+// Raft is a running node of raft on its log, votes, snapshots and transport.
+type Raft struct {
+	*raft.Raft
+	FSM       *raftstore.FSM
+	Transport raft.Transport
+
+	cfg   Config
+	id    raft.ServerID
+	files *storage
+}
+
+// Close ends it. What was acknowledged is on disk already.
+func (r *Raft) Close() error {
+	var errs []error
+	if r.Raft != nil {
+		errs = append(errs, r.Shutdown().Error())
+	}
+	if closer, ok := r.Transport.(raft.WithClose); ok {
+		errs = append(errs, closer.Close())
+	}
+	return errors.Join(append(errs, r.files.close())...)
+}
