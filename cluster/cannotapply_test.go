@@ -15,6 +15,7 @@ import (
 	"lockfs/cluster/consensus"
 	"lockfs/raftstore"
 	"lockfs/raftstore/codec"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -25,7 +26,7 @@ func requireStopsAt(t *testing.T, node *Node, index uint64, why error) {
 	stopped := new(raftstore.ApplyError)
 	require.ErrorAs(t, err, &stopped)
 	require.ErrorIs(t, err, why)
-	require.Equal(t, index, stopped.Index)
+	require.Equal(t, ids.Index(index), stopped.Index)
 	require.ErrorContains(t, err, fmt.Sprintf("`lockfs server inspect --data %s %d` shows the entry", node.cfg.DataDir, index))
 	_, err = node.query(t.Context(), statFs.GetQuery(), true)
 	require.ErrorIs(t, err, stopped)
