@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/clusterpb"
-	"lockfs/cluster/line"
+	"lockfs/cluster/rpc"
 )
 
 var _ clusterpb.NodeServer = (*api)(nil)
@@ -60,12 +60,12 @@ func (a *api) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*cluste
 }
 
 // lineServer answers the calls that come over lines.
-func lineServer(n *Node) *line.Server {
+func lineServer(n *Node) *rpc.Server {
 	a := &api{node: n}
-	return &line.Server{
+	return &rpc.Server{
 		MaxRequest: maxRequest,
 		Malformed:  n.cfg.Metrics.malformed.Inc,
-		Methods: map[byte]line.Method{
+		Methods: map[byte]rpc.Method{
 			executeMethod: {Do: answering(n, a.Execute)},
 			probeMethod:   {Do: answering(n, a.Probe), Quick: true},
 		},

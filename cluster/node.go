@@ -19,7 +19,7 @@ import (
 
 	"lockfs/cluster/audit"
 	"lockfs/cluster/clusterpb"
-	"lockfs/cluster/line"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 )
 
@@ -50,7 +50,7 @@ type Node struct {
 	peers      *peers
 	listener   net.Listener // of the API; nil: none
 	server     *grpc.Server
-	lines      *line.Server
+	lines      *rpc.Server
 
 	audit    *audit.Log
 	auditing sync.WaitGroup
@@ -197,7 +197,7 @@ func (n *Node) serve() error {
 	}
 	n.listener = listener
 	doors := cmux.New(listener)
-	lines, others := doors.Match(cmux.PrefixMatcher(line.Preface)), doors.Match(cmux.Any())
+	lines, others := doors.Match(cmux.PrefixMatcher(rpc.Preface)), doors.Match(cmux.Any())
 	doors.SetReadTimeout(connectTimeout)
 	go func() { _ = n.lines.Serve(lines) }()
 	go func() { _ = n.server.Serve(others) }()

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"lockfs/cluster/clusterpb"
-	"lockfs/cluster/line"
+	"lockfs/cluster/rpc"
 )
 
 // A host that comes back is to be found soon, and one that is cut off noticed soon.
@@ -35,7 +35,7 @@ type peers struct {
 type peer struct {
 	clusterpb.NodeClient
 	conn *grpc.ClientConn
-	line *line.Client
+	line *rpc.Client
 }
 
 // What goes over a line.
@@ -67,7 +67,7 @@ func (p *peers) node(address string) (clusterpb.NodeClient, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", address, err)
 	}
-	p.known[address] = peer{clusterpb.NewNodeClient(conn), conn, line.NewClient(address, connectTimeout)}
+	p.known[address] = peer{clusterpb.NewNodeClient(conn), conn, rpc.NewClient(address, connectTimeout)}
 	return p.known[address], nil
 }
 

@@ -1,4 +1,4 @@
-// Package line carries calls over TCP with as few steps as there can be: one write and one read on each side, and no
+// Package rpc carries calls over TCP with as few steps as there can be: one write and one read on each side, and no
 // goroutine between the reader of a connection and who waits for the answer.
 //
 // It is for the two calls that programs wait for with every system call. There a library does too much: between two
@@ -11,4 +11,4 @@
 //	number   8 bytes, of the call, which its answer repeats
 //	method   1 byte; in an answer 0, or 1 if there is none and the message is an error in words
 //	message  protobuf
-package line
+package rpc
