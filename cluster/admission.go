@@ -15,7 +15,11 @@ import (
 
 // Join makes a node a member without a vote, which gets one once it has caught up, and answers when it has: NOT_DONE means that
 // it is to ask again, and says why.
-func (n *Node) Join(ctx context.Context, member *storepb.Member) *clusterpb.AdminReply {
+func (n *Node) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb.AdminReply, error) {
+	return n.welcome(ctx, req.GetMember()), nil
+}
+
+func (n *Node) welcome(ctx context.Context, member *storepb.Member) *clusterpb.AdminReply {
 	if err := checkMember(member); err != nil {
 		return refuseJoin(storepb.Code_INVALID, err.Error())
 	}

@@ -156,7 +156,7 @@ func (c *Client) interrupt(caller *storepb.Caller, request *storepb.AwaitLock) (
 
 func notStopped(err error) error { return fmt.Errorf("stop waiting for a lock: %w", err) }
 
-// lockWait is how long a node keeps a question for a lock. It is below attemptTimeout.
+// lockWait is how long a node keeps a question for a lock. It is below rpc.AttemptTimeout.
 const lockWait = time.Second
 
 // awaitLock answers once a request has become a lock. That was committed, whoever leads meanwhile; only

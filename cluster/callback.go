@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore/storepb"
 )
 
@@ -59,12 +60,8 @@ func (n *Node) askNewcomer(ctx context.Context, member *storepb.Member) (applied
 		return 0, errors.New("its addresses are not known")
 	}
 	address := member.GetApiAddress()
-	peers := newPeers()
-	defer peers.close()
-	peer, err := peers.node(address)
-	if err != nil {
-		return 0, err
-	}
+	peer := rpc.NewRemote(address)
+	defer peer.Close()
 	ctx, cancel := context.WithTimeout(ctx, callBackTimeout)
 	defer cancel()
 	status, err := peer.Status(ctx, &clusterpb.StatusRequest{})

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -30,7 +31,7 @@ func requireStopsAt(t *testing.T, node *Node, index uint64, why error) {
 	require.ErrorIs(t, err, raftstore.ErrNotDone)
 	_, err = node.store.Propose(t.Context(), &storepb.Command{Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}})
 	require.ErrorIs(t, err, raftstore.ErrUnknown)
-	require.NotNil(t, node.Status(true))
+	require.NotNil(t, ask(t, node, rpc.Node.Status, &clusterpb.StatusRequest{Hash: true}))
 	require.Error(t, node.raft.Snapshot().Error(), "it would stand for entries that were not applied")
 }
 
@@ -79,7 +80,7 @@ func TestNewerMountsAreNotServed(t *testing.T) {
 	require.Equal(t, storepb.Code_OK, create(t, client, "a"))
 	last := node.raft.LastIndex()
 	for range 2 {
-		reply := node.Execute(t.Context(), &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: newerCommand(1, 1)}})
+		reply := ask(t, node, rpc.Node.Execute, &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: newerCommand(1, 1)}})
 		require.Equal(t, clusterpb.Outcome_NOT_DONE, reply.GetOutcome())
 	}
 	require.Equal(t, last, node.raft.LastIndex())

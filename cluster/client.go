@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/storepb"
 )
@@ -23,9 +24,9 @@ const inFlight = 1024
 
 // Client does operations on the namespace for one mount, in a session that it keeps alive.
 type Client struct {
-	router     *router
-	near       *Node  // of this process; nil: there is none
-	peers      *peers // closed with the client; nil when a node owns them
+	router     *rpc.Router
+	near       *Node      // of this process; nil: there is none
+	peers      *rpc.Peers // closed with the client; nil when a node owns them
 	logger     *slog.Logger
 	host       string
 	bootID     string
@@ -69,7 +70,7 @@ type ClientConfig struct {
 // OpenClient opens a session through the node of this process. It waits for a leader until ctx ends, or the node cannot go on.
 func (n *Node) OpenClient(ctx context.Context, cfg ClientConfig) (client *Client, err error) {
 	err = n.whileSound(ctx, func(ctx context.Context) (err error) {
-		client, err = openClient(ctx, n, &router{peers: n.peers, entry: []clusterpb.NodeClient{n.local()}}, nil, cfg)
+		client, err = openClient(ctx, n, rpc.NewRouter(n.peers, n), nil, cfg)
 		return err
 	})
 	return client, err
@@ -77,19 +78,15 @@ func (n *Node) OpenClient(ctx context.Context, cfg ClientConfig) (client *Client
 
 // Dial opens a session through the servers with these API addresses. It waits for a leader until ctx ends.
 func Dial(ctx context.Context, servers []string, cfg ClientConfig) (*Client, error) {
-	peers := newPeers()
-	entry, err := peers.all(servers)
+	peers := rpc.NewPeers()
+	client, err := openClient(ctx, nil, rpc.NewRoamingRouter(peers, peers.Nodes(servers)...), peers, cfg)
 	if err != nil {
-		return nil, err
-	}
-	client, err := openClient(ctx, nil, &router{peers: peers, entry: entry, roam: true}, peers, cfg)
-	if err != nil {
-		peers.close()
+		peers.Close()
 	}
 	return client, err
 }
 
-func openClient(ctx context.Context, near *Node, via *router, own *peers, cfg ClientConfig) (*Client, error) {
+func openClient(ctx context.Context, near *Node, via *rpc.Router, own *rpc.Peers, cfg ClientConfig) (*Client, error) {
 	if cfg.OpTimeout == 0 {
 		cfg.OpTimeout = DefaultOpTimeout
 	}
@@ -370,17 +367,8 @@ func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Resul
 }
 
 func (c *Client) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*storepb.Result, error) {
-	reply, err := c.executeReply(ctx, req)
+	reply, err := rpc.Ask(ctx, c.router, rpc.Node.Execute, req)
 	return reply.GetResult(), err
-}
-
-func (c *Client) executeReply(ctx context.Context, req *clusterpb.ExecuteRequest) (reply *clusterpb.ExecuteReply, err error) {
-	err = c.router.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
-		var err error
-		reply, err = to.Execute(ctx, req)
-		return reply, err
-	})
-	return reply, err
 }
 
 // settle goes on until the cluster has recorded that a number is void, and only then acknowledges it.
@@ -433,7 +421,7 @@ func (c *Client) Leave(ctx context.Context, inUse func() bool) error {
 	}
 	c.settling.Wait()
 	if c.peers != nil {
-		c.peers.close()
+		c.peers.Close()
 	}
 	return errors.Join(err, c.journal.close())
 }

@@ -17,12 +17,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
 
 // testWait is far beyond what anything here takes on a busy machine.
 const testWait = 30 * time.Second
+
+// ask asks a node itself, which always answers.
+func ask[Request, Reply any](t testing.TB, node *Node, method func(rpc.Node, context.Context, Request) (Reply, error), req Request) Reply {
+	t.Helper()
+	reply, err := method(node, t.Context(), req)
+	require.NoError(t, err)
+	return reply
+}
 
 func freeAddress(t testing.TB) string {
 	t.Helper()
@@ -366,12 +375,12 @@ func TestMembersJoinListAndLeave(t *testing.T) {
 	defer func() { _ = node.Close() }()
 	require.ErrorContains(t, node.WaitReady(t.Context()), "n1")
 
-	reply := nodes[0].Remove(t.Context(), "nobody")
+	reply := ask(t, nodes[0], rpc.Node.Remove, &clusterpb.RemoveRequest{Name: "nobody"})
 	require.Equal(t, storepb.Code_NOT_FOUND, reply.GetResult().GetCode())
-	reply = nodes[1].Remove(t.Context(), "n2")
+	reply = ask(t, nodes[1], rpc.Node.Remove, &clusterpb.RemoveRequest{Name: "n2"})
 	require.Equal(t, clusterpb.Outcome_NOT_LEADER, reply.GetOutcome())
 	require.Equal(t, nodes[0].cfg.APIAddress, reply.GetLeaderAddress())
-	reply = nodes[0].Remove(t.Context(), "n2")
+	reply = ask(t, nodes[0], rpc.Node.Remove, &clusterpb.RemoveRequest{Name: "n2"})
 	require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode())
 	require.Len(t, nodes[0].members(), 2)
 	select {
@@ -419,7 +428,7 @@ func TestNodeAnswersNonsenseWithAnError(t *testing.T) {
 		"no such session":   {Request: &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{Session: 5, Seq: 1, Op: createOp("x")}}},
 		"a name of nothing": {Request: &clusterpb.ExecuteRequest_Query{Query: &storepb.Query{Query: &storepb.Query_Lookup{}}}},
 	} {
-		reply := node.Execute(t.Context(), req)
+		reply := ask(t, node, rpc.Node.Execute, req)
 		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome(), what)
 		require.NotEqual(t, storepb.Code_OK, reply.GetResult().GetCode(), what)
 	}

@@ -148,14 +148,10 @@ func (n *Node) probe(voter *storepb.Member, timeout time.Duration) uint64 {
 	if voter.GetApiAddress() == "" {
 		return 0
 	}
-	peer, err := n.peers.node(voter.GetApiAddress())
-	if err != nil {
-		return 0
-	}
 	ctx, cancel := context.WithTimeout(n.ctx, timeout)
 	defer cancel()
 	asked := time.Now()
-	reply, err := peer.Probe(ctx, &clusterpb.ProbeRequest{})
+	reply, err := n.peers.Node(voter.GetApiAddress()).Probe(ctx, &clusterpb.ProbeRequest{})
 	if err != nil || reply.GetId() != voter.GetId() {
 		return 0
 	}

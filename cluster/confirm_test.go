@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -144,7 +145,7 @@ func TestAnyStateThatIsNewEnough(t *testing.T) {
 	require.NotZero(t, index)
 	for _, node := range nodes {
 		ask := func(since uint64) *clusterpb.ExecuteReply {
-			return node.Execute(t.Context(), &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query(since)}})
+			return ask(t, node, rpc.Node.Execute, &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query(since)}})
 		}
 		require.NoError(t, node.fsm.WaitFor(t.Context(), func(ns *raftstore.Namespace) bool { return ns.Index() >= index }))
 		reply := ask(index)

@@ -4,8 +4,7 @@
 // # Who answers
 //
 // The leader does every command and answers every query; other nodes name it. [Client] follows the
-// leader, on this node or another, and keeps asking until there is an answer or its time is up. Commands, queries and
-// probes go over lines (package rpc), all else with gRPC, at the same address. Client is
+// leader, on this node or another, and keeps asking until there is an answer or its time is up (package rpc). Client is
 // the only place that retries. A command carries its session and number, so asking again is always
 // safe, whatever became of the earlier attempt.
 //

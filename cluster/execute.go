@@ -15,17 +15,17 @@ import (
 const leaderWait = time.Second
 
 // Execute does one command or query if this node leads, else names the leader.
-func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) *clusterpb.ExecuteReply {
+func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
 	if query := req.GetQuery(); fault.UnverifiedReads && query != nil {
 		result, err := n.fsm.Query(query)
-		return &clusterpb.ExecuteReply{Outcome: outcomeOf(notAnswered(err)), Result: result}
+		return &clusterpb.ExecuteReply{Outcome: outcomeOf(notAnswered(err)), Result: result}, nil
 	}
 	if result := n.fsm.QuerySince(req.GetQuery()); result != nil {
-		return &clusterpb.ExecuteReply{Result: result}
+		return &clusterpb.ExecuteReply{Result: result}, nil
 	}
 	term, leader := n.awaitLeader(ctx)
 	if term == 0 {
-		return &clusterpb.ExecuteReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
+		return &clusterpb.ExecuteReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}, nil
 	}
 	began := time.Now()
 	var result *storepb.Result
@@ -45,7 +45,7 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) *clus
 	}
 	reply.Outcome, reply.Result = outcomeOf(err), result
 	n.cfg.Metrics.observeRequest(req, reply, time.Since(began))
-	return reply
+	return reply, nil
 }
 
 // awaitLeader answers the term if this node leads, else the leader's API address as far as it is known.
@@ -59,7 +59,7 @@ func (n *Node) awaitLeader(ctx context.Context) (term uint64, leader string) {
 	return term, n.apiAddress(string(id))
 }
 
-// eventWait is how long a query for events waits for one. It is below attemptTimeout.
+// eventWait is how long a query for events waits for one. It is below rpc.AttemptTimeout.
 const eventWait = time.Second
 
 func (n *Node) query(ctx context.Context, query *storepb.Query, confirmed bool) (*storepb.Result, error) {

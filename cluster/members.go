@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -83,7 +84,8 @@ func checkMember(m *storepb.Member) error {
 }
 
 // Remove takes a member out by its name, or by its raft id.
-func (n *Node) Remove(ctx context.Context, name string) *clusterpb.AdminReply {
+func (n *Node) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
+	name := req.GetName()
 	return n.administer(ctx, func() (*storepb.Result, error) {
 		id := n.memberID(name)
 		known := n.raftServer(id)
@@ -98,7 +100,7 @@ func (n *Node) Remove(ctx context.Context, name string) *clusterpb.AdminReply {
 			}, nil
 		}
 		return &storepb.Result{}, n.takeOut(ctx, id, "it was removed by an administrator")
-	})
+	}), nil
 }
 
 // memberID answers the id of a member by its name, or by that id, also of one that is only left in raft's configuration or only
@@ -150,13 +152,9 @@ func (n *Node) noticeRemoval() {
 // what is committed: one that was deposed meanwhile may have tried to remove this node, and all others may count on it. A leader
 // of whom this node has never heard may be another cluster's.
 func (n *Node) removedAsSays(address string) (removed bool, leader string) {
-	peer, err := n.peers.node(address)
-	if err != nil {
-		return false, ""
-	}
-	ctx, cancel := context.WithTimeout(n.ctx, attemptTimeout)
+	ctx, cancel := context.WithTimeout(n.ctx, rpc.AttemptTimeout)
 	defer cancel()
-	status, err := peer.Status(ctx, &clusterpb.StatusRequest{Confirm: true})
+	status, err := n.peers.Node(address).Status(ctx, &clusterpb.StatusRequest{Confirm: true})
 	if err != nil || n.raftServer(status.GetId()) == nil {
 		return false, status.GetLeaderAddress()
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore/storepb"
 )
 
@@ -195,18 +196,17 @@ func (c *Client) keepAlive() {
 
 // renew sends a keepalive and answers when the next one is due.
 func (c *Client) renew(s *clientSession) time.Duration {
-	ctx, cancel := context.WithTimeout(c.alive, attemptTimeout)
+	ctx, cancel := context.WithTimeout(c.alive, rpc.AttemptTimeout)
 	defer cancel()
-	var reply *clusterpb.KeepAliveReply
 	var sent time.Duration
 	var asked, answered reading
-	err := c.router.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
-		var err error
+	keepAlive := func(to rpc.Node, ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
 		sent, asked = bootTime(), readClocks()
-		reply, err = to.KeepAlive(ctx, &clusterpb.KeepAliveRequest{Session: s.id, ClockOffset: c.offset.Load()})
+		reply, err := to.KeepAlive(ctx, req)
 		answered = readClocks()
 		return reply, err
-	})
+	}
+	reply, err := rpc.Ask(ctx, c.router, keepAlive, &clusterpb.KeepAliveRequest{Session: s.id, ClockOffset: c.offset.Load()})
 	if err != nil {
 		c.logger.Warn("no keepalive came through", "session", s.id, "error", err)
 		return firstKeepalive
@@ -218,7 +218,7 @@ func (c *Client) renew(s *clientSession) time.Duration {
 	}
 	c.ahead.Store(reply.GetClusterTime() - int64(sent))
 	c.offset.Store(asked.wall + int64(answered.mono-asked.mono)/2 - reply.GetClusterTime())
-	c.router.meet(reply.GetServers())
+	c.router.Meet(reply.GetServers())
 	c.leader.Store(new(reply.GetLeader()))
 	term := time.Duration(reply.GetTerm())
 	s.extend(sent + term - margin(term))

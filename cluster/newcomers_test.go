@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -61,14 +62,14 @@ func TestAStrayJoinLeavesTheClusterAlone(t *testing.T) {
 		{impostor, fmt.Sprintf("at its raft address %s answers %q", impostor.GetRaftAddress(), other.id.ID)},
 		{half, "its API address " + half.GetApiAddress() + " does not answer"},
 	} {
-		reply := node.Join(t.Context(), c.member)
+		reply := ask(t, node, rpc.Node.Join, &clusterpb.JoinRequest{Member: c.member})
 		require.Equal(t, clusterpb.Outcome_NOT_DONE, reply.GetOutcome(), "it may be starting")
 		require.Contains(t, reply.GetResult().GetMessage(), c.reason)
 		require.False(t, node.knows(c.member.GetId()))
 		require.Equal(t, storepb.Code_OK, create(t, client, c.member.GetName()))
 
 		impatient(node, trialLimits{})
-		reply = node.Join(t.Context(), c.member)
+		reply = ask(t, node, rpc.Node.Join, &clusterpb.JoinRequest{Member: c.member})
 		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome(), "it would ask for ever")
 		require.Equal(t, storepb.Code_NOT_PERMITTED, reply.GetResult().GetCode())
 		require.Contains(t, reply.GetResult().GetMessage(), c.reason)
@@ -124,7 +125,7 @@ func TestANewcomerThatDoesNotAnswerIsDropped(t *testing.T) {
 
 	impatient(leader, trialLimits{progress: time.Hour})
 	require.Eventually(t, func() bool { return !leader.knows(stray.GetId()) }, testWait, 10*time.Millisecond)
-	reply := leader.Join(t.Context(), stray)
+	reply := ask(t, leader, rpc.Node.Join, &clusterpb.JoinRequest{Member: stray})
 	require.Equal(t, storepb.Code_NOT_PERMITTED, reply.GetResult().GetCode())
 	require.Contains(t, reply.GetResult().GetMessage(), "the leader n0 dropped it: it has not answered")
 	require.Contains(t, reply.GetResult().GetMessage(), stray.GetApiAddress())
@@ -180,14 +181,14 @@ func TestWhatIsLeftOfAMemberCanBeRemoved(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_OK, result.GetCode())
 	for _, member := range []*storepb.Member{left, joining} {
-		reply := leader.Remove(t.Context(), member.GetName())
+		reply := ask(t, leader, rpc.Node.Remove, &clusterpb.RemoveRequest{Name: member.GetName()})
 		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome())
 		require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode(), "%v", reply)
 		require.False(t, leader.knows(member.GetId()))
 	}
-	reply := leader.Join(t.Context(), joining)
+	reply := ask(t, leader, rpc.Node.Join, &clusterpb.JoinRequest{Member: joining})
 	require.Contains(t, reply.GetResult().GetMessage(), "removed by an administrator")
-	require.Equal(t, storepb.Code_NOT_PERMITTED, leader.Remove(t.Context(), "n0").GetResult().GetCode(), "the only one")
+	require.Equal(t, storepb.Code_NOT_PERMITTED, ask(t, leader, rpc.Node.Remove, &clusterpb.RemoveRequest{Name: "n0"}).GetResult().GetCode(), "the only one")
 
 	result, err = leader.proposeCluster(t.Context(), setMember(left))
 	require.NoError(t, err)
@@ -203,12 +204,12 @@ func TestAVoterStaysOneWhateverItsJoinSays(t *testing.T) {
 	for _, node := range nodes {
 		member := node.self()
 		member.ApiAddress = freeAddress(t)
-		reply := leader.Join(t.Context(), member)
+		reply := ask(t, leader, rpc.Node.Join, &clusterpb.JoinRequest{Member: member})
 		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome())
 		require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode(), "%v", reply)
 		require.Equal(t, member.GetApiAddress(), leader.member(node.id.ID).GetApiAddress())
 		member.RaftAddress = freeAddress(t)
-		reply = leader.Join(t.Context(), member)
+		reply = ask(t, leader, rpc.Node.Join, &clusterpb.JoinRequest{Member: member})
 		require.Equal(t, storepb.Code_INVALID, reply.GetResult().GetCode())
 		require.Contains(t, reply.GetResult().GetMessage(), node.cfg.RaftAddress)
 	}

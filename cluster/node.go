@@ -13,27 +13,24 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
-	"github.com/soheilhy/cmux"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/keepalive"
 
 	"lockfs/cluster/audit"
-	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 )
 
 // Node is a running voter.
 type Node struct {
-	cfg    Config
-	id     *identity
-	logger *slog.Logger
-	ctx    context.Context // ends when the node is closed
-	cancel context.CancelFunc
-	failed chan error
-	newer  sync.Once       // a mount is of a newer version
-	broken context.Context // ends, for a cause, when the node cannot go on
-	breaks context.CancelCauseFunc
+	cfg     Config
+	id      *identity
+	logger  *slog.Logger
+	ctx     context.Context // ends when the node is closed
+	cancel  context.CancelFunc
+	failed  chan error
+	newer   sync.Once       // a mount is of a newer version
+	tooMany sync.Once       // connections
+	broken  context.Context // ends, for a cause, when the node cannot go on
+	breaks  context.CancelCauseFunc
 
 	dirLock    *os.File
 	silence    *withdrawal
@@ -47,10 +44,9 @@ type Node struct {
 	leadership *leadership
 	confirmer  *confirmer
 	askFirst   atomic.Uint32 // number of the voter whose word is asked for before others'
-	peers      *peers
+	peers      *rpc.Peers
 	listener   net.Listener // of the API; nil: none
-	server     *grpc.Server
-	lines      *rpc.Server
+	server     *rpc.Server
 
 	audit    *audit.Log
 	auditing sync.WaitGroup
@@ -68,7 +64,7 @@ func Open(cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
-		silence: newWithdrawal(), clock: newClock(readClocks), peers: newPeers(), terms: newTerms(cfg.SessionTerm), newcomers: newNewcomers(),
+		silence: newWithdrawal(), clock: newClock(readClocks), peers: rpc.NewPeers(), terms: newTerms(cfg.SessionTerm), newcomers: newNewcomers(),
 	}
 	if n.cfg.Metrics == nil {
 		n.cfg.Metrics = NewMetrics()
@@ -181,13 +177,7 @@ func (n *Node) bootstrap() error {
 
 // serve answers the other nodes, mounts and commands. A node without network has none.
 func (n *Node) serve() error {
-	n.server = grpc.NewServer(
-		grpc.MaxRecvMsgSize(maxRequest), grpc.StatsHandler(malformedCounter{n.cfg.Metrics}),
-		grpc.UnknownServiceHandler(noSuchMethod), grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveEvery / 2, PermitWithoutStream: true}),
-	)
-	clusterpb.RegisterNodeServer(n.server, &api{node: n})
-	n.lines = lineServer(n)
+	n.server = rpc.NewServer(n, n.cfg.Metrics.malformed.Inc, n.crowded)
 	if n.cfg.APIAddress == "" {
 		return nil
 	}
@@ -196,13 +186,8 @@ func (n *Node) serve() error {
 		return fmt.Errorf("listen for the API: %w", err)
 	}
 	n.listener = listener
-	doors := cmux.New(listener)
-	lines, others := doors.Match(cmux.PrefixMatcher(rpc.Preface)), doors.Match(cmux.Any())
-	doors.SetReadTimeout(connectTimeout)
-	go func() { _ = n.lines.Serve(lines) }()
-	go func() { _ = n.server.Serve(others) }()
 	go func() {
-		if err := doors.Serve(); n.ctx.Err() == nil {
+		if err := n.server.Serve(listener); n.ctx.Err() == nil {
 			n.fail(fmt.Errorf("serve the API: %w", err))
 		}
 	}()
@@ -220,8 +205,7 @@ func (n *Node) hangUp() {
 
 func (n *Node) stopServing() {
 	if n.server != nil {
-		n.server.Stop()
-		n.lines.Close()
+		n.server.Close()
 	}
 	if n.listener != nil {
 		_ = n.listener.Close()
@@ -264,7 +248,7 @@ func (n *Node) Close() error {
 	if n.storage != nil {
 		errs = append(errs, n.storage.close())
 	}
-	n.peers.close()
+	n.peers.Close()
 	errs = append(errs, n.closeAudit())
 	if n.dirLock != nil {
 		errs = append(errs, n.dirLock.Close())

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 )
 
 const (
@@ -17,7 +18,7 @@ const (
 )
 
 // Removals answers what this node has seen removed.
-func (n *Node) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) *clusterpb.RemovalsReply {
+func (n *Node) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) (*clusterpb.RemovalsReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, removalsWait)
 	defer cancel()
 	found, epoch, last := n.fsm.Removals(ctx, req.GetEpoch(), req.GetAfter())
@@ -27,7 +28,7 @@ func (n *Node) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) *cl
 			Session: r.Session, Parent: r.Parent, Name: []byte(r.Name), Ino: r.Ino,
 		})
 	}
-	return reply
+	return reply, nil
 }
 
 // FollowRemovals tells of what others have removed, soon after, until ctx ends or the client is closed. When
@@ -35,8 +36,8 @@ func (n *Node) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) *cl
 func (c *Client) FollowRemovals(ctx context.Context, removed func(parent uint64, name string, ino uint64)) {
 	position := new(clusterpb.RemovalsRequest)
 	for ctx.Err() == nil && c.ctx.Err() == nil {
-		node := c.router.entrance()
-		attempt, cancel := context.WithTimeout(ctx, removalsWait+attemptTimeout)
+		node := c.router.Entrance()
+		attempt, cancel := context.WithTimeout(ctx, removalsWait+rpc.AttemptTimeout)
 		reply, err := node.Removals(attempt, position)
 		cancel()
 		pause := removalsPause

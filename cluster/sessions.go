@@ -14,14 +14,14 @@ const sessionLook = 500 * time.Millisecond
 
 // KeepAlive renews a session if this node leads, as a majority confirms: a deposed leader must not
 // promise what its successor does not know of. The session lasts from when the mount sent the request.
-func (n *Node) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) *clusterpb.KeepAliveReply {
+func (n *Node) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
 	came := readClocks().mono
 	term, leader := n.awaitLeader(ctx)
 	if term == 0 {
-		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
+		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}, nil
 	}
 	if err := n.confirmer.confirm(ctx); err != nil {
-		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}
+		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}, nil
 	}
 	reply := &clusterpb.KeepAliveReply{Term: int64(n.terms.term), ClusterTime: n.clock.Now(), Leader: n.id.Name}
 	for _, voter := range n.voters() {
@@ -32,17 +32,17 @@ func (n *Node) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) *
 	alive := false
 	n.fsm.View(func(ns *raftstore.Namespace) { alive = ns.SessionLive(req.GetSession()) })
 	reply.Ended = !alive || !n.terms.renew(req.GetSession(), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()))
-	return reply
+	return reply, nil
 }
 
 // Sessions lists the mounts if this node leads.
-func (n *Node) Sessions(ctx context.Context) *clusterpb.SessionsReply {
+func (n *Node) Sessions(ctx context.Context, _ *clusterpb.SessionsRequest) (*clusterpb.SessionsReply, error) {
 	term, leader := n.awaitLeader(ctx)
 	if term == 0 {
-		return &clusterpb.SessionsReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
+		return &clusterpb.SessionsReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}, nil
 	}
 	if err := n.confirmer.confirm(ctx); err != nil {
-		return &clusterpb.SessionsReply{Outcome: clusterpb.Outcome_NOT_DONE}
+		return &clusterpb.SessionsReply{Outcome: clusterpb.Outcome_NOT_DONE}, nil
 	}
 	reply := new(clusterpb.SessionsReply)
 	now := readClocks().mono
@@ -52,7 +52,7 @@ func (n *Node) Sessions(ctx context.Context) *clusterpb.SessionsReply {
 			Record: record, Silent: int64(now - known.renewed), ClockOffset: int64(known.offset),
 		})
 	}
-	return reply
+	return reply, nil
 }
 
 func (n *Node) liveSessions() []*storepb.SessionRecord {

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore/storepb"
 )
 
@@ -198,15 +198,15 @@ func TestPatienceEndsWithWhoAsks(t *testing.T) {
 
 // noDisk is a node that has no place for commands, but answers what it is asked.
 type noDisk struct {
-	localClient
+	rpc.Node
 	full atomic.Bool
 }
 
-func (n *noDisk) Execute(ctx context.Context, req *clusterpb.ExecuteRequest, options ...grpc.CallOption) (*clusterpb.ExecuteReply, error) {
+func (n *noDisk) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
 	if n.full.Load() && req.GetCommand() != nil {
 		return &clusterpb.ExecuteReply{Outcome: clusterpb.Outcome_NOT_DONE}, nil
 	}
-	return n.localClient.Execute(ctx, req, options...)
+	return n.Node.Execute(ctx, req)
 }
 
 // TestCommandsFailAtOnceWhileOnlyQueriesAreAnswered has a leader that leads and commits nothing.
@@ -214,8 +214,8 @@ func TestCommandsFailAtOnceWhileOnlyQueriesAreAnswered(t *testing.T) {
 	node := startNodes(t, 1)[0]
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	disk := &noDisk{localClient: node.local().(localClient)}
-	via := &router{peers: node.peers, entry: []clusterpb.NodeClient{disk}}
+	disk := &noDisk{Node: node}
+	via := rpc.NewRouter(node.peers, disk)
 	client, err := openClient(ctx, node, via, nil, ClientConfig{Host: "h", OpTimeout: silentTimeout, Logger: quietLogger()})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, client.Close(ctx)) }()
@@ -239,15 +239,15 @@ func TestCommandsFailAtOnceWhileOnlyQueriesAreAnswered(t *testing.T) {
 
 // noRoom is a node whose cluster has no place for another session.
 type noRoom struct {
-	localClient
+	rpc.Node
 	full atomic.Bool
 }
 
-func (n *noRoom) Execute(ctx context.Context, req *clusterpb.ExecuteRequest, options ...grpc.CallOption) (*clusterpb.ExecuteReply, error) {
+func (n *noRoom) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
 	if n.full.Load() && req.GetCommand().GetOp().GetOpenSession() != nil {
 		return &clusterpb.ExecuteReply{Result: &storepb.Result{Code: storepb.Code_TOO_MANY_REQUESTS}}, nil
 	}
-	return n.localClient.Execute(ctx, req, options...)
+	return n.Node.Execute(ctx, req)
 }
 
 // TestCommandsFailAtOnceWhileThereIsNoSession for them: the cluster answers everything, but not what they need.
@@ -255,8 +255,8 @@ func TestCommandsFailAtOnceWhileThereIsNoSession(t *testing.T) {
 	node := startNodes(t, 1)[0]
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	room := &noRoom{localClient: node.local().(localClient)}
-	via := &router{peers: node.peers, entry: []clusterpb.NodeClient{room}}
+	room := &noRoom{Node: node}
+	via := rpc.NewRouter(node.peers, room)
 	client, err := openClient(ctx, node, via, nil, ClientConfig{Host: "h", OpTimeout: silentTimeout, Logger: quietLogger()})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, client.Close(ctx)) }()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore/storepb"
 )
 
@@ -14,7 +15,7 @@ import (
 // package documentation); which of them was heard first does not matter. The leader judges whether the two are a majority.
 type witness struct {
 	mu     sync.Mutex
-	node   clusterpb.NodeClient // nil: none is known
+	node   rpc.Node // nil: none is known
 	id     string
 	looked time.Time
 }
@@ -43,7 +44,7 @@ func (c *Client) queryWitnessed(ctx context.Context, req *clusterpb.ExecuteReque
 		word <- reply.GetTerm()
 	}()
 	req.Witness = id
-	reply, err := c.executeReply(ctx, req)
+	reply, err := rpc.Ask(ctx, c.router, rpc.Node.Execute, req)
 	if err == nil && reply.GetTerm() == 0 {
 		c.witness.forget(node) // the leader has asked for more
 	}
@@ -63,7 +64,7 @@ func (c *Client) queryWitnessed(ctx context.Context, req *clusterpb.ExecuteReque
 }
 
 // get answers nil while none is known; then one is looked for now and then.
-func (w *witness) get(c *Client) (node clusterpb.NodeClient, id string) {
+func (w *witness) get(c *Client) (node rpc.Node, id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.node == nil && time.Since(w.looked) > witnessLook {
@@ -77,7 +78,7 @@ func (w *witness) get(c *Client) (node clusterpb.NodeClient, id string) {
 func (w *witness) look(c *Client) {
 	ctx, cancel := context.WithTimeout(c.ctx, probeTimeout)
 	defer cancel()
-	for _, node := range c.router.entries() {
+	for _, node := range c.router.Entries() {
 		go func() {
 			reply, err := node.Probe(ctx, &clusterpb.ProbeRequest{})
 			if err != nil || reply.GetLeads() {
@@ -94,7 +95,7 @@ func (w *witness) look(c *Client) {
 }
 
 // forget gives up a witness that was no help.
-func (w *witness) forget(node clusterpb.NodeClient) {
+func (w *witness) forget(node rpc.Node) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.node == node {

@@ -6,25 +6,25 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
 
 // scriptedNode answers what a test wants it to.
 type scriptedNode struct {
-	clusterpb.NodeClient
+	rpc.Node
 	execute func(*clusterpb.ExecuteRequest) *clusterpb.ExecuteReply
 	probe   func() (*clusterpb.ProbeReply, error)
 }
 
-func (s *scriptedNode) Execute(_ context.Context, req *clusterpb.ExecuteRequest, _ ...grpc.CallOption) (*clusterpb.ExecuteReply, error) {
+func (s *scriptedNode) Execute(_ context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
 	return s.execute(req), nil
 }
 
-func (s *scriptedNode) Probe(context.Context, *clusterpb.ProbeRequest, ...grpc.CallOption) (*clusterpb.ProbeReply, error) {
+func (s *scriptedNode) Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
 	return s.probe()
 }
 
@@ -49,7 +49,7 @@ func TestWitnessMustBeInTheLeadersTerm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			voter := &scriptedNode{probe: func() (*clusterpb.ProbeReply, error) { return c.word, c.failure }}
-			client := &Client{router: &router{entry: []clusterpb.NodeClient{leader}}, holder: newHolder(), timeout: testWait}
+			client := &Client{router: rpc.NewRouter(nil, leader), holder: newHolder(), timeout: testWait}
 			client.witness.node, client.witness.id = voter, "v"
 			result, err := client.Query(t.Context(), &storepb.Query{})
 			require.NoError(t, err)

@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -15,25 +14,20 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// maxAnswer bounds what a client reads.
-const maxAnswer = 64 << 20
+// connectTime is for one attempt: a host that comes back is to be found soon.
+const connectTime = time.Second
 
 // deadAfter is how long what was sent may stay unacknowledged by the other host.
 const deadAfter = 3 * time.Second
 
-// silence is for how long a host that has been asked may say nothing at all before it is better to connect anew.
-const silence = 1500 * time.Millisecond
-
-var (
-	errClosed = errors.New("closed")
-	errSilent = errors.New("nothing was heard of it for too long")
-)
+var errClosed = errors.New("closed")
 
 // Client calls the server at one address. It connects when it is needed, and anew when a connection is lost.
 type Client struct {
 	address string
 	dialer  net.Dialer
 	numbers atomic.Uint64
+	pauses  pauses
 
 	mu      sync.Mutex
 	live    *connection
@@ -41,10 +35,10 @@ type Client struct {
 	closed  bool
 }
 
-// NewClient does not connect yet. connectTimeout is for one attempt.
-func NewClient(address string, connectTimeout time.Duration) *Client {
-	return &Client{address: address, dialer: net.Dialer{
-		Timeout:         connectTimeout,
+// NewClient does not connect yet.
+func NewClient(address string) *Client {
+	return &Client{address: address, pauses: standardPauses, dialer: net.Dialer{
+		Timeout:         connectTime,
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: deadAfter, Interval: deadAfter / 3, Count: 3},
 		ControlContext:  limitUnacknowledged,
 	}}
@@ -59,23 +53,39 @@ func limitUnacknowledged(_ context.Context, _, _ string, conn syscall.RawConn) e
 	return errors.Join(controlled, err)
 }
 
-// Call does one call. What became of it is unknown after an error.
+// Call does one call, and waits for its answer for as long as ctx does. What became of it is unknown after an error, but for a
+// [Refusal]. The error may wrap [ErrUnreachable].
 func (c *Client) Call(ctx context.Context, method byte, request, reply proto.Message) error {
-	conn, err := c.connect(ctx)
+	err := c.call(ctx, method, request, reply)
 	if err != nil {
-		return fmt.Errorf("connect to %s: %w", c.address, err)
+		return fmt.Errorf("%s: %w", c.address, err)
 	}
-	number := c.numbers.Add(1)
-	message, err := encode(number, method, request)
-	if err != nil {
-		return err
+	return nil
+}
+
+func (c *Client) call(ctx context.Context, method byte, request, reply proto.Message) error {
+	h := head{number: c.numbers.Add(1), kind: method}
+	if deadline, limited := ctx.Deadline(); limited {
+		h.wait = time.Until(deadline)
 	}
-	answer, err := conn.call(ctx, number, message)
+	message, err := encode(h, request)
+	if err != nil || len(message) > startSize+MaxRequest {
+		return Unsendable
+	}
+	var answer frame
+	for err = errIdle; errors.Is(err, errIdle); {
+		var conn *connection
+		if conn, err = c.connect(ctx); err == nil {
+			answer, err = conn.call(ctx, h.number, message)
+		}
+	}
 	switch {
+	case err != nil && ctx.Err() == nil:
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	case err != nil:
-		return fmt.Errorf("call %s: %w", c.address, err)
-	case answer.method != answered:
-		return fmt.Errorf("%s: %s", c.address, answer.message)
+		return err
+	case answer.kind != answered:
+		return Refusal(answer.kind)
 	}
 	return proto.Unmarshal(answer.message, reply)
 }
@@ -135,106 +145,6 @@ func (c *Client) dial(ctx context.Context) (*connection, error) {
 		}
 		return nil, err
 	}
-	c.live = newConnection(conn)
+	c.live = newConnection(conn, c.pauses)
 	return c.live, nil
-}
-
-// connection is one connection of a client.
-type connection struct {
-	conn    net.Conn
-	writing sync.Mutex
-	heard   atomic.Uint64 // answers so far
-
-	mu      sync.Mutex
-	waiting map[uint64]chan frame // by the number of the call; nil: the connection has failed
-	err     error                 // why
-}
-
-func newConnection(conn net.Conn) *connection {
-	c := &connection{conn: conn, waiting: make(map[uint64]chan frame)}
-	go c.hear()
-	return c
-}
-
-func (c *connection) failed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.waiting == nil
-}
-
-// fail ends all calls that wait. Only the first reason counts.
-func (c *connection) fail(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.waiting == nil {
-		return
-	}
-	c.err = err
-	for _, answer := range c.waiting {
-		close(answer)
-	}
-	c.waiting = nil
-	_ = c.conn.Close()
-}
-
-// hear hands answers to those who wait for them.
-func (c *connection) hear() {
-	from := bufio.NewReader(c.conn)
-	for {
-		f, err := read(from, maxAnswer)
-		if err != nil {
-			c.fail(err)
-			return
-		}
-		c.heard.Add(1)
-		c.mu.Lock()
-		answer := c.waiting[f.number]
-		delete(c.waiting, f.number)
-		c.mu.Unlock()
-		if answer != nil {
-			answer <- f
-		}
-	}
-}
-
-func (c *connection) call(ctx context.Context, number uint64, message []byte) (frame, error) {
-	answer := make(chan frame, 1)
-	c.mu.Lock()
-	if c.waiting == nil {
-		defer c.mu.Unlock()
-		return frame{}, c.err
-	}
-	c.waiting[number] = answer
-	c.mu.Unlock()
-	began, heard := time.Now(), c.heard.Load()
-	if err := c.send(message); err != nil {
-		c.fail(err)
-		return frame{}, err
-	}
-	select {
-	case f, ok := <-answer:
-		if !ok {
-			return frame{}, c.err
-		}
-		return f, nil
-	case <-ctx.Done():
-	}
-	c.mu.Lock()
-	delete(c.waiting, number)
-	c.mu.Unlock()
-	if time.Since(began) > silence && c.heard.Load() == heard {
-		c.fail(errSilent)
-	}
-	return frame{}, ctx.Err()
-}
-
-// send gives up on a host that takes nothing for long.
-func (c *connection) send(message []byte) error {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	if err := c.conn.SetWriteDeadline(time.Now().Add(deadAfter)); err != nil {
-		return err
-	}
-	_, err := c.conn.Write(message)
-	return err
 }

@@ -2,72 +2,106 @@ package rpc
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 )
 
-// Preface tells these connections from others on the same address.
-const Preface = "LOCKFS1\n"
+// Preface tells these connections from others, and from those of versions that do not understand each other.
+const Preface = "LOCKFS2\n"
+
+// What one message may have.
+const (
+	MaxRequest = 1 << 20  // bytes: a file's content, with room for the rest
+	MaxAnswer  = 16 << 20 // bytes
+)
 
 const (
 	lengthSize = 4
-	headSize   = 8 + 1 // number and method
+	headSize   = 8 + 1 + 4 // number, kind, wait
+	startSize  = lengthSize + headSize
 )
 
-// What an answer has in place of a method.
+// Kinds of frames that are no methods.
 const (
-	answered byte = iota
-	refused
+	answered byte = 0   // of an answer
+	ping     byte = 255 // of a request: is anybody there?
 )
+
+// atOnce is how much of a message there is memory for before any of it has come.
+const atOnce = 64 << 10
 
 // errFrame is what no frame begins with.
 var errFrame = errors.New("not a frame")
 
-type frame struct {
-	number  uint64
-	method  byte
-	message []byte
+// head is a frame without its message.
+type head struct {
+	number uint64
+	kind   byte
+	wait   time.Duration // to the millisecond
+	length int           // of the message
 }
 
 // encode gives a whole frame, so that it takes one write.
-func encode(number uint64, method byte, message proto.Message) ([]byte, error) {
-	buffer := make([]byte, lengthSize+headSize, lengthSize+headSize+proto.Size(message))
+func encode(h head, message proto.Message) ([]byte, error) {
+	buffer := make([]byte, startSize, startSize+proto.Size(message))
 	buffer, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(buffer, message)
 	if err != nil {
 		return nil, err
 	}
-	return head(buffer, number, method), nil
+	return h.put(buffer), nil
 }
 
-// encodeError is the answer to a call that has none.
-func encodeError(number uint64, problem string) []byte {
-	return head(append(make([]byte, lengthSize+headSize), problem...), number, refused)
-}
+// encodeBare gives a frame without a message.
+func encodeBare(h head) []byte { return h.put(make([]byte, startSize)) }
 
-func head(buffer []byte, number uint64, method byte) []byte {
+// put writes a head in front of the message that is in the buffer.
+func (h head) put(buffer []byte) []byte {
 	binary.BigEndian.PutUint32(buffer, uint32(len(buffer)-lengthSize))
-	binary.BigEndian.PutUint64(buffer[lengthSize:], number)
-	buffer[lengthSize+8] = method
+	binary.BigEndian.PutUint64(buffer[lengthSize:], h.number)
+	buffer[lengthSize+8] = h.kind
+	binary.BigEndian.PutUint32(buffer[lengthSize+9:], milliseconds(h.wait))
 	return buffer
 }
 
-// read answers the next frame, whose message is the caller's to keep. Over limit bytes it is an error.
-func read(from *bufio.Reader, limit int) (frame, error) {
-	var start [lengthSize + headSize]byte
+// milliseconds rounds up: what is left of a wait is never told as none.
+func milliseconds(wait time.Duration) uint32 {
+	up := (max(wait, 0) + time.Millisecond - 1) / time.Millisecond
+	return uint32(min(up, math.MaxUint32))
+}
+
+// readHead answers the head of the next frame. It is an error if more than limit bytes are announced.
+func readHead(from *bufio.Reader, limit int) (head, error) {
+	var start [startSize]byte
 	if _, err := io.ReadFull(from, start[:]); err != nil {
-		return frame{}, err
+		return head{}, err
 	}
-	length := int(binary.BigEndian.Uint32(start[:])) - headSize
-	if length < 0 || length > limit {
-		return frame{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", errFrame, length, limit)
+	length := int64(binary.BigEndian.Uint32(start[:])) - headSize
+	if length < 0 || length > int64(limit) {
+		return head{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", errFrame, length, limit)
 	}
-	f := frame{
-		number: binary.BigEndian.Uint64(start[lengthSize:]), method: start[lengthSize+8], message: make([]byte, length),
+	return head{
+		number: binary.BigEndian.Uint64(start[lengthSize:]),
+		kind:   start[lengthSize+8],
+		wait:   time.Duration(binary.BigEndian.Uint32(start[lengthSize+9:])) * time.Millisecond,
+		length: int(length),
+	}, nil
+}
+
+// readMessage answers the message after a head, which is the caller's to keep.
+func readMessage(from *bufio.Reader, length int) ([]byte, error) {
+	if length <= atOnce {
+		message := make([]byte, length)
+		_, err := io.ReadFull(from, message)
+		return message, err
 	}
-	_, err := io.ReadFull(from, f.message)
-	return f, err
+	message := bytes.NewBuffer(make([]byte, 0, atOnce))
+	_, err := io.CopyN(message, from, int64(length))
+	return message.Bytes(), err
 }

@@ -3,9 +3,9 @@ package rpc
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,20 +23,27 @@ const testWait = 10 * time.Second
 const (
 	echo byte = iota
 	echoQuickly
-	refuse
 	wait
+	large // 1 MiB
 )
 
 type testServer struct {
-	Server
+	*Server
 	address   string
 	listener  net.Listener
 	release   chan struct{} // closed: waiting calls are answered
 	waiting   atomic.Int32
+	told      atomic.Int64 // how long the last call that waited could, in nanoseconds
 	malformed atomic.Int32
+	crowded   atomic.Int32
 }
 
 func startServer(t testing.TB, address string) *testServer {
+	t.Helper()
+	return startLimited(t, address, standardLimits, standardTimes)
+}
+
+func startLimited(t testing.TB, address string, l limits, patience times) *testServer {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
 	require.NoError(t, err)
@@ -45,23 +52,24 @@ func startServer(t testing.TB, address string) *testServer {
 		text := new(wrapperspb.StringValue)
 		return text, proto.Unmarshal(request, text)
 	}
-	s.Server = Server{
-		MaxRequest: 1 << 10,
-		Malformed:  func() { s.malformed.Add(1) },
-		Methods: map[byte]Method{
-			echo: {Do: answer}, echoQuickly: {Do: answer, Quick: true},
-			refuse: {Do: func(context.Context, []byte) (proto.Message, error) { return nil, errors.New("no, thanks") }},
-			wait: {Do: func(ctx context.Context, request []byte) (proto.Message, error) {
-				s.waiting.Add(1)
-				defer s.waiting.Add(-1)
-				select {
-				case <-s.release:
-				case <-ctx.Done():
-				}
-				return answer(ctx, request)
-			}},
-		},
+	handlers := map[byte]Handler{
+		echo: {Do: answer}, echoQuickly: {Do: answer, Quick: true},
+		wait: {Do: func(ctx context.Context, request []byte) (proto.Message, error) {
+			s.waiting.Add(1)
+			defer s.waiting.Add(-1)
+			deadline, _ := ctx.Deadline()
+			s.told.Store(int64(time.Until(deadline)))
+			select {
+			case <-s.release:
+			case <-ctx.Done():
+			}
+			return answer(ctx, request)
+		}},
+		large: {Do: func(context.Context, []byte) (proto.Message, error) {
+			return wrapperspb.String(strings.Repeat("x", 1<<20)), nil
+		}},
 	}
+	s.Server = newServer(handlers, l, patience, func() { s.malformed.Add(1) }, func(netip.Addr) { s.crowded.Add(1) })
 	go func() { _ = s.Serve(listener) }()
 	t.Cleanup(s.stop)
 	return s
@@ -73,7 +81,7 @@ func (s *testServer) stop() {
 }
 
 func newTestClient(t testing.TB, address string) *Client {
-	c := NewClient(address, time.Second)
+	c := NewClient(address)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -92,11 +100,13 @@ func TestCalls(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "hello", got)
 	}
-	_, err := say(t.Context(), c, refuse, "")
-	require.ErrorContains(t, err, "no, thanks")
-	_, err = say(t.Context(), c, 99, "")
-	require.ErrorContains(t, err, "no method 99")
-	require.Equal(t, int32(1), s.malformed.Load())
+	_, err := say(t.Context(), c, 99, "")
+	require.ErrorIs(t, err, NoMethod)
+	require.ErrorIs(t, c.Call(t.Context(), echo, &wrapperspb.BytesValue{Value: []byte("\xff")}, new(wrapperspb.StringValue)), Malformed)
+	require.Equal(t, int32(2), s.malformed.Load())
+	_, err = say(t.Context(), c, echo, strings.Repeat("x", MaxRequest))
+	require.ErrorIs(t, err, Unsendable)
+	require.Equal(t, int32(2), s.malformed.Load(), "nobody was asked")
 	got, err := say(t.Context(), c, echo, "")
 	require.NoError(t, err, "the connection goes on")
 	require.Empty(t, got)
@@ -165,10 +175,10 @@ func TestLostConnections(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return s.waiting.Load() == 1 }, testWait, time.Millisecond)
 	s.stop()
-	require.Error(t, <-ended)
+	require.ErrorIs(t, <-ended, ErrUnreachable)
 	require.Eventually(t, func() bool { return s.waiting.Load() == 0 }, testWait, time.Millisecond, "its call is told")
 	_, err := say(t.Context(), c, echo, "")
-	require.Error(t, err, "nobody is there")
+	require.ErrorIs(t, err, ErrUnreachable, "nobody is there")
 	startServer(t, s.address)
 	got, err := say(t.Context(), c, echo, "again")
 	require.NoError(t, err)
@@ -204,31 +214,31 @@ func TestSilentHostsAreLeft(t *testing.T) {
 	}
 }
 
-func TestMalformed(t *testing.T) {
+// TestDeadlinesTravel has a call end at both ends when the caller's time is up, though the connection stays.
+func TestDeadlinesTravel(t *testing.T) {
 	s := startServer(t, "127.0.0.1:0")
-	for i, text := range []string{
-		"GET / HTTP/1.1\r\n\r\n",
-		Preface + "\xff\xff\xff\xff" + strings.Repeat("x", headSize),
-		Preface + "\x00\x00\x00\x01" + strings.Repeat("x", headSize),
-	} {
-		conn, err := net.Dial("tcp", s.address)
-		require.NoError(t, err)
-		_, err = conn.Write([]byte(text))
-		require.NoError(t, err)
-		require.NoError(t, conn.SetReadDeadline(time.Now().Add(testWait)))
-		_, err = conn.Read(make([]byte, 1))
-		require.Error(t, err)
-		require.False(t, errors.Is(err, context.DeadlineExceeded), "%q is not hung up on", text)
-		require.Equal(t, int32(i+1), s.malformed.Load(), "%q", text)
-		require.NoError(t, conn.Close())
-	}
 	c := newTestClient(t, s.address)
-	_, err := say(t.Context(), c, echo, strings.Repeat("x", s.MaxRequest+1))
-	require.Error(t, err, "too large")
-	require.Equal(t, int32(4), s.malformed.Load())
+	const patience = 500 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	_, err := say(ctx, c, wait, "")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NotErrorIs(t, err, ErrUnreachable)
+	require.LessOrEqual(t, time.Duration(s.told.Load()), patience+time.Millisecond)
+	require.Eventually(t, func() bool { return s.waiting.Load() == 0 }, testWait, time.Millisecond)
 	got, err := say(t.Context(), c, echo, "next")
 	require.NoError(t, err)
 	require.Equal(t, "next", got)
+
+	ended := make(chan error, 1)
+	go func() {
+		_, err := say(t.Context(), c, wait, "")
+		ended <- err
+	}()
+	require.Eventually(t, func() bool { return s.waiting.Load() == 1 }, testWait, time.Millisecond)
+	require.InDelta(t, longestCall, s.told.Load(), float64(testWait), "it does not say for how long")
+	close(s.release)
+	require.NoError(t, <-ended)
 }
 
 func TestClosedClientsCallNobody(t *testing.T) {
@@ -239,16 +249,6 @@ func TestClosedClientsCallNobody(t *testing.T) {
 	c.Close()
 	_, err = say(t.Context(), c, echo, "")
 	require.ErrorIs(t, err, errClosed)
-}
-
-func FuzzRead(f *testing.F) {
-	message, err := encode(7, echo, wrapperspb.String("text"))
-	require.NoError(f, err)
-	f.Add(string(message))
-	f.Fuzz(func(t *testing.T, text string) {
-		f, err := read(bufio.NewReader(strings.NewReader(text)), 1<<10)
-		require.True(t, err != nil || len(f.message) <= 1<<10)
-	})
 }
 
 func BenchmarkCall(b *testing.B) {

@@ -1,46 +1,75 @@
 package rpc
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"net"
+	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 )
 
-// callsAtOnce bounds the calls of one connection that are being done; more wait in it.
-const callsAtOnce = 4096
-
-// Method answers a request. What it is called with is its own to keep. An error is told to the caller in words.
-type Method struct {
+// Handler answers a request. What it is called with is its own to keep. Its error is that the request cannot be read.
+type Handler struct {
 	Do    func(ctx context.Context, request []byte) (proto.Message, error)
 	Quick bool // it never waits, so it is done before the next request is read
 }
 
 // Server answers calls.
 type Server struct {
-	Methods    map[byte]Method
-	MaxRequest int    // bytes
-	Malformed  func() // called for what is no request; nil: nothing is
+	handlers  map[byte]Handler
+	malformed func()
+	crowded   func(netip.Addr)
+	room      *room
+	times     times
 
 	mu     sync.Mutex
 	conns  map[net.Conn]struct{}
 	closed bool
 }
 
-// Serve answers on the connections of a listener until that is closed.
+// NewServer answers for a node. malformed is called for each request that nobody should have sent, crowded for each connection,
+// from that address, that there was no room for.
+func NewServer(node Node, malformed func(), crowded func(netip.Addr)) *Server {
+	return newServer(handlersOf(node), standardLimits, standardTimes, malformed, crowded)
+}
+
+func newServer(handlers map[byte]Handler, l limits, t times, malformed func(), crowded func(netip.Addr)) *Server {
+	return &Server{
+		handlers: handlers, malformed: malformed, crowded: crowded,
+		room: newRoom(l), times: t, conns: make(map[net.Conn]struct{}),
+	}
+}
+
+// acceptPause is for a process or host that has no room for another connection.
+const acceptPause = 50 * time.Millisecond
+
+// Serve answers on the connections of a listener until that is closed, or fails.
 func (s *Server) Serve(listener net.Listener) error {
 	for {
 		conn, err := listener.Accept()
-		if err != nil {
+		switch {
+		case err == nil:
+			go s.serve(conn)
+		case !isPassing(err):
 			return err
+		default:
+			time.Sleep(acceptPause)
 		}
-		go s.serve(conn)
 	}
+}
+
+// isPassing tells whether a listener works again once somebody else needs less, or has failed for that one connection only.
+func isPassing(err error) bool {
+	for _, passing := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
+		if errors.Is(err, passing) {
+			return true
+		}
+	}
+	return false
 }
 
 // Close ends all connections.
@@ -51,101 +80,44 @@ func (s *Server) Close() {
 	for conn := range s.conns {
 		_ = conn.Close()
 	}
+	s.room.close()
 }
 
 func (s *Server) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
-	if !s.register(conn) {
+	from := addressOf(conn)
+	account := s.room.enter(from)
+	if account == nil {
+		s.crowded(from)
 		return
 	}
-	defer s.unregister(conn)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	o := outgoing{conn: conn}
-	from := bufio.NewReader(conn)
-	if preface, err := from.Peek(len(Preface)); err != nil || string(preface) != Preface {
-		s.malformed()
-		return
+	defer s.room.leave(from)
+	if s.register(conn) {
+		defer s.unregister(conn)
+		newServing(s, conn, account).serve()
 	}
-	_, _ = from.Discard(len(Preface))
-	places := make(chan struct{}, callsAtOnce)
-	for {
-		call, err := read(from, s.MaxRequest)
-		if err != nil {
-			if errors.Is(err, errFrame) {
-				s.malformed()
-			}
-			return
-		}
-		method, found := s.Methods[call.method]
-		switch {
-		case !found:
-			s.malformed()
-			o.send(encodeError(call.number, fmt.Sprintf("there is no method %d", call.method)))
-		case method.Quick:
-			o.answer(ctx, method, call)
-		default:
-			places <- struct{}{}
-			go func() {
-				o.answer(ctx, method, call)
-				<-places
-			}()
-		}
+}
+
+// addressOf answers without the port.
+func addressOf(conn net.Conn) netip.Addr {
+	address, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	if err != nil {
+		return netip.Addr{}
 	}
+	return address.Addr().Unmap()
 }
 
 func (s *Server) register(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return false
+	if !s.closed {
+		s.conns[conn] = struct{}{}
 	}
-	if s.conns == nil {
-		s.conns = make(map[net.Conn]struct{})
-	}
-	s.conns[conn] = struct{}{}
-	return true
+	return !s.closed
 }
 
 func (s *Server) unregister(conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, conn)
-}
-
-func (s *Server) malformed() {
-	if s.Malformed != nil {
-		s.Malformed()
-	}
-}
-
-// outgoing sends answers, each as a whole.
-type outgoing struct {
-	conn net.Conn
-	mu   sync.Mutex
-}
-
-func (o *outgoing) answer(ctx context.Context, method Method, call frame) {
-	reply, err := method.Do(ctx, call.message)
-	var message []byte
-	if err == nil {
-		message, err = encode(call.number, answered, reply)
-	}
-	if err != nil {
-		message = encodeError(call.number, err.Error())
-	}
-	o.send(message)
-}
-
-// send ends the connection when that fails: its reader notices.
-func (o *outgoing) send(message []byte) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	err := o.conn.SetWriteDeadline(time.Now().Add(deadAfter))
-	if err == nil {
-		_, err = o.conn.Write(message)
-	}
-	if err != nil {
-		_ = o.conn.Close()
-	}
 }

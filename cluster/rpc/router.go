@@ -1,4 +1,4 @@
-package cluster
+package rpc
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"lockfs/cluster/clusterpb"
 )
 
-// attemptTimeout is how long one node may take to answer before another is asked.
-const attemptTimeout = 2 * time.Second
+// AttemptTimeout is how long one node may take to answer before another is asked.
+const AttemptTimeout = 2 * time.Second
 
 // How long to wait before asking again where asking at once did not help.
 const (
@@ -22,44 +22,55 @@ const (
 // mostRedirects are followed without a pause: nodes can for a while name each other as the leader.
 const mostRedirects = 2
 
-// router finds the leader and follows it.
-type router struct {
-	peers *peers
+// Router finds the leader and follows it.
+type Router struct {
+	peers *Peers
 	roam  bool // entry follows the membership
 
 	mu     sync.Mutex
-	entry  []clusterpb.NodeClient // whom to ask for the leader, by turns
-	leader clusterpb.NodeClient   // nil: not known
+	entry  []Node // whom to ask for the leader, by turns
+	leader Node   // nil: not known
 	turn   int
 }
 
-// answer is what says whether the asked node did what it was asked.
-type answer interface {
+// NewRouter asks the entries for the leader, by turns, and finds it among the peers.
+func NewRouter(peers *Peers, entry ...Node) *Router { return &Router{peers: peers, entry: entry} }
+
+// NewRoamingRouter has the present members as its entries, as soon as it is told of them.
+func NewRoamingRouter(peers *Peers, entry ...Node) *Router {
+	return &Router{peers: peers, entry: entry, roam: true}
+}
+
+// Answer is what says whether the asked node did what it was asked.
+type Answer interface {
 	GetOutcome() clusterpb.Outcome
 	GetLeaderAddress() string
 }
 
 var errNoLeader = errors.New("no leader is known")
 
-// do asks until a node has done it, or ctx ends; its error then wraps ctx's and tells the last reason.
-func (r *router) do(ctx context.Context, ask func(context.Context, clusterpb.NodeClient) (answer, error)) error {
+// Ask asks until a node has done it, or ctx ends; its error then wraps ctx's and tells the last reason. The method is mostly one
+// of Node's: Ask(ctx, r, Node.Execute, request).
+func Ask[Request any, Reply Answer](
+	ctx context.Context, r *Router, method func(Node, context.Context, Request) (Reply, error), request Request,
+) (Reply, error) {
 	pause := firstPause
 	for redirects := 0; ; {
 		node := r.pick()
-		attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
-		reply, err := ask(attempt, node)
+		attempt, cancel := context.WithTimeout(ctx, AttemptTimeout)
+		reply, err := method(node, attempt, request)
 		cancel()
 		redirected := false
 		if err == nil {
 			if reply.GetOutcome() == clusterpb.Outcome_DONE {
-				return nil
+				return reply, nil
 			}
 			redirected, err = r.learn(node, reply)
 		} else {
 			r.forget(node)
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("%w (last: %w)", ctx.Err(), err)
+			return reply, fmt.Errorf("%w (last: %w)", ctx.Err(), err)
 		}
 		if redirected && redirects < mostRedirects {
 			redirects++
@@ -70,12 +81,12 @@ func (r *router) do(ctx context.Context, ask func(context.Context, clusterpb.Nod
 		case <-time.After(pause):
 			pause = min(2*pause, longestPause)
 		case <-ctx.Done():
-			return fmt.Errorf("%w (last: %w)", ctx.Err(), err)
+			return reply, fmt.Errorf("%w (last: %w)", ctx.Err(), err)
 		}
 	}
 }
 
-func (r *router) pick() clusterpb.NodeClient {
+func (r *Router) pick() Node {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.leader == nil {
@@ -85,9 +96,9 @@ func (r *router) pick() clusterpb.NodeClient {
 	return r.leader
 }
 
-// entrance answers a node for what any of them can answer: that of this process if there is one, else the one
+// Entrance answers a node for what any of them can answer: that of this process if there is one, else the one
 // that is asked for everything.
-func (r *router) entrance() clusterpb.NodeClient {
+func (r *Router) Entrance() Node {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.roam || r.leader == nil {
@@ -96,15 +107,15 @@ func (r *router) entrance() clusterpb.NodeClient {
 	return r.leader
 }
 
-// entries answers all whom it may ask for the leader.
-func (r *router) entries() []clusterpb.NodeClient {
+// Entries answers all whom it may ask for the leader.
+func (r *Router) Entries() []Node {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.entry
 }
 
 // forget makes the next attempt begin at an entry, unless somebody found the leader meanwhile.
-func (r *router) forget(node clusterpb.NodeClient) {
+func (r *Router) forget(node Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.leader == node {
@@ -114,7 +125,7 @@ func (r *router) forget(node clusterpb.NodeClient) {
 
 // learn takes the leader's address from the answer of a node that did not do it. redirected says that
 // somebody better to ask is known.
-func (r *router) learn(node clusterpb.NodeClient, reply answer) (redirected bool, err error) {
+func (r *Router) learn(node Node, reply Answer) (redirected bool, err error) {
 	if reply.GetOutcome() != clusterpb.Outcome_NOT_LEADER {
 		return false, fmt.Errorf("the leader answered %v", reply.GetOutcome())
 	}
@@ -122,26 +133,19 @@ func (r *router) learn(node clusterpb.NodeClient, reply answer) (redirected bool
 		r.forget(node)
 		return false, errNoLeader
 	}
-	leader, err := r.peers.node(reply.GetLeaderAddress())
-	if err != nil {
-		r.forget(node)
-		return false, err
-	}
+	leader := r.peers.Node(reply.GetLeaderAddress())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.leader = leader
 	return true, fmt.Errorf("the leader is at %s", reply.GetLeaderAddress())
 }
 
-// meet takes up the present members as those to ask, if the router roams.
-func (r *router) meet(servers []string) {
+// Meet takes up the present members as those to ask, if the router roams.
+func (r *Router) Meet(servers []string) {
 	if !r.roam || len(servers) == 0 {
 		return
 	}
-	entry, err := r.peers.all(servers)
-	if err != nil {
-		return
-	}
+	entry := r.peers.Nodes(servers)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.entry = entry

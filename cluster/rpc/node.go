@@ -1,0 +1,69 @@
+package rpc
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/cluster/clusterpb"
+)
+
+// Node is what can be asked of a node, in its process or by a call (clusterpb/cluster.proto says what each is). The error is
+// that there is no answer; a node that answers itself has none.
+type Node interface {
+	Execute(context.Context, *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error)
+	KeepAlive(context.Context, *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error)
+	Sessions(context.Context, *clusterpb.SessionsRequest) (*clusterpb.SessionsReply, error)
+	Removals(context.Context, *clusterpb.RemovalsRequest) (*clusterpb.RemovalsReply, error)
+	Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error)
+	Status(context.Context, *clusterpb.StatusRequest) (*clusterpb.StatusReply, error)
+	Join(context.Context, *clusterpb.JoinRequest) (*clusterpb.AdminReply, error)
+	Remove(context.Context, *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error)
+	Change(context.Context, *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error)
+}
+
+// Methods by their numbers on the wire.
+const (
+	executeMethod byte = iota
+	probeMethod
+	keepAliveMethod
+	sessionsMethod
+	removalsMethod
+	statusMethod
+	joinMethod
+	removeMethod
+	changeMethod
+)
+
+func handlersOf(n Node) map[byte]Handler {
+	return map[byte]Handler{
+		executeMethod:   {Do: handle(n.Execute)},
+		probeMethod:     {Do: handle(n.Probe), Quick: true},
+		keepAliveMethod: {Do: handle(n.KeepAlive)},
+		sessionsMethod:  {Do: handle(n.Sessions)},
+		removalsMethod:  {Do: handle(n.Removals)},
+		statusMethod:    {Do: handle(n.Status)},
+		joinMethod:      {Do: handle(n.Join)},
+		removeMethod:    {Do: handle(n.Remove)},
+		changeMethod:    {Do: handle(n.Change)},
+	}
+}
+
+// message is a pointer to a kind of message.
+type message[T any] interface {
+	*T
+	proto.Message
+}
+
+// handle does a method with a request that has come.
+func handle[Request any, P message[Request], Reply proto.Message](
+	do func(context.Context, P) (Reply, error),
+) func(context.Context, []byte) (proto.Message, error) {
+	return func(ctx context.Context, data []byte) (proto.Message, error) {
+		request := P(new(Request))
+		if err := proto.Unmarshal(data, request); err != nil {
+			return nil, err
+		}
+		return do(ctx, request)
+	}
+}
