@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -10,48 +12,66 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/consensus"
 	"lockfs/raftstore/storepb"
 )
 
-// Join makes a node a member without a vote, which gets one once it has caught up, and answers when it has: NOT_DONE means that
-// it is to ask again, and says why.
-func (n *Node) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb.AdminReply, error) {
-	return n.welcome(ctx, req.GetMember()), nil
+// admission is how a leader makes a node that wants to join a voter.
+type admission struct {
+	ctx        context.Context // ends when the node is closed
+	alone      bool            // it has no raft address, so nobody can join
+	raft       *consensus.Raft
+	members    *members
+	leadership *leadership
+	changes    *changes
+	newcomers  *newcomers
+	expulsion  *expulsion
+	caller     *caller
+	logger     *slog.Logger
 }
 
-func (n *Node) welcome(ctx context.Context, member *storepb.Member) *clusterpb.AdminReply {
+// join makes a node a member without a vote, which gets one once it has caught up, and answers when it has: NOT_DONE means that
+// it is to ask again, and says why.
+func (a *admission) join(ctx context.Context, member *storepb.Member) *clusterpb.AdminReply {
 	if err := checkMember(member); err != nil {
 		return refuseJoin(storepb.Code_INVALID, err.Error())
 	}
-	term, leader := n.awaitLeader(ctx)
+	term, leader := a.leadership.await(ctx)
 	if term == 0 {
 		return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
 	}
-	if n.cfg.RaftAddress == "" {
-		return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("%s runs alone: it has no raft address", n.id.Name))
+	if a.alone {
+		return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("%s runs alone: it has no raft address", a.members.dir.Name))
 	}
 	id := member.GetId()
-	known := n.raftServer(id)
+	known := a.raft.Server(id)
 	if known != nil && known.Suffrage == raft.Voter {
-		return n.joinAgain(ctx, known, member)
+		return a.joinAgain(ctx, known, member)
 	}
-	if reason := n.newcomers.refused(id, readClocks().mono); reason != "" {
+	if reason := a.newcomers.refused(id, readClocks().mono); reason != "" {
 		return refuseJoin(storepb.Code_NOT_PERMITTED, reason)
 	}
-	if err := n.callBack(ctx, member); err != nil {
-		n.logger.Warn("a node that wants to join is not reached", "name", member.GetName(), "id", id, "error", err)
-		if n.newcomers.miss(id, readClocks().mono) {
+	if err := a.caller.callBack(ctx, member); err != nil {
+		a.logger.Warn("a node that wants to join is not reached", "name", member.GetName(), "id", id, "error", err)
+		if a.newcomers.miss(id, readClocks().mono) {
 			return refuseJoin(storepb.Code_NOT_PERMITTED, fmt.Sprintf(
-				"the leader %s cannot reach %s (%v): start it with addresses at which the others reach it", n.id.Name, member.GetName(), err))
+				"the leader %s cannot reach %s (%v): start it with addresses at which the others reach it", a.members.dir.Name, member.GetName(), err))
 		}
 		return notYet(err.Error())
 	}
-	n.newcomers.reached(id)
-	reply := n.administer(ctx, func() (*storepb.Result, error) { return n.try(ctx, member) })
+	a.newcomers.reached(id)
+	reply := a.changes.administer(ctx, func() (*storepb.Result, error) { return a.try(ctx, member) })
 	if reply.GetOutcome() != clusterpb.Outcome_DONE || reply.GetResult().GetCode() != storepb.Code_OK {
 		return reply
 	}
-	return n.awaitTrial(ctx, id)
+	return a.awaitTrial(ctx, id)
+}
+
+func checkMember(m *storepb.Member) error {
+	if !consensus.ValidName(m.GetName()) || m.GetId() == "" {
+		return fmt.Errorf("a member needs a name and an id, not %q and %q", m.GetName(), m.GetId())
+	}
+	return errors.Join(checkAdvertised("raft address", m.GetRaftAddress()), checkAdvertised("API address", m.GetApiAddress()))
 }
 
 func refuseJoin(code storepb.Code, message string) *clusterpb.AdminReply {
@@ -63,183 +83,152 @@ func notYet(message string) *clusterpb.AdminReply {
 }
 
 // joinAgain records the present addresses of a voter, which is what it stays whether it is reached or not.
-func (n *Node) joinAgain(ctx context.Context, known *raft.Server, member *storepb.Member) *clusterpb.AdminReply {
+func (a *admission) joinAgain(ctx context.Context, known *raft.Server, member *storepb.Member) *clusterpb.AdminReply {
 	if string(known.Address) != member.GetRaftAddress() {
 		return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("%s is a member with the raft address %s, which cannot change to %s",
 			member.GetName(), known.Address, member.GetRaftAddress()))
 	}
-	return n.administer(ctx, func() (*storepb.Result, error) {
-		if err := n.confirmConfiguration(ctx); err != nil {
+	return a.changes.administer(ctx, func() (*storepb.Result, error) {
+		if err := a.changes.confirmConfiguration(ctx); err != nil {
 			return nil, err
 		}
-		return n.proposeCluster(ctx, setMember(member))
+		return a.changes.propose(ctx, setMember(member))
 	})
 }
 
 // try puts a newcomer into raft's configuration. It is recorded as a member first, because a voter whose API address nobody
 // knows could not confirm a leader.
-func (n *Node) try(ctx context.Context, member *storepb.Member) (*storepb.Result, error) {
-	if reason := n.newcomers.refused(member.GetId(), readClocks().mono); reason != "" { // meanwhile
+func (a *admission) try(ctx context.Context, member *storepb.Member) (*storepb.Result, error) {
+	if reason := a.newcomers.refused(member.GetId(), readClocks().mono); reason != "" { // meanwhile
 		return &storepb.Result{Code: storepb.Code_NOT_PERMITTED, Message: reason}, nil
 	}
 	server := raft.Server{
 		Suffrage: raft.Nonvoter, ID: raft.ServerID(member.GetId()), Address: raft.ServerAddress(member.GetRaftAddress()),
 	}
-	servers := n.raftServers()
+	servers := a.raft.Servers()
 	taken := slices.IndexFunc(servers, func(s raft.Server) bool { return s.Address == server.Address && s.ID != server.ID })
 	if taken >= 0 {
 		return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
 			"the raft address %s is that of the member %s (id %s); remove that one first",
-			server.Address, n.member(string(servers[taken].ID)).GetName(), servers[taken].ID)}, nil
+			server.Address, a.members.get(string(servers[taken].ID)).GetName(), servers[taken].ID)}, nil
 	}
-	result, err := n.proposeCluster(ctx, setMember(member))
+	result, err := a.changes.propose(ctx, setMember(member))
 	if err != nil || result.GetCode() != storepb.Code_OK {
 		return result, err
 	}
-	if known := n.raftServer(member.GetId()); known == nil || known.Address != server.Address {
-		if err := waitConfigChange(ctx, n.raft.AddNonvoter(server.ID, server.Address, 0, configChangeTimeout)); err != nil {
+	if known := a.raft.Server(member.GetId()); known == nil || known.Address != server.Address {
+		if err := consensus.Await(ctx, a.raft.AddNonvoter(server.ID, server.Address, 0, configChangeTimeout)); err != nil {
 			return nil, err
 		}
-		n.logger.Info("joining", "name", member.GetName(), "id", member.GetId())
+		a.logger.Info("joining", "name", member.GetName(), "id", member.GetId())
 	}
-	n.newcomers.begin(server, readClocks().mono, n.raft.CommitIndex())
+	a.newcomers.begin(server, readClocks().mono, a.raft.CommitIndex())
 	select {
-	case n.newcomers.hurry <- struct{}{}:
+	case a.newcomers.hurry <- struct{}{}:
 	default:
 	}
 	return &storepb.Result{}, nil
 }
 
 // awaitTrial answers whether a newcomer has become a voter.
-func (n *Node) awaitTrial(ctx context.Context, id string) *clusterpb.AdminReply {
+func (a *admission) awaitTrial(ctx context.Context, id string) *clusterpb.AdminReply {
 	wait, cancel := context.WithTimeout(ctx, joinWait)
 	defer cancel()
 	for {
-		changed := n.newcomers.change()
-		known := n.raftServer(id)
+		changed := a.newcomers.change()
+		known := a.raft.Server(id)
 		if known != nil && known.Suffrage == raft.Voter {
-			err := n.confirmConfiguration(ctx)
+			err := a.changes.confirmConfiguration(ctx)
 			return &clusterpb.AdminReply{Outcome: outcomeOf(err), Result: new(storepb.Result)}
 		}
-		if reason := n.newcomers.refused(id, readClocks().mono); reason != "" {
+		if reason := a.newcomers.refused(id, readClocks().mono); reason != "" {
 			return refuseJoin(storepb.Code_NOT_PERMITTED, reason)
 		}
 		select {
 		case <-changed:
 		case <-wait.Done():
-			return notYet("it is no voter yet: " + n.newcomers.lastWord(id))
+			return notYet("it is no voter yet: " + a.newcomers.lastWord(id))
 		}
 	}
 }
 
-// tendNewcomers looks after those who join for as long as this node leads in a term.
-func (n *Node) tendNewcomers(term uint64) {
-	n.newcomers.reset()
-	for wait := time.Duration(0); n.leadership.office() == term && term != 0; {
+// tend looks after those who join for as long as this node leads in a term.
+func (a *admission) tend(term uint64) {
+	a.newcomers.reset()
+	for wait := time.Duration(0); a.leadership.term() == term && term != 0; {
 		select {
 		case <-time.After(wait):
-		case <-n.newcomers.hurry:
-		case <-n.ctx.Done():
+		case <-a.newcomers.hurry:
+		case <-a.ctx.Done():
 			return
 		}
-		joining := slices.DeleteFunc(n.raftServers(), func(s raft.Server) bool { return s.Suffrage == raft.Voter })
+		joining := slices.DeleteFunc(a.raft.Servers(), func(s raft.Server) bool { return s.Suffrage == raft.Voter })
 		now := readClocks().mono
-		n.newcomers.keepOnly(joining, now)
+		a.newcomers.keepOnly(joining, now)
 		var looking sync.WaitGroup
 		for _, server := range joining {
-			n.newcomers.begin(server, now, n.raft.CommitIndex())
-			looking.Go(func() { n.lookAt(server) })
+			a.newcomers.begin(server, now, a.raft.CommitIndex())
+			looking.Go(func() { a.lookAt(server) })
 		}
 		looking.Wait()
-		wait = joinLook
+		wait = joinInterval
 		if len(joining) == 0 {
-			n.forgetStrangers()
-			wait = idleLook
+			a.expulsion.forgetStrangers()
+			wait = idleInterval
 		}
 	}
 }
 
 // lookAt sees how far a newcomer is.
-func (n *Node) lookAt(server raft.Server) {
+func (a *admission) lookAt(server raft.Server) {
 	id := string(server.ID)
-	member := n.member(id)
-	applied, err := n.askNewcomer(n.ctx, member)
-	ready, reason := n.newcomers.judge(id, readClocks().mono, applied, n.raft.CommitIndex(), err)
+	member := a.members.get(id)
+	applied, err := a.caller.askNewcomer(a.ctx, member)
+	ready, reason := a.newcomers.judge(id, readClocks().mono, applied, a.raft.CommitIndex(), err)
 	switch {
 	case ready:
-		if err = n.callBack(n.ctx, member); err == nil {
-			err = n.admit(server)
+		if err = a.caller.callBack(a.ctx, member); err == nil {
+			err = a.admit(server)
 		}
 		if err != nil {
-			n.newcomers.held(id, err)
+			a.newcomers.held(id, err)
 		}
 	case reason != "":
-		n.drop(server, fmt.Sprintf("the leader %s dropped it: %s", n.id.Name, reason))
+		a.drop(server, fmt.Sprintf("the leader %s dropped it: %s", a.members.dir.Name, reason))
 	}
 }
 
 // admit gives a newcomer its vote.
-func (n *Node) admit(server raft.Server) error {
-	n.adminMu.Lock()
-	defer n.adminMu.Unlock()
-	if !n.isNewcomer(server) {
+func (a *admission) admit(server raft.Server) error {
+	a.changes.mu.Lock()
+	defer a.changes.mu.Unlock()
+	if !a.isNewcomer(server) {
 		return nil
 	}
-	err := waitConfigChange(n.ctx, n.raft.AddVoter(server.ID, server.Address, 0, configChangeTimeout))
+	err := consensus.Await(a.ctx, a.raft.AddVoter(server.ID, server.Address, 0, configChangeTimeout))
 	if err == nil {
-		n.logger.Info("joined", "name", n.member(string(server.ID)).GetName(), "id", server.ID)
-		n.newcomers.wake()
+		a.logger.Info("joined", "name", a.members.get(string(server.ID)).GetName(), "id", server.ID)
+		a.newcomers.wake()
 	}
 	return err
 }
 
 // drop takes a newcomer out that has never become a voter.
-func (n *Node) drop(server raft.Server, reason string) {
-	n.adminMu.Lock()
-	defer n.adminMu.Unlock()
-	if !n.isNewcomer(server) {
+func (a *admission) drop(server raft.Server, reason string) {
+	a.changes.mu.Lock()
+	defer a.changes.mu.Unlock()
+	if !a.isNewcomer(server) {
 		return
 	}
 	id := string(server.ID)
-	n.logger.Warn("a node that wanted to join is dropped", "name", n.member(id).GetName(), "id", id, "reason", reason)
-	if err := n.takeOut(n.ctx, id, reason); err != nil {
-		n.logger.Warn("it is not dropped yet", "id", id, "error", err)
+	a.logger.Warn("a node that wanted to join is dropped", "name", a.members.get(id).GetName(), "id", id, "reason", reason)
+	if err := a.expulsion.takeOut(a.ctx, id, reason); err != nil {
+		a.logger.Warn("it is not dropped yet", "id", id, "error", err)
 	}
 }
 
 // isNewcomer tells whether a server is still the same in raft's configuration and has no vote yet.
-func (n *Node) isNewcomer(server raft.Server) bool {
-	known := n.raftServer(string(server.ID))
+func (a *admission) isNewcomer(server raft.Server) bool {
+	known := a.raft.Server(string(server.ID))
 	return known != nil && *known == server
-}
-
-// takeOut removes a server from raft's configuration and from the members. reason is for one that does not know that it has
-// joined: it goes on asking until it hears one.
-func (n *Node) takeOut(ctx context.Context, id, reason string) error {
-	if known := n.raftServer(id); known != nil {
-		if err := waitConfigChange(ctx, n.raft.RemoveServer(known.ID, 0, configChangeTimeout)); err != nil {
-			return err
-		}
-		n.newcomers.refuse(id, reason, readClocks().mono)
-		n.newcomers.wake()
-	}
-	if id != n.id.ID { // a leader that removed itself is none any more; its successor tidies up
-		n.proposeOwn(&storepb.Op{Op: &storepb.Op_RemoveMember{RemoveMember: &storepb.RemoveMember{Id: id}}})
-	}
-	return nil
-}
-
-// forgetStrangers removes members that are not in raft's configuration: a leader that removed itself could not, and neither could
-// one that was deposed in the middle of a change. One that is under way here has its member there before.
-func (n *Node) forgetStrangers() {
-	if !n.adminMu.TryLock() {
-		return
-	}
-	defer n.adminMu.Unlock()
-	servers := n.raftServers()
-	for _, member := range n.members() {
-		if !slices.ContainsFunc(servers, func(s raft.Server) bool { return string(s.ID) == member.GetId() }) {
-			n.proposeOwn(&storepb.Op{Op: &storepb.Op_RemoveMember{RemoveMember: &storepb.RemoveMember{Id: member.GetId()}}})
-		}
-	}
 }

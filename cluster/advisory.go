@@ -166,7 +166,7 @@ func (n *Node) awaitLock(ctx context.Context, request *storepb.AwaitLock) (*stor
 	defer cancel()
 	result, err := n.fsm.AwaitLock(ctx, request)
 	if err == nil && result.GetCode() == storepb.Code_NOT_FOUND {
-		if err = n.confirmer.confirm(n.ctx); err == nil {
+		if err = n.readIndex.confirm(n.ctx); err == nil {
 			result, err = n.fsm.AwaitLock(ctx, request)
 		}
 	}

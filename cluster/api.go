@@ -10,11 +10,31 @@ import (
 
 var _ rpc.Node = (*Node)(nil)
 
-// Probe tells the term and the wall clock.
+// KeepAlive is part of rpc.Node.
+func (n *Node) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
+	return n.sessions.keepAlive(ctx, req), nil
+}
+
+// Sessions is part of rpc.Node.
+func (n *Node) Sessions(ctx context.Context, _ *clusterpb.SessionsRequest) (*clusterpb.SessionsReply, error) {
+	return n.sessions.list(ctx), nil
+}
+
+// Probe is part of rpc.Node.
 func (n *Node) Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
 	return &clusterpb.ProbeReply{
-		Term: n.raft.CurrentTerm(), WallClock: readClocks().wall, Id: n.id.ID, Leads: n.leadership.office() != 0,
+		Term: n.raft.CurrentTerm(), WallClock: readClocks().wall, Id: n.dir.ID, Leads: n.leadership.term() != 0,
 	}, nil
+}
+
+// Join is part of rpc.Node.
+func (n *Node) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb.AdminReply, error) {
+	return n.admission.join(ctx, req.GetMember()), nil
+}
+
+// Remove is part of rpc.Node.
+func (n *Node) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
+	return n.expulsion.remove(ctx, req.GetName()), nil
 }
 
 // crowded counts a connection that there was no room for.

@@ -8,19 +8,28 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/consensus"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/storepb"
 )
 
+// caller finds out who is at the addresses that a node says to have.
+type caller struct {
+	self string // id of this node
+	raft *consensus.Raft
+}
+
 // callBack asks at both addresses of a node whether it is there. What its raft says is of no matter, only who says it.
-func (n *Node) callBack(ctx context.Context, member *storepb.Member) error {
-	if member.GetId() == n.id.ID {
+func (c *caller) callBack(ctx context.Context, member *storepb.Member) error {
+	if member.GetId() == c.self {
 		return errors.New("this node is the leader itself")
 	}
 	ctx, cancel := context.WithTimeout(ctx, callBackTimeout)
 	defer cancel()
 	answered := make(chan error, 1)
-	go func() { answered <- n.callRaft(member) }()
+	go func() {
+		answered <- c.raft.Call(raft.ServerID(member.GetId()), raft.ServerAddress(member.GetRaftAddress()))
+	}()
 	select {
 	case err := <-answered:
 		if err != nil {
@@ -29,33 +38,12 @@ func (n *Node) callBack(ctx context.Context, member *storepb.Member) error {
 	case <-ctx.Done():
 		return fmt.Errorf("its raft address %s does not answer", member.GetRaftAddress())
 	}
-	_, err := n.askNewcomer(ctx, member)
+	_, err := c.askNewcomer(ctx, member)
 	return err
 }
 
-// callRaft is a question for a vote in a term that is over, which changes nothing.
-func (n *Node) callRaft(member *storepb.Member) error {
-	caller, ok := n.transport.(raft.WithPreVote)
-	if !ok {
-		return errors.New("this node cannot call others")
-	}
-	id, address := raft.ServerID(member.GetId()), raft.ServerAddress(member.GetRaftAddress())
-	self := raft.ServerID(n.id.ID)
-	request := &raft.RequestPreVoteRequest{RPCHeader: raft.RPCHeader{
-		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(self), Addr: n.transport.EncodePeer(self, n.transport.LocalAddr()),
-	}}
-	reply := new(raft.RequestPreVoteResponse)
-	if err := caller.RequestPreVote(id, address, request, reply); err != nil {
-		return fmt.Errorf("its raft address %s does not answer: %w", address, err)
-	}
-	if string(reply.ID) != member.GetId() {
-		return fmt.Errorf("at its raft address %s answers %q", address, reply.ID)
-	}
-	return nil
-}
-
 // askNewcomer answers what a node has applied. It uses a connection of its own: nobody has to keep one to a node that never joins.
-func (n *Node) askNewcomer(ctx context.Context, member *storepb.Member) (applied uint64, err error) {
+func (c *caller) askNewcomer(ctx context.Context, member *storepb.Member) (applied uint64, err error) {
 	if member == nil {
 		return 0, errors.New("its addresses are not known")
 	}

@@ -3,18 +3,17 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"lockfs/raftstore"
 )
 
-// cannotApply ends the node at an entry that it cannot apply as the others do. It comes to the same entry when it is started
-// again, so the reason says how to go on. If it leads, the others need not wait for the end of the process.
-func (n *Node) cannotApply(err error) {
-	defer n.silence.begin()
+// whyCannotApply is why this node ends at an entry that it cannot apply as the others do. It comes to the same entry when it is
+// started again, so the reason says how to go on.
+func whyCannotApply(err error, dataDir string, logger *slog.Logger) error {
 	entry := new(raftstore.ApplyError)
 	if !errors.As(err, &entry) {
-		n.fail(fmt.Errorf("the leader's snapshot: %w", err))
-		return
+		return fmt.Errorf("the leader's snapshot: %w", err)
 	}
 	next := "every member of this version stops there, and again when it is started: run another version on all of them, " +
 		"a newer one or the one before"
@@ -24,7 +23,7 @@ func (n *Node) cannotApply(err error) {
 	case errors.Is(err, raftstore.ErrCorrupt):
 		next = "start it again, for it checks its data then"
 	default:
-		n.logger.Error("panic while a command was applied", "index", entry.Index, "stack", string(entry.Stack))
+		logger.Error("panic while a command was applied", "index", entry.Index, "stack", string(entry.Stack))
 	}
-	n.fail(fmt.Errorf("%w; %s. `lockfs server inspect --data %s %d` shows the entry", err, next, n.cfg.DataDir, entry.Index))
+	return fmt.Errorf("%w; %s. `lockfs server inspect --data %s %d` shows the entry", err, next, dataDir, entry.Index)
 }

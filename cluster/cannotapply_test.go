@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/consensus"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
@@ -60,7 +61,7 @@ func TestNodeStopsAtANewerCommand(t *testing.T) {
 	require.NoError(t, future.Error())
 	requireStopsAt(t, node, future.Index(), raftstore.ErrNewer)
 	require.NoError(t, node.Close())
-	found, err := Inspect(cfg.DataDir)
+	found, err := consensus.Inspect(cfg.DataDir)
 	require.NoError(t, err)
 	entry, err := found.Entry(future.Index())
 	require.NoError(t, err)
@@ -94,7 +95,7 @@ func TestALeaderThatCannotApplyIsSucceeded(t *testing.T) {
 	leader := leaderOf(t, nodes)
 	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
 	leader.cannotApply(&raftstore.ApplyError{Index: 1, Err: raftstore.ErrCorrupt})
-	require.Zero(t, leader.leadership.office())
+	require.Zero(t, leader.leadership.term())
 	client := openTestClient(t, leaderOf(t, others), "")
 	require.Equal(t, storepb.Code_OK, create(t, client, "a"))
 }
@@ -103,7 +104,7 @@ func TestALeaderThatCannotApplyIsSucceeded(t *testing.T) {
 func TestANodeThatCannotGoOnWaitsForNoSession(t *testing.T) {
 	nodes := startNodes(t, 2)
 	require.NoError(t, nodes[1].Close())
-	require.Eventually(t, func() bool { return nodes[0].leadership.office() == 0 }, testWait, time.Millisecond)
+	require.Eventually(t, func() bool { return nodes[0].leadership.term() == 0 }, testWait, time.Millisecond)
 	opened := make(chan error, 1)
 	go func() {
 		_, err := nodes[0].OpenClient(t.Context(), ClientConfig{Host: "h", Logger: quietLogger()})

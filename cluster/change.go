@@ -14,7 +14,7 @@ func (n *Node) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clust
 	default:
 		return &clusterpb.AdminReply{Result: n.malformed("that is not for administrators to do")}, nil
 	}
-	return n.administer(ctx, func() (*storepb.Result, error) {
+	return n.changes.administer(ctx, func() (*storepb.Result, error) {
 		return n.store.Propose(ctx, &storepb.Command{Caller: req.GetCaller(), Op: req.GetOp()})
 	}), nil
 }

@@ -352,7 +352,7 @@ func waits(query *storepb.Query) bool {
 func (c *Client) query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
 	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query}}
 	if c.near != nil {
-		request.Voter, request.Term = c.near.id.ID, c.near.raft.CurrentTerm()
+		request.Voter, request.Term = c.near.dir.ID, c.near.raft.CurrentTerm()
 		return c.execute(ctx, request)
 	}
 	return c.queryWitnessed(ctx, request)

@@ -46,7 +46,7 @@ func quietLogger() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard
 func testConfig(t testing.TB, name string, join ...string) Config {
 	return Config{
 		Name: name, DataDir: filepath.Join(t.TempDir(), name), RaftAddress: freeAddress(t), APIAddress: freeAddress(t),
-		Bootstrap: len(join) == 0, Join: join, Logger: quietLogger(), SessionTerm: 3 * time.Second,
+		Bootstrap: len(join) == 0, Join: join, Logger: quietLogger(), SessionTTL: 3 * time.Second,
 	}
 }
 
@@ -320,11 +320,11 @@ func TestClientGoesOnAfterItsSessionEnded(t *testing.T) {
 	session, err := client.live(t.Context())
 	require.NoError(t, err)
 	var active uint64
-	for _, record := range node.liveSessions() {
+	for _, record := range node.sessions.live() {
 		active = record.GetActive()
 	}
 	end := &storepb.EndSession{Id: session.id, IfActive: active}
-	result, err := node.proposeCluster(t.Context(), &storepb.Op{Op: &storepb.Op_EndSession{EndSession: end}})
+	result, err := node.changes.propose(t.Context(), &storepb.Op{Op: &storepb.Op_EndSession{EndSession: end}})
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_OK, result.GetCode())
 
@@ -375,14 +375,14 @@ func TestMembersJoinListAndLeave(t *testing.T) {
 	defer func() { _ = node.Close() }()
 	require.ErrorContains(t, node.WaitReady(t.Context()), "n1")
 
-	reply := ask(t, nodes[0], rpc.Node.Remove, &clusterpb.RemoveRequest{Name: "nobody"})
+	reply := nodes[0].expulsion.remove(t.Context(), "nobody")
 	require.Equal(t, storepb.Code_NOT_FOUND, reply.GetResult().GetCode())
-	reply = ask(t, nodes[1], rpc.Node.Remove, &clusterpb.RemoveRequest{Name: "n2"})
+	reply = nodes[1].expulsion.remove(t.Context(), "n2")
 	require.Equal(t, clusterpb.Outcome_NOT_LEADER, reply.GetOutcome())
 	require.Equal(t, nodes[0].cfg.APIAddress, reply.GetLeaderAddress())
-	reply = ask(t, nodes[0], rpc.Node.Remove, &clusterpb.RemoveRequest{Name: "n2"})
+	reply = nodes[0].expulsion.remove(t.Context(), "n2")
 	require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode())
-	require.Len(t, nodes[0].members(), 2)
+	require.Len(t, nodes[0].members.all(), 2)
 	select {
 	case err := <-nodes[2].Failed():
 		require.ErrorIs(t, err, errRemoved)
@@ -422,7 +422,7 @@ func TestNodeAnswersNonsenseWithAnError(t *testing.T) {
 		"nothing":           {},
 		"an empty command":  {Request: &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{}}},
 		"no operation":      {Request: &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{Session: 1}}},
-		"the leader's own":  {Request: &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{Session: 1, Op: setMember(node.self())}}},
+		"the leader's own":  {Request: &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{Session: 1, Op: setMember(node.members.own())}}},
 		"an empty query":    {Request: &clusterpb.ExecuteRequest_Query{}},
 		"an unknown one":    {Request: &clusterpb.ExecuteRequest_Query{Query: &storepb.Query{}}},
 		"no such session":   {Request: &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{Session: 5, Seq: 1, Op: createOp("x")}}},
@@ -455,7 +455,7 @@ func TestClientAcknowledgesOnlyWhatIsStruckOff(t *testing.T) {
 	var acked []uint64
 	_, err := client.Create(t.Context(), &storepb.Caller{}, createOp("lock"), func(*storepb.Result) []byte {
 		require.Equal(t, storepb.Code_OK, create(t, client, "other"))
-		for _, record := range node.liveSessions() {
+		for _, record := range node.sessions.live() {
 			acked = append(acked, record.GetAcked())
 		}
 		return nil

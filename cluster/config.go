@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"lockfs/cluster/consensus"
+	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
 )
 
 // Config is what a node is started with.
@@ -32,40 +36,18 @@ type Config struct {
 	// LockDelay changes for how long nobody gets an advisory lock of a mount that was given up on, when this
 	// node leads; nil leaves it (raftstore.DefaultLockDelay).
 	LockDelay *time.Duration
-	// SessionTerm is how long a session lasts without a keepalive; 0: DefaultSessionTerm. It is to be
+	// SessionTTL is how long a session lasts without a keepalive; 0: DefaultSessionTTL. It is to be
 	// the same on all nodes.
-	SessionTerm time.Duration
+	SessionTTL time.Duration
 	// SnapshotEntries is the least number of log entries after which a snapshot is taken; 0: 8192.
 	SnapshotEntries uint64
 
-	// snapshotBytes is the least number of bytes of the log after which a snapshot is taken; 0: 64 MiB.
-	snapshotBytes uint64
 	// entries lets tests put something between a log and its disk; nil: nothing.
 	entries func(raft.LogStore) raft.LogStore
 }
 
-// Raft's times. They give a slow fsync room: heartbeats wait for the disk like everything else (see
-// the package documentation), and an election that nothing but a slow disk caused helps nobody.
-const (
-	heartbeatTimeout = 750 * time.Millisecond
-	electionTimeout  = 750 * time.Millisecond
-	leaseTimeout     = 750 * time.Millisecond
-	commitTimeout    = 200 * time.Millisecond // idle servers would be busy with less
-)
-
-// aloneTimeout stands for all three where there is nobody to wait for.
-const aloneTimeout = 50 * time.Millisecond
-
-const (
-	defaultSnapshotEntries = 8192
-	defaultSnapshotBytes   = 64 << 20
-	snapshotInterval       = 2 * time.Second // between looks at the number of entries
-	// A snapshot writes the whole state: what it costs is spread over an entry for this many inodes.
-	inodesPerEntry = 8
-)
-
 func (c *Config) validate() error {
-	if !nodeName.MatchString(c.Name) {
+	if !consensus.ValidName(c.Name) {
 		return fmt.Errorf("node name %q: it takes 1 to 63 letters, digits, '.', '_' and '-'", c.Name)
 	}
 	if c.DataDir == "" {
@@ -94,4 +76,19 @@ func checkAdvertised(what, address string) error {
 		return fmt.Errorf("%s %q: give the address at which the other nodes reach this one", what, address)
 	}
 	return nil
+}
+
+// limits are those that this node is to set when it leads.
+func (c *Config) limits(fsm *raftstore.FSM) *storepb.SetLimits {
+	limits := &storepb.SetLimits{
+		MaxInodes: c.MaxInodes, MaxInodesPerUser: c.MaxInodesPerUser,
+		MaxBytes: c.MaxBytes, MaxBytesPerUser: c.MaxBytesPerUser,
+		MaxSessions: c.MaxSessions, LockDelay: (*int64)(c.LockDelay),
+	}
+	fsm.View(func(ns *raftstore.Namespace) {
+		if limits.GetMaxBytes() == 0 && !ns.BytesLimited() {
+			limits.MaxBytes = max(memory()/memoryShare, raftstore.DefaultMaxBytes)
+		}
+	})
+	return limits
 }

@@ -66,7 +66,7 @@
 //
 // # Other clients
 //
-// What is no mount but takes locks for others, as package keylock does, has a client and a session like one.
+// What is no mount but takes locks for others, as package forrststore does, has a client and a session like one.
 // Nobody holds a descriptor there that could outlive the session, so its advisory locks need no delay.
 //
 // # Members
@@ -86,12 +86,5 @@
 // the last stamp, which proves it wrong. Time that turns out to be ahead runs at half speed
 // until the median has caught up; it never goes back.
 //
-// # Raft
-//
-// Heartbeats take raft's main loop, because handled on the transport's goroutine they run beside it
-// and can make logs diverge (hashicorp/raft#695). The log is kept by raft-wal, and checked in whole before it is opened
-// (package waldir). A leader writes to it while its followers write to theirs; how that stays safe is told at earlyLog.
-// Terms and votes are one record in raft-boltdb (#661), with a checksum. Pre-vote is on, leadership is never transferred. A
-// disk that fails or hangs ends the process, and before that its node is silent (disk). Snapshots come after a number of entries, or of
-// bytes, that grows with the state, since each writes all of it; of both there is a bound for what is left of the log behind one.
+// Raft itself, with what it keeps on disk, is package consensus's.
 package cluster

@@ -11,9 +11,6 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// leaderWait is how long a request waits on a node that knows no leader before it is sent away.
-const leaderWait = time.Second
-
 // Execute does one command or query if this node leads, else names the leader.
 func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
 	if query := req.GetQuery(); fault.UnverifiedReads && query != nil {
@@ -23,7 +20,7 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 	if result := n.fsm.QuerySince(req.GetQuery()); result != nil {
 		return &clusterpb.ExecuteReply{Result: result}, nil
 	}
-	term, leader := n.awaitLeader(ctx)
+	term, leader := n.leadership.await(ctx)
 	if term == 0 {
 		return &clusterpb.ExecuteReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}, nil
 	}
@@ -33,8 +30,8 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 	reply := new(clusterpb.ExecuteReply)
 	switch r := req.GetRequest().(type) {
 	case *clusterpb.ExecuteRequest_Query:
-		confirmed := n.confirmedBy(req, term)
-		if !confirmed && n.isMajorityWith(req.GetWitness()) {
+		confirmed := n.readIndex.confirmedBy(req, term)
+		if !confirmed && n.readIndex.isMajorityWith(req.GetWitness()) {
 			confirmed, reply.Term = true, term
 		}
 		result, err = n.query(ctx, r.Query, confirmed)
@@ -46,17 +43,6 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 	reply.Outcome, reply.Result = outcomeOf(err), result
 	n.cfg.Metrics.observeRequest(req, reply, time.Since(began))
 	return reply, nil
-}
-
-// awaitLeader answers the term if this node leads, else the leader's API address as far as it is known.
-func (n *Node) awaitLeader(ctx context.Context) (term uint64, leader string) {
-	if term := n.leadership.office(); term != 0 {
-		return term, ""
-	}
-	ctx, cancel := context.WithTimeout(ctx, leaderWait)
-	defer cancel()
-	term, id := n.leadership.await(ctx)
-	return term, n.apiAddress(string(id))
 }
 
 // eventWait is how long a query for events waits for one. It is below rpc.AttemptTimeout.
@@ -77,7 +63,7 @@ func (n *Node) query(ctx context.Context, query *storepb.Query, confirmed bool) 
 		cancel()
 	}
 	if !confirmed {
-		if err := n.confirmer.confirm(ctx); err != nil {
+		if err := n.readIndex.confirm(ctx); err != nil {
 			return nil, notAnswered(err)
 		}
 	}
@@ -125,17 +111,4 @@ func mayCommand(cmd *storepb.Command) string {
 		return "that is for the leader itself to do"
 	}
 	return ""
-}
-
-func outcomeOf(err error) clusterpb.Outcome {
-	switch {
-	case err == nil:
-		return clusterpb.Outcome_DONE
-	case errors.Is(err, raftstore.ErrNotLeader):
-		return clusterpb.Outcome_NOT_LEADER
-	case errors.Is(err, raftstore.ErrNotDone):
-		return clusterpb.Outcome_NOT_DONE
-	default:
-		return clusterpb.Outcome_UNKNOWN
-	}
 }

@@ -36,5 +36,5 @@ func TestAFarewellIsTheLastThingThatIsSaid(t *testing.T) {
 	require.NoError(t, err)
 	n.client = client
 	require.NoError(t, client.Close(ctx))
-	require.Empty(t, node.liveSessions())
+	require.Empty(t, node.sessions.live())
 }

@@ -36,14 +36,13 @@ func (n *Node) whileSound(ctx context.Context, do func(context.Context) error) e
 }
 
 func (n *Node) becomeReady(ctx context.Context) error {
-	if !n.id.Joined {
+	if !n.dir.Joined {
 		n.logger.Info("joining", "servers", n.cfg.Join)
 		// Once a leader has begun with it, this node itself knows who leads, also when those servers are gone.
 		if err := n.announce(ctx, rpc.NewRouter(n.peers, append(n.peers.Nodes(n.cfg.Join), n)...)); err != nil {
 			return err
 		}
-		n.id.Joined = true
-		if err := n.id.save(n.cfg.DataDir); err != nil {
+		if err := n.dir.SetJoined(); err != nil {
 			return fmt.Errorf("note that this node has joined: %w", err)
 		}
 	}
@@ -51,7 +50,7 @@ func (n *Node) becomeReady(ctx context.Context) error {
 	if err := n.catchUp(ctx, local); err != nil {
 		return err
 	}
-	if n.cfg.RaftAddress == "" || proto.Equal(n.member(n.id.ID), n.self()) {
+	if n.cfg.RaftAddress == "" || proto.Equal(n.members.get(n.dir.ID), n.members.own()) {
 		return nil
 	}
 	return n.announce(ctx, local)
@@ -68,7 +67,7 @@ func (n *Node) announce(ctx context.Context, via *rpc.Router) error {
 			}
 			return reply, err
 		}
-		reply, err := rpc.Ask(ctx, via, join, &clusterpb.JoinRequest{Member: n.self()})
+		reply, err := rpc.Ask(ctx, via, join, &clusterpb.JoinRequest{Member: n.members.own()})
 		switch {
 		case err == nil && reply.GetResult().GetCode() != storepb.Code_OK:
 			return &refusedError{reply.GetResult()}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
+
+	"lockfs/cluster/consensus"
 )
 
 // leadership follows who leads. This node leads for others only once it is ready: raft may have elected
@@ -13,18 +16,19 @@ import (
 type leadership struct {
 	raft     *raft.Raft
 	self     raft.ServerID
-	silence  *withdrawal
+	silence  *consensus.Withdrawal
 	notify   chan bool             // raft's NotifyCh
 	observed chan raft.Observation // LeaderObservation
-	elected  chan struct{}         // tells takeOffice; holds one
+	elected  chan struct{}         // tells the leader loop; holds one
+	members  *members
 
-	readyTerm atomic.Uint64 // term in which this node took office; 0: never
+	readyTerm atomic.Uint64 // term in which this node became ready; 0: never
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at each change
 }
 
-func newLeadership(self raft.ServerID, silence *withdrawal) *leadership {
+func newLeadership(self raft.ServerID, silence *consensus.Withdrawal) *leadership {
 	return &leadership{
 		self:     self,
 		silence:  silence,
@@ -37,8 +41,8 @@ func newLeadership(self raft.ServerID, silence *withdrawal) *leadership {
 
 // follow drains what raft says until stop is closed. It never proposes and never blocks: raft's main
 // loop waits for the reader of NotifyCh.
-func (l *leadership) follow(r *raft.Raft, stop <-chan struct{}) {
-	l.raft = r
+func (l *leadership) follow(r *raft.Raft, m *members, stop <-chan struct{}) {
+	l.raft, l.members = r, m
 	observer := raft.NewObserver(l.observed, false, func(o *raft.Observation) bool {
 		_, isLeader := o.Data.(raft.LeaderObservation)
 		return isLeader
@@ -77,10 +81,10 @@ func (l *leadership) change() <-chan struct{} {
 	return l.changed
 }
 
-// office answers the term in which this node leads and is ready to, or 0.
-func (l *leadership) office() uint64 {
+// term answers the term in which this node leads and is ready to, or 0.
+func (l *leadership) term() uint64 {
 	term := l.readyTerm.Load()
-	if term != 0 && l.raft.State() == raft.Leader && l.raft.CurrentTerm() == term && !l.silence.kept() {
+	if term != 0 && l.raft.State() == raft.Leader && l.raft.CurrentTerm() == term && !l.silence.Begun() {
 		return term
 	}
 	return 0
@@ -91,16 +95,23 @@ func (l *leadership) ready(term uint64) {
 	l.wake()
 }
 
-// await waits until this node leads and is ready (term is not 0) or another one is known to lead, or
-// ctx ends (neither).
-func (l *leadership) await(ctx context.Context) (term uint64, leader raft.ServerID) {
+// leaderWait is how long a request waits on a node that knows no leader before it is sent away.
+const leaderWait = time.Second
+
+// await answers the term if this node leads and is ready, else the leader's API address as far as one is known.
+func (l *leadership) await(ctx context.Context) (term uint64, leader string) {
+	if term := l.term(); term != 0 {
+		return term, ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, leaderWait)
+	defer cancel()
 	for {
 		changed := l.change()
-		if term := l.office(); term != 0 {
-			return term, l.self
+		if term := l.term(); term != 0 {
+			return term, ""
 		}
 		if _, id := l.raft.LeaderWithID(); id != "" && id != l.self {
-			return 0, id
+			return 0, l.members.apiAddress(string(id))
 		}
 		select {
 		case <-changed:

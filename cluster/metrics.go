@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/consensus"
 	"lockfs/raftstore"
 )
 
@@ -96,39 +97,39 @@ var _ prometheus.Collector = (*nodeCollector)(nil)
 
 // nodeCollector reads the gauges of a node when it is asked for them.
 type nodeCollector struct {
-	node   *Node
+	raft   *consensus.Raft
 	gauges []nodeGauge
 	events *prometheus.Desc
 }
 
 type nodeGauge struct {
 	desc *prometheus.Desc
-	read func(*Node) float64
+	read func(*consensus.Raft) float64
 }
 
-func newNodeCollector(n *Node) *nodeCollector {
-	gauge := func(name, help string, read func(*Node) float64) nodeGauge {
+func newNodeCollector(r *consensus.Raft) *nodeCollector {
+	gauge := func(name, help string, read func(*consensus.Raft) float64) nodeGauge {
 		return nodeGauge{prometheus.NewDesc("lockfs_"+name, help, nil, nil), read}
 	}
-	state := func(read func(*raftstore.Namespace) float64) func(*Node) float64 {
-		return func(n *Node) (value float64) {
-			n.fsm.View(func(ns *raftstore.Namespace) { value = read(ns) })
+	state := func(read func(*raftstore.Namespace) float64) func(*consensus.Raft) float64 {
+		return func(r *consensus.Raft) (value float64) {
+			r.FSM.View(func(ns *raftstore.Namespace) { value = read(ns) })
 			return value
 		}
 	}
 	events := prometheus.NewDesc("lockfs_events_total",
 		"Events of the audit trail that ever happened in the whole cluster, as far as this node knows.", []string{"event"}, nil)
-	return &nodeCollector{node: n, events: events, gauges: []nodeGauge{
-		gauge("raft_term", "Raft's current term.", func(n *Node) float64 { return float64(n.raft.CurrentTerm()) }),
+	return &nodeCollector{raft: r, events: events, gauges: []nodeGauge{
+		gauge("raft_term", "Raft's current term.", func(r *consensus.Raft) float64 { return float64(r.CurrentTerm()) }),
 		gauge("raft_commit_index", "Index up to which the log is known to be committed.",
-			func(n *Node) float64 { return float64(n.raft.CommitIndex()) }),
+			func(r *consensus.Raft) float64 { return float64(r.CommitIndex()) }),
 		gauge("raft_applied_index", "Index up to which the log has been applied.",
-			func(n *Node) float64 { return float64(n.raft.AppliedIndex()) }),
-		gauge("raft_last_index", "Index of the last entry in the log.", func(n *Node) float64 { return float64(n.raft.LastIndex()) }),
-		gauge("raft_voters", "Voters in the configuration.", func(n *Node) float64 { return float64(len(n.voterIDs())) }),
-		gauge("raft_is_leader", "1 while this node leads.", func(n *Node) float64 { return oneIf(n.raft.State() == raft.Leader) }),
-		gauge("raft_leader_known", "1 while a leader is known.", func(n *Node) float64 {
-			_, id := n.raft.LeaderWithID()
+			func(r *consensus.Raft) float64 { return float64(r.AppliedIndex()) }),
+		gauge("raft_last_index", "Index of the last entry in the log.", func(r *consensus.Raft) float64 { return float64(r.LastIndex()) }),
+		gauge("raft_voters", "Voters in the configuration.", func(r *consensus.Raft) float64 { return float64(len(r.VoterIDs())) }),
+		gauge("raft_is_leader", "1 while this node leads.", func(r *consensus.Raft) float64 { return oneIf(r.State() == raft.Leader) }),
+		gauge("raft_leader_known", "1 while a leader is known.", func(r *consensus.Raft) float64 {
+			_, id := r.LeaderWithID()
 			return oneIf(id != "")
 		}),
 		gauge("inodes", "Files, directories and links.", state(func(ns *raftstore.Namespace) float64 { return float64(ns.Inodes()) })),
@@ -160,10 +161,10 @@ func (c *nodeCollector) Describe(descs chan<- *prometheus.Desc) {
 // Collect is part of prometheus.Collector.
 func (c *nodeCollector) Collect(metrics chan<- prometheus.Metric) {
 	for _, gauge := range c.gauges {
-		metrics <- prometheus.MustNewConstMetric(gauge.desc, prometheus.GaugeValue, gauge.read(c.node))
+		metrics <- prometheus.MustNewConstMetric(gauge.desc, prometheus.GaugeValue, gauge.read(c.raft))
 	}
 	counts := make(map[string]uint64)
-	c.node.fsm.View(func(ns *raftstore.Namespace) {
+	c.raft.FSM.View(func(ns *raftstore.Namespace) {
 		ns.EventCounts(func(event string, count uint64) { counts[event] = count })
 	})
 	for event, count := range counts {

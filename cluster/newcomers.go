@@ -14,8 +14,8 @@ import (
 const (
 	callBackTimeout = 1500 * time.Millisecond // is below rpc.AttemptTimeout
 	joinWait        = time.Second             // for which a request to join is kept, the same
-	joinLook        = 100 * time.Millisecond  // between looks at those who join
-	idleLook        = 2 * time.Second         // and for some while there are none
+	joinInterval    = 100 * time.Millisecond  // between looks at those who join
+	idleInterval    = 2 * time.Second         // and for some while there are none
 	catchUpTime     = 500 * time.Millisecond  // by which a voter may be behind when it becomes one
 	refusalTime     = 10 * time.Second        // for which it is remembered why somebody was dropped
 )
@@ -68,7 +68,7 @@ func newNewcomers() *newcomers {
 	return c
 }
 
-// reset begins a term of office.
+// reset begins to lead: nobody is on trial yet.
 func (c *newcomers) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

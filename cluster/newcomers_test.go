@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/clusterpb"
-	"lockfs/cluster/rpc"
+	"lockfs/cluster/consensus"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -26,9 +26,9 @@ func strayMember(t testing.TB, name string) *storepb.Member {
 
 // impatient has a leader wait for so long.
 func impatient(node *Node, p trialLimits) {
-	node.newcomers.mu.Lock()
-	defer node.newcomers.mu.Unlock()
-	node.newcomers.patience = p
+	node.admission.newcomers.mu.Lock()
+	defer node.admission.newcomers.mu.Unlock()
+	node.admission.newcomers.patience = p
 }
 
 // addNewcomer puts a node into the configuration, without a vote, as a leader does that is deposed right after.
@@ -36,14 +36,14 @@ func addNewcomer(t testing.TB, leader *Node, member *storepb.Member) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	result, err := leader.proposeCluster(ctx, setMember(member))
+	result, err := leader.changes.propose(ctx, setMember(member))
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_OK, result.GetCode())
 	add := leader.raft.AddNonvoter(raft.ServerID(member.GetId()), raft.ServerAddress(member.GetRaftAddress()), 0, 0)
-	require.NoError(t, waitConfigChange(ctx, add))
+	require.NoError(t, consensus.Await(ctx, add))
 }
 
-func (n *Node) knows(id string) bool { return n.raftServer(id) != nil || n.member(id) != nil }
+func (n *Node) knows(id string) bool { return n.raft.Server(id) != nil || n.members.get(id) != nil }
 
 // TestAStrayJoinLeavesTheClusterAlone asks a single server to take in somebody whom it does not reach, or who is not whom he
 // says.
@@ -53,29 +53,29 @@ func TestAStrayJoinLeavesTheClusterAlone(t *testing.T) {
 	other := startNodes(t, 1)[0]
 	unreached, impostor, half := strayMember(t, "unreached"), strayMember(t, "impostor"), strayMember(t, "half")
 	impostor.RaftAddress, impostor.ApiAddress = other.cfg.RaftAddress, other.cfg.APIAddress
-	half.Id, half.RaftAddress = other.id.ID, other.cfg.RaftAddress
+	half.Id, half.RaftAddress = other.dir.ID, other.cfg.RaftAddress
 	for _, c := range []struct {
 		member *storepb.Member
 		reason string
 	}{
 		{unreached, "its raft address " + unreached.GetRaftAddress() + " does not answer"},
-		{impostor, fmt.Sprintf("at its raft address %s answers %q", impostor.GetRaftAddress(), other.id.ID)},
+		{impostor, fmt.Sprintf("at its raft address %s answers %q", impostor.GetRaftAddress(), other.dir.ID)},
 		{half, "its API address " + half.GetApiAddress() + " does not answer"},
 	} {
-		reply := ask(t, node, rpc.Node.Join, &clusterpb.JoinRequest{Member: c.member})
+		reply := node.admission.join(t.Context(), c.member)
 		require.Equal(t, clusterpb.Outcome_NOT_DONE, reply.GetOutcome(), "it may be starting")
 		require.Contains(t, reply.GetResult().GetMessage(), c.reason)
 		require.False(t, node.knows(c.member.GetId()))
 		require.Equal(t, storepb.Code_OK, create(t, client, c.member.GetName()))
 
 		impatient(node, trialLimits{})
-		reply = ask(t, node, rpc.Node.Join, &clusterpb.JoinRequest{Member: c.member})
+		reply = node.admission.join(t.Context(), c.member)
 		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome(), "it would ask for ever")
 		require.Equal(t, storepb.Code_NOT_PERMITTED, reply.GetResult().GetCode())
 		require.Contains(t, reply.GetResult().GetMessage(), c.reason)
 		impatient(node, newNewcomers().patience)
 	}
-	require.Equal(t, []string{node.id.ID}, node.voterIDs())
+	require.Equal(t, []string{node.dir.ID}, node.raft.VoterIDs())
 	cfg := node.cfg
 	require.NoError(t, client.Close(t.Context()))
 	require.NoError(t, node.Close())
@@ -91,7 +91,7 @@ func TestANodeThatIsRefusedSaysWhy(t *testing.T) {
 	cfg := testConfig(t, "n1", leader.cfg.APIAddress)
 	node, err := Open(cfg)
 	require.NoError(t, err)
-	require.NoError(t, node.transport.(raft.WithClose).Close()) // as if others did not reach it
+	require.NoError(t, node.raft.Transport.(raft.WithClose).Close()) // as if others did not reach it
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
 	err = node.WaitReady(ctx)
@@ -101,7 +101,7 @@ func TestANodeThatIsRefusedSaysWhy(t *testing.T) {
 
 	cfg.RaftAddress, cfg.Metrics = freeAddress(t), nil
 	node = startNode(t, cfg)
-	require.Equal(t, raft.ServerAddress(cfg.RaftAddress), leader.raftServer(node.id.ID).Address, "with another address it may come")
+	require.Equal(t, raft.ServerAddress(cfg.RaftAddress), leader.raft.Server(node.dir.ID).Address, "with another address it may come")
 }
 
 // TestANewcomerThatDoesNotAnswerIsDropped has one in the configuration that is gone. Meanwhile the only voter goes on, and the
@@ -125,7 +125,7 @@ func TestANewcomerThatDoesNotAnswerIsDropped(t *testing.T) {
 
 	impatient(leader, trialLimits{progress: time.Hour})
 	require.Eventually(t, func() bool { return !leader.knows(stray.GetId()) }, testWait, 10*time.Millisecond)
-	reply := ask(t, leader, rpc.Node.Join, &clusterpb.JoinRequest{Member: stray})
+	reply := leader.admission.join(t.Context(), stray)
 	require.Equal(t, storepb.Code_NOT_PERMITTED, reply.GetResult().GetCode())
 	require.Contains(t, reply.GetResult().GetMessage(), "the leader n0 dropped it: it has not answered")
 	require.Contains(t, reply.GetResult().GetMessage(), stray.GetApiAddress())
@@ -139,18 +139,18 @@ func TestANewLeaderGoesOnWithANewcomer(t *testing.T) {
 	newcomer, err := Open(testConfig(t, "n3", leader.cfg.APIAddress))
 	require.NoError(t, err)
 	defer func() { _ = newcomer.Close() }()
-	leader.adminMu.Lock() // it does not get any further
-	addNewcomer(t, leader, newcomer.self())
-	require.NoError(t, newcomer.fsm.WaitFor(t.Context(), func(ns *raftstore.Namespace) bool { return ns.Member(newcomer.id.ID) != nil }))
-	require.Equal(t, raft.Nonvoter, leader.raftServer(newcomer.id.ID).Suffrage)
+	leader.changes.mu.Lock() // it does not get any further
+	addNewcomer(t, leader, newcomer.members.own())
+	require.NoError(t, newcomer.fsm.WaitFor(t.Context(), func(ns *raftstore.Namespace) bool { return ns.Member(newcomer.dir.ID) != nil }))
+	require.Equal(t, raft.Nonvoter, leader.raft.Server(newcomer.dir.ID).Suffrage)
 	require.NoError(t, leader.Close())
-	leader.adminMu.Unlock()
+	leader.changes.mu.Unlock()
 
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
 	require.NoError(t, newcomer.WaitReady(ctx))
-	require.True(t, newcomer.id.Joined)
-	require.Contains(t, leaderOf(t, others).voterIDs(), newcomer.id.ID)
+	require.True(t, newcomer.dir.Joined)
+	require.Contains(t, leaderOf(t, others).raft.VoterIDs(), newcomer.dir.ID)
 }
 
 // TestABusyClusterTakesNewcomersIn has commands committed all the time, so that a newcomer is always some behind.
@@ -169,7 +169,7 @@ func TestABusyClusterTakesNewcomersIn(t *testing.T) {
 		})
 	}
 	startNode(t, testConfig(t, "n1", leader.cfg.APIAddress))
-	require.Len(t, leader.voterIDs(), 2)
+	require.Len(t, leader.raft.VoterIDs(), 2)
 }
 
 // TestWhatIsLeftOfAMemberCanBeRemoved removes one that is joining, and one that raft does not know.
@@ -177,20 +177,20 @@ func TestWhatIsLeftOfAMemberCanBeRemoved(t *testing.T) {
 	leader := startNodes(t, 1)[0]
 	joining, left := strayMember(t, "joining"), strayMember(t, "left")
 	addNewcomer(t, leader, joining) // while somebody joins, nothing is tidied up
-	result, err := leader.proposeCluster(t.Context(), setMember(left))
+	result, err := leader.changes.propose(t.Context(), setMember(left))
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_OK, result.GetCode())
 	for _, member := range []*storepb.Member{left, joining} {
-		reply := ask(t, leader, rpc.Node.Remove, &clusterpb.RemoveRequest{Name: member.GetName()})
+		reply := leader.expulsion.remove(t.Context(), member.GetName())
 		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome())
 		require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode(), "%v", reply)
 		require.False(t, leader.knows(member.GetId()))
 	}
-	reply := ask(t, leader, rpc.Node.Join, &clusterpb.JoinRequest{Member: joining})
+	reply := leader.admission.join(t.Context(), joining)
 	require.Contains(t, reply.GetResult().GetMessage(), "removed by an administrator")
-	require.Equal(t, storepb.Code_NOT_PERMITTED, ask(t, leader, rpc.Node.Remove, &clusterpb.RemoveRequest{Name: "n0"}).GetResult().GetCode(), "the only one")
+	require.Equal(t, storepb.Code_NOT_PERMITTED, leader.expulsion.remove(t.Context(), "n0").GetResult().GetCode(), "the only one")
 
-	result, err = leader.proposeCluster(t.Context(), setMember(left))
+	result, err = leader.changes.propose(t.Context(), setMember(left))
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_OK, result.GetCode())
 	require.Eventually(t, func() bool { return !leader.knows(left.GetId()) }, testWait, 10*time.Millisecond, "it is tidied up")
@@ -202,18 +202,18 @@ func TestAVoterStaysOneWhateverItsJoinSays(t *testing.T) {
 	leader := leaderOf(t, nodes)
 	impatient(leader, trialLimits{})
 	for _, node := range nodes {
-		member := node.self()
+		member := node.members.own()
 		member.ApiAddress = freeAddress(t)
-		reply := ask(t, leader, rpc.Node.Join, &clusterpb.JoinRequest{Member: member})
+		reply := leader.admission.join(t.Context(), member)
 		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome())
 		require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode(), "%v", reply)
-		require.Equal(t, member.GetApiAddress(), leader.member(node.id.ID).GetApiAddress())
+		require.Equal(t, member.GetApiAddress(), leader.members.get(node.dir.ID).GetApiAddress())
 		member.RaftAddress = freeAddress(t)
-		reply = ask(t, leader, rpc.Node.Join, &clusterpb.JoinRequest{Member: member})
+		reply = leader.admission.join(t.Context(), member)
 		require.Equal(t, storepb.Code_INVALID, reply.GetResult().GetCode())
 		require.Contains(t, reply.GetResult().GetMessage(), node.cfg.RaftAddress)
 	}
-	require.Len(t, leader.voterIDs(), 3)
+	require.Len(t, leader.raft.VoterIDs(), 3)
 }
 
 func TestPatienceWithNewcomers(t *testing.T) {

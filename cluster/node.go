@@ -5,24 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 
-	"lockfs/cluster/audit"
+	"lockfs/cluster/consensus"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
 )
 
 // Node is a running voter.
 type Node struct {
 	cfg     Config
-	id      *identity
+	dir     *consensus.Directory
 	logger  *slog.Logger
 	ctx     context.Context // ends when the node is closed
 	cancel  context.CancelFunc
@@ -32,31 +30,28 @@ type Node struct {
 	broken  context.Context // ends, for a cause, when the node cannot go on
 	breaks  context.CancelCauseFunc
 
-	dirLock    *os.File
-	silence    *withdrawal
-	storage    *storage
-	transport  raft.Transport
-	raft       *raft.Raft
+	silence    *consensus.Withdrawal
+	raft       *consensus.Raft
 	fsm        *raftstore.FSM
 	store      *raftstore.Store
 	clock      *clock
-	terms      *terms
+	members    *members
 	leadership *leadership
-	confirmer  *confirmer
-	askFirst   atomic.Uint32 // number of the voter whose word is asked for before others'
-	peers      *rpc.Peers
-	listener   net.Listener // of the API; nil: none
-	server     *rpc.Server
+	readIndex  *readIndex
+	changes    *changes
+	sessions   *sessions
+	admission  *admission
+	expulsion  *expulsion
+	removal    *removalWatch
+	audit      *auditTrail
 
-	audit    *audit.Log
-	auditing sync.WaitGroup
-
-	adminMu   sync.Mutex // one change by an administrator at a time
-	newcomers *newcomers
-	mount     atomic.Pointer[string]
+	peers    *rpc.Peers
+	listener net.Listener // of the API; nil: none
+	server   *rpc.Server
+	mount    atomic.Pointer[string]
 }
 
-// Open starts a node. It is of use once [Node.WaitReady] returns. The error is a *DamagedError when
+// Open starts a node. It is of use once [Node.WaitReady] returns. The error is a *consensus.DamagedError when
 // the data directory is.
 func Open(cfg Config) (*Node, error) {
 	if err := cfg.validate(); err != nil {
@@ -64,7 +59,7 @@ func Open(cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
-		silence: newWithdrawal(), clock: newClock(readClocks), peers: rpc.NewPeers(), terms: newTerms(cfg.SessionTerm), newcomers: newNewcomers(),
+		silence: consensus.NewWithdrawal(), clock: newClock(readClocks), peers: rpc.NewPeers(),
 	}
 	if n.cfg.Metrics == nil {
 		n.cfg.Metrics = NewMetrics()
@@ -79,17 +74,13 @@ func Open(cfg Config) (*Node, error) {
 
 func (n *Node) open() error {
 	var err error
-	if n.dirLock, err = lockDataDir(n.cfg.DataDir); err != nil {
+	if n.dir, err = consensus.OpenDirectory(n.cfg.DataDir, consensus.Claim{
+		Name: n.cfg.Name, RaftAddress: n.cfg.RaftAddress, Bootstrap: n.cfg.Bootstrap,
+	}); err != nil {
 		return err
 	}
-	if n.id, err = identify(&n.cfg); err != nil {
-		return err
-	}
-	if !n.id.Joined && !n.cfg.Bootstrap && len(n.cfg.Join) == 0 {
+	if !n.dir.Joined && !n.cfg.Bootstrap && len(n.cfg.Join) == 0 {
 		return fmt.Errorf("data directory %s belongs to no cluster yet: say --bootstrap to begin one, or --join to enter one", n.cfg.DataDir)
-	}
-	if n.storage, err = openStorage(&n.cfg, n.id.Joined, newDisk(n.cfg.DataDir, n.fail, n.silence), n.logger); err != nil {
-		return err
 	}
 	if err := n.startRaft(); err != nil {
 		return err
@@ -97,82 +88,76 @@ func (n *Node) open() error {
 	if err := n.bootstrap(); err != nil {
 		return err
 	}
-	if err := n.startAudit(); err != nil {
+	if n.audit, err = openAuditTrail(n.ctx, n.cfg.DataDir, n.fsm, n.logger); err != nil {
 		return err
 	}
-	go n.takeSnapshots()
-	go n.govern()
+	go n.raft.TakeSnapshots(n.ctx)
+	go n.leaderLoop().run()
 	if err := n.serve(); err != nil {
 		return err
 	}
 	go n.hangUp()
-	go n.storage.disk.watch(func() bool { return n.raft.State() == raft.Leader && len(n.voterIDs()) > 1 })
+	go n.raft.WatchDisk()
 	return nil
 }
 
 func (n *Node) startRaft() error {
+	n.leadership = newLeadership(raft.ServerID(n.dir.ID), n.silence)
 	var err error
-	if n.transport, err = newTransport(n.cfg.RaftAddress, n.storage.logs, n.silence, n.logger); err != nil {
+	n.raft, err = consensus.Open(n.dir, consensus.Config{
+		RaftAddress: n.cfg.RaftAddress, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
+		Silence: n.silence, Fail: n.fail, CannotApply: n.cannotApply, Entries: n.cfg.entries,
+	})
+	if err != nil {
 		return err
 	}
-	n.fsm = raftstore.NewFSM(n.storage.state, n.cannotApply)
-	n.storage.state = nil // it is the state machine's from now on
-	n.leadership = newLeadership(raft.ServerID(n.id.ID), n.silence)
-	n.confirmer = &confirmer{round: n.confirmRound}
-	logs, fsm := logCache(n.storage.logs), earlyFSM{n.fsm, n.storage.logs}
-	n.raft, err = raft.NewRaft(n.raftConfig(), fsm, logs, n.storage.votes, n.storage.snapshots, n.transport)
-	if err != nil {
-		return fmt.Errorf("start raft: %w", err)
-	}
-	// Both have looked for the newest snapshot. With an older one raft would apply commands again.
-	last, err := strconv.ParseUint(n.raft.Stats()["last_snapshot_index"], 10, 64)
-	if err != nil || last < n.storage.snapshot {
-		return fmt.Errorf("raft starts from the snapshot at index %d, and the state is that of index %d: start again", last, n.storage.snapshot)
-	}
-	if n.cfg.RaftAddress != "" {
-		n.storage.logs.raft.Store(n.raft)
-	}
-	n.store = &raftstore.Store{Raft: n.raft, Now: n.clock.Now}
-	n.leadership.follow(n.raft, n.ctx.Done())
-	return n.cfg.Metrics.Registry.Register(newNodeCollector(n))
+	n.fsm = n.raft.FSM
+	n.store = &raftstore.Store{Raft: n.raft.Raft, Now: n.clock.Now}
+	n.members = &members{dir: n.dir, ownAddress: n.cfg.APIAddress, raft: n.raft}
+	n.leadership.follow(n.raft.Raft, n.members, n.ctx.Done())
+	n.assemble()
+	return n.cfg.Metrics.Registry.Register(newNodeCollector(n.raft))
 }
 
-func (n *Node) raftConfig() *raft.Config {
-	cfg := raft.DefaultConfig()
-	cfg.LocalID = raft.ServerID(n.id.ID)
-	least := slog.LevelDebug
-	cfg.HeartbeatTimeout, cfg.ElectionTimeout = heartbeatTimeout, electionTimeout
-	cfg.LeaderLeaseTimeout, cfg.CommitTimeout = leaseTimeout, commitTimeout
-	if n.cfg.RaftAddress == "" {
-		cfg.HeartbeatTimeout, cfg.ElectionTimeout, cfg.LeaderLeaseTimeout = aloneTimeout, aloneTimeout, aloneTimeout
-		least = slog.LevelError // raft warns of electing itself, as it does at each start
+// assemble makes what a leader does for others, each part of those before it.
+func (n *Node) assemble() {
+	newcomers := newNewcomers()
+	n.readIndex = newReadIndex(n.ctx, n.raft, n.members, n.leadership, n.peers, n.clock)
+	n.changes = &changes{ctx: n.ctx, raft: n.raft, store: n.store, leadership: n.leadership, logger: n.logger}
+	n.sessions = &sessions{
+		leases: newSessionLeases(n.cfg.SessionTTL), fsm: n.fsm, members: n.members, leadership: n.leadership,
+		readIndex: n.readIndex, clock: n.clock, changes: n.changes,
 	}
-	cfg.BatchApplyCh = true
-	cfg.NoSnapshotRestoreOnStart = true    // the state machine begins with it
-	cfg.SnapshotThreshold = math.MaxUint64 // takeSnapshots decides
-	cfg.TrailingLogs = n.trailingEntries()
-	cfg.NotifyCh = n.leadership.notify
-	cfg.Logger = raftLogger(n.logger, least)
-	cfg.NoLegacyTelemetry = true
-	return cfg
+	n.expulsion = &expulsion{raft: n.raft, members: n.members, changes: n.changes, newcomers: newcomers}
+	n.admission = &admission{
+		ctx: n.ctx, alone: n.cfg.RaftAddress == "", raft: n.raft, members: n.members, leadership: n.leadership,
+		changes: n.changes, newcomers: newcomers, expulsion: n.expulsion, caller: &caller{n.dir.ID, n.raft},
+		logger: n.logger,
+	}
+	n.removal = &removalWatch{ctx: n.ctx, raft: n.raft, members: n.members, peers: n.peers, join: n.cfg.Join, fail: n.fail}
+}
+
+func (n *Node) leaderLoop() *leaderLoop {
+	return &leaderLoop{
+		ctx: n.ctx, raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, clock: n.clock,
+		changes: n.changes, sessions: n.sessions, admission: n.admission, removal: n.removal,
+		limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) },
+	}
 }
 
 // bootstrap begins a cluster of this node alone, once.
 func (n *Node) bootstrap() error {
-	if n.id.Joined || !n.cfg.Bootstrap {
+	if n.dir.Joined || !n.cfg.Bootstrap {
 		return nil
 	}
-	err := waitConfigChange(n.broken, n.raft.BootstrapCluster(raft.Configuration{Servers: []raft.Server{{
-		Suffrage: raft.Voter, ID: raft.ServerID(n.id.ID), Address: n.transport.LocalAddr(),
-	}}}))
+	err := n.raft.Bootstrap(n.broken)
 	if n.broken.Err() != nil {
 		err = context.Cause(n.broken) // raft may have ended with the disk
 	}
-	if err != nil && !errors.Is(err, raft.ErrCantBootstrap) { // it was done, but not noted, before a crash
+	if err != nil {
 		return fmt.Errorf("bootstrap: %w", err)
 	}
-	n.id.Joined = true
-	return n.id.save(n.cfg.DataDir)
+	return n.dir.SetJoined()
 }
 
 // serve answers the other nodes, mounts and commands. A node without network has none.
@@ -197,7 +182,7 @@ func (n *Node) serve() error {
 // hangUp ends all that others could hear of this node once it is to be silent.
 func (n *Node) hangUp() {
 	select {
-	case <-n.silence.begun:
+	case <-n.silence.Done():
 		n.stopServing()
 	case <-n.ctx.Done():
 	}
@@ -221,6 +206,12 @@ func (n *Node) fail(err error) {
 	}
 }
 
+// cannotApply ends the node at an entry. If it leads, the others need not wait for the end of the process.
+func (n *Node) cannotApply(err error) {
+	defer n.silence.Begin()
+	n.fail(whyCannotApply(err, n.cfg.DataDir, n.logger))
+}
+
 // Failed delivers the reason when the node cannot go on; the process is to end then.
 func (n *Node) Failed() <-chan error { return n.failed }
 
@@ -240,18 +231,14 @@ func (n *Node) Close() error {
 	n.stopServing()
 	var errs []error
 	if n.raft != nil {
-		errs = append(errs, n.raft.Shutdown().Error())
-	}
-	if closer, ok := n.transport.(raft.WithClose); ok {
-		errs = append(errs, closer.Close())
-	}
-	if n.storage != nil {
-		errs = append(errs, n.storage.close())
+		errs = append(errs, n.raft.Close())
 	}
 	n.peers.Close()
-	errs = append(errs, n.closeAudit())
-	if n.dirLock != nil {
-		errs = append(errs, n.dirLock.Close())
+	if n.audit != nil {
+		errs = append(errs, n.audit.close())
+	}
+	if n.dir != nil {
+		errs = append(errs, n.dir.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -9,80 +9,64 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// sessionLook is how often the leader looks for sessions whose term is over.
-const sessionLook = 500 * time.Millisecond
+// sessions is what the leader does for the sessions of mounts.
+type sessions struct {
+	leases     *sessionLeases
+	fsm        *raftstore.FSM
+	members    *members
+	leadership *leadership
+	readIndex  *readIndex
+	clock      *clock
+	changes    *changes
+}
 
-// KeepAlive renews a session if this node leads, as a majority confirms: a deposed leader must not
+// keepAlive renews a session if this node leads, as a majority confirms: a deposed leader must not
 // promise what its successor does not know of. The session lasts from when the mount sent the request.
-func (n *Node) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
+func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) *clusterpb.KeepAliveReply {
 	came := readClocks().mono
-	term, leader := n.awaitLeader(ctx)
+	term, leader := s.leadership.await(ctx)
 	if term == 0 {
-		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}, nil
+		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
 	}
-	if err := n.confirmer.confirm(ctx); err != nil {
-		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}, nil
+	if err := s.readIndex.confirm(ctx); err != nil {
+		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}
 	}
-	reply := &clusterpb.KeepAliveReply{Term: int64(n.terms.term), ClusterTime: n.clock.Now(), Leader: n.id.Name}
-	for _, voter := range n.voters() {
+	reply := &clusterpb.KeepAliveReply{Term: int64(s.leases.ttl), ClusterTime: s.clock.Now(), Leader: s.members.dir.Name}
+	for _, voter := range s.members.voters() {
 		if voter.GetApiAddress() != "" {
 			reply.Servers = append(reply.Servers, voter.GetApiAddress())
 		}
 	}
 	alive := false
-	n.fsm.View(func(ns *raftstore.Namespace) { alive = ns.SessionLive(req.GetSession()) })
-	reply.Ended = !alive || !n.terms.renew(req.GetSession(), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()))
-	return reply, nil
+	s.fsm.View(func(ns *raftstore.Namespace) { alive = ns.SessionLive(req.GetSession()) })
+	reply.Ended = !alive || !s.leases.renew(req.GetSession(), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()))
+	return reply
 }
 
-// Sessions lists the mounts if this node leads.
-func (n *Node) Sessions(ctx context.Context, _ *clusterpb.SessionsRequest) (*clusterpb.SessionsReply, error) {
-	term, leader := n.awaitLeader(ctx)
+// list lists the mounts if this node leads.
+func (s *sessions) list(ctx context.Context) *clusterpb.SessionsReply {
+	term, leader := s.leadership.await(ctx)
 	if term == 0 {
-		return &clusterpb.SessionsReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}, nil
+		return &clusterpb.SessionsReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
 	}
-	if err := n.confirmer.confirm(ctx); err != nil {
-		return &clusterpb.SessionsReply{Outcome: clusterpb.Outcome_NOT_DONE}, nil
+	if err := s.readIndex.confirm(ctx); err != nil {
+		return &clusterpb.SessionsReply{Outcome: clusterpb.Outcome_NOT_DONE}
 	}
 	reply := new(clusterpb.SessionsReply)
 	now := readClocks().mono
-	for _, record := range n.liveSessions() {
-		known := n.terms.get(record.GetId(), now)
+	for _, record := range s.live() {
+		known := s.leases.get(record.GetId(), now)
 		reply.Sessions = append(reply.Sessions, &clusterpb.Session{
 			Record: record, Silent: int64(now - known.renewed), ClockOffset: int64(known.offset),
 		})
 	}
-	return reply, nil
+	return reply
 }
 
-func (n *Node) liveSessions() []*storepb.SessionRecord {
-	result, err := n.fsm.Query(&storepb.Query{Query: &storepb.Query_ListSessions{}})
+func (s *sessions) live() []*storepb.SessionRecord {
+	result, err := s.fsm.Query(&storepb.Query{Query: &storepb.Query_ListSessions{}})
 	if err != nil {
 		return nil // this node is about to end
 	}
 	return result.GetSessions()
-}
-
-// endExpired gives up on the sessions that were not renewed.
-func (n *Node) endExpired() {
-	records := n.liveSessions()
-	live := make([]uint64, len(records))
-	active := make(map[uint64]uint64, len(records))
-	for i, record := range records {
-		live[i] = record.GetId()
-		active[record.GetId()] = record.GetActive()
-	}
-	for _, id := range n.terms.expired(readClocks().mono, live) {
-		now := readClocks().mono
-		op := &storepb.EndSession{Id: id, IfActive: active[id], LastKeepalive: n.terms.get(id, now).keepalive}
-		result, err := n.proposeCluster(n.ctx, &storepb.Op{Op: &storepb.Op_EndSession{EndSession: op}})
-		switch {
-		case err != nil:
-			n.logger.Warn("a session's end was not recorded", "session", id, "error", err)
-		case result.GetCode() == storepb.Code_CONFLICT:
-			n.terms.spare(id, readClocks().mono)
-		default:
-			n.logger.Info("session ended: no keepalive for its term", "session", id)
-		}
-	}
 }

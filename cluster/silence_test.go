@@ -266,9 +266,9 @@ func TestCommandsFailAtOnceWhileThereIsNoSession(t *testing.T) {
 		return err
 	}
 	room.full.Store(true)
-	record := node.liveSessions()[0]
+	record := node.sessions.live()[0]
 	end := &storepb.EndSession{Id: record.GetId(), IfActive: record.GetActive()}
-	_, err = node.proposeCluster(ctx, &storepb.Op{Op: &storepb.Op_EndSession{EndSession: end}})
+	_, err = node.changes.propose(ctx, &storepb.Op{Op: &storepb.Op_EndSession{EndSession: end}})
 	require.NoError(t, err)
 	require.ErrorIs(t, mutate("first"), context.DeadlineExceeded)
 	began := time.Now()

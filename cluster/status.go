@@ -13,11 +13,11 @@ import (
 func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {
 	_, leader := n.raft.LeaderWithID()
 	status := &clusterpb.StatusReply{
-		Id: n.id.ID, Name: n.id.Name, Version: n.cfg.Version,
+		Id: n.dir.ID, Name: n.dir.Name, Version: n.cfg.Version,
 		State:    strings.ToLower(n.raft.State().String()),
-		LeaderId: string(leader), LeaderAddress: n.apiAddress(string(leader)),
+		LeaderId: string(leader), LeaderAddress: n.members.apiAddress(string(leader)),
 		Term: n.raft.CurrentTerm(), CommitIndex: n.raft.CommitIndex(), AppliedIndex: n.raft.AppliedIndex(),
-		Voters: n.voterIDs(), Mount: n.mountPoint(),
+		Voters: n.raft.VoterIDs(), Mount: n.mountPoint(),
 	}
 	n.fsm.View(func(ns *raftstore.Namespace) {
 		status.StateIndex = ns.Index()
@@ -26,7 +26,7 @@ func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clust
 		status.Sessions = uint64(ns.Sessions())
 		status.ClusterTime = ns.Time().UnixNano()
 	})
-	if n.leadership.office() != 0 {
+	if n.leadership.term() != 0 {
 		status.ClusterTime = n.clock.Now()
 	}
 	if req.GetHash() {
@@ -35,7 +35,7 @@ func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clust
 		}
 	}
 	if req.GetConfirm() {
-		status.Confirmed = n.confirmConfiguration(ctx) == nil
+		status.Confirmed = n.changes.confirmConfiguration(ctx) == nil
 	}
 	return status, nil
 }

@@ -20,8 +20,8 @@ type witness struct {
 	looked time.Time
 }
 
-// witnessLook is the least time between two looks for a witness.
-const witnessLook = time.Second
+// witnessInterval is the least time between two looks for a witness.
+const witnessInterval = time.Second
 
 // queryWitnessed answers a query whose confirmation is up to this client if a witness is known, to the leader if not.
 func (c *Client) queryWitnessed(ctx context.Context, req *clusterpb.ExecuteRequest) (*storepb.Result, error) {
@@ -67,7 +67,7 @@ func (c *Client) queryWitnessed(ctx context.Context, req *clusterpb.ExecuteReque
 func (w *witness) get(c *Client) (node rpc.Node, id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.node == nil && time.Since(w.looked) > witnessLook {
+	if w.node == nil && time.Since(w.looked) > witnessInterval {
 		w.looked = time.Now()
 		go w.look(c)
 	}

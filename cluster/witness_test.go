@@ -88,7 +88,7 @@ func TestWitnessFails(t *testing.T) {
 		require.Equal(t, first, read(), "it stays")
 	}
 	for _, node := range nodes {
-		if node.id.ID == first {
+		if node.dir.ID == first {
 			require.NotEqual(t, node, nodes[0], "that one leads")
 			require.NoError(t, node.Close())
 		}

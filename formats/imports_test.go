@@ -17,7 +17,7 @@ import (
 func TestFormatsImportOnlyTheStandardLibraryAndOneAnother(t *testing.T) {
 	shared := []string{
 		"lockfs/formats/lockfact", "lockfs/formats/internal/lockfile", "lockfs/formats/internal/stamp",
-		"lockfs/formats/internal/strictjson",
+		"lockfs/formats/internal/strictjson", "lockfs/formats/pause",
 	}
 	require.NoError(t, filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
-	"golang.org/x/sys/unix"
 
+	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/storepb"
 )
 
@@ -51,7 +51,7 @@ func emptyAnswer(header *fuse.InHeader) func(*storepb.Result) []byte {
 }
 
 func newAnswer(header *fuse.InHeader, body any) []byte {
-	answer := binary.NativeEndian.AppendUint64(nil, uint64(bootTime()))
+	answer := binary.NativeEndian.AppendUint64(nil, uint64(hostinfo.BootTime()))
 	answer = binary.NativeEndian.AppendUint64(answer, uint64(header.Pid))
 	return append(answer, render(header.Unique, body)...)
 }
@@ -73,10 +73,4 @@ func parseReply(reply []byte, body any) bool {
 	}
 	_, err := binary.Decode(reply[header:], binary.NativeEndian, body)
 	return err == nil
-}
-
-func bootTime() time.Duration {
-	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) // cannot fail for this clock
-	return time.Duration(now.Nano())
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/hostinfo"
 )
 
 const (
@@ -37,7 +39,7 @@ func Finish(device *os.File, answers [][]byte) {
 		_, _ = unix.Write(fd, reply)
 		var opened fuse.CreateOut
 		at := time.Duration(binary.NativeEndian.Uint64(answer))
-		if parseReply(reply, &opened) && bootTime()-at < freshAnswer {
+		if parseReply(reply, &opened) && hostinfo.BootTime()-at < freshAnswer {
 			created[opened.NodeId] = creation{uint32(binary.NativeEndian.Uint64(answer[8:])), opened.Attr}
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
-	"golang.org/x/sys/unix"
 
+	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/storepb"
 )
 
@@ -80,6 +80,7 @@ type fileSystem struct {
 }
 
 func newFileSystem(ops Operator, opts Options) *fileSystem {
+	namespace, _ := hostinfo.PIDNamespace()
 	return &fileSystem{
 		RawFileSystem: fuse.NewDefaultRawFileSystem(),
 		ops:           ops,
@@ -96,17 +97,8 @@ func newFileSystem(ops Operator, opts Options) *fileSystem {
 		family:        opts.Family,
 		looks:         newLooks(),
 		longestWait:   longestWait(),
-		pidNamespace:  pidNamespace(),
+		pidNamespace:  namespace,
 	}
-}
-
-// pidNamespace is the inode number of this process's.
-func pidNamespace() uint64 {
-	var namespace unix.Stat_t
-	if unix.Stat("/proc/self/ns/pid", &namespace) != nil {
-		return 0
-	}
-	return namespace.Ino
 }
 
 // OnUnmount is part of fuse.RawFileSystem.

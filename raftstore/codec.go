@@ -4,10 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 
 	"google.golang.org/protobuf/proto"
 
+	"lockfs/raftstore/checksum"
 	"lockfs/raftstore/storepb"
 )
 
@@ -20,19 +20,15 @@ var ErrNewer = errors.New("a newer version wrote it: update this node")
 // ErrOlder says that this program does not read a snapshot any more.
 var ErrOlder = errors.New("an older version wrote it, which this one does not read: start that version again")
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-const checksumSize = 4
-
 // EncodeCommand renders a command for the log: a CRC-32C of the message, big endian, then the message.
 // The log's own files have no checksums of their entries.
 func EncodeCommand(cmd *storepb.Command) ([]byte, error) {
-	data := make([]byte, checksumSize, checksumSize+proto.Size(cmd))
+	data := make([]byte, checksum.Size, checksum.Size+proto.Size(cmd))
 	data, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(data, cmd)
 	if err != nil {
 		return nil, fmt.Errorf("encode command: %w", err)
 	}
-	binary.BigEndian.PutUint32(data, crc32.Checksum(data[checksumSize:], castagnoli))
+	binary.BigEndian.PutUint32(data, checksum.Of(data[checksum.Size:]))
 	return data, nil
 }
 
@@ -42,7 +38,7 @@ func DecodeCommand(data []byte) (*storepb.Command, error) {
 		return nil, err
 	}
 	cmd := new(storepb.Command)
-	if err := proto.Unmarshal(data[checksumSize:], cmd); err != nil {
+	if err := proto.Unmarshal(data[checksum.Size:], cmd); err != nil {
 		return nil, fmt.Errorf("command: %w: %w", ErrCorrupt, err)
 	}
 	return cmd, nil
@@ -50,10 +46,10 @@ func DecodeCommand(data []byte) (*storepb.Command, error) {
 
 // CheckCommand compares the checksum of an encoded command; its error is ErrCorrupt.
 func CheckCommand(data []byte) error {
-	if len(data) < checksumSize {
+	if len(data) < checksum.Size {
 		return fmt.Errorf("command of %d bytes: %w", len(data), ErrCorrupt)
 	}
-	if crc32.Checksum(data[checksumSize:], castagnoli) != binary.BigEndian.Uint32(data) {
+	if checksum.Of(data[checksum.Size:]) != binary.BigEndian.Uint32(data) {
 		return fmt.Errorf("command of %d bytes: checksum differs: %w", len(data), ErrCorrupt)
 	}
 	return nil

@@ -3,7 +3,6 @@ package raftstore
 import (
 	"bytes"
 	"encoding/binary"
-	"hash/crc32"
 	"math"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"lockfs/raftstore/checksum"
 	"lockfs/raftstore/storepb"
 )
 
@@ -104,7 +104,7 @@ func hostileLockOps() []*storepb.Op {
 }
 
 func checksummed(message []byte) []byte {
-	return append(binary.BigEndian.AppendUint32(nil, crc32.Checksum(message, castagnoli)), message...)
+	return append(binary.BigEndian.AppendUint32(nil, checksum.Of(message)), message...)
 }
 
 // useHard applies a command to a namespace, and then asks and changes what is there.

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"lockfs/raftstore/checksum"
 	"lockfs/raftstore/storepb"
 )
 
@@ -100,7 +101,7 @@ func (p *messagePlan) checkField(number protowire.Number, wire protowire.Type, v
 
 // checkKnown answers ErrNewer unless this program knows all of an encoded command, and cmd, which is the same, has an operation.
 func checkKnown(data []byte, cmd *storepb.Command) error {
-	if err := commandPlan.check(data[checksumSize:]); err != nil {
+	if err := commandPlan.check(data[checksum.Size:]); err != nil {
 		return err
 	}
 	if cmd.GetOp().GetOp() == nil {

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/hostinfo"
 )
 
 // Namespace answers the inode number of the pid namespace of this process. It is an error if /proc is
@@ -20,11 +22,7 @@ func Namespace() (uint64, error) {
 	if err != nil || self != strconv.Itoa(os.Getpid()) {
 		return 0, fmt.Errorf("/proc is not that of this process's pid namespace (/proc/self is %q, the pid is %d)", self, os.Getpid())
 	}
-	var st unix.Stat_t
-	if err := unix.Stat("/proc/self/ns/pid", &st); err != nil {
-		return 0, &os.PathError{Op: "stat", Path: "/proc/self/ns/pid", Err: err}
-	}
-	return st.Ino, nil
+	return hostinfo.PIDNamespace()
 }
 
 // NamespaceOf answers the inode number of the pid namespace that a thread is in. It is ErrUnknown if the thread cannot

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"lockfs/cluster"
-	"lockfs/cluster/keylock"
+	"lockfs/cluster/forrststore"
 	"lockfs/formats/forrst"
 )
 
@@ -36,7 +36,7 @@ func (f *forrstEndpoint) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.upstream, "forrst-upstream", "",
 		"URL of the server that has the functions, to which calls are passed on while they have their locks")
 	flags.DurationVar(&f.replay, "forrst-replay", time.Minute, "for how long after a call the same id and body is answered what that was, "+
-		"with the header "+forrst.ReplayHeader+"; what is answered is kept in the files "+keylock.RepliesDir+"/*; 0: each request is a call of "+
+		"with the header "+forrst.ReplayHeader+"; what is answered is kept in the files "+forrststore.RepliesDir+"/*; 0: each request is a call of "+
 		"its own; the same on all servers")
 }
 
@@ -86,7 +86,7 @@ func (s *service) serveForrst(ctx context.Context, node *cluster.Node, functions
 		return err
 	}
 	s.started("Forrst session", func() error { return withGrace(client.Close) })
-	store, err := keylock.Open(ctx, client)
+	store, err := forrststore.Open(ctx, client)
 	if err != nil {
 		return fmt.Errorf("locks of the Forrst endpoint: %w", err)
 	}

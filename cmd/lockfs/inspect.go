@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockfs/cluster"
+	"lockfs/cluster/consensus"
 )
 
 // inspected is what `lockfs server inspect --json` prints of a data directory.
@@ -43,7 +43,7 @@ written is not shown.`,
 			if dir == "" {
 				return errors.New("--data is needed: the data directory of a server")
 			}
-			found, err := cluster.Inspect(dir)
+			found, err := consensus.Inspect(dir)
 			if err != nil {
 				return err
 			}
@@ -69,7 +69,7 @@ written is not shown.`,
 	return cmd
 }
 
-func printInspected(w io.Writer, found *cluster.Inspection, asJSON bool) error {
+func printInspected(w io.Writer, found *consensus.Inspection, asJSON bool) error {
 	if asJSON {
 		shown := inspected{Node: found.Node, First: found.First, Last: found.Last, LastTerm: found.LastTerm, Unread: found.Unread}
 		if s := found.Snapshot; s != nil {

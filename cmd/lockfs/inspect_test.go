@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"lockfs/cluster"
+	"lockfs/cluster/consensus"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -110,7 +111,7 @@ func TestInspectNamesWhatItDoesNotKnow(t *testing.T) {
 	later := protowire.AppendVarint(protowire.AppendTag(nil, 400, protowire.VarintType), 1)
 	cmd.GetOp().ProtoReflect().SetUnknown(later)
 	cmd.GetCaller().ProtoReflect().SetUnknown(later)
-	entry := &cluster.Entry{Index: 5, Term: 6, Type: "command", Command: cmd}
+	entry := &consensus.Entry{Index: 5, Term: 6, Type: "command", Command: cmd}
 	described := describeEntry(entry)
 	require.Empty(t, described.Command.Operation)
 	require.ElementsMatch(t, []string{"op.400", "caller.400"}, described.Command.Unknown)

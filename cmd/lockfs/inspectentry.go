@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"lockfs/cluster"
+	"lockfs/cluster/consensus"
 	"lockfs/raftstore"
 )
 
@@ -39,7 +39,7 @@ type inspectedCommand struct {
 	Unknown   []string       `json:"unknown,omitempty"` // what this program does not know, as field numbers below their messages
 }
 
-func describeEntry(entry *cluster.Entry) *inspectedEntry {
+func describeEntry(entry *consensus.Entry) *inspectedEntry {
 	shown := &inspectedEntry{Index: entry.Index, Term: entry.Term, Type: entry.Type, Servers: entry.Servers}
 	if !entry.AppendedAt.IsZero() {
 		at := entry.AppendedAt.UTC()
@@ -125,7 +125,7 @@ func unknownParts(found []string, path string, m protoreflect.Message) []string 
 }
 
 // printEntry is for people.
-func printEntry(w io.Writer, entry *cluster.Entry) error {
+func printEntry(w io.Writer, entry *consensus.Entry) error {
 	shown := describeEntry(entry)
 	lines := []string{fmt.Sprintf("entry %d of term %d: %s", shown.Index, shown.Term, shown.Type)}
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }

@@ -7,9 +7,8 @@ import (
 	"io"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"lockfs/formats"
+	"lockfs/raftstore/hostinfo"
 )
 
 // keeper watches a lock, and renews one that goes stale by time at each third of its life.
@@ -21,14 +20,14 @@ type keeper struct {
 	life  func() time.Duration        // how long after it was renewed the lock is stale; 0: never
 
 	lifetime  time.Duration // as life was last seen
-	renewedAt time.Duration // when the lock was last renewed, by sinceBoot
+	renewedAt time.Duration // when the lock was last renewed, by hostinfo.BootTime
 	warned    bool
 }
 
 // keep keeps the lock until ctx ends. It answers why the lock is lost if it is: somebody took it away, or it could be
 // neither renewed nor read for so long that somebody may have. That it cannot be read is no evidence by itself.
 func (k *keeper) keep(ctx context.Context, warn io.Writer) error {
-	k.renewedAt, k.lifetime = sinceBoot(), k.life()
+	k.renewedAt, k.lifetime = hostinfo.BootTime(), k.life()
 	var lost error
 	_ = formats.Watch(ctx, k.path, k.every, func() (time.Time, bool) {
 		if ctx.Err() == nil {
@@ -48,13 +47,13 @@ func (k *keeper) next() time.Time {
 	if k.lifetime == 0 {
 		return time.Time{}
 	}
-	return time.Now().Add(k.dueAt() - sinceBoot())
+	return time.Now().Add(k.dueAt() - hostinfo.BootTime())
 }
 
 // look answers why the lock is lost.
 func (k *keeper) look(ctx context.Context, warn io.Writer) error {
-	renewing := k.lifetime != 0 && sinceBoot() >= k.dueAt()
-	began := sinceBoot()
+	renewing := k.lifetime != 0 && hostinfo.BootTime() >= k.dueAt()
+	began := hostinfo.BootTime()
 	// there: though the lock may be stale, nobody has taken it.
 	there, err := k.patiently(func() (there bool, err error) {
 		if !renewing {
@@ -78,7 +77,7 @@ func (k *keeper) look(ctx context.Context, warn io.Writer) error {
 		return err
 	case ctx.Err() != nil:
 		return nil
-	case !there && k.lifetime != 0 && sinceBoot() > k.staleAt():
+	case !there && k.lifetime != 0 && hostinfo.BootTime() > k.staleAt():
 		return fmt.Errorf("%s could not be renewed for %v, after which it is stale, and cannot be read: %w",
 			word(k.path), k.lifetime, err)
 	}
@@ -107,7 +106,7 @@ func (k *keeper) patiently(do func() (bool, error)) (there bool, err error) {
 	}()
 	var over <-chan time.Time
 	if k.lifetime != 0 {
-		timer := time.NewTimer(max(minPatience, k.staleAt()-sinceBoot()))
+		timer := time.NewTimer(max(minPatience, k.staleAt()-hostinfo.BootTime()))
 		defer timer.Stop()
 		over = timer.C
 	}
@@ -117,11 +116,4 @@ func (k *keeper) patiently(do func() (bool, error)) (there bool, err error) {
 	case <-over:
 		return false, errHangs
 	}
-}
-
-// sinceBoot is a clock that nobody sets, and that goes on while the host sleeps.
-func sinceBoot() time.Duration {
-	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) // cannot fail
-	return time.Duration(now.Nano())
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockfs/formats"
+	"lockfs/formats/pause"
 )
 
 // mostSlots bounds how many files somebody looks at who waits.
@@ -102,10 +103,7 @@ func (s *slots) awaitOne(ctx context.Context) {
 		}()
 	}
 	<-free
-	select {
-	case <-time.After(slotPause):
-	case <-ctx.Done():
-	}
+	_ = pause.For(ctx, slotPause)
 }
 
 // standInLine returns when all have left that came before, whom flock(2) remembers in their order on a mount of lockfs.

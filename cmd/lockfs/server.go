@@ -62,7 +62,7 @@ Three voters survive the loss of any one, five of any two. SIGTERM stops a voter
 	flags.Uint64Var(&s.config.MaxSessions, "max-sessions", 0, "mounts there may be in the whole cluster (default 10000)")
 	flags.Var(durationFlag{&s.config.LockDelay}, "lock-delay",
 		"how long nobody gets a flock or fcntl lock of a mount that was given up on; 0: no time (default 15s)")
-	flags.DurationVar(&s.config.SessionTerm, "session-term", cluster.DefaultSessionTerm,
+	flags.DurationVar(&s.config.SessionTTL, "session-term", cluster.DefaultSessionTTL,
 		"how long a mount may be silent before the cluster gives it up; the same on all servers")
 	flags.Uint64Var(&s.config.SnapshotEntries, "snapshot-entries", 0, "log entries between two snapshots, at least (default 8192)")
 	s.forrst.add(flags)

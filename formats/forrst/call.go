@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"runtime/debug"
 	"time"
+
+	"lockfs/formats/pause"
 )
 
 const (
@@ -213,9 +215,7 @@ func (c *call) insist(ctx context.Context, do func() error) bool {
 			return true
 		}
 		c.guard.logger().Warn("a lock could not be settled yet", "key", c.key, "error", err)
-		select {
-		case <-time.After(settlePause):
-		case <-ctx.Done():
+		if pause.For(ctx, settlePause) != nil {
 			return false
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"lockfs/formats/pause"
 )
 
 // openFlags keep a pipe from blocking its reader, and a symbolic link from being followed.
@@ -38,11 +40,9 @@ func LockDir(ctx context.Context, dir string) (unlock func(), err error) {
 			unlock()
 			return nil, fmt.Errorf("another program keeps the flock(2) lock of the directory %s; lslocks(8) shows which", dir)
 		}
-		select {
-		case <-ctx.Done():
+		if err := pause.For(ctx, flockInterval); err != nil {
 			unlock()
-			return nil, ctx.Err()
-		case <-time.After(flockInterval):
+			return nil, err
 		}
 	}
 }

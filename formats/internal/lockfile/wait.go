@@ -63,15 +63,3 @@ func untilLook(since, staleAt, now time.Time) time.Duration {
 	}
 	return next
 }
-
-// pause waits without anything to wait for.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"lockfs/formats/pause"
 )
 
 // watcher waits for something to happen to a file. A nil one cannot, and waits for time to pass.
@@ -81,7 +83,7 @@ func (w *watcher) current() bool {
 // wait waits for a change, at most for so long, and tells whether there was one. The error is that of ctx.
 func (w *watcher) wait(ctx context.Context, atMost time.Duration) (changed bool, err error) {
 	if w == nil || w.events.SetReadDeadline(time.Now().Add(atMost)) != nil {
-		return false, pause(ctx, atMost)
+		return false, pause.For(ctx, atMost)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = w.events.SetReadDeadline(time.Unix(0, 1)) })
 	defer stop()

@@ -5,6 +5,8 @@ package lockfile
 import (
 	"context"
 	"time"
+
+	"lockfs/formats/pause"
 )
 
 // watcher has nothing to watch with.
@@ -15,7 +17,7 @@ func watch(string) *watcher { return nil }
 func (*watcher) current() bool { return false }
 
 func (*watcher) wait(ctx context.Context, atMost time.Duration) (changed bool, err error) {
-	return false, pause(ctx, atMost)
+	return false, pause.For(ctx, atMost)
 }
 
 func (*watcher) close() {}

@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"lockfs/cluster/audit"
+	"lockfs/cluster/consensus"
+	"lockfs/formats/pause"
+	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
+)
+
+// The audit trail of a node is a file in its data directory, some files that were rotated, and no more.
+const (
+	auditSize  = 64 << 20
+	auditKept  = 4
+	auditBatch = 1000
+	auditRetry = time.Second // after an error, such as a full disk
+)
+
+// auditTrail appends the events that this node applies to its audit file.
+type auditTrail struct {
+	log     *audit.Log
+	fsm     *raftstore.FSM
+	logger  *slog.Logger
+	writing sync.WaitGroup
+}
+
+// openAuditTrail goes on with that of a data directory until the context ends. What was not written when the process ended is
+// written by the next one: the state keeps the last events.
+func openAuditTrail(ctx context.Context, dir string, fsm *raftstore.FSM, logger *slog.Logger) (*auditTrail, error) {
+	log, err := audit.Open(audit.Config{
+		Path: filepath.Join(dir, consensus.AuditFile), MaxSize: auditSize, Keep: auditKept, Logger: logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	t := &auditTrail{log: log, fsm: fsm, logger: logger}
+	t.writing.Go(func() { t.write(ctx) })
+	return t, nil
+}
+
+func (t *auditTrail) write(ctx context.Context) {
+	for {
+		var events []*storepb.Event
+		err := t.fsm.WaitFor(ctx, func(ns *raftstore.Namespace) bool {
+			events = ns.Events(t.log.Last(), auditBatch)
+			return len(events) > 0
+		})
+		if err == nil {
+			err = t.log.Append(auditLines(events))
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			t.logger.Error("events cannot be written; trying again", "file", consensus.AuditFile, "error", err)
+			_ = pause.For(ctx, auditRetry)
+		}
+	}
+}
+
+// close is called once the context has ended and nothing more is applied.
+func (t *auditTrail) close() error {
+	t.writing.Wait()
+	return t.log.Close()
+}
+
+func auditLines(events []*storepb.Event) []audit.Line {
+	lines := make([]audit.Line, len(events))
+	for i, event := range events {
+		lines[i] = audit.Line{Number: event.GetNumber(), JSON: raftstore.EventLine(event)}
+	}
+	return lines
+}

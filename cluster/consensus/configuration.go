@@ -1,0 +1,74 @@
+package consensus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/raft"
+
+	"lockfs/raftstore"
+)
+
+// Servers answers those of raft's newest configuration, committed or not, as raft itself uses it.
+func (r *Raft) Servers() []raft.Server {
+	return slices.Clone(r.GetConfiguration().Configuration().Servers) // raft's own
+}
+
+// Server answers nil for an id that is not in raft's newest configuration.
+func (r *Raft) Server(id string) *raft.Server {
+	for _, server := range r.Servers() {
+		if string(server.ID) == id {
+			return &server
+		}
+	}
+	return nil
+}
+
+// VoterIDs answers who has a vote in raft's newest configuration.
+func (r *Raft) VoterIDs() []string {
+	var ids []string
+	for _, server := range r.Servers() {
+		if server.Suffrage == raft.Voter {
+			ids = append(ids, string(server.ID))
+		}
+	}
+	return ids
+}
+
+// Await waits for a change of the configuration, or for another of raft's futures, and sorts its errors like those of a
+// command (raftstore.SortRaftError). Asking again is safe: a change that was made already is made once more to the same effect.
+func Await(ctx context.Context, future raft.Future) error {
+	done := make(chan error, 1)
+	go func() { done <- future.Error() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			return raftstore.SortRaftError(err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", raftstore.ErrUnknown, ctx.Err())
+	}
+}
+
+// Call asks at a raft address who is there, and is nil if it is the server with that id. What it asks is for a vote in a term
+// that is over, which changes nothing.
+func (r *Raft) Call(id raft.ServerID, address raft.ServerAddress) error {
+	caller, ok := r.Transport.(raft.WithPreVote)
+	if !ok {
+		return errors.New("this node cannot call others")
+	}
+	request := &raft.RequestPreVoteRequest{RPCHeader: raft.RPCHeader{
+		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(r.id), Addr: r.Transport.EncodePeer(r.id, r.Transport.LocalAddr()),
+	}}
+	reply := new(raft.RequestPreVoteResponse)
+	if err := caller.RequestPreVote(id, address, request, reply); err != nil {
+		return fmt.Errorf("its raft address %s does not answer: %w", address, err)
+	}
+	if string(reply.ID) != string(id) {
+		return fmt.Errorf("at its raft address %s answers %q", address, reply.ID)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package consensus
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// What a data directory holds.
+const (
+	identityFile = "node.json"   // whose it is; its presence means that the directory belongs to a cluster
+	lockFile     = "lock"        // locked (flock) while a node runs
+	votesFile    = "votes.db"    // raft-boltdb: term and vote
+	logDir       = "log"         // raft-wal: the log
+	snapshotDir  = "snapshots"   // raft's file snapshot store
+	AuditFile    = "audit.jsonl" // the audit trail, with what is rotated beside it
+)
+
+// Directory is the data directory of a node. No other process uses it while it is open.
+type Directory struct {
+	Path string
+	Identity
+
+	lock *os.File
+}
+
+// Claim says for whom a data directory is opened.
+type Claim struct {
+	Name        string // of the node
+	RaftAddress string
+	Bootstrap   bool // it is to begin a cluster
+}
+
+// OpenDirectory opens a data directory, which is made if there is none. It is an error if it is another node's, in use, or not
+// lockfs's; a [DamagedError] if parts of it are missing.
+func OpenDirectory(path string, claim Claim) (*Directory, error) {
+	lock, err := lockDirectory(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &Directory{Path: path, lock: lock}
+	if err := d.identify(claim); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// Close lets another process use the directory.
+func (d *Directory) Close() error { return d.lock.Close() }
+
+// SetJoined notes that the node is in the cluster's configuration.
+func (d *Directory) SetJoined() error {
+	d.Joined = true
+	return d.save(d.Path)
+}
+
+// lockDirectory keeps a second process away from a data directory.
+func lockDirectory(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("data directory %s is in use by another process (%w)", dir, err)
+	}
+	return file, nil
+}
+
+// identify reads the identity of the directory, or makes one if it is new. A directory without an identity that is not empty is
+// not lockfs's to use.
+func (d *Directory) identify(claim Claim) error {
+	id, err := loadIdentity(d.Path)
+	if err == nil {
+		d.Identity = *id
+		return d.check(claim)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	entries, err := os.ReadDir(d.Path)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		switch entry.Name() {
+		case "lost+found", lockFile, identityFile + ".tmp": // a node that stopped before it saved its identity
+		case votesFile, logDir, snapshotDir, AuditFile:
+			return &DamagedError{
+				Path: filepath.Join(d.Path, identityFile), Err: errors.New("it is missing, but other files of a node are there"),
+			}
+		default:
+			return fmt.Errorf("data directory %s is not empty and not lockfs's (it has %q); name another one", d.Path, entry.Name())
+		}
+	}
+	d.Identity = newIdentity(claim.Name, claim.RaftAddress)
+	return d.save(d.Path)
+}
+
+func (d *Directory) check(claim Claim) error {
+	if d.Name != claim.Name {
+		return fmt.Errorf("data directory %s belongs to node %q, not %q; use --name %s or another --data",
+			d.Path, d.Name, claim.Name, d.Name)
+	}
+	if !d.Joined && !claim.Bootstrap { // the cluster may have refused the address
+		d.RaftAddress = claim.RaftAddress
+		return d.save(d.Path)
+	}
+	if d.RaftAddress != claim.RaftAddress {
+		return fmt.Errorf("node %q is known to its cluster by the raft address %s, which cannot change to %s; "+
+			"keep it, or remove the member and join it with an empty data directory", d.Name, d.RaftAddress, claim.RaftAddress)
+	}
+	return nil
+}

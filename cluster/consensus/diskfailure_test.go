@@ -1,0 +1,111 @@
+package consensus
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+)
+
+// testDisk is one that nobody watches.
+func testDisk() (d *disk, failed chan error) {
+	failed = make(chan error, 1)
+	return newDisk("data", func(err error) { failed <- err }, NewWithdrawal()), failed
+}
+
+// TestADiskHangsForAsManyTicks has a write take long, while clocks may show what they like.
+func TestADiskHangsForAsManyTicks(t *testing.T) {
+	for name, leads := range map[string]bool{"leader": true, "follower": false} {
+		t.Run(name, func(t *testing.T) {
+			limit := diskTicks
+			if leads {
+				limit = leaderDiskTicks
+			}
+			d, failed := testDisk()
+			for range 2 {
+				require.NoError(t, d.do(func() error {
+					for range limit - 1 {
+						require.False(t, d.tick(leads))
+					}
+					return nil
+				}))
+				require.False(t, d.tick(leads), "nothing is being written")
+			}
+			_ = d.do(func() error {
+				for range limit - 1 {
+					require.False(t, d.tick(leads))
+				}
+				require.NoError(t, d.do(func() error { return nil }), "another write")
+				require.True(t, d.tick(leads))
+				return nil
+			})
+			require.ErrorContains(t, <-failed, "the disk has not answered")
+			require.True(t, d.silence.Begun())
+		})
+	}
+}
+
+// fullDisk fails every write.
+type fullDisk struct{ raft.LogStore }
+
+func (fullDisk) StoreLogs([]*raft.Log) error { return errors.New("no space left on device") }
+
+func (fullDisk) DeleteRange(uint64, uint64) error { return errors.New("input/output error") }
+
+func TestLogOnAFailingDiskEndsTheNode(t *testing.T) {
+	for want, write := range map[string]func(*guardedLog) error{
+		"no space left":      func(log *guardedLog) error { return log.StoreLog(&raft.Log{}) },
+		"input/output error": func(log *guardedLog) error { return log.DeleteRange(1, 2) },
+	} {
+		disk, failed := testDisk()
+		require.Error(t, write(&guardedLog{fullDisk{}, disk}))
+		require.NotEmpty(t, failed, want)
+		require.ErrorContains(t, <-failed, want)
+		require.True(t, disk.silence.Begun())
+	}
+}
+
+// failingLog stores nothing once it fails.
+type failingLog struct {
+	raft.LogStore
+	fails *atomic.Bool
+}
+
+func (l failingLog) StoreLogs(entries []*raft.Log) error {
+	if l.fails.Load() {
+		return errors.New("input/output error")
+	}
+	return l.LogStore.StoreLogs(entries)
+}
+
+// TestANodeWhoseDiskFailsEndsInOrder has raft want to keep a new term, as it does when others elect one of them. It would panic
+// if it was told that it cannot.
+func TestANodeWhoseDiskFailsEndsInOrder(t *testing.T) {
+	cfg := newSetup(t)
+	fails := new(atomic.Bool)
+	cfg.Entries = func(log raft.LogStore) raft.LogStore { return failingLog{log, fails} }
+	v := cfg.start(t)
+	fails.Store(true)
+	v.Apply([]byte("lost"), 0)
+	require.ErrorContains(t, <-v.failed, "input/output error")
+	goesOn, ended := false, make(chan any, 1)
+	go func() {
+		defer func() { ended <- recover() }()
+		_ = v.files.votes.SetUint64([]byte(keyCurrentTerm), v.CurrentTerm()+1)
+		goesOn = true
+	}()
+	require.Nil(t, <-ended)
+	require.False(t, goesOn)
+
+	closed := make(chan error, 1)
+	go func() { closed <- v.close() }()
+	select {
+	case err := <-closed:
+		require.NoError(t, err)
+	case <-time.After(testWait):
+		t.Fatal("it does not end")
+	}
+}

@@ -1,0 +1,27 @@
+// Package consensus assembles raft: its log, its votes, its snapshots, its transport, and whose they are. Who leads, and what a
+// leader does for others, is package cluster's.
+//
+// A data directory belongs to one node for as long as its disk lives ([Directory]). All of it is checked in whole before raft may
+// rely on it, and what cannot be read is refused: damage where a checksum says so ([DamagedError]), else the disk's error
+// or another version's file.
+//
+// # Log and votes
+//
+// The log is kept by raft-wal, and checked before it is opened (package wal). A leader writes to it while its followers write to
+// theirs; how that stays safe is told at earlyLog. Terms and votes are one record in raft-boltdb (hashicorp/raft#661), with a
+// checksum.
+//
+// # Messages
+//
+// Heartbeats take raft's main loop, because handled on the transport's goroutine they run beside it
+// and can make logs diverge (hashicorp/raft#695). Pre-vote is on, leadership is never transferred.
+//
+// # Disk
+//
+// A disk that fails or hangs ends the process, and before that its node is silent (disk, [Withdrawal]).
+//
+// # Snapshots
+//
+// They come after a number of entries, or of bytes, that grows with the state, since each writes all of it; of both there is a
+// bound for what is left of the log behind one.
+package consensus

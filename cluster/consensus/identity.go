@@ -1,0 +1,79 @@
+package consensus
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"lockfs/cluster/durable"
+	"lockfs/raftstore"
+)
+
+const identityVersion = 1
+
+// nodeName is what a --name may be: a host name's characters.
+var nodeName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
+
+// ValidName tells whether a node may be called so: 1 to 63 letters, digits, '.', '_' and '-', at both ends a letter or digit.
+func ValidName(name string) bool { return nodeName.MatchString(name) }
+
+// Identity is a voter for as long as its disk lives. The id is drawn when the data directory is made,
+// so a node whose disk was wiped comes back as somebody else: raft must never meet a voter that has
+// forgotten its votes.
+type Identity struct {
+	Version     int    `json:"version"`
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	RaftAddress string `json:"raft_address"`
+	// Joined is set once the node is known to be in the cluster's configuration.
+	Joined bool `json:"joined"`
+}
+
+// loadIdentity answers fs.ErrNotExist for a directory that no node has used yet.
+func loadIdentity(dir string) (*Identity, error) {
+	path := filepath.Join(dir, identityFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var only struct{ Version int }
+	if json.Unmarshal(data, &only) == nil && only.Version > identityVersion {
+		return nil, fmt.Errorf("%s: version %d: %w", path, only.Version, raftstore.ErrNewer)
+	}
+	id := new(Identity)
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(id); err != nil {
+		return nil, &DamagedError{Path: path, Err: err}
+	}
+	if id.Version != identityVersion {
+		return nil, &DamagedError{Path: path, Err: fmt.Errorf("it has version %d", id.Version)}
+	}
+	if id.ID == "" || !ValidName(id.Name) {
+		return nil, &DamagedError{Path: path, Err: errors.New("id or name is missing")}
+	}
+	return id, nil
+}
+
+func newIdentity(name, raftAddress string) Identity {
+	random := make([]byte, 6)
+	_, _ = rand.Read(random) // never fails (crypto/rand)
+	return Identity{
+		Version: identityVersion, ID: name + "-" + hex.EncodeToString(random), Name: name, RaftAddress: raftAddress,
+	}
+}
+
+// save replaces the file as a whole, durably.
+func (id *Identity) save(dir string) error {
+	data, err := json.MarshalIndent(id, "", "  ")
+	if err != nil {
+		return err
+	}
+	return durable.Replace(filepath.Join(dir, identityFile), append(data, '\n'))
+}

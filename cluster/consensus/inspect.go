@@ -1,0 +1,134 @@
+package consensus
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"lockfs/cluster/consensus/wal"
+	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
+)
+
+// Inspection is what a data directory holds. Looking at it changes nothing, and its node may run meanwhile.
+type Inspection struct {
+	Node        string // name
+	First, Last uint64 // entries of the log; 0: there are none
+	LastTerm    uint64 // of the last one; 0: there are none
+	Unread      string // where something stands behind the last entry that is no whole batch; empty: nothing
+	// Snapshot is the newest; nil: there is none.
+	Snapshot *SnapshotInfo
+	log      *wal.View
+}
+
+// SnapshotInfo is which entries a snapshot stands for: all up to one.
+type SnapshotInfo struct {
+	Index, Term uint64
+}
+
+// Inspect looks at a data directory.
+func Inspect(dir string) (*Inspection, error) {
+	id, err := loadIdentity(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is no data directory of a lockfs server: it has no %s (%w)", dir, identityFile, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := &Inspection{Node: id.Name}
+	if found.Snapshot, err = newestSnapshot(filepath.Join(dir, snapshotDir)); err != nil {
+		return nil, err
+	}
+	if found.log, err = wal.Look(filepath.Join(dir, logDir)); err != nil {
+		return nil, fmt.Errorf("log: %w", err)
+	}
+	found.First, found.Last, found.Unread = found.log.First, found.log.Last, found.log.Unread
+	if found.Last == 0 {
+		return found, nil
+	}
+	last, err := found.log.Entry(found.Last)
+	if err != nil {
+		return nil, fmt.Errorf("log: %w", err)
+	}
+	found.LastTerm = last.Term
+	return found, nil
+}
+
+// Entry is an entry of the log.
+type Entry struct {
+	Index, Term uint64
+	Type        string
+	AppendedAt  time.Time         // by the leader's clock; zero: it did not say
+	Command     *storepb.Command  // of type command; it may have parts that this program does not know
+	Servers     map[string]string // of type configuration: voters and others, from id to address
+	Err         error             // why what it holds cannot be read
+}
+
+// Entry answers an entry of the log.
+func (i *Inspection) Entry(index uint64) (*Entry, error) {
+	if i.Snapshot != nil && index > 0 && index <= i.Snapshot.Index && (index < i.First || i.First == 0) {
+		return nil, fmt.Errorf("entry %d is not in the log any more: the snapshot stands for all up to %d", index, i.Snapshot.Index)
+	}
+	found, err := i.log.Entry(index)
+	if err != nil {
+		return nil, err
+	}
+	entry := &Entry{Index: found.Index, Term: found.Term, Type: fmt.Sprintf("type %d", found.Type), AppendedAt: found.AppendedAt}
+	switch found.Type {
+	case raft.LogCommand:
+		entry.Type = "command"
+		entry.Command, entry.Err = raftstore.DecodeCommand(found.Data)
+	case raft.LogNoop:
+		entry.Type = "noop"
+	case raft.LogBarrier:
+		entry.Type = "barrier"
+	case raft.LogConfiguration:
+		entry.Type = "configuration"
+		entry.Servers, entry.Err = serversOf(found.Data)
+	}
+	return entry, nil
+}
+
+func serversOf(data []byte) (servers map[string]string, err error) {
+	defer func() {
+		if p := recover(); p != nil { // raft cannot read it
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	servers = make(map[string]string)
+	for _, server := range raft.DecodeConfiguration(data).Servers {
+		servers[string(server.ID)] = fmt.Sprintf("%s (%v)", server.Address, server.Suffrage)
+	}
+	return servers, nil
+}
+
+// newestSnapshot reads what raft notes of its snapshots. Those that cannot be read are left out.
+func newestSnapshot(dir string) (*SnapshotInfo, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("snapshots: %w", err)
+	}
+	var found []raft.SnapshotMeta
+	for _, entry := range entries {
+		var meta raft.SnapshotMeta
+		content, err := os.ReadFile(filepath.Join(dir, entry.Name(), "meta.json"))
+		if err == nil && filepath.Ext(entry.Name()) != ".tmp" && json.Unmarshal(content, &meta) == nil {
+			found = append(found, meta)
+		}
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	newest := slices.MaxFunc(found, func(a, b raft.SnapshotMeta) int {
+		return cmp.Or(cmp.Compare(a.Term, b.Term), cmp.Compare(a.Index, b.Index))
+	})
+	return &SnapshotInfo{newest.Index, newest.Term}, nil
+}

@@ -1,0 +1,111 @@
+package consensus
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/hashicorp/raft"
+
+	"lockfs/cluster/consensus/wal"
+	"lockfs/raftstore"
+)
+
+func openLog(path string, snapshot uint64, used bool, logger *slog.Logger) (*wal.Log, entrySizes, error) {
+	var sizes entrySizes
+	log, err := wal.Open(path, used, raftLogger(logger, slog.LevelDebug))
+	if damage := new(wal.Damage); errors.As(err, &damage) {
+		return nil, sizes, &DamagedError{Path: damage.Path, Err: damage.Err}
+	}
+	if err != nil {
+		return nil, sizes, err
+	}
+	if sizes, err = checkEntries(log, snapshot); err != nil {
+		return nil, sizes, errors.Join(damagedOr(path, err), log.Close())
+	}
+	if err := dropBehind(log, snapshot); err != nil {
+		return nil, sizes, errors.Join(fmt.Errorf("%s: %w", path, err), log.Close())
+	}
+	return log, sizes, nil
+}
+
+// dropBehind drops a log that ends before the snapshot, for it has no gaps, and raft goes on behind the snapshot. The process
+// ended between a leader's snapshot and the end of the log before it.
+func dropBehind(log raft.LogStore, snapshot uint64) error {
+	first, err := log.FirstIndex()
+	if err != nil {
+		return err
+	}
+	last, err := log.LastIndex()
+	if err != nil || last == 0 || last >= snapshot {
+		return err
+	}
+	return log.DeleteRange(first, last)
+}
+
+// checkEntries reads every entry of the log, which must go on from the snapshot without a gap, and answers how large they are.
+func checkEntries(log raft.LogStore, snapshot uint64) (sizes entrySizes, err error) {
+	first, err := log.FirstIndex()
+	if err != nil {
+		return sizes, err
+	}
+	last, err := log.LastIndex()
+	if err != nil {
+		return sizes, err
+	}
+	if first > snapshot+1 {
+		return sizes, fmt.Errorf("entries %d to %d are missing", snapshot+1, first-1)
+	}
+	for index := first; index <= last && last > 0; index++ {
+		var entry raft.Log
+		if err := log.GetLog(index, &entry); err != nil {
+			return sizes, fmt.Errorf("entry %d: %w", index, err)
+		}
+		if entry.Index != index {
+			return sizes, fmt.Errorf("entry %d says that it is %d", index, entry.Index)
+		}
+		sizes.add(&entry)
+		if entry.Type != raft.LogCommand {
+			continue
+		}
+		if err := raftstore.CheckCommand(entry.Data); err != nil {
+			return sizes, fmt.Errorf("entry %d: %w", index, err)
+		}
+	}
+	return sizes, nil
+}
+
+// guardedLog ends the process when the log's disk fails or hangs.
+type guardedLog struct {
+	raft.LogStore
+	disk *disk
+}
+
+var _ raft.MonotonicLogStore = (*guardedLog)(nil)
+
+// IsMonotonic says that the log has no gaps, so raft empties it when a snapshot takes its place.
+func (g *guardedLog) IsMonotonic() bool { return true }
+
+// StoreLog is part of raft.LogStore.
+func (g *guardedLog) StoreLog(entry *raft.Log) error { return g.StoreLogs([]*raft.Log{entry}) }
+
+// StoreLogs is part of raft.LogStore.
+func (g *guardedLog) StoreLogs(entries []*raft.Log) error {
+	return g.disk.do(func() error { return g.LogStore.StoreLogs(entries) })
+}
+
+// DeleteRange is part of raft.LogStore. Raft goes on when it fails, with entries that it believes gone.
+func (g *guardedLog) DeleteRange(first, last uint64) error {
+	return g.disk.do(func() error { return g.LogStore.DeleteRange(first, last) })
+}
+
+// cachedEntries is how many of the newest entries are kept in memory, too: they are sent to followers right after.
+const cachedEntries = 64
+
+func logCache(logs raft.LogStore) raft.LogStore {
+	cache, err := raft.NewLogCache(cachedEntries, logs)
+	if err != nil {
+		panic(err) // only for a size below 1
+	}
+	return cache
+}

@@ -1,0 +1,135 @@
+package consensus
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/raft"
+)
+
+// sizedLog knows how large the entries of a log are.
+type sizedLog struct {
+	*guardedLog
+	grown chan struct{} // has something when growthStep bytes have come
+
+	mu    sync.Mutex
+	sizes entrySizes
+	fresh uint64 // bytes since grown was last told
+}
+
+var _ raft.MonotonicLogStore = (*sizedLog)(nil)
+
+// growthStep is after how many bytes somebody looks whether a snapshot is due.
+const growthStep = 4 << 20
+
+func newSizedLog(log *guardedLog, sizes entrySizes) *sizedLog {
+	return &sizedLog{guardedLog: log, grown: make(chan struct{}, 1), sizes: sizes}
+}
+
+// StoreLog is part of raft.LogStore.
+func (l *sizedLog) StoreLog(entry *raft.Log) error { return l.StoreLogs([]*raft.Log{entry}) }
+
+// StoreLogs is part of raft.LogStore.
+func (l *sizedLog) StoreLogs(entries []*raft.Log) error {
+	if err := l.guardedLog.StoreLogs(entries); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, entry := range entries {
+		l.sizes.add(entry)
+		l.fresh += entrySize(entry)
+	}
+	if l.fresh >= growthStep {
+		l.fresh = 0
+		select {
+		case l.grown <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// DeleteRange is part of raft.LogStore.
+func (l *sizedLog) DeleteRange(first, last uint64) error {
+	if err := l.guardedLog.DeleteRange(first, last); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sizes.remove(first, last)
+	return nil
+}
+
+// between answers how many bytes the entries have that follow one, up to another.
+func (l *sizedLog) between(after, last uint64) uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sizes.between(after, last)
+}
+
+// newest answers how many of the newest entries have no more than so many bytes.
+func (l *sizedLog) newest(bytes uint64) uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sizes.newest(bytes)
+}
+
+// entryOverhead is about what an entry needs in the log besides what it says.
+const entryOverhead = 32
+
+func entrySize(entry *raft.Log) uint64 {
+	return uint64(entryOverhead + len(entry.Data) + len(entry.Extensions))
+}
+
+func totalSize(entries []*raft.Log) (bytes uint64) {
+	for _, entry := range entries {
+		bytes += entrySize(entry)
+	}
+	return bytes
+}
+
+// entrySizes are the sizes of entries without a gap between them.
+type entrySizes struct {
+	first uint64
+	sizes []uint32
+}
+
+// add puts an entry behind the others; one that does not follow them begins anew, as a log does behind a snapshot.
+func (s *entrySizes) add(entry *raft.Log) {
+	if entry.Index != s.first+uint64(len(s.sizes)) {
+		s.first, s.sizes = entry.Index, nil
+	}
+	s.sizes = append(s.sizes, uint32(entrySize(entry)))
+}
+
+func (s *entrySizes) remove(first, last uint64) {
+	from, to := s.at(first), s.at(last+1)
+	if from > 0 && from < to { // entries that another leader replaces
+		s.sizes = s.sizes[:from]
+	} else if from < to {
+		s.sizes = slices.Clone(s.sizes[to:])
+		s.first += uint64(to)
+	}
+}
+
+// at is where an entry's size stands, or the nearest end.
+func (s *entrySizes) at(index uint64) int {
+	return int(min(max(index, s.first)-s.first, uint64(len(s.sizes))))
+}
+
+func (s *entrySizes) between(after, last uint64) (bytes uint64) {
+	from, to := s.at(after+1), s.at(last+1)
+	for ; from < to; from++ {
+		bytes += uint64(s.sizes[from])
+	}
+	return bytes
+}
+
+func (s *entrySizes) newest(bytes uint64) (entries uint64) {
+	for i := len(s.sizes) - 1; i >= 0 && uint64(s.sizes[i]) <= bytes; i-- {
+		bytes -= uint64(s.sizes[i])
+		entries++
+	}
+	return entries
+}

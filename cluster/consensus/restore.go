@@ -1,0 +1,65 @@
+package consensus
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/raft"
+
+	"lockfs/raftstore"
+)
+
+// restoreSnapshot answers the state of the newest snapshot, which is the one that raft starts from, and its index: with an
+// older one and a log that was cut behind the newest, entries would be missing.
+func restoreSnapshot(dir string, store *snapshotStore) (state *raftstore.Namespace, index uint64, err error) {
+	entries, err := os.ReadDir(filepath.Join(dir, snapshotDir))
+	if err != nil {
+		return nil, 0, fmt.Errorf("list snapshots: %w", err)
+	}
+	metas, err := store.List()
+	if err != nil {
+		return nil, 0, fmt.Errorf("list snapshots: %w", err)
+	}
+	listed := make(map[string]bool, len(metas))
+	for _, meta := range metas {
+		listed[meta.ID] = true
+	}
+	for i := len(entries) - 1; i >= 0 && len(metas) < keptSnapshots; i-- {
+		name := entries[i].Name()
+		if !listed[name] {
+			return nil, 0, whyNotListed(filepath.Join(dir, snapshotDir, name, "meta.json"))
+		}
+	}
+	if len(metas) == 0 {
+		return raftstore.NewNamespace(), 0, nil
+	}
+	path := filepath.Join(dir, snapshotDir, metas[0].ID, stateFile)
+	_, reader, err := store.Open(metas[0].ID)
+	if err != nil {
+		return nil, 0, damagedOr(path, err)
+	}
+	defer func() { _ = reader.Close() }()
+	if state, err = raftstore.Restore(reader); err != nil {
+		return nil, 0, damagedOr(path, err)
+	}
+	return state, metas[0].Index, nil
+}
+
+// whyNotListed tells what is wrong with the description of a snapshot that raft passes over.
+func whyNotListed(path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return damagedOr(path, err)
+	}
+	var meta raft.SnapshotMeta
+	if err := json.Unmarshal(content, &meta); err != nil {
+		return damagedOr(path, err)
+	}
+	if meta.Version > raft.SnapshotVersionMax {
+		return damagedOr(path, fmt.Errorf("version %d: %w", meta.Version, raftstore.ErrNewer))
+	}
+	return damagedOr(path, errors.New("it cannot be read"))
+}

@@ -1,0 +1,110 @@
+package consensus
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+	"golang.org/x/sys/unix"
+)
+
+// snapshotPiece is how many bytes of a snapshot may wait for the disk. The log shares that disk, and a write of it waits for
+// all that came before.
+const snapshotPiece = 8 << 20
+
+// keptSnapshots is how many of the newest are kept.
+const keptSnapshots = 2
+
+// How raft's store names things.
+const (
+	unfinished = ".tmp" // ends the name of a snapshot that is being written
+	stateFile  = "state.bin"
+)
+
+// snapshotStore is raft's, which would bring a snapshot to the disk in one go at its end.
+type snapshotStore struct {
+	*raft.FileSnapshotStore
+	dir    string
+	newest atomic.Uint64 // index of the newest one
+}
+
+// openSnapshots removes what a process has left that ended while it took or received a snapshot.
+func openSnapshots(dir string, logger *slog.Logger) (*snapshotStore, error) {
+	snapshots := filepath.Join(dir, snapshotDir)
+	entries, err := os.ReadDir(snapshots)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	for _, entry := range entries {
+		if strings.HasSuffix(entry.Name(), unfinished) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(snapshots, entry.Name())))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("remove unfinished snapshots: %w", err)
+	}
+	store, err := raft.NewFileSnapshotStoreWithLogger(dir, keptSnapshots, raftLogger(logger, slog.LevelDebug))
+	if err != nil {
+		return nil, fmt.Errorf("open snapshots: %w", err)
+	}
+	return &snapshotStore{FileSnapshotStore: store, dir: snapshots}, nil
+}
+
+// Create is part of raft.SnapshotStore.
+func (s *snapshotStore) Create(
+	version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration, configurationIndex uint64,
+	trans raft.Transport,
+) (raft.SnapshotSink, error) {
+	sink, err := s.FileSnapshotStore.Create(version, index, term, configuration, configurationIndex, trans)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.Open(filepath.Join(s.dir, sink.ID()+unfinished, stateFile))
+	if err != nil {
+		return nil, errors.Join(err, sink.Cancel())
+	}
+	return &snapshotSink{
+		SnapshotSink: sink, sync: func() error { return unix.Fdatasync(int(file.Fd())) }, close: file.Close,
+		done: func() { s.newest.Store(index) },
+	}, nil
+}
+
+type snapshotSink struct {
+	raft.SnapshotSink
+	sync    func() error
+	close   func() error
+	done    func() // it is there
+	waiting int    // bytes
+}
+
+// Write is part of raft.SnapshotSink.
+func (s *snapshotSink) Write(b []byte) (int, error) {
+	n, err := s.SnapshotSink.Write(b)
+	if s.waiting += n; err == nil && s.waiting >= snapshotPiece {
+		s.waiting = 0
+		err = s.sync()
+	}
+	return n, err
+}
+
+// Close is part of raft.SnapshotSink.
+func (s *snapshotSink) Close() error {
+	_ = s.close()
+	err := s.SnapshotSink.Close()
+	if err == nil {
+		s.done()
+	}
+	return err
+}
+
+// Cancel is part of raft.SnapshotSink.
+func (s *snapshotSink) Cancel() error {
+	_ = s.close()
+	return s.SnapshotSink.Cancel()
+}

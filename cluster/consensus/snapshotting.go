@@ -1,0 +1,91 @@
+package consensus
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"lockfs/raftstore"
+)
+
+const (
+	defaultSnapshotEntries = 8192
+	defaultSnapshotBytes   = 64 << 20
+	snapshotInterval       = 2 * time.Second // between looks at the number of entries
+	// A snapshot writes the whole state: what it costs is spread over an entry for this many inodes.
+	inodesPerEntry = 8
+)
+
+// TakeSnapshots takes one whenever it is due, until the context ends. Raft itself would count entries only, and an entry may
+// have any size from some bytes to a quarter of a MiB.
+func (r *Raft) TakeSnapshots(ctx context.Context) {
+	ticker := time.NewTicker(snapshotInterval)
+	defer ticker.Stop()
+	grown, slack := r.files.sizes.grown, rand.Float64()
+	for {
+		select {
+		case <-grown:
+		case <-ticker.C:
+			grown = r.files.sizes.grown
+		case <-ctx.Done():
+			return
+		}
+		if !r.snapshotDue(slack) {
+			continue
+		}
+		if slack = rand.Float64(); !r.takeSnapshot() {
+			grown = nil // not again at once
+		}
+	}
+}
+
+// snapshotDue tells whether enough has been applied since the last snapshot. Slack, from 0 to 1, has the nodes take theirs at
+// different times: they all have the same log.
+func (r *Raft) snapshotDue(slack float64) bool {
+	last, applied := r.files.snapshots.newest.Load(), r.AppliedIndex()
+	if applied <= last {
+		return false
+	}
+	most := r.snapshotBytes()
+	return applied-last >= r.snapshotEntries() || r.files.sizes.between(last, applied) >= most+uint64(slack/4*float64(most))
+}
+
+// takeSnapshot leaves as much of the log as a follower may need that was away for a while. Why it fails raft itself tells.
+func (r *Raft) takeSnapshot() (taken bool) {
+	config := r.ReloadableConfig()
+	config.TrailingLogs = r.trailingEntries()
+	if err := r.ReloadConfig(config); err != nil {
+		r.cfg.Logger.Warn("it cannot be changed how much is left of the log", "entries", config.TrailingLogs, "error", err)
+	}
+	return r.Snapshot().Error() == nil
+}
+
+// snapshotEntries is after how many entries a snapshot is taken, and how many are kept behind it. It is a small number times a
+// power of two, so that it seldom changes.
+func (r *Raft) snapshotEntries() uint64 {
+	entries := cmp.Or(r.cfg.SnapshotEntries, defaultSnapshotEntries)
+	inodes := 0
+	r.FSM.View(func(ns *raftstore.Namespace) { inodes = ns.Inodes() })
+	for entries < uint64(inodes/inodesPerEntry) {
+		entries *= 2
+	}
+	return entries
+}
+
+// snapshotBytes is after how many bytes of the log a snapshot is taken: it writes about as much as is used.
+func (r *Raft) snapshotBytes() (bytes uint64) {
+	r.FSM.View(func(ns *raftstore.Namespace) { bytes = ns.Usage().GetBytes() })
+	return max(bytes, cmp.Or(r.cfg.snapshotBytes, defaultSnapshotBytes))
+}
+
+// trailingEntries is how many entries are left behind a snapshot: those of the newest that have no more than the least bytes
+// between two snapshots.
+func (r *Raft) trailingEntries() uint64 {
+	entries, most := r.snapshotEntries(), cmp.Or(r.cfg.snapshotBytes, defaultSnapshotBytes)
+	if r.files.sizes.between(0, math.MaxUint64-1) > most {
+		entries = min(entries, r.files.sizes.newest(most))
+	}
+	return entries
+}

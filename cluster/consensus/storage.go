@@ -1,0 +1,59 @@
+package consensus
+
+import (
+	"errors"
+	"path/filepath"
+
+	"github.com/hashicorp/raft"
+
+	"lockfs/cluster/consensus/wal"
+	"lockfs/raftstore"
+)
+
+// storage is all that raft has on disk.
+type storage struct {
+	disk      *disk
+	log       *wal.Log
+	logs      *earlyLog
+	sizes     *sizedLog
+	votes     *voteStore
+	snapshots *snapshotStore
+	snapshot  uint64 // index of the newest when it was opened; 0: there was none
+}
+
+// openStorage checks everything that it opens before raft may rely on it, and answers the state that raft starts from: that of
+// the newest snapshot, or an empty one. The disk is not watched yet.
+func openStorage(dir *Directory, cfg *Config) (*storage, *raftstore.Namespace, error) {
+	snapshots, err := openSnapshots(dir.Path, cfg.Logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	state, newest, err := restoreSnapshot(dir.Path, snapshots)
+	if err != nil {
+		return nil, nil, err
+	}
+	snapshots.newest.Store(newest)
+	votes, err := openVotes(filepath.Join(dir.Path, votesFile), dir.Joined)
+	if err != nil {
+		return nil, nil, err
+	}
+	log, sizes, err := openLog(filepath.Join(dir.Path, logDir), newest, dir.Joined, cfg.Logger)
+	if err != nil {
+		return nil, nil, errors.Join(err, votes.Close())
+	}
+	var entries raft.LogStore = log
+	if cfg.Entries != nil {
+		entries = cfg.Entries(log)
+	}
+	disk := newDisk(dir.Path, cfg.Fail, cfg.Silence)
+	sized := newSizedLog(&guardedLog{entries, disk}, sizes)
+	logs := newEarlyLog(sized)
+	votes.log, votes.disk = logs, disk
+	return &storage{disk: disk, log: log, logs: logs, sizes: sized, votes: votes, snapshots: snapshots, snapshot: newest}, state, nil
+}
+
+func (s *storage) close() error {
+	s.logs.close()
+	s.disk.close()
+	return errors.Join(s.log.Close(), s.votes.Close())
+}

@@ -1,0 +1,148 @@
+package wal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
+
+	"lockfs/raftstore/checksum"
+)
+
+// The format of a segment file (raft-wal, segment/format.go): a header, then frames that each take up whole words. A
+// batch is entries, perhaps an index of all entries, and a commit with the checksum of all since the last one.
+const (
+	headerSize = 32
+	versionAt  = 7 // in the header, after the magic number; this is version 0
+	wordSize   = 8
+	magic      = 0x58eb6b0d
+)
+
+// batches is what the sound batches of a segment hold.
+type batches struct {
+	end        int    // of the last one
+	entries    []int  // where the frames of the entries in them begin
+	indexStart uint64 // where the index begins in the last one; 0: there is none
+}
+
+// count is the number of entries.
+func (b batches) count() uint64 { return uint64(len(b.entries)) }
+
+// readBatches goes through the batches of a segment as far as they are sound.
+func readBatches(content []byte) batches {
+	var sound, read batches
+	batch := 0 // where it begins
+	for at := headerSize; at+wordSize <= len(content); {
+		length := binary.LittleEndian.Uint32(content[at+4:])
+		next := at + wordSize
+		switch word := binary.LittleEndian.Uint32(content[at:]); word {
+		case uint32(segment.FrameEntry):
+			read.entries = append(read.entries, at)
+			next += padded(length)
+		case uint32(segment.FrameIndex):
+			read.indexStart = uint64(next)
+			next += padded(length)
+		case uint32(segment.FrameCommit):
+			if checksum.Of(content[batch:at]) != length {
+				return sound
+			}
+			read.end, batch = next, next
+			sound = read
+		default:
+			return sound
+		}
+		if next > len(content) {
+			return sound
+		}
+		at = next
+	}
+	return sound
+}
+
+func padded(length uint32) int { return (int(length) + wordSize - 1) / wordSize * wordSize }
+
+// What can be wrong with a segment that is sound.
+var (
+	errNewer     = errors.New("a newer version wrote it: update this node")
+	errMisplaced = errors.New("it is another segment than the one that belongs there: put that one back")
+)
+
+// checkHeader tells whether a segment is the one that is expected in its place.
+func checkHeader(content []byte, info types.SegmentInfo) error {
+	word := binary.LittleEndian.Uint64
+	switch {
+	case len(content) < headerSize || binary.LittleEndian.Uint32(content) != magic:
+		return errMisplaced
+	case word(content) != magic:
+		return fmt.Errorf("version %d of the format: %w", content[versionAt], errNewer)
+	case word(content[8:]) != info.BaseIndex || word(content[16:]) != info.ID || word(content[24:]) != info.Codec:
+		return errMisplaced
+	}
+	return nil
+}
+
+// checkSealed checks a segment to which nothing is added any more.
+func checkSealed(content []byte, info types.SegmentInfo) error {
+	sound := readBatches(content)
+	if sound.end > 0 {
+		if err := checkHeader(content, info); err != nil {
+			return err
+		}
+	}
+	if rest := used(content[sound.end:]); rest > 0 {
+		return fmt.Errorf("what stands at %d cannot be read", sound.end)
+	}
+	if has := info.BaseIndex + sound.count(); has <= info.MaxIndex || sound.indexStart != info.IndexStart {
+		return fmt.Errorf("it has entries up to %d, and its index at %d, in place of %d and %d",
+			has-1, sound.indexStart, info.MaxIndex, info.IndexStart)
+	}
+	return nil
+}
+
+// tail is what the segment holds to which entries are added.
+type tail struct {
+	last       uint64 // entry; 0: none
+	indexStart uint64 // 0: it has not been sealed
+	torn       span   // what is there of a batch that was being written, and is to be wiped
+}
+
+// checkTail checks the segment to which entries are added.
+func checkTail(content []byte, info types.SegmentInfo) (tail, error) {
+	if len(content) < int(info.SizeLimit) {
+		return tail{}, fmt.Errorf("it has %d bytes, and was made with %d", len(content), info.SizeLimit)
+	}
+	content = append(content[:len(content):len(content)], make([]byte, padded(uint32(len(content)))-len(content))...)
+	sound := readBatches(content)
+	err := checkHeader(content, info)
+	switch {
+	case err == nil:
+	case sound.end > 0:
+		return tail{}, err
+	case used(content[:min(headerSize, len(content))]) > 0:
+		return tail{}, errors.New("its header cannot be read")
+	}
+	has := tail{indexStart: sound.indexStart}
+	if sound.count() > 0 {
+		has.last = info.BaseIndex + sound.count() - 1
+	}
+	rest := span{sound.end, sound.end + used(content[sound.end:])}
+	if rest.empty() {
+		return has, nil
+	}
+	if sound.indexStart != 0 {
+		return tail{}, fmt.Errorf("something stands at %d, behind its end", rest.from)
+	}
+	has.torn = rest
+	return has, checkTorn(content, rest, sound, info.BaseIndex)
+}
+
+// used is the size of a content without the zeros at its end, in whole words.
+func used(content []byte) int {
+	size := len(content)
+	for size > 0 && content[size-1] == 0 {
+		size--
+	}
+	return padded(uint32(size))
+}

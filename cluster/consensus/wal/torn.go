@@ -1,0 +1,156 @@
+package wal
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/hashicorp/raft-wal/segment"
+
+	"lockfs/raftstore/checksum"
+)
+
+// sectorSize is the least that a disk writes as a whole.
+const sectorSize = 512
+
+// span is part of a file.
+type span struct{ from, to int }
+
+func (s span) empty() bool { return s.from >= s.to }
+
+// checkTorn tells whether what is there behind the sound batches can be one batch that the machine stopped in, so that some
+// of its sectors were never written, and are zeros. It is followed by the lengths that its frames declare, up to its end or
+// to a frame whose header is zeros: the sector of that one is missing. The error says why it is something else.
+func checkTorn(content []byte, rest span, sound batches, base uint64) error {
+	batch := tear{content: content, rest: rest, entries: sound.count(), index: base + sound.count()}
+	whole, err := batch.follow()
+	switch {
+	case err != nil:
+		return err
+	case whole && batch.at < rest.to:
+		return fmt.Errorf("the batch at %d has another checksum, and is not the last", rest.from)
+	case whole && !batch.missesSector():
+		return fmt.Errorf("the batch at %d has another checksum", rest.from)
+	case !whole && !batch.isMissing(batch.at):
+		return fmt.Errorf("what stands at %d cannot be read", batch.at)
+	case !whole && batch.hasSoundBatch():
+		return fmt.Errorf("what stands at %d cannot be read, and a batch follows", batch.at)
+	}
+	return nil
+}
+
+// tear is a batch that is not sound.
+type tear struct {
+	content []byte
+	rest    span   // from where it begins to what is last in use
+	entries uint64 // of the segment, up to at
+	index   uint64 // of the next entry
+	at      int    // up to where it has been followed
+}
+
+// follow goes from frame to frame. whole says that it came to the end of the batch.
+func (t *tear) follow() (whole bool, err error) {
+	for t.at = max(t.rest.from, headerSize); t.at+wordSize <= len(t.content); {
+		length := binary.LittleEndian.Uint32(t.content[t.at+4:])
+		switch binary.LittleEndian.Uint32(t.content[t.at:]) {
+		case uint32(segment.FrameCommit):
+			t.at += wordSize
+			return true, nil
+		case uint32(segment.FrameEntry):
+			if !t.isEntry(length) {
+				return false, fmt.Errorf("the entry at %d cannot be read", t.at)
+			}
+			t.entries++
+			t.index++
+		case uint32(segment.FrameIndex):
+			if uint64(length) != t.entries*4 {
+				return false, fmt.Errorf("the index at %d cannot be read", t.at)
+			}
+		default:
+			if used(t.content[t.at:t.at+wordSize]) != 0 {
+				return false, fmt.Errorf("what stands at %d cannot be read", t.at)
+			}
+			return false, nil
+		}
+		t.at += wordSize + padded(length)
+	}
+	return false, nil
+}
+
+// maxFieldsBefore is the most that the fields before an entry's data take up: index, term, type and the data's length.
+const maxFieldsBefore = 4 * binary.MaxVarintLen64
+
+// isEntry tells whether the entry at t.at is the next one, and has the length that its header declares, as far as that can be
+// seen. What is said twice (raft-wal, codec.go) tells a length that is damaged from an entry of which the end is missing.
+func (t *tear) isEntry(length uint32) bool {
+	if length > segment.MaxEntrySize {
+		return false
+	}
+	from := t.at + wordSize
+	if sector := (from + sectorSize - 1) / sectorSize * sectorSize; sector < from+maxFieldsBefore && t.isMissing(sector) {
+		return true // some of the fields are missing
+	}
+	fields := t.content[min(from, len(t.content)):min(from+maxFieldsBefore, len(t.content))]
+	var values [4]uint64
+	before := 0
+	for i := range values {
+		value, size := binary.Uvarint(fields[before:])
+		if size <= 0 {
+			return false
+		}
+		values[i] = value
+		before += size
+	}
+	index, data := values[0], int(min(values[3], segment.MaxEntrySize))
+	return index == t.index && t.isBehind(from+before+data, int(length)-before-data)
+}
+
+// isBehind tells whether what is behind an entry's data can have a size: no extensions, and a time of 15 bytes (its version
+// is 1), or 16 (version 2) in a time zone that is not of whole minutes.
+func (t *tear) isBehind(at, size int) bool {
+	if at+1 >= len(t.content) || t.isMissing(at+1) {
+		return size == 16 || size == 17
+	}
+	return size == 15+int(t.content[at+1])
+}
+
+// isMissing tells whether the sector of a place, or what is the batch's of it, is zeros. Behind the end of the file are zeros.
+func (t *tear) isMissing(at int) bool {
+	from := max(at/sectorSize*sectorSize, t.rest.from)
+	to := min((at/sectorSize+1)*sectorSize, len(t.content))
+	return from >= to || used(t.content[from:to]) == 0
+}
+
+func (t *tear) missesSector() bool {
+	for at := t.rest.from; at < t.rest.to; at = (at/sectorSize + 1) * sectorSize {
+		if t.isMissing(at) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasSoundBatch tells whether a whole batch follows: it was written when the one before it was on disk.
+func (t *tear) hasSoundBatch() bool {
+	for at := t.rest.from + wordSize; at < t.rest.to; at += wordSize {
+		if isSoundBatch(t.content[at:t.rest.to]) {
+			return true
+		}
+	}
+	return false
+}
+
+// isSoundBatch tells whether a content begins with a batch.
+func isSoundBatch(content []byte) bool {
+	for at := 0; at+wordSize <= len(content); {
+		length := binary.LittleEndian.Uint32(content[at+4:])
+		switch binary.LittleEndian.Uint32(content[at:]) {
+		case uint32(segment.FrameEntry), uint32(segment.FrameIndex):
+			at += wordSize + padded(length)
+		case uint32(segment.FrameCommit):
+			return at > 0 && checksum.Of(content[:at]) == length
+		default:
+			return false
+		}
+	}
+	return false
+}

@@ -1,0 +1,71 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/raft"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/consensus"
+	"lockfs/raftstore/storepb"
+)
+
+// expulsion is how a member is taken out, whoever wants it.
+type expulsion struct {
+	raft      *consensus.Raft
+	members   *members
+	changes   *changes
+	newcomers *newcomers
+}
+
+// remove takes a member out by its name, or by its raft id.
+func (e *expulsion) remove(ctx context.Context, name string) *clusterpb.AdminReply {
+	return e.changes.administer(ctx, func() (*storepb.Result, error) {
+		id := e.members.find(name)
+		known := e.raft.Server(id)
+		switch {
+		case id == "":
+			return &storepb.Result{
+				Code: storepb.Code_NOT_FOUND, Message: fmt.Sprintf("no member is named %q; see `lockfs member list`", name),
+			}, nil
+		case known != nil && known.Suffrage == raft.Voter && len(e.raft.VoterIDs()) == 1:
+			return &storepb.Result{
+				Code: storepb.Code_NOT_PERMITTED, Message: fmt.Sprintf("%q is the only member; stop it instead", name),
+			}, nil
+		}
+		return &storepb.Result{}, e.takeOut(ctx, id, "it was removed by an administrator")
+	})
+}
+
+// takeOut removes a server from raft's configuration and from the members. reason is for one that does not know that it has
+// joined: it goes on asking until it hears one.
+func (e *expulsion) takeOut(ctx context.Context, id, reason string) error {
+	if known := e.raft.Server(id); known != nil {
+		if err := consensus.Await(ctx, e.raft.RemoveServer(known.ID, 0, configChangeTimeout)); err != nil {
+			return err
+		}
+		e.newcomers.refuse(id, reason, readClocks().mono)
+		e.newcomers.wake()
+	}
+	if id != e.members.dir.ID { // a leader that removed itself is none any more; its successor tidies up
+		e.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_RemoveMember{RemoveMember: &storepb.RemoveMember{Id: id}}})
+	}
+	return nil
+}
+
+// forgetStrangers removes members that are not in raft's configuration: a leader that removed itself could not, and neither could
+// one that was deposed in the middle of a change. One that is under way here has its member there before.
+func (e *expulsion) forgetStrangers() {
+	if !e.changes.mu.TryLock() {
+		return
+	}
+	defer e.changes.mu.Unlock()
+	servers := e.raft.Servers()
+	for _, member := range e.members.all() {
+		if !slices.ContainsFunc(servers, func(s raft.Server) bool { return string(s.ID) == member.GetId() }) {
+			e.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_RemoveMember{RemoveMember: &storepb.RemoveMember{Id: member.GetId()}}})
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package forrststore
+
+import (
+	"context"
+	"syscall"
+	"time"
+
+	"lockfs/formats/forrst"
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
+)
+
+// Acquire is part of [forrst.Store].
+func (s *Store) Acquire(ctx context.Context, want forrst.Want) (*forrst.Grant, error) {
+	a := &attempt{Store: s, want: want}
+	if grant, err := a.awaitFirst(ctx); grant != nil || err != nil {
+		return grant, err
+	}
+	patience, cancel := context.WithTimeout(ctx, want.Wait)
+	defer cancel()
+	if want.Wait > 0 {
+		leave, err := s.standInLine(patience, want.Key)
+		if err != nil {
+			return nil, givenUp(ctx, patience, err)
+		}
+		defer leave()
+	}
+	for {
+		grant, err := a.try(ctx)
+		if grant != nil || err != nil {
+			return grant, err
+		}
+		if err := a.awaitTurn(ctx, patience); err != nil {
+			return nil, givenUp(ctx, patience, err)
+		}
+	}
+}
+
+// givenUp says that a request has waited long enough, if that is why there is an error.
+func givenUp(ctx, patience context.Context, err error) error {
+	if ctx.Err() == nil && patience.Err() != nil {
+		return forrst.ErrHeld
+	}
+	return err
+}
+
+// try answers what another attempt was answered, or the lock if it is free, else nil.
+func (a *attempt) try(ctx context.Context) (*forrst.Grant, error) {
+	if answer, err := a.answer(ctx); answer != nil || err != nil {
+		return answer, err
+	}
+	grant, err := a.create(ctx, a.want)
+	if grant == nil || err != nil {
+		return nil, err
+	}
+	// Another attempt may have been answered since, and its lock dropped.
+	answer, err := a.answer(ctx)
+	if answer == nil && err == nil {
+		return grant, nil
+	}
+	go a.abandon(grant)
+	return answer, err
+}
+
+// create makes the lock's file, or answers nil if it is there. The lock's time began before that, so the lock of
+// a creation that took long may have expired already.
+func (s *Store) create(ctx context.Context, want forrst.Want) (*forrst.Grant, error) {
+	now := s.Now().Truncate(time.Millisecond)
+	lock := &forrst.Lock{
+		URN: forrst.URN, Key: want.Key, Owner: want.Owner, AcquiredAt: now, ExpiresAt: now.Add(want.TTL),
+		Request: want.Request.String(),
+	}
+	content, err := lock.Render()
+	if err != nil {
+		return nil, err
+	}
+	facts, err := forrst.FactsOf(content, lockfact.Origin{Host: s.host}, lockfact.Rule{})
+	if err != nil {
+		return nil, err
+	}
+	name, err := forrst.FileName(want.Key)
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.make(ctx, locksDir, &storepb.Create{
+		Name: []byte(name), Mode: syscall.S_IFREG | 0o644, Content: content, Facts: raftstore.FactsMessage(facts),
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case result.GetCode() == storepb.Code_EXISTS:
+		return nil, nil
+	case result.GetCode() != storepb.Code_OK:
+		return nil, refused(want.Key, result)
+	}
+	return &forrst.Grant{Request: want.Request, Lock: lock, Token: result.GetLooks()[0].GetToken()}, nil
+}
+
+func locksDir(p *place) uint64   { return p.locks }
+func repliesDir(p *place) uint64 { return p.replies }
+
+// make creates a file in one of the directories, which may have been removed.
+func (s *Store) make(ctx context.Context, dir func(*place) uint64, op *storepb.Create) (*storepb.Result, error) {
+	for {
+		at, err := s.where(ctx)
+		if err != nil {
+			return nil, err
+		}
+		op.Parent, op.Exclusive = dir(at), true
+		result, err := s.mutate(ctx, &storepb.Op{Op: &storepb.Op_Create{Create: op}})
+		if err != nil || result.GetCode() != storepb.Code_NOT_FOUND {
+			return result, err
+		}
+		s.misplaced(at)
+	}
+}
+
+// awaitTurn returns once the lock that is there has gone, or another attempt has been answered. For the lock of
+// another attempt it waits beyond the request's patience, for the answer to that.
+func (a *attempt) awaitTurn(ctx, patience context.Context) error {
+	there, own, err := a.holder(ctx)
+	if there == nil || err != nil {
+		return err
+	}
+	if own {
+		patience = ctx
+	}
+	return a.awaitChange(patience, there)
+}

@@ -1,0 +1,52 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// lookUntil looks for expired sessions as often as a leader does.
+func lookUntil(t *sessionLeases, now *time.Duration, end time.Duration, live ...uint64) (over []uint64) {
+	for *now < end {
+		*now += sessionInterval
+		over = append(over, t.expired(*now, live)...)
+	}
+	return over
+}
+
+func TestLeasesEndOnlyAfterAFullTTL(t *testing.T) {
+	leases, now := newSessionLeases(10*time.Second), time.Duration(0)
+	leases.reset(now)
+	require.Empty(t, lookUntil(leases, &now, 10*time.Second, 1), "a full TTL from when the leader was elected")
+	require.True(t, leases.renew(1, now, 5, 0))
+	require.Empty(t, lookUntil(leases, &now, 20*time.Second, 1), "a full TTL from the keepalive")
+	require.Equal(t, []uint64{1}, lookUntil(leases, &now, 20*time.Second+sessionInterval, 1))
+}
+
+func TestLeasesAnEndingSessionIsNotRenewed(t *testing.T) {
+	leases, now := newSessionLeases(time.Second), time.Duration(0)
+	leases.reset(now)
+	require.NotEmpty(t, lookUntil(leases, &now, 2*time.Second, 1))
+	require.False(t, leases.renew(1, now, 5, 0))
+	leases.spare(1, now)
+	require.True(t, leases.renew(1, now, 5, 0))
+}
+
+func TestLeasesALeaderThatWasStoppedGivesFullTTLs(t *testing.T) {
+	leases, now := newSessionLeases(time.Second), time.Duration(0)
+	leases.reset(now)
+	require.Empty(t, leases.expired(now, []uint64{1}))
+	now += time.Hour
+	require.Empty(t, leases.expired(now, []uint64{1}), "keepalives may have waited for the leader")
+	require.NotEmpty(t, lookUntil(leases, &now, now+2*time.Second, 1))
+}
+
+func TestLeasesANewLeaderGivesFullTTLs(t *testing.T) {
+	leases, now := newSessionLeases(time.Second), time.Duration(0)
+	leases.reset(now)
+	require.NotEmpty(t, lookUntil(leases, &now, 2*time.Second, 1))
+	leases.reset(now)
+	require.True(t, leases.renew(1, now, 5, 0))
+}

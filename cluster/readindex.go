@@ -1,0 +1,126 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/consensus"
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/storepb"
+)
+
+const (
+	probeTimeout = time.Second
+	promptly     = 5 * time.Millisecond // how long one voter alone may take
+)
+
+// readIndex lets the leader answer reads from its own state (Ongaro, Consensus: Bridging Theory and Practice, section 6.4): what
+// it has applied is the read's index, once a round of heartbeats that began after the read has come back from a majority. The
+// round is our own, of probes: raft's VerifyLeader counts replies to heartbeats that were sent long before (see the package
+// documentation). A leader applies before it acknowledges, so nothing has to be waited for after the round.
+type readIndex struct {
+	rounds
+	ctx        context.Context // ends when the node is closed
+	raft       *consensus.Raft
+	members    *members
+	leadership *leadership
+	peers      *rpc.Peers
+	clock      *clock
+	askFirst   atomic.Uint32 // number of the voter whose word is asked for before others'
+}
+
+func newReadIndex(
+	ctx context.Context, raft *consensus.Raft, members *members, leadership *leadership, peers *rpc.Peers, clock *clock,
+) *readIndex {
+	r := &readIndex{ctx: ctx, raft: raft, members: members, leadership: leadership, peers: peers, clock: clock}
+	r.round = r.ask
+	return r
+}
+
+// ask asks as many voters as it takes. That is mostly one, whose word comes soon; if it does not, all.
+func (r *readIndex) ask() error {
+	term := r.leadership.term()
+	if term == 0 {
+		return errNotConfirmed
+	}
+	voters := r.members.voters()
+	others := slices.DeleteFunc(slices.Clone(voters), func(m *storepb.Member) bool { return m.GetId() == r.members.dir.ID })
+	if len(others) == len(voters) {
+		return errNotConfirmed // see isMajorityWith
+	}
+	if isMajority(2, len(voters)) && len(others) > 0 {
+		asked := r.askFirst.Load()
+		voter := others[asked%uint32(len(others))]
+		if r.probe(voter, promptly) == term && r.leadership.term() == term {
+			return nil
+		}
+		r.askFirst.CompareAndSwap(asked, asked+1)
+	}
+	if err := r.probeVoters(term); err != nil {
+		return err
+	}
+	if r.leadership.term() != term {
+		return errNotConfirmed
+	}
+	return nil
+}
+
+func isMajority(some, all int) bool { return some > all/2 }
+
+// confirmedBy tells whether a request proves by itself that nobody newer had been elected when it was sent: it comes from
+// another voter, which was still in this term then, and two are a majority.
+func (r *readIndex) confirmedBy(req *clusterpb.ExecuteRequest, term uint64) bool {
+	return req.GetTerm() == term && r.isMajorityWith(req.GetVoter())
+}
+
+// isMajorityWith tells whether this node and another voter are a majority. Nobody is called "". A leader that is removing
+// itself is no voter in the newest configuration, which is the one that counts: the voters that are left can elect another
+// leader without it, and without the one that it asks.
+func (r *readIndex) isMajorityWith(id string) bool {
+	voters := r.raft.VoterIDs()
+	return id != r.members.dir.ID && isMajority(2, len(voters)) && slices.Contains(voters, id) && slices.Contains(voters, r.members.dir.ID)
+}
+
+// probeVoters asks every voter for its term and clock. It is nil once a majority, this node included,
+// was in the given term after it was called.
+func (r *readIndex) probeVoters(term uint64) error {
+	voters := r.members.voters()
+	inTerm := make(chan bool, len(voters))
+	for _, voter := range voters {
+		if voter.GetId() == r.members.dir.ID {
+			inTerm <- r.raft.CurrentTerm() == term
+			continue
+		}
+		go func() { inTerm <- r.probe(voter, probeTimeout) == term }()
+	}
+	confirmed := 0
+	for range voters {
+		if <-inTerm {
+			confirmed++
+		}
+		if isMajority(confirmed, len(voters)) {
+			return nil
+		}
+	}
+	return errNotConfirmed
+}
+
+// probe answers a voter's term and notes its clock. It is 0 if the voter does not answer in time, or somebody else does at its
+// address.
+func (r *readIndex) probe(voter *storepb.Member, timeout time.Duration) uint64 {
+	if voter.GetApiAddress() == "" {
+		return 0
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, timeout)
+	defer cancel()
+	asked := time.Now()
+	reply, err := r.peers.Node(voter.GetApiAddress()).Probe(ctx, &clusterpb.ProbeRequest{})
+	if err != nil || reply.GetId() != voter.GetId() {
+		return 0
+	}
+	r.clock.measured(voter.GetId(), reply.GetWallClock()+int64(time.Since(asked)/2))
+	return reply.GetTerm()
+}

@@ -1,0 +1,197 @@
+package cluster
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore"
+	"lockfs/raftstore/storepb"
+)
+
+// TestRoundsBeginAfterTheyAreAskedFor counts how many rounds had begun when a reader came: its own begins after that.
+func TestRoundsBeginAfterTheyAreAskedFor(t *testing.T) {
+	var mu sync.Mutex
+	begun := 0
+	goOn := make(chan struct{})
+	c := &rounds{round: func() error {
+		mu.Lock()
+		begun++
+		n := begun
+		mu.Unlock()
+		<-goOn
+		if n == 3 {
+			return errNotConfirmed
+		}
+		return nil
+	}}
+	results := make(chan error, 10)
+	reader := func() { results <- c.confirm(t.Context()) }
+	count := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return begun
+	}
+	for n := range roundsAtOnce {
+		go reader()
+		require.Eventually(t, func() bool { return count() == n+1 }, testWait, time.Millisecond)
+	}
+	for range 8 {
+		go reader()
+	}
+	waiting := func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.next != nil
+	}
+	require.Eventually(t, waiting, testWait, time.Millisecond)
+	require.Equal(t, roundsAtOnce, count(), "the others wait for one that begins later")
+	close(goOn)
+	failed := 0
+	for range cap(results) {
+		if err := <-results; err != nil {
+			require.ErrorIs(t, err, errNotConfirmed)
+			failed++
+		}
+	}
+	require.Positive(t, failed, "readers of the third round")
+	require.LessOrEqual(t, failed, 8)
+}
+
+// TestOneVotersWordIsEnough has a leader ask one voter at a time, also one that is gone.
+func TestOneVotersWordIsEnough(t *testing.T) {
+	nodes := startNodes(t, 3)
+	leader := leaderOf(t, nodes)
+	client := openTestClient(t, leader, "")
+	for _, node := range nodes {
+		if node != leader {
+			require.NoError(t, node.Close())
+			break
+		}
+	}
+	for range 10 {
+		require.Equal(t, storepb.Code_NOT_FOUND, lookup(t, client, "none"))
+	}
+}
+
+func leaderOf(t testing.TB, nodes []*Node) *Node {
+	t.Helper()
+	var leader *Node
+	require.Eventually(t, func() bool {
+		for _, node := range nodes {
+			if node.leadership.term() != 0 {
+				leader = node
+			}
+		}
+		return leader != nil
+	}, testWait, time.Millisecond)
+	return leader
+}
+
+func TestWhoseWordCounts(t *testing.T) {
+	nodes := startNodes(t, 3)
+	leader := leaderOf(t, nodes)
+	term := leader.leadership.term()
+	var other *Node
+	for _, node := range nodes {
+		if node != leader {
+			other = node
+		}
+	}
+	for what, c := range map[string]struct {
+		voter  string
+		term   uint64
+		counts bool
+	}{
+		"another voter's":          {other.dir.ID, term, true},
+		"of an earlier term":       {other.dir.ID, term - 1, false},
+		"of a later term":          {other.dir.ID, term + 1, false},
+		"its own":                  {leader.dir.ID, term, false},
+		"of one that is no voter":  {"somebody", term, false},
+		"nobody's":                 {"", term, false},
+		"nobody's, without a term": {"", 0, false},
+	} {
+		require.Equal(t, c.counts, leader.readIndex.confirmedBy(&clusterpb.ExecuteRequest{Voter: c.voter, Term: c.term}, term), what)
+	}
+	nodes = startNodes(t, 4)
+	leader = leaderOf(t, nodes)
+	term = leader.leadership.term()
+	for _, node := range nodes {
+		require.False(t, leader.readIndex.confirmedBy(&clusterpb.ExecuteRequest{Voter: node.dir.ID, Term: term}, term), "two of four")
+	}
+}
+
+// TestAnyStateThatIsNewEnough asks a node that does not lead for a state that it has, and for one that it has not.
+func TestAnyStateThatIsNewEnough(t *testing.T) {
+	nodes := startNodes(t, 3)
+	leader := leaderOf(t, nodes)
+	client := openTestClient(t, leader, "")
+	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
+	query := func(since uint64) *storepb.Query {
+		return &storepb.Query{Since: since, Query: &storepb.Query_Lookup{
+			Lookup: &storepb.Lookup{Parent: raftstore.RootIno, Name: []byte("lock")},
+		}}
+	}
+	result, err := client.Query(t.Context(), query(0))
+	require.NoError(t, err)
+	index := result.GetIndex()
+	require.NotZero(t, index)
+	for _, node := range nodes {
+		ask := func(since uint64) *clusterpb.ExecuteReply {
+			return ask(t, node, rpc.Node.Execute, &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query(since)}})
+		}
+		require.NoError(t, node.fsm.WaitFor(t.Context(), func(ns *raftstore.Namespace) bool { return ns.Index() >= index }))
+		reply := ask(index)
+		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome())
+		require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode())
+		require.GreaterOrEqual(t, reply.GetResult().GetIndex(), index)
+		if node == leader {
+			continue
+		}
+		for _, since := range []uint64{0, node.fsm.State().Index() + 1} {
+			require.Equal(t, clusterpb.Outcome_NOT_LEADER, ask(since).GetOutcome(), "since %d", since)
+		}
+	}
+}
+
+// TestALeaderThatRemovesItselfIsNotConfirmed leaves such a leader one of the other three voters, so that the removal cannot be
+// committed. That one is no majority with it: the two that it does not hear could have elected a leader.
+func TestALeaderThatRemovesItselfIsNotConfirmed(t *testing.T) {
+	nodes := startNodes(t, 4)
+	leader := leaderOf(t, nodes)
+	term := leader.leadership.term()
+	others := slices.DeleteFunc(nodes, func(n *Node) bool { return n == leader })
+	left := others[0]
+	for _, gone := range others[1:] {
+		gone.raft.Shutdown() // does not wait: the leader would notice
+	}
+	leader.raft.RemoveServer(raft.ServerID(leader.dir.ID), 0, 0)
+	require.Eventually(t, func() bool { return !slices.Contains(leader.raft.VoterIDs(), leader.dir.ID) }, testWait, time.Millisecond)
+	require.ErrorIs(t, leader.readIndex.ask(), errNotConfirmed)
+	require.False(t, leader.readIndex.confirmedBy(&clusterpb.ExecuteRequest{Voter: left.dir.ID, Term: term}, term))
+	require.False(t, leader.readIndex.isMajorityWith(left.dir.ID))
+}
+
+// TestOnlyTheVotersOwnWordCounts has another node answer at the address of a voter.
+func TestOnlyTheVotersOwnWordCounts(t *testing.T) {
+	nodes := startNodes(t, 3)
+	leader := leaderOf(t, nodes)
+	others := slices.DeleteFunc(nodes, func(n *Node) bool { return n == leader })
+	voter, stranger := leader.members.get(others[0].dir.ID), others[1]
+	term := leader.leadership.term()
+	require.Eventually(t, func() bool { return leader.readIndex.probe(voter, probeTimeout) == term }, testWait, time.Millisecond)
+	voter = proto.CloneOf(voter)
+	voter.ApiAddress = stranger.cfg.APIAddress
+	leader.clock.keepOnly(nil)
+	require.Zero(t, leader.readIndex.probe(voter, probeTimeout))
+	leader.clock.mu.Lock()
+	defer leader.clock.mu.Unlock()
+	require.NotContains(t, leader.clock.peers, voter.GetId(), "the clock of another host")
+}

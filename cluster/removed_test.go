@@ -1,0 +1,65 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"lockfs/cluster/consensus"
+	"lockfs/raftstore/storepb"
+)
+
+// believes tells whether a node takes itself for removed, as another one says.
+func believes(node, of *Node) bool {
+	removed, _ := node.removal.asSays(of.cfg.APIAddress)
+	return removed
+}
+
+// TestAnUncommittedRemovalIsNotBelieved has a leader remove a node when it hears nobody any more. It believes itself for a while.
+func TestAnUncommittedRemovalIsNotBelieved(t *testing.T) {
+	nodes := startNodes(t, 3)
+	leader := leaderOf(t, nodes)
+	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
+	node := others[0]
+	require.False(t, believes(node, leader), "a leader with a majority")
+	for _, gone := range others {
+		gone.raft.Shutdown()
+	}
+	leader.raft.RemoveServer(raft.ServerID(node.dir.ID), 0, 0)
+	require.Eventually(t, func() bool { return !slices.Contains(leader.raft.VoterIDs(), node.dir.ID) }, testWait, time.Millisecond)
+	require.False(t, believes(node, leader))
+	require.False(t, believes(node, others[1]), "nor that of one that does not lead")
+}
+
+func TestACommittedRemovalIsBelieved(t *testing.T) {
+	nodes := startNodes(t, 3)
+	leader := leaderOf(t, nodes)
+	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	require.NoError(t, consensus.Await(ctx, leader.raft.RemoveServer(raft.ServerID(others[0].dir.ID), 0, 0)))
+	require.Eventually(t, func() bool { return believes(others[0], leader) }, testWait, time.Millisecond)
+	require.False(t, believes(others[1], leader))
+	require.False(t, believes(others[0], leaderOf(t, startNodes(t, 1))), "the leader of another cluster")
+}
+
+// TestANodeThatWasRemovedMeanwhileSaysSo starts one again that waits for a leader in vain.
+func TestANodeThatWasRemovedMeanwhileSaysSo(t *testing.T) {
+	nodes := startNodes(t, 3)
+	leader := leaderOf(t, nodes)
+	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
+	cfg := others[0].cfg
+	require.NoError(t, others[0].Close())
+	require.Equal(t, storepb.Code_OK, leader.expulsion.remove(t.Context(), cfg.Name).GetResult().GetCode())
+	cfg.Metrics = nil
+	node, err := Open(cfg)
+	require.NoError(t, err)
+	defer func() { _ = node.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	require.ErrorIs(t, node.WaitReady(ctx), errRemoved)
+}

@@ -1,0 +1,66 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// roundsAtOnce lets a reader start a round while another is under way, rather than wait for its end.
+const roundsAtOnce = 2
+
+var errNotConfirmed = errors.New("no majority confirmed that this node still leads")
+
+// rounds of questions to the voters prove that nobody newer had been elected when they began. Readers that come while enough of
+// them are under way share the next one.
+type rounds struct {
+	round func() error // asks the voters; errNotConfirmed
+
+	mu      sync.Mutex
+	running int
+	next    *roundResult // has not begun
+}
+
+type roundResult struct {
+	done chan struct{}
+	err  error // once done is closed
+}
+
+// confirm runs or joins a round that begins after it was called.
+func (r *rounds) confirm(ctx context.Context) error {
+	r.mu.Lock()
+	if r.next == nil && r.running < roundsAtOnce {
+		r.running++
+		r.mu.Unlock()
+		defer r.ended()
+		return r.round()
+	}
+	if r.next == nil {
+		r.next = &roundResult{done: make(chan struct{})}
+	}
+	result := r.next
+	r.mu.Unlock()
+	select {
+	case <-result.done:
+		return result.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ended begins the next round if readers wait for one.
+func (r *rounds) ended() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	result := r.next
+	if result == nil {
+		r.running--
+		return
+	}
+	r.next = nil
+	go func() {
+		defer r.ended()
+		result.err = r.round()
+		close(result.done)
+	}()
+}

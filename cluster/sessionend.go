@@ -1,0 +1,29 @@
+package cluster
+
+import (
+	"lockfs/raftstore/storepb"
+)
+
+// endExpired gives up on the sessions that were not renewed.
+func (s *sessions) endExpired() {
+	records := s.live()
+	live := make([]uint64, len(records))
+	active := make(map[uint64]uint64, len(records))
+	for i, record := range records {
+		live[i] = record.GetId()
+		active[record.GetId()] = record.GetActive()
+	}
+	for _, id := range s.leases.expired(readClocks().mono, live) {
+		now := readClocks().mono
+		op := &storepb.EndSession{Id: id, IfActive: active[id], LastKeepalive: s.leases.get(id, now).keepalive}
+		result, err := s.changes.propose(s.changes.ctx, &storepb.Op{Op: &storepb.Op_EndSession{EndSession: op}})
+		switch {
+		case err != nil:
+			s.changes.logger.Warn("a session's end was not recorded", "session", id, "error", err)
+		case result.GetCode() == storepb.Code_CONFLICT:
+			s.leases.spare(id, readClocks().mono)
+		default:
+			s.changes.logger.Info("session ended: no keepalive for its term", "session", id)
+		}
+	}
+}
