@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// clock is cluster time on the leader. It never goes back within a term of office, nor behind the last
+// clock is cluster time on the leader. It never goes back while this node leads, nor behind the last
 // stamp in the log.
 type clock struct {
 	now func() reading
@@ -46,7 +46,7 @@ func newClock(now func() reading) *clock {
 	return &clock{now: now, peers: make(map[string]int64)}
 }
 
-// start begins a term of office: time goes on from the last stamp in the log.
+// start begins to lead: time goes on from the last stamp in the log.
 func (c *clock) start(last int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

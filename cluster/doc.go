@@ -10,8 +10,8 @@
 //
 // # Reads
 //
-// A query is answered from the leader's own state, which has applied everything that it ever
-// acknowledged. That is linearizable when (a) a new leader has first committed a barrier of its own
+// A query is answered by read index (Ongaro, Consensus: Bridging Theory and Practice, section 6.4): from the leader's own state,
+// which has applied everything that it ever acknowledged. That is linearizable when (a) a new leader has first committed a barrier of its own
 // term, so that it has all that its predecessors acknowledged, and (b) nobody newer had been elected
 // when the query arrived. For (b) the leader asks the voters for their current terms, in rounds that
 // many readers share, and needs a majority (itself included) to be still in its own term after the
@@ -26,17 +26,18 @@
 //
 // Two things are deliberately different from the usual. raft's VerifyLeader is not used: it counts
 // any successful reply of a follower, also one to a request sent long before, so a leader that was
-// frozen could confirm itself with a reply that had been waiting in its socket. And followers do not
+// frozen could confirm itself with a reply that had been waiting in its socket; so the round of heartbeats that a read index
+// takes is our own (probes). And followers do not
 // answer from their own state at the leader's index: they learn of a commit with the next message from
 // the leader, up to twice CommitTimeout later (0.4 s when writes pause), which costs
 // more than the one round trip that the leader needs to be asked for anyway.
 //
 // # Sessions
 //
-// A mount has a session, which numbers its commands and which the leader promises to keep for a term. The
-// term counts from when the mount sent its last keepalive, on a clock that runs while the host sleeps, so
-// the mount stops relying on it before the leader can give it up. The leader keeps the terms in memory;
-// a new one, and one that was stopped itself, gives everyone a full term. Giving up is a command that
+// A mount has a session, which numbers its commands and has a lease: the leader promises to keep it for a TTL. That
+// counts from when the mount sent its last keepalive, on a clock that runs while the host sleeps, so
+// the mount stops relying on it before the leader can give it up. The leader keeps the leases in memory;
+// a new one, and one that was stopped itself, gives everyone a full TTL. Giving up is a command that
 // does nothing to a session which has been at work since. A mount that comes back too late opens another
 // session and sends what was under way once more: first in the old one, which still knows what it has
 // done, and in the new one if it was not done there. An old session is known for a week, or until very many others have ended;

@@ -23,7 +23,7 @@ func (s *sessions) endExpired() {
 		case result.GetCode() == storepb.Code_CONFLICT:
 			s.leases.spare(id, readClocks().mono)
 		default:
-			s.changes.logger.Info("session ended: no keepalive for its term", "session", id)
+			s.changes.logger.Info("session ended: no keepalive within its TTL", "session", id)
 		}
 	}
 }

@@ -9,8 +9,6 @@
 package audit
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,23 +17,12 @@ import (
 	"strconv"
 )
 
-// NumberKey is the member of every line that holds the number of its event.
-const NumberKey = "number"
-
-const fileMode = 0o640
-
 // Config says where the file is and when it is rotated.
 type Config struct {
 	Path    string
 	MaxSize int64        // bytes that the file does not grow beyond, unless a single line does
 	Keep    int          // rotated files kept, Path.1 being the newest; lowering it removes none
 	Logger  *slog.Logger // told of what was torn, moved or is missing; nil: nobody
-}
-
-// Line is an event.
-type Line struct {
-	Number uint64
-	JSON   []byte // an object in one line, with Number as [NumberKey]
 }
 
 // Log is an append-only file of events. It is for one goroutine, and for one process.
@@ -60,7 +47,7 @@ func Open(cfg Config) (*Log, error) {
 		return nil, err
 	}
 	for i := 1; i <= cfg.Keep && l.last == 0; i++ {
-		last, err := l.settle(l.name(i))
+		last, err := settle(l.name(i), l.cfg.Logger)
 		if err != nil {
 			return nil, errors.Join(err, l.file.Close())
 		}
@@ -99,40 +86,6 @@ func (l *Log) Close() error {
 		return fmt.Errorf("audit file: %w", err)
 	}
 	return nil
-}
-
-// newer leaves lines out up to last. It lets nothing into the file that Open would not understand.
-func newer(lines []Line, last uint64) ([]Line, error) {
-	kept := make([]Line, 0, len(lines))
-	for _, line := range lines {
-		if line.Number <= last {
-			continue
-		}
-		number, err := numberOf(line.JSON)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("audit event %d: %w", line.Number, err)
-		case number != line.Number:
-			return nil, fmt.Errorf("audit event %d says that it is %d", line.Number, number)
-		case line.JSON[0] != '{' || bytes.IndexByte(line.JSON, '\n') >= 0:
-			return nil, fmt.Errorf("audit event %d is not one line of JSON", line.Number)
-		}
-		kept = append(kept, line)
-		last = line.Number
-	}
-	return kept, nil
-}
-
-func numberOf(line []byte) (uint64, error) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(line, &members); err != nil {
-		return 0, err
-	}
-	number, err := strconv.ParseUint(string(members[NumberKey]), 10, 64)
-	if err != nil || number == 0 {
-		return 0, fmt.Errorf("its %q is %q, not the number of an event", NumberKey, members[NumberKey])
-	}
-	return number, nil
 }
 
 // fill writes the lines that the file has room for, and says how many. If there is room for none, the
@@ -207,7 +160,7 @@ func (l *Log) follow() error {
 }
 
 func (l *Log) reopen() error {
-	last, err := l.settle(l.cfg.Path)
+	last, err := settle(l.cfg.Path, l.cfg.Logger)
 	if err != nil {
 		return err
 	}

@@ -7,14 +7,17 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 )
+
+const fileMode = 0o640
 
 // cutSuffix names the file that collects whole lines found behind a hole.
 const cutSuffix = ".cut"
 
 // settle makes a file end with a whole event and answers its number; 0 if there is no event, or no file.
-func (l *Log) settle(path string) (last uint64, err error) {
+func settle(path string, logger *slog.Logger) (last uint64, err error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -39,7 +42,7 @@ func (l *Log) settle(path string) (last uint64, err error) {
 		}
 	}
 	if len(torn) > 0 {
-		err = l.cut(path, end, torn)
+		err = cut(path, end, torn, logger)
 	}
 	return last, err
 }
@@ -63,7 +66,7 @@ func readWhole(file io.Reader) (last []byte, end int64, torn []byte, err error) 
 }
 
 // cut keeps a copy of whole lines: should they have been there for long, nobody tells them again.
-func (l *Log) cut(path string, end int64, torn []byte) error {
+func cut(path string, end int64, torn []byte, logger *slog.Logger) error {
 	if torn[0] != '{' && torn[0] != 0 {
 		return notOurs(path, errors.New("it is not JSON"))
 	}
@@ -71,12 +74,12 @@ func (l *Log) cut(path string, end int64, torn []byte) error {
 		if err := appendTo(path+cutSuffix, torn); err != nil {
 			return fmt.Errorf("audit file: %w", err)
 		}
-		l.cfg.Logger.Warn("the audit file has a hole; what follows it is moved", "path", path, "to", path+cutSuffix)
+		logger.Warn("the audit file has a hole; what follows it is moved", "path", path, "to", path+cutSuffix)
 	}
 	if err := os.Truncate(path, end); err != nil {
 		return fmt.Errorf("audit file: %w", err)
 	}
-	l.cfg.Logger.Warn("cut the torn end off the audit file", "path", path, "size", end, "cut", len(torn))
+	logger.Warn("cut the torn end off the audit file", "path", path, "size", end, "cut", len(torn))
 	return nil
 }
 

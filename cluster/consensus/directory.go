@@ -9,14 +9,13 @@ import (
 	"syscall"
 )
 
-// What a data directory holds.
+// What a data directory holds besides identityFile.
 const (
-	identityFile = "node.json"   // whose it is; its presence means that the directory belongs to a cluster
-	lockFile     = "lock"        // locked (flock) while a node runs
-	votesFile    = "votes.db"    // raft-boltdb: term and vote
-	logDir       = "log"         // raft-wal: the log
-	snapshotDir  = "snapshots"   // raft's file snapshot store
-	AuditFile    = "audit.jsonl" // the audit trail, with what is rotated beside it
+	lockFile    = "lock"        // locked (flock) while a node runs
+	votesFile   = "votes.db"    // raft-boltdb: term and vote
+	logDir      = "log"         // raft-wal: the log
+	snapshotDir = "snapshots"   // raft's file snapshot store
+	AuditFile   = "audit.jsonl" // the audit trail, with what is rotated beside it
 )
 
 // Directory is the data directory of a node. No other process uses it while it is open.

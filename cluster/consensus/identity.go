@@ -15,6 +15,9 @@ import (
 	"lockfs/raftstore"
 )
 
+// identityFile says whose data directory it is. Its presence means that the directory belongs to a cluster.
+const identityFile = "node.json"
+
 const identityVersion = 1
 
 // nodeName is what a --name may be: a host name's characters.

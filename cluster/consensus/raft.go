@@ -1,51 +1,12 @@
 package consensus
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"log/slog"
-	"math"
-	"strconv"
-	"time"
 
 	"github.com/hashicorp/raft"
 
 	"lockfs/raftstore"
 )
-
-// Raft's times. They give a slow fsync room: heartbeats wait for the disk like everything else (see
-// the package documentation), and an election that nothing but a slow disk caused helps nobody.
-const (
-	heartbeatTimeout = 750 * time.Millisecond
-	electionTimeout  = 750 * time.Millisecond
-	leaseTimeout     = 750 * time.Millisecond
-	commitTimeout    = 200 * time.Millisecond // idle servers would be busy with less
-)
-
-// aloneTimeout stands for the first three where there is nobody to wait for.
-const aloneTimeout = 50 * time.Millisecond
-
-// Config is what raft is assembled with.
-type Config struct {
-	RaftAddress string // host:port that the other voters reach; empty: a single node without network
-	Logger      *slog.Logger
-	// SnapshotEntries is the least number of log entries after which a snapshot is taken; 0: 8192.
-	SnapshotEntries uint64
-	// Elected is told true when this node has won an election, and false when it leads no more. Raft waits for its reader.
-	Elected chan<- bool
-	// Silence begins when the disk fails or hangs; from then on nothing is said to other nodes.
-	Silence *Withdrawal
-	// Fail is told why this node cannot go on.
-	Fail func(error)
-	// CannotApply is told of an entry that cannot be applied as the other nodes do (raftstore.NewFSM).
-	CannotApply func(error)
-	// Entries lets tests put something between a log and its disk; nil: nothing.
-	Entries func(raft.LogStore) raft.LogStore
-
-	// snapshotBytes is the least number of bytes of the log after which a snapshot is taken; 0: 64 MiB.
-	snapshotBytes uint64
-}
 
 // Raft is a running node of raft on its log, votes, snapshots and transport.
 type Raft struct {
@@ -56,79 +17,6 @@ type Raft struct {
 	cfg   Config
 	id    raft.ServerID
 	files *storage
-}
-
-// Open starts raft on a data directory, which must stay open as long as it runs. Nobody takes snapshots or watches the disk
-// yet ([Raft.TakeSnapshots], [Raft.WatchDisk]). The error is a [DamagedError] when the directory is.
-func Open(dir *Directory, cfg Config) (*Raft, error) {
-	files, state, err := openStorage(dir, &cfg)
-	if err != nil {
-		return nil, err
-	}
-	r := &Raft{cfg: cfg, id: raft.ServerID(dir.ID), files: files}
-	if err := r.start(state); err != nil {
-		return nil, errors.Join(err, r.Close())
-	}
-	return r, nil
-}
-
-func (r *Raft) start(state *raftstore.Namespace) error {
-	var err error
-	if r.Transport, err = newTransport(r.cfg.RaftAddress, r.files.logs, r.cfg.Silence, r.cfg.Logger); err != nil {
-		return err
-	}
-	r.FSM = raftstore.NewFSM(state, r.cfg.CannotApply)
-	logs, fsm := logCache(r.files.logs), earlyFSM{r.FSM, r.files.logs}
-	r.Raft, err = raft.NewRaft(r.raftConfig(), fsm, logs, r.files.votes, r.files.snapshots, r.Transport)
-	if err != nil {
-		return fmt.Errorf("start raft: %w", err)
-	}
-	// Both have looked for the newest snapshot. With an older one raft would apply commands again.
-	last, err := strconv.ParseUint(r.Stats()["last_snapshot_index"], 10, 64)
-	if err != nil || last < r.files.snapshot {
-		return fmt.Errorf("raft starts from the snapshot at index %d, and the state is that of index %d: start again", last, r.files.snapshot)
-	}
-	if r.cfg.RaftAddress != "" {
-		r.files.logs.raft.Store(r.Raft)
-	}
-	return nil
-}
-
-func (r *Raft) raftConfig() *raft.Config {
-	cfg := raft.DefaultConfig()
-	cfg.LocalID = r.id
-	least := slog.LevelDebug
-	cfg.HeartbeatTimeout, cfg.ElectionTimeout = heartbeatTimeout, electionTimeout
-	cfg.LeaderLeaseTimeout, cfg.CommitTimeout = leaseTimeout, commitTimeout
-	if r.cfg.RaftAddress == "" {
-		cfg.HeartbeatTimeout, cfg.ElectionTimeout, cfg.LeaderLeaseTimeout = aloneTimeout, aloneTimeout, aloneTimeout
-		least = slog.LevelError // raft warns of electing itself, as it does at each start
-	}
-	cfg.BatchApplyCh = true
-	cfg.NoSnapshotRestoreOnStart = true    // the state machine begins with it
-	cfg.SnapshotThreshold = math.MaxUint64 // TakeSnapshots decides
-	cfg.TrailingLogs = r.trailingEntries()
-	cfg.NotifyCh = r.cfg.Elected
-	cfg.Logger = raftLogger(r.cfg.Logger, least)
-	cfg.NoLegacyTelemetry = true
-	return cfg
-}
-
-// Bootstrap begins a cluster of this node alone. Where one has begun already it does nothing.
-func (r *Raft) Bootstrap(ctx context.Context) error {
-	err := Await(ctx, r.BootstrapCluster(raft.Configuration{Servers: []raft.Server{{
-		Suffrage: raft.Voter, ID: r.id, Address: r.Transport.LocalAddr(),
-	}}}))
-	if errors.Is(err, raft.ErrCantBootstrap) {
-		return nil
-	}
-	return err
-}
-
-// WatchDisk ends the process when a write takes too long, until raft is closed: sooner while others wait for this node as
-// their leader.
-func (r *Raft) WatchDisk() {
-	r.files.disk.watch(func() bool { return r.State() == raft.Leader && len(r.VoterIDs()) > 1 })
 }
 
 // Close ends it. What was acknowledged is on disk already.

@@ -97,25 +97,6 @@ func (s *Store) create(ctx context.Context, want forrst.Want) (*forrst.Grant, er
 	return &forrst.Grant{Request: want.Request, Lock: lock, Token: result.GetLooks()[0].GetToken()}, nil
 }
 
-func locksDir(p *place) uint64   { return p.locks }
-func repliesDir(p *place) uint64 { return p.replies }
-
-// make creates a file in one of the directories, which may have been removed.
-func (s *Store) make(ctx context.Context, dir func(*place) uint64, op *storepb.Create) (*storepb.Result, error) {
-	for {
-		at, err := s.where(ctx)
-		if err != nil {
-			return nil, err
-		}
-		op.Parent, op.Exclusive = dir(at), true
-		result, err := s.mutate(ctx, &storepb.Op{Op: &storepb.Op_Create{Create: op}})
-		if err != nil || result.GetCode() != storepb.Code_NOT_FOUND {
-			return result, err
-		}
-		s.misplaced(at)
-	}
-}
-
 // awaitTurn returns once the lock that is there has gone, or another attempt has been answered. For the lock of
 // another attempt it waits beyond the request's patience, for the answer to that.
 func (a *attempt) awaitTurn(ctx, patience context.Context) error {

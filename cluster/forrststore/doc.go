@@ -21,7 +21,7 @@
 // line, so it may find the lock free before one that waits. What is never lost with the order is exclusion: the
 // file is made by one.
 //
-// A server that dies leaves the line when its session ends, a term later. Until then those behind it
+// A server that dies leaves the line when its session ends, a TTL later. Until then those behind it
 // wait, as nobody knows that it is dead.
 //
 // # Once

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 	"syscall"
 
+	"lockfs/cluster"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -23,12 +25,20 @@ const RepliesDir = dirName + "/" + repliesName
 // place is where things are kept, by inode numbers.
 type place struct{ locks, replies, queue uint64 }
 
+// tree is the namespace, where the place is found in it.
+type tree struct {
+	client *cluster.Client
+
+	mu    sync.Mutex
+	place *place // nil: to be looked up
+}
+
 // where answers the place, which is made if it is missing. An administrator may have removed it.
-func (s *Store) where(ctx context.Context) (*place, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.place != nil {
-		return s.place, nil
+func (t *tree) where(ctx context.Context) (*place, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.place != nil {
+		return t.place, nil
 	}
 	p := new(place)
 	for _, part := range []struct {
@@ -45,31 +55,31 @@ func (s *Store) where(ctx context.Context) (*place, error) {
 			part.in = p.locks
 		}
 		var err error
-		if *part.ino, err = s.ensure(ctx, part.in, part.name, part.mode); err != nil {
+		if *part.ino, err = t.ensure(ctx, part.in, part.name, part.mode); err != nil {
 			return nil, err
 		}
 	}
-	s.place = p
+	t.place = p
 	return p, nil
 }
 
 // misplaced has the place looked up again, since it is not there any more.
-func (s *Store) misplaced(p *place) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.place == p {
-		s.place = nil
+func (t *tree) misplaced(p *place) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.place == p {
+		t.place = nil
 	}
 }
 
 // ensure answers the inode number of a name that is there or is made. It must not be somebody else's, who
 // could take locks away.
-func (s *Store) ensure(ctx context.Context, parent uint64, name string, mode uint32) (uint64, error) {
+func (t *tree) ensure(ctx context.Context, parent uint64, name string, mode uint32) (uint64, error) {
 	create := &storepb.Create{Parent: parent, Name: []byte(name), Mode: mode, Exclusive: true, Unlisted: true}
-	result, err := s.mutate(ctx, &storepb.Op{Op: &storepb.Op_Create{Create: create}})
+	result, err := t.mutate(ctx, &storepb.Op{Op: &storepb.Op_Create{Create: create}})
 	if err == nil && result.GetCode() == storepb.Code_EXISTS {
 		lookup := &storepb.Lookup{Parent: parent, Name: []byte(name)}
-		result, err = s.client.Query(ctx, &storepb.Query{Query: &storepb.Query_Lookup{Lookup: lookup}})
+		result, err = t.client.Query(ctx, &storepb.Query{Query: &storepb.Query_Lookup{Lookup: lookup}})
 	}
 	if err != nil {
 		return 0, err
@@ -84,4 +94,36 @@ func (s *Store) ensure(ctx context.Context, parent uint64, name string, mode uin
 		return 0, fmt.Errorf("%s belongs to user %d, and must belong to the one that runs the server or to root", name, attr.GetUid())
 	}
 	return attr.GetIno(), nil
+}
+
+func locksDir(p *place) uint64   { return p.locks }
+func repliesDir(p *place) uint64 { return p.replies }
+
+// make creates a file in one of the directories, which may have been removed.
+func (t *tree) make(ctx context.Context, dir func(*place) uint64, op *storepb.Create) (*storepb.Result, error) {
+	for {
+		at, err := t.where(ctx)
+		if err != nil {
+			return nil, err
+		}
+		op.Parent, op.Exclusive = dir(at), true
+		result, err := t.mutate(ctx, &storepb.Op{Op: &storepb.Op_Create{Create: op}})
+		if err != nil || result.GetCode() != storepb.Code_NOT_FOUND {
+			return result, err
+		}
+		t.misplaced(at)
+	}
+}
+
+func (t *tree) caller() *storepb.Caller {
+	return &storepb.Caller{Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid()), Pid: uint32(os.Getpid())}
+}
+
+func (t *tree) mutate(ctx context.Context, op *storepb.Op) (*storepb.Result, error) {
+	return t.client.Mutate(ctx, t.caller(), op)
+}
+
+// refused is what the namespace says no with, where it should not.
+func refused(what string, result *storepb.Result) error {
+	return fmt.Errorf("%s: %v %s", what, result.GetCode(), result.GetMessage())
 }

@@ -8,12 +8,6 @@ import (
 // maxLineage is how many processes a lineage has at most.
 const maxLineage = 64
 
-// Relative is a process with its process group, which is 0 if it cannot be seen from here.
-type Relative struct {
-	ID
-	Group int
-}
-
 // Lineage answers the process that a thread belongs to and its ancestors, nearest first, up to the last one
 // that can be seen.
 func Lineage(thread int) ([]Relative, error) {

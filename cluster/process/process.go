@@ -1,6 +1,3 @@
-// Package process identifies the processes of this host, so that a lock can be tied to the one that holds
-// it: which one a thread belongs to, which one a pid in a file means, who its ancestors are, and when it
-// ends. All of it is said in the pid namespace of this process, and /proc has to be that namespace's.
 package process
 
 import (
@@ -11,19 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// ID is one process, and never another one's again during one boot: a pid comes back, but not with the
-// same start.
-type ID struct {
-	PID   int    // in the pid namespace of this process
-	Start uint64 // clock ticks from boot to its start (proc_pid_stat(5): starttime)
-}
-
-// ErrUnknown is for a process that does not exist, or that cannot be seen from here.
-var ErrUnknown = errors.New("no process that can be seen from here")
-
-// errEnded is for a process that surely does not exist any more.
-var errEnded = fmt.Errorf("%w: it has ended", ErrUnknown)
 
 // Of answers the process that a thread belongs to.
 func Of(thread int) (ID, error) {

@@ -18,18 +18,6 @@ import (
 // segmentSize is small enough to be read through at each start, and large enough for some ten thousand entries.
 const segmentSize = 4 << 20
 
-// Damage says that a file is not what was once written to it.
-type Damage struct {
-	Path string
-	Err  error
-}
-
-// Error says what is wrong.
-func (d *Damage) Error() string { return fmt.Sprintf("%s: %v", d.Path, d.Err) }
-
-// Unwrap is what is wrong.
-func (d *Damage) Unwrap() error { return d.Err }
-
 // Log is raft's log on disk.
 type Log struct {
 	*raftwal.WAL

@@ -1,0 +1,28 @@
+package consensus
+
+import (
+	"log/slog"
+
+	"github.com/hashicorp/raft"
+)
+
+// Config is what raft is assembled with.
+type Config struct {
+	RaftAddress string // host:port that the other voters reach; empty: a single node without network
+	Logger      *slog.Logger
+	// SnapshotEntries is the least number of log entries after which a snapshot is taken; 0: 8192.
+	SnapshotEntries uint64
+	// Elected is told true when this node has won an election, and false when it leads no more. Raft waits for its reader.
+	Elected chan<- bool
+	// Silence begins when the disk fails or hangs; from then on nothing is said to other nodes.
+	Silence *Withdrawal
+	// Fail is told why this node cannot go on.
+	Fail func(error)
+	// CannotApply is told of an entry that cannot be applied as the other nodes do (raftstore.NewFSM).
+	CannotApply func(error)
+	// Entries lets tests put something between a log and its disk; nil: nothing.
+	Entries func(raft.LogStore) raft.LogStore
+
+	// snapshotBytes is the least number of bytes of the log after which a snapshot is taken; 0: 64 MiB.
+	snapshotBytes uint64
+}
