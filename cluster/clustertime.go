@@ -1,10 +1,11 @@
 package cluster
 
 import (
-	"os"
 	"slices"
 	"sync"
 	"time"
+
+	"lockfs/raftstore/fault"
 )
 
 // clock is cluster time on the leader. It never goes back while this node leads, nor behind the last
@@ -30,14 +31,8 @@ var processStart = time.Now()
 
 func readClocks() reading {
 	now := time.Now()
-	return reading{wall: now.UnixNano() + int64(testClockOffset), mono: now.Sub(processStart)}
+	return reading{wall: now.UnixNano() + int64(fault.ClockOffset), mono: now.Sub(processStart)}
 }
-
-// testClockOffset lets tests run a host with a wrong wall clock: LOCKFS_TEST_CLOCK_OFFSET=1h.
-var testClockOffset = func() time.Duration {
-	offset, _ := time.ParseDuration(os.Getenv("LOCKFS_TEST_CLOCK_OFFSET"))
-	return offset
-}()
 
 // offset is how far a wall clock is ahead of this host's monotonic one.
 func (r reading) offset(wall int64) int64 { return wall - int64(r.mono) }

@@ -17,4 +17,6 @@
 //
 //	die-answering     the process is killed when a creation's result is on its way to the kernel
 //	lose-answers      a name that begins with "untold" is created, and the answer to that never comes
+//
+// And LOCKFS_TEST_CLOCK_OFFSET says by how much the program's wall clock is wrong: 1h is an hour fast.
 package fault

@@ -20,6 +20,9 @@ const (
 
 	// CacheTime is how long the kernel may keep what it is told.
 	CacheTime = time.Duration(0)
+
+	// ClockOffset is by how much this program's wall clock is ahead of the host's.
+	ClockOffset = time.Duration(0)
 )
 
 // ApplyTime is the time of a command: that with which it was stamped.

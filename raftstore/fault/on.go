@@ -32,6 +32,19 @@ var CacheTime = func() time.Duration {
 	return 0
 }()
 
+// ClockOffset is by how much this program's wall clock is ahead of the host's.
+var ClockOffset = func() time.Duration {
+	text := os.Getenv("LOCKFS_TEST_CLOCK_OFFSET")
+	if text == "" {
+		return 0
+	}
+	offset, err := time.ParseDuration(text)
+	if err != nil {
+		panic(err)
+	}
+	return offset
+}()
+
 // ApplyTime is the time of a command: that with which it was stamped, unless the mistake is made.
 func ApplyTime(stamp int64) int64 {
 	if chosen == "apply-clock" {

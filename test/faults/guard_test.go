@@ -1,0 +1,41 @@
+package faults
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/suite"
+)
+
+// TestKilledWhileAnswering kills a mount's process between the moment in which it stands by a creation
+// and the one in which the kernel hears of it. The caller is told all the same, so the name has an owner.
+func TestKilledWhileAnswering(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 1)
+	c.Program = suite.FaultyProgram(t)
+	g := c.AddGuest(t, "m")
+	server := c.Nodes[0].Host
+	for _, form := range []struct{ name, prepare, take string }{
+		{"mkdir", "true", "mkdir lock"},
+		{"symlink", "true", "ln -sT me lock"},
+		{"link", "echo > token", "ln -T token lock"},
+		{"rename", "echo > token", "mv -nT token lock"},
+		{"open", "true", "python3 -c 'import os; os.open(\"lock\", os.O_CREAT | os.O_EXCL)'"},
+	} {
+		t.Run(form.name, func(t *testing.T) {
+			server.MustRun(t, "sh", "-c", "cd "+c.Mount+"; rm -rf lock token; "+form.prepare)
+			g.Environment = []string{"LOCKFS_TEST_FAULT=die-answering"}
+			g.Start(t)
+			g.Host.MustRun(t, "sh", "-c", "cd "+c.Mount+"; "+form.take) // says that it has the lock
+			require.Error(t, g.Daemon.Wait(), "killed")
+			c.AwaitDeadMount(t, g.Host)
+			server.MustRun(t, "stat", c.Path("lock"))
+
+			g.Environment = nil
+			g.Start(t)
+			g.Host.MustRun(t, "stat", c.Path("lock"))
+			require.NoError(t, g.Daemon.Stop())
+		})
+	}
+}

@@ -1,0 +1,15 @@
+// Package operation shows what those who run a cluster rely on: starting and stopping, mounts, members, machines, limits, rules,
+// the audit, what the commands list, and lockfs bench.
+package operation
+
+import (
+	"os"
+	"testing"
+
+	"lockfs/test/suite"
+)
+
+func TestMain(m *testing.M) {
+
+	os.Exit(suite.Main(m))
+}

@@ -1,0 +1,134 @@
+package protocols
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+	"lockfs/test/suite"
+)
+
+// untilTold runs until a file on the local disk says that it may end, and tells in another that it was told to.
+const untilTold = `trap 'echo told > "$1/told"; exit 3' TERM
+echo "ready pid=$$"
+until [ -e "$1/end" ]; do sleep 0.02; done`
+
+// startRun starts `lockfs run` of untilTold, with the directory where that is told, and waits until it runs.
+func startRun(t testing.TB, c *suite.Cluster, h *hosts.Host, lock string, flags ...string) (run *hosts.Process, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	args := append([]string{"run", c.Path(lock)}, flags...)
+	run = h.Start(c.Program, append(args, "--", "bash", "-c", untilTold, "bash", dir)...)
+	require.NoError(t, run.WaitOutput("ready pid="))
+	require.NoError(t, run.WaitOutput("\n"))
+	return run, dir
+}
+
+func awaitFile(t testing.TB, path string) {
+	t.Helper()
+	hosts.Eventually(t, path, func() (string, bool) {
+		found, _ := filepath.Glob(path)
+		return "", len(found) == 1
+	})
+}
+
+// TestRunKilled kills `lockfs run` where the lock ends with it, and where that stays until it is stale. (That of tower
+// stays until it is stolen: see TestTowerHeartbeatsKeepTheLock.)
+func TestRunKilled(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 2)
+	a, b := c.Nodes[0].Host, c.Nodes[1].Host
+	c.Nodes[0].SetRule(t, "semaphore", "--stale-after", "4s")
+	a.MustRun(t, "mkdir", c.Path(".beads"))
+
+	for lock, format := range map[string]string{"pid": "pid", ".beads/.exclusive-lock": "beads"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			run, _ := startRun(t, c, a, lock, "--format", format)
+			_, command, _ := strings.Cut(strings.TrimSpace(run.Stdout()), "pid=")
+			a.MustRun(t, "kill", "-0", command)
+			next := b.Start(c.Program, "run", "--format", format, c.Path(lock), "--", "echo", "mine")
+			run.Kill()
+			require.NoError(t, next.Wait(), next.Log())
+			require.Equal(t, "mine\n", next.Stdout())
+			hosts.Eventually(t, "the command ends with its lock", func() (string, bool) {
+				_, err := a.Run("kill", "-0", command)
+				return fmt.Sprint(err), err != nil
+			})
+		})
+	}
+	for lock, flags := range map[string][]string{"semaphore": nil, "swarm.lock": {"--format", "swarm", "--ttl", "8s"}} {
+		t.Run(lock, func(t *testing.T) {
+			t.Parallel()
+			run, dir := startRun(t, c, a, lock, flags...)
+			run.Kill()
+			awaitFile(t, filepath.Join(dir, "told"))
+			_, err := b.Run(c.Program, append(append([]string{"run"}, flags...), c.Path(lock), "--nonblock", "--", "true")...)
+			require.ErrorContains(t, err, "exit status 75", "it stays until it is stale")
+			token := c.Token(t, b, lock)
+			next, dir := startRun(t, c, b, lock, flags...)
+			require.Greater(t, c.Token(t, b, lock), token)
+			b.MustRun(t, "touch", filepath.Join(dir, "end"))
+			require.NoError(t, next.Wait(), next.Log())
+		})
+	}
+}
+
+// TestRunLosesItsLock takes the locks of running commands away by force, from another host.
+func TestRunLosesItsLock(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 2)
+	a, b := c.Nodes[0].Host, c.Nodes[1].Host
+	for _, format := range []string{"semaphore", "tower", "swarm", "pid"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			lock := format + ".lock"
+			run, dir := startRun(t, c, a, lock, "--format", format)
+			b.MustRun(t, c.Program, "rm", "--force", c.Path(lock))
+			awaitFile(t, filepath.Join(dir, "told"))
+			require.ErrorContains(t, run.Wait(), "exit status 124")
+			require.Contains(t, run.Log(), "the lock was lost while the command ran")
+		})
+	}
+}
+
+// TestRunKeepsItsLock holds a lock for longer than its stale timeout, while the mount's daemon is killed and started
+// again: what cannot be read for a while is not lost.
+func TestRunKeepsItsLock(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 1)
+	g := c.AddGuest(t, "guest")
+	g.Start(t)
+	other := c.Nodes[0].Host
+	c.Nodes[0].SetRule(t, "kept", "--stale-after", "6s")
+	run, dir := startRun(t, c, g.Host, "kept", "--stale-timeout", "1h")
+	hosts.Eventually(t, "it says that the mount's rule counts", func() (string, bool) {
+		return run.Log(), strings.Contains(run.Log(), "--stale-timeout 1h0m0s does not count here") && strings.Contains(run.Log(), "is stale after 6s")
+	})
+	token, taken := c.Token(t, other, "kept"), c.Xattr(t, other, "kept", "acquired")
+	awaitRenewal := func() {
+		t.Helper()
+		before := c.Xattr(t, other, "kept", "renewed")
+		hosts.Eventually(t, "it is renewed", func() (string, bool) {
+			renewed := c.Xattr(t, other, "kept", "renewed")
+			return renewed, renewed != before
+		})
+	}
+	awaitRenewal()
+	g.Kill()
+	hosts.Eventually(t, "it is noticed", func() (string, bool) {
+		return run.Log(), strings.Contains(run.Log(), "cannot tell whether the lock is still there")
+	})
+	g.Start(t)
+	awaitRenewal()
+	require.Equal(t, token, c.Token(t, other, "kept"))
+	require.Equal(t, taken, c.Xattr(t, other, "kept", "acquired"))
+	c.RequireHeld(t, "kept", other)
+	other.MustRun(t, "touch", filepath.Join(dir, "end"))
+	require.NoError(t, run.Wait(), run.Log())
+	c.AwaitGone(t, "kept", other)
+}
