@@ -101,7 +101,7 @@ func (a *Admin) Query(ctx context.Context, query *storepb.Query) (*storepb.Resul
 	reply, err := rpc.Ask(ctx, a.router, rpc.Node.Execute, request)
 	result := reply.GetResult()
 	if err == nil && result.GetCode() != storepb.Code_OK {
-		return nil, &refusedError{result}
+		return nil, &rpc.RefusedError{Result: result}
 	}
 	return result, err
 }
@@ -120,7 +120,7 @@ func (a *Admin) Remove(ctx context.Context, name string) error {
 // done says why a change was not made, if it was not.
 func done(reply *clusterpb.AdminReply, err error) error {
 	if err == nil && reply.GetResult().GetCode() != storepb.Code_OK {
-		return &refusedError{reply.GetResult()}
+		return &rpc.RefusedError{Result: reply.GetResult()}
 	}
 	return err
 }

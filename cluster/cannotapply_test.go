@@ -14,6 +14,7 @@ import (
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/rpc"
+	"lockfs/cluster/session"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
@@ -107,7 +108,7 @@ func TestANodeThatCannotGoOnWaitsForNoSession(t *testing.T) {
 	require.Eventually(t, func() bool { return nodes[0].leadership.term() == 0 }, testWait, time.Millisecond)
 	opened := make(chan error, 1)
 	go func() {
-		_, err := nodes[0].OpenClient(t.Context(), ClientConfig{Host: "h", Logger: quietLogger()})
+		_, err := nodes[0].OpenClient(t.Context(), session.Config{Host: "h", Logger: quietLogger()})
 		opened <- err
 	}()
 	why := errors.New("the disk hangs")

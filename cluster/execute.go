@@ -112,3 +112,20 @@ func mayCommand(cmd *storepb.Command) string {
 	}
 	return ""
 }
+
+// lockWait is how long a node keeps a question for a lock. It is below rpc.AttemptTimeout.
+const lockWait = time.Second
+
+// awaitLock answers once a request has become a lock. That was committed, whoever leads meanwhile; only
+// that there is no such request needs to be confirmed.
+func (n *Node) awaitLock(ctx context.Context, request *storepb.AwaitLock) (*storepb.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	result, err := n.fsm.AwaitLock(ctx, request)
+	if err == nil && result.GetCode() == storepb.Code_NOT_FOUND {
+		if err = n.readIndex.confirm(n.ctx); err == nil {
+			result, err = n.fsm.AwaitLock(ctx, request)
+		}
+	}
+	return result, notAnswered(err)
+}

@@ -70,7 +70,7 @@ func (n *Node) announce(ctx context.Context, via *rpc.Router) error {
 		reply, err := rpc.Ask(ctx, via, join, &clusterpb.JoinRequest{Member: n.members.own()})
 		switch {
 		case err == nil && reply.GetResult().GetCode() != storepb.Code_OK:
-			return &refusedError{reply.GetResult()}
+			return &rpc.RefusedError{Result: reply.GetResult()}
 		case err != nil && reason != "":
 			return fmt.Errorf("%s: %w", reason, err)
 		}
@@ -102,23 +102,13 @@ var statFs = &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{
 	Query: &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{}}},
 }}
 
-// refusedError is the cluster's own no: asking again would not help.
-type refusedError struct{ result *storepb.Result }
-
-func (e *refusedError) Error() string {
-	if e.result.GetMessage() != "" {
-		return e.result.GetMessage()
-	}
-	return e.result.GetCode().String()
-}
-
 // insist tries until it works, is refused, or ctx ends, and says now and then what it waits for.
 func (n *Node) insist(ctx context.Context, what string, try func(context.Context) error) error {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, joinReport)
 		err := try(attempt)
 		cancel()
-		refused := new(refusedError)
+		refused := new(rpc.RefusedError)
 		switch {
 		case err == nil:
 			return nil

@@ -12,11 +12,6 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-const (
-	probeTimeout = time.Second
-	promptly     = 5 * time.Millisecond // how long one voter alone may take
-)
-
 // readIndex lets the leader answer reads from its own state (Ongaro, Consensus: Bridging Theory and Practice, section 6.4): what
 // it has applied is the read's index, once a round of heartbeats that began after the read has come back from a majority. The
 // round is our own, of probes: raft's VerifyLeader counts replies to heartbeats that were sent long before (see the package
@@ -54,7 +49,7 @@ func (r *readIndex) ask() error {
 	if isMajority(2, len(voters)) && len(others) > 0 {
 		asked := r.askFirst.Load()
 		voter := others[asked%uint32(len(others))]
-		if r.probe(voter, promptly) == term && r.leadership.term() == term {
+		if r.probe(voter, rpc.Promptly) == term && r.leadership.term() == term {
 			return nil
 		}
 		r.askFirst.CompareAndSwap(asked, asked+1)
@@ -94,7 +89,7 @@ func (r *readIndex) probeVoters(term uint64) error {
 			inTerm <- r.raft.CurrentTerm() == term
 			continue
 		}
-		go func() { inTerm <- r.probe(voter, probeTimeout) == term }()
+		go func() { inTerm <- r.probe(voter, rpc.ProbeTimeout) == term }()
 	}
 	confirmed := 0
 	for range voters {

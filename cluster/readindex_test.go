@@ -186,11 +186,11 @@ func TestOnlyTheVotersOwnWordCounts(t *testing.T) {
 	others := slices.DeleteFunc(nodes, func(n *Node) bool { return n == leader })
 	voter, stranger := leader.members.get(others[0].dir.ID), others[1]
 	term := leader.leadership.term()
-	require.Eventually(t, func() bool { return leader.readIndex.probe(voter, probeTimeout) == term }, testWait, time.Millisecond)
+	require.Eventually(t, func() bool { return leader.readIndex.probe(voter, rpc.ProbeTimeout) == term }, testWait, time.Millisecond)
 	voter = proto.CloneOf(voter)
 	voter.ApiAddress = stranger.cfg.APIAddress
 	leader.clock.keepOnly(nil)
-	require.Zero(t, leader.readIndex.probe(voter, probeTimeout))
+	require.Zero(t, leader.readIndex.probe(voter, rpc.ProbeTimeout))
 	leader.clock.mu.Lock()
 	defer leader.clock.mu.Unlock()
 	require.NotContains(t, leader.clock.peers, voter.GetId(), "the clock of another host")

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -21,6 +22,15 @@ type Node interface {
 	Remove(context.Context, *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error)
 	Change(context.Context, *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error)
 }
+
+// RemovalsWait is how long a node keeps a question for removals.
+const RemovalsWait = 30 * time.Second
+
+// How long a voter is waited for that is asked for its word.
+const (
+	ProbeTimeout = time.Second
+	Promptly     = 5 * time.Millisecond // while there are others to ask
+)
 
 // Methods by their numbers on the wire.
 const (

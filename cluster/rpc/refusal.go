@@ -3,6 +3,8 @@ package rpc
 import (
 	"errors"
 	"fmt"
+
+	"lockfs/raftstore/storepb"
 )
 
 // ErrUnreachable is wrapped by the error of a call whose server could not be reached, or was lost before it had answered.
@@ -28,4 +30,14 @@ func (r Refusal) Error() string {
 		return "what is to be sent is too large, or no protobuf"
 	}
 	return fmt.Sprintf("refused, for reason %d", byte(r))
+}
+
+// RefusedError is the cluster's own no: asking again would not help.
+type RefusedError struct{ Result *storepb.Result }
+
+func (e *RefusedError) Error() string {
+	if e.Result.GetMessage() != "" {
+		return e.Result.GetMessage()
+	}
+	return e.Result.GetCode().String()
 }

@@ -1,4 +1,4 @@
-package cluster
+package session
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/fault"
+	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/storepb"
 )
 
@@ -25,7 +26,7 @@ const inFlight = 1024
 // Client does operations on the namespace for one mount, in a session that it keeps alive.
 type Client struct {
 	router     *rpc.Router
-	near       *Node      // of this process; nil: there is none
+	near       Voter      // of this process; nil: there is none
 	peers      *rpc.Peers // closed with the client; nil when a node owns them
 	logger     *slog.Logger
 	host       string
@@ -57,8 +58,8 @@ type Client struct {
 	silence  silence
 }
 
-// ClientConfig is what a client is opened with.
-type ClientConfig struct {
+// Config is what a client is opened with.
+type Config struct {
 	Host         string        // name of this host, recorded as the caller's
 	OpTimeout    time.Duration // 0: DefaultOpTimeout
 	SessionFile  string        // lets a process that succeeds this one take the session over; empty: none can
@@ -67,17 +68,23 @@ type ClientConfig struct {
 	Logger       *slog.Logger
 }
 
-// OpenClient opens a session through the node of this process. It waits for a leader until ctx ends, or the node cannot go on.
-func (n *Node) OpenClient(ctx context.Context, cfg ClientConfig) (client *Client, err error) {
-	err = n.whileSound(ctx, func(ctx context.Context) (err error) {
-		client, err = openClient(ctx, n, rpc.NewRouter(n.peers, n), nil, cfg)
-		return err
-	})
-	return client, err
+// Voter is a voter in the process of its client.
+type Voter interface {
+	rpc.Node
+	// QuerySince answers from its own state if that is new enough for the query, which says so; else nil.
+	QuerySince(*storepb.Query) *storepb.Result
+	// Word is its id and the term that it is in now.
+	Word() (id string, term uint64)
+}
+
+// Open opens a session through the voter of this process, which knows other nodes by their addresses. It waits for a leader
+// until ctx ends.
+func Open(ctx context.Context, near Voter, peers *rpc.Peers, cfg Config) (*Client, error) {
+	return openClient(ctx, near, rpc.NewRouter(peers, near), nil, cfg)
 }
 
 // Dial opens a session through the servers with these API addresses. It waits for a leader until ctx ends.
-func Dial(ctx context.Context, servers []string, cfg ClientConfig) (*Client, error) {
+func Dial(ctx context.Context, servers []string, cfg Config) (*Client, error) {
 	peers := rpc.NewPeers()
 	client, err := openClient(ctx, nil, rpc.NewRoamingRouter(peers, peers.Nodes(servers)...), peers, cfg)
 	if err != nil {
@@ -86,12 +93,12 @@ func Dial(ctx context.Context, servers []string, cfg ClientConfig) (*Client, err
 	return client, err
 }
 
-func openClient(ctx context.Context, near *Node, via *rpc.Router, own *rpc.Peers, cfg ClientConfig) (*Client, error) {
+func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers, cfg Config) (*Client, error) {
 	if cfg.OpTimeout == 0 {
 		cfg.OpTimeout = DefaultOpTimeout
 	}
 	c := &Client{
-		router: via, near: near, peers: own, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: bootTime(), timeout: cfg.OpTimeout,
+		router: via, near: near, peers: own, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: hostinfo.BootTime(), timeout: cfg.OpTimeout,
 		noDelay: cfg.NoLockDelay, slots: make(chan int, inFlight), holder: newHolder(),
 		hurried: make(chan struct{}, 1), stopped: make(chan struct{}), leaving: make(chan struct{}),
 	}
@@ -146,7 +153,7 @@ func (c *Client) begin(ctx context.Context, left *journalState) (*clientSession,
 		session, err = c.open(ctx, left.session, newNumbers(left.last))
 		if err == nil {
 			c.logger.Info("took over the session of an earlier process", "session", session.id, "unsettled", len(left.pending))
-		} else if refused := new(refusedError); !errors.As(err, &refused) {
+		} else if refused := new(rpc.RefusedError); !errors.As(err, &refused) {
 			return nil, err
 		}
 	}
@@ -191,14 +198,14 @@ func (c *Client) Create(
 		op.GetCreate().Facts = c.holders.evidence(caller, target)
 	}
 	c.holders.introduceCaller(caller, op)
-	if names && bootTime() < time.Duration(c.asksMakers.Load()) {
+	if names && hostinfo.BootTime() < time.Duration(c.asksMakers.Load()) {
 		c.holders.introduceMaker(caller)
 	}
 	result, _, err := c.create(ctx, caller, op, answer)
 	if err == nil && result.GetCode() == storepb.Code_NEED_LINEAGE {
 		c.holders.introduceMaker(caller)
 		if names {
-			c.asksMakers.Store(int64(bootTime() + asksMaker))
+			c.asksMakers.Store(int64(hostinfo.BootTime() + asksMaker))
 		}
 		result, _, err = c.create(ctx, caller, op, answer)
 	}
@@ -326,7 +333,7 @@ func notAsked(err error) (*storepb.Result, uint64, error) {
 // context.DeadlineExceeded (see Create), or why ctx has ended.
 func (c *Client) Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
 	if c.near != nil {
-		if result := c.near.fsm.QuerySince(query); result != nil {
+		if result := c.near.QuerySince(query); result != nil {
 			return result, nil
 		}
 	}
@@ -352,7 +359,7 @@ func waits(query *storepb.Query) bool {
 func (c *Client) query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
 	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query}}
 	if c.near != nil {
-		request.Voter, request.Term = c.near.dir.ID, c.near.raft.CurrentTerm()
+		request.Voter, request.Term = c.near.Word()
 		return c.execute(ctx, request)
 	}
 	return c.queryWitnessed(ctx, request)

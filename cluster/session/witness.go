@@ -1,4 +1,4 @@
-package cluster
+package session
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func (c *Client) queryWitnessed(ctx context.Context, req *clusterpb.ExecuteReque
 	if node == nil {
 		return c.execute(ctx, req)
 	}
-	asked, cancel := context.WithTimeout(ctx, probeTimeout)
+	asked, cancel := context.WithTimeout(ctx, rpc.ProbeTimeout)
 	defer cancel()
 	word := make(chan uint64, 1)
 	go func() {
@@ -56,7 +56,7 @@ func (c *Client) queryWitnessed(ctx context.Context, req *clusterpb.ExecuteReque
 		if term == reply.GetTerm() {
 			return reply.GetResult(), nil
 		}
-	case <-time.After(promptly):
+	case <-time.After(rpc.Promptly):
 	}
 	c.witness.forget(node)
 	req.Witness = ""
@@ -76,7 +76,7 @@ func (w *witness) get(c *Client) (node rpc.Node, id string) {
 
 // look takes the first server that answers and does not lead.
 func (w *witness) look(c *Client) {
-	ctx, cancel := context.WithTimeout(c.ctx, probeTimeout)
+	ctx, cancel := context.WithTimeout(c.ctx, rpc.ProbeTimeout)
 	defer cancel()
 	for _, node := range c.router.Entries() {
 		go func() {

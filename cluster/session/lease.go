@@ -1,4 +1,4 @@
-package cluster
+package session
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/fault"
+	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/storepb"
 )
 
@@ -33,13 +33,6 @@ const firstKeepalive = 100 * time.Millisecond
 
 // margin is what a mount stops short of the term, for clocks that do not run at the same speed.
 func margin(term time.Duration) time.Duration { return term / 10 }
-
-// bootTime goes on while the host is suspended, unlike Go's monotonic clock.
-func bootTime() time.Duration {
-	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) // cannot fail for this clock
-	return time.Duration(now.Nano())
-}
 
 // newSessionID draws an id that no other session has; 0 means no session.
 func newSessionID() uint64 {
@@ -71,7 +64,7 @@ func (s *clientSession) extend(until time.Duration) {
 func (s *clientSession) fenced() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return bootTime() >= s.until
+	return hostinfo.BootTime() >= s.until
 }
 
 // holder is the session in use, and how it is replaced.
@@ -199,11 +192,12 @@ func (c *Client) renew(s *clientSession) time.Duration {
 	ctx, cancel := context.WithTimeout(c.alive, rpc.AttemptTimeout)
 	defer cancel()
 	var sent time.Duration
-	var asked, answered reading
+	var asked time.Time
+	var took time.Duration
 	keepAlive := func(to rpc.Node, ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
-		sent, asked = bootTime(), readClocks()
+		sent, asked = hostinfo.BootTime(), time.Now()
 		reply, err := to.KeepAlive(ctx, req)
-		answered = readClocks()
+		took = time.Since(asked)
 		return reply, err
 	}
 	reply, err := rpc.Ask(ctx, c.router, keepAlive, &clusterpb.KeepAliveRequest{Session: s.id, ClockOffset: c.offset.Load()})
@@ -217,7 +211,7 @@ func (c *Client) renew(s *clientSession) time.Duration {
 		return 0
 	}
 	c.ahead.Store(reply.GetClusterTime() - int64(sent))
-	c.offset.Store(asked.wall + int64(answered.mono-asked.mono)/2 - reply.GetClusterTime())
+	c.offset.Store(wallClock(asked.Add(took/2)) - reply.GetClusterTime())
 	c.router.Meet(reply.GetServers())
 	c.leader.Store(new(reply.GetLeader()))
 	term := time.Duration(reply.GetTerm())
@@ -261,8 +255,8 @@ const reopenPause = time.Second
 func (c *Client) openFirst(ctx context.Context) (*clientSession, error) {
 	for warned := false; ; warned = true {
 		session, err := c.open(ctx, newSessionID(), newNumbers(0))
-		refused := new(refusedError)
-		if !errors.As(err, &refused) || refused.result.GetCode() != storepb.Code_BUSY {
+		refused := new(rpc.RefusedError)
+		if !errors.As(err, &refused) || refused.Result.GetCode() != storepb.Code_BUSY {
 			return session, err
 		}
 		if !warned {
@@ -276,14 +270,14 @@ func (c *Client) openFirst(ctx context.Context) (*clientSession, error) {
 	}
 }
 
-// open opens or takes over a session. The error is a *refusedError if the cluster says no.
+// open opens or takes over a session. The error is a *rpc.RefusedError if the cluster says no.
 func (c *Client) open(ctx context.Context, id uint64, numbers *numbers) (*clientSession, error) {
 	op := &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{
 		Host: c.host, BootId: c.bootID, Started: int64(c.started), NoLockDelay: c.noDelay, Machine: c.machine, PidNamespace: c.holders.namespace,
 	}}}
 	result, err := c.send(ctx, &storepb.Command{Session: id, Op: op})
 	if err == nil && result.GetCode() != storepb.Code_OK {
-		err = &refusedError{result}
+		err = &rpc.RefusedError{Result: result}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open a session: %w", err)
@@ -294,10 +288,13 @@ func (c *Client) open(ctx context.Context, id uint64, numbers *numbers) (*client
 	return s, nil
 }
 
+// wallClock is what this host's clock said, nanoseconds since the Unix epoch.
+func wallClock(at time.Time) int64 { return at.UnixNano() + int64(fault.ClockOffset) }
+
 // Status is what this mount knows of itself.
 func (c *Client) Status() *storepb.MountStatus {
 	status := &storepb.MountStatus{
-		Host: c.host, ClockOffset: c.offset.Load(), ClusterTime: readClocks().wall - c.offset.Load(),
+		Host: c.host, ClockOffset: c.offset.Load(), ClusterTime: wallClock(time.Now()) - c.offset.Load(),
 	}
 	status.Session = c.lastSession()
 	if leader := c.leader.Load(); leader != nil {
@@ -309,7 +306,9 @@ func (c *Client) Status() *storepb.MountStatus {
 // ClusterTime is cluster time as the last keepalive told it. It goes on while the host sleeps, and does not
 // follow this host's wall clock. It is ahead by at most what that keepalive took, and behind only by how far the
 // cluster's clocks have drifted since. It is not known before a keepalive was answered (Session tells).
-func (c *Client) ClusterTime() time.Time { return time.Unix(0, int64(bootTime())+c.ahead.Load()) }
+func (c *Client) ClusterTime() time.Time {
+	return time.Unix(0, int64(hostinfo.BootTime())+c.ahead.Load())
+}
 
 // Offset is how far this host's clock is ahead of cluster time, as last measured.
 func (c *Client) Offset() time.Duration { return time.Duration(c.offset.Load()) }

@@ -1,10 +1,11 @@
-package cluster
+package session
 
 import (
 	"sync"
 	"time"
 
 	"lockfs/cluster/process"
+	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/storepb"
 )
 
@@ -59,7 +60,7 @@ func (h *holders) introduceMaker(caller *storepb.Caller) {
 	line, family := h.lineage(caller)
 	// Those that it acts for end with the nearest that was not started to make a lock for another one, such as a script.
 	for i, relative := range line[:family] {
-		if id, ok := h.ours(relative); ok && bootTime()-startOf(id) > makerAge {
+		if id, ok := h.ours(relative); ok && hostinfo.BootTime()-startOf(id) > makerAge {
 			family = i + 1
 			break
 		}

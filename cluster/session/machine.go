@@ -1,4 +1,4 @@
-package cluster
+package session
 
 import (
 	"crypto/rand"
@@ -15,7 +15,7 @@ import (
 
 // machineID tells machines apart that have the same name. Where the system has no id, the mounts keep one, which has to
 // outlast a boot; without any it is empty, which is the same machine as every other such one.
-func machineID(cfg ClientConfig) string {
+func machineID(cfg Config) string {
 	id, err := process.MachineID()
 	if err == nil {
 		return id

@@ -1,4 +1,4 @@
-package cluster
+package session
 
 import (
 	"log/slog"

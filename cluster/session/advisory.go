@@ -1,10 +1,9 @@
-package cluster
+package session
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"lockfs/raftstore/storepb"
 )
@@ -155,20 +154,3 @@ func (c *Client) interrupt(caller *storepb.Caller, request *storepb.AwaitLock) (
 }
 
 func notStopped(err error) error { return fmt.Errorf("stop waiting for a lock: %w", err) }
-
-// lockWait is how long a node keeps a question for a lock. It is below rpc.AttemptTimeout.
-const lockWait = time.Second
-
-// awaitLock answers once a request has become a lock. That was committed, whoever leads meanwhile; only
-// that there is no such request needs to be confirmed.
-func (n *Node) awaitLock(ctx context.Context, request *storepb.AwaitLock) (*storepb.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	result, err := n.fsm.AwaitLock(ctx, request)
-	if err == nil && result.GetCode() == storepb.Code_NOT_FOUND {
-		if err = n.readIndex.confirm(n.ctx); err == nil {
-			result, err = n.fsm.AwaitLock(ctx, request)
-		}
-	}
-	return result, notAnswered(err)
-}
