@@ -7,11 +7,6 @@ import (
 	"time"
 
 	"lockfs/cluster/process"
-	"lockfs/formats"
-	"lockfs/formats/pid"
-	"lockfs/formats/semaphore"
-	"lockfs/raftstore"
-	"lockfs/raftstore/fault"
 	"lockfs/raftstore/storepb"
 )
 
@@ -91,105 +86,6 @@ func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
-	}
-}
-
-// describe works out what a content says about its lock, as the caller who writes it means it: on this
-// host's clock, and with the pids of the caller's namespace. Nil if nobody could judge it.
-func (h *holders) describe(caller *storepb.Caller, content []byte) *storepb.Facts {
-	if len(content) == 0 {
-		return nil
-	}
-	format := formats.Detect(content)
-	holder := process.ID{}
-	if format == formats.PID {
-		// A number is a pid only if it was one when it was written: of the writer, or of a relative.
-		number, err := pid.Parse(content)
-		if err == nil {
-			holder, err = process.FindKin(int(caller.GetPid()), number.PID)
-		}
-		if err != nil && !fault.AnyNumber {
-			return nil
-		}
-	}
-	if format == formats.None {
-		return h.evidence(caller, content)
-	}
-	origin := formats.Origin{Host: h.client.host, Hostname: h.hostname, ClockOffset: h.client.Offset()}
-	if format == formats.Beads {
-		origin.Hostname = h.hostnameOf(caller)
-	}
-	facts := formats.FactsOf(content, origin, formats.Rule{})
-	message := raftstore.FactsMessage(facts)
-	if lock, err := semaphore.Parse(content); err == nil && format == formats.Semaphore {
-		message.Tag = lock.Tag
-	}
-	if facts.ByProcess() && format != formats.PID {
-		holder, _ = process.Find(int(caller.GetPid()), facts.PID)
-	}
-	if holder != (process.ID{}) {
-		message.Process = h.introduce(holder)
-	}
-	return message
-}
-
-// evidence is for a content of no format, and for the target of a symbolic link: it can be judged if it tells of its writer.
-func (h *holders) evidence(caller *storepb.Caller, content []byte) *storepb.Facts {
-	evidence := formats.EvidenceIn(content, formats.Writer{
-		Hosts: []string{h.client.host, h.hostnameOf(caller)}, Now: time.Now(),
-		IsKin: func(pid int) bool {
-			_, err := process.FindKin(int(caller.GetPid()), pid)
-			return err == nil
-		},
-	})
-	if evidence == "" {
-		return nil
-	}
-	return &storepb.Facts{Format: string(formats.None), Evidence: evidence}
-}
-
-// hostnameOf is what the caller takes for the name of this host.
-func (h *holders) hostnameOf(caller *storepb.Caller) string {
-	if name, err := process.Hostname(int(caller.GetPid())); err == nil {
-		return name
-	}
-	return h.hostname
-}
-
-// lineage is a caller's process with its ancestors, and how many of them are its family: those in whose place it may make
-// something. It is never empty: a caller that cannot be seen descends from nobody.
-func (h *holders) lineage(caller *storepb.Caller) (line []*storepb.Process, family int) {
-	relatives, _ := process.Lineage(int(caller.GetPid()))
-	for i, relative := range relatives {
-		if family == i && relative.Group != 0 && relative.Group == relatives[0].Group || i == 0 {
-			family = i + 1
-			line = append(line, h.introduce(relative.ID))
-			continue
-		}
-		line = append(line, h.message(relative.ID))
-	}
-	if line == nil {
-		return []*storepb.Process{{}}, 0
-	}
-	return line, family
-}
-
-func (h *holders) message(id process.ID) *storepb.Process {
-	return &storepb.Process{PidNamespace: h.namespace, Pid: uint32(id.PID), Start: id.Start, BootId: h.client.bootID}
-}
-
-// introduce tells of a process from where it can be judged, too.
-func (h *holders) introduce(id process.ID) *storepb.Process {
-	message := h.message(id)
-	message.SeenFrom, _ = process.Namespaces(id.PID)
-	return message
-}
-
-// introduceCaller says from where a caller judges, for what a guard may refuse him.
-func (h *holders) introduceCaller(caller *storepb.Caller, op *storepb.Op) {
-	switch op.GetOp().(type) {
-	case *storepb.Op_Unlink, *storepb.Op_Rename, *storepb.Op_SetContent:
-		caller.PidNamespace, _ = process.NamespaceOf(int(caller.GetPid()))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"lockfs/cluster/process"
-	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/storepb"
 )
 
@@ -55,28 +54,9 @@ func (m *makers) ended(id process.ID) (lasted bool) {
 	return lasted
 }
 
-// introduceMaker tells who makes a name, and in whose place it may be made.
-func (h *holders) introduceMaker(caller *storepb.Caller) {
-	line, family := h.lineage(caller)
-	// Those that it acts for end with the nearest that was not started to make a lock for another one, such as a script.
-	for i, relative := range line[:family] {
-		if id, ok := h.ours(relative); ok && hostinfo.BootTime()-startOf(id) > makerAge {
-			family = i + 1
-			break
-		}
-	}
-	caller.Lineage, caller.Family = line, uint32(family)
-}
-
 // watchMaker is called once a name has been made by a caller that was introduced.
 func (h *holders) watchMaker(caller *storepb.Caller) {
 	for _, p := range caller.GetLineage()[:min(int(caller.GetFamily()), len(caller.GetLineage()))] {
 		h.watch(p)
 	}
-}
-
-// startOf is when a process was started, on CLOCK_BOOTTIME.
-func startOf(id process.ID) time.Duration {
-	const tick = time.Second / 100 // USER_HZ, the same on all machines that Go runs on
-	return time.Duration(id.Start) * tick
 }
