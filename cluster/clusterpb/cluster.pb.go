@@ -309,7 +309,7 @@ type KeepAliveReply struct {
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
 	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
 	Ended         bool                   `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"` // there is no such session any more
-	Term          int64                  `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`   // how long the session lasts from when the request was sent, nanoseconds
+	Ttl           int64                  `protobuf:"varint,4,opt,name=ttl,proto3" json:"ttl,omitempty"`     // how long the session lasts from when the request was sent, nanoseconds
 	ClusterTime   int64                  `protobuf:"varint,5,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
 	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"` // API addresses of the members
 	Leader        string                 `protobuf:"bytes,7,opt,name=leader,proto3" json:"leader,omitempty"`   // name of the node that answers
@@ -368,9 +368,9 @@ func (x *KeepAliveReply) GetEnded() bool {
 	return false
 }
 
-func (x *KeepAliveReply) GetTerm() int64 {
+func (x *KeepAliveReply) GetTtl() int64 {
 	if x != nil {
-		return x.Term
+		return x.Ttl
 	}
 	return 0
 }
@@ -1297,12 +1297,12 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x04term\x18\x04 \x01(\x04R\x04term\"O\n" +
 	"\x10KeepAliveRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12!\n" +
-	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\xe9\x01\n" +
+	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\xe7\x01\n" +
 	"\x0eKeepAliveReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x14\n" +
-	"\x05ended\x18\x03 \x01(\bR\x05ended\x12\x12\n" +
-	"\x04term\x18\x04 \x01(\x03R\x04term\x12!\n" +
+	"\x05ended\x18\x03 \x01(\bR\x05ended\x12\x10\n" +
+	"\x03ttl\x18\x04 \x01(\x03R\x03ttl\x12!\n" +
 	"\fcluster_time\x18\x05 \x01(\x03R\vclusterTime\x12\x18\n" +
 	"\aservers\x18\x06 \x03(\tR\aservers\x12\x16\n" +
 	"\x06leader\x18\a \x01(\tR\x06leader\"\x11\n" +

@@ -14,7 +14,7 @@ var ErrInterrupted = errors.New("interrupted")
 // Session is the session in use, in which advisory locks are taken, once it is sure that the cluster has not
 // given it up: this host may have been cut off or asleep. It is 0 if that cannot be told in time.
 func (c *Client) Session() uint64 {
-	if session, _ := c.holder.get(); session != nil && !session.fenced() {
+	if session, _ := c.current.get(); session != nil && !session.fenced() {
 		return session.id
 	}
 	if c.mayAsk(anything) != nil {
@@ -31,7 +31,7 @@ func (c *Client) Session() uint64 {
 
 // lastSession is Session at once: it may have been given up.
 func (c *Client) lastSession() uint64 {
-	if session, _ := c.holder.get(); session != nil {
+	if session, _ := c.current.get(); session != nil {
 		return session.id
 	}
 	return 0

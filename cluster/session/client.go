@@ -33,7 +33,7 @@ type Client struct {
 	timeout    time.Duration
 	journal    *journal
 	slots      chan int // free slots of the journal
-	holder     *holder
+	current    *current
 	hurried    chan struct{}
 	offset     atomic.Int64 // see Offset
 	ahead      atomic.Int64 // cluster time less CLOCK_BOOTTIME; see ClusterTime
@@ -43,16 +43,16 @@ type Client struct {
 	noDelay    bool
 	asksMakers atomic.Int64 // until when, on CLOCK_BOOTTIME, makers of names are told without being asked for
 
-	ctx      context.Context // ends when the client is closed
-	cancel   context.CancelFunc
-	alive    context.Context // ends when no more keepalives are to be sent
-	rest     context.CancelFunc
-	leaving  chan struct{} // closed when nothing more may begin
-	leave    sync.Once
-	stopped  chan struct{} // closed when the keepalives have stopped
-	settling sync.WaitGroup
-	givenUp  givenUp
-	silence  silence
+	ctx       context.Context // ends when the client is closed
+	cancel    context.CancelFunc
+	alive     context.Context // ends when no more keepalives are to be sent
+	rest      context.CancelFunc
+	leaving   chan struct{} // closed when nothing more may begin
+	leave     sync.Once
+	stopped   chan struct{} // closed when the keepalives have stopped
+	settling  sync.WaitGroup
+	unsettled unsettled
+	silence   silence
 }
 
 // Config is what a client is opened with.
@@ -96,7 +96,7 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 	}
 	c := &Client{
 		router: via, near: near, peers: own, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: hostinfo.BootTime(), timeout: cfg.OpTimeout,
-		noDelay: cfg.NoLockDelay, slots: make(chan int, inFlight), holder: newHolder(),
+		noDelay: cfg.NoLockDelay, slots: make(chan int, inFlight), current: newCurrent(),
 		hurried: make(chan struct{}, 1), stopped: make(chan struct{}), leaving: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -130,7 +130,7 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 		}
 		return nil, errors.Join(err, c.journal.close())
 	}
-	c.holder.set(nil, session)
+	c.current.set(nil, session)
 	go c.keepAlive()
 	c.holders.run()
 	return c, nil

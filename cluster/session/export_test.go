@@ -36,7 +36,7 @@ func (c *Client) FallSilent() { c.cancel() }
 
 // IsFenced tells whether the cluster may have given up the session in use.
 func (c *Client) IsFenced() bool {
-	session, _ := c.holder.get()
+	session, _ := c.current.get()
 	return session.fenced()
 }
 

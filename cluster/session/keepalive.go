@@ -10,7 +10,7 @@ import (
 	"lockfs/raftstore/hostinfo"
 )
 
-// firstKeepalive comes before anything is known of the term.
+// firstKeepalive comes before anything is known of the TTL.
 const firstKeepalive = 100 * time.Millisecond
 
 // hurry makes the next keepalive come now.
@@ -32,7 +32,7 @@ func (c *Client) keepAlive() {
 		case <-c.alive.Done():
 			return
 		}
-		s, _ := c.holder.get()
+		s, _ := c.current.get()
 		if s == nil {
 			c.reopen()
 			continue
@@ -68,15 +68,15 @@ func (c *Client) renew(s *clientSession) time.Duration {
 	c.offset.Store(wallClock(asked.Add(took/2)) - reply.GetClusterTime())
 	c.router.Meet(reply.GetServers())
 	c.leader.Store(new(reply.GetLeader()))
-	term := time.Duration(reply.GetTerm())
-	s.extend(sent + term - margin(term))
-	c.holder.wake()
-	return term / 3
+	ttl := time.Duration(reply.GetTtl())
+	s.extend(sent + ttl - margin(ttl))
+	c.current.wake()
+	return ttl / 3
 }
 
 // lose gives a session up that the cluster has ended.
 func (c *Client) lose(s *clientSession) {
-	if c.holder.set(s, nil) {
+	if c.current.set(s, nil) {
 		c.logger.Warn("the cluster ended this mount's session; opening another", "session", s.id)
 		c.hurry()
 	}
@@ -89,7 +89,7 @@ func (c *Client) reopen() {
 		s, err := c.open(ctx, newSessionID(), newNumbers(0))
 		cancel()
 		if err == nil {
-			c.holder.set(nil, s)
+			c.current.set(nil, s)
 			c.holders.lookNow()
 			return
 		}

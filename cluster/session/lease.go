@@ -19,8 +19,8 @@ type clientSession struct {
 	until time.Duration // CLOCK_BOOTTIME until which the cluster surely has not given it up
 }
 
-// margin is what a mount stops short of the term, for clocks that do not run at the same speed.
-func margin(term time.Duration) time.Duration { return term / 10 }
+// margin is what a mount stops short of the lease's TTL, for clocks that do not run at the same speed.
+func margin(ttl time.Duration) time.Duration { return ttl / 10 }
 
 func (s *clientSession) extend(until time.Duration) {
 	s.mu.Lock()
@@ -35,8 +35,8 @@ func (s *clientSession) fenced() bool {
 	return hostinfo.BootTime() >= s.until
 }
 
-// holder is the session in use, and how it is replaced.
-type holder struct {
+// current is the session in use, and how it is replaced.
+type current struct {
 	mu      sync.Mutex
 	session *clientSession // nil while there is none
 	changed chan struct{}  // closed at each change
@@ -45,72 +45,72 @@ type holder struct {
 	hopeless  bool   // none was for the whole time of a call, and there is none since
 }
 
-func newHolder() *holder { return &holder{changed: make(chan struct{})} }
+func newCurrent() *current { return &current{changed: make(chan struct{})} }
 
-func (h *holder) get() (*clientSession, <-chan struct{}) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.session, h.changed
+func (u *current) get() (*clientSession, <-chan struct{}) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.session, u.changed
 }
 
 // set answers false if old is not the session in use.
-func (h *holder) set(old, session *clientSession) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.session != old {
+func (u *current) set(old, session *clientSession) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.session != old {
 		return false
 	}
-	h.session = session
-	h.change()
+	u.session = session
+	u.change()
 	return true
 }
 
 // wake lets those look again who wait for a session to be confirmed.
-func (h *holder) wake() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.change()
+func (u *current) wake() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.change()
 }
 
 // change is called with the mutex held.
-func (h *holder) change() {
-	if h.session != nil {
-		h.confirmed++
-		h.hopeless = false
+func (u *current) change() {
+	if u.session != nil {
+		u.confirmed++
+		u.hopeless = false
 	}
-	close(h.changed)
-	h.changed = make(chan struct{})
+	close(u.changed)
+	u.changed = make(chan struct{})
 }
 
 // confirmations answers how often a session was confirmed so far.
-func (h *holder) confirmations() uint64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.confirmed
+func (u *current) confirmations() uint64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.confirmed
 }
 
 // endured is told of a call whose time is up, and how often a session had been confirmed when it began. It answers whether that
 // begins a time without hope for those who need one.
-func (h *holder) endured(since uint64) (begins bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.hopeless || h.confirmed != since || h.session != nil && !h.session.fenced() {
+func (u *current) endured(since uint64) (begins bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.hopeless || u.confirmed != since || u.session != nil && !u.session.fenced() {
 		return false
 	}
-	h.hopeless = true
+	u.hopeless = true
 	return true
 }
 
-func (h *holder) isHopeless() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.hopeless
+func (u *current) isHopeless() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.hopeless
 }
 
 // live answers a session that the cluster has surely not given up yet, and waits for one if need be.
 func (c *Client) live(ctx context.Context) (*clientSession, error) {
 	for {
-		s, changed := c.holder.get()
+		s, changed := c.current.get()
 		if s != nil && !s.fenced() {
 			return s, nil
 		}

@@ -52,7 +52,7 @@ func (c *Client) finishCalls(ctx context.Context) error {
 }
 
 func (c *Client) farewell(ctx context.Context, inUse bool) error {
-	session, _ := c.holder.get()
+	session, _ := c.current.get()
 	if session == nil {
 		return nil
 	}

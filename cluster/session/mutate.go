@@ -83,7 +83,7 @@ func (c *Client) create(
 func (c *Client) createIn(
 	ctx context.Context, only uint64, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
 ) (result *storepb.Result, seq uint64, err error) {
-	if err := c.givenUp.await(ctx); err != nil {
+	if err := c.unsettled.await(ctx); err != nil {
 		return notAsked(fmt.Errorf("what was given up before is not settled: %w", err))
 	}
 	slot, err := c.takeSlot(ctx)
@@ -117,7 +117,7 @@ func (c *Client) createIn(
 		}
 		if err != nil {
 			c.settling.Add(1)
-			c.givenUp.begin()
+			c.unsettled.begin()
 			go c.settle(session, cmd.Seq, slot)
 			return nil, 0, err
 		}
@@ -184,7 +184,7 @@ func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Resul
 // settle goes on until the cluster has recorded that a number is void, and only then acknowledges it.
 func (c *Client) settle(session *clientSession, seq uint64, slot int) {
 	defer c.settling.Done()
-	defer c.givenUp.end()
+	defer c.unsettled.end()
 	if err := c.void(c.ctx, pendingCall{session.id, seq}); err != nil {
 		c.logger.Error("closed before the outcome of a call was settled", "session", session.id, "seq", seq, "error", err)
 		return

@@ -69,9 +69,9 @@ func (s *silence) of(what asked) bool {
 
 // patience gives a call its time.
 func (c *Client) patience(ctx context.Context, what asked) (context.Context, context.CancelFunc) {
-	since, confirmed := c.silence.heard(), c.holder.confirmations()
+	since, confirmed := c.silence.heard(), c.current.confirmations()
 	return withPatience(ctx, c.timeout, func() {
-		if c.holder.endured(confirmed) {
+		if c.current.endured(confirmed) {
 			c.logger.Warn("the session is not confirmed; changes fail at once until one is", "after", c.timeout)
 		}
 		if c.silence.endured(since, what) {
@@ -92,10 +92,10 @@ func (c *Client) answered(what asked) {
 // not answered counts for as long as one is asked again in the background: else nobody would notice that they are. They need a
 // session, too, which is asked for all the time.
 func (c *Client) mayAsk(what asked) error {
-	if what == aCommand && c.holder.isHopeless() {
+	if what == aCommand && c.current.isHopeless() {
 		return fmt.Errorf("the session is not confirmed: %w", context.DeadlineExceeded)
 	}
-	if c.silence.of(anything) || what == aCommand && c.silence.of(aCommand) && c.givenUp.any() {
+	if c.silence.of(anything) || what == aCommand && c.silence.of(aCommand) && c.unsettled.any() {
 		return fmt.Errorf("the cluster does not answer: %w", context.DeadlineExceeded)
 	}
 	return nil
