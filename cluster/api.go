@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"net/netip"
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
@@ -35,10 +34,4 @@ func (n *Node) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb
 // Remove is part of rpc.Node.
 func (n *Node) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
 	return n.expulsion.remove(ctx, req.GetName()), nil
-}
-
-// crowded counts a connection that there was no room for.
-func (n *Node) crowded(from netip.Addr) {
-	n.cfg.Metrics.crowded.Inc()
-	n.tooMany.Do(func() { n.logger.Warn("too many connections: some are refused", "from", from) })
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 
@@ -241,4 +242,10 @@ func (n *Node) Close() error {
 		errs = append(errs, n.dir.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// crowded counts a connection that there was no room for.
+func (n *Node) crowded(from netip.Addr) {
+	n.cfg.Metrics.crowded.Inc()
+	n.tooMany.Do(func() { n.logger.Warn("too many connections: some are refused", "from", from) })
 }

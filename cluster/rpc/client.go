@@ -17,9 +17,6 @@ import (
 // connectTime is for one attempt: a host that comes back is to be found soon.
 const connectTime = time.Second
 
-// deadAfter is how long what was sent may stay unacknowledged by the other host.
-const deadAfter = 3 * time.Second
-
 var errClosed = errors.New("closed")
 
 // Client calls the server at one address. It connects when it is needed, and anew when a connection is lost.

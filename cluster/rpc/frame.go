@@ -28,6 +28,12 @@ const (
 	startSize  = lengthSize + headSize
 )
 
+// deadAfter is how long what was sent may stay unacknowledged by the other host.
+const deadAfter = 3 * time.Second
+
+// frameTime is how long the rest of a frame may take.
+const frameTime = 10 * time.Second
+
 // Kinds of frames that are no methods.
 const (
 	answered byte = 0   // of an answer

@@ -1,30 +1,18 @@
 package rpc
 
 import (
-	"context"
 	"errors"
 	"net"
 	"net/netip"
 	"sync"
 	"syscall"
 	"time"
-
-	"google.golang.org/protobuf/proto"
 )
-
-// Handler answers a request. What it is called with is its own to keep. Its error is that the request cannot be read.
-type Handler struct {
-	Do    func(ctx context.Context, request []byte) (proto.Message, error)
-	Quick bool // it never waits, so it is done before the next request is read
-}
 
 // Server answers calls.
 type Server struct {
-	handlers  map[byte]Handler
-	malformed func()
-	crowded   func(netip.Addr)
-	room      *room
-	times     times
+	service
+	crowded func(netip.Addr)
 
 	mu     sync.Mutex
 	conns  map[net.Conn]struct{}
@@ -39,8 +27,8 @@ func NewServer(node Node, malformed func(), crowded func(netip.Addr)) *Server {
 
 func newServer(handlers map[byte]Handler, l limits, t times, malformed func(), crowded func(netip.Addr)) *Server {
 	return &Server{
-		handlers: handlers, malformed: malformed, crowded: crowded,
-		room: newRoom(l), times: t, conns: make(map[net.Conn]struct{}),
+		service: service{handlers: handlers, malformed: malformed, room: newRoom(l), times: t},
+		crowded: crowded, conns: make(map[net.Conn]struct{}),
 	}
 }
 
@@ -94,7 +82,7 @@ func (s *Server) serve(conn net.Conn) {
 	defer s.room.leave(from)
 	if s.register(conn) {
 		defer s.unregister(conn)
-		newServing(s, conn, account).serve()
+		newServing(&s.service, conn, account).serve()
 	}
 }
 

@@ -13,9 +13,6 @@ import (
 // longestCall is how long a call may wait that does not say for how long, or says longer.
 const longestCall = time.Minute
 
-// frameTime is how long the rest of a frame may take.
-const frameTime = 10 * time.Second
-
 // times are how long a server waits for the other side.
 type times struct {
 	preface time.Duration
@@ -25,9 +22,17 @@ type times struct {
 
 var standardTimes = times{preface: time.Second, frame: frameTime, idle: 2 * time.Minute}
 
+// service is what the connections of a server share.
+type service struct {
+	handlers  map[byte]Handler
+	malformed func()
+	room      *room
+	times     times
+}
+
 // serving is one connection of a server.
 type serving struct {
-	server  *Server
+	*service
 	conn    net.Conn
 	from    *bufio.Reader
 	account *account
@@ -35,8 +40,8 @@ type serving struct {
 	writing sync.Mutex
 }
 
-func newServing(s *Server, conn net.Conn, a *account) *serving {
-	return &serving{server: s, conn: conn, from: bufio.NewReader(conn), account: a}
+func newServing(s *service, conn net.Conn, a *account) *serving {
+	return &serving{service: s, conn: conn, from: bufio.NewReader(conn), account: a}
 }
 
 // serve does calls until the other side ends the connection, does what it may not, or says nothing for too long, and until
@@ -52,12 +57,12 @@ func (c *serving) serve() {
 	for {
 		h, request, err := c.next()
 		if errors.Is(err, errFrame) {
-			c.server.malformed()
+			c.malformed()
 		}
 		if err != nil {
 			return
 		}
-		handler, found := c.server.handlers[h.kind]
+		handler, found := c.handlers[h.kind]
 		switch {
 		case h.kind == ping:
 			c.finish(h, encodeBare(head{number: h.number, kind: answered}))
@@ -84,11 +89,11 @@ func patienceOf(h head) time.Duration {
 
 func (c *serving) readPreface() bool {
 	var preface [len(Preface)]byte
-	_ = c.conn.SetReadDeadline(time.Now().Add(c.server.times.preface))
+	_ = c.conn.SetReadDeadline(time.Now().Add(c.times.preface))
 	came, err := io.ReadFull(c.from, preface[:])
 	understood := err == nil && string(preface[:]) == Preface
 	if !understood && came > 0 { // else somebody looks whether the port is open
-		c.server.malformed()
+		c.malformed()
 	}
 	return understood
 }
@@ -96,7 +101,7 @@ func (c *serving) readPreface() bool {
 // next reads a request, for which there is room then.
 func (c *serving) next() (head, []byte, error) {
 	if c.from.Buffered() == 0 {
-		_ = c.conn.SetReadDeadline(time.Now().Add(c.server.times.idle))
+		_ = c.conn.SetReadDeadline(time.Now().Add(c.times.idle))
 		if _, err := c.from.Peek(1); err != nil {
 			return head{}, nil, err
 		}
@@ -106,14 +111,14 @@ func (c *serving) next() (head, []byte, error) {
 	if err != nil {
 		return head{}, nil, err
 	}
-	if !c.server.room.take(c.account, cost(h)) {
-		c.server.room.give(c.account, cost(h))
+	if !c.room.take(c.account, cost(h)) {
+		c.room.give(c.account, cost(h))
 		return head{}, nil, net.ErrClosed
 	}
 	c.expect(h.length)
 	request, err := readMessage(c.from, h.length)
 	if err != nil {
-		c.server.room.give(c.account, cost(h))
+		c.room.give(c.account, cost(h))
 	}
 	return h, request, err
 }
@@ -121,7 +126,7 @@ func (c *serving) next() (head, []byte, error) {
 // expect gives what has not come yet of a frame its time.
 func (c *serving) expect(bytes int) {
 	if c.from.Buffered() < bytes {
-		_ = c.conn.SetReadDeadline(time.Now().Add(c.server.times.frame))
+		_ = c.conn.SetReadDeadline(time.Now().Add(c.times.frame))
 	}
 }
 
@@ -141,14 +146,14 @@ func (c *serving) answer(ctx context.Context, handler Handler, h head, request [
 }
 
 func (c *serving) refuse(h head, why Refusal) {
-	c.server.malformed()
+	c.malformed()
 	c.finish(h, encodeBare(head{number: h.number, kind: byte(why)}))
 }
 
 // finish sends the answer to a request. It hangs up on who does not take answers; its reader notices.
 func (c *serving) finish(h head, answer []byte) {
-	sound := c.server.room.draw(c.account, len(answer))
-	defer c.server.room.give(c.account, cost(h)+len(answer))
+	sound := c.room.draw(c.account, len(answer))
+	defer c.room.give(c.account, cost(h)+len(answer))
 	if !sound || c.send(answer) != nil {
 		_ = c.conn.Close()
 	}

@@ -11,32 +11,6 @@ import (
 // ErrInterrupted says that somebody did not wait any longer for an advisory lock, and has none.
 var ErrInterrupted = errors.New("interrupted")
 
-// Session is the session in use, in which advisory locks are taken, once it is sure that the cluster has not
-// given it up: this host may have been cut off or asleep. It is 0 if that cannot be told in time.
-func (c *Client) Session() uint64 {
-	if session, _ := c.current.get(); session != nil && !session.fenced() {
-		return session.id
-	}
-	if c.mayAsk(anything) != nil {
-		return 0
-	}
-	ctx, cancel := c.patience(context.Background(), anything)
-	defer cancel()
-	session, err := c.live(ctx)
-	if err != nil {
-		return 0
-	}
-	return session.id
-}
-
-// lastSession is Session at once: it may have been given up.
-func (c *Client) lastSession() uint64 {
-	if session, _ := c.current.get(); session != nil {
-		return session.id
-	}
-	return 0
-}
-
 // Lock is TakeLock for an owner that has nothing else of the file: if nobody can tell what became of the request, all that the
 // owner has goes as soon as the cluster can be told. The error is ErrInterrupted when ctx ended before the lock was there.
 func (c *Client) Lock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {

@@ -33,7 +33,7 @@ func (h *holders) describe(caller *storepb.Caller, content []byte) *storepb.Fact
 	if format == formats.None {
 		return h.evidence(caller, content)
 	}
-	origin := formats.Origin{Host: h.client.host, Hostname: h.hostname, ClockOffset: h.client.Offset()}
+	origin := formats.Origin{Host: h.host, Hostname: h.hostname, ClockOffset: h.cluster.Offset()}
 	if format == formats.Beads {
 		origin.Hostname = h.hostnameOf(caller)
 	}
@@ -54,7 +54,7 @@ func (h *holders) describe(caller *storepb.Caller, content []byte) *storepb.Fact
 // evidence is for a content of no format, and for the target of a symbolic link: it can be judged if it tells of its writer.
 func (h *holders) evidence(caller *storepb.Caller, content []byte) *storepb.Facts {
 	evidence := formats.EvidenceIn(content, formats.Writer{
-		Hosts: []string{h.client.host, h.hostnameOf(caller)}, Now: time.Now(),
+		Hosts: []string{h.host, h.hostnameOf(caller)}, Now: time.Now(),
 		IsKin: func(pid int) bool {
 			_, err := process.FindKin(int(caller.GetPid()), pid)
 			return err == nil

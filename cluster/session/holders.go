@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"sync"
@@ -15,7 +16,10 @@ import (
 // A lock's process is watched from when its content is committed. What an earlier process of the mount, or
 // another mount of this host, had watched is found by asking the cluster from time to time.
 type holders struct {
-	client    *Client
+	cluster   asker
+	ctx       context.Context // ends when the client is closed
+	host      string
+	bootID    string
 	logger    *slog.Logger
 	namespace uint64 // of the pids that this process can judge
 	hostname  string
@@ -28,6 +32,14 @@ type holders struct {
 	gone   []end         // not told yet
 	notify chan struct{} // holds one: there are some
 	done   sync.WaitGroup
+}
+
+// asker is what holders need of a client.
+type asker interface {
+	Query(context.Context, *storepb.Query) (*storepb.Result, error)
+	Mutate(context.Context, *storepb.Caller, *storepb.Op) (*storepb.Result, error)
+	ClusterTime() time.Time
+	Offset() time.Duration
 }
 
 // end is that of a process.
@@ -45,8 +57,11 @@ const (
 	goneBatch = 1000
 )
 
-func newHolders(c *Client) (*holders, error) {
-	h := &holders{client: c, logger: c.logger, makers: newMakers(), look: make(chan struct{}, 1), notify: make(chan struct{}, 1)}
+func newHolders(ctx context.Context, cluster asker, host, bootID string, logger *slog.Logger) (*holders, error) {
+	h := &holders{
+		cluster: cluster, ctx: ctx, host: host, bootID: bootID, logger: logger, makers: newMakers(),
+		look: make(chan struct{}, 1), notify: make(chan struct{}, 1),
+	}
 	var err error
 	if h.namespace, err = process.Namespace(); err != nil {
 		return nil, err
@@ -66,7 +81,7 @@ func (h *holders) run() {
 			select {
 			case <-h.look:
 			case <-time.After(holdersLook):
-			case <-h.client.ctx.Done():
+			case <-h.ctx.Done():
 				return
 			}
 		}
@@ -91,7 +106,7 @@ func signal(c chan struct{}) {
 
 // ours answers a process that can be watched from here.
 func (h *holders) ours(p *storepb.Process) (id process.ID, ok bool) {
-	if p.GetPid() == 0 || p.GetPidNamespace() != h.namespace || p.GetBootId() != h.client.bootID {
+	if p.GetPid() == 0 || p.GetPidNamespace() != h.namespace || p.GetBootId() != h.bootID {
 		return process.ID{}, false
 	}
 	return process.ID{PID: int(p.GetPid()), Start: p.GetStart()}, true
@@ -110,8 +125,8 @@ func (h *holders) watch(p *storepb.Process) {
 }
 
 func (h *holders) watchAll() {
-	query := &storepb.ListProcesses{Host: h.client.host}
-	result, err := h.client.Query(h.client.ctx, &storepb.Query{Query: &storepb.Query_ListProcesses{ListProcesses: query}})
+	query := &storepb.ListProcesses{Host: h.host}
+	result, err := h.cluster.Query(h.ctx, &storepb.Query{Query: &storepb.Query_ListProcesses{ListProcesses: query}})
 	if err != nil {
 		return // the next look
 	}
@@ -124,7 +139,7 @@ func (h *holders) watchAll() {
 func (h *holders) ended(id process.ID) {
 	at := int64(0)
 	if h.makers.ended(id) {
-		at = h.client.ClusterTime().UnixNano()
+		at = h.cluster.ClusterTime().UnixNano()
 	}
 	h.mu.Lock()
 	h.gone = append(h.gone, end{h.message(id), at})
@@ -137,7 +152,7 @@ func (h *holders) tell() {
 	for {
 		select {
 		case <-h.notify:
-		case <-h.client.ctx.Done():
+		case <-h.ctx.Done():
 			return
 		}
 		for gone := h.take(); len(gone) > 0; gone = h.take() {
@@ -161,13 +176,17 @@ func (h *holders) tellOf(ends []end) {
 		gone.Processes, gone.Ended = append(gone.Processes, end.of), append(gone.Ended, end.at)
 	}
 	op := &storepb.Op{Op: &storepb.Op_ProcessGone{ProcessGone: gone}}
-	for h.client.ctx.Err() == nil {
-		if _, err := h.client.Mutate(h.client.ctx, &storepb.Caller{}, op); err == nil {
+	for h.ctx.Err() == nil {
+		if _, err := h.cluster.Mutate(h.ctx, &storepb.Caller{}, op); err == nil {
 			return
 		}
 		select {
 		case <-time.After(goneRetry):
-		case <-h.client.ctx.Done():
+		case <-h.ctx.Done():
 		}
 	}
+}
+
+func (h *holders) message(id process.ID) *storepb.Process {
+	return &storepb.Process{PidNamespace: h.namespace, Pid: uint32(id.PID), Start: id.Start, BootId: h.bootID}
 }

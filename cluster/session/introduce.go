@@ -26,10 +26,6 @@ func (h *holders) lineage(caller *storepb.Caller) (line []*storepb.Process, fami
 	return line, family
 }
 
-func (h *holders) message(id process.ID) *storepb.Process {
-	return &storepb.Process{PidNamespace: h.namespace, Pid: uint32(id.PID), Start: id.Start, BootId: h.client.bootID}
-}
-
 // introduce tells of a process from where it can be judged, too.
 func (h *holders) introduce(id process.ID) *storepb.Process {
 	message := h.message(id)
@@ -62,4 +58,11 @@ func (h *holders) introduceMaker(caller *storepb.Caller) {
 func startOf(id process.ID) time.Duration {
 	const tick = time.Second / 100 // USER_HZ, the same on all machines that Go runs on
 	return time.Duration(id.Start) * tick
+}
+
+// watchMaker is called once a name has been made by a caller that was introduced.
+func (h *holders) watchMaker(caller *storepb.Caller) {
+	for _, p := range caller.GetLineage()[:min(int(caller.GetFamily()), len(caller.GetLineage()))] {
+		h.watch(p)
+	}
 }

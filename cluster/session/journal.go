@@ -2,7 +2,6 @@ package session
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -30,6 +29,10 @@ type journal struct {
 	threads  [inFlight]uint32 // of the answers in the slots
 }
 
+// inFlight bounds a client's operations that are under way or not settled yet. It is well below
+// raftstore.MaxReplies.
+const inFlight = 1024
+
 // Layout: a header, then a slot for each call in flight: session, number (0: struck off), length of the
 // answer (0: none), the answer.
 const (
@@ -50,35 +53,6 @@ type journalState struct {
 }
 
 type pendingCall struct{ session, seq uint64 }
-
-// openJournal answers what earlier processes on this boot left at path (see takeJournals), together with the other journals
-// that calls are pending in. An empty path is a journal in memory only.
-func openJournal(path, bootID string) (j *journal, left *journalState, others []*journal, err error) {
-	if path == "" {
-		data, err := unix.Mmap(-1, 0, journalSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
-		return &journal{data: data}, new(journalState), nil, err
-	}
-	journals, err := takeJournals(path, bootID)
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("session file: %w", err)
-	}
-	j, others = journals[0], journals[1:]
-	for _, each := range journals {
-		for slot := range inFlight {
-			each.answerLength(slot).Store(0) // they were for another mount
-		}
-	}
-	left = j.read(bootID)
-	if left.session == 0 {
-		clear(j.data)
-		copy(j.data[journalBootID:], bootID)
-		j.word(0).Store(journalMagic)
-	}
-	for _, other := range others {
-		left.pending = append(left.pending, other.read(bootID).pending...)
-	}
-	return j, left, others, nil
-}
 
 func (j *journal) mapFile() (err error) {
 	j.data, err = unix.Mmap(int(j.file.Fd()), 0, journalSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)

@@ -3,23 +3,7 @@ package session
 import (
 	"context"
 	"time"
-
-	"lockfs/cluster/clusterpb"
-	"lockfs/cluster/rpc"
-	"lockfs/raftstore/fault"
-	"lockfs/raftstore/hostinfo"
 )
-
-// firstKeepalive comes before anything is known of the TTL.
-const firstKeepalive = 100 * time.Millisecond
-
-// hurry makes the next keepalive come now.
-func (c *Client) hurry() {
-	select {
-	case c.hurried <- struct{}{}:
-	default:
-	}
-}
 
 // keepAlive renews the session until the client is about to end it.
 func (c *Client) keepAlive() {
@@ -41,47 +25,6 @@ func (c *Client) keepAlive() {
 	}
 }
 
-// renew sends a keepalive and answers when the next one is due.
-func (c *Client) renew(s *clientSession) time.Duration {
-	ctx, cancel := context.WithTimeout(c.alive, rpc.AttemptTimeout)
-	defer cancel()
-	var sent time.Duration
-	var asked time.Time
-	var took time.Duration
-	keepAlive := func(to rpc.Node, ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
-		sent, asked = hostinfo.BootTime(), time.Now()
-		reply, err := to.KeepAlive(ctx, req)
-		took = time.Since(asked)
-		return reply, err
-	}
-	reply, err := rpc.Ask(ctx, c.router, keepAlive, &clusterpb.KeepAliveRequest{Session: s.id, ClockOffset: c.offset.Load()})
-	if err != nil {
-		c.logger.Warn("no keepalive came through", "session", s.id, "error", err)
-		return firstKeepalive
-	}
-	c.answered(anything)
-	if reply.GetEnded() {
-		c.lose(s)
-		return 0
-	}
-	c.ahead.Store(reply.GetClusterTime() - int64(sent))
-	c.offset.Store(wallClock(asked.Add(took/2)) - reply.GetClusterTime())
-	c.router.Meet(reply.GetServers())
-	c.leader.Store(new(reply.GetLeader()))
-	ttl := time.Duration(reply.GetTtl())
-	s.extend(sent + ttl - margin(ttl))
-	c.current.wake()
-	return ttl / 3
-}
-
-// lose gives a session up that the cluster has ended.
-func (c *Client) lose(s *clientSession) {
-	if c.current.set(s, nil) {
-		c.logger.Warn("the cluster ended this mount's session; opening another", "session", s.id)
-		c.hurry()
-	}
-}
-
 // reopen opens a session in place of one that was lost, and tries until it has one.
 func (c *Client) reopen() {
 	for c.alive.Err() == nil {
@@ -100,6 +43,3 @@ func (c *Client) reopen() {
 		}
 	}
 }
-
-// wallClock is what this host's clock said, nanoseconds since the Unix epoch.
-func wallClock(at time.Time) int64 { return at.UnixNano() + int64(fault.ClockOffset) }

@@ -1,8 +1,6 @@
 package session
 
 import (
-	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -105,24 +103,4 @@ func (u *current) isHopeless() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.hopeless
-}
-
-// live answers a session that the cluster has surely not given up yet, and waits for one if need be.
-func (c *Client) live(ctx context.Context) (*clientSession, error) {
-	for {
-		s, changed := c.current.get()
-		if s != nil && !s.fenced() {
-			return s, nil
-		}
-		if s != nil {
-			c.hurry()
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("the session is not confirmed: %w", ctx.Err())
-		case <-c.ctx.Done():
-			return nil, c.ctx.Err()
-		}
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"lockfs/cluster/process"
-	"lockfs/raftstore/storepb"
 )
 
 // makers knows which of the processes that made locks did so for themselves. A process that ends at once, as touch does, made
@@ -52,11 +51,4 @@ func (m *makers) ended(id process.ID) (lasted bool) {
 	lasted = m.lasted[id]
 	delete(m.lasted, id)
 	return lasted
-}
-
-// watchMaker is called once a name has been made by a caller that was introduced.
-func (h *holders) watchMaker(caller *storepb.Caller) {
-	for _, p := range caller.GetLineage()[:min(int(caller.GetFamily()), len(caller.GetLineage()))] {
-		h.watch(p)
-	}
 }

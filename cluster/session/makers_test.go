@@ -21,7 +21,7 @@ import (
 func TestAScriptIsActedFor(t *testing.T) {
 	namespace, err := process.Namespace()
 	require.NoError(t, err)
-	h := &holders{client: &Client{bootID: readBootID()}, namespace: namespace}
+	h := &holders{bootID: readBootID(), namespace: namespace}
 
 	caller := exec.Command("sh", "-c", `sh -c 'echo $$; read go; sh -c "echo \$\$; read go"; true'; true`)
 	caller.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

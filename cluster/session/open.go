@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -14,57 +13,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// begin settles the calls that an earlier process had under way, if there was one, for nobody was told their results, and
-// takes its session over. Only then: what the process had locked goes with that, so nothing of it may come later.
-func (c *Client) begin(ctx context.Context, left *journalState) (*clientSession, error) {
-	var session *clientSession
-	var err error
-	for _, call := range left.pending {
-		if err := c.void(ctx, call); err != nil {
-			return nil, err
-		}
-	}
-	if left.session != 0 {
-		session, err = c.open(ctx, left.session, newNumbers(left.last))
-		if err == nil {
-			c.logger.Info("took over the session of an earlier process", "session", session.id, "unsettled", len(left.pending))
-		} else if refused := new(rpc.RefusedError); !errors.As(err, &refused) {
-			return nil, err
-		}
-	}
-	if session == nil {
-		if session, err = c.openFirst(ctx); err != nil {
-			return nil, err
-		}
-	}
-	for slot := range inFlight {
-		c.journal.end(slot)
-	}
-	return session, nil
-}
-
 // reopenPause is for a cluster that says no: it will for a while.
 const reopenPause = time.Second
-
-// openFirst opens the first session. A host that crashed and booted again soon has to wait until the
-// session ends that it had before.
-func (c *Client) openFirst(ctx context.Context) (*clientSession, error) {
-	for warned := false; ; warned = true {
-		session, err := c.open(ctx, newSessionID(), newNumbers(0))
-		refused := new(rpc.RefusedError)
-		if !errors.As(err, &refused) || refused.Result.GetCode() != storepb.Code_BUSY {
-			return session, err
-		}
-		if !warned {
-			c.logger.Warn("waiting", "error", err)
-		}
-		select {
-		case <-time.After(reopenPause):
-		case <-ctx.Done():
-			return nil, err
-		}
-	}
-}
 
 // open opens or takes over a session. The error is a *rpc.RefusedError if the cluster says no.
 func (c *Client) open(ctx context.Context, id uint64, numbers *numbers) (*clientSession, error) {

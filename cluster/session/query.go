@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"time"
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
@@ -47,4 +48,44 @@ func (c *Client) query(ctx context.Context, query *storepb.Query) (*storepb.Resu
 func (c *Client) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*storepb.Result, error) {
 	reply, err := rpc.Ask(ctx, c.router, rpc.Node.Execute, req)
 	return reply.GetResult(), err
+}
+
+// queryWitnessed answers a query whose confirmation is up to this client if a witness is known, to the leader if not.
+func (c *Client) queryWitnessed(ctx context.Context, req *clusterpb.ExecuteRequest) (*storepb.Result, error) {
+	if req.GetQuery().GetSince() != 0 { // mostly answered without a majority's word
+		return c.execute(ctx, req)
+	}
+	node, id := c.witness.get(c.ctx, c.router.Entries)
+	if node == nil {
+		return c.execute(ctx, req)
+	}
+	asked, cancel := context.WithTimeout(ctx, rpc.ProbeTimeout)
+	defer cancel()
+	word := make(chan uint64, 1)
+	go func() {
+		reply, err := node.Probe(asked, &clusterpb.ProbeRequest{})
+		if err != nil || reply.GetId() != id || reply.GetLeads() {
+			word <- 0
+			return
+		}
+		word <- reply.GetTerm()
+	}()
+	req.Witness = id
+	reply, err := rpc.Ask(ctx, c.router, rpc.Node.Execute, req)
+	if err == nil && reply.GetTerm() == 0 {
+		c.witness.forget(node) // the leader has asked for more
+	}
+	if err != nil || reply.GetTerm() == 0 {
+		return reply.GetResult(), err
+	}
+	select {
+	case term := <-word:
+		if term == reply.GetTerm() {
+			return reply.GetResult(), nil
+		}
+	case <-time.After(rpc.Promptly):
+	}
+	c.witness.forget(node)
+	req.Witness = ""
+	return c.execute(ctx, req)
 }

@@ -7,7 +7,6 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
-	"lockfs/raftstore/storepb"
 )
 
 // witness is a voter that a client without a node asks for its word while the leader works out an answer: asked by the leader,
@@ -23,62 +22,22 @@ type witness struct {
 // witnessInterval is the least time between two looks for a witness.
 const witnessInterval = time.Second
 
-// queryWitnessed answers a query whose confirmation is up to this client if a witness is known, to the leader if not.
-func (c *Client) queryWitnessed(ctx context.Context, req *clusterpb.ExecuteRequest) (*storepb.Result, error) {
-	if req.GetQuery().GetSince() != 0 { // mostly answered without a majority's word
-		return c.execute(ctx, req)
-	}
-	node, id := c.witness.get(c)
-	if node == nil {
-		return c.execute(ctx, req)
-	}
-	asked, cancel := context.WithTimeout(ctx, rpc.ProbeTimeout)
-	defer cancel()
-	word := make(chan uint64, 1)
-	go func() {
-		reply, err := node.Probe(asked, &clusterpb.ProbeRequest{})
-		if err != nil || reply.GetId() != id || reply.GetLeads() {
-			word <- 0
-			return
-		}
-		word <- reply.GetTerm()
-	}()
-	req.Witness = id
-	reply, err := rpc.Ask(ctx, c.router, rpc.Node.Execute, req)
-	if err == nil && reply.GetTerm() == 0 {
-		c.witness.forget(node) // the leader has asked for more
-	}
-	if err != nil || reply.GetTerm() == 0 {
-		return reply.GetResult(), err
-	}
-	select {
-	case term := <-word:
-		if term == reply.GetTerm() {
-			return reply.GetResult(), nil
-		}
-	case <-time.After(rpc.Promptly):
-	}
-	c.witness.forget(node)
-	req.Witness = ""
-	return c.execute(ctx, req)
-}
-
-// get answers nil while none is known; then one is looked for now and then.
-func (w *witness) get(c *Client) (node rpc.Node, id string) {
+// get answers nil while none is known; then one is looked for now and then, among the servers and while ctx lasts.
+func (w *witness) get(ctx context.Context, servers func() []rpc.Node) (node rpc.Node, id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.node == nil && time.Since(w.looked) > witnessInterval {
 		w.looked = time.Now()
-		go w.look(c)
+		go w.look(ctx, servers())
 	}
 	return w.node, w.id
 }
 
 // look takes the first server that answers and does not lead.
-func (w *witness) look(c *Client) {
-	ctx, cancel := context.WithTimeout(c.ctx, rpc.ProbeTimeout)
+func (w *witness) look(ctx context.Context, servers []rpc.Node) {
+	ctx, cancel := context.WithTimeout(ctx, rpc.ProbeTimeout)
 	defer cancel()
-	for _, node := range c.router.Entries() {
+	for _, node := range servers {
 		go func() {
 			reply, err := node.Probe(ctx, &clusterpb.ProbeRequest{})
 			if err != nil || reply.GetLeads() {
