@@ -73,11 +73,11 @@ type Member struct {
 
 // Members answers the members as the first of the servers that answers knows them.
 func (a *Admin) Members(ctx context.Context) ([]Member, error) {
-	var errs []error
+	var failed error
 	for _, server := range a.servers {
 		status, err := a.status(ctx, server, false)
 		if err != nil {
-			errs = append(errs, err)
+			failed = err // of the last one: they mostly say the same
 			continue
 		}
 		members := make([]Member, len(status.GetMembers()))
@@ -86,7 +86,7 @@ func (a *Admin) Members(ctx context.Context) ([]Member, error) {
 		}
 		return members, nil
 	}
-	return nil, fmt.Errorf("no server answers: %w", errors.Join(errs...))
+	return nil, fmt.Errorf("no server answers: %w", failed)
 }
 
 // Sessions answers the mounts, as the leader knows them.

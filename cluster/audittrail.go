@@ -11,6 +11,8 @@ import (
 	"lockfs/cluster/consensus"
 	"lockfs/formats/pause"
 	"lockfs/raftstore"
+	"lockfs/raftstore/lockjson"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -47,7 +49,7 @@ func openAuditTrail(ctx context.Context, dir string, fsm *raftstore.FSM, logger 
 func (t *auditTrail) write(ctx context.Context) {
 	for {
 		var events []*storepb.Event
-		err := t.fsm.WaitFor(ctx, func(ns *raftstore.Namespace) bool {
+		err := t.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool {
 			events = ns.Events(t.log.Last(), auditBatch)
 			return len(events) > 0
 		})
@@ -73,7 +75,7 @@ func (t *auditTrail) close() error {
 func auditLines(events []*storepb.Event) []audit.Line {
 	lines := make([]audit.Line, len(events))
 	for i, event := range events {
-		lines[i] = audit.Line{Number: event.GetNumber(), JSON: raftstore.EventLine(event)}
+		lines[i] = audit.Line{Number: event.GetNumber(), JSON: lockjson.EventLine(event)}
 	}
 	return lines
 }

@@ -3,7 +3,7 @@ package cluster
 import (
 	"testing"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -24,7 +24,7 @@ func BenchmarkClient(b *testing.B) {
 			for b.Loop() {
 				mutate(b, client, createOp("lock"))
 				mutate(b, client, &storepb.Op{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{
-					Parent: raftstore.RootIno, Name: []byte("lock"),
+					Parent: namespace.RootIno, Name: []byte("lock"),
 				}}})
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"lockfs/raftstore"
+	"lockfs/raftstore/codec"
 )
 
 // whyCannotApply is why this node ends at an entry that it cannot apply as the others do. It comes to the same entry when it is
@@ -18,9 +19,9 @@ func whyCannotApply(err error, dataDir string, logger *slog.Logger) error {
 	next := "every member of this version stops there, and again when it is started: run another version on all of them, " +
 		"a newer one or the one before"
 	switch {
-	case errors.Is(err, raftstore.ErrNewer):
+	case errors.Is(err, codec.ErrNewer):
 		next = "all up to it is kept, and it goes on from there"
-	case errors.Is(err, raftstore.ErrCorrupt):
+	case errors.Is(err, codec.ErrCorrupt):
 		next = "start it again, for it checks its data then"
 	default:
 		logger.Error("panic while a command was applied", "index", entry.Index, "stack", string(entry.Stack))

@@ -16,6 +16,7 @@ import (
 	"lockfs/cluster/rpc"
 	"lockfs/cluster/session"
 	"lockfs/raftstore"
+	"lockfs/raftstore/codec"
 	"lockfs/raftstore/storepb"
 )
 
@@ -41,7 +42,7 @@ func TestNodeStopsAtAnEntryThatCannotBeRead(t *testing.T) {
 	node := startNode(t, testConfig(t, "a"))
 	future := node.raft.Apply([]byte("no command"), 0)
 	require.NoError(t, future.Error())
-	requireStopsAt(t, node, future.Index(), raftstore.ErrCorrupt)
+	requireStopsAt(t, node, future.Index(), codec.ErrCorrupt)
 }
 
 // newerCommand has an operation that this program does not know.
@@ -56,22 +57,22 @@ func newerCommand(session, seq uint64) *storepb.Command {
 func TestNodeStopsAtANewerCommand(t *testing.T) {
 	cfg := testConfig(t, "a")
 	node := startNode(t, cfg)
-	data, err := raftstore.EncodeCommand(newerCommand(1, 1))
+	data, err := codec.EncodeCommand(newerCommand(1, 1))
 	require.NoError(t, err)
 	future := node.raft.Apply(data, 0)
 	require.NoError(t, future.Error())
-	requireStopsAt(t, node, future.Index(), raftstore.ErrNewer)
+	requireStopsAt(t, node, future.Index(), codec.ErrNewer)
 	require.NoError(t, node.Close())
 	found, err := consensus.Inspect(cfg.DataDir)
 	require.NoError(t, err)
 	entry, err := found.Entry(future.Index())
 	require.NoError(t, err)
-	require.Equal(t, []int{400}, raftstore.UnknownFields(entry.Command.GetOp().ProtoReflect()))
+	require.Equal(t, []int{400}, codec.UnknownFields(entry.Command.GetOp().ProtoReflect()))
 
 	node, err = Open(cfg)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, node.Close()) }()
-	requireStopsAt(t, node, future.Index(), raftstore.ErrNewer)
+	requireStopsAt(t, node, future.Index(), codec.ErrNewer)
 }
 
 // TestNewerMountsAreNotServed has a mount ask for what its leader does not know: nothing of that is in the log, and another
@@ -95,7 +96,7 @@ func TestALeaderThatCannotApplyIsSucceeded(t *testing.T) {
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
-	leader.cannotApply(&raftstore.ApplyError{Index: 1, Err: raftstore.ErrCorrupt})
+	leader.cannotApply(&raftstore.ApplyError{Index: 1, Err: codec.ErrCorrupt})
 	require.Zero(t, leader.leadership.term())
 	client := openTestClient(t, leaderOf(t, others), "")
 	require.Equal(t, storepb.Code_OK, create(t, client, "a"))

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/session"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -33,12 +33,12 @@ func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 	mutate(t, client, createOp("after"))
 	other := startNode(t, testConfig(t, "b", cfg.APIAddress))
 	mine := node.fsm.State()
-	require.NoError(t, other.fsm.WaitFor(t.Context(), func(ns *raftstore.Namespace) bool { return ns.Index() >= mine.Index() }))
+	require.NoError(t, other.fsm.WaitFor(t.Context(), func(ns *namespace.Namespace) bool { return ns.Index() >= mine.Index() }))
 	theirs := other.fsm.State()
 	require.Equal(t, mine.Index(), theirs.Index())
 	require.Equal(t, mine.Hash(), theirs.Hash())
 	after, err := other.fsm.Query(&storepb.Query{Query: &storepb.Query_Lookup{
-		Lookup: &storepb.Lookup{Parent: raftstore.RootIno, Name: []byte("after")},
+		Lookup: &storepb.Lookup{Parent: namespace.RootIno, Name: []byte("after")},
 	}})
 	require.NoError(t, err)
 	require.Equal(t, uint32(syscall.S_IFREG|0o644), after.GetAttr().GetMode())
@@ -48,14 +48,14 @@ func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 func TestFollowerCatchesUpByLargeEntries(t *testing.T) {
 	node := startNode(t, testConfig(t, "a"))
 	client := openTestClient(t, node, "")
-	for i := range 10 << 20 / raftstore.MaxContent {
+	for i := range 10 << 20 / namespace.MaxContent {
 		op := createOp(fmt.Sprint(i))
-		op.GetCreate().Content = make([]byte, raftstore.MaxContent)
+		op.GetCreate().Content = make([]byte, namespace.MaxContent)
 		mutate(t, client, op)
 	}
 	mine := node.fsm.State()
 	other := startNode(t, testConfig(t, "b", node.cfg.APIAddress))
-	require.NoError(t, other.fsm.WaitFor(t.Context(), func(ns *raftstore.Namespace) bool { return ns.Index() >= mine.Index() }))
+	require.NoError(t, other.fsm.WaitFor(t.Context(), func(ns *namespace.Namespace) bool { return ns.Index() >= mine.Index() }))
 	require.Equal(t, "0", other.raft.Stats()["last_snapshot_index"], "nothing but the log was sent")
 	require.Eventually(t, func() bool { return node.fsm.State().Hash() == other.fsm.State().Hash() }, testWait, 50*time.Millisecond)
 }

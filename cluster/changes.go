@@ -46,6 +46,8 @@ func (c *changes) administer(ctx context.Context, change func() (*storepb.Result
 	}
 	return &clusterpb.AdminReply{Outcome: outcomeOf(err), Result: result}
 }
+
+// proposeOwn proposes a change of the leader's own. That it failed is only logged: it is proposed again while it is due.
 func (c *changes) proposeOwn(op *storepb.Op) {
 	if _, err := c.propose(c.ctx, op); err != nil {
 		c.logger.Warn("a change of the leader's own was not recorded", "error", err)

@@ -11,6 +11,7 @@ import (
 
 	"lockfs/cluster/consensus"
 	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -34,7 +35,7 @@ type Config struct {
 	MaxBytesPerUser  uint64
 	MaxSessions      uint64
 	// LockDelay changes for how long nobody gets an advisory lock of a mount that was given up on, when this
-	// node leads; nil leaves it (raftstore.DefaultLockDelay).
+	// node leads; nil leaves it (namespace.DefaultLockDelay).
 	LockDelay *time.Duration
 	// SessionTTL is how long a session lasts without a keepalive; 0: DefaultSessionTTL. It is to be
 	// the same on all nodes.
@@ -85,9 +86,9 @@ func (c *Config) limits(fsm *raftstore.FSM) *storepb.SetLimits {
 		MaxBytes: c.MaxBytes, MaxBytesPerUser: c.MaxBytesPerUser,
 		MaxSessions: c.MaxSessions, LockDelay: (*int64)(c.LockDelay),
 	}
-	fsm.View(func(ns *raftstore.Namespace) {
+	fsm.View(func(ns *namespace.Namespace) {
 		if limits.GetMaxBytes() == 0 && !ns.BytesLimited() {
-			limits.MaxBytes = max(memory()/memoryShare, raftstore.DefaultMaxBytes)
+			limits.MaxBytes = max(memory()/memoryShare, namespace.DefaultMaxBytes)
 		}
 	})
 	return limits

@@ -7,7 +7,9 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/raftstore"
+	"lockfs/raftstore/codec"
 	"lockfs/raftstore/fault"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -54,12 +56,12 @@ func (n *Node) query(ctx context.Context, query *storepb.Query, confirmed bool) 
 	}
 	if events := query.GetListEvents(); events.GetWait() {
 		wait, cancel := context.WithTimeout(ctx, eventWait)
-		_ = n.fsm.WaitFor(wait, func(ns *raftstore.Namespace) bool { return ns.LastEvent() > events.GetAfter() })
+		_ = n.fsm.WaitFor(wait, func(ns *namespace.Namespace) bool { return ns.LastEvent() > events.GetAfter() })
 		cancel()
 	}
 	if change := query.GetAwaitChange(); change != nil {
 		wait, cancel := context.WithTimeout(ctx, lockWait)
-		_ = n.fsm.WaitFor(wait, func(ns *raftstore.Namespace) bool { return ns.Changed(change) })
+		_ = n.fsm.WaitFor(wait, func(ns *namespace.Namespace) bool { return ns.Changed(change) })
 		cancel()
 	}
 	if !confirmed {
@@ -84,7 +86,7 @@ func (n *Node) command(ctx context.Context, cmd *storepb.Command) (*storepb.Resu
 		return n.malformed(message), nil
 	}
 	result, err := n.store.Propose(ctx, cmd)
-	if errors.Is(err, raftstore.ErrNewer) {
+	if errors.Is(err, codec.ErrNewer) {
 		n.cfg.Metrics.malformed.Inc()
 		n.newer.Do(func() { n.logger.Error("a mount asks for what this node does not know", "error", err) })
 	}

@@ -2,13 +2,14 @@ package cluster
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/hashicorp/raft"
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/consensus"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -25,6 +26,7 @@ type leaderLoop struct {
 	sessions   *sessions
 	admission  *admission
 	removal    *removalWatch
+	logger     *slog.Logger
 	limits     func() *storepb.SetLimits // that this node is to set when it leads
 }
 
@@ -93,7 +95,7 @@ const (
 // untilDue is for how long there is nothing to do for letTimePass.
 func (l *leaderLoop) untilDue() (wait time.Duration) {
 	now := l.clock.Now()
-	l.raft.FSM.View(func(ns *raftstore.Namespace) {
+	l.raft.FSM.View(func(ns *namespace.Namespace) {
 		longest := maxDueInterval
 		if ns.AwaitsHosts() {
 			longest = hostDueInterval
@@ -109,7 +111,7 @@ func (l *leaderLoop) untilDue() (wait time.Duration) {
 func (l *leaderLoop) letTimePass() {
 	due := false
 	now := l.clock.Now()
-	l.raft.FSM.View(func(ns *raftstore.Namespace) { due = ns.Due(now) })
+	l.raft.FSM.View(func(ns *namespace.Namespace) { due = ns.Due(now) })
 	if due {
 		l.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}})
 	}
@@ -125,14 +127,14 @@ func (l *leaderLoop) becomeReady() {
 			err = l.readIndex.probeVoters(term)
 		}
 		if err == nil && l.raft.CurrentTerm() == term {
-			l.raft.FSM.View(func(ns *raftstore.Namespace) { l.clock.start(ns.Time().UnixNano()) })
+			l.raft.FSM.View(func(ns *namespace.Namespace) { l.clock.start(ns.Time().UnixNano()) })
 			l.sessions.leases.reset(readClocks().mono)
 			l.leadership.ready(term)
-			l.changes.logger.Info("leading", "term", term)
+			l.logger.Info("leading", "term", term)
 			l.recordOwn()
 			return
 		}
-		l.changes.logger.Warn("elected, but not ready to lead yet", "term", term, "error", err)
+		l.logger.Warn("elected, but not ready to lead yet", "term", term, "error", err)
 		select {
 		case <-l.leadership.change():
 		case <-time.After(readyRetry):

@@ -2,7 +2,7 @@ package cluster
 
 import (
 	"lockfs/cluster/consensus"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -19,13 +19,13 @@ func (m *members) own() *storepb.Member {
 }
 
 func (m *members) all() (all []*storepb.Member) {
-	m.raft.FSM.View(func(ns *raftstore.Namespace) { all = ns.Members() })
+	m.raft.FSM.View(func(ns *namespace.Namespace) { all = ns.Members() })
 	return all
 }
 
 // get answers nil for an id that is not known.
 func (m *members) get(id string) (member *storepb.Member) {
-	m.raft.FSM.View(func(ns *raftstore.Namespace) { member = ns.Member(id) })
+	m.raft.FSM.View(func(ns *namespace.Namespace) { member = ns.Member(id) })
 	return member
 }
 
@@ -35,7 +35,7 @@ func (m *members) apiAddress(id string) string { return m.get(id).GetApiAddress(
 func (m *members) voters() []*storepb.Member {
 	ids := m.raft.VoterIDs()
 	voters := make([]*storepb.Member, len(ids))
-	m.raft.FSM.View(func(ns *raftstore.Namespace) {
+	m.raft.FSM.View(func(ns *namespace.Namespace) {
 		for i, id := range ids {
 			if voters[i] = ns.Member(id); voters[i] == nil {
 				voters[i] = &storepb.Member{Id: id}

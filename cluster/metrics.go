@@ -13,7 +13,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 )
 
 // latencyBuckets reach from a read in this process to an operation that timed out.
@@ -111,9 +111,9 @@ func newNodeCollector(r *consensus.Raft) *nodeCollector {
 	gauge := func(name, help string, read func(*consensus.Raft) float64) nodeGauge {
 		return nodeGauge{prometheus.NewDesc("lockfs_"+name, help, nil, nil), read}
 	}
-	state := func(read func(*raftstore.Namespace) float64) func(*consensus.Raft) float64 {
+	state := func(read func(*namespace.Namespace) float64) func(*consensus.Raft) float64 {
 		return func(r *consensus.Raft) (value float64) {
-			r.FSM.View(func(ns *raftstore.Namespace) { value = read(ns) })
+			r.FSM.View(func(ns *namespace.Namespace) { value = read(ns) })
 			return value
 		}
 	}
@@ -132,14 +132,14 @@ func newNodeCollector(r *consensus.Raft) *nodeCollector {
 			_, id := r.LeaderWithID()
 			return oneIf(id != "")
 		}),
-		gauge("inodes", "Files, directories and links.", state(func(ns *raftstore.Namespace) float64 { return float64(ns.Inodes()) })),
+		gauge("inodes", "Files, directories and links.", state(func(ns *namespace.Namespace) float64 { return float64(ns.Inodes()) })),
 		gauge("inodes_limit", "How many inodes there may be (--max-inodes).",
-			state(func(ns *raftstore.Namespace) float64 { return float64(ns.Usage().GetMaxInodes()) })),
+			state(func(ns *namespace.Namespace) float64 { return float64(ns.Usage().GetMaxInodes()) })),
 		gauge("bytes", "Bytes used by files, directories and links, as they count for the limit.",
-			state(func(ns *raftstore.Namespace) float64 { return float64(ns.Usage().GetBytes()) })),
+			state(func(ns *namespace.Namespace) float64 { return float64(ns.Usage().GetBytes()) })),
 		gauge("bytes_limit", "How many bytes may be used (--max-bytes).",
-			state(func(ns *raftstore.Namespace) float64 { return float64(ns.Usage().GetMaxBytes()) })),
-		gauge("sessions", "Mounts in the whole cluster.", state(func(ns *raftstore.Namespace) float64 { return float64(ns.Sessions()) })),
+			state(func(ns *namespace.Namespace) float64 { return float64(ns.Usage().GetMaxBytes()) })),
+		gauge("sessions", "Mounts in the whole cluster.", state(func(ns *namespace.Namespace) float64 { return float64(ns.Sessions()) })),
 	}}
 }
 
@@ -164,7 +164,7 @@ func (c *nodeCollector) Collect(metrics chan<- prometheus.Metric) {
 		metrics <- prometheus.MustNewConstMetric(gauge.desc, prometheus.GaugeValue, gauge.read(c.raft))
 	}
 	counts := make(map[string]uint64)
-	c.raft.FSM.View(func(ns *raftstore.Namespace) {
+	c.raft.FSM.View(func(ns *namespace.Namespace) {
 		ns.EventCounts(func(event string, count uint64) { counts[event] = count })
 	})
 	for event, count := range counts {

@@ -14,7 +14,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -141,7 +141,7 @@ func TestANewLeaderGoesOnWithANewcomer(t *testing.T) {
 	defer func() { _ = newcomer.Close() }()
 	leader.changes.mu.Lock() // it does not get any further
 	addNewcomer(t, leader, newcomer.members.own())
-	require.NoError(t, newcomer.fsm.WaitFor(t.Context(), func(ns *raftstore.Namespace) bool { return ns.Member(newcomer.dir.ID) != nil }))
+	require.NoError(t, newcomer.fsm.WaitFor(t.Context(), func(ns *namespace.Namespace) bool { return ns.Member(newcomer.dir.ID) != nil }))
 	require.Equal(t, raft.Nonvoter, leader.raft.Server(newcomer.dir.ID).Suffrage)
 	require.NoError(t, leader.Close())
 	leader.changes.mu.Unlock()

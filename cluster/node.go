@@ -126,8 +126,8 @@ func (n *Node) assemble() {
 	n.readIndex = newReadIndex(n.ctx, n.raft, n.members, n.leadership, n.peers, n.clock)
 	n.changes = &changes{ctx: n.ctx, raft: n.raft, store: n.store, leadership: n.leadership, logger: n.logger}
 	n.sessions = &sessions{
-		leases: newSessionLeases(n.cfg.SessionTTL), fsm: n.fsm, members: n.members, leadership: n.leadership,
-		readIndex: n.readIndex, clock: n.clock, changes: n.changes,
+		ctx: n.ctx, leases: newSessionLeases(n.cfg.SessionTTL), fsm: n.fsm, members: n.members, leadership: n.leadership,
+		readIndex: n.readIndex, clock: n.clock, changes: n.changes, logger: n.logger,
 	}
 	n.expulsion = &expulsion{raft: n.raft, members: n.members, changes: n.changes, newcomers: newcomers}
 	n.admission = &admission{
@@ -141,7 +141,7 @@ func (n *Node) assemble() {
 func (n *Node) leaderLoop() *leaderLoop {
 	return &leaderLoop{
 		ctx: n.ctx, raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, clock: n.clock,
-		changes: n.changes, sessions: n.sessions, admission: n.admission, removal: n.removal,
+		changes: n.changes, sessions: n.sessions, admission: n.admission, removal: n.removal, logger: n.logger,
 		limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) },
 	}
 }

@@ -12,7 +12,8 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
-	"lockfs/raftstore"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -136,7 +137,7 @@ func TestAnyStateThatIsNewEnough(t *testing.T) {
 	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
 	query := func(since uint64) *storepb.Query {
 		return &storepb.Query{Since: since, Query: &storepb.Query_Lookup{
-			Lookup: &storepb.Lookup{Parent: raftstore.RootIno, Name: []byte("lock")},
+			Lookup: &storepb.Lookup{Parent: namespace.RootIno, Name: []byte("lock")},
 		}}
 	}
 	result, err := client.Query(t.Context(), query(0))
@@ -147,7 +148,7 @@ func TestAnyStateThatIsNewEnough(t *testing.T) {
 		ask := func(since uint64) *clusterpb.ExecuteReply {
 			return ask(t, node, rpc.Node.Execute, &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query(since)}})
 		}
-		require.NoError(t, node.fsm.WaitFor(t.Context(), func(ns *raftstore.Namespace) bool { return ns.Index() >= index }))
+		require.NoError(t, node.fsm.WaitFor(t.Context(), func(ns *namespace.Namespace) bool { return ns.Index() >= ids.Index(index) }))
 		reply := ask(index)
 		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome())
 		require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode())
@@ -155,7 +156,7 @@ func TestAnyStateThatIsNewEnough(t *testing.T) {
 		if node == leader {
 			continue
 		}
-		for _, since := range []uint64{0, node.fsm.State().Index() + 1} {
+		for _, since := range []uint64{0, uint64(node.fsm.State().Index() + 1)} {
 			require.Equal(t, clusterpb.Outcome_NOT_LEADER, ask(since).GetOutcome(), "since %d", since)
 		}
 	}

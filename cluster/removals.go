@@ -15,7 +15,7 @@ func (n *Node) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) (*c
 	reply := &clusterpb.RemovalsReply{Epoch: epoch, Last: last}
 	for _, r := range found {
 		reply.Removals = append(reply.Removals, &clusterpb.Removal{
-			Session: r.Session, Parent: r.Parent, Name: []byte(r.Name), Ino: r.Ino,
+			Session: uint64(r.Session), Parent: uint64(r.Parent), Name: []byte(r.Name), Ino: uint64(r.Ino),
 		})
 	}
 	return reply, nil

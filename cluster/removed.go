@@ -43,9 +43,9 @@ func (w *removalWatch) look() {
 		asked = append(asked, member.GetApiAddress())
 	}
 	for _, address := range asked {
-		removed, leader := w.asSays(address)
+		removed, leader := w.removedAccordingTo(address)
 		if !removed && leader != "" && !slices.Contains(asked, leader) {
-			removed, _ = w.asSays(leader)
+			removed, _ = w.removedAccordingTo(leader)
 		}
 		if removed {
 			w.fail(errRemoved)
@@ -54,10 +54,10 @@ func (w *removalWatch) look() {
 	}
 }
 
-// asSays asks at an API address whether this node was removed, and who leads. Only the present leader knows, and only of
+// removedAccordingTo asks at an API address whether this node was removed, and who leads. Only the present leader knows, and only of
 // what is committed: one that was deposed meanwhile may have tried to remove this node, and all others may count on it. A leader
 // of whom this node has never heard may be another cluster's.
-func (w *removalWatch) asSays(address string) (removed bool, leader string) {
+func (w *removalWatch) removedAccordingTo(address string) (removed bool, leader string) {
 	ctx, cancel := context.WithTimeout(w.ctx, rpc.AttemptTimeout)
 	defer cancel()
 	status, err := w.peers.Node(address).Status(ctx, &clusterpb.StatusRequest{Confirm: true})

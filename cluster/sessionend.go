@@ -1,8 +1,6 @@
 package cluster
 
-import (
-	"lockfs/raftstore/storepb"
-)
+import "lockfs/raftstore/storepb"
 
 // endExpired gives up on the sessions that were not renewed.
 func (s *sessions) endExpired() {
@@ -16,14 +14,14 @@ func (s *sessions) endExpired() {
 	for _, id := range s.leases.expired(readClocks().mono, live) {
 		now := readClocks().mono
 		op := &storepb.EndSession{Id: id, IfActive: active[id], LastKeepalive: s.leases.get(id, now).keepalive}
-		result, err := s.changes.propose(s.changes.ctx, &storepb.Op{Op: &storepb.Op_EndSession{EndSession: op}})
+		result, err := s.changes.propose(s.ctx, &storepb.Op{Op: &storepb.Op_EndSession{EndSession: op}})
 		switch {
 		case err != nil:
-			s.changes.logger.Warn("a session's end was not recorded", "session", id, "error", err)
+			s.logger.Warn("a session's end was not recorded", "session", id, "error", err)
 		case result.GetCode() == storepb.Code_CONFLICT:
 			s.leases.spare(id, readClocks().mono)
 		default:
-			s.changes.logger.Info("session ended: no keepalive within its TTL", "session", id)
+			s.logger.Info("session ended: no keepalive within its TTL", "session", id)
 		}
 	}
 }

@@ -2,15 +2,19 @@ package cluster
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/raftstore"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
 // sessions is what the leader does for the sessions of mounts.
 type sessions struct {
+	ctx        context.Context // ends when the node is closed
 	leases     *sessionLeases
 	fsm        *raftstore.FSM
 	members    *members
@@ -18,6 +22,7 @@ type sessions struct {
 	readIndex  *readIndex
 	clock      *clock
 	changes    *changes
+	logger     *slog.Logger
 }
 
 // keepAlive renews a session if this node leads, as a majority confirms: a deposed leader must not
@@ -38,7 +43,7 @@ func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveReques
 		}
 	}
 	alive := false
-	s.fsm.View(func(ns *raftstore.Namespace) { alive = ns.SessionLive(req.GetSession()) })
+	s.fsm.View(func(ns *namespace.Namespace) { alive = ns.SessionLive(ids.Session(req.GetSession())) })
 	reply.Ended = !alive || !s.leases.renew(req.GetSession(), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()))
 	return reply
 }

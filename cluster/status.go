@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"lockfs/cluster/clusterpb"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 )
 
 // Status describes this node. The hash takes time proportional to the size of the state, but holds up
@@ -19,8 +19,8 @@ func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clust
 		Term: n.raft.CurrentTerm(), CommitIndex: n.raft.CommitIndex(), AppliedIndex: n.raft.AppliedIndex(),
 		Voters: n.raft.VoterIDs(), Mount: n.mountPoint(),
 	}
-	n.fsm.View(func(ns *raftstore.Namespace) {
-		status.StateIndex = ns.Index()
+	n.fsm.View(func(ns *namespace.Namespace) {
+		status.StateIndex = uint64(ns.Index())
 		status.Inodes, status.Usage = uint64(ns.Inodes()), ns.Usage()
 		status.Members = ns.Members()
 		status.Sessions = uint64(ns.Sessions())
@@ -31,7 +31,7 @@ func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clust
 	}
 	if req.GetHash() {
 		if state := n.fsm.State(); state != nil {
-			status.StateIndex, status.StateHash = state.Index(), state.Hash()
+			status.StateIndex, status.StateHash = uint64(state.Index()), state.Hash()
 		}
 	}
 	if req.GetConfirm() {

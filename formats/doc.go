@@ -5,6 +5,7 @@
 //	formats.Judge(content, now, origin, rule)      // held or stale, and why
 //	formats.FactsOf(content, origin, rule)         // the same, worked out for all times to come
 //	formats.EvidenceIn(content, writer)            // why a content of no format can be judged
+//	formats.Check(path, rule)                      // what is known of the lock in a file, and why
 //	formats.Wait(ctx, path)                        // until the lock in a file is free or stale
 //
 // Each protocol has a package of its own below this one, with the type of its lock file, Parse,
@@ -32,7 +33,7 @@
 //
 // # Time
 //
-// Nothing here reads a clock but [Wait]. Timestamps in a content are on the clock of the host that wrote it;
+// Nothing here reads a clock but [Wait] and [Check]. Timestamps in a content are on the clock of the host that wrote it;
 // [Origin] carries that clock's distance from cluster time, and [Judge] and [FactsOf] translate. The
 // packages below judge on the clock of the content. A lock is stale when its time is over, not at the
 // last instant of it; and as a timestamp in whole seconds was cut to that, its time is over when that of the latest

@@ -8,6 +8,12 @@ import (
 // ErrNotRegular is a directory, symbolic link, pipe or the like where a lock would be a file.
 var ErrNotRegular = lockfile.ErrNotRegular
 
+// MaxContent is how many bytes a lock has at most. A file that has more is a lock of no format, which is never stale.
+const MaxContent = lockfile.MaxContent
+
+// TooLargeError is a file that has more.
+type TooLargeError = lockfile.TooLargeError
+
 // The words in which formats are spoken of are those of [lockfact].
 type (
 	// Facts is what a content says about its lock.

@@ -68,7 +68,10 @@ func look(path string) (State, time.Time, error) {
 	if state := lockfile.AttributeOf(f, "state"); state != "" {
 		return State(state), lockfile.StaleAt(path, time.Time{}), nil
 	}
-	state, staleAt := judgeHere(content)
+	if lockfile.CheckSize(content, f) != nil {
+		return Held, time.Time{}, nil
+	}
+	state, staleAt := judgeHere(content, Rule{})
 	return state, staleAt, nil
 }
 
@@ -84,9 +87,9 @@ func absent(path string, err error) (State, time.Time, error) {
 }
 
 // judgeHere judges a lock that was written on this host, or one with the same clock.
-func judgeHere(content []byte) (State, time.Time) {
+func judgeHere(content []byte, rule Rule) (State, time.Time) {
 	now := time.Now()
-	facts := FactsOf(content, Origin{}, Rule{})
+	facts := FactsOf(content, Origin{}, rule)
 	var dead bool
 	switch facts.Format {
 	case Beads:
@@ -100,7 +103,7 @@ func judgeHere(content []byte) (State, time.Time) {
 		if facts.ExpiresAt != 0 {
 			staleAt = time.Unix(0, facts.ExpiresAt)
 		}
-		return Judge(content, now, Origin{}, Rule{}).State, staleAt
+		return Judge(content, now, Origin{}, rule).State, staleAt
 	}
 	if dead {
 		return Stale, time.Time{}

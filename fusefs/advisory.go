@@ -1,17 +1,16 @@
 package fusefs
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"os"
-	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
+	"lockfs/fusefs/filelock"
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/thread"
 	"lockfs/raftstore/storepb"
 )
 
@@ -22,10 +21,6 @@ const (
 	releasePoll = time.Millisecond
 	// releaseTries is how many such files may be in the way one after the other.
 	releaseTries = 3
-	// callWait is how long a thread may take from a request to its wait for the answer.
-	callWait = 100 * time.Millisecond
-	// dropLimit is how long a lock waits for the cluster to be told of a close before it.
-	dropLimit = 15 * time.Second
 )
 
 // GetLk is F_GETLK. The pid of a process on another host means nothing here and is 0.
@@ -33,20 +28,20 @@ func (fs *fileSystem) GetLk(interrupted <-chan struct{}, in *fuse.LkIn, out *fus
 	defer fs.observed("getlk", time.Now(), &code)
 	handle, errno := fs.lockable(in)
 	if errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
 	session := fs.ops.Session()
 	if session == 0 {
-		return status(syscall.ETIMEDOUT) // which locks are the caller's own cannot be told
+		return kernel.Status(syscall.ETIMEDOUT) // which locks are the caller's own cannot be told
 	}
-	result, errno := fs.query(request{interrupted, in.Pid}, &storepb.Query{Query: &storepb.Query_TestLock{
+	result, errno := fs.query(thread.NewRequest(interrupted, in.Pid), &storepb.Query{Query: &storepb.Query_TestLock{
 		TestLock: &storepb.TestLock{Session: session, Lock: takeLock(in, handle, false)},
 	}})
 	if errno == 0 && fs.lost(handle) {
 		errno = syscall.EIO
 	}
 	if errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
 	out.Lk = fuse.FileLock{Start: in.Lk.Start, End: in.Lk.End, Typ: syscall.F_UNLCK}
 	for _, lock := range result.GetAdvisoryLocks() {
@@ -66,13 +61,13 @@ func (fs *fileSystem) SetLk(interrupted <-chan struct{}, in *fuse.LkIn) (code fu
 	defer fs.observed("setlk", time.Now(), &code)
 	handle, errno := fs.lockable(in)
 	if errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
 	result, errno := fs.takeLock(context.Background(), interrupted, in, handle, false)
 	for tries := 0; tries < releaseTries && fs.awaitRelease(handle.inode, result); tries++ {
 		result, errno = fs.takeLock(context.Background(), interrupted, in, handle, false)
 	}
-	return status(errno)
+	return kernel.Status(errno)
 }
 
 // SetLkw is a lock that waits.
@@ -80,24 +75,17 @@ func (fs *fileSystem) SetLkw(interrupted <-chan struct{}, in *fuse.LkIn) (code f
 	defer fs.observed("setlkw", time.Now(), &code)
 	handle, errno := fs.lockable(in)
 	if errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	defer fs.bounded(cancel)()
-	go func() {
-		select {
-		case <-interrupted:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	ctx, end := thread.UntilInterrupted(interrupted)
+	defer end()
+	defer fs.bounded(end)()
 	_, errno = fs.takeLock(ctx, interrupted, in, handle, true)
-	return status(errno)
+	return kernel.Status(errno)
 }
 
 func (fs *fileSystem) lockable(in *fuse.LkIn) (*fileHandle, syscall.Errno) {
-	handle, found := fs.files.get(in.Fh)
+	handle, found := fs.files.Get(in.Fh)
 	if !found {
 		return nil, syscall.EBADF
 	}
@@ -126,33 +114,33 @@ func (fs *fileSystem) requestLock(
 		fs.dropPredecessor(in, handle)
 		op.ByProcess = wait && waitsForProcess(in.Pid)
 	}
-	if op.Session = handle.lockSession(0); handle.isLost() {
+	if op.Session = handle.locks.Session(0); handle.locks.IsLost() {
 		return nil, syscall.EIO
 	}
-	if handle.inode.isDropping(ownerOf(op)) {
-		if _, errno := fs.attr(request{interrupted, in.Pid}, op.GetIno()); errno == syscall.ETIMEDOUT {
+	if handle.inode.locks.IsDropping(filelock.OwnerOf(op)) {
+		if _, errno := fs.attr(thread.NewRequest(interrupted, in.Pid), op.GetIno()); errno == syscall.ETIMEDOUT {
 			return nil, errno // nothing to wait for: the cluster does not answer
 		}
 	}
-	own, drops, errno := handle.inode.beginLock(handle, ownerOf(op))
+	asked, errno := handle.inode.locks.Begin(&handle.locks, filelock.OwnerOf(op))
 	if errno != 0 {
 		return nil, errno
 	}
-	caller := callerOf(&in.InHeader)
+	caller := kernel.CallerOf(&in.InHeader)
 	result, err := fs.ops.TakeLock(ctx, caller, op)
 	done := err == nil && result.GetCode() == storepb.Code_OK
 	// Another thread may have lost the locks through this descriptor meanwhile, or its session has ended.
-	astray := done && op.GetType() != storepb.LockType_UNLOCK && handle.lockSession(op.GetSession()) != op.GetSession()
+	astray := done && op.GetType() != storepb.LockType_UNLOCK && handle.locks.Session(op.GetSession()) != op.GetSession()
 	lost := false
 	switch {
 	case astray, err != nil && result.GetCode() != storepb.Code_CANCELLED:
-		lost = fs.giveUp(caller, handle.inode, own, op)
+		lost = fs.giveUp(caller, handle.inode, asked, op)
 	case err != nil:
-		fs.releaseLater(caller, handle.inode, own, op)
+		fs.releaseLater(caller, handle.inode, asked, op)
 	}
-	stays := handle.inode.endLock(own, drops, op, done && !astray)
+	stays := handle.inode.locks.End(asked, op, done && !astray)
 	switch {
-	case lost, astray, done && handle.isLost():
+	case lost, astray, done && handle.locks.IsLost():
 		return nil, syscall.EIO
 	case !stays:
 		return &storepb.Result{Code: storepb.Code_NOT_FOUND}, syscall.ESTALE
@@ -164,8 +152,8 @@ func (fs *fileSystem) requestLock(
 			return nil, syscall.EAGAIN // see bounded
 		}
 	}
-	answer, errno := fs.outcome(result, err)
-	return answer, ofInode(errno)
+	answer, errno := kernel.Outcome(result, err, fs.logger)
+	return answer, kernel.OfInode(errno)
 }
 
 func takeLock(in *fuse.LkIn, handle *fileHandle, wait bool) *storepb.TakeLock {
@@ -188,122 +176,20 @@ func takeLock(in *fuse.LkIn, handle *fileHandle, wait bool) *storepb.TakeLock {
 // dropPredecessor drops what a released open file description has locked, if its number is another one's now, who locks, and
 // its release has not come yet. A process may have locked through both, so the number does not tell, but the system call does.
 func (fs *fileSystem) dropPredecessor(in *fuse.LkIn, handle *fileHandle) {
-	before := handle.inode.lockedThrough(in.Owner)
-	if before == nil || before == handle {
+	before := handle.inode.locks.LockedThrough(in.Owner)
+	if before == nil || before == &handle.locks {
 		return
 	}
-	if command := fcntlCommand(in.Pid); command == unix.F_OFD_SETLK || command == unix.F_OFD_SETLKW {
-		fs.dropRecords(callerOf(&in.InHeader), handle.inode, in.Owner, before)
+	if command := thread.FcntlCommand(in.Pid); command == unix.F_OFD_SETLK || command == unix.F_OFD_SETLKW {
+		fs.dropRecords(kernel.CallerOf(&in.InHeader), handle.inode, in.Owner, before)
 	}
 }
 
 // waitsForProcess tells whether a thread waits for a lock that is its process's (F_SETLKW), rather than an
 // open file description's (F_OFD_SETLKW), and is all that there is of its process: another thread could
 // release what others wait for. In doubt it does not: then no deadlock is found, as for an open file description.
-func waitsForProcess(thread uint32) bool {
-	return fcntlCommand(thread) == unix.F_SETLKW && isAlone(thread)
-}
-
-// fcntlCommand is what a thread that waits in fcntl(2) has asked for, which a request does not tell; -1 if it is not known.
-func fcntlCommand(thread uint32) int {
-	for end := time.Now().Add(callWait); ; time.Sleep(releasePoll) {
-		call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", thread))
-		fields := bytes.Fields(call)
-		if err != nil || len(fields) == 0 {
-			return -1
-		}
-		if string(fields[0]) == "running" && time.Now().Before(end) {
-			continue // it does not wait yet
-		}
-		if string(fields[0]) != strconv.Itoa(unix.SYS_FCNTL) || len(fields) < 3 {
-			return -1
-		}
-		command, err := strconv.ParseInt(string(fields[2]), 0, 32)
-		if err != nil {
-			return -1
-		}
-		return int(command)
-	}
-}
-
-func isAlone(thread uint32) bool {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", thread))
-	return err == nil && bytes.Contains(status, []byte("\nThreads:\t1\n"))
-}
-
-// Flush is close(2) of a descriptor: the locks of the process on the file go, whichever descriptor they were
-// taken through (fcntl(2)). A write has been committed when it returned.
-func (fs *fileSystem) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
-	handle, found := fs.files.get(in.Fh)
-	if !found {
-		return fuse.OK
-	}
-	handle.noteClose()
-	if handle.inode.lockedThrough(in.LockOwner) != nil {
-		fs.dropRecords(callerOf(&in.InHeader), handle.inode, in.LockOwner, nil)
-	}
-	return fuse.OK
-}
-
-// releaseLocks is for the last close of an open file description: its flock goes, and what it locked as
-// itself (F_OFD_SETLK), which no flush has named.
-func (fs *fileSystem) releaseLocks(in *fuse.ReleaseIn, handle *fileHandle) {
-	caller := callerOf(&in.InHeader)
-	for _, owner := range handle.inode.recordOwners(handle) {
-		fs.dropRecords(caller, handle.inode, owner, handle)
-	}
-	if in.ReleaseFlags&fuse.FUSE_RELEASE_FLOCK_UNLOCK != 0 {
-		fs.drop(caller, handle.inode, lockOwner{storepb.LockKind_FLOCK, in.Fh}, nil)
-	}
-}
-
-func (fs *fileSystem) dropRecords(caller *storepb.Caller, in *inode, owner uint64, through *fileHandle) {
-	fs.drop(caller, in, lockOwner{storepb.LockKind_RECORD, owner}, through)
-}
-
-// drop releases what an owner has of a file (see beginDrop for through). If the cluster cannot be told now it is told later;
-// until then the owner gets no new lock of that file, which would be released too.
-func (fs *fileSystem) drop(caller *storepb.Caller, in *inode, key lockOwner, through *fileHandle) {
-	dropped := in.beginDrop(key, through)
-	if dropped == nil {
-		return
-	}
-	fs.inodes.use(in.ino) // so that it is still this inode that knows of it when the file is opened again
-	fs.insist(caller, dropOp(in, key, false), fs.afterDrop(caller, in, dropped))
-}
-
-// giveUp is for a request for a lock of which nobody can tell what became. It may have been done, so what its owner has is
-// released, which the cluster is told of as soon as it can be. If others who use the descriptors may rely on more than that
-// request, what they do through these fails from now on, and nobody else gets the locks before the lock delay is over: as for
-// a session that is lost.
-func (fs *fileSystem) giveUp(caller *storepb.Caller, in *inode, own *owned, op *storepb.TakeLock) (lost bool) {
-	lost, dropped := in.giveUp(own, op)
-	fs.inodes.use(in.ino)
-	fs.insistLater(caller, dropOp(in, ownerOf(op), lost), fs.afterDrop(caller, in, dropped))
-	return lost
-}
-
-func dropOp(in *inode, key lockOwner, lost bool) *storepb.Op {
-	return &storepb.Op{Op: &storepb.Op_DropLocks{
-		DropLocks: &storepb.DropLocks{Ino: in.ino, Kind: key.kind, Owners: []uint64{key.owner}, Lost: lost},
-	}}
-}
-
-// releaseLater is for a request that was not sent. Many programs do not look whether a release succeeds, and keep the file open:
-// where it was to leave nothing, the cluster is told of that as soon as it can be.
-func (fs *fileSystem) releaseLater(caller *storepb.Caller, in *inode, own *owned, op *storepb.TakeLock) {
-	if dropped := in.beginRelease(own, op); dropped != nil {
-		fs.inodes.use(in.ino)
-		fs.insistLater(caller, dropOp(in, ownerOf(op), false), fs.afterDrop(caller, in, dropped))
-	}
-}
-
-// afterDrop is for when the cluster knows. Should another session begin before, the old one takes the locks along.
-func (fs *fileSystem) afterDrop(caller *storepb.Caller, in *inode, dropped func()) func() {
-	return func() {
-		dropped()
-		fs.release(caller, in)
-	}
+func waitsForProcess(id uint32) bool {
+	return thread.FcntlCommand(id) == unix.F_SETLKW && thread.IsAlone(id)
 }
 
 // awaitRelease waits if the lock in the way of a request is one of this mount's that a close(2) may have ended. It answers
@@ -314,23 +200,32 @@ func (fs *fileSystem) awaitRelease(in *inode, result *storepb.Result) bool {
 		return false
 	}
 	end := time.Now().Add(releaseWait)
-	key := lockOwner{locks[0].GetKind(), locks[0].GetOwner()}
+	key := filelock.Owner{Kind: locks[0].GetKind(), Number: locks[0].GetOwner()}
 	for holder := fs.holder(in, key); holder != nil; holder = fs.holder(in, key) {
-		if !holder.isClosing() || time.Now().After(end) {
+		if !holder.IsClosing() || time.Now().After(end) {
 			return false
 		}
 		time.Sleep(releasePoll)
 	}
-	return in.awaitDrop(key, dropLimit)
+	return in.locks.AwaitDrop(key)
 }
 
-// holder is the handle through which an owner has locks; nil if it is being released.
-func (fs *fileSystem) holder(in *inode, key lockOwner) *fileHandle {
-	if key.kind == storepb.LockKind_RECORD {
-		return in.lockedThrough(key.owner)
+// holder is the open file description through which an owner has locks; nil if it is being released.
+func (fs *fileSystem) holder(in *inode, key filelock.Owner) *filelock.Description {
+	if key.Kind == storepb.LockKind_RECORD {
+		return in.locks.LockedThrough(key.Number)
 	}
-	handle, _ := fs.files.get(key.owner)
-	return handle
+	if handle, found := fs.files.Get(key.Number); found {
+		return &handle.locks
+	}
+	return nil
+}
+
+// lost tells whether a lock was taken through the handle that whoever has it may believe to hold while another host has it
+// now: its session has ended, or it was given up.
+func (fs *fileSystem) lost(h *fileHandle) bool {
+	session := h.locks.Session(0)
+	return h.locks.IsLost() || session != 0 && session != fs.ops.Session()
 }
 
 // bounded ends a wait before the kernel would end the whole mount for it. The function it answers ends that.
@@ -340,23 +235,4 @@ func (fs *fileSystem) bounded(end func()) (stop func()) {
 	}
 	timer := time.AfterFunc(fs.longestWait, end)
 	return func() { timer.Stop() }
-}
-
-// longestWait reads for how long the kernel lets a request take; 0: for ever.
-func longestWait() time.Duration {
-	limit := time.Duration(0)
-	for _, name := range []string{"default_request_timeout", "max_request_timeout"} {
-		text, err := os.ReadFile("/proc/sys/fs/fuse/" + name)
-		if err != nil {
-			continue // a kernel before 6.16 has no limits
-		}
-		seconds, err := strconv.Atoi(string(bytes.TrimSpace(text)))
-		if err != nil || seconds <= 0 {
-			continue
-		}
-		if allowed := time.Duration(seconds) * time.Second / 2; limit == 0 || allowed < limit {
-			limit = allowed
-		}
-	}
-	return limit
 }

@@ -1,51 +1,53 @@
 package fusefs
 
 import (
-	"math"
 	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/observation"
+	"lockfs/fusefs/thread"
 	"lockfs/raftstore/storepb"
 )
 
 // GetAttr answers fstat too: the kernel does not tell it from stat.
 func (fs *fileSystem) GetAttr(interrupted <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) (code fuse.Status) {
 	defer fs.observed("getattr", time.Now(), &code)
-	if attr, found := fs.justCreated(in.Pid, in.NodeId); found {
-		fillAttr(&out.Attr, attr)
+	if attr, found := fs.calls.justCreated(in.Pid, in.NodeId); found {
+		kernel.FillAttr(&out.Attr, attr)
 		return fuse.OK
 	}
 	fs.goesOn(in.Pid)
-	result, errno := fs.getAttr(request{interrupted, in.Pid}, in.NodeId)
+	result, errno := fs.getAttr(thread.NewRequest(interrupted, in.Pid), in.NodeId)
 	if errno == 0 {
-		fillAttr(&out.Attr, result.GetAttr())
-		fs.entered.note(in.Pid, entered{in.NodeId, result.GetIndex()})
+		kernel.FillAttr(&out.Attr, result.GetAttr())
+		fs.calls.entered.Note(in.Pid, entered{in.NodeId, result.GetIndex()})
 	}
-	return status(errno)
+	return kernel.Status(errno)
 }
 
 // Statx is asked when somebody wants the time of birth, which GetAttr cannot tell.
 func (fs *fileSystem) Statx(interrupted <-chan struct{}, in *fuse.StatxIn, out *fuse.StatxOut) (code fuse.Status) {
 	defer fs.observed("statx", time.Now(), &code)
-	attr, errno := fs.attr(request{interrupted, in.Pid}, in.NodeId)
+	attr, errno := fs.attr(thread.NewRequest(interrupted, in.Pid), in.NodeId)
 	if errno == 0 {
-		fillStatx(&out.Statx, attr)
+		kernel.FillStatx(&out.Statx, attr)
 	}
-	return status(errno)
+	return kernel.Status(errno)
 }
 
-func (fs *fileSystem) attr(by request, ino uint64) (*storepb.Attr, syscall.Errno) {
+func (fs *fileSystem) attr(by thread.Request, ino uint64) (*storepb.Attr, syscall.Errno) {
 	result, errno := fs.getAttr(by, ino)
 	return result.GetAttr(), errno
 }
 
-func (fs *fileSystem) getAttr(by request, ino uint64) (*storepb.Result, syscall.Errno) {
+func (fs *fileSystem) getAttr(by thread.Request, ino uint64) (*storepb.Result, syscall.Errno) {
 	result, errno := fs.query(by, &storepb.Query{Query: &storepb.Query_GetAttr{
 		GetAttr: &storepb.GetAttr{Ino: ino},
 	}})
-	return result, ofInode(errno)
+	return result, kernel.OfInode(errno)
 }
 
 // Access is not asked, since the kernel itself judges by modes and owners (default_permissions).
@@ -60,28 +62,28 @@ func (fs *fileSystem) SetAttr(interrupted <-chan struct{}, in *fuse.SetAttrIn, o
 	size, resized := in.GetSize()
 	if resized {
 		if attr, errno = fs.setSize(interrupted, in, size); errno != 0 {
-			return status(errno)
+			return kernel.Status(errno)
 		}
 	}
 	switch {
 	case wanted:
-		attr, errno = fs.setAttr(interrupted, callerOf(&in.InHeader), change)
+		attr, errno = fs.setAttr(interrupted, kernel.CallerOf(&in.InHeader), change)
 	case !resized:
-		attr, errno = fs.attr(request{interrupted, in.Pid}, in.NodeId)
+		attr, errno = fs.attr(thread.NewRequest(interrupted, in.Pid), in.NodeId)
 	}
 	if errno == 0 {
-		fillAttr(&out.Attr, attr)
+		kernel.FillAttr(&out.Attr, attr)
 	}
-	return status(errno)
+	return kernel.Status(errno)
 }
 
 // setSize is truncate(2) of a name that was looked up just now, or ftruncate(2) of an open file.
 func (fs *fileSystem) setSize(interrupted <-chan struct{}, in *fuse.SetAttrIn, size uint64) (*storepb.Attr, syscall.Errno) {
-	caller := callerOf(&in.InHeader)
-	by, session := fs.cameBy(in.Pid, in.NodeId), uint64(0)
+	caller := kernel.CallerOf(&in.InHeader)
+	by, session := fs.calls.cameBy(in.Pid, in.NodeId), uint64(0)
 	if fh, open := in.GetFh(); open {
-		if handle, found := fs.files.get(fh); found {
-			by, session = handle.name(), handle.lockSession(0)
+		if handle, found := fs.files.Get(fh); found {
+			by, session = handle.name(), handle.locks.Session(0)
 		}
 	}
 	inode := fs.inodes.use(in.NodeId)
@@ -89,7 +91,7 @@ func (fs *fileSystem) setSize(interrupted <-chan struct{}, in *fuse.SetAttrIn, s
 	truncation := fs.truncation(interrupted, caller, by)
 	truncation.session = session
 	attr, seen, errno := fs.change(truncation, inode, resize(size))
-	fs.saw(in.Caller, seen, made)
+	fs.observations.Saw(in.Caller, seen, observation.Made)
 	return attr, errno
 }
 
@@ -97,7 +99,7 @@ func (fs *fileSystem) setAttr(
 	interrupted <-chan struct{}, caller *storepb.Caller, change *storepb.SetAttr,
 ) (*storepb.Attr, syscall.Errno) {
 	result, errno := fs.mutate(interrupted, caller, &storepb.Op{Op: &storepb.Op_SetAttr{SetAttr: change}})
-	return result.GetAttr(), ofInode(errno)
+	return result.GetAttr(), kernel.OfInode(errno)
 }
 
 // empty is the O_TRUNC of an open. Only root is taken to be able to set what dropSetID drops: the kernel does
@@ -121,7 +123,7 @@ func (fs *fileSystem) dropSetID(caller *storepb.Caller, written *storepb.Attr) {
 	if mode == written.GetMode() {
 		return
 	}
-	mode &= permissionBits
+	mode &= kernel.PermissionBits
 	if _, errno := fs.setAttr(nil, caller, &storepb.SetAttr{Ino: written.GetIno(), Mode: &mode}); errno != 0 {
 		fs.logger.Warn("set-user-ID stays after a write", "ino", written.GetIno(), "error", errno)
 	}
@@ -144,27 +146,14 @@ func attrChange(in *fuse.SetAttrIn) (change *storepb.SetAttr, wanted bool) {
 	case in.Valid&fuse.FATTR_ATIME_NOW != 0:
 		change.AtimeNow, wanted = true, true
 	case in.Valid&fuse.FATTR_ATIME != 0:
-		change.Atime, wanted = nanoseconds(in.Atime, in.Atimensec), true
+		change.Atime, wanted = kernel.Nanoseconds(in.Atime, in.Atimensec), true
 	}
 	switch {
 	case in.Valid&fuse.FATTR_MTIME_NOW != 0:
 		_, resized := in.GetSize() // sets it already
 		change.MtimeNow, wanted = true, wanted || !resized
 	case in.Valid&fuse.FATTR_MTIME != 0:
-		change.Mtime, wanted = nanoseconds(in.Mtime, in.Mtimensec), true
+		change.Mtime, wanted = kernel.Nanoseconds(in.Mtime, in.Mtimensec), true
 	}
 	return change, wanted
-}
-
-// nanoseconds since the epoch of a time of the kernel's, whose seconds are signed. A time more than 292
-// years from the epoch becomes the nearest that there is.
-func nanoseconds(sec uint64, nsec uint32) *int64 {
-	s, limit := int64(sec), int64(math.MaxInt64/time.Second)
-	switch {
-	case s >= limit:
-		return new(int64(math.MaxInt64))
-	case s <= -limit:
-		return new(int64(math.MinInt64))
-	}
-	return new(s*int64(time.Second) + int64(nsec))
 }

@@ -1,7 +1,6 @@
 package fusefs
 
 import (
-	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"lockfs/fusefs/kernel"
 	"lockfs/raftstore/storepb"
 )
 
@@ -111,22 +111,11 @@ func TestStatFs(t *testing.T) {
 	writeFile(t, dir, "f", "hello")
 	var st unix.Statfs_t
 	require.NoError(t, unix.Statfs(dir, &st))
-	require.EqualValues(t, blockSize, st.Bsize)
+	require.EqualValues(t, kernel.BlockSize, st.Bsize)
 	require.EqualValues(t, 255, st.Namelen)
 	require.Equal(t, st.Files-2, st.Ffree)
 	require.NotZero(t, st.Bavail)
 	require.Equal(t, st.Blocks-1, st.Bfree)
-}
-
-func TestKernelTimes(t *testing.T) {
-	for _, ns := range []int64{0, 1, -1, 1_500_000_000_999_999_999, -1_500_000_000_999_999_999} {
-		sec, nsec := kernelTime(ns)
-		require.Less(t, nsec, uint32(1e9))
-		require.Equal(t, ns, *nanoseconds(sec, nsec))
-	}
-	require.EqualValues(t, math.MaxInt64, *nanoseconds(1<<40, 5))
-	beforeAll := int64(-1 << 40)
-	require.EqualValues(t, math.MinInt64, *nanoseconds(uint64(beforeAll), 5))
 }
 
 func TestWritingDropsSetUserID(t *testing.T) {

@@ -3,7 +3,10 @@ package fusefs
 import (
 	"syscall"
 
-	"lockfs/raftstore"
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/observation"
+	"lockfs/fusefs/thread"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -11,13 +14,13 @@ import (
 type edit func(old []byte) ([]byte, syscall.Errno)
 
 // current asks for the content as it is committed now, and for the lock that a name is.
-func (fs *fileSystem) current(by request, in *inode, name *storepb.Look) (now content, seen []*storepb.Look, errno syscall.Errno) {
+func (fs *fileSystem) current(by thread.Request, in *inode, name *storepb.Look) (now content, seen []*storepb.Look, errno syscall.Errno) {
 	known := in.last()
 	result, errno := fs.query(by, &storepb.Query{Query: &storepb.Query_Read{
 		Read: &storepb.Read{Ino: in.ino, KnownVersion: known.version, Name: name},
 	}})
 	if errno != 0 {
-		return content{}, nil, ofInode(errno)
+		return content{}, nil, kernel.OfInode(errno)
 	}
 	version := result.GetAttr().GetVersion()
 	if known.version != 0 && version == known.version {
@@ -37,18 +40,11 @@ type writer struct {
 	session     uint64          // in which the file was locked; 0: it was not
 }
 
-func nameOf(seen []*storepb.Look) *storepb.Look {
-	if len(seen) == 0 {
-		return nil
-	}
-	return seen[0]
-}
-
 // truncation is held to what the caller saw: it may be the removal of a lock.
 func (fs *fileSystem) truncation(interrupted <-chan struct{}, caller *storepb.Caller, by []*storepb.Look) writer {
 	w := writer{interrupted: interrupted, caller: caller, name: nameOf(by)}
 	if w.name != nil {
-		w.seen = fs.seenBy(place{caller: caller, parent: w.name.GetParent(), name: w.name.GetName()})
+		w.seen = fs.observations.SeenBy(caller.GetPid(), observation.Name{Parent: w.name.GetParent(), Name: string(w.name.GetName())})
 	}
 	return w
 }
@@ -74,7 +70,7 @@ func (fs *fileSystem) change(by writer, in *inode, do edit) (*storepb.Attr, []*s
 			}
 		}
 		var errno syscall.Errno
-		if base, _, errno = fs.current(request{by.interrupted, by.caller.GetPid()}, in, nil); errno != 0 {
+		if base, _, errno = fs.current(thread.NewRequest(by.interrupted, by.caller.GetPid()), in, nil); errno != 0 {
 			return nil, nil, errno
 		}
 		fresh = true
@@ -92,7 +88,7 @@ func (fs *fileSystem) compareAndSet(
 		return nil, false, 0
 	}
 	if errno != 0 {
-		return nil, false, ofInode(errno)
+		return nil, false, kernel.OfInode(errno)
 	}
 	in.learn(content{version: result.GetAttr().GetVersion(), data: data})
 	return result, true, 0
@@ -102,7 +98,7 @@ func (fs *fileSystem) compareAndSet(
 func writeAt(offset uint64, data []byte) edit {
 	return func(old []byte) ([]byte, syscall.Errno) {
 		end := offset + uint64(len(data))
-		if end > raftstore.MaxContent || end < offset {
+		if end > namespace.MaxContent || end < offset {
 			return nil, syscall.EFBIG
 		}
 		changed := make([]byte, max(uint64(len(old)), end))
@@ -121,7 +117,7 @@ func appendTo(data []byte) edit {
 // resize cuts content off or extends it with zeros.
 func resize(size uint64) edit {
 	return func(old []byte) ([]byte, syscall.Errno) {
-		if size > raftstore.MaxContent {
+		if size > namespace.MaxContent {
 			return nil, syscall.EFBIG
 		}
 		changed := make([]byte, size)

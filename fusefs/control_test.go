@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"lockfs/formats"
 	"lockfs/formats/semaphore"
-	"lockfs/raftstore"
+	"lockfs/fusefs/control"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -23,7 +23,7 @@ func describeContent(s *session) {
 	s.intercept(func(op *storepb.Op, _ *storepb.Query) (*storepb.Result, bool, error) {
 		if write := op.GetSetContent(); write != nil && formats.Detect(write.GetContent()) != formats.None {
 			facts := formats.FactsOf(write.GetContent(), formats.Origin{Host: "host", Hostname: "host"}, formats.Rule{})
-			write.Facts = raftstore.FactsMessage(facts)
+			write.Facts = namespace.FactsMessage(facts)
 			if lock, err := semaphore.Parse(write.GetContent()); err == nil {
 				write.Facts.Tag = lock.Tag
 			}
@@ -48,7 +48,7 @@ func TestControlDirectoryIsFoundAndNotListed(t *testing.T) {
 	require.Equal(t, "555 0 0 directory", shell(t, dir, "stat -c '%a %u %g %F' .lockfs"))
 	require.Equal(t, "444 0 0 regular empty file", shell(t, dir, "stat -c '%a %u %g %F' .lockfs/status"))
 	require.Equal(t, shell(t, dir, "stat -c '%Z' .lockfs"), shell(t, dir, "stat -c '%Y' .lockfs/locks"))
-	require.NotZero(t, lstat(t, filepath.Join(dir, ".lockfs")).Ino&controlBit)
+	require.True(t, control.Has(lstat(t, filepath.Join(dir, ".lockfs")).Ino))
 	require.ErrorIs(t, syscall.Access(filepath.Join(dir, ".lockfs/nothing"), 0), syscall.ENOENT)
 	require.ErrorIs(t, syscall.Access(filepath.Join(dir, ".lockfs/why/.lockfs"), 0), syscall.ENOENT)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
@@ -125,46 +125,4 @@ func TestStatusFile(t *testing.T) {
 	require.Len(t, lines, 5)
 	require.Equal(t, []string{"host=host", "session=0000000000000001", "leader=leader", "clock_offset=-0.001500000"}, lines[:4])
 	require.Regexp(t, `^cluster_time=20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$`, lines[4])
-}
-
-func TestNodesAreForgotten(t *testing.T) {
-	dir := t.TempDir()
-	s := newCluster().open()
-	opts := Options{}
-	fs := newWithControl(newFileSystem(s, opts))
-	server, err := fuse.NewServer(fs, dir, &fuse.MountOptions{DirectMountStrict: true, DisableReadDirPlus: true})
-	require.NoError(t, err)
-	go server.Serve()
-	t.Cleanup(func() { require.NoError(t, server.Unmount()) })
-	require.NoError(t, server.WaitMount())
-
-	known := func() int {
-		fs.control.nodes.mu.Lock()
-		defer fs.control.nodes.mu.Unlock()
-		require.Len(t, fs.control.nodes.ids, len(fs.control.nodes.known))
-		return len(fs.control.nodes.known)
-	}
-	lasting := known()
-	require.Equal(t, 1+len(controlEntries), lasting)
-	shell(t, dir, "touch a b c")
-	shell(t, dir, "cat .lockfs/kv/a .lockfs/why/b; stat .lockfs/force/c .lockfs/kv")
-	require.Equal(t, lasting+3, known())
-	shell(t, dir, "rm a b c; ! stat .lockfs/kv/a .lockfs/why/b .lockfs/force/c 2>&1")
-	eventually(t, "the kernel forgets what is gone", func() bool { return known() == lasting })
-	require.Equal(t, "host=host", shell(t, dir, "head -n 1 .lockfs/status"))
-}
-
-func TestNodeTable(t *testing.T) {
-	table := newNodeTable()
-	a, b := mirrorFile{kvView, 1, "a", 2}, mirrorFile{kvView, 1, "a", 3}
-	id := table.use(a)
-	require.NotEqual(t, id, table.use(b))
-	require.Equal(t, id, table.use(a))
-	require.Equal(t, a, table.get(id))
-	table.forget(id, 1)
-	require.Equal(t, a, table.get(id))
-	table.forget(id, 7)
-	require.Nil(t, table.get(id))
-	table.forget(id, 1)
-	require.NotEqual(t, id, table.use(a), "a number is never used again")
 }

@@ -15,17 +15,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/raftstore"
+	"lockfs/fusefs/control"
+	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
 
-func eventsOf(dir string) string { return filepath.Join(dir, controlName, "events") }
+func eventsOf(dir string) string { return filepath.Join(dir, control.Name, "events") }
 
-func readEvent(t testing.TB, lines *bufio.Reader) raftstore.EventJSON {
+func readEvent(t testing.TB, lines *bufio.Reader) lockjson.Event {
 	t.Helper()
 	line, err := lines.ReadBytes('\n')
 	require.NoError(t, err)
-	var event raftstore.EventJSON
+	var event lockjson.Event
 	require.NoError(t, json.Unmarshal(line, &event), "%q", line)
 	return event
 }

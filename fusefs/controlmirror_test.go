@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
@@ -19,7 +20,8 @@ import (
 
 	"lockfs/formats"
 	"lockfs/formats/semaphore"
-	"lockfs/raftstore"
+	"lockfs/fusefs/observation"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -116,30 +118,6 @@ func TestWhy(t *testing.T) {
 	require.Equal(t, "until somebody removes it: its process could not be identified", whyOf(t, dir, "beads")["lives"])
 }
 
-func TestWhatLives(t *testing.T) {
-	process := &storepb.Process{Pid: 9, BootId: "boot"}
-	const away = "until host h is back and its process is found to be gone, or `lockfs host forget h`; "
-	for want, lock := range map[string]*storepb.Lock{
-		"no more; it stays until somebody removes it": {
-			State: "stale", Facts: &storepb.Facts{Format: "tower", OnStale: "keep"},
-		},
-		"no more; lockfs removes it": {
-			State: "stale", Facts: &storepb.Facts{Format: "pid", Pid: 7, OnStale: "remove"},
-		},
-		"as long as process 7 on host h; then lockfs removes it": {
-			State: "held", Facts: &storepb.Facts{Format: "pid", Pid: 7, Host: "h", OnStale: "remove", Process: process},
-		},
-		away + "then it stays until somebody removes it": {
-			State: "unreachable", Facts: &storepb.Facts{Format: "beads", Pid: 7, Host: "h", OnStale: "keep", Process: process},
-		},
-	} {
-		require.Equal(t, want, lives(lock, 0))
-	}
-	require.Equal(t, "anyone", remover(&storepb.Lock{State: "stale", Facts: &storepb.Facts{Guard: "host"}}))
-	require.Equal(t, "its owner, by token, or anyone with `lockfs rm --force`",
-		remover(&storepb.Lock{State: "held", Remover: "its owner, by token"}))
-}
-
 func TestMirrorShowsTheTree(t *testing.T) {
 	dir, _ := mountFor(t, newCluster())
 	require.Equal(t, "directory", shell(t, dir, "stat -c %F .lockfs/why"), "also when there is nothing")
@@ -211,16 +189,16 @@ func TestSnapshotsStay(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ENOENT)
 }
 
-// TestReadingInTheMirrorIsALook removes what somebody saw there, when it is another lock already.
-func TestReadingInTheMirrorIsALook(t *testing.T) {
+// TestReadingInTheMirrorIsAnObservation removes what somebody saw there, when it is another lock already.
+func TestReadingInTheMirrorIsAnObservation(t *testing.T) {
 	c := newCluster()
 	there, s := mountFor(t, c)
 	describeContent(s)
 	here := t.TempDir()
-	self := []Process{{PID: 1, Start: 1}}
-	mountAt(t, here, c.open(), Options{Family: func(uint32) iter.Seq[Process] { return slices.Values(self) }})
+	self := []observation.Process{{PID: 1, Start: 1}}
+	mountAt(t, here, c.open(), Options{Family: func(uint32) iter.Seq[observation.Process] { return slices.Values(self) }})
 	lock := filepath.Join(here, "f")
-	for what, look := range map[string]func(){
+	for what, observe := range map[string]func(){
 		"why": func() { whyOf(t, here, "f") },
 		"kv":  func() { keyValuesOf(t, here, "f") },
 		"xattr": func() {
@@ -229,11 +207,11 @@ func TestReadingInTheMirrorIsALook(t *testing.T) {
 		},
 	} {
 		writeFile(t, there, "f", strings.Replace(swarmLock, "worker 1", what, 1))
-		look()
+		observe()
 		require.NoError(t, os.Remove(filepath.Join(there, "f")))
 		writeFile(t, there, "f", strings.Replace(swarmLock, "worker 1", what+" again", 1))
 		require.ErrorIs(t, os.Remove(lock), syscall.ENOENT, what)
-		look()
+		observe()
 		require.NoError(t, os.Remove(lock), what)
 	}
 }
@@ -287,7 +265,7 @@ func TestListOfLocks(t *testing.T) {
 	s := c.open()
 	for i := range 2500 {
 		create := &storepb.Create{
-			Parent: raftstore.RootIno, Name: fmt.Appendf(nil, "many%d", i), Mode: syscall.S_IFREG | 0o644, Exclusive: true,
+			Parent: namespace.RootIno, Name: fmt.Appendf(nil, "many%d", i), Mode: syscall.S_IFREG | 0o644, Exclusive: true,
 		}
 		result, err := s.Mutate(t.Context(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Create{Create: create}})
 		require.NoError(t, err)
@@ -351,7 +329,7 @@ func requirePrintable(t testing.TB, text string) {
 	t.Helper()
 	require.True(t, utf8.ValidString(text), "%q", text)
 	for line := range strings.Lines(text) {
-		require.True(t, isPrintable(strings.TrimSuffix(line, "\n")), "%q", line)
+		require.True(t, strings.IndexFunc(strings.TrimSuffix(line, "\n"), func(r rune) bool { return !unicode.IsPrint(r) }) < 0, "%q", line)
 	}
 }
 
@@ -363,16 +341,4 @@ func unquoted(t testing.TB, text string) string {
 	name, err := strconv.Unquote(text)
 	require.NoError(t, err, text)
 	return name
-}
-
-func TestOneWord(t *testing.T) {
-	for text, want := range map[string]string{
-		"": "-", "-": `"-"`, "w": "w", "a b": `"a\x20b"`, `"a`: `"\"a"`, "a\n": `"a\n"`, "\u00a0": `"\u00a0"`, "ö": "ö",
-	} {
-		word := oneWord(text)
-		assert.Equal(t, want, word)
-		if text != "" {
-			assert.Equal(t, text, unquoted(t, word))
-		}
-	}
 }

@@ -5,11 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"lockfs/fusefs/mountpoint"
 )
 
 func TestDeviceIsNotInherited(t *testing.T) {
 	mountFor(t, newCluster())
-	devices, err := openDevices()
+	devices, err := mountpoint.Devices()
 	require.NoError(t, err)
 	require.NotEmpty(t, devices)
 	for fd := range devices {

@@ -1,31 +1,20 @@
 package fusefs
 
 import (
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/thread"
 	"lockfs/raftstore/storepb"
 )
-
-// smallestEntry is what an entry takes at least in the kernel's buffer.
-const smallestEntry = 32
-
-// dirHandle is one open directory.
-type dirHandle struct {
-	ino uint64
-
-	mu      sync.Mutex
-	at      uint64              // cookie of the last entry that the kernel was given
-	fetched []*storepb.DirEntry // entries after it that did not fit
-}
 
 // OpenDir asks nothing: what a listing shows is what is there when it is read.
 func (fs *fileSystem) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (code fuse.Status) {
 	defer fs.observed("opendir", time.Now(), &code)
-	out.Fh = fs.dirs.add(&dirHandle{ino: in.NodeId})
+	out.Fh = fs.dirs.Add(&dirHandle{ino: in.NodeId})
 	return fuse.OK
 }
 
@@ -33,18 +22,18 @@ func (fs *fileSystem) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.Open
 // entries come and go, so a listing neither skips nor repeats one that stays.
 func (fs *fileSystem) ReadDir(interrupted <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) (code fuse.Status) {
 	defer fs.observed("readdir", time.Now(), &code)
-	dir, found := fs.dirs.get(in.Fh)
+	dir, found := fs.dirs.Get(in.Fh)
 	if !found {
 		return fuse.EBADF
 	}
 	dir.mu.Lock()
 	defer dir.mu.Unlock()
 	if in.Offset == 0 {
-		fs.listed(in.Caller, dir.ino)
+		fs.observations.Listed(in.Caller, dir.ino)
 	}
 	if in.Offset == 0 || in.Offset != dir.at || len(dir.fetched) == 0 {
-		if errno := fs.fetch(request{interrupted, in.Pid}, dir, in.Offset, in.Size/smallestEntry+1); errno != 0 {
-			return status(errno)
+		if errno := fs.fetch(thread.NewRequest(interrupted, in.Pid), dir, in.Offset, in.Size/kernel.SmallestEntry+1); errno != 0 {
+			return kernel.Status(errno)
 		}
 	}
 	for len(dir.fetched) > 0 {
@@ -61,7 +50,7 @@ func (fs *fileSystem) ReadDir(interrupted <-chan struct{}, in *fuse.ReadIn, out 
 
 // fetch gets the entries after a cookie. A directory that was removed meanwhile is ENOENT, which readdir(3)
 // takes for the end.
-func (fs *fileSystem) fetch(by request, dir *dirHandle, after uint64, limit uint32) syscall.Errno {
+func (fs *fileSystem) fetch(by thread.Request, dir *dirHandle, after uint64, limit uint32) syscall.Errno {
 	dir.at, dir.fetched = after, nil
 	result, errno := fs.query(by, &storepb.Query{Query: &storepb.Query_ReadDir{
 		ReadDir: &storepb.ReadDir{Ino: dir.ino, After: after, Limit: limit},
@@ -76,7 +65,7 @@ func (fs *fileSystem) fetch(by request, dir *dirHandle, after uint64, limit uint
 func (fs *fileSystem) ReleaseDir(in *fuse.ReleaseIn) {
 	code := fuse.OK
 	defer fs.observed("releasedir", time.Now(), &code)
-	fs.dirs.remove(in.Fh)
+	fs.dirs.Remove(in.Fh)
 }
 
 // FsyncDir has nothing to do: names are committed before their system calls return.

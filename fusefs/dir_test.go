@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -22,7 +22,7 @@ func TestListingWhileEntriesComeAndGo(t *testing.T) {
 	const entries, batch = 20_000, 200
 	for i := range entries {
 		result, err := s.Mutate(t.Context(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
-			Parent: raftstore.RootIno, Name: fmt.Append(nil, "stay", i), Mode: syscall.S_IFREG,
+			Parent: namespace.RootIno, Name: fmt.Append(nil, "stay", i), Mode: syscall.S_IFREG,
 		}}})
 		require.NoError(t, err)
 		require.Equal(t, storepb.Code_OK, result.GetCode())

@@ -2,6 +2,18 @@
 // into operations, hands them to an [Operator] and turns the results into the kernel's answers. It is
 // the only package that knows FUSE. Node ids are inode numbers, so they are the same on every host.
 //
+// The requests are answered here, by a handler for each: [Mount] shows them to the kernel through the dispatcher, which has the
+// control directory stand beside the tree. What can be thought of by itself is a package below:
+//
+//	mountpoint   mounts as the kernel has them: finding, cleaning up and ending them
+//	kernel       what answers are made of: error numbers, attributes, handles, who asks and what he may
+//	thread       what is known of the threads that ask: killed, in which system call, what they were told in it
+//	observation  which lock a process saw last under a name
+//	filelock     who has flock and fcntl locks of a file, and what of them is being released
+//	answer       answers that another process can give in place of one that was killed
+//	watch        delete-self for files that are removed on other hosts
+//	control      the directory .lockfs
+//
 // # Semantics
 //
 // A call that changes something returns once a majority has it. A call that reads asks the cluster, so
@@ -17,7 +29,7 @@
 //
 // # Errors
 //
-// [Errno] is the one table from the namespace's outcomes to error numbers. An operation without an
+// [kernel.Errno] is the one table from the namespace's outcomes to error numbers. An operation without an
 // outcome is ETIMEDOUT if its time was up and EIO otherwise, with the reason in the log. An operation
 // on an inode that is gone answers ESTALE, not ENOENT: for a path the VFS then looks the name up again,
 // so that reading a name which is replaced all the time never says that there is none; only the owner of
@@ -51,49 +63,14 @@
 //
 // # What a process saw
 //
-// The mount remembers which lock a process saw last under a name: when it read it (a symbolic link too), made it or
-// wrote to it. What it sees, its ancestors in the same process group see too, for scripts look with one command and
-// remove with another; an interactive shell gives each command a process group of its own, so it is never
-// held to anything. A removal, a replacement and a truncation carry what the nearest relative saw, and the
-// cluster refuses them if that is not what is there any more. Asking for attributes is not seeing: rm does
-// that itself. What was read while it was still empty counts as not yet judged; but a family may do with
-// its own locks what it likes. The memory lasts ten minutes and ends with this process.
-//
-// It takes 32 MiB at most (mostLookBytes), and what processes saw that have ended goes soon. Once it is full, the users who have
-// most of it lose of what they saw, first their processes that saw most, the oldest first. Nobody loses anything by what
-// others do. What is forgotten is not held against its process any more: who sees more locks than that within ten minutes removes
-// as one does who has not looked. That is no way around a guard: it could as well not look.
-//
-// It is of locks only: who sees that a name is data has forgotten what it was before. So has who removed it. A process that
-// lists a directory itself, as rm -rf and find -delete do, is held to nothing that was seen of its names before, by whomever;
-// what others of its family do later still is.
+// The mount remembers which lock a process saw last under a name, and a removal, a replacement and a truncation carry that to the
+// cluster, which refuses them if it is not what is there any more: see package observation.
 //
 // The kernel opens by inode number. By which name, follows from what the same thread looked up just before.
 //
 // # The control directory
 //
-// The root of a mount has a directory .lockfs that no listing shows. Nothing in it can be changed (EPERM):
-//
-//	status      what the mount knows of itself: host, session, leader, clock_offset, cluster_time
-//	locks       a line for each lock, not for data: state format token holder host pid age path
-//	locks.jsonl the same and their advisory locks, in lines of JSON
-//	events      the audit trail as lines of JSON, from the opening on; a read waits for the next event
-//	history     the events that are kept, up to the opening
-//	why/PATH    everything that is known of a lock, for people
-//	kv/PATH     a lock of any format, as lines key=value that a reader of semaphore files understands
-//	wait/PATH   a read returns when the lock is free or stale, and says which; there is one for every name
-//	force/PATH  the real tree, where removing a name removes the real one whatever its guard says
-//
-// why, kv, wait and force ask for the permissions that the real tree asks for, on all the way. In why, kv and wait, a
-// directory without entries is a file: it is the lock that mkdir(1) took. locks and events tell root of everything, and anybody else
-// of what he could reach by its path and stat; of what he could not read, no more than stat would, and that it is a lock. That is
-// decided by user and groups of the one who opens them, with the permissions of the directories as they are then. Of an event
-// the file's permissions count as they were; if its directory is gone, or elsewhere, it is for root and for who did it. A
-// capability counts for nothing here, only that somebody is root, as the mount sees it.
-//
-// Files tell what was so when they were opened, to each who opens them; the kernel keeps nothing, and their size is 0, as in
-// /proc. Names and contents that are not plain text are shown as Go string literals, so that
-// they cannot pretend to be lines of their own.
+// The root of a mount has a directory .lockfs that no listing shows and that tells of locks: see package control.
 //
 // Locks outside have extended attributes user.lockfs.* that tell of them, for those who may read them; data has none. To
 // read one, or a file of why or kv, is to see the lock; to list the attributes or locks is not.
@@ -113,7 +90,7 @@
 // the cluster has to say so, because these programs may believe in what they have locked.
 //
 // An exclusive creation must not outlive a call that failed, also when this process is killed while it answers. The
-// Operator keeps the answer where another process finds it, and that one hands it over ([Finish]).
+// Operator keeps the answer where another process finds it, and that one hands it over ([answer.Finish]).
 //
 // # Deadlocks
 //
@@ -123,5 +100,5 @@
 //
 // A notification that waits cannot be interrupted. Should the process end meanwhile it stays behind with that one thread, and
 // with /dev/fuse open, so the request is never answered and the lock never free. Therefore a mount that is left in use is ended
-// by hand before its process leaves ([Mounted.End]), and by another process if it did not get that far ([Connection]).
+// by hand before its process leaves ([Mounted.End]), and by another process if it did not get that far ([mountpoint.Connection]).
 package fusefs

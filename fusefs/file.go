@@ -7,28 +7,32 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
+
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/observation"
+	"lockfs/fusefs/thread"
 )
 
-// Read asks for the content each time; what is known of it only spares sending it again. It is a look at
-// the lock that the file is.
+// Read asks for the content each time; what is known of it only spares sending it again. It is an
+// observation of the lock that the file is.
 func (fs *fileSystem) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byte) (data fuse.ReadResult, code fuse.Status) {
 	defer fs.observed("read", time.Now(), &code)
 	fs.goesOn(in.Pid)
-	handle, found := fs.files.get(in.Fh)
+	handle, found := fs.files.Get(in.Fh)
 	if !found {
 		return nil, fuse.EBADF
 	}
-	if handle.isLost() {
+	if handle.locks.IsLost() {
 		return nil, fuse.EIO
 	}
-	now, seen, errno := fs.current(request{interrupted, in.Pid}, handle.inode, nameOf(handle.name()))
+	now, seen, errno := fs.current(thread.NewRequest(interrupted, in.Pid), handle.inode, nameOf(handle.name()))
 	if errno == 0 && fs.lost(handle) {
 		errno = syscall.EIO
 	}
 	if errno != 0 {
-		return nil, status(errno)
+		return nil, kernel.Status(errno)
 	}
-	fs.sawThrough(handle, in.Caller, seen, read)
+	handle.saw(fs.observations, in.Caller, seen, observation.Read)
 	size := uint64(len(now.data))
 	start := min(in.Offset, size)
 	end := min(start+uint64(in.Size), size)
@@ -40,30 +44,30 @@ func (fs *fileSystem) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byt
 func (fs *fileSystem) Write(interrupted <-chan struct{}, in *fuse.WriteIn, data []byte) (written uint32, code fuse.Status) {
 	defer fs.observed("write", time.Now(), &code)
 	fs.goesOn(in.Pid)
-	handle, found := fs.files.get(in.Fh)
+	handle, found := fs.files.Get(in.Fh)
 	if !found {
 		return 0, fuse.EBADF
 	}
 	if len(data) == 0 {
 		return 0, fuse.OK
 	}
-	if handle.isLost() {
+	if handle.locks.IsLost() {
 		return 0, fuse.EIO
 	}
 	do := writeAt(in.Offset, data)
 	if in.Flags&syscall.O_APPEND != 0 {
 		do = appendTo(data)
 	}
-	by := writer{interrupted: interrupted, caller: callerOf(&in.InHeader), name: nameOf(handle.name()), session: handle.lockSession(0)}
+	by := writer{interrupted: interrupted, caller: kernel.CallerOf(&in.InHeader), name: nameOf(handle.name()), session: handle.locks.Session(0)}
 	attr, seen, errno := fs.change(by, handle.inode, do)
 	if errno != 0 {
-		return 0, status(errno)
+		return 0, kernel.Status(errno)
 	}
 	if in.WriteFlags&fuse.WRITE_KILL_SUIDGID != 0 {
 		fs.dropSetID(by.caller, attr)
 	}
 	if len(seen) > 0 {
-		fs.sawThrough(handle, in.Caller, seen, made)
+		handle.saw(fs.observations, in.Caller, seen, observation.Made)
 	}
 	return uint32(len(data)), fuse.OK
 }
@@ -72,13 +76,13 @@ func (fs *fileSystem) Write(interrupted <-chan struct{}, in *fuse.WriteIn, data 
 // the end needs no keeping (FALLOC_FL_KEEP_SIZE).
 func (fs *fileSystem) Fallocate(interrupted <-chan struct{}, in *fuse.FallocateIn) (code fuse.Status) {
 	defer fs.observed("fallocate", time.Now(), &code)
-	handle, found := fs.files.get(in.Fh)
+	handle, found := fs.files.Get(in.Fh)
 	if !found {
 		return fuse.EBADF
 	}
 	end := in.Offset + in.Length
 	if end < in.Offset {
-		return status(syscall.EFBIG)
+		return kernel.Status(syscall.EFBIG)
 	}
 	do := extend(end)
 	switch in.Mode {
@@ -98,9 +102,9 @@ func (fs *fileSystem) Fallocate(interrupted <-chan struct{}, in *fuse.FallocateI
 	default:
 		return fuse.ENOTSUP
 	}
-	by := writer{interrupted: interrupted, caller: callerOf(&in.InHeader), name: nameOf(handle.name()), session: handle.lockSession(0)}
+	by := writer{interrupted: interrupted, caller: kernel.CallerOf(&in.InHeader), name: nameOf(handle.name()), session: handle.locks.Session(0)}
 	_, _, errno := fs.change(by, handle.inode, do)
-	return status(errno)
+	return kernel.Status(errno)
 }
 
 // clearRange fills a part of what there is with zeros.
@@ -116,12 +120,12 @@ func clearRange(start, end uint64) edit {
 // Lseek is asked for data and holes only. A file is data up to its end, where the one hole is.
 func (fs *fileSystem) Lseek(interrupted <-chan struct{}, in *fuse.LseekIn, out *fuse.LseekOut) (code fuse.Status) {
 	defer fs.observed("lseek", time.Now(), &code)
-	attr, errno := fs.attr(request{interrupted, in.Pid}, in.NodeId)
+	attr, errno := fs.attr(thread.NewRequest(interrupted, in.Pid), in.NodeId)
 	switch {
 	case errno != 0:
-		return status(errno)
+		return kernel.Status(errno)
 	case in.Offset >= attr.GetSize():
-		return status(syscall.ENXIO)
+		return kernel.Status(syscall.ENXIO)
 	}
 	switch in.Whence {
 	case unix.SEEK_DATA:

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -86,12 +86,12 @@ func TestWritePlaces(t *testing.T) {
 func TestLargestFile(t *testing.T) {
 	dir, _ := mountFor(t, newCluster())
 	path := filepath.Join(dir, "f")
-	full := []byte(strings.Repeat("0123456789abcdef", raftstore.MaxContent/16))
+	full := []byte(strings.Repeat("0123456789abcdef", namespace.MaxContent/16))
 	require.NoError(t, os.WriteFile(path, full, 0o644))
 	require.Equal(t, string(full), readFile(t, path))
 
 	f := openFile(t, path, os.O_RDWR)
-	for _, offset := range []int64{raftstore.MaxContent, 1 << 40} {
+	for _, offset := range []int64{namespace.MaxContent, 1 << 40} {
 		_, err := f.WriteAt([]byte("x"), offset)
 		require.ErrorIs(t, err, syscall.EFBIG)
 	}
@@ -99,8 +99,8 @@ func TestLargestFile(t *testing.T) {
 	require.ErrorIs(t, err, syscall.EFBIG, "nothing of a write that is too large is done")
 	_, err = openFile(t, path, os.O_WRONLY|os.O_APPEND).WriteString("x")
 	require.ErrorIs(t, err, syscall.EFBIG)
-	require.ErrorIs(t, f.Truncate(raftstore.MaxContent+1), syscall.EFBIG)
-	require.ErrorIs(t, syscall.Fallocate(int(f.Fd()), 0, 0, raftstore.MaxContent+1), syscall.EFBIG)
+	require.ErrorIs(t, f.Truncate(namespace.MaxContent+1), syscall.EFBIG)
+	require.ErrorIs(t, syscall.Fallocate(int(f.Fd()), 0, 0, namespace.MaxContent+1), syscall.EFBIG)
 	require.Equal(t, string(full), readFile(t, path))
 }
 
@@ -110,7 +110,7 @@ func TestRefusalJudgesWhatIsCommitted(t *testing.T) {
 	here, _ := mountFor(t, c)
 	there, _ := mountFor(t, c)
 	f := openFile(t, filepath.Join(here, "f"), os.O_CREATE|os.O_WRONLY|os.O_APPEND)
-	_, err := f.Write(make([]byte, raftstore.MaxContent))
+	_, err := f.Write(make([]byte, namespace.MaxContent))
 	require.NoError(t, err)
 	require.NoError(t, os.Truncate(filepath.Join(there, "f"), 0))
 	_, err = f.WriteString("x")

@@ -3,6 +3,7 @@ package fusefs
 import (
 	"syscall"
 
+	"lockfs/fusefs/thread"
 	"lockfs/raftstore/storepb"
 )
 
@@ -15,33 +16,44 @@ type judged struct {
 	again        bool // the kernel was sent to look once more
 }
 
+// name is one in a directory.
+type name struct {
+	parent uint64
+	name   string
+}
+
 // resolved is what a name was; ino 0: it was free.
 type resolved struct {
 	name name
 	ino  uint64
 }
 
+// judgements are what each thread has looked up last.
+type judgements struct{ *thread.Notes[judged] }
+
+func newJudgements() judgements { return judgements{thread.NewNotes[judged](0)} }
+
 // resolve notes what a thread has looked up.
-func (fs *fileSystem) resolve(thread uint32, parent uint64, of string, ino uint64) {
+func (js judgements) resolve(thread uint32, parent uint64, of string, ino uint64) {
 	now := resolved{name{parent, of}, ino}
-	j, _, _ := fs.judged.get(thread)
+	j, _, _ := js.Get(thread)
 	if j.last.name != now.name { // the kernel looks twice when it finds another inode than it knew
 		j.before = j.last
 	}
 	j.last = now
-	fs.judged.note(thread, j)
+	js.Note(thread, j)
 }
 
 // judge sends the kernel to look again, once in a call, when another inode than it judged is there (ESTALE). If that one has
 // gone too, somebody is faster: then what is there is not the caller's, for all that is known (EPERM).
-func (fs *fileSystem) judge(by *storepb.Caller, result *storepb.Result, errno syscall.Errno) syscall.Errno {
+func (js judgements) judge(by *storepb.Caller, result *storepb.Result, errno syscall.Errno) syscall.Errno {
 	isJudged := result.GetCode() != storepb.Code_NOT_JUDGED
-	j, _, _ := fs.judged.get(by.GetPid())
+	j, _, _ := js.Get(by.GetPid())
 	if isJudged && !j.again {
 		return errno
 	}
 	j.again = !j.again
-	fs.judged.note(by.GetPid(), j)
+	js.Note(by.GetPid(), j)
 	if isJudged || j.again {
 		return errno
 	}
@@ -50,8 +62,8 @@ func (fs *fileSystem) judge(by *storepb.Caller, result *storepb.Result, errno sy
 
 // judgedAs is the inode that the kernel has judged for what a thread is about to do to a name. Nil: it is not known, for
 // the thread cannot be seen from here.
-func (fs *fileSystem) judgedAs(at place) *uint64 {
-	j, _, _ := fs.judged.get(at.caller.GetPid())
+func (js judgements) judgedAs(at place) *uint64 {
+	j, _, _ := js.Get(at.caller.GetPid())
 	for _, r := range []resolved{j.last, j.before} {
 		if r.name.parent == at.parent && r.name.name == string(at.name) {
 			return &r.ino

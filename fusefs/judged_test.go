@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -40,7 +40,7 @@ func TestNobodyRemovesWhatTheKernelHasNotJudged(t *testing.T) {
 				return result
 			}
 			take := func(uid uint32) uint64 {
-				create := &storepb.Create{Parent: raftstore.RootIno, Name: []byte("lock"), Mode: row.mode}
+				create := &storepb.Create{Parent: namespace.RootIno, Name: []byte("lock"), Mode: row.mode}
 				return do(uid, &storepb.Op{Op: &storepb.Op_Create{Create: create}}).GetAttr().GetIno()
 			}
 			if !row.wasFree {
@@ -56,7 +56,7 @@ func TestNobodyRemovesWhatTheKernelHasNotJudged(t *testing.T) {
 				}
 				if !row.wasFree {
 					do(0, &storepb.Op{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{
-						Parent: raftstore.RootIno, Name: []byte("lock"), Directory: row.mode&unix.S_IFMT == unix.S_IFDIR,
+						Parent: namespace.RootIno, Name: []byte("lock"), Directory: row.mode&unix.S_IFMT == unix.S_IFDIR,
 					}}})
 				}
 				roots.Store(take(0))
@@ -82,8 +82,8 @@ func TestWhoIsAlwaysTooLateIsNotPermitted(t *testing.T) {
 	other := c.openOn("other")
 	belong := func(uid uint32) {
 		for _, op := range []*storepb.Op{
-			{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{Parent: raftstore.RootIno, Name: []byte("lock")}}},
-			{Op: &storepb.Op_Create{Create: &storepb.Create{Parent: raftstore.RootIno, Name: []byte("lock"), Mode: unix.S_IFREG}}},
+			{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{Parent: namespace.RootIno, Name: []byte("lock")}}},
+			{Op: &storepb.Op_Create{Create: &storepb.Create{Parent: namespace.RootIno, Name: []byte("lock"), Mode: unix.S_IFREG}}},
 		} {
 			_, err := other.Mutate(t.Context(), &storepb.Caller{Uid: uid, Gid: uid}, op)
 			require.NoError(t, err)
@@ -109,12 +109,12 @@ func TestWhoIsAlwaysTooLateIsNotPermitted(t *testing.T) {
 
 // TestEachCallMayLookAgain: that one call had to look twice is nothing to the next.
 func TestEachCallMayLookAgain(t *testing.T) {
-	fs := &fileSystem{judged: newPerThread[judged](0)}
+	js := newJudgements()
 	by := &storepb.Caller{Pid: uint32(os.Getpid())}
 	another, done := &storepb.Result{Code: storepb.Code_NOT_JUDGED}, &storepb.Result{}
-	require.Equal(t, syscall.ESTALE, fs.judge(by, another, syscall.ESTALE))
-	require.Zero(t, fs.judge(by, done, 0))
-	require.Equal(t, syscall.ESTALE, fs.judge(by, another, syscall.ESTALE))
-	require.Equal(t, syscall.EPERM, fs.judge(by, another, syscall.ESTALE))
-	require.Equal(t, syscall.ESTALE, fs.judge(by, another, syscall.ESTALE))
+	require.Equal(t, syscall.ESTALE, js.judge(by, another, syscall.ESTALE))
+	require.Zero(t, js.judge(by, done, 0))
+	require.Equal(t, syscall.ESTALE, js.judge(by, another, syscall.ESTALE))
+	require.Equal(t, syscall.EPERM, js.judge(by, another, syscall.ESTALE))
+	require.Equal(t, syscall.ESTALE, js.judge(by, another, syscall.ESTALE))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -116,7 +116,7 @@ func TestKilledCallersLetOthersIn(t *testing.T) {
 	} {
 		t.Run(row.waitsFor, func(t *testing.T) {
 			d := &deaf{session: newCluster().open(), to: row.to, begun: make(chan struct{}), ended: make(chan error)}
-			made := &storepb.Create{Parent: raftstore.RootIno, Name: []byte("directory"), Mode: unix.S_IFDIR | 0o755}
+			made := &storepb.Create{Parent: namespace.RootIno, Name: []byte("directory"), Mode: unix.S_IFDIR | 0o755}
 			if row.program == "rmdir" {
 				_, err := d.Mutate(t.Context(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Create{Create: made}})
 				require.NoError(t, err)
@@ -169,7 +169,7 @@ signal.setitimer(signal.ITIMER_REAL, 0)'`, dir)
 	select {
 	case err := <-s.ended:
 		t.Fatalf("given up: %v", err)
-	case <-time.After(10 * killedInterval):
+	case <-time.After(200 * time.Millisecond):
 	}
 	close(s.proceed)
 	require.NoError(t, <-s.ended)

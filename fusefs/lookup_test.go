@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -46,13 +45,13 @@ func TestLookupsContinueTheirCall(t *testing.T) {
 func TestCallsAreContinuedSoonAndByTheSameThread(t *testing.T) {
 	const thread, dir, index = 7, 70, 700
 	fs := newFileSystem(nil, Options{})
-	require.Zero(t, fs.enteredAt(thread, dir))
-	fs.entered.note(thread, entered{dir, index})
-	require.Equal(t, uint64(index), fs.enteredAt(thread, dir))
-	require.Zero(t, fs.enteredAt(thread, dir+1), "another directory")
-	require.Zero(t, fs.enteredAt(thread+1, dir), "another thread")
-	fs.entered.note(0, entered{dir, index})
-	require.Zero(t, fs.enteredAt(0, dir), "a thread that cannot be seen")
-	fs.entered.byThread[thread] = noted[entered]{entered{dir, index}, time.Now().Add(-enterLimit - time.Millisecond)}
-	require.Zero(t, fs.enteredAt(thread, dir), "too long ago")
+	require.Zero(t, fs.calls.enteredAt(thread, dir))
+	fs.calls.entered.Note(thread, entered{dir, index})
+	require.Equal(t, uint64(index), fs.calls.enteredAt(thread, dir))
+	require.Zero(t, fs.calls.enteredAt(thread, dir+1), "another directory")
+	require.Zero(t, fs.calls.enteredAt(thread+1, dir), "another thread")
+	fs.calls.entered.Note(0, entered{dir, index})
+	require.Zero(t, fs.calls.enteredAt(0, dir), "a thread that cannot be seen")
+	fs.calls.entered.Note(thread, entered{dir, index})
+	eventually(t, "it is too long ago", func() bool { return fs.calls.enteredAt(thread, dir) == 0 })
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -32,14 +33,14 @@ func TestMain(m *testing.M) {
 // cluster is a namespace without a log: what a cluster does, in one process.
 type cluster struct {
 	mu       sync.Mutex
-	ns       *raftstore.Namespace
+	ns       *namespace.Namespace
 	index    uint64
 	sessions uint64
 	changed  chan struct{} // closed with each command
 }
 
 func newCluster() *cluster {
-	return &cluster{ns: raftstore.NewNamespace(), changed: make(chan struct{})}
+	return &cluster{ns: namespace.New(), changed: make(chan struct{})}
 }
 
 func (c *cluster) apply(cmd *storepb.Command) *storepb.Result {
@@ -49,7 +50,7 @@ func (c *cluster) apply(cmd *storepb.Command) *storepb.Result {
 		close(c.changed)
 		c.changed = make(chan struct{})
 	}()
-	return c.ns.Apply(c.index, cmd)
+	return c.ns.Apply(ids.Index(c.index), cmd)
 }
 
 // session is the Operator of one mount. before, if set, sees each operation first and may answer it.
@@ -231,7 +232,7 @@ func mountTable(t testing.TB) string {
 	t.Helper()
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	require.NoError(t, err)
-	return unescape(string(table))
+	return string(table)
 }
 
 func writeFile(t testing.TB, dir, name, content string) (path string) {

@@ -6,6 +6,9 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/answer"
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/observation"
 	"lockfs/raftstore/storepb"
 )
 
@@ -23,7 +26,7 @@ func (fs *fileSystem) Mkdir(
 	interrupted <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut,
 ) (code fuse.Status) {
 	defer fs.observed("mkdir", time.Now(), &code)
-	mode := syscall.S_IFDIR | in.Mode&permissionBits
+	mode := syscall.S_IFDIR | in.Mode&kernel.PermissionBits
 	return fs.makeNode(interrupted, &in.InHeader, name, &storepb.Create{Mode: mode}, out)
 }
 
@@ -42,19 +45,19 @@ func (fs *fileSystem) makeNode(
 ) fuse.Status {
 	at, errno := fs.enter(header, header.NodeId, name)
 	if errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
 	create.Parent, create.Name, create.Exclusive = at.parent, at.name, true
-	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: create}}, entryAnswer(header))
+	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: create}}, answer.Entry(header))
 	if errno == 0 {
-		how := made
+		how := observation.Made
 		if create.GetMode()&syscall.S_IFMT == syscall.S_IFDIR {
-			how = madeDirectory
+			how = observation.MadeDirectory
 		}
-		fs.saw(header.Caller, result.GetLooks(), how)
-		fillEntry(out, result.GetAttr())
+		fs.observations.Saw(header.Caller, result.GetLooks(), how)
+		kernel.FillEntry(out, result.GetAttr())
 	}
-	return status(errno)
+	return kernel.Status(errno)
 }
 
 // Link gives an inode another name.
@@ -64,14 +67,14 @@ func (fs *fileSystem) Link(
 	defer fs.observed("link", time.Now(), &code)
 	at, errno := fs.enter(&in.InHeader, in.NodeId, name)
 	if errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
 	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Link{
 		Link: &storepb.Link{Ino: in.Oldnodeid, Parent: at.parent, Name: at.name},
-	}}, entryAnswer(&in.InHeader))
+	}}, answer.Entry(&in.InHeader))
 	if errno == 0 {
-		fs.saw(in.Caller, result.GetLooks(), made)
-		fillEntry(out, result.GetAttr())
+		fs.observations.Saw(in.Caller, result.GetLooks(), observation.Made)
+		kernel.FillEntry(out, result.GetAttr())
 	}
-	return status(errno)
+	return kernel.Status(errno)
 }

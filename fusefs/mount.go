@@ -4,43 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
-	"os"
-	"os/exec"
 	"sync"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
-	"golang.org/x/sys/unix"
+
+	"lockfs/fusefs/answer"
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/mountpoint"
+	"lockfs/fusefs/watch"
 )
 
 const (
 	fsName = "lockfs"
-	fsType = "lockfs" // "fuse.lockfs" in /proc/mounts
-
-	fuseDevice = "/dev/fuse"
-
-	// maxWrite is above the largest content: a write is never split, so it is one commit or none.
-	maxWrite = 1 << 20
 
 	// maxBackground leaves room for many a RELEASE that waits for the cluster.
 	maxBackground = 64
 )
-
-// Options are all optional.
-type Options struct {
-	Logger *slog.Logger // slog.Default() if nil
-	FsName string       // source in /proc/mounts; "lockfs" if empty
-	Debug  bool         // log every request and answer
-	// MountOptions are further options of mount(8) that the kernel knows for any file system: ro, noexec, ...
-	MountOptions []string
-	Observer     Observer
-	// Family answers the process that a thread belongs to, and its nearest ancestors in the same process
-	// group, nearest first; none if the thread cannot be seen. Without it a removal is held to nothing that
-	// was seen before.
-	Family func(thread uint32) iter.Seq[Process]
-}
 
 // Mounted is a directory that shows the namespace.
 type Mounted struct {
@@ -49,10 +30,9 @@ type Mounted struct {
 	server *fuse.Server
 	served chan struct{} // closed when the kernel has let go
 
-	connection *Connection
-	shown      *os.File // see openConnection
-	files      *handles[*fileHandle]
-	known      *known
+	connection *mountpoint.Connection
+	files      *kernel.Handles[*fileHandle]
+	known      *watch.Known
 
 	unmount sync.Mutex
 	left    chan struct{} // closed when it is unmounted but still in use
@@ -67,24 +47,24 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
-	path, err := prepare(dir, opts.Logger)
+	path, err := mountpoint.Prepare(dir, opts.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
 	}
-	if err := checkFuse(); err != nil {
+	if err := mountpoint.CheckFuse(); err != nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
 	}
-	before, err := openDevices()
+	before, err := mountpoint.Devices()
 	if err != nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
 	}
-	if limit := longestWait(); limit != 0 {
+	if limit := kernel.LongestWait(); limit != 0 {
 		opts.Logger.Warn("the kernel would abort the mount for a long wait, so waits for flock and fcntl locks end with EAGAIN",
 			"after", limit, "setting", "/proc/sys/fs/fuse/default_request_timeout, max_request_timeout")
 	}
 	fs := newFileSystem(ops, opts)
-	known := newKnown()
-	server, err := fuse.NewServer(&withKnown{newWithControl(fs), known}, path, mountOptions(opts))
+	known := watch.NewKnown()
+	server, err := fuse.NewServer(newDispatcher(fs, known), path, mountOptions(opts))
 	if err != nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
 	}
@@ -92,9 +72,9 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 		dir: path, logger: opts.Logger, server: server, files: fs.files, known: known,
 		served: make(chan struct{}), left: make(chan struct{}),
 	}
-	var errConnection error
-	m.connection, m.shown, errConnection = openConnection(path)
-	m.connection.Device, err = newDevice(before)
+	connection, errConnection := mountpoint.Open(path)
+	connection.Device, err = mountpoint.NewDevice(before)
+	m.connection = connection
 	following, stop := context.WithCancel(context.Background())
 	go func() {
 		defer close(m.served)
@@ -102,7 +82,7 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 		server.Serve()
 	}()
 	if err = errors.Join(err, errConnection); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot share the mount at %s: %w", dir, err), detach(path, true), m.End(nil))
+		return nil, errors.Join(fmt.Errorf("cannot share the mount at %s: %w", dir, err), mountpoint.Detach(path, true), m.End(nil))
 	}
 	m.followRemovals(following, ops)
 	return m, nil
@@ -110,29 +90,18 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 
 // followRemovals lets programs know that watch a file with inotify(7) which somebody else removes.
 func (m *Mounted) followRemovals(ctx context.Context, ops Operator) {
-	r := newRemovals(m.known.knows, m.connection.Number, func(parent, ino uint64, name string) {
+	r := watch.NewRemovals(m.known.Knows, m.connection.Number, func(parent, ino uint64, name string) {
 		_ = m.server.DeleteNotify(parent, ino, name) // the kernel may have forgotten it
 	})
-	go r.run(ctx.Done())
-	go ops.FollowRemovals(ctx, r.add)
+	go r.Run(ctx.Done())
+	go ops.FollowRemovals(ctx, r.Add)
 }
 
 // Connection is how another process can end the mount, which outlives this one for a moment.
-func (m *Mounted) Connection() *Connection { return m.connection }
+func (m *Mounted) Connection() *mountpoint.Connection { return m.connection }
 
 // IsServed is false once the kernel has let go of the mount.
 func (m *Mounted) IsServed() bool { return !m.over(0) }
-
-// checkFuse says in plain words what the attempt to mount would fail with.
-func checkFuse() error {
-	if err := unix.Access(fuseDevice, unix.R_OK|unix.W_OK); err != nil {
-		return fmt.Errorf("%s cannot be used: %w", fuseDevice, err)
-	}
-	if _, err := exec.LookPath(fusermount); err != nil && !privileged() {
-		return fmt.Errorf("users other than root need %s (Debian package fuse3)", fusermount)
-	}
-	return nil
-}
 
 func mountOptions(opts Options) *fuse.MountOptions {
 	level := slog.LevelWarn
@@ -144,13 +113,13 @@ func mountOptions(opts Options) *fuse.MountOptions {
 		name = fsName
 	}
 	return &fuse.MountOptions{
-		Name:               fsType,
+		Name:               mountpoint.FSType,
 		FsName:             name,
 		Options:            append([]string{"default_permissions"}, opts.MountOptions...),
-		AllowOther:         privileged(),
-		DirectMountStrict:  privileged(),
+		AllowOther:         mountpoint.Privileged(),
+		DirectMountStrict:  mountpoint.Privileged(),
 		MaxBackground:      maxBackground,
-		MaxWrite:           maxWrite,
+		MaxWrite:           kernel.MaxWrite,
 		DisableReadDirPlus: true,
 		EnableLocks:        true,
 		Debug:              opts.Debug,
@@ -161,8 +130,6 @@ func mountOptions(opts Options) *fuse.MountOptions {
 		DisabledCapabilities: fuse.CAP_PASSTHROUGH,
 	}
 }
-
-func privileged() bool { return os.Geteuid() == 0 }
 
 // unmountGrace is how long Unmount waits for requests under way.
 const unmountGrace = 2 * time.Second
@@ -175,9 +142,9 @@ func (m *Mounted) Unmount() error {
 	if m.isOver() {
 		return nil
 	}
-	err := m.detach(false)
+	err := m.connection.Detach(false)
 	if err != nil {
-		err = m.detach(true)
+		err = m.connection.Detach(true)
 	}
 	if m.over(unmountGrace) {
 		return nil
@@ -190,28 +157,6 @@ func (m *Mounted) Unmount() error {
 	return nil
 }
 
-// detach unmounts what is at the directory if it is this mount: somebody may have taken it away, and mounted another there.
-func (m *Mounted) detach(lazy bool) error {
-	mounts, err := readMounts()
-	if err != nil {
-		return err
-	}
-	ours, top := false, false
-	for _, other := range mounts {
-		if other.point == m.dir {
-			top = other.device == m.connection.Number
-			ours = ours || top
-		}
-	}
-	switch {
-	case !ours:
-		return nil
-	case !top:
-		return errors.New("something else is mounted over it")
-	}
-	return detach(m.dir, lazy)
-}
-
 // InUse tells whether programs may still rely on what they have open: the file system is there, shown somewhere or not.
 // Once it is false it stays so.
 func (m *Mounted) InUse() bool {
@@ -220,17 +165,17 @@ func (m *Mounted) InUse() bool {
 	}
 	// The kernel lets go when the last user has, but also if somebody has forced the mount to an end (umount -f). It does not
 	// tell of all files that were closed just before.
-	return !m.files.areNone() && !isGone(m.shown, unmountGrace)
+	return !m.files.AreNone() && !m.connection.IsGone(unmountGrace)
 }
 
 // End ends the mount for those who are still using it, as the end of this process would, and sees to it that this process can
-// end (see Connection). Before that, answers that may still be on their way are finished (see Finish). Nothing more may be
+// end (see [mountpoint.Connection]). Before that, answers that may still be on their way are finished (see Finish). Nothing more may be
 // created by then.
 func (m *Mounted) End(answers [][]byte) error {
 	if m.over(0) {
 		return nil
 	}
-	Finish(m.connection.Device, answers)
+	answer.Finish(m.connection.Device, answers)
 	if err := m.connection.End(); err != nil {
 		return err
 	}

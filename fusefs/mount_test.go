@@ -156,7 +156,7 @@ func TestUnmountFromOutside(t *testing.T) {
 // TestOrdinaryUser needs a /dev/fuse that everybody may open. Where it is not so, it runs itself in a mount
 // namespace that has one.
 func TestOrdinaryUser(t *testing.T) {
-	device, err := os.Stat(fuseDevice)
+	device, err := os.Stat("/dev/fuse")
 	require.NoError(t, err)
 	if device.Mode().Perm() != 0o666 {
 		output, err := exec.Command("unshare", "--mount", "sh", "-e", "-c", `
@@ -249,7 +249,7 @@ func TestInUseIsToldByTheKernel(t *testing.T) {
 		t.Run(name+", not in use", func(t *testing.T) {
 			dir := t.TempDir()
 			m := mountAt(t, dir, newCluster().open(), Options{})
-			m.files.add(&fileHandle{}) // as if the kernel had not told of a close
+			m.files.Add(&fileHandle{}) // as if the kernel had not told of a close
 			writeFile(t, dir, "f", "")
 			require.NoError(t, end(m))
 			eventually(t, "nobody uses it", func() bool { return !m.InUse() })

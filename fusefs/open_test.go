@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -109,27 +108,4 @@ func TestCreateOfWhatCameMeanwhile(t *testing.T) {
 	lateLookup(s, "symlink")
 	shell(t, dir, "printf er >>symlink")
 	require.Equal(t, "old newer", readFile(t, filepath.Join(other, "append")))
-}
-
-func TestMayOpen(t *testing.T) {
-	file := func(mode uint32) *storepb.Attr { return &storepb.Attr{Mode: syscall.S_IFREG | mode, Uid: 5, Gid: 5} }
-	for _, row := range []struct {
-		mode, uid, flags uint32
-		want             bool
-	}{
-		{0o000, 0, syscall.O_RDWR, true},
-		{0o600, 5, syscall.O_RDWR, true},
-		{0o400, 5, syscall.O_RDONLY, true},
-		{0o400, 5, syscall.O_WRONLY, false},
-		{0o400, 5, syscall.O_RDONLY | syscall.O_TRUNC, false},
-		{0o077, 5, syscall.O_RDONLY, false},
-		{0o644, 6, syscall.O_RDONLY, true},
-		{0o644, 6, syscall.O_WRONLY, false},
-		{0o606, 6, syscall.O_WRONLY, false},
-		{0o660, 6, syscall.O_WRONLY, false},
-		{0o666, 6, syscall.O_WRONLY, true},
-	} {
-		got := mayOpen(file(row.mode), &fuse.InHeader{Caller: fuse.Caller{Owner: fuse.Owner{Uid: row.uid}}}, row.flags)
-		require.Equal(t, row.want, got, "%+v", row)
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/fusefs/kernel"
 )
 
 // Tmpfile is refused: every inode begins with a name.
@@ -20,5 +22,5 @@ func (fs *fileSystem) CopyFileRange(<-chan struct{}, *fuse.CopyFileRangeIn) (uin
 func (fs *fileSystem) Ioctl(
 	<-chan struct{}, *fuse.IoctlIn, []byte, *fuse.IoctlOut, []byte,
 ) fuse.Status {
-	return status(syscall.ENOTTY)
+	return kernel.Status(syscall.ENOTTY)
 }

@@ -1,11 +1,15 @@
 package fusefs
 
 import (
+	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
+	"lockfs/fusefs/answer"
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/observation"
 	"lockfs/raftstore/storepb"
 )
 
@@ -24,21 +28,21 @@ func (fs *fileSystem) Rmdir(interrupted <-chan struct{}, header *fuse.InHeader, 
 func (fs *fileSystem) removeName(interrupted <-chan struct{}, header *fuse.InHeader, name string, directory bool) fuse.Status {
 	at, errno := fs.enter(header, header.NodeId, name)
 	if errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
-	judged := fs.judgedAs(at)
+	judged := fs.judgements.judgedAs(at)
 	pin := fs.toKeep(judged)
 	result, errno := fs.mutate(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Unlink{
 		Unlink: &storepb.Unlink{
-			Parent: at.parent, Name: at.name, Directory: directory, Looks: fs.seenBy(at), Judged: judged, Pin: pin,
+			Parent: at.parent, Name: at.name, Directory: directory, Looks: fs.observations.SeenBy(header.Pid, at.observed()), Judged: judged, Pin: pin,
 		},
 	}})
 	fs.mayHaveRemoved(at.caller, result, pin)
 	if errno == 0 {
-		fs.tookAway(header.Caller, at)
+		fs.observations.TookAway(header.Caller, at.observed())
 		fs.removed(at.caller, result.GetRemovedIno(), pin)
 	}
-	return status(fs.judge(at.caller, result, errno))
+	return kernel.Status(fs.judgements.judge(at.caller, result, errno))
 }
 
 // Rename knows RENAME_NOREPLACE and RENAME_EXCHANGE; other flags are EINVAL.
@@ -51,28 +55,47 @@ func (fs *fileSystem) Rename(
 	}
 	from, errno := fs.enter(&in.InHeader, in.NodeId, oldName)
 	if errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
 	to, errno := fs.enter(&in.InHeader, in.Newdir, newName)
 	if errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
-	replaced := fs.judgedAs(to)
+	replaced := fs.judgements.judgedAs(to)
 	pin := fs.toKeep(replaced)
 	result, errno := fs.create(interrupted, from.caller, &storepb.Op{Op: &storepb.Op_Rename{Rename: &storepb.Rename{
 		Parent: from.parent, Name: from.name, NewParent: to.parent, NewName: to.name,
 		NoReplace: in.Flags&unix.RENAME_NOREPLACE != 0,
 		Exchange:  in.Flags&unix.RENAME_EXCHANGE != 0,
-		Looks:     fs.seenBy(from, to),
-		Judged:    fs.judgedAs(from),
+		Looks:     fs.observations.SeenBy(in.Pid, from.observed(), to.observed()),
+		Judged:    fs.judgements.judgedAs(from),
 		NewJudged: replaced,
 		Pin:       pin,
-	}}}, emptyAnswer(&in.InHeader))
+	}}}, answer.Empty(&in.InHeader))
 	fs.mayHaveRemoved(from.caller, result, pin)
 	if errno == 0 {
-		fs.tookAway(in.Caller, from)
-		fs.saw(in.Caller, result.GetLooks(), made)
+		fs.observations.TookAway(in.Caller, from.observed())
+		fs.observations.Saw(in.Caller, result.GetLooks(), observation.Made)
 		fs.removed(from.caller, result.GetRemovedIno(), pin)
 	}
-	return status(fs.judge(from.caller, result, errno))
+	return kernel.Status(fs.judgements.judge(from.caller, result, errno))
+}
+
+// LookedUp is for names that are looked up below force.
+func (fs *fileSystem) LookedUp(thread uint32, parent uint64, name string, ino uint64) {
+	fs.judgements.resolve(thread, parent, name, ino)
+}
+
+// RemoveForced takes a name away, whatever its policy's guard says and the caller has seen of it.
+func (fs *fileSystem) RemoveForced(caller *storepb.Caller, parent uint64, name string, directory bool) syscall.Errno {
+	at := place{caller: caller, parent: parent, name: []byte(name)}
+	result, errno := fs.mutate(nil, caller, &storepb.Op{Op: &storepb.Op_Unlink{
+		Unlink: &storepb.Unlink{
+			Parent: at.parent, Name: at.name, Directory: directory, Force: true, Judged: fs.judgements.judgedAs(at),
+		},
+	}})
+	if errno == 0 {
+		fs.removed(caller, result.GetRemovedIno(), 0)
+	}
+	return fs.judgements.judge(caller, result, errno)
 }

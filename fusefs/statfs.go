@@ -5,7 +5,9 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/raftstore"
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/thread"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -13,18 +15,18 @@ import (
 func (fs *fileSystem) StatFs(interrupted <-chan struct{}, header *fuse.InHeader, out *fuse.StatfsOut) (code fuse.Status) {
 	defer fs.observed("statfs", time.Now(), &code)
 	query := &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{Uid: header.Uid}}}
-	result, errno := fs.query(request{interrupted, header.Pid}, query)
+	result, errno := fs.query(thread.NewRequest(interrupted, header.Pid), query)
 	if errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
 	stats := result.GetFsStats()
-	used := (stats.GetBytes() + blockSize - 1) / blockSize
+	used := (stats.GetBytes() + kernel.BlockSize - 1) / kernel.BlockSize
 	out.Files = max(stats.GetMaxInodes(), stats.GetInodes())
 	out.Ffree = out.Files - stats.GetInodes()
-	out.Blocks = max(stats.GetMaxBytes()/blockSize, used)
+	out.Blocks = max(stats.GetMaxBytes()/kernel.BlockSize, used)
 	out.Bfree = out.Blocks - used
-	out.Bavail = min(stats.GetFreeBytes()/blockSize, out.Bfree)
-	out.Bsize, out.Frsize = blockSize, blockSize
-	out.NameLen = raftstore.MaxName
+	out.Bavail = min(stats.GetFreeBytes()/kernel.BlockSize, out.Bfree)
+	out.Bsize, out.Frsize = kernel.BlockSize, kernel.BlockSize
+	out.NameLen = namespace.MaxName
 	return fuse.OK
 }

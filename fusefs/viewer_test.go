@@ -10,43 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
 )
-
-func TestParseGroups(t *testing.T) {
-	const status = "Name:\tx\nUmask:\t0022\nUid:\t1\t2\t3\t7\nGid:\t4\t5\t6\t8\nFDSize:\t64\nGroups:\t4 20 4294967295 \nNStgid:\t9\n"
-	for _, row := range []struct {
-		status   string
-		uid, gid uint32
-		groups   []uint32
-		more     bool
-	}{
-		{status, 7, 8, []uint32{4, 20, 4294967295}, false},
-		{status, 1, 8, nil, true}, // it acts as somebody else
-		{status, 7, 4, nil, true},
-		{strings.Replace(status, "4 20 4294967295", "", 1), 7, 8, nil, false},
-		{strings.Replace(status, " 20 ", " 65534 ", 1), 7, 8, []uint32{4, 4294967295}, true}, // whichever that is
-		{"", 0, 0, nil, true},
-	} {
-		groups, more := parseGroups([]byte(row.status), row.uid, row.gid)
-		require.Equal(t, row.groups, groups, "%+v", row)
-		require.Equal(t, row.more, more, "%+v", row)
-	}
-}
-
-func TestViewerIsTheCallerWithAllGroups(t *testing.T) {
-	sleeper := exec.Command("sleep", "60")
-	sleeper.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 5, Gid: 6, Groups: []uint32{7, 8}}}
-	require.NoError(t, sleeper.Start())
-	defer func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() }()
-	header := &fuse.InHeader{Caller: fuse.Caller{Owner: fuse.Owner{Uid: 5, Gid: 6}, Pid: uint32(sleeper.Process.Pid)}}
-	viewer := viewerOf(header)
-	require.Equal(t, []uint32{7, 8}, viewer.GetGroups())
-	require.False(t, viewer.GetMoreGroups())
-	header.Pid = 0
-	require.True(t, viewerOf(header).GetMoreGroups())
-}
 
 // as runs a script as a user, of a group and of further ones.
 func as(t testing.TB, dir string, user syscall.Credential, script string) (output string) {

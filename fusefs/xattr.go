@@ -9,33 +9,20 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
-	"lockfs/raftstore"
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/thread"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
-// userPrefix is of the only namespace of extended attributes that there is. Access control lists, security
-// labels and the rest are EOPNOTSUPP, at once: the kernel asks for some on its own.
-const userPrefix = "user."
-
-func checkXattr(name string) syscall.Errno {
-	bare, isUser := strings.CutPrefix(name, userPrefix)
-	switch {
-	case !isUser:
-		return syscall.EOPNOTSUPP
-	case bare == "":
-		return syscall.EINVAL
-	}
-	return 0
-}
-
-func isLockXattr(name string) bool { return strings.HasPrefix(name, raftstore.LockXattrs) }
+func isLockXattr(name string) bool { return strings.HasPrefix(name, namespace.LockXattrs) }
 
 // checkXattrChange lets nobody change what tells of a lock.
 func checkXattrChange(name string) syscall.Errno {
 	if isLockXattr(name) {
 		return syscall.EPERM
 	}
-	return checkXattr(name)
+	return kernel.CheckXattr(name)
 }
 
 // GetXAttr answers the size needed, with ERANGE, when dest is too small; go-fuse makes a success of that
@@ -44,8 +31,8 @@ func (fs *fileSystem) GetXAttr(
 	interrupted <-chan struct{}, header *fuse.InHeader, name string, dest []byte,
 ) (size uint32, code fuse.Status) {
 	defer fs.observed("getxattr", time.Now(), &code)
-	if errno := checkXattr(name); errno != 0 {
-		return 0, status(errno)
+	if errno := kernel.CheckXattr(name); errno != 0 {
+		return 0, kernel.Status(errno)
 	}
 	ask := fs.userXattrs
 	if isLockXattr(name) {
@@ -53,7 +40,7 @@ func (fs *fileSystem) GetXAttr(
 	}
 	attributes, errno := ask(interrupted, header)
 	if errno != 0 {
-		return 0, status(errno)
+		return 0, kernel.Status(errno)
 	}
 	for _, attribute := range attributes {
 		if string(attribute.GetName()) == name {
@@ -70,11 +57,11 @@ func (fs *fileSystem) ListXAttr(
 	defer fs.observed("listxattr", time.Now(), &code)
 	own, errno := fs.userXattrs(interrupted, header)
 	if errno != 0 {
-		return 0, status(errno)
+		return 0, kernel.Status(errno)
 	}
 	ofLock, errno := fs.listLockXattrs(interrupted, header)
 	if errno != 0 {
-		return 0, status(errno)
+		return 0, kernel.Status(errno)
 	}
 	var names []byte
 	for _, attribute := range slices.Concat(own, ofLock) {
@@ -84,10 +71,10 @@ func (fs *fileSystem) ListXAttr(
 }
 
 func (fs *fileSystem) userXattrs(interrupted <-chan struct{}, header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
-	result, errno := fs.query(request{interrupted, header.Pid}, &storepb.Query{Query: &storepb.Query_GetXattrs{
+	result, errno := fs.query(thread.NewRequest(interrupted, header.Pid), &storepb.Query{Query: &storepb.Query_GetXattrs{
 		GetXattrs: &storepb.GetXattrs{Ino: header.NodeId},
 	}})
-	return result.GetXattrs(), ofInode(errno)
+	return result.GetXattrs(), kernel.OfInode(errno)
 }
 
 func fit(dest, value []byte) (size uint32, code fuse.Status) {
@@ -105,16 +92,16 @@ func (fs *fileSystem) SetXAttr(
 ) (code fuse.Status) {
 	defer fs.observed("setxattr", time.Now(), &code)
 	if errno := checkXattrChange(name); errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
-	_, errno := fs.mutate(interrupted, callerOf(&in.InHeader), &storepb.Op{Op: &storepb.Op_SetXattr{
+	_, errno := fs.mutate(interrupted, kernel.CallerOf(&in.InHeader), &storepb.Op{Op: &storepb.Op_SetXattr{
 		SetXattr: &storepb.SetXattr{
 			Ino: in.NodeId, Name: []byte(name), Value: append([]byte(nil), value...),
 			MustCreate:  in.Flags&unix.XATTR_CREATE != 0,
 			MustReplace: in.Flags&unix.XATTR_REPLACE != 0,
 		},
 	}})
-	return status(ofInode(errno))
+	return kernel.Status(kernel.OfInode(errno))
 }
 
 // RemoveXAttr removes one extended attribute.
@@ -123,10 +110,10 @@ func (fs *fileSystem) RemoveXAttr(
 ) (code fuse.Status) {
 	defer fs.observed("removexattr", time.Now(), &code)
 	if errno := checkXattrChange(name); errno != 0 {
-		return status(errno)
+		return kernel.Status(errno)
 	}
-	_, errno := fs.mutate(interrupted, callerOf(header), &storepb.Op{Op: &storepb.Op_RemoveXattr{
+	_, errno := fs.mutate(interrupted, kernel.CallerOf(header), &storepb.Op{Op: &storepb.Op_RemoveXattr{
 		RemoveXattr: &storepb.RemoveXattr{Ino: header.NodeId, Name: []byte(name)},
 	}})
-	return status(ofInode(errno))
+	return kernel.Status(kernel.OfInode(errno))
 }

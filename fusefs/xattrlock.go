@@ -7,26 +7,30 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/formats/lockfact"
-	"lockfs/raftstore"
+	"lockfs/fusefs/control"
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/observation"
+	"lockfs/fusefs/thread"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
-// lockXattrs tells of the lock that an inode is, as it is now. It is a look at it: whoever reads here that
+// lockXattrs tells of the lock that an inode is, as it is now. To read one is to observe it: whoever reads here that
 // it is stale, and then removes it, means that lock.
 func (fs *fileSystem) lockXattrs(interrupted <-chan struct{}, header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
 	lock, seen, errno := fs.lockOf(interrupted, header)
 	if errno != 0 {
 		return nil, errno
 	}
-	fs.saw(header.Caller, seen, read)
+	fs.observations.Saw(header.Caller, seen, observation.Read)
 	return fs.describeLock(lock), 0
 }
 
-// listLockXattrs is no look, for a listing tells names only. The kernel lets everybody list, and only those read an attribute who
+// listLockXattrs is no observation, for a listing tells names only. The kernel lets everybody list, and only those read an attribute who
 // may read the file; as which ones there are follows from its content, nobody else is told.
 func (fs *fileSystem) listLockXattrs(interrupted <-chan struct{}, header *fuse.InHeader) ([]*storepb.Xattr, syscall.Errno) {
 	lock, _, errno := fs.lockOf(interrupted, header)
-	if errno != 0 || !raftstore.Permits(viewerOf(header), lock.GetAttr(), raftstore.MayRead) {
+	if errno != 0 || !namespace.Permits(kernel.ViewerOf(header), lock.GetAttr(), namespace.MayRead) {
 		return nil, errno
 	}
 	return fs.describeLock(lock), 0
@@ -35,11 +39,11 @@ func (fs *fileSystem) listLockXattrs(interrupted <-chan struct{}, header *fuse.I
 // lockOf answers the lock that an inode is under the name by which the caller came to it, else under its
 // first one. Nil: it has no name.
 func (fs *fileSystem) lockOf(interrupted <-chan struct{}, header *fuse.InHeader) (*storepb.Lock, []*storepb.Look, syscall.Errno) {
-	ino, by := header.NodeId, request{interrupted, header.Pid}
-	if ino == raftstore.RootIno {
+	ino, by := header.NodeId, thread.NewRequest(interrupted, header.Pid)
+	if ino == namespace.RootIno {
 		return nil, nil, 0
 	}
-	if name := nameOf(fs.cameBy(header.Pid, ino)); name != nil {
+	if name := nameOf(fs.calls.cameBy(header.Pid, ino)); name != nil {
 		result, errno := fs.getLock(by, &storepb.GetLock{Parent: name.GetParent(), Name: name.GetName()})
 		if errno == 0 && result.GetAttr().GetIno() == ino {
 			return result.GetLocks()[0], result.GetLooks(), 0
@@ -55,7 +59,7 @@ func (fs *fileSystem) lockOf(interrupted <-chan struct{}, header *fuse.InHeader)
 	return nil, nil, errno
 }
 
-func (fs *fileSystem) getLock(by request, which *storepb.GetLock) (*storepb.Result, syscall.Errno) {
+func (fs *fileSystem) getLock(by thread.Request, which *storepb.GetLock) (*storepb.Result, syscall.Errno) {
 	return fs.query(by, &storepb.Query{Query: &storepb.Query_GetLock{GetLock: which}})
 }
 
@@ -68,7 +72,7 @@ func (fs *fileSystem) describeLock(lock *storepb.Lock) []*storepb.Xattr {
 	var attributes []*storepb.Xattr
 	add := func(name, value string) {
 		if value != "" {
-			attributes = append(attributes, &storepb.Xattr{Name: []byte(raftstore.LockXattrs + name), Value: []byte(value)})
+			attributes = append(attributes, &storepb.Xattr{Name: []byte(namespace.LockXattrs + name), Value: []byte(value)})
 		}
 	}
 	facts := lock.GetFacts()
@@ -76,12 +80,14 @@ func (fs *fileSystem) describeLock(lock *storepb.Lock) []*storepb.Xattr {
 	add("format", facts.GetFormat())
 	add("holder", facts.GetHolder())
 	add("host", facts.GetHost())
-	add("pid", number(facts.GetPid()))
+	if pid := facts.GetPid(); pid != 0 {
+		add("pid", fmt.Sprint(pid))
+	}
 	add("token", fmt.Sprint(lock.GetToken()))
-	add("acquired", timestamp(lock.GetAcquired()))
-	add("renewed", timestamp(lock.GetAttr().GetMtime()))
+	add("acquired", control.Timestamp(lock.GetAcquired()))
+	add("renewed", control.Timestamp(lock.GetAttr().GetMtime()))
 	if at := facts.GetExpiresAt(); at != 0 {
-		add("expires", timestamp(at))
+		add("expires", control.Timestamp(at))
 	}
 	if fs.isWatched(lock) {
 		add("watched", "yes")

@@ -6,18 +6,20 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // ApplyError says that a node cannot apply an entry of the log exactly as the others do. It applies nothing more, and its
 // state is not to be looked at.
 type ApplyError struct {
-	Index, Term uint64
-	Session     uint64 // 0: the cluster itself
-	Seq         uint64 // number of the command within its session
-	Operation   string // as in store.proto; empty: it is not known
-	Err         error  // ErrCorrupt, ErrNewer or a panic
-	Stack       []byte // of a panic
+	Index     ids.Index
+	Term      ids.Term
+	Session   ids.Session
+	Seq       ids.Sequence
+	Operation string // as in store.proto; empty: it is not known
+	Err       error  // [codec.ErrCorrupt], [codec.ErrNewer] or a panic
+	Stack     []byte // of a panic
 }
 
 // Error says which entry it is, and why.
@@ -44,7 +46,8 @@ func Operation(cmd *storepb.Command) string {
 
 func applyError(entry *raft.Log, cmd *storepb.Command, err error) *ApplyError {
 	return &ApplyError{
-		Index: entry.Index, Term: entry.Term, Session: cmd.GetSession(), Seq: cmd.GetSeq(), Operation: Operation(cmd), Err: err,
+		Index: ids.Index(entry.Index), Term: ids.Term(entry.Term), Session: ids.Session(cmd.GetSession()), Seq: ids.Sequence(cmd.GetSeq()),
+		Operation: Operation(cmd), Err: err,
 	}
 }
 
@@ -56,8 +59,8 @@ func (f *FSM) apply(entry *raft.Log, cmd *storepb.Command) (result *storepb.Resu
 			stopped.Stack = debug.Stack()
 		}
 	}()
-	result = f.ns.Apply(entry.Index, cmd)
-	f.removals.add(f.ns.removed)
+	result = f.ns.Apply(ids.Index(entry.Index), cmd)
+	f.removals.add(f.ns.Removed())
 	f.wake()
 	for _, request := range f.ns.Ended() {
 		f.tell(request)

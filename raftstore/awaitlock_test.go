@@ -3,8 +3,10 @@ package raftstore
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -12,7 +14,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/codec"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
+)
+
+// who is an owner of advisory locks, and the session of its mount.
+type who struct{ session, owner uint64 }
+
+var anna, bert = who{1, 10}, who{2, 20}
+
+const (
+	exclusive = storepb.LockType_EXCLUSIVE
+	nothing   = storepb.LockType_UNLOCK
+	someFile  = syscall.S_IFREG | 0o644
 )
 
 // awaited is an FSM with a file that anna has locked and for which bert waits.
@@ -25,11 +40,11 @@ type awaited struct {
 }
 
 func newAwaited(t *testing.T) *awaited {
-	a := &awaited{FSM: NewFSM(NewNamespace(), func(err error) { require.NoError(t, err) }), t: t, seqs: map[uint64]uint64{}}
+	a := &awaited{FSM: NewFSM(namespace.New(), func(err error) { require.NoError(t, err) }), t: t, seqs: map[uint64]uint64{}}
 	for _, w := range []who{anna, bert} {
-		a.apply(&storepb.Command{Session: w.session, Op: opOf(&storepb.OpenSession{Host: namesOfOwners[w]})})
+		a.apply(&storepb.Command{Session: w.session, Op: &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{Host: fmt.Sprint(w.session)}}}})
 	}
-	a.ino = a.do(anna, opOf(&storepb.Create{Parent: RootIno, Name: []byte("file"), Mode: someFile})).GetAttr().GetIno()
+	a.ino = a.do(anna, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{Parent: namespace.RootIno, Name: []byte("file"), Mode: someFile}}}).GetAttr().GetIno()
 	require.Equal(t, storepb.Code_OK, a.lock(anna, exclusive))
 	require.Equal(t, storepb.Code_WAITING, a.lock(bert, exclusive))
 	return a
@@ -38,7 +53,7 @@ func newAwaited(t *testing.T) *awaited {
 func (a *awaited) apply(cmd *storepb.Command) *storepb.Result {
 	a.index++
 	cmd.Time = int64(a.index)
-	data, err := EncodeCommand(cmd)
+	data, err := codec.EncodeCommand(cmd)
 	require.NoError(a.t, err)
 	return a.Apply(&raft.Log{Index: a.index, Data: data}).(*storepb.Result)
 }
@@ -49,7 +64,7 @@ func (a *awaited) do(w who, op *storepb.Op) *storepb.Result {
 }
 
 func (a *awaited) lock(w who, to storepb.LockType) storepb.Code {
-	return a.do(w, opOf(&storepb.TakeLock{Ino: a.ino, Type: to, Owner: w.owner, Session: w.session, Wait: true})).GetCode()
+	return a.do(w, &storepb.Op{Op: &storepb.Op_TakeLock{TakeLock: &storepb.TakeLock{Ino: a.ino, Type: to, Owner: w.owner, Session: w.session, Wait: true}}}).GetCode()
 }
 
 // await asks for bert's request in several goroutines.
@@ -93,14 +108,22 @@ func TestAwaitLock(t *testing.T) {
 		happens func(a *awaited)
 		want    storepb.Code
 	}{
-		"granted":     {func(a *awaited) { a.lock(anna, nothing) }, granted},
-		"dropped":     {func(a *awaited) { a.do(bert, opOf(&storepb.DropLocks{Ino: a.ino, Owners: []uint64{bert.owner}})) }, gone},
-		"interrupted": {func(a *awaited) { a.do(bert, opOf(&storepb.InterruptLock{Seq: a.seqs[bert.session]})) }, gone},
-		"cancelled": {func(a *awaited) {
-			a.apply(&storepb.Command{Session: bert.session, Op: opOf(&storepb.Cancel{Seq: a.seqs[bert.session]})})
+		"granted": {func(a *awaited) { a.lock(anna, nothing) }, granted},
+		"dropped": {func(a *awaited) {
+			a.do(bert, &storepb.Op{Op: &storepb.Op_DropLocks{DropLocks: &storepb.DropLocks{Ino: a.ino, Owners: []uint64{bert.owner}}}})
 		}, gone},
-		"the session ends":    {func(a *awaited) { a.apply(&storepb.Command{Session: bert.session, Op: opOf(&storepb.CloseSession{})}) }, gone},
-		"the other one's end": {func(a *awaited) { a.apply(&storepb.Command{Session: anna.session, Op: opOf(&storepb.CloseSession{})}) }, granted},
+		"interrupted": {func(a *awaited) {
+			a.do(bert, &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: &storepb.InterruptLock{Seq: a.seqs[bert.session]}}})
+		}, gone},
+		"cancelled": {func(a *awaited) {
+			a.apply(&storepb.Command{Session: bert.session, Op: &storepb.Op{Op: &storepb.Op_Cancel{Cancel: &storepb.Cancel{Seq: a.seqs[bert.session]}}}})
+		}, gone},
+		"the session ends": {func(a *awaited) {
+			a.apply(&storepb.Command{Session: bert.session, Op: &storepb.Op{Op: &storepb.Op_CloseSession{CloseSession: &storepb.CloseSession{}}}})
+		}, gone},
+		"the other one's end": {func(a *awaited) {
+			a.apply(&storepb.Command{Session: anna.session, Op: &storepb.Op{Op: &storepb.Op_CloseSession{CloseSession: &storepb.CloseSession{}}}})
+		}, granted},
 		"restored": {func(a *awaited) {
 			ahead := newAwaited(a.t)
 			ahead.lock(anna, nothing)
@@ -111,7 +134,7 @@ func TestAwaitLock(t *testing.T) {
 			a := newAwaited(t)
 			answers := a.await(t.Context(), 3)
 			a.settle()
-			a.do(anna, opOf(&storepb.DropLocks{})) // somebody else's
+			a.do(anna, &storepb.Op{Op: &storepb.Op_DropLocks{DropLocks: &storepb.DropLocks{}}}) // somebody else's
 			test.happens(a)
 			require.Equal(t, []storepb.Code{test.want, test.want, test.want}, answers())
 			a.requireNobodyWaits()

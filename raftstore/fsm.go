@@ -9,6 +9,10 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"lockfs/raftstore/advisory"
+	"lockfs/raftstore/codec"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -19,19 +23,19 @@ type FSM struct {
 	fail func(error)
 
 	mu       sync.RWMutex
-	ns       *Namespace
-	stopped  error         // an ApplyError or ErrNewer; nil: it goes on
+	ns       *namespace.Namespace
+	stopped  error         // an ApplyError or codec.ErrNewer; nil: it goes on
 	advanced chan struct{} // closed when the state moves on; nil while nobody waits
-	awaited  map[Request]chan struct{}
+	awaited  map[advisory.Request]chan struct{}
 	removals *removals
 	due      int64         // what NextDue was
 	sooner   chan struct{} // has something when it has become sooner
 }
 
 // NewFSM goes on from a state. fail is called when it can apply no more, with its lock held; the node is to end then.
-func NewFSM(ns *Namespace, fail func(error)) *FSM {
+func NewFSM(ns *namespace.Namespace, fail func(error)) *FSM {
 	f := &FSM{
-		fail: fail, ns: ns, awaited: make(map[Request]chan struct{}), removals: newRemovals(),
+		fail: fail, ns: ns, awaited: make(map[advisory.Request]chan struct{}), removals: newRemovals(),
 		due: math.MaxInt64, sooner: make(chan struct{}, 1),
 	}
 	f.wake()
@@ -41,9 +45,9 @@ func NewFSM(ns *Namespace, fail func(error)) *FSM {
 // Apply answers a *storepb.Result, or an *ApplyError if this node applies no more: its state would differ from the others' if
 // it went on.
 func (f *FSM) Apply(entry *raft.Log) any {
-	cmd, err := DecodeCommand(entry.Data)
+	cmd, err := codec.DecodeCommand(entry.Data)
 	if err == nil {
-		err = checkKnown(entry.Data, cmd)
+		err = codec.CheckKnown(entry.Data, cmd)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,7 +82,7 @@ func (f *FSM) Query(query *storepb.Query) (*storepb.Result, error) {
 func (f *FSM) QuerySince(query *storepb.Query) *storepb.Result {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if f.stopped != nil || query.GetSince() == 0 || query.GetSince() > f.ns.index {
+	if f.stopped != nil || query.GetSince() == 0 || ids.Index(query.GetSince()) > f.ns.Index() {
 		return nil
 	}
 	return f.query(query)
@@ -86,12 +90,12 @@ func (f *FSM) QuerySince(query *storepb.Query) *storepb.Result {
 
 func (f *FSM) query(query *storepb.Query) *storepb.Result {
 	result := f.ns.Query(query)
-	result.Index = f.ns.index
+	result.Index = uint64(f.ns.Index())
 	return result
 }
 
 // View calls look with the namespace, which look must not change or keep, unless this node applies no more.
-func (f *FSM) View(look func(*Namespace)) {
+func (f *FSM) View(look func(*namespace.Namespace)) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if f.stopped == nil {
@@ -100,7 +104,7 @@ func (f *FSM) View(look func(*Namespace)) {
 }
 
 // State is a copy of the whole state, in constant time; nil if this node applies no more.
-func (f *FSM) State() *Snapshot {
+func (f *FSM) State() *namespace.Snapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stopped != nil {
@@ -121,10 +125,10 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 // Restore is part of raft.FSM. The state stays as it is when the snapshot is damaged. One of a newer version stops this node.
 func (f *FSM) Restore(from io.ReadCloser) error {
 	defer func() { _ = from.Close() }()
-	ns, err := Restore(from)
+	ns, err := namespace.Restore(from)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if errors.Is(err, ErrNewer) {
+	if errors.Is(err, codec.ErrNewer) {
 		f.stop(err)
 	}
 	if f.stopped != nil {
@@ -143,14 +147,14 @@ func (f *FSM) Restore(from io.ReadCloser) error {
 
 // AwaitLock answers what has become of a request once it is no longer waiting, or when ctx ends. The error is why it answers no more.
 func (f *FSM) AwaitLock(ctx context.Context, query *storepb.AwaitLock) (*storepb.Result, error) {
-	request := Request{query.GetSession(), query.GetSeq()}
+	request := advisory.Request{Session: ids.Session(query.GetSession()), Seq: ids.Sequence(query.GetSeq())}
 	for {
 		f.mu.Lock()
 		if f.stopped != nil {
 			f.mu.Unlock()
 			return nil, f.stopped
 		}
-		result := f.ns.awaitLock(query)
+		result := f.ns.AwaitLock(query)
 		if result.GetCode() != storepb.Code_WAITING {
 			f.mu.Unlock()
 			return result, nil
@@ -175,7 +179,7 @@ func (f *FSM) AwaitLock(ctx context.Context, query *storepb.AwaitLock) (*storepb
 }
 
 // tell wakes those who await a request; the caller holds the lock.
-func (f *FSM) tell(request Request) {
+func (f *FSM) tell(request advisory.Request) {
 	if ended, found := f.awaited[request]; found {
 		close(ended)
 		delete(f.awaited, request)
@@ -183,7 +187,7 @@ func (f *FSM) tell(request Request) {
 }
 
 // WaitFor returns once a condition holds, which is looked at after every command, the reason why ctx ended, or why this node applies no more.
-func (f *FSM) WaitFor(ctx context.Context, holds func(*Namespace) bool) error {
+func (f *FSM) WaitFor(ctx context.Context, holds func(*namespace.Namespace) bool) error {
 	for {
 		f.mu.Lock()
 		if f.stopped != nil {
@@ -226,7 +230,7 @@ func (f *FSM) wake() {
 // Sooner delivers something when NextDue has become sooner since it was received from last. It has one receiver.
 func (f *FSM) Sooner() <-chan struct{} { return f.sooner }
 
-type fsmSnapshot struct{ *Snapshot }
+type fsmSnapshot struct{ *namespace.Snapshot }
 
 func (s fsmSnapshot) Persist(sink raft.SnapshotSink) error {
 	if err := s.Write(sink); err != nil {

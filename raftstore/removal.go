@@ -4,15 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-)
 
-// Removal is an inode that lost its last name.
-type Removal struct {
-	Session uint64 // that removed it and whose kernel knows; 0: lockfs itself, or somebody by force
-	Parent  uint64
-	Name    string
-	Ino     uint64
-}
+	"lockfs/raftstore/namespace"
+)
 
 // keptRemovals is how many are kept for those who ask for them.
 const keptRemovals = 4096
@@ -23,7 +17,7 @@ type removals struct {
 	epoch uint64        // of this FSM: another one counts anew
 	last  uint64        // number of the last one, from 1
 	news  chan struct{} // closed when there is one more; nil while nobody waits
-	ring  [keptRemovals]Removal
+	ring  [keptRemovals]namespace.Removal
 }
 
 func newRemovals() *removals {
@@ -32,7 +26,7 @@ func newRemovals() *removals {
 	return &removals{epoch: binary.LittleEndian.Uint64(random[:])}
 }
 
-func (r *removals) add(found []Removal) {
+func (r *removals) add(found []namespace.Removal) {
 	for _, removal := range found {
 		r.last++
 		r.ring[r.last%keptRemovals] = removal
@@ -44,11 +38,11 @@ func (r *removals) add(found []Removal) {
 }
 
 // since lists those after a number, as far as they are kept.
-func (r *removals) since(after uint64) []Removal {
+func (r *removals) since(after uint64) []namespace.Removal {
 	if r.last-after > keptRemovals {
 		after = r.last - keptRemovals
 	}
-	var found []Removal
+	var found []namespace.Removal
 	for number := after + 1; number <= r.last; number++ {
 		found = append(found, r.ring[number%keptRemovals])
 	}
@@ -57,7 +51,7 @@ func (r *removals) since(after uint64) []Removal {
 
 // Removals answers what was removed after a number in an epoch, and waits for that until ctx ends. With
 // another epoch it answers nothing but where to go on.
-func (f *FSM) Removals(ctx context.Context, epoch, after uint64) (found []Removal, newEpoch, last uint64) {
+func (f *FSM) Removals(ctx context.Context, epoch, after uint64) (found []namespace.Removal, newEpoch, last uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.removals

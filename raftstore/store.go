@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"lockfs/raftstore/codec"
 	"lockfs/raftstore/storepb"
 )
 
@@ -38,14 +39,14 @@ type Store struct {
 
 // Propose stamps a command with cluster time, puts it into the log and waits until this node has
 // applied it or ctx ends. Its error is one of ErrNotLeader, ErrNotDone and ErrUnknown, wrapped. A command that this program does
-// not know all of is not proposed (ErrNotDone and ErrNewer).
+// not know all of is not proposed (ErrNotDone and codec.ErrNewer).
 func (s *Store) Propose(ctx context.Context, cmd *storepb.Command) (*storepb.Result, error) {
 	cmd.Time = s.Now()
-	data, err := EncodeCommand(cmd)
+	data, err := codec.EncodeCommand(cmd)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotDone, err)
 	}
-	if err := checkKnown(data, cmd); err != nil {
+	if err := codec.CheckKnown(data, cmd); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotDone, err)
 	}
 	future := s.Raft.Apply(data, enqueueTimeout)

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/codec"
 	"lockfs/raftstore/storepb"
 )
 
@@ -34,11 +35,21 @@ func TestProposeSortsRaftErrors(t *testing.T) {
 		{errors.New("something that raft says one day"), ErrUnknown},
 	} {
 		store := &Store{Raft: failingRaft{row.raft}, Now: func() int64 { return 1 }}
-		_, err := store.Propose(t.Context(), &storepb.Command{Op: opOf(&storepb.Tick{})})
+		_, err := store.Propose(t.Context(), &storepb.Command{Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}})
 		require.ErrorIs(t, err, row.want, "raft says %q", row.raft)
 		require.ErrorIs(t, err, row.raft)
 		for _, other := range []error{ErrNotLeader, ErrNotDone, ErrUnknown} {
 			require.Equal(t, other == row.want, errors.Is(err, other), "raft says %q", row.raft)
 		}
 	}
+}
+
+// noRaft is to be asked nothing.
+type noRaft struct{ Applier }
+
+func TestNewerCommandIsNotProposed(t *testing.T) {
+	store := &Store{Raft: noRaft{}, Now: func() int64 { return 1 }}
+	_, err := store.Propose(t.Context(), newerCommand(&storepb.Command{Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}}))
+	require.ErrorIs(t, err, ErrNotDone)
+	require.ErrorIs(t, err, codec.ErrNewer)
 }

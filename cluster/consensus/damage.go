@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 
-	bbolterrors "go.etcd.io/bbolt/errors"
+	"lockfs/raftstore/codec"
 
-	"lockfs/raftstore"
+	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
 // DamagedError says that a file of the data directory is not what was once written to it.
@@ -30,10 +30,10 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 func damagedOr(path string, err error) error {
 	failed := new(fs.PathError)
 	switch {
-	case errors.Is(err, raftstore.ErrNewer), errors.Is(err, raftstore.ErrOlder):
+	case errors.Is(err, codec.ErrNewer), errors.Is(err, codec.ErrOlder):
 		return fmt.Errorf("%s: %w", path, err)
 	case errors.Is(err, bbolterrors.ErrVersionMismatch):
-		return fmt.Errorf("%s: %w", path, raftstore.ErrNewer)
+		return fmt.Errorf("%s: %w", path, codec.ErrNewer)
 	case errors.Is(err, bbolterrors.ErrTimeout):
 		return fmt.Errorf("%s is in use by another process (%w)", path, err)
 	case errors.As(err, &failed) && !errors.Is(err, fs.ErrNotExist):

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -113,7 +114,7 @@ func (v *voter) do(t testing.TB, op *storepb.Op) *storepb.Result {
 func (v *voter) create(t testing.TB, name string) *storepb.Result {
 	t.Helper()
 	return v.do(t, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
-		Parent: raftstore.RootIno, Name: []byte(name), Mode: syscall.S_IFREG | 0o644, Exclusive: true,
+		Parent: namespace.RootIno, Name: []byte(name), Mode: syscall.S_IFREG | 0o644, Exclusive: true,
 	}}})
 }
 

@@ -12,7 +12,7 @@ import (
 	"regexp"
 
 	"lockfs/cluster/durable"
-	"lockfs/raftstore"
+	"lockfs/raftstore/codec"
 )
 
 // identityFile says whose data directory it is. Its presence means that the directory belongs to a cluster.
@@ -47,7 +47,7 @@ func loadIdentity(dir string) (*Identity, error) {
 	}
 	var only struct{ Version int }
 	if json.Unmarshal(data, &only) == nil && only.Version > identityVersion {
-		return nil, fmt.Errorf("%s: version %d: %w", path, only.Version, raftstore.ErrNewer)
+		return nil, fmt.Errorf("%s: version %d: %w", path, only.Version, codec.ErrNewer)
 	}
 	id := new(Identity)
 	decoder := json.NewDecoder(bytes.NewReader(data))

@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/cluster/consensus/wal"
-	"lockfs/raftstore"
+	"lockfs/raftstore/codec"
 	"lockfs/raftstore/storepb"
 )
 
@@ -38,7 +38,7 @@ type SnapshotInfo struct {
 func Inspect(dir string) (*Inspection, error) {
 	id, err := loadIdentity(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is no data directory of a lockfs server: it has no %s (%w)", dir, identityFile, err)
+		return nil, fmt.Errorf("%s is no data directory of a lockfs server: it has no %s", dir, identityFile)
 	}
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (i *Inspection) Entry(index uint64) (*Entry, error) {
 	switch found.Type {
 	case raft.LogCommand:
 		entry.Type = "command"
-		entry.Command, entry.Err = raftstore.DecodeCommand(found.Data)
+		entry.Command, entry.Err = codec.DecodeCommand(found.Data)
 	case raft.LogNoop:
 		entry.Type = "noop"
 	case raft.LogBarrier:

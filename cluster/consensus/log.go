@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/cluster/consensus/wal"
-	"lockfs/raftstore"
+	"lockfs/raftstore/codec"
 )
 
 func openLog(path string, snapshot uint64, used bool, logger *slog.Logger) (*wal.Log, entrySizes, error) {
@@ -68,7 +68,7 @@ func checkEntries(log raft.LogStore, snapshot uint64) (sizes entrySizes, err err
 		if entry.Type != raft.LogCommand {
 			continue
 		}
-		if err := raftstore.CheckCommand(entry.Data); err != nil {
+		if err := codec.CheckCommand(entry.Data); err != nil {
 			return sizes, fmt.Errorf("entry %d: %w", index, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 )
 
 // Raft's times. They give a slow fsync room: heartbeats wait for the disk like everything else (see
@@ -40,7 +41,7 @@ func Open(dir *Directory, cfg Config) (*Raft, error) {
 	return r, nil
 }
 
-func (r *Raft) start(state *raftstore.Namespace) error {
+func (r *Raft) start(state *namespace.Namespace) error {
 	var err error
 	if r.Transport, err = newTransport(r.cfg.RaftAddress, r.files.logs, r.cfg.Silence, r.cfg.Logger); err != nil {
 		return err

@@ -7,14 +7,15 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/hashicorp/raft"
+	"lockfs/raftstore/codec"
+	"lockfs/raftstore/namespace"
 
-	"lockfs/raftstore"
+	"github.com/hashicorp/raft"
 )
 
 // restoreSnapshot answers the state of the newest snapshot, which is the one that raft starts from, and its index: with an
 // older one and a log that was cut behind the newest, entries would be missing.
-func restoreSnapshot(dir string, store *snapshotStore) (state *raftstore.Namespace, index uint64, err error) {
+func restoreSnapshot(dir string, store *snapshotStore) (state *namespace.Namespace, index uint64, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, snapshotDir))
 	if err != nil {
 		return nil, 0, fmt.Errorf("list snapshots: %w", err)
@@ -34,7 +35,7 @@ func restoreSnapshot(dir string, store *snapshotStore) (state *raftstore.Namespa
 		}
 	}
 	if len(metas) == 0 {
-		return raftstore.NewNamespace(), 0, nil
+		return namespace.New(), 0, nil
 	}
 	path := filepath.Join(dir, snapshotDir, metas[0].ID, stateFile)
 	_, reader, err := store.Open(metas[0].ID)
@@ -42,7 +43,7 @@ func restoreSnapshot(dir string, store *snapshotStore) (state *raftstore.Namespa
 		return nil, 0, damagedOr(path, err)
 	}
 	defer func() { _ = reader.Close() }()
-	if state, err = raftstore.Restore(reader); err != nil {
+	if state, err = namespace.Restore(reader); err != nil {
 		return nil, 0, damagedOr(path, err)
 	}
 	return state, metas[0].Index, nil
@@ -59,7 +60,7 @@ func whyNotListed(path string) error {
 		return damagedOr(path, err)
 	}
 	if meta.Version > raft.SnapshotVersionMax {
-		return damagedOr(path, fmt.Errorf("version %d: %w", meta.Version, raftstore.ErrNewer))
+		return damagedOr(path, fmt.Errorf("version %d: %w", meta.Version, codec.ErrNewer))
 	}
 	return damagedOr(path, errors.New("it cannot be read"))
 }

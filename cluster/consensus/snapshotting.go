@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 )
 
 const (
@@ -67,7 +67,7 @@ func (r *Raft) takeSnapshot() (taken bool) {
 func (r *Raft) snapshotEntries() uint64 {
 	entries := cmp.Or(r.cfg.SnapshotEntries, defaultSnapshotEntries)
 	inodes := 0
-	r.FSM.View(func(ns *raftstore.Namespace) { inodes = ns.Inodes() })
+	r.FSM.View(func(ns *namespace.Namespace) { inodes = ns.Inodes() })
 	for entries < uint64(inodes/inodesPerEntry) {
 		entries *= 2
 	}
@@ -76,7 +76,7 @@ func (r *Raft) snapshotEntries() uint64 {
 
 // snapshotBytes is after how many bytes of the log a snapshot is taken: it writes about as much as is used.
 func (r *Raft) snapshotBytes() (bytes uint64) {
-	r.FSM.View(func(ns *raftstore.Namespace) { bytes = ns.Usage().GetBytes() })
+	r.FSM.View(func(ns *namespace.Namespace) { bytes = ns.Usage().GetBytes() })
 	return max(bytes, cmp.Or(r.cfg.snapshotBytes, defaultSnapshotBytes))
 }
 

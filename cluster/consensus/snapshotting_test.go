@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -38,7 +38,7 @@ func TestDataDirectoryStaysBounded(t *testing.T) {
 	load := func() {
 		for range 250 {
 			v.mustCreate(t, "lock")
-			removed := v.do(t, &storepb.Op{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{Parent: raftstore.RootIno, Name: []byte("lock")}}})
+			removed := v.do(t, &storepb.Op{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{Parent: namespace.RootIno, Name: []byte("lock")}}})
 			require.Equal(t, storepb.Code_OK, removed.GetCode())
 		}
 	}
@@ -86,7 +86,7 @@ func TestLargeContentsStayBounded(t *testing.T) {
 	v := cfg.start(t)
 	write := func(ino, version uint64) uint64 {
 		result := v.do(t, &storepb.Op{Op: &storepb.Op_SetContent{SetContent: &storepb.SetContent{
-			Ino: ino, IfVersion: version, Content: make([]byte, raftstore.MaxContent),
+			Ino: ino, IfVersion: version, Content: make([]byte, namespace.MaxContent),
 		}}})
 		require.Equal(t, storepb.Code_OK, result.GetCode())
 		return result.GetAttr().GetVersion()
@@ -101,17 +101,17 @@ func TestLargeContentsStayBounded(t *testing.T) {
 	ino, version := result.GetAttr().GetIno(), result.GetAttr().GetVersion()
 	before := heap()
 	for range 20 {
-		for range snapshotBytes / raftstore.MaxContent { // as much as between two snapshots
+		for range snapshotBytes / namespace.MaxContent { // as much as between two snapshots
 			version = write(ino, version)
 		}
 	}
-	require.Less(t, heap(), before+cachedEntries*(raftstore.MaxContent+1<<10)+8<<20)
+	require.Less(t, heap(), before+cachedEntries*(namespace.MaxContent+1<<10)+8<<20)
 	// Behind a snapshot that was under way when the last entries came, another one follows.
 	require.Eventually(t, func() bool {
 		return v.files.sizes.between(v.files.snapshots.newest.Load(), math.MaxUint64-1) < snapshotBytes*5/4
 	}, testWait, 50*time.Millisecond)
 	const segment = 4 << 20 // of the log, which goes as a whole
-	most := int64(snapshotBytes*5/4 + snapshotBytes + 2*segment + (keptSnapshots+1)*(raftstore.MaxContent+64<<10))
+	most := int64(snapshotBytes*5/4 + snapshotBytes + 2*segment + (keptSnapshots+1)*(namespace.MaxContent+64<<10))
 	require.Eventually(t, func() bool { return directorySize(t, cfg.path) <= most }, testWait, 50*time.Millisecond,
 		"%d bytes, %d at most", directorySize(t, cfg.path), most)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/cluster/consensus/wal"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 )
 
 // storage is all that raft has on disk.
@@ -23,7 +23,7 @@ type storage struct {
 
 // openStorage checks everything that it opens before raft may rely on it, and answers the state that raft starts from: that of
 // the newest snapshot, or an empty one. The disk is not watched yet.
-func openStorage(dir *Directory, cfg *Config) (*storage, *raftstore.Namespace, error) {
+func openStorage(dir *Directory, cfg *Config) (*storage, *namespace.Namespace, error) {
 	snapshots, err := openSnapshots(dir.Path, cfg.Logger)
 	if err != nil {
 		return nil, nil, err

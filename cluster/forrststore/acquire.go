@@ -7,7 +7,7 @@ import (
 
 	"lockfs/formats/forrst"
 	"lockfs/formats/lockfact"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -84,7 +84,7 @@ func (s *Store) create(ctx context.Context, want forrst.Want) (*forrst.Grant, er
 		return nil, err
 	}
 	result, err := s.make(ctx, locksDir, &storepb.Create{
-		Name: []byte(name), Mode: syscall.S_IFREG | 0o644, Content: content, Facts: raftstore.FactsMessage(facts),
+		Name: []byte(name), Mode: syscall.S_IFREG | 0o644, Content: content, Facts: namespace.FactsMessage(facts),
 	})
 	switch {
 	case err != nil:

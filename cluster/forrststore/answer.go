@@ -10,7 +10,7 @@ import (
 
 	"lockfs/formats/forrst"
 	"lockfs/formats/lockfact"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -31,7 +31,7 @@ func (s *Store) Record(ctx context.Context, grant *forrst.Grant, answer []byte, 
 	content := append(fmt.Appendf(nil, "%d\n", grant.Token), answer...)
 	for {
 		result, err := s.make(ctx, repliesDir, &storepb.Create{
-			Name: []byte(grant.Request.Sum), Mode: syscall.S_IFREG | 0o600, Content: content, Facts: raftstore.FactsMessage(facts), Unlisted: true,
+			Name: []byte(grant.Request.Sum), Mode: syscall.S_IFREG | 0o600, Content: content, Facts: namespace.FactsMessage(facts), Unlisted: true,
 		})
 		switch {
 		case err != nil || result.GetCode() == storepb.Code_OK:

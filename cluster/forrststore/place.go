@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"lockfs/cluster/session"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -47,7 +47,7 @@ func (t *tree) where(ctx context.Context) (*place, error) {
 		mode uint32
 		ino  *uint64
 	}{
-		{dirName, raftstore.RootIno, syscall.S_IFDIR | 0o755, &p.locks},
+		{dirName, namespace.RootIno, syscall.S_IFDIR | 0o755, &p.locks},
 		{repliesName, 0, syscall.S_IFDIR | 0o700, &p.replies},
 		{queueName, 0, syscall.S_IFREG | 0o600, &p.queue},
 	} {

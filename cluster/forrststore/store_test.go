@@ -13,7 +13,7 @@ import (
 	"lockfs/cluster"
 	"lockfs/cluster/session"
 	"lockfs/formats/forrst"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -303,7 +303,7 @@ func TestRemovedDirectory(t *testing.T) {
 	for _, gone := range []*storepb.Unlink{
 		{Parent: at.locks, Name: []byte(queueName)},
 		{Parent: at.locks, Name: []byte(repliesName), Directory: true},
-		{Parent: raftstore.RootIno, Name: []byte(dirName), Directory: true},
+		{Parent: namespace.RootIno, Name: []byte(dirName), Directory: true},
 	} {
 		result, err := s.mutate(t.Context(), &storepb.Op{Op: &storepb.Op_Unlink{Unlink: gone}})
 		require.NoError(t, err)
@@ -320,12 +320,12 @@ func TestRemovedDirectory(t *testing.T) {
 
 func TestSomebodyElsesDirectory(t *testing.T) {
 	s := newStores(t, 1)[0]
-	op := &storepb.Create{Parent: raftstore.RootIno, Name: []byte("theirs"), Mode: 0o40755, Exclusive: true}
+	op := &storepb.Create{Parent: namespace.RootIno, Name: []byte("theirs"), Mode: 0o40755, Exclusive: true}
 	result, err := s.client.Mutate(t.Context(), &storepb.Caller{Uid: 4711}, &storepb.Op{Op: &storepb.Op_Create{Create: op}})
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_OK, result.GetCode())
-	_, err = s.ensure(t.Context(), raftstore.RootIno, "theirs", 0o40755)
+	_, err = s.ensure(t.Context(), namespace.RootIno, "theirs", 0o40755)
 	require.ErrorContains(t, err, "belongs to user 4711")
-	_, err = s.ensure(t.Context(), raftstore.RootIno, "theirs", 0o100600)
+	_, err = s.ensure(t.Context(), namespace.RootIno, "theirs", 0o100600)
 	require.ErrorContains(t, err, "another type")
 }

@@ -7,8 +7,8 @@ import (
 	"lockfs/formats"
 	"lockfs/formats/pid"
 	"lockfs/formats/semaphore"
-	"lockfs/raftstore"
 	"lockfs/raftstore/fault"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -38,7 +38,7 @@ func (h *holders) describe(caller *storepb.Caller, content []byte) *storepb.Fact
 		origin.Hostname = h.hostnameOf(caller)
 	}
 	facts := formats.FactsOf(content, origin, formats.Rule{})
-	message := raftstore.FactsMessage(facts)
+	message := namespace.FactsMessage(facts)
 	if lock, err := semaphore.Parse(content); err == nil && format == formats.Semaphore {
 		message.Tag = lock.Tag
 	}

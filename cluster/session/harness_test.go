@@ -16,7 +16,7 @@ import (
 	"lockfs/cluster"
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/session"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -87,7 +87,7 @@ func openClient(t testing.TB, node server, file string) *session.Client {
 
 func createOp(name string) *storepb.Op {
 	return &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
-		Parent: raftstore.RootIno, Name: []byte(name), Mode: syscall.S_IFREG | 0o644, Exclusive: true,
+		Parent: namespace.RootIno, Name: []byte(name), Mode: syscall.S_IFREG | 0o644, Exclusive: true,
 	}}}
 }
 
@@ -101,7 +101,7 @@ func create(t testing.TB, client *session.Client, name string) storepb.Code {
 func lookup(t testing.TB, client *session.Client, name string) storepb.Code {
 	t.Helper()
 	result, err := client.Query(t.Context(), &storepb.Query{Query: &storepb.Query_Lookup{
-		Lookup: &storepb.Lookup{Parent: raftstore.RootIno, Name: []byte(name)},
+		Lookup: &storepb.Lookup{Parent: namespace.RootIno, Name: []byte(name)},
 	}})
 	require.NoError(t, err)
 	return result.GetCode()

@@ -30,7 +30,7 @@ type journal struct {
 }
 
 // inFlight bounds a client's operations that are under way or not settled yet. It is well below
-// raftstore.MaxReplies.
+// namespace.MaxReplies.
 const inFlight = 1024
 
 // Layout: a header, then a slot for each call in flight: session, number (0: struck off), length of the

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/session"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -24,7 +24,7 @@ func TestWitnessFails(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close(context.Background()) })
 	read := func() (witness string) {
 		result, err := client.Query(t.Context(), &storepb.Query{Query: &storepb.Query_GetAttr{
-			GetAttr: &storepb.GetAttr{Ino: raftstore.RootIno},
+			GetAttr: &storepb.GetAttr{Ino: namespace.RootIno},
 		}})
 		require.NoError(t, err)
 		require.Equal(t, storepb.Code_OK, result.GetCode())

@@ -22,7 +22,7 @@ func advice(err error) string {
 	case errors.Is(err, formats.ErrNotRegular):
 		return "a lock of this format is a file: give another name, or remove what is there if it is nobody's"
 	case errors.Is(err, syscall.ENOTDIR):
-		return "a part of that path is no directory: give another"
+		return "give another path"
 	case errors.Is(err, syscall.EROFS):
 		return "give a path on a file system that can be written to"
 	case errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0:

@@ -13,20 +13,25 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"lockfs/formats"
 	"lockfs/formats/beads"
 )
 
-// beadsLock is what `lockfs beads check --json` and `acquire --json` print.
-type beadsLock struct {
-	State     string     `json:"state"` // none, held, stale, malformed
-	File      string     `json:"file"`
-	Holder    string     `json:"holder,omitempty"`
-	PID       int        `json:"pid,omitempty"`
-	Hostname  string     `json:"hostname,omitempty"`
-	StartedAt *time.Time `json:"started_at,omitempty"`
-	Version   string     `json:"version,omitempty"`
-	Token     string     `json:"token,omitempty"`   // on a mount of lockfs
-	Problem   string     `json:"problem,omitempty"` // why it is malformed
+// beadsFields are those of --json that other formats do not have.
+type beadsFields struct {
+	Version string `json:"version,omitempty"`
+}
+
+// lookAtBeads answers what is known of the lock of a database.
+func lookAtBeads(dir string) lookup {
+	return func() (lockState, any) {
+		state := lookAt(filepath.Join(dir, beads.FileName), formats.Beads, 0)
+		var fields beadsFields
+		if lock, err := beads.Read(dir); err == nil {
+			fields.Version = lock.Version
+		}
+		return state, fields
+	}
 }
 
 func beadsCommand() *cobra.Command {
@@ -50,15 +55,18 @@ for one host, and the locks of dead processes on other hosts have to be removed 
 		Example: `  lockfs beads run .beads --holder ci-runner -- bd update bd-42 --status closed
   lockfs beads acquire .beads --holder my-tool && trap 'lockfs beads release .beads' EXIT`,
 	}
-	return parent(cmd, beadsAcquireCommand(), beadsReleaseCommand(), beadsCheckCommand(), beadsRunCommand())
+	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return failed(flagsFromEnvironment(cmd)) }
+	cmd.SetFlagErrorFunc(flagError)
+	return exits(parent(cmd, exits(beadsAcquireCommand()), exits(beadsReleaseCommand()), exits(beadsCheckCommand()),
+		exits(beadsRunCommand())))
 }
 
 func beadsAcquireCommand() *cobra.Command {
 	var (
 		holder, version string
 		pid             int
-		asJSON          bool
 	)
+	answer := answer{outcome: outcomeAcquired}
 	cmd := &cobra.Command{
 		Use:   "acquire DIR --holder NAME [--version V] [--pid PID]",
 		Short: "Take the lock of a database for the program that calls this",
@@ -69,15 +77,18 @@ once, but the program that calls it, such as the shell that runs your script. Wh
 of a Makefile has a shell of its own, as has ssh HOST COMMAND; behind sudo or timeout it is those), name another with
 --pid, or use lockfs beads run. When the process ends without having released the lock, the lock ends with it.
 
-The exit code is 0 when the lock was taken, 75 when somebody else has it, and 1 for any other error.`,
+` + jsonHelp + `
+
+` + exitHelp(exitBlocked),
 		Example: `  lockfs beads acquire .beads --holder my-tool --version 1.0.0 && trap 'lockfs beads release .beads' EXIT
   lockfs beads acquire .beads --holder my-daemon --pid "$(cat /run/my-daemon.pid)"`,
 		Args: exactly(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
 			dir, err := beadsDir(args[0])
 			if err != nil {
 				return err
 			}
+			answer.look = lookAtBeads(dir)
 			lock, err := newBeadsLock(holder, version)
 			if err != nil {
 				return err
@@ -86,23 +97,20 @@ The exit code is 0 when the lock was taken, 75 when somebody else has it, and 1 
 				return err
 			}
 			if err := beads.Acquire(cmd.Context(), dir, lock); err != nil {
-				return explainBeads(dir, "not acquired", err)
+				return explainBeads(dir, exitBlocked, "not acquired", err)
 			}
-			described := describeBeads(dir, lock, false)
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), described)
+			token := beadsToken(dir, lock)
+			answer.token = tokenNumber(token)
+			if token != "" {
+				token = "  token: " + token + "\n"
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Locked by %s until it is released or process %d (%s) ends\n",
-				text(holder), lock.PID, processName(lock.PID))
-			if described.Token != "" {
-				fmt.Fprintf(cmd.OutOrStdout(), "  token: %s\n", described.Token)
-			}
-			return nil
-		},
+			return answer.say(cmd, "Locked by %s until it is released or process %d (%s) ends\n%s",
+				text(holder), lock.PID, processName(lock.PID), token)
+		}),
 	}
 	addBeadsHolder(cmd, &holder, &version)
 	cmd.Flags().IntVar(&pid, "pid", 0, "process of this host that the lock lives with (default: the one that calls this)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	answer.add(cmd.Flags())
 	return cmd
 }
 
@@ -135,21 +143,24 @@ func lockedFor(cmd *cobra.Command, pid int, hostname string) (int, error) {
 
 func beadsReleaseCommand() *cobra.Command {
 	pid := 0
+	answer := answer{outcome: outcomeReleased}
 	cmd := &cobra.Command{
 		Use:   "release DIR [--pid PID]",
 		Short: "Release the lock of a database that the calling program has",
 		Long: `Release the lock of a database if it names the process that calls this, or one further up, or is stale. With --pid,
 if it names that process. A live lock of somebody else stays.
 
-The exit code is 0 when the lock is released, 75 when somebody else has it, and 1 for any other error, also when there
-is no lock.`,
+` + jsonHelp + `
+
+` + exitHelp(exitNotOwner, exitNoLock),
 		Example: "  lockfs beads release .beads",
 		Args:    exactly(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
 			dir, err := beadsDir(args[0])
 			if err != nil {
 				return err
 			}
+			answer.look = lookAtBeads(dir)
 			found, stale, err := beads.Check(dir)
 			if err == nil && !mayRelease(found, stale, pid) {
 				err = &beads.HeldError{Lock: found}
@@ -158,16 +169,16 @@ is no lock.`,
 				err = beads.Release(cmd.Context(), dir, found)
 			}
 			if errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("not released: there is no lock %s; if there was one, somebody removed it",
-					word(filepath.Join(dir, beads.FileName)))
+				return &exitStatus{exitNoLock, fmt.Errorf("not released: there is no lock %s; if there was one, somebody removed it",
+					word(filepath.Join(dir, beads.FileName)))}
 			}
 			if err != nil {
-				return explainBeads(dir, "not released", err)
+				return explainBeads(dir, exitNotOwner, "not released", err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Released the lock of %s\n", text(found.Holder))
-			return nil
-		},
+			return answer.say(cmd, "Released the lock of %s\n", text(found.Holder))
+		}),
 	}
+	answer.add(cmd.Flags())
 	cmd.Flags().IntVar(&pid, "pid", 0, "process that the lock names (default: the one that calls this, or one further up)")
 	return cmd
 }
@@ -218,82 +229,62 @@ func processName(pid int) string {
 }
 
 func beadsCheckCommand() *cobra.Command {
-	asJSON := false
+	var answer answer
 	cmd := &cobra.Command{
 		Use:   "check DIR",
 		Short: "Show who has the lock of a database, and whether it is stale",
 		Long: `Show who has the lock of a database. Nothing is changed: a stale lock stays until the next one replaces it.
 
-The exit code is 0 when there is no lock or it is stale, 75 when somebody has it, and 1 for any other error, also when
-the file cannot be understood: then the bd daemon leaves the database alone, too.`,
+` + jsonHelp + `
+
+It is 0 when there is no lock or it is stale, so that it could be acquired, and else the code of that; that the file
+cannot be understood, so that the bd daemon leaves the database alone, is 125. ` + exitHelp(exitBlocked),
 		Example: `  lockfs beads check .beads
   lockfs beads check .beads --json | jq -r .holder`,
 		Args: exactly(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
 			dir, err := beadsDir(args[0])
 			if err != nil {
 				return err
 			}
+			answer.look = lookAtBeads(dir)
 			found, stale, err := beads.Check(dir)
-			var malformed *beads.MalformedError
-			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &malformed) {
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return explainBeads(dir, exitBlocked, "cannot tell who has the lock", err)
+			}
+			if err := answer.say(cmd, "%s\n", beadsLine(found, stale)); err != nil || found == nil || stale {
 				return err
 			}
-			described := describeBeads(dir, found, stale)
-			if malformed != nil {
-				described.State, described.Problem = "malformed", malformed.Err.Error()
-			}
-			if asJSON {
-				if err := printJSON(cmd.OutOrStdout(), described); err != nil {
-					return err
-				}
-			} else if malformed == nil {
-				fmt.Fprintln(cmd.OutOrStdout(), described.line())
-			}
-			switch {
-			case malformed != nil:
-				return explainBeads(dir, "cannot tell who has the lock", err)
-			case described.State == "held":
-				return &exitStatus{code: exitBlocked}
-			}
-			return nil
-		},
+			return &exitStatus{code: exitBlocked}
+		}),
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	answer.add(cmd.Flags())
 	return cmd
 }
 
-// describeBeads takes nil for no lock.
-func describeBeads(dir string, lock *beads.ExclusiveLock, stale bool) beadsLock {
-	path := filepath.Join(dir, beads.FileName)
-	if lock == nil {
-		return beadsLock{State: "none", File: path}
+// beadsToken is the fencing token of a lock that was just acquired; empty where there is none, or if somebody else has
+// the lock by now.
+func beadsToken(dir string, lock *beads.ExclusiveLock) string {
+	token, _ := lockToken(filepath.Join(dir, beads.FileName))
+	if token == "" {
+		return ""
 	}
-	state := "held"
-	if stale {
-		state = "stale"
+	if now, err := beads.Read(dir); err != nil || !lock.Same(now) {
+		return ""
 	}
-	token, _ := lockToken(path)
-	if token != "" {
-		if now, err := beads.Read(dir); err != nil || !lock.Same(now) {
-			token = "" // it may be that of the next lock
-		}
-	}
-	return beadsLock{
-		State: state, File: path, Holder: lock.Holder, PID: lock.PID, Hostname: lock.Hostname,
-		StartedAt: &lock.StartedAt, Version: lock.Version, Token: token,
-	}
+	return token
 }
 
-func (l beadsLock) line() string {
-	switch l.State {
-	case "none":
+// beadsLine takes nil for no lock.
+func beadsLine(lock *beads.ExclusiveLock, stale bool) string {
+	switch {
+	case lock == nil:
 		return "No lock"
-	case "stale":
-		return fmt.Sprintf("Stale lock of %s: process %d is gone", text(l.Holder), l.PID)
+	case stale:
+		return fmt.Sprintf("Stale lock of %s: process %d is gone", text(lock.Holder), lock.PID)
 	}
 	return fmt.Sprintf("Locked by %s (process %d on %s) since %s",
-		text(l.Holder), l.PID, text(l.Hostname), l.StartedAt.Format(time.RFC3339))
+		text(lock.Holder), lock.PID, text(lock.Hostname), lock.StartedAt.Format(time.RFC3339))
 }
 
 // lockToken is the fencing token of a lock; empty where there is none.
@@ -340,20 +331,20 @@ func malformedBeads(dir string, err error) error {
 	return fmt.Errorf("%w; look at %s, and correct or remove it", err, word(filepath.Join(dir, beads.FileName)))
 }
 
-// explainBeads says what to do about a failure.
-func explainBeads(dir, what string, err error) error {
+// explainBeads says what to do about a failure; blocked is the exit code when somebody else has the lock.
+func explainBeads(dir string, blocked int, what string, err error) error {
 	path := word(filepath.Join(dir, beads.FileName))
 	var held *beads.HeldError
 	var malformed *beads.MalformedError
 	switch {
 	case errors.As(err, &held):
-		return &exitStatus{exitBlocked, fmt.Errorf("%s: %w; %s", what, err, removeHint(filepath.Join(dir, beads.FileName)))}
+		return &exitStatus{blocked, fmt.Errorf("%s: %w; %s", what, err, removeHint(err.Error(), filepath.Join(dir, beads.FileName)))}
 	case errors.As(err, &malformed):
 		return fmt.Errorf("%s: %w", what, malformedBeads(dir, err))
 	case errors.Is(err, unix.EBUSY):
-		return &exitStatus{exitBlocked, fmt.Errorf("%s: %w; lockfs knows that somebody has it, see `lockfs locks %s`", what, err, path)}
+		return &exitStatus{blocked, fmt.Errorf("%s: %w; lockfs knows that somebody has it, see `lockfs locks %s`", what, err, path)}
 	case errors.Is(err, beads.ErrChanged):
-		return &exitStatus{exitBlocked, fmt.Errorf("%s: %w; see `lockfs beads check %s`", what, err, word(dir))}
+		return &exitStatus{blocked, fmt.Errorf("%s: %w; see `lockfs beads check %s`", what, err, word(dir))}
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }

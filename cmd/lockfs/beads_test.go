@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -83,10 +82,9 @@ func TestBeadsLocksForTheCaller(t *testing.T) {
 	require.Equal(t, 0, done.code, done.stderr)
 	lines := strings.SplitN(done.stdout, "\n", 3)
 	require.Equal(t, "Locked by me until it is released or process "+lines[0]+" (bash) ends", lines[1])
-	var held beadsLock
-	require.NoError(t, json.Unmarshal([]byte(lines[2]), &held))
-	require.Equal(t, []string{"held", "me", lines[0], "2.0", d.path()},
-		[]string{held.State, held.Holder, strconv.Itoa(held.PID), held.Version, held.File})
+	held := fieldsOf(t, lines[2])
+	require.Equal(t, []any{"held", "me", "2.0", d.path()}, []any{held["state"], held["holder"], held["version"], held["path"]})
+	require.Equal(t, lines[0], fmt.Sprint(held["pid"]))
 
 	check := d.beads("check")
 	require.Equal(t, outcome{stdout: "Stale lock of me: process " + lines[0] + " is gone\n"}, check)
@@ -113,23 +111,20 @@ func TestBeadsReleaseByTheScriptThatHasIt(t *testing.T) {
 func TestBeadsJSON(t *testing.T) {
 	d := newDatabase(t)
 	for content, state := range map[string]string{
-		"": "malformed",
+		"": "invalid",
 		beadsContent("x", os.Getpid(), d.hostname()):        "held",
 		beadsContent("x", d.deadPID(), d.hostname()):        "stale",
 		beadsContent("x", d.deadPID(), "not-"+d.hostname()): "held",
 	} {
 		d.put(content)
-		var shown beadsLock
-		require.NoError(t, json.Unmarshal([]byte(d.beads("check", "--json").stdout), &shown))
-		require.Equal(t, state, shown.State)
+		require.Equal(t, state, fieldsOf(t, d.beads("check", "--json").stdout)["state"])
 		require.Equal(t, content, d.content(), "a check changes nothing")
 	}
 	require.NoError(t, os.Remove(d.path()))
-	require.JSONEq(t, `{"state":"none","file":"`+d.path()+`"}`, d.beads("check", "--json").stdout)
-	var taken beadsLock
-	require.NoError(t, json.Unmarshal([]byte(d.beads("acquire", "--holder", "me", "--json").stdout), &taken))
-	require.Equal(t, os.Getpid(), taken.PID)
-	require.Empty(t, taken.Token)
+	require.JSONEq(t, `{"state":"free","format":"beads","path":"`+d.path()+`"}`, d.beads("check", "--json").stdout)
+	taken := fieldsOf(t, d.beads("acquire", "--holder", "me", "--json").stdout)
+	require.EqualValues(t, os.Getpid(), taken["pid"])
+	require.NotContains(t, taken, "token")
 }
 
 // TestBeadsExitCodes provokes the exit codes of acquire, release and check, and that nothing changes.
@@ -149,19 +144,19 @@ func TestBeadsExitCodes(t *testing.T) {
 	}{
 		{held, "acquire --holder me", exitBlocked, "not acquired: locked by them (process "},
 		{remote, "acquire --holder me", exitBlocked, "wait until it is released, or if you are sure"},
-		{malformed, "acquire --holder me", 1, "not acquired: malformed lock file: unexpected EOF; look at " + d.path()},
-		{none, "acquire", 1, "give --holder NAME"},
-		{none, "acquire --holder me --pid " + dead, 1, "there is no such process"},
-		{none, "acquire --holder me --pid 0", 1, "there is no such process"},
-		{none, "acquire --holder me extra", 1, "usage: lockfs beads acquire DIR"},
-		{held, "release", exitBlocked, "not released: locked by them"},
-		{held, "release --pid " + other, exitBlocked, "not released: locked by them"},
-		{remote, "release", exitBlocked, "not released: locked by them"},
-		{malformed, "release", 1, "not released: malformed lock file"},
-		{none, "release", 1, "not released: there is no lock " + d.path()},
+		{malformed, "acquire --holder me", exitFailed, "not acquired: malformed lock file: unexpected EOF; look at " + d.path()},
+		{none, "acquire", exitFailed, "give --holder NAME"},
+		{none, "acquire --holder me --pid " + dead, exitFailed, "there is no such process"},
+		{none, "acquire --holder me --pid 0", exitFailed, "there is no such process"},
+		{none, "acquire --holder me extra", exitFailed, "usage: lockfs beads acquire DIR"},
+		{held, "release", exitNotOwner, "not released: locked by them"},
+		{held, "release --pid " + other, exitNotOwner, "not released: locked by them"},
+		{remote, "release", exitNotOwner, "not released: locked by them"},
+		{malformed, "release", exitFailed, "not released: malformed lock file"},
+		{none, "release", exitNoLock, "not released: there is no lock " + d.path()},
 		{held, "check", exitBlocked, ""},
 		{remote, "check", exitBlocked, ""},
-		{malformed, "check", 1, "cannot tell who has the lock: malformed lock file"},
+		{malformed, "check", exitFailed, "cannot tell who has the lock: malformed lock file"},
 		{none, "check", 0, ""},
 		{held, "run --holder me -- true", exitBlocked, "not acquired: locked by them"},
 		{held, "run --holder me --wait 30ms -- true", exitTimedOut, "not acquired within 30ms: locked by them"},
@@ -202,7 +197,7 @@ func TestBeadsExitCodes(t *testing.T) {
 	require.Equal(t, exitFailed, wrong.code)
 	require.Contains(t, wrong.stderr, `variable LOCKFS_GRACE="x"`)
 	steal := d.beads("steal")
-	require.Equal(t, 1, steal.code)
+	require.Equal(t, exitFailed, steal.code)
 	require.Contains(t, steal.stderr, "steal is no command of it")
 }
 

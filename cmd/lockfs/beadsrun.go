@@ -13,6 +13,7 @@ func beadsRunCommand() *cobra.Command {
 		holder, version    string
 		wait, grace, every time.Duration
 	)
+	answer := answer{outcome: outcomeAcquired}
 	cmd := &cobra.Command{
 		Use:   "run DIR --holder NAME [--version V] [--wait D] [--grace D] -- COMMAND [ARG...]",
 		Short: "Run a command while holding the lock of a database",
@@ -22,12 +23,13 @@ is then killed, too.
 
 ` + lostHelp + `
 
-` + runExitHelp,
+` + waitHelp + `
+
+` + runJSONHelp + `
+
+` + runExitHelp(),
 		Example: "  lockfs beads run .beads --holder ci-runner -- make issues",
 		Args:    pathAndCommand,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return failed(flagsFromEnvironment(cmd))
-		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := beadsDir(args[0])
 			if err != nil {
@@ -43,8 +45,11 @@ is then killed, too.
 			if err != nil {
 				return err
 			}
+			answer.look = lookAtBeads(dir)
+			file := beadsFileLock(dir, lock, wait, every)
+			file.notice = newNotice(cmd, answer.asJSON, removable(answer.look))
 			// The lock dies with this process, too.
-			return runUnder(cmd, beadsFileLock(dir, lock, wait, every), args[1:], grace, syscall.SIGKILL)
+			return runUnder(cmd, &answer, file, args[1:], grace, syscall.SIGKILL)
 		},
 	}
 	addBeadsHolder(cmd, &holder, &version)
@@ -52,6 +57,6 @@ is then killed, too.
 	cmd.Flags().DurationVar(&every, "check-every", checkInterval,
 		"how often to see whether the lock is still there, where nothing tells that it is not")
 	addGrace(cmd.Flags(), &grace)
-	cmd.SetFlagErrorFunc(flagError)
-	return exits(cmd)
+	answer.add(cmd.Flags())
+	return cmd
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"lockfs/cmd/lockfs/figures"
 	"lockfs/cmd/lockfs/internal/bench"
 )
 
@@ -113,7 +114,7 @@ func isTerminal(w io.Writer) bool {
 	return err == nil
 }
 
-func printBench(w io.Writer, report *bench.Report) error {
+func printBench(w io.Writer, report *figures.Report) error {
 	workers := "1 worker"
 	if report.Workers > 1 {
 		workers = fmt.Sprintf("%d workers", report.Workers)

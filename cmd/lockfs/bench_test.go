@@ -7,15 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/cmd/lockfs/internal/bench"
+	"lockfs/cmd/lockfs/figures"
 )
 
 func TestPrintBench(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, printBench(&out, &bench.Report{
+	require.NoError(t, printBench(&out, &figures.Report{
 		Version: "v1", Cores: 2, Kernel: "Linux 6.1", Workers: 3, OwnDirs: true, Seconds: 0.5,
-		Directories: []bench.Directory{{Path: "/a", Type: "ext4", Source: "/dev/vda"}, {Path: "/b", Type: "fuse.lockfs", Source: "lockfs"}},
-		Results: []bench.Result{
+		Directories: []figures.Directory{{Path: "/a", Type: "ext4", Source: "/dev/vda"}, {Path: "/b", Type: "fuse.lockfs", Source: "lockfs"}},
+		Results: []figures.Result{
 			{Measurement: "cycle", Directories: []string{"/a"}, Count: 9, Median: 21.04, P99: 999.6, PerSecond: 40000.4, Ratio: 1},
 			{Measurement: "cycle", Directories: []string{"/b"}, Count: 9, Median: 2504, P99: 1.2e6, PerSecond: 398.7, Ratio: 119.01},
 			{Measurement: "flock", Directories: []string{"/b"}, Error: "no locks available"},
@@ -43,7 +43,7 @@ func TestBenchCommand(t *testing.T) {
 	cmd.SetErr(&progress)
 	cmd.SetArgs([]string{dir, "--json", "--duration", "1ms", "--only", "stat,cycle"})
 	require.NoError(t, cmd.ExecuteContext(t.Context()))
-	var report bench.Report
+	var report figures.Report
 	require.NoError(t, json.Unmarshal(out.Bytes(), &report))
 	require.Len(t, report.Results, 2)
 	require.NotEmpty(t, report.Version)

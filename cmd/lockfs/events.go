@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
-	"lockfs/raftstore"
+	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
 
@@ -228,7 +228,7 @@ func (r *eventReader) pick(events []*storepb.Event) []*storepb.Event {
 }
 
 func printEventJSON(w io.Writer, e *storepb.Event) {
-	fmt.Fprintf(w, "%s\n", raftstore.EventLine(e))
+	fmt.Fprintf(w, "%s\n", lockjson.EventLine(e))
 }
 
 // printEvent writes an event as a line for people.

@@ -25,17 +25,17 @@ func TestWrongCalls(t *testing.T) {
 	for call, problem := range map[string]string{
 		"lock":                                   `unknown command "lock" for "lockfs"`,
 		"--other":                                "see `lockfs --help`",
-		"host":                                   "lockfs host: say what to do",
+		"host":                                   "lockfs: say what to do",
 		"host lst":                               "lst is no command of it; see `lockfs host --help`",
 		"host list a":                            "usage: lockfs host list",
 		"host forget":                            "usage: lockfs host forget NAME",
 		"host list --timeout 10":                 `missing unit in duration "10"; write it like 90s, 10m or 24h; see`,
 		"host list --timeout 50ms":               "see whether `lockfs server` runs at [127.0.0.1:1]",
 		"host forget a --timeout 1ms":            "forget host a: ",
-		"member":                                 "lockfs member: say what to do",
+		"member":                                 "lockfs: say what to do",
 		"member remove":                          "usage: lockfs member remove NAME",
 		"member list --timeout 50ms":             "or name others with --servers",
-		"session":                                "lockfs session: say what to do",
+		"session":                                "lockfs: say what to do",
 		"session list a":                         "usage: lockfs session list",
 		"session list --timeout 50ms":            "or name others with --servers",
 		"status a":                               "usage: lockfs status",
@@ -47,7 +47,7 @@ func TestWrongCalls(t *testing.T) {
 		"events --since yesterday":               "a time as in 2026-01-02T15:04:05Z, or a duration such as 10m",
 		"events --timeout 50ms":                  "or name others with --servers",
 		"events --other":                         "see `lockfs events --help`",
-		"rule":                                   "lockfs rule: say what to do",
+		"rule":                                   "lockfs: say what to do",
 		"rule set":                               "usage: lockfs rule set PATTERN",
 		"rule set x":                             "it sets nothing; give one of --holder",
 		"rule set x --format other":              "is none of [tower semaphore",
@@ -72,12 +72,16 @@ func TestWrongCalls(t *testing.T) {
 		"server --bootstrap --join a":              "give one of them",
 		"server --log-level loud":                  "it is debug, info, warn or error",
 		"version a":                                "usage: lockfs version",
-		"forrst":                                   "lockfs forrst: say what to do",
+		"forrst":                                   "lockfs: say what to do",
 		"forrst status":                            "usage: lockfs forrst status KEY",
 		"bench /nowhere":                           "/nowhere: no such file or directory",
 	} {
 		done := execute(t, []string{nobody}, program, strings.Fields(call)...)
-		require.Equal(t, 1, done.code, call)
+		code := 1
+		if strings.HasPrefix(call, "forrst") {
+			code = exitFailed
+		}
+		require.Equal(t, code, done.code, call)
 		require.Contains(t, done.stderr, problem, call)
 		require.Empty(t, done.stdout, call)
 	}
@@ -121,11 +125,11 @@ func TestForrstExitCodes(t *testing.T) {
 		{"release k --owner o", refused(forrst.NotFound), exitNoLock, "LOCK_NOT_FOUND: no; KEY is the full one"},
 		{"release k --owner o", refused(forrst.AlreadyReleased), exitNoLock, "nothing is left to do"},
 		{"release k --owner o", refused(forrst.OwnershipMismatch), exitNotOwner, "`lockfs forrst status` says whose it is"},
-		{"release k --owner o", refused(forrst.Unavailable), 1, "or another server with --endpoint"},
-		{"release k --owner o", refused(forrst.InvalidRequest), 1, "INVALID_REQUEST: no\n"},
-		{"release k --owner o", "x", 1, "is no Forrst endpoint: it answered 200 OK"},
-		{"release k --owner o", `{"result":{"released":true}}`, 1, "is no Forrst endpoint: it answered 200 OK"},
-		{"release k", "", 1, "--owner: give the token"},
+		{"release k --owner o", refused(forrst.Unavailable), exitFailed, "or another server with --endpoint"},
+		{"release k --owner o", refused(forrst.InvalidRequest), exitFailed, "INVALID_REQUEST: no\n"},
+		{"release k --owner o", "x", exitFailed, "is no Forrst endpoint: it answered 200 OK"},
+		{"release k --owner o", `{"result":{"released":true}}`, exitFailed, "is no Forrst endpoint: it answered 200 OK"},
+		{"release k", "", exitFailed, "--owner: give the token"},
 		{"force-release k", answered(`{"released":true,"key":"k","forced":true}`), 0, "Released k by force\n"},
 		{"force-release k --json", answered(`{"released":true,"key":"k","forced":true}`), 0, `"forced": true`},
 		{"force-release k", refused(forrst.NotFound), exitNoLock, ""},
@@ -134,9 +138,9 @@ func TestForrstExitCodes(t *testing.T) {
 		{"status lock:k", answered(`{"key":"lock:k","locked":false}`), exitNoLock, "lock:k is not locked\n"},
 		{"status k --json", answered(`{"key":"k","locked":false}`), exitNoLock, `"locked": false`},
 		{"status k", answered(`{"key":"k","locked":true,"owner":"o"}`), 0, "k is locked by o since"},
-		{"status k --endpoint http://127.0.0.1:1/forrst", "", 1, "is there a server with --forrst-addr?"},
-		{"status k --endpoint 127.0.0.1:1", "", 1, "give one like http://127.0.0.1:7423/forrst"},
-		{"status k --timeout 1", "", 1, "write it like 90s, 10m or 24h"},
+		{"status k --endpoint http://127.0.0.1:1/forrst", "", exitFailed, "is there a server with --forrst-addr?"},
+		{"status k --endpoint 127.0.0.1:1", "", exitFailed, "give one like http://127.0.0.1:7423/forrst"},
+		{"status k --timeout 1", "", exitFailed, "write it like 90s, 10m or 24h"},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, c.answer) }))
 		done := execute(t, []string{"LOCKFS_ENDPOINT=" + server.URL}, program, append([]string{"forrst"}, strings.Fields(c.call)...)...)
@@ -154,45 +158,53 @@ func TestWhatIsInTheWay(t *testing.T) {
 	large := strings.Repeat("x", 300<<10)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "locks", "large.lock"), []byte(large), 0o600))
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "beads", ".exclusive-lock"), 0o700))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "large"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "large", ".exclusive-lock"), []byte(large), 0o600))
 	const (
-		notFile = "a lock of this format is a file: give another name, or remove what is there"
-		noDir   = "a part of that path is no directory: give another"
-		request = " --request-id r --intent i --intent-version 1"
+		tooLarge = "too large: it has 307200 bytes, and a lock has at most 262144"
+		notFile  = "a lock of this format is a file: give another name, or remove what is there"
+		noDir    = "not a directory; give another path"
+		request  = " --request-id r --intent i --intent-version 1"
 	)
 	for call, want := range map[string]struct {
 		code int
 		says string
 	}{
-		"tower acquire directory" + request:              {exitBlocked, "look at it, and remove it if nobody uses it"},
-		"tower acquire large" + request:                  {exitBlocked, "file: is too large for a lock"},
-		"tower release link --request-id r":              {exitFailed, "look at it, and remove it if nobody uses it"},
-		"tower heartbeat link --request-id r":            {exitFailed, "look at it, and remove it if nobody uses it"},
-		"tower list --dir DIR/locks/large.lock":          {exitFailed, noDir},
-		"tower list --dir DIR/none":                      {exitFailed, "the first lock makes the directory, or give another"},
-		"semaphore acquire DIR/locks":                    {exitFailed, notFile},
-		"semaphore acquire DIR/locks/link.lock":          {exitFailed, notFile},
-		"semaphore acquire DIR/locks/large.lock":         {exitBlocked, "is not a valid lock"},
-		"semaphore acquire DIR/locks/large.lock/x":       {exitFailed, noDir},
-		"semaphore acquire DIR/none/x":                   {exitFailed, "make the directory DIR/none first"},
-		"semaphore release DIR/locks":                    {exitFailed, notFile},
-		"semaphore check DIR/locks":                      {exitFailed, notFile},
-		"semaphore run DIR/none/x -- true":               {exitFailed, "make the directory DIR/none first"},
-		"run DIR/locks -- true":                          {exitFailed, notFile},
-		"run --format pid DIR/locks -- true":             {exitFailed, notFile},
-		"run --format pid DIR/none/x -- true":            {exitFailed, "make the directory DIR/none first"},
-		"run --format swarm DIR/locks/link.lock -- true": {exitFailed, notFile},
-		"run --format beads DIR/beads -- true":           {exitFailed, notFile},
-		"wait DIR/none/x":                                {exitFailed, "there is no directory: make it, or mount what it is on"},
-		"wait DIR/locks/large.lock/x --timeout 0s":       {exitFailed, noDir},
-		"wait DIR/locks --timeout 0s":                    {exitTimedOut, "DIR/locks is held after 0s"},
-		"swarm acquire directory w":                      {1, notFile},
-		"swarm acquire large w":                          {1, "look at DIR/locks/large.lock, and remove it if it is nobody's"},
-		"swarm release large w":                          {1, "look at DIR/locks/large.lock, and remove it if it is nobody's"},
-		"swarm check link":                               {1, notFile},
-		"swarm acquire t w -5":                           {1, "ttl_seconds: -5 is not a number from 1"},
-		"beads acquire DIR/beads --holder me":            {1, notFile},
-		"beads check DIR/beads":                          {1, notFile},
-		"beads check DIR/locks/large.lock":               {1, "is no directory; give that of a beads database"},
+		"tower acquire directory" + request:                        {exitBlocked, "look at it, and remove it if nobody uses it"},
+		"tower acquire large" + request:                            {exitBlocked, "file: " + tooLarge},
+		"wait DIR/locks/large.lock --timeout 0s":                   {exitTimedOut, "DIR/locks/large.lock is held after 0s; " + tooLarge},
+		"run --format pid DIR/locks/large.lock --nonblock -- true": {exitBlocked, "DIR/locks/large.lock is not a valid lock: " + tooLarge},
+		"semaphore release DIR/locks/large.lock":                   {exitNotOwner, "DIR/locks/large.lock is not a valid lock: " + tooLarge},
+		"swarm acquire large other":                                {1, tooLarge + "; look at DIR/locks/large.lock"},
+		"beads acquire DIR/large --holder me":                      {1, tooLarge + "; look at DIR/large/.exclusive-lock"},
+		"tower release link --request-id r":                        {exitFailed, "look at it, and if nobody uses it clean up by hand with `rm DIR/locks/link.lock`"},
+		"tower heartbeat link --request-id r":                      {exitFailed, "look at it, and remove it if nobody uses it"},
+		"tower list --dir DIR/locks/large.lock":                    {exitFailed, noDir},
+		"tower list --dir DIR/none":                                {exitFailed, "the first lock makes the directory, or give another"},
+		"semaphore acquire DIR/locks":                              {exitFailed, notFile},
+		"semaphore acquire DIR/locks/link.lock":                    {exitFailed, notFile},
+		"semaphore acquire DIR/locks/large.lock":                   {exitBlocked, "is not a valid lock: " + tooLarge},
+		"semaphore acquire DIR/locks/large.lock/x":                 {exitFailed, noDir},
+		"semaphore acquire DIR/none/x":                             {exitFailed, "make the directory DIR/none first"},
+		"semaphore release DIR/locks":                              {exitFailed, notFile},
+		"semaphore check DIR/locks":                                {exitFailed, notFile},
+		"semaphore run DIR/none/x -- true":                         {exitFailed, "make the directory DIR/none first"},
+		"run DIR/locks -- true":                                    {exitFailed, notFile},
+		"run --format pid DIR/locks -- true":                       {exitFailed, notFile},
+		"run --format pid DIR/none/x -- true":                      {exitFailed, "make the directory DIR/none first"},
+		"run --format swarm DIR/locks/link.lock -- true":           {exitFailed, notFile},
+		"run --format beads DIR/beads -- true":                     {exitFailed, notFile},
+		"wait DIR/none/x":                                          {exitFailed, "there is no directory: make it, or mount what it is on"},
+		"wait DIR/locks/large.lock/x --timeout 0s":                 {exitFailed, noDir},
+		"wait DIR/locks --timeout 0s":                              {exitTimedOut, "DIR/locks is held after 0s"},
+		"swarm acquire directory w":                                {1, notFile},
+		"swarm acquire large w":                                    {1, "look at DIR/locks/large.lock, and remove it if it is nobody's"},
+		"swarm release large w":                                    {1, "look at DIR/locks/large.lock, and remove it if it is nobody's"},
+		"swarm check link":                                         {1, notFile},
+		"swarm acquire t w -5":                                     {1, "ttl_seconds: -5 is not a number from 1"},
+		"beads acquire DIR/beads --holder me":                      {1, notFile},
+		"beads check DIR/beads":                                    {1, notFile},
+		"beads check DIR/locks/large.lock":                         {1, "is no directory; give that of a beads database"},
 	} {
 		words := strings.Fields(strings.ReplaceAll(call, "DIR", dir))
 		done := execute(t, []string{swarm.StateDirVariable + "=" + dir, towerDirVariable + "=" + dir + "/locks"}, program, words...)
@@ -231,7 +243,7 @@ func TestNotAllowed(t *testing.T) {
 		"semaphore acquire DIR/locks/x": exitFailed, "semaphore release DIR/locks/x": exitFailed,
 		"semaphore acquire DIR/x": exitFailed, "semaphore check DIR/locks/x": exitFailed,
 		"run DIR/locks/x -- true": exitFailed, "wait DIR/locks/x --timeout 0s": exitFailed,
-		"beads acquire DIR/locks --holder me": 1, "beads check DIR/locks": 1,
+		"beads acquire DIR/locks --holder me": exitFailed, "beads check DIR/locks": exitFailed,
 	} {
 		words := strings.Fields(strings.ReplaceAll(call, "DIR", dir))
 		environment := []string{swarm.StateDirVariable + "=" + dir, towerDirVariable + "=" + dir + "/locks"}

@@ -3,28 +3,19 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"lockfs/formats"
 	"lockfs/formats/forrst"
 )
 
-// Exit codes of `lockfs forrst`, beside 1 for any other error.
-const (
-	exitNoLock   = 2
-	exitNotOwner = 3
-)
+const forrstJSONHelp = `
+The fields of the document's results are beside those.
 
-const forrstExitHelp = `
-
-Exit codes:
-  0  done
-  1  any other error: no server answers, wrong arguments
-  2  there is no such lock: it was released, has expired or never was
-  3  the lock has another owner`
+`
 
 func forrstCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -38,34 +29,56 @@ answered is kept in DIR/.forrst/.replies, for those that come again (lockfs serv
 		Example: `  lockfs forrst status lock:billing:report
   lockfs forrst release lock:billing:report --owner 550e8400-e29b-41d4-a716-446655440000`,
 	}
-	return parent(cmd, forrstReleaseCommand(), forrstForceCommand(), forrstStatusCommand())
+	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return failed(flagsFromEnvironment(cmd)) }
+	cmd.SetFlagErrorFunc(flagError)
+	return exits(parent(cmd, exits(forrstReleaseCommand()), exits(forrstForceCommand()), exits(forrstStatusCommand())))
 }
 
 // forrstFlags are those of every such command.
 type forrstFlags struct {
 	client forrstClient
-	json   bool
+	answer answer
 }
 
 func (f *forrstFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.client.endpoint, "endpoint", defaultForrstEndpoint, "URL of the endpoint of any of the servers")
 	flags.DurationVar(&f.client.timeout, "timeout", 20*time.Second, "how long it may take to answer")
-	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
+	f.answer.add(flags)
 }
 
-// print prints a result, or what an error of the protocol means for the exit code and what to do about it.
-func (f *forrstFlags) print(w io.Writer, result any, err error, text string) error {
+// ask calls a function, and says what the answer is in the words of every format.
+func (f *forrstFlags) ask(cmd *cobra.Command, function, key string, arguments, result any) error {
+	state := lockState{Format: string(formats.Forrst), Path: ".forrst/" + key}
+	f.answer.look = func() (lockState, any) { return state, forrst.KeyArguments{Key: key} }
+	err := f.client.call(cmd.Context(), function, arguments, result)
 	known := new(forrst.Error)
-	switch {
-	case errors.As(err, &known):
-		return forrstRefused(known)
-	case err != nil:
+	if !errors.As(err, &known) {
+		f.answer.more = result
+		if status, is := result.(*forrst.StatusResult); is && err == nil {
+			state.status(status)
+		} else if err == nil {
+			state.State = string(formats.Free)
+		}
 		return err
-	case f.json:
-		return printJSON(w, result)
 	}
-	_, err = fmt.Fprintln(w, text)
+	err = forrstRefused(known)
+	var exit *exitStatus
+	switch errors.As(err, &exit); {
+	case exit == nil:
+	case exit.code == exitNoLock:
+		state.State = string(formats.Free)
+	case exit.code == exitNotOwner:
+		state.State = string(formats.Held)
+	}
 	return err
+}
+
+func (s *lockState) status(of *forrst.StatusResult) {
+	if s.State = string(formats.Free); of.Locked {
+		s.State, s.Holder = string(formats.Held), of.Owner
+		s.Expires = &of.ExpiresAt
+		s.since(of.AcquiredAt)
+	}
 }
 
 func forrstRefused(e *forrst.Error) error {
@@ -85,23 +98,27 @@ func forrstRefused(e *forrst.Error) error {
 }
 
 func forrstReleaseCommand() *cobra.Command {
-	var flags forrstFlags
+	flags := forrstFlags{answer: answer{outcome: outcomeReleased}}
 	owner := ""
 	cmd := &cobra.Command{
-		Use:     "release KEY --owner TOKEN",
-		Short:   "Release the lock of an owner",
-		Long:    `Release a lock that a call left behind with auto_release false. The owner token came with the call's response.` + forrstExitHelp,
+		Use:   "release KEY --owner TOKEN",
+		Short: "Release the lock of an owner",
+		Long: `Release a lock that a call left behind with auto_release false. The owner token came with the call's response.
+
+` + jsonHelp + forrstJSONHelp + exitHelp(exitNotOwner, exitNoLock),
 		Example: "  lockfs forrst release lock:billing:report --owner 550e8400-e29b-41d4-a716-446655440000",
 		Args:    exactly(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: answering(&flags.answer, func(cmd *cobra.Command, args []string) error {
 			if owner == "" {
 				return errors.New("--owner: give the token that came with the call's response; without it there is only force-release")
 			}
 			var result forrst.ReleaseResult
 			arguments := forrst.ReleaseArguments{Key: args[0], Owner: owner}
-			err := flags.client.call(cmd.Context(), forrst.ReleaseFunction, arguments, &result)
-			return flags.print(cmd.OutOrStdout(), result, err, "Released "+word(args[0]))
-		},
+			if err := flags.ask(cmd, forrst.ReleaseFunction, args[0], arguments, &result); err != nil {
+				return err
+			}
+			return flags.answer.say(cmd, "Released %s\n", word(args[0]))
+		}),
 	}
 	cmd.Flags().StringVar(&owner, "owner", "", "the owner token (required)")
 	flags.add(cmd.Flags())
@@ -109,19 +126,23 @@ func forrstReleaseCommand() *cobra.Command {
 }
 
 func forrstForceCommand() *cobra.Command {
-	var flags forrstFlags
+	flags := forrstFlags{answer: answer{outcome: outcomeReleased}}
 	cmd := &cobra.Command{
 		Use:   "force-release KEY",
 		Short: "Release a lock, whoever owns it",
 		Long: `Release a lock, whoever owns it. That does not stop its call, which may go on: make sure first that it does no harm.
-The release is an event (see lockfs events).` + forrstExitHelp,
+The release is an event (see lockfs events).
+
+` + jsonHelp + forrstJSONHelp + exitHelp(exitNoLock),
 		Example: "  lockfs forrst force-release lock:billing:report",
 		Args:    exactly(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: answering(&flags.answer, func(cmd *cobra.Command, args []string) error {
 			var result forrst.ForceReleaseResult
-			err := flags.client.call(cmd.Context(), forrst.ForceReleaseFunction, forrst.KeyArguments{Key: args[0]}, &result)
-			return flags.print(cmd.OutOrStdout(), result, err, "Released "+word(args[0])+" by force")
-		},
+			if err := flags.ask(cmd, forrst.ForceReleaseFunction, args[0], forrst.KeyArguments{Key: args[0]}, &result); err != nil {
+				return err
+			}
+			return flags.answer.say(cmd, "Released %s by force\n", word(args[0]))
+		}),
 	}
 	flags.add(cmd.Flags())
 	return cmd
@@ -130,20 +151,23 @@ The release is an event (see lockfs events).` + forrstExitHelp,
 func forrstStatusCommand() *cobra.Command {
 	var flags forrstFlags
 	cmd := &cobra.Command{
-		Use:     "status KEY",
-		Short:   "Say who owns a lock, and until when",
-		Long:    `Say who owns a lock, and until when. That nobody does is not an error, but has exit code 2.` + forrstExitHelp,
+		Use:   "status KEY",
+		Short: "Say who owns a lock, and until when",
+		Long: `Say who owns a lock, and until when. That nobody does is not an error, but has the exit code of that.
+
+` + jsonHelp + forrstJSONHelp + exitHelp(exitNoLock),
 		Example: "  lockfs forrst status lock:billing:report",
 		Args:    exactly(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: answering(&flags.answer, func(cmd *cobra.Command, args []string) error {
 			var result forrst.StatusResult
-			err := flags.client.call(cmd.Context(), forrst.StatusFunction, forrst.KeyArguments{Key: args[0]}, &result)
-			err = flags.print(cmd.OutOrStdout(), result, err, describeStatus(result))
-			if err == nil && !result.Locked {
-				err = &exitStatus{code: exitNoLock}
+			if err := flags.ask(cmd, forrst.StatusFunction, args[0], forrst.KeyArguments{Key: args[0]}, &result); err != nil {
+				return err
 			}
-			return err
-		},
+			if err := flags.answer.say(cmd, "%s\n", describeStatus(result)); err != nil || result.Locked {
+				return err
+			}
+			return &exitStatus{code: exitNoLock}
+		}),
 	}
 	flags.add(cmd.Flags())
 	return cmd

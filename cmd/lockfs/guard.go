@@ -15,6 +15,8 @@ import (
 
 	"lockfs/cluster/session"
 	"lockfs/fusefs"
+	fuseanswer "lockfs/fusefs/answer"
+	"lockfs/fusefs/mountpoint"
 )
 
 // Descriptors that a guard is started with. In place of one that there is none of, it has /dev/null.
@@ -110,7 +112,7 @@ func guardCommand() *cobra.Command {
 				return err
 			}
 			_ = os.WriteFile("/proc/self/comm", []byte("lockfs"), 0) // it is called after the link that it was started by
-			return guardMount(pid, &fusefs.Connection{
+			return guardMount(pid, &mountpoint.Connection{
 				Dir: args[2], Number: uint32(number), Device: os.NewFile(guardDevice, "device"), Abort: inherited(guardAbort, "abort"),
 			})
 		},
@@ -119,12 +121,12 @@ func guardCommand() *cobra.Command {
 
 // guardMount waits until the process of a mount has ended, has the answers finished that it left, and ends the mount: a
 // thread of it may be left that waits for the lock of a directory, which a program has that waits for an answer.
-func guardMount(pid int, connection *fusefs.Connection) error {
+func guardMount(pid int, connection *mountpoint.Connection) error {
 	alive := os.NewFile(guardAlive, "alive")
 	ended := func() error { return awaitEnd(alive, pid) }
 	var err error
 	if journal := inherited(guardJournal, "journal"); journal != nil {
-		err = session.Guard(ended, journal, func(answers [][]byte) { fusefs.Finish(connection.Device, answers) })
+		err = session.Guard(ended, journal, func(answers [][]byte) { fuseanswer.Finish(connection.Device, answers) })
 	} else {
 		err = ended()
 	}

@@ -16,7 +16,7 @@ import (
 	"lockfs/cluster"
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/session"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -31,7 +31,7 @@ func TestInspectShowsEntriesOfARunningServer(t *testing.T) {
 	require.NoError(t, err)
 	result, err := client.Mutate(t.Context(), &storepb.Caller{Host: "here", Uid: 7, Gid: 8, Pid: 9}, &storepb.Op{Op: &storepb.Op_Create{
 		Create: &storepb.Create{
-			Parent: raftstore.RootIno, Name: []byte("my lock"), Mode: syscall.S_IFREG | 0o644, Exclusive: true,
+			Parent: namespace.RootIno, Name: []byte("my lock"), Mode: syscall.S_IFREG | 0o644, Exclusive: true,
 			Content: []byte("pid=4711\n\xff"),
 		},
 	}})

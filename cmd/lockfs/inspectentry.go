@@ -15,6 +15,7 @@ import (
 
 	"lockfs/cluster/consensus"
 	"lockfs/raftstore"
+	"lockfs/raftstore/codec"
 )
 
 // inspectedEntry is what `lockfs server inspect INDEX --json` prints.
@@ -104,7 +105,7 @@ func valueOf(field protoreflect.FieldDescriptor, value protoreflect.Value) any {
 
 // unknownParts adds the fields that this program does not know, of a message and of those within it.
 func unknownParts(found []string, path string, m protoreflect.Message) []string {
-	for _, number := range raftstore.UnknownFields(m) {
+	for _, number := range codec.UnknownFields(m) {
 		found = append(found, fmt.Sprintf("%s%d", path, number))
 	}
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {

@@ -16,7 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
-	"lockfs/raftstore"
+	"lockfs/raftstore/lockjson"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -72,7 +73,7 @@ func fromRoot(path string) (root, below string) {
 }
 
 // locksFor lists the locks below a path. root is the mount that this was on, if it was.
-func locksFor(cmd *cobra.Command, flags *clusterFlags, root, below string) (locks []raftstore.LockJSON, err error) {
+func locksFor(cmd *cobra.Command, flags *clusterFlags, root, below string) (locks []lockjson.Lock, err error) {
 	if root := lookThrough(cmd, root); root != "" {
 		locks, err = locksOn(root, below)
 		if err == nil && len(locks) == 0 {
@@ -92,7 +93,7 @@ func locksFor(cmd *cobra.Command, flags *clusterFlags, root, below string) (lock
 
 // mustExist is an error for a path from the root that nothing has.
 func mustExist(ctx context.Context, admin *cluster.Admin, path string) error {
-	at := uint64(raftstore.RootIno)
+	at := uint64(namespace.RootIno)
 	for name := range strings.SplitSeq(path, "/") {
 		if name == "" {
 			continue
@@ -100,8 +101,11 @@ func mustExist(ctx context.Context, admin *cluster.Admin, path string) error {
 		found, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_Lookup{
 			Lookup: &storepb.Lookup{Parent: at, Name: []byte(name)},
 		}})
+		if ctx.Err() != nil {
+			return err
+		}
 		if err != nil {
-			return fmt.Errorf("there is no %s (%w); give a path on a mount, or one from the root of the cluster's locks", word(path), err)
+			return fmt.Errorf("there is no %s; give a path on a mount, or one from the root of the cluster's locks", word(path))
 		}
 		at = found.GetAttr().GetIno()
 	}
@@ -109,15 +113,15 @@ func mustExist(ctx context.Context, admin *cluster.Admin, path string) error {
 }
 
 // locksOn lists the locks below a path as a mount tells of them.
-func locksOn(root, below string) ([]raftstore.LockJSON, error) {
+func locksOn(root, below string) ([]lockjson.Lock, error) {
 	file, err := os.Open(filepath.Join(root, controlDir, "locks.jsonl"))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	locks := []raftstore.LockJSON{}
+	locks := []lockjson.Lock{}
 	for decoder := json.NewDecoder(bufio.NewReader(file)); ; {
-		var lock raftstore.LockJSON
+		var lock lockjson.Lock
 		switch err := decoder.Decode(&lock); {
 		case errors.Is(err, io.EOF):
 			return locks, nil
@@ -131,7 +135,7 @@ func locksOn(root, below string) ([]raftstore.LockJSON, error) {
 }
 
 // findLocks asks the cluster for the locks below a path, all if that is empty, for whom this process runs as.
-func findLocks(ctx context.Context, admin *cluster.Admin, below string) ([]raftstore.LockJSON, error) {
+func findLocks(ctx context.Context, admin *cluster.Admin, below string) ([]lockjson.Lock, error) {
 	result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListAdvisoryLocks{
 		ListAdvisoryLocks: &storepb.ListAdvisoryLocks{Viewer: self()},
 	}})
@@ -139,11 +143,11 @@ func findLocks(ctx context.Context, admin *cluster.Admin, below string) ([]rafts
 		return nil, err
 	}
 	now := time.Now().UnixNano() // this host's clock, which is good enough for an age
-	unnamed := make(map[uint64][]raftstore.AdvisoryJSON)
+	unnamed := make(map[uint64][]lockjson.Advisory)
 	for _, a := range result.GetAdvisoryLocks() {
-		unnamed[a.GetIno()] = append(unnamed[a.GetIno()], raftstore.DescribeAdvisory(a, now))
+		unnamed[a.GetIno()] = append(unnamed[a.GetIno()], lockjson.DescribeAdvisory(a, now))
 	}
-	locks := []raftstore.LockJSON{}
+	locks := []lockjson.Lock{}
 	for next := (&storepb.ListLocks{Viewer: self()}); ; {
 		result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListLocks{ListLocks: next}})
 		if err != nil {
@@ -155,7 +159,7 @@ func findLocks(ctx context.Context, admin *cluster.Admin, below string) ([]rafts
 		}
 		for _, l := range page {
 			if isBelow(string(l.GetPath()), below) {
-				locks = append(locks, raftstore.DescribeLock(l, now))
+				locks = append(locks, lockjson.DescribeLock(l, now))
 			}
 			delete(unnamed, l.GetAttr().GetIno())
 		}
@@ -164,7 +168,7 @@ func findLocks(ctx context.Context, admin *cluster.Admin, below string) ([]rafts
 	}
 	if below == "" {
 		for _, of := range unnamed { // of files that were removed and are still open
-			locks = append(locks, raftstore.LockJSON{State: "removed", Format: "none", Advisory: of})
+			locks = append(locks, lockjson.Lock{State: "removed", Format: "none", Advisory: of})
 		}
 	}
 	return locks, nil
@@ -175,7 +179,7 @@ func isBelow(path, top string) bool {
 	return top == "" || path == top || strings.HasPrefix(path, top+"/")
 }
 
-func printLocks(w io.Writer, locks []raftstore.LockJSON) error {
+func printLocks(w io.Writer, locks []lockjson.Lock) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "PATH\tSTATE\tFORMAT\tHOLDER\tTOKEN\tAGE")
 	for _, l := range locks {
@@ -199,7 +203,7 @@ func printLocks(w io.Writer, locks []raftstore.LockJSON) error {
 	return table.Flush()
 }
 
-func lockHolder(l raftstore.LockJSON) string {
+func lockHolder(l lockjson.Lock) string {
 	var parts []string
 	if l.Holder != "" {
 		parts = append(parts, word(l.Holder))

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockfs/fusefs"
+	"lockfs/fusefs/mountpoint"
 )
 
 // whoSees is for the help of commands that tell of many locks.
@@ -27,7 +27,7 @@ func lookThrough(cmd *cobra.Command, root string) string {
 			return root
 		}
 	}
-	points, err := fusefs.MountPoints()
+	points, err := mountpoint.All()
 	if err != nil || len(points) != 1 {
 		return ""
 	}

@@ -7,15 +7,16 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"lockfs/cmd/lockfs/internal/manual"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root, name := rootCommand(), "lockfs"
 	switch filepath.Base(os.Args[0]) {
@@ -71,7 +72,9 @@ machine exclude each other across hosts.
 
 Every flag can also be set by a variable: --data is LOCKFS_DATA, --op-timeout is LOCKFS_OP_TIMEOUT.
 
-The exit code is 0, or 1 after an error, unless the help of a command says more of it.`,
+The exit code is 0, or 1 after an error, unless the help of a command says more of it.
+
+` + manual.Listing(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -81,7 +84,8 @@ The exit code is 0, or 1 after an error, unless the help of a command says more 
 	root.AddCommand(devCommand(), serverCommand(), mountCommand(), statusCommand(), memberCommand(), sessionCommand(),
 		hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), rmCommand(), swarmCommand(), beadsCommand(), towerCommand(),
 		semaphoreCommand(), forrstCommand(), runCommand(), waitCommand(),
-		benchCommand(), versionCommand(), guardCommand())
+		benchCommand(), versionCommand(), guardCommand(), manual.DocsCommand(programVersion()))
+	root.SetHelpCommand(manual.HelpCommand(isTerminal))
 	root.SetFlagErrorFunc(wrongFlag)
 	complete(root)
 	return root

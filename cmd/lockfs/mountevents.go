@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
 
@@ -104,7 +104,7 @@ func eachEvent(file *os.File, handle func(*storepb.Event)) error {
 		if err != nil {
 			return err
 		}
-		e, err := raftstore.ParseEventLine(line)
+		e, err := lockjson.ParseEventLine(line)
 		if err != nil {
 			return fmt.Errorf("%s: %w", file.Name(), err)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"lockfs/raftstore"
+	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
 
@@ -22,7 +22,7 @@ func fakeMount(t *testing.T, kept ...uint64) (root string, tell func(number uint
 	control := filepath.Join(root, controlDir)
 	require.NoError(t, os.Mkdir(control, 0o755))
 	line := func(number uint64) []byte {
-		return append(raftstore.EventLine(&storepb.Event{Number: number, Time: int64(number) * int64(time.Second)}), '\n')
+		return append(lockjson.EventLine(&storepb.Event{Number: number, Time: int64(number) * int64(time.Second)}), '\n')
 	}
 	var history []byte
 	for _, number := range kept {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster/session"
-	"lockfs/fusefs"
+	"lockfs/fusefs/mountpoint"
 )
 
 // Names under which mount(8) calls this program: for the type in /etc/fstab or after -t, and for that in /proc/mounts.
@@ -49,7 +49,7 @@ What is mounted already, from the same servers, is left alone.`,
 				return plan.change(cmd.ErrOrStderr())
 			}
 			if os.Getenv(detachedVariable) == "" {
-				if source, found, err := fusefs.MountedFrom(plan.dir); err == nil && found && source == plan.source {
+				if source, found, err := mountpoint.Source(plan.dir); err == nil && found && source == plan.source {
 					return nil
 				}
 				return detach(cmd.Context(), os.Args[1:])

@@ -142,7 +142,7 @@ func mountRoot(dir string) (string, error) {
 
 // removal is the command that removes a lock whoever has it.
 func removal(path string) string {
-	if _, err := findVictim(path); err == nil {
+	if _, err := findVictim(path); err == nil || errors.Is(err, unix.ENOENT) { // it may be gone for a moment
 		return "lockfs rm --force " + word(path)
 	}
 	return "rm " + word(path)
@@ -196,5 +196,5 @@ func explainHeld(v *victim, state, lock, host string) string {
 	default:
 		said += fmt.Sprintf("it is held (%s); wait, or let its holder release it", lock)
 	}
-	return said + fmt.Sprintf("; `lockfs rm --force %s` takes it away from a holder that is alive", word(v.path))
+	return said + "; with --force it is taken away from a holder that is alive"
 }

@@ -16,7 +16,7 @@ func TestExplainHeld(t *testing.T) {
 		"unreachable": "a.lock is not removed: m is silent, and may well hold it (beads lock of me, pid 7 on m); " +
 			"wait until it is back, or if it is gone for good use `lockfs host forget m`",
 	} {
-		require.Equal(t, want+"; `lockfs rm --force a.lock` takes it away from a holder that is alive",
+		require.Equal(t, want+"; with --force it is taken away from a holder that is alive",
 			explainHeld(v, state, lockOf("beads", "me", "m", "7"), "m"))
 	}
 }

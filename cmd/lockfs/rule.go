@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
-	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -177,7 +177,7 @@ func checkRule(r *storepb.Rule) error {
 	if !utf8.ValidString(r.GetPattern()) {
 		return fmt.Errorf("the pattern is not valid UTF-8; write ? for each byte that is not")
 	}
-	if message := raftstore.CheckRule(r); message != "" {
+	if message := namespace.CheckRule(r); message != "" {
 		return fmt.Errorf("%s", message)
 	}
 	if describeRule(r) == (rule{Pattern: r.GetPattern()}) {

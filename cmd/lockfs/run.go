@@ -33,11 +33,13 @@ type runFlags struct {
 	slots                  int     // 0: PATH is one lock
 	oncePer                *period // nil: whenever the lock is free
 	retry                  bool
+	force                  bool // steal a stale lock of tower
+	answer                 answer
 	given                  []string // names of the flags on the command line
 }
 
 func runCommand() *cobra.Command {
-	var f runFlags
+	f := runFlags{answer: answer{outcome: outcomeAcquired}}
 	cmd := &cobra.Command{
 		Use:   "run [--format F] PATH [--wait D | --nonblock] [flags] -- COMMAND [ARG...]",
 		Short: "Run a command while holding a lock",
@@ -57,7 +59,9 @@ The formats, what PATH is, and what becomes of the lock when lockfs itself is ki
 
 Of a lock that ends with the process the command is killed, too; for the others it gets SIGTERM.
 
-A stale lock is replaced, but that of tower, for which there is lockfs tower run --force-lock.
+A stale lock is replaced, but that of tower only with --force-lock.
+
+` + waitHelp + `
 
 --slots N lets N hold the lock at a time, on all hosts together. PATH is a directory then, which is made if it is
 not there, and the locks are the files slot-1.lock to slot-N.lock in it: whoever asks for fewer slots has fewer of
@@ -74,7 +78,9 @@ comes when it is over ends with 77 at once, and says so on a terminal only, as c
 
 ` + lostHelp + `
 
-` + runExitHelp,
+` + runJSONHelp + `
+
+` + runExitHelp(exitTurnOver),
 		Example: `  lockfs run /locks/nightly.lock -- ./backup.sh
   lockfs run --format pid /run/lock/reindex.lock --nonblock -- ./reindex.sh
   lockfs run --slots 3 --format pid /locks/builds -- make
@@ -119,6 +125,8 @@ func (f *runFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&f.slots, "slots", 0, "let so many hold the lock at a time")
 	flags.Var(periodFlag{&f.oncePer}, "once-per", "run the command once in each period: a duration, day@HH:MM, or day@HH:MM@ZONE")
 	flags.BoolVar(&f.retry, "retry", false, "once-per: try again in the same period after a run that failed")
+	flags.BoolVar(&f.force, "force-lock", false, "tower: steal the lock if it is stale; one that is active is never stolen")
+	f.answer.add(flags)
 	f.ttl = tower.DefaultTTL
 	flags.Var(ttlFlag{&f.ttl}, "ttl", "tower, swarm: how long after it was renewed the lock is stale; a plain number is seconds")
 }
@@ -126,7 +134,7 @@ func (f *runFlags) add(flags *pflag.FlagSet) {
 // only says for which formats a flag is.
 var only = map[string][]formats.Format{
 	"tag": {formats.Semaphore}, "stale-timeout": {formats.Semaphore}, "retry-interval": {formats.Semaphore},
-	"intent": {formats.Tower}, "intent-version": {formats.Tower},
+	"intent": {formats.Tower}, "intent-version": {formats.Tower}, "force-lock": {formats.Tower},
 	"ttl":    {formats.Tower, formats.Swarm},
 	"holder": {formats.Tower, formats.Swarm, formats.Beads},
 }
@@ -181,7 +189,7 @@ func (f *runFlags) run(cmd *cobra.Command, path string, wait time.Duration, comm
 	if format := formats.Format(f.format); format == formats.Beads || format == formats.PID {
 		orphaned = syscall.SIGKILL
 	}
-	return runUnder(cmd, lock, command, f.grace, orphaned)
+	return runUnder(cmd, &f.answer, lock, command, f.grace, orphaned)
 }
 
 // lockOf answers what the command runs under.
@@ -192,15 +200,44 @@ func (f *runFlags) lockOf(cmd *cobra.Command, path string, wait time.Duration, c
 	}
 	switch {
 	case f.slots != 0:
-		return newSlots(path, f.slots, wait, func(path string) (runLock, error) { return f.open(cmd, path, 0, named) })
+		slots, err := newSlots(path, f.slots, wait, func(path string) (runLock, error) { return f.open(cmd, path, 0, named) })
+		if err != nil {
+			return nil, err
+		}
+		f.answer.look = slots.look(f.lookAt)
+		slots.notice = newNotice(cmd, f.answer.asJSON, removable(f.answer.look))
+		return slots, nil
 	case f.oncePer != nil:
+		f.answer.look = f.lookupOf(turnLock(path))
 		lock, err := f.open(cmd, turnLock(path), wait, named)
 		if err != nil {
 			return nil, err
 		}
 		return newTurn(cmd.ErrOrStderr(), path, f.oncePer, f.retry, command, lock)
 	}
+	f.answer.look = f.lookupOf(path)
 	return f.open(cmd, path, wait, named)
+}
+
+// lookAt answers what is known of the lock at a path.
+func (f *runFlags) lookAt(path string) (lockState, any) {
+	format := formats.Format(f.format)
+	switch dir, name, err := inDirectory(path); {
+	case format == formats.Tower && err == nil:
+		return lookAtTower(tower.Dir{Path: dir, Now: time.Now}, name)()
+	case format == formats.Swarm && err == nil:
+		return lookAtSwarm(swarm.Dir(dir), name)()
+	case format == formats.Beads:
+		return lookAtBeads(beadsDirOf(path))()
+	case format == formats.Semaphore:
+		return lookAtSemaphore(semaphore.File{Path: path, StaleTimeout: f.staleTimeout})()
+	}
+	return lookAt(path, format, 0), nil
+}
+
+// lookupOf is lookAt of one path.
+func (f *runFlags) lookupOf(path string) lookup {
+	return func() (lockState, any) { return f.lookAt(path) }
 }
 
 // open answers the lock at a path, by the rules of the format.
@@ -212,7 +249,7 @@ func (f *runFlags) open(cmd *cobra.Command, path string, wait time.Duration, nam
 		if err != nil {
 			return nil, err
 		}
-		return semaphoreRunLock(cmd, file, wait)
+		return f.withNotice(cmd, path)(semaphoreRunLock(cmd, file, wait))
 	case formats.Tower:
 		return f.tower(cmd, path, wait, named)
 	case formats.Swarm:
@@ -220,12 +257,9 @@ func (f *runFlags) open(cmd *cobra.Command, path string, wait time.Duration, nam
 		if err != nil {
 			return nil, err
 		}
-		return swarmTaskLock(swarm.Dir(dir), task, named.holder, time.Duration(f.ttl)*time.Second, wait), nil
+		return f.withNotice(cmd, path)(swarmTaskLock(swarm.Dir(dir), task, named.holder, time.Duration(f.ttl)*time.Second, wait), nil)
 	case formats.Beads:
-		if filepath.Base(path) == beads.FileName {
-			path = filepath.Dir(path)
-		}
-		dir, err := beadsDir(path)
+		dir, err := beadsDir(beadsDirOf(path))
 		if err != nil {
 			return nil, err
 		}
@@ -233,11 +267,30 @@ func (f *runFlags) open(cmd *cobra.Command, path string, wait time.Duration, nam
 		if err != nil {
 			return nil, err
 		}
-		return beadsFileLock(dir, lock, wait, checkInterval), nil
+		return f.withNotice(cmd, dir)(beadsFileLock(dir, lock, wait, checkInterval), nil)
 	case formats.PID:
-		return pidLock(path, wait), nil
+		return f.withNotice(cmd, path)(pidLock(path, wait), nil)
 	}
 	return nil, fmt.Errorf("--format %s: it is semaphore, tower, swarm, beads or pid", word(f.format))
+}
+
+// beadsDirOf takes the directory of a database, or its lock, for the directory.
+func beadsDirOf(path string) string {
+	if filepath.Base(path) == beads.FileName {
+		return filepath.Dir(path)
+	}
+	return path
+}
+
+// withNotice makes a lock tell for whom it is waited.
+func (f *runFlags) withNotice(cmd *cobra.Command, path string) func(*fileLock, error) (runLock, error) {
+	return func(lock *fileLock, err error) (runLock, error) {
+		if err != nil {
+			return nil, err
+		}
+		lock.notice = newNotice(cmd, f.answer.asJSON, removable(f.lookupOf(path)))
+		return lock, nil
+	}
 }
 
 // names are how a lock speaks of the command.
@@ -271,8 +324,11 @@ func (f *runFlags) tower(cmd *cobra.Command, path string, wait time.Duration, na
 		return nil, fmt.Errorf("PATH %s: %w", word(path), err)
 	}
 	lock := &towerRun{
-		towerRequest: towerRequest{intent: named.intent, intentVersion: f.intentVersion, actor: named.holder, ttl: f.ttl, wait: wait},
-		locks:        tower.Dir{Path: dir, Now: time.Now}, name: name, stderr: cmd.ErrOrStderr(),
+		towerRequest: towerRequest{
+			intent: named.intent, intentVersion: f.intentVersion, actor: named.holder, ttl: f.ttl, wait: wait,
+			force: f.force, notice: newNotice(cmd, f.answer.asJSON, forcible(f.lookupOf(path), cmd.CommandPath())),
+		},
+		answer: &f.answer, locks: tower.Dir{Path: dir, Now: time.Now}, name: name, stderr: cmd.ErrOrStderr(),
 	}
 	return lock, lock.prepare()
 }

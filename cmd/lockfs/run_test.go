@@ -142,7 +142,7 @@ func TestRunInterruptedWhileItWaits(t *testing.T) {
 	awaitWatching(t, cmd)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
 	require.Error(t, cmd.Wait())
-	require.Equal(t, exitBlocked, cmd.ProcessState.ExitCode())
+	require.Equal(t, exitSignal+int(syscall.SIGHUP), cmd.ProcessState.ExitCode())
 	require.NoFileExists(t, d.path+".ran")
 	require.NotEmpty(t, d.content())
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -17,24 +18,16 @@ import (
 	"lockfs/cluster/process"
 )
 
-// Exit codes of what runs a command under a lock, and of what takes the lock by itself. Those from 124 on are what
-// timeout(1) and env(1) use, so that they differ from most commands' own.
-const (
-	exitBlocked   = 75 // EX_TEMPFAIL of sysexits.h
-	exitTimedOut  = 76
-	exitTurnOver  = 77
-	exitLost      = 124
-	exitFailed    = 125
-	exitCannotRun = 126
-	exitNotFound  = 127
-	exitSignal    = 128 // and the number of the signal
-)
-
 // cannotRun tells as a shell does why a command did not start.
 func cannotRun(err error) *exitStatus {
 	code := exitCannotRun
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		code = exitNotFound
+	}
+	var of *exec.Error
+	var at *fs.PathError
+	if errors.As(err, &of) && errors.As(of.Err, &at) { // the command is named twice
+		err = &exec.Error{Name: of.Name, Err: at.Err}
 	}
 	return &exitStatus{code, fmt.Errorf("cannot run the command: %w", err)}
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -33,6 +34,7 @@ type fileLock struct {
 	// take takes it, waiting until ctx ends. blocks tells from its other errors that somebody has it.
 	take   func(ctx context.Context) (held, error)
 	blocks func(error) bool
+	notice *notice // while it waits; nil: none
 	// Renewed are those that go stale by time; nil: there is nothing to renew.
 	renew func(context.Context) error
 	life  func() time.Duration // how long after that the lock is stale; 0: never
@@ -41,12 +43,14 @@ type fileLock struct {
 }
 
 func (l *fileLock) acquire(ctx context.Context) (string, error) {
-	wait, cancel := context.WithTimeout(ctx, l.wait)
-	defer cancel()
-	lock, err := l.take(wait)
+	var lock held
+	err := l.notice.take(ctx, l.wait, func(ctx context.Context) (err error) {
+		lock, err = l.take(ctx)
+		return err
+	})
 	switch {
 	case err != nil && (l.blocks(err) || isLost(err)): // lost before it was seen
-		return "", notAcquired(ctx, l.wait, fmt.Errorf("%w; %s", err, removeHint(l.path)))
+		return "", notAcquired(ctx, l.wait, fmt.Errorf("%w; %s", err, removeHint(err.Error(), l.path)))
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("not acquired: %w; make the directory %s first", err, word(filepath.Dir(l.path)))
 	case err != nil:
@@ -66,9 +70,14 @@ func (l *fileLock) keep(ctx context.Context, warn io.Writer) error {
 
 func (l *fileLock) release(ctx context.Context, _ *os.ProcessState) error { return l.lock.Release(ctx) }
 
-func removeHint(path string) string {
-	return fmt.Sprintf("wait until it is released, or if you are sure that it is nobody's remove %s "+
-		"(on a mount of lockfs with `lockfs rm --force`)", word(path))
+// removeHint says what to do about a lock that is in the way. It names the file if that was not said yet.
+func removeHint(said, path string) string {
+	file := word(path)
+	if strings.Contains(said, path) {
+		file = "it"
+	}
+	return "wait until it is released, or if you are sure that it is nobody's remove " + file +
+		" (on a mount of lockfs with `lockfs rm --force`)"
 }
 
 // checkInterval is how often a lock is looked at where nothing tells that it has changed.

@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"os/exec"
-	"os/signal"
 	"syscall"
 	"time"
 
@@ -32,6 +31,7 @@ type runLock interface {
 // lockedRun is a command that runs while it has a lock.
 type lockedRun struct {
 	lock   runLock
+	answer func(err error) error // to a command that was not run
 	child  *child
 	grace  time.Duration
 	stderr io.Writer
@@ -46,15 +46,9 @@ on to the command and what it started; if standard input is a terminal, to the c
 
 On a mount of lockfs the command has the lock's fencing token in the variable LOCKFS_TOKEN.`
 
-	runExitHelp = `The exit code is the command's own, or 128+N if signal N ended it, except for
-
-   75  the lock was not acquired, somebody else has it; the command was not run
-   76  the same, after having waited as long as it may
-  77  the turn of --once-per is over; the command was not run
-  124  the lock was lost while the command ran
-  125  lockfs failed, or its arguments are wrong; the command was not run
-  126  the command cannot be run
-  127  the command is not found`
+	runJSONHelp = `With --json what lockfs says of the lock is JSON: while it waits on standard error, and if the command was not run on
+standard output: outcome, state, format, path, holder, host, pid, acquired, expires, age_seconds, token, reason and
+message, as far as there are any.`
 )
 
 // addGrace adds the flag for how long a command that lost its lock may go on.
@@ -74,36 +68,37 @@ func pathAndCommand(cmd *cobra.Command, args []string) error {
 }
 
 // runUnder runs a command under a lock. orphaned is the signal that it gets if this process is killed.
-func runUnder(cmd *cobra.Command, lock runLock, command []string, grace time.Duration, orphaned syscall.Signal) error {
+func runUnder(cmd *cobra.Command, a *answer, lock runLock, command []string, grace time.Duration, orphaned syscall.Signal) error {
 	if grace < 0 {
 		return fmt.Errorf("--grace %v: it must not be negative", grace)
 	}
+	notRun := func(err error) error { return a.end(cmd.OutOrStdout(), err) }
 	if _, err := exec.LookPath(command[0]); err != nil {
-		return cannotRun(err)
+		return notRun(cannotRun(err))
 	}
-	r := &lockedRun{lock: lock, child: newChild(cmd, command, orphaned), grace: grace, stderr: cmd.ErrOrStderr()}
+	r := &lockedRun{lock: lock, answer: notRun, child: newChild(cmd, command, orphaned), grace: grace, stderr: cmd.ErrOrStderr()}
 	return r.run(cmd.Context())
 }
 
 func (r *lockedRun) run(ctx context.Context) error {
 	// Whoever is told to stop while it waits for the lock does not get it.
-	waiting, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	waiting, stop := untilSignal(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
 	token, err := r.lock.acquire(waiting)
 	if err != nil {
-		return err
+		return r.answer(err)
 	}
 	ctx = context.WithoutCancel(ctx) // also while a command ends that was told to
 	r.child.setToken(token)
 	r.child.listen()
 	defer r.child.stopListening()
 	if waiting.Err() != nil {
-		err = errors.New("it was interrupted before the command started")
+		err = stopped(waiting, errors.New("the command was not started"))
 	} else if err = r.child.start(); err != nil {
 		err = cannotRun(err)
 	}
 	if err != nil {
-		return errors.Join(err, r.lock.release(ctx, nil))
+		return r.answer(errors.Join(err, r.lock.release(ctx, nil)))
 	}
 	state, lost := r.hold(ctx)
 	if lost != nil {
@@ -121,7 +116,7 @@ func (r *lockedRun) hold(ctx context.Context) (*os.ProcessState, error) {
 	go func() { lost <- r.lock.keep(ctx, r.stderr) }()
 	state, err := r.child.await(lost)
 	if err != nil {
-		fmt.Fprintf(r.stderr, "lockfs: %v; the command is told to stop\n", err)
+		fmt.Fprintln(r.stderr, "lockfs: somebody else may have the lock now; the command is told to stop") // why is said once it has ended
 		return r.child.end(r.grace), err
 	}
 	stop()
@@ -159,10 +154,16 @@ func isLost(err error) bool {
 // forEver is how long to wait for a lock without a limit.
 const forEver = time.Duration(math.MaxInt64)
 
-// notAcquired tells apart that somebody has the lock, and that this was so for as long as it was waited for.
+// notAcquired tells apart that somebody has the lock, that this was so for as long as it was waited for, and that a signal
+// ended the wait.
 func notAcquired(ctx context.Context, waited time.Duration, err error) error {
 	if waited > 0 && ctx.Err() == nil {
 		return &exitStatus{exitTimedOut, fmt.Errorf("not acquired within %v: %w", waited, err)}
 	}
-	return &exitStatus{exitBlocked, fmt.Errorf("not acquired: %w", err)}
+	err = stopped(ctx, fmt.Errorf("not acquired: %w", err))
+	var exit *exitStatus
+	if errors.As(err, &exit) {
+		return err
+	}
+	return &exitStatus{exitBlocked, err}
 }

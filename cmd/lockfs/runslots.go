@@ -28,6 +28,8 @@ type slots struct {
 	count int
 	wait  time.Duration
 	open  func(path string) (runLock, error) // a lock that is not waited for
+
+	notice *notice
 }
 
 func newSlots(dir string, count int, wait time.Duration, open func(path string) (runLock, error)) (*slots, error) {
@@ -48,7 +50,9 @@ func (s *slots) acquire(ctx context.Context) (token string, err error) {
 	}
 	patience, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
-	leave, err := standInLine(patience, filepath.Join(s.dir, ".queue"))
+	s.notice.begin()
+	defer s.notice.end()
+	leave, err := standInLine(patience, filepath.Join(s.dir, ".queue"), s.notice)
 	if patience.Err() != nil {
 		return "", notAcquired(ctx, s.wait, fmt.Errorf("others wait for one of the %d slots in %s", s.count, word(s.dir)))
 	}
@@ -61,9 +65,33 @@ func (s *slots) acquire(ctx context.Context) (token string, err error) {
 		if !isBlocked(err) {
 			return token, err
 		}
-		if s.awaitOne(patience); patience.Err() != nil {
+		until, stop := s.notice.untilDue(patience)
+		s.awaitOne(until)
+		due := until.Err() != nil
+		stop()
+		switch {
+		case patience.Err() != nil:
 			return "", notAcquired(ctx, s.wait, fmt.Errorf("all %d slots in %s are held", s.count, word(s.dir)))
+		case due:
+			s.notice.tell()
 		}
+	}
+}
+
+// look answers what is known of the slot that has been held for longest, or of one that is free.
+func (s *slots) look(at func(path string) (lockState, any)) lookup {
+	return func() (state lockState, more any) {
+		for number := 1; number <= s.count; number++ {
+			one, fields := at(s.path(number))
+			if number == 1 || one.State == string(formats.Free) || one.Age != nil && state.Age != nil && *one.Age > *state.Age {
+				state, more = one, fields
+			}
+			if state.State == string(formats.Free) {
+				return state, more
+			}
+		}
+		state.Reason += fmt.Sprintf("; all %d slots are held, this one for longest", s.count)
+		return state, more
 	}
 }
 
@@ -108,7 +136,7 @@ func (s *slots) awaitOne(ctx context.Context) {
 
 // standInLine returns when all have left that came before, whom flock(2) remembers in their order on a mount of lockfs.
 // When ctx ends it leaves the line, in its own time: nothing but the end of the process ends a call of flock.
-func standInLine(ctx context.Context, path string) (leave func(), err error) {
+func standInLine(ctx context.Context, path string, notice *notice) (leave func(), err error) {
 	line, err := openLine(path)
 	if err != nil {
 		return nil, err
@@ -122,19 +150,27 @@ func standInLine(ctx context.Context, path string) (leave func(), err error) {
 			failed = syscall.Flock(int(line.Fd()), syscall.LOCK_EX)
 		}
 	}()
-	select {
-	case <-first:
-		if failed != nil {
-			leave()
-			return nil, &os.PathError{Op: "flock", Path: path, Err: failed}
+	for {
+		until, stop := notice.untilDue(ctx)
+		select {
+		case <-first:
+			stop()
+			if failed != nil {
+				leave()
+				return nil, &os.PathError{Op: "flock", Path: path, Err: failed}
+			}
+			return leave, nil
+		case <-until.Done():
+			stop()
 		}
-		return leave, nil
-	case <-ctx.Done():
-		go func() {
-			<-first
-			leave()
-		}()
-		return nil, ctx.Err()
+		if ctx.Err() != nil {
+			go func() {
+				<-first
+				leave()
+			}()
+			return nil, ctx.Err()
+		}
+		notice.tell()
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lockfs/formats/lockfact"
 )
 
 // turn is the lock of a command that is run once in each period. What became of the last turn is in a file, the stamp,
@@ -44,8 +45,12 @@ func newTurn(warn io.Writer, stamp string, p *period, retry bool, command []stri
 // timeOn is the time by the clock of a file system, on a mount of lockfs the cluster's: that of a new file. It is not made
 // exclusively, as a lock would be.
 func timeOn(stamp string) (time.Time, error) {
-	path := fmt.Sprintf("%s.now-%s", stamp, rand.Text())
+	path := filepath.Join(filepath.Dir(stamp), lockfact.TemporaryName())
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	var of *fs.PathError
+	if errors.As(err, &of) { // nobody has heard of that file
+		err = &fs.PathError{Op: of.Op, Path: stamp, Err: of.Err}
+	}
 	if err != nil {
 		return time.Time{}, explainNoDir(err)
 	}

@@ -13,18 +13,25 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"lockfs/formats"
 	"lockfs/formats/semaphore"
 )
 
-// semaphoreState is what `lockfs semaphore check --json` and `acquire --json` print.
-type semaphoreState struct {
-	State      string     `json:"state"` // none, held, stale, malformed
-	File       string     `json:"file"`
-	PID        int        `json:"pid,omitempty"`
-	AcquiredAt *time.Time `json:"acquired_at,omitempty"`
-	Tag        string     `json:"tag,omitempty"`
-	Token      string     `json:"token,omitempty"`   // on a mount of lockfs
-	Problem    string     `json:"problem,omitempty"` // why it is malformed
+// semaphoreFields are those of --json that other formats do not have.
+type semaphoreFields struct {
+	Tag string `json:"tag,omitempty"`
+}
+
+// lookAtSemaphore answers what is known of a semaphore.
+func lookAtSemaphore(file semaphore.File) lookup {
+	return func() (lockState, any) {
+		state := lookAt(file.Path, formats.Semaphore, file.StaleTimeout)
+		var fields semaphoreFields
+		if lock, _, err := file.Read(); err == nil {
+			fields.Tag = lock.Tag
+		}
+		return state, fields
+	}
 }
 
 const semaphoreStaleHelp = `A lock is stale when it was taken longer ago than --stale-timeout; whoever comes next replaces it then. A file that
@@ -98,10 +105,10 @@ func (f *semaphoreFlags) open(path string) (semaphore.File, error) {
 
 func semaphoreAcquireCommand() *cobra.Command {
 	var (
-		flags  semaphoreFlags
-		pid    int
-		asJSON bool
+		flags semaphoreFlags
+		pid   int
 	)
+	answer := answer{outcome: outcomeAcquired}
 	cmd := &cobra.Command{
 		Use:   "acquire PATH [--tag T] [--timeout D] [--pid PID]",
 		Short: "Take a lock for the program that calls this",
@@ -113,33 +120,37 @@ is released or stale. A job that takes longer than the stale timeout needs lockf
 
 ` + semaphoreStaleHelp + `
 
-Exit codes:
-  0    the lock was taken
-  75   somebody has it
-  76   somebody still had it after --timeout
-  125  anything else, such as a wrong flag or a directory that cannot be written`,
+` + waitHelp + `
+
+` + jsonHelp + `
+
+` + exitHelp(exitBlocked, exitTimedOut),
 		Example: `  lockfs semaphore acquire /run/nightly.lock --tag nightly || exit
   lockfs semaphore acquire /locks/deploy.lock --timeout 10m && trap 'lockfs semaphore release /locks/deploy.lock' EXIT`,
 		Args: exactly(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
 			file, err := flags.open(args[0])
 			if err != nil {
 				return err
 			}
+			answer.look = lookAtSemaphore(file)
 			if file.PID, err = lockedForHere(cmd, pid); err != nil {
 				return err
 			}
 			warnExposed(cmd.ErrOrStderr(), file.Path)
 			lock := semaphoreLock(file, flags.timeout, func() { warnStaleTimeout(cmd, file) })
-			if _, err := lock.acquire(cmd.Context()); err != nil {
+			lock.notice = newNotice(cmd, answer.asJSON, removable(answer.look))
+			token, err := lock.acquire(cmd.Context())
+			if err != nil {
 				return err
 			}
-			return printSemaphore(cmd, file.Path, lock.lock.(*semaphore.Held), asJSON)
-		},
+			answer.token = tokenNumber(token)
+			return answer.say(cmd, "Lock acquired: %s\n", word(file.Path))
+		}),
 	}
 	flags.add(cmd.Flags())
 	cmd.Flags().IntVar(&pid, "pid", 0, "process of this host that the lock names (default: the one that calls this)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	answer.add(cmd.Flags())
 	return cmd
 }
 
@@ -181,45 +192,26 @@ func warnStaleTimeout(cmd *cobra.Command, file semaphore.File) {
 		"after %v; `lockfs rule set PATTERN --stale-after %[1]v` changes that\n", file.StaleTimeout, word(file.Path), timeout.Round(time.Second))
 }
 
-func printSemaphore(cmd *cobra.Command, path string, taken *semaphore.Held, asJSON bool) error {
-	if asJSON {
-		return printJSON(cmd.OutOrStdout(), describeSemaphore(path, &taken.Lock, false, taken.Token()))
-	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "Lock acquired: %s\n", word(path))
-	return err
-}
-
-// describeSemaphore takes nil for no lock.
-func describeSemaphore(path string, lock *semaphore.Lock, stale bool, token string) semaphoreState {
+// semaphoreLine takes nil for no lock.
+func semaphoreLine(lock *semaphore.Lock, stale bool) string {
 	if lock == nil {
-		return semaphoreState{State: "none", File: path}
-	}
-	at, state := lock.Time(), "held"
-	if stale {
-		state = "stale"
-	}
-	return semaphoreState{State: state, File: path, PID: lock.PID, AcquiredAt: &at, Tag: lock.Tag, Token: token}
-}
-
-func (s semaphoreState) line() string {
-	tag := ""
-	if s.Tag != "" {
-		tag = " (" + text(s.Tag) + ")"
-	}
-	switch s.State {
-	case "none":
 		return "No lock"
-	case "malformed":
-		return "Not a valid lock: " + text(s.Problem)
-	case "stale":
-		return fmt.Sprintf("Stale lock of process %d%s since %s", s.PID, tag, s.AcquiredAt.Format(time.RFC3339))
 	}
-	return fmt.Sprintf("Held by process %d%s since %s", s.PID, tag, s.AcquiredAt.Format(time.RFC3339))
+	tag := ""
+	if lock.Tag != "" {
+		tag = " (" + text(lock.Tag) + ")"
+	}
+	held := "Held by"
+	if stale {
+		held = "Stale lock of"
+	}
+	return fmt.Sprintf("%s process %d%s since %s", held, lock.PID, tag, lock.Time().Format(time.RFC3339))
 }
 
 func semaphoreReleaseCommand() *cobra.Command {
 	var flags semaphoreFlags
 	pid := 0
+	answer := answer{outcome: outcomeReleased}
 	cmd := &cobra.Command{
 		Use:   "release PATH [--pid PID]",
 		Short: "Release a lock that the calling program has",
@@ -227,42 +219,41 @@ func semaphoreReleaseCommand() *cobra.Command {
 process. Somebody else's lock stays. The protocol does not say which host a process is on, so two processes with one
 number on two hosts are taken for the same anywhere but on a mount of lockfs, which refuses.
 
-Exit codes:
-  0    the lock is released
-  75   somebody else has it
-  124  there is no lock: somebody removed it
-  125  anything else`,
+` + jsonHelp + `
+
+` + exitHelp(exitNotOwner, exitNoLock),
 		Example: "  lockfs semaphore release /locks/deploy.lock",
 		Args:    exactly(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
 			file, err := flags.open(args[0])
 			if err != nil {
 				return err
 			}
+			answer.look = lookAtSemaphore(file)
 			warnStaleTimeout(cmd, file)
 			found, err := file.Release(cmd.Context(), func(lock *semaphore.Lock) bool {
 				return lock.PID == pid || pid == 0 && descendsFrom(lock.PID)
 			})
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				return &exitStatus{exitLost, fmt.Errorf("not released: there is no lock %s; if there was one, somebody removed it", word(args[0]))}
+				return &exitStatus{exitNoLock, fmt.Errorf("not released: there is no lock %s; if there was one, somebody removed it", word(args[0]))}
 			case semaphore.Blocks(err):
-				return &exitStatus{exitBlocked, fmt.Errorf("not released: %w; %s", err, removeHint(args[0]))}
+				return &exitStatus{exitNotOwner, fmt.Errorf("not released: %w; %s", err, removeHint(err.Error(), args[0]))}
 			case err != nil:
 				return fmt.Errorf("not released: %w", err)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Lock released: %s (process %d)\n", word(args[0]), found.PID)
-			return err
-		},
+			return answer.say(cmd, "Lock released: %s (process %d)\n", word(args[0]), found.PID)
+		}),
 	}
 	flags.addStale(cmd.Flags())
+	answer.add(cmd.Flags())
 	cmd.Flags().IntVar(&pid, "pid", 0, "process that the lock names (default: the one that calls this, or one further up)")
 	return cmd
 }
 
 func semaphoreCheckCommand() *cobra.Command {
 	var flags semaphoreFlags
-	asJSON := false
+	var answer answer
 	cmd := &cobra.Command{
 		Use:   "check PATH",
 		Short: "Show who has a lock, and whether it is stale",
@@ -270,59 +261,53 @@ func semaphoreCheckCommand() *cobra.Command {
 
 ` + semaphoreStaleHelp + `
 
-Exit codes:
-  0    there is no lock, or it is stale
-  75   somebody has it
-  125  it could not be found out`,
+` + jsonHelp + `
+
+It is 0 when there is no lock or it is stale, so that it could be acquired, and else the code of that. ` + exitHelp(exitBlocked),
 		Example: `  lockfs semaphore check /locks/deploy.lock
   lockfs semaphore check /locks/deploy.lock --json | jq -r .tag`,
 		Args: exactly(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
 			file, err := flags.open(args[0])
 			if err != nil {
 				return err
 			}
 			warnStaleTimeout(cmd, file)
-			state, err := checkSemaphore(file)
+			answer.look = lookAtSemaphore(file)
+			line, held, err := checkSemaphore(file)
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), state)
-			} else {
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), state.line())
+			if err := answer.say(cmd, "%s\n", line); err != nil || !held {
+				return err
 			}
-			if err == nil && (state.State == "held" || state.State == "malformed") {
-				return &exitStatus{code: exitBlocked}
-			}
-			return err
-		},
+			return &exitStatus{code: exitBlocked}
+		}),
 	}
 	flags.addStale(cmd.Flags())
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	answer.add(cmd.Flags())
 	return cmd
 }
 
-func checkSemaphore(file semaphore.File) (semaphoreState, error) {
+func checkSemaphore(file semaphore.File) (line string, held bool, err error) {
 	lock, stale, err := file.Read()
 	var malformed *semaphore.MalformedError
 	switch {
 	case errors.As(err, &malformed):
-		return semaphoreState{State: "malformed", File: file.Path, Problem: malformed.Err.Error()}, nil
+		return "Not a valid lock: " + text(malformed.Err.Error()), true, nil
 	case errors.Is(err, fs.ErrNotExist):
 		if _, err := os.Stat(filepath.Dir(file.Path)); err != nil {
-			return semaphoreState{}, explainNoDir(err)
+			return "", false, explainNoDir(err)
 		}
-		return describeSemaphore(file.Path, nil, false, ""), nil
 	case err != nil:
-		return semaphoreState{}, err
+		return "", false, err
 	}
-	token, err := lockToken(file.Path)
-	return describeSemaphore(file.Path, lock, stale, token), err
+	return semaphoreLine(lock, stale), lock != nil && !stale, nil
 }
 
 func semaphoreRunCommand() *cobra.Command {
 	var flags semaphoreFlags
+	answer := answer{outcome: outcomeAcquired}
 	grace := time.Duration(0)
 	cmd := &cobra.Command{
 		Use:   "run PATH [--tag T] [--timeout D] [flags] -- COMMAND [ARG...]",
@@ -337,7 +322,11 @@ stays. If this process itself is killed the command gets SIGTERM, and the lock s
 
 ` + lostHelp + `
 
-` + runExitHelp,
+` + waitHelp + `
+
+` + runJSONHelp + `
+
+` + runExitHelp(),
 		Example: "  lockfs semaphore run /locks/deploy.lock --tag deploy-v1.2.3 --timeout 10m -- ./deploy.sh",
 		Args:    pathAndCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -345,26 +334,25 @@ stays. If this process itself is killed the command gets SIGTERM, and the lock s
 			if err != nil {
 				return err
 			}
-			return runSemaphore(cmd, file, flags.timeout, args[1:], grace)
+			answer.look = lookAtSemaphore(file)
+			lock, err := semaphoreRunLock(cmd, file, flags.timeout)
+			if err != nil {
+				return err
+			}
+			lock.notice = newNotice(cmd, answer.asJSON, removable(answer.look))
+			return runUnder(cmd, &answer, lock, args[1:], grace, syscall.SIGTERM)
 		},
 	}
 	flags.add(cmd.Flags())
 	addGrace(cmd.Flags(), &grace)
+	answer.add(cmd.Flags())
 	return cmd
 }
 
 // leastStaleTimeout is for a lock that is renewed: timestamps are whole seconds.
 const leastStaleTimeout = 3 * time.Second
 
-func runSemaphore(cmd *cobra.Command, file semaphore.File, wait time.Duration, command []string, grace time.Duration) error {
-	lock, err := semaphoreRunLock(cmd, file, wait)
-	if err != nil {
-		return err
-	}
-	return runUnder(cmd, lock, command, grace, syscall.SIGTERM)
-}
-
-func semaphoreRunLock(cmd *cobra.Command, file semaphore.File, wait time.Duration) (runLock, error) {
+func semaphoreRunLock(cmd *cobra.Command, file semaphore.File, wait time.Duration) (*fileLock, error) {
 	if file.StaleTimeout < leastStaleTimeout {
 		return nil, fmt.Errorf("--stale-timeout %v: timestamps are whole seconds, so this lock could be stale before it is renewed; give %v or more",
 			file.StaleTimeout, leastStaleTimeout)

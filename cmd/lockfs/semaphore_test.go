@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -75,7 +74,7 @@ func TestSemaphoreForTheCaller(t *testing.T) {
 
 	// What was taken for another process is released for it.
 	d.lockfs("semaphore acquire LOCK --pid " + strconv.Itoa(os.Getpid()))
-	require.Equal(t, exitBlocked, d.script(`"$LOCKFS" semaphore release "$LOCK" --pid $$; exit $?`).code)
+	require.Equal(t, exitNotOwner, d.script(`"$LOCKFS" semaphore release "$LOCK" --pid $$; exit $?`).code)
 	require.Equal(t, 0, d.lockfs("semaphore release LOCK --pid "+strconv.Itoa(os.Getpid())).code)
 }
 
@@ -85,31 +84,35 @@ func TestSemaphoreSpecifiedScript(t *testing.T) {
 	d.script(`echo "pid=$$" > "$LOCK"`)
 	require.Equal(t, exitBlocked, d.lockfs("semaphore acquire LOCK").code, "it is being written")
 	d.script(`echo "timestamp=$(date +%s)" >> "$LOCK"; echo "tag=shell-script" >> "$LOCK"`)
-	var state semaphoreState
-	require.NoError(t, json.Unmarshal([]byte(d.lockfs("semaphore check LOCK --json").stdout), &state))
-	require.Equal(t, []string{"held", "shell-script"}, []string{state.State, state.Tag})
+	state := fieldsOf(t, d.lockfs("semaphore check LOCK --json").stdout)
+	require.Equal(t, []any{"held", "shell-script"}, []any{state["state"], state["tag"]})
 }
 
 func TestSemaphoreJSON(t *testing.T) {
 	d := newLockDir(t)
 	for content, want := range map[string]string{
-		"":                                    `{"state":"none"}`,
-		"pid=7\ntimestamp=1703520000\ntag=x":  `{"state":"stale","pid":7,"acquired_at":"2023-12-25T16:00:00Z","tag":"x"}`,
-		"pid=7\r\ntimestamp=4000000000\r\n\n": `{"state":"held","pid":7,"acquired_at":"2096-10-02T07:06:40Z"}`,
-		"pid=7\n":                             `{"state":"malformed","problem":"timestamp: is required"}`,
+		"": `{"state":"free"}`,
+		"pid=7\ntimestamp=1703520000\ntag=x": `{"state":"stale","pid":7,"holder":"7","acquired":"2023-12-25T16:00:00Z",
+			"expires":"2023-12-25T17:00:00Z","reason":"stale since 2023-12-25T17:00:00Z","tag":"x"}`,
+		"pid=7\r\ntimestamp=4000000000\r\n\n": `{"state":"held","pid":7,"holder":"7","acquired":"2096-10-02T07:06:40Z",
+			"expires":"2096-10-02T08:06:40Z","reason":"stale at 2096-10-02T08:06:40Z unless it is renewed"}`,
+		"pid=7\n": `{"state":"invalid","reason":"not a valid semaphore lock: timestamp: is required"}`,
 	} {
 		d.put(content)
-		want = strings.Replace(want, ",", `,"file":"`+d.path+`",`, 1)
-		if content == "" {
-			want = `{"state":"none","file":"` + d.path + `"}`
+		fields, wanted := fieldsOf(t, d.lockfs("semaphore check LOCK --json").stdout), fieldsOf(t, want)
+		wanted["path"], wanted["format"] = d.path, "semaphore"
+		delete(fields, "age_seconds")
+		if wanted["state"] == "invalid" {
+			require.NotEmpty(t, fields["acquired"])
+			delete(fields, "acquired") // the file's
 		}
-		require.JSONEq(t, want, d.lockfs("semaphore check LOCK --json").stdout)
+		require.Equal(t, wanted, fields)
 		require.Equal(t, content, d.content(), "a check changes nothing")
 	}
 	d.put("")
-	var taken semaphoreState
-	require.NoError(t, json.Unmarshal([]byte(d.lockfs("semaphore acquire LOCK --json --tag t").stdout), &taken))
-	require.Equal(t, semaphoreState{State: "held", File: d.path, PID: os.Getpid(), AcquiredAt: taken.AcquiredAt, Tag: "t"}, taken)
+	taken := fieldsOf(t, d.lockfs("semaphore acquire LOCK --json --tag t").stdout)
+	require.Equal(t, []any{"acquired", "held", d.path, float64(os.Getpid()), "t"},
+		[]any{taken["outcome"], taken["state"], taken["path"], taken["pid"], taken["tag"]})
 }
 
 // TestSemaphoreExitCodes provokes each, and that nothing changes.
@@ -133,11 +136,11 @@ func TestSemaphoreExitCodes(t *testing.T) {
 		{held, "acquire LOCK --retry-interval -1s", exitFailed, "--retry-interval -1s"},
 		{held, "acquire LOCK --pid 0", exitFailed, "there is no such process"},
 		{held, "acquire LOCK --other", exitFailed, "see `lockfs semaphore acquire --help`"},
-		{held, "release LOCK", exitBlocked, "not released: " + d.path + " is held by process 4194304"},
-		{held, "release LOCK --pid 1", exitBlocked, "not released"},
-		{"half", "release LOCK", exitBlocked, "is not a valid lock"},
-		{"", "release LOCK", exitLost, "there is no lock " + d.path},
-		{"", "release LOCK/none", exitLost, "there is no lock"},
+		{held, "release LOCK", exitNotOwner, "not released: " + d.path + " is held by process 4194304"},
+		{held, "release LOCK --pid 1", exitNotOwner, "not released"},
+		{"half", "release LOCK", exitNotOwner, "is not a valid lock"},
+		{"", "release LOCK", exitNoLock, "there is no lock " + d.path},
+		{"", "release LOCK/none", exitNoLock, "there is no lock"},
 		{held, "check LOCK", exitBlocked, ""},
 		{"half", "check LOCK", exitBlocked, ""},
 		{stale, "check LOCK", 0, ""},
@@ -207,7 +210,7 @@ func TestLockCommandsHelp(t *testing.T) {
 		require.NotEmpty(t, cmd.Example, cmd.Name())
 		codes := map[string][]int{
 			"acquire": {0, exitBlocked, exitTimedOut, exitFailed},
-			"release": {0, exitBlocked, exitLost, exitFailed},
+			"release": {0, exitNotOwner, exitNoLock, exitFailed},
 			"check":   {0, exitBlocked, exitFailed},
 			"run":     {exitBlocked, exitTimedOut, exitLost, exitFailed, exitCannotRun, exitNotFound},
 			"wait":    {0, exitTimedOut, exitFailed},

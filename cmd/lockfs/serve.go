@@ -16,6 +16,7 @@ import (
 	"lockfs/cluster/process"
 	"lockfs/cluster/session"
 	"lockfs/fusefs"
+	"lockfs/fusefs/observation"
 )
 
 // hostName is how sessions and lock files name this host.
@@ -201,10 +202,10 @@ func endSession(client *session.Client, mounted *fusefs.Mounted) error {
 }
 
 // family tells fusefs who makes a request.
-func family(thread uint32) iter.Seq[fusefs.Process] {
-	return func(yield func(fusefs.Process) bool) {
+func family(thread uint32) iter.Seq[observation.Process] {
+	return func(yield func(observation.Process) bool) {
 		for id := range process.Family(int(thread)) {
-			if !yield(fusefs.Process{PID: id.PID, Start: id.Start}) {
+			if !yield(observation.Process{PID: id.PID, Start: id.Start}) {
 				return
 			}
 		}

@@ -20,13 +20,13 @@ func parent(cmd *cobra.Command, of ...*cobra.Command) *cobra.Command {
 // rest out must not go on.
 func needSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%s: %s is no command of it; see `%[1]s --help`", cmd.CommandPath(), word(args[0]))
+		return fmt.Errorf("%s is no command of it; see `%s --help`", word(args[0]), cmd.CommandPath())
 	}
 	cmd.SetOut(cmd.ErrOrStderr())
 	if err := cmd.Usage(); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s: say what to do", cmd.CommandPath())
+	return errors.New("say what to do")
 }
 
 // anyNumber is the most arguments of a command that takes as many as it is given.

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"lockfs/formats"
 	"lockfs/formats/swarm"
 )
 
@@ -21,17 +22,40 @@ import (
 // takes its place.
 const swarmScript = "swarm_lock.sh"
 
-// swarmLock is what `lockfs swarm check --json` prints, and `list --json` of each.
-type swarmLock struct {
-	TaskID     string     `json:"task_id"`
-	Status     string     `json:"status"` // active, expired; none; unreadable
-	Worker     string     `json:"worker,omitempty"`
-	AcquiredAt *time.Time `json:"acquired_at,omitempty"`
-	ExpiresAt  *time.Time `json:"expires_at,omitempty"` // absent: never
-	Token      string     `json:"token,omitempty"`      // on a mount of lockfs
-	File       string     `json:"file"`
-	Problem    string     `json:"problem,omitempty"` // why it is unreadable
+// swarmFields are those of --json that other formats do not have.
+type swarmFields struct {
+	TaskID string `json:"task_id"`
 }
+
+// lookAtSwarm answers what is known of the lock of a task.
+func lookAtSwarm(dir swarm.Dir, task string) lookup {
+	return func() (lockState, any) {
+		state := lookAt(swarmFile(dir, task), formats.Swarm, 0)
+		switch entry, err := dir.Check(task); {
+		case errors.Is(err, fs.ErrNotExist): // also where the directory of the locks is not there yet
+			state.State, state.Reason = string(formats.Free), ""
+		case err == nil && entry.Err != nil && state.taken(): // it may be that of another task
+			state.State, state.Reason = string(formats.Invalid), entry.Err.Error()
+		}
+		return state, swarmFields{task}
+	}
+}
+
+// swarmExits makes a command end with the only code for errors that the specification has ("Exit codes").
+func swarmExits(cmd *cobra.Command) *cobra.Command {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		var exit *exitStatus
+		if errors.As(err, &exit) {
+			err = &exitStatus{exitSwarm, exit.err}
+		}
+		return err
+	}
+	return cmd
+}
+
+const swarmExitHelp = `The exit code is 0, or as the specification has it 1 for any error. With --json outcome tells these apart.`
 
 // swarmDirHelp is part of each help text that needs it.
 const swarmDirHelp = `The locks are files DIR/TASK.lock, where DIR is $SWARM_STATE_DIR/locks, or /tmp/ai_swarm/locks without that variable.`
@@ -57,11 +81,12 @@ mount of lockfs also
   - judges expiry on one clock, whatever the clocks of the hosts say,
   - gives each holder a larger token than the last (user.lockfs.token).
 
-The exit code is 0, or 1 for any error: the task is locked by somebody, it is not this worker's, wrong arguments.`,
+` + swarmExitHelp,
 		Example: `  lockfs swarm acquire task-001 worker-0 3600 && do-task-001; lockfs swarm release task-001 worker-0
   ln -s /usr/local/bin/lockfs scripts/swarm_lock.sh`,
 	}
-	return parent(cmd, swarmAcquireCommand(), swarmReleaseCommand(), swarmCheckCommand(), swarmListCommand())
+	return parent(cmd, swarmExits(swarmAcquireCommand()), swarmExits(swarmReleaseCommand()), swarmExits(swarmCheckCommand()),
+		swarmListCommand())
 }
 
 // swarmScriptCommand is `lockfs swarm` under the name of the script.
@@ -79,7 +104,7 @@ func swarmScriptCommand() *cobra.Command {
 }
 
 func swarmAcquireCommand() *cobra.Command {
-	asJSON := false
+	answer := answer{outcome: outcomeAcquired}
 	cmd := &cobra.Command{
 		Use:   "acquire TASK WORKER [TTL_SECONDS]",
 		Short: "Take the lock of a task, if nobody has it or it has expired",
@@ -90,24 +115,26 @@ With TTL_SECONDS the lock expires so many seconds after its acquired_at, which i
 to a second longer; without, it never does. If somebody has it that is said as "Lock already exists" on standard output. TASK is up to
 250 bytes of printable text without slashes that does not begin with a dot.
 
-The exit code is 0 when the lock was taken, and 1 when somebody has it or for any other error.
+` + jsonHelp + `
+
+` + swarmExitHelp + `
 
 ` + swarmDirHelp,
 		Example: "  lockfs swarm acquire task-001 worker-0 3600",
 		Args:    exactly(2, 3),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
 			ttl, err := parseTTL(args[2:])
 			if err != nil {
 				return err
 			}
 			dir := swarm.DefaultDir()
+			if swarm.ValidateTaskID(args[0]) == nil {
+				answer.look = lookAtSwarm(dir, args[0])
+			}
 			taken, err := dir.Acquire(cmd.Context(), args[0], args[1], ttl)
 			var held *swarm.HeldError
-			switch {
-			case errors.As(err, &held) && asJSON:
-				return errors.Join(printJSON(cmd.OutOrStdout(), describeSwarm(dir, held.Entry)), explainNotAcquired(dir, args[0], err))
-			case errors.As(err, &held):
-				fmt.Fprintln(cmd.OutOrStdout(), "Lock already exists") // where the specification's own program says it
+			if errors.As(err, &held) {
+				_ = answer.say(cmd, "Lock already exists\n") // where the specification's own program says it
 			}
 			if err != nil {
 				return explainNotAcquired(dir, args[0], err)
@@ -116,14 +143,11 @@ The exit code is 0 when the lock was taken, and 1 when somebody has it or for an
 			if now, err := dir.Check(taken.TaskID); err == nil && now.Lock != nil && *now.Lock == *taken {
 				entry.Token = now.Token // else it is that of the next lock
 			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), describeSwarm(dir, entry))
-			}
-			fmt.Fprint(cmd.OutOrStdout(), "Lock acquired\n", entry.Details())
-			return nil
-		},
+			answer.token = tokenNumber(entry.Token)
+			return answer.say(cmd, "Lock acquired\n%s", entry.Details())
+		}),
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	answer.add(cmd.Flags())
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var unknown *pflag.NotExistError
 		if errors.As(err, &unknown) && strings.IndexAny(unknown.GetSpecifiedShortnames(), "0123456789.") == 0 {
@@ -153,13 +177,13 @@ func explainNotAcquired(dir swarm.Dir, task string, err error) error {
 	var held *swarm.HeldError
 	switch {
 	case errors.As(err, &held) && held.Entry.Lock == nil:
-		return fmt.Errorf("not acquired: %w; %s", err, lookHint(dir, task))
+		return &exitStatus{exitBlocked, fmt.Errorf("not acquired: %w; %s", err, lookHint(dir, task))}
 	case errors.As(err, &held) && held.Entry.Lock.ExpiresAt.IsZero():
-		return fmt.Errorf("not acquired: %w; wait until its worker releases it", err)
+		return &exitStatus{exitBlocked, fmt.Errorf("not acquired: %w; wait until its worker releases it", err)}
 	case errors.As(err, &held):
-		return fmt.Errorf("not acquired: %w; wait until then, or until its worker releases it", err)
+		return &exitStatus{exitBlocked, fmt.Errorf("not acquired: %w; wait until then, or until its worker releases it", err)}
 	case errors.Is(err, swarm.ErrChanged):
-		return fmt.Errorf("not acquired: %w; try again", err)
+		return &exitStatus{exitBlocked, fmt.Errorf("not acquired: %w; try again", err)}
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("not acquired: %w; the directory %s cannot be made: give another with %s",
 			err, word(string(dir)), swarm.StateDirVariable)
@@ -168,39 +192,46 @@ func explainNotAcquired(dir swarm.Dir, task string, err error) error {
 }
 
 func swarmReleaseCommand() *cobra.Command {
-	return &cobra.Command{
+	answer := answer{outcome: outcomeReleased}
+	cmd := &cobra.Command{
 		Use:   "release TASK WORKER",
 		Short: "Release the lock of a task that a worker has",
 		Long: `Release the lock of a task. That it is not locked, or is locked by another worker, is an error, and changes nothing.
 A lock that has expired is its worker's until somebody replaces it.
 
-The exit code is 0 when the lock is released, and 1 for any error.
+` + jsonHelp + `
+
+` + swarmExitHelp + `
 
 ` + swarmDirHelp,
 		Example: "  lockfs swarm release task-001 worker-0",
 		Args:    exactly(2, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
 			dir := swarm.DefaultDir()
+			if swarm.ValidateTaskID(args[0]) == nil {
+				answer.look = lookAtSwarm(dir, args[0])
+			}
 			if err := dir.Release(cmd.Context(), args[0], args[1]); err != nil {
 				return explainNotReleased(dir, args[0], args[1], err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Lock released: %s (worker: %s)\n", text(args[0]), text(args[1]))
-			return nil
-		},
+			return answer.say(cmd, "Lock released: %s (worker: %s)\n", text(args[0]), text(args[1]))
+		}),
 	}
+	answer.add(cmd.Flags())
+	return cmd
 }
 
 func explainNotReleased(dir swarm.Dir, task, worker string, err error) error {
 	var owner *swarm.OwnerError
 	switch {
 	case errors.As(err, &owner):
-		return fmt.Errorf("not released: %w; only its worker releases it", err)
+		return &exitStatus{exitNotOwner, fmt.Errorf("not released: %w; only its worker releases it", err)}
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("not released: there is no lock for %s in %s; "+
-			"if %s had one, it expired and was replaced, or was removed", word(task), word(string(dir)), word(worker))
+		return &exitStatus{exitNoLock, fmt.Errorf("not released: there is no lock for %s in %s; "+
+			"if %s had one, it expired and was replaced, or was removed", word(task), word(string(dir)), word(worker))}
 	case errors.Is(err, syscall.EBUSY):
-		return fmt.Errorf("not released: %w; by a rule of lockfs only the host that has it can, see `lockfs locks %s`",
-			err, word(swarmFile(dir, task)))
+		return &exitStatus{exitNotOwner, fmt.Errorf("not released: %w; by a rule of lockfs only the host that has it can, see `lockfs locks %s`",
+			err, word(swarmFile(dir, task)))}
 	case errors.Is(err, swarm.ErrUnreadable):
 		return fmt.Errorf("not released: %w; %s", err, lookHint(dir, task))
 	}
@@ -208,42 +239,41 @@ func explainNotReleased(dir swarm.Dir, task, worker string, err error) error {
 }
 
 func swarmCheckCommand() *cobra.Command {
-	asJSON := false
+	var answer answer
 	cmd := &cobra.Command{
 		Use:   "check TASK",
 		Short: "Show whether a task is locked, by whom, and whether that has expired",
 		Long: `Show whether a task is locked, and whether that lock is Active or Expired. The exit code is 0 in each of these cases,
 and 1 if the lock file cannot be understood.
 
+` + jsonHelp + `
+
 ` + swarmDirHelp,
 		Example: `  lockfs swarm check task-001
-  lockfs swarm check task-001 --json | jq -r .worker`,
+  lockfs swarm check task-001 --json | jq -r .holder`,
 		Args: exactly(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
 			dir := swarm.DefaultDir()
 			entry, err := dir.Check(args[0])
-			absent := errors.Is(err, fs.ErrNotExist)
+			if swarm.ValidateTaskID(args[0]) == nil {
+				answer.look = lookAtSwarm(dir, args[0])
+			}
 			switch {
-			case absent && asJSON:
-				none := swarmLock{TaskID: args[0], Status: "none", File: swarmFile(dir, args[0])}
-				return printJSON(cmd.OutOrStdout(), none)
-			case absent:
-				fmt.Fprintln(cmd.OutOrStdout(), swarm.NoLock(args[0]))
-				return nil
+			case errors.Is(err, fs.ErrNotExist):
+				return answer.say(cmd, "%s\n", swarm.NoLock(args[0]))
 			case err != nil:
 				return err
-			case asJSON:
-				err = printJSON(cmd.OutOrStdout(), describeSwarm(dir, entry))
-			default:
-				fmt.Fprint(cmd.OutOrStdout(), entry.Details())
+			}
+			if err := answer.say(cmd, "%s", entry.Details()); err != nil {
+				return err
 			}
 			if entry.Err != nil {
 				return fmt.Errorf("the lock file of %s cannot be understood; %s", word(args[0]), lookHint(dir, args[0]))
 			}
-			return err
-		},
+			return nil
+		}),
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	answer.add(cmd.Flags())
 	return cmd
 }
 
@@ -257,7 +287,7 @@ also when there are none, and 1 for any error.
 
 ` + swarmDirHelp,
 		Example: `  lockfs swarm list
-  lockfs swarm list --json | jq -r '.[] | select(.status == "expired") | .task_id'`,
+  lockfs swarm list --json | jq -r '.[] | select(.state == "stale") | .task_id'`,
 		Args: exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir := swarm.DefaultDir()
@@ -266,9 +296,11 @@ also when there are none, and 1 for any error.
 				return err
 			}
 			if asJSON {
-				locks := make([]swarmLock, len(entries))
+				locks := make([]any, len(entries))
 				for i, entry := range entries {
-					locks[i] = describeSwarm(dir, entry)
+					if locks[i], err = merged(lookAtSwarm(dir, entry.TaskID)()); err != nil {
+						return err
+					}
 				}
 				return printJSON(cmd.OutOrStdout(), locks)
 			}
@@ -292,22 +324,4 @@ func lookHint(dir swarm.Dir, task string) string {
 
 func swarmFile(dir swarm.Dir, task string) string {
 	return filepath.Join(string(dir), swarm.FileName(task))
-}
-
-func describeSwarm(dir swarm.Dir, entry swarm.Entry) swarmLock {
-	described := swarmLock{TaskID: entry.TaskID, File: swarmFile(dir, entry.TaskID)}
-	switch entry.Status {
-	case swarm.Active:
-		described.Status = "active"
-	case swarm.Expired:
-		described.Status = "expired"
-	default:
-		described.Status, described.Problem = "unreadable", entry.Err.Error()
-		return described
-	}
-	described.Worker, described.AcquiredAt, described.Token = entry.Lock.Worker, &entry.Lock.AcquiredAt, entry.Token
-	if !entry.Lock.ExpiresAt.IsZero() {
-		described.ExpiresAt = &entry.Lock.ExpiresAt
-	}
-	return described
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"lockfs/formats"
 	"lockfs/formats/tower"
 )
 
@@ -116,6 +117,30 @@ func pairs(flag string, given []string) (map[string]string, error) {
 		values[key] = value
 	}
 	return values, nil
+}
+
+// towerFields are those of --json that other formats do not have.
+type towerFields struct {
+	LockName string          `json:"lock_name"`
+	Warning  string          `json:"warning,omitempty"` // what is suspicious about a valid lock
+	Lock     json.RawMessage `json:"lock,omitempty"`    // as the file has it
+}
+
+// lookAtTower answers what is known of a lock.
+func lookAtTower(dir tower.Dir, name string) lookup {
+	return func() (lockState, any) {
+		state, fields := lookAt(dir.LockPath(name), formats.Tower, 0), towerFields{LockName: name}
+		status, err := dir.Check(name)
+		if err != nil {
+			state.Reason = err.Error()
+			return state, fields
+		}
+		if status.State == tower.Invalid && state.taken() { // it may be that of another name
+			state.State, state.Reason = string(formats.Invalid), status.Problem
+		}
+		fields.Warning, fields.Lock = status.Warning, status.Content
+		return state, fields
+	}
 }
 
 // auditor writes events, if there is where to. What happened stays so if that fails.

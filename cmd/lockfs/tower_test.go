@@ -157,8 +157,8 @@ func TestTowerAcquire(t *testing.T) {
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 
 	taken := fieldsOf(t, c.take("b", "req_1", "--json", "--ttl", "60", "--actor", "me").out)
-	require.Equal(t, true, taken["locked"])
-	require.Equal(t, c.path("b"), taken["lock_path"])
+	require.Equal(t, "acquired", taken["outcome"])
+	require.Equal(t, c.path("b"), taken["path"])
 	require.Equal(t, "me", taken["lock"].(map[string]any)["actor"])
 	require.NotContains(t, taken, "token")
 
@@ -170,7 +170,7 @@ func TestTowerAcquireBlocked(t *testing.T) {
 	c := newTowers(t)
 	c.take(prod, "req_xyz789")
 	again := []string{"acquire", prod, "--request-id", "req_2", "--intent", "deploy-app", "--intent-version", "1.2.0"}
-	for _, more := range [][]string{nil, {"--force-lock"}, {"--json"}} {
+	for _, more := range [][]string{nil, {"--force-lock"}} {
 		fields := fieldsOf(t, c.fails(exitBlocked, "wait until it is released", append(again, more...)...).out)
 		held := fields["held_by"].(map[string]any)
 		require.NotEmpty(t, held["created_at"])
@@ -182,7 +182,7 @@ func TestTowerAcquireBlocked(t *testing.T) {
 			"held_by": map[string]any{"request_id": "req_xyz789", "actor": "claude-code", "intent": "deploy-app"},
 		}, fields)
 	}
-	fields := fieldsOf(t, c.fails(exitTimedOut, "waited 50ms", append(again, "--wait", "50ms")...).out)
+	fields := fieldsOf(t, c.fails(exitTimedOut, "not acquired within 50ms", append(again, "--wait", "50ms")...).out)
 	require.Equal(t, "lock_blocked", fields["error"])
 
 	before := c.age(prod, 1800*time.Second)
@@ -239,7 +239,7 @@ func TestTowerAcquireWaits(t *testing.T) {
 	awaitWatching(t, waiter)
 	require.NoError(t, waiter.Process.Signal(syscall.SIGTERM))
 	require.Error(t, waiter.Wait())
-	require.Equal(t, exitBlocked, waiter.ProcessState.ExitCode())
+	require.Equal(t, exitSignal+int(syscall.SIGTERM), waiter.ProcessState.ExitCode())
 }
 
 func TestTowerModes(t *testing.T) {
@@ -247,7 +247,7 @@ func TestTowerModes(t *testing.T) {
 	c.take("a", "req_1")
 	observe := []string{"acquire", "a", "--mode", "observe"}
 	require.Contains(t, c.succeeds(observe...).out, "No lock taken")
-	require.JSONEq(t, `{"locked":false}`, c.succeeds(append(observe, "--json")...).out)
+	require.JSONEq(t, `{"outcome":"not_needed"}`, c.succeeds(append(observe, "--json")...).out)
 	require.Equal(t, "ran\n", c.succeeds("run", "a", "--mode", "observe", "--", "echo", "ran").out)
 	require.Len(t, c.events(), 1)
 
@@ -288,7 +288,7 @@ func TestTowerRelease(t *testing.T) {
 	require.NoError(t, os.Remove(c.audit))
 	require.Contains(t, c.succeeds("release", "a", "--request-id", "req_1").errors, "warning: there is no "+c.path("a"))
 	c.take("a", "req_1")
-	c.fails(exitLost, `request "req_1" has it`, "release", "a", "--request-id", "req_2")
+	c.fails(exitNotOwner, `request "req_1" has it`, "release", "a", "--request-id", "req_2")
 	c.fails(exitFailed, "--result", "release", "a", "--request-id", "req_1", "--result", "perhaps")
 	c.fails(exitFailed, "--failure-step", "release", "a", "--request-id", "req_1", "--failure-step", "x")
 	require.FileExists(t, c.path("a"))
@@ -411,13 +411,13 @@ func TestTowerCheckAndList(t *testing.T) {
 		first, _, _ := strings.Cut(o.out, "\n")
 		require.Equal(t, state, first)
 		fields := fieldsOf(t, c.fails(code, "", "check", state, "--json").out)
-		require.Equal(t, state, fields["state"])
-		require.Equal(t, c.path(state), fields["lock_path"])
+		require.Equal(t, map[string]string{"active": "held"}[state]+strings.TrimPrefix(state, "active"), fields["state"])
+		require.Equal(t, c.path(state), fields["path"])
 	}
 	require.Contains(t, c.run("check", "active").out, `metadata           {"k":"v"}`)
 	fields := fieldsOf(t, c.run("check", "stale", "--json").out)
 	require.Equal(t, "req_2", fields["lock"].(map[string]any)["request_id"])
-	require.NotEmpty(t, fields["stale_since"])
+	require.Equal(t, "req_2", fields["holder"])
 
 	require.NotContains(t, fields, "warning")
 	c.age("active", -time.Hour)
@@ -453,7 +453,7 @@ func TestTowerRequestIDs(t *testing.T) {
 	for i, id := range []string{"job:7", "x@y", "{6F9619FF-8B86-D011-B42D-00CF4FC964FF}", "a b/c", strings.Repeat("r", 500)} {
 		name := fmt.Sprint("lock", i)
 		c.take(name, id)
-		c.fails(exitLost, "has it", "release", name, "--request-id", "other")
+		c.fails(exitNotOwner, "has it", "release", name, "--request-id", "other")
 		c.succeeds("heartbeat", name, "--request-id", id)
 		require.Equal(t, id, fieldsOf(t, c.run("check", name, "--json").out)["lock"].(map[string]any)["request_id"])
 		c.succeeds("release", name, "--request-id", id)
@@ -487,7 +487,7 @@ func TestTowerWrongArguments(t *testing.T) {
 		"--ttl 1s: times in locks":         append([]string{"acquire", "a", "--ttl", "1"}, request...),
 		"must not be negative":             append([]string{"acquire", "a", "--wait", "-1s"}, request...),
 		"--audit-log: open":                append([]string{"acquire", "a", "--audit-log", "/nowhere/audit"}, request...),
-		"give another with --dir":          append([]string{"acquire", "a", "--dir", "/dev/null/x"}, request...),
+		"TOWER_LOCK_DIR names it":          append([]string{"acquire", "a", "--dir", "/dev/null/x"}, request...),
 		"--dir is empty":                   append([]string{"acquire", "a", "--dir", ""}, request...),
 		"put it after --":                  append([]string{"run", "a"}, request...),
 		"2 arguments before --":            append([]string{"run", "a", "b", "--", "true"}, request...),
@@ -670,7 +670,7 @@ func TestTowerHelp(t *testing.T) {
 	require.Contains(t, root.Long, "Only a mount of lockfs guarantees")
 	for name, codes := range map[string][]int{
 		"acquire":   {0, exitBlocked, exitTimedOut, exitFailed},
-		"release":   {0, exitLost, exitFailed},
+		"release":   {0, exitNotOwner, exitFailed},
 		"heartbeat": {0, exitLost, exitFailed},
 		"check":     {exitStale, exitActive, exitFree, exitInvalid, exitFailed},
 		"list":      {0, exitFailed},

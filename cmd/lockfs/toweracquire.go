@@ -26,6 +26,7 @@ type towerRequest struct {
 	metadata                                []string
 	force                                   bool
 	wait                                    time.Duration
+	notice                                  *notice
 }
 
 func (r *towerRequest) add(flags *pflag.FlagSet) {
@@ -43,10 +44,8 @@ func (r *towerRequest) add(flags *pflag.FlagSet) {
 }
 
 func towerAcquireCommand() *cobra.Command {
-	var (
-		request towerRequest
-		asJSON  bool
-	)
+	var request towerRequest
+	answer := answer{outcome: outcomeAcquired}
 	cmd := &cobra.Command{
 		Use:   "acquire NAME --request-id ID --intent NAME --intent-version VERSION",
 		Short: "Take a lock",
@@ -60,11 +59,16 @@ a mount of lockfs, which keeps events of its own. The directory is made with mod
 Whoever takes a lock renews it, with lockfs tower heartbeat, at least every third of the ttl, and releases it.
 lockfs tower run does all that around a command. The pid in the lock is the calling process's.
 
-` + acquireExitHelp,
+` + waitHelp + `
+
+` + jsonHelp + `
+What the specification has in the answer to a request that is blocked stays as it is there, with those beside it.
+
+` + exitHelp(exitBlocked, exitTimedOut),
 		Example: `  lockfs tower acquire money-tracker-production --request-id req_abc123 --intent deploy-app --intent-version 1.2.0
   lockfs tower acquire nightly --request-id "$ID" --intent backup --intent-version 1 --wait 10m --ttl 30m --force-lock`,
 		Args: exactly(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
 			mode, err := tower.ParseMode(request.mode)
 			if err != nil {
 				return fmt.Errorf("--mode: %w", err)
@@ -72,7 +76,8 @@ lockfs tower run does all that around a command. The pid in the lock is the call
 			locks, warning := mode.Locks(args[0])
 			switch {
 			case mode == tower.Observe:
-				return printNotLocked(cmd.OutOrStdout(), asJSON)
+				answer.outcome = outcomeNotNeeded
+				return answer.say(cmd, "No lock taken: observe needs none\n")
 			case !locks:
 				return fmt.Errorf("NAME is empty: %s; to go on without a lock leave acquire out", warning)
 			}
@@ -83,15 +88,17 @@ lockfs tower run does all that around a command. The pid in the lock is the call
 			if request.requestID == "" {
 				return errors.New("give the execution a unique --request-id; release and heartbeat need the same")
 			}
+			answer.look = lookAtTower(dir, name)
+			request.notice = newNotice(cmd, answer.asJSON, forcible(answer.look, cmd.CommandPath()))
 			taken, err := request.acquire(cmd.Context(), cmd.ErrOrStderr(), dir, name, os.Getppid())
 			if err != nil {
-				return answerBlocked(cmd.OutOrStdout(), "  ", err)
+				return answerBlocked(&answer, cmd.OutOrStdout(), "  ", err)
 			}
-			return printTaken(cmd.OutOrStdout(), taken, asJSON)
-		},
+			return sayTaken(cmd, &answer, taken)
+		}),
 	}
 	cmd.Flags().StringVar(&request.requestID, "request-id", "", "unique id of this execution (required)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	answer.add(cmd.Flags())
 	request.add(cmd.Flags())
 	return cmd
 }
@@ -114,7 +121,7 @@ func (r *towerRequest) acquire(
 		return nil, err
 	}
 	if err := dir.Make(); err != nil {
-		return nil, fmt.Errorf("the directory of the locks: %w; give another with --dir or %s", err, towerDirVariable)
+		return nil, fmt.Errorf("the directory of the locks: %w; %s names it", err, towerDirVariable)
 	}
 	if problem := dir.Exposed(); problem != "" {
 		fmt.Fprintf(warn, "lockfs: warning: %s %s (section 12.1)\n", word(dir.Path), problem)
@@ -130,16 +137,15 @@ func (r *towerRequest) acquire(
 
 // take tells apart that somebody has the lock, and that this was so for as long as it may wait.
 func (r *towerRequest) take(ctx context.Context, dir tower.Dir, lock *tower.Lock) (*tower.Acquisition, error) {
-	wait, cancel := context.WithTimeout(ctx, r.wait)
-	defer cancel()
-	taken, err := dir.AcquireWait(wait, lock, r.force)
-	switch {
-	case err == nil || !tower.Blocks(err):
+	var taken *tower.Acquisition
+	err := r.notice.take(ctx, r.wait, func(ctx context.Context) (err error) {
+		taken, err = dir.AcquireWait(ctx, lock, r.force)
+		return err
+	})
+	if err == nil || !tower.Blocks(err) {
 		return taken, err
-	case r.wait > 0 && ctx.Err() == nil:
-		return nil, &exitStatus{exitTimedOut, fmt.Errorf("waited %v: %w", r.wait, err)}
 	}
-	return nil, &exitStatus{exitBlocked, err}
+	return nil, notAcquired(ctx, r.wait, err)
 }
 
 func (r *towerRequest) checkTTL() error {
@@ -191,10 +197,14 @@ func firstOf(words ...string) string {
 	return ""
 }
 
-// answerBlocked prints the response of section 4.4 or 6.3, if the error has one.
-func answerBlocked(w io.Writer, indent string, err error) error {
+// answerBlocked prints the response of section 4.4 or 6.3, if the error has one, or leaves that to the answer.
+func answerBlocked(a *answer, w io.Writer, indent string, err error) error {
 	var response interface{ Response() any }
 	if !errors.As(err, &response) {
+		return err
+	}
+	if a.asJSON {
+		a.more = response.Response()
 		return err
 	}
 	encoder := json.NewEncoder(w)
@@ -206,40 +216,17 @@ func answerBlocked(w io.Writer, indent string, err error) error {
 	return err
 }
 
-// acquired is what `lockfs tower acquire --json` prints.
-type acquired struct {
-	Locked     bool        `json:"locked"`
-	LockPath   string      `json:"lock_path,omitempty"`
-	StolenFrom string      `json:"stolen_from,omitempty"` // request id
-	Token      uint64      `json:"token,omitempty"`       // on a mount
-	Lock       *tower.Lock `json:"lock,omitempty"`
+// stolen is of the answer to who stole a lock.
+type stolen struct {
+	From string `json:"stolen_from"` // request id
 }
 
-func describeTaken(taken *tower.Acquisition) acquired {
-	a := acquired{Locked: true, LockPath: taken.Path, Token: taken.Token, Lock: taken.Lock}
+func sayTaken(cmd *cobra.Command, a *answer, taken *tower.Acquisition) error {
+	a.token = taken.Token
+	from := ""
 	if previous, err := tower.Parse(taken.Previous); err == nil {
-		a.StolenFrom = previous.RequestID
+		from = fmt.Sprintf(" (stolen from request %s)", word(previous.RequestID))
+		a.more = stolen{previous.RequestID}
 	}
-	return a
-}
-
-func printTaken(w io.Writer, taken *tower.Acquisition, asJSON bool) error {
-	a := describeTaken(taken)
-	if asJSON {
-		return printJSON(w, a)
-	}
-	stolen := ""
-	if a.StolenFrom != "" {
-		stolen = fmt.Sprintf(" (stolen from request %s)", word(a.StolenFrom))
-	}
-	_, err := fmt.Fprintf(w, "Lock acquired: %s%s\n", taken.Lock.LockName, stolen)
-	return err
-}
-
-func printNotLocked(w io.Writer, asJSON bool) error {
-	if asJSON {
-		return printJSON(w, acquired{})
-	}
-	_, err := fmt.Fprintln(w, "No lock taken: observe needs none")
-	return err
+	return a.say(cmd, "Lock acquired: %s%s\n", taken.Lock.LockName, from)
 }

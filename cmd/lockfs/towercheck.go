@@ -18,7 +18,7 @@ import (
 func towerCheckCommand() *cobra.Command {
 	var (
 		flags  towerFlags
-		asJSON bool
+		answer answer
 	)
 	cmd := &cobra.Command{
 		Use:   "check NAME",
@@ -26,16 +26,19 @@ func towerCheckCommand() *cobra.Command {
 		Long: `Tell whether a lock is stale, active or free, and who has it. The first line is that word alone. A file that is not a
 valid lock is invalid, and counts as an active lock for whoever wants it.
 
-Exit codes:
-  0    stale
-  1    active
-  2    free
-  3    invalid
-  125  it could not be found out`,
+` + jsonHelp + `
+
+Exit codes, of which the specification fixes the first two (section 6.2):
+
+  0      stale
+  1      active
+  2      free
+  3      invalid
+` + exitRows([]int{exitFailed, exitSignal}),
 		Example: `  lockfs tower check money-tracker-production
-  lockfs tower check money-tracker-production --json | jq -r .lock.request_id`,
+  lockfs tower check money-tracker-production --json | jq -r .holder`,
 		Args: exactly(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
 			dir, name, err := flags.openFor(args[0])
 			if err != nil {
 				return err
@@ -44,18 +47,16 @@ Exit codes:
 			if err != nil {
 				return missingDir(err)
 			}
-			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), status)
-			} else {
-				err = printTower(cmd.OutOrStdout(), status)
-			}
-			if err != nil {
-				return err
+			answer.look = lookAtTower(dir, name)
+			if !answer.asJSON {
+				if err := printTower(cmd.OutOrStdout(), status); err != nil {
+					return err
+				}
 			}
 			return exitOfState(status.State)
-		},
+		}),
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	answer.add(cmd.Flags())
 	flags.add(cmd.Flags(), true)
 	return cmd
 }
@@ -89,7 +90,7 @@ func towerListCommand() *cobra.Command {
 		Short: "List the locks of a directory",
 		Long: `List the locks of a directory, with who has them. Files that are not valid locks are listed as invalid.
 
-` + exitHelpDone + exitHelpFailed,
+` + exitHelp(),
 		Example: "  lockfs tower list --dir /locks/tower\n  lockfs tower list --json | jq -r '.[] | select(.state == \"stale\") | .lock_name'",
 		Args:    exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -102,7 +103,13 @@ func towerListCommand() *cobra.Command {
 				return missingDir(err)
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), found)
+				locks := make([]any, len(found))
+				for i, status := range found {
+					if locks[i], err = merged(lookAtTower(dir, status.LockName)()); err != nil {
+						return err
+					}
+				}
+				return printJSON(cmd.OutOrStdout(), locks)
 			}
 			return printTowers(cmd.OutOrStdout(), found)
 		},

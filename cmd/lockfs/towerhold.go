@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 	"unicode/utf8"
 
@@ -59,38 +60,46 @@ func towerReleaseCommand() *cobra.Command {
 		outcome   towerOutcome
 		requestID string
 	)
+	answer := answer{outcome: outcomeReleased}
 	cmd := &cobra.Command{
 		Use:   "release NAME --request-id ID",
 		Short: "Release a lock that the request has",
-		Long: `Release a lock that the request has, after success or failure. If there is no lock, that is a warning; if another
-request has it, it stays, and the exit code is 124.
+		Long: `Release a lock that the request has, after success or failure. If there is no lock, that is a warning, and as the
+specification has it the exit code is 0. If another request has it, it stays.
 
 Its events are lock_released, and lock_release_failed if the lock could not be removed.
 
-` + holdExitHelp,
+` + jsonHelp + `
+
+` + exitHelp(exitNotOwner),
 		Example: `  lockfs tower release money-tracker-production --request-id req_abc123
   lockfs tower release money-tracker-production --request-id req_abc123 --result failure --failure-step deploy_manifests`,
 		Args: exactly(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
 			dir, name, err := flags.openFor(args[0])
 			if err != nil {
 				return err
 			}
+			answer.look = lookAtTower(dir, name)
 			if err := errors.Join(checkRequestID(requestID), outcome.check(), audit.check(cmd.ErrOrStderr())); err != nil {
 				return err
 			}
 			err = releaseTower(dir, name, requestID, &outcome, &audit)
 			var lost *tower.LostError
-			if errors.As(err, &lost) && lost.Lock == nil {
+			switch {
+			case errors.As(err, &lost) && lost.Lock == nil:
+				answer.outcome = endingOf(exitNoLock).outcome
 				fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: warning: there is no %s to release\n", word(dir.LockPath(name)))
 				return nil
+			case errors.As(err, &lost):
+				return &exitStatus{exitNotOwner, err}
+			case err != nil:
+				return fmt.Errorf("the lock is not released: %w", err)
 			}
-			if err == nil {
-				fmt.Fprintf(cmd.OutOrStdout(), "Lock released: %s\n", name)
-			}
-			return err
-		},
+			return answer.say(cmd, "Lock released: %s\n", name)
+		}),
 	}
+	answer.add(cmd.Flags())
 	cmd.Flags().StringVar(&requestID, "request-id", "", "the one that took the lock (required)")
 	flags.add(cmd.Flags(), true)
 	audit.add(cmd.Flags())
@@ -114,7 +123,16 @@ func releaseTower(dir tower.Dir, name, requestID string, outcome *towerOutcome, 
 		lock = &tower.Lock{LockName: name, RequestID: requestID}
 	}
 	audit.emit(lock.ReleaseFailed(path, err, dir.Now()))
-	return fmt.Errorf("the lock is not released, clean up by hand with `%s`: %w", removal(path), explainBusy(err))
+	var invalid *tower.InvalidError
+	var of *fs.PathError
+	switch { // the path is in the command
+	case errors.As(err, &invalid):
+		return fmt.Errorf("the file is not a valid lock (%w); look at it, and if nobody uses it clean up by hand with `%s`",
+			invalid.Err, removal(path))
+	case errors.As(err, &of):
+		err = of.Err
+	}
+	return fmt.Errorf("%w; clean up by hand with `%s`", explainBusy(err), removal(path))
 }
 
 func towerHeartbeatCommand() *cobra.Command {
@@ -124,6 +142,7 @@ func towerHeartbeatCommand() *cobra.Command {
 		requestID string
 		every     time.Duration
 	)
+	answer := answer{outcome: outcomeRenewed}
 	cmd := &cobra.Command{
 		Use:   "heartbeat NAME --request-id ID",
 		Short: "Renew a lock that the request has",
@@ -134,15 +153,18 @@ nor read for longer than its ttl, for then anybody may have stolen it. So end it
 
 --every is at most a third of the lock's ttl; 30s or less is recommended.
 
-` + holdExitHelp,
+` + jsonHelp + `
+
+` + exitHelp(exitLost),
 		Example: `  lockfs tower heartbeat money-tracker-production --request-id req_abc123
   lockfs tower heartbeat money-tracker-production --request-id req_abc123 --every 20s &`,
 		Args: exactly(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
 			dir, name, err := flags.openFor(args[0])
 			if err != nil {
 				return err
 			}
+			answer.look = lookAtTower(dir, name)
 			if err := errors.Join(checkRequestID(requestID), audit.check(cmd.ErrOrStderr())); err != nil {
 				return err
 			}
@@ -154,8 +176,9 @@ nor read for longer than its ttl, for then anybody may have stolen it. So end it
 				return err
 			}
 			return keepTower(cmd.Context(), cmd.ErrOrStderr(), dir, lock, every, &audit)
-		},
+		}),
 	}
+	answer.add(cmd.Flags())
 	cmd.Flags().StringVar(&requestID, "request-id", "", "the one that took the lock (required)")
 	cmd.Flags().DurationVar(&every, "every", 0, "go on, with a heartbeat each so often")
 	flags.add(cmd.Flags(), true)

@@ -23,6 +23,7 @@ type towerRun struct {
 	step         string
 	every, grace time.Duration
 
+	answer *answer
 	stderr io.Writer
 	locks  tower.Dir
 	name   string
@@ -30,7 +31,7 @@ type towerRun struct {
 }
 
 func towerRunCommand() *cobra.Command {
-	var run towerRun
+	run := towerRun{answer: &answer{outcome: outcomeAcquired}}
 	cmd := &cobra.Command{
 		Use:   "run [NAME] --intent NAME --intent-version VERSION [flags] -- COMMAND [ARG]...",
 		Short: "Run a command while holding a lock",
@@ -48,15 +49,13 @@ process itself is killed the command gets SIGTERM, and the lock stays until it i
 The command has a process group of its own, unless standard input is a terminal: then signals that this process gets are
 handed on to the command alone.
 
-Exit codes:
-  75   not acquired, the command did not run: somebody has the lock (the response is on standard error)
-  76   not acquired within --wait, the command did not run
-  124  lost: the lock was lost, and the command was stopped or had ended
-  125  the command did not run for another reason, such as a wrong flag
-  126  the command could not be started
-  127  there is no such command
-  otherwise the command's own, or 128 and the number of the signal that ended it; also if the lock could not be
-  removed, which is the event lock_release_failed`,
+The response to a request that is blocked is on standard error. ` + waitHelp + `
+
+` + runJSONHelp + `
+
+` + runExitHelp() + `
+
+That the lock could not be removed does not change it; that is the event lock_release_failed.`,
 		Example: `  lockfs tower run money-tracker-production --intent deploy-app --intent-version 1.2.0 -- ./deploy.sh
   lockfs tower run nightly --intent backup --intent-version 1 --wait 10m --grace 1m --audit-log /var/log/tower.jsonl -- ./backup.sh`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -79,6 +78,7 @@ Exit codes:
 	flags.DurationVar(&run.every, "every", 0, "how often to renew the lock (default 30s, or a third of the ttl if that is less)")
 	addGrace(flags, &run.grace)
 	run.add(flags)
+	run.answer.add(flags)
 	return cmd
 }
 
@@ -120,7 +120,9 @@ func (r *towerRun) locked(cmd *cobra.Command, command []string) error {
 		return err
 	}
 	r.stderr = cmd.ErrOrStderr()
-	return runUnder(cmd, r, command, r.grace, syscall.SIGTERM)
+	r.answer.look = lookAtTower(r.locks, r.name)
+	r.notice = newNotice(cmd, r.answer.asJSON, forcible(r.answer.look, cmd.CommandPath()))
+	return runUnder(cmd, r.answer, r, command, r.grace, syscall.SIGTERM)
 }
 
 // prepare checks what has to do with heartbeats, before anything is taken.
@@ -143,7 +145,7 @@ func (r *towerRun) prepare() error {
 func (r *towerRun) acquire(ctx context.Context) (string, error) {
 	taken, err := r.towerRequest.acquire(ctx, r.stderr, r.locks, r.name, os.Getpid())
 	if err != nil {
-		return "", answerBlocked(r.stderr, "", err)
+		return "", answerBlocked(r.answer, r.stderr, "", err)
 	}
 	r.taken = taken.Lock
 	if taken.Token == 0 {

@@ -17,9 +17,9 @@ import (
 	"lockfs/formats/beads"
 )
 
-// waited is what `lockfs wait --json` prints.
+// waited is how a wait ended. --json has its exported fields beside those of the lock, with the state that ended the wait.
 type waited struct {
-	File    string  `json:"file"`
+	path    string
 	State   string  `json:"state"` // free, stale; held or unreachable: that was so for as long as it waited
 	Seconds float64 `json:"waited_seconds"`
 }
@@ -27,7 +27,7 @@ type waited struct {
 func waitCommand() *cobra.Command {
 	var (
 		timeout *time.Duration
-		asJSON  bool
+		answer  answer
 	)
 	cmd := &cobra.Command{
 		Use:   "wait PATH [--timeout D]",
@@ -44,32 +44,36 @@ replaced or written to; on a mount also when that is done on another host, but f
 So it looks again some times in the first second, when the lock should be stale, and every ten seconds. On network file
 systems, and for what is no file or may not be read, it looks ten times a second.
 
-Exit codes:
-  0    the lock is free or stale
-  76   it was neither before --timeout
-  125  it could not be found out, or a wrong flag`,
+` + jsonHelp + `
+
+` + exitHelp(exitTimedOut),
 		Example: `  lockfs wait /locks/deploy.lock && echo nobody deploys
   lockfs wait /locks/deploy.lock --timeout 10m --json | jq -r .state`,
 		Args:              exactly(1, 1),
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return failed(flagsFromEnvironment(cmd)) },
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
 			// SIGTERM and SIGINT end it like any program that waits.
 			signal.Reset(syscall.SIGINT, syscall.SIGTERM)
 			w, err := waitFor(cmd.Context(), args[0], timeout)
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), w)
+			answer.look = func() (lockState, any) {
+				state := lookAt(w.path, "", 0)
+				if state.State != w.State { // somebody else's by now
+					state = lockState{Path: w.path}
+				}
+				return state, nil
 			}
-			if err == nil && w.State != string(formats.Free) && w.State != string(formats.Stale) {
-				err = &exitStatus{exitTimedOut, fmt.Errorf("%s is %s after %v; %s", word(w.File), w.State, *timeout, waitHint(w.File))}
+			answer.more = w
+			if w.State != string(formats.Free) && w.State != string(formats.Stale) {
+				return &exitStatus{exitTimedOut, fmt.Errorf("%s is %s after %v; %s", word(w.path), w.State, *timeout, waitHint(w.path))}
 			}
-			return err
-		},
+			return nil
+		}),
 	}
 	cmd.Flags().Var(durationFlag{&timeout}, "timeout", "how long to wait (default: for ever)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	answer.add(cmd.Flags())
 	cmd.SetFlagErrorFunc(flagError)
 	return exits(cmd)
 }
@@ -90,7 +94,7 @@ func waitFor(ctx context.Context, path string, timeout *time.Duration) (waited, 
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil
 	}
-	return waited{File: path, State: string(state), Seconds: time.Since(began).Seconds()}, explainNoDir(err)
+	return waited{path: path, State: string(state), Seconds: time.Since(began).Seconds()}, explainNoDir(err)
 }
 
 // beadsLockIn is the lock of the beads directory at a path, and of anything else that path.
@@ -109,12 +113,16 @@ func beadsLockIn(path string) string {
 	return path
 }
 
-// waitHint is removeHint, but for a directory that has something in it: that may be anybody's data.
+// waitHint is removeHint for a path that was said, but for a directory that has something in it: that may be anybody's
+// data. Of a file that is no lock because it is too large it says so.
 func waitHint(path string) string {
 	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
 		return "it is a directory that is not empty, and free once it is gone: was that what you meant?"
 	}
-	return removeHint(path)
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() > formats.MaxContent {
+		return fmt.Sprintf("%v; %s", &formats.TooLargeError{Size: info.Size()}, removeHint(path, path))
+	}
+	return removeHint(path, path)
 }
 
 // explainNoDir says of a directory that is not there why nobody knows whether there is a lock in it.

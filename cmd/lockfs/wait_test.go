@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,11 +16,10 @@ func TestWait(t *testing.T) {
 	d := newLockDir(t)
 	state := func(done outcome) string {
 		t.Helper()
-		var w waited
-		require.NoError(t, json.Unmarshal([]byte(done.stdout), &w), done.stderr)
-		require.Equal(t, d.path, w.File)
-		require.Less(t, w.Seconds, 60.0)
-		return w.State
+		w := fieldsOf(t, done.stdout)
+		require.Equal(t, d.path, w["path"])
+		require.Less(t, w["waited_seconds"], 60.0)
+		return w["state"].(string)
 	}
 	require.Equal(t, outcome{}, d.lockfs("wait LOCK"))
 	require.Equal(t, "free", state(d.lockfs("wait LOCK --json --timeout 0s")))
@@ -32,7 +30,7 @@ func TestWait(t *testing.T) {
 	done := d.lockfs("wait LOCK --json --timeout 30ms")
 	require.Equal(t, exitTimedOut, done.code)
 	require.Equal(t, "held", state(done))
-	require.Equal(t, "lockfs: "+d.path+" is held after 30ms; "+removeHint(d.path)+"\n", done.stderr)
+	require.Equal(t, "lockfs: "+d.path+" is held after 30ms; "+removeHint(d.path, d.path)+"\n", done.stderr)
 
 	ended := make(chan outcome, 1)
 	go func() { ended <- d.lockfs("wait LOCK --json") }()
@@ -67,7 +65,7 @@ func TestWaitForBeads(t *testing.T) {
 	for _, path := range []string{database, database + "/", lock} {
 		done := wait(path)
 		require.Equal(t, exitTimedOut, done.code)
-		require.Equal(t, "lockfs: "+lock+" is held after 0s; "+removeHint(lock)+"\n", done.stderr)
+		require.Equal(t, "lockfs: "+lock+" is held after 0s; "+removeHint(lock, lock)+"\n", done.stderr)
 	}
 	moved := filepath.Join(dir, "renamed")
 	require.NoError(t, os.Rename(database, moved))

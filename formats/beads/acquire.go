@@ -153,8 +153,8 @@ func removeStale(ctx context.Context, beadsDir string) (stale *ExclusiveLock, er
 // remove removes the lock of a database if, judged while no other program does the same, it may be. The error is
 // fs.ErrNotExist if there is none, or the one that was judged is gone.
 func remove(ctx context.Context, beadsDir string, may func(*ExclusiveLock) error) error {
-	return lockfile.RemoveIf(ctx, filepath.Join(beadsDir, FileName), func(content []byte, _ *os.File) error {
-		found, err := Parse(content)
+	return lockfile.RemoveIf(ctx, filepath.Join(beadsDir, FileName), func(content []byte, f *os.File) error {
+		found, err := read(content, f)
 		if err != nil {
 			return &MalformedError{err}
 		}
@@ -179,9 +179,17 @@ func Check(beadsDir string) (lock *ExclusiveLock, stale bool, err error) {
 		return nil, false, fmt.Errorf("cannot read lock file: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	if lock, err = Parse(content); err != nil {
+	if lock, err = read(content, f); err != nil {
 		return nil, false, &MalformedError{err}
 	}
 	stale, _ = lockfile.Judged(f, lockfact.Beads)
 	return lock, stale || !lockfile.Watched(f) && lock.Stale(), nil
+}
+
+// read reads the lock in what was read of a file.
+func read(content []byte, f *os.File) (*ExclusiveLock, error) {
+	if err := lockfile.CheckSize(content, f); err != nil {
+		return nil, err
+	}
+	return Parse(content)
 }

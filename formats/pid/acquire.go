@@ -19,12 +19,16 @@ const FileMode = 0o644
 type HeldError struct {
 	Path string
 	Lock *Lock // nil: the file is no pid file, and may be one that is being written
+	Err  error // what is wrong with such a file
 }
 
 // Error says who has it.
 func (e *HeldError) Error() string {
-	if e.Lock == nil {
-		return e.Path + " is not a valid lock"
+	switch {
+	case e.Err != nil:
+		return fmt.Sprintf("%s is not a valid lock: %v", e.Path, e.Err)
+	case e.Lock == nil:
+		return e.Path + " is held"
 	}
 	return fmt.Sprintf("%s is held by process %d", e.Path, e.Lock.PID)
 }
@@ -73,9 +77,13 @@ func nextLook(path string) time.Time { return lockfile.StaleAt(path, time.Now().
 // judge answers nil for a lock whose process is gone.
 func judge(path string) lockfile.Judge {
 	return func(content []byte, opened *os.File) error {
+		err := lockfile.CheckSize(content, opened)
+		if err != nil {
+			return &HeldError{Path: path, Err: err}
+		}
 		lock, err := Parse(content)
 		if err != nil {
-			return &HeldError{Path: path}
+			return &HeldError{Path: path, Err: err}
 		}
 		stale, known := lockfile.Judged(opened, lockfact.PID)
 		if stale || !known && lock.Stale() {

@@ -120,7 +120,7 @@ func (f File) Release(ctx context.Context, mine func(*Lock) bool) (*Lock, error)
 	var found *Lock
 	err := lockfile.RemoveIf(ctx, f.Path, func(content []byte, opened *os.File) error {
 		var err error
-		if found, err = Parse(content); err == nil && mine(found) {
+		if found, err = read(content, opened); err == nil && mine(found) {
 			return nil
 		}
 		return f.judge(content, opened)
@@ -136,15 +136,23 @@ func (f File) Read() (lock *Lock, stale bool, err error) {
 		return nil, false, lockfile.Gone(err)
 	}
 	defer func() { _ = opened.Close() }()
-	if lock, err = Parse(content); err != nil {
+	if lock, err = read(content, opened); err != nil {
 		return nil, false, &MalformedError{f.Path, err}
 	}
 	return lock, f.stale(lock, opened), nil
 }
 
+// read reads the lock in what was read of a file.
+func read(content []byte, opened *os.File) (*Lock, error) {
+	if err := lockfile.CheckSize(content, opened); err != nil {
+		return nil, err
+	}
+	return Parse(content)
+}
+
 // judge answers nil for a lock that is stale.
 func (f File) judge(content []byte, opened *os.File) error {
-	lock, err := Parse(content)
+	lock, err := read(content, opened)
 	switch {
 	case err != nil:
 		return &MalformedError{f.Path, err}

@@ -207,6 +207,9 @@ func (d Dir) read(taskID string) (Entry, error) {
 // entryOf judges what was read from a file.
 func entryOf(taskID string, content []byte, f *os.File) Entry {
 	found := Entry{TaskID: taskID, Status: Unreadable, Token: lockfile.AttributeOf(f, "token")}
+	if found.Err = lockfile.CheckSize(content, f); found.Err != nil {
+		return found
+	}
 	if found.Lock, found.Err = Parse(content); found.Err == nil {
 		found.Status = statusOf(found.Lock, f)
 		if found.Lock.TaskID != taskID {

@@ -8,11 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"lockfs/formats/internal/lockfile"
 )
@@ -76,19 +74,11 @@ func (d Dir) writeTemp(lockName string, content []byte, mode fs.FileMode) (strin
 	return path, lockfile.WriteNew(path, content, mode)
 }
 
-// tempAge is when a temporary file is a leftover: it is there for a moment.
-const tempAge = time.Hour
-
 // sweep removes what killed processes left of their temporary files for this lock.
 func (d Dir) sweep(lockName string) {
 	random := strings.Repeat("[0-9a-f]", 16)
-	entries, _ := os.ReadDir(d.Path)
-	for _, entry := range entries {
-		if ours, _ := filepath.Match(FileName(lockName)+"."+random+tempSuffix, entry.Name()); !ours {
-			continue
-		}
-		if info, err := entry.Info(); err == nil && d.Now().Sub(info.ModTime()) > tempAge {
-			_ = os.Remove(filepath.Join(d.Path, entry.Name()))
-		}
-	}
+	lockfile.Sweep(d.Path, d.Now(), func(name string) bool {
+		ours, _ := filepath.Match(FileName(lockName)+"."+random+tempSuffix, name)
+		return ours
+	})
 }

@@ -140,16 +140,16 @@ func readRegular(path string) (content []byte, err error) {
 func readOnce(path string) ([]byte, error) {
 	file, content, err := lockfile.Open(path)
 	if errors.Is(err, lockfile.ErrNotRegular) {
-		return nil, &lockfact.FieldError{Field: "file", Problem: lockfile.ErrNotRegular.Error()}
+		return nil, &lockfact.FieldError{Field: "file", Problem: "not a regular file"}
 	}
 	if err != nil {
 		return nil, err
 	}
-	_ = file.Close()
-	if len(content) > lockfile.MaxContent {
-		err = &lockfact.FieldError{Field: "file", Problem: "is too large for a lock"}
+	defer func() { _ = file.Close() }()
+	if err := lockfile.CheckSize(content, file); err != nil {
+		return content, &lockfact.FieldError{Field: "file", Problem: err.Error()}
 	}
-	return content, err
+	return content, nil
 }
 
 // stale goes by section 6.1, on the clock of the cluster where there is one.

@@ -20,16 +20,16 @@ type BlockedError struct {
 // Error names the holder and says what to do.
 func (e *BlockedError) Error() string {
 	l := e.Lock
-	held := fmt.Sprintf("lock %s is held by request %q (%q on %q), last heartbeat %s",
-		l.LockName, l.RequestID, l.Actor, l.HostID, stamp.Ago(e.At.Sub(l.LastHeartbeatAt).Truncate(time.Second)))
+	heartbeat := l.Suspicion(e.At)
+	if heartbeat == "" {
+		heartbeat = "last heartbeat " + stamp.Ago(e.At.Sub(l.LastHeartbeatAt).Truncate(time.Second))
+	}
+	held := fmt.Sprintf("lock %s is held by request %q (%q on %q), %s", l.LockName, l.RequestID, l.Actor, l.HostID, heartbeat)
 	switch {
 	case e.Err != nil:
 		return held + "; by the file system's clock it is not stale: wait for it"
 	case e.Stale:
 		return held + fmt.Sprintf(", longer ago than its ttl of %d s; if that holder is gone, use --force-lock", l.TTLSeconds)
-	}
-	if suspicion := l.Suspicion(e.At); suspicion != "" {
-		held += "; " + suspicion
 	}
 	return held + "; wait until it is released"
 }

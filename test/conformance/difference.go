@@ -1,6 +1,6 @@
 package conformance
 
-// Difference is what lockfs does unlike a local file system. The README has each among its limits.
+// Difference is what lockfs does unlike a local file system. The manual has each among its limits (lockfs help limits).
 type Difference string
 
 // All that is known.

@@ -25,7 +25,7 @@ import (
 // is printed. Only the order in which things happen at once does not.
 //
 //	LOCKFS_TEST_SEED=N   the seed of the random run, to repeat one; "random" is any
-//	LOCKFS_TEST_SOAK=N   N times as many faults (see soakVariable):
+//	LOCKFS_TEST_SOAK=N   N times as many faults (see suite.Faults):
 //	                     LOCKFS_TEST_SOAK=20 test/run mounts -timeout 60m -run TestHistories
 const (
 	seedVariable = "LOCKFS_TEST_SEED"

@@ -1,16 +1,12 @@
 package kernellocks
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"lockfs/test/hosts"
 	"lockfs/test/suite"
@@ -18,63 +14,6 @@ import (
 
 // never is a lock delay that no test waits for: a lock that is had all the same was not delayed.
 var never = []string{"--lock-delay", "1h"}
-
-// play has actors, named by the first word of each line, do steps, each with what it has to answer after
-// "=>". A and B in an answer are their pids.
-func play(t testing.TB, scene string, actors map[string]suite.Actor, pids map[string]string) {
-	t.Helper()
-	for line := range strings.Lines(scene) {
-		who, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if who == "" {
-			continue
-		}
-		step, answer, _ := strings.Cut(rest, "=>")
-		answer = strings.TrimSpace(answer)
-		for name, pid := range pids {
-			answer = strings.ReplaceAll(answer, "by "+name, "by "+pid)
-		}
-		require.Equal(t, answer, actors[who].Says(step), "%s: %s", who, step)
-	}
-}
-
-// playEverywhere plays scenes on the local disk, which shows that they are what the kernel does, then on one
-// host of a cluster, then on two.
-func playEverywhere(t *testing.T, c *suite.Cluster, scenes map[string]string) {
-	t.Helper()
-	a, b := c.Leader().Host, c.Others(c.Leader())[0].Host
-	for _, place := range []struct {
-		name, dir string
-		a, b      *hosts.Host
-	}{
-		{"the local disk", filepath.Join(c.Net.Dir(), "disk"), a, a},
-		{"one host", c.Path("one"), b, b},
-		{"two hosts", c.Path("two"), a, b},
-	} {
-		place.a.MustRun(t, "mkdir", "-p", filepath.Join(place.dir, "0"))
-		actors := make(map[string]suite.Actor)
-		for name, h := range map[string]*hosts.Host{"A": place.a, "B": place.b} {
-			actors[name] = suite.StartActor(t, h, filepath.Join(place.dir, "0"))
-		}
-		pids := make(map[string]string)
-		for name, actor := range actors {
-			pids[name] = "0" // a pid means nothing on another host
-			if place.a == place.b {
-				pids[name] = actor.Says("print(os.getpid())")
-			}
-		}
-		number := 0
-		for name, scene := range scenes {
-			number++
-			t.Run(place.name+"/"+name, func(t *testing.T) {
-				for _, actor := range actors {
-					actor.Must(fmt.Sprintf(`os.makedirs("../%d", exist_ok=True); os.chdir("../%[1]d")`, number))
-					actor.Must(`opened("f", "lock")`)
-				}
-				play(t, scene, actors, pids)
-			})
-		}
-	}
-}
 
 // TestFlockAnswers compares what flock(2) answers.
 func TestFlockAnswers(t *testing.T) {
@@ -257,75 +196,6 @@ func awaitLog(t testing.TB, log, content string) {
 	})
 }
 
-// TestLockEnds has holders end, and mounts that nobody uses any more: nothing is delayed.
-func TestLockEnds(t *testing.T) {
-	t.Parallel()
-	c := suite.StartCluster(t, 1, never...)
-	n := c.Nodes[0]
-	next := suite.StartActor(t, n.Host, c.Mount)
-	g := c.AddGuest(t, "m")
-	g.Start(t)
-	next.Must(`opened("f", "lock")`)
-	for _, kind := range []struct{ take, drop, wait string }{
-		{`flock("f", "ex")`, `flock("f", "un")`, `flock("f", "ex", wait=True)`},
-		{`lock("f", "w")`, `lock("f", "u")`, `lock("f", "w", wait=True)`},
-		{`lock("f", "w", ofd=True)`, `lock("f", "u", ofd=True)`, `lock("f", "w", wait=True, ofd=True)`},
-	} {
-		holder := suite.StartActor(t, g.Host, c.Mount)
-		holder.Must(`opened("f", "lock")`)
-		holder.Require(kind.take, "ok")
-		holder.Process.Kill()
-		next.Require(kind.wait, "ok")
-		next.Require(kind.drop, "ok")
-	}
-	// The kernel may not have told of the close before the mount ends.
-	for range 5 {
-		for _, end := range []func(){
-			func() { g.Host.MustRun(t, "sh", "-c", "flock $1/lock true; umount $1", "sh", c.Mount) },
-			func() {
-				g.Host.MustRun(t, "sh", "-c", "flock $1/lock true; kill $2", "sh", c.Mount, g.HostPID(t))
-			},
-		} {
-			end()
-			require.NoError(t, g.Daemon.Wait())
-			require.Zero(t, suite.CountMounts(t, g.Host, c.Mount))
-			next.Require(`flock("f", "ex", wait=True)`, "ok")
-			next.Require(`flock("f", "un")`, "ok")
-			g.Start(t)
-		}
-	}
-}
-
-// TestMountThatEndsWhileInUse has a mount told to end while programs there have a lock and wait for it. They learn of it;
-// until the lock delay is over, nobody has what they had.
-func TestMountThatEndsWhileInUse(t *testing.T) {
-	t.Parallel()
-	c := suite.StartCluster(t, 1, never...)
-	n := c.Nodes[0]
-	g := c.AddGuest(t, "m")
-	next := suite.StartActor(t, n.Host, c.Mount)
-	for round := range suite.Rounds(1, 100) {
-		lock := fmt.Sprint("lock", round)
-		g.Start(t)
-		holder, waiter := suite.StartActor(t, g.Host, c.Mount), suite.StartActor(t, g.Host, c.Mount)
-		for _, a := range []suite.Actor{holder, waiter, next} {
-			a.Must(fmt.Sprintf(`opened("f", %q)`, lock))
-		}
-		holder.Require(`flock("f", "ex")`, "ok")
-		waits := waiter.Starts(`flock("f", "ex", wait=True)`)
-		n.AwaitAdvisory(t, lock, "waiting", "m")
-		require.NoError(t, g.Daemon.Stop())
-		require.Contains(t, []string{"EIO", "ENOTCONN", "ECONNABORTED"}, waits())
-		n.AwaitSession(t, "m", "the session ends with the mount", suite.NoSession)
-		n.AwaitAdvisory(t, lock, "waiting")
-		next.Require(`flock("f", "sh")`, "EAGAIN")
-		next.Require(`close("f")`, "ok")
-		for _, a := range []suite.Actor{holder, waiter} {
-			a.Process.Kill()
-		}
-	}
-}
-
 // TestFlockCommand uses flock(1) as its manual page does.
 func TestFlockCommand(t *testing.T) {
 	t.Parallel()
@@ -365,139 +235,4 @@ func TestFlockCommand(t *testing.T) {
 		suite.StartActor(t, h, c.Mount).Require(`say(close_and_flock, "at-once", 60)`, "ok")
 	}
 	c.RequireSameState(t)
-}
-
-// TestLockInterrupts sends signals to programs that wait for locks.
-func TestLockInterrupts(t *testing.T) {
-	t.Parallel()
-	c := suite.StartCluster(t, 3, never...)
-	n := c.Nodes[0]
-	g := c.AddGuest(t, "m", "--op-timeout", "1s")
-	g.Start(t)
-	for _, kind := range []struct{ name, take, drop, wait string }{
-		{"flock", `flock("f", "ex")`, `flock("f", "un")`, `say(raw_flock, "f", "ex")`},
-		{"fcntl", `lock("f", "w")`, `lock("f", "u")`, `say(raw_lock, "f", "w")`},
-		{"ofd", `lock("f", "w", ofd=True)`, `lock("f", "u", ofd=True)`, `say(raw_lock, "f", "w", 0, 0, True)`},
-	} {
-		t.Run(kind.name, func(t *testing.T) {
-			holder := suite.StartActor(t, c.Nodes[0].Host, c.Mount)
-			first, second := suite.StartActor(t, g.Host, c.Mount), suite.StartActor(t, c.Nodes[2].Host, c.Mount)
-			for _, a := range []suite.Actor{holder, first, second} {
-				a.Must(fmt.Sprintf("opened('f', '%s.lock')", kind.name))
-			}
-			awaitWaiting := func(of ...string) { n.AwaitAdvisory(t, kind.name+".lock", "waiting", of...) }
-			holder.Require(kind.take, "ok")
-
-			// Who was interrupted and does not come again soon has no place any more.
-			first.Must(`signals(restart=False)`)
-			interrupted := first.Starts(kind.wait)
-			awaitWaiting("m")
-			first.Process.Signal(unix.SIGALRM)
-			require.Equal(t, "EINTR", interrupted())
-			if kind.name == "flock" {
-				n.AwaitAdvisory(t, kind.name+".lock", "interrupted")
-			}
-
-			// Who does has kept it.
-			interrupted = first.Starts(kind.wait)
-			awaitWaiting("m")
-			behind := second.Starts(kind.wait)
-			awaitWaiting("m", "c")
-			first.Process.Signal(unix.SIGALRM)
-			require.Equal(t, "EINTR", interrupted())
-			again := first.Starts(kind.wait)
-
-			// With SA_RESTART the system call itself comes again.
-			awaitLocking(t, first)
-			first.Process.Signal(unix.SIGALRM)
-			require.Equal(t, "EINTR", again())
-			first.Must(`signals(restart=True)`)
-			restarted := first.Starts(kind.wait)
-			for range 100 {
-				first.Process.Signal(unix.SIGALRM)
-				time.Sleep(time.Millisecond)
-			}
-			awaitLocking(t, first)
-			awaitWaiting("m", "c")
-			holder.Require(kind.drop, "ok")
-			require.Equal(t, "ok", restarted())
-			first.Require(kind.drop, "ok")
-			require.Equal(t, "ok", behind())
-			second.Require(`close("f")`, "ok")
-		})
-	}
-
-	t.Run("all the time", func(t *testing.T) {
-		var says []func() string
-		for _, h := range []*hosts.Host{g.Host, c.Nodes[1].Host, g.Host} {
-			a := suite.StartActor(t, h, c.Mount)
-			a.Must(`opened("f", "storm")`)
-			says = append(says, a.Starts(`say(flock_under_signals, "f", 15)`))
-		}
-		for _, said := range says {
-			require.Equal(t, "ok", said())
-		}
-		n.AwaitAdvisory(t, "storm", "held")
-		n.AwaitAdvisory(t, "storm", "waiting")
-	})
-
-	// The cluster cannot be told that nobody waits any more. It may make a lock of the request before it is.
-	t.Run("while cut off", func(t *testing.T) {
-		holder, waiter := suite.StartActor(t, c.Nodes[0].Host, c.Mount), suite.StartActor(t, g.Host, c.Mount)
-		for _, a := range []suite.Actor{holder, waiter} {
-			a.Must(`opened("f", "cut"); signals(restart=False)`)
-		}
-		holder.Require(`lock("f", "w", 0, 10)`, "ok")
-		waiter.Require(`lock("f", "w", 20, 10)`, "ok")
-		waits := waiter.Starts(`say(raw_lock, "f", "w", 0, 10)`)
-		n.AwaitAdvisory(t, "cut", "waiting", "m")
-		g.Host.Cut()
-		waiter.Process.Signal(unix.SIGALRM)
-		require.Equal(t, "EIO", waits()) // all that it had is given up
-		holder.Require(`lock("f", "u")`, "ok")
-		g.Host.Heal()
-		waiter.Require(`lock("f", "w", 40, 1)`, "EIO")
-		holder.Require(`lock("f", "w", 20, 10)`, "EAGAIN") // before the lock delay is over
-	})
-	c.RequireSameState(t)
-}
-
-// awaitLocking waits until a process is in a system call for a lock, and no signal is on its way to it.
-func awaitLocking(t testing.TB, a suite.Actor) {
-	t.Helper()
-	hosts.Eventually(t, "flock(2) or fcntl(2)", func() (string, bool) {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", a.Process.Pid()))
-		status, errStatus := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.Process.Pid()))
-		var number int
-		_, _ = fmt.Sscan(string(text), &number)
-		pending := !bytes.Contains(status, []byte("SigPnd:\t0000000000000000\nShdPnd:\t0000000000000000\n"))
-		return fmt.Sprintf("%s%v %v", text, err, errStatus), !pending && (number == unix.SYS_FLOCK || number == unix.SYS_FCNTL)
-	})
-}
-
-// TestServerThatStopsWhileInUse has the disk of a server fail while a program on its mount has a lock.
-func TestServerThatStopsWhileInUse(t *testing.T) {
-	t.Parallel()
-	c := suite.NewCluster(t, never...)
-	for range 3 {
-		n := c.Add(t)
-		if n.Name == "b" {
-			n.Host.MustRun(t, "mkdir", n.Data)
-			n.Host.MustRun(t, "mount", "-t", "tmpfs", "-o", "size=64m", "disk", n.Data)
-		}
-		n.Start(t)
-	}
-	a, b := c.Nodes[0], c.Nodes[1]
-	holder, next := suite.StartActor(t, b.Host, c.Mount), suite.StartActor(t, a.Host, c.Mount)
-	for _, actor := range []suite.Actor{holder, next} {
-		actor.Must(`opened("f", "lock")`)
-	}
-	holder.Require(`flock("f", "ex")`, "ok")
-	_, err := b.Host.Run("dd", "if=/dev/zero", "bs=64k", "of="+filepath.Join(b.Data, "fill"))
-	require.ErrorContains(t, err, "No space left")
-	next.Must(`for i in range(200): open("content%d" % i, "wb").write(b"x" * 200000)`)
-	require.Error(t, b.Server.Wait(), "it cannot go on")
-	b.Server = nil
-	a.AwaitSession(t, "b", "the session ends with the mount", suite.NoSession)
-	next.Require(`flock("f", "sh")`, "EAGAIN")
 }

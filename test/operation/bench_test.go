@@ -9,22 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cmd/lockfs/figures"
 	"lockfs/test/hosts"
 	"lockfs/test/suite"
 )
-
-// benchReport is what `lockfs bench --json` says. Only what tests use is here.
-type benchReport struct {
-	Directories []struct{ Path, Type string }
-	Results     []struct {
-		Measurement string
-		Directories []string
-		Count       int
-		Median      float64 `json:"median_us"`
-		Ratio       float64
-		Error       string
-	}
-}
 
 // twoMounts is a host with two mounts of one cluster.
 func twoMounts(t testing.TB) (c *suite.Cluster, h *hosts.Host, second string) {
@@ -43,7 +31,7 @@ func TestBenchComparesMountsAndDisk(t *testing.T) {
 	disk := t.TempDir()
 	text := h.MustRun(t, "sh", "-c", fmt.Sprintf("exec %s bench --json --duration 100ms --workers 3 %s %s %s 2> /dev/null",
 		c.Program, c.Mount, second, disk))
-	var report benchReport
+	var report figures.Report
 	require.NoError(t, json.Unmarshal([]byte(text), &report), text)
 	require.Len(t, report.Directories, 3)
 	require.Equal(t, "fuse.lockfs", report.Directories[1].Type)

@@ -17,7 +17,7 @@ import (
 	"lockfs/test/suite"
 )
 
-// Of the large directory: where that is quick, in an ordinary run, and with soakVariable.
+// Of the large directory: where that is quick, in an ordinary run, and with more faults (LOCKFS_TEST_SOAK).
 const (
 	fewEntries  = 2_000
 	someEntries = 20_000

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cmd/lockfs/figures"
 	"lockfs/test/hosts"
 	"lockfs/test/suite"
 )
@@ -21,7 +22,7 @@ import (
 // share a disk and a machine, and write to disk what they promise; each client asks the member on its host.
 // One of the two that take turns is the leader's host:
 //
-//	go test ./test -run '^$' -bench Handover -benchtime 1x -timeout 20m
+//	go test ./test/speed -run '^$' -bench Handover -benchtime 1x -timeout 20m
 func BenchmarkHandover(b *testing.B) {
 	const parts = 3 // of each, in turn, for a machine whose disk has moods
 	helper := buildBenchHelper(b)
@@ -45,7 +46,7 @@ func BenchmarkHandover(b *testing.B) {
 	b.Run("ratio", func(b *testing.B) {
 		for i, hold := range holds {
 			lockfs, etcd := services[0].times.handover[i], services[1].times.handover[i]
-			b.ReportMetric(quantile(etcd, 0.5)/quantile(lockfs, 0.5), fmt.Sprintf("etcd/lockfs-after-%v", hold))
+			b.ReportMetric(figures.Quantile(etcd, 0.5)/figures.Quantile(lockfs, 0.5), fmt.Sprintf("etcd/lockfs-after-%v", hold))
 		}
 		b.ReportMetric(0, "ns/op")
 	})
@@ -62,7 +63,7 @@ func buildBenchHelper(b *testing.B) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "etcd")
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path, ".")
-	cmd.Dir = filepath.Join("bench", "etcd")
+	cmd.Dir = suite.SourcePath(b, "test/bench/etcd")
 	output, err := cmd.CombinedOutput()
 	require.NoError(b, err, "%s", output)
 	return path
@@ -125,12 +126,12 @@ func (r *lockTimes) report(b *testing.B) {
 	b.Helper()
 	for i, hold := range holds {
 		for _, q := range []float64{0.5, 0.9} {
-			b.ReportMetric(quantile(r.handover[i], q), fmt.Sprintf("us-handover-after-%v-%.0f%%", hold, 100*q))
+			b.ReportMetric(figures.Quantile(r.handover[i], q), fmt.Sprintf("us-handover-after-%v-%.0f%%", hold, 100*q))
 		}
 	}
 	for i, where := range []string{"leader", "follower"} {
-		b.ReportMetric(quantile(r.lock[i], 0.5), "us-lock-"+where)
-		b.ReportMetric(quantile(r.unlock[i], 0.5), "us-unlock-"+where)
+		b.ReportMetric(figures.Quantile(r.lock[i], 0.5), "us-lock-"+where)
+		b.ReportMetric(figures.Quantile(r.unlock[i], 0.5), "us-unlock-"+where)
 	}
 	b.ReportMetric(0, "ns/op")
 }
@@ -146,8 +147,8 @@ func (r *lockTimes) measure(b *testing.B, s lockService) {
 	}
 	for i := range s.hosts {
 		for _, round := range lockRounds(b, s.start(roundsAlone, 0, i))[warmUp:] {
-			r.lock[i] = append(r.lock[i], micros(round.had-round.asked))
-			r.unlock[i] = append(r.unlock[i], micros(round.released-round.releasing))
+			r.lock[i] = append(r.lock[i], figures.Micros(round.had-round.asked))
+			r.unlock[i] = append(r.unlock[i], figures.Micros(round.released-round.releasing))
 		}
 	}
 }
@@ -157,14 +158,14 @@ func handovers(from, to []lockRound) (times []float64) {
 	for _, release := range from {
 		next := slices.IndexFunc(to, func(r lockRound) bool { return r.had > release.releasing })
 		if next >= 0 && to[next].asked < release.releasing {
-			times = append(times, micros(to[next].had-release.releasing))
+			times = append(times, figures.Micros(to[next].had-release.releasing))
 		}
 	}
 	return times
 }
 
-// lockRound is what a client saw, in nanoseconds.
-type lockRound struct{ asked, had, releasing, released int64 }
+// lockRound is what a client saw, in time since some moment.
+type lockRound struct{ asked, had, releasing, released time.Duration }
 
 func lockRounds(b *testing.B, p *hosts.Process) (rounds []lockRound) {
 	b.Helper()
@@ -176,11 +177,4 @@ func lockRounds(b *testing.B, p *hosts.Process) (rounds []lockRound) {
 		rounds = append(rounds, round)
 	}
 	return rounds
-}
-
-func micros(ns int64) float64 { return float64(ns) / 1e3 }
-
-func quantile(of []float64, q float64) float64 {
-	sorted := slices.Sorted(slices.Values(of))
-	return sorted[int(q*float64(len(sorted)-1))]
 }

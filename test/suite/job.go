@@ -86,7 +86,7 @@ func (j *Job) describe(from *hosts.Host) string {
 	return fmt.Sprintf("the last in the log: %q; in the directory: %s%v", lines[len(lines)-1], look, err)
 }
 
-// Errors is what the workers on a host complained about.
+// Errors is what the workers on a host complained about. For whom one waits is no complaint.
 func (j *Job) Errors(host *hosts.Host) []string {
 	var found []string
 	for _, worker := range j.Workers {
@@ -94,7 +94,7 @@ func (j *Job) Errors(host *hosts.Host) []string {
 			continue
 		}
 		for line := range strings.Lines(worker.Log()) {
-			if !strings.HasPrefix(line, "finished") {
+			if !strings.HasPrefix(line, "finished") && !strings.HasPrefix(line, "lockfs: waiting for ") {
 				found = append(found, strings.TrimSpace(line))
 			}
 		}

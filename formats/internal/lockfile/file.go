@@ -3,14 +3,17 @@
 package lockfile
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
+
+	"lockfs/formats/lockfact"
 )
 
 // MaxContent is more than a lock has; lockfs itself keeps no larger files.
@@ -51,17 +54,42 @@ func Gone(err error) error {
 	return err
 }
 
+// TooLargeError is a file that is larger than a lock can be.
+type TooLargeError struct{ Size int64 } // in bytes
+
+// Error says how large.
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("too large: it has %d bytes, and a lock has at most %d", e.Size, MaxContent)
+}
+
+// CheckSize answers a [TooLargeError] if what [Open] read of a file is not all of it.
+func CheckSize(content []byte, f *os.File) error {
+	if len(content) <= MaxContent {
+		return nil
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return &TooLargeError{info.Size()}
+}
+
 // Create makes a lock file that has its content from the first moment, where O_EXCL and a write leave one that is
-// empty in between. The error is fs.ErrExist if the name is taken.
+// empty in between. The error is fs.ErrExist if the name is taken. It also removes the temporary files that killed
+// processes left beside it.
 func Create(path string, content []byte, mode fs.FileMode) error {
-	return CreateFrom(besides(path), path, content, mode, os.Link)
+	err := CreateFrom(besides(path), path, content, mode, os.Link)
+	if err == nil {
+		Sweep(filepath.Dir(path), time.Now(), isBesides)
+	}
+	return err
 }
 
 // CreateFrom is Create with the name of the temporary file, which is in the same directory, and with what is called
-// to link it.
+// to link it. An error names the lock.
 func CreateFrom(temp, path string, content []byte, mode fs.FileMode, link func(oldPath, newPath string) error) error {
 	if err := WriteNew(temp, content, mode); err != nil {
-		return err
+		return named(err, temp, path)
 	}
 	defer func() { _ = os.Remove(temp) }()
 	err := link(temp, path)
@@ -70,6 +98,15 @@ func CreateFrom(temp, path string, content []byte, mode fs.FileMode, link func(o
 		return nil
 	case cannotLink(err):
 		return WriteNew(path, content, mode)
+	}
+	return err
+}
+
+// named makes an error about one file, of which nobody has heard, one about another.
+func named(err error, file, other string) error {
+	var about *fs.PathError
+	if errors.As(err, &about) && about.Path == file {
+		return &fs.PathError{Op: about.Op, Path: other, Err: about.Err}
 	}
 	return err
 }
@@ -105,8 +142,13 @@ func WriteNew(path string, content []byte, mode fs.FileMode) error {
 	return err
 }
 
+// isBesides tells a name that besides made.
+func isBesides(name string) bool {
+	return strings.HasPrefix(name, ".lockfs-") && lockfact.IsTemporary(name)
+}
+
 // besides is a new name in the directory of path, which no listing of locks shows.
-func besides(path string) string { return filepath.Join(filepath.Dir(path), ".lockfs-"+rand.Text()) }
+func besides(path string) string { return filepath.Join(filepath.Dir(path), lockfact.TemporaryName()) }
 
 // Remove removes the lock that was read from seen, and no other. The error is fs.ErrNotExist if that lock does not
 // have the name any more.

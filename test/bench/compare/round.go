@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lockfs/test/bench/figures"
+	"lockfs/cmd/lockfs/figures"
 )
 
 // contestants is everything that runs.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"lockfs/test/bench/figures"
+	"lockfs/cmd/lockfs/figures"
 )
 
 // key is a row of the table.
@@ -62,8 +62,7 @@ func middle(of []float64) float64 {
 	if len(of) == 0 {
 		return 0
 	}
-	slices.Sort(of)
-	return (of[(len(of)-1)/2] + of[len(of)/2]) / 2
+	return figures.Quantile(of, 0.5)
 }
 
 // print prints all figures, in the order of their measurements, and then how they meet the project's aims.

@@ -9,14 +9,13 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/version"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
-	"lockfs/test/bench/figures"
+	"lockfs/cmd/lockfs/figures"
 )
 
 // operation makes what one worker does again and again, on keys of its own.
@@ -141,78 +140,33 @@ func connect(urls []string) (endpoints []endpoint, err error) {
 	return endpoints, nil
 }
 
-// partLength is for how long one target is measured before it is the next one's turn.
-const partLength = 250 * time.Millisecond
-
 func measure(op operation, targets [][]endpoint, workers int, duration time.Duration) ([]figures.Result, error) {
-	crews := make([]crew, len(targets))
+	ctx := context.Background()
+	crews, samples := make([]figures.Crew, len(targets)), make([]figures.Samples, len(targets))
 	for i, t := range targets {
 		for worker := range workers {
-			crews[i].workers = append(crews[i].workers, op.start(t[worker%len(t)], worker))
+			once := op.start(t[worker%len(t)], worker)
+			crews[i].Add(func() error { return once(ctx) })
 		}
 	}
-	rounds := max(1, int(duration/partLength))
+	rounds, length := figures.Parts(duration)
 	for range rounds {
 		for i := range crews {
-			if err := crews[i].run(duration / time.Duration(rounds)); err != nil {
+			if err := crews[i].Run(ctx, length, &samples[i]); err != nil {
 				return nil, err
 			}
 		}
 	}
-	var results []figures.Result
+	results := make([]figures.Result, len(targets))
 	for i, t := range targets {
 		var urls []string
 		for _, e := range t {
 			urls = append(urls, e.url)
 		}
-		r := figures.Of(op.name, urls, crews[i].took, crews[i].elapsed)
-		if i > 0 {
-			r.Ratio = r.Median / results[0].Median
-		} else {
-			r.Ratio = 1
-		}
-		results = append(results, r)
+		results[i] = samples[i].Result(op.name, urls)
 	}
+	figures.SetRatios(results)
 	return results, nil
-}
-
-// crew is workers that do the same at the same time.
-type crew struct {
-	workers []func(context.Context) error
-	took    []time.Duration
-	elapsed time.Duration
-}
-
-// run lets each worker do it once before the time counts.
-func (c *crew) run(length time.Duration) error {
-	ctx := context.Background()
-	took, failed := make([][]time.Duration, len(c.workers)), make([]error, len(c.workers))
-	begin := make(chan struct{})
-	var warm, done sync.WaitGroup
-	warm.Add(len(c.workers))
-	for i, once := range c.workers {
-		done.Go(func() {
-			failed[i] = once(ctx)
-			warm.Done()
-			<-begin
-			began := time.Now()
-			for last := began; failed[i] == nil && last.Sub(began) < length; {
-				failed[i] = once(ctx)
-				now := time.Now()
-				took[i] = append(took[i], now.Sub(last))
-				last = now
-			}
-		})
-	}
-	warm.Wait()
-	began := time.Now()
-	close(begin)
-	done.Wait()
-	c.elapsed += time.Since(began)
-	for _, t := range took {
-		c.took = append(c.took, t...)
-	}
-	return errors.Join(failed...)
 }
 
 // leader prints which endpoint is the leader's.

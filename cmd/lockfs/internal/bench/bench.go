@@ -19,6 +19,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"lockfs/cmd/lockfs/figures"
 )
 
 const (
@@ -49,7 +51,7 @@ type Step struct {
 }
 
 // Run measures. When ctx is cancelled it ends soon, with the cause.
-func Run(ctx context.Context, plan Plan) (report *Report, err error) {
+func Run(ctx context.Context, plan Plan) (report *figures.Report, err error) {
 	chosen, err := plan.choose()
 	if err != nil {
 		return nil, err
@@ -59,7 +61,7 @@ func Run(ctx context.Context, plan Plan) (report *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeSpaces(spaces)) }()
-	report = &Report{
+	report = &figures.Report{
 		Cores: runtime.NumCPU(), Kernel: kernel(),
 		Workers: plan.Workers, OwnDirs: plan.OwnDirs, Seconds: plan.Duration.Seconds(),
 	}
@@ -111,27 +113,25 @@ func quietRuntime(workers int) (undo func()) {
 	}
 }
 
-// partLength is for how long one target is measured before it is the next one's turn.
-const partLength = 250 * time.Millisecond
-
 // contest is a target in a measurement.
 type contest struct {
 	target  target
 	trial   trial
-	samples samples
+	samples figures.Samples
 	failed  error // it cannot be measured
 }
 
 // measure makes one measurement in all targets. A file system that cannot do what is measured, or does it wrong, has
 // that for its result.
-func (p *Plan) measure(ctx context.Context, m Measurement, targets []target, step Step) ([]Result, error) {
+func (p *Plan) measure(ctx context.Context, m Measurement, targets []target, step Step) ([]figures.Result, error) {
 	contests := make([]*contest, len(targets))
 	defer func() {
 		for _, c := range contests {
 			c.close()
 		}
 	}()
-	step.Rounds = max(1, int(p.Duration/partLength))
+	var length time.Duration
+	step.Rounds, length = figures.Parts(p.Duration)
 	p.Progress(step)
 	for i, t := range targets {
 		trial, err := m.prepare(ctx, t, p)
@@ -147,12 +147,25 @@ func (p *Plan) measure(ctx context.Context, m Measurement, targets []target, ste
 				continue
 			}
 			runtime.GC()
-			if err := c.check(m, c.trial.run(ctx, p.Duration/time.Duration(step.Rounds), &c.samples)); err != nil {
+			if err := c.check(m, c.trial.run(ctx, length, &c.samples)); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return summarize(m, contests), nil
+}
+
+func summarize(m Measurement, contests []*contest) []figures.Result {
+	results := make([]figures.Result, len(contests))
+	for i, c := range contests {
+		if c.failed != nil {
+			results[i] = figures.Result{Measurement: m.Name, Directories: c.target.dirs, Error: c.failed.Error()}
+			continue
+		}
+		results[i] = c.samples.Result(m.Name, c.target.dirs)
+	}
+	figures.SetRatios(results)
+	return results
 }
 
 // check tells what is the file system's answer to a measurement from what ends the run.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lockfs/cmd/lockfs/figures"
 )
 
 // hold is how long a holder has the lock after the other one began to ask for it: time enough to have
@@ -41,7 +43,7 @@ type handover struct {
 var _ trial = (*handover)(nil)
 
 // run measures from the beginning of a release to the moment at which the other one has the lock.
-func (h *handover) run(ctx context.Context, length time.Duration, s *samples) error {
+func (h *handover) run(ctx context.Context, length time.Duration, s *figures.Samples) error {
 	for began := time.Now(); ; {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -56,7 +58,7 @@ func (h *handover) run(ctx context.Context, length time.Duration, s *samples) er
 		if err != nil {
 			return err
 		}
-		s.took = append(s.took, took)
+		s.Took = append(s.Took, took)
 		if time.Since(began) >= length {
 			return nil
 		}

@@ -1,0 +1,78 @@
+package manual
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// HelpCommand is the command help: of commands what --help says, of chapters their text. Where a word is both it is the
+// chapter. What is no terminal gets the chapter's Markdown.
+func HelpCommand(isTerminal func(io.Writer) bool) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [CHAPTER | COMMAND...]",
+		Short: "Show a chapter of the manual, or how a command is used",
+		Long: `Show a chapter of the manual, or how a command is used, as its --help does. A word that is both is the chapter.
+Chapters are shown as they are, in Markdown, to what is no terminal.
+
+` + Listing(),
+		Example: "  lockfs help locks\n  lockfs help server inspect",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Root().Help()
+			}
+			if chapter, is := Find(args[0]); is && len(args) == 1 {
+				return show(cmd, chapter, isTerminal(cmd.OutOrStdout()))
+			}
+			of, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return fmt.Errorf("there is no command and no chapter %q; the chapters are %s, and `%s --help` lists the commands",
+					strings.Join(args, " "), strings.Join(names, ", "), cmd.Root().Name())
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			of, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var words []string
+			if len(args) == 0 {
+				words = append(words, names...)
+			}
+			for _, sub := range of.Commands() {
+				if sub.IsAvailableCommand() {
+					words = append(words, sub.Name())
+				}
+			}
+			return words, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+// Listing says which chapters there are, for the help of the program.
+func Listing() string {
+	var b strings.Builder
+	b.WriteString("Chapters of the manual, shown by lockfs help CHAPTER:\n")
+	for _, chapter := range Chapters() {
+		fmt.Fprintf(&b, "\n  %-10s  %s", chapter.Name, chapter.Summary)
+	}
+	return b.String()
+}
+
+func show(cmd *cobra.Command, chapter Chapter, toPeople bool) error {
+	out := cmd.OutOrStdout()
+	if !toPeople {
+		_, err := io.WriteString(out, chapter.Source)
+		return err
+	}
+	writePlain(out, chapter)
+	if of, _, err := cmd.Root().Find([]string{chapter.Name}); err == nil && of != cmd.Root() {
+		fmt.Fprintf(out, "\nFor the command of that name: %s --help\n", of.CommandPath())
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+// Package manual is what lockfs says of itself at length: chapters in Markdown, which are part of the program, and the
+// command that shows them (lockfs help CHAPTER). [DocsCommand] makes man pages of them, and of the commands.
+//
+// A chapter is the one place of what it tells. It is written in as little Markdown as will do, so that it can be read as it
+// is: headings, paragraphs, items of one level ("- "), code indented by four spaces, and in a line `code` and **bold**.
+package manual
+
+import (
+	"embed"
+	"path"
+	"slices"
+	"strings"
+)
+
+//go:embed chapters/*.md
+var sources embed.FS
+
+// names are the chapters in the order in which they are listed.
+var names = []string{"locks", "rules", "files", "protocols", "operation", "limits"}
+
+// Chapter is one chapter of the manual.
+type Chapter struct {
+	Name    string
+	Summary string // one line, of what it is about
+	Source  string // Markdown
+}
+
+// Chapters are all of them, in the order in which they are listed.
+func Chapters() []Chapter {
+	var chapters []Chapter
+	for _, name := range names {
+		source, err := sources.ReadFile(path.Join("chapters", name+".md"))
+		if err != nil {
+			panic(err) // it is embedded, or the program cannot be built right
+		}
+		title, _, _ := strings.Cut(string(source), "\n")
+		_, summary, _ := strings.Cut(title, ": ")
+		chapters = append(chapters, Chapter{Name: name, Summary: summary, Source: string(source)})
+	}
+	return chapters
+}
+
+// Find answers the chapter of a name, and whether there is one.
+func Find(name string) (Chapter, bool) {
+	chapters := Chapters()
+	i := slices.IndexFunc(chapters, func(c Chapter) bool { return c.Name == name })
+	if i < 0 {
+		return Chapter{}, false
+	}
+	return chapters[i], true
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/cmd/lockfs/internal/manual"
+)
+
+// TestManPages renders all of them, and compares two renderings of the program: they bear no date.
+func TestManPages(t *testing.T) {
+	program := programNamed(t, "lockfs")
+	var made [2]string
+	for i := range made {
+		made[i] = t.TempDir()
+		done := execute(t, nil, program, "docs", "man", made[i])
+		require.Zero(t, done.code, done.stderr)
+	}
+	pages, err := filepath.Glob(made[0] + "/man?/*")
+	require.NoError(t, err)
+	require.Contains(t, pages, made[0]+"/man1/lockfs-tower-run.1")
+	require.Len(t, manual.Chapters(), len(match(t, made[0]+"/man7/lockfs-*.7")))
+	for _, page := range pages {
+		first, err := os.ReadFile(page)
+		require.NoError(t, err)
+		second, err := os.ReadFile(strings.Replace(page, made[0], made[1], 1))
+		require.NoError(t, err)
+		require.Equal(t, string(first), string(second))
+
+		groff := exec.Command("groff", "-man", "-ww", "-Tutf8", "-P-cbou", page)
+		var warnings bytes.Buffer
+		groff.Stderr = &warnings
+		rendered, err := groff.Output()
+		require.NoError(t, err, "%s: %s", page, &warnings)
+		require.Empty(t, warnings.String(), page)
+		require.Contains(t, string(rendered), "\nSEE ALSO\n", page)
+	}
+}
+
+func match(t testing.TB, pattern string) []string {
+	found, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	return found
+}
+
+// Calls of lockfs in documents: a line of code, which may go on in the next, or code within a line.
+var (
+	codeLines = regexp.MustCompile(`(?m)^ {4,}(lockfs (?:[^\n]*\\\n)*[^\n]*)$`)
+	codeSpan  = regexp.MustCompile("`(lockfs [^`]*)`")
+	callsEnd  = regexp.MustCompile(`[|;&#>]| -- `)
+)
+
+// TestDocumentsNameWhatThereIs: the commands, flags and chapters that README and manual tell of.
+func TestDocumentsNameWhatThereIs(t *testing.T) {
+	texts := map[string]string{}
+	for _, file := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"} {
+		content, err := os.ReadFile(filepath.Join("..", "..", file))
+		require.NoError(t, err)
+		texts[file] = string(content)
+	}
+	for _, chapter := range manual.Chapters() {
+		texts[chapter.Name] = chapter.Source
+	}
+	calls := 0
+	for name, text := range texts {
+		for _, found := range append(codeLines.FindAllStringSubmatch(text, -1), codeSpan.FindAllStringSubmatch(text, -1)...) {
+			calls++
+			checkCall(t, name, callsEnd.Split(found[1], 2)[0])
+		}
+	}
+	require.Greater(t, calls, 50)
+}
+
+// checkCall checks that there is what is called, and that it has the flags.
+func checkCall(t *testing.T, where, call string) {
+	words := strings.Fields(strings.ReplaceAll(call, "\\\n", " "))[1:]
+	cmd := rootCommand()
+	cmd.InitDefaultCompletionCmd()
+	cmd.InitDefaultHelpCmd()
+	for _, word := range words {
+		name := strings.Trim(word, "[](),.'")
+		if flag, is := strings.CutPrefix(name, "--"); is {
+			flag, _, _ = strings.Cut(flag, "=")
+			require.True(t, flag == "help" || cmd.Flags().Lookup(flag) != nil, "%s: %s: no flag --%s", where, call, flag)
+			continue
+		}
+		if cmd.HasSubCommands() {
+			found, _, err := cmd.Find([]string{name})
+			require.NoError(t, err, "%s: %s", where, call)
+			takesMore := strings.Contains(cmd.Use, " ") || name == ""
+			require.True(t, found != cmd || takesMore, "%s: %s: no such command", where, call)
+			cmd = found
+		}
+	}
+	if cmd.Name() == "help" && len(words) == 2 && words[1] != "CHAPTER" {
+		_, is := manual.Find(words[1])
+		require.True(t, is, "%s: %s: no such chapter", where, call)
+	}
+}
+
+// TestManualHasTheTableOfEndings: codes and words of the one table, row by row.
+func TestManualHasTheTableOfEndings(t *testing.T) {
+	chapter, _ := manual.Find("protocols")
+	for _, e := range endings {
+		code := strconv.Itoa(e.code)
+		if e.code == exitSignal {
+			code += "+N"
+		}
+		require.Contains(t, chapter.Source, code+" `"+e.outcome+"`")
+	}
+}

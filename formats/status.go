@@ -1,0 +1,183 @@
+package formats
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"time"
+
+	"lockfs/formats/beads"
+	"lockfs/formats/internal/lockfile"
+	"lockfs/formats/lockfact"
+	"lockfs/formats/tower"
+)
+
+// Invalid is the state of a file that is not a valid lock of the format that was asked for. It counts as held.
+const Invalid State = "invalid"
+
+// Status is what is known of a lock at a moment.
+type Status struct {
+	State    State  // Free, Held, Stale, Unreachable or Invalid
+	Format   Format // what was found; None if nothing was
+	Holder   string // as the format names it, through [lockfact.HolderName]
+	Host     string // of the holder; empty if it is not known
+	PID      int    // 0 if it is not known
+	Acquired time.Time
+	Expires  time.Time // when it is stale unless it is renewed; zero: not by time
+	Token    uint64    // on a mount of lockfs
+	Empty    bool      // it is a file in which nothing stands
+	Reason   string    // why the lock is in this state; empty for one that is free
+}
+
+// Check tells what is known of the lock at path, which is judged as [Wait] does it. Nothing is changed. A rule forces the format that is wanted, and says after how long a semaphore is
+// stale where no mount of lockfs does. The error is not fs.ErrNotExist unless there is no directory.
+//
+// On a mount of lockfs it is a look at the lock, as every reading is: nobody should call it who is about to remove or
+// replace a lock which he has judged before.
+func Check(path string, rule Rule) (Status, error) {
+	for range checkRetries {
+		s, err := check(path, rule)
+		if !errors.Is(err, errReplaced) {
+			return s, err
+		}
+	}
+	return Status{State: Held, Format: None, Reason: "it changes hands all the time"}, nil
+}
+
+// checkRetries is how often a lock is looked at again that was replaced meanwhile.
+const checkRetries = 5
+
+var errReplaced = errors.New("the lock is another one by now")
+
+func check(path string, rule Rule) (Status, error) {
+	named, err := os.Lstat(path)
+	if err != nil {
+		state, _, err := absent(path, err)
+		return Status{State: state, Format: None}, err
+	}
+	f, content, err := lockfile.Open(path)
+	switch {
+	case errors.Is(err, lockfile.ErrNotRegular):
+		return checkOther(path, named, rule), nil
+	case errors.Is(err, fs.ErrPermission):
+		return Status{State: Held, Format: None, Acquired: named.ModTime(), Reason: "it may not be read"}, nil
+	case err != nil:
+		state, _, err := absent(path, lockfile.Gone(err))
+		return Status{State: state, Format: None}, err
+	}
+	defer func() { _ = f.Close() }()
+	s := describe(content, named.ModTime(), rule)
+	s.mounted(func(name string) string { return lockfile.AttributeOf(f, name) })
+	if s.Expires.Nanosecond() == int(lockfact.Cut) { // a stamp in whole seconds, at the latest that it can mean
+		s.Expires = s.Expires.Truncate(time.Second)
+	}
+	s.explain(content, named.ModTime(), rule)
+	opened, err := f.Stat()
+	if err != nil {
+		return Status{}, errReplaced
+	}
+	if now, err := os.Lstat(path); err != nil || !os.SameFile(now, opened) || !os.SameFile(now, named) {
+		return Status{}, errReplaced // what a mount knows is of none, or of both
+	}
+	return s, nil
+}
+
+// checkOther describes what is no file. Only on a mount of lockfs is that ever stale.
+func checkOther(path string, named fs.FileInfo, rule Rule) Status {
+	s := Status{State: Held, Format: None, Acquired: named.ModTime()}
+	if rule.Format != "" {
+		s.State = Invalid
+	}
+	s.mounted(func(name string) string {
+		if named.Mode()&fs.ModeSymlink != 0 {
+			return "" // it would be that of another file
+		}
+		return lockfile.Attribute(path, name)
+	})
+	s.Reason = "it is no file, and held for as long as it is there"
+	return s
+}
+
+// describe is what a content says on the host where it was written.
+func describe(content []byte, mtime time.Time, rule Rule) Status {
+	if Detect(content) != Semaphore {
+		rule.StaleAfter = 0
+	}
+	facts := FactsOf(content, Origin{Mtime: mtime}, Rule{StaleAfter: rule.StaleAfter})
+	s := Status{Format: facts.Format, Holder: facts.Holder, PID: facts.PID, Acquired: mtime, Empty: len(content) == 0}
+	if facts.ExpiresAt != 0 {
+		s.Expires = time.Unix(0, facts.ExpiresAt).UTC()
+	}
+	s.State, _ = judgeHere(content, Rule{StaleAfter: rule.StaleAfter})
+	if facts.IssuedAt != 0 {
+		s.Acquired = time.Unix(0, facts.IssuedAt)
+	}
+	switch facts.Format {
+	case Tower:
+		if l, err := tower.Parse(content); err == nil {
+			s.Host, s.Acquired = lockfact.HolderName(l.HostID), l.CreatedAt
+		}
+	case Beads:
+		if l, err := beads.Parse(content); err == nil {
+			s.Host, s.PID, s.Acquired = lockfact.HolderName(l.Hostname), l.PID, l.StartedAt
+		}
+	}
+	s.Acquired = s.Acquired.UTC()
+	return s
+}
+
+// mounted takes over what a mount of lockfs knows better than the content.
+func (s *Status) mounted(attribute func(name string) string) {
+	state := attribute("state")
+	if state == "" {
+		return
+	}
+	s.State, s.Format = State(state), Format(attribute("format"))
+	s.Holder, s.Host = attribute("holder"), attribute("host")
+	s.PID, _ = strconv.Atoi(attribute("pid"))
+	s.Token, _ = strconv.ParseUint(attribute("token"), 10, 64)
+	if at, err := time.Parse(time.RFC3339Nano, attribute("acquired")); err == nil {
+		s.Acquired = at
+	}
+	s.Expires = time.Time{}
+	if at, err := time.Parse(time.RFC3339Nano, attribute("expires")); err == nil {
+		s.Expires = at
+	}
+}
+
+// explain finds the reason, and that the lock is not one of the format which the rule forces.
+func (s *Status) explain(content []byte, mtime time.Time, rule Rule) {
+	format := rule.Format
+	if format == "" {
+		format = Detect(content)
+	}
+	_, problem := factsOf(format, content, Origin{})
+	if problem != nil && (rule.Format != "" || format != None) && s.State != Stale {
+		s.State = Invalid
+	}
+	moment := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+	switch {
+	case s.Empty:
+		s.Reason = fmt.Sprintf("empty since %s: whoever made it may have crashed", moment(mtime))
+	case s.State == Invalid:
+		s.Reason = fmt.Sprintf("not a valid %s lock: %v", format, problem)
+	case s.State == Unreachable:
+		s.Reason = "its host is silent, and may be alive"
+	case s.State == Stale && (s.Format == Beads || s.Format == PID):
+		s.Reason = fmt.Sprintf("its process %d is gone", s.PID)
+	case s.State == Stale && !s.Expires.IsZero():
+		s.Reason = "stale since " + moment(s.Expires)
+	case s.State == Stale:
+		s.Reason = "its holder is gone"
+	case !s.Expires.IsZero():
+		s.Reason = fmt.Sprintf("stale at %s unless it is renewed", moment(s.Expires))
+	case s.Format == Beads || s.Format == PID:
+		s.Reason = fmt.Sprintf("held for as long as its process %d lives", s.PID)
+	case s.Format == None:
+		s.Reason = "of no known format, so time does not make it stale"
+	default:
+		s.Reason = "it never expires"
+	}
+}

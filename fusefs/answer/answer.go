@@ -1,0 +1,72 @@
+package answer
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/fusefs/kernel"
+	"lockfs/raftstore/hostinfo"
+	"lockfs/raftstore/storepb"
+)
+
+// Layout of an answer: time (CLOCK_BOOTTIME, 8 bytes), thread (8), reply.
+const answerReply = 16
+
+// lastingAttr is for how long the kernel may keep attributes of a mount that nobody serves any more.
+const lastingAttr = time.Second
+
+// Entry tells of a new name.
+func Entry(header *fuse.InHeader) func(*storepb.Result) []byte {
+	return func(result *storepb.Result) []byte {
+		var out fuse.EntryOut
+		kernel.FillEntry(&out, result.GetAttr())
+		out.SetAttrTimeout(lastingAttr)
+		return newAnswer(header, &out)
+	}
+}
+
+// Create tells of a file that was created and opened.
+func Create(header *fuse.InHeader) func(*storepb.Result) []byte {
+	return func(result *storepb.Result) []byte {
+		if !result.GetCreated() {
+			return nil
+		}
+		var out fuse.CreateOut
+		kernel.FillEntry(&out.EntryOut, result.GetAttr())
+		out.SetAttrTimeout(lastingAttr)
+		out.OpenFlags = fuse.FOPEN_DIRECT_IO
+		return newAnswer(header, &out)
+	}
+}
+
+// Empty tells of success and nothing else.
+func Empty(header *fuse.InHeader) func(*storepb.Result) []byte {
+	return func(*storepb.Result) []byte { return newAnswer(header, struct{}{}) }
+}
+
+func newAnswer(header *fuse.InHeader, body any) []byte {
+	answer := binary.NativeEndian.AppendUint64(nil, uint64(hostinfo.BootTime()))
+	answer = binary.NativeEndian.AppendUint64(answer, uint64(header.Pid))
+	return append(answer, render(header.Unique, body)...)
+}
+
+// render makes a reply. Its parts have fixed sizes and no gaps, so nothing can fail.
+func render(unique uint64, body any) []byte {
+	header := fuse.OutHeader{Unique: unique}
+	header.Length = uint32(binary.Size(header) + binary.Size(body))
+	reply, _ := binary.Append(nil, binary.NativeEndian, header)
+	reply, _ = binary.Append(reply, binary.NativeEndian, body)
+	return reply
+}
+
+// parseReply reads what render made; false if it is too short.
+func parseReply(reply []byte, body any) bool {
+	header := binary.Size(fuse.OutHeader{})
+	if len(reply) < header {
+		return false
+	}
+	_, err := binary.Decode(reply[header:], binary.NativeEndian, body)
+	return err == nil
+}

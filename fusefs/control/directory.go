@@ -1,0 +1,172 @@
+package control
+
+import (
+	"log/slog"
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/observation"
+	"lockfs/raftstore/storepb"
+)
+
+var _ fuse.RawFileSystem = (*directory)(nil)
+
+// directory is the control directory. All of it is worked out when it is asked for. Its requests are not
+// reported to the Observer: a reader of events may wait for hours.
+type directory struct {
+	fuse.RawFileSystem // what is never handed on to it
+
+	source *source
+	nodes  *nodeTable
+	open   *kernel.Handles[handle]
+}
+
+// New makes the control directory of a mount. What is asked of it is not handed on to the tree, but for lookups and removals below
+// force.
+func New(cluster Cluster, tree Tree, observations *observation.Memory, logger *slog.Logger) fuse.RawFileSystem {
+	return newDirectory(&source{
+		cluster: cluster, tree: tree, observations: observations, logger: logger, began: cluster.Status().GetClusterTime(),
+	})
+}
+
+func newDirectory(from *source) *directory {
+	c := &directory{
+		RawFileSystem: fuse.NewDefaultRawFileSystem(),
+		source:        from,
+		nodes:         newNodeTable(),
+		open:          kernel.NewHandles[handle](),
+	}
+	// Counted once more than the kernel knows of, so that they keep their numbers.
+	c.nodes.use(root{})
+	for _, entry := range rootEntries {
+		c.nodes.use(entry.node)
+	}
+	return c
+}
+
+// Lookup is also asked for the control directory itself.
+func (c *directory) Lookup(_ <-chan struct{}, header *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+	var found node = root{}
+	attr := c.source.fixed(rootMode)
+	if Has(header.NodeId) {
+		dir, isDir := c.nodes.get(header.NodeId).(dirNode)
+		if !isDir {
+			return kernel.Status(syscall.ESTALE)
+		}
+		var errno syscall.Errno
+		if found, attr, errno = dir.lookup(c.source, name); errno != 0 {
+			return kernel.Status(errno)
+		}
+		if in, isForce := dir.(forceNode); isForce {
+			c.source.tree.LookedUp(header.Pid, in.ino, name, found.(forceNode).ino)
+		}
+	}
+	attr.Ino = c.nodes.use(found)
+	kernel.FillEntry(out, attr)
+	return fuse.OK
+}
+
+func (c *directory) Forget(node, lookups uint64) { c.nodes.forget(node, lookups) }
+
+func (c *directory) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
+	attr, errno := c.attr(in.NodeId)
+	if errno == 0 {
+		kernel.FillAttr(&out.Attr, attr)
+	}
+	return kernel.Status(errno)
+}
+
+func (c *directory) Statx(_ <-chan struct{}, in *fuse.StatxIn, out *fuse.StatxOut) fuse.Status {
+	attr, errno := c.attr(in.NodeId)
+	if errno == 0 {
+		kernel.FillStatx(&out.Statx, attr)
+	}
+	return kernel.Status(errno)
+}
+
+func (c *directory) attr(id uint64) (*storepb.Attr, syscall.Errno) {
+	node := c.nodes.get(id)
+	if node == nil {
+		return nil, syscall.ESTALE
+	}
+	attr, errno := node.attr(c.source)
+	if errno != 0 {
+		return nil, kernel.OfInode(errno)
+	}
+	attr.Ino = id
+	return attr, 0
+}
+
+// Open is for reading only.
+func (c *directory) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	file, isFile := c.nodes.get(in.NodeId).(fileNode)
+	if !isFile || in.Flags&syscall.O_ACCMODE != syscall.O_RDONLY || in.Flags&syscall.O_TRUNC != 0 {
+		return fuse.EPERM
+	}
+	handle, errno := file.open(c.source, in)
+	if errno != 0 {
+		return kernel.Status(kernel.OfInode(errno))
+	}
+	out.Fh, out.OpenFlags = c.open.Add(handle), handle.flags()
+	return fuse.OK
+}
+
+func (c *directory) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.ReadResult, fuse.Status) {
+	handle, found := c.open.Get(in.Fh)
+	if !found {
+		return nil, fuse.EBADF
+	}
+	data, errno := handle.read(interrupted, in)
+	if errno != 0 {
+		return nil, kernel.Status(errno)
+	}
+	return fuse.ReadResultData(data), fuse.OK
+}
+
+func (c *directory) Release(_ <-chan struct{}, in *fuse.ReleaseIn) { c.open.Remove(in.Fh) }
+
+// OpenDir needs no handle: a listing goes on by the offsets of its entries alone.
+func (c *directory) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status { return fuse.OK }
+
+func (c *directory) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
+	dir, isDir := c.nodes.get(in.NodeId).(dirNode)
+	if !isDir {
+		return kernel.Status(syscall.ESTALE)
+	}
+	entries, errno := dir.list(c.source, in.Offset, in.Size/kernel.SmallestEntry+1)
+	for _, entry := range entries {
+		if !out.AddDirEntry(entry) {
+			break
+		}
+	}
+	return kernel.Status(errno)
+}
+
+func (c *directory) ReleaseDir(*fuse.ReleaseIn) {}
+
+// Readlink is of a symbolic link below force.
+func (c *directory) Readlink(_ <-chan struct{}, header *fuse.InHeader) ([]byte, fuse.Status) {
+	node, isForce := c.nodes.get(header.NodeId).(forceNode)
+	if !isForce {
+		return nil, fuse.EINVAL
+	}
+	return node.target(c.source)
+}
+
+func (c *directory) Unlink(_ <-chan struct{}, header *fuse.InHeader, name string) fuse.Status {
+	return c.remove(header, name, false)
+}
+
+func (c *directory) Rmdir(_ <-chan struct{}, header *fuse.InHeader, name string) fuse.Status {
+	return c.remove(header, name, true)
+}
+
+func (c *directory) remove(header *fuse.InHeader, name string, directory bool) fuse.Status {
+	dir, isForce := c.nodes.get(header.NodeId).(forceNode)
+	if !isForce {
+		return fuse.EPERM
+	}
+	return kernel.Status(dir.remove(c.source, kernel.CallerOf(header), name, directory))
+}

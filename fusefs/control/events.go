@@ -1,0 +1,118 @@
+package control
+
+import (
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/thread"
+	"lockfs/raftstore/lockjson"
+	"lockfs/raftstore/storepb"
+)
+
+// eventPage is how many events are fetched at once.
+const eventPage = 100
+
+// eventsFile tells of events in lines of JSON ([lockjson.EventLine]), of those that are for the one who opened it (see
+// [storepb.Viewer]); there are gaps between the numbers of the others.
+type eventsFile string
+
+const (
+	// newEvents tells each event from its opening on. A read waits for the next one. A reader that is more than 10,000 events behind
+	// misses some.
+	newEvents eventsFile = "events"
+	// oldEvents tells those that are kept, up to its opening.
+	oldEvents eventsFile = "history"
+)
+
+func (eventsFile) attr(s *source) (*storepb.Attr, syscall.Errno) { return s.fixed(fileMode), 0 }
+
+// open counts O_NONBLOCK only if it is given here. The Go runtime sets it later, on whatever it can poll, and
+// would then wait for a wakeup that a poll of this file does not give.
+func (f eventsFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
+	stream := &eventStream{
+		source: s, turn: make(chan struct{}, 1), viewer: kernel.ViewerOf(&in.InHeader), waits: in.Flags&syscall.O_NONBLOCK == 0,
+	}
+	result, errno := s.query(listEvents(&storepb.ListEvents{Limit: 1, Viewer: stream.viewer}))
+	if errno != 0 {
+		return nil, errno
+	}
+	if f == oldEvents {
+		stream.ends, stream.last = true, result.GetLastEvent()
+	} else {
+		stream.seen = result.GetLastEvent()
+	}
+	return stream, 0
+}
+
+func listEvents(q *storepb.ListEvents) *storepb.Query {
+	return &storepb.Query{Query: &storepb.Query_ListEvents{ListEvents: q}}
+}
+
+// eventStream is one open events file.
+type eventStream struct {
+	source *source
+	viewer *storepb.Viewer // who opened it, whoever reads
+	waits  bool
+	ends   bool          // after the last one
+	last   uint64        // number of that
+	turn   chan struct{} // full while somebody reads, who alone uses what follows
+
+	seen  uint64 // number of the last event fetched
+	ahead []byte // what was fetched and not read yet
+}
+
+// flags has no position: everything is read once, and a small buffer gets the rest of a line next time.
+func (*eventStream) flags() uint32 { return fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM }
+
+func (s *eventStream) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte, syscall.Errno) {
+	select {
+	case s.turn <- struct{}{}:
+	case <-interrupted:
+		return nil, syscall.EINTR
+	}
+	defer func() { <-s.turn }()
+	for len(s.ahead) == 0 {
+		if s.ends && s.seen >= s.last {
+			return nil, 0
+		}
+		if errno := s.fetch(interrupted); errno != 0 {
+			return nil, errno
+		}
+	}
+	data := s.ahead[:min(len(s.ahead), int(in.Size))]
+	s.ahead = s.ahead[len(data):]
+	return data, 0
+}
+
+// fetch gets events that have not been seen, and may come back without any. While the cluster has no leader
+// there are none.
+func (s *eventStream) fetch(interrupted <-chan struct{}) syscall.Errno {
+	ctx, end := thread.UntilInterrupted(interrupted)
+	defer end()
+	result, err := s.source.cluster.Query(ctx, listEvents(&storepb.ListEvents{
+		After: s.seen, Limit: eventPage, Wait: s.waits && !s.ends, Viewer: s.viewer,
+	}))
+	if ctx.Err() != nil {
+		return syscall.EINTR
+	}
+	result, errno := kernel.Outcome(result, err, s.source.logger)
+	switch {
+	case errno == syscall.ETIMEDOUT && s.waits && !s.ends:
+		return 0
+	case errno != 0:
+		return errno
+	}
+	for _, event := range result.GetEvents() {
+		s.ahead = append(append(s.ahead, lockjson.EventLine(event)...), '\n')
+		s.seen = event.GetNumber()
+	}
+	if len(result.GetEvents()) < eventPage {
+		s.seen = max(s.seen, result.GetLastEvent()) // the others are not for this viewer
+	}
+	if len(s.ahead) == 0 && !s.waits && !s.ends {
+		return syscall.EAGAIN
+	}
+	return 0
+}

@@ -1,0 +1,46 @@
+package control
+
+import (
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/fusefs/kernel"
+	"lockfs/raftstore/storepb"
+)
+
+// forceNode is a real inode below force, where names can be removed whatever the policies that guard them say. Its
+// attributes are the real ones, so that the kernel allows a removal here to whom it allows it there.
+type forceNode struct {
+	ino uint64
+}
+
+func (n forceNode) attr(s *source) (*storepb.Attr, syscall.Errno) {
+	attr, errno := s.attr(n.ino)
+	return inForce(attr), errno
+}
+
+func inForce(attr *storepb.Attr) *storepb.Attr {
+	shown := likeReal(attr, attr.GetMode(), attr.GetNlink())
+	shown.Size = attr.GetSize()
+	return shown
+}
+
+func (n forceNode) lookup(s *source, name string) (node, *storepb.Attr, syscall.Errno) {
+	attr, errno := s.lookup(n.ino, name)
+	return forceNode{attr.GetIno()}, inForce(attr), errno
+}
+
+func (n forceNode) list(s *source, after uint64, wanted uint32) ([]fuse.DirEntry, syscall.Errno) {
+	return s.list(n.ino, after, wanted)
+}
+
+func (n forceNode) target(s *source) ([]byte, fuse.Status) {
+	result, errno := s.query(&storepb.Query{Query: &storepb.Query_Read{Read: &storepb.Read{Ino: n.ino}}})
+	return result.GetContent(), kernel.Status(kernel.OfInode(errno))
+}
+
+// remove takes away the real name, whatever the caller has seen of it.
+func (n forceNode) remove(s *source, caller *storepb.Caller, name string, directory bool) syscall.Errno {
+	return s.tree.RemoveForced(caller, n.ino, name, directory)
+}

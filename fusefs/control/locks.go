@@ -1,0 +1,75 @@
+package control
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/fusefs/kernel"
+	"lockfs/raftstore/lockjson"
+	"lockfs/raftstore/storepb"
+)
+
+// locksFile has a line for each lock that its reader could reach and stat. What he could not read, he is told the age and the path
+// of, and that it is a lock. It is no observation: a removal is not held to what a process saw here.
+type locksFile string
+
+const (
+	plainLocks locksFile = "locks"
+	jsonLocks  locksFile = "locks.jsonl" // see [lockjson.Lock]
+)
+
+func (locksFile) attr(s *source) (*storepb.Attr, syscall.Errno) { return s.fixed(fileMode), 0 }
+
+// open takes the locks in pages, which can be of different moments.
+func (f locksFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
+	var lines snapshot
+	now := s.cluster.Status().GetClusterTime()
+	next := &storepb.ListLocks{Viewer: kernel.ViewerOf(&in.InHeader)}
+	for {
+		result, errno := s.query(&storepb.Query{Query: &storepb.Query_ListLocks{ListLocks: next}})
+		if errno != 0 {
+			return nil, errno
+		}
+		page := result.GetLocks()
+		if len(page) == 0 {
+			return lines, 0
+		}
+		for _, lock := range page {
+			if f == jsonLocks {
+				lines = append(append(lines, lockjson.LockLine(lock, now)...), '\n')
+			} else {
+				lines = append(lines, lockLine(lock, now)...)
+			}
+		}
+		last := page[len(page)-1]
+		next.AfterParent, next.AfterName = last.GetParent(), last.GetName()
+	}
+}
+
+// lockLine is a line of plainLocks:
+//
+//	state format token holder host pid age path
+//
+// The fields are separated by one blank and have none, but for the path, which is last. Age is in seconds
+// since the holder got the name. "-" stands for what there is not, or is not to be known. So these work:
+//
+//	while read -r state format token holder host pid age path; do ...; done < .lockfs/locks
+//	awk '$1 == "stale" && $7 > 3600' .lockfs/locks
+func lockLine(lock *storepb.Lock, now int64) string {
+	facts := lock.GetFacts()
+	age := max(0, now-lock.GetAcquired()) / int64(time.Second)
+	return fmt.Sprintf("%s %s %s %s %s %s %d %s\n",
+		oneWord(lock.GetState()), oneWord(facts.GetFormat()), oneWord(number(lock.GetToken())), oneWord(facts.GetHolder()),
+		oneWord(facts.GetHost()), oneWord(number(facts.GetPid())), age, oneLine(string(lock.GetPath())))
+}
+
+// number is empty for 0.
+func number[N uint32 | uint64](n N) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}

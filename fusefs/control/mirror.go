@@ -1,0 +1,115 @@
+package control
+
+import (
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/observation"
+	"lockfs/raftstore/storepb"
+)
+
+// why, kv and wait mirror the tree of the mount. What can be a lock is a file that tells of it: anything but a
+// directory that has entries, so that what mkdir(1) took can be asked for by its own name. Each name can be
+// found and read by whom the real one can.
+
+// view is a way to tell of a lock.
+type view string
+
+const (
+	whyView  view = "why"
+	kvView   view = "kv"
+	waitView view = "wait"
+)
+
+func (v view) show(lock *storepb.Lock, s *source) snapshot {
+	if v == whyView {
+		return why(lock, s.cluster.Status().GetClusterTime())
+	}
+	return keyValues(lock)
+}
+
+// writeBits are those of a mode that do not count where nothing can be written.
+const writeBits = 0o222
+
+// mirrorDir is a real directory. It has no names but those that were looked up in it, so its number of links
+// tells nothing.
+type mirrorDir struct {
+	view view
+	ino  uint64
+}
+
+func (d mirrorDir) attr(s *source) (*storepb.Attr, syscall.Errno) {
+	attr, errno := s.attr(d.ino)
+	return likeReal(attr, attr.GetMode()&^writeBits, 1), errno
+}
+
+func (d mirrorDir) lookup(s *source, name string) (node, *storepb.Attr, syscall.Errno) {
+	attr, errno := s.lookup(d.ino, name)
+	if errno == syscall.ENOENT && d.view == waitView {
+		return freeFile{}, s.fixed(fileMode), 0
+	}
+	if errno != 0 {
+		return nil, nil, errno
+	}
+	if isDir(attr) {
+		empty, errno := s.isEmpty(attr.GetIno())
+		if errno != 0 {
+			return nil, nil, errno
+		}
+		if !empty {
+			return mirrorDir{d.view, attr.GetIno()}, likeReal(attr, attr.GetMode()&^writeBits, 1), 0
+		}
+	}
+	if d.view == waitView {
+		return waitFile{d.ino, name}, likeReal(attr, tellingMode(attr), 1), 0
+	}
+	return mirrorFile{d.view, d.ino, name, attr.GetIno()}, likeReal(attr, tellingMode(attr), 1), 0
+}
+
+func (d mirrorDir) list(s *source, after uint64, wanted uint32) ([]fuse.DirEntry, syscall.Errno) {
+	entries, errno := s.list(d.ino, after, wanted)
+	for i := range entries {
+		switch {
+		case entries[i].Name == "." || entries[i].Name == "..":
+		case entries[i].Mode == syscall.S_IFDIR:
+			entries[i].Mode = 0 // not known: it is a file here if it is empty
+		default:
+			entries[i].Mode = syscall.S_IFREG
+		}
+	}
+	return entries, errno
+}
+
+// mirrorFile tells of the lock that a name is. Another inode of that name is another one: the kernel judges
+// by the mode of this one.
+type mirrorFile struct {
+	view   view
+	parent uint64
+	name   string
+	ino    uint64
+}
+
+// attr is only asked by those who have it open once the real one is gone.
+func (f mirrorFile) attr(s *source) (*storepb.Attr, syscall.Errno) {
+	attr, errno := s.attr(f.ino)
+	if errno == syscall.ESTALE {
+		return &storepb.Attr{Mode: syscall.S_IFREG}, 0
+	}
+	return likeReal(attr, tellingMode(attr), 1), errno
+}
+
+// open is an observation: whoever reads here that a lock is stale, and then removes it, means that lock.
+func (f mirrorFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
+	result, errno := s.getLock(&storepb.GetLock{Parent: f.parent, Name: []byte(f.name)})
+	if errno != 0 {
+		return nil, errno
+	}
+	attr := result.GetAttr()
+	if attr.GetIno() != f.ino && !kernel.MayOpen(attr, &in.InHeader, in.Flags) {
+		return nil, syscall.ESTALE
+	}
+	s.observations.Saw(in.Caller, result.GetLooks(), observation.Read)
+	return f.view.show(result.GetLocks()[0], s), 0
+}

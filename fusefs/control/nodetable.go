@@ -1,0 +1,68 @@
+package control
+
+import (
+	"sync"
+)
+
+// controlBit is set in every node id of the control directory. Inode numbers, which count up from 1, never
+// have it.
+const controlBit = 1 << 63
+
+// nodeTable gives nodes the numbers by which the kernel names them, for as long as it knows them.
+type nodeTable struct {
+	mu    sync.Mutex
+	last  uint64
+	ids   map[node]uint64
+	known map[uint64]*knownNode
+}
+
+type knownNode struct {
+	node
+	lookups uint64 // that the kernel has not forgotten
+}
+
+func newNodeTable() *nodeTable {
+	return &nodeTable{last: controlBit, ids: make(map[node]uint64), known: make(map[uint64]*knownNode)}
+}
+
+// use counts an answer that tells the kernel of a node.
+func (t *nodeTable) use(node node) (id uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	id, found := t.ids[node]
+	if !found {
+		t.last++
+		id = t.last
+		t.ids[node] = id
+		t.known[id] = &knownNode{node: node}
+	}
+	t.known[id].lookups++
+	return id
+}
+
+// get answers nil for an id that the kernel was never told or has forgotten.
+func (t *nodeTable) get(id uint64) node {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if k, found := t.known[id]; found {
+		return k.node
+	}
+	return nil
+}
+
+func (t *nodeTable) forget(id, lookups uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k, found := t.known[id]
+	if !found {
+		return
+	}
+	k.lookups -= min(lookups, k.lookups)
+	if k.lookups == 0 {
+		delete(t.known, id)
+		delete(t.ids, k.node)
+	}
+}
+
+// Has tells whether a node id is of the control directory.
+func Has(id uint64) bool { return id&controlBit != 0 }

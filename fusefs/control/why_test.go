@@ -1,0 +1,33 @@
+package control
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore/storepb"
+)
+
+func TestWhatLives(t *testing.T) {
+	process := &storepb.Process{Pid: 9, BootId: "boot"}
+	const away = "until host h is back and its process is found to be gone, or `lockfs host forget h`; "
+	for want, lock := range map[string]*storepb.Lock{
+		"no more; it stays until somebody removes it": {
+			State: "stale", Facts: &storepb.Facts{Format: "tower", OnStale: "keep"},
+		},
+		"no more; lockfs removes it": {
+			State: "stale", Facts: &storepb.Facts{Format: "pid", Pid: 7, OnStale: "remove"},
+		},
+		"as long as process 7 on host h; then lockfs removes it": {
+			State: "held", Facts: &storepb.Facts{Format: "pid", Pid: 7, Host: "h", OnStale: "remove", Process: process},
+		},
+		away + "then it stays until somebody removes it": {
+			State: "unreachable", Facts: &storepb.Facts{Format: "beads", Pid: 7, Host: "h", OnStale: "keep", Process: process},
+		},
+	} {
+		require.Equal(t, want, lives(lock, 0))
+	}
+	require.Equal(t, "anyone", remover(&storepb.Lock{State: "stale", Facts: &storepb.Facts{Guard: "host"}}))
+	require.Equal(t, "its owner, by token, or anyone with `lockfs rm --force`",
+		remover(&storepb.Lock{State: "held", Remover: "its owner, by token"}))
+}

@@ -1,0 +1,16 @@
+package fusefs
+
+import (
+	"sync"
+
+	"lockfs/raftstore/storepb"
+)
+
+// dirHandle is one open directory.
+type dirHandle struct {
+	ino uint64
+
+	mu      sync.Mutex
+	at      uint64              // cookie of the last entry that the kernel was given
+	fetched []*storepb.DirEntry // entries after it that did not fit
+}

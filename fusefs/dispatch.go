@@ -1,0 +1,207 @@
+package fusefs
+
+import (
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/fusefs/control"
+	"lockfs/fusefs/watch"
+	"lockfs/raftstore/namespace"
+)
+
+var _ fuse.RawFileSystem = (*dispatcher)(nil)
+
+// dispatcher is what the kernel gets to see: the file system, with the control directory in its root. It only hands each request on
+// to the one of the two that it is for, and notes which inodes the kernel is told of, before the kernel gets to know. A request
+// that is about both of them is for the control directory, which refuses it. In all of them i is closed when the caller gets a signal.
+type dispatcher struct {
+	*fileSystem
+	control fuse.RawFileSystem
+	known   *watch.Known
+}
+
+func newDispatcher(fs *fileSystem, known *watch.Known) *dispatcher {
+	return &dispatcher{fileSystem: fs, control: control.New(fs.ops, fs, fs.observations, fs.logger), known: known}
+}
+
+// of answers whom a request about some nodes is for.
+func (fs *dispatcher) of(nodes ...uint64) fuse.RawFileSystem {
+	for _, node := range nodes {
+		if control.Has(node) {
+			return fs.control
+		}
+	}
+	return fs.fileSystem
+}
+
+// in answers whom a request about a name in a directory is for.
+func (fs *dispatcher) in(parent uint64, name string) fuse.RawFileSystem {
+	if parent == namespace.RootIno && name == control.Name {
+		return fs.control
+	}
+	return fs.of(parent)
+}
+
+// noted notes what an answer tells the kernel of.
+func (fs *dispatcher) noted(entry *fuse.EntryOut, code fuse.Status) fuse.Status {
+	if code.Ok() && entry.NodeId != 0 {
+		fs.known.Told(entry.NodeId)
+	}
+	return code
+}
+
+func (fs *dispatcher) Lookup(i <-chan struct{}, h *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+	return fs.noted(out, fs.in(h.NodeId, name).Lookup(i, h, name, out))
+}
+
+func (fs *dispatcher) Forget(node, lookups uint64) {
+	fs.known.Forgot(node, lookups)
+	fs.of(node).Forget(node, lookups)
+}
+
+func (fs *dispatcher) GetAttr(i <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
+	return fs.of(in.NodeId).GetAttr(i, in, out)
+}
+
+func (fs *dispatcher) Statx(i <-chan struct{}, in *fuse.StatxIn, out *fuse.StatxOut) fuse.Status {
+	return fs.of(in.NodeId).Statx(i, in, out)
+}
+
+func (fs *dispatcher) SetAttr(i <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
+	return fs.of(in.NodeId).SetAttr(i, in, out)
+}
+
+func (fs *dispatcher) Access(i <-chan struct{}, in *fuse.AccessIn) fuse.Status {
+	return fs.of(in.NodeId).Access(i, in)
+}
+
+func (fs *dispatcher) Readlink(i <-chan struct{}, h *fuse.InHeader) ([]byte, fuse.Status) {
+	return fs.of(h.NodeId).Readlink(i, h)
+}
+
+func (fs *dispatcher) Mknod(i <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut) fuse.Status {
+	return fs.noted(out, fs.in(in.NodeId, name).Mknod(i, in, name, out))
+}
+
+func (fs *dispatcher) Mkdir(i <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
+	return fs.noted(out, fs.in(in.NodeId, name).Mkdir(i, in, name, out))
+}
+
+func (fs *dispatcher) Symlink(
+	i <-chan struct{}, h *fuse.InHeader, target, name string, out *fuse.EntryOut,
+) fuse.Status {
+	return fs.noted(out, fs.in(h.NodeId, name).Symlink(i, h, target, name, out))
+}
+
+func (fs *dispatcher) Link(i <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
+	if control.Has(in.Oldnodeid) {
+		return fs.control.Link(i, in, name, out)
+	}
+	return fs.noted(out, fs.in(in.NodeId, name).Link(i, in, name, out))
+}
+
+func (fs *dispatcher) Rename(i <-chan struct{}, in *fuse.RenameIn, oldName, newName string) fuse.Status {
+	if to := fs.in(in.Newdir, newName); to == fs.control {
+		return to.Rename(i, in, oldName, newName)
+	}
+	return fs.in(in.NodeId, oldName).Rename(i, in, oldName, newName)
+}
+
+func (fs *dispatcher) Unlink(i <-chan struct{}, h *fuse.InHeader, name string) fuse.Status {
+	return fs.in(h.NodeId, name).Unlink(i, h, name)
+}
+
+func (fs *dispatcher) Rmdir(i <-chan struct{}, h *fuse.InHeader, name string) fuse.Status {
+	return fs.in(h.NodeId, name).Rmdir(i, h, name)
+}
+
+func (fs *dispatcher) Create(i <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
+	return fs.noted(&out.EntryOut, fs.in(in.NodeId, name).Create(i, in, name, out))
+}
+
+func (fs *dispatcher) Tmpfile(i <-chan struct{}, in *fuse.CreateIn, out *fuse.CreateOut) fuse.Status {
+	return fs.of(in.NodeId).Tmpfile(i, in, out)
+}
+
+func (fs *dispatcher) Open(i <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	return fs.of(in.NodeId).Open(i, in, out)
+}
+
+func (fs *dispatcher) Read(i <-chan struct{}, in *fuse.ReadIn, buffer []byte) (fuse.ReadResult, fuse.Status) {
+	return fs.of(in.NodeId).Read(i, in, buffer)
+}
+
+func (fs *dispatcher) Write(i <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
+	return fs.of(in.NodeId).Write(i, in, data)
+}
+
+func (fs *dispatcher) Fallocate(i <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
+	return fs.of(in.NodeId).Fallocate(i, in)
+}
+
+func (fs *dispatcher) CopyFileRange(i <-chan struct{}, in *fuse.CopyFileRangeIn) (uint32, fuse.Status) {
+	return fs.of(in.NodeId, in.NodeIdOut).CopyFileRange(i, in)
+}
+
+func (fs *dispatcher) Lseek(i <-chan struct{}, in *fuse.LseekIn, out *fuse.LseekOut) fuse.Status {
+	return fs.of(in.NodeId).Lseek(i, in, out)
+}
+
+func (fs *dispatcher) Ioctl(
+	i <-chan struct{}, in *fuse.IoctlIn, data []byte, out *fuse.IoctlOut, buffer []byte,
+) fuse.Status {
+	return fs.of(in.NodeId).Ioctl(i, in, data, out, buffer)
+}
+
+func (fs *dispatcher) Release(i <-chan struct{}, in *fuse.ReleaseIn) {
+	fs.of(in.NodeId).Release(i, in)
+}
+
+func (fs *dispatcher) Flush(i <-chan struct{}, in *fuse.FlushIn) fuse.Status {
+	return fs.of(in.NodeId).Flush(i, in)
+}
+
+func (fs *dispatcher) Fsync(i <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
+	return fs.of(in.NodeId).Fsync(i, in)
+}
+
+func (fs *dispatcher) OpenDir(i <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	return fs.of(in.NodeId).OpenDir(i, in, out)
+}
+
+func (fs *dispatcher) ReadDir(i <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
+	return fs.of(in.NodeId).ReadDir(i, in, out)
+}
+
+func (fs *dispatcher) ReleaseDir(in *fuse.ReleaseIn) { fs.of(in.NodeId).ReleaseDir(in) }
+
+func (fs *dispatcher) FsyncDir(i <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
+	return fs.of(in.NodeId).FsyncDir(i, in)
+}
+
+func (fs *dispatcher) GetXAttr(i <-chan struct{}, h *fuse.InHeader, name string, dest []byte) (uint32, fuse.Status) {
+	return fs.of(h.NodeId).GetXAttr(i, h, name, dest)
+}
+
+func (fs *dispatcher) ListXAttr(i <-chan struct{}, h *fuse.InHeader, dest []byte) (uint32, fuse.Status) {
+	return fs.of(h.NodeId).ListXAttr(i, h, dest)
+}
+
+func (fs *dispatcher) SetXAttr(i <-chan struct{}, in *fuse.SetXAttrIn, name string, value []byte) fuse.Status {
+	return fs.of(in.NodeId).SetXAttr(i, in, name, value)
+}
+
+func (fs *dispatcher) RemoveXAttr(i <-chan struct{}, h *fuse.InHeader, name string) fuse.Status {
+	return fs.of(h.NodeId).RemoveXAttr(i, h, name)
+}
+
+func (fs *dispatcher) GetLk(i <-chan struct{}, in *fuse.LkIn, out *fuse.LkOut) fuse.Status {
+	return fs.of(in.NodeId).GetLk(i, in, out)
+}
+
+func (fs *dispatcher) SetLk(i <-chan struct{}, in *fuse.LkIn) fuse.Status {
+	return fs.of(in.NodeId).SetLk(i, in)
+}
+
+func (fs *dispatcher) SetLkw(i <-chan struct{}, in *fuse.LkIn) fuse.Status {
+	return fs.of(in.NodeId).SetLkw(i, in)
+}

@@ -1,0 +1,28 @@
+package fusefs
+
+import (
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/fusefs/kernel"
+	"lockfs/raftstore/namespace"
+)
+
+// enter is the way in of every operation that takes a name; what decides by name and caller whether an
+// operation may go on belongs here.
+func (fs *fileSystem) enter(header *fuse.InHeader, parent uint64, name string) (place, syscall.Errno) {
+	fs.goesOn(header.Pid)
+	if len(name) > namespace.MaxName {
+		return place{}, syscall.ENAMETOOLONG
+	}
+	return place{caller: kernel.CallerOf(header), parent: parent, name: []byte(name)}, 0
+}
+
+// goesOn is called when a request is not part of an open(2) that created something. What the Operator keeps
+// of the answer to that must not be given to anybody any more, as the file may have changed since.
+func (fs *fileSystem) goesOn(thread uint32) {
+	if thread != 0 {
+		fs.ops.GoesOn(thread)
+	}
+}

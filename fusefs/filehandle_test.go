@@ -1,0 +1,29 @@
+package fusefs
+
+import (
+	"iter"
+	"slices"
+	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/stretchr/testify/require"
+
+	"lockfs/fusefs/observation"
+	"lockfs/raftstore/storepb"
+)
+
+// TestReadAgainAfterListing: who lists a directory, and then reads a lock again that he has open, has judged it again.
+func TestReadAgainAfterListing(t *testing.T) {
+	process := observation.Process{PID: 1, Start: 1}
+	memory := observation.New(func(uint32) iter.Seq[observation.Process] { return slices.Values([]observation.Process{process}) })
+	seen := []*storepb.Look{{Parent: 1, Name: []byte("lock"), Token: 7}}
+	handle := &fileHandle{by: seen}
+	held := func() int { return len(memory.SeenBy(5, observation.Name{Parent: 1, Name: "lock"})) }
+
+	handle.saw(memory, fuse.Caller{Pid: 5}, seen, observation.Read)
+	require.Equal(t, 1, held())
+	memory.Listed(fuse.Caller{Pid: 5}, 1)
+	require.Zero(t, held())
+	handle.saw(memory, fuse.Caller{Pid: 5}, seen, observation.Read)
+	require.Equal(t, 1, held())
+}

@@ -1,0 +1,58 @@
+package filelock
+
+import (
+	"sync"
+)
+
+// lostSession stands for one that has ended: the locks that were taken through a description are lost.
+const lostSession = ^uint64(0)
+
+// Description is what is known of the locks that were taken through one open file description.
+type Description struct {
+	mu      sync.Mutex
+	session uint64 // in which locks were taken through it; 0: none was
+	closing bool   // a descriptor of it was closed, perhaps the last one
+}
+
+// Session is the one in which locks are taken through the description: that in use when the first was. inUse 0 changes nothing.
+func (d *Description) Session(inUse uint64) uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.session == 0 {
+		d.session = inUse
+	}
+	return d.session
+}
+
+// lose makes the description one of which the locks are lost.
+func (d *Description) lose() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.session = lostSession
+}
+
+// forgetSession is for a description through which nothing is locked any more.
+func (d *Description) forgetSession() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.session != lostSession {
+		d.session = 0
+	}
+}
+
+// NoteClose notes that a descriptor of it is closed.
+func (d *Description) NoteClose() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closing = true
+}
+
+// IsClosing tells whether a descriptor of it was closed.
+func (d *Description) IsClosing() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.closing
+}
+
+// IsLost tells whether the locks that were taken through it were given up.
+func (d *Description) IsLost() bool { return d.Session(0) == lostSession }

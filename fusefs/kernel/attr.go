@@ -1,0 +1,78 @@
+package kernel
+
+import (
+	"math"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/fault"
+	"lockfs/raftstore/storepb"
+)
+
+const (
+	// PermissionBits are those of a mode that are not its type.
+	PermissionBits = 0o7777
+	// BlockSize is preferred for I/O, and the unit of statfs.
+	BlockSize = 4096
+
+	sectorSize = 512 // the unit of st_blocks
+)
+
+func kernelTime(ns int64) (sec uint64, nsec uint32) {
+	t := time.Unix(0, ns)
+	return uint64(t.Unix()), uint32(t.Nanosecond())
+}
+
+// FillEntry tells of a name. As all that fill an answer it leaves the times for which the kernel may keep it at zero.
+func FillEntry(out *fuse.EntryOut, attr *storepb.Attr) {
+	out.NodeId = attr.GetIno()
+	out.SetEntryTimeout(fault.CacheTime)
+	FillAttr(&out.Attr, attr)
+}
+
+// FillAttr is for stat.
+func FillAttr(out *fuse.Attr, attr *storepb.Attr) {
+	out.Ino = attr.GetIno()
+	out.Size = attr.GetSize()
+	out.Blocks = sectors(attr.GetSize())
+	out.Atime, out.Atimensec = kernelTime(attr.GetAtime())
+	out.Mtime, out.Mtimensec = kernelTime(attr.GetMtime())
+	out.Ctime, out.Ctimensec = kernelTime(attr.GetCtime())
+	out.Mode = attr.GetMode()
+	out.Nlink = attr.GetNlink()
+	out.Uid, out.Gid = attr.GetUid(), attr.GetGid()
+	out.Blksize = BlockSize
+}
+
+// FillStatx is for statx, which tells the time of birth too.
+func FillStatx(out *fuse.Statx, attr *storepb.Attr) {
+	out.Mask = unix.STATX_BASIC_STATS | unix.STATX_BTIME
+	out.Ino = attr.GetIno()
+	out.Size = attr.GetSize()
+	out.Blocks = sectors(attr.GetSize())
+	out.Atime.Sec, out.Atime.Nsec = kernelTime(attr.GetAtime())
+	out.Mtime.Sec, out.Mtime.Nsec = kernelTime(attr.GetMtime())
+	out.Ctime.Sec, out.Ctime.Nsec = kernelTime(attr.GetCtime())
+	out.Btime.Sec, out.Btime.Nsec = kernelTime(attr.GetBtime())
+	out.Mode = uint16(attr.GetMode())
+	out.Nlink = attr.GetNlink()
+	out.Uid, out.Gid = attr.GetUid(), attr.GetGid()
+	out.Blksize = BlockSize
+}
+
+func sectors(size uint64) uint64 { return (size + sectorSize - 1) / sectorSize }
+
+// Nanoseconds since the epoch of a time of the kernel's, whose seconds are signed. A time more than 292
+// years from the epoch becomes the nearest that there is.
+func Nanoseconds(sec uint64, nsec uint32) *int64 {
+	s, limit := int64(sec), int64(math.MaxInt64/time.Second)
+	switch {
+	case s >= limit:
+		return new(int64(math.MaxInt64))
+	case s <= -limit:
+		return new(int64(math.MinInt64))
+	}
+	return new(s*int64(time.Second) + int64(nsec))
+}

@@ -1,0 +1,87 @@
+package kernel
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
+)
+
+// overflowID stands in /proc for each id that the user namespace of this process does not have.
+const overflowID = 65534
+
+// CallerOf answers who makes a request, for the audit and for what is his.
+func CallerOf(header *fuse.InHeader) *storepb.Caller {
+	return &storepb.Caller{Uid: header.Uid, Gid: header.Gid, Pid: header.Pid}
+}
+
+// ViewerOf answers who makes a request. All permissions on files are judged by the kernel (default_permissions); what the control
+// directory tells of many files at once is judged by this. A request does not say which groups its caller is in besides the first
+// one, but the caller waits meanwhile, and /proc says.
+func ViewerOf(header *fuse.InHeader) *storepb.Viewer {
+	viewer := &storepb.Viewer{Uid: header.Uid, Gid: header.Gid}
+	if header.Uid != 0 {
+		viewer.Groups, viewer.MoreGroups = groupsOf(header)
+	}
+	return viewer
+}
+
+func groupsOf(header *fuse.InHeader) (groups []uint32, more bool) {
+	if header.Pid == 0 {
+		return nil, true // it cannot be seen from here
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", header.Pid))
+	if err != nil {
+		return nil, true
+	}
+	return parseGroups(text, header.Uid, header.Gid)
+}
+
+// parseGroups takes the groups from proc_pid_status(5), if the thread acts as the user and group of the request there too. more says
+// that there may be others.
+func parseGroups(status []byte, uid, gid uint32) (groups []uint32, more bool) {
+	const actsAs = 3 // real, effective, saved, of file system
+	field := func(name string) [][]byte {
+		_, value, _ := bytes.Cut(status, []byte("\n"+name+":"))
+		value, _, _ = bytes.Cut(value, []byte("\n"))
+		return bytes.Fields(value)
+	}
+	same := func(ids [][]byte, id uint32) bool {
+		return len(ids) > actsAs && string(ids[actsAs]) == strconv.FormatUint(uint64(id), 10)
+	}
+	if !same(field("Uid"), uid) || !same(field("Gid"), gid) {
+		return nil, true
+	}
+	for _, text := range field("Groups") {
+		group, err := strconv.ParseUint(string(text), 10, 32)
+		if err != nil || group == overflowID {
+			more = true
+			continue
+		}
+		groups = append(groups, uint32(group))
+	}
+	return groups, more
+}
+
+// MayOpen tells whether a caller is sure to have the permissions that open flags ask for.
+func MayOpen(attr *storepb.Attr, caller *fuse.InHeader, flags uint32) bool {
+	var need uint32
+	switch flags & syscall.O_ACCMODE {
+	case syscall.O_RDONLY:
+		need = namespace.MayRead
+	case syscall.O_WRONLY:
+		need = namespace.MayWrite
+	default:
+		need = namespace.MayRead | namespace.MayWrite
+	}
+	if flags&syscall.O_TRUNC != 0 {
+		need |= namespace.MayWrite
+	}
+	return namespace.Permits(ViewerOf(caller), attr, need)
+}

@@ -1,0 +1,73 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/raftstore/storepb"
+)
+
+// Errno is the error number for an outcome of the namespace; 0 for OK. What has no row is EIO: it is
+// either an outcome that the mount deals with itself (CONFLICT) or one that no program can act on.
+func Errno(code storepb.Code) syscall.Errno {
+	if errno, found := errnos[code]; found {
+		return errno
+	}
+	return syscall.EIO
+}
+
+var errnos = map[storepb.Code]syscall.Errno{
+	storepb.Code_OK:                0,
+	storepb.Code_NOT_FOUND:         syscall.ENOENT,
+	storepb.Code_EXISTS:            syscall.EEXIST,
+	storepb.Code_NOT_DIRECTORY:     syscall.ENOTDIR,
+	storepb.Code_IS_DIRECTORY:      syscall.EISDIR,
+	storepb.Code_NOT_EMPTY:         syscall.ENOTEMPTY,
+	storepb.Code_INVALID:           syscall.EINVAL,
+	storepb.Code_NAME_TOO_LONG:     syscall.ENAMETOOLONG,
+	storepb.Code_FILE_TOO_BIG:      syscall.EFBIG,
+	storepb.Code_NO_SPACE:          syscall.ENOSPC,
+	storepb.Code_QUOTA:             syscall.EDQUOT,
+	storepb.Code_NOT_PERMITTED:     syscall.EPERM,
+	storepb.Code_TOO_MANY_LINKS:    syscall.EMLINK,
+	storepb.Code_NO_ATTRIBUTE:      syscall.ENODATA,
+	storepb.Code_UNSUPPORTED:       syscall.EOPNOTSUPP,
+	storepb.Code_STALE:             syscall.ESTALE,
+	storepb.Code_CANCELLED:         syscall.ETIMEDOUT,
+	storepb.Code_BUSY:              syscall.EBUSY,
+	storepb.Code_TOO_MANY_REQUESTS: syscall.EAGAIN,
+	storepb.Code_WOULD_BLOCK:       syscall.EAGAIN,
+	storepb.Code_DEADLOCK:          syscall.EDEADLK,
+	storepb.Code_NO_LOCKS:          syscall.ENOLCK,
+	storepb.Code_SESSION_LOST:      syscall.EIO,
+	storepb.Code_NOT_JUDGED:        syscall.ESTALE,
+}
+
+// OfInode is the error number where the kernel named an inode: that it is gone is ESTALE, upon which the
+// VFS looks the name up again.
+func OfInode(errno syscall.Errno) syscall.Errno {
+	if errno == syscall.ENOENT {
+		return syscall.ESTALE
+	}
+	return errno
+}
+
+// Status is the error number as go-fuse wants it.
+func Status(errno syscall.Errno) fuse.Status { return fuse.Status(errno) }
+
+// Outcome is what became of an operation, as the kernel is told it: ETIMEDOUT if its time was up, and EIO, with the reason in the
+// log, if there is no result for another reason. The result is nil when there is none.
+func Outcome(result *storepb.Result, err error, logger *slog.Logger) (*storepb.Result, syscall.Errno) {
+	switch {
+	case err == nil:
+		return result, Errno(result.GetCode())
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, syscall.ETIMEDOUT
+	}
+	logger.Error("operation has no result", "error", err)
+	return nil, syscall.EIO
+}

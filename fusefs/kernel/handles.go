@@ -1,0 +1,49 @@
+package kernel
+
+import "sync"
+
+// Handles give open files and directories the numbers by which the kernel names them. A number is never
+// used again.
+type Handles[H any] struct {
+	mu   sync.Mutex
+	last uint64
+	open map[uint64]H
+}
+
+// NewHandles has none open.
+func NewHandles[H any]() *Handles[H] {
+	return &Handles[H]{open: make(map[uint64]H)}
+}
+
+// Add opens one.
+func (t *Handles[H]) Add(h H) (fh uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last++
+	t.open[t.last] = h
+	return t.last
+}
+
+// Get answers one that is open.
+func (t *Handles[H]) Get(fh uint64) (h H, found bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h, found = t.open[fh]
+	return h, found
+}
+
+// AreNone tells whether none is open.
+func (t *Handles[H]) AreNone() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.open) == 0
+}
+
+// Remove closes one.
+func (t *Handles[H]) Remove(fh uint64) (h H, found bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h, found = t.open[fh]
+	delete(t.open, fh)
+	return h, found
+}

@@ -1,0 +1,153 @@
+package mountpoint
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxStale is how many dead mounts on top of each other are cleaned up.
+	maxStale = 16
+
+	// answerTime is how long a mount that was found may take to show that it is alive.
+	answerTime = 2 * time.Second
+)
+
+// Prepare makes sure that dir can be mounted on, and answers its path without symbolic links.
+func Prepare(dir string, logger *slog.Logger) (path string, err error) {
+	for range maxStale {
+		path, there, err := inspect(dir)
+		switch {
+		case err != nil:
+			return "", err
+		case there == nil:
+			return path, nil
+		case !there.stale:
+			return "", errors.New("lockfs is mounted there already")
+		}
+		logger.Info("unmounting what a dead process left", "dir", path)
+		if err := Detach(path, true); err != nil {
+			return "", fmt.Errorf("a dead process left its mount there, which cannot be unmounted: %w", err)
+		}
+	}
+	return "", errors.New("too many dead mounts on top of each other")
+}
+
+// Source answers the source, as /proc/mounts has it, of a mount of lockfs at a directory, of which the process is alive. found is
+// false if there is none.
+func Source(dir string) (source string, found bool, err error) {
+	_, there, err := inspect(dir)
+	if err != nil || there == nil || there.stale {
+		return "", false, err
+	}
+	return there.source, true, nil
+}
+
+// lockfsMount is a mount of lockfs.
+type lockfsMount struct {
+	source string
+	stale  bool // its process is dead
+}
+
+// inspect answers the mount of lockfs at a directory, nil if there is none. It opens dir by path only, which no file system is
+// asked about.
+func inspect(dir string) (path string, there *lockfsMount, err error) {
+	fd, err := unix.Open(filepath.Clean(dir), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if path, err = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err != nil {
+		return "", nil, err
+	}
+	m, err := rootOfLockfs(fd, path)
+	if err != nil || m == nil {
+		return path, nil, err
+	}
+	there = &lockfsMount{source: m.source}
+	switch err := stat(fd); {
+	case errors.Is(err, syscall.ENOTCONN), errors.Is(err, syscall.ECONNABORTED):
+		there.stale = true
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "", nil, errors.New("lockfs is mounted there already and does not answer")
+	}
+	return path, there, nil
+}
+
+// stat asks a file system that may never answer. What it opens for that, it leaves to whoever waits.
+func stat(fd int) error {
+	own, err := unix.Dup(fd)
+	if err != nil {
+		return err
+	}
+	answer := make(chan error, 1)
+	go func() {
+		var st unix.Stat_t
+		answer <- unix.Fstat(own, &st)
+		_ = unix.Close(own)
+	}()
+	select {
+	case err := <-answer:
+		return err
+	case <-time.After(answerTime):
+		return os.ErrDeadlineExceeded
+	}
+}
+
+// rootOfLockfs answers the mount of lockfs whose root an open directory is; nil if it is none.
+func rootOfLockfs(fd int, path string) (*mountEntry, error) {
+	info, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", fd))
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := readMounts()
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(info)) {
+		key, value, _ := strings.Cut(line, ":")
+		if id, err := strconv.Atoi(strings.TrimSpace(value)); key == "mnt_id" && err == nil {
+			at := slices.IndexFunc(mounts, func(m mountEntry) bool {
+				return m.id == id && m.fsType == "fuse."+FSType && m.point == path
+			})
+			if at < 0 {
+				return nil, nil
+			}
+			return &mounts[at], nil
+		}
+	}
+	return nil, errors.New("the kernel does not say which mount a directory is in")
+}
+
+// Detach unmounts. A lazy one succeeds though the mount is in use: it disappears from the directory now
+// and ends with its last user.
+func Detach(path string, lazy bool) error {
+	if Privileged() {
+		flags := unix.UMOUNT_NOFOLLOW
+		if lazy {
+			flags |= unix.MNT_DETACH
+		}
+		return unix.Unmount(path, flags)
+	}
+	args := []string{"-u", path}
+	if lazy {
+		args = []string{"-u", "-z", path}
+	}
+	output, err := exec.Command(fusermount, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", fusermount, err, bytes.TrimSpace(output))
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package fusefs
+
+import (
+	"context"
+
+	"lockfs/raftstore/storepb"
+)
+
+// Operator does operations of the namespace. An error means that no result could be had:
+// context.DeadlineExceeded that the time for one was up. What the namespace itself refuses is a result
+// with a code. The Operator limits the time that an operation takes, and it fills in the caller's host.
+type Operator interface {
+	// Mutate commits one change; it returns once a majority has it. If ctx ends before, it may have been done or not, but
+	// will not be done after what is asked next.
+	Mutate(ctx context.Context, caller *storepb.Caller, op *storepb.Op) (*storepb.Result, error)
+	// Create is Mutate for what makes a name. answer renders what will tell the kernel of success: should
+	// this process be killed before it does, somebody else can, so that no name is left behind which its
+	// maker was not told of. It is called at most once, and answers nil where there is nothing to tell.
+	// Once ctx has ended, nobody will be told: the name is taken back if it was made exclusively, or never made.
+	Create(ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte) (*storepb.Result, error)
+	// GoesOn says that a thread has asked for something else after a creation: it was told of that.
+	GoesOn(thread uint32)
+	// Query answers with everything that was committed when it was asked, unless ctx ends before.
+	Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error)
+	// TakeLock takes an advisory lock, or releases it; to wait for one has no limit of time. The code CANCELLED says that
+	// the request was not done, since ctx has ended, or for the error if there is one. After any other error nobody can tell
+	// whether it was, and the lock may still come if it was waited for, until its owner drops what it has. NOT_FOUND says that
+	// the owner has done so while it waited. Without a session in op it is taken in the one in use, noted there.
+	TakeLock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error)
+	// FollowRemovals tells of files and directories that others have removed, until ctx ends.
+	FollowRemovals(ctx context.Context, removed func(parent uint64, name string, ino uint64))
+	// Session is the session in which advisory locks are taken, once the cluster has confirmed it; 0 if there
+	// is none.
+	Session() uint64
+	// Status is what the Operator knows of itself, at once.
+	Status() *storepb.MountStatus
+}

@@ -1,0 +1,71 @@
+package fusefs
+
+import (
+	"time"
+
+	"lockfs/fusefs/thread"
+	"lockfs/raftstore/storepb"
+)
+
+// newFileAge is far more than the kernel takes from a creation to its question. It bounds how old an answer
+// could be if a kernel did not ask.
+const newFileAge = time.Second
+
+// calls remember of each thread what it was told in the system call that it is in: the kernel makes several requests of one, and
+// does not say so.
+type calls struct {
+	created *thread.Notes[*storepb.Attr]
+	walked  *thread.Notes[walked]
+	entered *thread.Notes[entered]
+}
+
+func newCalls() *calls {
+	return &calls{
+		created: thread.NewNotes[*storepb.Attr](newFileAge),
+		walked:  thread.NewNotes[walked](0),
+		entered: thread.NewNotes[entered](enterLimit),
+	}
+}
+
+// justCreated answers the attributes of what a thread has created in the open(2) that it is in the middle
+// of. Before the open returns, the kernel judges permissions once more, and as it keeps no attributes it
+// asks for them. Should that fail, the open would fail with a file left behind that nobody was told of. So
+// this one request is answered with what the creation answered. The thread cannot ask anything else
+// before, and the kernel does not keep what it is told, so nobody gets to see an old answer.
+func (c *calls) justCreated(thread uint32, ino uint64) (attr *storepb.Attr, found bool) {
+	attr, age, found := c.created.Take(thread, func(attr *storepb.Attr) bool { return attr.GetIno() == ino })
+	return attr, found && age < newFileAge
+}
+
+// walked is a name that a thread has just looked up, and what it was: the kernel opens by inode.
+type walked struct {
+	ino  uint64
+	seen []*storepb.Look
+}
+
+// cameBy answers the name by which a thread came to an inode, as it was when it was looked up.
+func (c *calls) cameBy(thread uint32, ino uint64) []*storepb.Look {
+	found, _, _ := c.walked.Take(thread, func(w walked) bool { return w.ino == ino })
+	return found.seen
+}
+
+// entered is a directory whose attributes a thread was told, as of a command.
+type entered struct{ dir, index uint64 }
+
+// enterLimit is how long a thread may take from a directory's attributes to a name in it for both to be taken for parts of
+// one system call.
+const enterLimit = 100 * time.Millisecond
+
+// enteredAt answers which state will do for a thread that looks up a name: one that is no older than that from which the
+// directory's attributes came in the same system call. 0: only the newest will.
+//
+// The kernel has to ask for the attributes of a directory before each name that it looks up there: whether the caller may
+// search it, it judges itself (default_permissions), and no attribute that it is told stays valid. So the last time that a
+// thread was told them was in this system call.
+func (c *calls) enteredAt(thread uint32, dir uint64) uint64 {
+	e, age, found := c.entered.Get(thread)
+	if !found || e.dir != dir || age > enterLimit {
+		return 0
+	}
+	return e.index
+}

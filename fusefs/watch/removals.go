@@ -1,0 +1,91 @@
+package watch
+
+import (
+	"slices"
+	"time"
+)
+
+// Removals tell the kernel of watched files that somebody else has removed, for inotify(7) to raise
+// delete-self.
+//
+// The kernel takes the directory's lock for that, which a program may hold that waits for an answer of this
+// very process; should that be killed just then, both wait until somebody ends the mount. So only what is
+// watched is told of. That does not reach the mount: it is looked up in /proc, after the removal, so that nothing is missed
+// that was watched before. There is much to read, on a host with many descriptors for seconds. So that is done seldom, and
+// only if the kernel still knows an inode that was removed: what is watched it does not forget.
+type Removals struct {
+	knows   func(ino uint64) bool
+	watched func() map[uint64]bool
+	notify  func(parent, ino uint64, name string)
+	pending chan removal
+}
+
+type removal struct {
+	parent, ino uint64
+	name        string
+}
+
+const (
+	// watchedInterval is the least time between two searches for what is watched.
+	watchedInterval = time.Second
+	// watchedShare is how many times as long as a search the pause after it is, at least.
+	watchedShare = 20
+	// mostPending is how many removals wait for a search; beyond, some are not told of.
+	mostPending = 4096
+)
+
+// NewRemovals is for a mount with that device number: knows answers what its kernel knows, notify tells it. Watches on other devices
+// do not count.
+func NewRemovals(knows func(ino uint64) bool, device uint32, notify func(parent, ino uint64, name string)) *Removals {
+	return &Removals{
+		knows: knows, notify: notify, pending: make(chan removal, mostPending),
+		watched: func() map[uint64]bool { return watchedInodes(device) },
+	}
+}
+
+// Add is for a removal that may have to be told of, by the directory it was in. It does not wait.
+func (r *Removals) Add(parent uint64, name string, ino uint64) {
+	select {
+	case r.pending <- removal{parent, ino, name}:
+	default:
+	}
+}
+
+// Run tells of what was added, until stop is closed.
+func (r *Removals) Run(stop <-chan struct{}) {
+	for {
+		var pause time.Duration
+		select {
+		case first := <-r.pending:
+			pause = r.tell(first)
+		case <-stop:
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-stop:
+			return
+		}
+	}
+}
+
+// tell answers how long nothing more is to be told.
+func (r *Removals) tell(first removal) (pause time.Duration) {
+	batch := []removal{first}
+	for len(r.pending) > 0 {
+		batch = append(batch, <-r.pending)
+	}
+	batch = slices.DeleteFunc(batch, func(removed removal) bool { return !r.knows(removed.ino) })
+	if len(batch) == 0 {
+		return 0
+	}
+	began := time.Now()
+	watched := r.watched()
+	pause = max(watchedInterval, watchedShare*time.Since(began))
+	for _, removed := range batch {
+		if watched[removed.ino] {
+			r.notify(removed.parent, removed.ino, removed.name)
+		}
+	}
+	return pause
+}

@@ -1,0 +1,121 @@
+package advisory
+
+import (
+	"math"
+
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// lastByte is the end of a lock that reaches to the end of a file, whatever its size (OFFSET_MAX).
+const lastByte = math.MaxInt64
+
+// kinds are those of locks that do not know of each other.
+var kinds = []storepb.LockKind{storepb.LockKind_FLOCK, storepb.LockKind_RECORD}
+
+// lock is a lock of flock(2) or fcntl(2) that is held. It is never modified once it is in a tree.
+type lock struct {
+	ino        ids.Inode
+	kind       storepb.LockKind
+	session    ids.Session
+	owner      ids.Owner
+	start, end uint64 // both inclusive
+	exclusive  bool
+	pid        uint32
+	since      int64
+	seq        ids.Sequence // of the command in the session that it comes from
+	until      int64        // its owner has lost it: it stays until then; 0: it is held
+}
+
+func lessLock(a, b *lock) bool {
+	switch {
+	case a.ino != b.ino:
+		return a.ino < b.ino
+	case a.kind != b.kind:
+		return a.kind < b.kind
+	case a.session != b.session:
+		return a.session < b.session
+	case a.owner != b.owner:
+		return a.owner < b.owner
+	case a.until != b.until:
+		return a.until < b.until // a successor may give its owners the same numbers
+	case a.start != b.start:
+		return a.start < b.start
+	}
+	return a.seq < b.seq
+}
+
+func lessDelayed(a, b *lock) bool {
+	if a.until != b.until {
+		return a.until < b.until
+	}
+	return lessLock(a, b)
+}
+
+// Wanted is what a command asks for.
+type Wanted struct {
+	lock
+	unlock    bool
+	wait      bool
+	byProcess bool // the owner is a process, not an open file description
+}
+
+// Want reads what a command of a session asks for. ok is false for what no kernel asks for.
+func Want(session ids.Session, seq ids.Sequence, op *storepb.TakeLock) (want *Wanted, ok bool) {
+	want = &Wanted{unlock: op.GetType() == storepb.LockType_UNLOCK, wait: op.GetWait(), byProcess: op.GetByProcess()}
+	want.lock = lock{
+		ino: ids.Inode(op.GetIno()), kind: op.GetKind(), session: session, owner: ids.Owner(op.GetOwner()),
+		start: op.GetStart(), end: op.GetEnd(), exclusive: op.GetType() == storepb.LockType_EXCLUSIVE, pid: op.GetPid(), seq: seq,
+	}
+	switch want.kind {
+	case storepb.LockKind_FLOCK:
+		want.start, want.end = 0, lastByte
+	case storepb.LockKind_RECORD:
+		want.end = min(want.end, lastByte)
+	default:
+		return want, false
+	}
+	_, knownType := storepb.LockType_name[int32(op.GetType())]
+	return want, knownType && want.start <= want.end
+}
+
+func (a *lock) sameOwner(b *lock) bool {
+	return a.session == b.session && a.owner == b.owner && a.until == 0 && b.until == 0
+}
+
+func (a *lock) overlaps(b *lock) bool {
+	return a.ino == b.ino && a.kind == b.kind && a.start <= b.end && b.start <= a.end
+}
+
+// excludes tells whether two locks cannot both be held.
+func (a *lock) excludes(b *lock) bool {
+	return a.overlaps(b) && (a.exclusive || b.exclusive) && !a.sameOwner(b)
+}
+
+// without answers what is left of a lock beside a range.
+func (a *lock) without(cut *lock) []*lock {
+	if !a.overlaps(cut) {
+		return []*lock{a}
+	}
+	var left []*lock
+	if a.start < cut.start {
+		piece := *a
+		piece.end = cut.start - 1
+		left = append(left, &piece)
+	}
+	if a.end > cut.end {
+		piece := *a
+		piece.start = cut.end + 1
+		left = append(left, &piece)
+	}
+	return left
+}
+
+// without answers what locks have beside a range.
+func without(locks []*lock, cut *lock) []*lock {
+	var left []*lock
+	for _, a := range locks {
+		left = append(left, a.without(cut)...)
+	}
+	return left
+}

@@ -1,0 +1,85 @@
+package advisory
+
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// Drop is a close(2): what owners have and want of a file goes. For so long (nanoseconds) nobody else gets the locks.
+func (t *Table) Drop(session ids.Session, op *storepb.DropLocks, delay int64) {
+	ino := ids.Inode(op.GetIno())
+	for _, owner := range op.GetOwners() {
+		gone := &lock{ino: ino, kind: op.GetKind(), session: session, owner: ids.Owner(owner), end: lastByte}
+		for _, own := range t.ownedBy(gone) {
+			t.takeFrom(own, delay)
+		}
+		for _, request := range t.requestsOf(gone) {
+			t.deleteWaiter(request)
+		}
+	}
+	t.serveQueue(ino, op.GetKind())
+}
+
+// DropAll ends what a session has and wants. For so long (nanoseconds) nobody else gets the locks.
+func (t *Table) DropAll(session ids.Session, delay int64) {
+	if t.locksOf(session) == 0 {
+		return
+	}
+	var released files
+	for _, request := range t.requestsOfSession(session) {
+		t.deleteWaiter(request)
+		released.add(&request.lock)
+	}
+	var own []*lock
+	t.held.Scan(func(a *lock) bool {
+		if a.session == session && a.until == 0 {
+			own = append(own, a)
+		}
+		return true
+	})
+	for _, a := range own {
+		t.takeFrom(a, delay)
+		released.add(a)
+	}
+	t.serveQueues(&released)
+}
+
+// takeFrom takes a lock from its owner.
+func (t *Table) takeFrom(a *lock, delay int64) {
+	t.deleteLock(a)
+	if delay > 0 {
+		stays := *a
+		stays.until = t.now + delay
+		t.putLock(&stays)
+	}
+}
+
+// Cancel ends the request that a command of a session made, if it is still one.
+func (t *Table) Cancel(session ids.Session, seq ids.Sequence) {
+	if request, waiting := t.request(session, seq); waiting {
+		t.deleteWaiter(request)
+		t.serveQueue(request.ino, request.kind)
+	}
+}
+
+// Expire ends what is over: locks that their owners have lost go, and requests that were interrupted and did not come again.
+func (t *Table) Expire() {
+	var released files
+	for {
+		a, found := t.delayed.Min()
+		if !found || a.until > t.now {
+			break
+		}
+		t.deleteLock(a)
+		released.add(a)
+	}
+	for {
+		w, found := t.interrupted.Min()
+		if !found || t.now-w.interrupted < int64(InterruptPatience) {
+			break
+		}
+		t.deleteWaiter(w)
+		released.add(&w.lock)
+	}
+	t.serveQueues(&released)
+}

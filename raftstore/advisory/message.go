@@ -1,0 +1,78 @@
+package advisory
+
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// List answers the locks and requests of a file, or of all (0), as far as they are wanted, and so many at most. Locks come first,
+// requests in the order in which they are served. Their hosts, which a table does not know, are empty.
+func (t *Table) List(ino ids.Inode, most int, wanted func(ids.Inode) bool) (messages []*storepb.AdvisoryLock) {
+	t.held.Ascend(&lock{ino: ino}, func(a *lock) bool {
+		if ino != 0 && a.ino != ino {
+			return false
+		}
+		if wanted(a.ino) {
+			messages = append(messages, a.message())
+		}
+		return len(messages) < most
+	})
+	t.waiters.Ascend(&waiter{lock: lock{ino: ino}}, func(w *waiter) bool {
+		if ino != 0 && w.ino != ino || len(messages) >= most {
+			return false
+		}
+		if wanted(w.ino) {
+			messages = append(messages, w.message())
+		}
+		return true
+	})
+	return messages
+}
+
+// Each visits all locks and then all requests, in an order that the table alone determines, until visit answers false.
+func (t *Table) Each(visit func(*storepb.AdvisoryLock) bool) {
+	going := true
+	t.held.Scan(func(a *lock) bool {
+		going = visit(a.message())
+		return going
+	})
+	if going {
+		t.waiters.Scan(func(w *waiter) bool { return visit(w.message()) })
+	}
+}
+
+// Restore puts what Each visited into its place.
+func (t *Table) Restore(m *storepb.AdvisoryLock) {
+	if m.GetPosition() == 0 {
+		t.putLock(lockFrom(m))
+		return
+	}
+	t.putWaiter(&waiter{
+		lock: *lockFrom(m), position: ids.Index(m.GetPosition()), byProcess: m.GetByProcess(), interrupted: m.GetInterrupted(),
+	})
+}
+
+func (a *lock) message() *storepb.AdvisoryLock {
+	message := &storepb.AdvisoryLock{
+		Ino: uint64(a.ino), Kind: a.kind, Type: storepb.LockType_SHARED, Session: uint64(a.session), Owner: uint64(a.owner),
+		Start: a.start, End: a.end, Pid: a.pid, Since: a.since, Seq: uint64(a.seq), Until: a.until,
+	}
+	if a.exclusive {
+		message.Type = storepb.LockType_EXCLUSIVE
+	}
+	return message
+}
+
+func (w *waiter) message() *storepb.AdvisoryLock {
+	message := w.lock.message()
+	message.Position, message.ByProcess, message.Interrupted = uint64(w.position), w.byProcess, w.interrupted
+	return message
+}
+
+func lockFrom(m *storepb.AdvisoryLock) *lock {
+	return &lock{
+		ino: ids.Inode(m.GetIno()), kind: m.GetKind(), session: ids.Session(m.GetSession()), owner: ids.Owner(m.GetOwner()),
+		start: m.GetStart(), end: m.GetEnd(), exclusive: m.GetType() == storepb.LockType_EXCLUSIVE, pid: m.GetPid(),
+		since: m.GetSince(), seq: ids.Sequence(m.GetSeq()), until: m.GetUntil(),
+	}
+}

@@ -1,0 +1,150 @@
+// Package advisory is the table of flock(2) and fcntl(2) locks and of the queues of those who wait for them.
+//
+// Locks belong to owners, which are numbers within a session. A request that must wait stays in the queue of its file and becomes a
+// lock by itself, with the command that makes it possible. It waits for earlier requests too that exclude it, so nobody starves; one
+// that was interrupted keeps its place for a moment but gets nothing. Locks that their owners have lost may stay for a while, so
+// that nobody else gets them while programs may still rely on them.
+//
+// A table knows neither files nor sessions but by their numbers, and no clock: index and time come in with each command ([Table.Begin]).
+// The same calls give the same table on every node.
+package advisory
+
+import (
+	"math"
+	"time"
+
+	"github.com/tidwall/btree"
+
+	"lockfs/raftstore/ids"
+)
+
+// MaxLocks is how many locks and requests a session may have.
+const MaxLocks = 100_000
+
+// InterruptPatience is how long a request keeps its place for a caller that was interrupted: a signal's
+// handler runs, and the call is made again.
+const InterruptPatience = 2 * time.Second
+
+// Request names a request for a lock: a session's command.
+type Request struct {
+	Session ids.Session
+	Seq     ids.Sequence
+}
+
+// Table is the locks and requests of all files. It is not safe for concurrent use.
+type Table struct {
+	index ids.Index
+	now   int64
+	ended []Request // see Ended
+
+	held        *btree.BTreeG[*lock]         // by file and owner
+	delayed     *btree.BTreeG[*lock]         // those that their owners have lost, by when they go
+	waiters     *btree.BTreeG[*waiter]       // by file, in the order in which they are served
+	requests    *btree.BTreeG[*waiter]       // by session, seq
+	interrupted *btree.BTreeG[*waiter]       // by since when
+	counts      *btree.Map[ids.Session, int] // locks and requests of each session
+}
+
+// New makes an empty table.
+func New() *Table {
+	options := btree.Options{NoLocks: true}
+	return &Table{
+		held:        btree.NewBTreeGOptions(lessLock, options),
+		delayed:     btree.NewBTreeGOptions(lessDelayed, options),
+		waiters:     btree.NewBTreeGOptions(lessWaiter, options),
+		requests:    btree.NewBTreeGOptions(lessRequest, options),
+		interrupted: btree.NewBTreeGOptions(lessInterrupted, options),
+		counts:      new(btree.Map[ids.Session, int]),
+	}
+}
+
+// Begin has what follows be done by the command with that index, at that time (nanoseconds since the Unix epoch).
+func (t *Table) Begin(index ids.Index, now int64) {
+	t.index, t.now, t.ended = index, now, nil
+}
+
+// Ended answers the requests that became locks since Begin, or changed otherwise.
+func (t *Table) Ended() []Request { return t.ended }
+
+// Frozen is a copy in constant time, for Len and Each only.
+func (t *Table) Frozen() *Table {
+	return &Table{held: t.held.Copy(), waiters: t.waiters.Copy()} // the others are restored from these
+}
+
+// Len is the number of locks and requests.
+func (t *Table) Len() int { return t.held.Len() + t.waiters.Len() }
+
+// Locked tells whether somebody has a lock of a file, or waits for one.
+func (t *Table) Locked(ino ids.Inode) bool { return t.LockedSince(ino, math.MinInt64) }
+
+// LockedSince is Locked for what somebody got or asked for at a time or later.
+func (t *Table) LockedSince(ino ids.Inode, at int64) (locked bool) {
+	since := func(a *lock) bool {
+		locked = locked || a.since >= at
+		return !locked
+	}
+	for _, kind := range kinds {
+		t.eachHeld(ino, kind, since)
+		t.queue(ino, kind, func(w *waiter) bool { return since(&w.lock) })
+	}
+	return locked
+}
+
+// NextDue is the time from which on Expire changes something; math.MaxInt64 if nothing is under way.
+func (t *Table) NextDue() int64 {
+	next := int64(math.MaxInt64)
+	if a, found := t.delayed.Min(); found {
+		next = a.until
+	}
+	if w, found := t.interrupted.Min(); found {
+		next = min(next, w.interrupted+int64(InterruptPatience))
+	}
+	return next
+}
+
+func (t *Table) putLock(a *lock) {
+	if _, replaced := t.held.Set(a); !replaced {
+		t.count(a.session, +1)
+	}
+	if a.until != 0 {
+		t.delayed.Set(a)
+	}
+}
+
+func (t *Table) deleteLock(a *lock) {
+	if _, found := t.held.Delete(a); found {
+		t.count(a.session, -1)
+	}
+	t.delayed.Delete(a)
+}
+
+func (t *Table) putWaiter(w *waiter) {
+	t.waiters.Set(w)
+	t.requests.Set(w)
+	t.count(w.session, +1)
+	if w.interrupted != 0 {
+		t.interrupted.Set(w)
+	}
+}
+
+func (t *Table) deleteWaiter(w *waiter) {
+	t.waiters.Delete(w)
+	t.requests.Delete(w)
+	t.count(w.session, -1)
+	t.interrupted.Delete(w)
+	t.ended = append(t.ended, Request{w.session, w.seq})
+}
+
+func (t *Table) count(session ids.Session, by int) {
+	count := t.locksOf(session) + by
+	if count == 0 {
+		t.counts.Delete(session)
+	} else {
+		t.counts.Set(session, count)
+	}
+}
+
+func (t *Table) locksOf(session ids.Session) int {
+	count, _ := t.counts.Get(session)
+	return count
+}

@@ -1,0 +1,79 @@
+package advisory
+
+import "lockfs/raftstore/storepb"
+
+// Take is flock(2), and fcntl(2) with F_SETLK or F_SETLKW, as a command of a session asks for it. It answers
+//
+//	OK           it is locked, or unlocked
+//	WAITING      it is in the queue
+//	WOULD_BLOCK  it was not to wait; then also a lock that is in the way
+//	DEADLOCK     it would wait for itself
+//	NO_LOCKS     the session has too many
+//
+// With NO_LOCKS nothing has changed. An flock that was to become one of the other type is given up in any other case.
+func (t *Table) Take(want *Wanted) (storepb.Code, *storepb.AdvisoryLock) {
+	if want.unlock {
+		return t.release(&want.lock), nil
+	}
+	if t.locksOf(want.session) >= MaxLocks {
+		return storepb.Code_NO_LOCKS, nil
+	}
+	asked := want.lock
+	asked.since = t.now
+	return t.grantOrQueue(&asked, want)
+}
+
+func (t *Table) release(want *lock) storepb.Code {
+	if t.locksOf(want.session) >= MaxLocks && t.splits(want) {
+		return storepb.Code_NO_LOCKS
+	}
+	t.setRange(want, false)
+	t.serveQueue(want.ino, want.kind)
+	return storepb.Code_OK
+}
+
+func (t *Table) grantOrQueue(want *lock, how *Wanted) (storepb.Code, *storepb.AdvisoryLock) {
+	again := t.interruptedRequest(want)
+	if want.kind == storepb.LockKind_FLOCK {
+		t.dropToConvert(want)
+	}
+	request := &waiter{lock: *want, position: t.index, byProcess: how.byProcess}
+	if again != nil {
+		t.deleteWaiter(again)
+		request.position, request.since = again.position, again.since
+	}
+	inTheWay := t.heldAgainst(want)
+	if inTheWay == nil && (!how.wait || t.queuedAgainst(request) == nil) {
+		t.setRange(want, true)
+		t.serveQueue(want.ino, want.kind) // less may be locked now than before
+		return storepb.Code_OK, nil
+	}
+	if !how.wait {
+		return storepb.Code_WOULD_BLOCK, inTheWay.message()
+	}
+	t.putWaiter(request)
+	if t.isDeadlock(request) {
+		t.deleteWaiter(request)
+		return storepb.Code_DEADLOCK, nil
+	}
+	return storepb.Code_WAITING, nil
+}
+
+// dropToConvert gives up an flock that is to become one of the other type. Others may get theirs in between
+// (flock(2)): two that hold it and both want it for themselves would otherwise wait for each other.
+func (t *Table) dropToConvert(want *lock) {
+	own := t.ownedBy(want)
+	if len(own) == 0 || own[0].exclusive == want.exclusive {
+		return
+	}
+	t.deleteLock(own[0])
+	t.serveQueue(want.ino, want.kind)
+}
+
+// Test is F_GETLK: it answers a lock that is in the way of another one; nil: none is.
+func (t *Table) Test(want *Wanted) *storepb.AdvisoryLock {
+	if inTheWay := t.heldAgainst(&want.lock); inTheWay != nil {
+		return inTheWay.message()
+	}
+	return nil
+}

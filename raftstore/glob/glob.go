@@ -1,0 +1,157 @@
+// Package glob has the patterns of paths that rules are for.
+//
+// A pattern without a slash fits the last element of a path, wherever that is; one with a slash fits a
+// whole path from the root, and a slash in front says only that. In an element
+//
+//   - is any run of characters, also none
+//     ?      is one character
+//     [a-z]  is one character of a class, [^a-z] one that is not of it, as path.Match has them
+//     \x     is x, whatever that means otherwise
+//
+// and ** as a whole element is any number of elements, also none. A byte that is not of valid UTF-8 is a
+// character of its own. Replicas decide by patterns, so what they mean must not change.
+package glob
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxLength is the length of the longest pattern, in bytes.
+const MaxLength = 4096
+
+// Check tells what is wrong with a pattern of a rule, empty if nothing is.
+func Check(pattern string) string {
+	switch {
+	case pattern == "":
+		return "the pattern is empty; write ** for every path"
+	case len(pattern) > MaxLength:
+		return fmt.Sprintf("the pattern has %d bytes; write at most %d", len(pattern), MaxLength)
+	case strings.Contains(pattern, "\x00"):
+		return "the pattern has a NUL byte; leave it out, no path has one"
+	case strings.HasSuffix(pattern, "/"):
+		return "the pattern ends with a slash; write /** at its end for all that is below a directory"
+	}
+	for element := range strings.SplitSeq(strings.TrimPrefix(pattern, "/"), "/") {
+		if message := checkElement(element); message != "" {
+			return message
+		}
+	}
+	return ""
+}
+
+func checkElement(element string) string {
+	switch element {
+	case "":
+		return "the pattern has two slashes in a row; write one"
+	case ".", "..":
+		return fmt.Sprintf("the pattern has the element %q; write the path from the root without it", element)
+	}
+	if _, err := path.Match(element, ""); err != nil {
+		return fmt.Sprintf(`%.100q in the pattern is not valid; close every [ with ], and write \ before `+
+			`each of * ? [ ] - \ that stands for itself`, element)
+	}
+	return ""
+}
+
+// Match tells whether a path below the root ("a/b.lock", no leading slash) fits a pattern. It
+// takes no more steps than the product of their lengths.
+func Match(pattern, path string) bool {
+	if !strings.Contains(pattern, "/") {
+		return matchElement(pattern, path[strings.LastIndexByte(path, '/')+1:])
+	}
+	return matchElements(strings.TrimPrefix(pattern, "/"), path)
+}
+
+// matchElements lets each ** take as few elements as it can. When the rest does not fit, only the last **
+// takes one more: giving an earlier one more could not leave more to choose from.
+func matchElements(pattern, path string) bool {
+	var after, from string // what follows the last **, and where in the path that was tried
+	for path != "" {
+		first, others, _ := strings.Cut(pattern, "/")
+		element, below, _ := strings.Cut(path, "/")
+		switch {
+		case first == "**":
+			pattern, after, from = others, others, path
+		case pattern != "" && matchElement(first, element):
+			pattern, path = others, below
+		case from != "":
+			_, from, _ = strings.Cut(from, "/")
+			pattern, path = after, from
+		default:
+			return false
+		}
+	}
+	for first := ""; pattern != ""; {
+		if first, pattern, _ = strings.Cut(pattern, "/"); first != "**" {
+			return false
+		}
+	}
+	return true
+}
+
+// matchElement is matchElements for * and characters. path.Match would let a * end amid a character, and
+// so find "*[^é]" to fit "é".
+func matchElement(pattern, name string) bool {
+	var after, from string
+	for name != "" {
+		token, char := firstToken(pattern), firstChar(name)
+		switch {
+		case token == "*":
+			pattern = pattern[1:]
+			after, from = pattern, name
+		case token != "" && matchChar(token, char):
+			pattern, name = pattern[len(token):], name[len(char):]
+		case from != "":
+			from = from[len(firstChar(from)):]
+			pattern, name = after, from
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern, "*") == ""
+}
+
+// firstToken is what stands for one character at the beginning of a valid element, or a *.
+func firstToken(pattern string) string {
+	switch {
+	case strings.HasPrefix(pattern, `\`):
+		return pattern[:1+len(firstChar(pattern[1:]))]
+	case strings.HasPrefix(pattern, "["):
+		return pattern[:classEnd(pattern)]
+	}
+	return firstChar(pattern)
+}
+
+// classEnd is the position after the class at the beginning of a valid element.
+func classEnd(pattern string) int {
+	for i := 1; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '\\':
+			i++
+		case ']':
+			return i + 1
+		}
+	}
+	return len(pattern)
+}
+
+func firstChar(s string) string {
+	_, size := utf8.DecodeRuneInString(s)
+	return s[:size]
+}
+
+func matchChar(token, char string) bool {
+	switch token[0] {
+	case '?':
+		return true
+	case '[':
+		fits, err := path.Match(token, char)
+		return fits && err == nil
+	case '\\':
+		return token[1:] == char
+	}
+	return token == char
+}

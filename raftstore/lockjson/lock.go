@@ -1,0 +1,88 @@
+package lockjson
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"lockfs/raftstore/storepb"
+)
+
+// Lock is how a lock is printed: by `lockfs locks --json`, and as a line of .lockfs/locks.jsonl. To whom may not read the lock
+// its path and age are all that is told.
+type Lock struct {
+	Path     string     `json:"path"`  // from the root of the mount; empty: the file was removed
+	State    string     `json:"state"` // held, stale, unreachable
+	Reason   string     `json:"reason,omitempty"`
+	Format   string     `json:"format"`
+	Holder   string     `json:"holder,omitempty"`
+	Host     string     `json:"host,omitempty"`
+	PID      uint32     `json:"pid,omitempty"`
+	Token    uint64     `json:"token,omitempty"`
+	Age      float64    `json:"age_seconds"` // since its holder got the name
+	Advisory []Advisory `json:"advisory_locks,omitempty"`
+}
+
+// Advisory is a lock of flock(2) or fcntl(2), or a request for one; those wait in this order.
+type Advisory struct {
+	Kind    string  `json:"kind"` // flock, fcntl
+	Type    string  `json:"type"` // shared, exclusive
+	State   string  `json:"state"`
+	Host    string  `json:"host"`
+	PID     uint32  `json:"pid"`
+	Start   uint64  `json:"start"`
+	End     uint64  `json:"end"` // last byte
+	Age     float64 `json:"age_seconds"`
+	Session string  `json:"session"` // hexadecimal
+}
+
+// The states of an advisory lock. An interrupted one is of somebody who waited, and keeps the place for a moment. A
+// delayed one is of a mount that was given up on.
+const (
+	AdvisoryHeld        = "held"
+	AdvisoryWaiting     = "waiting"
+	AdvisoryInterrupted = "interrupted"
+	AdvisoryDelayed     = "delayed"
+)
+
+// DescribeLock gives a lock the form in which it is printed at a time (nanoseconds since the Unix epoch).
+func DescribeLock(l *storepb.Lock, now int64) Lock {
+	f := l.GetFacts()
+	described := Lock{
+		Path: string(l.GetPath()), State: l.GetState(), Reason: l.GetReason(), Format: f.GetFormat(), Holder: f.GetHolder(),
+		Host: f.GetHost(), PID: f.GetPid(), Token: l.GetToken(), Age: age(l.GetAcquired(), now),
+	}
+	for _, a := range l.GetAdvisoryLocks() {
+		described.Advisory = append(described.Advisory, DescribeAdvisory(a, now))
+	}
+	return described
+}
+
+// DescribeAdvisory is DescribeLock for a lock of flock(2) or fcntl(2).
+func DescribeAdvisory(a *storepb.AdvisoryLock, now int64) Advisory {
+	described := Advisory{
+		Kind: "flock", Type: "shared", State: AdvisoryHeld, Host: a.GetHost(), PID: a.GetPid(), Start: a.GetStart(), End: a.GetEnd(),
+		Age: age(a.GetSince(), now), Session: fmt.Sprintf("%016x", a.GetSession()),
+	}
+	if a.GetKind() == storepb.LockKind_RECORD {
+		described.Kind = "fcntl"
+	}
+	if a.GetType() == storepb.LockType_EXCLUSIVE {
+		described.Type = "exclusive"
+	}
+	switch {
+	case a.GetInterrupted() != 0:
+		described.State = AdvisoryInterrupted
+	case a.GetPosition() != 0:
+		described.State = AdvisoryWaiting
+	case a.GetUntil() != 0:
+		described.State = AdvisoryDelayed
+	}
+	return described
+}
+
+// age is in whole seconds, and never negative, as clocks are not the same.
+func age(since, now int64) float64 { return math.Floor(max(0, time.Duration(now-since).Seconds())) }
+
+// LockLine renders a lock as a line of JSON, without its newline, like EventLine.
+func LockLine(l *storepb.Lock, now int64) []byte { return jsonLine(DescribeLock(l, now)) }

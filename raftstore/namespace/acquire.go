@@ -1,0 +1,87 @@
+package namespace
+
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// acquisition says how a name came to be.
+type acquisition struct {
+	exclusive bool // it was free for sure
+	done      bool // as a rule nothing follows that belongs to the same acquisition
+}
+
+// acquire gives a free name to an inode.
+func (k *keeper) acquire(by *storepb.Caller, e *entry, in *inode, how acquisition) *entry {
+	e.made, e.token, e.acquired, e.known = k.index, ids.Token(k.index), k.time, in.facts
+	e.exclusive = how.exclusive
+	e = k.putJudged(e, in)
+	return k.announceSoon(by, e, in, how.done)
+}
+
+// succeed gives a name that is taken to another inode, which comes with what is known of it under the
+// name it had. The token stays if the holder does, or if it is not known on one of the sides. The name was not made
+// exclusively then, and has another maker.
+func (k *keeper) succeed(by *storepb.Caller, before, incoming *entry, old, in *inode, m *maker) *entry {
+	e := *before
+	e.ino, e.made, e.stale, e.maker, e.exclusive = in.ino, k.index, incoming.stale.withoutMaker(), m, false
+	if says := asCounted(old, in.content, in.facts); says != in.facts && in.nlink == 1 {
+		counted := *in
+		counted.facts, counted.gone = says, nil
+		k.tree.putInode(&counted)
+		return k.hold(by, &e, old, &counted, nil)
+	}
+	return k.hold(by, &e, old, in, incoming.known)
+}
+
+// hold puts an entry whose content has become another one, with what is known of the holder now.
+func (k *keeper) hold(by *storepb.Caller, e *entry, old, in *inode, known *facts) *entry {
+	if in.unlisted && (e.announced || e.pending != nil) {
+		return k.lapse(by, e, old, in, known)
+	}
+	before, wasKnown := *e, e.known != nil
+	stolen := wasKnown && known != nil && !e.known.sameHolder(known) && (in.unlisted || k.groundOf(e, in) != isData)
+	if stolen {
+		e.token, e.acquired = ids.Token(k.index), k.time
+	}
+	if known != nil {
+		e.known = known
+	}
+	if known == nil && wasKnown && !mayBegin(e.known.Format, in.content) {
+		if !k.goesOn(e, old, in) {
+			return k.lapse(by, e, old, in, nil)
+		}
+		e.known = nil
+	}
+	if !stolen || in.unlisted {
+		return k.announceSoon(by, k.putJudged(e, in), in, false)
+	}
+	told := k.announceBefore(&before, old)
+	e.pending, e.announced = nil, false
+	e = k.putJudged(e, in)
+	if told.announced {
+		k.emitStolen(told, e, old, in, by)
+	}
+	return k.announceSoon(by, e, in, told.announced)
+}
+
+// lapse puts an entry whose content was a lock's and is another's now, or data, or lockfs's own.
+func (k *keeper) lapse(by *storepb.Caller, e *entry, old, in *inode, known *facts) *entry {
+	before := *e
+	k.emitReleased(&before, old, by, "its content was replaced", "")
+	e.known, e.token, e.acquired = known, ids.Token(k.index), k.time
+	e.pending, e.announced = nil, false
+	return k.announceSoon(by, k.putJudged(e, in), in, false)
+}
+
+// contentChanged is for every name of an inode whose content was replaced.
+func (k *keeper) contentChanged(by *storepb.Caller, old, in *inode) {
+	for _, e := range k.tree.namesOf(in.ino) {
+		changed := *e
+		changed.stale = nil
+		if in.facts == nil && e.known != nil && k.staleNow(e, k.govern(e, old)) != nil {
+			changed.known = e.known.forAnyone()
+		}
+		k.hold(by, &changed, old, in, in.facts)
+	}
+}

@@ -1,0 +1,135 @@
+package namespace
+
+import (
+	"lockfs/raftstore/fault"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// Apply does one command, the log entry with the given index, and answers its result. Commands come in
+// the order of their indexes. The result belongs to the state: callers do not change it.
+func (ns *Namespace) Apply(index ids.Index, cmd *storepb.Command) *storepb.Result {
+	ns.index, ns.removed = index, nil
+	ns.time = max(ns.time, fault.ApplyTime(cmd.GetTime()))
+	ns.locks.Begin(ns.index, ns.time)
+	ns.bearRoot()
+	ns.tree.dropExpiredOrphans(ns.time)
+	ns.sessions.dropExpiredSessions(ns.time)
+	ns.expireLocks()
+	ns.locks.Expire()
+	ns.announcePending()
+	return ns.applyOnce(cmd)
+}
+
+// bearRoot gives the root directory the time of the first command that has one.
+func (k *keeper) bearRoot() {
+	root, found := k.tree.inode(RootIno)
+	if !found || root.btime != 0 {
+		return
+	}
+	born := *root
+	born.atime, born.mtime, born.ctime, born.btime = k.time, k.time, k.time, k.time
+	k.tree.putInode(&born)
+}
+
+// applyOp does the operation of a command. undo is how a Cancel takes it back, for what created a name exclusively.
+func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo *storepb.Undo) {
+	if len(cmd.GetCaller().GetHost()) > MaxName {
+		return fail(storepb.Code_INVALID), nil
+	}
+	switch op := cmd.GetOp().GetOp().(type) {
+	case *storepb.Op_Create:
+		return ns.create(cmd.GetCaller(), op.Create)
+	case *storepb.Op_Link:
+		return ns.link(cmd.GetCaller(), op.Link)
+	case *storepb.Op_Rename:
+		return ns.rename(cmd, op.Rename)
+	case *storepb.Op_Unlink:
+		return ns.unlink(cmd, op.Unlink), nil
+	case *storepb.Op_SetAttr:
+		return ns.setAttr(op.SetAttr), nil
+	case *storepb.Op_SetContent:
+		return ns.setContent(cmd, op.SetContent), nil
+	case *storepb.Op_SetXattr:
+		return ns.setXattr(cmd.GetCaller(), op.SetXattr), nil
+	case *storepb.Op_RemoveXattr:
+		return ns.removeXattr(op.RemoveXattr), nil
+	case *storepb.Op_Pin:
+		return ns.tree.setPinned(ids.Session(cmd.GetSession()), ids.Inode(op.Pin.GetIno()), true), nil
+	case *storepb.Op_Unpin:
+		return ns.tree.setPinned(ids.Session(cmd.GetSession()), ids.Inode(op.Unpin.GetIno()), false), nil
+	case *storepb.Op_EndSession:
+		return ns.endSession(op.EndSession), nil
+	case *storepb.Op_SetMember:
+		return ns.setMember(op.SetMember.GetMember()), nil
+	case *storepb.Op_RemoveMember:
+		ns.members.Delete(op.RemoveMember.GetId())
+		return ok(), nil
+	case *storepb.Op_SetLimits:
+		return ns.setLimits(op.SetLimits), nil
+	case *storepb.Op_ProcessGone:
+		return ns.processGone(ids.Session(cmd.GetSession()), op.ProcessGone), nil
+	case *storepb.Op_SetRule:
+		return ns.setRule(op.SetRule.GetRule()), nil
+	case *storepb.Op_DeleteRule:
+		return ns.deleteRule(op.DeleteRule.GetPattern()), nil
+	case *storepb.Op_ForgetHost:
+		return ns.forgetHost(cmd.GetCaller(), op.ForgetHost.GetName()), nil
+	case *storepb.Op_TakeLock:
+		return ns.takeLock(cmd, op.TakeLock), nil
+	case *storepb.Op_DropLocks:
+		return ns.dropLocks(ids.Session(cmd.GetSession()), op.DropLocks), nil
+	case *storepb.Op_InterruptLock:
+		return fail(ns.locks.Interrupt(ids.Session(cmd.GetSession()), op.InterruptLock)), nil
+	case *storepb.Op_Tick:
+		return ns.tick(), nil
+	default:
+		return fail(storepb.Code_UNKNOWN_COMMAND), nil
+	}
+}
+
+// applyOnce does a command of a session unless it was done before; then its first reply is the answer.
+func (ns *Namespace) applyOnce(cmd *storepb.Command) *storepb.Result {
+	if cmd.GetSession() == 0 {
+		return ns.applyWithoutSession(cmd)
+	}
+	switch op := cmd.GetOp().GetOp().(type) {
+	case *storepb.Op_OpenSession:
+		return ns.openSession(ids.Session(cmd.GetSession()), op.OpenSession)
+	case *storepb.Op_CloseSession:
+		return ns.closeSession(ids.Session(cmd.GetSession()), op.CloseSession)
+	case *storepb.Op_Cancel:
+		return ns.cancel(ids.Session(cmd.GetSession()), ids.Sequence(op.Cancel.GetSeq()))
+	}
+	s, found := ns.sessions.byID.Get(ids.Session(cmd.GetSession()))
+	if !found {
+		return fail(storepb.Code_SESSION_FORGOTTEN)
+	}
+	if ids.Sequence(cmd.GetSeq()) <= s.acked {
+		return fail(storepb.Code_DUPLICATE)
+	}
+	if first, done := ns.sessions.reply(ids.Session(cmd.GetSession()), ids.Sequence(cmd.GetSeq())); done && !fault.NoDedup {
+		ns.sessions.acknowledge(ns.index, s, 0)
+		return first.result
+	}
+	if s.endedIndex != 0 {
+		return fail(storepb.Code_SESSION_UNKNOWN)
+	}
+	s = ns.sessions.acknowledge(ns.index, s, ids.Sequence(min(cmd.GetAcked(), cmd.GetSeq()-1)))
+	if s.replies >= MaxReplies {
+		return fail(storepb.Code_TOO_MANY_REQUESTS)
+	}
+	result, undo := ns.applyOp(cmd)
+	ns.sessions.keepReply(&reply{session: ids.Session(cmd.GetSession()), seq: ids.Sequence(cmd.GetSeq()), result: result, undo: undo})
+	return result
+}
+
+// applyWithoutSession does what the leader itself proposes.
+func (ns *Namespace) applyWithoutSession(cmd *storepb.Command) *storepb.Result {
+	switch cmd.GetOp().GetOp().(type) {
+	case *storepb.Op_OpenSession, *storepb.Op_CloseSession, *storepb.Op_Cancel:
+		return fail(storepb.Code_INVALID)
+	}
+	result, _ := ns.applyOp(cmd)
+	return result
+}

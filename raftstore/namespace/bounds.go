@@ -1,0 +1,15 @@
+package namespace
+
+// RootIno is the inode number of the root directory.
+const RootIno = 1
+
+// Limits of the namespace. DefaultMaxInodes can be changed by a SetLimits command, like those of bytes (DefaultMaxBytes).
+const (
+	MaxContent       = 256 << 10 // bytes in a file
+	MaxName          = 255       // bytes in a name
+	MaxTarget        = 4095      // bytes in the target of a symbolic link
+	MaxDepth         = 64        // directories below one another
+	MaxXattrs        = 4 << 10   // bytes of names and values of an inode's extended attributes
+	MaxLinks         = 65000     // names of an inode
+	DefaultMaxInodes = 4 << 20
+)

@@ -1,0 +1,77 @@
+package namespace
+
+import (
+	"lockfs/raftstore/fault"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// takenBack is why lockfs itself undoes what a program did.
+const takenBack = "it was taken back: nobody was told of it"
+
+func undoOf(made *entry) *storepb.Undo {
+	return &storepb.Undo{Ino: uint64(made.ino), Parent: uint64(made.parent), Name: []byte(made.name), MadeIndex: uint64(made.made)}
+}
+
+// cancel settles a number whose reply the session will not use.
+func (ns *Namespace) cancel(session ids.Session, seq ids.Sequence) *storepb.Result {
+	s, found := ns.sessions.byID.Get(session)
+	if !found {
+		return fail(storepb.Code_SESSION_FORGOTTEN)
+	}
+	if seq <= s.acked {
+		return fail(storepb.Code_DUPLICATE)
+	}
+	ns.sessions.acknowledge(ns.index, s, 0)
+	done, found := ns.sessions.reply(session, seq)
+	switch {
+	case !found && s.replies >= 2*MaxReplies:
+		return fail(storepb.Code_TOO_MANY_REQUESTS)
+	case found && done.undo != nil && !fault.IgnoreCancel:
+		ns.takeBack(session, done.undo)
+	}
+	ns.locks.Cancel(session, seq)
+	ns.sessions.keepReply(&reply{session: session, seq: seq, result: fail(storepb.Code_CANCELLED)})
+	return ok()
+}
+
+// takeBack undoes an exclusive creation nobody was told about, unless somebody has made something of it since: given the name
+// to another inode, or to the same one again, locked the inode or asked for that, or changed its content, attributes, names
+// or entries. Who has only opened it cannot lock or write to it any more.
+// Where a rename cannot go back because its old name is taken again, the new name goes: its caller
+// believes that it never came to be.
+func (ns *Namespace) takeBack(session ids.Session, undo *storepb.Undo) {
+	e, found := ns.tree.entry(ids.Inode(undo.GetParent()), undo.GetName())
+	if !found || e.ino != ids.Inode(undo.GetIno()) || e.made != ids.Index(undo.GetMadeIndex()) {
+		return
+	}
+	in, found := ns.tree.inode(e.ino)
+	if !found || in.changed != ids.Index(undo.GetMadeIndex()) || ns.wasLockedAs(e, in) {
+		return
+	}
+	if undo.GetBackParent() != 0 && ns.moveBack(e, in, undo) {
+		return
+	}
+	if ns.tree.isFull(in) {
+		return
+	}
+	ns.emitReleased(e, in, nil, takenBack, "")
+	ns.tree.disown(ns.removeEntry(session, e, in))
+}
+
+func (ns *Namespace) moveBack(e *entry, in *inode, undo *storepb.Undo) bool {
+	if _, code := ns.tree.directory(ids.Inode(undo.GetBackParent())); code != storepb.Code_OK {
+		return false
+	}
+	if _, taken := ns.tree.entry(ids.Inode(undo.GetBackParent()), undo.GetBackName()); taken {
+		return false
+	}
+	if ns.tree.mayMove(in, ids.Inode(undo.GetBackParent())) != storepb.Code_OK {
+		return false
+	}
+	back := &entry{parent: ids.Inode(undo.GetBackParent()), name: string(undo.GetBackName())}
+	ns.move(nil, e, back, in, nil, &moving{
+		maker: makerFrom(undo.GetBackMaker()), exclusive: undo.GetBackExclusive(), reason: takenBack,
+	})
+	return true
+}

@@ -1,0 +1,62 @@
+package namespace
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/raftstore/storepb"
+)
+
+// setRule adds or replaces a rule, and looks at every name: proportional to the size of the state.
+func (ns *Namespace) setRule(rule *storepb.Rule) *storepb.Result {
+	if message := CheckRule(rule); message != "" {
+		return &storepb.Result{Code: storepb.Code_INVALID, Message: message}
+	}
+	if _, known := ns.rules.byPattern.Get(rule.GetPattern()); !known && ns.rules.byPattern.Len() >= MaxRules {
+		return &storepb.Result{Code: storepb.Code_NO_SPACE, Message: "there are too many rules; see `lockfs rule list`"}
+	}
+	ns.rules.byPattern.Set(rule.GetPattern(), rule)
+	ns.judgeWhere(rule.GetPattern())
+	return ok()
+}
+
+func (ns *Namespace) deleteRule(pattern string) *storepb.Result {
+	if _, found := ns.rules.byPattern.Delete(pattern); found {
+		ns.judgeWhere(pattern)
+	}
+	return ok()
+}
+
+func (ns *Namespace) setLimits(op *storepb.SetLimits) *storepb.Result {
+	ns.tree.ledger.limits.set(op)
+	if op.GetMaxSessions() != 0 {
+		ns.sessions.most = op.GetMaxSessions()
+	}
+	if op != nil && op.LockDelay != nil {
+		ns.sessions.lockDelay = max(0, op.GetLockDelay())
+	}
+	return ok()
+}
+
+// maxMember bounds what is kept of a member, in bytes, so that a snapshot can always be read again.
+const maxMember = 4 << 10
+
+func (ns *Namespace) setMember(m *storepb.Member) *storepb.Result {
+	if m.GetId() == "" || m.GetName() == "" || proto.Size(m) > maxMember {
+		return fail(storepb.Code_INVALID)
+	}
+	var taken *storepb.Member
+	ns.members.Scan(func(_ string, other *storepb.Member) bool {
+		if other.GetName() == m.GetName() && other.GetId() != m.GetId() {
+			taken = other
+		}
+		return taken == nil
+	})
+	if taken != nil {
+		return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
+			"a member named %q is there already, with another data directory (id %s)", m.GetName(), taken.GetId())}
+	}
+	ns.members.Set(m.GetId(), m)
+	return ok()
+}

@@ -1,0 +1,82 @@
+package namespace
+
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// setContent is the compare-and-set that every write and truncation is made of.
+func (ns *Namespace) setContent(cmd *storepb.Command, op *storepb.SetContent) *storepb.Result {
+	in, found := ns.tree.inode(ids.Inode(op.GetIno()))
+	switch {
+	case op.GetSession() != 0 && op.GetSession() != cmd.GetSession():
+		return fail(storepb.Code_SESSION_LOST)
+	case !found || !ns.tree.mayWrite(ids.Session(cmd.GetSession()), in):
+		return fail(storepb.Code_STALE)
+	case in.isDir():
+		return fail(storepb.Code_IS_DIRECTORY)
+	case !in.isFile():
+		return fail(storepb.Code_INVALID)
+	case len(op.GetContent()) > MaxContent:
+		return fail(storepb.Code_FILE_TOO_BIG)
+	case tooManyFacts(op.GetFacts()):
+		return fail(storepb.Code_INVALID)
+	case in.version != ids.Index(op.GetIfVersion()):
+		return fail(storepb.Code_CONFLICT)
+	}
+	name, isNamed := ns.tree.named(op.GetName(), in.ino)
+	if refused := ns.refuseContent(cmd.GetCaller(), op, name, in); refused != nil {
+		return refused
+	}
+	if code := ns.roomForContent(cmd.GetCaller(), in, op); code != storepb.Code_OK {
+		return fail(code)
+	}
+	result := &storepb.Result{Attr: ns.replaceContent(cmd.GetCaller(), in, op.GetContent(), op.GetFacts()).attr()}
+	if isNamed {
+		name, _ = ns.tree.entry(name.parent, []byte(name.name))
+		result.Looks = ns.looksAt(name)
+	}
+	return result
+}
+
+// refuseContent asks the guards of all names, and compares what the caller saw under the one it used.
+func (ns *Namespace) refuseContent(by *storepb.Caller, op *storepb.SetContent, name *entry, in *inode) *storepb.Result {
+	for _, e := range ns.tree.namesOf(in.ino) {
+		var looks []*storepb.Look
+		if name != nil && e.parent == name.parent && e.name == name.name {
+			looks = op.GetLooks()
+		}
+		if refused := ns.refuse(by, looks, e, in, overwrite); refused != nil {
+			return refused
+		}
+	}
+	return nil
+}
+
+// roomForContent asks for room for what a content, and what its names then know of its holder, are larger.
+func (ns *Namespace) roomForContent(by *storepb.Caller, in *inode, op *storepb.SetContent) storepb.Code {
+	changed := *in
+	changed.content, changed.evidence = op.GetContent(), op.GetFacts().GetEvidence()
+	more := changed.bytes() - in.bytes()
+	if factsOf(op.GetFacts()) != nil {
+		for _, e := range ns.tree.namesOf(in.ino) {
+			known := *e
+			known.known = nil
+			more += known.bytes() + saidBytes(op.GetFacts()) - e.bytes()
+		}
+	}
+	return ns.tree.ledger.room(by, in.uid, 0, more)
+}
+
+func (k *keeper) replaceContent(by *storepb.Caller, in *inode, content []byte, what *storepb.Facts) *inode {
+	changed := *in
+	says := asCounted(in, content, k.factsNow(what))
+	changed.evidence = what.GetEvidence()
+	changed.facts, changed.gone, changed.host = says, in.goneStill(says), share(by.GetHost())
+	changed.content = content
+	changed.version = k.index
+	changed.mtime, changed.ctime, changed.changed = k.time, k.time, k.index
+	k.tree.putInode(&changed)
+	k.contentChanged(by, in, &changed)
+	return &changed
+}

@@ -1,0 +1,124 @@
+package namespace
+
+import (
+	"syscall"
+
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storepb.Result, *storepb.Undo) {
+	if code := checkName(op.GetName()); code != storepb.Code_OK {
+		return fail(code), nil
+	}
+	dir, code := ns.tree.directory(ids.Inode(op.GetParent()))
+	if code != storepb.Code_OK {
+		return fail(code), nil
+	}
+	if e, found := ns.tree.entry(ids.Inode(op.GetParent()), op.GetName()); found {
+		return ns.openExisting(e, op), nil
+	}
+	if code := ns.mayCreate(op); code != storepb.Code_OK {
+		return fail(code), nil
+	}
+
+	in := &inode{
+		ino: ns.tree.nextIno, mode: op.GetMode(), nlink: 1, uid: caller.GetUid(), gid: caller.GetGid(),
+		atime: ns.time, mtime: ns.time, ctime: ns.time, btime: ns.time, version: ns.index, changed: ns.index,
+		content: op.GetTarget(), host: share(caller.GetHost()), unlisted: op.GetUnlisted(), evidence: op.GetFacts().GetEvidence(),
+	}
+	if in.isFile() {
+		in.content, in.facts = op.GetContent(), ns.factsNow(op.GetFacts())
+	}
+	made := &entry{parent: dir.ino, name: string(op.GetName()), ino: in.ino}
+	if !in.unlisted {
+		if made.maker, code = ns.makerOf(caller, made); code != storepb.Code_OK {
+			return fail(code), nil
+		}
+	}
+	if code := ns.tree.ledger.roomForName(caller, in.uid, 1, in.bytes()+made.bytes()+saidBytes(op.GetFacts())); code != storepb.Code_OK {
+		return fail(code), nil
+	}
+	ns.tree.nextIno++
+	subdirs := 0
+	if in.isDir() {
+		in.nlink, in.parent, subdirs = 2, dir.ino, 1
+	}
+	if dir.mode&syscall.S_ISGID != 0 {
+		in.gid = dir.gid
+		if in.isDir() {
+			in.mode |= syscall.S_ISGID
+		}
+	}
+	ns.tree.putInode(in)
+	made.cookie = ns.tree.newCookie()
+	exclusive := op.GetExclusive() || !in.isFile()
+	made = ns.acquire(caller, made, in, acquisition{exclusive: exclusive, done: isFilled(op)})
+	ns.touchDir(dir.ino, subdirs)
+
+	var undo *storepb.Undo
+	if exclusive { // else its caller cannot tell who made it
+		undo = undoOf(made)
+	}
+	return &storepb.Result{Attr: in.attr(), Created: true, Looks: ns.looksAt(made)}, undo
+}
+
+// openExisting answers a Create whose name is taken: for open(O_CREAT) without O_EXCL that is a success
+// with a regular file. A symbolic link there came after the caller's kernel had looked, so it looks again.
+func (ns *Namespace) openExisting(e *entry, op *storepb.Create) *storepb.Result {
+	in, found := ns.tree.inode(e.ino)
+	switch {
+	case !found:
+		return fail(storepb.Code_NOT_FOUND)
+	case op.GetExclusive() || op.GetMode()&syscall.S_IFMT != syscall.S_IFREG:
+		return fail(storepb.Code_EXISTS)
+	case in.isDir():
+		return fail(storepb.Code_IS_DIRECTORY)
+	case !in.isFile():
+		return fail(storepb.Code_STALE)
+	}
+	return &storepb.Result{Attr: in.attr(), Looks: ns.looksAt(e)}
+}
+
+func (ns *Namespace) mayCreate(op *storepb.Create) storepb.Code {
+	if code := mayFill(op); code != storepb.Code_OK {
+		return code
+	}
+	isLink := false
+	switch op.GetMode() & syscall.S_IFMT {
+	case syscall.S_IFREG, syscall.S_IFIFO, syscall.S_IFSOCK:
+	case syscall.S_IFDIR:
+		if ns.tree.depth(ids.Inode(op.GetParent())) >= MaxDepth {
+			return storepb.Code_NAME_TOO_LONG
+		}
+	case syscall.S_IFLNK:
+		isLink = true
+	default:
+		return storepb.Code_NOT_PERMITTED
+	}
+	switch {
+	case len(op.GetTarget()) > MaxTarget:
+		return storepb.Code_NAME_TOO_LONG
+	case isLink != (len(op.GetTarget()) > 0):
+		return storepb.Code_INVALID
+	case op.GetMode()&^(syscall.S_IFMT|modeBits) != 0:
+		return storepb.Code_INVALID
+	}
+	return storepb.Code_OK
+}
+
+func isFilled(op *storepb.Create) bool {
+	return len(op.GetContent()) > 0 || factsOf(op.GetFacts()) != nil
+}
+
+// mayFill lets only an exclusive creation bring content: any other may find a file that has some.
+func mayFill(op *storepb.Create) storepb.Code {
+	mayHave := op.GetMode()&syscall.S_IFMT == syscall.S_IFREG && op.GetExclusive()
+	switch {
+	case len(op.GetContent()) > MaxContent:
+		return storepb.Code_FILE_TOO_BIG
+	case isFilled(op) && !mayHave, tooManyFacts(op.GetFacts()):
+		return storepb.Code_INVALID
+	}
+	return storepb.Code_OK
+}

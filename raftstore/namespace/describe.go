@@ -1,0 +1,38 @@
+package namespace
+
+import (
+	"fmt"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/storepb"
+)
+
+// describe says all that is known of a name, as a removal would be told it now.
+func (r reader) describe(e *entry, in *inode) *storepb.Lock {
+	g := r.guardOf(e, in)
+	lock := &storepb.Lock{
+		Parent: uint64(e.parent), Name: []byte(e.name), Path: []byte(r.tree.path(e)), Token: uint64(e.token), Acquired: e.acquired,
+		State: string(lockfact.Held), Facts: FactsMessage(g.Facts), Attr: in.attr(), Rule: g.pattern, ByCreator: g.byCreator,
+		Because: r.because(e, in),
+	}
+	lock.Facts.Evidence, lock.Facts.Process = in.evidence, g.process.message()
+	if in.facts != nil && g.Format != lockfact.None {
+		lock.Facts.Tag, lock.Facts.Machine = in.facts.tag, in.facts.machine.String()
+	}
+	stale := r.staleNow(e, g)
+	switch {
+	case stale != nil:
+		lock.State, lock.Reason, lock.Since = string(lockfact.Stale), stale.reason, stale.since
+		return lock
+	case g.ByProcess() && !r.reachable(g):
+		lock.State, lock.Reason = string(lockfact.Unreachable), fmt.Sprintf("host %s has no mount, so its processes cannot be seen", g.Host)
+		if h, known := r.hosts.byName.Get(g.Host); known {
+			lock.Since = h.since
+			if h.sessions > 0 {
+				lock.Reason = fmt.Sprintf("no mount of host %s sees its process", g.Host)
+			}
+		}
+	}
+	lock.Remover = g.remover()
+	return lock
+}

@@ -1,0 +1,92 @@
+// Package namespace holds the replicated state machine of lockfs: a POSIX tree of small files, kept in
+// memory on every voter and changed only by the commands of the Raft log.
+//
+// [Namespace] is the state machine, a plain type: Apply takes one command and answers a result. It
+// knows no clock, randomness, log, goroutine or network, so the same commands give the same state on
+// every node; the time, the caller and everything that needs judgement come in with the command. An
+// operation that cannot be done is a result with a code, never a panic, whatever the command holds.
+//
+// # Exactly once
+//
+// A mount opens a session and numbers its commands from 1. The state keeps the reply to each number
+// until the session acknowledges it, so a command that comes twice is done once and answered twice.
+// Cancel settles a number whose outcome its caller was never told: should it come later it does nothing, and what it created
+// exclusively is taken back, unless somebody has changed or locked it, or wants to. Nobody gets a lock of an inode that
+// was taken back. What may have been there before its caller came is not taken back: others may rely on it.
+//
+// # Removed files
+//
+// An inode without a name (an orphan) stays readable for a while, for readers elsewhere that had
+// opened it: at least [orphanAge] unless more than [orphanLimit] of them, or [orphanBytes], wait. The session that
+// removed it may go on writing to it, and keeps it for as long as it wants by pinning it; a write
+// from any other session is STALE. That is how a holder on another host learns that it lost its lock.
+//
+// # Limits
+//
+// Inodes and names count what they need in memory, for the owner of the inode and for all together (limits.go). What somebody adds is
+// refused with QUOTA where the owner's share is used up, and with NO_SPACE where all is, a reserve for root apart. What adds
+// nothing is never refused. What is forgotten soon counts for nobody, and is forgotten sooner the larger it is.
+//
+// # Locks
+//
+// Guards, looks and events are for what somebody could judge; everything else is data, and behaves as on a local disk. A name is
+// a lock if a rule says so, if its content is of a format, or if it was made exclusively (O_EXCL, mkdir, link, symlink, rename
+// with NOREPLACE) and is empty or has evidence: its writer found there his host, a pid of his family or the time. An ordinary
+// rename over a name ends that it was made exclusively. A directory that was made exclusively is a lock while it is empty or a
+// file in it is one. A file that has or ever had an advisory lock or a request for one is guarded by that alone: its content
+// is data, and it is never removed here, since whoever waits for its lock waits for that inode. A look at a lock still counts
+// when what is there now was made exclusively and has nothing to judge: not every lock tells of its holder.
+//
+// What a content says about its lock is worked out by whoever proposes it, without any rule, and comes with
+// the command ([storepb.Facts]). The state machine adds what it knows: the rule for the path of each name
+// ([lockfact.Rule.Govern], arithmetic that is the same for ever), the time, and which hosts and processes
+// are gone. Facts belong to an inode; token, staleness and rule belong to a name, for an inode may have
+// several.
+//
+// With every command those locks become stale whose time is over by the command's own time, so nobody has
+// to propose it against a version that may have changed: the leader sends a Tick when it sees that one is
+// due, and the state machine decides. A process that is gone is gone for every version of a lock. It is
+// told by the mount of its host, or follows from a boot of that host, or from an administrator's word.
+//
+// The token of a name is the index of the command that gave it its present holder. It changes when a free
+// name is taken, and when content or a rename brings another holder than the last one known. While the
+// content does not tell, the holder known before counts: to truncate and write is no way around it.
+//
+// A removal or replacement is refused that was decided on another lock of that name (the command tells what
+// its caller saw), or on a lock that was still empty when it was seen, and while a live lock's guard says
+// no. The guard "host" lets those pass who could have judged: on that host and machine, and in a pid namespace from which
+// the holder's process is seen, if a mount watches that. The guard "owner" lets those remove it who bring its holder's name. For a few seconds after a lock was
+// emptied the guard stays what it was: its holder is about to write.
+// A file without a known holder that is replaced by rename keeps its token, so of two programs that break
+// such a lock by renaming over it both succeed, as on a local disk; one that removes and creates is safe.
+//
+// # Advisory locks
+//
+// flock(2) and fcntl(2) locks belong to owners, which are numbers within a session. A request that must wait
+// stays in the queue of its file and becomes a lock by itself, with the command that makes it possible; its
+// mount awaits that ([Namespace.AwaitLock]). It waits for earlier requests too that exclude it, so nobody starves;
+// one that was interrupted keeps its place for a moment but gets nothing. Where the programs of a mount may
+// go on without knowing that their locks are lost, nobody gets these before the lock delay is over. A session may
+// say when it begins that nobody relies on its locks like that; then they go with it.
+//
+// What a request for a lock has done is never undone. If nobody was told what became of one, its mount drops what the owner has.
+//
+// # Events
+//
+// Everything that happens to locks is an event, numbered in the order of the log. The last ones are part of
+// the state. lock_acquired comes up to a second late where more may follow that belongs to the same acquisition: content for an
+// empty file, a link or a rename to its real name, a file in a directory; nothing else is told of the name before. Files that
+// lockfs makes for itself are unlisted: they are files like others but no locks, so nothing is told of them.
+//
+// # Who is told
+//
+// The kernel of a mount judges who may do what with a file; only queries for many at once are judged here, by who asks
+// ([storepb.Viewer]): whether he could reach a lock by its path and stat it, and read it. An event notes the directory that it
+// happened in and the permissions that the file had then. A mount is believed who asks.
+//
+// # Snapshots
+//
+// The state lives in copy-on-write B-trees, so taking a snapshot is a copy of a few pointers and never
+// stalls Apply; the nodes that change afterwards are copied by the one that changes them. For that
+// reason no value in a tree is ever modified: it is replaced.
+package namespace

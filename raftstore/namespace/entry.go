@@ -1,0 +1,92 @@
+package namespace
+
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// entry is one name in a directory. It is never modified once it is in a tree.
+type entry struct {
+	parent ids.Inode
+	name   string
+	ino    ids.Inode
+	cookie uint64    // its place in listings; kept when another inode takes the name over
+	made   ids.Index // index of the command that gave the name its present inode
+
+	exclusive bool      // it was made exclusively, and not replaced since
+	lock      bool      // it is one, if it is a file's; see isLock
+	maker     *maker    // nil unless a rule wants to know
+	token     ids.Token // index of the command that gave the name its present holder
+	acquired  int64     // time of that command
+	known     *facts    // of the holder, kept while the content does not tell; nil: it never told
+	announced bool      // an event told that it was acquired
+	pending   *pending  // the event is to come; nil: none will
+	stale     *staleness
+	due       int64 // when lockfs finds it stale or removes it, with the rule for its path; 0: never
+}
+
+// Cookies of the two entries that every directory has; others are larger.
+const (
+	cookieSelf   = 1
+	cookieParent = 2
+)
+
+func lessByName(a, b *entry) bool {
+	if a.parent != b.parent {
+		return a.parent < b.parent
+	}
+	return a.name < b.name
+}
+
+func lessByCookie(a, b *entry) bool {
+	if a.parent != b.parent {
+		return a.parent < b.parent
+	}
+	return a.cookie < b.cookie
+}
+
+func lessByIno(a, b *entry) bool {
+	if a.ino != b.ino {
+		return a.ino < b.ino
+	}
+	return lessByName(a, b)
+}
+
+func lessByPending(a, b *entry) bool {
+	if a.pending.until != b.pending.until {
+		return a.pending.until < b.pending.until
+	}
+	return lessByName(a, b)
+}
+
+func lessByDue(a, b *entry) bool {
+	if a.due != b.due {
+		return a.due < b.due
+	}
+	return lessByName(a, b)
+}
+
+// pending is an acquisition of which no event has told yet. It is never modified.
+type pending struct {
+	until int64
+	by    *storepb.Caller
+}
+
+func checkName(name []byte) storepb.Code {
+	if len(name) > MaxName {
+		return storepb.Code_NAME_TOO_LONG
+	}
+	if len(name) == 0 || string(name) == "." || string(name) == ".." {
+		return storepb.Code_INVALID
+	}
+	for _, c := range name {
+		if c == 0 || c == '/' {
+			return storepb.Code_INVALID
+		}
+	}
+	return storepb.Code_OK
+}
+
+func (e *entry) madeBy(p *process) made {
+	return made{e.maker.host.String(), p.processID, e.parent, e.name}
+}

@@ -1,0 +1,68 @@
+package namespace
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/storepb"
+)
+
+// announcer tells of what happens to locks.
+type announcer struct{ judge }
+
+// The events of the audit trail.
+const (
+	eventAcquired        = "lock_acquired"    // a name was taken, or its content told for the first time by whom
+	eventReleased        = "lock_released"    // a program took it away
+	eventStale           = "lock_stale"       // on the evidence given
+	eventStolen          = "lock_stolen"      // another holder took its place
+	eventRemoved         = "lock_removed"     // by lockfs, or by force
+	eventRefused         = "removal_refused"  // an accident that did not happen
+	eventHostUnreachable = "host_unreachable" // its last session was given up on
+	eventHostBack        = "host_back"
+	eventHostForgotten   = "host_forgotten" // somebody said that it is gone for good
+	eventSessionEnded    = "session_ended"  // it was given up on
+)
+
+func describeHolder(m *storepb.Event, known *facts, in *inode) {
+	if known == nil {
+		m.Format, m.Host = string(lockfact.None), in.host.String()
+		return
+	}
+	m.Format, m.Holder, m.Host, m.Pid = string(known.Format), known.Holder, known.Host, uint32(known.PID)
+}
+
+func withoutLineage(by *storepb.Caller) *storepb.Caller {
+	if by == nil {
+		return nil
+	}
+	return &storepb.Caller{Host: by.GetHost(), Uid: by.GetUid(), Gid: by.GetGid(), Pid: by.GetPid()}
+}
+
+// emit numbers an event and keeps it.
+func (a *announcer) emit(e *storepb.Event) { a.events.add(a.time, e) }
+
+// lockEvent describes the lock that a name is. by is who made the call; nil: lockfs itself.
+func (a *announcer) lockEvent(event string, e *entry, in *inode, by *storepb.Caller) *storepb.Event {
+	m := &storepb.Event{
+		Event: event, Path: []byte(a.tree.path(e)), Token: uint64(e.token), By: withoutLineage(by),
+		Parent: uint64(e.parent), Mode: in.mode, Uid: in.uid, Gid: in.gid,
+	}
+	if g := a.govern(e, in); g.byCreator {
+		m.Format, m.Holder, m.Host, m.Pid = string(g.Format), g.Holder, g.Host, uint32(g.PID)
+		return m
+	}
+	describeHolder(m, e.known, in)
+	return m
+}
+
+// emitStolen tells of a lock that was taken over while it had another holder.
+func (a *announcer) emitStolen(before, after *entry, old, in *inode, by *storepb.Caller) {
+	m := a.lockEvent(eventStolen, after, in, by)
+	m.Previous = &storepb.Event{Token: uint64(before.token), Mode: old.mode, Uid: old.uid, Gid: old.gid}
+	describeHolder(m.Previous, before.known, old)
+	sum := sha256.Sum256(old.content)
+	m.PreviousHash = "sha256:" + hex.EncodeToString(sum[:])
+	a.emit(m)
+}

@@ -1,0 +1,37 @@
+package namespace
+
+import (
+	"github.com/tidwall/btree"
+
+	"lockfs/raftstore/storepb"
+)
+
+// events is the last ones, and how many there ever were.
+type events struct {
+	kept   *btree.Map[uint64, *storepb.Event] // by number
+	last   uint64
+	counts *btree.Map[string, uint64]
+}
+
+// keptEvents is how many events the state keeps.
+const keptEvents = 10_000
+
+func newEvents() events {
+	return events{kept: new(btree.Map[uint64, *storepb.Event]), counts: new(btree.Map[string, uint64])}
+}
+
+func (log *events) frozen() events {
+	return events{kept: log.kept.Copy(), last: log.last, counts: log.counts.Copy()}
+}
+
+// add numbers an event and keeps it.
+func (log *events) add(now int64, e *storepb.Event) {
+	log.last++
+	e.Number, e.Time = log.last, now
+	log.kept.Set(e.Number, e)
+	if log.kept.Len() > keptEvents {
+		log.kept.PopMin()
+	}
+	count, _ := log.counts.Get(e.Event)
+	log.counts.Set(e.Event, count+1)
+}

@@ -1,0 +1,70 @@
+package namespace
+
+import "lockfs/raftstore/storepb"
+
+// expireLocks does what is due. It runs with every command, like dropExpiredOrphans.
+func (k *keeper) expireLocks() {
+	for range expiryBatch {
+		e, found := k.tree.byDue.Min()
+		if !found || e.due >= k.time {
+			return
+		}
+		in, found := k.tree.inode(e.ino)
+		if !found {
+			return
+		}
+		if e.stale != nil {
+			k.removeStale(e, in)
+		} else if why := k.staleNow(e, k.govern(e, in)); why != nil {
+			k.markStale(e, why)
+		}
+	}
+}
+
+// markStale notes that a lock is stale, and removes it if it is one of those that lockfs removes.
+// Nothing happens if that name is gone, or another file's, or was marked by what was done since it was found.
+func (k *keeper) markStale(e *entry, why *staleness) {
+	now, found := k.tree.byName.Get(e)
+	if !found || now.ino != e.ino || now.stale != nil {
+		return
+	}
+	in, found := k.tree.inode(now.ino)
+	if !found {
+		return
+	}
+	marked := *k.announceBefore(now, in)
+	marked.stale = why
+	marked.due = k.dueTime(&marked, in, k.govern(now, in))
+	k.tree.putEntry(&marked)
+	if !in.unlisted {
+		event := k.lockEvent(eventStale, &marked, in, nil)
+		event.Reason = why.reason
+		k.emit(event)
+	}
+	if marked.due != 0 {
+		k.removeStale(&marked, in)
+	}
+}
+
+func (k *keeper) removeStale(e *entry, in *inode) {
+	if !in.unlisted {
+		event := k.lockEvent(eventRemoved, e, in, nil)
+		event.Reason = e.stale.reason
+		k.emit(event)
+	}
+	k.removeEntry(0, e, in)
+}
+
+// tick ends the patience with silent hosts; the rest happens with every command.
+func (k *keeper) tick() *storepb.Result {
+	type lost struct {
+		e   *entry
+		why *staleness
+	}
+	var found []lost
+	k.eachImpatient(k.time, func(e *entry, why *staleness) { found = append(found, lost{e, why}) })
+	for _, l := range found {
+		k.markStale(l.e, l.why)
+	}
+	return ok()
+}

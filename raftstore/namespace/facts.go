@@ -1,0 +1,76 @@
+package namespace
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/storepb"
+)
+
+// facts is what a file's content says about its lock, without any rule. It is never modified. A content
+// of no format has none.
+type facts struct {
+	lockfact.Facts
+	tag     string
+	process *process     // the holder; nil unless the lock lives as long as it does and it was identified
+	machine sharedString // that had the name of the host then; empty: it is not known
+}
+
+// factsOf answers nil for a content of no format. What such a content has to judge is its evidence.
+func factsOf(m *storepb.Facts) *facts {
+	if m == nil || m.GetFormat() == "" || lockfact.Format(m.GetFormat()) == lockfact.None {
+		return nil
+	}
+	return &facts{
+		Facts: lockfact.Facts{
+			Format: lockfact.Format(word(m.GetFormat())), Holder: m.GetHolder(), Host: share(m.GetHost()).String(), PID: int(m.GetPid()),
+			IssuedAt: m.GetIssuedAt(), ExpiresAt: m.GetExpiresAt(),
+			Guard: lockfact.Guard(word(m.GetGuard())), OnStale: lockfact.OnStale(word(m.GetOnStale())), Invalid: m.GetInvalid(),
+		},
+		tag: m.GetTag(), process: processFrom(m.GetProcess()), machine: share(m.GetMachine()),
+	}
+}
+
+func (f *facts) message() *storepb.Facts {
+	if f == nil {
+		return nil
+	}
+	m := FactsMessage(f.Facts)
+	m.Tag, m.Process, m.Machine = f.tag, f.process.message(), f.machine.String()
+	return m
+}
+
+// FactsMessage renders facts for a command.
+func FactsMessage(f lockfact.Facts) *storepb.Facts {
+	return &storepb.Facts{
+		Format: string(f.Format), Holder: f.Holder, Host: f.Host, Pid: uint32(f.PID),
+		IssuedAt: f.IssuedAt, ExpiresAt: f.ExpiresAt, Guard: string(f.Guard), OnStale: string(f.OnStale), Invalid: f.Invalid,
+	}
+}
+
+// sameHolder tells whether two contents speak of one acquisition. A number that two processes had one
+// after the other is two holders.
+func (f *facts) sameHolder(g *facts) bool {
+	if !f.SameHolder(g.Facts) {
+		return false
+	}
+	return f.process == nil || g.process == nil || f.process.processID == g.process.processID
+}
+
+// forAnyone is what is known of a stale lock that somebody is taking over by writing: who that is, nobody knows yet.
+func (f *facts) forAnyone() *facts {
+	known := *f
+	known.machine = sharedString{}
+	if f.process != nil {
+		known.process = &process{processID: f.process.processID}
+	}
+	return &known
+}
+
+// maxFacts bounds what is kept of facts beside their tag, in bytes, so that a snapshot can always be read
+// again. A tag is part of the content.
+const maxFacts = 4 << 10
+
+func tooManyFacts(m *storepb.Facts) bool {
+	return len(m.GetTag()) > MaxContent || proto.Size(m)-len(m.GetTag()) > maxFacts
+}

@@ -1,0 +1,117 @@
+package namespace
+
+import (
+	"cmp"
+
+	"github.com/tidwall/btree"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/ids"
+)
+
+// holdings is what processes hold, and what names they have made.
+type holdings struct {
+	byProcess *btree.BTreeG[held]
+	byMaker   *btree.BTreeG[made]
+}
+
+func newHoldings() holdings {
+	options := btree.Options{NoLocks: true}
+	return holdings{byProcess: btree.NewBTreeGOptions(lessHeld, options), byMaker: btree.NewBTreeGOptions(lessMade, options)}
+}
+
+// held is an inode whose lock lives as long as a process.
+type held struct {
+	says *facts
+	ino  ids.Inode
+}
+
+func (h held) host() string { return h.says.Host }
+
+// firstOf is where the index of what processes hold begins with those of a host, or one process of it.
+func firstOf(host string, by *process) held {
+	return held{says: &facts{Facts: lockfact.Facts{Host: host}, process: by}}
+}
+
+func lessHeld(a, b held) bool {
+	var p, q processID
+	if a.says.process != nil {
+		p = a.says.process.processID
+	}
+	if b.says.process != nil {
+		q = b.says.process.processID
+	}
+	return cmp.Or(cmp.Compare(a.host(), b.host()), compareProcesses(p, q), cmp.Compare(a.ino, b.ino)) < 0
+}
+
+// made is a name in the index of what processes have made.
+type made struct {
+	host   string
+	by     processID
+	parent ids.Inode
+	name   string
+}
+
+func lessMade(a, b made) bool {
+	return cmp.Or(cmp.Compare(a.host, b.host), compareProcesses(a.by, b.by), cmp.Compare(a.parent, b.parent), cmp.Compare(a.name, b.name)) < 0
+}
+
+// heldOn lists what processes of a host hold, or one process of it.
+func (x *holdings) heldOn(host string, by *process) []held {
+	var found []held
+	x.byProcess.Ascend(firstOf(host, by), func(h held) bool {
+		if h.host() != host || by != nil && h.says.process.processID != by.processID {
+			return false
+		}
+		found = append(found, h)
+		return true
+	})
+	return found
+}
+
+// madeOn lists the names whose makers are processes of a host, or that one process of it made. A name comes once for each
+// of its maker's processes.
+func (x *holdings) madeOn(host string, by *processID) []made {
+	from := made{host: host}
+	if by != nil {
+		from.by = *by
+	}
+	var found []made
+	x.byMaker.Ascend(from, func(m made) bool {
+		if m.host != host || by != nil && m.by != *by {
+			return false
+		}
+		found = append(found, m)
+		return true
+	})
+	return found
+}
+
+// holdsAny tells whether processes of a host hold anything.
+func (x *holdings) holdsAny(host string) bool {
+	found := false
+	x.byProcess.Ascend(firstOf(host, nil), func(h held) bool {
+		found = h.host() == host
+		return false
+	})
+	return found || len(x.madeOn(host, nil)) > 0
+}
+
+// processesOn answers each process of a host once that holds something or, as a maker, may come to hold it.
+func (x *holdings) processesOn(host string) []*process {
+	var found []*process
+	known := make(map[processID]bool)
+	add := func(p *process) {
+		if !known[p.processID] {
+			known[p.processID] = true
+			found = append(found, p)
+		}
+	}
+	for _, h := range x.heldOn(host, nil) {
+		add(h.says.process)
+	}
+	for _, m := range x.madeOn(host, nil) {
+		add(&process{processID: m.by})
+	}
+	return found
+}

@@ -1,0 +1,100 @@
+package namespace
+
+import (
+	"fmt"
+	"math"
+
+	"lockfs/raftstore/storepb"
+)
+
+// hostCame counts a session that was opened. Only while a host has none can it come with another boot; then no process
+// of an earlier one of the same machine lives. Of another machine that has the name now it tells nothing.
+func (k *keeper) hostCame(name, bootID, machine string) {
+	h, known := k.hosts.byName.Get(name)
+	if !known {
+		k.dropOldHosts()
+		h = &host{bootID: bootID, machine: machine, since: k.time, left: true}
+	}
+	came := *h
+	came.sessions++
+	if h.bootID == bootID {
+		machine = h.machine // two machines have no boot in common, whatever ids their mounts know
+	}
+	if h.sessions == 0 {
+		came.since, came.bootID, came.machine = k.time, bootID, machine
+		if !h.left {
+			k.emit(&storepb.Event{Event: eventHostBack, Host: name})
+		}
+	}
+	k.hosts.byName.Set(name, &came)
+	reason := fmt.Sprintf("its host %s has booted since", name)
+	var lost []held
+	for _, held := range k.tree.holdings.heldOn(name, nil) {
+		if held.says.process.bootID.String() != bootID && held.says.machine.String() == machine {
+			lost = append(lost, held)
+		}
+	}
+	k.loseProcesses(lost, reason)
+	var made []made
+	for _, m := range k.tree.holdings.madeOn(name, nil) {
+		if e, found := k.tree.entry(m.parent, []byte(m.name)); found && m.by.bootID.String() != bootID && e.maker.machine.String() == machine {
+			made = append(made, m)
+		}
+	}
+	k.bereave(made, math.MaxInt64, reason)
+}
+
+// hostWent counts a session less. A host that left and has nothing to be waited for is forgotten.
+func (k *keeper) hostWent(name string, left bool) {
+	h, known := k.hosts.byName.Get(name)
+	if !known {
+		return
+	}
+	went := *h
+	went.sessions--
+	if went.sessions == 0 {
+		went.since, went.left = k.time, left
+	}
+	k.hosts.byName.Set(name, &went)
+	switch {
+	case went.sessions > 0:
+	case !left:
+		k.emit(&storepb.Event{Event: eventHostUnreachable, Host: name, Reason: "no keepalive for the term of its session"})
+	case !k.tree.holdings.holdsAny(name):
+		k.hosts.byName.Delete(name)
+	}
+}
+
+// dropOldHosts makes room among those that have neither a session nor a lock.
+func (k *keeper) dropOldHosts() {
+	if k.hosts.byName.Len() < maxHosts+k.sessions.live() {
+		return
+	}
+	oldest, since, found := "", int64(0), false
+	k.hosts.byName.Scan(func(name string, h *host) bool {
+		if h.sessions == 0 && (!found || h.since < since) && !k.tree.holdings.holdsAny(name) {
+			oldest, since, found = name, h.since, true
+		}
+		return true
+	})
+	if found {
+		k.hosts.byName.Delete(oldest)
+	}
+}
+
+func (ns *Namespace) forgetHost(by *storepb.Caller, name string) *storepb.Result {
+	h, known := ns.hosts.byName.Get(name)
+	switch {
+	case !known:
+		return &storepb.Result{Code: storepb.Code_NOT_FOUND, Message: fmt.Sprintf("no host is named %.300q; see `lockfs host list`", name)}
+	case h.sessions > 0:
+		return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
+			"host %q is mounted: it is not gone; unmount it there, or cut it off and wait until its session ends", name)}
+	}
+	ns.emit(&storepb.Event{Event: eventHostForgotten, Host: name, By: withoutLineage(by)})
+	reason := fmt.Sprintf("its host %s was declared gone for good", name)
+	ns.loseProcesses(ns.tree.holdings.heldOn(name, nil), reason)
+	ns.bereave(ns.tree.holdings.madeOn(name, nil), math.MaxInt64, reason)
+	ns.hosts.byName.Delete(name)
+	return ok()
+}

@@ -1,0 +1,59 @@
+package namespace
+
+import (
+	"fmt"
+
+	"github.com/tidwall/btree"
+
+	"lockfs/raftstore/storepb"
+)
+
+// hosts is the machines that have or had a mount.
+type hosts struct{ byName *btree.Map[string, *host] }
+
+func newHosts() hosts { return hosts{new(btree.Map[string, *host])} }
+
+// maxHosts bounds the hosts without a session that are remembered.
+const maxHosts = 10_000
+
+// host is a machine that has or had a mount. It is never modified once it is in a tree.
+type host struct {
+	bootID   string
+	machine  string // whose name it is now, by the id that it came with in this boot; another one may have had the name before
+	sessions int    // that have not ended
+	since    int64  // since when it has one, or has none
+	left     bool   // the last one was ended by its mount
+}
+
+func (h *host) message(name string) *storepb.HostRecord {
+	return &storepb.HostRecord{Name: name, BootId: h.bootID, Sessions: uint32(h.sessions), Since: h.since, Left: h.left, Machine: h.machine}
+}
+
+// machineOf is the machine that has a name now, empty if that is not known.
+func (hs *hosts) machineOf(name string) sharedString {
+	if h, known := hs.byName.Get(name); known {
+		return share(h.machine)
+	}
+	return sharedString{}
+}
+
+// mayCome refuses a session of a host that is still there with another boot: it may be another machine
+// of the same name, and the processes of the one are not those of the other.
+func (hs *hosts) mayCome(name, bootID string) *storepb.Result {
+	h, known := hs.byName.Get(name)
+	if !known || h.sessions == 0 || h.bootID == bootID {
+		return nil
+	}
+	return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
+		"a host named %q is mounted that was booted another time: if it is this one before it crashed, its session ends soon;"+
+			" if it is another machine, give one of them another --name", name)}
+}
+
+func (hs *hosts) listHosts() []*storepb.HostRecord {
+	var hosts []*storepb.HostRecord
+	hs.byName.Scan(func(name string, h *host) bool {
+		hosts = append(hosts, h.message(name))
+		return true
+	})
+	return hosts
+}

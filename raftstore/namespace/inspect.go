@@ -1,0 +1,83 @@
+package namespace
+
+import (
+	"time"
+
+	"lockfs/raftstore/advisory"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// Index is the index of the last command applied.
+func (ns *Namespace) Index() ids.Index { return ns.index }
+
+// Time is the cluster time of the last command applied.
+func (ns *Namespace) Time() time.Time { return time.Unix(0, ns.time) }
+
+// Inodes is the number of inodes, those without a name included.
+func (ns *Namespace) Inodes() int { return ns.tree.inodes.Len() }
+
+// Sessions is the number of sessions that have not ended.
+func (ns *Namespace) Sessions() int { return ns.sessions.live() }
+
+// SessionLive tells whether there is such a session that has not ended.
+func (ns *Namespace) SessionLive(id ids.Session) bool {
+	s, found := ns.sessions.byID.Get(id)
+	return found && s.endedIndex == 0
+}
+
+// Removed answers the inodes that lost their last names with the last command.
+func (ns *Namespace) Removed() []Removal { return ns.removed }
+
+// Ended answers the requests that the last command made locks, or changed otherwise.
+func (ns *Namespace) Ended() []advisory.Request { return ns.locks.Ended() }
+
+// AwaitLock tells what has become of a request. One that is not there any more has become a lock if its
+// owner has what it asked for.
+func (ns *Namespace) AwaitLock(q *storepb.AwaitLock) *storepb.Result { return fail(ns.locks.Await(q)) }
+
+// Usage tells what is used, and what there may be, for all together.
+func (ns *Namespace) Usage() *storepb.FsStats { return ns.tree.ledger.fsStats(0) }
+
+// BytesLimited tells whether the cluster has decided on a limit of bytes, or DefaultMaxBytes counts.
+func (ns *Namespace) BytesLimited() bool { return ns.tree.ledger.limits.maxBytes != 0 }
+
+// LastEvent is the number of the last event; 0: there was none.
+func (ns *Namespace) LastEvent() uint64 { return ns.events.last }
+
+// Events answers events after one, in order, at most limit of them.
+func (ns *Namespace) Events(after uint64, limit int) []*storepb.Event {
+	var events []*storepb.Event
+	if after >= ns.events.last {
+		return nil
+	}
+	ns.events.kept.Ascend(after+1, func(_ uint64, e *storepb.Event) bool {
+		events = append(events, e)
+		return len(events) < limit
+	})
+	return events
+}
+
+// EventCounts calls visit with how often each event has happened, ever.
+func (ns *Namespace) EventCounts(visit func(event string, count uint64)) {
+	ns.events.counts.Scan(func(event string, count uint64) bool {
+		visit(event, count)
+		return true
+	})
+}
+
+// Members answers the members in the order of their ids.
+func (ns *Namespace) Members() []*storepb.Member {
+	members := make([]*storepb.Member, 0, ns.members.Len())
+	ns.members.Scan(func(_ string, m *storepb.Member) bool {
+		members = append(members, m)
+		return true
+	})
+	return members
+}
+
+// Member answers nil for an id that is not known.
+func (ns *Namespace) Member(id string) *storepb.Member {
+	m, _ := ns.members.Get(id)
+	return m
+}

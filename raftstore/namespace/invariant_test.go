@@ -1,0 +1,248 @@
+package namespace
+
+import (
+	"math"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// requireConsistent checks what must hold inside every namespace.
+func requireConsistent(t require.TestingT, ns *Namespace) {
+	names, subdirs, cookies := map[ids.Inode]uint32{}, map[ids.Inode]uint32{}, map[[2]uint64]bool{}
+	require.Equal(t, ns.tree.byName.Len(), ns.tree.byCookie.Len(), "as many entries by name as by cookie")
+	ns.tree.byName.Scan(func(e *entry) bool {
+		same, found := ns.tree.byCookie.Get(e)
+		require.True(t, found && same == e, "entry %q is found by its cookie", e.name)
+		require.True(t, e.cookie > cookieParent && e.cookie < ns.tree.nextCookie, "cookie %d of %q", e.cookie, e.name)
+		require.False(t, cookies[[2]uint64{uint64(e.parent), e.cookie}], "cookie of %q is its own", e.name)
+		cookies[[2]uint64{uint64(e.parent), e.cookie}] = true
+		dir, found := ns.tree.inode(e.parent)
+		require.True(t, found && dir.isDir() && dir.nlink > 0, "entry %q is in a directory", e.name)
+		in, found := ns.tree.inode(e.ino)
+		require.True(t, found, "entry %q has an inode", e.name)
+		names[e.ino]++
+		if in.isDir() {
+			require.Equal(t, e.parent, in.parent, "directory %q knows its parent", e.name)
+			subdirs[e.parent]++
+		}
+		return true
+	})
+	ns.tree.inodes.Scan(func(ino ids.Inode, in *inode) bool {
+		require.True(t, ino == in.ino && ino < ns.tree.nextIno, "number of inode %d", ino)
+		_, orphaned := ns.tree.orphans.byIno.Get(ino)
+		switch {
+		case orphaned:
+			require.Zero(t, in.nlink, "inode %d has no name", ino)
+			require.Zero(t, names[ino])
+		case in.isDir():
+			require.Equal(t, 2+subdirs[ino], in.nlink, "links of directory %d", ino)
+			requireBelowRoot(t, ns, in)
+			require.Equal(t, ino != RootIno, names[ino] == 1)
+		default:
+			require.Equal(t, names[ino], in.nlink, "links of inode %d", ino)
+			require.NotZero(t, in.nlink, "inode %d is an orphan", ino)
+		}
+		return true
+	})
+	requireCounted(t, ns)
+	requireOrphansConsistent(t, ns)
+	requireRepliesConsistent(t, ns)
+	requireIndexed(t, ns)
+	requireJudged(t, ns)
+	requireHostsConsistent(t, ns)
+	requireEventsConsistent(t, ns)
+}
+
+func requireBelowRoot(t require.TestingT, ns *Namespace, dir *inode) {
+	for steps := 0; dir.ino != RootIno; steps++ {
+		require.LessOrEqual(t, steps, MaxDepth, "directory %d is below the root", dir.ino)
+		above, found := ns.tree.inode(dir.parent)
+		require.True(t, found)
+		dir = above
+	}
+}
+
+func requireOrphansConsistent(t require.TestingT, ns *Namespace) {
+	expiring := 0
+	ns.tree.orphans.byIno.Scan(func(ino ids.Inode, o *orphan) bool {
+		_, found := ns.tree.inode(ino)
+		require.True(t, found, "orphan %d has an inode", ino)
+		if !o.pinned {
+			expiring++
+			at, found := ns.tree.orphans.expiring.Get(o)
+			require.True(t, found && at == o, "orphan %d expires", ino)
+		}
+		return true
+	})
+	require.Equal(t, expiring, ns.tree.orphans.expiring.Len())
+}
+
+func requireRepliesConsistent(t require.TestingT, ns *Namespace) {
+	counts := map[ids.Session]int{}
+	ns.sessions.replies.Scan(func(r *reply) bool {
+		s, found := ns.sessions.byID.Get(r.session)
+		require.True(t, found, "reply %d has a session", r.seq)
+		require.True(t, r.seq > s.acked && r.result != nil, "reply %d is waited for", r.seq)
+		counts[r.session]++
+		return true
+	})
+	ended, kept := 0, 0
+	ns.sessions.byID.Scan(func(id ids.Session, s *session) bool {
+		if s.endedIndex != 0 {
+			ended++
+			kept += 1 + s.replies
+			at, found := ns.sessions.ended.Get(s.endedIndex)
+			require.True(t, found && at == id, "ended session %d expires", id)
+		}
+		require.Equal(t, counts[id], s.replies, "replies of session %d", id)
+		return true
+	})
+	require.Equal(t, []int{ended, kept}, []int{ns.sessions.ended.Len(), ns.sessions.endedKept})
+}
+
+// requireIndexed compares the indexes with the entries and inodes that they are of.
+func requireIndexed(t require.TestingT, ns *Namespace) {
+	due, held, pending := 0, 0, 0
+	makers, lockFiles := map[made]bool{}, map[ids.Inode]int{}
+	ns.tree.byName.Scan(func(e *entry) bool {
+		same, found := ns.tree.byIno.Get(e)
+		require.True(t, found && same == e, "entry %q is found by its inode", e.name)
+		same, found = ns.tree.byDue.Get(e)
+		require.True(t, found == (e.due != 0) && (!found || same == e), "entry %q is found by when it is due", e.name)
+		if found {
+			due++
+		}
+		if e.pending != nil {
+			pending++
+			same, found := ns.tree.byPending.Get(e)
+			require.True(t, found && same == e, "entry %q is found by when an event tells of it", e.name)
+		}
+		e.maker.each(func(p *process) {
+			makers[e.madeBy(p)] = true
+			_, found := ns.tree.holdings.byMaker.Get(e.madeBy(p))
+			require.True(t, found, "entry %q is found by who made it", e.name)
+		})
+		if e.lock {
+			lockFiles[e.parent]++
+		}
+		return true
+	})
+	require.Equal(t, ns.tree.byName.Len(), ns.tree.byIno.Len())
+	require.Equal(t, due, ns.tree.byDue.Len())
+	require.Equal(t, pending, ns.tree.byPending.Len())
+	require.Equal(t, len(makers), ns.tree.holdings.byMaker.Len())
+	require.Equal(t, lockFiles, ns.tree.lockFiles)
+	ns.tree.inodes.Scan(func(ino ids.Inode, in *inode) bool {
+		h, ok := in.heldBy()
+		if !ok {
+			return true
+		}
+		held++
+		same, found := ns.tree.holdings.byProcess.Get(h)
+		require.True(t, found && same.ino == ino && same.says == in.facts, "inode %d is found by its process", ino)
+		return true
+	})
+	require.Equal(t, held, ns.tree.holdings.byProcess.Len())
+}
+
+// requireJudged compares what is kept of each lock with what its content and the rules say.
+func requireJudged(t require.TestingT, ns *Namespace) {
+	ns.tree.byName.Scan(func(e *entry) bool {
+		in, _ := ns.tree.inode(e.ino)
+		require.True(t, in.facts == nil || in.facts == e.known, "what is known of %q is what its content says", e.name)
+		require.True(t, e.pending == nil || !e.announced, "%q is told of once", e.name)
+		require.True(t, e.pending == nil || e.pending.until <= ns.time+int64(announceDelay), "%q is told of soon", e.name)
+		require.Equal(t, isLockByTheBook(ns, e, in), ns.isLock(e, in), "is %q a lock", e.name)
+		require.Equal(t, ns.isLock(e, in), ns.because(e, in) != "", "%q", e.name)
+		if in.kernelLocked {
+			require.True(t, e.stale == nil && e.due == 0, "lockfs never removes %q", e.name)
+		}
+		require.True(t, 0 < e.token && e.token <= ids.Token(ns.index) && e.made <= ns.index, "token %d of %q", e.token, e.name)
+		require.LessOrEqual(t, e.acquired, ns.time)
+		require.True(t, in.gone == nil || in.facts.process != nil, "%q has no process that could be gone", e.name)
+		again := *e
+		ns.judgeEntry(&again, in)
+		require.True(t, again.stale == e.stale && again.due == e.due && again.lock == e.lock, "%q judged again is %+v, not %+v", e.name, again, *e)
+
+		g := ns.govern(e, in)
+		isRemoved := g.OnStale == lockfact.Remove && !ns.tree.isFull(in)
+		gone := g.gone != nil && g.ByProcess()
+		switch {
+		case e.stale != nil && isRemoved, e.stale == nil && gone:
+			require.EqualValues(t, math.MinInt64, e.due, "%q", e.name)
+		case e.stale != nil:
+			require.Zero(t, e.due, "%q", e.name)
+		default:
+			require.Equal(t, g.ExpiresAt, e.due, "%q", e.name)
+		}
+		state := "stale"
+		if g = ns.guardOf(e, in); e.stale == nil && (g.gone == nil || !g.ByProcess()) && !g.StaleAt(ns.time) {
+			state = "held"
+			if _, mounted := ns.hosts.byName.Get(g.Host); g.ByProcess() && (!mounted || !ns.reachable(g)) {
+				state = "unreachable"
+			}
+		}
+		require.Equal(t, state, reader{&ns.judge}.describe(e, in).GetState(), "%q", e.name)
+		return true
+	})
+}
+
+// isLockByTheBook says what is a lock in the words of the design.
+func isLockByTheBook(ns *Namespace, e *entry, in *inode) bool {
+	rule := ns.ruleFor(e)
+	byRule := rule.GetHolder() != "" || rule.GetStaleAfter() != 0 || rule.GetGuard() == "host" ||
+		rule.GetFormat() != "" && rule.GetFormat() != "none"
+	holdsLocks := false
+	for _, inside := range ns.tree.entriesOf(in.ino) {
+		file, _ := ns.tree.inode(inside.ino)
+		holdsLocks = holdsLocks || !file.isDir() && isLockByTheBook(ns, inside, file)
+	}
+	switch {
+	case in.unlisted, in.kernelLocked, rule.GetFormat() == "data":
+		return false
+	case byRule, in.facts != nil:
+		return true
+	case !e.exclusive:
+		return false
+	case in.isDir():
+		return holdsLocks || !ns.tree.hasEntries(in.ino)
+	}
+	return len(in.content) == 0 || in.evidence != ""
+}
+
+func requireHostsConsistent(t require.TestingT, ns *Namespace) {
+	sessions, boots := map[string]int{}, map[string]string{}
+	ns.sessions.byID.Scan(func(_ ids.Session, s *session) bool {
+		if s.endedIndex == 0 {
+			require.True(t, sessions[s.host] == 0 || boots[s.host] == s.bootID, "host %q was booted once", s.host)
+			sessions[s.host]++
+			boots[s.host] = s.bootID
+		}
+		return true
+	})
+	ns.hosts.byName.Scan(func(name string, h *host) bool {
+		require.Equal(t, sessions[name], h.sessions, "sessions of host %q", name)
+		require.True(t, h.sessions == 0 || boots[name] == h.bootID, "boot of host %q", name)
+		require.LessOrEqual(t, h.since, ns.time)
+		delete(sessions, name)
+		return true
+	})
+	require.Empty(t, sessions, "hosts that are not known")
+}
+
+func requireEventsConsistent(t require.TestingT, ns *Namespace) {
+	require.LessOrEqual(t, ns.events.kept.Len(), keptEvents)
+	number := ns.events.last - uint64(ns.events.kept.Len())
+	ns.events.kept.Scan(func(at uint64, e *storepb.Event) bool {
+		number++
+		require.True(t, at == number && e.GetNumber() == number, "event %d of number %d", at, e.GetNumber())
+		return true
+	})
+	total := uint64(0)
+	ns.EventCounts(func(_ string, count uint64) { total += count })
+	require.Equal(t, ns.events.last, total)
+}

@@ -1,0 +1,289 @@
+package namespace
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// TestDataIsNeverRefused: to names that are never made exclusively, with contents that say nothing, anybody may do what a plain
+// tree lets them do, whatever they saw of them before, and no event tells of it.
+func TestDataIsNeverRefused(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ns, m := New(), newModel()
+		g := newGenerator(t, ns)
+		directories := rapid.Bool().Draw(t, "directories") // they are made exclusively: nobody looks at them here
+		for index := uint64(1); index <= uint64(1+g.below(pick(g, 20, 50, 200))); index++ {
+			cmd := g.next()
+			if !g.makeData(cmd, directories) {
+				cmd = &storepb.Command{Time: cmd.GetTime(), Op: opOf(&storepb.RemoveMember{})}
+			}
+			plain := proto.Clone(cmd).(*storepb.Command)
+			g.look(cmd, directories)
+			t.Logf("%d: %v", index, cmd)
+			want, refusals := m.apply(index, plain)
+			got := ns.Apply(ids.Index(index), cmd)
+			if refusals != nil {
+				require.Contains(t, refusals, got.GetCode())
+			} else {
+				requireSame(t, want.result, withoutLooks(got))
+			}
+			m.settle(cmd, got, want)
+			requireConsistent(t, ns)
+			ns.tree.byName.Scan(func(e *entry) bool {
+				in, _ := ns.tree.inode(e.ino)
+				require.True(t, in.isDir() || ns.lookAt(e).GetData(), "%q is data", e.name)
+				return true
+			})
+		}
+		require.Zero(t, countOf(ns, eventRefused))
+		if !directories {
+			require.Zero(t, countOf(ns, eventAcquired))
+		}
+	})
+}
+
+// makeData has a command make no name exclusively, and no content that says anything. It answers false for one that would.
+func (g *generator) makeData(cmd *storepb.Command, directories bool) bool {
+	switch op := cmd.GetOp().GetOp().(type) {
+	case *storepb.Op_Create:
+		op.Create.Exclusive, op.Create.Facts, op.Create.Content = false, nil, nil
+		kind := op.Create.GetMode() & syscall.S_IFMT
+		return kind == syscall.S_IFREG || directories && kind == syscall.S_IFDIR
+	case *storepb.Op_Link:
+		return false
+	case *storepb.Op_Rename:
+		op.Rename.NoReplace = false
+	case *storepb.Op_SetContent:
+		op.SetContent.Facts = nil
+	}
+	return true
+}
+
+// look has somebody of anywhere do it, who saw things that were never there.
+func (g *generator) look(cmd *storepb.Command, directories bool) {
+	cmd.Caller = proto.Clone(cmd.GetCaller()).(*storepb.Caller)
+	if cmd.GetCaller() != nil {
+		cmd.Caller.PidNamespace, cmd.Caller.Lineage = pick[uint64](g, 0, 1, 2), pick(g, nil, []*storepb.Process{g.process()})
+	}
+	var looks []*storepb.Look
+	for _, e := range g.ns.tree.byName.Items() {
+		if in, found := g.ns.tree.inode(e.ino); found && (!directories || !in.isDir()) && g.often(70) {
+			looks = append(looks, &storepb.Look{
+				Parent: uint64(e.parent), Name: []byte(e.name), Token: uint64(pick(g, e.token, e.token-1, 1)), Empty: g.often(50),
+			})
+		}
+	}
+	switch op := cmd.GetOp().GetOp().(type) {
+	case *storepb.Op_Unlink:
+		op.Unlink.Looks = looks
+	case *storepb.Op_Rename:
+		op.Rename.Looks = looks
+	case *storepb.Op_SetContent:
+		op.SetContent.Looks = looks
+	}
+}
+
+func countOf(ns *Namespace, event string) uint64 {
+	count, _ := ns.events.counts.Get(event)
+	return count
+}
+
+// writeAs writes to a file, with what its mount worked out of the content.
+func (tr *driver) writeAs(session, ino uint64, content string, facts *storepb.Facts) step {
+	tr.tb.Helper()
+	if facts.GetFormat() != "" {
+		facts.Host = tr.hosts[session]
+	}
+	return tr.do(session, opOf(&storepb.SetContent{Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte(content), Facts: facts}))
+}
+
+// requireLock tells whether a name in a directory is a lock, by all who tell of it.
+func (tr *driver) requireLock(is bool, parent uint64, name string) {
+	tr.tb.Helper()
+	result := step{tr.ns.Query(getLock(parent, name)), tr.tb}.ok()
+	require.Equal(tr.tb, is, result.GetLocks()[0].GetBecause() != "", "%v", result.GetLocks())
+	require.Equal(tr.tb, !is, result.GetLooks()[0].GetData())
+	listed := false
+	for _, lock := range tr.ns.Query(listLocks(0, "", 0)).GetLocks() {
+		listed = listed || lock.GetParent() == parent && string(lock.GetName()) == name
+	}
+	isFull := tr.attr(result.GetAttr().GetIno()).GetMode()&syscall.S_IFMT == syscall.S_IFDIR && len(listing(tr.ns, result.GetAttr().GetIno(), 0)) > 2
+	require.Equal(tr.tb, is && !isFull, listed)
+}
+
+// TestWhatIsALock by how its name was made and what is in it.
+func TestWhatIsALock(t *testing.T) {
+	evidence := &storepb.Facts{Evidence: "names its host"}
+	for name, row := range map[string]struct {
+		content          string
+		facts            *storepb.Facts
+		exclusive, plain bool // whether it is a lock under a name made so
+	}{
+		"empty":       {"", nil, true, false},
+		"a format":    {"x", towerFacts("x"), true, true},
+		"a pid":       {"1", pidFacts("pid", processOf(1)), true, true},
+		"invalid":     {"x", &storepb.Facts{Format: "tower", Invalid: "ttl: missing", Guard: "host", OnStale: "keep"}, true, true},
+		"evidence":    {"x", evidence, true, false},
+		"no evidence": {"x", nil, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newDriver(t)
+			plain := tr.do(here, createOp(RootIno, "plain", false)).ok().GetAttr().GetIno()
+			exclusive := tr.do(here, createOp(RootIno, "exclusive", true)).ok().GetAttr().GetIno()
+			for _, ino := range []uint64{plain, exclusive} {
+				tr.writeAs(here, ino, row.content, row.facts).ok()
+			}
+			tr.link(plain, RootIno, "linked").ok()
+			tr.renameNoReplace(RootIno, "linked", RootIno, "noreplace").ok()
+			tr.link(exclusive, RootIno, "moving").ok()
+			tr.rename(RootIno, "moving", RootIno, "moved").ok()
+			tr.do(here, createOp(RootIno, "replaced", true)).ok()
+			tr.link(exclusive, RootIno, "moving").ok()
+			tr.rename(RootIno, "moving", RootIno, "replaced").ok()
+			for range 2 {
+				for _, name := range []string{"exclusive", "noreplace"} {
+					tr.requireLock(row.exclusive, RootIno, name)
+				}
+				for _, name := range []string{"plain", "moved", "replaced"} {
+					tr.requireLock(row.plain, RootIno, name)
+				}
+				tr.restart()
+			}
+			tr.rule(&storepb.Rule{Pattern: "*", Format: "data"}).ok()
+			for _, name := range []string{"exclusive", "noreplace", "plain", "moved", "replaced"} {
+				tr.requireLock(false, RootIno, name)
+				tr.do(there, withLooks(opOf(unlinkOp(name)), []*storepb.Look{{Parent: RootIno, Name: []byte(name), Token: 1, Empty: true}})).ok()
+			}
+		})
+	}
+}
+
+// TestDirectoryIsALockForWhatIsInIt, and while there is nothing in it.
+func TestDirectoryIsALockForWhatIsInIt(t *testing.T) {
+	tr := newDriver(t)
+	dir := tr.mkdir(RootIno, "dir")
+	tr.requireLock(true, RootIno, "dir")
+	data := tr.do(here, createOp(dir, "data", false)).ok().GetAttr().GetIno()
+	tr.requireLock(false, RootIno, "dir")
+	tr.mkdir(dir, "below")
+	tr.requireLock(false, RootIno, "dir")
+	tr.file(dir, "lock")
+	tr.requireLock(true, RootIno, "dir")
+	tr.restart()
+	tr.requireLock(true, RootIno, "dir")
+	tr.unlink(here, dir, "lock").ok()
+	tr.requireLock(false, RootIno, "dir")
+	tr.writeAs(here, data, "x", towerFacts("x")).ok()
+	tr.requireLock(true, RootIno, "dir")
+	tr.kernelLock(here, data, 1, storepb.LockKind_FLOCK, false).ok()
+	tr.requireLock(false, RootIno, "dir")
+	tr.rename(dir, "below", RootIno, "below").ok()
+	tr.unlink(there, dir, "data").ok()
+	tr.requireLock(true, RootIno, "dir")
+	tr.requireLock(false, RootIno, "below") // moved by an ordinary rename
+	tr.rename(RootIno, "dir", RootIno, "away").ok()
+	tr.requireLock(false, RootIno, "away")
+}
+
+// TestPIDFileOfAnOrdinaryNameIsStaleAndStays.
+func TestPIDFileOfAnOrdinaryNameIsStaleAndStays(t *testing.T) {
+	for name, make := range map[string]func(tr *driver){
+		"open": func(tr *driver) { tr.do(here, createOp(RootIno, "lock", false)).ok() },
+		"rename": func(tr *driver) {
+			tr.do(here, createOp(RootIno, "tmp", true)).ok()
+			tr.rename(RootIno, "tmp", RootIno, "lock").ok()
+		},
+		"rename over an exclusive one": func(tr *driver) {
+			tr.do(here, createOp(RootIno, "lock", true)).ok()
+			tr.do(here, createOp(RootIno, "tmp", true)).ok()
+			tr.rename(RootIno, "tmp", RootIno, "lock").ok()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newDriver(t)
+			make(tr)
+			tr.fill(here, RootIno, "lock", pidFacts("pid", processOf(1))).ok()
+			tr.requireRefused(there, opOf(unlinkOp("lock")), storepb.Code_BUSY)
+			tr.gone(here, processOf(1)).ok()
+			tr.tick(24 * time.Hour)
+			tr.requireState("stale", "lock")
+			tr.restart()
+			tr.tick(24 * time.Hour)
+			tr.requireState("stale", "lock")
+			tr.unlink(there, RootIno, "lock").ok()
+		})
+	}
+}
+
+// TestInvalidLockIsGuardedAndNeverStale.
+func TestInvalidLockIsGuardedAndNeverStale(t *testing.T) {
+	for _, way := range reaches() {
+		for _, format := range []string{"tower", "semaphore", "beads"} {
+			t.Run(way.name+" "+format, func(t *testing.T) {
+				tr := guarded(t, &storepb.Facts{Format: format, Invalid: "ttl: missing", Guard: "host", OnStale: "keep"})
+				tr.rule(&storepb.Rule{Pattern: "lock", StaleAfter: 1, OnStale: "remove", HostTimeout: 1}).ok()
+				tr.tick(24 * time.Hour)
+				tr.restart()
+				tr.requireState("held", "lock")
+				require.Equal(t, "ttl: missing", tr.lock("lock").GetFacts().GetInvalid())
+				tr.requireRefused(there, way.op(tr, there), storepb.Code_BUSY)
+				tr.do(here, way.op(tr, here)).ok()
+			})
+		}
+	}
+}
+
+// TestCounterIsNoPIDFile: the number before was none of a process, so this one is one by chance.
+func TestCounterIsNoPIDFile(t *testing.T) {
+	for name, count := range map[string]func(tr *driver, content string, facts *storepb.Facts){
+		"in place": func(tr *driver, content string, facts *storepb.Facts) {
+			tr.writeAs(here, tr.at(RootIno, "n"), content, facts).ok()
+		},
+		"by rename": func(tr *driver, content string, facts *storepb.Facts) {
+			ino := tr.do(here, createOp(RootIno, "t", false)).ok().GetAttr().GetIno()
+			tr.writeAs(here, ino, content, facts).ok()
+			tr.rename(RootIno, "t", RootIno, "n").ok()
+		},
+		"by exchange": func(tr *driver, content string, facts *storepb.Facts) {
+			ino := tr.do(here, createOp(RootIno, "t", false)).ok().GetAttr().GetIno()
+			tr.writeAs(here, ino, content, facts).ok()
+			tr.exchange(RootIno, "t", RootIno, "n").ok()
+			tr.unlink(here, RootIno, "t").ok()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for before, isCounter := range map[string]bool{"0": true, " 41\n": true, "": false, "x": false, "-1": false, "123456789012345678901": false} {
+				tr := newDriver(t)
+				tr.do(here, createOp(RootIno, "n", false)).ok()
+				tr.writeAs(here, tr.at(RootIno, "n"), before, nil).ok()
+				count(tr, "42\n", pidFacts("pid", processOf(42)))
+				tr.restart()
+				tr.requireLock(!isCounter, RootIno, "n")
+				if isCounter {
+					require.Empty(t, tr.ns.Query(listProcesses("here")).GetProcesses())
+					count(tr, "43\n", nil)
+					tr.do(there, opOf(unlinkOp("n"))).ok()
+				}
+			}
+		})
+	}
+}
+
+// TestNextPIDOfAPIDFileIsAPID: the number before was a process.
+func TestNextPIDOfAPIDFileIsAPID(t *testing.T) {
+	tr := newDriver(t)
+	ino := tr.take(here, "lock", nil)
+	tr.writeAs(here, ino, "1\n", pidFacts("pid", processOf(1))).ok()
+	tr.writeAs(here, ino, "2\n", pidFacts("pid", processOf(2))).ok()
+	require.Equal(t, "pid", tr.lock("lock").GetFacts().GetFormat())
+	tr.gone(here, processOf(2)).ok()
+	tr.requireNone("lock")
+}

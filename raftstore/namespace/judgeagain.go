@@ -1,0 +1,95 @@
+package namespace
+
+import (
+	"strings"
+
+	"lockfs/raftstore/fault"
+	"lockfs/raftstore/glob"
+	"lockfs/raftstore/ids"
+)
+
+func (k *keeper) putJudged(e *entry, in *inode) *entry {
+	judged := *e
+	k.judgeEntry(&judged, in)
+	k.tree.putEntry(&judged)
+	return &judged
+}
+
+// judgeAgain is for names whose inode has other times, or whose path has other rules. Most judgements
+// stay as they are, and cost no more than to come to them.
+func (k *keeper) judgeAgain(names ...*entry) {
+	for _, e := range names {
+		in, found := k.tree.inode(e.ino)
+		if !found {
+			continue
+		}
+		judged := *e
+		if k.judgeEntry(&judged, in); judged.stale != e.stale || judged.due != e.due || judged.lock != e.lock {
+			k.tree.putEntry(&judged)
+		}
+	}
+}
+
+// judgeBelow judges every name in and below a directory that was moved.
+func (k *keeper) judgeBelow(dir ids.Inode) {
+	if k.rules.byPattern.Len() == 0 {
+		return
+	}
+	for _, e := range k.tree.entriesOf(dir) {
+		k.judgeAgain(e)
+		if in, found := k.tree.inode(e.ino); found && in.isDir() {
+			k.judgeBelow(in.ino)
+		}
+	}
+}
+
+// judgeWhere judges the names again whose paths fit a pattern: its rule says nothing of any other.
+func (k *keeper) judgeWhere(pattern string) {
+	var fitting []*entry
+	dir, above := ids.Inode(0), "" // the path of a directory, with a slash at its end
+	k.tree.byName.Scan(func(e *entry) bool {
+		if e.parent != dir {
+			dir, above = e.parent, strings.TrimSuffix(k.tree.path(e), e.name)
+		}
+		if glob.Match(pattern, above+e.name) {
+			fitting = append(fitting, e)
+		}
+		return true
+	})
+	k.judgeAgain(fitting...)
+}
+
+// noteKernelLock is called when somebody has, or waits for, an advisory lock of a file: from then on that lock
+// guards it alone, and its content is data. Who waits for it waits for this inode, so lockfs never removes it.
+func (k *keeper) noteKernelLock(ino ids.Inode) {
+	in, found := k.tree.inode(ino)
+	if !found || in.kernelLocked || in.unlisted || fault.GuardLocked {
+		return
+	}
+	locked := *in
+	locked.kernelLocked, locked.gone = true, nil
+	k.tree.putInode(&locked)
+	for _, e := range k.tree.namesOf(ino) {
+		data := *e
+		data.stale = nil
+		k.putJudged(&data, &locked)
+	}
+}
+
+// touchDir records that a directory's entries changed; subdirs is the change in their number.
+func (k *keeper) touchDir(ino ids.Inode, subdirs int) {
+	dir, found := k.tree.inode(ino)
+	if !found {
+		return
+	}
+	changed := *dir
+	changed.mtime, changed.ctime, changed.changed = k.time, k.time, k.index
+	changed.nlink = uint32(int(changed.nlink) + subdirs)
+	k.tree.putInode(&changed)
+	if k.rules.byPattern.Len() == 0 {
+		return // a directory's time is of no account
+	}
+	if e := k.tree.nameOf(ino); e != nil && (e.due != 0 || e.stale != nil || dir.mtime == 0) {
+		k.judgeAgain(e)
+	}
+}

@@ -1,0 +1,43 @@
+package namespace
+
+import (
+	"lockfs/raftstore/advisory"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// takeLock is flock(2), and fcntl(2) with F_SETLK or F_SETLKW.
+func (ns *Namespace) takeLock(cmd *storepb.Command, op *storepb.TakeLock) *storepb.Result {
+	want, valid := advisory.Want(ids.Session(cmd.GetSession()), ids.Sequence(cmd.GetSeq()), op)
+	in, found := ns.tree.inode(ids.Inode(op.GetIno()))
+	switch {
+	case !valid || cmd.GetSession() == 0:
+		return fail(storepb.Code_INVALID)
+	case op.GetSession() != cmd.GetSession():
+		return fail(storepb.Code_SESSION_LOST)
+	case (!found || ns.tree.isTakenBack(in.ino)) && op.GetType() != storepb.LockType_UNLOCK:
+		return fail(storepb.Code_STALE)
+	case found && in.isDir():
+		return fail(storepb.Code_IS_DIRECTORY)
+	}
+	code, inTheWay := ns.locks.Take(want)
+	result := &storepb.Result{Code: code}
+	if inTheWay != nil {
+		result.AdvisoryLocks = ns.sessions.withHosts(inTheWay)
+	}
+	if op.GetType() != storepb.LockType_UNLOCK && code != storepb.Code_NO_LOCKS {
+		ns.noteKernelLock(ids.Inode(op.GetIno()))
+	}
+	return result
+}
+
+// dropLocks is a close(2): what its owners have and want of the file goes. Where somebody may go on without knowing, nobody
+// gets the locks before the lock delay is over.
+func (ns *Namespace) dropLocks(session ids.Session, op *storepb.DropLocks) *storepb.Result {
+	delay := int64(0)
+	if s, found := ns.sessions.byID.Get(session); found && op.GetLost() {
+		delay = ns.sessions.delayAfter(s)
+	}
+	ns.locks.Drop(session, op, delay)
+	return ok()
+}

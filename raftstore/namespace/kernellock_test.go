@@ -1,0 +1,155 @@
+package namespace
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore/storepb"
+)
+
+// kernelLock takes a lock of a file for an owner of a session.
+func (tr *driver) kernelLock(session, ino, owner uint64, kind storepb.LockKind, wait bool) step {
+	return tr.do(session, opOf(&storepb.TakeLock{
+		Ino: ino, Kind: kind, Type: storepb.LockType_EXCLUSIVE, Owner: owner, End: math.MaxInt64, Session: session, Wait: wait,
+	}))
+}
+
+func (tr *driver) kernelUnlock(session, ino, owner uint64, kind storepb.LockKind) {
+	tr.tb.Helper()
+	tr.do(session, opOf(&storepb.DropLocks{Ino: ino, Kind: kind, Owners: []uint64{owner}})).ok()
+}
+
+// kernelLocked are the ways in which the file "lock" of that number comes to have a kernel lock, or had one.
+var kernelLocked = map[string]func(tr *driver, ino uint64){
+	"flock": func(tr *driver, ino uint64) { tr.kernelLock(here, ino, 1, storepb.LockKind_FLOCK, false).ok() },
+	"fcntl": func(tr *driver, ino uint64) { tr.kernelLock(there, ino, 1, storepb.LockKind_RECORD, false).ok() },
+	"one that was released": func(tr *driver, ino uint64) {
+		tr.kernelLock(here, ino, 1, storepb.LockKind_FLOCK, false).ok()
+		tr.kernelUnlock(here, ino, 1, storepb.LockKind_FLOCK)
+	},
+	"a waiter": func(tr *driver, ino uint64) {
+		tr.kernelLock(here, ino, 1, storepb.LockKind_FLOCK, false).ok()
+		tr.kernelLock(there, ino, 1, storepb.LockKind_FLOCK, true).is(storepb.Code_WAITING)
+	},
+	"one before a restart": func(tr *driver, ino uint64) {
+		tr.kernelLock(here, ino, 1, storepb.LockKind_FLOCK, false).ok()
+		tr.kernelUnlock(here, ino, 1, storepb.LockKind_FLOCK)
+		tr.restart()
+	},
+	"one by another name": func(tr *driver, ino uint64) {
+		tr.link(ino, RootIno, "other").ok()
+		tr.kernelLock(here, ino, 1, storepb.LockKind_FLOCK, false).ok()
+		tr.unlink(here, RootIno, "other").ok()
+		tr.kernelUnlock(here, ino, 1, storepb.LockKind_FLOCK)
+	},
+}
+
+// ends are what has lockfs remove the lock "lock" of process 1 on the host here, which is a day old at most.
+var ends = map[string]func(tr *driver){
+	"its process is gone":   func(tr *driver) { tr.gone(here, processOf(1)).ok() },
+	"its host is forgotten": func(tr *driver) { tr.giveUp(here); tr.forget("here").ok() },
+	"its host booted":       func(tr *driver) { tr.giveUp(here); tr.open(3, "here", "later").ok() },
+	"its host is silent":    func(tr *driver) { tr.rule(&storepb.Rule{Pattern: "*", HostTimeout: 1}).ok(); tr.giveUp(here) },
+	"a rule limits its time": func(tr *driver) {
+		tr.rule(&storepb.Rule{Pattern: "*", Format: "none", StaleAfter: 1, OnStale: "remove"}).ok()
+	},
+}
+
+// TestFileWithAKernelLockIsNeverRemovedByLockfs, whatever its content says: who waits for the lock waits for that inode.
+func TestFileWithAKernelLockIsNeverRemovedByLockfs(t *testing.T) {
+	for way, lock := range kernelLocked {
+		for why, remove := range ends {
+			t.Run(way+", "+why, func(t *testing.T) {
+				tr := newDriver(t)
+				ino := tr.take(here, "lock", pidFacts("pid", processOf(1)))
+				lock(tr, ino)
+				remove(tr)
+				tr.tick(24 * time.Hour)
+				require.Equal(t, ino, tr.at(RootIno, "lock"))
+				tr.restart()
+				tr.tick(24 * time.Hour)
+				require.Equal(t, ino, tr.at(RootIno, "lock"))
+				require.Equal(t, "held", tr.lock("lock").GetState())
+				require.Empty(t, tr.ns.Query(listProcesses("here")).GetProcesses(), "nobody has to watch it")
+			})
+		}
+	}
+	for why, remove := range ends {
+		t.Run("without one, "+why, func(t *testing.T) {
+			tr := newDriver(t)
+			tr.take(here, "lock", pidFacts("pid", processOf(1)))
+			remove(tr)
+			tr.tick(24 * time.Hour)
+			tr.requireNone("lock")
+		})
+	}
+}
+
+// TestMakerOfAFileWithAKernelLockIsNotItsHolder: the rule's, too, gives way to the kernel lock.
+func TestMakerOfAFileWithAKernelLockIsNotItsHolder(t *testing.T) {
+	tr := byCreator(t, "remove")
+	ino := tr.as(here, 1, createOp(RootIno, "lock", true), processOf(1)).ok().GetAttr().GetIno()
+	tr.kernelLock(there, ino, 1, storepb.LockKind_FLOCK, false).ok()
+	tr.gone(here, processOf(1)).ok()
+	tr.tick(time.Hour)
+	require.Equal(t, ino, tr.at(RootIno, "lock"))
+}
+
+// TestKernelLockIsTheOnlyGuardOfItsFile: no name of it is refused to anybody, whatever its content says and whatever they saw.
+func TestKernelLockIsTheOnlyGuardOfItsFile(t *testing.T) {
+	for way, lock := range kernelLocked {
+		for _, reach := range reaches() {
+			t.Run(way+", "+reach.name, func(t *testing.T) {
+				for _, facts := range []*storepb.Facts{
+					pidFacts("pid", processOf(1)), pidFacts("beads", processOf(1)), towerFacts("x"), ownedFacts("me", 0), nil,
+				} {
+					tr := guarded(t, facts)
+					tr.rule(&storepb.Rule{Pattern: "lock", Guard: "host"}).ok()
+					lock(tr, tr.at(RootIno, "lock"))
+					tr.announceAll()
+					event := tr.lastEvent()
+					looks := []*storepb.Look{{Parent: RootIno, Name: []byte("lock"), Token: 1, Empty: true}}
+					require.Empty(t, tr.lock("lock").GetBecause())
+					require.Empty(t, tr.lock("lock").GetRemover())
+					tr.do(there, withLooks(reach.op(tr, there), looks)).ok()
+					for _, e := range tr.eventsSince(event) {
+						require.Contains(t, []string{eventReleased, eventAcquired}, e.GetEvent(), "%v", e)
+					}
+					requireConsistent(t, tr.ns)
+				}
+			})
+		}
+	}
+}
+
+// TestNextHolderOfAKernelLockWritesItsPID: it steals from nobody, and the one before is no holder of anything.
+func TestNextHolderOfAKernelLockWritesItsPID(t *testing.T) {
+	tr := newDriver(t)
+	ino := tr.take(here, "lock", pidFacts("pid", processOf(1)))
+	tr.announceAll()
+	tr.kernelLock(here, ino, 1, storepb.LockKind_FLOCK, false).ok()
+	event := tr.lastEvent()
+	tr.kernelUnlock(here, ino, 1, storepb.LockKind_FLOCK)
+	tr.kernelLock(there, ino, 1, storepb.LockKind_FLOCK, false).ok()
+	tr.fill(there, RootIno, "lock", pidFacts("pid", processOf(2))).ok()
+	tr.tick(time.Minute)
+	tr.requireEvents(event)
+	tr.gone(there, processOf(2)).ok()
+	require.Equal(t, ino, tr.at(RootIno, "lock"))
+}
+
+// TestCancelKeepsAFileWithAKernelLock that somebody found and locked before its creation was taken back.
+func TestCancelKeepsAFileWithAKernelLock(t *testing.T) {
+	for _, exclusive := range []bool{true, false} {
+		tr := newDriver(t)
+		made := tr.next(here, createOp(RootIno, "lock", exclusive))
+		ino := tr.apply(made).ok().GetAttr().GetIno()
+		tr.kernelLock(there, ino, 1, storepb.LockKind_FLOCK, false).ok()
+		tr.restart()
+		tr.cancel(made).ok()
+		require.Equal(t, ino, tr.at(RootIno, "lock"))
+	}
+}

@@ -1,0 +1,101 @@
+package namespace
+
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Result, *storepb.Undo) {
+	if code := checkName(op.GetName()); code != storepb.Code_OK {
+		return fail(code), nil
+	}
+	if _, code := ns.tree.directory(ids.Inode(op.GetParent())); code != storepb.Code_OK {
+		return fail(code), nil
+	}
+	in, found := ns.tree.inode(ids.Inode(op.GetIno()))
+	switch {
+	case !found || in.nlink == 0:
+		return fail(storepb.Code_NOT_FOUND), nil
+	case in.isDir():
+		return fail(storepb.Code_NOT_PERMITTED), nil
+	case in.nlink >= maxLinksBy(caller, in):
+		return fail(storepb.Code_TOO_MANY_LINKS), nil
+	}
+	if _, taken := ns.tree.entry(ids.Inode(op.GetParent()), op.GetName()); taken {
+		return fail(storepb.Code_EXISTS), nil
+	}
+	made := &entry{parent: ids.Inode(op.GetParent()), name: string(op.GetName()), ino: in.ino}
+	var code storepb.Code
+	if made.maker, code = ns.makerOf(caller, made); code != storepb.Code_OK {
+		return fail(code), nil
+	}
+	made.known = in.facts
+	if code := ns.tree.ledger.roomForName(caller, in.uid, 0, made.bytes()); code != storepb.Code_OK {
+		return fail(code), nil
+	}
+	made.cookie = ns.tree.newCookie()
+	in = ns.changeLinks(in, +1)
+	made = ns.acquire(caller, made, in, acquisition{exclusive: true, done: true})
+	ns.touchDir(ids.Inode(op.GetParent()), 0)
+	return &storepb.Result{Attr: in.attr(), Looks: ns.looksAt(made)}, undoOf(made)
+}
+
+// maxRequest bounds the name of a request that an event tells, in bytes.
+const maxRequest = 1 << 10
+
+func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.Result {
+	if len(op.GetRequest()) > maxRequest {
+		return fail(storepb.Code_INVALID)
+	}
+	if _, code := ns.tree.directory(ids.Inode(op.GetParent())); code != storepb.Code_OK {
+		return fail(code)
+	}
+	e, found := ns.tree.entry(ids.Inode(op.GetParent()), op.GetName())
+	if !found {
+		return fail(storepb.Code_NOT_FOUND)
+	}
+	in, found := ns.tree.inode(e.ino)
+	switch {
+	case !found:
+		return fail(storepb.Code_NOT_FOUND)
+	case !ns.tree.mayTake(cmd.GetCaller(), op.Judged, e, in):
+		return fail(storepb.Code_NOT_JUDGED)
+	case op.GetDirectory() && !in.isDir():
+		return fail(storepb.Code_NOT_DIRECTORY)
+	case !op.GetDirectory() && in.isDir():
+		return fail(storepb.Code_IS_DIRECTORY)
+	case ns.tree.isFull(in):
+		if refused := ns.refuseByLook(cmd.GetCaller(), op.GetLooks(), e, in, takeAway); refused != nil {
+			return refused // it is full because it is another one
+		}
+		return fail(storepb.Code_NOT_EMPTY)
+	}
+	if refused := ns.refuseUnlink(cmd.GetCaller(), op, e, in); refused != nil {
+		return refused
+	}
+	removed := ns.removeEntry(ids.Session(cmd.GetSession()), e, in)
+	ns.tree.pinRemoved(ids.Session(cmd.GetSession()), removed, ids.Inode(op.GetPin()))
+	if op.GetForce() && removed != 0 {
+		ns.removed[len(ns.removed)-1].Session = 0 // the kernel that asked for it knows the inode by another path
+	}
+	return &storepb.Result{RemovedIno: uint64(removed)}
+}
+
+// refuseUnlink judges whether a name may go, and if so tells of it.
+func (ns *Namespace) refuseUnlink(by *storepb.Caller, op *storepb.Unlink, e *entry, in *inode) *storepb.Result {
+	if op.GetForce() {
+		e = ns.announceBefore(e, in)
+		event := ns.lockEvent(eventRemoved, e, in, by)
+		event.Reason, event.Request = "by force", op.GetRequest()
+		ns.emit(event)
+		return nil
+	}
+	refused := ns.refuseByLook(by, op.GetLooks(), e, in, takeAway)
+	if refused == nil && !ns.heldByOwner(e, in, op.GetOwner()) {
+		refused = ns.refuseByGuard(by, e, in, takeAway)
+	}
+	if refused == nil {
+		ns.emitReleased(e, in, by, "", op.GetRequest())
+	}
+	return refused
+}

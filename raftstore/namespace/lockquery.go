@@ -1,0 +1,114 @@
+package namespace
+
+import (
+	"bytes"
+
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// listLocks leaves out directories with entries, which tell more, data without advisory locks, and names that
+// a lock has for a moment until it is given its own: whoever was killed in between left the name, and holds nothing by it.
+func (r reader) listLocks(q *storepb.ListLocks) *storepb.Result {
+	if q.GetViewer() == nil {
+		return nobody()
+	}
+	limit, view := page(q.GetLimit(), lockPage), r.viewOf(q.GetViewer())
+	var locks []*storepb.Lock
+	bytes := 0
+	from := &entry{parent: ids.Inode(q.GetAfterParent()), name: string(q.GetAfterName())}
+	r.tree.byName.Ascend(from, func(e *entry) bool {
+		if e.parent == from.parent && e.name == from.name {
+			return true
+		}
+		if in, found := r.tree.inode(e.ino); found && !r.tree.isFull(in) && r.isListed(e, in) {
+			if lock := view.lock(e, in); lock != nil {
+				locks = append(locks, lock)
+				bytes += proto.Size(lock)
+			}
+		}
+		return len(locks) < limit && bytes < lockPageBytes
+	})
+	return &storepb.Result{Locks: locks}
+}
+
+func (r reader) isListed(e *entry, in *inode) bool {
+	return r.hasAdvisories(in) || r.isLock(e, in) && !lockfact.IsTemporary(e.name)
+}
+
+func (r reader) getLock(q *storepb.GetLock) *storepb.Result {
+	var e *entry
+	if q.GetIno() != 0 {
+		e = r.tree.nameOf(ids.Inode(q.GetIno()))
+	} else {
+		e, _ = r.tree.entry(ids.Inode(q.GetParent()), q.GetName())
+	}
+	if e == nil {
+		return fail(storepb.Code_NOT_FOUND)
+	}
+	in, found := r.tree.inode(e.ino)
+	if !found {
+		return fail(storepb.Code_NOT_FOUND)
+	}
+	lock := r.describe(e, in)
+	if in.isFile() {
+		lock.Content = in.content
+		lock.AdvisoryLocks = r.advisoriesOf(in.ino, advisoriesOfLock, anyFile)
+	}
+	return &storepb.Result{Attr: in.attr(), Locks: []*storepb.Lock{lock}, Looks: r.looksAt(e)}
+}
+
+func (r reader) awaitChange(q *storepb.AwaitChange) *storepb.Result {
+	if r.changed(q) {
+		return ok()
+	}
+	return fail(storepb.Code_WAITING)
+}
+
+// changed tells whether any of these names is another lock than the one that was seen, or none any more, or one that was marked as
+// stale if that is asked for.
+func (r reader) changed(q *storepb.AwaitChange) bool {
+	for _, look := range q.GetSeen() {
+		token := ids.Token(0)
+		e, found := r.tree.entry(ids.Inode(look.GetParent()), look.GetName())
+		if found {
+			token = e.token
+		}
+		if token != ids.Token(look.GetToken()) || q.GetOrStale() && found && e.stale != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// listProcesses answers each process of a host once.
+func (r reader) listProcesses(host string) *storepb.Result {
+	result := ok()
+	for _, p := range r.tree.holdings.processesOn(host) {
+		result.Processes = append(result.Processes, p.message())
+	}
+	return result
+}
+
+func (r reader) listEvents(q *storepb.ListEvents) *storepb.Result {
+	if q.GetViewer() == nil {
+		return nobody()
+	}
+	limit, view := page(q.GetLimit(), eventPage), r.viewOf(q.GetViewer())
+	result := &storepb.Result{LastEvent: r.events.last}
+	if q.GetAfter() >= r.events.last {
+		return result
+	}
+	r.events.kept.Ascend(q.GetAfter()+1, func(_ uint64, e *storepb.Event) bool {
+		if e.Time >= q.GetSince() && (len(q.GetPath()) == 0 || bytes.Equal(e.Path, q.GetPath())) {
+			if seen := view.event(e); seen != nil {
+				result.Events = append(result.Events, seen)
+			}
+		}
+		return len(result.Events) < limit
+	})
+	return result
+}

@@ -1,0 +1,204 @@
+package namespace
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/advisory"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// allLocks reads the paths of all locks in pages.
+func allLocks(tb testing.TB, ns *Namespace, page uint32) []string {
+	var paths []string
+	parent, name := uint64(0), ""
+	for {
+		locks := step{ns.Query(listLocks(parent, name, page)), tb}.ok().GetLocks()
+		if len(locks) == 0 {
+			return paths
+		}
+		require.LessOrEqual(tb, len(locks), page32(page))
+		for _, lock := range locks {
+			paths = append(paths, string(lock.GetPath()))
+			parent, name = lock.GetParent(), string(lock.GetName())
+		}
+	}
+}
+
+func page32(limit uint32) int { return page(limit, lockPage) }
+
+func TestListLocksInPages(t *testing.T) {
+	tr := newDriver(t)
+	tr.file(RootIno, "b")
+	dir := tr.mkdir(RootIno, "dir")
+	tr.file(dir, "x")
+	tr.file(tr.mkdir(dir, "sub"), "deep")
+	tr.mkdir(RootIno, "empty")
+	tr.create(RootIno, "a", syscall.S_IFIFO|0o600).ok()
+	want := []string{"a", "b", "empty", "dir/x", "dir/sub/deep"}
+	for _, page := range []uint32{1, 2, 3, 100, 0, math.MaxUint32} {
+		require.Equal(t, want, allLocks(t, tr.ns, page), "pages of %d", page)
+	}
+	for i := range lockPage + 10 {
+		tr.file(dir, nameOf(i))
+	}
+	require.Len(t, tr.ns.Query(listLocks(0, "", 0)).GetLocks(), lockPage)
+	require.Len(t, allLocks(t, tr.ns, 0), lockPage+15)
+	require.Len(t, allLocks(t, tr.ns, 7), lockPage+15)
+	require.Empty(t, tr.ns.Query(listLocks(math.MaxUint64, "", 0)).GetLocks())
+}
+
+// TestListLocksLeavesOutTemporaryNames: what was killed before it gave the file a name holds nothing by that.
+func TestListLocksLeavesOutTemporaryNames(t *testing.T) {
+	tr := newDriver(t)
+	left := lockfact.TemporaryName()
+	tr.file(RootIno, left)
+	tr.file(RootIno, "a.lock.0123456789abcdef.tmp")
+	tr.file(RootIno, ".lockfs-mine")
+	require.Equal(t, []string{".lockfs-mine"}, allLocks(t, tr.ns, 1))
+	require.Equal(t, "held", step{tr.ns.Query(getLock(RootIno, left)), t}.ok().GetLocks()[0].GetState(), "who asks for it is told")
+}
+
+// TestListLocksGoesOnAfterWhatIsGone: the last of a page may be removed before the next is asked for.
+func TestListLocksGoesOnAfterWhatIsGone(t *testing.T) {
+	tr := newDriver(t)
+	for _, name := range []string{"a", "b", "c"} {
+		tr.file(RootIno, name)
+	}
+	tr.unlink(here, RootIno, "b").ok()
+	locks := tr.ns.Query(listLocks(RootIno, "b", 0)).GetLocks()
+	require.Len(t, locks, 1)
+	require.Equal(t, "c", string(locks[0].GetName()))
+}
+
+func TestGetLock(t *testing.T) {
+	tr := newDriver(t)
+	dir := tr.mkdir(RootIno, "dir")
+	ino := tr.file(dir, "lock")
+	facts := factsFor("semaphore", "1", tr.now+int64(time.Minute))
+	facts.Tag = "deploy"
+	tr.fill(here, dir, "lock", facts).ok()
+	result := step{tr.ns.Query(getLock(dir, "lock")), t}.ok()
+	want := &storepb.Result{Attr: tr.attr(ino), Locks: []*storepb.Lock{{
+		Parent: dir, Name: []byte("lock"), Path: []byte("dir/lock"), Token: 4, Acquired: tr.now - int64(time.Second),
+		State: "held", Facts: facts, Attr: tr.attr(ino), Content: []byte("semaphore 1"),
+		Because: "its content is of format semaphore", Remover: "programs on host here",
+	}}}
+	requireSame(t, want, withoutLooks(result))
+	requireSame(t, &storepb.Look{Parent: dir, Name: []byte("lock"), Token: 4}, result.GetLooks()[0])
+	byIno := func(ino uint64) *storepb.Query {
+		return &storepb.Query{Query: &storepb.Query_GetLock{GetLock: &storepb.GetLock{Ino: ino}}}
+	}
+	requireSame(t, want, withoutLooks(tr.ns.Query(byIno(ino))))
+	tr.link(ino, RootIno, "name").ok()
+	require.Equal(t, "name", string(tr.ns.Query(byIno(ino)).GetLocks()[0].GetPath()), "the first of its names")
+	require.Equal(t, "dir", string(tr.ns.Query(byIno(dir)).GetLocks()[0].GetPath()))
+	require.Empty(t, tr.ns.Query(byIno(dir)).GetLocks()[0].GetContent())
+	for _, missing := range []*storepb.Query{
+		byIno(RootIno), byIno(99), getLock(RootIno, "no"), getLock(99, "lock"), {Query: &storepb.Query_GetLock{}},
+	} {
+		require.Equal(t, storepb.Code_NOT_FOUND, tr.ns.Query(missing).GetCode(), "%v", missing)
+	}
+}
+
+func TestListProcesses(t *testing.T) {
+	tr := newDriver(t)
+	for _, name := range []string{"a", "b", "c"} {
+		tr.take(here, name, pidFacts("pid", processOf(1)))
+	}
+	tr.take(here, "d", pidFacts("pid", processOf(2)))
+	tr.take(here, "unknown", pidFacts("pid", nil))
+	tr.take(here, "tower", towerFacts("x"))
+	tr.take(there, "e", pidFacts("beads", processOf(3)))
+	processes := func(host string) []*storepb.Process { return tr.ns.Query(listProcesses(host)).GetProcesses() }
+	require.Len(t, processes("here"), 2)
+	requireSame(t, processOf(1), processes("here")[0])
+	requireSame(t, processOf(2), processes("here")[1])
+	requireSame(t, processOf(3), processes("there")[0])
+	require.Empty(t, processes(""))
+	for _, name := range []string{"a", "b", "c"} {
+		tr.unlink(here, RootIno, name).ok()
+	}
+	require.Len(t, processes("here"), 1)
+	tr.fill(here, RootIno, "d", nil).ok()
+	require.Empty(t, processes("here"))
+}
+
+func TestListEvents(t *testing.T) {
+	tr := newDriver(t)
+	var times []int64
+	for i := range 5 {
+		tr.file(RootIno, nameOf(i))
+		tr.announceAll()
+		times = append(times, tr.now)
+	}
+	numbers := func(after uint64, since int64, limit uint32) (numbers []uint64) {
+		for _, e := range (step{tr.ns.Query(listEvents(after, since, limit)), t}).ok().GetEvents() {
+			numbers = append(numbers, e.GetNumber())
+		}
+		return numbers
+	}
+	require.Equal(t, []uint64{1, 2, 3, 4, 5}, numbers(0, 0, 0))
+	require.Equal(t, []uint64{3, 4}, numbers(2, 0, 2))
+	require.Equal(t, []uint64{4, 5}, numbers(0, times[3], 0))
+	require.Equal(t, []uint64{4}, numbers(0, times[2]+1, 1))
+	require.Equal(t, []uint64{5}, numbers(4, times[2], 0))
+	require.Empty(t, numbers(5, 0, 0))
+	require.Empty(t, numbers(math.MaxUint64, 0, 0))
+	require.Empty(t, numbers(math.MaxUint64, times[0], 0))
+	require.Empty(t, numbers(0, tr.now+1, 0))
+	for i := range eventPage {
+		tr.file(RootIno, nameOf(10+i))
+	}
+	require.Len(t, numbers(0, 0, 0), eventPage)
+	require.Len(t, numbers(0, 1, 1<<31), eventPage)
+}
+
+// TestAnswersFitWhateverUsersHave: who has many advisory locks, or much to say of one lock, keeps nobody from a list of all.
+func TestAnswersFitWhateverUsersHave(t *testing.T) {
+	const most = 2 << 20 // of the 4 MiB that gRPC takes
+	tr := newDriver(t)
+	facts := factsFor("semaphore", "x", 0)
+	facts.Tag = strings.Repeat("t", MaxContent)
+	const locks = 40
+	for i := range locks {
+		name := fmt.Sprint("lock", i)
+		tr.create(RootIno, name, someFile).ok()
+		tr.fill(here, RootIno, name, facts).ok()
+	}
+	ino := tr.create(RootIno, "file", someFile).ok().GetAttr().GetIno()
+	tr.do(here, opOf(&storepb.TakeLock{Ino: ino, Type: storepb.LockType_EXCLUSIVE, Owner: 1, End: math.MaxInt64, Session: here})).ok()
+	for i := range uint64(advisory.MaxLocks) {
+		tr.ns.locks.Restore(&storepb.AdvisoryLock{
+			Ino: ino, Kind: storepb.LockKind_RECORD, Type: exclusive, Session: here, Owner: 1, Start: 2 * i, End: 2 * i, Seq: 1,
+		})
+		tr.ns.noteKernelLock(ids.Inode(ino))
+	}
+	ask := func(query *storepb.Query) *storepb.Result {
+		t.Helper()
+		result := step{tr.ns.Query(query), t}.ok()
+		require.LessOrEqual(t, proto.Size(result), most)
+		return result
+	}
+	listed, next := 0, &storepb.ListLocks{Viewer: root}
+	for {
+		page := ask(&storepb.Query{Query: &storepb.Query_ListLocks{ListLocks: next}}).GetLocks()
+		if len(page) == 0 {
+			break
+		}
+		listed += len(page)
+		next.AfterParent, next.AfterName = page[len(page)-1].GetParent(), page[len(page)-1].GetName()
+	}
+	require.Equal(t, locks+1, listed)
+	ask(&storepb.Query{Query: &storepb.Query_GetLock{GetLock: &storepb.GetLock{Ino: ino}}})
+	ask(&storepb.Query{Query: &storepb.Query_ListAdvisoryLocks{ListAdvisoryLocks: &storepb.ListAdvisoryLocks{Viewer: root}}})
+}

@@ -1,0 +1,111 @@
+package namespace
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/storepb"
+)
+
+// maker is the process that made a name, kept where a rule says that the maker is the holder. It is never
+// modified.
+//
+// Some programs make a lock for another one and end at once: touch, mkdir, mktemp, ln. Then the nearest of
+// their ancestors in their process group that still lives is the maker: the script.
+type maker struct {
+	process *process
+	heirs   []*process // nearest first
+	host    sharedString
+	machine sharedString
+	since   int64
+	gone    *staleness // nil: it is not known to be gone
+}
+
+// atOnceLimit is how long a process may live after it made a name to have made it for another one.
+const atOnceLimit = 2 * time.Second
+
+// What is kept of the processes that made a name, so that a snapshot can always be read again.
+const (
+	maxHeirs    = 32
+	maxSeenFrom = 33 // pid namespaces, which are nested 32 deep at most (pid_namespaces(7))
+)
+
+// isMaker tells whether that may be a process that can be watched.
+func isMaker(p *storepb.Process) bool {
+	return p.GetPid() != 0 && len(p.GetBootId()) <= MaxName && len(p.GetSeenFrom()) <= maxSeenFrom
+}
+
+// without answers the maker after one of its processes has ended.
+func (m *maker) without(gone processID, ended int64, why *staleness) *maker {
+	left := *m
+	left.heirs = slices.DeleteFunc(slices.Clone(m.heirs), func(heir *process) bool { return heir.processID == gone })
+	if m.process.processID != gone {
+		return &left
+	}
+	// Of an end that nobody saw it is not known that it did not come at once.
+	if len(left.heirs) > 0 && ended-m.since <= int64(atOnceLimit) {
+		left.process, left.heirs = left.heirs[0], left.heirs[1:]
+		return &left
+	}
+	left.gone = why
+	return &left
+}
+
+// each visits those whose end is of interest.
+func (m *maker) each(visit func(*process)) {
+	if m == nil || m.gone != nil {
+		return
+	}
+	visit(m.process)
+	for _, heir := range m.heirs {
+		visit(heir)
+	}
+}
+
+func (m *maker) message() *storepb.MakerRecord {
+	if m == nil {
+		return nil
+	}
+	record := &storepb.MakerRecord{
+		Process: m.process.message(), Host: m.host.String(), Machine: m.machine.String(), Since: m.since,
+	}
+	for _, heir := range m.heirs {
+		record.Heirs = append(record.Heirs, heir.message())
+	}
+	if m.gone != nil {
+		record.Gone, record.GoneSince = m.gone.reason, m.gone.since
+	}
+	return record
+}
+
+func makerFrom(record *storepb.MakerRecord) *maker {
+	if record.GetProcess() == nil {
+		return nil
+	}
+	m := &maker{
+		process: processFrom(record.GetProcess()), host: share(record.GetHost()), machine: share(record.GetMachine()),
+		since: record.GetSince(),
+	}
+	for _, heir := range record.GetHeirs() {
+		m.heirs = append(m.heirs, processFrom(heir))
+	}
+	if record.GetGone() != "" {
+		m.gone = &staleness{reason: record.GetGone(), since: record.GetGoneSince(), ofMaker: true}
+	}
+	return m
+}
+
+// govern says what counts for a lock whose maker holds it, whatever its content says.
+func (m *maker) govern(f lockfact.Facts, rule lockfact.Rule) lockfact.Facts {
+	pid := int(m.process.pid)
+	byMaker := lockfact.Facts{
+		Format: f.Format, Holder: fmt.Sprintf("process %d", pid), Host: m.host.String(), PID: pid,
+		Guard: lockfact.GuardHost, OnStale: lockfact.Remove,
+	}
+	if rule.StaleAfter != 0 {
+		byMaker.ExpiresAt = f.ExpiresAt
+	}
+	return rule.Override(byMaker)
+}

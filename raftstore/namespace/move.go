@@ -1,0 +1,49 @@
+package namespace
+
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// moving says how a name is moved.
+type moving struct {
+	maker     *maker // of the new name
+	exclusive bool   // the new name was free for sure
+	reason    string
+}
+
+// move gives source's inode the target's name. A name that was replaced keeps its place in listings.
+func (k *keeper) move(by *storepb.Caller, source, target *entry, moved, replaced *inode, how *moving) (made *entry) {
+	if source.announced {
+		k.emitReleased(source, moved, by, how.reason, "")
+	}
+	k.tree.deleteEntry(source)
+	moved = k.reparent(moved, target.parent)
+	if replaced != nil {
+		made = k.succeed(by, target, source, replaced, moved, how.maker)
+	} else {
+		free := &entry{parent: target.parent, name: target.name, ino: moved.ino, cookie: k.tree.newCookie(), maker: how.maker}
+		free.stale = source.stale.withoutMaker()
+		made = k.acquire(by, free, moved, acquisition{exclusive: how.exclusive, done: true})
+	}
+	if moved.isDir() {
+		k.judgeBelow(moved.ino)
+	}
+	subdirs := 0
+	if moved.isDir() {
+		subdirs = 1
+	}
+	k.touchDir(source.parent, -subdirs)
+	k.touchDir(target.parent, subdirs)
+	return made
+}
+
+func (k *keeper) reparent(in *inode, parent ids.Inode) *inode {
+	changed := *in
+	changed.ctime, changed.changed = k.time, k.index
+	if in.isDir() {
+		changed.parent = parent
+	}
+	k.tree.putInode(&changed)
+	return &changed
+}

@@ -1,0 +1,106 @@
+package namespace
+
+import (
+	"strings"
+
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+func (t *tree) entry(parent ids.Inode, name []byte) (*entry, bool) {
+	return t.byName.Get(&entry{parent: parent, name: string(name)})
+}
+
+func (t *tree) newCookie() uint64 {
+	cookie := t.nextCookie
+	t.nextCookie++
+	return cookie
+}
+
+// named answers the entry that a message names, if it is one of that inode.
+func (t *tree) named(name *storepb.Look, ino ids.Inode) (*entry, bool) {
+	if name == nil {
+		return nil, false
+	}
+	e, found := t.entry(ids.Inode(name.GetParent()), name.GetName())
+	return e, found && e.ino == ino
+}
+
+// nameOf answers the first name of an inode. A directory has no other; the root has none.
+func (t *tree) nameOf(ino ids.Inode) (first *entry) {
+	t.byIno.Ascend(&entry{ino: ino}, func(e *entry) bool {
+		if e.ino == ino {
+			first = e
+		}
+		return false
+	})
+	return first
+}
+
+// namesOf lists the names of an inode.
+func (t *tree) namesOf(ino ids.Inode) []*entry {
+	var names []*entry
+	t.byIno.Ascend(&entry{ino: ino}, func(e *entry) bool {
+		if e.ino != ino {
+			return false
+		}
+		names = append(names, e)
+		return true
+	})
+	return names
+}
+
+// path is a name's path from the root, without a leading slash.
+func (t *tree) path(e *entry) string {
+	elements := []string{e.name}
+	for e.parent != RootIno {
+		if e = t.nameOf(e.parent); e == nil {
+			break // a directory that was removed has no entries, so there is none that could be asked about
+		}
+		elements = append([]string{e.name}, elements...)
+	}
+	return strings.Join(elements, "/")
+}
+
+func (t *tree) entriesOf(dir ids.Inode) []*entry {
+	var entries []*entry
+	t.byName.Ascend(&entry{parent: dir}, func(e *entry) bool {
+		if e.parent != dir {
+			return false
+		}
+		entries = append(entries, e)
+		return true
+	})
+	return entries
+}
+
+func (t *tree) hasEntries(dir ids.Inode) bool {
+	found := false
+	t.byName.Ascend(&entry{parent: dir}, func(e *entry) bool {
+		found = e.parent == dir
+		return false
+	})
+	return found
+}
+
+// isFull tells of a directory that has entries.
+func (t *tree) isFull(in *inode) bool { return in.isDir() && t.hasEntries(in.ino) }
+
+// directory answers a directory that is still in the tree.
+func (t *tree) directory(ino ids.Inode) (*inode, storepb.Code) {
+	dir, found := t.inode(ino)
+	switch {
+	case !found:
+		return nil, storepb.Code_NOT_FOUND
+	case !dir.isDir():
+		return nil, storepb.Code_NOT_DIRECTORY
+	case dir.nlink == 0:
+		return nil, storepb.Code_NOT_FOUND
+	}
+	return dir, storepb.Code_OK
+}
+
+func (t *tree) isUnlisted(ino ids.Inode) bool {
+	in, found := t.inode(ino)
+	return found && in.unlisted
+}

@@ -1,0 +1,87 @@
+package namespace
+
+import (
+	"fmt"
+
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+func (ns *Namespace) openSession(id ids.Session, op *storepb.OpenSession) *storepb.Result {
+	s, found := ns.sessions.byID.Get(id)
+	switch {
+	case id == 0 || len(op.GetHost()) > MaxName || len(op.GetBootId()) > MaxName || len(op.GetMachine()) > MaxName:
+		return fail(storepb.Code_INVALID)
+	case !found && uint64(ns.sessions.live()) >= ns.sessions.most:
+		return &storepb.Result{Code: storepb.Code_TOO_MANY_REQUESTS, Message: fmt.Sprintf(
+			"there are %d sessions already; see `lockfs session list`, or raise --max-sessions on the servers", ns.sessions.live())}
+	case !found:
+		if refused := ns.hosts.mayCome(op.GetHost(), op.GetBootId()); refused != nil {
+			return refused
+		}
+		ns.sessions.byID.Set(id, &session{
+			id: id, host: op.GetHost(), bootID: op.GetBootId(), opened: ns.time, active: ns.index, started: op.GetStarted(),
+			noDelay: op.GetNoLockDelay(), machine: op.GetMachine(), namespace: op.GetPidNamespace(),
+		})
+		ns.hostCame(op.GetHost(), op.GetBootId(), op.GetMachine())
+	case s.endedIndex != 0 || s.bootID != op.GetBootId() || op.GetStarted() < s.started:
+		return fail(storepb.Code_SESSION_UNKNOWN)
+	case op.GetStarted() > s.started:
+		ns.succeedProcess(s, op)
+	default:
+		ns.sessions.acknowledge(ns.index, s, 0) // it asks again
+	}
+	return ok()
+}
+
+// succeedProcess gives a session to another process. What the one before had open is closed, but the
+// programs that had locks may still run, with descriptors that are dead.
+func (ns *Namespace) succeedProcess(s *session, op *storepb.OpenSession) {
+	ns.tree.unpinOrphansOf(s.id)
+	ns.locks.DropAll(s.id, ns.sessions.delayAfter(s))
+	s = ns.sessions.acknowledge(ns.index, s, 0)
+	succeeded := *s
+	succeeded.started, succeeded.namespace = op.GetStarted(), op.GetPidNamespace()
+	ns.sessions.byID.Set(s.id, &succeeded)
+}
+
+func (ns *Namespace) closeSession(id ids.Session, op *storepb.CloseSession) *storepb.Result {
+	s, found := ns.sessions.byID.Get(id)
+	if !found {
+		return fail(storepb.Code_SESSION_UNKNOWN)
+	}
+	delay := int64(0)
+	if op.GetInUse() {
+		delay = ns.sessions.delayAfter(s)
+	}
+	ns.tree.unpinOrphansOf(id)
+	ns.locks.DropAll(id, delay)
+	ns.sessions.dropSession(id)
+	if s.endedIndex == 0 {
+		ns.hostWent(s.host, true)
+	}
+	return ok()
+}
+
+// endSession gives up on a mount. What it has not acknowledged stays, so that it can learn what became
+// of its calls should it come back.
+func (ns *Namespace) endSession(op *storepb.EndSession) *storepb.Result {
+	s, found := ns.sessions.byID.Get(ids.Session(op.GetId()))
+	switch {
+	case !found || s.endedIndex != 0:
+		return fail(storepb.Code_SESSION_UNKNOWN)
+	case s.active != ids.Index(op.GetIfActive()):
+		return fail(storepb.Code_CONFLICT)
+	}
+	ns.tree.unpinOrphansOf(s.id)
+	ns.locks.DropAll(s.id, ns.sessions.delayAfter(s))
+	ended := *s
+	ended.endedIndex, ended.ended = ns.index, ns.time
+	ns.sessions.byID.Set(s.id, &ended)
+	ns.sessions.addEnded(&ended)
+	ns.emit(&storepb.Event{
+		Event: eventSessionEnded, Host: s.host, Reason: fmt.Sprintf("session %016x: no keepalive for its term", s.id),
+	})
+	ns.hostWent(s.host, false)
+	return ok()
+}

@@ -1,0 +1,73 @@
+package namespace
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"lockfs/raftstore/storepb"
+)
+
+// processID is a process of some host, and never another one.
+type processID struct {
+	bootID       sharedString
+	pidNamespace uint64
+	pid          uint32
+	start        uint64
+}
+
+// process is what is known of a process. It is never modified.
+type process struct {
+	processID
+	seenFrom sharedString // the pid namespaces in which it has a pid (seenFromOf); empty: it is not known
+}
+
+func compareProcesses(p, q processID) int {
+	return cmp.Or(
+		cmp.Compare(p.bootID.String(), q.bootID.String()), cmp.Compare(p.pidNamespace, q.pidNamespace),
+		cmp.Compare(p.pid, q.pid), cmp.Compare(p.start, q.start),
+	)
+}
+
+func processFrom(m *storepb.Process) *process {
+	if m == nil {
+		return nil
+	}
+	id := processID{share(m.GetBootId()), m.GetPidNamespace(), m.GetPid(), m.GetStart()}
+	return &process{id, seenFromOf(m.GetSeenFrom())}
+}
+
+func (p *process) message() *storepb.Process {
+	if p == nil {
+		return nil
+	}
+	return &storepb.Process{
+		BootId: p.bootID.String(), PidNamespace: p.pidNamespace, Pid: p.pid, Start: p.start, SeenFrom: p.namespaces(),
+	}
+}
+
+// seenFromOf packs namespaces into a string that many processes share.
+func seenFromOf(namespaces []uint64) sharedString {
+	var packed []byte
+	for _, namespace := range namespaces {
+		packed = binary.BigEndian.AppendUint64(packed, namespace)
+	}
+	return share(string(packed))
+}
+
+func (p *process) namespaces() (namespaces []uint64) {
+	for packed := []byte(p.seenFrom.String()); len(packed) >= 8; packed = packed[8:] {
+		namespaces = append(namespaces, binary.BigEndian.Uint64(packed))
+	}
+	return namespaces
+}
+
+// isSeenFrom tells whether a pid namespace is the process's own or contains that: only there a program can judge it. Where it is
+// not known which those are, every one counts.
+func (p *process) isSeenFrom(namespace uint64) bool {
+	return p == nil || p.seenFrom == (sharedString{}) || slices.Contains(p.namespaces(), namespace)
+}
+
+func descends(by *storepb.Caller, from *process) bool {
+	return slices.ContainsFunc(by.GetLineage(), func(p *storepb.Process) bool { return p != nil && processFrom(p).processID == from.processID })
+}

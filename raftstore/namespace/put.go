@@ -1,0 +1,115 @@
+package namespace
+
+import "lockfs/raftstore/ids"
+
+func (t *tree) putInode(in *inode) {
+	old, _ := t.inodes.Set(in.ino, in)
+	if old != nil {
+		t.forgetInode(old)
+		t.recountInode(old, in)
+	} else {
+		t.countInode(in, +1)
+	}
+	if h, ok := in.heldBy(); ok {
+		t.holdings.byProcess.Set(h)
+	}
+}
+
+func (t *tree) forgetInode(in *inode) {
+	if h, ok := in.heldBy(); ok {
+		t.holdings.byProcess.Delete(h)
+	}
+}
+
+func (t *tree) deleteInode(ino ids.Inode) {
+	if old, found := t.inodes.Delete(ino); found {
+		t.forgetInode(old)
+		t.countInode(old, -1)
+	}
+}
+
+func (t *tree) putEntry(e *entry) {
+	if old, replaced := t.byName.Set(e); replaced {
+		t.forgetEntry(old)
+	}
+	t.byCookie.Set(e)
+	t.byIno.Set(e)
+	if e.due != 0 {
+		t.byDue.Set(e)
+	}
+	if e.pending != nil {
+		t.byPending.Set(e)
+	}
+	e.maker.each(func(p *process) { t.holdings.byMaker.Set(e.madeBy(p)) })
+	t.countLockFile(e, +1)
+	t.countName(e, +1)
+}
+
+func (t *tree) deleteEntry(e *entry) {
+	if old, found := t.byName.Delete(e); found {
+		t.forgetEntry(old)
+	}
+}
+
+func (t *tree) forgetEntry(e *entry) {
+	t.byCookie.Delete(e)
+	t.byIno.Delete(e)
+	t.byDue.Delete(e)
+	if e.pending != nil {
+		t.byPending.Delete(e)
+	}
+	e.maker.each(func(p *process) { t.holdings.byMaker.Delete(e.madeBy(p)) })
+	t.countLockFile(e, -1)
+	t.countName(e, -1)
+}
+
+// countInode adds an inode, or takes one away with sign -1. One that lost its last name and is not kept counts for nobody: a
+// removal makes room at once.
+func (t *tree) countInode(in *inode, sign int64) {
+	if t.isForgotten(in) {
+		t.ledger.forgotten += uint64(sign * in.bytes())
+	} else {
+		t.ledger.count(in.uid, sign, sign*in.bytes())
+	}
+}
+
+// recountInode is countInode for one that takes the place of another.
+func (t *tree) recountInode(old, in *inode) {
+	if old.uid == in.uid && old.bytes() == in.bytes() {
+		return
+	}
+	t.countInode(old, -1)
+	t.countInode(in, +1)
+	if old.uid != in.uid {
+		for _, e := range t.namesOf(in.ino) {
+			t.ledger.count(old.uid, 0, -e.bytes())
+			t.ledger.count(in.uid, 0, +e.bytes())
+		}
+	}
+}
+
+// countName adds a name for the owner of its inode, or takes one away with sign -1.
+func (t *tree) countName(e *entry, sign int64) {
+	if in, found := t.inode(e.ino); found {
+		t.ledger.count(in.uid, 0, sign*e.bytes())
+	}
+}
+
+// countLockFile counts the locks among the files of a directory, for groundOf.
+func (t *tree) countLockFile(e *entry, by int) {
+	if !e.lock {
+		return
+	}
+	if t.lockFiles[e.parent] += by; t.lockFiles[e.parent] == 0 {
+		delete(t.lockFiles, e.parent)
+	}
+}
+
+// isForgotten tells of an inode that is forgotten soon: nothing is to be kept of it.
+func (t *tree) isForgotten(in *inode) bool {
+	if in.nlink > 0 {
+		return false
+	}
+	o, found := t.orphans.byIno.Get(in.ino)
+	return found && !o.pinned
+}

@@ -1,0 +1,151 @@
+package namespace
+
+import (
+	"syscall"
+
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// Query answers from the state as it is. The result belongs to the state: callers do not change it.
+func (ns *Namespace) Query(query *storepb.Query) *storepb.Result {
+	return reader{&ns.judge}.query(query)
+}
+
+// Changed tells whether any of these names is another lock than the one that was seen, or none any more, or one that was marked as
+// stale if that is asked for.
+func (ns *Namespace) Changed(q *storepb.AwaitChange) bool { return reader{&ns.judge}.changed(q) }
+
+// DirPage is the largest number of entries that one ReadDir answers.
+const DirPage = 1024
+
+// query answers from the state as it is. The result belongs to the state: callers do not change it.
+func (r reader) query(query *storepb.Query) *storepb.Result {
+	switch q := query.GetQuery().(type) {
+	case *storepb.Query_Lookup:
+		return r.lookup(q.Lookup)
+	case *storepb.Query_GetAttr:
+		return r.read(ids.Inode(q.GetAttr.GetIno()), nil)
+	case *storepb.Query_Read:
+		return r.readContent(q.Read)
+	case *storepb.Query_ReadDir:
+		return r.readDir(q.ReadDir)
+	case *storepb.Query_GetXattrs:
+		in, found := r.tree.inode(ids.Inode(q.GetXattrs.GetIno()))
+		if !found {
+			return fail(storepb.Code_NOT_FOUND)
+		}
+		return &storepb.Result{Xattrs: in.xattrs}
+	case *storepb.Query_StatFs:
+		return &storepb.Result{FsStats: r.tree.ledger.fsStats(q.StatFs.GetUid())}
+	case *storepb.Query_ListMembers:
+		return &storepb.Result{Members: r.members.Values()}
+	case *storepb.Query_ListSessions:
+		return &storepb.Result{Sessions: r.sessions.liveSessions()}
+	case *storepb.Query_ListRules:
+		return &storepb.Result{Rules: r.rules.byPattern.Values()}
+	case *storepb.Query_ListHosts:
+		return &storepb.Result{Hosts: r.hosts.listHosts()}
+	case *storepb.Query_ListLocks:
+		return r.listLocks(q.ListLocks)
+	case *storepb.Query_GetLock:
+		return r.getLock(q.GetLock)
+	case *storepb.Query_ListProcesses:
+		return r.listProcesses(q.ListProcesses.GetHost())
+	case *storepb.Query_AwaitLock:
+		return fail(r.locks.Await(q.AwaitLock))
+	case *storepb.Query_TestLock:
+		return r.testLock(q.TestLock)
+	case *storepb.Query_ListAdvisoryLocks:
+		return r.listAdvisories(q.ListAdvisoryLocks)
+	case *storepb.Query_AwaitChange:
+		return r.awaitChange(q.AwaitChange)
+	case *storepb.Query_ListEvents:
+		return r.listEvents(q.ListEvents)
+	default:
+		return fail(storepb.Code_UNKNOWN_COMMAND)
+	}
+}
+
+func (r reader) lookup(q *storepb.Lookup) *storepb.Result {
+	dir, code := r.tree.directory(ids.Inode(q.GetParent()))
+	if code != storepb.Code_OK {
+		return fail(code)
+	}
+	ino := ids.Inode(0)
+	switch string(q.GetName()) {
+	case ".":
+		ino = dir.ino
+	case "..":
+		ino = dir.parent
+	default:
+		if len(q.GetName()) > MaxName {
+			return fail(storepb.Code_NAME_TOO_LONG)
+		}
+		e, found := r.tree.entry(dir.ino, q.GetName())
+		if !found {
+			return fail(storepb.Code_NOT_FOUND)
+		}
+		result := r.read(e.ino, nil)
+		result.Looks = r.looksAt(e)
+		return result
+	}
+	return r.read(ino, nil)
+}
+
+// read answers the attributes, and with a Read the content unless the reader knows it.
+func (r reader) read(ino ids.Inode, q *storepb.Read) *storepb.Result {
+	in, found := r.tree.inode(ino)
+	if !found {
+		return fail(storepb.Code_NOT_FOUND)
+	}
+	result := &storepb.Result{Attr: in.attr()}
+	if q != nil && in.version != ids.Index(q.GetKnownVersion()) {
+		result.Content = in.content
+	}
+	return result
+}
+
+// readContent tells the token of the name too by which the reader knows the inode.
+func (r reader) readContent(q *storepb.Read) *storepb.Result {
+	result := r.read(ids.Inode(q.GetIno()), q)
+	if e, isNamed := r.tree.named(q.GetName(), ids.Inode(q.GetIno())); isNamed {
+		result.Looks = r.looksAt(e)
+		result.Looks[0].Empty = result.GetAttr().GetSize() == 0
+	}
+	return result
+}
+
+func (r reader) readDir(q *storepb.ReadDir) *storepb.Result {
+	dir, found := r.tree.inode(ids.Inode(q.GetIno()))
+	switch {
+	case !found:
+		return fail(storepb.Code_NOT_FOUND)
+	case !dir.isDir():
+		return fail(storepb.Code_NOT_DIRECTORY)
+	}
+	limit := int(q.GetLimit())
+	if limit <= 0 || limit > DirPage {
+		limit = DirPage
+	}
+	var entries []*storepb.DirEntry
+	add := func(name string, ino ids.Inode, cookie uint64, mode uint32) bool {
+		if cookie > q.GetAfter() {
+			entries = append(entries, &storepb.DirEntry{
+				Name: []byte(name), Ino: uint64(ino), Cookie: cookie, Mode: mode & syscall.S_IFMT,
+			})
+		}
+		return len(entries) < limit
+	}
+	if add(".", dir.ino, cookieSelf, dir.mode) && add("..", dir.parent, cookieParent, dir.mode) {
+		after := &entry{parent: dir.ino, cookie: max(q.GetAfter(), cookieParent) + 1}
+		r.tree.byCookie.Ascend(after, func(e *entry) bool {
+			if e.parent != dir.ino {
+				return false
+			}
+			in, found := r.tree.inode(e.ino)
+			return !found || add(e.name, e.ino, e.cookie, in.mode)
+		})
+	}
+	return &storepb.Result{Entries: entries}
+}

@@ -1,0 +1,104 @@
+package namespace
+
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+func (in *inode) record() *storepb.Record {
+	record := &storepb.InodeRecord{
+		Attr: in.attr(), Parent: uint64(in.parent), Content: in.content, Xattrs: in.xattrs,
+		Facts: in.facts.message(), Host: in.host.String(), Unlisted: in.unlisted,
+		Evidence: in.evidence, KernelLocked: in.kernelLocked, ChangedIndex: uint64(in.changed),
+	}
+	if in.gone != nil {
+		record.Gone, record.GoneSince = in.gone.reason, in.gone.since
+	}
+	return &storepb.Record{Record: &storepb.Record_Inode{Inode: record}}
+}
+
+// entryRecord leaves out what follows from the inode and the rules.
+func (ts *tables) entryRecord(e *entry) *storepb.Record {
+	record := &storepb.EntryRecord{
+		Parent: uint64(e.parent), Name: []byte(e.name), Ino: uint64(e.ino), Cookie: e.cookie, MadeIndex: uint64(e.made),
+		Token: uint64(e.token), Acquired: e.acquired, Announced: e.announced,
+		Exclusive: e.exclusive, Pending: e.pending.record(), Maker: e.maker.message(),
+	}
+	if in, found := ts.tree.inode(e.ino); !found || in.facts == nil {
+		record.Known = e.known.message()
+	}
+	if s := e.stale; s != nil {
+		record.Stale, record.StaleSince, record.StaleByTime, record.StaleOfMaker = s.reason, s.since, s.byTime, s.ofMaker
+	}
+	return &storepb.Record{Record: &storepb.Record_Entry{Entry: record}}
+}
+
+func (p *pending) record() *storepb.PendingRecord {
+	if p == nil {
+		return nil
+	}
+	return &storepb.PendingRecord{Until: p.until, By: p.by}
+}
+
+func (o *orphan) record() *storepb.Record {
+	return &storepb.Record{Record: &storepb.Record_Orphan{Orphan: &storepb.OrphanRecord{
+		Ino: uint64(o.ino), RemovedBy: uint64(o.removedBy), RemovedIndex: uint64(o.removedIndex), RemovedAt: o.removedAt, Pinned: o.pinned,
+		TakenBack: o.takenBack,
+	}}}
+}
+
+func (s *session) record() *storepb.Record {
+	return &storepb.Record{Record: &storepb.Record_Session{Session: s.message()}}
+}
+
+func (r *reply) record() *storepb.Record {
+	return &storepb.Record{Record: &storepb.Record_Reply{Reply: &storepb.ReplyRecord{
+		Session: uint64(r.session), Seq: uint64(r.seq), Result: r.result, Undo: r.undo,
+	}}}
+}
+
+func inodeOf(r *storepb.InodeRecord) *inode {
+	a := r.GetAttr()
+	in := &inode{
+		ino: ids.Inode(a.GetIno()), mode: a.GetMode(), nlink: a.GetNlink(), uid: a.GetUid(), gid: a.GetGid(),
+		parent: ids.Inode(r.GetParent()), atime: a.GetAtime(), mtime: a.GetMtime(), ctime: a.GetCtime(), btime: a.GetBtime(),
+		version: ids.Index(a.GetVersion()), content: r.GetContent(), xattrs: r.GetXattrs(),
+		facts: factsOf(r.GetFacts()), host: share(r.GetHost()), unlisted: r.GetUnlisted(),
+		evidence: r.GetEvidence(), kernelLocked: r.GetKernelLocked(), changed: ids.Index(r.GetChangedIndex()),
+	}
+	if r.GetGone() != "" && in.facts != nil && in.facts.process != nil {
+		in.gone = &staleness{reason: r.GetGone(), since: r.GetGoneSince()}
+	}
+	return in
+}
+
+// entryOf needs the inode, which a snapshot has before.
+func (ts *tables) entryOf(r *storepb.EntryRecord) *entry {
+	e := &entry{
+		parent: ids.Inode(r.GetParent()), name: string(r.GetName()), ino: ids.Inode(r.GetIno()), cookie: r.GetCookie(), made: ids.Index(r.GetMadeIndex()),
+		token: ids.Token(r.GetToken()), acquired: r.GetAcquired(), announced: r.GetAnnounced(), known: factsOf(r.GetKnown()),
+		exclusive: r.GetExclusive(), pending: pendingOf(r.GetPending()), maker: makerFrom(r.GetMaker()),
+	}
+	if in, found := ts.tree.inode(e.ino); found && in.facts != nil {
+		e.known = in.facts
+	}
+	if r.GetStale() != "" {
+		e.stale = &staleness{reason: r.GetStale(), since: r.GetStaleSince(), byTime: r.GetStaleByTime(), ofMaker: r.GetStaleOfMaker()}
+	}
+	return e
+}
+
+func pendingOf(r *storepb.PendingRecord) *pending {
+	if r == nil {
+		return nil
+	}
+	return &pending{until: r.GetUntil(), by: r.GetBy()}
+}
+
+func sessionOf(r *storepb.SessionRecord) *session {
+	return &session{
+		id: ids.Session(r.GetId()), host: r.GetHost(), bootID: r.GetBootId(), opened: r.GetOpened(), acked: ids.Sequence(r.GetAcked()),
+		active: ids.Index(r.GetActive()), endedIndex: ids.Index(r.GetEndedIndex()), ended: r.GetEnded(), started: r.GetStarted(),
+		noDelay: r.GetNoLockDelay(), machine: r.GetMachine(), namespace: r.GetPidNamespace(),
+	}
+}

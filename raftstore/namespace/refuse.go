@@ -1,0 +1,102 @@
+package namespace
+
+import (
+	"fmt"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/fault"
+	"lockfs/raftstore/storepb"
+)
+
+// warden refuses what must not be done to a lock, and tells of it.
+type warden struct{ announcer }
+
+// change says what is to happen to the lock that a name is.
+type change int
+
+const (
+	takeAway  change = iota // the name goes
+	overwrite               // other content comes in its place
+)
+
+// refuse judges whether a caller may do that to a name: it must be the lock that the caller looked at, and
+// its guard must allow it. Nil: it may. What is refused is an event.
+func (w *warden) refuse(by *storepb.Caller, looks []*storepb.Look, e *entry, in *inode, what change) *storepb.Result {
+	if refused := w.refuseByLook(by, looks, e, in, what); refused != nil {
+		return refused
+	}
+	return w.refuseByGuard(by, e, in, what)
+}
+
+// refuseByLook judges whether it is the lock that the caller looked at.
+func (w *warden) refuseByLook(by *storepb.Caller, looks []*storepb.Look, e *entry, in *inode, what change) *storepb.Result {
+	if fault.IgnoreLooks {
+		return nil
+	}
+	if seen := w.lookedAtAnother(looks, e); seen != 0 {
+		reason := fmt.Sprintf("the caller looked at token %d, which is gone", seen)
+		w.emitRefused(e, in, by, reason)
+		code := storepb.Code_NOT_FOUND
+		if what == overwrite {
+			code = storepb.Code_STALE
+		}
+		return &storepb.Result{Code: code, Message: reason}
+	}
+	if lookedAtEmpty(looks, e) && w.isJudged(e, in) && w.isBeingWritten(e, in) {
+		return w.refuseBusy(by, e, in, "the caller looked at it before its holder had written to it")
+	}
+	return nil
+}
+
+func (w *warden) refuseByGuard(by *storepb.Caller, e *entry, in *inode, what change) *storepb.Result {
+	g := w.guardOf(e, in)
+	if w.staleNow(e, g) != nil {
+		return nil
+	}
+	reason := ""
+	switch {
+	case g.Guard == lockfact.GuardOwner:
+		reason = "it is live, and only its owner's token releases it"
+	case g.Guard == lockfact.GuardHost && g.Host != by.GetHost():
+		reason = "it is live, and was taken on " + g.Host
+	case g.Guard == lockfact.GuardHost && w.isOtherMachine(g, by):
+		reason = fmt.Sprintf("it is live, and was taken on another machine named %s", g.Host)
+	case g.Guard == lockfact.GuardHost && !g.process.isSeenFrom(by.GetPidNamespace()) && w.sessions.isWatched(g.Host, g.process.processID):
+		reason = "it is live, and its process is in a container that cannot be seen into from the caller's"
+	case g.Guard == lockfact.GuardHost && g.Format == lockfact.Beads && what == overwrite && g.process != nil:
+		if len(by.GetLineage()) == 0 {
+			return fail(storepb.Code_NEED_LINEAGE)
+		}
+		if !descends(by, g.process) {
+			reason = "it is live, and only its own process and its children write to it"
+		}
+	}
+	if reason == "" {
+		return nil
+	}
+	return w.refuseBusy(by, e, in, reason)
+}
+
+func (w *warden) refuseBusy(by *storepb.Caller, e *entry, in *inode, reason string) *storepb.Result {
+	w.emitRefused(e, in, by, reason)
+	return &storepb.Result{Code: storepb.Code_BUSY, Message: reason}
+}
+
+// refuseBelow judges whether a directory may be moved away with all that is in it.
+func (w *warden) refuseBelow(by *storepb.Caller, dir *inode) *storepb.Result {
+	for _, e := range w.tree.entriesOf(dir.ino) {
+		in, found := w.tree.inode(e.ino)
+		if !found {
+			continue
+		}
+		if refused := w.refuseByGuard(by, e, in, takeAway); refused != nil {
+			return refused
+		}
+		if in.isDir() {
+			if refused := w.refuseBelow(by, in); refused != nil {
+				return refused
+			}
+		}
+	}
+	return nil
+}

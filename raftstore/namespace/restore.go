@@ -1,0 +1,274 @@
+package namespace
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"iter"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/raftstore/codec"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// maxRecord bounds one message of a snapshot: content, names and attributes of an inode with room.
+const maxRecord = 1 << 20
+
+// Restore reads what [Snapshot.Write] wrote. Its error is codec.ErrCorrupt when the bytes are damaged, codec.ErrNewer or
+// codec.ErrOlder when this program does not know all of them, and that of the reader when it failed.
+func Restore(r io.Reader) (*Namespace, error) {
+	in := &snapshotReader{in: bufio.NewReaderSize(failingReader{r}, 64<<10), sum: sha256.New()}
+	ns, err := in.namespace()
+	if failed := new(readError); errors.As(err, &failed) {
+		err = failed.error
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read snapshot: %w", err)
+	}
+	return ns, nil
+}
+
+// readError is a failure to read, which says nothing of what there is to read.
+type readError struct{ error }
+
+// failingReader marks such failures.
+type failingReader struct{ io.Reader }
+
+func (r failingReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		err = &readError{err}
+	}
+	return n, err
+}
+
+// snapshotReader hashes exactly the bytes that were taken from it.
+type snapshotReader struct {
+	in      *bufio.Reader
+	sum     hash.Hash
+	content []byte // of the last message
+	newer   error  // what is not known of the messages, once all of them are sound; nil: nothing
+}
+
+func (r *snapshotReader) Read(p []byte) (int, error) {
+	n, err := r.in.Read(p)
+	r.sum.Write(p[:n])
+	return n, err
+}
+
+func (r *snapshotReader) ReadByte() (byte, error) {
+	b, err := r.in.ReadByte()
+	if err == nil {
+		r.sum.Write([]byte{b})
+	}
+	return b, err
+}
+
+func (r *snapshotReader) namespace() (*Namespace, error) {
+	magic := make([]byte, len(snapshotMagic))
+	if _, err := io.ReadFull(r, magic); err != nil {
+		return nil, fmt.Errorf("not a snapshot of lockfs: %w: %w", codec.ErrCorrupt, err)
+	}
+	if string(magic) != snapshotMagic {
+		return nil, fmt.Errorf("not a snapshot of lockfs: %w", codec.ErrCorrupt)
+	}
+	header := new(storepb.SnapshotHeader)
+	if err := r.message(codec.CheckHeader, header); err != nil {
+		return nil, fmt.Errorf("header: %w: %w", codec.ErrCorrupt, err)
+	}
+	switch version := header.GetVersion(); {
+	case version > snapshotVersion:
+		return nil, fmt.Errorf("version %d: %w", version, codec.ErrNewer)
+	case version < snapshotVersion:
+		return nil, fmt.Errorf("version %d: %w", version, codec.ErrOlder)
+	}
+	ns := empty()
+	ns.index, ns.time = ids.Index(header.GetIndex()), header.GetTime()
+	ns.tree.nextIno, ns.tree.nextCookie = ids.Inode(header.GetNextIno()), header.GetNextCookie()
+	ns.sessions.most = header.GetMaxSessions()
+	ns.tree.ledger.limits = limits{
+		maxInodes: header.GetMaxInodes(), maxBytes: header.GetMaxBytes(),
+		maxInodesPerUser: header.GetMaxInodesPerUser(), maxBytesPerUser: header.GetMaxBytesPerUser(),
+	}
+	ns.locks.Begin(ns.index, ns.time)
+	ns.events.last, ns.sessions.lockDelay = header.GetLastEvent(), header.GetLockDelay()
+	restored := 0
+	for record, err := range r.records(header.GetRecords()) {
+		if err == nil && record != nil {
+			err = ns.restoreRecord(record)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("record %d: %w: %w", restored, codec.ErrCorrupt, err)
+		}
+		restored++
+	}
+	want := r.sum.Sum(nil)
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(r.in, got); err != nil {
+		return nil, fmt.Errorf("checksum: %w: %w", codec.ErrCorrupt, err)
+	}
+	if !bytes.Equal(got, want) {
+		return nil, fmt.Errorf("checksum differs: %w", codec.ErrCorrupt)
+	}
+	if _, err := r.in.ReadByte(); err == nil {
+		return nil, fmt.Errorf("goes on after its end: %w", codec.ErrCorrupt)
+	} else if err != io.EOF {
+		return nil, err
+	}
+	if r.newer != nil {
+		return nil, r.newer
+	}
+	if err := ns.check(header.GetRecords()); err != nil {
+		return nil, fmt.Errorf("%w: %w", codec.ErrCorrupt, err)
+	}
+	ns.restoreDueTimes()
+	return ns, nil
+}
+
+// message reads one message, and notes what this program does not know in it.
+func (r *snapshotReader) message(check func([]byte) error, to proto.Message) error {
+	size, err := binary.ReadUvarint(r)
+	if err != nil {
+		return err
+	}
+	if size > maxRecord {
+		return fmt.Errorf("a message of %d bytes", size)
+	}
+	r.content = slices.Grow(r.content[:0], int(size))[:size]
+	if _, err := io.ReadFull(r, r.content); err != nil {
+		return err
+	}
+	if err := proto.Unmarshal(r.content, to); err != nil {
+		return err
+	}
+	if err := check(r.content); err != nil && r.newer == nil {
+		r.newer = err
+	}
+	return nil
+}
+
+// recordBatch is how many records are handed over at a time.
+const recordBatch = 256
+
+// records reads so many records, nil for those from one on that this program does not know, the last one with an error if they cannot be read. That is half of the work of restoring, so
+// it is done beside the rest.
+func (r *snapshotReader) records(count uint64) iter.Seq2[*storepb.Record, error] {
+	type batch struct {
+		records []*storepb.Record
+		err     error
+	}
+	read := func(most uint64) (b batch) {
+		for len(b.records) < int(most) && b.err == nil {
+			record := new(storepb.Record)
+			if b.err = r.message(codec.CheckRecord, record); r.newer != nil {
+				record = nil
+			}
+			b.records = append(b.records, record)
+		}
+		return b
+	}
+	return func(yield func(*storepb.Record, error) bool) {
+		batches, stop := make(chan batch, 4), make(chan struct{})
+		go func() {
+			defer close(batches)
+			for left := count; left > 0; left -= min(left, recordBatch) {
+				b := read(min(left, recordBatch))
+				select {
+				case batches <- b:
+				case <-stop:
+					return
+				}
+				if b.err != nil {
+					return
+				}
+			}
+		}()
+		defer func() {
+			close(stop)
+			for range batches { // until nobody reads any more
+			}
+		}()
+		for b := range batches {
+			for i, record := range b.records {
+				var err error
+				if i == len(b.records)-1 {
+					err = b.err
+				}
+				if !yield(record, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (ns *Namespace) restoreRecord(record *storepb.Record) error {
+	switch r := record.GetRecord().(type) {
+	case *storepb.Record_Inode:
+		ns.tree.putInode(inodeOf(r.Inode))
+	case *storepb.Record_Entry:
+		ns.tree.putEntry(ns.entryOf(r.Entry))
+	case *storepb.Record_Orphan:
+		ns.tree.putOrphan(&orphan{
+			ino: ids.Inode(r.Orphan.GetIno()), removedBy: ids.Session(r.Orphan.GetRemovedBy()), removedIndex: ids.Index(r.Orphan.GetRemovedIndex()),
+			removedAt: r.Orphan.GetRemovedAt(), pinned: r.Orphan.GetPinned(), takenBack: r.Orphan.GetTakenBack(),
+		})
+	case *storepb.Record_Session:
+		s := sessionOf(r.Session)
+		ns.sessions.byID.Set(s.id, s)
+		if s.endedIndex != 0 {
+			ns.sessions.addEnded(s)
+		}
+	case *storepb.Record_Reply:
+		ns.sessions.keepReply(&reply{
+			session: ids.Session(r.Reply.GetSession()), seq: ids.Sequence(r.Reply.GetSeq()),
+			result: r.Reply.GetResult(), undo: r.Reply.GetUndo(),
+		})
+	case *storepb.Record_Member:
+		ns.members.Set(r.Member.GetId(), r.Member)
+	case *storepb.Record_Rule:
+		ns.rules.byPattern.Set(r.Rule.GetPattern(), r.Rule)
+	case *storepb.Record_Host:
+		ns.hosts.byName.Set(r.Host.GetName(), &host{
+			bootID: r.Host.GetBootId(), sessions: int(r.Host.GetSessions()), since: r.Host.GetSince(), left: r.Host.GetLeft(),
+			machine: r.Host.GetMachine(),
+		})
+	case *storepb.Record_Event:
+		ns.events.kept.Set(r.Event.GetNumber(), r.Event)
+	case *storepb.Record_AdvisoryLock:
+		ns.locks.Restore(r.AdvisoryLock)
+		ns.noteKernelLock(ids.Inode(r.AdvisoryLock.GetIno()))
+	case *storepb.Record_EventCount:
+		ns.events.counts.Set(r.EventCount.GetEvent(), r.EventCount.GetCount())
+	default:
+		return errors.New("of a kind that this program does not know")
+	}
+	return nil
+}
+
+// restoreDueTimes works out what the facts and the rules say, and changes nothing else.
+func (ns *Namespace) restoreDueTimes() {
+	var judged []*entry
+	ns.tree.byName.Scan(func(e *entry) bool {
+		if in, found := ns.tree.inode(e.ino); found {
+			again := *e
+			again.lock = !in.isDir() && ns.groundOf(e, in) != isData
+			again.due = ns.dueTime(e, in, ns.govern(e, in))
+			if again.lock || again.due != 0 {
+				judged = append(judged, &again)
+			}
+		}
+		return true
+	})
+	for _, e := range judged {
+		ns.tree.putEntry(e)
+	}
+}

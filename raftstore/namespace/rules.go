@@ -1,0 +1,68 @@
+package namespace
+
+import (
+	"time"
+
+	"github.com/tidwall/btree"
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/glob"
+	"lockfs/raftstore/storepb"
+)
+
+// rules is what counts for names, whatever is in their files.
+type rules struct {
+	byPattern *btree.Map[string, *storepb.Rule]
+}
+
+func newRules() rules { return rules{new(btree.Map[string, *storepb.Rule])} }
+
+// forPath answers the rule for a path: of those whose pattern fits it, the one with the longest
+// pattern, and of equally long ones the last in order.
+func (rs *rules) forPath(path string) (best *storepb.Rule) {
+	rs.byPattern.Scan(func(pattern string, rule *storepb.Rule) bool {
+		if len(pattern) >= len(best.GetPattern()) && glob.Match(pattern, path) {
+			best = rule
+		}
+		return true
+	})
+	return best
+}
+
+// MaxRules is how many rules there may be.
+const MaxRules = 1000
+
+// maxRule bounds what is kept of a rule, in bytes, so that a snapshot can always be read again.
+const maxRule = glob.MaxLength + 1<<10
+
+func lockRule(m *storepb.Rule) lockfact.Rule {
+	return lockfact.Rule{
+		Format: lockfact.Format(m.GetFormat()), StaleAfter: time.Duration(m.GetStaleAfter()),
+		OnStale: lockfact.OnStale(m.GetOnStale()), Guard: lockfact.Guard(m.GetGuard()),
+		HostTimeout: time.Duration(m.GetHostTimeout()), Holder: lockfact.Holder(m.GetHolder()),
+	}
+}
+
+// CheckRule tells what is wrong with a rule, empty if nothing is.
+func CheckRule(rule *storepb.Rule) string {
+	if message := glob.Check(rule.GetPattern()); message != "" {
+		return message
+	}
+	if proto.Size(rule) > maxRule {
+		return "the rule is too long; only its pattern may have more than a few words"
+	}
+	if err := lockRule(rule).Validate(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func (rs *rules) hasHostTimeouts() bool {
+	found := false
+	rs.byPattern.Scan(func(_ string, rule *storepb.Rule) bool {
+		found = rule.GetHostTimeout() > 0
+		return !found
+	})
+	return found
+}

@@ -1,0 +1,210 @@
+package namespace
+
+import (
+	"math"
+	"time"
+
+	"github.com/tidwall/btree"
+
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// sessions is the mounts that are or were there, and what their commands were answered.
+type sessions struct {
+	byID      *btree.Map[ids.Session, *session]
+	ended     *btree.Map[ids.Index, ids.Session] // index at which it ended -> id
+	endedKept int                                // those, and their replies
+	replies   *btree.BTreeG[*reply]              // by session, seq
+	most      uint64                             // how many there may be that have not ended
+	lockDelay int64
+}
+
+func newSessions() sessions {
+	return sessions{
+		byID: new(btree.Map[ids.Session, *session]), ended: new(btree.Map[ids.Index, ids.Session]),
+		replies: btree.NewBTreeGOptions(lessReply, btree.Options{NoLocks: true}),
+		most:    DefaultMaxSessions, lockDelay: int64(DefaultLockDelay),
+	}
+}
+
+// frozen leaves out what is restored from the sessions.
+func (ss *sessions) frozen() sessions {
+	return sessions{byID: ss.byID.Copy(), replies: ss.replies.Copy(), most: ss.most, lockDelay: ss.lockDelay}
+}
+
+// live is how many have not ended.
+func (ss *sessions) live() int { return ss.byID.Len() - ss.ended.Len() }
+
+const (
+	// MaxReplies is how many replies a session may leave unacknowledged.
+	MaxReplies = 4096
+	// DefaultMaxSessions can be changed by a SetLimits command.
+	DefaultMaxSessions = 10_000
+
+	// How long it is known what a session has done that was given up on, for its mount to learn what became of the calls that
+	// were under way. It may come back for as long as its host is up, which may have been suspended. What comes back later,
+	// or after so many others (each counts as one more than the replies it has not acknowledged), is told that nobody
+	// knows (SESSION_FORGOTTEN), and does nothing twice.
+	endedAge   = 7 * 24 * time.Hour
+	endedLimit = 128 << 10
+)
+
+// session is one mount, from its start to its end. It is never modified once it is in a tree.
+type session struct {
+	id         ids.Session
+	host       string
+	bootID     string
+	opened     int64
+	acked      ids.Sequence // replies up to this number are gone
+	active     ids.Index    // index of its last command
+	replies    int          // kept now
+	endedIndex ids.Index    // 0: it has not ended
+	ended      int64
+	started    int64 // of the process that has it, on its host's CLOCK_BOOTTIME
+	machine    string
+	namespace  uint64 // of the processes whose end its own sees; 0: it is not known
+	noDelay    bool   // its advisory locks are of no account once it has ended
+}
+
+// reply answers a command of a session, also when the same command comes again.
+type reply struct {
+	session ids.Session
+	seq     ids.Sequence
+	result  *storepb.Result
+	undo    *storepb.Undo // nil unless the command made a name
+}
+
+func lessReply(a, b *reply) bool {
+	if a.session != b.session {
+		return a.session < b.session
+	}
+	return a.seq < b.seq
+}
+
+func (s *session) message() *storepb.SessionRecord {
+	return &storepb.SessionRecord{
+		Id: uint64(s.id), Host: s.host, BootId: s.bootID, Opened: s.opened, Acked: uint64(s.acked), Active: uint64(s.active),
+		EndedIndex: uint64(s.endedIndex), Ended: s.ended, Started: s.started, NoLockDelay: s.noDelay, Machine: s.machine,
+		PidNamespace: s.namespace,
+	}
+}
+
+func (ss *sessions) reply(session ids.Session, seq ids.Sequence) (*reply, bool) {
+	return ss.replies.Get(&reply{session: session, seq: seq})
+}
+
+func (ss *sessions) keepReply(r *reply) {
+	s, found := ss.byID.Get(r.session)
+	if !found {
+		return
+	}
+	if _, replaced := ss.replies.Set(r); !replaced {
+		changed := *s
+		changed.replies++
+		ss.byID.Set(s.id, &changed)
+		if s.endedIndex != 0 {
+			ss.endedKept++
+		}
+	}
+}
+
+// acknowledge notes that a session is at work, and drops the replies that it has received.
+func (ss *sessions) acknowledge(index ids.Index, s *session, acked ids.Sequence) *session {
+	changed := *s
+	changed.active = index
+	if acked > s.acked {
+		changed.acked = acked
+		changed.replies -= ss.dropReplies(s.id, acked)
+	}
+	ss.byID.Set(s.id, &changed)
+	return &changed
+}
+
+// dropReplies drops those to the numbers up to seq and answers how many there were.
+func (ss *sessions) dropReplies(session ids.Session, seq ids.Sequence) int {
+	var old []*reply
+	ss.replies.Ascend(&reply{session: session}, func(r *reply) bool {
+		if r.session != session || r.seq > seq {
+			return false
+		}
+		old = append(old, r)
+		return true
+	})
+	for _, r := range old {
+		ss.replies.Delete(r)
+	}
+	return len(old)
+}
+
+// delayAfter is for how long nobody gets the advisory locks of a session that ends while programs may rely on them.
+func (ss *sessions) delayAfter(s *session) int64 {
+	if s.noDelay {
+		return 0
+	}
+	return ss.lockDelay
+}
+
+func (ss *sessions) dropSession(id ids.Session) {
+	if s, found := ss.byID.Delete(id); found && s.endedIndex != 0 {
+		ss.ended.Delete(s.endedIndex)
+		ss.endedKept -= 1 + s.replies
+	}
+	ss.dropReplies(id, math.MaxUint64)
+}
+
+// addEnded counts a session among those that have ended.
+func (ss *sessions) addEnded(s *session) {
+	ss.ended.Set(s.endedIndex, s.id)
+	ss.endedKept += 1 + s.replies
+}
+
+// isWatched tells whether a mount of a host sees a process end: one of the same boot, and in the pid namespace in which the process
+// was found. Nobody sees those of a container any more in which the mount was, too, and which was started anew.
+func (ss *sessions) isWatched(host string, p processID) (watched bool) {
+	ss.byID.Scan(func(_ ids.Session, s *session) bool {
+		watched = s.endedIndex == 0 && s.host == host && s.bootID == p.bootID.String() &&
+			(s.namespace == 0 || s.namespace == p.pidNamespace)
+		return !watched
+	})
+	return watched
+}
+
+func (ss *sessions) liveSessions() []*storepb.SessionRecord {
+	var live []*storepb.SessionRecord
+	ss.byID.Scan(func(_ ids.Session, s *session) bool {
+		if s.endedIndex == 0 {
+			live = append(live, s.message())
+		}
+		return true
+	})
+	return live
+}
+
+// withHosts tells the hosts too, which are those of the sessions.
+func (ss *sessions) withHosts(locks ...*storepb.AdvisoryLock) []*storepb.AdvisoryLock {
+	for _, lock := range locks {
+		if s, found := ss.byID.Get(ids.Session(lock.GetSession())); found {
+			lock.Host = s.host
+		}
+	}
+	return locks
+}
+
+// dropExpiredSessions runs with every command, like dropExpiredOrphans.
+func (ss *sessions) dropExpiredSessions(now int64) {
+	for {
+		_, id, found := ss.ended.Min()
+		if !found {
+			return
+		}
+		s, found := ss.byID.Get(id)
+		if found && ss.endedKept <= endedLimit && now-s.ended <= int64(endedAge) {
+			return
+		}
+		ss.dropSession(id)
+	}
+}
+
+// DefaultLockDelay can be changed by a SetLimits command.
+const DefaultLockDelay = 15 * time.Second

@@ -1,0 +1,52 @@
+package namespace
+
+import (
+	"github.com/tidwall/btree"
+
+	"lockfs/raftstore/ids"
+)
+
+// tree is the inodes and their names, with indexes of them, and counts what they need.
+type tree struct {
+	nextIno    ids.Inode
+	nextCookie uint64
+
+	inodes    *btree.Map[ids.Inode, *inode]
+	byName    *btree.BTreeG[*entry] // by parent, name
+	byCookie  *btree.BTreeG[*entry] // by parent, cookie
+	byIno     *btree.BTreeG[*entry] // by inode, parent, name
+	byDue     *btree.BTreeG[*entry] // those that have one, by when they are due
+	byPending *btree.BTreeG[*entry] // those that no event has told of yet, by until when
+	lockFiles map[ids.Inode]int     // how many files of a directory are locks
+	orphans   orphans
+	holdings  holdings
+	ledger    ledger
+}
+
+func newTree() tree {
+	options := btree.Options{NoLocks: true}
+	return tree{
+		nextIno:    RootIno + 1,
+		nextCookie: cookieParent + 1,
+		inodes:     new(btree.Map[ids.Inode, *inode]),
+		byName:     btree.NewBTreeGOptions(lessByName, options),
+		byCookie:   btree.NewBTreeGOptions(lessByCookie, options),
+		byIno:      btree.NewBTreeGOptions(lessByIno, options),
+		byDue:      btree.NewBTreeGOptions(lessByDue, options),
+		byPending:  btree.NewBTreeGOptions(lessByPending, options),
+		lockFiles:  make(map[ids.Inode]int),
+		orphans:    newOrphans(),
+		holdings:   newHoldings(),
+		ledger:     ledger{usedBy: make(map[uint32]*usage)},
+	}
+}
+
+// frozen leaves out what is restored from inodes, entries and orphans.
+func (t *tree) frozen() tree {
+	return tree{
+		nextIno: t.nextIno, nextCookie: t.nextCookie, inodes: t.inodes.Copy(), byName: t.byName.Copy(),
+		orphans: orphans{byIno: t.orphans.byIno.Copy()}, ledger: ledger{limits: t.ledger.limits},
+	}
+}
+
+func (t *tree) inode(ino ids.Inode) (*inode, bool) { return t.inodes.Get(ino) }

@@ -1,0 +1,120 @@
+// Command protogen makes the Go code of a file of protobuf messages. go generate calls it in the package that the file is
+// of; what it is made with is pinned in go.mod, so everybody gets the same bytes:
+//
+//	go run lockfs/raftstore/storepb/internal/protogen raftstore/storepb/store.proto
+//
+// The file is named from the root of the module, as imports in such files are. It does what protoc does, which would be
+// another one on each machine: compile, and hand the result to protoc-gen-go.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/bufbuild/protocompile"
+	"github.com/bufbuild/protocompile/linker"
+	"github.com/bufbuild/protocompile/protoutil"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/pluginpb"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: protogen FILE")
+		os.Exit(2)
+	}
+	if err := generate(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "protogen:", err)
+		os.Exit(1)
+	}
+}
+
+func generate(file string) error {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	compiler := protocompile.Compiler{
+		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{root}}),
+		SourceInfoMode: protocompile.SourceInfoStandard,
+	}
+	files, err := compiler.Compile(context.Background(), file)
+	if err != nil {
+		return err
+	}
+	response, err := protocGenGo(&pluginpb.CodeGeneratorRequest{
+		FileToGenerate: []string{file},
+		Parameter:      proto.String("paths=source_relative"),
+		ProtoFile:      withImports(files),
+	})
+	if err != nil {
+		return err
+	}
+	for _, made := range response.File {
+		if err := os.WriteFile(filepath.Join(root, made.GetName()), []byte(made.GetContent()), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moduleRoot is the directory of go.mod.
+func moduleRoot() (string, error) {
+	path, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("go env GOMOD: %w", err)
+	}
+	return filepath.Dir(strings.TrimSpace(string(path))), nil
+}
+
+// withImports are files and all that they import, each after what it imports.
+func withImports(files linker.Files) []*descriptorpb.FileDescriptorProto {
+	var all []*descriptorpb.FileDescriptorProto
+	seen := map[string]bool{}
+	var add func(file protoreflect.FileDescriptor)
+	add = func(file protoreflect.FileDescriptor) {
+		if seen[file.Path()] {
+			return
+		}
+		seen[file.Path()] = true
+		for i := range file.Imports().Len() {
+			add(file.Imports().Get(i).FileDescriptor)
+		}
+		all = append(all, protoutil.ProtoFromFileDescriptor(file))
+	}
+	for _, file := range files {
+		add(file)
+	}
+	return all
+}
+
+// protocGenGo runs the generator, which is a tool of go.mod.
+func protocGenGo(request *pluginpb.CodeGeneratorRequest) (*pluginpb.CodeGeneratorResponse, error) {
+	input, err := proto.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("go", "tool", "protoc-gen-go")
+	cmd.Stdin = bytes.NewReader(input)
+	cmd.Stderr = os.Stderr
+	output, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("protoc-gen-go: %w", err)
+	}
+	response := &pluginpb.CodeGeneratorResponse{}
+	if err := proto.Unmarshal(output, response); err != nil {
+		return nil, fmt.Errorf("protoc-gen-go's answer: %w", err)
+	}
+	if response.Error != nil {
+		return nil, errors.New(response.GetError())
+	}
+	return response, nil
+}

@@ -1,0 +1,62 @@
+// Command layout tells how the files of each package lean on each other.
+//
+//	go run ./test/layout [-v] [-most PERCENT] [PACKAGE ...]
+//
+// A file uses another one if it names something that is declared there: a function, type, variable, constant, method or
+// field. For each package the command prints the number of its files, the uses between them, how many of these run back up in
+// the best order of the files that it finds, and how many files are in circles: in sets whose files all lead to each other. Where nothing
+// runs back up a reader can take one file after the other. With -v it prints that order, from the top, and what runs back up in it; with
+// -most it fails for a package in which a larger share of the uses does. Tests, generated code and doc.go do not count.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+
+	"golang.org/x/tools/go/packages"
+)
+
+func main() {
+	verbose := flag.Bool("v", false, "print the order of the files and the uses that run back up")
+	most := flag.Float64("most", 100, "fail if a larger share of a package's uses runs back up, in percent")
+	flag.Parse()
+	patterns := flag.Args()
+	if len(patterns) == 0 {
+		patterns = []string{"./..."}
+	}
+	loaded, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax}, patterns...)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "layout:", err)
+		os.Exit(1)
+	}
+	if packages.PrintErrors(loaded) > 0 {
+		os.Exit(1)
+	}
+	fmt.Printf("%-50s %6s %6s %6s %9s  %s\n", "package", "files", "uses", "up", "in circle", "types with most methods (methods/files)")
+	failed := false
+	for _, p := range loaded {
+		g := read(p)
+		if len(g.files) == 0 {
+			continue
+		}
+		order := g.order()
+		up := g.backUp(order)
+		circles := g.circles()
+		inCircles := 0
+		for _, c := range circles {
+			inCircles += len(c)
+		}
+		fmt.Printf("%-50s %6d %6d %6d %9d  %s\n", p.PkgPath, len(g.files), g.count(), len(up), inCircles, largest(p))
+		if *verbose {
+			g.print(order, up, circles)
+		}
+		if float64(len(up)) > *most/100*float64(g.count()) {
+			fmt.Fprintf(os.Stderr, "layout: in %s more than %g %% of the uses between files run back up; see go run ./test/layout -v %[1]s\n", p.PkgPath, *most)
+			failed = true
+		}
+	}
+	if failed {
+		os.Exit(1)
+	}
+}
