@@ -52,15 +52,12 @@ func limitUnacknowledged(_ context.Context, _, _ string, conn syscall.RawConn) e
 
 // Call does one call, and waits for its answer for as long as ctx does. What became of it is unknown after an error, but for a
 // [Refusal]. The error may wrap [ErrUnreachable].
-func (c *Client) Call(ctx context.Context, method byte, request, reply proto.Message) error {
-	err := c.call(ctx, method, request, reply)
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.address, err)
-	}
-	return nil
-}
-
-func (c *Client) call(ctx context.Context, method byte, request, reply proto.Message) error {
+func (c *Client) Call(ctx context.Context, method byte, request, reply proto.Message) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", c.address, err)
+		}
+	}()
 	h := head{number: c.numbers.Add(1), kind: method}
 	if deadline, limited := ctx.Deadline(); limited {
 		h.wait = time.Until(deadline)

@@ -33,7 +33,7 @@ func (c *Client) dropOwner(caller *storepb.Caller, taken *storepb.TakeLock) {
 	}}
 	for c.ctx.Err() == nil && c.lastSession() == taken.GetSession() {
 		ctx, cancel := c.patience(c.ctx, aCommand)
-		_, _, err := c.create(ctx, caller, op, nil)
+		_, _, err := c.createIn(ctx, 0, caller, op, nil)
 		cancel()
 		if err == nil || errors.Is(err, errLeaving) { // what the owner has ends with the session
 			return

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/storepb"
@@ -45,13 +46,13 @@ func (c *Client) Create(
 	if names && hostinfo.BootTime() < time.Duration(c.asksMakers.Load()) {
 		c.holders.introduceMaker(caller)
 	}
-	result, _, err := c.create(ctx, caller, op, answer)
+	result, _, err := c.createIn(ctx, 0, caller, op, answer)
 	if err == nil && result.GetCode() == storepb.Code_NEED_LINEAGE {
 		c.holders.introduceMaker(caller)
 		if names {
 			c.asksMakers.Store(int64(hostinfo.BootTime() + asksMaker))
 		}
-		result, _, err = c.create(ctx, caller, op, answer)
+		result, _, err = c.createIn(ctx, 0, caller, op, answer)
 	}
 	if err != nil || result.GetCode() != storepb.Code_OK {
 		return result, err
@@ -70,14 +71,7 @@ func makesName(op *storepb.Op) bool {
 // GoesOn says that a thread has been told of what it created.
 func (c *Client) GoesOn(thread uint32) { c.journal.goesOn(thread) }
 
-// create is createIn in whichever session is in use.
-func (c *Client) create(
-	ctx context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
-) (result *storepb.Result, seq uint64, err error) {
-	return c.createIn(ctx, 0, caller, op, answer)
-}
-
-// createIn answers the number under which it was done, too. It begins once what was given up before is settled. An error comes
+// createIn does a command in a session, 0 for whichever is in use, and answers the number under which it was done, too. It begins once what was given up before is settled. An error comes
 // with the code CANCELLED if the cluster was never asked (see notAsked). If only one session will do and it has ended, the result
 // is SESSION_LOST.
 func (c *Client) createIn(
@@ -174,11 +168,12 @@ func notAsked(err error) (*storepb.Result, uint64, error) {
 }
 
 func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Result, error) {
-	result, err := c.execute(ctx, &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: cmd}})
+	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: cmd}}
+	reply, err := rpc.Ask(ctx, c.router, rpc.Node.Execute, request)
 	if err == nil {
 		c.answered(aCommand)
 	}
-	return result, err
+	return reply.GetResult(), err
 }
 
 // settle goes on until the cluster has recorded that a number is void, and only then acknowledges it.
