@@ -18,7 +18,6 @@ const readyLine = "lockfs: ready at "
 
 func reportReady(w io.Writer, dir string) { fmt.Fprintln(w, readyLine+dir) }
 
-
 // detach runs the same command line without --daemon in a session of its own, and returns once that has
 // mounted. What it says until then, and why it fails, is shown here.
 func detach(ctx context.Context, args []string) error {
