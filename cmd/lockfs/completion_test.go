@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cmd/lockfs/internal/cli/clitest"
+	"lockfs/cmd/lockfs/internal/protocol"
 	"lockfs/formats/swarm"
 )
 
@@ -32,7 +33,7 @@ func TestCompletion(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(tasks, name), []byte(content), 0o600))
 	}
 	program := clitest.ProgramNamed(t, "lockfs")
-	environment := []string{towerDirVariable + "=" + locks, swarm.StateDirVariable + "=" + state}
+	environment := []string{protocol.TowerDirVariable + "=" + locks, swarm.StateDirVariable + "=" + state}
 	for line, want := range map[string]string{
 		"tower check":                     "deploy nightly " + offersNoFiles,
 		"tower acquire":                   "deploy nightly " + offersNoFiles,

@@ -2,26 +2,33 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
+	"lockfs/cmd/lockfs/internal/admin"
+	"lockfs/cmd/lockfs/internal/bench"
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/daemon"
 	"lockfs/cmd/lockfs/internal/manual"
+	"lockfs/cmd/lockfs/internal/protocol"
 )
 
-func main() { Main(program) }
+func main() { cli.Main(program) }
 
 // program is the one that goes by a name.
-func program(name string) Program {
+func program(name string) cli.Program {
 	switch name {
-	case mountHelper, mountHelperOfFuse:
-		return Program{mountHelperCommand(), "lockfs"}
-	case swarmScript:
-		return Program{swarmScriptCommand(), swarmScript}
+	case daemon.MountHelper, daemon.MountHelperOfFuse:
+		return cli.Program{Root: daemon.MountHelperCommand(), Name: "lockfs"}
+	case protocol.SwarmScript:
+		return cli.Program{Root: protocol.SwarmScriptCommand(), Name: protocol.SwarmScript}
 	}
-	return Program{rootCommand(), "lockfs"}
+	return cli.Program{Root: rootCommand(), Name: "lockfs"}
 }
 
 func rootCommand() *cobra.Command {
-	root := Root("lockfs", "A directory on every host of a cluster in which a lock is a file",
+	root := cli.Root("lockfs", "A directory on every host of a cluster in which a lock is a file",
 		`lockfs mounts one directory on every host of a cluster. What is created there exclusively on one host
 (set -o noclobber, O_CREAT|O_EXCL, mkdir, ln, mv -n) exists on all of them, so programs written for one
 machine exclude each other across hosts.
@@ -31,11 +38,9 @@ Every flag can also be set by a variable: --data is LOCKFS_DATA, --op-timeout is
 The exit code is 0, or 1 after an error, unless the help of a command says more of it.
 
 `+manual.Listing(),
-		devCommand(), serverCommand(), mountCommand(), statusCommand(), memberCommand(), sessionCommand(),
-		hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), rmCommand(), swarmCommand(), beadsCommand(), towerCommand(),
-		semaphoreCommand(), forrstCommand(), runCommand(), waitCommand(),
-		benchCommand(), versionCommand(), guardCommand(), manual.DocsCommand(programVersion()))
-	root.SetHelpCommand(manual.HelpCommand(isTerminal))
+		slices.Concat(daemon.Commands(), admin.Commands(), protocol.Commands(),
+			[]*cobra.Command{bench.Command(), cli.VersionCommand(), manual.DocsCommand(cli.ProgramVersion())})...)
+	root.SetHelpCommand(manual.HelpCommand(cli.IsTerminal))
 	complete(root)
 	return root
 }

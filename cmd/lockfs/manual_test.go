@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/cli/clitest"
 	"lockfs/cmd/lockfs/internal/manual"
 )
@@ -110,11 +111,11 @@ func checkCall(t *testing.T, where, call string) {
 // TestManualHasTheTableOfEndings: codes and words of the one table, row by row.
 func TestManualHasTheTableOfEndings(t *testing.T) {
 	chapter, _ := manual.Find("protocols")
-	for _, e := range endings {
-		code := strconv.Itoa(e.code)
-		if e.code == exitSignal {
+	for _, e := range cli.Endings {
+		code := strconv.Itoa(e.Code)
+		if e.Code == cli.ExitSignal {
 			code += "+N"
 		}
-		require.Contains(t, chapter.Source, code+" `"+e.outcome+"`")
+		require.Contains(t, chapter.Source, code+" `"+e.Outcome+"`")
 	}
 }

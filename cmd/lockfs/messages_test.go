@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cmd/lockfs/internal/cli/clitest"
+	"lockfs/cmd/lockfs/internal/protocol"
 	"lockfs/formats/swarm"
 )
 
@@ -167,7 +168,7 @@ func TestMessagesSayNothingTwice(t *testing.T) {
 		"status"+unanswered, "member list"+unanswered,
 	)
 	program := clitest.ProgramNamed(t, "lockfs")
-	environment := []string{swarm.StateDirVariable + "=" + dir, towerDirVariable + "=" + dir + "/locks"}
+	environment := []string{swarm.StateDirVariable + "=" + dir, protocol.TowerDirVariable + "=" + dir + "/locks"}
 	for _, call := range calls {
 		words := strings.Fields(strings.ReplaceAll(call, "DIR", dir))
 		done := clitest.Execute(t, environment, program, words...)
