@@ -179,7 +179,7 @@ func TestWhatIsInTheWay(t *testing.T) {
 		"run --format pid DIR/locks/large.lock --nonblock -- true": {cli.ExitBlocked, "DIR/locks/large.lock is not a valid lock: " + tooLarge},
 		"semaphore release DIR/locks/large.lock":                   {cli.ExitNotOwner, "DIR/locks/large.lock is not a valid lock: " + tooLarge},
 		"swarm acquire large other":                                {1, tooLarge + "; look at DIR/locks/large.lock"},
-		"beads acquire DIR/large --holder me":                      {1, tooLarge + "; look at DIR/large/.exclusive-lock"},
+		"beads acquire DIR/large --holder me":                      {cli.ExitFailed, tooLarge + "; look at DIR/large/.exclusive-lock"},
 		"tower release link --request-id r":                        {cli.ExitFailed, "look at it, and if nobody uses it clean up by hand with `rm DIR/locks/link.lock`"},
 		"tower heartbeat link --request-id r":                      {cli.ExitFailed, "look at it, and remove it if nobody uses it"},
 		"tower list --dir DIR/locks/large.lock":                    {cli.ExitFailed, noDir},
@@ -205,9 +205,9 @@ func TestWhatIsInTheWay(t *testing.T) {
 		"swarm release large w":                                    {1, "look at DIR/locks/large.lock, and remove it if it is nobody's"},
 		"swarm check link":                                         {1, notFile},
 		"swarm acquire t w -5":                                     {1, "ttl_seconds: -5 is not a number from 1"},
-		"beads acquire DIR/beads --holder me":                      {1, notFile},
-		"beads check DIR/beads":                                    {1, notFile},
-		"beads check DIR/locks/large.lock":                         {1, "is no directory; give that of a beads database"},
+		"beads acquire DIR/beads --holder me":                      {cli.ExitFailed, notFile},
+		"beads check DIR/beads":                                    {cli.ExitFailed, notFile},
+		"beads check DIR/locks/large.lock":                         {cli.ExitFailed, "is no directory; give that of a beads database"},
 	} {
 		words := strings.Fields(strings.ReplaceAll(call, "DIR", dir))
 		done := clitest.Execute(t, []string{swarm.StateDirVariable + "=" + dir, protocol.TowerDirVariable + "=" + dir + "/locks"}, program, words...)

@@ -273,21 +273,3 @@ func holderOf(e *storepb.Event) string {
 	}
 	return lockOf(e.GetFormat(), e.GetHolder(), e.GetHost(), pid)
 }
-
-// lockOf says whose a lock is. What is empty is not known.
-func lockOf(format, holder, host, pid string) string {
-	said := "lock of no format"
-	if format != "" && format != "none" {
-		said = format + " lock"
-	}
-	if holder != "" && holder != pid {
-		said += " of " + cli.Text(holder)
-	}
-	if pid != "" {
-		said += ", pid " + cli.Text(pid)
-	}
-	if host != "" {
-		said += " on " + cli.Word(host)
-	}
-	return said
-}

@@ -1,12 +1,11 @@
 package admin
 
 import (
-	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
+	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/fusefs/mountpoint"
 )
 
@@ -39,15 +38,20 @@ func lookThrough(cmd *cobra.Command, root string) string {
 	return root
 }
 
-// LockAttribute is what a mount of lockfs knows of a lock; empty where there is nothing, which is anywhere else.
-func LockAttribute(path, name string) (string, error) {
-	var value [1024]byte
-	n, err := unix.Lgetxattr(path, "user.lockfs."+name, value[:])
-	switch {
-	case errors.Is(err, unix.ENODATA) || errors.Is(err, unix.ENOTSUP):
-		return "", nil
-	case err != nil:
-		return "", &os.PathError{Op: "getxattr", Path: path, Err: err}
+// lockOf says whose a lock is. What is empty is not known.
+func lockOf(format, holder, host, pid string) string {
+	said := "lock of no format"
+	if format != "" && format != "none" {
+		said = format + " lock"
 	}
-	return string(value[:n]), nil
+	if holder != "" && holder != pid {
+		said += " of " + cli.Text(holder)
+	}
+	if pid != "" {
+		said += ", pid " + cli.Text(pid)
+	}
+	if host != "" {
+		said += " on " + cli.Word(host)
+	}
+	return said
 }

@@ -114,34 +114,6 @@ func findVictim(path string) (*victim, error) {
 	return &victim{path: path, root: root, below: below, directory: directory}, nil
 }
 
-// mountRoot answers where the mount of lockfs is that a directory, given without symbolic links, is on.
-func mountRoot(dir string) (string, error) {
-	var own, above unix.Stat_t
-	if err := unix.Stat(dir, &own); err != nil {
-		return "", &os.PathError{Op: "stat", Path: dir, Err: err}
-	}
-	root := dir
-	for root != "/" {
-		parent := filepath.Dir(root)
-		if err := unix.Stat(parent, &above); err != nil {
-			return "", &os.PathError{Op: "stat", Path: parent, Err: err}
-		}
-		if above.Dev != own.Dev {
-			break
-		}
-		root = parent
-	}
-	var system unix.Statfs_t
-	if err := unix.Statfs(root, &system); err != nil {
-		return "", &os.PathError{Op: "statfs", Path: root, Err: err}
-	}
-	control, err := os.Lstat(filepath.Join(root, controlDir))
-	if system.Type != unix.FUSE_SUPER_MAGIC || err != nil || !control.IsDir() {
-		return "", fmt.Errorf("it is not on a mount of lockfs, but on what is mounted at %s; use rm", root)
-	}
-	return root, nil
-}
-
 // Removal is the command that removes a lock whoever has it.
 func Removal(path string) string {
 	if _, err := findVictim(path); err == nil || errors.Is(err, unix.ENOENT) { // it may be gone for a moment
@@ -149,9 +121,6 @@ func Removal(path string) string {
 	}
 	return "rm " + cli.Word(path)
 }
-
-// controlDir is what a mount has at its root, not listed.
-const controlDir = ".lockfs"
 
 func (v *victim) remove(force bool) error {
 	name := filepath.Join(v.root, v.below)

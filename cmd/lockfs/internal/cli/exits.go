@@ -174,3 +174,23 @@ func IsLost(err error) bool {
 	var towerLost *tower.LostError
 	return errors.As(err, &lost) || errors.As(err, &towerLost)
 }
+
+// Exit is an error with an exit code of its own. Without err there is nothing to say.
+func Exit(code int, err error) *ExitStatus { return &ExitStatus{code, err} }
+
+// ExitStatus is what [Exit] makes.
+type ExitStatus struct {
+	Code int
+	Err  error
+}
+
+// Error says what happened, and as a last resort the code.
+func (e *ExitStatus) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap is what happened.
+func (e *ExitStatus) Unwrap() error { return e.Err }

@@ -44,26 +44,6 @@ func Root(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	return root
 }
 
-// Exit is an error with an exit code of its own. Without err there is nothing to say.
-func Exit(code int, err error) *ExitStatus { return &ExitStatus{code, err} }
-
-// ExitStatus is what [Exit] makes.
-type ExitStatus struct {
-	Code int
-	Err  error
-}
-
-// Error says what happened, and as a last resort the code.
-func (e *ExitStatus) Error() string {
-	if e.Err == nil {
-		return fmt.Sprintf("exit code %d", e.Code)
-	}
-	return e.Err.Error()
-}
-
-// Unwrap is what happened.
-func (e *ExitStatus) Unwrap() error { return e.Err }
-
 // Report prints an error of the program of a name and answers the exit code for it.
 func Report(w io.Writer, name string, err error) int {
 	status := &ExitStatus{1, err}

@@ -69,42 +69,41 @@ func (f *forrstEndpoint) listen() (net.Listener, error) {
 	return listener, nil
 }
 
-// serveForrst serves the endpoint, in a session of its own.
-func (s *service) serveForrst(ctx context.Context, node *cluster.Node, functions http.Handler) error {
-	if s.forrst.addr == "" {
+// serve serves the endpoint of a node, in a session of its own that is opened as the config says.
+func (f *forrstEndpoint) serve(ctx context.Context, node *cluster.Node, config session.Config, functions http.Handler, parts *parts) error {
+	if f.addr == "" {
 		return nil
 	}
-	client, err := node.OpenClient(ctx, session.Config{
-		Host: s.hostName, OpTimeout: s.opTimeout, NoLockDelay: true, Logger: s.config.Logger,
-	})
+	config.NoLockDelay = true
+	client, err := node.OpenClient(ctx, config)
 	if err != nil {
 		return err
 	}
-	s.started("Forrst session", func() error { return withGrace(client.Close) })
+	parts.started("Forrst session", func() error { return withGrace(client.Close) })
 	store, err := forrststore.Open(ctx, client)
 	if err != nil {
 		return fmt.Errorf("locks of the Forrst endpoint: %w", err)
 	}
-	listener, err := s.forrst.listen()
+	listener, err := f.listen()
 	if err != nil {
 		return err
 	}
 	if address, ok := listener.Addr().(*net.TCPAddr); ok && !address.IP.IsLoopback() {
-		s.config.Logger.Warn("whoever reaches the Forrst endpoint can take and release locks", "address", address)
+		config.Logger.Warn("whoever reaches the Forrst endpoint can take and release locks", "address", address)
 	}
 	mux := http.NewServeMux()
 	mux.Handle(cli.ForrstPath, &forrst.Guard{
-		Store: &untilStop{store, ctx}, Next: functions, Replay: s.forrst.replay, Logger: s.config.Logger,
+		Store: &untilStop{store, ctx}, Next: functions, Replay: f.replay, Logger: config.Logger,
 	})
 	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: stopGrace, ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn),
+		Handler: mux, ReadHeaderTimeout: stopGrace, ErrorLog: slog.NewLogLogger(config.Logger.Handler(), slog.LevelWarn),
 	}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			s.config.Logger.Error("Forrst requests are not served any more", "error", err)
+			config.Logger.Error("Forrst requests are not served any more", "error", err)
 		}
 	}()
-	s.started("Forrst", func() error { return withGrace(server.Shutdown) })
+	parts.started("Forrst", func() error { return withGrace(server.Shutdown) })
 	return nil
 }
 

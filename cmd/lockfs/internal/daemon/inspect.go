@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -90,8 +89,4 @@ func printInspected(w io.Writer, found *consensus.Inspection, asJSON bool) error
 	}
 	_, err := fmt.Fprintf(w, "node      %s\nlog       %s\nsnapshot  %s\n", cli.Text(found.Node), log, snapshot)
 	return err
-}
-
-func timeOf(nanoseconds int64) string {
-	return time.Unix(0, nanoseconds).UTC().Format(time.RFC3339Nano)
 }

@@ -185,3 +185,7 @@ func shortly(value any) string {
 	}
 	return fmt.Sprint(value)
 }
+
+func timeOf(nanoseconds int64) string {
+	return time.Unix(0, nanoseconds).UTC().Format(time.RFC3339Nano)
+}

@@ -4,24 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"time"
 
 	"lockfs/cluster"
-	"lockfs/cluster/process"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/fusefs"
-	"lockfs/fusefs/observation"
 )
-
-// stopGrace is how long a part may take to say farewell to others.
-const stopGrace = 3 * time.Second
 
 // service is a voter, and a mount of it if mountDir is not empty.
 type service struct {
@@ -33,36 +26,14 @@ type service struct {
 	forrst    forrstEndpoint
 	ready     func() // called once it can be used
 
-	parts []part // in the order in which they were started
-}
-
-// part is what has been started and is to be stopped.
-type part struct {
-	name string
-	stop func() error
-}
-
-// stopInTime gives up on a part that hangs, on a disk that does not answer for instance.
-func (p part) stopInTime() error {
-	stopped := make(chan error, 1)
-	go func() { stopped <- p.stop() }()
-	select {
-	case err := <-stopped:
-		return err
-	case <-time.After(2 * stopGrace):
-		return errors.New("it hangs")
-	}
+	parts parts
 }
 
 // run starts everything, waits until it is told to end or cannot go on, and stops everything in reverse.
 func (s *service) run(ctx context.Context) error {
 	go tuneCollector()
 	failure := s.start(ctx)
-	for i := len(s.parts) - 1; i >= 0; i-- {
-		if err := s.parts[i].stopInTime(); err != nil {
-			s.config.Logger.Warn("did not stop cleanly", "part", s.parts[i].name, "error", err)
-		}
-	}
+	s.parts.stop(s.config.Logger)
 	if ctx.Err() != nil && errors.Is(failure, ctx.Err()) {
 		return nil // told to end
 	}
@@ -85,14 +56,14 @@ func (s *service) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.started("node", node.Close)
+	s.parts.started("node", node.Close)
 	if err := s.serveHTTP(node); err != nil {
 		return err
 	}
 	if err := node.WaitReady(ctx); err != nil {
 		return firstFailure(node, err)
 	}
-	if err := s.serveForrst(ctx, node, functions); err != nil {
+	if err := s.forrst.serve(ctx, node, session.Config{Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger}, functions, &s.parts); err != nil {
 		return firstFailure(node, err)
 	}
 	gone := make(chan struct{})
@@ -133,10 +104,6 @@ func (s *service) unmounted(ctx context.Context, node *cluster.Node) error {
 	}
 }
 
-func (s *service) started(name string, stop func() error) {
-	s.parts = append(s.parts, part{name, stop})
-}
-
 // firstFailure prefers the reason why the node cannot go on to what followed from it.
 func firstFailure(node *cluster.Node, err error) error {
 	select {
@@ -158,62 +125,15 @@ func (s *service) mount(ctx context.Context, node *cluster.Node) (*fusefs.Mounte
 	}
 	mounted, err := mount(s.mountDir, client, fusefs.Options{Logger: s.config.Logger, Observer: s.config.Metrics.ObserveMount})
 	if err != nil {
-		s.started("session", func() error { return endSession(client, nil) })
+		s.parts.started("session", func() error { return endSession(client, nil) })
 		return nil, err
 	}
-	s.started("connection", func() error { return mounted.End(client.Answers()) })
-	s.started("session", func() error { return endSession(client, mounted) })
-	s.started("mount", mounted.Unmount)
+	s.parts.started("connection", func() error { return mounted.End(client.Answers()) })
+	s.parts.started("session", func() error { return endSession(client, mounted) })
+	s.parts.started("mount", mounted.Unmount)
 	s.config.Metrics.SetMounts(1)
 	node.SetMount(s.mountDir)
 	return mounted, nil
-}
-
-// mount mounts, under guard, in a directory that is created if it is missing.
-func mount(dir string, client *session.Client, options fusefs.Options) (*fusefs.Mounted, error) {
-	if err := makeMountPoint(dir); err != nil {
-		return nil, err
-	}
-	options.Family = family
-	mounted, err := fusefs.Mount(dir, client, options)
-	if err != nil {
-		return nil, err
-	}
-	if err := startGuard(client, mounted, options.Logger); err != nil {
-		return nil, errors.Join(err, mounted.Unmount(), mounted.End(nil))
-	}
-	return mounted, nil
-}
-
-// endSession says farewell for a mount. If that is nil, nobody knows what programs have: it failed, perhaps after it could be
-// used.
-func endSession(client *session.Client, mounted *fusefs.Mounted) error {
-	return withGrace(func(ctx context.Context) error {
-		return client.Leave(ctx, func() bool { return mounted == nil || mounted.InUse() })
-	})
-}
-
-// family tells fusefs who makes a request.
-func family(thread uint32) iter.Seq[observation.Process] {
-	return func(yield func(observation.Process) bool) {
-		for id := range process.Family(int(thread)) {
-			if !yield(observation.Process{PID: id.PID, Start: id.Start}) {
-				return
-			}
-		}
-	}
-}
-
-// makeMountPoint creates a directory that is missing. What a dead process left mounted there is for
-// fusefs to clean up.
-func makeMountPoint(dir string) error {
-	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("mount point: %w", err)
-	}
-	return nil
 }
 
 func (s *service) serveHTTP(node *cluster.Node) error {
@@ -233,21 +153,6 @@ func (s *service) serveHTTP(node *cluster.Node) error {
 			s.config.Logger.Error("HTTP is not served any more", "error", err)
 		}
 	}()
-	s.started("HTTP", func() error { return withGrace(server.Shutdown) })
+	s.parts.started("HTTP", func() error { return withGrace(server.Shutdown) })
 	return nil
-}
-
-func withGrace(stop func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
-	defer cancel()
-	return stop(ctx)
-}
-
-// absolute keeps a directory's meaning when it is shown to somebody elsewhere.
-func absolute(dir string) (string, error) {
-	path, err := filepath.Abs(dir)
-	if err != nil {
-		return "", fmt.Errorf("directory %q: %w", dir, err)
-	}
-	return path, nil
 }

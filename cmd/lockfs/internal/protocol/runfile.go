@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -70,16 +69,6 @@ func (l *fileLock) keep(ctx context.Context, warn io.Writer) error {
 }
 
 func (l *fileLock) release(ctx context.Context, _ *os.ProcessState) error { return l.lock.Release(ctx) }
-
-// removeHint says what to do about a lock that is in the way. It names the file if that was not said yet.
-func removeHint(said, path string) string {
-	file := cli.Word(path)
-	if strings.Contains(said, path) {
-		file = "it"
-	}
-	return "wait until it is released, or if you are sure that it is nobody's remove " + file +
-		" (on a mount of lockfs with `lockfs rm --force`)"
-}
 
 // checkInterval is how often a lock is looked at where nothing tells that it has changed.
 const checkInterval = time.Second
