@@ -26,7 +26,7 @@ type lockState struct {
 	PID      int        `json:"pid,omitempty"`
 	Acquired *time.Time `json:"acquired,omitempty"`
 	Expires  *time.Time `json:"expires,omitempty"`     // stale then, unless it is renewed; absent: not by time
-	Age      *float64   `json:"age_seconds,omitempty"` // since it was acquired
+	Age      *int64     `json:"age_seconds,omitempty"` // since it was acquired
 	Token    uint64     `json:"token,omitempty"`       // on a mount of lockfs
 	Reason   string     `json:"reason,omitempty"`      // of the state
 	Remedy   string     `json:"remedy,omitempty"`      // command that ends it, of who waits
@@ -61,12 +61,12 @@ func lookAt(path string, format formats.Format, staleAfter time.Duration) lockSt
 	return s
 }
 
-// since sets when the lock was acquired. An age is never negative, though this host's clock may be behind.
+// since sets when the lock was acquired. An age is in whole seconds, as everywhere, and never negative, though this host's clock may be behind.
 func (s *lockState) since(acquired time.Time) {
 	if acquired.IsZero() {
 		return
 	}
-	age := max(0, time.Since(acquired).Round(time.Millisecond).Seconds())
+	age := int64(max(0, time.Since(acquired)) / time.Second)
 	s.Acquired, s.Age = &acquired, &age
 }
 
