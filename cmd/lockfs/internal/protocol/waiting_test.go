@@ -38,24 +38,24 @@ func TestWaitingIsTold(t *testing.T) {
 
 	const request, forEmpty = " --request-id o --intent i --intent-version 1", `empty since \S+Z: whoever made it may have crashed; if it is nobody's: `
 	for call, line := range map[string]string{
-		"semaphore acquire DIR/locks/semaphore --timeout 1100ms": `DIR/locks/semaphore: held by process 4194304 for \d+s; ` +
+		"semaphore acquire DIR/locks/semaphore --timeout 3s": `DIR/locks/semaphore: held by process 4194304 for \d+s; ` +
 			`stale at \S+ unless it is renewed; if it is nobody's: .rm DIR/locks/semaphore.`,
-		"semaphore run DIR/locks/empty --timeout 1100ms -- true": `DIR/locks/empty: held for \d+s; ` + forEmpty + `.rm DIR/locks/empty.`,
-		"tower acquire tower --wait 1100ms" + request: `DIR/locks/tower.lock: held by r \(process \d+\) on HOST for \d+s; ` +
+		"semaphore run DIR/locks/empty --timeout 3s -- true": `DIR/locks/empty: held for \d+s; ` + forEmpty + `.rm DIR/locks/empty.`,
+		"tower acquire tower --wait 3s" + request: `DIR/locks/tower.lock: held by r \(process \d+\) on HOST for \d+s; ` +
 			`stale at \S+ unless it is renewed; if it is nobody's: .rm DIR/locks/tower.lock.`,
-		"tower run old --wait 1100ms --intent i --intent-version 1 -- true": `DIR/locks/old.lock: held by r \(process \d+\) on HOST ` +
+		"tower run old --wait 3s --intent i --intent-version 1 -- true": `DIR/locks/old.lock: held by r \(process \d+\) on HOST ` +
 			`for \S+; stale since \S+, but tower needs --force-lock; if it is nobody's: .lockfs tower run --force-lock.`,
-		"run --format tower DIR/locks/old.lock --wait 1100ms -- true": `DIR/locks/old.lock: .*but tower needs --force-lock; ` +
+		"run --format tower DIR/locks/old.lock --wait 3s -- true": `DIR/locks/old.lock: .*but tower needs --force-lock; ` +
 			`if it is nobody's: .lockfs run --force-lock.`,
-		"run --format swarm DIR/locks/swarm.lock --wait 1100ms -- true": `DIR/locks/swarm.lock: held by v for \S+; it never expires; ` +
+		"run --format swarm DIR/locks/swarm.lock --wait 3s -- true": `DIR/locks/swarm.lock: held by v for \S+; it never expires; ` +
 			`if it is nobody's: .rm DIR/locks/swarm.lock.`,
-		"beads run DIR/beads --holder me --wait 1100ms -- true": `DIR/beads/.exclusive-lock: held by them \(process 1\) on HOST for \S+; ` +
+		"beads run DIR/beads --holder me --wait 3s -- true": `DIR/beads/.exclusive-lock: held by them \(process 1\) on HOST for \S+; ` +
 			`held for as long as its process 1 lives; if it is nobody's: .rm DIR/beads/.exclusive-lock.`,
-		"run --format pid DIR/locks/pid --wait 1100ms -- true": `DIR/locks/pid: held by process 1 for \d+s; held for as long as its ` +
+		"run --format pid DIR/locks/pid --wait 3s -- true": `DIR/locks/pid: held by process 1 for \d+s; held for as long as its ` +
 			`process 1 lives; if it is nobody's: .rm DIR/locks/pid.`,
-		"run --format pid --once-per 1h DIR/slots/slot-1 --wait 1100ms -- true": `DIR/slots/slot-1.lock: held by process 1 .*; if it is nobody's: ` +
+		"run --format pid --once-per 1h DIR/slots/slot-1 --wait 3s -- true": `DIR/slots/slot-1.lock: held by process 1 .*; if it is nobody's: ` +
 			`.rm DIR/slots/slot-1.lock.`,
-		"run --format pid --slots 2 DIR/slots --wait 1100ms -- true": `DIR/slots/slot-2.lock: held by process 1 for 1h0m\d+s; .*; ` +
+		"run --format pid --slots 2 DIR/slots --wait 3s -- true": `DIR/slots/slot-2.lock: held by process 1 for 1h0m\d+s; .*; ` +
 			`all 2 slots are held, this one for longest; if it is nobody's: .rm DIR/slots/slot-2.lock.`,
 	} {
 		t.Run(call, func(t *testing.T) {
