@@ -9,14 +9,15 @@ import (
 	"sync"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore/storepb"
 )
 
 // Admin asks a cluster about itself, from outside.
 type Admin struct {
 	servers []string
-	peers   *peers
-	router  *router
+	peers   *rpc.Peers
+	router  *rpc.Router
 }
 
 // NewAdmin takes API addresses of one or more members.
@@ -24,17 +25,12 @@ func NewAdmin(servers []string) (*Admin, error) {
 	if len(servers) == 0 {
 		return nil, errors.New("no servers are given")
 	}
-	a := &Admin{servers: servers, peers: newPeers()}
-	entry, err := a.peers.all(servers)
-	if err != nil {
-		return nil, err
-	}
-	a.router = &router{peers: a.peers, entry: entry}
-	return a, nil
+	peers := rpc.NewPeers()
+	return &Admin{servers: servers, peers: peers, router: rpc.NewRouter(peers, peers.Nodes(servers)...)}, nil
 }
 
 // Close ends the connections.
-func (a *Admin) Close() { a.peers.close() }
+func (a *Admin) Close() { a.peers.Close() }
 
 // NodeStatus is what one node says of itself, or why it says nothing.
 type NodeStatus struct {
@@ -64,13 +60,9 @@ func (a *Admin) Status(ctx context.Context, withHash bool) ([]NodeStatus, error)
 }
 
 func (a *Admin) status(ctx context.Context, address string, withHash bool) (*clusterpb.StatusReply, error) {
-	node, err := a.peers.node(address)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	ctx, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
 	defer cancel()
-	return node.Status(ctx, &clusterpb.StatusRequest{Hash: withHash})
+	return a.peers.Node(address).Status(ctx, &clusterpb.StatusRequest{Hash: withHash})
 }
 
 // Member is a node of the cluster.
@@ -85,7 +77,7 @@ func (a *Admin) Members(ctx context.Context) ([]Member, error) {
 	for _, server := range a.servers {
 		status, err := a.status(ctx, server, false)
 		if err != nil {
-			failed = fmt.Errorf("%s: %w", server, err) // of the last one: they mostly say the same
+			failed = err // of the last one: they mostly say the same
 			continue
 		}
 		members := make([]Member, len(status.GetMembers()))
@@ -99,26 +91,17 @@ func (a *Admin) Members(ctx context.Context) ([]Member, error) {
 
 // Sessions answers the mounts, as the leader knows them.
 func (a *Admin) Sessions(ctx context.Context) ([]*clusterpb.Session, error) {
-	var sessions []*clusterpb.Session
-	err := a.router.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
-		reply, err := to.Sessions(ctx, &clusterpb.SessionsRequest{})
-		sessions = reply.GetSessions()
-		return reply, err
-	})
-	return sessions, err
+	reply, err := rpc.Ask(ctx, a.router, rpc.Node.Sessions, &clusterpb.SessionsRequest{})
+	return reply.GetSessions(), err
 }
 
 // Query answers a query from outside of a mount.
 func (a *Admin) Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
-	var result *storepb.Result
 	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query}}
-	err := a.router.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
-		reply, err := to.Execute(ctx, request)
-		result = reply.GetResult()
-		return reply, err
-	})
+	reply, err := rpc.Ask(ctx, a.router, rpc.Node.Execute, request)
+	result := reply.GetResult()
 	if err == nil && result.GetCode() != storepb.Code_OK {
-		return nil, &refusedError{result}
+		return nil, &rpc.RefusedError{Result: result}
 	}
 	return result, err
 }
@@ -126,29 +109,18 @@ func (a *Admin) Query(ctx context.Context, query *storepb.Query) (*storepb.Resul
 // Change does an operation that belongs to no mount: SetRule, DeleteRule or ForgetHost. caller is for the
 // audit trail. Asked again after a lost answer, it does it again.
 func (a *Admin) Change(ctx context.Context, caller *storepb.Caller, op *storepb.Op) error {
-	return a.administer(ctx, func(ctx context.Context, to clusterpb.NodeClient) (*clusterpb.AdminReply, error) {
-		return to.Change(ctx, &clusterpb.ChangeRequest{Op: op, Caller: caller})
-	})
+	return done(rpc.Ask(ctx, a.router, rpc.Node.Change, &clusterpb.ChangeRequest{Op: op, Caller: caller}))
 }
 
 // Remove takes a member out by its name.
 func (a *Admin) Remove(ctx context.Context, name string) error {
-	return a.administer(ctx, func(ctx context.Context, to clusterpb.NodeClient) (*clusterpb.AdminReply, error) {
-		return to.Remove(ctx, &clusterpb.RemoveRequest{Name: name})
-	})
+	return done(rpc.Ask(ctx, a.router, rpc.Node.Remove, &clusterpb.RemoveRequest{Name: name}))
 }
 
-func (a *Admin) administer(
-	ctx context.Context, ask func(context.Context, clusterpb.NodeClient) (*clusterpb.AdminReply, error),
-) error {
-	var result *storepb.Result
-	err := a.router.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
-		reply, err := ask(ctx, to)
-		result = reply.GetResult()
-		return reply, err
-	})
-	if err == nil && result.GetCode() != storepb.Code_OK {
-		return &refusedError{result}
+// done says why a change was not made, if it was not.
+func done(reply *clusterpb.AdminReply, err error) error {
+	if err == nil && reply.GetResult().GetCode() != storepb.Code_OK {
+		return &rpc.RefusedError{Result: reply.GetResult()}
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore/storepb"
 )
 
@@ -47,12 +48,8 @@ func (c *caller) askNewcomer(ctx context.Context, member *storepb.Member) (appli
 		return 0, errors.New("its addresses are not known")
 	}
 	address := member.GetApiAddress()
-	peers := newPeers()
-	defer peers.close()
-	peer, err := peers.node(address)
-	if err != nil {
-		return 0, err
-	}
+	peer := rpc.NewRemote(address)
+	defer peer.Close()
 	ctx, cancel := context.WithTimeout(ctx, callBackTimeout)
 	defer cancel()
 	status, err := peer.Status(ctx, &clusterpb.StatusRequest{})

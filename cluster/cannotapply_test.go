@@ -13,8 +13,11 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
+	"lockfs/cluster/rpc"
+	"lockfs/cluster/session"
 	"lockfs/raftstore"
 	"lockfs/raftstore/codec"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -25,14 +28,14 @@ func requireStopsAt(t *testing.T, node *Node, index uint64, why error) {
 	stopped := new(raftstore.ApplyError)
 	require.ErrorAs(t, err, &stopped)
 	require.ErrorIs(t, err, why)
-	require.Equal(t, index, stopped.Index)
+	require.Equal(t, ids.Index(index), stopped.Index)
 	require.ErrorContains(t, err, fmt.Sprintf("`lockfs server inspect --data %s %d` shows the entry", node.cfg.DataDir, index))
 	_, err = node.query(t.Context(), statFs.GetQuery(), true)
 	require.ErrorIs(t, err, stopped)
 	require.ErrorIs(t, err, raftstore.ErrNotDone)
 	_, err = node.store.Propose(t.Context(), &storepb.Command{Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}})
 	require.ErrorIs(t, err, raftstore.ErrUnknown)
-	require.NotNil(t, node.Status(true))
+	require.NotNil(t, ask(t, node, rpc.Node.Status, &clusterpb.StatusRequest{Hash: true}))
 	require.Error(t, node.raft.Snapshot().Error(), "it would stand for entries that were not applied")
 }
 
@@ -81,7 +84,7 @@ func TestNewerMountsAreNotServed(t *testing.T) {
 	require.Equal(t, storepb.Code_OK, create(t, client, "a"))
 	last := node.raft.LastIndex()
 	for range 2 {
-		reply := node.Execute(t.Context(), &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: newerCommand(1, 1)}})
+		reply := ask(t, node, rpc.Node.Execute, &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: newerCommand(1, 1)}})
 		require.Equal(t, clusterpb.Outcome_NOT_DONE, reply.GetOutcome())
 	}
 	require.Equal(t, last, node.raft.LastIndex())
@@ -107,7 +110,7 @@ func TestANodeThatCannotGoOnWaitsForNoSession(t *testing.T) {
 	require.Eventually(t, func() bool { return nodes[0].leadership.term() == 0 }, testWait, time.Millisecond)
 	opened := make(chan error, 1)
 	go func() {
-		_, err := nodes[0].OpenClient(t.Context(), ClientConfig{Host: "h", Logger: quietLogger()})
+		_, err := nodes[0].OpenClient(t.Context(), session.Config{Host: "h", Logger: quietLogger()})
 		opened <- err
 	}()
 	why := errors.New("the disk hangs")

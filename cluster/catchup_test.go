@@ -8,11 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cluster/session"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
-func mutate(t testing.TB, client *Client, op *storepb.Op) {
+func mutate(t testing.TB, client *session.Client, op *storepb.Op) {
 	t.Helper()
 	result, err := client.Mutate(t.Context(), &storepb.Caller{}, op)
 	require.NoError(t, err)

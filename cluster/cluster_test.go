@@ -17,14 +17,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
+	"lockfs/cluster/session"
 	"lockfs/raftstore"
-	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
 // testWait is far beyond what anything here takes on a busy machine.
 const testWait = 30 * time.Second
+
+// ask asks a node itself, which always answers.
+func ask[Request, Reply any](t testing.TB, node *Node, method func(rpc.Node, context.Context, Request) (Reply, error), req Request) Reply {
+	t.Helper()
+	reply, err := method(node, t.Context(), req)
+	require.NoError(t, err)
+	return reply
+}
 
 func freeAddress(t testing.TB) string {
 	t.Helper()
@@ -65,11 +74,11 @@ func startNodes(t testing.TB, n int) []*Node {
 	return nodes
 }
 
-func openTestClient(t testing.TB, node *Node, file string) *Client {
+func openTestClient(t testing.TB, node *Node, file string) *session.Client {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	client, err := node.OpenClient(ctx, ClientConfig{Host: "h", OpTimeout: testWait, SessionFile: file, Logger: quietLogger()})
+	client, err := node.OpenClient(ctx, session.Config{Host: "h", OpTimeout: testWait, SessionFile: file, Logger: quietLogger()})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -93,14 +102,14 @@ func createOp(name string) *storepb.Op {
 	}}}
 }
 
-func create(t testing.TB, client *Client, name string) storepb.Code {
+func create(t testing.TB, client *session.Client, name string) storepb.Code {
 	t.Helper()
 	result, err := client.Mutate(t.Context(), &storepb.Caller{}, createOp(name))
 	require.NoError(t, err)
 	return result.GetCode()
 }
 
-func lookup(t testing.TB, client *Client, name string) storepb.Code {
+func lookup(t testing.TB, client *session.Client, name string) storepb.Code {
 	t.Helper()
 	result, err := client.Query(t.Context(), &storepb.Query{Query: &storepb.Query_Lookup{
 		Lookup: &storepb.Lookup{Parent: namespace.RootIno, Name: []byte(name)},
@@ -111,7 +120,7 @@ func lookup(t testing.TB, client *Client, name string) storepb.Code {
 
 func TestClusterSeesFromEveryNodeWhatOneDid(t *testing.T) {
 	nodes := startNodes(t, 3)
-	clients := make([]*Client, len(nodes))
+	clients := make([]*session.Client, len(nodes))
 	for i, node := range nodes {
 		clients[i] = openTestClient(t, node, "")
 	}
@@ -165,7 +174,7 @@ func TestClientWithoutQuorumTimesOutAndIsSettledLater(t *testing.T) {
 	nodes := startNodes(t, 2)
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	client, err := nodes[0].OpenClient(ctx, ClientConfig{Host: "h", OpTimeout: time.Second, Logger: quietLogger()})
+	client, err := nodes[0].OpenClient(ctx, session.Config{Host: "h", OpTimeout: time.Second, Logger: quietLogger()})
 	require.NoError(t, err)
 	cfg := nodes[1].cfg
 	require.NoError(t, nodes[1].Close())
@@ -177,10 +186,8 @@ func TestClientWithoutQuorumTimesOutAndIsSettledLater(t *testing.T) {
 
 	cfg.Metrics = nil
 	startNode(t, cfg)
-	client.settling.Wait()
-	client.timeout = testWait
-	require.Equal(t, storepb.Code_NOT_FOUND, lookup(t, client, "lock"), "a creation that failed left its name")
-	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
+	require.Eventually(t, func() bool { _, err := client.Query(t.Context(), statFs.GetQuery()); return err == nil }, testWait, time.Millisecond)
+	require.Equal(t, storepb.Code_OK, create(t, client, "lock"), "a creation that failed left its name")
 	require.NoError(t, client.Close(ctx))
 }
 
@@ -189,7 +196,7 @@ func TestLockOfUnknownOutcomeGoes(t *testing.T) {
 	nodes := startNodes(t, 2)
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	client, err := nodes[0].OpenClient(ctx, ClientConfig{Host: "h", OpTimeout: time.Second, Logger: quietLogger()})
+	client, err := nodes[0].OpenClient(ctx, session.Config{Host: "h", OpTimeout: time.Second, Logger: quietLogger()})
 	require.NoError(t, err)
 	made, err := client.Mutate(ctx, &storepb.Caller{}, createOp("file"))
 	require.NoError(t, err)
@@ -214,7 +221,7 @@ func TestLockOfUnknownOutcomeGoes(t *testing.T) {
 	cfg := nodes[1].cfg
 	require.NoError(t, nodes[1].Close())
 	interrupt()
-	require.NotErrorIs(t, <-interrupted, ErrInterrupted)
+	require.NotErrorIs(t, <-interrupted, session.ErrInterrupted)
 	require.ErrorIs(t, lock(ctx, 3), context.DeadlineExceeded)
 
 	cfg.Metrics = nil
@@ -224,140 +231,21 @@ func TestLockOfUnknownOutcomeGoes(t *testing.T) {
 	require.NoError(t, client.Close(ctx))
 }
 
-func TestClientTakesOverAndSettles(t *testing.T) {
-	node := startNodes(t, 1)[0]
-	file := filepath.Join(t.TempDir(), "mount.session")
-	dead := openTestClient(t, node, file)
-	require.Equal(t, storepb.Code_OK, create(t, dead, "told"))
-	session, err := dead.live(t.Context())
-	require.NoError(t, err)
-
-	// The process is killed after the cluster has done it and before the result was passed on.
-	cmd := &storepb.Command{Session: session.id, Caller: &storepb.Caller{}, Op: createOp("untold")}
-	cmd.Seq, cmd.Acked = session.numbers.take(func(seq uint64) { dead.journal.begin(7, session.id, seq) })
-	result, err := dead.send(t.Context(), cmd)
-	require.NoError(t, err)
-	require.Equal(t, storepb.Code_OK, result.GetCode())
-	dead.cancel()
-	require.NoError(t, dead.journal.close())
-
-	heir := openTestClient(t, node, file)
-	inherited, err := heir.live(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, session.id, inherited.id)
-	require.Equal(t, storepb.Code_OK, lookup(t, heir, "told"))
-	require.Equal(t, storepb.Code_NOT_FOUND, lookup(t, heir, "untold"))
-	require.Equal(t, storepb.Code_OK, create(t, heir, "untold"))
-}
-
-// TestClientBesideOneThatLingers has a second client open while the first, of a mount that was unmounted lazily, still has its
-// session file. A third takes over what both have left, whatever the names of their files.
-func TestClientBesideOneThatLingers(t *testing.T) {
-	node := startNodes(t, 1)[0]
-	file := filepath.Join(t.TempDir(), "mount.session")
-	files := func() (found []string) {
-		found, err := filepath.Glob(file + "*")
-		require.NoError(t, err)
-		return found
-	}
-	var sessions []uint64
-	var lingering []*Client
-	for i := range 2 {
-		client := openTestClient(t, node, file)
-		session, err := client.live(t.Context())
-		require.NoError(t, err)
-		require.NotContains(t, sessions, session.id)
-		sessions, lingering = append(sessions, session.id), append(lingering, client)
-
-		name := fmt.Sprint("untold", i)
-		cmd := &storepb.Command{Session: session.id, Caller: &storepb.Caller{}, Op: createOp(name)}
-		cmd.Seq, cmd.Acked = session.numbers.take(func(seq uint64) { client.journal.begin(7, session.id, seq) })
-		result, err := client.send(t.Context(), cmd)
-		require.NoError(t, err)
-		require.Equal(t, storepb.Code_OK, result.GetCode())
-	}
-	require.Equal(t, []string{file, file + ".1"}, files())
-	for _, client := range lingering {
-		client.cancel()
-		require.NoError(t, client.journal.close())
-	}
-
-	heir := openTestClient(t, node, file)
-	inherited, err := heir.live(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, sessions[0], inherited.id)
-	require.Equal(t, []string{file}, files())
-	for i := range lingering {
-		require.Equal(t, storepb.Code_NOT_FOUND, lookup(t, heir, fmt.Sprint("untold", i)), "of the process before it")
-	}
-}
-
-// TestClientPrefersASessionThatWasLeft has a file with a session behind one that is in use.
-func TestClientPrefersASessionThatWasLeft(t *testing.T) {
-	node := startNodes(t, 1)[0]
-	file := filepath.Join(t.TempDir(), "mount.session")
-	openTestClient(t, node, file)
-	dead := openTestClient(t, node, file)
-	session, err := dead.live(t.Context())
-	require.NoError(t, err)
-	dead.cancel()
-	require.NoError(t, dead.journal.close())
-	inherited, err := openTestClient(t, node, file).live(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, session.id, inherited.id)
-}
-
 func TestClientGoesOnAfterItsSessionEnded(t *testing.T) {
 	node := startNodes(t, 1)[0]
 	client := openTestClient(t, node, "")
-	session, err := client.live(t.Context())
-	require.NoError(t, err)
+	id := client.Session()
 	var active uint64
 	for _, record := range node.sessions.live() {
 		active = record.GetActive()
 	}
-	end := &storepb.EndSession{Id: session.id, IfActive: active}
+	end := &storepb.EndSession{Id: id, IfActive: active}
 	result, err := node.changes.propose(t.Context(), &storepb.Op{Op: &storepb.Op_EndSession{EndSession: end}})
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_OK, result.GetCode())
 
 	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
-	next, err := client.live(t.Context())
-	require.NoError(t, err)
-	require.NotEqual(t, session.id, next.id)
-}
-
-// TestClientOfAForgottenSession: nobody can tell whether a call was done, so it is not done again.
-func TestClientOfAForgottenSession(t *testing.T) {
-	node := startNodes(t, 1)[0]
-	client := openTestClient(t, node, "")
-	session, err := client.live(t.Context())
-	require.NoError(t, err)
-	forget := &storepb.Op{Op: &storepb.Op_CloseSession{CloseSession: &storepb.CloseSession{}}}
-	_, err = client.send(t.Context(), &storepb.Command{Session: session.id, Op: forget})
-	require.NoError(t, err)
-
-	_, err = client.Mutate(t.Context(), &storepb.Caller{}, createOp("lock"))
-	require.ErrorIs(t, err, errForgotten)
-	require.Equal(t, storepb.Code_NOT_FOUND, lookup(t, client, "lock"))
-	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
-	next, err := client.live(t.Context())
-	require.NoError(t, err)
-	require.NotEqual(t, session.id, next.id)
-}
-
-func TestSessionEndsWhenItsMountIsSilent(t *testing.T) {
-	node := startNodes(t, 1)[0]
-	client := openTestClient(t, node, "")
-	session, err := client.live(t.Context())
-	require.NoError(t, err)
-	client.cancel() // no keepalives any more
-	require.Eventually(t, func() bool {
-		live := false
-		node.fsm.View(func(ns *namespace.Namespace) { live = ns.SessionLive(ids.Session(session.id)) })
-		return !live
-	}, testWait, 50*time.Millisecond)
-	require.True(t, session.fenced(), "the mount knew before the cluster gave it up")
+	require.NotEqual(t, id, client.Session())
 }
 
 func TestMembersJoinListAndLeave(t *testing.T) {
@@ -421,7 +309,7 @@ func TestNodeAnswersNonsenseWithAnError(t *testing.T) {
 		"no such session":   {Request: &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{Session: 5, Seq: 1, Op: createOp("x")}}},
 		"a name of nothing": {Request: &clusterpb.ExecuteRequest_Query{Query: &storepb.Query{Query: &storepb.Query_Lookup{}}}},
 	} {
-		reply := node.Execute(t.Context(), req)
+		reply := ask(t, node, rpc.Node.Execute, req)
 		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome(), what)
 		require.NotEqual(t, storepb.Code_OK, reply.GetResult().GetCode(), what)
 	}

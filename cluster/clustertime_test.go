@@ -106,12 +106,3 @@ func TestClockNeverGoesBack(t *testing.T) {
 		}
 	})
 }
-
-func TestClientKnowsClusterTime(t *testing.T) {
-	node := startNode(t, testConfig(t, "n0"))
-	client := openTestClient(t, node, "")
-	require.NotZero(t, client.Session())
-	require.InDelta(t, node.clock.Now(), client.ClusterTime().UnixNano(), float64(2*time.Second))
-	client.offset.Store(int64(time.Hour)) // whatever becomes of the wall clock
-	require.InDelta(t, node.clock.Now(), client.ClusterTime().UnixNano(), float64(2*time.Second))
-}

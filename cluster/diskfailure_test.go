@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/consensus"
+	"lockfs/cluster/rpc"
+	"lockfs/cluster/session"
 	"lockfs/raftstore/storepb"
 )
 
@@ -31,7 +33,7 @@ func (l hangingLog) StoreLogs(entries []*raft.Log) error {
 // nobody hears of the old leader any more.
 func TestALeaderWhoseDiskHangsIsSucceeded(t *testing.T) {
 	t.Parallel()
-	require.Less(t, consensus.LeaderDiskLimit, DefaultOpTimeout/2, "an operation has time to be done by another leader")
+	require.Less(t, consensus.LeaderDiskLimit, session.DefaultOpTimeout/2, "an operation has time to be done by another leader")
 	hangs := make(map[string]*atomic.Pointer[chan struct{}])
 	var nodes []*Node
 	for _, name := range []string{"n0", "n1", "n2"} {
@@ -47,7 +49,7 @@ func TestALeaderWhoseDiskHangsIsSucceeded(t *testing.T) {
 	}
 	leader := leaderOf(t, nodes)
 	others := slices.DeleteFunc(nodes, func(n *Node) bool { return n == leader })
-	client, err := others[0].OpenClient(t.Context(), ClientConfig{Host: "h", Logger: quietLogger()})
+	client, err := others[0].OpenClient(t.Context(), session.Config{Host: "h", Logger: quietLogger()})
 	require.NoError(t, err)
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -68,5 +70,5 @@ func TestALeaderWhoseDiskHangsIsSucceeded(t *testing.T) {
 	}
 	require.NotSame(t, leader, leaderOf(t, others))
 	require.Zero(t, leader.leadership.term())
-	require.Eventually(t, func() bool { return others[0].readIndex.probe(leader.members.own(), probeTimeout) == 0 }, testWait, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return others[0].readIndex.probe(leader.members.own(), rpc.ProbeTimeout) == 0 }, testWait, 10*time.Millisecond)
 }

@@ -1,11 +1,10 @@
-// Package cluster is a lockfs node and what talks to it: raft assembly, membership, leadership, cluster
-// time, linearizable reads, the API between nodes, and the client that a mount works through.
+// Package cluster is a voter: the leader's work, membership, cluster time and linearizable reads. Raft is assembled in package
+// consensus, calls go over package rpc, and what a mount holds is package session.
 //
 // # Who answers
 //
-// The leader does every command and answers every query; other nodes name it. [Client] follows the
-// leader, on this node or another, and keeps asking until there is an answer or its time is up. Commands, queries and
-// probes go over lines (package line), all else with gRPC, at the same address. Client is
+// The leader does every command and answers every query; other nodes name it. An [rpc.Router] follows the
+// leader, on this node or another, and keeps asking until there is an answer or its time is up. It is
 // the only place that retries. A command carries its session and number, so asking again is always
 // safe, whatever became of the earlier attempt.
 //
@@ -35,41 +34,12 @@
 //
 // # Sessions
 //
-// A mount has a session, which numbers its commands and has a lease: the leader promises to keep it for a TTL. That
+// What a mount holds is a session (package session), with a lease: the leader promises to keep it for a TTL. That
 // counts from when the mount sent its last keepalive, on a clock that runs while the host sleeps, so
 // the mount stops relying on it before the leader can give it up. The leader keeps the leases in memory;
 // a new one, and one that was stopped itself, gives everyone a full TTL. Giving up is a command that
-// does nothing to a session which has been at work since. A mount that comes back too late opens another
-// session and sends what was under way once more: first in the old one, which still knows what it has
-// done, and in the new one if it was not done there. An old session is known for a week, or until very many others have ended;
+// does nothing to a session which has been at work since. An old session is known for a week, or until very many others have ended;
 // after that a call that was under way fails, for nobody can tell whether it was done.
-//
-// What a call creates exclusively without its caller being told is taken back, unless others use it by then: after a timeout, when the caller is
-// killed, and when the process of the mount is. For that last case a file that is mapped into memory
-// remembers the session and its open calls (journal), and a guard finishes answers on their way (Guard).
-//
-// A mount that ends says farewell, once nothing of it is under way, and whether programs are still using it: then its advisory
-// locks wait for the lock delay, as those of one that was given up on.
-//
-// # Holders
-//
-// A mount attaches to the content that it commits what that says about its lock, and watches the process
-// that holds it (package process). A number is a pid only if it is one of the writer's family when it is written. When the process
-// ends the mount says so, again and again until the cluster
-// knows. A new process of the mount, a new session, and from time to time every mount of a host, ask which
-// processes of this host hold locks, and watch those too. Only pids of the mount's own pid namespace and
-// boot can be judged. While a session of a host is alive, none can be opened under its name by a machine
-// that was booted another time: either it is another machine, or this one crashed, and its old session ends
-// soon. After that, the processes of the old boot are known to be gone if the machine is the same: it has an id, of the system
-// or kept by the mounts where it outlasts a boot. Machines that were cloned with their id cannot be told apart.
-//
-// Where a rule makes the creator the holder, the cluster asks the mount who makes a name (NEED_LINEAGE), and for some
-// time the mount tells without being asked. It watches the maker and those in whose place it may act (makers).
-//
-// # Other clients
-//
-// What is no mount but takes locks for others, as package forrststore does, has a client and a session like one.
-// Nobody holds a descriptor there that could outlive the session, so its advisory locks need no delay.
 //
 // # Members
 //

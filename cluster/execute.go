@@ -14,17 +14,17 @@ import (
 )
 
 // Execute does one command or query if this node leads, else names the leader.
-func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) *clusterpb.ExecuteReply {
+func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
 	if query := req.GetQuery(); fault.UnverifiedReads && query != nil {
 		result, err := n.fsm.Query(query)
-		return &clusterpb.ExecuteReply{Outcome: outcomeOf(notAnswered(err)), Result: result}
+		return &clusterpb.ExecuteReply{Outcome: outcomeOf(notAnswered(err)), Result: result}, nil
 	}
 	if result := n.fsm.QuerySince(req.GetQuery()); result != nil {
-		return &clusterpb.ExecuteReply{Result: result}
+		return &clusterpb.ExecuteReply{Result: result}, nil
 	}
 	term, leader := n.leadership.await(ctx)
 	if term == 0 {
-		return &clusterpb.ExecuteReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
+		return &clusterpb.ExecuteReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}, nil
 	}
 	began := time.Now()
 	var result *storepb.Result
@@ -44,10 +44,10 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) *clus
 	}
 	reply.Outcome, reply.Result = outcomeOf(err), result
 	n.cfg.Metrics.observeRequest(req, reply, time.Since(began))
-	return reply
+	return reply, nil
 }
 
-// eventWait is how long a query for events waits for one. It is below attemptTimeout.
+// eventWait is how long a query for events waits for one. It is below rpc.AttemptTimeout.
 const eventWait = time.Second
 
 func (n *Node) query(ctx context.Context, query *storepb.Query, confirmed bool) (*storepb.Result, error) {
@@ -113,4 +113,21 @@ func mayCommand(cmd *storepb.Command) string {
 		return "that is for the leader itself to do"
 	}
 	return ""
+}
+
+// lockWait is how long a node keeps a question for a lock. It is below rpc.AttemptTimeout.
+const lockWait = time.Second
+
+// awaitLock answers once a request has become a lock. That was committed, whoever leads meanwhile; only
+// that there is no such request needs to be confirmed.
+func (n *Node) awaitLock(ctx context.Context, request *storepb.AwaitLock) (*storepb.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	result, err := n.fsm.AwaitLock(ctx, request)
+	if err == nil && result.GetCode() == storepb.Code_NOT_FOUND {
+		if err = n.readIndex.confirm(n.ctx); err == nil {
+			result, err = n.fsm.AwaitLock(ctx, request)
+		}
+	}
+	return result, notAnswered(err)
 }

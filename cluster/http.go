@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 )
 
 const healthTimeout = 2 * time.Second
@@ -25,11 +25,7 @@ func (n *Node) Handler() http.Handler {
 func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
-	via := &router{peers: n.peers, entry: []clusterpb.NodeClient{n.local()}}
-	err := via.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
-		return to.Execute(ctx, statFs)
-	})
-	if err != nil {
+	if _, err := rpc.Ask(ctx, rpc.NewRouter(n.peers, n), rpc.Node.Execute, statFs); err != nil {
 		http.Error(w, "unavailable: "+err.Error(), http.StatusServiceUnavailable)
 		return
 	}

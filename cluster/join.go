@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -37,20 +38,16 @@ func (n *Node) whileSound(ctx context.Context, do func(context.Context) error) e
 
 func (n *Node) becomeReady(ctx context.Context) error {
 	if !n.dir.Joined {
-		entry, err := n.peers.all(n.cfg.Join)
-		if err != nil {
-			return err
-		}
 		n.logger.Info("joining", "servers", n.cfg.Join)
 		// Once a leader has begun with it, this node itself knows who leads, also when those servers are gone.
-		if err := n.announce(ctx, &router{peers: n.peers, entry: append(entry, n.local())}); err != nil {
+		if err := n.announce(ctx, rpc.NewRouter(n.peers, append(n.peers.Nodes(n.cfg.Join), n)...)); err != nil {
 			return err
 		}
 		if err := n.dir.SetJoined(); err != nil {
 			return fmt.Errorf("note that this node has joined: %w", err)
 		}
 	}
-	local := &router{peers: n.peers, entry: []clusterpb.NodeClient{n.local()}}
+	local := rpc.NewRouter(n.peers, n)
 	if err := n.catchUp(ctx, local); err != nil {
 		return err
 	}
@@ -60,24 +57,21 @@ func (n *Node) becomeReady(ctx context.Context) error {
 	return n.announce(ctx, local)
 }
 
-func (n *Node) local() clusterpb.NodeClient { return localClient{&api{node: n}} }
-
 // announce asks the leader to make this node a voter under its present addresses.
-func (n *Node) announce(ctx context.Context, via *router) error {
+func (n *Node) announce(ctx context.Context, via *rpc.Router) error {
 	return n.insist(ctx, "join the cluster", func(ctx context.Context) error {
-		var result *storepb.Result
 		reason := "" // why it is not done yet
-		err := via.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
-			reply, err := to.Join(ctx, &clusterpb.JoinRequest{Member: n.members.own()})
-			result = reply.GetResult()
-			if result.GetMessage() != "" {
-				reason = result.GetMessage()
+		join := func(to rpc.Node, ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb.AdminReply, error) {
+			reply, err := to.Join(ctx, req)
+			if message := reply.GetResult().GetMessage(); message != "" {
+				reason = message
 			}
 			return reply, err
-		})
+		}
+		reply, err := rpc.Ask(ctx, via, join, &clusterpb.JoinRequest{Member: n.members.own()})
 		switch {
-		case err == nil && result.GetCode() != storepb.Code_OK:
-			return &refusedError{result}
+		case err == nil && reply.GetResult().GetCode() != storepb.Code_OK:
+			return &rpc.RefusedError{Result: reply.GetResult()}
 		case err != nil && reason != "":
 			return fmt.Errorf("%s: %w", reason, err)
 		}
@@ -86,19 +80,19 @@ func (n *Node) announce(ctx context.Context, via *router) error {
 }
 
 // catchUp waits until this node has applied all that the leader had when it was asked.
-func (n *Node) catchUp(ctx context.Context, via *router) error {
+func (n *Node) catchUp(ctx context.Context, via *rpc.Router) error {
 	return n.insist(ctx, "catch up with a leader", func(ctx context.Context) error {
 		var index uint64
-		err := via.do(ctx, func(ctx context.Context, to clusterpb.NodeClient) (answer, error) {
-			reply, err := to.Execute(ctx, statFs)
+		upTo := func(to rpc.Node, ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+			reply, err := to.Execute(ctx, req)
 			if err != nil || reply.GetOutcome() != clusterpb.Outcome_DONE {
 				return reply, err
 			}
 			status, err := to.Status(ctx, &clusterpb.StatusRequest{})
 			index = status.GetStateIndex()
 			return reply, err
-		})
-		if err != nil {
+		}
+		if _, err := rpc.Ask(ctx, via, upTo, statFs); err != nil {
 			return err
 		}
 		return n.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return ns.Index() >= ids.Index(index) })
@@ -109,23 +103,13 @@ var statFs = &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{
 	Query: &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{}}},
 }}
 
-// refusedError is the cluster's own no: asking again would not help.
-type refusedError struct{ result *storepb.Result }
-
-func (e *refusedError) Error() string {
-	if e.result.GetMessage() != "" {
-		return e.result.GetMessage()
-	}
-	return e.result.GetCode().String()
-}
-
 // insist tries until it works, is refused, or ctx ends, and says now and then what it waits for.
 func (n *Node) insist(ctx context.Context, what string, try func(context.Context) error) error {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, joinReport)
 		err := try(attempt)
 		cancel()
-		refused := new(refusedError)
+		refused := new(rpc.RefusedError)
 		switch {
 		case err == nil:
 			return nil

@@ -28,6 +28,7 @@ type Metrics struct {
 	mounted   *prometheus.HistogramVec
 	mounts    prometheus.Gauge
 	malformed prometheus.Counter
+	crowded   prometheus.Counter
 }
 
 // NewMetrics makes a registry with the metrics of the Go runtime and the process in it.
@@ -46,8 +47,11 @@ func NewMetrics() *Metrics {
 		malformed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lockfs_malformed_requests_total", Help: "Requests from the network that nobody should have sent.",
 		}),
+		crowded: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lockfs_refused_connections_total", Help: "Connections from the network that there were too many others for.",
+		}),
 	}
-	m.Registry.MustRegister(m.requests, m.mounted, m.mounts, m.malformed,
+	m.Registry.MustRegister(m.requests, m.mounted, m.mounts, m.malformed, m.crowded,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -12,7 +12,7 @@ import (
 // How a node that wants to join is dealt with. A voter that does not answer can cost the cluster its majority, so nobody becomes
 // one on his own word.
 const (
-	callBackTimeout = 1500 * time.Millisecond // is below attemptTimeout
+	callBackTimeout = 1500 * time.Millisecond // is below rpc.AttemptTimeout
 	joinWait        = time.Second             // for which a request to join is kept, the same
 	joinInterval    = 100 * time.Millisecond  // between looks at those who join
 	idleInterval    = 2 * time.Second         // and for some while there are none

@@ -6,32 +6,30 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
-	"github.com/soheilhy/cmux"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/keepalive"
 
-	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
-	"lockfs/cluster/line"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
 
 // Node is a running voter.
 type Node struct {
-	cfg    Config
-	dir    *consensus.Directory
-	logger *slog.Logger
-	ctx    context.Context // ends when the node is closed
-	cancel context.CancelFunc
-	failed chan error
-	newer  sync.Once       // a mount is of a newer version
-	broken context.Context // ends, for a cause, when the node cannot go on
-	breaks context.CancelCauseFunc
+	cfg     Config
+	dir     *consensus.Directory
+	logger  *slog.Logger
+	ctx     context.Context // ends when the node is closed
+	cancel  context.CancelFunc
+	failed  chan error
+	newer   sync.Once       // a mount is of a newer version
+	tooMany sync.Once       // connections
+	broken  context.Context // ends, for a cause, when the node cannot go on
+	breaks  context.CancelCauseFunc
 
 	silence    *consensus.Withdrawal
 	raft       *consensus.Raft
@@ -48,10 +46,9 @@ type Node struct {
 	removal    *removalWatch
 	audit      *auditTrail
 
-	peers    *peers
+	peers    *rpc.Peers
 	listener net.Listener // of the API; nil: none
-	server   *grpc.Server
-	lines    *line.Server
+	server   *rpc.Server
 	mount    atomic.Pointer[string]
 }
 
@@ -63,7 +60,7 @@ func Open(cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
-		silence: consensus.NewWithdrawal(), clock: newClock(readClocks), peers: newPeers(),
+		silence: consensus.NewWithdrawal(), clock: newClock(readClocks), peers: rpc.NewPeers(),
 	}
 	if n.cfg.Metrics == nil {
 		n.cfg.Metrics = NewMetrics()
@@ -166,13 +163,7 @@ func (n *Node) bootstrap() error {
 
 // serve answers the other nodes, mounts and commands. A node without network has none.
 func (n *Node) serve() error {
-	n.server = grpc.NewServer(
-		grpc.MaxRecvMsgSize(maxRequest), grpc.StatsHandler(malformedCounter{n.cfg.Metrics}),
-		grpc.UnknownServiceHandler(noSuchMethod), grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveEvery / 2, PermitWithoutStream: true}),
-	)
-	clusterpb.RegisterNodeServer(n.server, &api{node: n})
-	n.lines = lineServer(n)
+	n.server = rpc.NewServer(n, n.cfg.Metrics.malformed.Inc, n.crowded)
 	if n.cfg.APIAddress == "" {
 		return nil
 	}
@@ -181,13 +172,8 @@ func (n *Node) serve() error {
 		return fmt.Errorf("listen for the API: %w", err)
 	}
 	n.listener = listener
-	doors := cmux.New(listener)
-	lines, others := doors.Match(cmux.PrefixMatcher(line.Preface)), doors.Match(cmux.Any())
-	doors.SetReadTimeout(connectTimeout)
-	go func() { _ = n.lines.Serve(lines) }()
-	go func() { _ = n.server.Serve(others) }()
 	go func() {
-		if err := doors.Serve(); n.ctx.Err() == nil {
+		if err := n.server.Serve(listener); n.ctx.Err() == nil {
 			n.fail(fmt.Errorf("serve the API: %w", err))
 		}
 	}()
@@ -205,8 +191,7 @@ func (n *Node) hangUp() {
 
 func (n *Node) stopServing() {
 	if n.server != nil {
-		n.server.Stop()
-		n.lines.Close()
+		n.server.Close()
 	}
 	if n.listener != nil {
 		_ = n.listener.Close()
@@ -249,7 +234,7 @@ func (n *Node) Close() error {
 	if n.raft != nil {
 		errs = append(errs, n.raft.Close())
 	}
-	n.peers.close()
+	n.peers.Close()
 	if n.audit != nil {
 		errs = append(errs, n.audit.close())
 	}
@@ -257,4 +242,10 @@ func (n *Node) Close() error {
 		errs = append(errs, n.dir.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// crowded counts a connection that there was no room for.
+func (n *Node) crowded(from netip.Addr) {
+	n.cfg.Metrics.crowded.Inc()
+	n.tooMany.Do(func() { n.logger.Warn("too many connections: some are refused", "from", from) })
 }

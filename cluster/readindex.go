@@ -8,12 +8,8 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore/storepb"
-)
-
-const (
-	probeTimeout = time.Second
-	promptly     = 5 * time.Millisecond // how long one voter alone may take
 )
 
 // readIndex lets the leader answer reads from its own state (Ongaro, Consensus: Bridging Theory and Practice, section 6.4): what
@@ -26,13 +22,13 @@ type readIndex struct {
 	raft       *consensus.Raft
 	members    *members
 	leadership *leadership
-	peers      *peers
+	peers      *rpc.Peers
 	clock      *clock
 	askFirst   atomic.Uint32 // number of the voter whose word is asked for before others'
 }
 
 func newReadIndex(
-	ctx context.Context, raft *consensus.Raft, members *members, leadership *leadership, peers *peers, clock *clock,
+	ctx context.Context, raft *consensus.Raft, members *members, leadership *leadership, peers *rpc.Peers, clock *clock,
 ) *readIndex {
 	r := &readIndex{ctx: ctx, raft: raft, members: members, leadership: leadership, peers: peers, clock: clock}
 	r.round = r.ask
@@ -53,7 +49,7 @@ func (r *readIndex) ask() error {
 	if isMajority(2, len(voters)) && len(others) > 0 {
 		asked := r.askFirst.Load()
 		voter := others[asked%uint32(len(others))]
-		if r.probe(voter, promptly) == term && r.leadership.term() == term {
+		if r.probe(voter, rpc.Promptly) == term && r.leadership.term() == term {
 			return nil
 		}
 		r.askFirst.CompareAndSwap(asked, asked+1)
@@ -93,7 +89,7 @@ func (r *readIndex) probeVoters(term uint64) error {
 			inTerm <- r.raft.CurrentTerm() == term
 			continue
 		}
-		go func() { inTerm <- r.probe(voter, probeTimeout) == term }()
+		go func() { inTerm <- r.probe(voter, rpc.ProbeTimeout) == term }()
 	}
 	confirmed := 0
 	for range voters {
@@ -113,14 +109,10 @@ func (r *readIndex) probe(voter *storepb.Member, timeout time.Duration) uint64 {
 	if voter.GetApiAddress() == "" {
 		return 0
 	}
-	peer, err := r.peers.node(voter.GetApiAddress())
-	if err != nil {
-		return 0
-	}
 	ctx, cancel := context.WithTimeout(r.ctx, timeout)
 	defer cancel()
 	asked := time.Now()
-	reply, err := peer.Probe(ctx, &clusterpb.ProbeRequest{})
+	reply, err := r.peers.Node(voter.GetApiAddress()).Probe(ctx, &clusterpb.ProbeRequest{})
 	if err != nil || reply.GetId() != voter.GetId() {
 		return 0
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -145,7 +146,7 @@ func TestAnyStateThatIsNewEnough(t *testing.T) {
 	require.NotZero(t, index)
 	for _, node := range nodes {
 		ask := func(since uint64) *clusterpb.ExecuteReply {
-			return node.Execute(t.Context(), &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query(since)}})
+			return ask(t, node, rpc.Node.Execute, &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query(since)}})
 		}
 		require.NoError(t, node.fsm.WaitFor(t.Context(), func(ns *namespace.Namespace) bool { return ns.Index() >= ids.Index(index) }))
 		reply := ask(index)
@@ -186,11 +187,11 @@ func TestOnlyTheVotersOwnWordCounts(t *testing.T) {
 	others := slices.DeleteFunc(nodes, func(n *Node) bool { return n == leader })
 	voter, stranger := leader.members.get(others[0].dir.ID), others[1]
 	term := leader.leadership.term()
-	require.Eventually(t, func() bool { return leader.readIndex.probe(voter, probeTimeout) == term }, testWait, time.Millisecond)
+	require.Eventually(t, func() bool { return leader.readIndex.probe(voter, rpc.ProbeTimeout) == term }, testWait, time.Millisecond)
 	voter = proto.CloneOf(voter)
 	voter.ApiAddress = stranger.cfg.APIAddress
 	leader.clock.keepOnly(nil)
-	require.Zero(t, leader.readIndex.probe(voter, probeTimeout))
+	require.Zero(t, leader.readIndex.probe(voter, rpc.ProbeTimeout))
 	leader.clock.mu.Lock()
 	defer leader.clock.mu.Unlock()
 	require.NotContains(t, leader.clock.peers, voter.GetId(), "the clock of another host")

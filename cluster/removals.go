@@ -2,23 +2,14 @@ package cluster
 
 import (
 	"context"
-	"time"
 
 	"lockfs/cluster/clusterpb"
-)
-
-const (
-	// removalsWait is how long a node keeps a question for removals.
-	removalsWait = 30 * time.Second
-	// removalsPause is between two questions to another process, so that many mounts cost little.
-	removalsPause = 100 * time.Millisecond
-	// removalsRetry is the pause after a node that did not answer.
-	removalsRetry = time.Second
+	"lockfs/cluster/rpc"
 )
 
 // Removals answers what this node has seen removed.
-func (n *Node) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) *clusterpb.RemovalsReply {
-	ctx, cancel := context.WithTimeout(ctx, removalsWait)
+func (n *Node) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) (*clusterpb.RemovalsReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, rpc.RemovalsWait)
 	defer cancel()
 	found, epoch, last := n.fsm.Removals(ctx, req.GetEpoch(), req.GetAfter())
 	reply := &clusterpb.RemovalsReply{Epoch: epoch, Last: last}
@@ -27,36 +18,5 @@ func (n *Node) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) *cl
 			Session: uint64(r.Session), Parent: uint64(r.Parent), Name: []byte(r.Name), Ino: uint64(r.Ino),
 		})
 	}
-	return reply
-}
-
-// FollowRemovals tells of what others have removed, soon after, until ctx ends or the client is closed. When
-// the node that is asked fails, or too much happens at once, some are never told of.
-func (c *Client) FollowRemovals(ctx context.Context, removed func(parent uint64, name string, ino uint64)) {
-	position := new(clusterpb.RemovalsRequest)
-	for ctx.Err() == nil && c.ctx.Err() == nil {
-		node := c.router.entrance()
-		attempt, cancel := context.WithTimeout(ctx, removalsWait+attemptTimeout)
-		reply, err := node.Removals(attempt, position)
-		cancel()
-		pause := removalsPause
-		switch {
-		case err != nil:
-			pause = removalsRetry
-		case reply.GetEpoch() == position.GetEpoch():
-			for _, r := range reply.GetRemovals() {
-				if r.GetSession() != c.lastSession() {
-					removed(r.GetParent(), string(r.GetName()), r.GetIno())
-				}
-			}
-		}
-		if err == nil {
-			position = &clusterpb.RemovalsRequest{Epoch: reply.GetEpoch(), After: reply.GetLast()}
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		case <-c.ctx.Done():
-		}
-	}
+	return reply, nil
 }

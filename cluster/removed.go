@@ -10,6 +10,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
+	"lockfs/cluster/rpc"
 )
 
 // removalInterval is how often a node that hears from no leader asks whether it is still a member.
@@ -22,7 +23,7 @@ type removalWatch struct {
 	ctx     context.Context // ends when the node is closed
 	raft    *consensus.Raft
 	members *members
-	peers   *peers
+	peers   *rpc.Peers
 	join    []string // API addresses of servers that this node was told of
 	fail    func(error)
 }
@@ -57,13 +58,9 @@ func (w *removalWatch) look() {
 // what is committed: one that was deposed meanwhile may have tried to remove this node, and all others may count on it. A leader
 // of whom this node has never heard may be another cluster's.
 func (w *removalWatch) removedAccordingTo(address string) (removed bool, leader string) {
-	peer, err := w.peers.node(address)
-	if err != nil {
-		return false, ""
-	}
-	ctx, cancel := context.WithTimeout(w.ctx, attemptTimeout)
+	ctx, cancel := context.WithTimeout(w.ctx, rpc.AttemptTimeout)
 	defer cancel()
-	status, err := peer.Status(ctx, &clusterpb.StatusRequest{Confirm: true})
+	status, err := w.peers.Node(address).Status(ctx, &clusterpb.StatusRequest{Confirm: true})
 	if err != nil || w.raft.Server(status.GetId()) == nil {
 		return false, status.GetLeaderAddress()
 	}

@@ -36,7 +36,7 @@ func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveReques
 	if err := s.readIndex.confirm(ctx); err != nil {
 		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}
 	}
-	reply := &clusterpb.KeepAliveReply{Term: int64(s.leases.ttl), ClusterTime: s.clock.Now(), Leader: s.members.dir.Name}
+	reply := &clusterpb.KeepAliveReply{Ttl: int64(s.leases.ttl), ClusterTime: s.clock.Now(), Leader: s.members.dir.Name}
 	for _, voter := range s.members.voters() {
 		if voter.GetApiAddress() != "" {
 			reply.Servers = append(reply.Servers, voter.GetApiAddress())

@@ -7,20 +7,20 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/session"
 	"lockfs/raftstore/storepb"
 )
 
 // silentTimeout is the OpTimeout of clients that are to notice a silence.
 const silentTimeout = 3 * time.Second
 
-func openImpatientClient(t *testing.T, node *Node) *Client {
+func openImpatientClient(t *testing.T, node *Node) *session.Client {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	client, err := node.OpenClient(ctx, ClientConfig{Host: "h", OpTimeout: silentTimeout, Logger: quietLogger()})
+	client, err := node.OpenClient(ctx, session.Config{Host: "h", OpTimeout: silentTimeout, Logger: quietLogger()})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -30,7 +30,7 @@ func openImpatientClient(t *testing.T, node *Node) *Client {
 	return client
 }
 
-func queryStatFs(ctx context.Context, c *Client) error {
+func queryStatFs(ctx context.Context, c *session.Client) error {
 	_, err := c.Query(ctx, statFs.GetQuery())
 	return err
 }
@@ -64,7 +64,6 @@ func TestCallsFailAtOnceWhileTheClusterIsSilent(t *testing.T) {
 	cfg.Metrics = nil
 	startNode(t, cfg)
 	require.Eventually(t, func() bool { return queryStatFs(t.Context(), client) == nil }, testWait, time.Millisecond)
-	client.settling.Wait()
 	require.Equal(t, storepb.Code_OK, create(t, client, "first"), "the call that failed left its name")
 	require.Equal(t, storepb.Code_OK, create(t, client, "other"))
 	list := &storepb.ListAdvisoryLocks{Ino: flock.GetIno(), Viewer: &storepb.Viewer{}}
@@ -108,7 +107,7 @@ func TestAWaitForALockOutlastsASilence(t *testing.T) {
 	interrupt()
 	gone := (<-interrupted).err
 	require.ErrorIs(t, gone, context.DeadlineExceeded)
-	require.NotErrorIs(t, gone, ErrInterrupted, "the cluster may make it a lock yet")
+	require.NotErrorIs(t, gone, session.ErrInterrupted, "the cluster may make it a lock yet")
 	require.Less(t, time.Since(began), silentTimeout)
 	require.Empty(t, patient)
 
@@ -133,7 +132,7 @@ func TestAWaitForALockOutlastsASilence(t *testing.T) {
 }
 
 // takeFlock makes a file and locks it.
-func takeFlock(t *testing.T, client *Client, name string, owner uint64) *storepb.TakeLock {
+func takeFlock(t *testing.T, client *session.Client, name string, owner uint64) *storepb.TakeLock {
 	t.Helper()
 	made, err := client.Mutate(t.Context(), &storepb.Caller{}, createOp(name))
 	require.NoError(t, err)
@@ -146,67 +145,17 @@ func takeFlock(t *testing.T, client *Client, name string, owner uint64) *storepb
 	return op
 }
 
-// TestSilenceIsBrokenByAnyAnswer goes through what a silence is told.
-func TestSilenceIsBrokenByAnyAnswer(t *testing.T) {
-	var s silence
-	of := func() [2]bool { return [2]bool{s.of(anything), s.of(aCommand)} }
-	since := s.heard()
-	require.Equal(t, [2]bool{}, of())
-	require.True(t, s.endured(since, anything))
-	require.False(t, s.endured(since, anything), "it has begun")
-	require.Equal(t, [2]bool{true, false}, of())
-	require.True(t, s.answered(anything))
-	require.False(t, s.answered(anything))
-	require.Equal(t, [2]bool{}, of())
-
-	require.False(t, s.endured(since, anything), "there was an answer since that call began")
-	require.True(t, s.endured(since, aCommand), "but to no command")
-	require.Equal(t, [2]bool{false, true}, of())
-	require.False(t, s.answered(anything))
-	require.Equal(t, [2]bool{false, true}, of(), "commands may still have no disk to go to")
-	require.True(t, s.answered(aCommand))
-	require.Equal(t, [2]bool{}, of())
-}
-
-// TestPatienceDoesNotCountAPause has a timer go off as late as it likes: this process was stopped.
-func TestPatienceDoesNotCountAPause(t *testing.T) {
-	over := 0
-	ctx, cancel := withPatience(t.Context(), time.Hour, func() { over++ })
-	defer cancel()
-	p := ctx.(*patience)
-	for range patienceSteps - 1 {
-		p.count()
-		require.NoError(t, ctx.Err())
-	}
-	p.count()
-	<-ctx.Done()
-	require.ErrorIs(t, ctx.Err(), context.DeadlineExceeded)
-	require.Equal(t, 1, over)
-}
-
-func TestPatienceEndsWithWhoAsks(t *testing.T) {
-	asked, giveUp := context.WithCancel(t.Context())
-	ctx, cancel := withPatience(asked, time.Hour, func() { t.Error("its time is not up") })
-	defer cancel()
-	attempt, end := context.WithTimeout(ctx, time.Hour)
-	defer end()
-	require.NoError(t, ctx.Err())
-	giveUp()
-	<-attempt.Done()
-	require.ErrorIs(t, ctx.Err(), context.Canceled)
-}
-
 // noDisk is a node that has no place for commands, but answers what it is asked.
 type noDisk struct {
-	localClient
+	*Node
 	full atomic.Bool
 }
 
-func (n *noDisk) Execute(ctx context.Context, req *clusterpb.ExecuteRequest, options ...grpc.CallOption) (*clusterpb.ExecuteReply, error) {
+func (n *noDisk) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
 	if n.full.Load() && req.GetCommand() != nil {
 		return &clusterpb.ExecuteReply{Outcome: clusterpb.Outcome_NOT_DONE}, nil
 	}
-	return n.localClient.Execute(ctx, req, options...)
+	return n.Node.Execute(ctx, req)
 }
 
 // TestCommandsFailAtOnceWhileOnlyQueriesAreAnswered has a leader that leads and commits nothing.
@@ -214,9 +163,8 @@ func TestCommandsFailAtOnceWhileOnlyQueriesAreAnswered(t *testing.T) {
 	node := startNodes(t, 1)[0]
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	disk := &noDisk{localClient: node.local().(localClient)}
-	via := &router{peers: node.peers, entry: []clusterpb.NodeClient{disk}}
-	client, err := openClient(ctx, node, via, nil, ClientConfig{Host: "h", OpTimeout: silentTimeout, Logger: quietLogger()})
+	disk := &noDisk{Node: node}
+	client, err := session.Open(ctx, disk, node.peers, session.Config{Host: "h", OpTimeout: silentTimeout, Logger: quietLogger()})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, client.Close(ctx)) }()
 
@@ -239,15 +187,15 @@ func TestCommandsFailAtOnceWhileOnlyQueriesAreAnswered(t *testing.T) {
 
 // noRoom is a node whose cluster has no place for another session.
 type noRoom struct {
-	localClient
+	*Node
 	full atomic.Bool
 }
 
-func (n *noRoom) Execute(ctx context.Context, req *clusterpb.ExecuteRequest, options ...grpc.CallOption) (*clusterpb.ExecuteReply, error) {
+func (n *noRoom) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
 	if n.full.Load() && req.GetCommand().GetOp().GetOpenSession() != nil {
 		return &clusterpb.ExecuteReply{Result: &storepb.Result{Code: storepb.Code_TOO_MANY_REQUESTS}}, nil
 	}
-	return n.localClient.Execute(ctx, req, options...)
+	return n.Node.Execute(ctx, req)
 }
 
 // TestCommandsFailAtOnceWhileThereIsNoSession for them: the cluster answers everything, but not what they need.
@@ -255,9 +203,8 @@ func TestCommandsFailAtOnceWhileThereIsNoSession(t *testing.T) {
 	node := startNodes(t, 1)[0]
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	room := &noRoom{localClient: node.local().(localClient)}
-	via := &router{peers: node.peers, entry: []clusterpb.NodeClient{room}}
-	client, err := openClient(ctx, node, via, nil, ClientConfig{Host: "h", OpTimeout: silentTimeout, Logger: quietLogger()})
+	room := &noRoom{Node: node}
+	client, err := session.Open(ctx, room, node.peers, session.Config{Host: "h", OpTimeout: silentTimeout, Logger: quietLogger()})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, client.Close(ctx)) }()
 

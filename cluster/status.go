@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"strings"
 
 	"lockfs/cluster/clusterpb"
@@ -9,7 +10,7 @@ import (
 
 // Status describes this node. The hash takes time proportional to the size of the state, but holds up
 // nothing else.
-func (n *Node) Status(withHash bool) *clusterpb.StatusReply {
+func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {
 	_, leader := n.raft.LeaderWithID()
 	status := &clusterpb.StatusReply{
 		Id: n.dir.ID, Name: n.dir.Name, Version: n.cfg.Version,
@@ -28,10 +29,13 @@ func (n *Node) Status(withHash bool) *clusterpb.StatusReply {
 	if n.leadership.term() != 0 {
 		status.ClusterTime = n.clock.Now()
 	}
-	if withHash {
+	if req.GetHash() {
 		if state := n.fsm.State(); state != nil {
 			status.StateIndex, status.StateHash = uint64(state.Index()), state.Hash()
 		}
 	}
-	return status
+	if req.GetConfirm() {
+		status.Confirmed = n.changes.confirmConfiguration(ctx) == nil
+	}
+	return status, nil
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"syscall"
 
-	"lockfs/cluster"
+	"lockfs/cluster/session"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -27,7 +27,7 @@ type place struct{ locks, replies, queue uint64 }
 
 // tree is the namespace, where the place is found in it.
 type tree struct {
-	client *cluster.Client
+	client *session.Client
 
 	mu    sync.Mutex
 	place *place // nil: to be looked up

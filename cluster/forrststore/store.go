@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockfs/cluster"
+	"lockfs/cluster/session"
 	"lockfs/formats/forrst"
 )
 
@@ -21,7 +21,7 @@ type Store struct {
 
 // Open makes the directory if there is none. The client is one of its own, opened with NoLockDelay: nothing
 // relies on a place in line once its session has ended.
-func Open(ctx context.Context, client *cluster.Client) (*Store, error) {
+func Open(ctx context.Context, client *session.Client) (*Store, error) {
 	s := &Store{tree: tree{client: client}, host: client.Status().GetHost()}
 	if client.Session() == 0 {
 		return nil, errors.New("cluster time is not known")

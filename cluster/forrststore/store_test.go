@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster"
+	"lockfs/cluster/session"
 	"lockfs/formats/forrst"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -31,7 +32,7 @@ func newStores(t testing.TB, n int) []*Store {
 	require.NoError(t, node.WaitReady(ctx))
 	stores := make([]*Store, n)
 	for i := range stores {
-		client, err := node.OpenClient(ctx, cluster.ClientConfig{Host: "h", NoLockDelay: true, Logger: logger})
+		client, err := node.OpenClient(ctx, session.Config{Host: "h", NoLockDelay: true, Logger: logger})
 		require.NoError(t, err)
 		t.Cleanup(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), testWait)

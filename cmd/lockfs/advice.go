@@ -8,9 +8,7 @@ import (
 	"os"
 	"syscall"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
+	"lockfs/cluster/rpc"
 	"lockfs/formats"
 )
 
@@ -39,8 +37,7 @@ func advice(err error) string {
 
 // unanswered says what to do when no server answers.
 func unanswered(err error, servers []string) error {
-	if errors.Is(err, context.DeadlineExceeded) ||
-		status.Code(err) == codes.Unavailable || status.Code(err) == codes.DeadlineExceeded {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, rpc.ErrUnreachable) {
 		return fmt.Errorf("%w; see whether `lockfs server` runs at %v and a majority of the servers does, "+
 			"or name others with --servers", err, servers)
 	}

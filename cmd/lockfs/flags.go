@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"lockfs/cluster"
+	"lockfs/cluster/session"
 )
 
 // flagsFromEnvironment sets what the command line does not: --raft-addr from LOCKFS_RAFT_ADDR.
@@ -81,7 +81,7 @@ func (f *clusterFlags) add(flags *pflag.FlagSet) {
 }
 
 func addOpTimeout(flags *pflag.FlagSet, timeout *time.Duration) {
-	flags.DurationVar(timeout, "op-timeout", cluster.DefaultOpTimeout,
+	flags.DurationVar(timeout, "op-timeout", session.DefaultOpTimeout,
 		"how long a system call on the mount waits for a majority before it fails with ETIMEDOUT")
 }
 

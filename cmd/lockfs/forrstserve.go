@@ -13,6 +13,7 @@ import (
 
 	"lockfs/cluster"
 	"lockfs/cluster/forrststore"
+	"lockfs/cluster/session"
 	"lockfs/formats/forrst"
 )
 
@@ -79,7 +80,7 @@ func (s *service) serveForrst(ctx context.Context, node *cluster.Node, functions
 	if s.forrst.addr == "" {
 		return nil
 	}
-	client, err := node.OpenClient(ctx, cluster.ClientConfig{
+	client, err := node.OpenClient(ctx, session.Config{
 		Host: s.hostName, OpTimeout: s.opTimeout, NoLockDelay: true, Logger: s.config.Logger,
 	})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"lockfs/cluster"
+	"lockfs/cluster/session"
 	"lockfs/fusefs"
 	fuseanswer "lockfs/fusefs/answer"
 	"lockfs/fusefs/mountpoint"
@@ -36,7 +36,7 @@ const (
 
 // startGuard has a process watch this one for as long as it lives, which does what this one may leave undone (see guardCommand).
 // One that ends is followed by another.
-func startGuard(client *cluster.Client, mounted *fusefs.Mounted, logger *slog.Logger) error {
+func startGuard(client *session.Client, mounted *fusefs.Mounted, logger *slog.Logger) error {
 	guard := func() (*guardProcess, error) { return newGuard(client.SessionFile(), mounted) }
 	running, err := guard()
 	if err != nil {
@@ -126,7 +126,7 @@ func guardMount(pid int, connection *mountpoint.Connection) error {
 	ended := func() error { return awaitEnd(alive, pid) }
 	var err error
 	if journal := inherited(guardJournal, "journal"); journal != nil {
-		err = cluster.Guard(ended, journal, func(answers [][]byte) { fuseanswer.Finish(connection.Device, answers) })
+		err = session.Guard(ended, journal, func(answers [][]byte) { fuseanswer.Finish(connection.Device, answers) })
 	} else {
 		err = ended()
 	}

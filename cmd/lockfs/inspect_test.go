@@ -15,6 +15,7 @@ import (
 
 	"lockfs/cluster"
 	"lockfs/cluster/consensus"
+	"lockfs/cluster/session"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -26,7 +27,7 @@ func TestInspectShowsEntriesOfARunningServer(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = node.Close() }()
 	require.NoError(t, node.WaitReady(t.Context()))
-	client, err := node.OpenClient(t.Context(), cluster.ClientConfig{Host: "here", Logger: slog.New(slog.DiscardHandler)})
+	client, err := node.OpenClient(t.Context(), session.Config{Host: "here", Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	result, err := client.Mutate(t.Context(), &storepb.Caller{Host: "here", Uid: 7, Gid: 8, Pid: 9}, &storepb.Op{Op: &storepb.Op_Create{
 		Create: &storepb.Create{

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockfs/cluster"
+	"lockfs/cluster/session"
 	"lockfs/fusefs"
 )
 
@@ -88,7 +88,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	}
 	looking, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
-	client, err := cluster.Dial(looking, p.servers, cluster.ClientConfig{
+	client, err := session.Dial(looking, p.servers, session.Config{
 		Host: p.host, OpTimeout: p.opTimeout, Logger: logger, SessionFile: p.sessionFile(), MachineFiles: machineFiles(),
 	})
 	if err != nil {

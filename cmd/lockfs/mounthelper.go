@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockfs/cluster"
+	"lockfs/cluster/session"
 	"lockfs/fusefs/mountpoint"
 )
 
@@ -83,7 +83,7 @@ var (
 )
 
 func planFromFstab(source, dir string, options []string, sloppy bool) (*mountPlan, error) {
-	plan := &mountPlan{source: source, opTimeout: cluster.DefaultOpTimeout, wait: defaultMountWait, logs: logFlags{format: "text", level: "info"}}
+	plan := &mountPlan{source: source, opTimeout: session.DefaultOpTimeout, wait: defaultMountWait, logs: logFlags{format: "text", level: "info"}}
 	for _, server := range strings.Split(source, ",") {
 		if !strings.Contains(server, ":") {
 			server += defaultAPIAddress[strings.LastIndex(defaultAPIAddress, ":"):]

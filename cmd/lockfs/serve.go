@@ -14,6 +14,7 @@ import (
 
 	"lockfs/cluster"
 	"lockfs/cluster/process"
+	"lockfs/cluster/session"
 	"lockfs/fusefs"
 	"lockfs/fusefs/observation"
 )
@@ -155,7 +156,7 @@ func firstFailure(node *cluster.Node, err error) error {
 }
 
 func (s *service) mount(ctx context.Context, node *cluster.Node) (*fusefs.Mounted, error) {
-	client, err := node.OpenClient(ctx, cluster.ClientConfig{
+	client, err := node.OpenClient(ctx, session.Config{
 		Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger,
 		SessionFile:  filepath.Join(s.config.DataDir, "mount.session"),
 		MachineFiles: append(machineFiles(), filepath.Join(s.config.DataDir, "machine-id")),
@@ -177,7 +178,7 @@ func (s *service) mount(ctx context.Context, node *cluster.Node) (*fusefs.Mounte
 }
 
 // mount mounts, under guard, in a directory that is created if it is missing.
-func mount(dir string, client *cluster.Client, options fusefs.Options) (*fusefs.Mounted, error) {
+func mount(dir string, client *session.Client, options fusefs.Options) (*fusefs.Mounted, error) {
 	if err := makeMountPoint(dir); err != nil {
 		return nil, err
 	}
@@ -194,7 +195,7 @@ func mount(dir string, client *cluster.Client, options fusefs.Options) (*fusefs.
 
 // endSession says farewell for a mount. If that is nil, nobody knows what programs have: it failed, perhaps after it could be
 // used.
-func endSession(client *cluster.Client, mounted *fusefs.Mounted) error {
+func endSession(client *session.Client, mounted *fusefs.Mounted) error {
 	return withGrace(func(ctx context.Context) error {
 		return client.Leave(ctx, func() bool { return mounted == nil || mounted.InUse() })
 	})

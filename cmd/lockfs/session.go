@@ -14,7 +14,7 @@ import (
 )
 
 // session is what `lockfs session list --json` prints of each.
-type session struct {
+type sessionRow struct {
 	ID          string    `json:"id"` // hexadecimal
 	Host        string    `json:"host"`
 	BootID      string    `json:"boot_id"`
@@ -53,11 +53,11 @@ func sessionListCommand() *cobra.Command {
 	return cmd
 }
 
-func describeSessions(found []*clusterpb.Session) []session {
-	sessions := make([]session, len(found))
+func describeSessions(found []*clusterpb.Session) []sessionRow {
+	sessions := make([]sessionRow, len(found))
 	for i, s := range found {
 		record := s.GetRecord()
-		sessions[i] = session{
+		sessions[i] = sessionRow{
 			ID: fmt.Sprintf("%016x", record.GetId()), Host: record.GetHost(), BootID: record.GetBootId(),
 			Opened:      time.Unix(0, record.GetOpened()).UTC(),
 			Silent:      time.Duration(s.GetSilent()).Seconds(),
@@ -67,7 +67,7 @@ func describeSessions(found []*clusterpb.Session) []session {
 	return sessions
 }
 
-func printSessions(w io.Writer, sessions []session) error {
+func printSessions(w io.Writer, sessions []sessionRow) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SESSION\tHOST\tOPENED\tSILENT\tCLOCK")
 	for _, s := range sessions {

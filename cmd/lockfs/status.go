@@ -23,7 +23,7 @@ type clusterStatus struct {
 	Usage  *usage       `json:"usage,omitempty"` // as the node knows it that has applied the most
 	Nodes  []nodeStatus `json:"nodes"`
 	// Sessions are the mounts; null if no leader could be asked.
-	Sessions []session `json:"sessions"`
+	Sessions []sessionRow `json:"sessions"`
 }
 
 // usage is what counts for the limits, and these.

@@ -6,6 +6,20 @@
 // every node; the time, the caller and everything that needs judgement come in with the command. An
 // operation that cannot be done is a result with a code, never a panic, whatever the command holds.
 //
+// # What lies on what
+//
+// Tables hold the state (tables.go), each a thing of its own: the tree of inodes and names, with what it needs in a ledger; sessions and
+// replies; hosts; rules; events; members; advisory locks. Above them, each knowing only those before it:
+//
+//   - a judge says what they mean together: what is a lock, whose, whether it is stale, and when something is due. It changes nothing;
+//   - an announcer tells of what happens to locks, as events;
+//   - a warden refuses what must not be done to a lock;
+//   - a keeper changes names, with all that follows of it;
+//   - a [Namespace] does commands (apply.go), once each.
+//
+// A reader answers queries, with a judge alone (query.go). A file has one of these, or one operation, and files use each other in one
+// direction.
+//
 // # Exactly once
 //
 // A mount opens a session and numbers its commands from 1. The state keeps the reply to each number

@@ -2,11 +2,7 @@ package namespace
 
 import "syscall"
 
-// Namespace is the replicated state machine: it does commands. It is not safe for concurrent use.
-//
-// Beneath it lie, each knowing only those below: a keeper changes names, with all that follows of it; a warden refuses what must not be
-// done to a lock; an announcer tells of what happens; a judge says what is a lock, whose, and whether it is stale; and the tables
-// hold the state.
+// Namespace is the replicated state machine. It is not safe for concurrent use.
 type Namespace struct{ keeper }
 
 // New makes an empty tree: a root directory that every user may write to.

@@ -1,0 +1,25 @@
+package cluster
+
+import (
+	"context"
+
+	"lockfs/cluster/session"
+	"lockfs/raftstore/storepb"
+)
+
+var _ session.Voter = (*Node)(nil)
+
+// OpenClient opens a session through this node. It waits for a leader until ctx ends, or the node cannot go on.
+func (n *Node) OpenClient(ctx context.Context, cfg session.Config) (client *session.Client, err error) {
+	err = n.whileSound(ctx, func(ctx context.Context) (err error) {
+		client, err = session.Open(ctx, n, n.peers, cfg)
+		return err
+	})
+	return client, err
+}
+
+// QuerySince answers from this node's own state if that is new enough for the query, which says so; else nil.
+func (n *Node) QuerySince(query *storepb.Query) *storepb.Result { return n.fsm.QuerySince(query) }
+
+// Word is this node's id and the term that it is in now.
+func (n *Node) Word() (id string, term uint64) { return n.dir.ID, n.raft.CurrentTerm() }

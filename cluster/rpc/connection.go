@@ -1,0 +1,206 @@
+package rpc
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// silence is for how long a host that has been asked may say nothing at all before it is better to connect anew.
+const silence = 1500 * time.Millisecond
+
+// pauses are after how long a client does something about a connection on which it hears nothing.
+type pauses struct {
+	quiet  time.Duration // while calls wait: ask whether the server is there
+	unused time.Duration // without calls: close it, well before the server does, so that no call meets its end
+}
+
+var standardPauses = pauses{quiet: 10 * time.Second, unused: time.Minute}
+
+var (
+	errSilent = errors.New("nothing was heard of it for too long")
+	errIdle   = errors.New("the connection was not used any more")
+)
+
+// frame is an answer.
+type frame struct {
+	head
+	message []byte
+}
+
+// connection is one connection of a client.
+type connection struct {
+	conn    net.Conn
+	pauses  pauses
+	writing sync.Mutex
+	heard   atomic.Uint64 // answers so far
+
+	mu      sync.Mutex
+	waiting map[uint64]chan frame // by the number of the call; nil: the connection has failed
+	err     error                 // why
+}
+
+func newConnection(conn net.Conn, p pauses) *connection {
+	c := &connection{conn: conn, pauses: p, waiting: make(map[uint64]chan frame)}
+	go c.hear()
+	return c
+}
+
+func (c *connection) failed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waiting == nil
+}
+
+// fail ends all calls that wait. Only the first reason counts.
+func (c *connection) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.end(err)
+}
+
+// end is fail with the mutex held.
+func (c *connection) end(err error) {
+	if c.waiting == nil {
+		return
+	}
+	c.err = err
+	for _, answer := range c.waiting {
+		close(answer)
+	}
+	c.waiting = nil
+	_ = c.conn.Close()
+}
+
+// hear hands answers to those who wait for them.
+func (c *connection) hear() {
+	from := bufio.NewReader(c.conn)
+	for {
+		f, err := c.next(from)
+		if err != nil {
+			c.fail(err)
+			return
+		}
+		c.heard.Add(1)
+		c.mu.Lock()
+		answer := c.waiting[f.number]
+		delete(c.waiting, f.number)
+		c.mu.Unlock()
+		if answer != nil {
+			answer <- f
+		}
+	}
+}
+
+func (c *connection) next(from *bufio.Reader) (frame, error) {
+	if err := c.awaitFrame(from); err != nil {
+		return frame{}, err
+	}
+	c.expect(from, startSize)
+	h, err := readHead(from, MaxAnswer)
+	if err != nil {
+		return frame{}, err
+	}
+	c.expect(from, h.length)
+	message, err := readMessage(from, h.length)
+	return frame{h, message}, err
+}
+
+// awaitFrame waits for an answer to begin.
+func (c *connection) awaitFrame(from *bufio.Reader) error {
+	wait, asked := c.pauses.quiet, false
+	for unused := time.Duration(0); from.Buffered() == 0; {
+		_ = c.conn.SetReadDeadline(time.Now().Add(wait))
+		_, err := from.Peek(1)
+		switch {
+		case err == nil:
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return err
+		case asked:
+			return errSilent
+		case c.isWaitedFor():
+			if err := c.send(encodeBare(head{kind: ping})); err != nil {
+				return err
+			}
+			wait, asked = silence, true
+		default:
+			if unused += wait; unused >= c.pauses.unused && c.endUnused() {
+				return errIdle
+			}
+		}
+	}
+	return nil
+}
+
+// expect gives what has not come yet of a frame its time.
+func (c *connection) expect(from *bufio.Reader, bytes int) {
+	if from.Buffered() < bytes {
+		_ = c.conn.SetReadDeadline(time.Now().Add(frameTime))
+	}
+}
+
+func (c *connection) isWaitedFor() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.waiting) > 0
+}
+
+// endUnused ends the connection if no call waits.
+func (c *connection) endUnused() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.waiting) > 0 {
+		return false
+	}
+	c.end(errIdle)
+	return true
+}
+
+// call sends a request and waits for its answer. The error is errIdle if it was not sent, because the connection has just been
+// closed for want of use.
+func (c *connection) call(ctx context.Context, number uint64, message []byte) (frame, error) {
+	answer := make(chan frame, 1)
+	c.mu.Lock()
+	if c.waiting == nil {
+		defer c.mu.Unlock()
+		return frame{}, c.err
+	}
+	c.waiting[number] = answer
+	c.mu.Unlock()
+	began, heard := time.Now(), c.heard.Load()
+	if err := c.send(message); err != nil {
+		c.fail(err)
+		return frame{}, err
+	}
+	select {
+	case f, ok := <-answer:
+		if !ok {
+			return frame{}, c.err
+		}
+		return f, nil
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	delete(c.waiting, number)
+	c.mu.Unlock()
+	if time.Since(began) > silence && c.heard.Load() == heard && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		c.fail(errSilent)
+	}
+	return frame{}, ctx.Err()
+}
+
+// send gives up on a host that takes nothing for long.
+func (c *connection) send(message []byte) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if err := c.conn.SetWriteDeadline(time.Now().Add(deadAfter)); err != nil {
+		return err
+	}
+	_, err := c.conn.Write(message)
+	return err
+}

@@ -1,0 +1,239 @@
+package rpc
+
+import (
+	"encoding/binary"
+	"errors"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// soon are times that a test can wait for.
+var soon = times{preface: 100 * time.Millisecond, frame: 100 * time.Millisecond, idle: 300 * time.Millisecond}
+
+// stranger is a connection that says what a test wants.
+type stranger struct {
+	t testing.TB
+	net.Conn
+}
+
+func connectTo(t testing.TB, s *testServer) *stranger {
+	conn, err := net.Dial("tcp", s.address)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return &stranger{t, conn}
+}
+
+func (s *stranger) say(text string) {
+	_, err := s.Write([]byte(text))
+	require.NoError(s.t, err)
+}
+
+// request is a frame.
+func (s *stranger) request(number uint64, kind byte, text string) {
+	frame, err := encode(head{number: number, kind: kind}, wrapperspb.String(text))
+	require.NoError(s.t, err)
+	s.say(string(frame))
+}
+
+// requireHungUp waits until the server has ended the connection, whatever it says before.
+func (s *stranger) requireHungUp(why string) {
+	s.t.Helper()
+	require.NoError(s.t, s.SetReadDeadline(time.Now().Add(testWait)))
+	for {
+		if _, err := s.Read(make([]byte, 1<<16)); err != nil {
+			require.False(s.t, errors.Is(err, os.ErrDeadlineExceeded), "nobody hung up: %s", why)
+			return
+		}
+	}
+}
+
+func TestMalformed(t *testing.T) {
+	s := startServer(t, "127.0.0.1:0")
+	huge := binary.BigEndian.AppendUint32(nil, MaxRequest+headSize+1)
+	for i, text := range []string{
+		"GET / HTTP/1.1\r\n\r\n",
+		"LOCKFS1\n" + strings.Repeat("x", startSize),
+		Preface + "\xff\xff\xff\xff" + strings.Repeat("x", headSize),
+		Preface + "\x00\x00\x00\x01" + strings.Repeat("x", headSize),
+		Preface + string(huge) + strings.Repeat("x", headSize),
+	} {
+		conn := connectTo(t, s)
+		conn.say(text)
+		conn.requireHungUp(text)
+		require.Equal(t, int32(i+1), s.malformed.Load(), "%q", text)
+	}
+	got, err := say(t.Context(), newTestClient(t, s.address), echo, "next")
+	require.NoError(t, err)
+	require.Equal(t, "next", got)
+}
+
+// TestSilentPeersAreLeft has them stop at each point of a connection.
+func TestSilentPeersAreLeft(t *testing.T) {
+	s := startLimited(t, "127.0.0.1:0", standardLimits, soon)
+	frame, err := encode(head{number: 1, kind: echo}, wrapperspb.String("text"))
+	require.NoError(t, err)
+	for _, text := range []string{
+		"", Preface[:3], Preface, Preface + string(frame[:1]), Preface + string(frame[:startSize]), Preface + string(frame[:startSize+2]),
+		Preface + string(frame), Preface + string(frame) + string(frame[:5]),
+	} {
+		conn := connectTo(t, s)
+		conn.say(text)
+		conn.requireHungUp(text)
+	}
+	require.Eventually(t, func() bool { return s.left() == standardLimits }, testWait, time.Millisecond, "nothing is counted any more")
+}
+
+// left is what there is room for.
+func (s *testServer) left() limits {
+	s.room.mu.Lock()
+	defer s.room.mu.Unlock()
+	l := s.room.limits
+	l.connections -= s.room.connections
+	l.bytes -= s.room.all.used
+	for _, h := range s.room.hosts {
+		l.connectionsPerHost -= h.connections
+		l.bytesPerHost -= h.used
+	}
+	return l
+}
+
+// TestWhoIsAskedNowAndThenStays has a call wait for longer than a connection may be silent.
+func TestWhoIsAskedNowAndThenStays(t *testing.T) {
+	s := startLimited(t, "127.0.0.1:0", standardLimits, soon)
+	c := newTestClient(t, s.address)
+	c.pauses = pauses{quiet: soon.idle / 6, unused: soon.idle / 3}
+	ended := make(chan error, 1)
+	began := time.Now()
+	go func() {
+		_, err := say(t.Context(), c, wait, "")
+		ended <- err
+	}()
+	require.Eventually(t, func() bool { return time.Since(began) > 3*soon.idle }, testWait, time.Millisecond)
+	require.Empty(t, ended)
+	close(s.release)
+	require.NoError(t, <-ended)
+	require.Eventually(t, func() bool { return s.left() == standardLimits }, testWait, time.Millisecond, "it is closed without a call")
+	got, err := say(t.Context(), c, echo, "again")
+	require.NoError(t, err)
+	require.Equal(t, "again", got)
+}
+
+// TestServersThatStopAreNoticed has a server take a call that may wait for long, and then nothing more.
+func TestServersThatStopAreNoticed(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = listener.Close() }()
+	c := newTestClient(t, listener.Addr().String())
+	c.pauses.quiet = 50 * time.Millisecond
+	_, err = say(t.Context(), c, wait, "")
+	require.ErrorIs(t, err, errSilent)
+	require.ErrorIs(t, err, ErrUnreachable)
+}
+
+func TestConnectionsAreLimited(t *testing.T) {
+	for what, change := range map[string]func(*limits){
+		"in all":           func(l *limits) { l.connections = 2 },
+		"from one address": func(l *limits) { l.connectionsPerHost = 2 },
+	} {
+		t.Run(what, func(t *testing.T) {
+			l := standardLimits
+			change(&l)
+			s := startLimited(t, "127.0.0.1:0", l, standardTimes)
+			first := connectTo(t, s)
+			second := newTestClient(t, s.address)
+			_, err := say(t.Context(), second, echo, "")
+			require.NoError(t, err)
+			require.Eventually(t, func() bool { return s.left().connections == l.connections-2 }, testWait, time.Millisecond)
+			for n := range 3 {
+				connectTo(t, s).requireHungUp("there are two")
+				require.Equal(t, int32(n+1), s.crowded.Load())
+			}
+			third := newTestClient(t, s.address)
+			_, err = say(t.Context(), third, echo, "")
+			require.ErrorIs(t, err, ErrUnreachable)
+			_, err = say(t.Context(), second, echo, "")
+			require.NoError(t, err, "who is there stays")
+			require.NoError(t, first.Close())
+			require.Eventually(t, func() bool { _, err := say(t.Context(), third, echo, ""); return err == nil }, testWait, time.Millisecond)
+		})
+	}
+}
+
+// TestRequestsWaitForRoom has calls that wait take all that there is, of a connection, an address, or in all.
+func TestRequestsWaitForRoom(t *testing.T) {
+	const calls = 4
+	for what, change := range map[string]func(*limits){
+		"of a connection": func(l *limits) { l.bytesPerConnection = calls * (callCost + 100) },
+		"of an address":   func(l *limits) { l.bytesPerHost = calls * (callCost + 100) },
+		"in all":          func(l *limits) { l.bytes = calls * (callCost + 100) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			l := standardLimits
+			change(&l)
+			s := startLimited(t, "127.0.0.1:0", l, standardTimes)
+			conn := connectTo(t, s)
+			conn.say(Preface)
+			for n := range 3 * calls {
+				conn.request(uint64(n+1), wait, "")
+			}
+			require.Eventually(t, func() bool { return s.waiting.Load() == calls }, testWait, time.Millisecond)
+			other := newTestClient(t, s.address)
+			answered := make(chan error, 1)
+			go func() {
+				_, err := say(t.Context(), other, echo, "")
+				answered <- err
+			}()
+			if what == "of a connection" {
+				require.NoError(t, <-answered)
+			}
+			require.Equal(t, int32(calls), s.waiting.Load(), "the others are not read")
+			close(s.release)
+			if what != "of a connection" {
+				require.NoError(t, <-answered)
+			}
+			require.NoError(t, conn.Close())
+			other.Close()
+			require.Eventually(t, func() bool { return s.left() == l }, testWait, time.Millisecond)
+		})
+	}
+}
+
+// TestWhoTakesNoAnswersIsHungUpOn asks for many large ones.
+func TestWhoTakesNoAnswersIsHungUpOn(t *testing.T) {
+	l := standardLimits
+	l.bytesPerConnection = 4 << 20
+	s := startLimited(t, "127.0.0.1:0", l, standardTimes)
+	conn := connectTo(t, s)
+	conn.say(Preface)
+	frame, err := encode(head{number: 1, kind: large}, wrapperspb.String(""))
+	require.NoError(t, err)
+	for range 100 {
+		if _, err := conn.Write(frame); err != nil {
+			break
+		}
+	}
+	require.Eventually(t, func() bool { return s.left() == l }, testWait, time.Millisecond)
+	got, err := say(t.Context(), newTestClient(t, s.address), echo, "next")
+	require.NoError(t, err)
+	require.Equal(t, "next", got)
+}
+
+// TestClosedServersLetNobodyWait has a request wait for room when its server ends.
+func TestClosedServersLetNobodyWait(t *testing.T) {
+	l := standardLimits
+	l.bytes = callCost + 100
+	s := startLimited(t, "127.0.0.1:0", l, standardTimes)
+	conn := connectTo(t, s)
+	conn.say(Preface)
+	conn.request(1, wait, "")
+	conn.request(2, wait, "")
+	require.Eventually(t, func() bool { return s.waiting.Load() == 1 }, testWait, time.Millisecond)
+	s.stop()
+	require.Eventually(t, func() bool { return s.left() == l }, testWait, time.Millisecond)
+}

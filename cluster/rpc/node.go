@@ -1,0 +1,44 @@
+package rpc
+
+import (
+	"context"
+	"time"
+
+	"lockfs/cluster/clusterpb"
+)
+
+// Node is what can be asked of a node, in its process or by a call (clusterpb/cluster.proto says what each is). The error is
+// that there is no answer; a node that answers itself has none.
+type Node interface {
+	Execute(context.Context, *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error)
+	KeepAlive(context.Context, *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error)
+	Sessions(context.Context, *clusterpb.SessionsRequest) (*clusterpb.SessionsReply, error)
+	Removals(context.Context, *clusterpb.RemovalsRequest) (*clusterpb.RemovalsReply, error)
+	Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error)
+	Status(context.Context, *clusterpb.StatusRequest) (*clusterpb.StatusReply, error)
+	Join(context.Context, *clusterpb.JoinRequest) (*clusterpb.AdminReply, error)
+	Remove(context.Context, *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error)
+	Change(context.Context, *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error)
+}
+
+// RemovalsWait is how long a node keeps a question for removals.
+const RemovalsWait = 30 * time.Second
+
+// How long a voter is waited for that is asked for its word.
+const (
+	ProbeTimeout = time.Second
+	Promptly     = 5 * time.Millisecond // while there are others to ask
+)
+
+// Methods by their numbers on the wire.
+const (
+	executeMethod byte = iota
+	probeMethod
+	keepAliveMethod
+	sessionsMethod
+	removalsMethod
+	statusMethod
+	joinMethod
+	removeMethod
+	changeMethod
+)

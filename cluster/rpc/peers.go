@@ -1,0 +1,43 @@
+package rpc
+
+import "sync"
+
+// Peers keeps one connection to each node that is talked to.
+type Peers struct {
+	mu    sync.Mutex
+	known map[string]*Remote
+}
+
+// NewPeers knows nobody yet.
+func NewPeers() *Peers { return &Peers{known: make(map[string]*Remote)} }
+
+// Node answers the node with this API address. It does not wait for a connection.
+func (p *Peers) Node(address string) Node {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := p.known[address]
+	if known == nil {
+		known = NewRemote(address)
+		p.known[address] = known
+	}
+	return known
+}
+
+// Nodes answers a node for each address.
+func (p *Peers) Nodes(addresses []string) []Node {
+	nodes := make([]Node, len(addresses))
+	for i, address := range addresses {
+		nodes[i] = p.Node(address)
+	}
+	return nodes
+}
+
+// Close ends the connections.
+func (p *Peers) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, known := range p.known {
+		known.Close()
+	}
+	clear(p.known)
+}

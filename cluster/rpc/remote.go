@@ -1,0 +1,72 @@
+package rpc
+
+import (
+	"context"
+
+	"lockfs/cluster/clusterpb"
+)
+
+var _ Node = (*Remote)(nil)
+
+// Remote is a node that is called.
+type Remote struct{ client *Client }
+
+// NewRemote takes the node's API address. It does not connect yet.
+func NewRemote(address string) *Remote { return &Remote{NewClient(address)} }
+
+// Close ends the connection.
+func (r *Remote) Close() { r.client.Close() }
+
+// Execute is part of Node.
+func (r *Remote) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+	reply := new(clusterpb.ExecuteReply)
+	return reply, r.client.Call(ctx, executeMethod, req, reply)
+}
+
+// KeepAlive is part of Node.
+func (r *Remote) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
+	reply := new(clusterpb.KeepAliveReply)
+	return reply, r.client.Call(ctx, keepAliveMethod, req, reply)
+}
+
+// Sessions is part of Node.
+func (r *Remote) Sessions(ctx context.Context, req *clusterpb.SessionsRequest) (*clusterpb.SessionsReply, error) {
+	reply := new(clusterpb.SessionsReply)
+	return reply, r.client.Call(ctx, sessionsMethod, req, reply)
+}
+
+// Removals is part of Node.
+func (r *Remote) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) (*clusterpb.RemovalsReply, error) {
+	reply := new(clusterpb.RemovalsReply)
+	return reply, r.client.Call(ctx, removalsMethod, req, reply)
+}
+
+// Probe is part of Node.
+func (r *Remote) Probe(ctx context.Context, req *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
+	reply := new(clusterpb.ProbeReply)
+	return reply, r.client.Call(ctx, probeMethod, req, reply)
+}
+
+// Status is part of Node.
+func (r *Remote) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {
+	reply := new(clusterpb.StatusReply)
+	return reply, r.client.Call(ctx, statusMethod, req, reply)
+}
+
+// Join is part of Node.
+func (r *Remote) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb.AdminReply, error) {
+	reply := new(clusterpb.AdminReply)
+	return reply, r.client.Call(ctx, joinMethod, req, reply)
+}
+
+// Remove is part of Node.
+func (r *Remote) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
+	reply := new(clusterpb.AdminReply)
+	return reply, r.client.Call(ctx, removeMethod, req, reply)
+}
+
+// Change is part of Node.
+func (r *Remote) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error) {
+	reply := new(clusterpb.AdminReply)
+	return reply, r.client.Call(ctx, changeMethod, req, reply)
+}

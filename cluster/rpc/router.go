@@ -1,0 +1,152 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"lockfs/cluster/clusterpb"
+)
+
+// AttemptTimeout is how long one node may take to answer before another is asked.
+const AttemptTimeout = 2 * time.Second
+
+// How long to wait before asking again where asking at once did not help.
+const (
+	firstPause   = 10 * time.Millisecond
+	longestPause = 250 * time.Millisecond
+)
+
+// mostRedirects are followed without a pause: nodes can for a while name each other as the leader.
+const mostRedirects = 2
+
+// Router finds the leader and follows it.
+type Router struct {
+	peers *Peers
+	roam  bool // entry follows the membership
+
+	mu     sync.Mutex
+	entry  []Node // whom to ask for the leader, by turns
+	leader Node   // nil: not known
+	turn   int
+}
+
+// NewRouter asks the entries for the leader, by turns, and finds it among the peers.
+func NewRouter(peers *Peers, entry ...Node) *Router { return &Router{peers: peers, entry: entry} }
+
+// NewRoamingRouter has the present members as its entries, as soon as it is told of them.
+func NewRoamingRouter(peers *Peers, entry ...Node) *Router {
+	return &Router{peers: peers, entry: entry, roam: true}
+}
+
+// Answer is what says whether the asked node did what it was asked.
+type Answer interface {
+	GetOutcome() clusterpb.Outcome
+	GetLeaderAddress() string
+}
+
+var errNoLeader = errors.New("no leader is known")
+
+// Ask asks until a node has done it, or ctx ends; its error then wraps ctx's and tells the last reason. The method is mostly one
+// of Node's: Ask(ctx, r, Node.Execute, request).
+func Ask[Request any, Reply Answer](
+	ctx context.Context, r *Router, method func(Node, context.Context, Request) (Reply, error), request Request,
+) (Reply, error) {
+	pause := firstPause
+	for redirects := 0; ; {
+		node := r.pick()
+		attempt, cancel := context.WithTimeout(ctx, AttemptTimeout)
+		reply, err := method(node, attempt, request)
+		cancel()
+		redirected := false
+		if err == nil {
+			if reply.GetOutcome() == clusterpb.Outcome_DONE {
+				return reply, nil
+			}
+			redirected, err = r.learn(node, reply)
+		} else {
+			r.forget(node)
+		}
+		if ctx.Err() != nil {
+			return reply, fmt.Errorf("%w (last: %w)", ctx.Err(), err)
+		}
+		if redirected && redirects < mostRedirects {
+			redirects++
+			continue
+		}
+		redirects = 0
+		select {
+		case <-time.After(pause):
+			pause = min(2*pause, longestPause)
+		case <-ctx.Done():
+			return reply, fmt.Errorf("%w (last: %w)", ctx.Err(), err)
+		}
+	}
+}
+
+func (r *Router) pick() Node {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.leader == nil {
+		r.leader = r.entry[r.turn%len(r.entry)]
+		r.turn++
+	}
+	return r.leader
+}
+
+// Entrance answers a node for what any of them can answer: that of this process if there is one, else the one
+// that is asked for everything.
+func (r *Router) Entrance() Node {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.roam || r.leader == nil {
+		return r.entry[r.turn%len(r.entry)]
+	}
+	return r.leader
+}
+
+// Entries answers all whom it may ask for the leader.
+func (r *Router) Entries() []Node {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.entry
+}
+
+// forget makes the next attempt begin at an entry, unless somebody found the leader meanwhile.
+func (r *Router) forget(node Node) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.leader == node {
+		r.leader = nil
+	}
+}
+
+// learn takes the leader's address from the answer of a node that did not do it. redirected says that
+// somebody better to ask is known.
+func (r *Router) learn(node Node, reply Answer) (redirected bool, err error) {
+	if reply.GetOutcome() != clusterpb.Outcome_NOT_LEADER {
+		return false, fmt.Errorf("the leader answered %v", reply.GetOutcome())
+	}
+	if reply.GetLeaderAddress() == "" {
+		r.forget(node)
+		return false, errNoLeader
+	}
+	leader := r.peers.Node(reply.GetLeaderAddress())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.leader = leader
+	return true, fmt.Errorf("the leader is at %s", reply.GetLeaderAddress())
+}
+
+// Meet takes up the present members as those to ask, if the router roams.
+func (r *Router) Meet(servers []string) {
+	if !r.roam || len(servers) == 0 {
+		return
+	}
+	entry := r.peers.Nodes(servers)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.entry = entry
+}

@@ -1,0 +1,170 @@
+package rpc
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// longestCall is how long a call may wait that does not say for how long, or says longer.
+const longestCall = time.Minute
+
+// times are how long a server waits for the other side.
+type times struct {
+	preface time.Duration
+	frame   time.Duration // its rest
+	idle    time.Duration // the next one; clients close a connection before
+}
+
+var standardTimes = times{preface: time.Second, frame: frameTime, idle: 2 * time.Minute}
+
+// service is what the connections of a server share.
+type service struct {
+	handlers  map[byte]Handler
+	malformed func()
+	room      *room
+	times     times
+}
+
+// serving is one connection of a server.
+type serving struct {
+	*service
+	conn    net.Conn
+	from    *bufio.Reader
+	account *account
+	calls   sync.WaitGroup
+	writing sync.Mutex
+}
+
+func newServing(s *service, conn net.Conn, a *account) *serving {
+	return &serving{service: s, conn: conn, from: bufio.NewReader(conn), account: a}
+}
+
+// serve does calls until the other side ends the connection, does what it may not, or says nothing for too long, and until
+// those are over that were under way then.
+func (c *serving) serve() {
+	defer c.calls.Wait()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	defer func() { _ = c.conn.Close() }()
+	if !c.readPreface() {
+		return
+	}
+	for {
+		h, request, err := c.next()
+		if errors.Is(err, errFrame) {
+			c.malformed()
+		}
+		if err != nil {
+			return
+		}
+		handler, found := c.handlers[h.kind]
+		switch {
+		case h.kind == ping:
+			c.finish(h, encodeBare(head{number: h.number, kind: answered}))
+		case !found:
+			c.refuse(h, NoMethod)
+		case handler.Quick:
+			c.answer(ctx, handler, h, request)
+		default:
+			c.calls.Go(func() {
+				ctx, cancel := context.WithTimeout(ctx, patienceOf(h))
+				defer cancel()
+				c.answer(ctx, handler, h, request)
+			})
+		}
+	}
+}
+
+func patienceOf(h head) time.Duration {
+	if h.wait == 0 {
+		return longestCall
+	}
+	return min(h.wait, longestCall)
+}
+
+func (c *serving) readPreface() bool {
+	var preface [len(Preface)]byte
+	_ = c.conn.SetReadDeadline(time.Now().Add(c.times.preface))
+	came, err := io.ReadFull(c.from, preface[:])
+	understood := err == nil && string(preface[:]) == Preface
+	if !understood && came > 0 { // else somebody looks whether the port is open
+		c.malformed()
+	}
+	return understood
+}
+
+// next reads a request, for which there is room then.
+func (c *serving) next() (head, []byte, error) {
+	if c.from.Buffered() == 0 {
+		_ = c.conn.SetReadDeadline(time.Now().Add(c.times.idle))
+		if _, err := c.from.Peek(1); err != nil {
+			return head{}, nil, err
+		}
+	}
+	c.expect(startSize)
+	h, err := readHead(c.from, MaxRequest)
+	if err != nil {
+		return head{}, nil, err
+	}
+	if !c.room.take(c.account, cost(h)) {
+		c.room.give(c.account, cost(h))
+		return head{}, nil, net.ErrClosed
+	}
+	c.expect(h.length)
+	request, err := readMessage(c.from, h.length)
+	if err != nil {
+		c.room.give(c.account, cost(h))
+	}
+	return h, request, err
+}
+
+// expect gives what has not come yet of a frame its time.
+func (c *serving) expect(bytes int) {
+	if c.from.Buffered() < bytes {
+		_ = c.conn.SetReadDeadline(time.Now().Add(c.times.frame))
+	}
+}
+
+func cost(request head) int { return callCost + request.length }
+
+func (c *serving) answer(ctx context.Context, handler Handler, h head, request []byte) {
+	reply, err := handler.Do(ctx, request)
+	if err != nil {
+		c.refuse(h, Malformed)
+		return
+	}
+	answer, err := encode(head{number: h.number, kind: answered}, reply)
+	if err != nil || len(answer) > startSize+MaxAnswer {
+		answer = encodeBare(head{number: h.number, kind: byte(Unsendable)})
+	}
+	c.finish(h, answer)
+}
+
+func (c *serving) refuse(h head, why Refusal) {
+	c.malformed()
+	c.finish(h, encodeBare(head{number: h.number, kind: byte(why)}))
+}
+
+// finish sends the answer to a request. It hangs up on who does not take answers; its reader notices.
+func (c *serving) finish(h head, answer []byte) {
+	sound := c.room.draw(c.account, len(answer))
+	defer c.room.give(c.account, cost(h)+len(answer))
+	if !sound || c.send(answer) != nil {
+		_ = c.conn.Close()
+	}
+}
+
+func (c *serving) send(answer []byte) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if err := c.conn.SetWriteDeadline(time.Now().Add(deadAfter)); err != nil {
+		return err
+	}
+	_, err := c.conn.Write(answer)
+	return err
+}

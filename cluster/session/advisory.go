@@ -1,0 +1,130 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"lockfs/raftstore/storepb"
+)
+
+// ErrInterrupted says that somebody did not wait any longer for an advisory lock, and has none.
+var ErrInterrupted = errors.New("interrupted")
+
+// Lock is TakeLock for an owner that has nothing else of the file: if nobody can tell what became of the request, all that the
+// owner has goes as soon as the cluster can be told. The error is ErrInterrupted when ctx ended before the lock was there.
+func (c *Client) Lock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {
+	result, err := c.TakeLock(ctx, caller, op)
+	isCancelled := result.GetCode() == storepb.Code_CANCELLED
+	switch {
+	case err != nil && !isCancelled:
+		go c.dropOwner(caller, op)
+	case err == nil && isCancelled:
+		return nil, ErrInterrupted
+	}
+	return result, err
+}
+
+// dropOwner tries until it is done, or the session is gone and its locks with it. It asks also while calls fail at once, and
+// takes its time for each try.
+func (c *Client) dropOwner(caller *storepb.Caller, taken *storepb.TakeLock) {
+	op := &storepb.Op{Op: &storepb.Op_DropLocks{
+		DropLocks: &storepb.DropLocks{Ino: taken.GetIno(), Kind: taken.GetKind(), Owners: []uint64{taken.GetOwner()}},
+	}}
+	for c.ctx.Err() == nil && c.lastSession() == taken.GetSession() {
+		ctx, cancel := c.patience(c.ctx, aCommand)
+		_, _, err := c.createIn(ctx, 0, caller, op, nil)
+		cancel()
+		if err == nil || errors.Is(err, errLeaving) { // what the owner has ends with the session
+			return
+		}
+	}
+}
+
+// TakeLock takes an advisory lock, or releases it. To wait has no limit of time once the cluster has the request, whether it
+// answers meanwhile or not; when ctx ends, the result is CANCELLED unless the lock was there already, and the request keeps
+// its place for a moment. A lock without a session is taken in the one in use, which is noted in op. SESSION_LOST says that
+// the session has ended, NOT_FOUND that the owner has released what it waited for meanwhile.
+//
+// An error with the code CANCELLED says that the cluster was never asked. After any other nobody can tell what became of the
+// request, and it may still wait for a lock, though it will not be done any later: the caller has to tell the cluster that the
+// owner has dropped its locks of the file.
+func (c *Client) TakeLock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {
+	result, seq, err := c.requestLock(caller, op)
+	request := &storepb.AwaitLock{
+		Session: op.GetSession(), Seq: seq, Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner(),
+		Type: op.GetType(), Start: op.GetStart(), End: op.GetEnd(),
+	}
+	switch {
+	case err == nil && result.GetCode() == storepb.Code_OK:
+		return c.stillOurs(request, result)
+	case err != nil || result.GetCode() != storepb.Code_WAITING:
+		return result, err
+	}
+	for {
+		result, err := c.Query(ctx, &storepb.Query{Query: &storepb.Query_AwaitLock{AwaitLock: request}})
+		if ctx.Err() != nil {
+			return c.interrupt(caller, request)
+		}
+		if err == nil && result.GetCode() != storepb.Code_WAITING {
+			return c.stillOurs(request, result)
+		}
+	}
+}
+
+// requestLock says in op which session the lock is taken in.
+func (c *Client) requestLock(caller *storepb.Caller, op *storepb.TakeLock) (result *storepb.Result, seq uint64, err error) {
+	if err := c.mayAsk(aCommand); err != nil {
+		return notAsked(err)
+	}
+	ctx, cancel := c.patience(context.Background(), aCommand)
+	defer cancel()
+	if op.GetSession() == 0 {
+		session, err := c.live(ctx)
+		if err != nil {
+			return notAsked(err)
+		}
+		op.Session = session.id
+	}
+	return c.createIn(ctx, op.GetSession(), caller, &storepb.Op{Op: &storepb.Op_TakeLock{TakeLock: op}}, nil)
+}
+
+// stillOurs looks around before a lock is promised: this host may have slept.
+func (c *Client) stillOurs(request *storepb.AwaitLock, result *storepb.Result) (*storepb.Result, error) {
+	ctx, cancel := c.patience(context.Background(), anything)
+	defer cancel()
+	session, err := c.live(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if session.id != request.GetSession() {
+		return &storepb.Result{Code: storepb.Code_SESSION_LOST}, nil
+	}
+	return result, nil
+}
+
+// interrupt tells the cluster that nobody waits any more. Until it knows, the request may become a lock, so the caller is told
+// only then, or gets an error (see TakeLock): once the time for an operation is up, or at once while the cluster is silent. In
+// another session the number of the request is that of another one.
+func (c *Client) interrupt(caller *storepb.Caller, request *storepb.AwaitLock) (*storepb.Result, error) {
+	op := &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: &storepb.InterruptLock{
+		Seq: request.GetSeq(), Ino: request.GetIno(), Kind: request.GetKind(), Owner: request.GetOwner(),
+		Type: request.GetType(), Start: request.GetStart(), End: request.GetEnd(),
+	}}}
+	err := c.mayAsk(aCommand)
+	if err != nil {
+		return nil, notStopped(err)
+	}
+	ctx, cancel := c.patience(c.ctx, aCommand)
+	defer cancel()
+	result, _, err := c.createIn(ctx, request.GetSession(), caller, op, nil)
+	switch {
+	case err != nil:
+		return nil, notStopped(err)
+	case result.GetCode() == storepb.Code_OK:
+		return c.stillOurs(request, result)
+	}
+	return &storepb.Result{Code: storepb.Code_CANCELLED}, nil
+}
+
+func notStopped(err error) error { return fmt.Errorf("stop waiting for a lock: %w", err) }

@@ -1,0 +1,69 @@
+package session
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/storepb"
+)
+
+// DefaultOpTimeout is how long one operation may wait for the cluster, while this process runs.
+const DefaultOpTimeout = 15 * time.Second
+
+// Client does operations on the namespace for one mount, in a session that it keeps alive.
+type Client struct {
+	router     *rpc.Router
+	near       Voter      // of this process; nil: there is none
+	peers      *rpc.Peers // closed with the client; nil when a node owns them
+	logger     *slog.Logger
+	host       string
+	bootID     string
+	machine    string
+	started    time.Duration // on CLOCK_BOOTTIME
+	timeout    time.Duration
+	journal    *journal
+	slots      chan int // free slots of the journal
+	current    *current
+	hurried    chan struct{}
+	offset     atomic.Int64 // see Offset
+	ahead      atomic.Int64 // cluster time less CLOCK_BOOTTIME; see ClusterTime
+	leader     atomic.Pointer[string]
+	holders    *holders
+	witness    witness
+	noDelay    bool
+	asksMakers atomic.Int64 // until when, on CLOCK_BOOTTIME, makers of names are told without being asked for
+
+	ctx       context.Context // ends when the client is closed
+	cancel    context.CancelFunc
+	alive     context.Context // ends when no more keepalives are to be sent
+	rest      context.CancelFunc
+	leaving   chan struct{} // closed when nothing more may begin
+	leave     sync.Once
+	stopped   chan struct{} // closed when the keepalives have stopped
+	settling  sync.WaitGroup
+	unsettled unsettled
+	silence   silence
+}
+
+// Config is what a client is opened with.
+type Config struct {
+	Host         string        // name of this host, recorded as the caller's
+	OpTimeout    time.Duration // 0: DefaultOpTimeout
+	SessionFile  string        // lets a process that succeeds this one take the session over; empty: none can
+	MachineFiles []string      // where an id of this machine is kept, if the system has none: the first that is there or can be made
+	NoLockDelay  bool          // nobody relies on its advisory locks once the session has ended, so others need not wait
+	Logger       *slog.Logger
+}
+
+// Voter is a voter in the process of its client.
+type Voter interface {
+	rpc.Node
+	// QuerySince answers from its own state if that is new enough for the query, which says so; else nil.
+	QuerySince(*storepb.Query) *storepb.Result
+	// Word is its id and the term that it is in now.
+	Word() (id string, term uint64)
+}

@@ -1,0 +1,38 @@
+// Package session is what a mount holds of the cluster: a session that it keeps alive, its client, the journal of calls under way,
+// and the processes of this host that hold locks. It calls nodes (package rpc), which may be in its process ([Voter]), and knows
+// nothing else of them.
+//
+// # The session
+//
+// It numbers the mount's commands and has a lease, which a keepalive renews and which counts from when that was sent, on a clock
+// that runs while the host sleeps: the mount stops relying on it before the leader can give it up. A mount that comes back too late opens another
+// session and sends what was under way once more: first in the old one, which still knows what it has
+// done, and in the new one if it was not done there.
+//
+// What a call creates exclusively without its caller being told is taken back, unless others use it by then: after a timeout, when the caller is
+// killed, and when the process of the mount is. For that last case a file that is mapped into memory
+// remembers the session and its open calls (journal), and a guard finishes answers on their way (Guard).
+//
+// A mount that ends says farewell, once nothing of it is under way, and whether programs are still using it: then its advisory
+// locks wait for the lock delay, as those of one that was given up on.
+//
+// # Holders
+//
+// A mount attaches to the content that it commits what that says about its lock, and watches the process
+// that holds it (package process). A number is a pid only if it is one of the writer's family when it is written. When the process
+// ends the mount says so, again and again until the cluster
+// knows. A new process of the mount, a new session, and from time to time every mount of a host, ask which
+// processes of this host hold locks, and watch those too. Only pids of the mount's own pid namespace and
+// boot can be judged. While a session of a host is alive, none can be opened under its name by a machine
+// that was booted another time: either it is another machine, or this one crashed, and its old session ends
+// soon. After that, the processes of the old boot are known to be gone if the machine is the same: it has an id, of the system
+// or kept by the mounts where it outlasts a boot. Machines that were cloned with their id cannot be told apart.
+//
+// Where a rule makes the creator the holder, the cluster asks the mount who makes a name (NEED_LINEAGE), and for some
+// time the mount tells without being asked. It watches the maker and those in whose place it may act (makers).
+//
+// # Other clients
+//
+// What is no mount but takes locks for others, as package forrststore does, has a client and a session like one.
+// Nobody holds a descriptor there that could outlive the session, so its advisory locks need no delay.
+package session

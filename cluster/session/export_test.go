@@ -1,0 +1,70 @@
+package session
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore/storepb"
+)
+
+// What the tests with a cluster see of a client.
+
+// ErrForgotten is what they compare with.
+var ErrForgotten = errForgotten
+
+// Hurry makes the next keepalive come now.
+func (c *Client) Hurry() { c.hurry() }
+
+// MoveOffset says that this host's clock is wrong.
+func (c *Client) MoveOffset(offset time.Duration) { c.offset.Store(int64(offset)) }
+
+// Witness is whom the client asks for his word; empty: nobody.
+func (c *Client) Witness() string {
+	c.witness.mu.Lock()
+	defer c.witness.mu.Unlock()
+	if c.witness.node == nil {
+		return ""
+	}
+	return c.witness.id
+}
+
+// Fall silent: no keepalive comes any more.
+func (c *Client) FallSilent() { c.cancel() }
+
+// IsFenced tells whether the cluster may have given up the session in use.
+func (c *Client) IsFenced() bool {
+	session, _ := c.current.get()
+	return session.fenced()
+}
+
+// Interrupt tells the cluster that a request is not waited for any longer.
+func (c *Client) Interrupt(request *storepb.AwaitLock) (*storepb.Result, error) {
+	return c.interrupt(&storepb.Caller{}, request)
+}
+
+// EndSession ends the session in use behind the client's back.
+func (c *Client) EndSession(t testing.TB) {
+	end := &storepb.Op{Op: &storepb.Op_CloseSession{CloseSession: &storepb.CloseSession{}}}
+	_, err := c.send(t.Context(), &storepb.Command{Session: c.Session(), Op: end})
+	require.NoError(t, err)
+}
+
+// BeginUntold does a call as far as to where the result would be passed on.
+func (c *Client) BeginUntold(t testing.TB, op *storepb.Op) {
+	session, err := c.live(t.Context())
+	require.NoError(t, err)
+	cmd := &storepb.Command{Session: session.id, Caller: &storepb.Caller{}, Op: op}
+	cmd.Seq, cmd.Acked = session.numbers.take(func(seq uint64) { c.journal.begin(7, session.id, seq) })
+	result, err := c.send(context.WithoutCancel(t.Context()), cmd)
+	require.NoError(t, err)
+	require.Equal(t, storepb.Code_OK, result.GetCode())
+}
+
+// Die ends as a process does that is killed.
+func (c *Client) Die(t testing.TB) {
+	c.cancel()
+	require.NoError(t, c.journal.close())
+}

@@ -1,0 +1,192 @@
+package session
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"lockfs/cluster/process"
+	"lockfs/raftstore/storepb"
+)
+
+// holders knows the processes of this host that hold locks, and tells the cluster when one has ended.
+//
+// A lock's process is watched from when its content is committed. What an earlier process of the mount, or
+// another mount of this host, had watched is found by asking the cluster from time to time.
+type holders struct {
+	cluster   asker
+	ctx       context.Context // ends when the client is closed
+	host      string
+	bootID    string
+	logger    *slog.Logger
+	namespace uint64 // of the pids that this process can judge
+	hostname  string
+	watcher   *process.Watcher
+	makers    *makers
+
+	look chan struct{} // holds one: ask the cluster now
+
+	mu     sync.Mutex
+	gone   []end         // not told yet
+	notify chan struct{} // holds one: there are some
+	done   sync.WaitGroup
+}
+
+// asker is what holders need of a client.
+type asker interface {
+	Query(context.Context, *storepb.Query) (*storepb.Result, error)
+	Mutate(context.Context, *storepb.Caller, *storepb.Op) (*storepb.Result, error)
+	ClusterTime() time.Time
+	Offset() time.Duration
+}
+
+// end is that of a process.
+type end struct {
+	of *storepb.Process
+	at int64 // cluster time; 0: it is not known whether it came at once
+}
+
+const (
+	// holdersLook is how often the cluster is asked for locks whose processes nobody else may be watching.
+	holdersLook = 15 * time.Second
+	// goneRetry is the pause after the cluster could not be told.
+	goneRetry = 200 * time.Millisecond
+	// goneBatch is how many processes one command tells of.
+	goneBatch = 1000
+)
+
+func newHolders(ctx context.Context, cluster asker, host, bootID string, logger *slog.Logger) (*holders, error) {
+	h := &holders{
+		cluster: cluster, ctx: ctx, host: host, bootID: bootID, logger: logger, makers: newMakers(),
+		look: make(chan struct{}, 1), notify: make(chan struct{}, 1),
+	}
+	var err error
+	if h.namespace, err = process.Namespace(); err != nil {
+		return nil, err
+	}
+	if h.hostname, err = os.Hostname(); err != nil {
+		return nil, err
+	}
+	h.watcher, err = process.NewWatcher(h.ended)
+	return h, err
+}
+
+func (h *holders) run() {
+	h.done.Go(h.tell)
+	h.done.Go(func() {
+		for {
+			h.watchAll()
+			select {
+			case <-h.look:
+			case <-time.After(holdersLook):
+			case <-h.ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// close is called once the client's context has ended.
+func (h *holders) close() error {
+	h.done.Wait()
+	return h.watcher.Close()
+}
+
+// lookNow is for a new session: what happened while there was none was not told.
+func (h *holders) lookNow() { signal(h.look) }
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// ours answers a process that can be watched from here.
+func (h *holders) ours(p *storepb.Process) (id process.ID, ok bool) {
+	if p.GetPid() == 0 || p.GetPidNamespace() != h.namespace || p.GetBootId() != h.bootID {
+		return process.ID{}, false
+	}
+	return process.ID{PID: int(p.GetPid()), Start: p.GetStart()}, true
+}
+
+// watch is called once a lock has been committed. A process that ended before that is told of then.
+func (h *holders) watch(p *storepb.Process) {
+	id, ok := h.ours(p)
+	if !ok {
+		return
+	}
+	h.makers.meet(id)
+	if err := h.watcher.Watch(id); err != nil {
+		h.logger.Error("a holder cannot be watched; looking again later", "pid", p.GetPid(), "error", err)
+	}
+}
+
+func (h *holders) watchAll() {
+	query := &storepb.ListProcesses{Host: h.host}
+	result, err := h.cluster.Query(h.ctx, &storepb.Query{Query: &storepb.Query_ListProcesses{ListProcesses: query}})
+	if err != nil {
+		return // the next look
+	}
+	for _, p := range result.GetProcesses() {
+		h.watch(p)
+	}
+}
+
+// ended is called by the watcher.
+func (h *holders) ended(id process.ID) {
+	at := int64(0)
+	if h.makers.ended(id) {
+		at = h.cluster.ClusterTime().UnixNano()
+	}
+	h.mu.Lock()
+	h.gone = append(h.gone, end{h.message(id), at})
+	h.mu.Unlock()
+	signal(h.notify)
+}
+
+// tell tells the cluster of processes that have ended, until it knows.
+func (h *holders) tell() {
+	for {
+		select {
+		case <-h.notify:
+		case <-h.ctx.Done():
+			return
+		}
+		for gone := h.take(); len(gone) > 0; gone = h.take() {
+			h.tellOf(gone)
+		}
+	}
+}
+
+func (h *holders) take() []end {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := min(len(h.gone), goneBatch)
+	batch := h.gone[:n:n]
+	h.gone = h.gone[n:]
+	return batch
+}
+
+func (h *holders) tellOf(ends []end) {
+	gone := new(storepb.ProcessGone)
+	for _, end := range ends {
+		gone.Processes, gone.Ended = append(gone.Processes, end.of), append(gone.Ended, end.at)
+	}
+	op := &storepb.Op{Op: &storepb.Op_ProcessGone{ProcessGone: gone}}
+	for h.ctx.Err() == nil {
+		if _, err := h.cluster.Mutate(h.ctx, &storepb.Caller{}, op); err == nil {
+			return
+		}
+		select {
+		case <-time.After(goneRetry):
+		case <-h.ctx.Done():
+		}
+	}
+}
+
+func (h *holders) message(id process.ID) *storepb.Process {
+	return &storepb.Process{PidNamespace: h.namespace, Pid: uint32(id.PID), Start: id.Start, BootId: h.bootID}
+}

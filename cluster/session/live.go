@@ -1,0 +1,52 @@
+package session
+
+import (
+	"context"
+	"fmt"
+)
+
+// live answers a session that the cluster has surely not given up yet, and waits for one if need be.
+func (c *Client) live(ctx context.Context) (*clientSession, error) {
+	for {
+		s, changed := c.current.get()
+		if s != nil && !s.fenced() {
+			return s, nil
+		}
+		if s != nil {
+			c.hurry()
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the session is not confirmed: %w", ctx.Err())
+		case <-c.ctx.Done():
+			return nil, c.ctx.Err()
+		}
+	}
+}
+
+// Session is the session in use, in which advisory locks are taken, once it is sure that the cluster has not
+// given it up: this host may have been cut off or asleep. It is 0 if that cannot be told in time.
+func (c *Client) Session() uint64 {
+	if session, _ := c.current.get(); session != nil && !session.fenced() {
+		return session.id
+	}
+	if c.mayAsk(anything) != nil {
+		return 0
+	}
+	ctx, cancel := c.patience(context.Background(), anything)
+	defer cancel()
+	session, err := c.live(ctx)
+	if err != nil {
+		return 0
+	}
+	return session.id
+}
+
+// lastSession is Session at once: it may have been given up.
+func (c *Client) lastSession() uint64 {
+	if session, _ := c.current.get(); session != nil {
+		return session.id
+	}
+	return 0
+}

@@ -1,0 +1,72 @@
+package session
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"lockfs/cluster/durable"
+	"lockfs/cluster/process"
+)
+
+// machineID tells machines apart that have the same name. Where the system has no id, the mounts keep one, which has to
+// outlast a boot; without any it is empty, which is the same machine as every other such one.
+func machineID(cfg Config) string {
+	id, err := process.MachineID()
+	if err == nil {
+		return id
+	}
+	for _, path := range cfg.MachineFiles {
+		if id, err := readMachineID(path); err == nil {
+			return id
+		}
+	}
+	for _, path := range cfg.MachineFiles {
+		if id, err = makeMachineID(path); err == nil {
+			return id
+		}
+	}
+	cfg.Logger.Warn("this machine has no id: locks of another one with its name are taken for its own", "error", err)
+	return ""
+}
+
+// makeMachineID keeps a new id: of several mounts that do so at once, the first to link its file wins.
+func makeMachineID(path string) (string, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", err
+	}
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
+	mine, err := os.CreateTemp(filepath.Dir(path), ".machine-id-*")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.Remove(mine.Name()) }()
+	_, err = mine.WriteString(hex.EncodeToString(random[:]) + "\n")
+	if err = errors.Join(err, mine.Chmod(0o644), mine.Sync(), mine.Close()); err != nil {
+		return "", err
+	}
+	if err := os.Link(mine.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	if err := durable.SyncDir(filepath.Dir(path)); err != nil {
+		return "", err
+	}
+	return readMachineID(path)
+}
+
+func readMachineID(path string) (string, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	id := strings.TrimSpace(string(content))
+	if _, err := hex.DecodeString(id); err != nil || len(id) != 32 {
+		return "", &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not an id of 32 hexadecimal digits")}
+	}
+	return id, nil
+}

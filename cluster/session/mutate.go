@@ -1,0 +1,204 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/fault"
+	"lockfs/raftstore/hostinfo"
+	"lockfs/raftstore/storepb"
+)
+
+// errForgotten tells of a mount that was away for too long.
+var errForgotten = errors.New("the cluster does not know any more what became of the call: its session ended too long ago")
+
+// Mutate commits one change and returns its result once a majority has it on disk. An error wraps
+// context.DeadlineExceeded: no majority answered in time, or none has answered any call for that long. What the operation
+// created exclusively is then taken back as soon as one does, unless others use it, or never comes to be.
+func (c *Client) Mutate(ctx context.Context, caller *storepb.Caller, op *storepb.Op) (*storepb.Result, error) {
+	return c.Create(ctx, caller, op, nil)
+}
+
+// Create is Mutate for what makes a name. answer renders what will tell the kernel of success, for a
+// [Guard] to do it should this process be killed first; it may be nil, and may answer nil.
+//
+// Content goes with what it says about its lock, and a holder that it names is watched from then on.
+func (c *Client) Create(
+	asked context.Context, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
+) (*storepb.Result, error) {
+	if err := c.mayAsk(aCommand); err != nil {
+		return nil, err
+	}
+	ctx, cancel := c.patience(asked, aCommand)
+	defer cancel()
+	write, names := op.GetSetContent(), makesName(op)
+	if write != nil {
+		write.Facts = c.holders.describe(caller, write.GetContent())
+	}
+	if target := op.GetCreate().GetTarget(); len(target) > 0 {
+		op.GetCreate().Facts = c.holders.evidence(caller, target)
+	}
+	c.holders.introduceCaller(caller, op)
+	if names && hostinfo.BootTime() < time.Duration(c.asksMakers.Load()) {
+		c.holders.introduceMaker(caller)
+	}
+	result, _, err := c.createIn(ctx, 0, caller, op, answer)
+	if err == nil && result.GetCode() == storepb.Code_NEED_LINEAGE {
+		c.holders.introduceMaker(caller)
+		if names {
+			c.asksMakers.Store(int64(hostinfo.BootTime() + asksMaker))
+		}
+		result, _, err = c.createIn(ctx, 0, caller, op, answer)
+	}
+	if err != nil || result.GetCode() != storepb.Code_OK {
+		return result, err
+	}
+	c.holders.watch(write.GetFacts().GetProcess())
+	if names {
+		c.holders.watchMaker(caller)
+	}
+	return result, nil
+}
+
+func makesName(op *storepb.Op) bool {
+	return op.GetCreate() != nil || op.GetLink() != nil || op.GetRename() != nil
+}
+
+// GoesOn says that a thread has been told of what it created.
+func (c *Client) GoesOn(thread uint32) { c.journal.goesOn(thread) }
+
+// createIn does a command in a session, 0 for whichever is in use, and answers the number under which it was done, too. It begins once what was given up before is settled. An error comes
+// with the code CANCELLED if the cluster was never asked (see notAsked). If only one session will do and it has ended, the result
+// is SESSION_LOST.
+func (c *Client) createIn(
+	ctx context.Context, only uint64, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
+) (result *storepb.Result, seq uint64, err error) {
+	if err := c.unsettled.await(ctx); err != nil {
+		return notAsked(fmt.Errorf("what was given up before is not settled: %w", err))
+	}
+	slot, err := c.takeSlot(ctx)
+	if err != nil {
+		return notAsked(err)
+	}
+	caller.Host = c.host
+	for {
+		session, err := c.live(ctx)
+		if err != nil {
+			c.journal.end(slot)
+			c.slots <- slot
+			return notAsked(err)
+		}
+		if only != 0 && session.id != only {
+			c.journal.end(slot)
+			c.slots <- slot
+			return &storepb.Result{Code: storepb.Code_SESSION_LOST}, 0, nil
+		}
+		cmd := &storepb.Command{Session: session.id, Caller: caller, Op: op}
+		cmd.Seq, cmd.Acked = session.numbers.take(func(seq uint64) { c.journal.begin(slot, session.id, seq) })
+		result, err := c.send(ctx, cmd)
+		if err == nil {
+			err = fault.LoseAnswer(ctx, op.GetCreate().GetName())
+		}
+		if err == nil && session.fenced() {
+			_, err = c.live(ctx) // this host slept: look around before answering
+		}
+		if err == nil {
+			err = ctx.Err() // nobody waits for the answer any more
+		}
+		if err != nil {
+			c.settling.Add(1)
+			c.unsettled.begin()
+			go c.settle(session, cmd.Seq, slot)
+			return nil, 0, err
+		}
+		if result.GetCode() == storepb.Code_SESSION_UNKNOWN {
+			session.numbers.done(cmd.Seq)
+			c.lose(session) // the command was not done and never will be: do it in another session
+			continue
+		}
+		if result.GetCode() == storepb.Code_SESSION_FORGOTTEN {
+			session.numbers.done(cmd.Seq)
+			c.journal.end(slot)
+			c.slots <- slot
+			c.lose(session)
+			return nil, 0, errForgotten
+		}
+		told := answer != nil && result.GetCode() == storepb.Code_OK
+		if told {
+			c.journal.promise(slot, caller.GetPid(), answer(result))
+		}
+		c.journal.end(slot)
+		if told {
+			fault.DieAnswering()
+		}
+		// Only now may the cluster forget how to take it back: while the journal has the call, a successor
+		// would want to.
+		session.numbers.done(cmd.Seq)
+		c.slots <- slot
+		return result, cmd.Seq, nil
+	}
+}
+
+// errLeaving is what calls are told that come while the mount ends.
+var errLeaving = errors.New("the mount ends")
+
+func (c *Client) takeSlot(ctx context.Context) (slot int, err error) {
+	select {
+	case <-c.leaving:
+		return 0, errLeaving
+	default:
+	}
+	select {
+	case slot := <-c.slots:
+		return slot, nil
+	case <-c.leaving:
+		return 0, errLeaving
+	case <-ctx.Done():
+		return 0, fmt.Errorf("too many operations wait for the cluster: %w", ctx.Err())
+	}
+}
+
+// notAsked is what there is instead of the result of a command that was not sent: it was not done, and never will be.
+func notAsked(err error) (*storepb.Result, uint64, error) {
+	return &storepb.Result{Code: storepb.Code_CANCELLED}, 0, err
+}
+
+func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Result, error) {
+	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: cmd}}
+	reply, err := rpc.Ask(ctx, c.router, rpc.Node.Execute, request)
+	if err == nil {
+		c.answered(aCommand)
+	}
+	return reply.GetResult(), err
+}
+
+// settle goes on until the cluster has recorded that a number is void, and only then acknowledges it.
+func (c *Client) settle(session *clientSession, seq uint64, slot int) {
+	defer c.settling.Done()
+	defer c.unsettled.end()
+	if err := c.void(c.ctx, pendingCall{session.id, seq}); err != nil {
+		c.logger.Error("closed before the outcome of a call was settled", "session", session.id, "seq", seq, "error", err)
+		return
+	}
+	session.numbers.done(seq)
+	c.journal.end(slot)
+	c.slots <- slot
+}
+
+// void makes a call leave nothing behind whose result nobody was told.
+func (c *Client) void(ctx context.Context, call pendingCall) error {
+	op := &storepb.Op{Op: &storepb.Op_Cancel{Cancel: &storepb.Cancel{Seq: call.seq}}}
+	result, err := c.send(ctx, &storepb.Command{Session: call.session, Op: op})
+	if err != nil {
+		return fmt.Errorf("settle a call: %w", err)
+	}
+	if result.GetCode() != storepb.Code_OK {
+		c.logger.Error("what became of a call cannot be told any more",
+			"session", call.session, "seq", call.seq, "code", result.GetCode())
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/hostinfo"
+)
+
+// firstKeepalive comes before anything is known of the TTL.
+const firstKeepalive = 100 * time.Millisecond
+
+// renew sends a keepalive and answers when the next one is due.
+func (c *Client) renew(s *clientSession) time.Duration {
+	ctx, cancel := context.WithTimeout(c.alive, rpc.AttemptTimeout)
+	defer cancel()
+	var sent time.Duration
+	var asked time.Time
+	var took time.Duration
+	keepAlive := func(to rpc.Node, ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
+		sent, asked = hostinfo.BootTime(), time.Now()
+		reply, err := to.KeepAlive(ctx, req)
+		took = time.Since(asked)
+		return reply, err
+	}
+	reply, err := rpc.Ask(ctx, c.router, keepAlive, &clusterpb.KeepAliveRequest{Session: s.id, ClockOffset: c.offset.Load()})
+	if err != nil {
+		c.logger.Warn("no keepalive came through", "session", s.id, "error", err)
+		return firstKeepalive
+	}
+	c.answered(anything)
+	if reply.GetEnded() {
+		c.lose(s)
+		return 0
+	}
+	c.ahead.Store(reply.GetClusterTime() - int64(sent))
+	c.offset.Store(wallClock(asked.Add(took/2)) - reply.GetClusterTime())
+	c.router.Meet(reply.GetServers())
+	c.leader.Store(new(reply.GetLeader()))
+	ttl := time.Duration(reply.GetTtl())
+	s.extend(sent + ttl - margin(ttl))
+	c.current.wake()
+	return ttl / 3
+}
+
+// lose gives a session up that the cluster has ended.
+func (c *Client) lose(s *clientSession) {
+	if c.current.set(s, nil) {
+		c.logger.Warn("the cluster ended this mount's session; opening another", "session", s.id)
+		c.hurry()
+	}
+}

@@ -1,0 +1,79 @@
+package session_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/cluster"
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
+	"lockfs/cluster/session"
+	"lockfs/raftstore/storepb"
+)
+
+// TestClientOfAForgottenSession: nobody can tell whether a call was done, so it is not done again.
+func TestClientOfAForgottenSession(t *testing.T) {
+	node := startServers(t, 1)[0]
+	client := openClient(t, node, "")
+	id := client.Session()
+	client.EndSession(t)
+
+	_, err := client.Mutate(t.Context(), &storepb.Caller{}, createOp("lock"))
+	require.ErrorIs(t, err, session.ErrForgotten)
+	require.Equal(t, storepb.Code_NOT_FOUND, lookup(t, client, "lock"))
+	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
+	require.NotEqual(t, id, client.Session())
+}
+
+func TestSessionEndsWhenItsMountIsSilent(t *testing.T) {
+	node := startServers(t, 1)[0]
+	client := openClient(t, node, "")
+	require.NotZero(t, client.Session())
+	client.FallSilent()
+	require.Eventually(t, func() bool { return len(node.sessions(t)) == 0 }, testWait, 50*time.Millisecond)
+	require.True(t, client.IsFenced(), "the mount knew before the cluster gave it up")
+}
+
+func TestClientKnowsClusterTime(t *testing.T) {
+	node := startServers(t, 1)[0]
+	client := openClient(t, node, "")
+	require.NotZero(t, client.Session())
+	clusterTime := func() int64 {
+		status, err := node.Status(t.Context(), new(clusterpb.StatusRequest))
+		require.NoError(t, err)
+		return status.GetClusterTime()
+	}
+	require.InDelta(t, clusterTime(), client.ClusterTime().UnixNano(), float64(2*time.Second))
+	client.MoveOffset(time.Hour) // whatever becomes of the wall clock
+	require.InDelta(t, clusterTime(), client.ClusterTime().UnixNano(), float64(2*time.Second))
+}
+
+// crossing is a node that is asked for a keepalive once it has done a farewell.
+type crossing struct {
+	*cluster.Node
+	client *session.Client
+}
+
+func (n *crossing) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+	reply, err := n.Node.Execute(ctx, req)
+	if req.GetCommand().GetOp().GetCloseSession() != nil {
+		n.client.Hurry()
+		time.Sleep(100 * time.Millisecond)
+	}
+	return reply, err
+}
+
+func TestAFarewellIsTheLastThingThatIsSaid(t *testing.T) {
+	node := startServers(t, 1)[0]
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	n := &crossing{Node: node.Node}
+	client, err := session.Open(ctx, n, rpc.NewPeers(), session.Config{Host: "h", Logger: quietLogger()})
+	require.NoError(t, err)
+	n.client = client
+	require.NoError(t, client.Close(ctx))
+	require.Empty(t, node.sessions(t))
+}

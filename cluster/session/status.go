@@ -1,0 +1,19 @@
+package session
+
+import (
+	"time"
+
+	"lockfs/raftstore/storepb"
+)
+
+// Status is what this mount knows of itself.
+func (c *Client) Status() *storepb.MountStatus {
+	status := &storepb.MountStatus{
+		Host: c.host, ClockOffset: c.offset.Load(), ClusterTime: wallClock(time.Now()) - c.offset.Load(),
+	}
+	status.Session = c.lastSession()
+	if leader := c.leader.Load(); leader != nil {
+		status.Leader = *leader
+	}
+	return status
+}
