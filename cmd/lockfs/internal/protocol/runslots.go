@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -120,18 +121,22 @@ func isBlocked(err error) bool {
 	return errors.As(err, &exit) && exit.Code == cli.ExitBlocked
 }
 
-// awaitOne waits until a slot may be free, or ctx ends.
+// awaitOne waits until a slot may be free, or ctx ends. Nobody looks at a slot any more when it returns: on a mount of lockfs
+// who removes a stale lock means the one that the process has looked at last, so that a look between the judgement of the next
+// attempt and its removal would have it remove a lock that nobody has judged.
 func (s *slots) awaitOne(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	looking, stop := context.WithCancel(ctx)
+	var looks sync.WaitGroup
 	free := make(chan struct{}, s.count)
 	for number := 1; number <= s.count; number++ {
-		go func() {
-			_, _ = formats.Wait(ctx, s.path(number))
+		looks.Go(func() {
+			_, _ = formats.Wait(looking, s.path(number))
 			free <- struct{}{}
-		}()
+		})
 	}
 	<-free
+	stop()
+	looks.Wait()
 	_ = pause.For(ctx, slotPause)
 }
 

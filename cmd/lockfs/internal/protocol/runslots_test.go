@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/cli/clitest"
@@ -50,6 +52,26 @@ func TestRunSlots(t *testing.T) {
 			require.Empty(t, left)
 		})
 	}
+}
+
+// TestNobodyLooksAtSlotsAfterTheWait: the next attempt removes what was looked at last.
+func TestNobodyLooksAtSlotsAfterTheWait(t *testing.T) {
+	s := &slots{dir: t.TempDir(), count: 100}
+	for number := 1; number <= s.count; number++ {
+		require.NoError(t, os.WriteFile(s.path(number), []byte("held"), 0o600))
+	}
+	lookers := func() int {
+		stacks := make([]byte, 1<<20)
+		return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "formats.Wait(")
+	}
+	returned := make(chan int)
+	go func() {
+		s.awaitOne(t.Context())
+		returned <- lookers()
+	}()
+	require.Eventually(t, func() bool { return lookers() == s.count }, time.Minute, time.Millisecond)
+	require.NoError(t, os.Remove(s.path(1)))
+	require.Zero(t, <-returned)
 }
 
 // TestRunSlotsWait: who finds no slot waits as it was told, and the slot of whoever was killed is free.
