@@ -60,7 +60,9 @@ func (c *Client) Call(ctx context.Context, method byte, request, reply proto.Mes
 	}()
 	h := head{number: c.numbers.Add(1), kind: method}
 	if deadline, limited := ctx.Deadline(); limited {
-		h.wait = time.Until(deadline)
+		if h.wait = time.Until(deadline); h.wait <= 0 { // which would be told as no limit
+			return context.DeadlineExceeded
+		}
 	}
 	message, err := encode(h, request)
 	if err != nil || len(message) > startSize+MaxRequest {
