@@ -32,7 +32,7 @@ type testServer struct {
 	address   string
 	listener  net.Listener
 	release   chan struct{} // closed: waiting calls are answered
-	asked     atomic.Int32 // calls that wait, so far
+	asked     atomic.Int32  // calls that wait, so far
 	waiting   atomic.Int32
 	told      atomic.Int64 // how long the last call that waited could, in nanoseconds
 	malformed atomic.Int32
@@ -223,9 +223,10 @@ func TestDeadlinesTravel(t *testing.T) {
 	const patience = 500 * time.Millisecond
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	_, err := say(ctx, c, wait, "")
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.NotErrorIs(t, err, ErrUnreachable)
+	if _, err := say(ctx, c, wait, ""); err != nil { // else the answer of a server whose time was up came before that was noticed
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, ErrUnreachable)
+	}
 	require.LessOrEqual(t, time.Duration(s.told.Load()), patience+time.Millisecond)
 	require.Eventually(t, func() bool { return s.waiting.Load() == 0 }, testWait, time.Millisecond)
 	got, err := say(t.Context(), c, echo, "next")
