@@ -92,7 +92,7 @@ func (c *Client) Close() {
 	defer c.mu.Unlock()
 	c.closed = true
 	if c.live != nil {
-		c.live.fail(errClosed)
+		_ = c.live.fail(errClosed)
 	}
 }
 
@@ -127,6 +127,7 @@ func (c *Client) dial(ctx context.Context) (*connection, error) {
 	conn, err := c.dialer.DialContext(ctx, "tcp", c.address)
 	if err == nil {
 		_, err = conn.Write([]byte(Preface))
+		err = guess(err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -158,6 +158,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 			third := newTestClient(t, s.address)
 			_, err = say(t.Context(), third, echo, "")
 			require.ErrorIs(t, err, ErrUnreachable)
+			require.ErrorIs(t, err, errHungUp)
 			_, err = say(t.Context(), second, echo, "")
 			require.NoError(t, err, "who is there stays")
 			require.NoError(t, first.Close())
