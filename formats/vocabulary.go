@@ -25,9 +25,6 @@ type (
 	// Rule is what an administrator set for some locks.
 	Rule = lockfact.Rule
 
-	// Verdict is the outcome of a judgement.
-	Verdict = lockfact.Verdict
-
 	// Format is the name of a format.
 	Format = lockfact.Format
 
