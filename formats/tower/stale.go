@@ -43,30 +43,13 @@ func (l *Lock) Stale(now time.Time) bool { return now.After(l.StaleSince()) }
 // --force-lock was given, never while it is active (section 7.1).
 func (l *Lock) MaySteal(now time.Time, force bool) bool { return force && l.Stale(now) }
 
-// Judge says whether the content is a stale lock at now, on the clock of the host that wrote it. A
-// content that is not a valid lock is held. No rule changes the time to live.
-func Judge(content []byte, now time.Time, _ lockfact.Rule) lockfact.Verdict {
-	l, err := Parse(content)
-	if err != nil {
-		return lockfact.Verdict{State: lockfact.Held, Reason: "invalid tower lock: " + err.Error()}
-	}
-	v := lockfact.Verdict{
-		State:  lockfact.Held,
-		Reason: fmt.Sprintf("last heartbeat %s, ttl %d s", stamp.Ago(l.Age(now).Truncate(time.Second)), l.TTLSeconds),
-	}
-	if l.Stale(now) {
-		v.State = lockfact.Stale
-	}
-	return v
-}
-
 // FactsOf gives the facts of a content; the error is that of Parse.
-func FactsOf(content []byte, written lockfact.Origin, rule lockfact.Rule) (lockfact.Facts, error) {
+func FactsOf(content []byte, written lockfact.Origin) (lockfact.Facts, error) {
 	l, err := Parse(content)
 	if err != nil {
 		return lockfact.Facts{}, err
 	}
-	return rule.Override(lockfact.Facts{
+	return lockfact.Facts{
 		Format:    lockfact.Tower,
 		Holder:    lockfact.HolderName(l.RequestID),
 		Host:      written.Host,
@@ -75,5 +58,5 @@ func FactsOf(content []byte, written lockfact.Origin, rule lockfact.Rule) (lockf
 		ExpiresAt: written.Deadline(l.StaleSince()),
 		Guard:     lockfact.GuardHost,
 		OnStale:   lockfact.Keep,
-	}), nil
+	}, nil
 }

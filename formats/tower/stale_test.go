@@ -15,47 +15,40 @@ import (
 // A heartbeat in whole seconds was cut to that: it may be from any time in its second.
 func TestTower61StaleOnlyWhenAgeIsGreaterThanTTL(t *testing.T) {
 	heartbeat := at("10:30:40")
-	for age, want := range map[time.Duration]lockfact.State{
-		-time.Hour:                          lockfact.Held,
-		0:                                   lockfact.Held,
-		900*time.Second - 1:                 lockfact.Held,
-		900 * time.Second:                   lockfact.Held,
-		901*time.Second - 1:                 lockfact.Held,
-		901 * time.Second:                   lockfact.Stale,
-		200 * 365 * 24 * 3600 * time.Second: lockfact.Stale,
+	l, err := tower.Parse([]byte(example))
+	require.NoError(t, err)
+	for age, want := range map[time.Duration]bool{
+		-time.Hour:                          false,
+		0:                                   false,
+		900*time.Second - 1:                 false,
+		900 * time.Second:                   false,
+		901*time.Second - 1:                 false,
+		901 * time.Second:                   true,
+		200 * 365 * 24 * 3600 * time.Second: true,
 	} {
-		v := tower.Judge([]byte(example), heartbeat.Add(age), lockfact.Rule{})
-		require.Equal(t, want, v.State, "%v: %s", age, v.Reason)
+		require.Equal(t, want, l.Stale(heartbeat.Add(age)), "%v", age)
 	}
-	exact := with(t, "last_heartbeat_at", `"2025-12-18T10:30:40.5Z"`)
-	for age, want := range map[time.Duration]lockfact.State{900 * time.Second: lockfact.Held, 900*time.Second + 1: lockfact.Stale} {
-		require.Equal(t, want, tower.Judge(exact, heartbeat.Add(time.Second/2+age), lockfact.Rule{}).State, "it was not cut")
+	exact, err := tower.Parse(with(t, "last_heartbeat_at", `"2025-12-18T10:30:40.5Z"`))
+	require.NoError(t, err)
+	for age, want := range map[time.Duration]bool{900 * time.Second: false, 900*time.Second + 1: true} {
+		require.Equal(t, want, exact.Stale(heartbeat.Add(time.Second/2+age)), "it was not cut")
 	}
-}
-
-func TestTower61ReasonsAreInWords(t *testing.T) {
-	judge := func(age time.Duration) string {
-		return tower.Judge([]byte(example), at("10:30:40").Add(age), lockfact.Rule{}).Reason
-	}
-	require.Equal(t, "last heartbeat 1800 s ago, ttl 900 s", judge(1800*time.Second))
-	require.Equal(t, "last heartbeat 60 s ahead of the clock, ttl 900 s", judge(-time.Minute))
-	require.Equal(t, "last heartbeat 1 s ago, ttl 900 s", judge(3*time.Second/2))
 }
 
 func TestTower61HugeTTLNeverOverflows(t *testing.T) {
 	content := with(t, "ttl_seconds", "9223372036854775807")
-	require.Equal(t, lockfact.Held, tower.Judge(content, at("10:30:40").AddDate(250, 0, 0), lockfact.Rule{}).State)
-	facts, err := tower.FactsOf(content, lockfact.Origin{ClockOffset: math.MinInt64 + 1}, lockfact.Rule{})
+	l, err := tower.Parse(content)
+	require.NoError(t, err)
+	require.False(t, l.Stale(at("10:30:40").AddDate(250, 0, 0)))
+	facts, err := tower.FactsOf(content, lockfact.Origin{ClockOffset: math.MinInt64 + 1})
 	require.NoError(t, err)
 	require.EqualValues(t, math.MaxInt64, facts.ExpiresAt)
 }
 
-func TestTower61MalformedIsNeverStale(t *testing.T) {
-	later := at("10:30:40").AddDate(100, 0, 0)
+func TestTower61MalformedIsNoLock(t *testing.T) {
 	for cut := range len(example) {
-		v := tower.Judge([]byte(example[:cut]), later, lockfact.Rule{StaleAfter: time.Second})
-		require.Equal(t, lockfact.Held, v.State)
-		require.Contains(t, v.Reason, "invalid tower lock: ")
+		_, err := tower.Parse([]byte(example[:cut]))
+		require.Error(t, err)
 	}
 }
 
@@ -68,7 +61,6 @@ func TestTower122HeartbeatBeforeCreationIsInvalid(t *testing.T) {
 		require.Equal(t, valid, err == nil, heartbeat)
 		if !valid {
 			requireFieldError(t, err, "last_heartbeat_at")
-			require.Equal(t, lockfact.Held, tower.Judge(content, at("23:59:59"), lockfact.Rule{}).State)
 		}
 	}
 	cut := strings.Replace(example, "10:30:10Z", "10:30:40.7Z", 1)
@@ -98,7 +90,7 @@ func TestTower71StealingOnlyWhenStaleAndForced(t *testing.T) {
 }
 
 func TestTower123PIDMustNotDecide(t *testing.T) {
-	facts, err := tower.FactsOf([]byte(example), lockfact.Origin{Host: "n1"}, lockfact.Rule{})
+	facts, err := tower.FactsOf([]byte(example), lockfact.Origin{Host: "n1"})
 	require.NoError(t, err)
 	require.Equal(t, 12345, facts.PID)
 	require.False(t, facts.ByProcess())
@@ -106,7 +98,7 @@ func TestTower123PIDMustNotDecide(t *testing.T) {
 
 func TestTowerFacts(t *testing.T) {
 	written := lockfact.Origin{Host: "n1", ClockOffset: 10 * time.Minute}
-	facts, err := tower.FactsOf([]byte(example), written, lockfact.Rule{})
+	facts, err := tower.FactsOf([]byte(example), written)
 	require.NoError(t, err)
 	require.Equal(t, lockfact.Facts{
 		Format:    lockfact.Tower,
@@ -119,13 +111,7 @@ func TestTowerFacts(t *testing.T) {
 		OnStale:   lockfact.Keep,
 	}, facts)
 
-	changed, err := tower.FactsOf([]byte(example), written,
-		lockfact.Rule{StaleAfter: time.Second, OnStale: lockfact.Remove, Guard: lockfact.GuardAnyone})
-	require.NoError(t, err)
-	facts.OnStale, facts.Guard = lockfact.Remove, lockfact.GuardAnyone
-	require.Equal(t, facts, changed, "the time to live is the lock's own")
-
-	_, err = tower.FactsOf([]byte("{}"), written, lockfact.Rule{})
+	_, err = tower.FactsOf([]byte("{}"), written)
 	require.Error(t, err)
 }
 
