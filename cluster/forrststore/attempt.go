@@ -6,6 +6,7 @@ import (
 
 	"lockfs/formats/forrst"
 	"lockfs/formats/lockfact"
+	"lockfs/formats/pause"
 	"lockfs/raftstore/storepb"
 )
 
@@ -92,6 +93,9 @@ func (a *attempt) awaitChange(ctx context.Context, there *storepb.Lock) error {
 		result, err := a.client.Query(ctx, &storepb.Query{Query: &storepb.Query_AwaitChange{AwaitChange: change}})
 		if err == nil && result.GetCode() != storepb.Code_WAITING {
 			return nil
+		}
+		if err != nil { // it may have come at once
+			_ = pause.For(ctx, retryPause)
 		}
 	}
 	return ctx.Err()
