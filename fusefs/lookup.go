@@ -27,7 +27,7 @@ func (fs *fileSystem) Lookup(
 	})
 	if errno == 0 {
 		kernel.FillEntry(out, result.GetAttr())
-		fs.calls.walked.Note(header.Pid, walked{result.GetAttr().GetIno(), result.GetLooks()})
+		fs.calls.walked.Note(header.Pid, walked{result.GetAttr().GetIno(), result.GetObservations()})
 	}
 	if errno == 0 || errno == syscall.ENOENT {
 		fs.judgements.resolve(header.Pid, at.parent, name, result.GetAttr().GetIno())
@@ -47,6 +47,6 @@ func (fs *fileSystem) Readlink(interrupted <-chan struct{}, header *fuse.InHeade
 	if errno != 0 {
 		return nil, kernel.Status(kernel.OfInode(errno))
 	}
-	fs.observations.Saw(header.Caller, result.GetLooks(), observation.Read)
+	fs.observations.Saw(header.Caller, result.GetObservations(), observation.Read)
 	return result.GetContent(), fuse.OK
 }

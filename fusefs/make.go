@@ -54,7 +54,7 @@ func (fs *fileSystem) makeNode(
 		if create.GetMode()&syscall.S_IFMT == syscall.S_IFDIR {
 			how = observation.MadeDirectory
 		}
-		fs.observations.Saw(header.Caller, result.GetLooks(), how)
+		fs.observations.Saw(header.Caller, result.GetObservations(), how)
 		kernel.FillEntry(out, result.GetAttr())
 	}
 	return kernel.Status(errno)
@@ -73,7 +73,7 @@ func (fs *fileSystem) Link(
 		Link: &storepb.Link{Ino: in.Oldnodeid, Parent: at.parent, Name: at.name},
 	}}, answer.Entry(&in.InHeader))
 	if errno == 0 {
-		fs.observations.Saw(in.Caller, result.GetLooks(), observation.Made)
+		fs.observations.Saw(in.Caller, result.GetObservations(), observation.Made)
 		kernel.FillEntry(out, result.GetAttr())
 	}
 	return kernel.Status(errno)

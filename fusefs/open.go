@@ -35,14 +35,14 @@ func (fs *fileSystem) Create(
 		return kernel.Status(syscall.ESTALE)
 	}
 	inode := fs.inodes.use(attr.GetIno())
-	handle := &fileHandle{inode: inode, by: []*storepb.Look{{Parent: at.parent, Name: at.name}}}
-	if !result.GetCreated() && len(result.GetLooks()) > 0 {
-		handle.by = result.GetLooks()
+	handle := &fileHandle{inode: inode, by: []*storepb.Observation{{Parent: at.parent, Name: at.name}}}
+	if !result.GetCreated() && len(result.GetObservations()) > 0 {
+		handle.by = result.GetObservations()
 	}
 	if result.GetCreated() {
 		inode.learn(content{version: attr.GetVersion()})
 		fs.calls.created.Note(in.Pid, attr)
-		handle.saw(fs.observations, in.Caller, result.GetLooks(), observation.Made)
+		handle.saw(fs.observations, in.Caller, result.GetObservations(), observation.Made)
 	} else if in.Flags&syscall.O_TRUNC != 0 {
 		if attr, errno = fs.empty(fs.truncation(interrupted, at.caller, handle.by), inode); errno != 0 {
 			fs.release(at.caller, inode)

@@ -18,7 +18,7 @@ func (at place) observed() observation.Name {
 }
 
 // nameOf is the name itself of what was seen under it, without the directories that it is in; nil if it is not known.
-func nameOf(seen []*storepb.Look) *storepb.Look {
+func nameOf(seen []*storepb.Observation) *storepb.Observation {
 	if len(seen) == 0 {
 		return nil
 	}

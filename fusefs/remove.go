@@ -34,7 +34,7 @@ func (fs *fileSystem) removeName(interrupted <-chan struct{}, header *fuse.InHea
 	pin := fs.toKeep(judged)
 	result, errno := fs.mutate(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Unlink{
 		Unlink: &storepb.Unlink{
-			Parent: at.parent, Name: at.name, Directory: directory, Looks: fs.observations.SeenBy(header.Pid, at.observed()), Judged: judged, Pin: pin,
+			Parent: at.parent, Name: at.name, Directory: directory, Observations: fs.observations.SeenBy(header.Pid, at.observed()), Judged: judged, Pin: pin,
 		},
 	}})
 	fs.mayHaveRemoved(at.caller, result, pin)
@@ -65,17 +65,17 @@ func (fs *fileSystem) Rename(
 	pin := fs.toKeep(replaced)
 	result, errno := fs.create(interrupted, from.caller, &storepb.Op{Op: &storepb.Op_Rename{Rename: &storepb.Rename{
 		Parent: from.parent, Name: from.name, NewParent: to.parent, NewName: to.name,
-		NoReplace: in.Flags&unix.RENAME_NOREPLACE != 0,
-		Exchange:  in.Flags&unix.RENAME_EXCHANGE != 0,
-		Looks:     fs.observations.SeenBy(in.Pid, from.observed(), to.observed()),
-		Judged:    fs.judgements.judgedAs(from),
-		NewJudged: replaced,
-		Pin:       pin,
+		NoReplace:    in.Flags&unix.RENAME_NOREPLACE != 0,
+		Exchange:     in.Flags&unix.RENAME_EXCHANGE != 0,
+		Observations: fs.observations.SeenBy(in.Pid, from.observed(), to.observed()),
+		Judged:       fs.judgements.judgedAs(from),
+		NewJudged:    replaced,
+		Pin:          pin,
 	}}}, answer.Empty(&in.InHeader))
 	fs.mayHaveRemoved(from.caller, result, pin)
 	if errno == 0 {
 		fs.observations.TookAway(in.Caller, from.observed())
-		fs.observations.Saw(in.Caller, result.GetLooks(), observation.Made)
+		fs.observations.Saw(in.Caller, result.GetObservations(), observation.Made)
 		fs.removed(from.caller, result.GetRemovedIno(), pin)
 	}
 	return kernel.Status(fs.judgements.judge(from.caller, result, errno))

@@ -40,11 +40,11 @@ func (c *calls) justCreated(thread uint32, ino uint64) (attr *storepb.Attr, foun
 // walked is a name that a thread has just looked up, and what it was: the kernel opens by inode.
 type walked struct {
 	ino  uint64
-	seen []*storepb.Look
+	seen []*storepb.Observation
 }
 
 // cameBy answers the name by which a thread came to an inode, as it was when it was looked up.
-func (c *calls) cameBy(thread uint32, ino uint64) []*storepb.Look {
+func (c *calls) cameBy(thread uint32, ino uint64) []*storepb.Observation {
 	found, _, _ := c.walked.Take(thread, func(w walked) bool { return w.ino == ino })
 	return found.seen
 }

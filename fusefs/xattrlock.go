@@ -38,7 +38,7 @@ func (fs *fileSystem) listLockXattrs(interrupted <-chan struct{}, header *fuse.I
 
 // lockOf answers the lock that an inode is under the name by which the caller came to it, else under its
 // first one. Nil: it has no name.
-func (fs *fileSystem) lockOf(interrupted <-chan struct{}, header *fuse.InHeader) (*storepb.Lock, []*storepb.Look, syscall.Errno) {
+func (fs *fileSystem) lockOf(interrupted <-chan struct{}, header *fuse.InHeader) (*storepb.Lock, []*storepb.Observation, syscall.Errno) {
 	ino, by := header.NodeId, thread.NewRequest(interrupted, header.Pid)
 	if ino == namespace.RootIno {
 		return nil, nil, 0
@@ -46,13 +46,13 @@ func (fs *fileSystem) lockOf(interrupted <-chan struct{}, header *fuse.InHeader)
 	if name := nameOf(fs.calls.cameBy(header.Pid, ino)); name != nil {
 		result, errno := fs.getLock(by, &storepb.GetLock{Parent: name.GetParent(), Name: name.GetName()})
 		if errno == 0 && result.GetAttr().GetIno() == ino {
-			return result.GetLocks()[0], result.GetLooks(), 0
+			return result.GetLocks()[0], result.GetObservations(), 0
 		}
 	}
 	result, errno := fs.getLock(by, &storepb.GetLock{Ino: ino})
 	switch errno {
 	case 0:
-		return result.GetLocks()[0], result.GetLooks(), 0
+		return result.GetLocks()[0], result.GetObservations(), 0
 	case syscall.ENOENT: // ESTALE, if it is gone altogether
 		_, errno = fs.attr(by, ino)
 	}

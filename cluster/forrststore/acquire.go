@@ -94,7 +94,7 @@ func (s *Store) create(ctx context.Context, want forrst.Want) (*forrst.Grant, er
 	case result.GetCode() != storepb.Code_OK:
 		return nil, refused(want.Key, result)
 	}
-	return &forrst.Grant{Request: want.Request, Lock: lock, Token: result.GetLooks()[0].GetToken()}, nil
+	return &forrst.Grant{Request: want.Request, Lock: lock, Token: result.GetObservations()[0].GetToken()}, nil
 }
 
 // awaitTurn returns once the lock that is there has gone, or another attempt has been answered. For the lock of

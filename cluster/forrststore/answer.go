@@ -89,7 +89,7 @@ func (s *Store) forget(ctx context.Context, request forrst.Identity, r reply) er
 		return err
 	}
 	op := &storepb.Unlink{Parent: at.replies, Name: []byte(request.Sum), Owner: request.ID}
-	op.Looks = []*storepb.Look{{Parent: op.Parent, Name: op.Name, Token: r.file}}
+	op.Observations = []*storepb.Observation{{Parent: op.Parent, Name: op.Name, Token: r.file}}
 	result, err := s.mutate(ctx, &storepb.Op{Op: &storepb.Op_Unlink{Unlink: op}})
 	if err == nil && result.GetCode() != storepb.Code_OK && result.GetCode() != storepb.Code_NOT_FOUND {
 		err = refused("the answer to "+request.ID, result)

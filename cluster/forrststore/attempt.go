@@ -84,7 +84,7 @@ func (a *attempt) awaitChange(ctx context.Context, there *storepb.Lock) error {
 	if err != nil {
 		return err
 	}
-	change := &storepb.AwaitChange{Seen: []*storepb.Look{
+	change := &storepb.AwaitChange{Seen: []*storepb.Observation{
 		{Parent: there.GetParent(), Name: there.GetName(), Token: there.GetToken()},
 		{Parent: at.replies, Name: []byte(a.want.Request.Sum), Token: a.seen.file},
 	}}

@@ -118,7 +118,7 @@ func (s *Store) remove(ctx context.Context, key string, op *storepb.Unlink, toke
 	}
 	op.Parent, op.Name = at.locks, []byte(name)
 	if token != 0 {
-		op.Looks = []*storepb.Look{{Parent: op.Parent, Name: op.Name, Token: token}}
+		op.Observations = []*storepb.Observation{{Parent: op.Parent, Name: op.Name, Token: token}}
 	}
 	return s.mutate(ctx, &storepb.Op{Op: &storepb.Op_Unlink{Unlink: op}})
 }

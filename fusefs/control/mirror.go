@@ -110,6 +110,6 @@ func (f mirrorFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
 	if attr.GetIno() != f.ino && !kernel.MayOpen(attr, &in.InHeader, in.Flags) {
 		return nil, syscall.ESTALE
 	}
-	s.observations.Saw(in.Caller, result.GetLooks(), observation.Read)
+	s.observations.Saw(in.Caller, result.GetObservations(), observation.Read)
 	return f.view.show(result.GetLocks()[0], s), 0
 }

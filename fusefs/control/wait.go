@@ -59,7 +59,7 @@ type waiting struct {
 	source *source
 	turn   chan struct{} // full while somebody waits, who alone uses what follows
 
-	seen  []*storepb.Look
+	seen  []*storepb.Observation
 	found snapshot // nil: it is still waited for
 }
 
@@ -104,7 +104,7 @@ func (w *waiting) find(ctx context.Context) syscall.Errno {
 		w.found = snapshot(string(lockfact.Stale) + "\n")
 	default:
 		lock := result.GetLocks()[0]
-		w.seen = []*storepb.Look{{Parent: w.parent, Name: []byte(w.name), Token: lock.GetToken()}}
+		w.seen = []*storepb.Observation{{Parent: w.parent, Name: []byte(w.name), Token: lock.GetToken()}}
 	}
 	return 0
 }

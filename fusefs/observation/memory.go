@@ -50,9 +50,9 @@ const (
 
 // Saw notes what a thread has seen or made. To find out who the thread is takes some time, and so is spared if there is
 // nothing to forget of what is data. It answers the version of the memory with which that is noted.
-func (m *Memory) Saw(by fuse.Caller, seen []*storepb.Look, how How) (version uint64) {
+func (m *Memory) Saw(by fuse.Caller, seen []*storepb.Observation, how How) (version uint64) {
 	version = m.version.Load()
-	if m.family == nil || !slices.ContainsFunc(seen, func(s *storepb.Look) bool { return !s.GetData() || m.areIn(s.GetParent()) }) {
+	if m.family == nil || !slices.ContainsFunc(seen, func(s *storepb.Observation) bool { return !s.GetData() || m.areIn(s.GetParent()) }) {
 		return version
 	}
 	return m.note(slices.Collect(m.family(by.Pid)), by.Uid, seen, how)
@@ -87,7 +87,7 @@ func (m *Memory) TookAway(by fuse.Caller, gone Name) {
 }
 
 // SeenBy answers what a thread is held to if it removes or replaces one of these names.
-func (m *Memory) SeenBy(thread uint32, names ...Name) []*storepb.Look {
+func (m *Memory) SeenBy(thread uint32, names ...Name) []*storepb.Observation {
 	if m.family == nil || m.areNone() {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (m *Memory) IsKept() bool { return m.family != nil }
 func (m *Memory) Version() uint64 { return m.version.Load() }
 
 // note remembers what a family, nearest first, has seen at the request of a user: a name, and then the directory it is in.
-func (m *Memory) note(family []Process, uid uint32, locks []*storepb.Look, how How) (version uint64) {
+func (m *Memory) note(family []Process, uid uint32, locks []*storepb.Observation, how How) (version uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at := m.table.now()
@@ -112,7 +112,7 @@ func (m *Memory) note(family []Process, uid uint32, locks []*storepb.Look, how H
 				m.table.forget(process, key)
 				continue
 			}
-			m.table.note(process, uid, key, sighting{
+			m.table.note(process, uid, key, observed{
 				token: lock.GetToken(), at: at, directory: i > 0 || how == MadeDirectory, made: how != Read, empty: lock.GetEmpty(),
 			})
 		}
@@ -149,21 +149,21 @@ func (m *Memory) areIn(dir uint64) bool {
 func (m *Memory) list(process Process, uid uint32, dir uint64) (version uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.table.note(process, uid, Name{Parent: dir}, sighting{at: m.table.now()})
+	m.table.note(process, uid, Name{Parent: dir}, observed{at: m.table.now()})
 	m.table.bound()
 	return m.version.Add(1)
 }
 
 // recall answers what a family saw last of some names, and of directories that these may be in.
-func (m *Memory) recall(family []Process, wanted ...Name) []*storepb.Look {
+func (m *Memory) recall(family []Process, wanted ...Name) []*storepb.Observation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(family) == 0 {
 		return nil
 	}
-	var answer []*storepb.Look
-	add := func(key Name, seen sighting) {
-		answer = append(answer, &storepb.Look{Parent: key.Parent, Name: []byte(key.Name), Token: seen.token, Empty: seen.empty})
+	var answer []*storepb.Observation
+	add := func(key Name, seen observed) {
+		answer = append(answer, &storepb.Observation{Parent: key.Parent, Name: []byte(key.Name), Token: seen.token, Empty: seen.empty})
 	}
 	for _, key := range wanted {
 		if seen, held := m.heldTo(family, family, key); held {
@@ -171,7 +171,7 @@ func (m *Memory) recall(family []Process, wanted ...Name) []*storepb.Look {
 			add(key, seen)
 		}
 	}
-	directories := make(map[Name]sighting)
+	directories := make(map[Name]observed)
 	passed := make(map[Name]bool)
 	for i, process := range family {
 		for _, key := range m.table.directories(process) {
@@ -195,14 +195,14 @@ func (m *Memory) recall(family []Process, wanted ...Name) []*storepb.Look {
 
 // heldTo answers what the nearest of those of a family that know a name saw of it, unless the family's nearest of all has
 // listed the directory since.
-func (m *Memory) heldTo(family, those []Process, key Name) (seen sighting, held bool) {
+func (m *Memory) heldTo(family, those []Process, key Name) (seen observed, held bool) {
 	for _, process := range those {
 		if seen, known := m.table.last(process, key); known {
 			listed, found := m.table.last(family[0], Name{Parent: key.Parent})
 			return seen, !found || seen.at >= listed.at
 		}
 	}
-	return sighting{}, false
+	return observed{}, false
 }
 
 // made tells whether a lock is the family's own, which may be empty for as long as it likes.

@@ -31,11 +31,11 @@ type Name struct {
 	Name   string
 }
 
-// table holds sightings of names, by process. It is bounded: when it is full, the users who have most of it lose of theirs,
+// table holds observations of names, by process. It is bounded: when it is full, the users who have most of it lose of theirs,
 // first what their processes with most of them saw longest ago. So nobody loses anything by what another user does, and who
 // floods it is no longer held to what he saw, as if he had not looked.
 //
-// What a process saw that has ended matters to nobody any more, as each of its family has its own sighting, and goes soon.
+// What a process saw that has ended matters to nobody any more, as each of its family has its own observation, and goes soon.
 type table struct {
 	entries map[entryKey]*entry
 	viewers map[Process]*viewer // the first of each process; those for other users follow
@@ -67,8 +67,8 @@ const (
 	shrinkPortion = 8 // of a table that is full, so that it is not full again at once
 )
 
-// sighting is what a process saw: a lock under a name or, under the empty one, that it listed a directory.
-type sighting struct {
+// observed is what a process saw: a lock under a name or, under the empty one, that it listed a directory.
+type observed struct {
 	token     uint64
 	at        time.Duration // since the table began; later for what was noted later
 	directory bool
@@ -76,9 +76,9 @@ type sighting struct {
 	empty     bool // when it was read
 }
 
-// entry is a sighting in the table.
+// entry is an observation in the table.
 type entry struct {
-	sighting
+	observed
 	viewer       *viewer
 	name         *sharedName
 	older, newer *entry // of the viewer
@@ -122,7 +122,7 @@ func newTable() *table {
 // hasEnded tells of processes that have surely ended. One whose pid is another's by now is taken for alive.
 func hasEnded(process Process) bool { return thread.HasEnded(uint32(process.PID)) }
 
-// now is the time of a sighting.
+// now is the time of an observation.
 func (t *table) now() time.Duration {
 	t.clock = max(time.Since(t.began), t.clock+1)
 	return t.clock
@@ -133,8 +133,8 @@ func (t *table) isEmpty() bool { return len(t.entries) == 0 }
 // knows tells whether anybody has seen a name that is in a directory.
 func (t *table) knows(dir uint64) bool { return t.in[dir] > 0 }
 
-// note puts a sighting in the place of what a process saw of that name before for the same user. The table may be too large then.
-func (t *table) note(process Process, uid uint32, key Name, seen sighting) {
+// note puts an observation in the place of what a process saw of that name before for the same user. The table may be too large then.
+func (t *table) note(process Process, uid uint32, key Name, seen observed) {
 	v := t.viewer(process, uid)
 	named := v.share.names[key]
 	if named == nil {
@@ -156,7 +156,7 @@ func (t *table) note(process Process, uid uint32, key Name, seen sighting) {
 		seen.made = seen.made || l.made && l.token == seen.token
 		v.unlink(l)
 	}
-	l.sighting = seen
+	l.observed = seen
 	v.link(l)
 }
 
@@ -238,16 +238,16 @@ func (t *table) of(process Process, key Name) iter.Seq[*entry] {
 }
 
 // last answers what a process saw last of a name, unless that is too long ago.
-func (t *table) last(process Process, key Name) (seen sighting, known bool) {
+func (t *table) last(process Process, key Name) (seen observed, known bool) {
 	for l := range t.of(process, key) {
 		if !known || l.at > seen.at {
-			seen, known = l.sighting, true
+			seen, known = l.observed, true
 		}
 	}
 	return seen, known && !t.isOld(seen)
 }
 
-func (t *table) isOld(seen sighting) bool { return time.Since(t.began)-seen.at > Age }
+func (t *table) isOld(seen observed) bool { return time.Since(t.began)-seen.at > Age }
 
 // made tells whether a process, or one that it is an ancestor of, made the lock that it saw.
 func (t *table) made(process Process, key Name, token uint64) bool {
@@ -334,7 +334,7 @@ func (t *table) sweep() {
 		ended := t.hasEnded(process)
 		for v != nil {
 			next := v.next
-			for v.oldest != nil && (ended || t.isOld(v.oldest.sighting)) {
+			for v.oldest != nil && (ended || t.isOld(v.oldest.observed)) {
 				t.drop(v.oldest)
 			}
 			v = next

@@ -22,15 +22,15 @@ func memoryWhere(hasEnded func(Process) bool) *Memory {
 	return l
 }
 
-func lockAt(parent uint64, name string, token uint64) []*storepb.Look {
-	return []*storepb.Look{{Parent: parent, Name: []byte(name), Token: token}}
+func lockAt(parent uint64, name string, token uint64) []*storepb.Observation {
+	return []*storepb.Observation{{Parent: parent, Name: []byte(name), Token: token}}
 }
 
 func (m *Memory) tokenOf(process Process, key Name) uint64 {
 	return tokenOf(m.recall([]Process{process}, key))
 }
 
-func tokenOf(seen []*storepb.Look) uint64 {
+func tokenOf(seen []*storepb.Observation) uint64 {
 	if len(seen) == 0 {
 		return 0
 	}
@@ -230,7 +230,7 @@ func TestObservationsAreOfAllUsersThatAProcessActsFor(t *testing.T) {
 	l.note([]Process{script}, 0, lockAt(1, "lock", 5), Made)
 	l.note([]Process{script}, 1, lockAt(1, "lock", 6), Read)
 	require.EqualValues(t, 6, l.tokenOf(script, lock), "the last counts")
-	l.note([]Process{script}, 1, []*storepb.Look{{Parent: 1, Name: []byte("lock"), Token: 5, Empty: true}}, Read)
+	l.note([]Process{script}, 1, []*storepb.Observation{{Parent: 1, Name: []byte("lock"), Token: 5, Empty: true}}, Read)
 	require.False(t, l.recall([]Process{script}, lock)[0].GetEmpty(), "it is its own")
 	l.list(script, 1, 1)
 	require.Empty(t, l.recall([]Process{script}, lock))
@@ -251,7 +251,7 @@ func TestTableKeepsAccount(t *testing.T) {
 			family[i] = Process{PID: 1 + random.IntN(9), Start: 5}
 		}
 		uid, dir := random.Uint32N(3), random.Uint64N(3)
-		seen := []*storepb.Look{
+		seen := []*storepb.Observation{
 			{Parent: dir, Name: []byte(strings.Repeat("l", 1+random.IntN(5))), Token: random.Uint64N(3), Data: random.IntN(4) == 0},
 			{Parent: 9, Name: []byte{'a' + byte(dir)}, Token: random.Uint64N(3), Data: random.IntN(4) == 0},
 		}
