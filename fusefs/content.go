@@ -6,6 +6,7 @@ import (
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
 	"lockfs/fusefs/thread"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -17,7 +18,7 @@ type edit func(old []byte) ([]byte, syscall.Errno)
 func (fs *fileSystem) current(by thread.Request, in *inode, name *storepb.Observation) (now content, seen []*storepb.Observation, errno syscall.Errno) {
 	known := in.last()
 	result, errno := fs.query(by, &storepb.Query{Query: &storepb.Query_Read{
-		Read: &storepb.Read{Ino: in.ino, KnownVersion: known.version, Name: name},
+		Read: &storepb.Read{Ino: uint64(in.ino), KnownVersion: known.version, Name: name},
 	}})
 	if errno != 0 {
 		return content{}, nil, kernel.OfInode(errno)
@@ -37,14 +38,14 @@ type writer struct {
 	caller      *storepb.Caller
 	name        *storepb.Observation   // nil if it is not known
 	seen        []*storepb.Observation // of a truncation; other writes are held to nothing
-	session     uint64                 // in which the file was locked; 0: it was not
+	session     ids.Session            // in which the file was locked; 0: it was not
 }
 
 // truncation is held to what the caller saw: it may be the removal of a lock.
 func (fs *fileSystem) truncation(interrupted <-chan struct{}, caller *storepb.Caller, by []*storepb.Observation) writer {
 	w := writer{interrupted: interrupted, caller: caller, name: nameOf(by)}
 	if w.name != nil {
-		w.seen = fs.observations.SeenBy(caller.GetPid(), observation.Name{Parent: w.name.GetParent(), Name: string(w.name.GetName())})
+		w.seen = fs.observations.SeenBy(caller.GetPid(), observation.Name{Parent: ids.Inode(w.name.GetParent()), Name: string(w.name.GetName())})
 	}
 	return w
 }
@@ -82,7 +83,7 @@ func (fs *fileSystem) compareAndSet(
 	by writer, in *inode, version uint64, data []byte,
 ) (result *storepb.Result, done bool, errno syscall.Errno) {
 	result, errno = fs.mutate(by.interrupted, by.caller, &storepb.Op{Op: &storepb.Op_SetContent{SetContent: &storepb.SetContent{
-		Ino: in.ino, IfVersion: version, Content: data, Name: by.name, Observations: by.seen, Session: by.session,
+		Ino: uint64(in.ino), IfVersion: version, Content: data, Name: by.name, Observations: by.seen, Session: uint64(by.session),
 	}}})
 	if result.GetCode() == storepb.Code_CONFLICT {
 		return nil, false, 0

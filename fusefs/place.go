@@ -2,13 +2,14 @@ package fusefs
 
 import (
 	"lockfs/fusefs/observation"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // place is a name in a directory, which need not exist, and who asks about it.
 type place struct {
 	caller *storepb.Caller
-	parent uint64
+	parent ids.Inode
 	name   []byte
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -65,5 +66,5 @@ type Voter interface {
 	// QuerySince answers from its own state if that is new enough for the query, which says so; else nil.
 	QuerySince(*storepb.Query) *storepb.Result
 	// Word is its id and the term that it is in now.
-	Word() (id string, term uint64)
+	Word() (id string, term ids.Term)
 }

@@ -6,6 +6,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -39,7 +40,8 @@ func waits(query *storepb.Query) bool {
 func (c *Client) query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
 	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query}}
 	if c.near != nil {
-		request.Voter, request.Term = c.near.Word()
+		voter, term := c.near.Word()
+		request.Voter, request.Term = voter, uint64(term)
 		return c.execute(ctx, request)
 	}
 	return c.queryWitnessed(ctx, request)
@@ -61,14 +63,14 @@ func (c *Client) queryWitnessed(ctx context.Context, req *clusterpb.ExecuteReque
 	}
 	asked, cancel := context.WithTimeout(ctx, rpc.ProbeTimeout)
 	defer cancel()
-	word := make(chan uint64, 1)
+	word := make(chan ids.Term, 1)
 	go func() {
 		reply, err := node.Probe(asked, &clusterpb.ProbeRequest{})
 		if err != nil || reply.GetId() != id || reply.GetLeads() {
 			word <- 0
 			return
 		}
-		word <- reply.GetTerm()
+		word <- ids.Term(reply.GetTerm())
 	}()
 	req.Witness = id
 	reply, err := rpc.Ask(ctx, c.router, rpc.Node.Execute, req)
@@ -80,7 +82,7 @@ func (c *Client) queryWitnessed(ctx context.Context, req *clusterpb.ExecuteReque
 	}
 	select {
 	case term := <-word:
-		if term == reply.GetTerm() {
+		if term == ids.Term(reply.GetTerm()) {
 			return reply.GetResult(), nil
 		}
 	case <-time.After(rpc.Promptly):

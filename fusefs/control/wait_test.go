@@ -5,10 +5,10 @@ import (
 	"syscall"
 	"testing"
 
-	"lockfs/raftstore/namespace"
-
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore/namespace"
 )
 
 // waitDir looks names up in .lockfs/wait as the kernel does.
@@ -21,7 +21,7 @@ type waitDir struct {
 func newWaitDir() *waitDir {
 	c := newCluster()
 	d := directoryOf(c, nil)
-	return &waitDir{directory: d, cluster: c, id: d.nodes.use(mirrorDir{waitView, namespace.RootIno})}
+	return &waitDir{directory: d, cluster: c, id: uint64(d.nodes.use(mirrorDir{waitView, namespace.RootIno}))}
 }
 
 func (d *waitDir) lookup(t *testing.T, name string) *fuse.EntryOut {

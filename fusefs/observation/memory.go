@@ -12,6 +12,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/fusefs/thread"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -52,20 +53,23 @@ const (
 // nothing to forget of what is data. It answers the version of the memory with which that is noted.
 func (m *Memory) Saw(by fuse.Caller, seen []*storepb.Observation, how How) (version uint64) {
 	version = m.version.Load()
-	if m.family == nil || !slices.ContainsFunc(seen, func(s *storepb.Observation) bool { return !s.GetData() || m.areIn(s.GetParent()) }) {
+	if m.family == nil || !slices.ContainsFunc(seen, func(s *storepb.Observation) bool { return !s.GetData() || m.areIn(ids.Inode(s.GetParent())) }) {
 		return version
 	}
 	return m.note(slices.Collect(m.family(by.Pid)), by.Uid, seen, how)
 }
 
 // listing is that of a directory, and the version of the memory with which it was noted.
-type listing struct{ dir, version uint64 }
+type listing struct {
+	dir     ids.Inode
+	version uint64
+}
 
 // sameThread is for how long the number of a thread is taken to be its own: it comes back, but not so soon.
 const sameThread = time.Second
 
 // Listed notes that a thread lists a directory, unless that is the last thing that was noted.
-func (m *Memory) Listed(by fuse.Caller, dir uint64) {
+func (m *Memory) Listed(by fuse.Caller, dir ids.Inode) {
 	if m.family == nil || !m.areIn(dir) {
 		return
 	}
@@ -106,14 +110,14 @@ func (m *Memory) note(family []Process, uid uint32, locks []*storepb.Observation
 	defer m.mu.Unlock()
 	at := m.table.now()
 	for i, lock := range locks {
-		key := Name{lock.GetParent(), string(lock.GetName())}
+		key := Name{ids.Inode(lock.GetParent()), string(lock.GetName())}
 		for _, process := range family {
 			if lock.GetData() {
 				m.table.forget(process, key)
 				continue
 			}
 			m.table.note(process, uid, key, observed{
-				token: lock.GetToken(), at: at, directory: i > 0 || how == MadeDirectory, made: how != Read, empty: lock.GetEmpty(),
+				token: ids.Token(lock.GetToken()), at: at, directory: i > 0 || how == MadeDirectory, made: how != Read, empty: lock.GetEmpty(),
 			})
 		}
 	}
@@ -139,14 +143,14 @@ func (m *Memory) areNone() bool {
 }
 
 // areIn tells whether anybody has seen something in a directory.
-func (m *Memory) areIn(dir uint64) bool {
+func (m *Memory) areIn(dir ids.Inode) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.table.knows(dir)
 }
 
 // list notes that a process has listed a directory.
-func (m *Memory) list(process Process, uid uint32, dir uint64) (version uint64) {
+func (m *Memory) list(process Process, uid uint32, dir ids.Inode) (version uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.table.note(process, uid, Name{Parent: dir}, observed{at: m.table.now()})
@@ -163,7 +167,7 @@ func (m *Memory) recall(family []Process, wanted ...Name) []*storepb.Observation
 	}
 	var answer []*storepb.Observation
 	add := func(key Name, seen observed) {
-		answer = append(answer, &storepb.Observation{Parent: key.Parent, Name: []byte(key.Name), Token: seen.token, Empty: seen.empty})
+		answer = append(answer, &storepb.Observation{Parent: uint64(key.Parent), Name: []byte(key.Name), Token: uint64(seen.token), Empty: seen.empty})
 	}
 	for _, key := range wanted {
 		if seen, held := m.heldTo(family, family, key); held {
@@ -206,6 +210,6 @@ func (m *Memory) heldTo(family, those []Process, key Name) (seen observed, held 
 }
 
 // made tells whether a lock is the family's own, which may be empty for as long as it likes.
-func (m *Memory) made(family []Process, key Name, token uint64) bool {
+func (m *Memory) made(family []Process, key Name, token ids.Token) bool {
 	return slices.ContainsFunc(family, func(process Process) bool { return m.table.made(process, key, token) })
 }

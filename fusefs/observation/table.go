@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockfs/fusefs/thread"
+	"lockfs/raftstore/ids"
 )
 
 // Process is a process of this host, and never another one.
@@ -27,7 +28,7 @@ const (
 
 // Name is a name in a directory.
 type Name struct {
-	Parent uint64
+	Parent ids.Inode
 	Name   string
 }
 
@@ -40,7 +41,7 @@ type table struct {
 	entries map[entryKey]*entry
 	viewers map[Process]*viewer // the first of each process; those for other users follow
 	shares  map[uint32]*share
-	in      map[uint64]int // how many names that are in a directory were seen
+	in      map[ids.Inode]int // how many names that are in a directory were seen
 	bytes   int
 	most    int // mostBytes
 	peak    int // how many entries there have been since the maps were made
@@ -69,7 +70,7 @@ const (
 
 // observed is what a process saw: a lock under a name or, under the empty one, that it listed a directory.
 type observed struct {
-	token     uint64
+	token     ids.Token
 	at        time.Duration // since the table began; later for what was noted later
 	directory bool
 	made      bool // by a process of the family, or written to
@@ -115,7 +116,7 @@ type sharedName struct {
 func newTable() *table {
 	return &table{
 		entries: make(map[entryKey]*entry), viewers: make(map[Process]*viewer), shares: make(map[uint32]*share),
-		in: make(map[uint64]int), most: mostBytes, hasEnded: hasEnded, began: time.Now(), sweepAt: fewViewers,
+		in: make(map[ids.Inode]int), most: mostBytes, hasEnded: hasEnded, began: time.Now(), sweepAt: fewViewers,
 	}
 }
 
@@ -131,7 +132,7 @@ func (t *table) now() time.Duration {
 func (t *table) isEmpty() bool { return len(t.entries) == 0 }
 
 // knows tells whether anybody has seen a name that is in a directory.
-func (t *table) knows(dir uint64) bool { return t.in[dir] > 0 }
+func (t *table) knows(dir ids.Inode) bool { return t.in[dir] > 0 }
 
 // note puts an observation in the place of what a process saw of that name before for the same user. The table may be too large then.
 func (t *table) note(process Process, uid uint32, key Name, seen observed) {
@@ -250,7 +251,7 @@ func (t *table) last(process Process, key Name) (seen observed, known bool) {
 func (t *table) isOld(seen observed) bool { return time.Since(t.began)-seen.at > Age }
 
 // made tells whether a process, or one that it is an ancestor of, made the lock that it saw.
-func (t *table) made(process Process, key Name, token uint64) bool {
+func (t *table) made(process Process, key Name, token ids.Token) bool {
 	for l := range t.of(process, key) {
 		if l.made && l.token == token {
 			return true
