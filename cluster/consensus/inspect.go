@@ -49,7 +49,7 @@ func Inspect(dir string) (*Inspection, error) {
 	if found.Snapshot, err = newestSnapshot(filepath.Join(dir, snapshotDir)); err != nil {
 		return nil, err
 	}
-	if found.log, err = wal.Look(filepath.Join(dir, logDir)); err != nil {
+	if found.log, err = wal.OpenView(filepath.Join(dir, logDir)); err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
 	found.First, found.Last, found.Unread = ids.Index(found.log.First), ids.Index(found.log.Last), found.log.Unread
