@@ -34,7 +34,7 @@ type Client struct {
 	ahead      atomic.Int64 // cluster time less CLOCK_BOOTTIME; see ClusterTime
 	leader     atomic.Pointer[string]
 	holders    *holders
-	witness    witness
+	probed     probedVoter
 	noDelay    bool
 	asksMakers atomic.Int64 // until when, on CLOCK_BOOTTIME, makers of names are told without being asked for
 

@@ -22,14 +22,14 @@ func (c *Client) Hurry() { c.hurry() }
 // MoveOffset says that this host's clock is wrong.
 func (c *Client) MoveOffset(offset time.Duration) { c.offset.Store(int64(offset)) }
 
-// Witness is whom the client asks for his word; empty: nobody.
-func (c *Client) Witness() string {
-	c.witness.mu.Lock()
-	defer c.witness.mu.Unlock()
-	if c.witness.node == nil {
+// Probed is the voter that the client probes; empty: nobody.
+func (c *Client) Probed() string {
+	c.probed.mu.Lock()
+	defer c.probed.mu.Unlock()
+	if c.probed.node == nil {
 		return ""
 	}
-	return c.witness.id
+	return c.probed.id
 }
 
 // Fall silent: no keepalive comes any more.

@@ -44,7 +44,7 @@ func (c *Client) query(ctx context.Context, query *storepb.Query) (*storepb.Resu
 		request.Voter, request.Term = voter, uint64(term)
 		return c.execute(ctx, request)
 	}
-	return c.queryWitnessed(ctx, request)
+	return c.queryProbing(ctx, request)
 }
 
 func (c *Client) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*storepb.Result, error) {
@@ -52,12 +52,12 @@ func (c *Client) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*s
 	return reply.GetResult(), err
 }
 
-// queryWitnessed answers a query whose confirmation is up to this client if a witness is known, to the leader if not.
-func (c *Client) queryWitnessed(ctx context.Context, req *clusterpb.ExecuteRequest) (*storepb.Result, error) {
+// queryProbing answers a query whose confirmation is up to this client if a voter to probe is known, to the leader if not.
+func (c *Client) queryProbing(ctx context.Context, req *clusterpb.ExecuteRequest) (*storepb.Result, error) {
 	if req.GetQuery().GetSince() != 0 { // mostly answered without a majority's word
 		return c.execute(ctx, req)
 	}
-	node, id := c.witness.get(c.ctx, c.router.Entries)
+	node, id := c.probed.get(c.ctx, c.router.Entries)
 	if node == nil {
 		return c.execute(ctx, req)
 	}
@@ -72,10 +72,10 @@ func (c *Client) queryWitnessed(ctx context.Context, req *clusterpb.ExecuteReque
 		}
 		word <- ids.Term(reply.GetTerm())
 	}()
-	req.Witness = id
+	req.Probed = id
 	reply, err := rpc.Ask(ctx, c.router, rpc.Node.Execute, req)
 	if err == nil && reply.GetTerm() == 0 {
-		c.witness.forget(node) // the leader has asked for more
+		c.probed.forget(node) // the leader has asked for more
 	}
 	if err != nil || reply.GetTerm() == 0 {
 		return reply.GetResult(), err
@@ -87,7 +87,7 @@ func (c *Client) queryWitnessed(ctx context.Context, req *clusterpb.ExecuteReque
 		}
 	case <-time.After(rpc.Promptly):
 	}
-	c.witness.forget(node)
-	req.Witness = ""
+	c.probed.forget(node)
+	req.Probed = ""
 	return c.execute(ctx, req)
 }
