@@ -95,7 +95,7 @@ func (n *Node) catchUp(ctx context.Context, via *rpc.Router) error {
 		if _, err := rpc.Ask(ctx, via, upTo, statFs); err != nil {
 			return err
 		}
-		return n.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return ns.Index() >= ids.Index(index) })
+		return n.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return ns.Index() >= index })
 	})
 }
 
