@@ -33,8 +33,8 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 	switch r := req.GetRequest().(type) {
 	case *clusterpb.ExecuteRequest_Query:
 		confirmed := n.readIndex.confirmedBy(req, term)
-		if !confirmed && n.readIndex.isMajorityWith(req.GetWitness()) {
-			confirmed, reply.Term = true, term
+		if !confirmed && n.readIndex.isMajorityWith(req.GetProbed()) {
+			confirmed, reply.Term = true, uint64(term)
 		}
 		result, err = n.query(ctx, r.Query, confirmed)
 	case *clusterpb.ExecuteRequest_Command:

@@ -14,6 +14,7 @@ import (
 	"lockfs/formats"
 	"lockfs/formats/semaphore"
 	"lockfs/fusefs/control"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -48,7 +49,7 @@ func TestControlDirectoryIsFoundAndNotListed(t *testing.T) {
 	require.Equal(t, "555 0 0 directory", shell(t, dir, "stat -c '%a %u %g %F' .lockfs"))
 	require.Equal(t, "444 0 0 regular empty file", shell(t, dir, "stat -c '%a %u %g %F' .lockfs/status"))
 	require.Equal(t, shell(t, dir, "stat -c '%Z' .lockfs"), shell(t, dir, "stat -c '%Y' .lockfs/locks"))
-	require.True(t, control.Has(lstat(t, filepath.Join(dir, ".lockfs")).Ino))
+	require.True(t, control.Has(ids.Inode(lstat(t, filepath.Join(dir, ".lockfs")).Ino)))
 	require.ErrorIs(t, syscall.Access(filepath.Join(dir, ".lockfs/nothing"), 0), syscall.ENOENT)
 	require.ErrorIs(t, syscall.Access(filepath.Join(dir, ".lockfs/why/.lockfs"), 0), syscall.ENOENT)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))

@@ -69,13 +69,13 @@ func (c *cluster) Status() *storepb.MountStatus {
 
 // tree notes what it is asked.
 type tree struct {
-	found   uint64 // the inode that was looked up last
+	found   ids.Inode // the inode that was looked up last
 	removed []string
 }
 
-func (t *tree) LookedUp(_ uint32, _ uint64, _ string, ino uint64) { t.found = ino }
+func (t *tree) LookedUp(_ uint32, _ ids.Inode, _ string, ino ids.Inode) { t.found = ino }
 
-func (t *tree) RemoveForced(caller *storepb.Caller, parent uint64, name string, directory bool) syscall.Errno {
+func (t *tree) RemoveForced(caller *storepb.Caller, parent ids.Inode, name string, directory bool) syscall.Errno {
 	t.removed = append(t.removed, fmt.Sprintf("%s in %d for %d: %t", name, parent, caller.GetUid(), directory))
 	return 0
 }

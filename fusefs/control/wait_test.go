@@ -23,7 +23,7 @@ type waitDir struct {
 func newWaitDir() *waitDir {
 	c := newCluster()
 	d := directoryOf(c, nil)
-	return &waitDir{directory: d, cluster: c, id: d.nodes.use(mirrorDir{waitView, namespace.RootIno})}
+	return &waitDir{directory: d, cluster: c, id: uint64(d.nodes.use(mirrorDir{waitView, namespace.RootIno}))}
 }
 
 func (d *waitDir) lookup(t *testing.T, name string) *fuse.EntryOut {

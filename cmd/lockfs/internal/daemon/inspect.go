@@ -10,6 +10,7 @@ import (
 
 	"lockfs/cluster/consensus"
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/raftstore/ids"
 )
 
 // inspected is what `lockfs server inspect --json` prints of a data directory.
@@ -54,7 +55,7 @@ written is not shown.`,
 			if err != nil {
 				return fmt.Errorf("%s is no index of an entry: give a number", cli.Word(args[0]))
 			}
-			entry, err := found.Entry(index)
+			entry, err := found.Entry(ids.Index(index))
 			if err != nil {
 				return err
 			}
@@ -71,9 +72,9 @@ written is not shown.`,
 
 func printInspected(w io.Writer, found *consensus.Inspection, asJSON bool) error {
 	if asJSON {
-		shown := inspected{Node: found.Node, First: found.First, Last: found.Last, LastTerm: found.LastTerm, Unread: found.Unread}
+		shown := inspected{Node: found.Node, First: uint64(found.First), Last: uint64(found.Last), LastTerm: uint64(found.LastTerm), Unread: found.Unread}
 		if s := found.Snapshot; s != nil {
-			shown.Snapshot = &inspectedSnapshot{s.Index, s.Term}
+			shown.Snapshot = &inspectedSnapshot{uint64(s.Index), uint64(s.Term)}
 		}
 		return cli.PrintJSON(w, shown)
 	}

@@ -42,7 +42,7 @@ type inspectedCommand struct {
 }
 
 func describeEntry(entry *consensus.Entry) *inspectedEntry {
-	shown := &inspectedEntry{Index: entry.Index, Term: entry.Term, Type: entry.Type, Servers: entry.Servers}
+	shown := &inspectedEntry{Index: uint64(entry.Index), Term: uint64(entry.Term), Type: entry.Type, Servers: entry.Servers}
 	if !entry.AppendedAt.IsZero() {
 		at := entry.AppendedAt.UTC()
 		shown.AppendedAt = &at

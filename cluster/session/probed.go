@@ -9,32 +9,32 @@ import (
 	"lockfs/cluster/rpc"
 )
 
-// witness is a voter that a client without a node asks for its word while the leader works out an answer: asked by the leader,
+// probedVoter is one that a client without a node probes while the leader works out an answer: asked by the leader,
 // it would be heard after that. Their words are enough if both were in the leader's term after the query was asked (see the
 // package documentation); which of them was heard first does not matter. The leader judges whether the two are a majority.
-type witness struct {
+type probedVoter struct {
 	mu     sync.Mutex
 	node   rpc.Node // nil: none is known
 	id     string
 	looked time.Time
 }
 
-// witnessInterval is the least time between two looks for a witness.
-const witnessInterval = time.Second
+// probedInterval is the least time between two searches for such a voter.
+const probedInterval = time.Second
 
 // get answers nil while none is known; then one is looked for now and then, among the servers and while ctx lasts.
-func (w *witness) get(ctx context.Context, servers func() []rpc.Node) (node rpc.Node, id string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.node == nil && time.Since(w.looked) > witnessInterval {
-		w.looked = time.Now()
-		go w.look(ctx, servers())
+func (v *probedVoter) get(ctx context.Context, servers func() []rpc.Node) (node rpc.Node, id string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.node == nil && time.Since(v.looked) > probedInterval {
+		v.looked = time.Now()
+		go v.look(ctx, servers())
 	}
-	return w.node, w.id
+	return v.node, v.id
 }
 
 // look takes the first server that answers and does not lead.
-func (w *witness) look(ctx context.Context, servers []rpc.Node) {
+func (v *probedVoter) look(ctx context.Context, servers []rpc.Node) {
 	ctx, cancel := context.WithTimeout(ctx, rpc.ProbeTimeout)
 	defer cancel()
 	for _, node := range servers {
@@ -43,21 +43,21 @@ func (w *witness) look(ctx context.Context, servers []rpc.Node) {
 			if err != nil || reply.GetLeads() {
 				return
 			}
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if w.node == nil {
-				w.node, w.id = node, reply.GetId()
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			if v.node == nil {
+				v.node, v.id = node, reply.GetId()
 			}
 		}()
 	}
 	<-ctx.Done()
 }
 
-// forget gives up a witness that was no help.
-func (w *witness) forget(node rpc.Node) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.node == node {
-		w.node, w.looked = nil, time.Now()
+// forget gives up a voter that was no help.
+func (v *probedVoter) forget(node rpc.Node) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.node == node {
+		v.node, v.looked = nil, time.Now()
 	}
 }

@@ -27,10 +27,10 @@ func (s *scriptedNode) Probe(context.Context, *clusterpb.ProbeRequest) (*cluster
 	return s.probe()
 }
 
-// TestWitnessMustBeInTheLeadersTerm has a leader in term 3 leave the confirmation to the client.
-func TestWitnessMustBeInTheLeadersTerm(t *testing.T) {
+// TestProbedVoterMustBeInTheLeadersTerm has a leader in term 3 leave the confirmation to the client.
+func TestProbedVoterMustBeInTheLeadersTerm(t *testing.T) {
 	leader := &scriptedNode{execute: func(req *clusterpb.ExecuteRequest) *clusterpb.ExecuteReply {
-		if req.GetWitness() == "v" {
+		if req.GetProbed() == "v" {
 			return &clusterpb.ExecuteReply{Result: &storepb.Result{Message: "unconfirmed"}, Term: 3}
 		}
 		return &clusterpb.ExecuteReply{Result: &storepb.Result{Message: "confirmed"}}
@@ -49,11 +49,11 @@ func TestWitnessMustBeInTheLeadersTerm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			voter := &scriptedNode{probe: func() (*clusterpb.ProbeReply, error) { return c.word, c.failure }}
 			client := &Client{router: rpc.NewRouter(nil, leader), current: newCurrent(), timeout: time.Minute}
-			client.witness.node, client.witness.id = voter, "v"
+			client.probed.node, client.probed.id = voter, "v"
 			result, err := client.Query(t.Context(), &storepb.Query{})
 			require.NoError(t, err)
 			require.Equal(t, c.want, result.GetMessage())
-			require.Equal(t, c.want == "confirmed", client.witness.node == nil, "it was no help")
+			require.Equal(t, c.want == "confirmed", client.probed.node == nil, "it was no help")
 		})
 	}
 }

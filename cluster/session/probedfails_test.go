@@ -12,8 +12,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// TestWitnessFails has a client read on while the voter that it asks is gone.
-func TestWitnessFails(t *testing.T) {
+// TestProbedVoterFails has a client read on while the voter that it asks is gone.
+func TestProbedVoterFails(t *testing.T) {
 	nodes := startServers(t, 3)
 	var servers []string
 	for _, node := range nodes {
@@ -22,13 +22,13 @@ func TestWitnessFails(t *testing.T) {
 	client, err := session.Dial(t.Context(), servers, session.Config{Host: "guest", Logger: quietLogger()})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close(context.Background()) })
-	read := func() (witness string) {
+	read := func() (probed string) {
 		result, err := client.Query(t.Context(), &storepb.Query{Query: &storepb.Query_GetAttr{
 			GetAttr: &storepb.GetAttr{Ino: namespace.RootIno},
 		}})
 		require.NoError(t, err)
 		require.Equal(t, storepb.Code_OK, result.GetCode())
-		return client.Witness()
+		return client.Probed()
 	}
 	first := ""
 	require.Eventually(t, func() bool { first = read(); return first != "" }, testWait, time.Millisecond)

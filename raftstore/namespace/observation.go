@@ -7,33 +7,33 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-func (j *judge) lookAt(e *entry) *storepb.Look {
+func (j *judge) observation(e *entry) *storepb.Observation {
 	in, found := j.tree.inode(e.ino)
-	return &storepb.Look{Parent: uint64(e.parent), Name: []byte(e.name), Token: uint64(e.token), Data: !found || !j.isLock(e, in) && !fault.LookAtData}
+	return &storepb.Observation{Parent: uint64(e.parent), Name: []byte(e.name), Token: uint64(e.token), Data: !found || !j.isLock(e, in) && !fault.LookAtData}
 }
 
-// looksAt is what somebody has seen who read or made what a name is: that, and the lock that its directory may be.
-func (j *judge) looksAt(e *entry) []*storepb.Look {
-	looks := []*storepb.Look{j.lookAt(e)}
+// observations is what somebody has seen who read or made what a name is: that, and the lock that its directory may be.
+func (j *judge) observations(e *entry) []*storepb.Observation {
+	seen := []*storepb.Observation{j.observation(e)}
 	if dir := j.tree.nameOf(e.parent); dir != nil {
-		looks = append(looks, j.lookAt(dir))
+		seen = append(seen, j.observation(dir))
 	}
-	return looks
+	return seen
 }
 
 // lookedAtAnother answers the token that the caller saw, if that was another lock of the name, or in a
 // directory that was another one. 0: it was not.
-func (j *judge) lookedAtAnother(looks []*storepb.Look, e *entry) ids.Token {
-	if len(looks) == 0 {
+func (j *judge) lookedAtAnother(seen []*storepb.Observation, e *entry) ids.Token {
+	if len(seen) == 0 {
 		return 0
 	}
 	for e != nil {
-		for _, look := range looks {
-			if ids.Inode(look.GetParent()) != e.parent || string(look.GetName()) != e.name || ids.Token(look.GetToken()) == e.token {
+		for _, o := range seen {
+			if ids.Inode(o.GetParent()) != e.parent || string(o.GetName()) != e.name || ids.Token(o.GetToken()) == e.token {
 				continue
 			}
 			if in, found := j.tree.inode(e.ino); found && j.isJudged(e, in) {
-				return ids.Token(look.GetToken())
+				return ids.Token(o.GetToken())
 			}
 		}
 		e = j.tree.nameOf(e.parent)
@@ -42,10 +42,10 @@ func (j *judge) lookedAtAnother(looks []*storepb.Look, e *entry) ids.Token {
 }
 
 // lookedAtEmpty tells whether the caller judged a lock in which there was nothing to judge.
-func lookedAtEmpty(looks []*storepb.Look, e *entry) bool {
-	for _, look := range looks {
-		if ids.Inode(look.GetParent()) == e.parent && string(look.GetName()) == e.name {
-			return look.GetEmpty()
+func lookedAtEmpty(seen []*storepb.Observation, e *entry) bool {
+	for _, o := range seen {
+		if ids.Inode(o.GetParent()) == e.parent && string(o.GetName()) == e.name {
+			return o.GetEmpty()
 		}
 	}
 	return false
