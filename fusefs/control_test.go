@@ -23,7 +23,7 @@ import (
 func describeContent(s *session) {
 	s.intercept(func(op *storepb.Op, _ *storepb.Query) (*storepb.Result, bool, error) {
 		if write := op.GetSetContent(); write != nil && formats.Detect(write.GetContent()) != formats.None {
-			facts := formats.FactsOf(write.GetContent(), formats.Origin{Host: "host", Hostname: "host"}, formats.Rule{})
+			facts := formats.FactsOf(write.GetContent(), formats.Origin{Host: "host", Hostname: "host"})
 			write.Facts = namespace.FactsMessage(facts)
 			if lock, err := semaphore.Parse(write.GetContent()); err == nil {
 				write.Facts.Tag = lock.Tag

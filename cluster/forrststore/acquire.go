@@ -75,7 +75,7 @@ func (s *Store) create(ctx context.Context, want forrst.Want) (*forrst.Grant, er
 	if err != nil {
 		return nil, err
 	}
-	facts, err := forrst.FactsOf(content, lockfact.Origin{Host: s.host}, lockfact.Rule{})
+	facts, err := forrst.FactsOf(content, lockfact.Origin{Host: s.host})
 	if err != nil {
 		return nil, err
 	}

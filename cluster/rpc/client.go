@@ -60,7 +60,9 @@ func (c *Client) Call(ctx context.Context, method byte, request, reply proto.Mes
 	}()
 	h := head{number: c.numbers.Add(1), kind: method}
 	if deadline, limited := ctx.Deadline(); limited {
-		h.wait = time.Until(deadline)
+		if h.wait = time.Until(deadline); h.wait <= 0 { // which would be told as no limit
+			return context.DeadlineExceeded
+		}
 	}
 	message, err := encode(h, request)
 	if err != nil || len(message) > startSize+MaxRequest {
@@ -90,7 +92,7 @@ func (c *Client) Close() {
 	defer c.mu.Unlock()
 	c.closed = true
 	if c.live != nil {
-		c.live.fail(errClosed)
+		_ = c.live.fail(errClosed)
 	}
 }
 
@@ -125,6 +127,7 @@ func (c *Client) dial(ctx context.Context) (*connection, error) {
 	conn, err := c.dialer.DialContext(ctx, "tcp", c.address)
 	if err == nil {
 		_, err = conn.Write([]byte(Preface))
+		err = guess(err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

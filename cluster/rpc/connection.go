@@ -4,10 +4,13 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -25,6 +28,7 @@ var standardPauses = pauses{quiet: 10 * time.Second, unused: time.Minute}
 var (
 	errSilent = errors.New("nothing was heard of it for too long")
 	errIdle   = errors.New("the connection was not used any more")
+	errHungUp = errors.New("it hung up without an answer: it may be of another version, or have too many connections")
 )
 
 // frame is an answer.
@@ -57,11 +61,25 @@ func (c *connection) failed() bool {
 	return c.waiting == nil
 }
 
-// fail ends all calls that wait. Only the first reason counts.
-func (c *connection) fail(err error) {
+// fail ends all calls that wait. Only the first reason counts, which it answers.
+func (c *connection) fail(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.heard.Load() == 0 {
+		err = guess(err)
+	}
 	c.end(err)
+	return c.err
+}
+
+// guess says more of the end of a connection on which nothing was heard.
+func guess(err error) error {
+	for _, end := range []error{io.EOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, end) {
+			return fmt.Errorf("%w (%w)", errHungUp, err)
+		}
+	}
+	return err
 }
 
 // end is fail with the mutex held.
@@ -83,7 +101,7 @@ func (c *connection) hear() {
 	for {
 		f, err := c.next(from)
 		if err != nil {
-			c.fail(err)
+			_ = c.fail(err)
 			return
 		}
 		c.heard.Add(1)
@@ -174,8 +192,7 @@ func (c *connection) call(ctx context.Context, number uint64, message []byte) (f
 	c.mu.Unlock()
 	began, heard := time.Now(), c.heard.Load()
 	if err := c.send(message); err != nil {
-		c.fail(err)
-		return frame{}, err
+		return frame{}, c.fail(err)
 	}
 	select {
 	case f, ok := <-answer:
@@ -189,7 +206,7 @@ func (c *connection) call(ctx context.Context, number uint64, message []byte) (f
 	delete(c.waiting, number)
 	c.mu.Unlock()
 	if time.Since(began) > silence && c.heard.Load() == heard && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		c.fail(errSilent)
+		_ = c.fail(errSilent)
 	}
 	return frame{}, ctx.Err()
 }

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"net"
@@ -157,6 +158,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 			third := newTestClient(t, s.address)
 			_, err = say(t.Context(), third, echo, "")
 			require.ErrorIs(t, err, ErrUnreachable)
+			require.ErrorIs(t, err, errHungUp)
 			_, err = say(t.Context(), second, echo, "")
 			require.NoError(t, err, "who is there stays")
 			require.NoError(t, first.Close())
@@ -222,6 +224,64 @@ func TestWhoTakesNoAnswersIsHungUpOn(t *testing.T) {
 	got, err := say(t.Context(), newTestClient(t, s.address), echo, "next")
 	require.NoError(t, err)
 	require.Equal(t, "next", got)
+}
+
+// next reads an answer and tells to which request it is.
+func (s *stranger) next(from *bufio.Reader) uint64 {
+	require.NoError(s.t, s.SetReadDeadline(time.Now().Add(testWait)))
+	h, err := readHead(from, MaxAnswer)
+	require.NoError(s.t, err)
+	_, err = readMessage(from, h.length)
+	require.NoError(s.t, err)
+	return h.number
+}
+
+// TestAnswersWaitForRoom asks for more at once than there is room for, and takes it.
+func TestAnswersWaitForRoom(t *testing.T) {
+	const calls = 64
+	for what, change := range map[string]func(*limits){
+		"of a connection": func(l *limits) { l.bytesPerConnection = 4 << 20 },
+		"of an address":   func(l *limits) { l.bytesPerHost = 4 << 20 },
+		"in all":          func(l *limits) { l.bytes = 4 << 20 },
+	} {
+		t.Run(what, func(t *testing.T) {
+			l := standardLimits
+			change(&l)
+			s := startLimited(t, "127.0.0.1:0", l, standardTimes)
+			conn := connectTo(t, s)
+			conn.say(Preface)
+			for range calls {
+				conn.request(1, large, "")
+			}
+			require.Eventually(t, func() bool { return s.left().bytes < l.bytes-4<<20 }, testWait, time.Millisecond, "they pile up")
+			from := bufio.NewReader(conn)
+			for range calls {
+				conn.next(from)
+			}
+			require.NoError(t, conn.Close())
+			require.Eventually(t, func() bool { return s.left() == l }, testWait, time.Millisecond)
+		})
+	}
+}
+
+// TestAnswersThatNobodyWaitsForAreLeftOut takes nothing until the time of the calls is up.
+func TestAnswersThatNobodyWaitsForAreLeftOut(t *testing.T) {
+	const calls = 64
+	s := startServer(t, "127.0.0.1:0")
+	conn := connectTo(t, s)
+	conn.say(Preface)
+	frame, err := encode(head{number: 1, kind: large, wait: 100 * time.Millisecond}, wrapperspb.String(""))
+	require.NoError(t, err)
+	for range calls {
+		conn.say(string(frame))
+	}
+	began := time.Now()
+	require.Eventually(t, func() bool { return time.Since(began) > time.Second }, testWait, time.Millisecond, "their time is up")
+	conn.request(2, echo, "")
+	came := 0
+	for from := bufio.NewReader(conn); conn.next(from) != 2; came++ {
+	}
+	require.Less(t, came, calls/2)
 }
 
 // TestClosedServersLetNobodyWait has a request wait for room when its server ends.

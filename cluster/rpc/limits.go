@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"context"
 	"net/netip"
 	"sync"
 )
@@ -25,8 +26,8 @@ var standardLimits = limits{
 // callCost is counted for each call besides its messages: a goroutine and what it needs.
 const callCost = 4 << 10
 
-// overdraft is how many times its limit an account may hold with answers. They are counted when they are there, since nobody
-// knows their size before; requests wait for room.
+// overdraft is how many times its limit an account may hold with answers. Requests have room up to the limit only, so there is
+// always some that answers get sooner or later, the largest too.
 const overdraft = 2
 
 // account counts bytes, also in those above it.
@@ -113,13 +114,29 @@ func (r *room) take(a *account, bytes int) bool {
 	return !r.closed
 }
 
-// draw is for an answer. It is false if there are too many already.
-func (r *room) draw(a *account, bytes int) bool {
+// draw waits until there is room for an answer. It is false, and nothing is taken, if ctx has ended or the server was closed
+// meanwhile.
+func (r *room) draw(ctx context.Context, a *account, bytes int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fits := a.fits(bytes, overdraft)
+	if !a.fits(bytes, overdraft) {
+		defer context.AfterFunc(ctx, r.lookAgain)()
+	}
+	for !a.fits(bytes, overdraft) {
+		if r.closed || ctx.Err() != nil {
+			return false
+		}
+		r.freed.Wait()
+	}
 	a.add(bytes)
-	return fits
+	return true
+}
+
+// lookAgain is for those who wait for room.
+func (r *room) lookAgain() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.freed.Broadcast()
 }
 
 // give takes back what was taken and drawn.

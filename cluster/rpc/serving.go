@@ -8,6 +8,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // longestCall is how long a call may wait that does not say for how long, or says longer.
@@ -65,16 +67,20 @@ func (c *serving) serve() {
 		handler, found := c.handlers[h.kind]
 		switch {
 		case h.kind == ping:
-			c.finish(h, encodeBare(head{number: h.number, kind: answered}))
+			c.finish(ctx, h, encodeBare(head{number: h.number, kind: answered}))
 		case !found:
-			c.refuse(h, NoMethod)
+			c.refuse(ctx, h, NoMethod)
 		case handler.Quick:
-			c.answer(ctx, handler, h, request)
+			c.do(ctx, ctx, handler, h, request)
 		default:
 			c.calls.Go(func() {
-				ctx, cancel := context.WithTimeout(ctx, patienceOf(h))
+				patience, cancel := context.WithTimeout(ctx, patienceOf(h))
 				defer cancel()
-				c.answer(ctx, handler, h, request)
+				wanted := patience
+				if patienceOf(h) != h.wait {
+					wanted = ctx
+				}
+				c.do(patience, wanted, handler, h, request)
 			})
 		}
 	}
@@ -132,35 +138,53 @@ func (c *serving) expect(bytes int) {
 
 func cost(request head) int { return callCost + request.length }
 
-func (c *serving) answer(ctx context.Context, handler Handler, h head, request []byte) {
+// do does a call, for as long as ctx lasts, and answers it unless wanted has ended before there was room for that.
+func (c *serving) do(ctx, wanted context.Context, handler Handler, h head, request []byte) {
 	reply, err := handler.Do(ctx, request)
-	if err != nil {
-		c.refuse(h, Malformed)
-		return
+	size := startSize + proto.Size(reply)
+	switch {
+	case err != nil:
+		c.refuse(wanted, h, Malformed)
+	case size > startSize+MaxAnswer:
+		c.finish(wanted, h, encodeBare(head{number: h.number, kind: byte(Unsendable)}))
+	case c.room.draw(wanted, c.account, size):
+		c.answer(wanted, h, reply)
+		c.room.give(c.account, size)
+	default:
+		c.room.give(c.account, cost(h))
 	}
+}
+
+func (c *serving) answer(wanted context.Context, h head, reply proto.Message) {
 	answer, err := encode(head{number: h.number, kind: answered}, reply)
-	if err != nil || len(answer) > startSize+MaxAnswer {
+	if err != nil {
 		answer = encodeBare(head{number: h.number, kind: byte(Unsendable)})
 	}
-	c.finish(h, answer)
+	c.finish(wanted, h, answer)
 }
 
-func (c *serving) refuse(h head, why Refusal) {
+func (c *serving) refuse(wanted context.Context, h head, why Refusal) {
 	c.malformed()
-	c.finish(h, encodeBare(head{number: h.number, kind: byte(why)}))
+	c.finish(wanted, h, encodeBare(head{number: h.number, kind: byte(why)}))
 }
 
-// finish sends the answer to a request. It hangs up on who does not take answers; its reader notices.
-func (c *serving) finish(h head, answer []byte) {
-	sound := c.room.draw(c.account, len(answer))
-	defer c.room.give(c.account, cost(h)+len(answer))
-	if !sound || c.send(answer) != nil {
+// finish sends the answer to a request. It hangs up on who does not take it; its reader notices.
+func (c *serving) finish(wanted context.Context, h head, answer []byte) {
+	defer c.room.give(c.account, cost(h))
+	if c.send(wanted, answer) != nil {
 		_ = c.conn.Close()
 	}
 }
 
-func (c *serving) send(answer []byte) error {
-	c.writing.Lock()
+// send leaves out what nobody wants any more when its turn comes: others wait for theirs.
+func (c *serving) send(wanted context.Context, answer []byte) error {
+	if !c.writing.TryLock() {
+		c.writing.Lock()
+		if wanted.Err() != nil {
+			c.writing.Unlock()
+			return nil
+		}
+	}
 	defer c.writing.Unlock()
 	if err := c.conn.SetWriteDeadline(time.Now().Add(deadAfter)); err != nil {
 		return err

@@ -2,8 +2,10 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +24,9 @@ type cluster struct {
 	ns     *namespace.Namespace
 	index  uint64
 	silent bool // it does not answer
+
+	closed bool         // it fails at once to tell of changes
+	failed atomic.Int64 // how often it did
 }
 
 func newCluster() *cluster {
@@ -50,6 +55,10 @@ func (c *cluster) create(t testing.TB, name string, mode uint32) (ino uint64) {
 func (c *cluster) Query(_ context.Context, query *storepb.Query) (*storepb.Result, error) {
 	if c.silent {
 		return nil, context.DeadlineExceeded
+	}
+	if c.closed && query.GetAwaitChange() != nil {
+		c.failed.Add(1)
+		return nil, errors.New("closed")
 	}
 	return c.ns.Query(query), nil
 }

@@ -3,11 +3,13 @@ package control
 import (
 	"context"
 	"syscall"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/formats"
 	"lockfs/formats/lockfact"
+	"lockfs/formats/pause"
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
@@ -110,6 +112,9 @@ func (w *waiting) find(ctx context.Context) syscall.Errno {
 	return 0
 }
 
+// askAgainPause is before the cluster is asked again that has failed to answer: a client that is closed fails at once.
+const askAgainPause = 200 * time.Millisecond
+
 // await returns when something may have changed. false: ctx has ended.
 func (w *waiting) await(ctx context.Context) bool {
 	query := &storepb.Query{Query: &storepb.Query_AwaitChange{AwaitChange: &storepb.AwaitChange{Seen: w.seen, OrStale: true}}}
@@ -117,6 +122,9 @@ func (w *waiting) await(ctx context.Context) bool {
 		result, err := w.source.cluster.Query(ctx, query)
 		if err == nil && result.GetCode() != storepb.Code_WAITING {
 			return true
+		}
+		if err != nil {
+			_ = pause.For(ctx, askAgainPause)
 		}
 	}
 	return false

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
@@ -56,4 +58,33 @@ func TestWhatIsNotKnownOfALockIsNotEverybodys(t *testing.T) {
 	d.cluster.silent = true
 	require.Equal(t, fuse.Status(syscall.ETIMEDOUT), d.GetAttr(nil, &fuse.GetAttrIn{InHeader: fuse.InHeader{NodeId: lock.NodeId}}, new(fuse.AttrOut)))
 	require.Equal(t, fuse.Status(syscall.ETIMEDOUT), d.open(lock.NodeId))
+}
+
+// TestWhoWaitsDoesNotAskWithoutAPause: a client that is closed fails at once, and its readers may not get a signal for hours.
+func TestWhoWaitsDoesNotAskWithoutAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newWaitDir()
+		d.cluster.create(t, "lock", syscall.S_IFREG|0o644)
+		lock := d.lookup(t, "lock")
+		d.cluster.closed = true
+		out := new(fuse.OpenOut)
+		header := fuse.InHeader{NodeId: lock.NodeId}
+		require.Equal(t, fuse.OK, d.Open(nil, &fuse.OpenIn{InHeader: header}, out))
+
+		interrupted := make(chan struct{})
+		ended := make(chan fuse.Status)
+		go func() {
+			_, code := d.Read(interrupted, &fuse.ReadIn{InHeader: header, Fh: out.Fh, Size: 100}, nil)
+			ended <- code
+		}()
+		const most = int64(time.Minute/askAgainPause) + 1
+		for began := time.Now(); time.Since(began) < time.Minute && d.cluster.failed.Load() <= most; {
+			time.Sleep(askAgainPause)
+		}
+		close(interrupted)
+		require.Equal(t, fuse.EINTR, <-ended)
+		failed := d.cluster.failed.Load()
+		require.Positive(t, failed)
+		require.LessOrEqual(t, failed, most)
+	})
 }
