@@ -13,6 +13,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -122,7 +123,7 @@ func (a *admission) try(ctx context.Context, member *storepb.Member) (*storepb.R
 		}
 		a.logger.Info("joining", "name", member.GetName(), "id", member.GetId())
 	}
-	a.newcomers.begin(server, readClocks().mono, a.raft.CommitIndex())
+	a.newcomers.begin(server, readClocks().mono, ids.Index(a.raft.CommitIndex()))
 	select {
 	case a.newcomers.hurry <- struct{}{}:
 	default:
@@ -153,7 +154,7 @@ func (a *admission) awaitTrial(ctx context.Context, id string) *clusterpb.AdminR
 }
 
 // tend looks after those who join for as long as this node leads in a term.
-func (a *admission) tend(term uint64) {
+func (a *admission) tend(term ids.Term) {
 	a.newcomers.reset()
 	for wait := time.Duration(0); a.leadership.term() == term && term != 0; {
 		select {
@@ -167,7 +168,7 @@ func (a *admission) tend(term uint64) {
 		a.newcomers.keepOnly(joining, now)
 		var looking sync.WaitGroup
 		for _, server := range joining {
-			a.newcomers.begin(server, now, a.raft.CommitIndex())
+			a.newcomers.begin(server, now, ids.Index(a.raft.CommitIndex()))
 			looking.Go(func() { a.lookAt(server) })
 		}
 		looking.Wait()
@@ -184,7 +185,7 @@ func (a *admission) lookAt(server raft.Server) {
 	id := string(server.ID)
 	member := a.members.get(id)
 	applied, err := a.caller.askNewcomer(a.ctx, member)
-	ready, reason := a.newcomers.judge(id, readClocks().mono, applied, a.raft.CommitIndex(), err)
+	ready, reason := a.newcomers.judge(id, readClocks().mono, applied, ids.Index(a.raft.CommitIndex()), err)
 	switch {
 	case ready:
 		if err = a.caller.callBack(a.ctx, member); err == nil {

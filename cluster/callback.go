@@ -10,6 +10,7 @@ import (
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -43,7 +44,7 @@ func (c *caller) callBack(ctx context.Context, member *storepb.Member) error {
 }
 
 // askNewcomer answers what a node has applied. It uses a connection of its own: nobody has to keep one to a node that never joins.
-func (c *caller) askNewcomer(ctx context.Context, member *storepb.Member) (applied uint64, err error) {
+func (c *caller) askNewcomer(ctx context.Context, member *storepb.Member) (applied ids.Index, err error) {
 	if member == nil {
 		return 0, errors.New("its addresses are not known")
 	}
@@ -59,5 +60,5 @@ func (c *caller) askNewcomer(ctx context.Context, member *storepb.Member) (appli
 	if status.GetId() != member.GetId() {
 		return 0, fmt.Errorf("at its API address %s answers %q", address, status.GetId())
 	}
-	return status.GetAppliedIndex(), nil
+	return ids.Index(status.GetAppliedIndex()), nil
 }

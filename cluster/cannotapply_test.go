@@ -66,7 +66,7 @@ func TestNodeStopsAtANewerCommand(t *testing.T) {
 	require.NoError(t, node.Close())
 	found, err := consensus.Inspect(cfg.DataDir)
 	require.NoError(t, err)
-	entry, err := found.Entry(future.Index())
+	entry, err := found.Entry(ids.Index(future.Index()))
 	require.NoError(t, err)
 	require.Equal(t, []int{400}, codec.UnknownFields(entry.Command.GetOp().ProtoReflect()))
 

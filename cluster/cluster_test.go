@@ -239,7 +239,7 @@ func TestClientGoesOnAfterItsSessionEnded(t *testing.T) {
 	for _, record := range node.sessions.live() {
 		active = record.GetActive()
 	}
-	end := &storepb.EndSession{Id: id, IfActive: active}
+	end := &storepb.EndSession{Id: uint64(id), IfActive: active}
 	result, err := node.changes.propose(t.Context(), &storepb.Op{Op: &storepb.Op_EndSession{EndSession: end}})
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_OK, result.GetCode())

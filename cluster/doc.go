@@ -18,7 +18,7 @@
 // query came. A voter takes up a higher term before it grants a vote, so nobody newer had a majority.
 // Itself counts as a voter only: one that is removing itself is none. Where one voter besides itself is enough, it asks one,
 // and all if that one is not prompt. A query from the mount of another voter brings that one's word along: it names the term
-// it was in when it was asked. A client without a node asks a voter itself, meanwhile, and compares (witness).
+// it was in when it was asked. A client without a node probes a voter itself, meanwhile, and compares.
 //
 // A system call is several requests of the kernel, and only the first has to see the newest state. Where the mount knows
 // that a request continues a call, it says which command the state had applied that the last answer came from

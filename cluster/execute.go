@@ -33,12 +33,19 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 	switch r := req.GetRequest().(type) {
 	case *clusterpb.ExecuteRequest_Query:
 		confirmed := n.readIndex.confirmedBy(req, term)
-		if !confirmed && n.readIndex.isMajorityWith(req.GetWitness()) {
-			confirmed, reply.Term = true, term
+		if !confirmed && n.readIndex.isMajorityWith(req.GetProbed()) {
+			confirmed, reply.Term = true, uint64(term)
 		}
 		result, err = n.query(ctx, r.Query, confirmed)
 	case *clusterpb.ExecuteRequest_Command:
-		result, err = n.command(ctx, r.Command)
+		if wrong := mayCommand(r.Command); wrong != "" {
+			result = n.malformed(wrong)
+			break
+		}
+		if result, err = n.store.Propose(ctx, r.Command); errors.Is(err, codec.ErrNewer) {
+			n.cfg.Metrics.malformed.Inc()
+			n.newer.Do(func() { n.logger.Error("a mount asks for what this node does not know", "error", err) })
+		}
 	default:
 		result = n.malformed("neither a command nor a query")
 	}
@@ -79,18 +86,6 @@ func notAnswered(err error) error {
 		err = errors.Join(raftstore.ErrNotDone, err)
 	}
 	return err
-}
-
-func (n *Node) command(ctx context.Context, cmd *storepb.Command) (*storepb.Result, error) {
-	if message := mayCommand(cmd); message != "" {
-		return n.malformed(message), nil
-	}
-	result, err := n.store.Propose(ctx, cmd)
-	if errors.Is(err, codec.ErrNewer) {
-		n.cfg.Metrics.malformed.Inc()
-		n.newer.Do(func() { n.logger.Error("a mount asks for what this node does not know", "error", err) })
-	}
-	return result, err
 }
 
 func (n *Node) malformed(message string) *storepb.Result {

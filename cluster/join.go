@@ -82,20 +82,20 @@ func (n *Node) announce(ctx context.Context, via *rpc.Router) error {
 // catchUp waits until this node has applied all that the leader had when it was asked.
 func (n *Node) catchUp(ctx context.Context, via *rpc.Router) error {
 	return n.insist(ctx, "catch up with a leader", func(ctx context.Context) error {
-		var index uint64
+		var index ids.Index
 		upTo := func(to rpc.Node, ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
 			reply, err := to.Execute(ctx, req)
 			if err != nil || reply.GetOutcome() != clusterpb.Outcome_DONE {
 				return reply, err
 			}
 			status, err := to.Status(ctx, &clusterpb.StatusRequest{})
-			index = status.GetStateIndex()
+			index = ids.Index(status.GetStateIndex())
 			return reply, err
 		}
 		if _, err := rpc.Ask(ctx, via, upTo, statFs); err != nil {
 			return err
 		}
-		return n.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return ns.Index() >= ids.Index(index) })
+		return n.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return ns.Index() >= index })
 	})
 }
 

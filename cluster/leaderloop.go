@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/consensus"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -121,12 +122,12 @@ func (l *leaderLoop) letTimePass() {
 // the clocks of a majority.
 func (l *leaderLoop) becomeReady() {
 	for l.raft.State() == raft.Leader {
-		term := l.raft.CurrentTerm()
+		term := ids.Term(l.raft.CurrentTerm())
 		err := l.raft.Barrier(0).Error()
 		if err == nil {
 			err = l.readIndex.probeVoters(term)
 		}
-		if err == nil && l.raft.CurrentTerm() == term {
+		if err == nil && ids.Term(l.raft.CurrentTerm()) == term {
 			l.raft.FSM.View(func(ns *namespace.Namespace) { l.clock.start(ns.Time().UnixNano()) })
 			l.sessions.leases.reset(readClocks().mono)
 			l.leadership.ready(term)

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/cluster/consensus"
+	"lockfs/raftstore/ids"
 )
 
 // leadership follows who leads. This node leads for others only once it is ready: raft may have elected
@@ -82,16 +83,16 @@ func (l *leadership) change() <-chan struct{} {
 }
 
 // term answers the term in which this node leads and is ready to, or 0.
-func (l *leadership) term() uint64 {
-	term := l.readyTerm.Load()
-	if term != 0 && l.raft.State() == raft.Leader && l.raft.CurrentTerm() == term && !l.silence.Begun() {
+func (l *leadership) term() ids.Term {
+	term := ids.Term(l.readyTerm.Load())
+	if term != 0 && l.raft.State() == raft.Leader && ids.Term(l.raft.CurrentTerm()) == term && !l.silence.Begun() {
 		return term
 	}
 	return 0
 }
 
-func (l *leadership) ready(term uint64) {
-	l.readyTerm.Store(term)
+func (l *leadership) ready(term ids.Term) {
+	l.readyTerm.Store(uint64(term))
 	l.wake()
 }
 
@@ -99,7 +100,7 @@ func (l *leadership) ready(term uint64) {
 const leaderWait = time.Second
 
 // await answers the term if this node leads and is ready, else the leader's API address as far as one is known.
-func (l *leadership) await(ctx context.Context) (term uint64, leader string) {
+func (l *leadership) await(ctx context.Context) (term ids.Term, leader string) {
 	if term := l.term(); term != 0 {
 		return term, ""
 	}

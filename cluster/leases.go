@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockfs/raftstore/fault"
+	"lockfs/raftstore/ids"
 )
 
 // DefaultSessionTTL is how long a session lasts without a keepalive.
@@ -16,7 +17,7 @@ type sessionLeases struct {
 	ttl time.Duration
 
 	mu       sync.Mutex
-	sessions map[uint64]*sessionLease
+	sessions map[ids.Session]*sessionLease
 	looked   time.Duration // monotonic time of the last look for expired ones
 }
 
@@ -31,19 +32,19 @@ func newSessionLeases(ttl time.Duration) *sessionLeases {
 	if ttl == 0 {
 		ttl = DefaultSessionTTL
 	}
-	return &sessionLeases{ttl: ttl, sessions: make(map[uint64]*sessionLease)}
+	return &sessionLeases{ttl: ttl, sessions: make(map[ids.Session]*sessionLease)}
 }
 
 // reset begins to lead: nobody is known to have been silent.
 func (l *sessionLeases) reset(now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sessions = make(map[uint64]*sessionLease)
+	l.sessions = make(map[ids.Session]*sessionLease)
 	l.looked = now
 }
 
 // renew notes a keepalive that has just come. It is refused when the session is being given up on.
-func (l *sessionLeases) renew(id uint64, now time.Duration, clusterTime int64, offset time.Duration) bool {
+func (l *sessionLeases) renew(id ids.Session, now time.Duration, clusterTime int64, offset time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.known(id, now)
@@ -57,7 +58,7 @@ func (l *sessionLeases) renew(id uint64, now time.Duration, clusterTime int64, o
 	return true
 }
 
-func (l *sessionLeases) known(id uint64, now time.Duration) *sessionLease {
+func (l *sessionLeases) known(id ids.Session, now time.Duration) *sessionLease {
 	s, found := l.sessions[id]
 	if !found {
 		s = &sessionLease{renewed: now}
@@ -75,13 +76,13 @@ const pauseLimit = 3 * sessionInterval
 
 // expired answers those of the live sessions whose lease is over, marked as ending, and forgets those
 // that are not live any more.
-func (l *sessionLeases) expired(now time.Duration, live []uint64) []uint64 {
+func (l *sessionLeases) expired(now time.Duration, live []ids.Session) []ids.Session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	paused := now-l.looked > pauseLimit
 	l.looked = now
-	sessions := make(map[uint64]*sessionLease, len(live))
-	var over []uint64
+	sessions := make(map[ids.Session]*sessionLease, len(live))
+	var over []ids.Session
 	for _, id := range live {
 		s := l.known(id, now)
 		sessions[id] = s
@@ -98,7 +99,7 @@ func (l *sessionLeases) expired(now time.Duration, live []uint64) []uint64 {
 }
 
 // spare takes back that a session is ending.
-func (l *sessionLeases) spare(id uint64, now time.Duration) {
+func (l *sessionLeases) spare(id ids.Session, now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s, found := l.sessions[id]; found {
@@ -107,7 +108,7 @@ func (l *sessionLeases) spare(id uint64, now time.Duration) {
 }
 
 // get answers what is known of a session.
-func (l *sessionLeases) get(id uint64, now time.Duration) sessionLease {
+func (l *sessionLeases) get(id ids.Session, now time.Duration) sessionLease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return *l.known(id, now)

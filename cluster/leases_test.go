@@ -4,11 +4,13 @@ import (
 	"testing"
 	"time"
 
+	"lockfs/raftstore/ids"
+
 	"github.com/stretchr/testify/require"
 )
 
 // lookUntil looks for expired sessions as often as a leader does.
-func lookUntil(t *sessionLeases, now *time.Duration, end time.Duration, live ...uint64) (over []uint64) {
+func lookUntil(t *sessionLeases, now *time.Duration, end time.Duration, live ...ids.Session) (over []ids.Session) {
 	for *now < end {
 		*now += sessionInterval
 		over = append(over, t.expired(*now, live)...)
@@ -22,7 +24,7 @@ func TestLeasesEndOnlyAfterAFullTTL(t *testing.T) {
 	require.Empty(t, lookUntil(leases, &now, 10*time.Second, 1), "a full TTL from when the leader was elected")
 	require.True(t, leases.renew(1, now, 5, 0))
 	require.Empty(t, lookUntil(leases, &now, 20*time.Second, 1), "a full TTL from the keepalive")
-	require.Equal(t, []uint64{1}, lookUntil(leases, &now, 20*time.Second+sessionInterval, 1))
+	require.Equal(t, []ids.Session{1}, lookUntil(leases, &now, 20*time.Second+sessionInterval, 1))
 }
 
 func TestLeasesAnEndingSessionIsNotRenewed(t *testing.T) {
@@ -37,9 +39,9 @@ func TestLeasesAnEndingSessionIsNotRenewed(t *testing.T) {
 func TestLeasesALeaderThatWasStoppedGivesFullTTLs(t *testing.T) {
 	leases, now := newSessionLeases(time.Second), time.Duration(0)
 	leases.reset(now)
-	require.Empty(t, leases.expired(now, []uint64{1}))
+	require.Empty(t, leases.expired(now, []ids.Session{1}))
 	now += time.Hour
-	require.Empty(t, leases.expired(now, []uint64{1}), "keepalives may have waited for the leader")
+	require.Empty(t, leases.expired(now, []ids.Session{1}), "keepalives may have waited for the leader")
 	require.NotEmpty(t, lookUntil(leases, &now, now+2*time.Second, 1))
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"lockfs/cluster/session"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -22,4 +23,4 @@ func (n *Node) OpenClient(ctx context.Context, cfg session.Config) (client *sess
 func (n *Node) QuerySince(query *storepb.Query) *storepb.Result { return n.fsm.QuerySince(query) }
 
 // Word is this node's id and the term that it is in now.
-func (n *Node) Word() (id string, term uint64) { return n.dir.ID, n.raft.CurrentTerm() }
+func (n *Node) Word() (id string, term ids.Term) { return n.dir.ID, ids.Term(n.raft.CurrentTerm()) }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"lockfs/raftstore/ids"
 )
 
 // How a node that wants to join is dealt with. A voter that does not answer can cost the cluster its majority, so nobody becomes
@@ -53,8 +55,8 @@ type trial struct {
 	looked   time.Duration // monotonic time
 	silent   time.Duration // for how long it has not answered
 	stuck    time.Duration // for how long it has not applied anything new
-	applied  uint64
-	goal     uint64        // what it must have applied to become a voter: all that was committed at
+	applied  ids.Index
+	goal     ids.Index     // what it must have applied to become a voter: all that was committed at
 	goalSet  time.Duration // this monotonic time
 	lastWord string        // why it is no voter yet
 }
@@ -120,7 +122,7 @@ func (c *newcomers) refused(id string, now time.Duration) string {
 }
 
 // begin starts the trial of a newcomer, or goes on with it.
-func (c *newcomers) begin(server raft.Server, now time.Duration, committed uint64) {
+func (c *newcomers) begin(server raft.Server, now time.Duration, committed ids.Index) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.trials[string(server.ID)]
@@ -133,7 +135,7 @@ func (c *newcomers) begin(server raft.Server, now time.Duration, committed uint6
 
 // judge notes how a newcomer answered: what it has applied, or err. ready says that it can become a voter, reason why it
 // is to be dropped.
-func (c *newcomers) judge(id string, now time.Duration, applied, committed uint64, err error) (ready bool, reason string) {
+func (c *newcomers) judge(id string, now time.Duration, applied, committed ids.Index, err error) (ready bool, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.trials[id]

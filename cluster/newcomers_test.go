@@ -14,6 +14,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -222,7 +223,7 @@ func TestPatienceWithNewcomers(t *testing.T) {
 	gone := errors.New("no answer")
 	c := newNewcomers()
 	now := time.Hour
-	look := func(passed time.Duration, applied, committed uint64, err error) (bool, string) {
+	look := func(passed time.Duration, applied, committed ids.Index, err error) (bool, string) {
 		now += passed
 		return c.judge("a", now, applied, committed, err)
 	}

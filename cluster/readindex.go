@@ -9,6 +9,7 @@ import (
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -67,8 +68,8 @@ func isMajority(some, all int) bool { return some > all/2 }
 
 // confirmedBy tells whether a request proves by itself that nobody newer had been elected when it was sent: it comes from
 // another voter, which was still in this term then, and two are a majority.
-func (r *readIndex) confirmedBy(req *clusterpb.ExecuteRequest, term uint64) bool {
-	return req.GetTerm() == term && r.isMajorityWith(req.GetVoter())
+func (r *readIndex) confirmedBy(req *clusterpb.ExecuteRequest, term ids.Term) bool {
+	return ids.Term(req.GetTerm()) == term && r.isMajorityWith(req.GetVoter())
 }
 
 // isMajorityWith tells whether this node and another voter are a majority. Nobody is called "". A leader that is removing
@@ -81,12 +82,12 @@ func (r *readIndex) isMajorityWith(id string) bool {
 
 // probeVoters asks every voter for its term and clock. It is nil once a majority, this node included,
 // was in the given term after it was called.
-func (r *readIndex) probeVoters(term uint64) error {
+func (r *readIndex) probeVoters(term ids.Term) error {
 	voters := r.members.voters()
 	inTerm := make(chan bool, len(voters))
 	for _, voter := range voters {
 		if voter.GetId() == r.members.dir.ID {
-			inTerm <- r.raft.CurrentTerm() == term
+			inTerm <- ids.Term(r.raft.CurrentTerm()) == term
 			continue
 		}
 		go func() { inTerm <- r.probe(voter, rpc.ProbeTimeout) == term }()
@@ -105,7 +106,7 @@ func (r *readIndex) probeVoters(term uint64) error {
 
 // probe answers a voter's term and notes its clock. It is 0 if the voter does not answer in time, or somebody else does at its
 // address.
-func (r *readIndex) probe(voter *storepb.Member, timeout time.Duration) uint64 {
+func (r *readIndex) probe(voter *storepb.Member, timeout time.Duration) ids.Term {
 	if voter.GetApiAddress() == "" {
 		return 0
 	}
@@ -117,5 +118,5 @@ func (r *readIndex) probe(voter *storepb.Member, timeout time.Duration) uint64 {
 		return 0
 	}
 	r.clock.measured(voter.GetId(), reply.GetWallClock()+int64(time.Since(asked)/2))
-	return reply.GetTerm()
+	return ids.Term(reply.GetTerm())
 }

@@ -108,7 +108,7 @@ func TestWhoseWordCounts(t *testing.T) {
 	}
 	for what, c := range map[string]struct {
 		voter  string
-		term   uint64
+		term   ids.Term
 		counts bool
 	}{
 		"another voter's":          {other.dir.ID, term, true},
@@ -119,13 +119,13 @@ func TestWhoseWordCounts(t *testing.T) {
 		"nobody's":                 {"", term, false},
 		"nobody's, without a term": {"", 0, false},
 	} {
-		require.Equal(t, c.counts, leader.readIndex.confirmedBy(&clusterpb.ExecuteRequest{Voter: c.voter, Term: c.term}, term), what)
+		require.Equal(t, c.counts, leader.readIndex.confirmedBy(&clusterpb.ExecuteRequest{Voter: c.voter, Term: uint64(c.term)}, term), what)
 	}
 	nodes = startNodes(t, 4)
 	leader = leaderOf(t, nodes)
 	term = leader.leadership.term()
 	for _, node := range nodes {
-		require.False(t, leader.readIndex.confirmedBy(&clusterpb.ExecuteRequest{Voter: node.dir.ID, Term: term}, term), "two of four")
+		require.False(t, leader.readIndex.confirmedBy(&clusterpb.ExecuteRequest{Voter: node.dir.ID, Term: uint64(term)}, term), "two of four")
 	}
 }
 
@@ -176,7 +176,7 @@ func TestALeaderThatRemovesItselfIsNotConfirmed(t *testing.T) {
 	leader.raft.RemoveServer(raft.ServerID(leader.dir.ID), 0, 0)
 	require.Eventually(t, func() bool { return !slices.Contains(leader.raft.VoterIDs(), leader.dir.ID) }, testWait, time.Millisecond)
 	require.ErrorIs(t, leader.readIndex.ask(), errNotConfirmed)
-	require.False(t, leader.readIndex.confirmedBy(&clusterpb.ExecuteRequest{Voter: left.dir.ID, Term: term}, term))
+	require.False(t, leader.readIndex.confirmedBy(&clusterpb.ExecuteRequest{Voter: left.dir.ID, Term: uint64(term)}, term))
 	require.False(t, leader.readIndex.isMajorityWith(left.dir.ID))
 }
 

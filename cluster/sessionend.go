@@ -1,19 +1,22 @@
 package cluster
 
-import "lockfs/raftstore/storepb"
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
 
 // endExpired gives up on the sessions that were not renewed.
 func (s *sessions) endExpired() {
 	records := s.live()
-	live := make([]uint64, len(records))
-	active := make(map[uint64]uint64, len(records))
+	live := make([]ids.Session, len(records))
+	active := make(map[ids.Session]ids.Index, len(records))
 	for i, record := range records {
-		live[i] = record.GetId()
-		active[record.GetId()] = record.GetActive()
+		live[i] = ids.Session(record.GetId())
+		active[ids.Session(record.GetId())] = ids.Index(record.GetActive())
 	}
 	for _, id := range s.leases.expired(readClocks().mono, live) {
 		now := readClocks().mono
-		op := &storepb.EndSession{Id: id, IfActive: active[id], LastKeepalive: s.leases.get(id, now).keepalive}
+		op := &storepb.EndSession{Id: uint64(id), IfActive: uint64(active[id]), LastKeepalive: s.leases.get(id, now).keepalive}
 		result, err := s.changes.propose(s.ctx, &storepb.Op{Op: &storepb.Op_EndSession{EndSession: op}})
 		switch {
 		case err != nil:

@@ -44,7 +44,7 @@ func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveReques
 	}
 	alive := false
 	s.fsm.View(func(ns *namespace.Namespace) { alive = ns.SessionLive(ids.Session(req.GetSession())) })
-	reply.Ended = !alive || !s.leases.renew(req.GetSession(), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()))
+	reply.Ended = !alive || !s.leases.renew(ids.Session(req.GetSession()), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()))
 	return reply
 }
 
@@ -60,7 +60,7 @@ func (s *sessions) list(ctx context.Context) *clusterpb.SessionsReply {
 	reply := new(clusterpb.SessionsReply)
 	now := readClocks().mono
 	for _, record := range s.live() {
-		known := s.leases.get(record.GetId(), now)
+		known := s.leases.get(ids.Session(record.GetId()), now)
 		reply.Sessions = append(reply.Sessions, &clusterpb.Session{
 			Record: record, Silent: int64(now - known.renewed), ClockOffset: int64(known.offset),
 		})

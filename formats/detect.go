@@ -3,11 +3,7 @@ package formats
 import (
 	"bytes"
 
-	"lockfs/formats/forrst"
 	"lockfs/formats/internal/strictjson"
-	"lockfs/formats/pid"
-	"lockfs/formats/semaphore"
-	"lockfs/formats/tower"
 )
 
 // Detect says which format a content is of, by its mark: it says which protocol it follows, whether or not it keeps
@@ -19,26 +15,20 @@ func Detect(content []byte) Format {
 			return formatOf(object)
 		}
 	}
-	if _, err := pid.Parse(content); err == nil {
-		return PID
-	}
-	if semaphore.IsMarked(content) {
-		return Semaphore
+	for i := range kinds {
+		if kinds[i].inText != nil && kinds[i].inText(content) {
+			return kinds[i].format
+		}
 	}
 	return None
 }
 
 // formatOf lets the first format that recognises the members decide.
 func formatOf(object *strictjson.Object) Format {
-	switch {
-	case object.Is("lock_version", tower.Version):
-		return Tower
-	case object.Is("urn", forrst.URN):
-		return Forrst
-	case object.Has("task_id", "worker"):
-		return Swarm
-	case object.Has("holder", "pid", "hostname"):
-		return Beads
+	for i := range kinds {
+		if kinds[i].inObject != nil && kinds[i].inObject(object) {
+			return kinds[i].format
+		}
 	}
 	return None
 }

@@ -139,20 +139,16 @@ func TestInvalidLocksKeepTheirFormat(t *testing.T) {
 		{formats.Semaphore, "{\n" + semaphoreLock + " pid=7", "line 5: pid: appears twice"},
 	} {
 		require.Equal(t, row.format, formats.Detect([]byte(row.content)), row.content)
-		written := formats.Origin{Host: "n1", Hostname: "dev-machine", Mtime: start}
-		facts := formats.FactsOf([]byte(row.content), written, formats.Rule{})
+		written := formats.Origin{Host: "n1", Hostname: "dev-machine"}
+		facts := formats.FactsOf([]byte(row.content), written)
 		require.Contains(t, facts.Invalid, row.problem, row.content)
-		valid := formats.FactsOf([]byte(locks[row.format]), written, formats.Rule{})
+		valid := formats.FactsOf([]byte(locks[row.format]), written)
 		require.Empty(t, valid.Invalid)
 		require.Equal(t, formats.Facts{
 			Format: row.format, Invalid: facts.Invalid, Host: "n1", Guard: valid.Guard, OnStale: formats.Keep,
 		}, facts)
 		for _, rule := range []formats.Rule{{}, {StaleAfter: 1}, {Format: row.format, StaleAfter: 1}} {
-			v := formats.Judge([]byte(row.content), start.AddDate(100, 0, 0), written, rule)
-			require.Equal(t, formats.Held, v.State)
-			require.Contains(t, v.Reason, "invalid "+string(row.format)+" lock: ", "%+v", rule)
-			require.Contains(t, v.Reason, row.problem)
-			require.Zero(t, formats.FactsOf([]byte(row.content), written, rule).ExpiresAt)
+			require.Zero(t, rule.Govern(facts, start.UnixNano()).ExpiresAt, "%+v", rule)
 		}
 	}
 }
@@ -161,7 +157,7 @@ func TestMembersThatAppearTwiceAreInvalid(t *testing.T) {
 	for _, format := range []formats.Format{formats.Tower, formats.Swarm, formats.Beads, formats.Forrst} {
 		invalid := func(content string) string {
 			require.Equal(t, format, formats.Detect([]byte(content)))
-			return formats.FactsOf([]byte(content), formats.Origin{}, formats.Rule{}).Invalid
+			return formats.FactsOf([]byte(content), formats.Origin{}).Invalid
 		}
 		content := locks[format]
 		require.Equal(t, "x: appears twice", invalid(`{"x":1,"x":1,`+content[1:]))
@@ -180,12 +176,12 @@ func FuzzDetect(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		format := formats.Detect(content)
-		facts := formats.FactsOf(content, formats.Origin{Host: "n1"}, formats.Rule{})
+		facts := formats.FactsOf(content, formats.Origin{Host: "n1"})
 		require.Equal(t, format, facts.Format)
 		require.LessOrEqual(t, len(facts.Holder), 255)
 		require.LessOrEqual(t, len(facts.Invalid), 255)
 		for _, own := range ownFactsOf {
-			valid, err := own(content, formats.Origin{Host: "n1"}, formats.Rule{})
+			valid, err := own(content, formats.Origin{Host: "n1"})
 			require.False(t, err == nil && format == formats.None, "a lock has its mark")
 			require.False(t, err == nil && valid.Format == format && facts.Invalid != "")
 		}

@@ -2,14 +2,14 @@
 // whether it is stale.
 //
 //	formats.Detect(content)                        // tower, semaphore, swarm, beads, pid, forrst or none
-//	formats.Judge(content, now, origin, rule)      // held or stale, and why
-//	formats.FactsOf(content, origin, rule)         // the same, worked out for all times to come
+//	formats.FactsOf(content, origin)               // who holds the lock, and when it is stale
+//	rule.Govern(facts, mtime)                      // the same under an administrator's rule
 //	formats.EvidenceIn(content, writer)            // why a content of no format can be judged
 //	formats.Check(path, rule)                      // what is known of the lock in a file, and why
 //	formats.Wait(ctx, path)                        // until the lock in a file is free or stale
 //
 // Each protocol has a package of its own below this one, with the type of its lock file, Parse,
-// Validate, Render, Judge and what else its specification defines. Import one of them alone to speak
+// Validate, Render, FactsOf and what else its specification defines. Import one of them alone to speak
 // one protocol, and this package to read any.
 //
 // # Who imports whom
@@ -20,7 +20,7 @@
 //	formats  ->  formats/tower, formats/semaphore, ...  ->  formats/lockfact
 //
 // lockfact holds types only. This package gives them under its own name ([Facts] is lockfact.Facts), so
-// one import is enough either way. Nothing registers itself: [Detect] names the formats that it knows.
+// one import is enough either way. Nothing registers itself: table.go has a row for each format, of what differs here.
 // Nothing here imports the rest of lockfs, or anything that is not in the standard library.
 //
 // # What is recognised
@@ -34,7 +34,7 @@
 // # Time
 //
 // Nothing here reads a clock but [Wait] and [Check]. Timestamps in a content are on the clock of the host that wrote it;
-// [Origin] carries that clock's distance from cluster time, and [Judge] and [FactsOf] translate. The
+// [Origin] carries that clock's distance from cluster time, and [FactsOf] translates. The
 // packages below judge on the clock of the content. A lock is stale when its time is over, not at the
 // last instant of it; and as a timestamp in whole seconds was cut to that, its time is over when that of the latest
 // instant which it can mean is.

@@ -13,12 +13,12 @@ func Example() {
 	now := time.Unix(1703524000, 0)
 
 	fmt.Println(formats.Detect(content))
-	verdict := formats.Judge(content, now, written, formats.Rule{})
-	fmt.Println(verdict.State, "-", verdict.Reason)
+	facts := formats.FactsOf(content, written)
+	fmt.Println(facts.Holder, facts.StaleAt(now.UnixNano()))
 	patient := formats.Rule{StaleAfter: 2 * time.Hour}
-	fmt.Println(formats.FactsOf(content, written, patient).StaleAt(now.UnixNano()))
+	fmt.Println(patient.Govern(facts, 0).StaleAt(now.UnixNano()))
 	// Output:
 	// semaphore
-	// stale - taken 4000 s ago, stale timeout 3600 s
+	// 12345 true
 	// false
 }

@@ -22,30 +22,62 @@ import (
 	"lockfs/formats/tower"
 )
 
-// A rule's effect on facts that were worked out without it is the effect that it has on the content,
-// whatever the content, the clocks and the rule.
-func TestGovernSaysWhatTheContentSays(t *testing.T) {
+// What is worked out once says the same as asking the lock again, at any time and on any clock, and a rule takes nothing
+// for a lock that is none without it.
+func TestFactsSayWhatTheLockSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		content, rule := drawContent(t), drawRule(t)
-		mtime := drawTime(t, "mtime")
+		content := drawContent(t)
 		written := formats.Origin{Host: "n1", Hostname: "dev-machine", ClockOffset: drawOffset(t)}
-		if mtime != 0 || rapid.Bool().Draw(t, "mtime at the epoch") {
-			written.Mtime = time.Unix(0, mtime)
+		facts := formats.FactsOf(content, written)
+		require.Equal(t, formats.Detect(content), facts.Format)
+		now := time.Unix(0, facts.ExpiresAt+rapid.Int64Range(-2, 2).Draw(t, "near"))
+		if near := facts.ExpiresAt; near > math.MaxInt64-3 || near < math.MinInt64+3 || rapid.Bool().Draw(t, "far") {
+			now = start.Add(time.Duration(rapid.Int64Range(-1e17, 1e17).Draw(t, "now")))
 		}
-		without := formats.FactsOf(content, written, formats.Rule{})
-		require.Equal(t, formats.Detect(content), without.Format)
-		governed := rule.Govern(without, mtime)
-		require.Equal(t, formats.FactsOf(content, written, rule), governed)
-		if own := ownFactsOf[governed.Format]; own != nil && governed.Invalid == "" {
-			facts, err := own(content, written, rule)
+		if facts.Format != formats.None && facts.Invalid == "" {
+			own, err := ownFactsOf[facts.Format](content, written)
 			require.NoError(t, err)
-			require.Equal(t, facts, governed, "as the format's package has it")
+			require.Equal(t, own, facts)
+			if there := now.Add(written.ClockOffset); there.Add(-written.ClockOffset).Equal(now) {
+				require.Equal(t, isStale(t, facts.Format, content, there), facts.StaleAt(now.UnixNano()))
+			}
 		}
+		governed := drawRule(t).Govern(facts, drawTime(t, "mtime"))
+		require.Contains(t, []formats.Format{facts.Format, formats.None}, governed.Format)
 	})
 }
 
-// Each of these knows the rule and not Govern.
-var ownFactsOf = map[formats.Format]func([]byte, formats.Origin, formats.Rule) (formats.Facts, error){
+// isStale asks the lock itself, on its own clock.
+func isStale(t require.TestingT, format formats.Format, content []byte, now time.Time) bool {
+	var stale bool
+	var err error
+	switch format {
+	case formats.Tower:
+		var l *tower.Lock
+		if l, err = tower.Parse(content); err == nil {
+			stale = l.Stale(now)
+		}
+	case formats.Semaphore:
+		var l *semaphore.Lock
+		if l, err = semaphore.Parse(content); err == nil {
+			stale = l.Stale(now, semaphore.DefaultStaleTimeout)
+		}
+	case formats.Swarm:
+		var l *swarm.Lock
+		if l, err = swarm.Parse(content); err == nil {
+			stale = l.Status(now) == swarm.Expired
+		}
+	case formats.Forrst:
+		var l *forrst.Lock
+		if l, err = forrst.Parse(content); err == nil {
+			stale = l.Expired(now)
+		}
+	}
+	require.NoError(t, err)
+	return stale
+}
+
+var ownFactsOf = map[formats.Format]func([]byte, formats.Origin) (formats.Facts, error){
 	formats.Tower:     tower.FactsOf,
 	formats.Semaphore: semaphore.FactsOf,
 	formats.Swarm:     swarm.FactsOf,

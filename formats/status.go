@@ -8,10 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"lockfs/formats/beads"
 	"lockfs/formats/internal/lockfile"
 	"lockfs/formats/lockfact"
-	"lockfs/formats/tower"
 )
 
 // Invalid is the state of a file that is not a valid lock of the format that was asked for. It counts as held.
@@ -102,27 +100,18 @@ func checkOther(path string, named fs.FileInfo, rule Rule) Status {
 
 // describe is what a content says on the host where it was written.
 func describe(content []byte, mtime time.Time, rule Rule) Status {
-	if Detect(content) != Semaphore {
-		rule.StaleAfter = 0
-	}
-	facts := FactsOf(content, Origin{Mtime: mtime}, Rule{StaleAfter: rule.StaleAfter})
+	const noMtime = 0 // age alone makes nothing stale here
+	facts := Rule{StaleAfter: rule.StaleAfter}.Govern(FactsOf(content, Origin{}), noMtime)
 	s := Status{Format: facts.Format, Holder: facts.Holder, PID: facts.PID, Acquired: mtime, Empty: len(content) == 0}
 	if facts.ExpiresAt != 0 {
 		s.Expires = time.Unix(0, facts.ExpiresAt).UTC()
 	}
-	s.State, _ = judgeHere(content, Rule{StaleAfter: rule.StaleAfter})
+	s.State, _ = judgeHere(content, facts)
 	if facts.IssuedAt != 0 {
 		s.Acquired = time.Unix(0, facts.IssuedAt)
 	}
-	switch facts.Format {
-	case Tower:
-		if l, err := tower.Parse(content); err == nil {
-			s.Host, s.Acquired = lockfact.HolderName(l.HostID), l.CreatedAt
-		}
-	case Beads:
-		if l, err := beads.Parse(content); err == nil {
-			s.Host, s.PID, s.Acquired = lockfact.HolderName(l.Hostname), l.PID, l.StartedAt
-		}
+	if k := kindOf(facts.Format); k != nil && k.details != nil {
+		k.details(content, &s)
 	}
 	s.Acquired = s.Acquired.UTC()
 	return s
@@ -157,6 +146,8 @@ func (s *Status) explain(content []byte, mtime time.Time, rule Rule) {
 	if problem != nil && (rule.Format != "" || format != None) && s.State != Stale {
 		s.State = Invalid
 	}
+	k := kindOf(s.Format)
+	byProcess := k != nil && k.dead != nil
 	moment := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 	switch {
 	case s.Empty:
@@ -165,7 +156,7 @@ func (s *Status) explain(content []byte, mtime time.Time, rule Rule) {
 		s.Reason = fmt.Sprintf("not a valid %s lock: %v", format, problem)
 	case s.State == Unreachable:
 		s.Reason = "its host is silent, and may be alive"
-	case s.State == Stale && (s.Format == Beads || s.Format == PID):
+	case s.State == Stale && byProcess:
 		s.Reason = fmt.Sprintf("its process %d is gone", s.PID)
 	case s.State == Stale && !s.Expires.IsZero():
 		s.Reason = "stale since " + moment(s.Expires)
@@ -173,7 +164,7 @@ func (s *Status) explain(content []byte, mtime time.Time, rule Rule) {
 		s.Reason = "its holder is gone"
 	case !s.Expires.IsZero():
 		s.Reason = fmt.Sprintf("stale at %s unless it is renewed", moment(s.Expires))
-	case s.Format == Beads || s.Format == PID:
+	case byProcess:
 		s.Reason = fmt.Sprintf("held for as long as its process %d lives", s.PID)
 	case s.Format == None:
 		s.Reason = "of no known format, so time does not make it stale"

@@ -25,9 +25,6 @@ type (
 	// Rule is what an administrator set for some locks.
 	Rule = lockfact.Rule
 
-	// Verdict is the outcome of a judgement.
-	Verdict = lockfact.Verdict
-
 	// Format is the name of a format.
 	Format = lockfact.Format
 
@@ -84,12 +81,3 @@ const (
 
 // ParseFormat accepts the name of a format.
 func ParseFormat(s string) (Format, error) { return lockfact.ParseFormat(s) }
-
-// ParseGuard accepts what a rule may set: host or anyone.
-func ParseGuard(s string) (Guard, error) { return lockfact.ParseGuard(s) }
-
-// ParseOnStale accepts keep or remove.
-func ParseOnStale(s string) (OnStale, error) { return lockfact.ParseOnStale(s) }
-
-// ParseHolder accepts creator.
-func ParseHolder(s string) (Holder, error) { return lockfact.ParseHolder(s) }

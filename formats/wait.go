@@ -8,9 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"lockfs/formats/beads"
 	"lockfs/formats/internal/lockfile"
-	"lockfs/formats/pid"
 )
 
 // Free is the state of a name that has no lock.
@@ -71,7 +69,7 @@ func look(path string) (State, time.Time, error) {
 	if lockfile.CheckSize(content, f) != nil {
 		return Held, time.Time{}, nil
 	}
-	state, staleAt := judgeHere(content, Rule{})
+	state, staleAt := judgeHere(content, FactsOf(content, Origin{}))
 	return state, staleAt, nil
 }
 
@@ -86,27 +84,22 @@ func absent(path string, err error) (State, time.Time, error) {
 	return Free, time.Time{}, nil
 }
 
-// judgeHere judges a lock that was written on this host, or one with the same clock.
-func judgeHere(content []byte, rule Rule) (State, time.Time) {
+// judgeHere judges a lock of these facts that was written on this host, or one with the same clock: whether it is stale,
+// and when that is to be asked again if nothing changes it, zero for never.
+func judgeHere(content []byte, facts Facts) (State, time.Time) {
 	now := time.Now()
-	facts := FactsOf(content, Origin{}, rule)
-	var dead bool
-	switch facts.Format {
-	case Beads:
-		lock, err := beads.Parse(content)
-		dead = err == nil && lock.Stale()
-	case PID:
-		lock, err := pid.Parse(content)
-		dead = err == nil && lock.Stale()
-	default:
-		var staleAt time.Time
-		if facts.ExpiresAt != 0 {
-			staleAt = time.Unix(0, facts.ExpiresAt)
+	if k := kindOf(facts.Format); k != nil && k.dead != nil {
+		if k.dead(content) {
+			return Stale, time.Time{}
 		}
-		return Judge(content, now, Origin{}, rule).State, staleAt
+		return Held, now.Add(processInterval)
 	}
-	if dead {
-		return Stale, time.Time{}
+	var staleAt time.Time
+	if facts.ExpiresAt != 0 {
+		staleAt = time.Unix(0, facts.ExpiresAt)
 	}
-	return Held, now.Add(processInterval)
+	if facts.StaleAt(now.UnixNano()) {
+		return Stale, staleAt
+	}
+	return Held, staleAt
 }

@@ -11,6 +11,7 @@ import (
 	"lockfs/fusefs/filelock"
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/thread"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -35,7 +36,7 @@ func (fs *fileSystem) GetLk(interrupted <-chan struct{}, in *fuse.LkIn, out *fus
 		return kernel.Status(syscall.ETIMEDOUT) // which locks are the caller's own cannot be told
 	}
 	result, errno := fs.query(thread.NewRequest(interrupted, in.Pid), &storepb.Query{Query: &storepb.Query_TestLock{
-		TestLock: &storepb.TestLock{Session: session, Lock: takeLock(in, handle, false)},
+		TestLock: &storepb.TestLock{Session: uint64(session), Lock: takeLock(in, handle, false)},
 	}})
 	if errno == 0 && fs.lost(handle) {
 		errno = syscall.EIO
@@ -49,7 +50,7 @@ func (fs *fileSystem) GetLk(interrupted <-chan struct{}, in *fuse.LkIn, out *fus
 		if lock.GetType() == storepb.LockType_EXCLUSIVE {
 			out.Lk.Typ = syscall.F_WRLCK
 		}
-		if lock.GetSession() == session {
+		if ids.Session(lock.GetSession()) == session {
 			out.Lk.Pid = lock.GetPid()
 		}
 	}
@@ -114,11 +115,11 @@ func (fs *fileSystem) requestLock(
 		fs.dropPredecessor(in, handle)
 		op.ByProcess = wait && waitsForProcess(in.Pid)
 	}
-	if op.Session = handle.locks.Session(0); handle.locks.IsLost() {
+	if op.Session = uint64(handle.locks.Session(0)); handle.locks.IsLost() {
 		return nil, syscall.EIO
 	}
 	if handle.inode.locks.IsDropping(filelock.OwnerOf(op)) {
-		if _, errno := fs.attr(thread.NewRequest(interrupted, in.Pid), op.GetIno()); errno == syscall.ETIMEDOUT {
+		if _, errno := fs.attr(thread.NewRequest(interrupted, in.Pid), handle.inode.ino); errno == syscall.ETIMEDOUT {
 			return nil, errno // nothing to wait for: the cluster does not answer
 		}
 	}
@@ -130,7 +131,8 @@ func (fs *fileSystem) requestLock(
 	result, err := fs.ops.TakeLock(ctx, caller, op)
 	done := err == nil && result.GetCode() == storepb.Code_OK
 	// Another thread may have lost the locks through this descriptor meanwhile, or its session has ended.
-	astray := done && op.GetType() != storepb.LockType_UNLOCK && handle.locks.Session(op.GetSession()) != op.GetSession()
+	session := ids.Session(op.GetSession())
+	astray := done && op.GetType() != storepb.LockType_UNLOCK && handle.locks.Session(session) != session
 	lost := false
 	switch {
 	case astray, err != nil && result.GetCode() != storepb.Code_CANCELLED:
@@ -158,7 +160,7 @@ func (fs *fileSystem) requestLock(
 
 func takeLock(in *fuse.LkIn, handle *fileHandle, wait bool) *storepb.TakeLock {
 	op := &storepb.TakeLock{
-		Ino: handle.inode.ino, Kind: storepb.LockKind_RECORD, Owner: in.Owner,
+		Ino: uint64(handle.inode.ino), Kind: storepb.LockKind_RECORD, Owner: in.Owner,
 		Start: in.Lk.Start, End: in.Lk.End, Pid: in.Lk.Pid, Wait: wait,
 	}
 	if in.LkFlags&fuse.FUSE_LK_FLOCK != 0 {
@@ -176,12 +178,12 @@ func takeLock(in *fuse.LkIn, handle *fileHandle, wait bool) *storepb.TakeLock {
 // dropPredecessor drops what a released open file description has locked, if its number is another one's now, who locks, and
 // its release has not come yet. A process may have locked through both, so the number does not tell, but the system call does.
 func (fs *fileSystem) dropPredecessor(in *fuse.LkIn, handle *fileHandle) {
-	before := handle.inode.locks.LockedThrough(in.Owner)
+	before := handle.inode.locks.LockedThrough(ids.Owner(in.Owner))
 	if before == nil || before == &handle.locks {
 		return
 	}
 	if command := thread.FcntlCommand(in.Pid); command == unix.F_OFD_SETLK || command == unix.F_OFD_SETLKW {
-		fs.dropRecords(kernel.CallerOf(&in.InHeader), handle.inode, in.Owner, before)
+		fs.dropRecords(kernel.CallerOf(&in.InHeader), handle.inode, ids.Owner(in.Owner), before)
 	}
 }
 
@@ -196,11 +198,11 @@ func waitsForProcess(id uint32) bool {
 // whether to ask again.
 func (fs *fileSystem) awaitRelease(in *inode, result *storepb.Result) bool {
 	locks := result.GetAdvisoryLocks()
-	if result.GetCode() != storepb.Code_WOULD_BLOCK || len(locks) == 0 || locks[0].GetSession() != fs.ops.Session() {
+	if result.GetCode() != storepb.Code_WOULD_BLOCK || len(locks) == 0 || ids.Session(locks[0].GetSession()) != fs.ops.Session() {
 		return false
 	}
 	end := time.Now().Add(releaseWait)
-	key := filelock.Owner{Kind: locks[0].GetKind(), Number: locks[0].GetOwner()}
+	key := filelock.Owner{Kind: locks[0].GetKind(), Number: ids.Owner(locks[0].GetOwner())}
 	for holder := fs.holder(in, key); holder != nil; holder = fs.holder(in, key) {
 		if !holder.IsClosing() || time.Now().After(end) {
 			return false
@@ -215,7 +217,7 @@ func (fs *fileSystem) holder(in *inode, key filelock.Owner) *filelock.Descriptio
 	if key.Kind == storepb.LockKind_RECORD {
 		return in.locks.LockedThrough(key.Number)
 	}
-	if handle, found := fs.files.Get(key.Number); found {
+	if handle, found := fs.files.Get(uint64(key.Number)); found {
 		return &handle.locks
 	}
 	return nil

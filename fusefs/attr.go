@@ -9,21 +9,22 @@ import (
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
 	"lockfs/fusefs/thread"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // GetAttr answers fstat too: the kernel does not tell it from stat.
 func (fs *fileSystem) GetAttr(interrupted <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) (code fuse.Status) {
 	defer fs.observed("getattr", time.Now(), &code)
-	if attr, found := fs.calls.justCreated(in.Pid, in.NodeId); found {
+	if attr, found := fs.calls.justCreated(in.Pid, ids.Inode(in.NodeId)); found {
 		kernel.FillAttr(&out.Attr, attr)
 		return fuse.OK
 	}
 	fs.goesOn(in.Pid)
-	result, errno := fs.getAttr(thread.NewRequest(interrupted, in.Pid), in.NodeId)
+	result, errno := fs.getAttr(thread.NewRequest(interrupted, in.Pid), ids.Inode(in.NodeId))
 	if errno == 0 {
 		kernel.FillAttr(&out.Attr, result.GetAttr())
-		fs.calls.entered.Note(in.Pid, entered{in.NodeId, result.GetIndex()})
+		fs.calls.entered.Note(in.Pid, entered{ids.Inode(in.NodeId), ids.Index(result.GetIndex())})
 	}
 	return kernel.Status(errno)
 }
@@ -31,21 +32,21 @@ func (fs *fileSystem) GetAttr(interrupted <-chan struct{}, in *fuse.GetAttrIn, o
 // Statx is asked when somebody wants the time of birth, which GetAttr cannot tell.
 func (fs *fileSystem) Statx(interrupted <-chan struct{}, in *fuse.StatxIn, out *fuse.StatxOut) (code fuse.Status) {
 	defer fs.observed("statx", time.Now(), &code)
-	attr, errno := fs.attr(thread.NewRequest(interrupted, in.Pid), in.NodeId)
+	attr, errno := fs.attr(thread.NewRequest(interrupted, in.Pid), ids.Inode(in.NodeId))
 	if errno == 0 {
 		kernel.FillStatx(&out.Statx, attr)
 	}
 	return kernel.Status(errno)
 }
 
-func (fs *fileSystem) attr(by thread.Request, ino uint64) (*storepb.Attr, syscall.Errno) {
+func (fs *fileSystem) attr(by thread.Request, ino ids.Inode) (*storepb.Attr, syscall.Errno) {
 	result, errno := fs.getAttr(by, ino)
 	return result.GetAttr(), errno
 }
 
-func (fs *fileSystem) getAttr(by thread.Request, ino uint64) (*storepb.Result, syscall.Errno) {
+func (fs *fileSystem) getAttr(by thread.Request, ino ids.Inode) (*storepb.Result, syscall.Errno) {
 	result, errno := fs.query(by, &storepb.Query{Query: &storepb.Query_GetAttr{
-		GetAttr: &storepb.GetAttr{Ino: ino},
+		GetAttr: &storepb.GetAttr{Ino: uint64(ino)},
 	}})
 	return result, kernel.OfInode(errno)
 }
@@ -69,7 +70,7 @@ func (fs *fileSystem) SetAttr(interrupted <-chan struct{}, in *fuse.SetAttrIn, o
 	case wanted:
 		attr, errno = fs.setAttr(interrupted, kernel.CallerOf(&in.InHeader), change)
 	case !resized:
-		attr, errno = fs.attr(thread.NewRequest(interrupted, in.Pid), in.NodeId)
+		attr, errno = fs.attr(thread.NewRequest(interrupted, in.Pid), ids.Inode(in.NodeId))
 	}
 	if errno == 0 {
 		kernel.FillAttr(&out.Attr, attr)
@@ -80,13 +81,13 @@ func (fs *fileSystem) SetAttr(interrupted <-chan struct{}, in *fuse.SetAttrIn, o
 // setSize is truncate(2) of a name that was looked up just now, or ftruncate(2) of an open file.
 func (fs *fileSystem) setSize(interrupted <-chan struct{}, in *fuse.SetAttrIn, size uint64) (*storepb.Attr, syscall.Errno) {
 	caller := kernel.CallerOf(&in.InHeader)
-	by, session := fs.calls.cameBy(in.Pid, in.NodeId), uint64(0)
+	by, session := fs.calls.cameBy(in.Pid, ids.Inode(in.NodeId)), ids.Session(0)
 	if fh, open := in.GetFh(); open {
 		if handle, found := fs.files.Get(fh); found {
 			by, session = handle.name(), handle.locks.Session(0)
 		}
 	}
-	inode := fs.inodes.use(in.NodeId)
+	inode := fs.inodes.use(ids.Inode(in.NodeId))
 	defer fs.release(caller, inode)
 	truncation := fs.truncation(interrupted, caller, by)
 	truncation.session = session

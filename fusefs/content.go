@@ -6,6 +6,7 @@ import (
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
 	"lockfs/fusefs/thread"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -14,37 +15,37 @@ import (
 type edit func(old []byte) ([]byte, syscall.Errno)
 
 // current asks for the content as it is committed now, and for the lock that a name is.
-func (fs *fileSystem) current(by thread.Request, in *inode, name *storepb.Look) (now content, seen []*storepb.Look, errno syscall.Errno) {
+func (fs *fileSystem) current(by thread.Request, in *inode, name *storepb.Observation) (now content, seen []*storepb.Observation, errno syscall.Errno) {
 	known := in.last()
 	result, errno := fs.query(by, &storepb.Query{Query: &storepb.Query_Read{
-		Read: &storepb.Read{Ino: in.ino, KnownVersion: known.version, Name: name},
+		Read: &storepb.Read{Ino: uint64(in.ino), KnownVersion: known.version, Name: name},
 	}})
 	if errno != 0 {
 		return content{}, nil, kernel.OfInode(errno)
 	}
 	version := result.GetAttr().GetVersion()
 	if known.version != 0 && version == known.version {
-		return known, result.GetLooks(), 0
+		return known, result.GetObservations(), 0
 	}
 	now = content{version: version, data: result.GetContent()}
 	in.learn(now)
-	return now, result.GetLooks(), 0
+	return now, result.GetObservations(), 0
 }
 
 // writer is who changes content, by which name, and what it is held to.
 type writer struct {
 	interrupted <-chan struct{} // see request
 	caller      *storepb.Caller
-	name        *storepb.Look   // nil if it is not known
-	seen        []*storepb.Look // of a truncation; other writes are held to nothing
-	session     uint64          // in which the file was locked; 0: it was not
+	name        *storepb.Observation   // nil if it is not known
+	seen        []*storepb.Observation // of a truncation; other writes are held to nothing
+	session     ids.Session            // in which the file was locked; 0: it was not
 }
 
 // truncation is held to what the caller saw: it may be the removal of a lock.
-func (fs *fileSystem) truncation(interrupted <-chan struct{}, caller *storepb.Caller, by []*storepb.Look) writer {
+func (fs *fileSystem) truncation(interrupted <-chan struct{}, caller *storepb.Caller, by []*storepb.Observation) writer {
 	w := writer{interrupted: interrupted, caller: caller, name: nameOf(by)}
 	if w.name != nil {
-		w.seen = fs.observations.SeenBy(caller.GetPid(), observation.Name{Parent: w.name.GetParent(), Name: string(w.name.GetName())})
+		w.seen = fs.observations.SeenBy(caller.GetPid(), observation.Name{Parent: ids.Inode(w.name.GetParent()), Name: string(w.name.GetName())})
 	}
 	return w
 }
@@ -52,7 +53,7 @@ func (fs *fileSystem) truncation(interrupted <-chan struct{}, caller *storepb.Ca
 // change is the one way in which content changes: it is computed from the version seen last, committed
 // if that is still the version, and computed anew if not. There is no limit to the attempts, since each
 // means that somebody else made progress. An edit's refusal counts only if it judged what is committed.
-func (fs *fileSystem) change(by writer, in *inode, do edit) (*storepb.Attr, []*storepb.Look, syscall.Errno) {
+func (fs *fileSystem) change(by writer, in *inode, do edit) (*storepb.Attr, []*storepb.Observation, syscall.Errno) {
 	in.writing.Lock()
 	defer in.writing.Unlock()
 	base, fresh := in.last(), false
@@ -65,7 +66,7 @@ func (fs *fileSystem) change(by writer, in *inode, do edit) (*storepb.Attr, []*s
 			if errno == 0 {
 				result, done, errno := fs.compareAndSet(by, in, base.version, data)
 				if done || errno != 0 {
-					return result.GetAttr(), result.GetLooks(), errno
+					return result.GetAttr(), result.GetObservations(), errno
 				}
 			}
 		}
@@ -82,7 +83,7 @@ func (fs *fileSystem) compareAndSet(
 	by writer, in *inode, version uint64, data []byte,
 ) (result *storepb.Result, done bool, errno syscall.Errno) {
 	result, errno = fs.mutate(by.interrupted, by.caller, &storepb.Op{Op: &storepb.Op_SetContent{SetContent: &storepb.SetContent{
-		Ino: in.ino, IfVersion: version, Content: data, Name: by.name, Looks: by.seen, Session: by.session,
+		Ino: uint64(in.ino), IfVersion: version, Content: data, Name: by.name, Observations: by.seen, Session: uint64(by.session),
 	}}})
 	if result.GetCode() == storepb.Code_CONFLICT {
 		return nil, false, 0

@@ -14,6 +14,7 @@ import (
 	"lockfs/formats"
 	"lockfs/formats/semaphore"
 	"lockfs/fusefs/control"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -22,7 +23,7 @@ import (
 func describeContent(s *session) {
 	s.intercept(func(op *storepb.Op, _ *storepb.Query) (*storepb.Result, bool, error) {
 		if write := op.GetSetContent(); write != nil && formats.Detect(write.GetContent()) != formats.None {
-			facts := formats.FactsOf(write.GetContent(), formats.Origin{Host: "host", Hostname: "host"}, formats.Rule{})
+			facts := formats.FactsOf(write.GetContent(), formats.Origin{Host: "host", Hostname: "host"})
 			write.Facts = namespace.FactsMessage(facts)
 			if lock, err := semaphore.Parse(write.GetContent()); err == nil {
 				write.Facts.Tag = lock.Tag
@@ -48,7 +49,7 @@ func TestControlDirectoryIsFoundAndNotListed(t *testing.T) {
 	require.Equal(t, "555 0 0 directory", shell(t, dir, "stat -c '%a %u %g %F' .lockfs"))
 	require.Equal(t, "444 0 0 regular empty file", shell(t, dir, "stat -c '%a %u %g %F' .lockfs/status"))
 	require.Equal(t, shell(t, dir, "stat -c '%Z' .lockfs"), shell(t, dir, "stat -c '%Y' .lockfs/locks"))
-	require.True(t, control.Has(lstat(t, filepath.Join(dir, ".lockfs")).Ino))
+	require.True(t, control.Has(ids.Inode(lstat(t, filepath.Join(dir, ".lockfs")).Ino)))
 	require.ErrorIs(t, syscall.Access(filepath.Join(dir, ".lockfs/nothing"), 0), syscall.ENOENT)
 	require.ErrorIs(t, syscall.Access(filepath.Join(dir, ".lockfs/why/.lockfs"), 0), syscall.ENOENT)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))

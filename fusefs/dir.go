@@ -8,13 +8,14 @@ import (
 
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/thread"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // OpenDir asks nothing: what a listing shows is what is there when it is read.
 func (fs *fileSystem) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (code fuse.Status) {
 	defer fs.observed("opendir", time.Now(), &code)
-	out.Fh = fs.dirs.Add(&dirHandle{ino: in.NodeId})
+	out.Fh = fs.dirs.Add(&dirHandle{ino: ids.Inode(in.NodeId)})
 	return fuse.OK
 }
 
@@ -53,7 +54,7 @@ func (fs *fileSystem) ReadDir(interrupted <-chan struct{}, in *fuse.ReadIn, out 
 func (fs *fileSystem) fetch(by thread.Request, dir *dirHandle, after uint64, limit uint32) syscall.Errno {
 	dir.at, dir.fetched = after, nil
 	result, errno := fs.query(by, &storepb.Query{Query: &storepb.Query_ReadDir{
-		ReadDir: &storepb.ReadDir{Ino: dir.ino, After: after, Limit: limit},
+		ReadDir: &storepb.ReadDir{Ino: uint64(dir.ino), After: after, Limit: limit},
 	}})
 	if errno == 0 {
 		dir.fetched = result.GetEntries()

@@ -3,12 +3,13 @@ package fusefs
 import (
 	"sync"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // dirHandle is one open directory.
 type dirHandle struct {
-	ino uint64
+	ino ids.Inode
 
 	mu      sync.Mutex
 	at      uint64              // cookie of the last entry that the kernel was given

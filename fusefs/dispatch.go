@@ -5,6 +5,7 @@ import (
 
 	"lockfs/fusefs/control"
 	"lockfs/fusefs/watch"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 )
 
@@ -26,7 +27,7 @@ func newDispatcher(fs *fileSystem, known *watch.Known) *dispatcher {
 // of answers whom a request about some nodes is for.
 func (fs *dispatcher) of(nodes ...uint64) fuse.RawFileSystem {
 	for _, node := range nodes {
-		if control.Has(node) {
+		if control.Has(ids.Inode(node)) {
 			return fs.control
 		}
 	}
@@ -44,7 +45,7 @@ func (fs *dispatcher) in(parent uint64, name string) fuse.RawFileSystem {
 // noted notes what an answer tells the kernel of.
 func (fs *dispatcher) noted(entry *fuse.EntryOut, code fuse.Status) fuse.Status {
 	if code.Ok() && entry.NodeId != 0 {
-		fs.known.Told(entry.NodeId)
+		fs.known.Told(ids.Inode(entry.NodeId))
 	}
 	return code
 }
@@ -54,7 +55,7 @@ func (fs *dispatcher) Lookup(i <-chan struct{}, h *fuse.InHeader, name string, o
 }
 
 func (fs *dispatcher) Forget(node, lookups uint64) {
-	fs.known.Forgot(node, lookups)
+	fs.known.Forgot(ids.Inode(node), lookups)
 	fs.of(node).Forget(node, lookups)
 }
 
@@ -93,7 +94,7 @@ func (fs *dispatcher) Symlink(
 }
 
 func (fs *dispatcher) Link(i <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
-	if control.Has(in.Oldnodeid) {
+	if control.Has(ids.Inode(in.Oldnodeid)) {
 		return fs.control.Link(i, in, name, out)
 	}
 	return fs.noted(out, fs.in(in.NodeId, name).Link(i, in, name, out))

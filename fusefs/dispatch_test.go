@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/ids"
 )
 
 // TestKernelForgets has the kernel get to know inodes in every way that there is, and forget all of them.
@@ -21,7 +23,7 @@ func TestKernelForgets(t *testing.T) {
 	require.NoError(t, unix.Mkfifo(path("fifo"), 0o600))
 	for range 3 {
 		for _, name := range []string{"file", "dir", "symlink", "link", "fifo"} {
-			require.True(t, m.known.Knows(lstat(t, path(name)).Ino), name)
+			require.True(t, m.known.Knows(ids.Inode(lstat(t, path(name)).Ino)), name)
 		}
 	}
 	require.Equal(t, 4, m.known.Len())
@@ -35,7 +37,7 @@ func TestKernelForgets(t *testing.T) {
 	shell(t, dir, "! stat .lockfs/kv/dir .lockfs/why/dir .lockfs/force/file 2>&1")
 	const directories = 4 // .lockfs and three in it
 	eventually(t, "it forgets all but what is open", func() bool { return m.known.Len() == directories+1 })
-	require.True(t, m.known.Knows(ino))
+	require.True(t, m.known.Knows(ids.Inode(ino)))
 	require.NoError(t, held.Close())
 	eventually(t, "it forgets that too", func() bool { return m.known.Len() == directories })
 }

@@ -6,12 +6,13 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/fusefs/kernel"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 )
 
 // enter is the way in of every operation that takes a name; what decides by name and caller whether an
 // operation may go on belongs here.
-func (fs *fileSystem) enter(header *fuse.InHeader, parent uint64, name string) (place, syscall.Errno) {
+func (fs *fileSystem) enter(header *fuse.InHeader, parent ids.Inode, name string) (place, syscall.Errno) {
 	fs.goesOn(header.Pid)
 	if len(name) > namespace.MaxName {
 		return place{}, syscall.ENAMETOOLONG

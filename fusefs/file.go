@@ -11,6 +11,7 @@ import (
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
 	"lockfs/fusefs/thread"
+	"lockfs/raftstore/ids"
 )
 
 // Read asks for the content each time; what is known of it only spares sending it again. It is an
@@ -120,7 +121,7 @@ func clearRange(start, end uint64) edit {
 // Lseek is asked for data and holes only. A file is data up to its end, where the one hole is.
 func (fs *fileSystem) Lseek(interrupted <-chan struct{}, in *fuse.LseekIn, out *fuse.LseekOut) (code fuse.Status) {
 	defer fs.observed("lseek", time.Now(), &code)
-	attr, errno := fs.attr(thread.NewRequest(interrupted, in.Pid), in.NodeId)
+	attr, errno := fs.attr(thread.NewRequest(interrupted, in.Pid), ids.Inode(in.NodeId))
 	switch {
 	case errno != 0:
 		return kernel.Status(errno)

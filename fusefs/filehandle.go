@@ -16,8 +16,8 @@ type fileHandle struct {
 	inode *inode
 
 	mu      sync.Mutex
-	by      []*storepb.Look // the name it was opened by, as it was then or is since; none if it is not known
-	thread  uint32          // that noted it last, and when
+	by      []*storepb.Observation // the name it was opened by, as it was then or is since; none if it is not known
+	thread  uint32                 // that noted it last, and when
 	noted   time.Time
 	how     observation.How
 	version uint64 // of what was seen on this mount, then
@@ -25,7 +25,7 @@ type fileHandle struct {
 	locks filelock.Description
 }
 
-func (h *fileHandle) name() []*storepb.Look {
+func (h *fileHandle) name() []*storepb.Observation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.by
@@ -33,7 +33,7 @@ func (h *fileHandle) name() []*storepb.Look {
 
 // news answers what a thread sees through the handle, unless that was the last thing that anybody saw: to
 // find out who the thread is takes some time.
-func (h *fileHandle) news(thread uint32, seen []*storepb.Look, how observation.How, version uint64) []*storepb.Look {
+func (h *fileHandle) news(thread uint32, seen []*storepb.Observation, how observation.How, version uint64) []*storepb.Observation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(seen) == 0 {
@@ -56,7 +56,7 @@ func (h *fileHandle) notedAt(version uint64) {
 
 // saw notes what a thread reads or writes through the handle. Nothing seen now means that the name is
 // another file's, so that a reader sees what was there before.
-func (h *fileHandle) saw(in *observation.Memory, by fuse.Caller, seen []*storepb.Look, how observation.How) {
+func (h *fileHandle) saw(in *observation.Memory, by fuse.Caller, seen []*storepb.Observation, how observation.How) {
 	if !in.IsKept() {
 		return
 	}

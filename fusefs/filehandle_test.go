@@ -16,7 +16,7 @@ import (
 func TestReadAgainAfterListing(t *testing.T) {
 	process := observation.Process{PID: 1, Start: 1}
 	memory := observation.New(func(uint32) iter.Seq[observation.Process] { return slices.Values([]observation.Process{process}) })
-	seen := []*storepb.Look{{Parent: 1, Name: []byte("lock"), Token: 7}}
+	seen := []*storepb.Observation{{Parent: 1, Name: []byte("lock"), Token: 7}}
 	handle := &fileHandle{by: seen}
 	held := func() int { return len(memory.SeenBy(5, observation.Name{Parent: 1, Name: "lock"})) }
 

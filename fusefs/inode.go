@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"lockfs/fusefs/filelock"
+	"lockfs/raftstore/ids"
 )
 
 // content is what a file held at one version. Its data is shared and never changed in place.
@@ -14,7 +15,7 @@ type content struct {
 
 // inode is what this mount remembers of a regular file while it is used here.
 type inode struct {
-	ino uint64
+	ino ids.Inode
 
 	// writing is held over a whole compare-and-set, so that the writers of one mount do not make each
 	// other repeat theirs.
@@ -49,15 +50,15 @@ func (in *inode) learn(c content) {
 // inodeTable holds the inodes in use.
 type inodeTable struct {
 	mu    sync.Mutex
-	byIno map[uint64]*inode
+	byIno map[ids.Inode]*inode
 }
 
 func newInodeTable() *inodeTable {
-	return &inodeTable{byIno: make(map[uint64]*inode)}
+	return &inodeTable{byIno: make(map[ids.Inode]*inode)}
 }
 
 // use counts a user of an inode; each is matched by a call of [fileSystem.release].
-func (t *inodeTable) use(ino uint64) *inode {
+func (t *inodeTable) use(ino ids.Inode) *inode {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	in, found := t.byIno[ino]
@@ -70,7 +71,7 @@ func (t *inodeTable) use(ino uint64) *inode {
 }
 
 // pin counts a user of an inode and marks it as pinned, if it is in use.
-func (t *inodeTable) pin(ino uint64) (in *inode, found bool) {
+func (t *inodeTable) pin(ino ids.Inode) (in *inode, found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if in, found = t.byIno[ino]; found {
@@ -93,7 +94,7 @@ func (t *inodeTable) drop(in *inode) (unpin bool) {
 }
 
 // isUsed tells whether an inode is in use.
-func (t *inodeTable) isUsed(ino uint64) bool {
+func (t *inodeTable) isUsed(ino ids.Inode) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_, found := t.byIno[ino]

@@ -4,6 +4,7 @@ import (
 	"syscall"
 
 	"lockfs/fusefs/thread"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -18,14 +19,14 @@ type judged struct {
 
 // name is one in a directory.
 type name struct {
-	parent uint64
+	parent ids.Inode
 	name   string
 }
 
 // resolved is what a name was; ino 0: it was free.
 type resolved struct {
 	name name
-	ino  uint64
+	ino  ids.Inode
 }
 
 // judgements are what each thread has looked up last.
@@ -34,7 +35,7 @@ type judgements struct{ *thread.Notes[judged] }
 func newJudgements() judgements { return judgements{thread.NewNotes[judged](0)} }
 
 // resolve notes what a thread has looked up.
-func (js judgements) resolve(thread uint32, parent uint64, of string, ino uint64) {
+func (js judgements) resolve(thread uint32, parent ids.Inode, of string, ino ids.Inode) {
 	now := resolved{name{parent, of}, ino}
 	j, _, _ := js.Get(thread)
 	if j.last.name != now.name { // the kernel looks twice when it finds another inode than it knew
@@ -62,7 +63,7 @@ func (js judgements) judge(by *storepb.Caller, result *storepb.Result, errno sys
 
 // judgedAs is the inode that the kernel has judged for what a thread is about to do to a name. Nil: it is not known, for
 // the thread cannot be seen from here.
-func (js judgements) judgedAs(at place) *uint64 {
+func (js judgements) judgedAs(at place) *ids.Inode {
 	j, _, _ := js.Get(at.caller.GetPid())
 	for _, r := range []resolved{j.last, j.before} {
 		if r.name.parent == at.parent && r.name.name == string(at.name) {

@@ -9,6 +9,7 @@ import (
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
 	"lockfs/fusefs/thread"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -17,20 +18,20 @@ func (fs *fileSystem) Lookup(
 	interrupted <-chan struct{}, header *fuse.InHeader, name string, out *fuse.EntryOut,
 ) (code fuse.Status) {
 	defer fs.observed("lookup", time.Now(), &code)
-	at, errno := fs.enter(header, header.NodeId, name)
+	at, errno := fs.enter(header, ids.Inode(header.NodeId), name)
 	if errno != 0 {
 		return kernel.Status(errno)
 	}
 	result, errno := fs.query(thread.NewRequest(interrupted, header.Pid), &storepb.Query{
-		Query: &storepb.Query_Lookup{Lookup: &storepb.Lookup{Parent: at.parent, Name: at.name}},
-		Since: fs.calls.enteredAt(header.Pid, at.parent),
+		Query: &storepb.Query_Lookup{Lookup: &storepb.Lookup{Parent: uint64(at.parent), Name: at.name}},
+		Since: uint64(fs.calls.enteredAt(header.Pid, at.parent)),
 	})
 	if errno == 0 {
 		kernel.FillEntry(out, result.GetAttr())
-		fs.calls.walked.Note(header.Pid, walked{result.GetAttr().GetIno(), result.GetLooks()})
+		fs.calls.walked.Note(header.Pid, walked{ids.Inode(result.GetAttr().GetIno()), result.GetObservations()})
 	}
 	if errno == 0 || errno == syscall.ENOENT {
-		fs.judgements.resolve(header.Pid, at.parent, name, result.GetAttr().GetIno())
+		fs.judgements.resolve(header.Pid, at.parent, name, ids.Inode(result.GetAttr().GetIno()))
 	}
 	return kernel.Status(errno)
 }
@@ -42,11 +43,11 @@ func (fs *fileSystem) Forget(uint64, uint64) {}
 func (fs *fileSystem) Readlink(interrupted <-chan struct{}, header *fuse.InHeader) (target []byte, code fuse.Status) {
 	defer fs.observed("readlink", time.Now(), &code)
 	result, errno := fs.query(thread.NewRequest(interrupted, header.Pid), &storepb.Query{Query: &storepb.Query_Read{
-		Read: &storepb.Read{Ino: header.NodeId, Name: nameOf(fs.calls.cameBy(header.Pid, header.NodeId))},
+		Read: &storepb.Read{Ino: header.NodeId, Name: nameOf(fs.calls.cameBy(header.Pid, ids.Inode(header.NodeId)))},
 	}})
 	if errno != 0 {
 		return nil, kernel.Status(kernel.OfInode(errno))
 	}
-	fs.observations.Saw(header.Caller, result.GetLooks(), observation.Read)
+	fs.observations.Saw(header.Caller, result.GetObservations(), observation.Read)
 	return result.GetContent(), fuse.OK
 }

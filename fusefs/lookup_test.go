@@ -47,7 +47,7 @@ func TestCallsAreContinuedSoonAndByTheSameThread(t *testing.T) {
 	fs := newFileSystem(nil, Options{})
 	require.Zero(t, fs.calls.enteredAt(thread, dir))
 	fs.calls.entered.Note(thread, entered{dir, index})
-	require.Equal(t, uint64(index), fs.calls.enteredAt(thread, dir))
+	require.EqualValues(t, index, fs.calls.enteredAt(thread, dir))
 	require.Zero(t, fs.calls.enteredAt(thread, dir+1), "another directory")
 	require.Zero(t, fs.calls.enteredAt(thread+1, dir), "another thread")
 	fs.calls.entered.Note(0, entered{dir, index})

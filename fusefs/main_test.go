@@ -124,11 +124,11 @@ func (s *session) Create(
 func (s *session) GoesOn(uint32) {}
 
 // FollowRemovals is tested with the built program.
-func (s *session) FollowRemovals(ctx context.Context, _ func(parent uint64, name string, ino uint64)) {
+func (s *session) FollowRemovals(ctx context.Context, _ func(namespace.Removal)) {
 	<-ctx.Done()
 }
 
-func (s *session) Session() uint64 { return s.id }
+func (s *session) Session() ids.Session { return ids.Session(s.id) }
 
 // TakeLock asks again and again while the request waits.
 func (s *session) TakeLock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {

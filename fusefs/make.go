@@ -9,6 +9,7 @@ import (
 	"lockfs/fusefs/answer"
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -43,18 +44,18 @@ func (fs *fileSystem) Symlink(
 func (fs *fileSystem) makeNode(
 	interrupted <-chan struct{}, header *fuse.InHeader, name string, create *storepb.Create, out *fuse.EntryOut,
 ) fuse.Status {
-	at, errno := fs.enter(header, header.NodeId, name)
+	at, errno := fs.enter(header, ids.Inode(header.NodeId), name)
 	if errno != 0 {
 		return kernel.Status(errno)
 	}
-	create.Parent, create.Name, create.Exclusive = at.parent, at.name, true
+	create.Parent, create.Name, create.Exclusive = uint64(at.parent), at.name, true
 	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: create}}, answer.Entry(header))
 	if errno == 0 {
 		how := observation.Made
 		if create.GetMode()&syscall.S_IFMT == syscall.S_IFDIR {
 			how = observation.MadeDirectory
 		}
-		fs.observations.Saw(header.Caller, result.GetLooks(), how)
+		fs.observations.Saw(header.Caller, result.GetObservations(), how)
 		kernel.FillEntry(out, result.GetAttr())
 	}
 	return kernel.Status(errno)
@@ -65,15 +66,15 @@ func (fs *fileSystem) Link(
 	interrupted <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut,
 ) (code fuse.Status) {
 	defer fs.observed("link", time.Now(), &code)
-	at, errno := fs.enter(&in.InHeader, in.NodeId, name)
+	at, errno := fs.enter(&in.InHeader, ids.Inode(in.NodeId), name)
 	if errno != 0 {
 		return kernel.Status(errno)
 	}
 	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Link{
-		Link: &storepb.Link{Ino: in.Oldnodeid, Parent: at.parent, Name: at.name},
+		Link: &storepb.Link{Ino: in.Oldnodeid, Parent: uint64(at.parent), Name: at.name},
 	}}, answer.Entry(&in.InHeader))
 	if errno == 0 {
-		fs.observations.Saw(in.Caller, result.GetLooks(), observation.Made)
+		fs.observations.Saw(in.Caller, result.GetObservations(), observation.Made)
 		kernel.FillEntry(out, result.GetAttr())
 	}
 	return kernel.Status(errno)

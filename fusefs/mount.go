@@ -14,6 +14,7 @@ import (
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/mountpoint"
 	"lockfs/fusefs/watch"
+	"lockfs/raftstore/namespace"
 )
 
 const (
@@ -90,8 +91,8 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 
 // followRemovals lets programs know that watch a file with inotify(7) which somebody else removes.
 func (m *Mounted) followRemovals(ctx context.Context, ops Operator) {
-	r := watch.NewRemovals(m.known.Knows, m.connection.Number, func(parent, ino uint64, name string) {
-		_ = m.server.DeleteNotify(parent, ino, name) // the kernel may have forgotten it
+	r := watch.NewRemovals(m.known.Knows, m.connection.Number, func(r namespace.Removal) {
+		_ = m.server.DeleteNotify(uint64(r.Parent), uint64(r.Ino), r.Name) // the kernel may have forgotten it
 	})
 	go r.Run(ctx.Done())
 	go ops.FollowRemovals(ctx, r.Add)

@@ -9,6 +9,7 @@ import (
 	"lockfs/fusefs/answer"
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -19,12 +20,12 @@ func (fs *fileSystem) Create(
 	interrupted <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut,
 ) (code fuse.Status) {
 	defer fs.observed("create", time.Now(), &code)
-	at, errno := fs.enter(&in.InHeader, in.NodeId, name)
+	at, errno := fs.enter(&in.InHeader, ids.Inode(in.NodeId), name)
 	if errno != 0 {
 		return kernel.Status(errno)
 	}
 	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
-		Parent: at.parent, Name: at.name, Mode: syscall.S_IFREG | in.Mode&kernel.PermissionBits,
+		Parent: uint64(at.parent), Name: at.name, Mode: syscall.S_IFREG | in.Mode&kernel.PermissionBits,
 		Exclusive: in.Flags&syscall.O_EXCL != 0,
 	}}}, answer.Create(&in.InHeader))
 	if errno != 0 {
@@ -34,15 +35,15 @@ func (fs *fileSystem) Create(
 	if !result.GetCreated() && !kernel.MayOpen(attr, &in.InHeader, in.Flags) {
 		return kernel.Status(syscall.ESTALE)
 	}
-	inode := fs.inodes.use(attr.GetIno())
-	handle := &fileHandle{inode: inode, by: []*storepb.Look{{Parent: at.parent, Name: at.name}}}
-	if !result.GetCreated() && len(result.GetLooks()) > 0 {
-		handle.by = result.GetLooks()
+	inode := fs.inodes.use(ids.Inode(attr.GetIno()))
+	handle := &fileHandle{inode: inode, by: []*storepb.Observation{{Parent: uint64(at.parent), Name: at.name}}}
+	if !result.GetCreated() && len(result.GetObservations()) > 0 {
+		handle.by = result.GetObservations()
 	}
 	if result.GetCreated() {
 		inode.learn(content{version: attr.GetVersion()})
 		fs.calls.created.Note(in.Pid, attr)
-		handle.saw(fs.observations, in.Caller, result.GetLooks(), observation.Made)
+		handle.saw(fs.observations, in.Caller, result.GetObservations(), observation.Made)
 	} else if in.Flags&syscall.O_TRUNC != 0 {
 		if attr, errno = fs.empty(fs.truncation(interrupted, at.caller, handle.by), inode); errno != 0 {
 			fs.release(at.caller, inode)
@@ -58,7 +59,7 @@ func (fs *fileSystem) Create(
 func (fs *fileSystem) Open(interrupted <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (code fuse.Status) {
 	defer fs.observed("open", time.Now(), &code)
 	caller := kernel.CallerOf(&in.InHeader)
-	handle := &fileHandle{inode: fs.inodes.use(in.NodeId), by: fs.calls.cameBy(in.Pid, in.NodeId)}
+	handle := &fileHandle{inode: fs.inodes.use(ids.Inode(in.NodeId)), by: fs.calls.cameBy(in.Pid, ids.Inode(in.NodeId))}
 	if in.Flags&syscall.O_TRUNC != 0 {
 		if _, errno := fs.empty(fs.truncation(interrupted, caller, handle.by), handle.inode); errno != 0 {
 			fs.release(caller, handle.inode)

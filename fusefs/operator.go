@@ -3,6 +3,8 @@ package fusefs
 import (
 	"context"
 
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -28,10 +30,10 @@ type Operator interface {
 	// the owner has done so while it waited. Without a session in op it is taken in the one in use, noted there.
 	TakeLock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error)
 	// FollowRemovals tells of files and directories that others have removed, until ctx ends.
-	FollowRemovals(ctx context.Context, removed func(parent uint64, name string, ino uint64))
+	FollowRemovals(ctx context.Context, removed func(namespace.Removal))
 	// Session is the session in which advisory locks are taken, once the cluster has confirmed it; 0 if there
 	// is none.
-	Session() uint64
+	Session() ids.Session
 	// Status is what the Operator knows of itself, at once.
 	Status() *storepb.MountStatus
 }

@@ -1,10 +1,13 @@
 package fusefs
 
-import "lockfs/raftstore/storepb"
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
 
 // toKeep answers the inode of a name that is about to be taken from it (see judgedAs), if it is open here. Should another one
 // have the name by now, that is not kept.
-func (fs *fileSystem) toKeep(judged *uint64) (ino uint64) {
+func (fs *fileSystem) toKeep(judged *ids.Inode) (ino ids.Inode) {
 	if judged == nil || !fs.inodes.isUsed(*judged) {
 		return 0
 	}
@@ -13,7 +16,7 @@ func (fs *fileSystem) toKeep(judged *uint64) (ino uint64) {
 
 // mayHaveRemoved is for an operation that is to keep an inode. If it has no result it may have done so: then nothing is to be left
 // of that when the inode is not in use any more.
-func (fs *fileSystem) mayHaveRemoved(caller *storepb.Caller, result *storepb.Result, pinned uint64) {
+func (fs *fileSystem) mayHaveRemoved(caller *storepb.Caller, result *storepb.Result, pinned ids.Inode) {
 	if result == nil {
 		fs.removed(caller, pinned, pinned)
 	}
@@ -22,7 +25,7 @@ func (fs *fileSystem) mayHaveRemoved(caller *storepb.Caller, result *storepb.Res
 // removed sees to it that an inode which lost its last name by an operation of this mount is kept while
 // somebody has it open here. It comes before the kernel hears of the removal. ino 0 is none; what is pinned the operation
 // has kept already.
-func (fs *fileSystem) removed(caller *storepb.Caller, ino, pinned uint64) {
+func (fs *fileSystem) removed(caller *storepb.Caller, ino, pinned ids.Inode) {
 	if ino == 0 {
 		return
 	}
@@ -36,7 +39,7 @@ func (fs *fileSystem) removed(caller *storepb.Caller, ino, pinned uint64) {
 	if !found || ino == pinned {
 		return
 	}
-	pin := &storepb.Op{Op: &storepb.Op_Pin{Pin: &storepb.Pin{Ino: ino}}}
+	pin := &storepb.Op{Op: &storepb.Op_Pin{Pin: &storepb.Pin{Ino: uint64(ino)}}}
 	if _, errno := fs.mutate(nil, caller, pin); errno != 0 {
 		fs.logger.Warn("open file that was removed may be lost", "ino", ino, "error", errno)
 	}
@@ -49,6 +52,6 @@ func (fs *fileSystem) release(caller *storepb.Caller, in *inode) {
 	}
 }
 
-func (fs *fileSystem) unpin(caller *storepb.Caller, ino uint64) {
-	fs.insist(caller, &storepb.Op{Op: &storepb.Op_Unpin{Unpin: &storepb.Unpin{Ino: ino}}}, func() {})
+func (fs *fileSystem) unpin(caller *storepb.Caller, ino ids.Inode) {
+	fs.insist(caller, &storepb.Op{Op: &storepb.Op_Unpin{Unpin: &storepb.Unpin{Ino: uint64(ino)}}}, func() {})
 }

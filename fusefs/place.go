@@ -2,13 +2,14 @@ package fusefs
 
 import (
 	"lockfs/fusefs/observation"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // place is a name in a directory, which need not exist, and who asks about it.
 type place struct {
 	caller *storepb.Caller
-	parent uint64
+	parent ids.Inode
 	name   []byte
 }
 
@@ -18,7 +19,7 @@ func (at place) observed() observation.Name {
 }
 
 // nameOf is the name itself of what was seen under it, without the directories that it is in; nil if it is not known.
-func nameOf(seen []*storepb.Look) *storepb.Look {
+func nameOf(seen []*storepb.Observation) *storepb.Observation {
 	if len(seen) == 0 {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 
 	"lockfs/fusefs/filelock"
 	"lockfs/fusefs/kernel"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -16,8 +17,8 @@ func (fs *fileSystem) Flush(_ <-chan struct{}, in *fuse.FlushIn) fuse.Status {
 		return fuse.OK
 	}
 	handle.locks.NoteClose()
-	if handle.inode.locks.LockedThrough(in.LockOwner) != nil {
-		fs.dropRecords(kernel.CallerOf(&in.InHeader), handle.inode, in.LockOwner, nil)
+	if handle.inode.locks.LockedThrough(ids.Owner(in.LockOwner)) != nil {
+		fs.dropRecords(kernel.CallerOf(&in.InHeader), handle.inode, ids.Owner(in.LockOwner), nil)
 	}
 	return fuse.OK
 }
@@ -30,11 +31,11 @@ func (fs *fileSystem) releaseLocks(in *fuse.ReleaseIn, handle *fileHandle) {
 		fs.dropRecords(caller, handle.inode, owner, &handle.locks)
 	}
 	if in.ReleaseFlags&fuse.FUSE_RELEASE_FLOCK_UNLOCK != 0 {
-		fs.drop(caller, handle.inode, filelock.Owner{Kind: storepb.LockKind_FLOCK, Number: in.Fh}, nil)
+		fs.drop(caller, handle.inode, filelock.Owner{Kind: storepb.LockKind_FLOCK, Number: ids.Owner(in.Fh)}, nil)
 	}
 }
 
-func (fs *fileSystem) dropRecords(caller *storepb.Caller, in *inode, owner uint64, through *filelock.Description) {
+func (fs *fileSystem) dropRecords(caller *storepb.Caller, in *inode, owner ids.Owner, through *filelock.Description) {
 	fs.drop(caller, in, filelock.Owner{Kind: storepb.LockKind_RECORD, Number: owner}, through)
 }
 
@@ -62,7 +63,7 @@ func (fs *fileSystem) giveUp(caller *storepb.Caller, in *inode, asked filelock.R
 
 func dropOp(in *inode, key filelock.Owner, lost bool) *storepb.Op {
 	return &storepb.Op{Op: &storepb.Op_DropLocks{
-		DropLocks: &storepb.DropLocks{Ino: in.ino, Kind: key.Kind, Owners: []uint64{key.Number}, Lost: lost},
+		DropLocks: &storepb.DropLocks{Ino: uint64(in.ino), Kind: key.Kind, Owners: []uint64{uint64(key.Number)}, Lost: lost},
 	}}
 }
 

@@ -10,6 +10,7 @@ import (
 	"lockfs/fusefs/answer"
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -26,7 +27,7 @@ func (fs *fileSystem) Rmdir(interrupted <-chan struct{}, header *fuse.InHeader, 
 }
 
 func (fs *fileSystem) removeName(interrupted <-chan struct{}, header *fuse.InHeader, name string, directory bool) fuse.Status {
-	at, errno := fs.enter(header, header.NodeId, name)
+	at, errno := fs.enter(header, ids.Inode(header.NodeId), name)
 	if errno != 0 {
 		return kernel.Status(errno)
 	}
@@ -34,13 +35,13 @@ func (fs *fileSystem) removeName(interrupted <-chan struct{}, header *fuse.InHea
 	pin := fs.toKeep(judged)
 	result, errno := fs.mutate(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Unlink{
 		Unlink: &storepb.Unlink{
-			Parent: at.parent, Name: at.name, Directory: directory, Looks: fs.observations.SeenBy(header.Pid, at.observed()), Judged: judged, Pin: pin,
+			Parent: uint64(at.parent), Name: at.name, Directory: directory, Observations: fs.observations.SeenBy(header.Pid, at.observed()), Judged: (*uint64)(judged), Pin: uint64(pin),
 		},
 	}})
 	fs.mayHaveRemoved(at.caller, result, pin)
 	if errno == 0 {
 		fs.observations.TookAway(header.Caller, at.observed())
-		fs.removed(at.caller, result.GetRemovedIno(), pin)
+		fs.removed(at.caller, ids.Inode(result.GetRemovedIno()), pin)
 	}
 	return kernel.Status(fs.judgements.judge(at.caller, result, errno))
 }
@@ -53,49 +54,49 @@ func (fs *fileSystem) Rename(
 	if in.Flags&^(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0 {
 		return fuse.EINVAL
 	}
-	from, errno := fs.enter(&in.InHeader, in.NodeId, oldName)
+	from, errno := fs.enter(&in.InHeader, ids.Inode(in.NodeId), oldName)
 	if errno != 0 {
 		return kernel.Status(errno)
 	}
-	to, errno := fs.enter(&in.InHeader, in.Newdir, newName)
+	to, errno := fs.enter(&in.InHeader, ids.Inode(in.Newdir), newName)
 	if errno != 0 {
 		return kernel.Status(errno)
 	}
 	replaced := fs.judgements.judgedAs(to)
 	pin := fs.toKeep(replaced)
 	result, errno := fs.create(interrupted, from.caller, &storepb.Op{Op: &storepb.Op_Rename{Rename: &storepb.Rename{
-		Parent: from.parent, Name: from.name, NewParent: to.parent, NewName: to.name,
-		NoReplace: in.Flags&unix.RENAME_NOREPLACE != 0,
-		Exchange:  in.Flags&unix.RENAME_EXCHANGE != 0,
-		Looks:     fs.observations.SeenBy(in.Pid, from.observed(), to.observed()),
-		Judged:    fs.judgements.judgedAs(from),
-		NewJudged: replaced,
-		Pin:       pin,
+		Parent: uint64(from.parent), Name: from.name, NewParent: uint64(to.parent), NewName: to.name,
+		NoReplace:    in.Flags&unix.RENAME_NOREPLACE != 0,
+		Exchange:     in.Flags&unix.RENAME_EXCHANGE != 0,
+		Observations: fs.observations.SeenBy(in.Pid, from.observed(), to.observed()),
+		Judged:       (*uint64)(fs.judgements.judgedAs(from)),
+		NewJudged:    (*uint64)(replaced),
+		Pin:          uint64(pin),
 	}}}, answer.Empty(&in.InHeader))
 	fs.mayHaveRemoved(from.caller, result, pin)
 	if errno == 0 {
 		fs.observations.TookAway(in.Caller, from.observed())
-		fs.observations.Saw(in.Caller, result.GetLooks(), observation.Made)
-		fs.removed(from.caller, result.GetRemovedIno(), pin)
+		fs.observations.Saw(in.Caller, result.GetObservations(), observation.Made)
+		fs.removed(from.caller, ids.Inode(result.GetRemovedIno()), pin)
 	}
 	return kernel.Status(fs.judgements.judge(from.caller, result, errno))
 }
 
 // LookedUp is for names that are looked up below force.
-func (fs *fileSystem) LookedUp(thread uint32, parent uint64, name string, ino uint64) {
+func (fs *fileSystem) LookedUp(thread uint32, parent ids.Inode, name string, ino ids.Inode) {
 	fs.judgements.resolve(thread, parent, name, ino)
 }
 
 // RemoveForced takes a name away, whatever its policy's guard says and the caller has seen of it.
-func (fs *fileSystem) RemoveForced(caller *storepb.Caller, parent uint64, name string, directory bool) syscall.Errno {
+func (fs *fileSystem) RemoveForced(caller *storepb.Caller, parent ids.Inode, name string, directory bool) syscall.Errno {
 	at := place{caller: caller, parent: parent, name: []byte(name)}
 	result, errno := fs.mutate(nil, caller, &storepb.Op{Op: &storepb.Op_Unlink{
 		Unlink: &storepb.Unlink{
-			Parent: at.parent, Name: at.name, Directory: directory, Force: true, Judged: fs.judgements.judgedAs(at),
+			Parent: uint64(at.parent), Name: at.name, Directory: directory, Force: true, Judged: (*uint64)(fs.judgements.judgedAs(at)),
 		},
 	}})
 	if errno == 0 {
-		fs.removed(caller, result.GetRemovedIno(), 0)
+		fs.removed(caller, ids.Inode(result.GetRemovedIno()), 0)
 	}
 	return fs.judgements.judge(caller, result, errno)
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"lockfs/fusefs/thread"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -32,25 +33,28 @@ func newCalls() *calls {
 // asks for them. Should that fail, the open would fail with a file left behind that nobody was told of. So
 // this one request is answered with what the creation answered. The thread cannot ask anything else
 // before, and the kernel does not keep what it is told, so nobody gets to see an old answer.
-func (c *calls) justCreated(thread uint32, ino uint64) (attr *storepb.Attr, found bool) {
-	attr, age, found := c.created.Take(thread, func(attr *storepb.Attr) bool { return attr.GetIno() == ino })
+func (c *calls) justCreated(thread uint32, ino ids.Inode) (attr *storepb.Attr, found bool) {
+	attr, age, found := c.created.Take(thread, func(attr *storepb.Attr) bool { return ids.Inode(attr.GetIno()) == ino })
 	return attr, found && age < newFileAge
 }
 
 // walked is a name that a thread has just looked up, and what it was: the kernel opens by inode.
 type walked struct {
-	ino  uint64
-	seen []*storepb.Look
+	ino  ids.Inode
+	seen []*storepb.Observation
 }
 
 // cameBy answers the name by which a thread came to an inode, as it was when it was looked up.
-func (c *calls) cameBy(thread uint32, ino uint64) []*storepb.Look {
+func (c *calls) cameBy(thread uint32, ino ids.Inode) []*storepb.Observation {
 	found, _, _ := c.walked.Take(thread, func(w walked) bool { return w.ino == ino })
 	return found.seen
 }
 
 // entered is a directory whose attributes a thread was told, as of a command.
-type entered struct{ dir, index uint64 }
+type entered struct {
+	dir   ids.Inode
+	index ids.Index
+}
 
 // enterLimit is how long a thread may take from a directory's attributes to a name in it for both to be taken for parts of
 // one system call.
@@ -62,7 +66,7 @@ const enterLimit = 100 * time.Millisecond
 // The kernel has to ask for the attributes of a directory before each name that it looks up there: whether the caller may
 // search it, it judges itself (default_permissions), and no attribute that it is told stays valid. So the last time that a
 // thread was told them was in this system call.
-func (c *calls) enteredAt(thread uint32, dir uint64) uint64 {
+func (c *calls) enteredAt(thread uint32, dir ids.Inode) ids.Index {
 	e, age, found := c.entered.Get(thread)
 	if !found || e.dir != dir || age > enterLimit {
 		return 0

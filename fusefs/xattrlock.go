@@ -11,6 +11,7 @@ import (
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
 	"lockfs/fusefs/thread"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -38,21 +39,21 @@ func (fs *fileSystem) listLockXattrs(interrupted <-chan struct{}, header *fuse.I
 
 // lockOf answers the lock that an inode is under the name by which the caller came to it, else under its
 // first one. Nil: it has no name.
-func (fs *fileSystem) lockOf(interrupted <-chan struct{}, header *fuse.InHeader) (*storepb.Lock, []*storepb.Look, syscall.Errno) {
-	ino, by := header.NodeId, thread.NewRequest(interrupted, header.Pid)
+func (fs *fileSystem) lockOf(interrupted <-chan struct{}, header *fuse.InHeader) (*storepb.Lock, []*storepb.Observation, syscall.Errno) {
+	ino, by := ids.Inode(header.NodeId), thread.NewRequest(interrupted, header.Pid)
 	if ino == namespace.RootIno {
 		return nil, nil, 0
 	}
 	if name := nameOf(fs.calls.cameBy(header.Pid, ino)); name != nil {
 		result, errno := fs.getLock(by, &storepb.GetLock{Parent: name.GetParent(), Name: name.GetName()})
-		if errno == 0 && result.GetAttr().GetIno() == ino {
-			return result.GetLocks()[0], result.GetLooks(), 0
+		if errno == 0 && ids.Inode(result.GetAttr().GetIno()) == ino {
+			return result.GetLocks()[0], result.GetObservations(), 0
 		}
 	}
-	result, errno := fs.getLock(by, &storepb.GetLock{Ino: ino})
+	result, errno := fs.getLock(by, &storepb.GetLock{Ino: uint64(ino)})
 	switch errno {
 	case 0:
-		return result.GetLocks()[0], result.GetLooks(), 0
+		return result.GetLocks()[0], result.GetObservations(), 0
 	case syscall.ENOENT: // ESTALE, if it is gone altogether
 		_, errno = fs.attr(by, ino)
 	}

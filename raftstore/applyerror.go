@@ -2,7 +2,6 @@ package raftstore
 
 import (
 	"fmt"
-	"runtime/debug"
 
 	"github.com/hashicorp/raft"
 
@@ -49,23 +48,6 @@ func applyError(entry *raft.Log, cmd *storepb.Command, err error) *ApplyError {
 		Index: ids.Index(entry.Index), Term: ids.Term(entry.Term), Session: ids.Session(cmd.GetSession()), Seq: ids.Sequence(cmd.GetSeq()),
 		Operation: Operation(cmd), Err: err,
 	}
-}
-
-// apply does a command. A panic of it has left the namespace as it was in the middle of it.
-func (f *FSM) apply(entry *raft.Log, cmd *storepb.Command) (result *storepb.Result, stopped *ApplyError) {
-	defer func() {
-		if p := recover(); p != nil {
-			stopped = applyError(entry, cmd, fmt.Errorf("panic: %v", p))
-			stopped.Stack = debug.Stack()
-		}
-	}()
-	result = f.ns.Apply(ids.Index(entry.Index), cmd)
-	f.removals.add(f.ns.Removed())
-	f.wake()
-	for _, request := range f.ns.Ended() {
-		f.tell(request)
-	}
-	return result, nil
 }
 
 // stop has the state machine do and answer nothing more; the caller holds the lock. Only the first reason counts.

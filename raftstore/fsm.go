@@ -3,8 +3,10 @@ package raftstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
+	"runtime/debug"
 	"sync"
 
 	"github.com/hashicorp/raft"
@@ -44,7 +46,7 @@ func NewFSM(ns *namespace.Namespace, fail func(error)) *FSM {
 
 // Apply answers a *storepb.Result, or an *ApplyError if this node applies no more: its state would differ from the others' if
 // it went on.
-func (f *FSM) Apply(entry *raft.Log) any {
+func (f *FSM) Apply(entry *raft.Log) (answer any) {
 	cmd, err := codec.DecodeCommand(entry.Data)
 	if err == nil {
 		err = codec.CheckKnown(entry.Data, cmd)
@@ -54,16 +56,24 @@ func (f *FSM) Apply(entry *raft.Log) any {
 	if f.stopped != nil {
 		return f.stopped
 	}
-	var result *storepb.Result
-	var stopped *ApplyError
 	if err != nil {
-		stopped = applyError(entry, cmd, err)
-	} else {
-		result, stopped = f.apply(entry, cmd)
-	}
-	if stopped != nil {
+		stopped := applyError(entry, cmd, err)
 		f.stop(stopped)
 		return stopped
+	}
+	defer func() { // a panic has left the namespace as it was in the middle of it
+		if p := recover(); p != nil {
+			stopped := applyError(entry, cmd, fmt.Errorf("panic: %v", p))
+			stopped.Stack = debug.Stack()
+			f.stop(stopped)
+			answer = stopped
+		}
+	}()
+	result := f.ns.Apply(ids.Index(entry.Index), cmd)
+	f.removals.add(f.ns.Removed())
+	f.wake()
+	for _, request := range f.ns.Ended() {
+		f.tell(request)
 	}
 	return result
 }

@@ -87,7 +87,7 @@ type ExecuteRequest struct {
 	// newer had been elected by then.
 	Voter         string `protobuf:"bytes,3,opt,name=voter,proto3" json:"voter,omitempty"`
 	Term          uint64 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
-	Witness       string `protobuf:"bytes,5,opt,name=witness,proto3" json:"witness,omitempty"` // of a query: a voter whose word the sender asks for itself
+	Probed        string `protobuf:"bytes,5,opt,name=probed,proto3" json:"probed,omitempty"` // of a query: a voter that the sender probes itself, meanwhile
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -161,9 +161,9 @@ func (x *ExecuteRequest) GetTerm() uint64 {
 	return 0
 }
 
-func (x *ExecuteRequest) GetWitness() string {
+func (x *ExecuteRequest) GetProbed() string {
 	if x != nil {
-		return x.Witness
+		return x.Probed
 	}
 	return ""
 }
@@ -189,7 +189,7 @@ type ExecuteReply struct {
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
 	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"` // API address
 	Result        *storepb.Result        `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
-	Term          uint64                 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"` // not 0: the result counts only if the witness was in this term
+	Term          uint64                 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"` // not 0: the result counts only if the probed voter was in this term
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -496,7 +496,7 @@ func (x *SessionsReply) GetSessions() []*Session {
 type Session struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Record        *storepb.SessionRecord `protobuf:"bytes,1,opt,name=record,proto3" json:"record,omitempty"`
-	Silent        int64                  `protobuf:"varint,2,opt,name=silent,proto3" json:"silent,omitempty"`                              // since the last keepalive, or since this leader took office, nanoseconds
+	Silent        int64                  `protobuf:"varint,2,opt,name=silent,proto3" json:"silent,omitempty"`                              // since the last keepalive, or since this leader leads, nanoseconds
 	ClockOffset   int64                  `protobuf:"varint,3,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"` // of its host, as the mount last measured it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1282,13 +1282,13 @@ var File_cluster_clusterpb_cluster_proto protoreflect.FileDescriptor
 
 const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x1fcluster/clusterpb/cluster.proto\x12\x0elockfs.cluster\x1a\x1draftstore/storepb/store.proto\"\xbf\x01\n" +
+	"\x1fcluster/clusterpb/cluster.proto\x12\x0elockfs.cluster\x1a\x1draftstore/storepb/store.proto\"\xbd\x01\n" +
 	"\x0eExecuteRequest\x121\n" +
 	"\acommand\x18\x01 \x01(\v2\x15.lockfs.store.CommandH\x00R\acommand\x12+\n" +
 	"\x05query\x18\x02 \x01(\v2\x13.lockfs.store.QueryH\x00R\x05query\x12\x14\n" +
 	"\x05voter\x18\x03 \x01(\tR\x05voter\x12\x12\n" +
-	"\x04term\x18\x04 \x01(\x04R\x04term\x12\x18\n" +
-	"\awitness\x18\x05 \x01(\tR\awitnessB\t\n" +
+	"\x04term\x18\x04 \x01(\x04R\x04term\x12\x16\n" +
+	"\x06probed\x18\x05 \x01(\tR\x06probedB\t\n" +
 	"\arequest\"\xaa\x01\n" +
 	"\fExecuteReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +

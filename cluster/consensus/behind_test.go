@@ -19,7 +19,7 @@ func TestLogBehindASnapshotIsBegunAnew(t *testing.T) {
 	require.Less(t, found.First, found.Snapshot.Index)
 	log, err := wal.Open(filepath.Join(cfg.path, logDir), true, raftLogger(cfg.Logger, 0))
 	require.NoError(t, err)
-	require.NoError(t, log.DeleteRange(found.Snapshot.Index-1, found.Last))
+	require.NoError(t, log.DeleteRange(uint64(found.Snapshot.Index-1), uint64(found.Last)))
 	require.NoError(t, log.Close())
 	v := cfg.start(t)
 	v.mustCreate(t, "new")

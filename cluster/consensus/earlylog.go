@@ -2,11 +2,14 @@ package consensus
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
+
+	"lockfs/raftstore/ids"
 )
 
 // How many entries, and bytes of them, may be in memory only before a leader waits for its disk.
@@ -118,10 +121,10 @@ func (l *earlyLog) write() {
 }
 
 // await waits until all entries up to one are on disk.
-func (l *earlyLog) await(index uint64) error {
+func (l *earlyLog) await(index ids.Index) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.early) > 0 && l.early[0].Index <= index {
+	for len(l.early) > 0 && ids.Index(l.early[0].Index) <= index {
 		if l.failed != nil {
 			return l.failed
 		}
@@ -138,14 +141,14 @@ func (l *earlyLog) failure() error {
 }
 
 // flush waits until all is on disk.
-func (l *earlyLog) flush() error { return l.await(^uint64(0)) }
+func (l *earlyLog) flush() error { return l.await(math.MaxUint64) }
 
 // committed limits what this node says is committed to what it has on disk.
-func (l *earlyLog) committed(index uint64) uint64 {
+func (l *earlyLog) committed(index ids.Index) ids.Index {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.early) > 0 {
-		return min(index, l.early[0].Index-1)
+		return min(index, ids.Index(l.early[0].Index-1))
 	}
 	return index
 }
@@ -185,7 +188,7 @@ func (l *earlyLog) LastIndex() (uint64, error) {
 
 // DeleteRange is part of raft.LogStore.
 func (l *earlyLog) DeleteRange(first, last uint64) error {
-	if err := l.await(last); err != nil {
+	if err := l.await(ids.Index(last)); err != nil {
 		return err
 	}
 	return l.LogStore.DeleteRange(first, last)
@@ -209,7 +212,7 @@ type earlyFSM struct {
 // Apply answers what the state machine does, or an error if the entry is not on disk and will not be: then this node applies no
 // more, though raft counts on.
 func (f earlyFSM) Apply(entry *raft.Log) any {
-	if err := f.log.await(entry.Index); err != nil {
+	if err := f.log.await(ids.Index(entry.Index)); err != nil {
 		return err
 	}
 	return f.FSM.Apply(entry)

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"lockfs/raftstore/ids"
+
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -92,7 +94,7 @@ func TestEarlyEntries(t *testing.T) {
 				require.Equal(t, index, entry.Index)
 			}
 			require.ErrorIs(t, log.GetLog(5, &entry), raft.ErrLogNotFound)
-			require.Equal(t, []uint64{1, 2, 2, 2}, []uint64{log.committed(1), log.committed(2), log.committed(3), log.committed(9)})
+			require.Equal(t, []ids.Index{1, 2, 2, 2}, []ids.Index{log.committed(1), log.committed(2), log.committed(3), log.committed(9)})
 			require.NoError(t, log.await(2))
 			require.NoError(t, log.DeleteRange(1, 1))
 

@@ -15,15 +15,16 @@ import (
 
 	"lockfs/cluster/consensus/wal"
 	"lockfs/raftstore/codec"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // Inspection is what a data directory holds. Looking at it changes nothing, and its node may run meanwhile.
 type Inspection struct {
-	Node        string // name
-	First, Last uint64 // entries of the log; 0: there are none
-	LastTerm    uint64 // of the last one; 0: there are none
-	Unread      string // where something stands behind the last entry that is no whole batch; empty: nothing
+	Node        string    // name
+	First, Last ids.Index // entries of the log; 0: there are none
+	LastTerm    ids.Term  // of the last one; 0: there are none
+	Unread      string    // where something stands behind the last entry that is no whole batch; empty: nothing
 	// Snapshot is the newest; nil: there is none.
 	Snapshot *SnapshotInfo
 	log      *wal.View
@@ -31,7 +32,8 @@ type Inspection struct {
 
 // SnapshotInfo is which entries a snapshot stands for: all up to one.
 type SnapshotInfo struct {
-	Index, Term uint64
+	Index ids.Index
+	Term  ids.Term
 }
 
 // Inspect looks at a data directory.
@@ -47,41 +49,42 @@ func Inspect(dir string) (*Inspection, error) {
 	if found.Snapshot, err = newestSnapshot(filepath.Join(dir, snapshotDir)); err != nil {
 		return nil, err
 	}
-	if found.log, err = wal.Look(filepath.Join(dir, logDir)); err != nil {
+	if found.log, err = wal.OpenView(filepath.Join(dir, logDir)); err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
-	found.First, found.Last, found.Unread = found.log.First, found.log.Last, found.log.Unread
+	found.First, found.Last, found.Unread = ids.Index(found.log.First), ids.Index(found.log.Last), found.log.Unread
 	if found.Last == 0 {
 		return found, nil
 	}
-	last, err := found.log.Entry(found.Last)
+	last, err := found.log.Entry(uint64(found.Last))
 	if err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
-	found.LastTerm = last.Term
+	found.LastTerm = ids.Term(last.Term)
 	return found, nil
 }
 
 // Entry is an entry of the log.
 type Entry struct {
-	Index, Term uint64
-	Type        string
-	AppendedAt  time.Time         // by the leader's clock; zero: it did not say
-	Command     *storepb.Command  // of type command; it may have parts that this program does not know
-	Servers     map[string]string // of type configuration: voters and others, from id to address
-	Err         error             // why what it holds cannot be read
+	Index      ids.Index
+	Term       ids.Term
+	Type       string
+	AppendedAt time.Time         // by the leader's clock; zero: it did not say
+	Command    *storepb.Command  // of type command; it may have parts that this program does not know
+	Servers    map[string]string // of type configuration: voters and others, from id to address
+	Err        error             // why what it holds cannot be read
 }
 
 // Entry answers an entry of the log.
-func (i *Inspection) Entry(index uint64) (*Entry, error) {
+func (i *Inspection) Entry(index ids.Index) (*Entry, error) {
 	if i.Snapshot != nil && index > 0 && index <= i.Snapshot.Index && (index < i.First || i.First == 0) {
 		return nil, fmt.Errorf("entry %d is not in the log any more: the snapshot stands for all up to %d", index, i.Snapshot.Index)
 	}
-	found, err := i.log.Entry(index)
+	found, err := i.log.Entry(uint64(index))
 	if err != nil {
 		return nil, err
 	}
-	entry := &Entry{Index: found.Index, Term: found.Term, Type: fmt.Sprintf("type %d", found.Type), AppendedAt: found.AppendedAt}
+	entry := &Entry{Index: ids.Index(found.Index), Term: ids.Term(found.Term), Type: fmt.Sprintf("type %d", found.Type), AppendedAt: found.AppendedAt}
 	switch found.Type {
 	case raft.LogCommand:
 		entry.Type = "command"
@@ -130,5 +133,5 @@ func newestSnapshot(dir string) (*SnapshotInfo, error) {
 	newest := slices.MaxFunc(found, func(a, b raft.SnapshotMeta) int {
 		return cmp.Or(cmp.Compare(a.Term, b.Term), cmp.Compare(a.Index, b.Index))
 	})
-	return &SnapshotInfo{newest.Index, newest.Term}, nil
+	return &SnapshotInfo{ids.Index(newest.Index), ids.Term(newest.Term)}, nil
 }

@@ -9,9 +9,10 @@ import (
 
 	"lockfs/cluster/consensus/wal"
 	"lockfs/raftstore/codec"
+	"lockfs/raftstore/ids"
 )
 
-func openLog(path string, snapshot uint64, used bool, logger *slog.Logger) (*wal.Log, entrySizes, error) {
+func openLog(path string, snapshot ids.Index, used bool, logger *slog.Logger) (*wal.Log, entrySizes, error) {
 	var sizes entrySizes
 	log, err := wal.Open(path, used, raftLogger(logger, slog.LevelDebug))
 	if damage := new(wal.Damage); errors.As(err, &damage) {
@@ -31,20 +32,20 @@ func openLog(path string, snapshot uint64, used bool, logger *slog.Logger) (*wal
 
 // dropBehind drops a log that ends before the snapshot, for it has no gaps, and raft goes on behind the snapshot. The process
 // ended between a leader's snapshot and the end of the log before it.
-func dropBehind(log raft.LogStore, snapshot uint64) error {
+func dropBehind(log raft.LogStore, snapshot ids.Index) error {
 	first, err := log.FirstIndex()
 	if err != nil {
 		return err
 	}
 	last, err := log.LastIndex()
-	if err != nil || last == 0 || last >= snapshot {
+	if err != nil || last == 0 || ids.Index(last) >= snapshot {
 		return err
 	}
 	return log.DeleteRange(first, last)
 }
 
 // checkEntries reads every entry of the log, which must go on from the snapshot without a gap, and answers how large they are.
-func checkEntries(log raft.LogStore, snapshot uint64) (sizes entrySizes, err error) {
+func checkEntries(log raft.LogStore, snapshot ids.Index) (sizes entrySizes, err error) {
 	first, err := log.FirstIndex()
 	if err != nil {
 		return sizes, err
@@ -53,7 +54,7 @@ func checkEntries(log raft.LogStore, snapshot uint64) (sizes entrySizes, err err
 	if err != nil {
 		return sizes, err
 	}
-	if first > snapshot+1 {
+	if ids.Index(first) > snapshot+1 {
 		return sizes, fmt.Errorf("entries %d to %d are missing", snapshot+1, first-1)
 	}
 	for index := first; index <= last && last > 0; index++ {

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/hashicorp/raft"
+
+	"lockfs/raftstore/ids"
 )
 
 // sizedLog knows how large the entries of a log are.
@@ -57,12 +59,12 @@ func (l *sizedLog) DeleteRange(first, last uint64) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sizes.remove(first, last)
+	l.sizes.remove(ids.Index(first), ids.Index(last))
 	return nil
 }
 
 // between answers how many bytes the entries have that follow one, up to another.
-func (l *sizedLog) between(after, last uint64) uint64 {
+func (l *sizedLog) between(after, last ids.Index) (bytes uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.sizes.between(after, last)
@@ -91,34 +93,34 @@ func totalSize(entries []*raft.Log) (bytes uint64) {
 
 // entrySizes are the sizes of entries without a gap between them.
 type entrySizes struct {
-	first uint64
+	first ids.Index
 	sizes []uint32
 }
 
 // add puts an entry behind the others; one that does not follow them begins anew, as a log does behind a snapshot.
 func (s *entrySizes) add(entry *raft.Log) {
-	if entry.Index != s.first+uint64(len(s.sizes)) {
-		s.first, s.sizes = entry.Index, nil
+	if entry.Index != uint64(s.first)+uint64(len(s.sizes)) {
+		s.first, s.sizes = ids.Index(entry.Index), nil
 	}
 	s.sizes = append(s.sizes, uint32(entrySize(entry)))
 }
 
-func (s *entrySizes) remove(first, last uint64) {
+func (s *entrySizes) remove(first, last ids.Index) {
 	from, to := s.at(first), s.at(last+1)
 	if from > 0 && from < to { // entries that another leader replaces
 		s.sizes = s.sizes[:from]
 	} else if from < to {
 		s.sizes = slices.Clone(s.sizes[to:])
-		s.first += uint64(to)
+		s.first += ids.Index(to)
 	}
 }
 
 // at is where an entry's size stands, or the nearest end.
-func (s *entrySizes) at(index uint64) int {
-	return int(min(max(index, s.first)-s.first, uint64(len(s.sizes))))
+func (s *entrySizes) at(index ids.Index) int {
+	return int(min(max(index, s.first)-s.first, ids.Index(len(s.sizes))))
 }
 
-func (s *entrySizes) between(after, last uint64) (bytes uint64) {
+func (s *entrySizes) between(after, last ids.Index) (bytes uint64) {
 	from, to := s.at(after+1), s.at(last+1)
 	for ; from < to; from++ {
 		bytes += uint64(s.sizes[from])

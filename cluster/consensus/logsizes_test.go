@@ -6,6 +6,8 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"lockfs/raftstore/ids"
 )
 
 // TestSizesOfEntries compares what is known of a log's entries with the log itself, whatever was stored in it and cut from it.
@@ -63,7 +65,7 @@ func requireSizes(t *rapid.T, log *sizedLog, store raft.LogStore) {
 	for index := max(after+1, first); index <= min(until, last) && first != 0; index++ {
 		want += size(index)
 	}
-	require.Equal(t, want, log.between(after, until))
+	require.Equal(t, want, log.between(ids.Index(after), ids.Index(until)))
 	most := rapid.Uint64Range(0, 2000).Draw(t, "most")
 	entries, bytes := uint64(0), uint64(0)
 	for index := last; index >= first && first != 0; index-- {

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/raftstore"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 )
 
@@ -54,7 +55,7 @@ func (r *Raft) start(state *namespace.Namespace) error {
 	}
 	// Both have looked for the newest snapshot. With an older one raft would apply commands again.
 	last, err := strconv.ParseUint(r.Stats()["last_snapshot_index"], 10, 64)
-	if err != nil || last < r.files.snapshot {
+	if err != nil || ids.Index(last) < r.files.snapshot {
 		return fmt.Errorf("raft starts from the snapshot at index %d, and the state is that of index %d: start again", last, r.files.snapshot)
 	}
 	if r.cfg.RaftAddress != "" {

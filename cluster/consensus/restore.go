@@ -7,15 +7,16 @@ import (
 	"os"
 	"path/filepath"
 
-	"lockfs/raftstore/codec"
-	"lockfs/raftstore/namespace"
-
 	"github.com/hashicorp/raft"
+
+	"lockfs/raftstore/codec"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
 )
 
 // restoreSnapshot answers the state of the newest snapshot, which is the one that raft starts from, and its index: with an
 // older one and a log that was cut behind the newest, entries would be missing.
-func restoreSnapshot(dir string, store *snapshotStore) (state *namespace.Namespace, index uint64, err error) {
+func restoreSnapshot(dir string, store *snapshotStore) (state *namespace.Namespace, index ids.Index, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, snapshotDir))
 	if err != nil {
 		return nil, 0, fmt.Errorf("list snapshots: %w", err)
@@ -46,7 +47,7 @@ func restoreSnapshot(dir string, store *snapshotStore) (state *namespace.Namespa
 	if state, err = namespace.Restore(reader); err != nil {
 		return nil, 0, damagedOr(path, err)
 	}
-	return state, metas[0].Index, nil
+	return state, ids.Index(metas[0].Index), nil
 }
 
 // whyNotListed tells what is wrong with the description of a snapshot that raft passes over.

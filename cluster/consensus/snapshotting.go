@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 )
 
@@ -49,7 +50,7 @@ func (r *Raft) snapshotDue(slack float64) bool {
 		return false
 	}
 	most := r.snapshotBytes()
-	return applied-last >= r.snapshotEntries() || r.files.sizes.between(last, applied) >= most+uint64(slack/4*float64(most))
+	return applied-last >= r.snapshotEntries() || r.files.sizes.between(ids.Index(last), ids.Index(applied)) >= most+uint64(slack/4*float64(most))
 }
 
 // takeSnapshot leaves as much of the log as a follower may need that was away for a while. Why it fails raft itself tells.

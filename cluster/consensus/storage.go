@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/cluster/consensus/wal"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 )
 
@@ -18,7 +19,7 @@ type storage struct {
 	sizes     *sizedLog
 	votes     *voteStore
 	snapshots *snapshotStore
-	snapshot  uint64 // index of the newest when it was opened; 0: there was none
+	snapshot  ids.Index // index of the newest when it was opened; 0: there was none
 }
 
 // openStorage checks everything that it opens before raft may rely on it, and answers the state that raft starts from: that of
@@ -32,7 +33,7 @@ func openStorage(dir *Directory, cfg *Config) (*storage, *namespace.Namespace, e
 	if err != nil {
 		return nil, nil, err
 	}
-	snapshots.newest.Store(newest)
+	snapshots.newest.Store(uint64(newest))
 	votes, err := openVotes(filepath.Join(dir.Path, votesFile), dir.Joined)
 	if err != nil {
 		return nil, nil, err

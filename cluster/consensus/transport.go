@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"time"
 
 	"github.com/hashicorp/raft"
 
-	"log/slog"
+	"lockfs/raftstore/ids"
 )
 
 // transport is raft's TCP transport without the heartbeat fast path (hashicorp/raft#695). It tells followers only what
@@ -39,7 +40,7 @@ func (t transport) AppendEntries(
 		return errSilent
 	}
 	shorten(req)
-	req.LeaderCommitIndex = t.log.committed(req.LeaderCommitIndex)
+	req.LeaderCommitIndex = uint64(t.log.committed(ids.Index(req.LeaderCommitIndex)))
 	return t.network.AppendEntries(id, to, req, resp)
 }
 
@@ -67,7 +68,7 @@ func (p appendPipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft
 		return nil, errSilent
 	}
 	shorten(req)
-	req.LeaderCommitIndex = p.log.committed(req.LeaderCommitIndex)
+	req.LeaderCommitIndex = uint64(p.log.committed(ids.Index(req.LeaderCommitIndex)))
 	return p.AppendPipeline.AppendEntries(req, resp)
 }
 

@@ -15,6 +15,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"lockfs/raftstore/checksum"
+	"lockfs/raftstore/ids"
 )
 
 // voteStore keeps all that raft must not forget besides its log in one record with a checksum: the current term, and the
@@ -25,15 +26,15 @@ type voteStore struct {
 	log    *earlyLog // to be on disk before the next term begins
 	disk   *disk     // nil: nobody watches
 	stored votes
-	term   uint64 // of the vote that raft is about to complete; raft writes from one goroutine
+	term   ids.Term // of the vote that raft is about to complete; raft writes from one goroutine
 }
 
 var _ raft.StableStore = (*voteStore)(nil)
 
 type votes struct {
-	current   uint64 // term
-	term      uint64 // of the last vote
-	candidate []byte // that got it
+	current   ids.Term
+	term      ids.Term // of the last vote
+	candidate []byte   // that got it
 }
 
 // Raft's keys, and the one under which all of it is kept.
@@ -67,11 +68,11 @@ func (v *voteStore) Close() error { return v.bolt.Close() }
 func (v *voteStore) SetUint64(key []byte, value uint64) error {
 	switch string(key) {
 	case keyVoteTerm:
-		v.term = value
+		v.term = ids.Term(value)
 		return nil
 	case keyCurrentTerm:
 		next := v.stored
-		next.current = value
+		next.current = ids.Term(value)
 		err := v.save(next)
 		if err != nil && v.disk != nil {
 			runtime.Goexit() // raft would panic, and this process is to end in order: it has been told why
@@ -95,9 +96,9 @@ func (v *voteStore) Set(key, value []byte) error {
 func (v *voteStore) GetUint64(key []byte) (uint64, error) {
 	switch string(key) {
 	case keyVoteTerm:
-		return v.stored.term, nil
+		return uint64(v.stored.term), nil
 	case keyCurrentTerm:
-		return v.stored.current, nil
+		return uint64(v.stored.current), nil
 	}
 	return 0, fmt.Errorf("raft has no number %q to keep", key)
 }
@@ -112,8 +113,8 @@ func (v *voteStore) Get(key []byte) ([]byte, error) {
 
 func (v *voteStore) save(next votes) error {
 	record := make([]byte, checksum.Size, checksum.Size+16+len(next.candidate))
-	record = binary.BigEndian.AppendUint64(record, next.current)
-	record = binary.BigEndian.AppendUint64(record, next.term)
+	record = binary.BigEndian.AppendUint64(record, uint64(next.current))
+	record = binary.BigEndian.AppendUint64(record, uint64(next.term))
 	record = append(record, next.candidate...)
 	binary.BigEndian.PutUint32(record, checksum.Of(record[checksum.Size:]))
 	if v.log != nil {
@@ -145,7 +146,7 @@ func loadVotes(bolt *raftboltdb.BoltStore, used bool) (votes, error) {
 		return votes{}, errors.New("the record of votes has another checksum")
 	}
 	record = record[checksum.Size:]
-	return votes{binary.BigEndian.Uint64(record), binary.BigEndian.Uint64(record[8:]), record[16:]}, nil
+	return votes{ids.Term(binary.BigEndian.Uint64(record)), ids.Term(binary.BigEndian.Uint64(record[8:])), record[16:]}, nil
 }
 
 // checkVotes looks at the file before it is used. Damage in a memory-mapped file can show as a fault or a panic, and does

@@ -22,7 +22,7 @@ func (s *Store) Acquire(ctx context.Context, want forrst.Want) (*forrst.Grant, e
 	if want.Wait > 0 {
 		leave, err := s.standInLine(patience, want.Key)
 		if err != nil {
-			return nil, givenUp(ctx, patience, err)
+			return nil, outOfPatience(ctx, patience, err)
 		}
 		defer leave()
 	}
@@ -32,13 +32,13 @@ func (s *Store) Acquire(ctx context.Context, want forrst.Want) (*forrst.Grant, e
 			return grant, err
 		}
 		if err := a.awaitTurn(ctx, patience); err != nil {
-			return nil, givenUp(ctx, patience, err)
+			return nil, outOfPatience(ctx, patience, err)
 		}
 	}
 }
 
-// givenUp says that a request has waited long enough, if that is why there is an error.
-func givenUp(ctx, patience context.Context, err error) error {
+// outOfPatience says that a request has waited long enough, if that is why there is an error.
+func outOfPatience(ctx, patience context.Context, err error) error {
 	if ctx.Err() == nil && patience.Err() != nil {
 		return forrst.ErrHeld
 	}
@@ -75,7 +75,7 @@ func (s *Store) create(ctx context.Context, want forrst.Want) (*forrst.Grant, er
 	if err != nil {
 		return nil, err
 	}
-	facts, err := forrst.FactsOf(content, lockfact.Origin{Host: s.host}, lockfact.Rule{})
+	facts, err := forrst.FactsOf(content, lockfact.Origin{Host: s.host})
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (s *Store) create(ctx context.Context, want forrst.Want) (*forrst.Grant, er
 	case result.GetCode() != storepb.Code_OK:
 		return nil, refused(want.Key, result)
 	}
-	return &forrst.Grant{Request: want.Request, Lock: lock, Token: result.GetLooks()[0].GetToken()}, nil
+	return &forrst.Grant{Request: want.Request, Lock: lock, Token: result.GetObservations()[0].GetToken()}, nil
 }
 
 // awaitTurn returns once the lock that is there has gone, or another attempt has been answered. For the lock of

@@ -10,6 +10,7 @@ import (
 
 	"lockfs/formats/forrst"
 	"lockfs/formats/lockfact"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -40,7 +41,7 @@ func (s *Store) Record(ctx context.Context, grant *forrst.Grant, answer []byte, 
 			return refused("the answer to "+grant.Request.ID, result)
 		}
 		there, err := s.reply(ctx, grant.Request)
-		if err != nil || there.lock >= grant.Token {
+		if err != nil || there.lock >= ids.Token(grant.Token) {
 			return err
 		}
 		if err := s.forget(ctx, grant.Request, there); err != nil {
@@ -51,8 +52,8 @@ func (s *Store) Record(ctx context.Context, grant *forrst.Grant, answer []byte, 
 
 // reply is what a request was answered.
 type reply struct {
-	file   uint64 // token of its file; 0: there is none
-	lock   uint64 // token of the lock under which it was recorded
+	file   ids.Token // token of its file; 0: there is none
+	lock   ids.Token // token of the lock under which it was recorded
 	at     time.Time
 	answer []byte // nil: there is none
 }
@@ -63,7 +64,7 @@ func (s *Store) reply(ctx context.Context, request forrst.Identity) (reply, erro
 	if err != nil {
 		return reply{}, err
 	}
-	query := &storepb.GetLock{Parent: at.replies, Name: []byte(request.Sum)}
+	query := &storepb.GetLock{Parent: uint64(at.replies), Name: []byte(request.Sum)}
 	result, err := s.client.Query(ctx, &storepb.Query{Query: &storepb.Query_GetLock{GetLock: query}})
 	switch {
 	case err != nil:
@@ -74,9 +75,10 @@ func (s *Store) reply(ctx context.Context, request forrst.Identity) (reply, erro
 		return reply{}, refused("the answer to "+request.ID, result)
 	}
 	there := result.GetLocks()[0]
-	r := reply{file: there.GetToken(), at: time.Unix(0, there.GetAcquired())}
+	r := reply{file: ids.Token(there.GetToken()), at: time.Unix(0, there.GetAcquired())}
 	token, answer, _ := bytes.Cut(there.GetContent(), []byte("\n"))
-	if r.lock, err = strconv.ParseUint(string(token), 10, 64); err == nil {
+	lock, err := strconv.ParseUint(string(token), 10, 64)
+	if r.lock = ids.Token(lock); err == nil {
 		r.answer = answer
 	}
 	return r, nil
@@ -88,8 +90,8 @@ func (s *Store) forget(ctx context.Context, request forrst.Identity, r reply) er
 	if err != nil {
 		return err
 	}
-	op := &storepb.Unlink{Parent: at.replies, Name: []byte(request.Sum), Owner: request.ID}
-	op.Looks = []*storepb.Look{{Parent: op.Parent, Name: op.Name, Token: r.file}}
+	op := &storepb.Unlink{Parent: uint64(at.replies), Name: []byte(request.Sum), Owner: request.ID}
+	op.Observations = []*storepb.Observation{{Parent: op.Parent, Name: op.Name, Token: uint64(r.file)}}
 	result, err := s.mutate(ctx, &storepb.Op{Op: &storepb.Op_Unlink{Unlink: op}})
 	if err == nil && result.GetCode() != storepb.Code_OK && result.GetCode() != storepb.Code_NOT_FOUND {
 		err = refused("the answer to "+request.ID, result)

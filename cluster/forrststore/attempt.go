@@ -6,6 +6,8 @@ import (
 
 	"lockfs/formats/forrst"
 	"lockfs/formats/lockfact"
+	"lockfs/formats/pause"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -14,7 +16,7 @@ type attempt struct {
 	*Store
 	want  forrst.Want
 	seen  reply     // that was there last
-	first uint64    // token of the lock under which another attempt was under way; 0: none
+	first ids.Token // token of the lock under which another attempt was under way; 0: none
 	ends  time.Time // when that lock expires
 }
 
@@ -74,7 +76,7 @@ func (a *attempt) holder(ctx context.Context) (there *storepb.Lock, own bool, er
 	if there.GetState() == string(lockfact.Stale) {
 		return there, false, nil
 	}
-	a.first, a.ends = there.GetToken(), lock.ExpiresAt
+	a.first, a.ends = ids.Token(there.GetToken()), lock.ExpiresAt
 	return there, true, nil
 }
 
@@ -84,14 +86,17 @@ func (a *attempt) awaitChange(ctx context.Context, there *storepb.Lock) error {
 	if err != nil {
 		return err
 	}
-	change := &storepb.AwaitChange{Seen: []*storepb.Look{
+	change := &storepb.AwaitChange{Seen: []*storepb.Observation{
 		{Parent: there.GetParent(), Name: there.GetName(), Token: there.GetToken()},
-		{Parent: at.replies, Name: []byte(a.want.Request.Sum), Token: a.seen.file},
+		{Parent: uint64(at.replies), Name: []byte(a.want.Request.Sum), Token: uint64(a.seen.file)},
 	}}
 	for ctx.Err() == nil {
 		result, err := a.client.Query(ctx, &storepb.Query{Query: &storepb.Query_AwaitChange{AwaitChange: change}})
 		if err == nil && result.GetCode() != storepb.Code_WAITING {
 			return nil
+		}
+		if err != nil { // it may have come at once
+			_ = pause.For(ctx, retryPause)
 		}
 	}
 	return ctx.Err()

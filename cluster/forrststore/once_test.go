@@ -192,7 +192,7 @@ func TestAnswersExpire(t *testing.T) {
 		require.NoError(t, s.Record(t.Context(), grant, make([]byte, forrst.MaxAnswer), c.keep))
 		at, err := s.where(t.Context())
 		require.NoError(t, err)
-		query := &storepb.GetLock{Parent: at.replies, Name: []byte(w.Request.Sum)}
+		query := &storepb.GetLock{Parent: uint64(at.replies), Name: []byte(w.Request.Sum)}
 		result, err := s.client.Query(t.Context(), &storepb.Query{Query: &storepb.Query_GetLock{GetLock: query}})
 		require.NoError(t, err)
 		facts := result.GetLocks()[0].GetFacts()

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"lockfs/cluster/session"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -23,7 +24,7 @@ const (
 const RepliesDir = dirName + "/" + repliesName
 
 // place is where things are kept, by inode numbers.
-type place struct{ locks, replies, queue uint64 }
+type place struct{ locks, replies, queue ids.Inode }
 
 // tree is the namespace, where the place is found in it.
 type tree struct {
@@ -43,9 +44,9 @@ func (t *tree) where(ctx context.Context) (*place, error) {
 	p := new(place)
 	for _, part := range []struct {
 		name string
-		in   uint64
+		in   ids.Inode
 		mode uint32
-		ino  *uint64
+		ino  *ids.Inode
 	}{
 		{dirName, namespace.RootIno, syscall.S_IFDIR | 0o755, &p.locks},
 		{repliesName, 0, syscall.S_IFDIR | 0o700, &p.replies},
@@ -74,11 +75,11 @@ func (t *tree) misplaced(p *place) {
 
 // ensure answers the inode number of a name that is there or is made. It must not be somebody else's, who
 // could take locks away.
-func (t *tree) ensure(ctx context.Context, parent uint64, name string, mode uint32) (uint64, error) {
-	create := &storepb.Create{Parent: parent, Name: []byte(name), Mode: mode, Exclusive: true, Unlisted: true}
+func (t *tree) ensure(ctx context.Context, parent ids.Inode, name string, mode uint32) (ids.Inode, error) {
+	create := &storepb.Create{Parent: uint64(parent), Name: []byte(name), Mode: mode, Exclusive: true, Unlisted: true}
 	result, err := t.mutate(ctx, &storepb.Op{Op: &storepb.Op_Create{Create: create}})
 	if err == nil && result.GetCode() == storepb.Code_EXISTS {
-		lookup := &storepb.Lookup{Parent: parent, Name: []byte(name)}
+		lookup := &storepb.Lookup{Parent: uint64(parent), Name: []byte(name)}
 		result, err = t.client.Query(ctx, &storepb.Query{Query: &storepb.Query_Lookup{Lookup: lookup}})
 	}
 	if err != nil {
@@ -93,20 +94,20 @@ func (t *tree) ensure(ctx context.Context, parent uint64, name string, mode uint
 	case attr.GetUid() != 0 && attr.GetUid() != uint32(os.Getuid()):
 		return 0, fmt.Errorf("%s belongs to user %d, and must belong to the one that runs the server or to root", name, attr.GetUid())
 	}
-	return attr.GetIno(), nil
+	return ids.Inode(attr.GetIno()), nil
 }
 
-func locksDir(p *place) uint64   { return p.locks }
-func repliesDir(p *place) uint64 { return p.replies }
+func locksDir(p *place) ids.Inode   { return p.locks }
+func repliesDir(p *place) ids.Inode { return p.replies }
 
 // make creates a file in one of the directories, which may have been removed.
-func (t *tree) make(ctx context.Context, dir func(*place) uint64, op *storepb.Create) (*storepb.Result, error) {
+func (t *tree) make(ctx context.Context, dir func(*place) ids.Inode, op *storepb.Create) (*storepb.Result, error) {
 	for {
 		at, err := t.where(ctx)
 		if err != nil {
 			return nil, err
 		}
-		op.Parent, op.Exclusive = dir(at), true
+		op.Parent, op.Exclusive = uint64(dir(at)), true
 		result, err := t.mutate(ctx, &storepb.Op{Op: &storepb.Op_Create{Create: op}})
 		if err != nil || result.GetCode() != storepb.Code_NOT_FOUND {
 			return result, err

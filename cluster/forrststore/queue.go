@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -23,13 +24,13 @@ func (s *Store) standInLine(ctx context.Context, key string) (leave func(), err 
 		if err != nil {
 			return nil, err
 		}
-		op.Ino, op.Session = p.queue, 0
+		op.Ino, op.Session = uint64(p.queue), 0
 		result, err := s.client.Lock(ctx, s.caller(), op)
 		switch {
 		case err != nil:
 			return nil, errors.Join(ctx.Err(), err)
 		case result.GetCode() == storepb.Code_OK:
-			return func() { go s.leave(p, op.GetOwner()) }, nil
+			return func() { go s.leave(p, ids.Owner(op.GetOwner())) }, nil
 		case result.GetCode() == storepb.Code_STALE:
 			s.misplaced(p)
 		case result.GetCode() != storepb.Code_SESSION_LOST && result.GetCode() != storepb.Code_NOT_FOUND:
@@ -42,8 +43,8 @@ func (s *Store) standInLine(ctx context.Context, key string) (leave func(), err 
 }
 
 // leave lets the next one come forward, for whom nothing else would while this server lives.
-func (s *Store) leave(p *place, owner uint64) {
-	op := &storepb.DropLocks{Ino: p.queue, Kind: storepb.LockKind_RECORD, Owners: []uint64{owner}}
+func (s *Store) leave(p *place, owner ids.Owner) {
+	op := &storepb.DropLocks{Ino: uint64(p.queue), Kind: storepb.LockKind_RECORD, Owners: []uint64{uint64(owner)}}
 	for {
 		_, err := s.mutate(context.Background(), &storepb.Op{Op: &storepb.Op_DropLocks{DropLocks: op}})
 		if !errors.Is(err, context.DeadlineExceeded) { // done, or the client is closed

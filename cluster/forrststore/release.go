@@ -8,12 +8,13 @@ import (
 
 	"lockfs/formats/forrst"
 	"lockfs/formats/lockfact"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // Drop is part of [forrst.Store].
 func (s *Store) Drop(ctx context.Context, grant *forrst.Grant) error {
-	result, err := s.remove(ctx, grant.Lock.Key, &storepb.Unlink{Owner: holder(grant.Lock.Owner), Request: grant.Request.String()}, grant.Token)
+	result, err := s.remove(ctx, grant.Lock.Key, &storepb.Unlink{Owner: holder(grant.Lock.Owner), Request: grant.Request.String()}, ids.Token(grant.Token))
 	if err == nil && result.GetCode() != storepb.Code_OK && result.GetCode() != storepb.Code_NOT_FOUND {
 		err = refused(grant.Lock.Key, result)
 	}
@@ -44,7 +45,7 @@ func (s *Store) Release(ctx context.Context, key, owner string, by forrst.Identi
 			err := s.whyNot(ctx, key, owner, by, within, there != nil)
 			return err == nil, err
 		}
-		result, err := s.remove(ctx, key, &storepb.Unlink{Owner: holder(owner), Request: by.String()}, there.GetToken())
+		result, err := s.remove(ctx, key, &storepb.Unlink{Owner: holder(owner), Request: by.String()}, ids.Token(there.GetToken()))
 		if err != nil {
 			return false, err
 		}
@@ -107,7 +108,7 @@ func (s *Store) ForceRelease(ctx context.Context, key string, by forrst.Identity
 }
 
 // remove takes a lock's file away; with a token, only if it is that lock.
-func (s *Store) remove(ctx context.Context, key string, op *storepb.Unlink, token uint64) (*storepb.Result, error) {
+func (s *Store) remove(ctx context.Context, key string, op *storepb.Unlink, token ids.Token) (*storepb.Result, error) {
 	name, err := forrst.FileName(key)
 	if err != nil {
 		return nil, err
@@ -116,9 +117,9 @@ func (s *Store) remove(ctx context.Context, key string, op *storepb.Unlink, toke
 	if err != nil {
 		return nil, err
 	}
-	op.Parent, op.Name = at.locks, []byte(name)
+	op.Parent, op.Name = uint64(at.locks), []byte(name)
 	if token != 0 {
-		op.Looks = []*storepb.Look{{Parent: op.Parent, Name: op.Name, Token: token}}
+		op.Observations = []*storepb.Observation{{Parent: op.Parent, Name: op.Name, Token: uint64(token)}}
 	}
 	return s.mutate(ctx, &storepb.Op{Op: &storepb.Op_Unlink{Unlink: op}})
 }
@@ -142,7 +143,7 @@ func (s *Store) find(ctx context.Context, key string) (*storepb.Lock, *forrst.Lo
 	if err != nil {
 		return nil, nil, err
 	}
-	query := &storepb.GetLock{Parent: at.locks, Name: []byte(name)}
+	query := &storepb.GetLock{Parent: uint64(at.locks), Name: []byte(name)}
 	result, err := s.client.Query(ctx, &storepb.Query{Query: &storepb.Query_GetLock{GetLock: query}})
 	switch {
 	case err != nil:

@@ -119,7 +119,7 @@ func inLine(t testing.TB, s *Store, n int) {
 		at, err := s.where(t.Context())
 		require.NoError(t, err)
 		result, err := s.client.Query(t.Context(), &storepb.Query{Query: &storepb.Query_ListAdvisoryLocks{
-			ListAdvisoryLocks: &storepb.ListAdvisoryLocks{Ino: at.queue, Viewer: &storepb.Viewer{}},
+			ListAdvisoryLocks: &storepb.ListAdvisoryLocks{Ino: uint64(at.queue), Viewer: &storepb.Viewer{}},
 		}})
 		require.NoError(t, err)
 		standing := 0
@@ -301,8 +301,8 @@ func TestRemovedDirectory(t *testing.T) {
 	at, err := s.where(t.Context())
 	require.NoError(t, err)
 	for _, gone := range []*storepb.Unlink{
-		{Parent: at.locks, Name: []byte(queueName)},
-		{Parent: at.locks, Name: []byte(repliesName), Directory: true},
+		{Parent: uint64(at.locks), Name: []byte(queueName)},
+		{Parent: uint64(at.locks), Name: []byte(repliesName), Directory: true},
 		{Parent: namespace.RootIno, Name: []byte(dirName), Directory: true},
 	} {
 		result, err := s.mutate(t.Context(), &storepb.Op{Op: &storepb.Op_Unlink{Unlink: gone}})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -31,7 +32,7 @@ func (c *Client) dropOwner(caller *storepb.Caller, taken *storepb.TakeLock) {
 	op := &storepb.Op{Op: &storepb.Op_DropLocks{
 		DropLocks: &storepb.DropLocks{Ino: taken.GetIno(), Kind: taken.GetKind(), Owners: []uint64{taken.GetOwner()}},
 	}}
-	for c.ctx.Err() == nil && c.lastSession() == taken.GetSession() {
+	for c.ctx.Err() == nil && c.lastSession() == ids.Session(taken.GetSession()) {
 		ctx, cancel := c.patience(c.ctx, aCommand)
 		_, _, err := c.createIn(ctx, 0, caller, op, nil)
 		cancel()
@@ -52,7 +53,7 @@ func (c *Client) dropOwner(caller *storepb.Caller, taken *storepb.TakeLock) {
 func (c *Client) TakeLock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {
 	result, seq, err := c.requestLock(caller, op)
 	request := &storepb.AwaitLock{
-		Session: op.GetSession(), Seq: seq, Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner(),
+		Session: op.GetSession(), Seq: uint64(seq), Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner(),
 		Type: op.GetType(), Start: op.GetStart(), End: op.GetEnd(),
 	}
 	switch {
@@ -73,7 +74,7 @@ func (c *Client) TakeLock(ctx context.Context, caller *storepb.Caller, op *store
 }
 
 // requestLock says in op which session the lock is taken in.
-func (c *Client) requestLock(caller *storepb.Caller, op *storepb.TakeLock) (result *storepb.Result, seq uint64, err error) {
+func (c *Client) requestLock(caller *storepb.Caller, op *storepb.TakeLock) (result *storepb.Result, seq ids.Sequence, err error) {
 	if err := c.mayAsk(aCommand); err != nil {
 		return notAsked(err)
 	}
@@ -84,9 +85,9 @@ func (c *Client) requestLock(caller *storepb.Caller, op *storepb.TakeLock) (resu
 		if err != nil {
 			return notAsked(err)
 		}
-		op.Session = session.id
+		op.Session = uint64(session.id)
 	}
-	return c.createIn(ctx, op.GetSession(), caller, &storepb.Op{Op: &storepb.Op_TakeLock{TakeLock: op}}, nil)
+	return c.createIn(ctx, ids.Session(op.GetSession()), caller, &storepb.Op{Op: &storepb.Op_TakeLock{TakeLock: op}}, nil)
 }
 
 // stillOurs looks around before a lock is promised: this host may have slept.
@@ -97,7 +98,7 @@ func (c *Client) stillOurs(request *storepb.AwaitLock, result *storepb.Result) (
 	if err != nil {
 		return nil, err
 	}
-	if session.id != request.GetSession() {
+	if session.id != ids.Session(request.GetSession()) {
 		return &storepb.Result{Code: storepb.Code_SESSION_LOST}, nil
 	}
 	return result, nil
@@ -117,7 +118,7 @@ func (c *Client) interrupt(caller *storepb.Caller, request *storepb.AwaitLock) (
 	}
 	ctx, cancel := c.patience(c.ctx, aCommand)
 	defer cancel()
-	result, _, err := c.createIn(ctx, request.GetSession(), caller, op, nil)
+	result, _, err := c.createIn(ctx, ids.Session(request.GetSession()), caller, op, nil)
 	switch {
 	case err != nil:
 		return nil, notStopped(err)

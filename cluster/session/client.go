@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -33,7 +34,7 @@ type Client struct {
 	ahead      atomic.Int64 // cluster time less CLOCK_BOOTTIME; see ClusterTime
 	leader     atomic.Pointer[string]
 	holders    *holders
-	witness    witness
+	probed     probedVoter
 	noDelay    bool
 	asksMakers atomic.Int64 // until when, on CLOCK_BOOTTIME, makers of names are told without being asked for
 
@@ -65,5 +66,5 @@ type Voter interface {
 	// QuerySince answers from its own state if that is new enough for the query, which says so; else nil.
 	QuerySince(*storepb.Query) *storepb.Result
 	// Word is its id and the term that it is in now.
-	Word() (id string, term uint64)
+	Word() (id string, term ids.Term)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -21,14 +22,14 @@ func (c *Client) Hurry() { c.hurry() }
 // MoveOffset says that this host's clock is wrong.
 func (c *Client) MoveOffset(offset time.Duration) { c.offset.Store(int64(offset)) }
 
-// Witness is whom the client asks for his word; empty: nobody.
-func (c *Client) Witness() string {
-	c.witness.mu.Lock()
-	defer c.witness.mu.Unlock()
-	if c.witness.node == nil {
+// Probed is the voter that the client probes; empty: nobody.
+func (c *Client) Probed() string {
+	c.probed.mu.Lock()
+	defer c.probed.mu.Unlock()
+	if c.probed.node == nil {
 		return ""
 	}
-	return c.witness.id
+	return c.probed.id
 }
 
 // Fall silent: no keepalive comes any more.
@@ -48,7 +49,7 @@ func (c *Client) Interrupt(request *storepb.AwaitLock) (*storepb.Result, error) 
 // EndSession ends the session in use behind the client's back.
 func (c *Client) EndSession(t testing.TB) {
 	end := &storepb.Op{Op: &storepb.Op_CloseSession{CloseSession: &storepb.CloseSession{}}}
-	_, err := c.send(t.Context(), &storepb.Command{Session: c.Session(), Op: end})
+	_, err := c.send(t.Context(), &storepb.Command{Session: uint64(c.Session()), Op: end})
 	require.NoError(t, err)
 }
 
@@ -56,9 +57,10 @@ func (c *Client) EndSession(t testing.TB) {
 func (c *Client) BeginUntold(t testing.TB, op *storepb.Op) {
 	session, err := c.live(t.Context())
 	require.NoError(t, err)
-	cmd := &storepb.Command{Session: session.id, Caller: &storepb.Caller{}, Op: op}
-	cmd.Seq, cmd.Acked = session.numbers.take(func(seq uint64) { c.journal.begin(7, session.id, seq) })
-	result, err := c.send(context.WithoutCancel(t.Context()), cmd)
+	seq, acked := session.numbers.take(func(seq ids.Sequence) { c.journal.begin(7, session.id, seq) })
+	result, err := c.send(context.WithoutCancel(t.Context()), &storepb.Command{
+		Session: uint64(session.id), Seq: uint64(seq), Acked: uint64(acked), Caller: &storepb.Caller{}, Op: op,
+	})
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_OK, result.GetCode())
 }

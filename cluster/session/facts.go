@@ -37,7 +37,7 @@ func (h *holders) describe(caller *storepb.Caller, content []byte) *storepb.Fact
 	if format == formats.Beads {
 		origin.Hostname = h.hostnameOf(caller)
 	}
-	facts := formats.FactsOf(content, origin, formats.Rule{})
+	facts := formats.FactsOf(content, origin)
 	message := namespace.FactsMessage(facts)
 	if lock, err := semaphore.Parse(content); err == nil && format == formats.Semaphore {
 		message.Tag = lock.Tag

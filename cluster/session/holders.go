@@ -49,8 +49,8 @@ type end struct {
 }
 
 const (
-	// holdersLook is how often the cluster is asked for locks whose processes nobody else may be watching.
-	holdersLook = 15 * time.Second
+	// holdersInterval is how often the cluster is asked for locks whose processes nobody else may be watching.
+	holdersInterval = 15 * time.Second
 	// goneRetry is the pause after the cluster could not be told.
 	goneRetry = 200 * time.Millisecond
 	// goneBatch is how many processes one command tells of.
@@ -80,7 +80,7 @@ func (h *holders) run() {
 			h.watchAll()
 			select {
 			case <-h.look:
-			case <-time.After(holdersLook):
+			case <-time.After(holdersInterval):
 			case <-h.ctx.Done():
 				return
 			}

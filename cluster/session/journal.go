@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/ids"
 )
 
 // journal remembers, beyond a kill -9 of this process, its session and which of its calls are under way.
@@ -47,12 +49,15 @@ const (
 
 // journalState is what earlier processes left.
 type journalState struct {
-	session uint64 // 0: nothing
-	last    uint64 // number taken last in that session
+	session ids.Session  // 0: nothing
+	last    ids.Sequence // number taken last in that session
 	pending []pendingCall
 }
 
-type pendingCall struct{ session, seq uint64 }
+type pendingCall struct {
+	session ids.Session
+	seq     ids.Sequence
+}
 
 func (j *journal) mapFile() (err error) {
 	j.data, err = unix.Mmap(int(j.file.Fd()), 0, journalSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
@@ -65,11 +70,11 @@ func (j *journal) read(bootID string) *journalState {
 	if j.word(0).Load() != journalMagic || written != bootID {
 		return left
 	}
-	left.session, left.last = j.word(8).Load(), j.word(16).Load()
+	left.session, left.last = ids.Session(j.word(8).Load()), ids.Sequence(j.word(16).Load())
 	for slot := range inFlight {
 		session, seq := j.slot(slot)
 		if seq.Load() != 0 {
-			left.pending = append(left.pending, pendingCall{session.Load(), seq.Load()})
+			left.pending = append(left.pending, pendingCall{ids.Session(session.Load()), ids.Sequence(seq.Load())})
 		}
 	}
 	return left
@@ -89,12 +94,12 @@ func (j *journal) answerLength(slot int) *atomic.Uint64 {
 }
 
 // begin notes a call before it is sent.
-func (j *journal) begin(slot int, session, seq uint64) {
+func (j *journal) begin(slot int, session ids.Session, seq ids.Sequence) {
 	j.answerLength(slot).Store(0)
 	inSession, number := j.slot(slot)
-	inSession.Store(session)
-	number.Store(seq)
-	j.word(16).Store(seq)
+	inSession.Store(uint64(session))
+	number.Store(uint64(seq))
+	j.word(16).Store(uint64(seq))
 }
 
 // end strikes a call off: its result is known, or it has been settled.
@@ -147,9 +152,9 @@ func (j *journal) promises() (answers [][]byte, slots []int) {
 }
 
 // adopt notes the session that is used from now on, in which last is the number taken last.
-func (j *journal) adopt(session, last uint64) {
-	j.word(8).Store(session)
-	j.word(16).Store(last)
+func (j *journal) adopt(session ids.Session, last ids.Sequence) {
+	j.word(8).Store(uint64(session))
+	j.word(16).Store(uint64(last))
 }
 
 // discard removes the file: nobody is to take the session over.

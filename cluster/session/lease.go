@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"lockfs/raftstore/hostinfo"
+	"lockfs/raftstore/ids"
 )
 
 // clientSession is one session of a client. A client that was silent for too long loses it and opens
 // another.
 type clientSession struct {
-	id      uint64
+	id      ids.Session
 	numbers *numbers
 
 	mu    sync.Mutex

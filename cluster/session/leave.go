@@ -57,7 +57,7 @@ func (c *Client) farewell(ctx context.Context, inUse bool) error {
 		return nil
 	}
 	op := &storepb.Op{Op: &storepb.Op_CloseSession{CloseSession: &storepb.CloseSession{InUse: inUse}}}
-	if _, err := c.send(ctx, &storepb.Command{Session: session.id, Op: op}); err != nil {
+	if _, err := c.send(ctx, &storepb.Command{Session: uint64(session.id), Op: op}); err != nil {
 		return fmt.Errorf("end the session: %w", err)
 	}
 	return nil

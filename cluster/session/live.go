@@ -3,6 +3,8 @@ package session
 import (
 	"context"
 	"fmt"
+
+	"lockfs/raftstore/ids"
 )
 
 // live answers a session that the cluster has surely not given up yet, and waits for one if need be.
@@ -27,7 +29,7 @@ func (c *Client) live(ctx context.Context) (*clientSession, error) {
 
 // Session is the session in use, in which advisory locks are taken, once it is sure that the cluster has not
 // given it up: this host may have been cut off or asleep. It is 0 if that cannot be told in time.
-func (c *Client) Session() uint64 {
+func (c *Client) Session() ids.Session {
 	if session, _ := c.current.get(); session != nil && !session.fenced() {
 		return session.id
 	}
@@ -44,7 +46,7 @@ func (c *Client) Session() uint64 {
 }
 
 // lastSession is Session at once: it may have been given up.
-func (c *Client) lastSession() uint64 {
+func (c *Client) lastSession() ids.Session {
 	if session, _ := c.current.get(); session != nil {
 		return session.id
 	}

@@ -10,6 +10,7 @@ import (
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/hostinfo"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -75,8 +76,8 @@ func (c *Client) GoesOn(thread uint32) { c.journal.goesOn(thread) }
 // with the code CANCELLED if the cluster was never asked (see notAsked). If only one session will do and it has ended, the result
 // is SESSION_LOST.
 func (c *Client) createIn(
-	ctx context.Context, only uint64, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
-) (result *storepb.Result, seq uint64, err error) {
+	ctx context.Context, only ids.Session, caller *storepb.Caller, op *storepb.Op, answer func(*storepb.Result) []byte,
+) (result *storepb.Result, seq ids.Sequence, err error) {
 	if err := c.unsettled.await(ctx); err != nil {
 		return notAsked(fmt.Errorf("what was given up before is not settled: %w", err))
 	}
@@ -97,9 +98,10 @@ func (c *Client) createIn(
 			c.slots <- slot
 			return &storepb.Result{Code: storepb.Code_SESSION_LOST}, 0, nil
 		}
-		cmd := &storepb.Command{Session: session.id, Caller: caller, Op: op}
-		cmd.Seq, cmd.Acked = session.numbers.take(func(seq uint64) { c.journal.begin(slot, session.id, seq) })
-		result, err := c.send(ctx, cmd)
+		seq, acked := session.numbers.take(func(seq ids.Sequence) { c.journal.begin(slot, session.id, seq) })
+		result, err := c.send(ctx, &storepb.Command{
+			Session: uint64(session.id), Seq: uint64(seq), Acked: uint64(acked), Caller: caller, Op: op,
+		})
 		if err == nil {
 			err = fault.LoseAnswer(ctx, op.GetCreate().GetName())
 		}
@@ -112,16 +114,16 @@ func (c *Client) createIn(
 		if err != nil {
 			c.settling.Add(1)
 			c.unsettled.begin()
-			go c.settle(session, cmd.Seq, slot)
+			go c.settle(session, seq, slot)
 			return nil, 0, err
 		}
 		if result.GetCode() == storepb.Code_SESSION_UNKNOWN {
-			session.numbers.done(cmd.Seq)
+			session.numbers.done(seq)
 			c.lose(session) // the command was not done and never will be: do it in another session
 			continue
 		}
 		if result.GetCode() == storepb.Code_SESSION_FORGOTTEN {
-			session.numbers.done(cmd.Seq)
+			session.numbers.done(seq)
 			c.journal.end(slot)
 			c.slots <- slot
 			c.lose(session)
@@ -137,9 +139,9 @@ func (c *Client) createIn(
 		}
 		// Only now may the cluster forget how to take it back: while the journal has the call, a successor
 		// would want to.
-		session.numbers.done(cmd.Seq)
+		session.numbers.done(seq)
 		c.slots <- slot
-		return result, cmd.Seq, nil
+		return result, seq, nil
 	}
 }
 
@@ -163,7 +165,7 @@ func (c *Client) takeSlot(ctx context.Context) (slot int, err error) {
 }
 
 // notAsked is what there is instead of the result of a command that was not sent: it was not done, and never will be.
-func notAsked(err error) (*storepb.Result, uint64, error) {
+func notAsked(err error) (*storepb.Result, ids.Sequence, error) {
 	return &storepb.Result{Code: storepb.Code_CANCELLED}, 0, err
 }
 
@@ -177,7 +179,7 @@ func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Resul
 }
 
 // settle goes on until the cluster has recorded that a number is void, and only then acknowledges it.
-func (c *Client) settle(session *clientSession, seq uint64, slot int) {
+func (c *Client) settle(session *clientSession, seq ids.Sequence, slot int) {
 	defer c.settling.Done()
 	defer c.unsettled.end()
 	if err := c.void(c.ctx, pendingCall{session.id, seq}); err != nil {
@@ -191,8 +193,8 @@ func (c *Client) settle(session *clientSession, seq uint64, slot int) {
 
 // void makes a call leave nothing behind whose result nobody was told.
 func (c *Client) void(ctx context.Context, call pendingCall) error {
-	op := &storepb.Op{Op: &storepb.Op_Cancel{Cancel: &storepb.Cancel{Seq: call.seq}}}
-	result, err := c.send(ctx, &storepb.Command{Session: call.session, Op: op})
+	op := &storepb.Op{Op: &storepb.Op_Cancel{Cancel: &storepb.Cancel{Seq: uint64(call.seq)}}}
+	result, err := c.send(ctx, &storepb.Command{Session: uint64(call.session), Op: op})
 	if err != nil {
 		return fmt.Errorf("settle a call: %w", err)
 	}

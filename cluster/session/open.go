@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -17,11 +18,11 @@ import (
 const reopenPause = time.Second
 
 // open opens or takes over a session. The error is a *rpc.RefusedError if the cluster says no.
-func (c *Client) open(ctx context.Context, id uint64, numbers *numbers) (*clientSession, error) {
+func (c *Client) open(ctx context.Context, id ids.Session, numbers *numbers) (*clientSession, error) {
 	op := &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{
 		Host: c.host, BootId: c.bootID, Started: int64(c.started), NoLockDelay: c.noDelay, Machine: c.machine, PidNamespace: c.holders.namespace,
 	}}}
-	result, err := c.send(ctx, &storepb.Command{Session: id, Op: op})
+	result, err := c.send(ctx, &storepb.Command{Session: uint64(id), Op: op})
 	if err == nil && result.GetCode() != storepb.Code_OK {
 		err = &rpc.RefusedError{Result: result}
 	}
@@ -35,12 +36,12 @@ func (c *Client) open(ctx context.Context, id uint64, numbers *numbers) (*client
 }
 
 // newSessionID draws an id that no other session has; 0 means no session.
-func newSessionID() uint64 {
+func newSessionID() ids.Session {
 	var random [8]byte
 	for {
 		_, _ = rand.Read(random[:]) // never fails (crypto/rand)
 		if id := binary.LittleEndian.Uint64(random[:]); id != 0 {
-			return id
+			return ids.Session(id)
 		}
 	}
 }

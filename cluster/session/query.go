@@ -6,6 +6,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -39,10 +40,11 @@ func waits(query *storepb.Query) bool {
 func (c *Client) query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
 	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query}}
 	if c.near != nil {
-		request.Voter, request.Term = c.near.Word()
+		voter, term := c.near.Word()
+		request.Voter, request.Term = voter, uint64(term)
 		return c.execute(ctx, request)
 	}
-	return c.queryWitnessed(ctx, request)
+	return c.queryProbing(ctx, request)
 }
 
 func (c *Client) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*storepb.Result, error) {
@@ -50,42 +52,42 @@ func (c *Client) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*s
 	return reply.GetResult(), err
 }
 
-// queryWitnessed answers a query whose confirmation is up to this client if a witness is known, to the leader if not.
-func (c *Client) queryWitnessed(ctx context.Context, req *clusterpb.ExecuteRequest) (*storepb.Result, error) {
+// queryProbing answers a query whose confirmation is up to this client if a voter to probe is known, to the leader if not.
+func (c *Client) queryProbing(ctx context.Context, req *clusterpb.ExecuteRequest) (*storepb.Result, error) {
 	if req.GetQuery().GetSince() != 0 { // mostly answered without a majority's word
 		return c.execute(ctx, req)
 	}
-	node, id := c.witness.get(c.ctx, c.router.Entries)
+	node, id := c.probed.get(c.ctx, c.router.Entries)
 	if node == nil {
 		return c.execute(ctx, req)
 	}
 	asked, cancel := context.WithTimeout(ctx, rpc.ProbeTimeout)
 	defer cancel()
-	word := make(chan uint64, 1)
+	word := make(chan ids.Term, 1)
 	go func() {
 		reply, err := node.Probe(asked, &clusterpb.ProbeRequest{})
 		if err != nil || reply.GetId() != id || reply.GetLeads() {
 			word <- 0
 			return
 		}
-		word <- reply.GetTerm()
+		word <- ids.Term(reply.GetTerm())
 	}()
-	req.Witness = id
+	req.Probed = id
 	reply, err := rpc.Ask(ctx, c.router, rpc.Node.Execute, req)
 	if err == nil && reply.GetTerm() == 0 {
-		c.witness.forget(node) // the leader has asked for more
+		c.probed.forget(node) // the leader has asked for more
 	}
 	if err != nil || reply.GetTerm() == 0 {
 		return reply.GetResult(), err
 	}
 	select {
 	case term := <-word:
-		if term == reply.GetTerm() {
+		if term == ids.Term(reply.GetTerm()) {
 			return reply.GetResult(), nil
 		}
 	case <-time.After(rpc.Promptly):
 	}
-	c.witness.forget(node)
-	req.Witness = ""
+	c.probed.forget(node)
+	req.Probed = ""
 	return c.execute(ctx, req)
 }

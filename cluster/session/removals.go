@@ -6,6 +6,8 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
 )
 
 const (
@@ -17,7 +19,7 @@ const (
 
 // FollowRemovals tells of what others have removed, soon after, until ctx ends or the client is closed. When
 // the node that is asked fails, or too much happens at once, some are never told of.
-func (c *Client) FollowRemovals(ctx context.Context, removed func(parent uint64, name string, ino uint64)) {
+func (c *Client) FollowRemovals(ctx context.Context, removed func(namespace.Removal)) {
 	position := new(clusterpb.RemovalsRequest)
 	for ctx.Err() == nil && c.ctx.Err() == nil {
 		node := c.router.Entrance()
@@ -30,8 +32,11 @@ func (c *Client) FollowRemovals(ctx context.Context, removed func(parent uint64,
 			pause = removalsRetry
 		case reply.GetEpoch() == position.GetEpoch():
 			for _, r := range reply.GetRemovals() {
-				if r.GetSession() != c.lastSession() {
-					removed(r.GetParent(), string(r.GetName()), r.GetIno())
+				gone := namespace.Removal{
+					Session: ids.Session(r.GetSession()), Parent: ids.Inode(r.GetParent()), Name: string(r.GetName()), Ino: ids.Inode(r.GetIno()),
+				}
+				if gone.Session != c.lastSession() {
+					removed(gone)
 				}
 			}
 		}

@@ -25,7 +25,7 @@ func (c *Client) renew(s *clientSession) time.Duration {
 		took = time.Since(asked)
 		return reply, err
 	}
-	reply, err := rpc.Ask(ctx, c.router, keepAlive, &clusterpb.KeepAliveRequest{Session: s.id, ClockOffset: c.offset.Load()})
+	reply, err := rpc.Ask(ctx, c.router, keepAlive, &clusterpb.KeepAliveRequest{Session: uint64(s.id), ClockOffset: c.offset.Load()})
 	if err != nil {
 		c.logger.Warn("no keepalive came through", "session", s.id, "error", err)
 		return firstKeepalive

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/session"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -39,7 +40,7 @@ func TestClientBesideOneThatLingers(t *testing.T) {
 		require.NoError(t, err)
 		return found
 	}
-	var sessions []uint64
+	var sessions []ids.Session
 	var lingering []*session.Client
 	for i := range 2 {
 		client := openClient(t, node, file)

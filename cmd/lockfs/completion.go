@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"lockfs/cmd/lockfs/internal/protocol"
 	"lockfs/formats/swarm"
 	"lockfs/formats/tower"
 )
@@ -77,7 +78,7 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"--on-stale":   words("keep", "remove"),
 	"--guard":      words("host", "anyone"),
 	"--mode":       words(string(tower.Observe), string(tower.Mutate), string(tower.Reconcile)),
-	"--result":     words(resultSuccess, resultFailure),
+	"--result":     words("success", "failure"),
 	"--log-format": words("text", "json"),
 	"--log-level":  words("debug", "info", "warn", "error"),
 	"--dir":        directories,
@@ -114,7 +115,7 @@ func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
 
 func towerNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	dir := ""
-	if err := towerEnvironment(cmd); err == nil {
+	if err := protocol.TowerEnvironment(cmd); err == nil {
 		dir = cmd.Flags().Lookup("dir").Value.String()
 	}
 	return locksIn(dir, tower.FileName(""), tower.ValidateName), cobra.ShellCompDirectiveNoFileComp

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cmd/lockfs/internal/cli/clitest"
+	"lockfs/cmd/lockfs/internal/protocol"
 	"lockfs/formats/swarm"
 )
 
@@ -26,10 +28,12 @@ func TestCompletion(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(locks, name), nil, 0o600))
 	}
 	tasks := filepath.Join(state, "locks")
-	writeSwarm(t, tasks, "task-001.lock", swarmContent("task-001", "worker-0", ""))
-	writeSwarm(t, tasks, "Task 2.lock", "")
-	program := programNamed(t, "lockfs")
-	environment := []string{towerDirVariable + "=" + locks, swarm.StateDirVariable + "=" + state}
+	require.NoError(t, os.Mkdir(tasks, 0o700))
+	for name, content := range map[string]string{"task-001.lock": `{"task_id": "task-001", "worker": "worker-0", "acquired_at": "2025-02-02T10:00:00Z", "expires_at": ""}`, "Task 2.lock": ""} {
+		require.NoError(t, os.WriteFile(filepath.Join(tasks, name), []byte(content), 0o600))
+	}
+	program := clitest.ProgramNamed(t, "lockfs")
+	environment := []string{protocol.TowerDirVariable + "=" + locks, swarm.StateDirVariable + "=" + state}
 	for line, want := range map[string]string{
 		"tower check":                     "deploy nightly " + offersNoFiles,
 		"tower acquire":                   "deploy nightly " + offersNoFiles,
@@ -75,25 +79,25 @@ func TestCompletion(t *testing.T) {
 		"events --since":                  offersNoFiles,
 	} {
 		args := append(append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Fields(line)...), "")
-		done := execute(t, environment, program, args...)
-		require.Equal(t, 0, done.code, "%s: %s", line, done.stderr)
-		require.Equal(t, want, strings.Join(strings.Split(strings.TrimSpace(done.stdout), "\n"), " "), line)
+		done := clitest.Execute(t, environment, program, args...)
+		require.Equal(t, 0, done.Code, "%s: %s", line, done.Stderr)
+		require.Equal(t, want, strings.Join(strings.Split(strings.TrimSpace(done.Stdout), "\n"), " "), line)
 	}
-	subcommands := execute(t, nil, program, cobra.ShellCompNoDescRequestCmd, "semaphore", "").stdout
+	subcommands := clitest.Execute(t, nil, program, cobra.ShellCompNoDescRequestCmd, "semaphore", "").Stdout
 	require.Equal(t, "acquire\ncheck\nrelease\nrun\n"+offersNoFiles+"\n", subcommands)
-	require.Contains(t, execute(t, nil, program, cobra.ShellCompNoDescRequestCmd, "wait", "--").stdout, "--timeout\n")
+	require.Contains(t, clitest.Execute(t, nil, program, cobra.ShellCompNoDescRequestCmd, "wait", "--").Stdout, "--timeout\n")
 }
 
 // TestCompletionScripts: bash can read its script, and those of the others are for them.
 func TestCompletionScripts(t *testing.T) {
-	program := programNamed(t, "lockfs")
+	program := clitest.ProgramNamed(t, "lockfs")
 	for shell, begin := range map[string]string{"bash": "# bash completion", "zsh": "#compdef lockfs\n", "fish": "# fish completion"} {
-		script := execute(t, nil, program, "completion", shell)
-		require.Equal(t, 0, script.code, script.stderr)
-		require.Truef(t, strings.HasPrefix(script.stdout, begin), "%.40q", script.stdout)
+		script := clitest.Execute(t, nil, program, "completion", shell)
+		require.Equal(t, 0, script.Code, script.Stderr)
+		require.Truef(t, strings.HasPrefix(script.Stdout, begin), "%.40q", script.Stdout)
 		if shell == "bash" {
 			check := exec.Command("bash", "-n")
-			check.Stdin = strings.NewReader(script.stdout)
+			check.Stdin = strings.NewReader(script.Stdout)
 			output, err := check.CombinedOutput()
 			require.NoError(t, err, "%s", output)
 		}

@@ -14,6 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/cli/clitest"
+	"lockfs/cmd/lockfs/internal/protocol"
 	"lockfs/formats/forrst"
 	"lockfs/formats/swarm"
 	"lockfs/formats/tower"
@@ -21,7 +24,7 @@ import (
 
 // TestWrongCalls: a command that cannot be understood, or cannot reach a cluster, has exit code 1 and says what to do.
 func TestWrongCalls(t *testing.T) {
-	program, nobody := programNamed(t, "lockfs"), "LOCKFS_SERVERS=127.0.0.1:1"
+	program, nobody := clitest.ProgramNamed(t, "lockfs"), "LOCKFS_SERVERS=127.0.0.1:1"
 	for call, problem := range map[string]string{
 		"lock":                                   `unknown command "lock" for "lockfs"`,
 		"--other":                                "see `lockfs --help`",
@@ -76,14 +79,14 @@ func TestWrongCalls(t *testing.T) {
 		"forrst status":                            "usage: lockfs forrst status KEY",
 		"bench /nowhere":                           "/nowhere: no such file or directory",
 	} {
-		done := execute(t, []string{nobody}, program, strings.Fields(call)...)
+		done := clitest.Execute(t, []string{nobody}, program, strings.Fields(call)...)
 		code := 1
 		if strings.HasPrefix(call, "forrst") {
-			code = exitFailed
+			code = cli.ExitFailed
 		}
-		require.Equal(t, code, done.code, call)
-		require.Contains(t, done.stderr, problem, call)
-		require.Empty(t, done.stdout, call)
+		require.Equal(t, code, done.Code, call)
+		require.Contains(t, done.Stderr, problem, call)
+		require.Empty(t, done.Stdout, call)
 	}
 	require.Contains(t, rootCommand().Long, "The exit code is 0, or 1 after an error")
 }
@@ -103,7 +106,7 @@ func TestExamples(t *testing.T) {
 }
 
 func TestForrstExitCodes(t *testing.T) {
-	program := programNamed(t, "lockfs")
+	program := clitest.ProgramNamed(t, "lockfs")
 	protocol := forrst.Protocol{Name: forrst.ProtocolName, Version: forrst.ProtocolVersion}
 	refused := func(code forrst.Code) string {
 		text, err := json.Marshal(&forrst.Response{Protocol: protocol, Errors: []*forrst.Error{{Code: code, Message: "no"}}})
@@ -122,37 +125,37 @@ func TestForrstExitCodes(t *testing.T) {
 	}{
 		{"release k --owner o", answered(`{"released":true,"key":"k"}`), 0, "Released k\n"},
 		{"release k --owner o --json", answered(`{"released":true,"key":"k"}`), 0, `"released": true`},
-		{"release k --owner o", refused(forrst.NotFound), exitNoLock, "LOCK_NOT_FOUND: no; KEY is the full one"},
-		{"release k --owner o", refused(forrst.AlreadyReleased), exitNoLock, "nothing is left to do"},
-		{"release k --owner o", refused(forrst.OwnershipMismatch), exitNotOwner, "`lockfs forrst status` says whose it is"},
-		{"release k --owner o", refused(forrst.Unavailable), exitFailed, "or another server with --endpoint"},
-		{"release k --owner o", refused(forrst.InvalidRequest), exitFailed, "INVALID_REQUEST: no\n"},
-		{"release k --owner o", "x", exitFailed, "is no Forrst endpoint: it answered 200 OK"},
-		{"release k --owner o", `{"result":{"released":true}}`, exitFailed, "is no Forrst endpoint: it answered 200 OK"},
-		{"release k", "", exitFailed, "--owner: give the token"},
+		{"release k --owner o", refused(forrst.NotFound), cli.ExitNoLock, "LOCK_NOT_FOUND: no; KEY is the full one"},
+		{"release k --owner o", refused(forrst.AlreadyReleased), cli.ExitNoLock, "nothing is left to do"},
+		{"release k --owner o", refused(forrst.OwnershipMismatch), cli.ExitNotOwner, "`lockfs forrst status` says whose it is"},
+		{"release k --owner o", refused(forrst.Unavailable), cli.ExitFailed, "or another server with --endpoint"},
+		{"release k --owner o", refused(forrst.InvalidRequest), cli.ExitFailed, "INVALID_REQUEST: no\n"},
+		{"release k --owner o", "x", cli.ExitFailed, "is no Forrst endpoint: it answered 200 OK"},
+		{"release k --owner o", `{"result":{"released":true}}`, cli.ExitFailed, "is no Forrst endpoint: it answered 200 OK"},
+		{"release k", "", cli.ExitFailed, "--owner: give the token"},
 		{"force-release k", answered(`{"released":true,"key":"k","forced":true}`), 0, "Released k by force\n"},
 		{"force-release k --json", answered(`{"released":true,"key":"k","forced":true}`), 0, `"forced": true`},
-		{"force-release k", refused(forrst.NotFound), exitNoLock, ""},
-		{"status k", answered(`{"key":"k","locked":false,"hint":"look elsewhere"}`), exitNoLock, "k is not locked; look elsewhere\n"},
-		{"status k --json", answered(`{"key":"k","locked":false,"hint":"look elsewhere"}`), exitNoLock, `"hint": "look elsewhere"`},
-		{"status lock:k", answered(`{"key":"lock:k","locked":false}`), exitNoLock, "lock:k is not locked\n"},
-		{"status k --json", answered(`{"key":"k","locked":false}`), exitNoLock, `"locked": false`},
+		{"force-release k", refused(forrst.NotFound), cli.ExitNoLock, ""},
+		{"status k", answered(`{"key":"k","locked":false,"hint":"look elsewhere"}`), cli.ExitNoLock, "k is not locked; look elsewhere\n"},
+		{"status k --json", answered(`{"key":"k","locked":false,"hint":"look elsewhere"}`), cli.ExitNoLock, `"hint": "look elsewhere"`},
+		{"status lock:k", answered(`{"key":"lock:k","locked":false}`), cli.ExitNoLock, "lock:k is not locked\n"},
+		{"status k --json", answered(`{"key":"k","locked":false}`), cli.ExitNoLock, `"locked": false`},
 		{"status k", answered(`{"key":"k","locked":true,"owner":"o"}`), 0, "k is locked by o since"},
-		{"status k --endpoint http://127.0.0.1:1/forrst", "", exitFailed, "is there a server with --forrst-addr?"},
-		{"status k --endpoint 127.0.0.1:1", "", exitFailed, "give one like http://127.0.0.1:7423/forrst"},
-		{"status k --timeout 1", "", exitFailed, "write it like 90s, 10m or 24h"},
+		{"status k --endpoint http://127.0.0.1:1/forrst", "", cli.ExitFailed, "is there a server with --forrst-addr?"},
+		{"status k --endpoint 127.0.0.1:1", "", cli.ExitFailed, "give one like http://127.0.0.1:7423/forrst"},
+		{"status k --timeout 1", "", cli.ExitFailed, "write it like 90s, 10m or 24h"},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, c.answer) }))
-		done := execute(t, []string{"LOCKFS_ENDPOINT=" + server.URL}, program, append([]string{"forrst"}, strings.Fields(c.call)...)...)
+		done := clitest.Execute(t, []string{"LOCKFS_ENDPOINT=" + server.URL}, program, append([]string{"forrst"}, strings.Fields(c.call)...)...)
 		server.Close()
-		require.Equal(t, c.code, done.code, "%s: %s", c.call, done.stderr)
-		require.Contains(t, done.stdout+done.stderr, c.says, c.call)
+		require.Equal(t, c.code, done.Code, "%s: %s", c.call, done.Stderr)
+		require.Contains(t, done.Stdout+done.Stderr, c.says, c.call)
 	}
 }
 
 // TestWhatIsInTheWay: whatever is found in place of a lock or of its directory, each command says what to do.
 func TestWhatIsInTheWay(t *testing.T) {
-	program, dir := programNamed(t, "lockfs"), t.TempDir()
+	program, dir := clitest.ProgramNamed(t, "lockfs"), t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "locks", "directory.lock"), 0o700))
 	require.NoError(t, os.Symlink("elsewhere", filepath.Join(dir, "locks", "link.lock")))
 	large := strings.Repeat("x", 300<<10)
@@ -170,53 +173,53 @@ func TestWhatIsInTheWay(t *testing.T) {
 		code int
 		says string
 	}{
-		"tower acquire directory" + request:                        {exitBlocked, "look at it, and remove it if nobody uses it"},
-		"tower acquire large" + request:                            {exitBlocked, "file: " + tooLarge},
-		"wait DIR/locks/large.lock --timeout 0s":                   {exitTimedOut, "DIR/locks/large.lock is held after 0s; " + tooLarge},
-		"run --format pid DIR/locks/large.lock --nonblock -- true": {exitBlocked, "DIR/locks/large.lock is not a valid lock: " + tooLarge},
-		"semaphore release DIR/locks/large.lock":                   {exitNotOwner, "DIR/locks/large.lock is not a valid lock: " + tooLarge},
+		"tower acquire directory" + request:                        {cli.ExitBlocked, "look at it, and remove it if nobody uses it"},
+		"tower acquire large" + request:                            {cli.ExitBlocked, "file: " + tooLarge},
+		"wait DIR/locks/large.lock --timeout 0s":                   {cli.ExitTimedOut, "DIR/locks/large.lock is held after 0s; " + tooLarge},
+		"run --format pid DIR/locks/large.lock --nonblock -- true": {cli.ExitBlocked, "DIR/locks/large.lock is not a valid lock: " + tooLarge},
+		"semaphore release DIR/locks/large.lock":                   {cli.ExitNotOwner, "DIR/locks/large.lock is not a valid lock: " + tooLarge},
 		"swarm acquire large other":                                {1, tooLarge + "; look at DIR/locks/large.lock"},
-		"beads acquire DIR/large --holder me":                      {1, tooLarge + "; look at DIR/large/.exclusive-lock"},
-		"tower release link --request-id r":                        {exitFailed, "look at it, and if nobody uses it clean up by hand with `rm DIR/locks/link.lock`"},
-		"tower heartbeat link --request-id r":                      {exitFailed, "look at it, and remove it if nobody uses it"},
-		"tower list --dir DIR/locks/large.lock":                    {exitFailed, noDir},
-		"tower list --dir DIR/none":                                {exitFailed, "the first lock makes the directory, or give another"},
-		"semaphore acquire DIR/locks":                              {exitFailed, notFile},
-		"semaphore acquire DIR/locks/link.lock":                    {exitFailed, notFile},
-		"semaphore acquire DIR/locks/large.lock":                   {exitBlocked, "is not a valid lock: " + tooLarge},
-		"semaphore acquire DIR/locks/large.lock/x":                 {exitFailed, noDir},
-		"semaphore acquire DIR/none/x":                             {exitFailed, "make the directory DIR/none first"},
-		"semaphore release DIR/locks":                              {exitFailed, notFile},
-		"semaphore check DIR/locks":                                {exitFailed, notFile},
-		"semaphore run DIR/none/x -- true":                         {exitFailed, "make the directory DIR/none first"},
-		"run DIR/locks -- true":                                    {exitFailed, notFile},
-		"run --format pid DIR/locks -- true":                       {exitFailed, notFile},
-		"run --format pid DIR/none/x -- true":                      {exitFailed, "make the directory DIR/none first"},
-		"run --format swarm DIR/locks/link.lock -- true":           {exitFailed, notFile},
-		"run --format beads DIR/beads -- true":                     {exitFailed, notFile},
-		"wait DIR/none/x":                                          {exitFailed, "there is no directory: make it, or mount what it is on"},
-		"wait DIR/locks/large.lock/x --timeout 0s":                 {exitFailed, noDir},
-		"wait DIR/locks --timeout 0s":                              {exitTimedOut, "DIR/locks is held after 0s"},
+		"beads acquire DIR/large --holder me":                      {cli.ExitFailed, tooLarge + "; look at DIR/large/.exclusive-lock"},
+		"tower release link --request-id r":                        {cli.ExitFailed, "look at it, and if nobody uses it clean up by hand with `rm DIR/locks/link.lock`"},
+		"tower heartbeat link --request-id r":                      {cli.ExitFailed, "look at it, and remove it if nobody uses it"},
+		"tower list --dir DIR/locks/large.lock":                    {cli.ExitFailed, noDir},
+		"tower list --dir DIR/none":                                {cli.ExitFailed, "the first lock makes the directory, or give another"},
+		"semaphore acquire DIR/locks":                              {cli.ExitFailed, notFile},
+		"semaphore acquire DIR/locks/link.lock":                    {cli.ExitFailed, notFile},
+		"semaphore acquire DIR/locks/large.lock":                   {cli.ExitBlocked, "is not a valid lock: " + tooLarge},
+		"semaphore acquire DIR/locks/large.lock/x":                 {cli.ExitFailed, noDir},
+		"semaphore acquire DIR/none/x":                             {cli.ExitFailed, "make the directory DIR/none first"},
+		"semaphore release DIR/locks":                              {cli.ExitFailed, notFile},
+		"semaphore check DIR/locks":                                {cli.ExitFailed, notFile},
+		"semaphore run DIR/none/x -- true":                         {cli.ExitFailed, "make the directory DIR/none first"},
+		"run DIR/locks -- true":                                    {cli.ExitFailed, notFile},
+		"run --format pid DIR/locks -- true":                       {cli.ExitFailed, notFile},
+		"run --format pid DIR/none/x -- true":                      {cli.ExitFailed, "make the directory DIR/none first"},
+		"run --format swarm DIR/locks/link.lock -- true":           {cli.ExitFailed, notFile},
+		"run --format beads DIR/beads -- true":                     {cli.ExitFailed, notFile},
+		"wait DIR/none/x":                                          {cli.ExitFailed, "there is no directory: make it, or mount what it is on"},
+		"wait DIR/locks/large.lock/x --timeout 0s":                 {cli.ExitFailed, noDir},
+		"wait DIR/locks --timeout 0s":                              {cli.ExitTimedOut, "DIR/locks is held after 0s"},
 		"swarm acquire directory w":                                {1, notFile},
 		"swarm acquire large w":                                    {1, "look at DIR/locks/large.lock, and remove it if it is nobody's"},
 		"swarm release large w":                                    {1, "look at DIR/locks/large.lock, and remove it if it is nobody's"},
 		"swarm check link":                                         {1, notFile},
 		"swarm acquire t w -5":                                     {1, "ttl_seconds: -5 is not a number from 1"},
-		"beads acquire DIR/beads --holder me":                      {1, notFile},
-		"beads check DIR/beads":                                    {1, notFile},
-		"beads check DIR/locks/large.lock":                         {1, "is no directory; give that of a beads database"},
+		"beads acquire DIR/beads --holder me":                      {cli.ExitFailed, notFile},
+		"beads check DIR/beads":                                    {cli.ExitFailed, notFile},
+		"beads check DIR/locks/large.lock":                         {cli.ExitFailed, "is no directory; give that of a beads database"},
 	} {
 		words := strings.Fields(strings.ReplaceAll(call, "DIR", dir))
-		done := execute(t, []string{swarm.StateDirVariable + "=" + dir, towerDirVariable + "=" + dir + "/locks"}, program, words...)
-		require.Equal(t, want.code, done.code, "%s: %s", call, done.stderr)
-		require.Contains(t, done.stderr, strings.ReplaceAll(want.says, "DIR", dir), call)
+		done := clitest.Execute(t, []string{swarm.StateDirVariable + "=" + dir, protocol.TowerDirVariable + "=" + dir + "/locks"}, program, words...)
+		require.Equal(t, want.code, done.Code, "%s: %s", call, done.Stderr)
+		require.Contains(t, done.Stderr, strings.ReplaceAll(want.says, "DIR", dir), call)
 	}
 	for _, call := range [][]string{{"wait", ""}, {"run", "", "--", "true"}, {"semaphore", "check", ""}} {
-		done := execute(t, nil, program, call...)
-		require.Equal(t, exitFailed, done.code)
-		require.Contains(t, done.stderr, "PATH is empty")
+		done := clitest.Execute(t, nil, program, call...)
+		require.Equal(t, cli.ExitFailed, done.Code)
+		require.Contains(t, done.Stderr, "PATH is empty")
 	}
-	require.Contains(t, execute(t, nil, program, "beads", "check", "").stderr, "DIR is empty")
+	require.Contains(t, clitest.Execute(t, nil, program, "beads", "check", "").Stderr, "DIR is empty")
 }
 
 // TestNotAllowed calls the commands as a user who may not even look.
@@ -237,22 +240,22 @@ func TestNotAllowed(t *testing.T) {
 		user, as = 65534, []string{"setpriv", "--reuid", "65534", "--clear-groups"}
 	}
 	for call, code := range map[string]int{
-		"tower list": exitFailed, "tower check a": exitFailed,
-		"tower acquire a --request-id r --intent i --intent-version 1": exitFailed,
+		"tower list": cli.ExitFailed, "tower check a": cli.ExitFailed,
+		"tower acquire a --request-id r --intent i --intent-version 1": cli.ExitFailed,
 		"swarm acquire t w": 1, "swarm release t w": 1, "swarm check t": 1, "swarm list": 1,
-		"semaphore acquire DIR/locks/x": exitFailed, "semaphore release DIR/locks/x": exitFailed,
-		"semaphore acquire DIR/x": exitFailed, "semaphore check DIR/locks/x": exitFailed,
-		"run DIR/locks/x -- true": exitFailed, "wait DIR/locks/x --timeout 0s": exitFailed,
-		"beads acquire DIR/locks --holder me": exitFailed, "beads check DIR/locks": exitFailed,
+		"semaphore acquire DIR/locks/x": cli.ExitFailed, "semaphore release DIR/locks/x": cli.ExitFailed,
+		"semaphore acquire DIR/x": cli.ExitFailed, "semaphore check DIR/locks/x": cli.ExitFailed,
+		"run DIR/locks/x -- true": cli.ExitFailed, "wait DIR/locks/x --timeout 0s": cli.ExitFailed,
+		"beads acquire DIR/locks --holder me": cli.ExitFailed, "beads check DIR/locks": cli.ExitFailed,
 	} {
 		words := strings.Fields(strings.ReplaceAll(call, "DIR", dir))
-		environment := []string{swarm.StateDirVariable + "=" + dir, towerDirVariable + "=" + dir + "/locks"}
+		environment := []string{swarm.StateDirVariable + "=" + dir, protocol.TowerDirVariable + "=" + dir + "/locks"}
 		command := slices.Concat(as, []string{program}, words)
-		done := execute(t, environment, command[0], command[1:]...)
-		require.Equal(t, code, done.code, "%s: %s", call, done.stderr)
-		require.Contains(t, done.stderr, fmt.Sprintf("permission denied; user %d may not do that", user), call)
+		done := clitest.Execute(t, environment, command[0], command[1:]...)
+		require.Equal(t, code, done.Code, "%s: %s", call, done.Stderr)
+		require.Contains(t, done.Stderr, fmt.Sprintf("permission denied; user %d may not do that", user), call)
 	}
-	require.NotContains(t, execute(t, nil, program, "run", filepath.Join(dir, "x"), "--", "/etc/passwd").stderr, "may not do that")
+	require.NotContains(t, clitest.Execute(t, nil, program, "run", filepath.Join(dir, "x"), "--", "/etc/passwd").Stderr, "may not do that")
 }
 
 func copyOfProgram(t testing.TB, dir string) string {
@@ -269,7 +272,7 @@ func copyOfProgram(t testing.TB, dir string) string {
 func TestLostUnderEachRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	program := programNamed(t, "lockfs")
+	program := clitest.ProgramNamed(t, "lockfs")
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "locks"), 0o700))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "beads"), 0o700))
 	for call, lock := range map[string]string{
@@ -279,15 +282,15 @@ func TestLostUnderEachRun(t *testing.T) {
 		"run --format swarm DIR/locks/y.lock":       "locks/" + swarm.FileName("y"),
 	} {
 		words := strings.Fields(strings.ReplaceAll(call, "DIR", dir))
-		run := func(script string) outcome {
-			return execute(t, []string{towerDirVariable + "=" + dir + "/locks", "LOCK=" + filepath.Join(dir, lock)}, program,
+		run := func(script string) clitest.Outcome {
+			return clitest.Execute(t, []string{protocol.TowerDirVariable + "=" + dir + "/locks", "LOCK=" + filepath.Join(dir, lock)}, program,
 				append(words, "--", "bash", "-c", script)...)
 		}
 		lost := run(`rm "$LOCK"`)
-		require.Equal(t, exitLost, lost.code, "%s: %s", call, lost.stderr)
-		require.Contains(t, lost.stderr, "the lock was lost while the command ran", call)
-		require.Contains(t, lost.stderr, "look at that before you go on", call)
-		require.Equal(t, exitSignal+9, run("kill -9 $$").code, call)
+		require.Equal(t, cli.ExitLost, lost.Code, "%s: %s", call, lost.Stderr)
+		require.Contains(t, lost.Stderr, "the lock was lost while the command ran", call)
+		require.Contains(t, lost.Stderr, "look at that before you go on", call)
+		require.Equal(t, cli.ExitSignal+9, run("kill -9 $$").Code, call)
 		require.NoFileExists(t, filepath.Join(dir, lock))
 	}
 }

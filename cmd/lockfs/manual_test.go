@@ -12,17 +12,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/cli/clitest"
 	"lockfs/cmd/lockfs/internal/manual"
 )
 
 // TestManPages renders all of them, and compares two renderings of the program: they bear no date.
 func TestManPages(t *testing.T) {
-	program := programNamed(t, "lockfs")
+	program := clitest.ProgramNamed(t, "lockfs")
 	var made [2]string
 	for i := range made {
 		made[i] = t.TempDir()
-		done := execute(t, nil, program, "docs", "man", made[i])
-		require.Zero(t, done.code, done.stderr)
+		done := clitest.Execute(t, nil, program, "docs", "man", made[i])
+		require.Zero(t, done.Code, done.Stderr)
 	}
 	pages, err := filepath.Glob(made[0] + "/man?/*")
 	require.NoError(t, err)
@@ -109,11 +111,11 @@ func checkCall(t *testing.T, where, call string) {
 // TestManualHasTheTableOfEndings: codes and words of the one table, row by row.
 func TestManualHasTheTableOfEndings(t *testing.T) {
 	chapter, _ := manual.Find("protocols")
-	for _, e := range endings {
-		code := strconv.Itoa(e.code)
-		if e.code == exitSignal {
+	for _, e := range cli.Endings {
+		code := strconv.Itoa(e.Code)
+		if e.Code == cli.ExitSignal {
 			code += "+N"
 		}
-		require.Contains(t, chapter.Source, code+" `"+e.outcome+"`")
+		require.Contains(t, chapter.Source, code+" `"+e.Outcome+"`")
 	}
 }

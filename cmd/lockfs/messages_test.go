@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cmd/lockfs/internal/cli/clitest"
+	"lockfs/cmd/lockfs/internal/protocol"
 	"lockfs/formats/swarm"
 )
 
@@ -165,17 +167,17 @@ func TestMessagesSayNothingTwice(t *testing.T) {
 		"server inspect --data DIR/locks/file", "server --data DIR/data --name a", "dev DIR/locks/file/x", "bench /nowhere",
 		"status"+unanswered, "member list"+unanswered,
 	)
-	program := programNamed(t, "lockfs")
-	environment := []string{swarm.StateDirVariable + "=" + dir, towerDirVariable + "=" + dir + "/locks"}
+	program := clitest.ProgramNamed(t, "lockfs")
+	environment := []string{swarm.StateDirVariable + "=" + dir, protocol.TowerDirVariable + "=" + dir + "/locks"}
 	for _, call := range calls {
 		words := strings.Fields(strings.ReplaceAll(call, "DIR", dir))
-		done := execute(t, environment, program, words...)
-		if done.code == 0 { // somebody could take it
+		done := clitest.Execute(t, environment, program, words...)
+		if done.Code == 0 { // somebody could take it
 			continue
 		}
-		for line := range strings.Lines(done.stderr) {
+		for line := range strings.Lines(done.Stderr) {
 			if strings.HasPrefix(line, "lockfs: ") {
-				require.Empty(t, repetition(line), "lockfs %s\n%s", call, done.stderr)
+				require.Empty(t, repetition(line), "lockfs %s\n%s", call, done.Stderr)
 			}
 		}
 	}

@@ -132,19 +132,9 @@ func TestBeadsNewExclusiveLockIsForThisProcess(t *testing.T) {
 	require.NoError(t, e.Validate())
 }
 
-func TestBeadsIsNeverStaleByTime(t *testing.T) {
-	later := started.AddDate(100, 0, 0)
-	v := beads.Judge([]byte(example), later, lockfact.Rule{StaleAfter: 1})
-	require.Equal(t, lockfact.Held, v.State)
-	require.Equal(t, "held for as long as process 12345 on dev-machine lives", v.Reason)
-	v = beads.Judge([]byte("{"), later, lockfact.Rule{StaleAfter: 1})
-	require.Equal(t, lockfact.Held, v.State)
-	require.Equal(t, "invalid beads lock: unexpected EOF", v.Reason)
-}
-
 func TestBeadsFacts(t *testing.T) {
 	facts := func(written lockfact.Origin) lockfact.Facts {
-		f, err := beads.FactsOf([]byte(example), written, lockfact.Rule{})
+		f, err := beads.FactsOf([]byte(example), written)
 		require.NoError(t, err)
 		return f
 	}
@@ -166,7 +156,7 @@ func TestBeadsFacts(t *testing.T) {
 	require.Equal(t, elsewhere, facts(lockfact.Origin{Host: "n1", Hostname: "dev-machine.example.org"}))
 	require.False(t, elsewhere.ByProcess())
 
-	_, err := beads.FactsOf([]byte("{}"), lockfact.Origin{}, lockfact.Rule{})
+	_, err := beads.FactsOf([]byte("{}"), lockfact.Origin{})
 	require.Error(t, err)
 }
 

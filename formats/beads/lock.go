@@ -102,20 +102,10 @@ func (e *ExclusiveLock) Render() ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// Judge never finds a lock stale: that is decided by the process, not by time. See [IsProcessAlive].
-func Judge(content []byte, _ time.Time, _ lockfact.Rule) lockfact.Verdict {
-	e, err := Parse(content)
-	if err != nil {
-		return lockfact.Verdict{State: lockfact.Held, Reason: "invalid beads lock: " + err.Error()}
-	}
-	reason := fmt.Sprintf("held for as long as process %d on %s lives", e.PID, lockfact.HolderName(e.Hostname))
-	return lockfact.Verdict{State: lockfact.Held, Reason: reason}
-}
-
 // FactsOf gives the facts of a content; the error is that of Parse. A lock whose hostname is not that of
 // the host that wrote it (compared without case) is remote: there is no process to watch, and the
 // facts have no PID ("Remote Hosts").
-func FactsOf(content []byte, written lockfact.Origin, rule lockfact.Rule) (lockfact.Facts, error) {
+func FactsOf(content []byte, written lockfact.Origin) (lockfact.Facts, error) {
 	e, err := Parse(content)
 	if err != nil {
 		return lockfact.Facts{}, err
@@ -135,5 +125,5 @@ func FactsOf(content []byte, written lockfact.Origin, rule lockfact.Rule) (lockf
 	if strings.EqualFold(e.Hostname, here) {
 		facts.PID = e.PID
 	}
-	return rule.Override(facts), nil
+	return facts, nil
 }

@@ -95,27 +95,13 @@ func (l *Lock) Render() ([]byte, error) {
 // Expired reports whether now is after expires_at.
 func (l *Lock) Expired(now time.Time) bool { return now.After(l.ExpiresAt) }
 
-// Judge says whether the content is an expired lock at now, on the clock of the host that wrote it. A
-// content that is not a valid lock is held. No rule changes the expiry.
-func Judge(content []byte, now time.Time, _ lockfact.Rule) lockfact.Verdict {
-	l, err := Parse(content)
-	switch {
-	case err != nil:
-		return lockfact.Verdict{State: lockfact.Held, Reason: "invalid forrst lock: " + err.Error()}
-	case l.Expired(now):
-		return lockfact.Verdict{State: lockfact.Stale, Reason: "expired " + stamp.Ago(now.Sub(l.ExpiresAt))}
-	}
-	left := stamp.Seconds(l.ExpiresAt.Sub(now))
-	return lockfact.Verdict{State: lockfact.Held, Reason: "expires in " + left}
-}
-
 // FactsOf gives the facts of a content; the error is that of Parse.
-func FactsOf(content []byte, written lockfact.Origin, rule lockfact.Rule) (lockfact.Facts, error) {
+func FactsOf(content []byte, written lockfact.Origin) (lockfact.Facts, error) {
 	l, err := Parse(content)
 	if err != nil {
 		return lockfact.Facts{}, err
 	}
-	return rule.Override(lockfact.Facts{
+	return lockfact.Facts{
 		Format:    lockfact.Forrst,
 		Holder:    lockfact.HolderName(l.Owner),
 		Host:      written.Host,
@@ -123,5 +109,5 @@ func FactsOf(content []byte, written lockfact.Origin, rule lockfact.Rule) (lockf
 		ExpiresAt: written.Deadline(l.ExpiresAt),
 		Guard:     lockfact.GuardOwner,
 		OnStale:   lockfact.Remove,
-	}), nil
+	}, nil
 }

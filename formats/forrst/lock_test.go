@@ -59,22 +59,17 @@ func TestForrstLockFileErrorsNameTheField(t *testing.T) {
 }
 
 func TestForrstLockExpiresByItself(t *testing.T) {
+	lock, err := forrst.Parse([]byte(lockFile))
+	require.NoError(t, err)
 	expires := now.Add(30 * time.Second)
-	for at, want := range map[time.Time]lockfact.Verdict{
-		now:                          {State: lockfact.Held, Reason: "expires in 30 s"},
-		expires:                      {State: lockfact.Held, Reason: "expires in 0 s"},
-		expires.Add(2 * time.Second): {State: lockfact.Stale, Reason: "expired 2 s ago"},
-	} {
-		require.Equal(t, want, forrst.Judge([]byte(lockFile), at, lockfact.Rule{StaleAfter: 1}))
-	}
-	v := forrst.Judge([]byte(lockFile[:99]), expires.AddDate(1, 0, 0), lockfact.Rule{})
-	require.Equal(t, lockfact.Held, v.State)
-	require.Contains(t, v.Reason, "invalid forrst lock: ")
+	require.False(t, lock.Expired(now))
+	require.False(t, lock.Expired(expires))
+	require.True(t, lock.Expired(expires.Add(1)))
 }
 
 func TestForrstFacts(t *testing.T) {
 	written := lockfact.Origin{Host: "s1", ClockOffset: time.Second}
-	facts, err := forrst.FactsOf([]byte(lockFile), written, lockfact.Rule{})
+	facts, err := forrst.FactsOf([]byte(lockFile), written)
 	require.NoError(t, err)
 	require.Equal(t, lockfact.Facts{
 		Format:    lockfact.Forrst,
@@ -85,7 +80,7 @@ func TestForrstFacts(t *testing.T) {
 		Guard:     lockfact.GuardOwner,
 		OnStale:   lockfact.Remove,
 	}, facts)
-	_, err = forrst.FactsOf(nil, written, lockfact.Rule{})
+	_, err = forrst.FactsOf(nil, written)
 	require.Error(t, err)
 }
 
@@ -95,8 +90,6 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		lock, err := forrst.Parse(content)
 		if err != nil {
-			v := forrst.Judge(content, now.AddDate(100, 0, 0), lockfact.Rule{})
-			require.Equal(t, lockfact.Held, v.State)
 			return
 		}
 		text, err := lock.Render()

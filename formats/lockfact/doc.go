@@ -1,6 +1,5 @@
 // Package lockfact is the vocabulary that the lock-file formats share: what is known about a lock
-// ([Facts]), where and when its content was written ([Origin]), what an administrator changed ([Rule])
-// and what a judgement says ([Verdict]).
+// ([Facts]), where and when its content was written ([Origin]), and what an administrator changed ([Rule]).
 //
 // It exists so that lockfs/formats/tower and its siblings can be imported alone: each of them imports
 // this package and nothing else of lockfs, and lockfs/formats, which imports all of them, gives the

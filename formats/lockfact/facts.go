@@ -63,7 +63,6 @@ type Origin struct {
 	Host        string        // the writing host's name in the cluster
 	Hostname    string        // what hostname(1) says there; empty if it is the same as Host
 	ClockOffset time.Duration // that host's wall clock minus cluster time
-	Mtime       time.Time     // of the file, in cluster time; not known if zero or the Unix epoch
 }
 
 // ClusterTime translates a timestamp in the content, which is on the writing host's clock, to

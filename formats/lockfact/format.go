@@ -96,9 +96,3 @@ func ParseHolder(s string) (Holder, error) {
 	}
 	return "", fmt.Errorf("holder: %q is not %s", s, HolderCreator)
 }
-
-// Verdict is the outcome of judging a content at a moment.
-type Verdict struct {
-	State  State  // Held or Stale
-	Reason string // in words, such as "last heartbeat 1800 s ago, ttl 900 s"
-}

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"time"
 
 	"lockfs/formats/lockfact"
 )
@@ -65,28 +64,18 @@ func (l *Lock) Render() ([]byte, error) {
 	return fmt.Appendf(nil, "%d\n", l.PID), nil
 }
 
-// Judge never finds a pid file stale: that is decided by the process, not by time.
-func Judge(content []byte, _ time.Time, _ lockfact.Rule) lockfact.Verdict {
-	l, err := Parse(content)
-	if err != nil {
-		return lockfact.Verdict{State: lockfact.Held, Reason: "invalid pid file: " + err.Error()}
-	}
-	reason := fmt.Sprintf("held for as long as process %d lives", l.PID)
-	return lockfact.Verdict{State: lockfact.Held, Reason: reason}
-}
-
 // FactsOf gives the facts of a content; the error is that of Parse.
-func FactsOf(content []byte, written lockfact.Origin, rule lockfact.Rule) (lockfact.Facts, error) {
+func FactsOf(content []byte, written lockfact.Origin) (lockfact.Facts, error) {
 	l, err := Parse(content)
 	if err != nil {
 		return lockfact.Facts{}, err
 	}
-	return rule.Override(lockfact.Facts{
+	return lockfact.Facts{
 		Format:  lockfact.PID,
 		Holder:  strconv.Itoa(l.PID),
 		Host:    written.Host,
 		PID:     l.PID,
 		Guard:   lockfact.GuardHost,
 		OnStale: lockfact.Remove,
-	}), nil
+	}, nil
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -53,18 +52,8 @@ func TestPIDRenders(t *testing.T) {
 	require.EqualError(t, err, "pid: must be between 1 and 4194304")
 }
 
-func TestPIDIsNeverStaleByTime(t *testing.T) {
-	for content, reason := range map[string]string{
-		"1234\n": "held for as long as process 1234 lives",
-		"x":      "invalid pid file: pid: must be nothing but a decimal number",
-	} {
-		v := pid.Judge([]byte(content), time.Now(), lockfact.Rule{StaleAfter: 1})
-		require.Equal(t, lockfact.Verdict{State: lockfact.Held, Reason: reason}, v)
-	}
-}
-
 func TestPIDFacts(t *testing.T) {
-	facts, err := pid.FactsOf([]byte("1234\n"), lockfact.Origin{Host: "n1"}, lockfact.Rule{StaleAfter: 1})
+	facts, err := pid.FactsOf([]byte("1234\n"), lockfact.Origin{Host: "n1"})
 	require.NoError(t, err)
 	require.Equal(t, lockfact.Facts{
 		Format:  lockfact.PID,
@@ -75,7 +64,7 @@ func TestPIDFacts(t *testing.T) {
 		OnStale: lockfact.Remove,
 	}, facts)
 	require.True(t, facts.ByProcess())
-	_, err = pid.FactsOf(nil, lockfact.Origin{}, lockfact.Rule{})
+	_, err = pid.FactsOf(nil, lockfact.Origin{})
 	require.Error(t, err)
 }
 

@@ -32,11 +32,10 @@ func requireFieldError(t testing.TB, err error, field string) {
 	require.Equal(t, field, fieldError.Field)
 }
 
-func ExampleJudge() {
-	content := []byte("pid=12345\ntimestamp=1703520000\n")
-	verdict := semaphore.Judge(content, time.Unix(1703524000, 0), lockfact.Rule{})
-	fmt.Println(verdict.State, "-", verdict.Reason)
-	// Output: stale - taken 4000 s ago, stale timeout 3600 s
+func ExampleLock_Stale() {
+	lock, err := semaphore.Parse([]byte("pid=12345\ntimestamp=1703520000\n"))
+	fmt.Println(lock.Stale(time.Unix(1703524000, 0), semaphore.DefaultStaleTimeout), err)
+	// Output: true <nil>
 }
 
 func TestSemaphoreExampleRoundTrips(t *testing.T) {
@@ -191,41 +190,35 @@ func TestSemaphoreDefaults(t *testing.T) {
 
 // A timestamp was cut to the second, so the lock may have been taken any time in it.
 func TestSemaphoreStaleOnlyWhenOlderThanTimeout(t *testing.T) {
-	ten := lockfact.Rule{StaleAfter: 10 * time.Second}
+	l := parse(t, example)
+	const usual, ten = semaphore.DefaultStaleTimeout, 10 * time.Second
 	for _, c := range []struct {
-		age  time.Duration
-		rule lockfact.Rule
-		want lockfact.State
+		age, timeout time.Duration
+		want         bool
 	}{
-		{-24 * time.Hour, lockfact.Rule{}, lockfact.Held},
-		{3600 * time.Second, lockfact.Rule{}, lockfact.Held},
-		{3601*time.Second - 1, lockfact.Rule{}, lockfact.Held},
-		{3601 * time.Second, lockfact.Rule{}, lockfact.Stale},
-		{10 * time.Second, ten, lockfact.Held},
-		{11*time.Second - 1, ten, lockfact.Held},
-		{11 * time.Second, ten, lockfact.Stale},
-		{3601 * time.Second, lockfact.Rule{StaleAfter: 2 * time.Hour}, lockfact.Held},
-		{math.MaxInt64, lockfact.Rule{StaleAfter: math.MaxInt64}, lockfact.Held},
+		{-24 * time.Hour, usual, false},
+		{3600 * time.Second, usual, false},
+		{3601*time.Second - 1, usual, false},
+		{3601 * time.Second, usual, true},
+		{10 * time.Second, ten, false},
+		{11*time.Second - 1, ten, false},
+		{11 * time.Second, ten, true},
+		{3601 * time.Second, 2 * time.Hour, false},
+		{math.MaxInt64, math.MaxInt64, false},
 	} {
-		v := semaphore.Judge([]byte(example), taken.Add(c.age), c.rule)
-		require.Equal(t, c.want, v.State, v.Reason)
-		facts, err := semaphore.FactsOf([]byte(example), lockfact.Origin{}, c.rule)
+		require.Equal(t, c.want, l.Stale(taken.Add(c.age), c.timeout), "%v of %v", c.age, c.timeout)
+		facts, err := semaphore.FactsOf([]byte(example), lockfact.Origin{})
 		require.NoError(t, err)
 		if c.age < math.MaxInt64 {
-			require.Equal(t, c.want == lockfact.Stale, facts.StaleAt(taken.Add(c.age).UnixNano()))
+			governed := lockfact.Rule{StaleAfter: c.timeout}.Govern(facts, 0)
+			require.Equal(t, c.want, governed.StaleAt(taken.Add(c.age).UnixNano()))
 		}
 	}
 }
 
-func TestSemaphoreMalformedIsNeverStale(t *testing.T) {
-	v := semaphore.Judge([]byte("pid=1\ntimestamp=1"), taken, lockfact.Rule{StaleAfter: 1})
-	require.Equal(t, lockfact.Held, v.State)
-	require.Equal(t, "invalid semaphore lock: line 2: timestamp: its line is not complete", v.Reason)
-}
-
 func TestSemaphoreFacts(t *testing.T) {
 	facts, err := semaphore.FactsOf([]byte(example),
-		lockfact.Origin{Host: "n1", ClockOffset: -time.Minute}, lockfact.Rule{})
+		lockfact.Origin{Host: "n1", ClockOffset: -time.Minute})
 	require.NoError(t, err)
 	require.Equal(t, lockfact.Facts{
 		Format:    lockfact.Semaphore,
@@ -237,7 +230,7 @@ func TestSemaphoreFacts(t *testing.T) {
 		Guard:     lockfact.GuardHost,
 		OnStale:   lockfact.Keep,
 	}, facts)
-	_, err = semaphore.FactsOf(nil, lockfact.Origin{}, lockfact.Rule{})
+	_, err = semaphore.FactsOf(nil, lockfact.Origin{})
 	require.Error(t, err)
 }
 
@@ -271,8 +264,6 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		l, err := semaphore.Parse(content)
 		if err != nil {
-			v := semaphore.Judge(content, taken.AddDate(100, 0, 0), lockfact.Rule{})
-			require.Equal(t, lockfact.Held, v.State)
 			return
 		}
 		text, err := l.Render()

@@ -78,24 +78,8 @@ func (l *Lock) details(status Status) string {
 	return b.String()
 }
 
-// Judge says whether the content is an expired lock at now, on the clock of the host that wrote it. A
-// content that is not a valid lock is held, and so is one without expires_at. No rule changes that.
-func Judge(content []byte, now time.Time, _ lockfact.Rule) lockfact.Verdict {
-	l, err := Parse(content)
-	switch {
-	case err != nil:
-		return lockfact.Verdict{State: lockfact.Held, Reason: "invalid swarm lock: " + err.Error()}
-	case l.ExpiresAt.IsZero():
-		return lockfact.Verdict{State: lockfact.Held, Reason: "has no expires_at, so it never expires"}
-	case l.Status(now) == Expired:
-		return lockfact.Verdict{State: lockfact.Stale, Reason: "expired " + stamp.Ago(now.Sub(l.ExpiresAt))}
-	}
-	left := stamp.Seconds(max(0, l.ExpiresAt.Sub(now)))
-	return lockfact.Verdict{State: lockfact.Held, Reason: "expires in " + left}
-}
-
 // FactsOf gives the facts of a content; the error is that of Parse.
-func FactsOf(content []byte, written lockfact.Origin, rule lockfact.Rule) (lockfact.Facts, error) {
+func FactsOf(content []byte, written lockfact.Origin) (lockfact.Facts, error) {
 	l, err := Parse(content)
 	if err != nil {
 		return lockfact.Facts{}, err
@@ -111,5 +95,5 @@ func FactsOf(content []byte, written lockfact.Origin, rule lockfact.Rule) (lockf
 	if !l.ExpiresAt.IsZero() {
 		facts.ExpiresAt = written.Deadline(l.expiry())
 	}
-	return rule.Override(facts), nil
+	return facts, nil
 }

@@ -93,9 +93,7 @@ func TestSwarmNeverExpiresWithoutExpiresAt(t *testing.T) {
 		content := `{"task_id":"t","worker":"w","acquired_at":"2025-02-02T10:00:00Z"` + member + `}`
 		later := acquired.AddDate(500, 0, 0)
 		require.Equal(t, swarm.Active, parse(t, content).Status(later))
-		v := swarm.Judge([]byte(content), later, lockfact.Rule{StaleAfter: 1})
-		require.Equal(t, lockfact.Held, v.State)
-		facts, err := swarm.FactsOf([]byte(content), lockfact.Origin{}, lockfact.Rule{})
+		facts, err := swarm.FactsOf([]byte(content), lockfact.Origin{})
 		require.NoError(t, err)
 		require.Zero(t, facts.ExpiresAt)
 	}
@@ -171,23 +169,8 @@ func TestSwarmReleaseNeedsTaskAndWorker(t *testing.T) {
 	require.ErrorAs(t, l.CheckOwner("task-001", "Worker-0"), &owner)
 }
 
-func TestSwarmJudge(t *testing.T) {
-	judge := func(content string, now time.Time) lockfact.Verdict {
-		return swarm.Judge([]byte(content), now, lockfact.Rule{StaleAfter: 1})
-	}
-	require.Equal(t, lockfact.Verdict{State: lockfact.Held, Reason: "expires in 60 s"},
-		judge(example, expires.Add(-time.Minute)))
-	require.Equal(t, lockfact.Verdict{State: lockfact.Held, Reason: "expires in 0 s"}, judge(example, expires))
-	require.Equal(t, lockfact.Verdict{State: lockfact.Stale, Reason: "expired 90 s ago"},
-		judge(example, expires.Add(90*time.Second)))
-	require.Equal(t, lockfact.Verdict{
-		State:  lockfact.Held,
-		Reason: "invalid swarm lock: unexpected EOF",
-	}, judge(example[:50], expires.AddDate(1, 0, 0)))
-}
-
 func TestSwarmFacts(t *testing.T) {
-	facts, err := swarm.FactsOf([]byte(example), lockfact.Origin{Host: "n1", ClockOffset: time.Second}, lockfact.Rule{})
+	facts, err := swarm.FactsOf([]byte(example), lockfact.Origin{Host: "n1", ClockOffset: time.Second})
 	require.NoError(t, err)
 	require.Equal(t, lockfact.Facts{
 		Format:    lockfact.Swarm,
@@ -200,11 +183,11 @@ func TestSwarmFacts(t *testing.T) {
 	}, facts)
 
 	epoch := strings.Replace(example, "2025-02-02T11", "1970-01-01T00", 1)
-	facts, err = swarm.FactsOf([]byte(epoch), lockfact.Origin{}, lockfact.Rule{})
+	facts, err = swarm.FactsOf([]byte(epoch), lockfact.Origin{})
 	require.NoError(t, err)
 	require.Equal(t, int64(time.Second-1), facts.ExpiresAt)
 	epoch = strings.Replace(example, "2025-02-02T11:00:00Z", "1969-12-31T23:59:59.000000001Z", 1)
-	facts, err = swarm.FactsOf([]byte(epoch), lockfact.Origin{ClockOffset: 1 - time.Second}, lockfact.Rule{})
+	facts, err = swarm.FactsOf([]byte(epoch), lockfact.Origin{ClockOffset: 1 - time.Second})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, facts.ExpiresAt, "0 would be never")
 	require.True(t, facts.StaleAt(acquired.UnixNano()))
@@ -217,8 +200,6 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		l, err := swarm.Parse(content)
 		if err != nil {
-			v := swarm.Judge(content, expires.AddDate(100, 0, 0), lockfact.Rule{})
-			require.Equal(t, lockfact.Held, v.State)
 			return
 		}
 		text, err := l.Render()

@@ -77,7 +77,7 @@ func (d Dir) writeTemp(lockName string, content []byte, mode fs.FileMode) (strin
 // sweep removes what killed processes left of their temporary files for this lock.
 func (d Dir) sweep(lockName string) {
 	random := strings.Repeat("[0-9a-f]", 16)
-	lockfile.Sweep(d.Path, d.Now(), func(name string) bool {
+	lockfile.Sweep(d.LockPath(lockName), d.Now(), func(name string) bool {
 		ours, _ := filepath.Match(FileName(lockName)+"."+random+tempSuffix, name)
 		return ours
 	})

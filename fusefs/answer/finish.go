@@ -10,6 +10,7 @@ import (
 
 	"lockfs/fusefs/kernel"
 	"lockfs/raftstore/hostinfo"
+	"lockfs/raftstore/ids"
 )
 
 const (
@@ -31,7 +32,7 @@ const (
 // 6.9 cannot repeat a request that the process had read; there, that gap remains.
 func Finish(device *os.File, answers [][]byte) {
 	fd := int(device.Fd())
-	created := make(map[uint64]creation)
+	created := make(map[ids.Inode]creation)
 	for _, answer := range answers {
 		if len(answer) < answerReply {
 			continue
@@ -41,7 +42,7 @@ func Finish(device *os.File, answers [][]byte) {
 		var opened fuse.CreateOut
 		at := time.Duration(binary.NativeEndian.Uint64(answer))
 		if parseReply(reply, &opened) && hostinfo.BootTime()-at < freshAnswer {
-			created[opened.NodeId] = creation{uint32(binary.NativeEndian.Uint64(answer[8:])), opened.Attr}
+			created[ids.Inode(opened.NodeId)] = creation{uint32(binary.NativeEndian.Uint64(answer[8:])), opened.Attr}
 		}
 	}
 	if len(created) > 0 {
@@ -55,7 +56,7 @@ type creation struct {
 	attr   fuse.Attr
 }
 
-func answerAttributes(fd int, created map[uint64]creation) {
+func answerAttributes(fd int, created map[ids.Inode]creation) {
 	resend, _ := binary.Append(nil, binary.NativeEndian, fuse.OutHeader{
 		Length: uint32(binary.Size(fuse.OutHeader{})), Status: notifyResend,
 	})
@@ -79,7 +80,7 @@ func answerAttributes(fd int, created map[uint64]creation) {
 		if _, err := binary.Decode(request[:n], binary.NativeEndian, &header); err != nil || header.Opcode != opGetAttr {
 			continue // it ends with the mount
 		}
-		c, found := created[header.NodeId]
+		c, found := created[ids.Inode(header.NodeId)]
 		if found && c.thread == header.Pid {
 			out := fuse.AttrOut{Attr: c.attr}
 			out.SetTimeout(lastingAttr)

@@ -8,6 +8,7 @@ import (
 
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -50,8 +51,8 @@ func newDirectory(from *source) *directory {
 func (c *directory) Lookup(_ <-chan struct{}, header *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
 	var found node = root{}
 	attr := c.source.fixed(rootMode)
-	if Has(header.NodeId) {
-		dir, isDir := c.nodes.get(header.NodeId).(dirNode)
+	if Has(ids.Inode(header.NodeId)) {
+		dir, isDir := c.nodes.get(ids.Inode(header.NodeId)).(dirNode)
 		if !isDir {
 			return kernel.Status(syscall.ESTALE)
 		}
@@ -63,15 +64,15 @@ func (c *directory) Lookup(_ <-chan struct{}, header *fuse.InHeader, name string
 			c.source.tree.LookedUp(header.Pid, in.ino, name, found.(forceNode).ino)
 		}
 	}
-	attr.Ino = c.nodes.use(found)
+	attr.Ino = uint64(c.nodes.use(found))
 	kernel.FillEntry(out, attr)
 	return fuse.OK
 }
 
-func (c *directory) Forget(node, lookups uint64) { c.nodes.forget(node, lookups) }
+func (c *directory) Forget(node, lookups uint64) { c.nodes.forget(ids.Inode(node), lookups) }
 
 func (c *directory) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
-	attr, errno := c.attr(in.NodeId)
+	attr, errno := c.attr(ids.Inode(in.NodeId))
 	if errno == 0 {
 		kernel.FillAttr(&out.Attr, attr)
 	}
@@ -79,14 +80,14 @@ func (c *directory) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.Att
 }
 
 func (c *directory) Statx(_ <-chan struct{}, in *fuse.StatxIn, out *fuse.StatxOut) fuse.Status {
-	attr, errno := c.attr(in.NodeId)
+	attr, errno := c.attr(ids.Inode(in.NodeId))
 	if errno == 0 {
 		kernel.FillStatx(&out.Statx, attr)
 	}
 	return kernel.Status(errno)
 }
 
-func (c *directory) attr(id uint64) (*storepb.Attr, syscall.Errno) {
+func (c *directory) attr(id ids.Inode) (*storepb.Attr, syscall.Errno) {
 	node := c.nodes.get(id)
 	if node == nil {
 		return nil, syscall.ESTALE
@@ -95,13 +96,13 @@ func (c *directory) attr(id uint64) (*storepb.Attr, syscall.Errno) {
 	if errno != 0 {
 		return nil, kernel.OfInode(errno)
 	}
-	attr.Ino = id
+	attr.Ino = uint64(id)
 	return attr, 0
 }
 
 // Open is for reading only.
 func (c *directory) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
-	file, isFile := c.nodes.get(in.NodeId).(fileNode)
+	file, isFile := c.nodes.get(ids.Inode(in.NodeId)).(fileNode)
 	if !isFile || in.Flags&syscall.O_ACCMODE != syscall.O_RDONLY || in.Flags&syscall.O_TRUNC != 0 {
 		return fuse.EPERM
 	}
@@ -131,7 +132,7 @@ func (c *directory) Release(_ <-chan struct{}, in *fuse.ReleaseIn) { c.open.Remo
 func (c *directory) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status { return fuse.OK }
 
 func (c *directory) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
-	dir, isDir := c.nodes.get(in.NodeId).(dirNode)
+	dir, isDir := c.nodes.get(ids.Inode(in.NodeId)).(dirNode)
 	if !isDir {
 		return kernel.Status(syscall.ESTALE)
 	}
@@ -148,7 +149,7 @@ func (c *directory) ReleaseDir(*fuse.ReleaseIn) {}
 
 // Readlink is of a symbolic link below force.
 func (c *directory) Readlink(_ <-chan struct{}, header *fuse.InHeader) ([]byte, fuse.Status) {
-	node, isForce := c.nodes.get(header.NodeId).(forceNode)
+	node, isForce := c.nodes.get(ids.Inode(header.NodeId)).(forceNode)
 	if !isForce {
 		return nil, fuse.EINVAL
 	}
@@ -164,7 +165,7 @@ func (c *directory) Rmdir(_ <-chan struct{}, header *fuse.InHeader, name string)
 }
 
 func (c *directory) remove(header *fuse.InHeader, name string, directory bool) fuse.Status {
-	dir, isForce := c.nodes.get(header.NodeId).(forceNode)
+	dir, isForce := c.nodes.get(ids.Inode(header.NodeId)).(forceNode)
 	if !isForce {
 		return fuse.EPERM
 	}

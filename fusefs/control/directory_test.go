@@ -7,6 +7,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore/ids"
 )
 
 func TestFilesTellOfALock(t *testing.T) {
@@ -26,7 +28,7 @@ func TestForceAsksTheTree(t *testing.T) {
 	ino := c.create(t, "lock", syscall.S_IFREG|0o644)
 	force := fuse.InHeader{NodeId: d.at(t, "force"), Caller: fuse.Caller{Owner: fuse.Owner{Uid: 7}}}
 	d.at(t, "force", "lock")
-	require.Equal(t, ino, forced.found)
+	require.Equal(t, ids.Inode(ino), forced.found)
 	require.Equal(t, fuse.OK, d.Unlink(nil, &force, "lock"))
 	require.Equal(t, fuse.OK, d.Rmdir(nil, &force, "lock.d"))
 	require.Equal(t, []string{"lock in 1 for 7: false", "lock.d in 1 for 7: true"}, forced.removed)
@@ -48,6 +50,6 @@ func TestNodesAreForgotten(t *testing.T) {
 		d.Forget(d.at(t, view), 2)
 		d.Forget(d.at(t), 3)
 		require.Len(t, d.nodes.known, lasting)
-		require.Len(t, d.nodes.ids, lasting)
+		require.Len(t, d.nodes.numbers, lasting)
 	}
 }

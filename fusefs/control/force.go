@@ -6,13 +6,14 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/fusefs/kernel"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // forceNode is a real inode below force, where names can be removed whatever the policies that guard them say. Its
 // attributes are the real ones, so that the kernel allows a removal here to whom it allows it there.
 type forceNode struct {
-	ino uint64
+	ino ids.Inode
 }
 
 func (n forceNode) attr(s *source) (*storepb.Attr, syscall.Errno) {
@@ -28,7 +29,7 @@ func inForce(attr *storepb.Attr) *storepb.Attr {
 
 func (n forceNode) lookup(s *source, name string) (node, *storepb.Attr, syscall.Errno) {
 	attr, errno := s.lookup(n.ino, name)
-	return forceNode{attr.GetIno()}, inForce(attr), errno
+	return forceNode{ids.Inode(attr.GetIno())}, inForce(attr), errno
 }
 
 func (n forceNode) list(s *source, after uint64, wanted uint32) ([]fuse.DirEntry, syscall.Errno) {
@@ -36,7 +37,7 @@ func (n forceNode) list(s *source, after uint64, wanted uint32) ([]fuse.DirEntry
 }
 
 func (n forceNode) target(s *source) ([]byte, fuse.Status) {
-	result, errno := s.query(&storepb.Query{Query: &storepb.Query_Read{Read: &storepb.Read{Ino: n.ino}}})
+	result, errno := s.query(&storepb.Query{Query: &storepb.Query_Read{Read: &storepb.Read{Ino: uint64(n.ino)}}})
 	return result.GetContent(), kernel.Status(kernel.OfInode(errno))
 }
 

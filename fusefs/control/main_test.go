@@ -2,8 +2,10 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +24,9 @@ type cluster struct {
 	ns     *namespace.Namespace
 	index  uint64
 	silent bool // it does not answer
+
+	closed bool         // it fails at once to tell of changes
+	failed atomic.Int64 // how often it did
 }
 
 func newCluster() *cluster {
@@ -51,6 +56,10 @@ func (c *cluster) Query(_ context.Context, query *storepb.Query) (*storepb.Resul
 	if c.silent {
 		return nil, context.DeadlineExceeded
 	}
+	if c.closed && query.GetAwaitChange() != nil {
+		c.failed.Add(1)
+		return nil, errors.New("closed")
+	}
 	return c.ns.Query(query), nil
 }
 
@@ -60,13 +69,13 @@ func (c *cluster) Status() *storepb.MountStatus {
 
 // tree notes what it is asked.
 type tree struct {
-	found   uint64 // the inode that was looked up last
+	found   ids.Inode // the inode that was looked up last
 	removed []string
 }
 
-func (t *tree) LookedUp(_ uint32, _ uint64, _ string, ino uint64) { t.found = ino }
+func (t *tree) LookedUp(_ uint32, _ ids.Inode, _ string, ino ids.Inode) { t.found = ino }
 
-func (t *tree) RemoveForced(caller *storepb.Caller, parent uint64, name string, directory bool) syscall.Errno {
+func (t *tree) RemoveForced(caller *storepb.Caller, parent ids.Inode, name string, directory bool) syscall.Errno {
 	t.removed = append(t.removed, fmt.Sprintf("%s in %d for %d: %t", name, parent, caller.GetUid(), directory))
 	return 0
 }

@@ -7,6 +7,7 @@ import (
 
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -37,7 +38,7 @@ const writeBits = 0o222
 // tells nothing.
 type mirrorDir struct {
 	view view
-	ino  uint64
+	ino  ids.Inode
 }
 
 func (d mirrorDir) attr(s *source) (*storepb.Attr, syscall.Errno) {
@@ -54,18 +55,18 @@ func (d mirrorDir) lookup(s *source, name string) (node, *storepb.Attr, syscall.
 		return nil, nil, errno
 	}
 	if isDir(attr) {
-		empty, errno := s.isEmpty(attr.GetIno())
+		empty, errno := s.isEmpty(ids.Inode(attr.GetIno()))
 		if errno != 0 {
 			return nil, nil, errno
 		}
 		if !empty {
-			return mirrorDir{d.view, attr.GetIno()}, likeReal(attr, attr.GetMode()&^writeBits, 1), 0
+			return mirrorDir{d.view, ids.Inode(attr.GetIno())}, likeReal(attr, attr.GetMode()&^writeBits, 1), 0
 		}
 	}
 	if d.view == waitView {
 		return waitFile{d.ino, name}, likeReal(attr, tellingMode(attr), 1), 0
 	}
-	return mirrorFile{d.view, d.ino, name, attr.GetIno()}, likeReal(attr, tellingMode(attr), 1), 0
+	return mirrorFile{d.view, d.ino, name, ids.Inode(attr.GetIno())}, likeReal(attr, tellingMode(attr), 1), 0
 }
 
 func (d mirrorDir) list(s *source, after uint64, wanted uint32) ([]fuse.DirEntry, syscall.Errno) {
@@ -86,9 +87,9 @@ func (d mirrorDir) list(s *source, after uint64, wanted uint32) ([]fuse.DirEntry
 // by the mode of this one.
 type mirrorFile struct {
 	view   view
-	parent uint64
+	parent ids.Inode
 	name   string
-	ino    uint64
+	ino    ids.Inode
 }
 
 // attr is only asked by those who have it open once the real one is gone.
@@ -102,14 +103,14 @@ func (f mirrorFile) attr(s *source) (*storepb.Attr, syscall.Errno) {
 
 // open is an observation: whoever reads here that a lock is stale, and then removes it, means that lock.
 func (f mirrorFile) open(s *source, in *fuse.OpenIn) (handle, syscall.Errno) {
-	result, errno := s.getLock(&storepb.GetLock{Parent: f.parent, Name: []byte(f.name)})
+	result, errno := s.getLock(&storepb.GetLock{Parent: uint64(f.parent), Name: []byte(f.name)})
 	if errno != 0 {
 		return nil, errno
 	}
 	attr := result.GetAttr()
-	if attr.GetIno() != f.ino && !kernel.MayOpen(attr, &in.InHeader, in.Flags) {
+	if ids.Inode(attr.GetIno()) != f.ino && !kernel.MayOpen(attr, &in.InHeader, in.Flags) {
 		return nil, syscall.ESTALE
 	}
-	s.observations.Saw(in.Caller, result.GetLooks(), observation.Read)
+	s.observations.Saw(in.Caller, result.GetObservations(), observation.Read)
 	return f.view.show(result.GetLocks()[0], s), 0
 }

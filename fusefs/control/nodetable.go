@@ -2,6 +2,8 @@ package control
 
 import (
 	"sync"
+
+	"lockfs/raftstore/ids"
 )
 
 // controlBit is set in every node id of the control directory. Inode numbers, which count up from 1, never
@@ -10,10 +12,10 @@ const controlBit = 1 << 63
 
 // nodeTable gives nodes the numbers by which the kernel names them, for as long as it knows them.
 type nodeTable struct {
-	mu    sync.Mutex
-	last  uint64
-	ids   map[node]uint64
-	known map[uint64]*knownNode
+	mu      sync.Mutex
+	last    ids.Inode
+	numbers map[node]ids.Inode
+	known   map[ids.Inode]*knownNode
 }
 
 type knownNode struct {
@@ -22,18 +24,18 @@ type knownNode struct {
 }
 
 func newNodeTable() *nodeTable {
-	return &nodeTable{last: controlBit, ids: make(map[node]uint64), known: make(map[uint64]*knownNode)}
+	return &nodeTable{last: controlBit, numbers: make(map[node]ids.Inode), known: make(map[ids.Inode]*knownNode)}
 }
 
 // use counts an answer that tells the kernel of a node.
-func (t *nodeTable) use(node node) (id uint64) {
+func (t *nodeTable) use(node node) (id ids.Inode) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	id, found := t.ids[node]
+	id, found := t.numbers[node]
 	if !found {
 		t.last++
 		id = t.last
-		t.ids[node] = id
+		t.numbers[node] = id
 		t.known[id] = &knownNode{node: node}
 	}
 	t.known[id].lookups++
@@ -41,7 +43,7 @@ func (t *nodeTable) use(node node) (id uint64) {
 }
 
 // get answers nil for an id that the kernel was never told or has forgotten.
-func (t *nodeTable) get(id uint64) node {
+func (t *nodeTable) get(id ids.Inode) node {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if k, found := t.known[id]; found {
@@ -50,7 +52,7 @@ func (t *nodeTable) get(id uint64) node {
 	return nil
 }
 
-func (t *nodeTable) forget(id, lookups uint64) {
+func (t *nodeTable) forget(id ids.Inode, lookups uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k, found := t.known[id]
@@ -60,9 +62,9 @@ func (t *nodeTable) forget(id, lookups uint64) {
 	k.lookups -= min(lookups, k.lookups)
 	if k.lookups == 0 {
 		delete(t.known, id)
-		delete(t.ids, k.node)
+		delete(t.numbers, k.node)
 	}
 }
 
 // Has tells whether a node id is of the control directory.
-func Has(id uint64) bool { return id&controlBit != 0 }
+func Has(id ids.Inode) bool { return id&controlBit != 0 }

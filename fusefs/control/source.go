@@ -9,6 +9,7 @@ import (
 
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -24,9 +25,9 @@ type Cluster interface {
 // Tree is the real tree, which has names removed through force.
 type Tree interface {
 	// LookedUp notes what a thread has found under a real name; ino 0: it was free.
-	LookedUp(thread uint32, parent uint64, name string, ino uint64)
+	LookedUp(thread uint32, parent ids.Inode, name string, ino ids.Inode)
 	// RemoveForced takes a name away, whatever its policy's guard says and the caller has seen of it.
-	RemoveForced(caller *storepb.Caller, parent uint64, name string, directory bool) syscall.Errno
+	RemoveForced(caller *storepb.Caller, parent ids.Inode, name string, directory bool) syscall.Errno
 }
 
 // source is where all that the directory tells comes from.
@@ -58,21 +59,21 @@ func (s *source) getLock(which *storepb.GetLock) (*storepb.Result, syscall.Errno
 	return s.query(&storepb.Query{Query: &storepb.Query_GetLock{GetLock: which}})
 }
 
-func (s *source) attr(ino uint64) (*storepb.Attr, syscall.Errno) {
-	result, errno := s.query(&storepb.Query{Query: &storepb.Query_GetAttr{GetAttr: &storepb.GetAttr{Ino: ino}}})
+func (s *source) attr(ino ids.Inode) (*storepb.Attr, syscall.Errno) {
+	result, errno := s.query(&storepb.Query{Query: &storepb.Query_GetAttr{GetAttr: &storepb.GetAttr{Ino: uint64(ino)}}})
 	return result.GetAttr(), kernel.OfInode(errno)
 }
 
-func (s *source) lookup(parent uint64, name string) (*storepb.Attr, syscall.Errno) {
+func (s *source) lookup(parent ids.Inode, name string) (*storepb.Attr, syscall.Errno) {
 	result, errno := s.query(&storepb.Query{Query: &storepb.Query_Lookup{
-		Lookup: &storepb.Lookup{Parent: parent, Name: []byte(name)},
+		Lookup: &storepb.Lookup{Parent: uint64(parent), Name: []byte(name)},
 	}})
 	return result.GetAttr(), errno
 }
 
-func (s *source) list(ino, after uint64, wanted uint32) ([]fuse.DirEntry, syscall.Errno) {
+func (s *source) list(ino ids.Inode, after uint64, wanted uint32) ([]fuse.DirEntry, syscall.Errno) {
 	result, errno := s.query(&storepb.Query{Query: &storepb.Query_ReadDir{
-		ReadDir: &storepb.ReadDir{Ino: ino, After: after, Limit: wanted},
+		ReadDir: &storepb.ReadDir{Ino: uint64(ino), After: after, Limit: wanted},
 	}})
 	var entries []fuse.DirEntry
 	for _, e := range result.GetEntries() {
@@ -82,7 +83,7 @@ func (s *source) list(ino, after uint64, wanted uint32) ([]fuse.DirEntry, syscal
 }
 
 // isEmpty tells whether a directory has only the entries that all have.
-func (s *source) isEmpty(ino uint64) (bool, syscall.Errno) {
+func (s *source) isEmpty(ino ids.Inode) (bool, syscall.Errno) {
 	entries, errno := s.list(ino, 0, 3)
 	return len(entries) < 3, errno
 }

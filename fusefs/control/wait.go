@@ -3,20 +3,23 @@ package control
 import (
 	"context"
 	"syscall"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/formats"
 	"lockfs/formats/lockfact"
+	"lockfs/formats/pause"
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/thread"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // waitFile is for whoever wants to wait for a lock: a read returns when there is none under the name or it is stale, and says
 // which. It is for those who may read what has the name.
 type waitFile struct {
-	parent uint64
+	parent ids.Inode
 	name   string
 }
 
@@ -59,7 +62,7 @@ type waiting struct {
 	source *source
 	turn   chan struct{} // full while somebody waits, who alone uses what follows
 
-	seen  []*storepb.Look
+	seen  []*storepb.Observation
 	found snapshot // nil: it is still waited for
 }
 
@@ -88,7 +91,7 @@ func (w *waiting) read(interrupted <-chan struct{}, in *fuse.ReadIn) ([]byte, sy
 // find finds out whether the lock is free or stale. That the cluster does not answer is no error to who is waiting already.
 func (w *waiting) find(ctx context.Context) syscall.Errno {
 	result, err := w.source.cluster.Query(ctx, &storepb.Query{Query: &storepb.Query_GetLock{
-		GetLock: &storepb.GetLock{Parent: w.parent, Name: []byte(w.name)},
+		GetLock: &storepb.GetLock{Parent: uint64(w.parent), Name: []byte(w.name)},
 	}})
 	if ctx.Err() != nil {
 		return syscall.EINTR
@@ -104,10 +107,13 @@ func (w *waiting) find(ctx context.Context) syscall.Errno {
 		w.found = snapshot(string(lockfact.Stale) + "\n")
 	default:
 		lock := result.GetLocks()[0]
-		w.seen = []*storepb.Look{{Parent: w.parent, Name: []byte(w.name), Token: lock.GetToken()}}
+		w.seen = []*storepb.Observation{{Parent: uint64(w.parent), Name: []byte(w.name), Token: lock.GetToken()}}
 	}
 	return 0
 }
+
+// askAgainPause is before the cluster is asked again that has failed to answer: a client that is closed fails at once.
+const askAgainPause = 200 * time.Millisecond
 
 // await returns when something may have changed. false: ctx has ended.
 func (w *waiting) await(ctx context.Context) bool {
@@ -116,6 +122,9 @@ func (w *waiting) await(ctx context.Context) bool {
 		result, err := w.source.cluster.Query(ctx, query)
 		if err == nil && result.GetCode() != storepb.Code_WAITING {
 			return true
+		}
+		if err != nil {
+			_ = pause.For(ctx, askAgainPause)
 		}
 	}
 	return false

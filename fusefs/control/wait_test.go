@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"syscall"
 	"testing"
-
-	"lockfs/raftstore/namespace"
+	"testing/synctest"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore/namespace"
 )
 
 // waitDir looks names up in .lockfs/wait as the kernel does.
@@ -21,7 +23,7 @@ type waitDir struct {
 func newWaitDir() *waitDir {
 	c := newCluster()
 	d := directoryOf(c, nil)
-	return &waitDir{directory: d, cluster: c, id: d.nodes.use(mirrorDir{waitView, namespace.RootIno})}
+	return &waitDir{directory: d, cluster: c, id: uint64(d.nodes.use(mirrorDir{waitView, namespace.RootIno}))}
 }
 
 func (d *waitDir) lookup(t *testing.T, name string) *fuse.EntryOut {
@@ -56,4 +58,33 @@ func TestWhatIsNotKnownOfALockIsNotEverybodys(t *testing.T) {
 	d.cluster.silent = true
 	require.Equal(t, fuse.Status(syscall.ETIMEDOUT), d.GetAttr(nil, &fuse.GetAttrIn{InHeader: fuse.InHeader{NodeId: lock.NodeId}}, new(fuse.AttrOut)))
 	require.Equal(t, fuse.Status(syscall.ETIMEDOUT), d.open(lock.NodeId))
+}
+
+// TestWhoWaitsDoesNotAskWithoutAPause: a client that is closed fails at once, and its readers may not get a signal for hours.
+func TestWhoWaitsDoesNotAskWithoutAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newWaitDir()
+		d.cluster.create(t, "lock", syscall.S_IFREG|0o644)
+		lock := d.lookup(t, "lock")
+		d.cluster.closed = true
+		out := new(fuse.OpenOut)
+		header := fuse.InHeader{NodeId: lock.NodeId}
+		require.Equal(t, fuse.OK, d.Open(nil, &fuse.OpenIn{InHeader: header}, out))
+
+		interrupted := make(chan struct{})
+		ended := make(chan fuse.Status)
+		go func() {
+			_, code := d.Read(interrupted, &fuse.ReadIn{InHeader: header, Fh: out.Fh, Size: 100}, nil)
+			ended <- code
+		}()
+		const most = int64(time.Minute/askAgainPause) + 1
+		for began := time.Now(); time.Since(began) < time.Minute && d.cluster.failed.Load() <= most; {
+			time.Sleep(askAgainPause)
+		}
+		close(interrupted)
+		require.Equal(t, fuse.EINTR, <-ended)
+		failed := d.cluster.failed.Load()
+		require.Positive(t, failed)
+		require.LessOrEqual(t, failed, most)
+	})
 }

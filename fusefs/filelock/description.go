@@ -2,20 +2,22 @@ package filelock
 
 import (
 	"sync"
+
+	"lockfs/raftstore/ids"
 )
 
 // lostSession stands for one that has ended: the locks that were taken through a description are lost.
-const lostSession = ^uint64(0)
+const lostSession = ^ids.Session(0)
 
 // Description is what is known of the locks that were taken through one open file description.
 type Description struct {
 	mu      sync.Mutex
-	session uint64 // in which locks were taken through it; 0: none was
-	closing bool   // a descriptor of it was closed, perhaps the last one
+	session ids.Session // in which locks were taken through it; 0: none was
+	closing bool        // a descriptor of it was closed, perhaps the last one
 }
 
 // Session is the one in which locks are taken through the description: that in use when the first was. inUse 0 changes nothing.
-func (d *Description) Session(inUse uint64) uint64 {
+func (d *Description) Session(inUse ids.Session) ids.Session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.session == 0 {

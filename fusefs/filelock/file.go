@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -34,7 +35,7 @@ type drops struct {
 // Owner is who has locks of a file.
 type Owner struct {
 	Kind   storepb.LockKind
-	Number uint64
+	Number ids.Owner
 }
 
 // owned is what an owner may have. It is at least what the cluster knows of.
@@ -72,7 +73,7 @@ func rangesWithout(ranges []lockRange, cut lockRange) []lockRange {
 func rangeOf(op *storepb.TakeLock) lockRange { return lockRange{op.GetStart(), op.GetEnd()} }
 
 // OwnerOf answers who makes a request.
-func OwnerOf(op *storepb.TakeLock) Owner { return Owner{op.GetKind(), op.GetOwner()} }
+func OwnerOf(op *storepb.TakeLock) Owner { return Owner{op.GetKind(), ids.Owner(op.GetOwner())} }
 
 // Begin notes that an owner asks for a lock through a description, once what it had is released; ETIMEDOUT if the cluster cannot be
 // told of that.
@@ -185,7 +186,7 @@ func (own *owned) hasOnly(op *storepb.TakeLock) bool {
 }
 
 // LockedThrough answers nil if an owner has no record locks.
-func (f *File) LockedThrough(owner uint64) *Description {
+func (f *File) LockedThrough(owner ids.Owner) *Description {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.lastThrough(Owner{storepb.LockKind_RECORD, owner})
@@ -201,7 +202,7 @@ func (f *File) lastThrough(key Owner) *Description {
 }
 
 // RecordOwners are those who took their record locks through a description.
-func (f *File) RecordOwners(through *Description) (owners []uint64) {
+func (f *File) RecordOwners(through *Description) (owners []ids.Owner) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, key := range slices.Collect(maps.Keys(f.owners)) {

@@ -5,13 +5,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 var process = Owner{Kind: storepb.LockKind_RECORD, Number: 7}
 
 func request(typ storepb.LockType, start, end uint64) *storepb.TakeLock {
-	return &storepb.TakeLock{Kind: process.Kind, Owner: process.Number, Type: typ, Start: start, End: end}
+	return &storepb.TakeLock{Kind: process.Kind, Owner: uint64(process.Number), Type: typ, Start: start, End: end}
 }
 
 // take has a request of the process done.
@@ -25,15 +26,15 @@ func take(t testing.TB, f *File, through *Description, op *storepb.TakeLock) {
 func TestAnOwnerIsForgottenWithItsLastByte(t *testing.T) {
 	f, d := new(File), new(Description)
 	take(t, f, d, request(storepb.LockType_EXCLUSIVE, 0, 9))
-	require.Equal(t, uint64(5), d.Session(5))
+	require.Equal(t, ids.Session(5), d.Session(5))
 	take(t, f, d, request(storepb.LockType_UNLOCK, 3, 4))
 	require.Same(t, d, f.LockedThrough(process.Number))
-	require.Equal(t, []uint64{process.Number}, f.RecordOwners(d))
+	require.Equal(t, []ids.Owner{process.Number}, f.RecordOwners(d))
 	take(t, f, d, request(storepb.LockType_UNLOCK, 0, 2))
 	take(t, f, d, request(storepb.LockType_UNLOCK, 5, 9))
 	require.Nil(t, f.LockedThrough(process.Number))
 	require.Nil(t, f.BeginDrop(process, nil), "there is nothing to release")
-	require.Equal(t, uint64(6), d.Session(6), "nothing is lost with the session that it had locks in")
+	require.Equal(t, ids.Session(6), d.Session(6), "nothing is lost with the session that it had locks in")
 }
 
 // TestNothingBeginsBeforeAllIsReleased of what was there before.

@@ -12,6 +12,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/fusefs/thread"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -50,22 +51,25 @@ const (
 
 // Saw notes what a thread has seen or made. To find out who the thread is takes some time, and so is spared if there is
 // nothing to forget of what is data. It answers the version of the memory with which that is noted.
-func (m *Memory) Saw(by fuse.Caller, seen []*storepb.Look, how How) (version uint64) {
+func (m *Memory) Saw(by fuse.Caller, seen []*storepb.Observation, how How) (version uint64) {
 	version = m.version.Load()
-	if m.family == nil || !slices.ContainsFunc(seen, func(s *storepb.Look) bool { return !s.GetData() || m.areIn(s.GetParent()) }) {
+	if m.family == nil || !slices.ContainsFunc(seen, func(s *storepb.Observation) bool { return !s.GetData() || m.areIn(ids.Inode(s.GetParent())) }) {
 		return version
 	}
 	return m.note(slices.Collect(m.family(by.Pid)), by.Uid, seen, how)
 }
 
 // listing is that of a directory, and the version of the memory with which it was noted.
-type listing struct{ dir, version uint64 }
+type listing struct {
+	dir     ids.Inode
+	version uint64
+}
 
 // sameThread is for how long the number of a thread is taken to be its own: it comes back, but not so soon.
 const sameThread = time.Second
 
 // Listed notes that a thread lists a directory, unless that is the last thing that was noted.
-func (m *Memory) Listed(by fuse.Caller, dir uint64) {
+func (m *Memory) Listed(by fuse.Caller, dir ids.Inode) {
 	if m.family == nil || !m.areIn(dir) {
 		return
 	}
@@ -87,7 +91,7 @@ func (m *Memory) TookAway(by fuse.Caller, gone Name) {
 }
 
 // SeenBy answers what a thread is held to if it removes or replaces one of these names.
-func (m *Memory) SeenBy(thread uint32, names ...Name) []*storepb.Look {
+func (m *Memory) SeenBy(thread uint32, names ...Name) []*storepb.Observation {
 	if m.family == nil || m.areNone() {
 		return nil
 	}
@@ -101,19 +105,19 @@ func (m *Memory) IsKept() bool { return m.family != nil }
 func (m *Memory) Version() uint64 { return m.version.Load() }
 
 // note remembers what a family, nearest first, has seen at the request of a user: a name, and then the directory it is in.
-func (m *Memory) note(family []Process, uid uint32, locks []*storepb.Look, how How) (version uint64) {
+func (m *Memory) note(family []Process, uid uint32, locks []*storepb.Observation, how How) (version uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at := m.table.now()
 	for i, lock := range locks {
-		key := Name{lock.GetParent(), string(lock.GetName())}
+		key := Name{ids.Inode(lock.GetParent()), string(lock.GetName())}
 		for _, process := range family {
 			if lock.GetData() {
 				m.table.forget(process, key)
 				continue
 			}
-			m.table.note(process, uid, key, sighting{
-				token: lock.GetToken(), at: at, directory: i > 0 || how == MadeDirectory, made: how != Read, empty: lock.GetEmpty(),
+			m.table.note(process, uid, key, observed{
+				token: ids.Token(lock.GetToken()), at: at, directory: i > 0 || how == MadeDirectory, made: how != Read, empty: lock.GetEmpty(),
 			})
 		}
 	}
@@ -139,31 +143,31 @@ func (m *Memory) areNone() bool {
 }
 
 // areIn tells whether anybody has seen something in a directory.
-func (m *Memory) areIn(dir uint64) bool {
+func (m *Memory) areIn(dir ids.Inode) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.table.knows(dir)
 }
 
 // list notes that a process has listed a directory.
-func (m *Memory) list(process Process, uid uint32, dir uint64) (version uint64) {
+func (m *Memory) list(process Process, uid uint32, dir ids.Inode) (version uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.table.note(process, uid, Name{Parent: dir}, sighting{at: m.table.now()})
+	m.table.note(process, uid, Name{Parent: dir}, observed{at: m.table.now()})
 	m.table.bound()
 	return m.version.Add(1)
 }
 
 // recall answers what a family saw last of some names, and of directories that these may be in.
-func (m *Memory) recall(family []Process, wanted ...Name) []*storepb.Look {
+func (m *Memory) recall(family []Process, wanted ...Name) []*storepb.Observation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(family) == 0 {
 		return nil
 	}
-	var answer []*storepb.Look
-	add := func(key Name, seen sighting) {
-		answer = append(answer, &storepb.Look{Parent: key.Parent, Name: []byte(key.Name), Token: seen.token, Empty: seen.empty})
+	var answer []*storepb.Observation
+	add := func(key Name, seen observed) {
+		answer = append(answer, &storepb.Observation{Parent: uint64(key.Parent), Name: []byte(key.Name), Token: uint64(seen.token), Empty: seen.empty})
 	}
 	for _, key := range wanted {
 		if seen, held := m.heldTo(family, family, key); held {
@@ -171,7 +175,7 @@ func (m *Memory) recall(family []Process, wanted ...Name) []*storepb.Look {
 			add(key, seen)
 		}
 	}
-	directories := make(map[Name]sighting)
+	directories := make(map[Name]observed)
 	passed := make(map[Name]bool)
 	for i, process := range family {
 		for _, key := range m.table.directories(process) {
@@ -195,17 +199,17 @@ func (m *Memory) recall(family []Process, wanted ...Name) []*storepb.Look {
 
 // heldTo answers what the nearest of those of a family that know a name saw of it, unless the family's nearest of all has
 // listed the directory since.
-func (m *Memory) heldTo(family, those []Process, key Name) (seen sighting, held bool) {
+func (m *Memory) heldTo(family, those []Process, key Name) (seen observed, held bool) {
 	for _, process := range those {
 		if seen, known := m.table.last(process, key); known {
 			listed, found := m.table.last(family[0], Name{Parent: key.Parent})
 			return seen, !found || seen.at >= listed.at
 		}
 	}
-	return sighting{}, false
+	return observed{}, false
 }
 
 // made tells whether a lock is the family's own, which may be empty for as long as it likes.
-func (m *Memory) made(family []Process, key Name, token uint64) bool {
+func (m *Memory) made(family []Process, key Name, token ids.Token) bool {
 	return slices.ContainsFunc(family, func(process Process) bool { return m.table.made(process, key, token) })
 }

@@ -22,7 +22,7 @@ func TestWhoAsksIsFoundOutOnlyWhereItMatters(t *testing.T) {
 	}
 	m := New(func(uint32) iter.Seq[Process] { return family })
 	caller := fuse.Caller{Pid: 5}
-	data := []*storepb.Look{{Parent: 1, Name: []byte("data"), Token: 7, Data: true}}
+	data := []*storepb.Observation{{Parent: 1, Name: []byte("data"), Token: 7, Data: true}}
 	for _, row := range []struct {
 		what string
 		do   func()

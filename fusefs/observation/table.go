@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockfs/fusefs/thread"
+	"lockfs/raftstore/ids"
 )
 
 // Process is a process of this host, and never another one.
@@ -27,20 +28,20 @@ const (
 
 // Name is a name in a directory.
 type Name struct {
-	Parent uint64
+	Parent ids.Inode
 	Name   string
 }
 
-// table holds sightings of names, by process. It is bounded: when it is full, the users who have most of it lose of theirs,
+// table holds observations of names, by process. It is bounded: when it is full, the users who have most of it lose of theirs,
 // first what their processes with most of them saw longest ago. So nobody loses anything by what another user does, and who
 // floods it is no longer held to what he saw, as if he had not looked.
 //
-// What a process saw that has ended matters to nobody any more, as each of its family has its own sighting, and goes soon.
+// What a process saw that has ended matters to nobody any more, as each of its family has its own observation, and goes soon.
 type table struct {
 	entries map[entryKey]*entry
 	viewers map[Process]*viewer // the first of each process; those for other users follow
 	shares  map[uint32]*share
-	in      map[uint64]int // how many names that are in a directory were seen
+	in      map[ids.Inode]int // how many names that are in a directory were seen
 	bytes   int
 	most    int // mostBytes
 	peak    int // how many entries there have been since the maps were made
@@ -67,18 +68,18 @@ const (
 	shrinkPortion = 8 // of a table that is full, so that it is not full again at once
 )
 
-// sighting is what a process saw: a lock under a name or, under the empty one, that it listed a directory.
-type sighting struct {
-	token     uint64
+// observed is what a process saw: a lock under a name or, under the empty one, that it listed a directory.
+type observed struct {
+	token     ids.Token
 	at        time.Duration // since the table began; later for what was noted later
 	directory bool
 	made      bool // by a process of the family, or written to
 	empty     bool // when it was read
 }
 
-// entry is a sighting in the table.
+// entry is an observation in the table.
 type entry struct {
-	sighting
+	observed
 	viewer       *viewer
 	name         *sharedName
 	older, newer *entry // of the viewer
@@ -115,14 +116,14 @@ type sharedName struct {
 func newTable() *table {
 	return &table{
 		entries: make(map[entryKey]*entry), viewers: make(map[Process]*viewer), shares: make(map[uint32]*share),
-		in: make(map[uint64]int), most: mostBytes, hasEnded: hasEnded, began: time.Now(), sweepAt: fewViewers,
+		in: make(map[ids.Inode]int), most: mostBytes, hasEnded: hasEnded, began: time.Now(), sweepAt: fewViewers,
 	}
 }
 
 // hasEnded tells of processes that have surely ended. One whose pid is another's by now is taken for alive.
 func hasEnded(process Process) bool { return thread.HasEnded(uint32(process.PID)) }
 
-// now is the time of a sighting.
+// now is the time of an observation.
 func (t *table) now() time.Duration {
 	t.clock = max(time.Since(t.began), t.clock+1)
 	return t.clock
@@ -131,10 +132,10 @@ func (t *table) now() time.Duration {
 func (t *table) isEmpty() bool { return len(t.entries) == 0 }
 
 // knows tells whether anybody has seen a name that is in a directory.
-func (t *table) knows(dir uint64) bool { return t.in[dir] > 0 }
+func (t *table) knows(dir ids.Inode) bool { return t.in[dir] > 0 }
 
-// note puts a sighting in the place of what a process saw of that name before for the same user. The table may be too large then.
-func (t *table) note(process Process, uid uint32, key Name, seen sighting) {
+// note puts an observation in the place of what a process saw of that name before for the same user. The table may be too large then.
+func (t *table) note(process Process, uid uint32, key Name, seen observed) {
 	v := t.viewer(process, uid)
 	named := v.share.names[key]
 	if named == nil {
@@ -156,7 +157,7 @@ func (t *table) note(process Process, uid uint32, key Name, seen sighting) {
 		seen.made = seen.made || l.made && l.token == seen.token
 		v.unlink(l)
 	}
-	l.sighting = seen
+	l.observed = seen
 	v.link(l)
 }
 
@@ -238,19 +239,19 @@ func (t *table) of(process Process, key Name) iter.Seq[*entry] {
 }
 
 // last answers what a process saw last of a name, unless that is too long ago.
-func (t *table) last(process Process, key Name) (seen sighting, known bool) {
+func (t *table) last(process Process, key Name) (seen observed, known bool) {
 	for l := range t.of(process, key) {
 		if !known || l.at > seen.at {
-			seen, known = l.sighting, true
+			seen, known = l.observed, true
 		}
 	}
 	return seen, known && !t.isOld(seen)
 }
 
-func (t *table) isOld(seen sighting) bool { return time.Since(t.began)-seen.at > Age }
+func (t *table) isOld(seen observed) bool { return time.Since(t.began)-seen.at > Age }
 
 // made tells whether a process, or one that it is an ancestor of, made the lock that it saw.
-func (t *table) made(process Process, key Name, token uint64) bool {
+func (t *table) made(process Process, key Name, token ids.Token) bool {
 	for l := range t.of(process, key) {
 		if l.made && l.token == token {
 			return true
@@ -334,7 +335,7 @@ func (t *table) sweep() {
 		ended := t.hasEnded(process)
 		for v != nil {
 			next := v.next
-			for v.oldest != nil && (ended || t.isOld(v.oldest.sighting)) {
+			for v.oldest != nil && (ended || t.isOld(v.oldest.observed)) {
 				t.drop(v.oldest)
 			}
 			v = next

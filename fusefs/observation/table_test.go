@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -22,15 +23,15 @@ func memoryWhere(hasEnded func(Process) bool) *Memory {
 	return l
 }
 
-func lockAt(parent uint64, name string, token uint64) []*storepb.Look {
-	return []*storepb.Look{{Parent: parent, Name: []byte(name), Token: token}}
+func lockAt(parent ids.Inode, name string, token ids.Token) []*storepb.Observation {
+	return []*storepb.Observation{{Parent: uint64(parent), Name: []byte(name), Token: uint64(token)}}
 }
 
 func (m *Memory) tokenOf(process Process, key Name) uint64 {
 	return tokenOf(m.recall([]Process{process}, key))
 }
 
-func tokenOf(seen []*storepb.Look) uint64 {
+func tokenOf(seen []*storepb.Observation) uint64 {
 	if len(seen) == 0 {
 		return 0
 	}
@@ -40,7 +41,7 @@ func tokenOf(seen []*storepb.Look) uint64 {
 // checkAccount counts anew.
 func checkAccount(t *testing.T, table *table) {
 	t.Helper()
-	entries, bytes, in := 0, 0, make(map[uint64]int)
+	entries, bytes, in := 0, 0, make(map[ids.Inode]int)
 	shares, names := make(map[*share]int), make(map[*sharedName]int)
 	for _, v := range table.viewers {
 		for ; v != nil; v = v.next {
@@ -97,12 +98,12 @@ func floods(uid uint32) map[string]func(l *Memory, i int) (Process, Name) {
 			return note(l, chain, Name{1, fmt.Sprint("flood", i)})
 		},
 		"a lock of its own with a long name in a directory of its own, by each of many processes": func(l *Memory, i int) (Process, Name) {
-			return note(l, []Process{{PID: 1000 + i, Start: 5}}, Name{uint64(i), fmt.Sprintf("%0255d", i)})
+			return note(l, []Process{{PID: 1000 + i, Start: 5}}, Name{ids.Inode(i), fmt.Sprintf("%0255d", i)})
 		},
 		"many directories listed": func(l *Memory, i int) (Process, Name) {
-			note(l, chain[:1], Name{uint64(i), "flood"})
-			l.list(chain[1], uid, uint64(i))
-			return chain[0], Name{uint64(i), "flood"}
+			note(l, chain[:1], Name{ids.Inode(i), "flood"})
+			l.list(chain[1], uid, ids.Inode(i))
+			return chain[0], Name{ids.Inode(i), "flood"}
 		},
 	}
 }
@@ -205,7 +206,7 @@ func TestObservationsOfProcessesThatEndedGoSoon(t *testing.T) {
 	script := Process{PID: 1, Start: 1}
 	l := memoryWhere(func(process Process) bool { return process != script })
 	for i := range 10_000 {
-		l.note([]Process{{PID: 1000 + i, Start: 5}, script}, 0, lockAt(1, "lock", uint64(i)), Read)
+		l.note([]Process{{PID: 1000 + i, Start: 5}, script}, 0, lockAt(1, "lock", ids.Token(i)), Read)
 		require.LessOrEqual(t, len(l.table.viewers), fewViewers)
 	}
 	require.EqualValues(t, 9_999, l.tokenOf(script, Name{1, "lock"}))
@@ -230,7 +231,7 @@ func TestObservationsAreOfAllUsersThatAProcessActsFor(t *testing.T) {
 	l.note([]Process{script}, 0, lockAt(1, "lock", 5), Made)
 	l.note([]Process{script}, 1, lockAt(1, "lock", 6), Read)
 	require.EqualValues(t, 6, l.tokenOf(script, lock), "the last counts")
-	l.note([]Process{script}, 1, []*storepb.Look{{Parent: 1, Name: []byte("lock"), Token: 5, Empty: true}}, Read)
+	l.note([]Process{script}, 1, []*storepb.Observation{{Parent: 1, Name: []byte("lock"), Token: 5, Empty: true}}, Read)
 	require.False(t, l.recall([]Process{script}, lock)[0].GetEmpty(), "it is its own")
 	l.list(script, 1, 1)
 	require.Empty(t, l.recall([]Process{script}, lock))
@@ -251,15 +252,15 @@ func TestTableKeepsAccount(t *testing.T) {
 			family[i] = Process{PID: 1 + random.IntN(9), Start: 5}
 		}
 		uid, dir := random.Uint32N(3), random.Uint64N(3)
-		seen := []*storepb.Look{
+		seen := []*storepb.Observation{
 			{Parent: dir, Name: []byte(strings.Repeat("l", 1+random.IntN(5))), Token: random.Uint64N(3), Data: random.IntN(4) == 0},
 			{Parent: 9, Name: []byte{'a' + byte(dir)}, Token: random.Uint64N(3), Data: random.IntN(4) == 0},
 		}
 		switch random.IntN(12) {
 		case 0:
-			l.list(family[0], uid, dir)
+			l.list(family[0], uid, ids.Inode(dir))
 		case 1, 2, 3:
-			l.forget(family, Name{dir, string(seen[0].GetName())})
+			l.forget(family, Name{ids.Inode(dir), string(seen[0].GetName())})
 		case 4:
 			l.table.sweep()
 		case 5:

@@ -8,12 +8,14 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/ids"
 )
 
 // watchedInodes answers what the processes that can be seen from here watch on a device with inotify. What has ended meanwhile
 // is left out.
-func watchedInodes(device uint32) map[uint64]bool {
-	watched := make(map[uint64]bool)
+func watchedInodes(device uint32) map[ids.Inode]bool {
+	watched := make(map[ids.Inode]bool)
 	proc, _ := os.ReadDir("/proc")
 	for _, process := range proc {
 		if _, err := strconv.Atoi(process.Name()); err == nil {
@@ -23,7 +25,7 @@ func watchedInodes(device uint32) map[uint64]bool {
 	return watched
 }
 
-func addWatchedBy(watched map[uint64]bool, process string, device uint32) {
+func addWatchedBy(watched map[ids.Inode]bool, process string, device uint32) {
 	descriptors, err := os.Open(process + "/fd")
 	if err != nil {
 		return
@@ -46,12 +48,12 @@ func addWatchedBy(watched map[uint64]bool, process string, device uint32) {
 const inotifyTarget = "anon_inode:inotify"
 
 // addWatched reads lines such as "inotify wd:1 ino:2 sdev:2d mask:400 ..." (proc_pid_fdinfo(5)).
-func addWatched(watched map[uint64]bool, info []byte, device uint32) {
+func addWatched(watched map[ids.Inode]bool, info []byte, device uint32) {
 	lines := bufio.NewScanner(bytes.NewReader(info))
 	for lines.Scan() {
 		var wd, ino, sdev uint64
 		if _, err := fmt.Sscanf(lines.Text(), "inotify wd:%x ino:%x sdev:%x", &wd, &ino, &sdev); err == nil && uint32(sdev) == device {
-			watched[ino] = true
+			watched[ids.Inode(ino)] = true
 		}
 	}
 }

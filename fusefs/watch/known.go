@@ -2,27 +2,29 @@ package watch
 
 import (
 	"sync"
+
+	"lockfs/raftstore/ids"
 )
 
 // Known counts how often the kernel was told of each inode, less what it has forgotten since. What it does not know, no program
 // can watch, have open or stand in: the kernel forgets an inode when its last user has gone.
 type Known struct {
 	mu      sync.Mutex
-	lookups map[uint64]uint64 // by node; more than 0
+	lookups map[ids.Inode]uint64 // more than 0
 }
 
 // NewKnown is for a mount of which the kernel knows nothing yet.
-func NewKnown() *Known { return &Known{lookups: make(map[uint64]uint64)} }
+func NewKnown() *Known { return &Known{lookups: make(map[ids.Inode]uint64)} }
 
 // Told counts an answer that told the kernel of a node.
-func (k *Known) Told(node uint64) {
+func (k *Known) Told(node ids.Inode) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.lookups[node]++
 }
 
 // Forgot is for a node of which the kernel does not remember so many answers any more.
-func (k *Known) Forgot(node, lookups uint64) {
+func (k *Known) Forgot(node ids.Inode, lookups uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if left := k.lookups[node]; left > lookups {
@@ -33,7 +35,7 @@ func (k *Known) Forgot(node, lookups uint64) {
 }
 
 // Knows tells whether the kernel knows a node.
-func (k *Known) Knows(node uint64) bool {
+func (k *Known) Knows(node ids.Inode) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.lookups[node] > 0

@@ -3,6 +3,9 @@ package watch
 import (
 	"slices"
 	"time"
+
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
 )
 
 // Removals tell the kernel of watched files that somebody else has removed, for inotify(7) to raise
@@ -14,15 +17,10 @@ import (
 // that was watched before. There is much to read, on a host with many descriptors for seconds. So that is done seldom, and
 // only if the kernel still knows an inode that was removed: what is watched it does not forget.
 type Removals struct {
-	knows   func(ino uint64) bool
-	watched func() map[uint64]bool
-	notify  func(parent, ino uint64, name string)
-	pending chan removal
-}
-
-type removal struct {
-	parent, ino uint64
-	name        string
+	knows   func(ids.Inode) bool
+	watched func() map[ids.Inode]bool
+	notify  func(namespace.Removal)
+	pending chan namespace.Removal
 }
 
 const (
@@ -36,17 +34,17 @@ const (
 
 // NewRemovals is for a mount with that device number: knows answers what its kernel knows, notify tells it. Watches on other devices
 // do not count.
-func NewRemovals(knows func(ino uint64) bool, device uint32, notify func(parent, ino uint64, name string)) *Removals {
+func NewRemovals(knows func(ids.Inode) bool, device uint32, notify func(namespace.Removal)) *Removals {
 	return &Removals{
-		knows: knows, notify: notify, pending: make(chan removal, mostPending),
-		watched: func() map[uint64]bool { return watchedInodes(device) },
+		knows: knows, notify: notify, pending: make(chan namespace.Removal, mostPending),
+		watched: func() map[ids.Inode]bool { return watchedInodes(device) },
 	}
 }
 
 // Add is for a removal that may have to be told of, by the directory it was in. It does not wait.
-func (r *Removals) Add(parent uint64, name string, ino uint64) {
+func (r *Removals) Add(removed namespace.Removal) {
 	select {
-	case r.pending <- removal{parent, ino, name}:
+	case r.pending <- removed:
 	default:
 	}
 }
@@ -70,12 +68,12 @@ func (r *Removals) Run(stop <-chan struct{}) {
 }
 
 // tell answers how long nothing more is to be told.
-func (r *Removals) tell(first removal) (pause time.Duration) {
-	batch := []removal{first}
+func (r *Removals) tell(first namespace.Removal) (pause time.Duration) {
+	batch := []namespace.Removal{first}
 	for len(r.pending) > 0 {
 		batch = append(batch, <-r.pending)
 	}
-	batch = slices.DeleteFunc(batch, func(removed removal) bool { return !r.knows(removed.ino) })
+	batch = slices.DeleteFunc(batch, func(removed namespace.Removal) bool { return !r.knows(removed.Ino) })
 	if len(batch) == 0 {
 		return 0
 	}
@@ -83,8 +81,8 @@ func (r *Removals) tell(first removal) (pause time.Duration) {
 	watched := r.watched()
 	pause = max(watchedInterval, watchedShare*time.Since(began))
 	for _, removed := range batch {
-		if watched[removed.ino] {
-			r.notify(removed.parent, removed.ino, removed.name)
+		if watched[removed.Ino] {
+			r.notify(removed)
 		}
 	}
 	return pause

@@ -5,8 +5,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// waiter is a request for an lock lock in the queue of its file. It is never modified once it is in a
-// tree.
+// waiter is a request for a lock in the queue of its file. It is never modified once it is in a tree.
 //
 // Who came first gets the lock first: a request waits for locks that exclude it, and for earlier requests
 // that do, so that a stream of readers does not keep a writer out.

@@ -26,7 +26,7 @@ func someCommands() map[string]*storepb.Command {
 			Parent: 1, Name: []byte("name"), Mode: 0o100644, Content: make([]byte, 100),
 			Facts: &storepb.Facts{Format: "pid", Holder: "p", Pid: 1, Guard: "host", OnStale: "remove", Process: process},
 		}}},
-		"unlink": {Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{Parent: 1, Name: []byte("name"), Looks: []*storepb.Look{{Name: []byte("name")}, {Token: 7}}}}},
+		"unlink": {Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{Parent: 1, Name: []byte("name"), Observations: []*storepb.Observation{{Name: []byte("name")}, {Token: 7}}}}},
 		"lock":   {Op: &storepb.Op_TakeLock{TakeLock: &storepb.TakeLock{Ino: 5, Type: storepb.LockType_EXCLUSIVE, Kind: storepb.LockKind_RECORD, Owner: 3}}},
 		"drop":   {Op: &storepb.Op_DropLocks{DropLocks: &storepb.DropLocks{Ino: 5, Owners: []uint64{1, 2, 3}}}},
 		"tick":   {Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}},

@@ -118,7 +118,7 @@ func TestAcquisitionIsToldBeforeAnythingElse(t *testing.T) {
 		},
 		"refused": func(tr *driver) []string {
 			unlink(tr, there, func(op *storepb.Unlink) {
-				op.Looks = []*storepb.Look{{Parent: RootIno, Name: []byte("lock"), Token: 1}}
+				op.Observations = []*storepb.Observation{{Parent: RootIno, Name: []byte("lock"), Token: 1}}
 			}).is(storepb.Code_NOT_FOUND)
 			return []string{"removal_refused lock"}
 		},

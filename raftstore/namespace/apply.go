@@ -7,10 +7,48 @@ import (
 )
 
 // Apply does one command, the log entry with the given index, and answers its result. Commands come in
-// the order of their indexes. The result belongs to the state: callers do not change it.
+// the order of their indexes. What a session has sent before is not done again: its first reply is the answer.
+// The result belongs to the state: callers do not change it.
 func (ns *Namespace) Apply(index ids.Index, cmd *storepb.Command) *storepb.Result {
+	ns.passTo(index, cmd.GetTime())
+	if cmd.GetSession() == 0 {
+		return ns.applyWithoutSession(cmd)
+	}
+	switch op := cmd.GetOp().GetOp().(type) {
+	case *storepb.Op_OpenSession:
+		return ns.openSession(ids.Session(cmd.GetSession()), op.OpenSession)
+	case *storepb.Op_CloseSession:
+		return ns.closeSession(ids.Session(cmd.GetSession()), op.CloseSession)
+	case *storepb.Op_Cancel:
+		return ns.cancel(ids.Session(cmd.GetSession()), ids.Sequence(op.Cancel.GetSeq()))
+	}
+	s, found := ns.sessions.byID.Get(ids.Session(cmd.GetSession()))
+	if !found {
+		return fail(storepb.Code_SESSION_FORGOTTEN)
+	}
+	if ids.Sequence(cmd.GetSeq()) <= s.acked {
+		return fail(storepb.Code_DUPLICATE)
+	}
+	if first, done := ns.sessions.reply(ids.Session(cmd.GetSession()), ids.Sequence(cmd.GetSeq())); done && !fault.NoDedup {
+		ns.sessions.acknowledge(ns.index, s, 0)
+		return first.result
+	}
+	if s.endedIndex != 0 {
+		return fail(storepb.Code_SESSION_UNKNOWN)
+	}
+	s = ns.sessions.acknowledge(ns.index, s, ids.Sequence(min(cmd.GetAcked(), cmd.GetSeq()-1)))
+	if s.replies >= MaxReplies {
+		return fail(storepb.Code_TOO_MANY_REQUESTS)
+	}
+	result, undo := ns.applyOp(cmd)
+	ns.sessions.keepReply(&reply{session: ids.Session(cmd.GetSession()), seq: ids.Sequence(cmd.GetSeq()), result: result, undo: undo})
+	return result
+}
+
+// passTo does what has become due by the time of a command.
+func (ns *Namespace) passTo(index ids.Index, now int64) {
 	ns.index, ns.removed = index, nil
-	ns.time = max(ns.time, fault.ApplyTime(cmd.GetTime()))
+	ns.time = max(ns.time, fault.ApplyTime(now))
 	ns.locks.Begin(ns.index, ns.time)
 	ns.bearRoot()
 	ns.tree.dropExpiredOrphans(ns.time)
@@ -18,7 +56,6 @@ func (ns *Namespace) Apply(index ids.Index, cmd *storepb.Command) *storepb.Resul
 	ns.expireLocks()
 	ns.locks.Expire()
 	ns.announcePending()
-	return ns.applyOnce(cmd)
 }
 
 // bearRoot gives the root directory the time of the first command that has one.
@@ -86,42 +123,6 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 	default:
 		return fail(storepb.Code_UNKNOWN_COMMAND), nil
 	}
-}
-
-// applyOnce does a command of a session unless it was done before; then its first reply is the answer.
-func (ns *Namespace) applyOnce(cmd *storepb.Command) *storepb.Result {
-	if cmd.GetSession() == 0 {
-		return ns.applyWithoutSession(cmd)
-	}
-	switch op := cmd.GetOp().GetOp().(type) {
-	case *storepb.Op_OpenSession:
-		return ns.openSession(ids.Session(cmd.GetSession()), op.OpenSession)
-	case *storepb.Op_CloseSession:
-		return ns.closeSession(ids.Session(cmd.GetSession()), op.CloseSession)
-	case *storepb.Op_Cancel:
-		return ns.cancel(ids.Session(cmd.GetSession()), ids.Sequence(op.Cancel.GetSeq()))
-	}
-	s, found := ns.sessions.byID.Get(ids.Session(cmd.GetSession()))
-	if !found {
-		return fail(storepb.Code_SESSION_FORGOTTEN)
-	}
-	if ids.Sequence(cmd.GetSeq()) <= s.acked {
-		return fail(storepb.Code_DUPLICATE)
-	}
-	if first, done := ns.sessions.reply(ids.Session(cmd.GetSession()), ids.Sequence(cmd.GetSeq())); done && !fault.NoDedup {
-		ns.sessions.acknowledge(ns.index, s, 0)
-		return first.result
-	}
-	if s.endedIndex != 0 {
-		return fail(storepb.Code_SESSION_UNKNOWN)
-	}
-	s = ns.sessions.acknowledge(ns.index, s, ids.Sequence(min(cmd.GetAcked(), cmd.GetSeq()-1)))
-	if s.replies >= MaxReplies {
-		return fail(storepb.Code_TOO_MANY_REQUESTS)
-	}
-	result, undo := ns.applyOp(cmd)
-	ns.sessions.keepReply(&reply{session: ids.Session(cmd.GetSession()), seq: ids.Sequence(cmd.GetSeq()), result: result, undo: undo})
-	return result
 }
 
 // applyWithoutSession does what the leader itself proposes.

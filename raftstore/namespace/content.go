@@ -34,7 +34,7 @@ func (ns *Namespace) setContent(cmd *storepb.Command, op *storepb.SetContent) *s
 	result := &storepb.Result{Attr: ns.replaceContent(cmd.GetCaller(), in, op.GetContent(), op.GetFacts()).attr()}
 	if isNamed {
 		name, _ = ns.tree.entry(name.parent, []byte(name.name))
-		result.Looks = ns.looksAt(name)
+		result.Observations = ns.observations(name)
 	}
 	return result
 }
@@ -42,11 +42,11 @@ func (ns *Namespace) setContent(cmd *storepb.Command, op *storepb.SetContent) *s
 // refuseContent asks the guards of all names, and compares what the caller saw under the one it used.
 func (ns *Namespace) refuseContent(by *storepb.Caller, op *storepb.SetContent, name *entry, in *inode) *storepb.Result {
 	for _, e := range ns.tree.namesOf(in.ino) {
-		var looks []*storepb.Look
+		var seen []*storepb.Observation
 		if name != nil && e.parent == name.parent && e.name == name.name {
-			looks = op.GetLooks()
+			seen = op.GetObservations()
 		}
-		if refused := ns.refuse(by, looks, e, in, overwrite); refused != nil {
+		if refused := ns.refuse(by, seen, e, in, overwrite); refused != nil {
 			return refused
 		}
 	}

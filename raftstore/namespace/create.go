@@ -60,7 +60,7 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 	if exclusive { // else its caller cannot tell who made it
 		undo = undoOf(made)
 	}
-	return &storepb.Result{Attr: in.attr(), Created: true, Looks: ns.looksAt(made)}, undo
+	return &storepb.Result{Attr: in.attr(), Created: true, Observations: ns.observations(made)}, undo
 }
 
 // openExisting answers a Create whose name is taken: for open(O_CREAT) without O_EXCL that is a success
@@ -77,7 +77,7 @@ func (ns *Namespace) openExisting(e *entry, op *storepb.Create) *storepb.Result 
 	case !in.isFile():
 		return fail(storepb.Code_STALE)
 	}
-	return &storepb.Result{Attr: in.attr(), Looks: ns.looksAt(e)}
+	return &storepb.Result{Attr: in.attr(), Observations: ns.observations(e)}
 }
 
 func (ns *Namespace) mayCreate(op *storepb.Create) storepb.Code {

@@ -24,7 +24,7 @@ func TestEventsOfALockedDay(t *testing.T) {
 	tr.fill(here, RootIno, "a", factsFor("swarm", "x", 0)).ok() // a heartbeat is none
 	tr.fill(there, RootIno, "a", factsFor("swarm", "y", 0)).ok()
 	tr.do(there, opOf(&storepb.Unlink{
-		Parent: RootIno, Name: []byte("a"), Looks: []*storepb.Look{{Parent: RootIno, Name: []byte("a"), Token: 1}},
+		Parent: RootIno, Name: []byte("a"), Observations: []*storepb.Observation{{Parent: RootIno, Name: []byte("a"), Token: 1}},
 	})).is(storepb.Code_NOT_FOUND)
 	tr.unlink(there, RootIno, "a").ok()
 	tr.take(here, "short", nil)

@@ -72,7 +72,7 @@ func hostileCommands() []*storepb.Command {
 
 // hostileLockOps hold nothing where something is expected, and strange things elsewhere.
 func hostileLockOps() []*storepb.Op {
-	looks := []*storepb.Look{nil, {}, {Parent: RootIno, Name: []byte("later"), Token: math.MaxUint64}}
+	seen := []*storepb.Observation{nil, {}, {Parent: RootIno, Name: []byte("later"), Token: math.MaxUint64}}
 	facts := &storepb.Facts{
 		Format: "\x00", Holder: "\n", Host: strings.Repeat("h", 300), Pid: math.MaxUint32, IssuedAt: math.MinInt64,
 		ExpiresAt: math.MaxInt64, Guard: "host", OnStale: "?", Process: new(storepb.Process), Tag: "t",
@@ -85,15 +85,15 @@ func hostileLockOps() []*storepb.Op {
 		{Op: &storepb.Op_RemoveMember{}}, {Op: &storepb.Op_SetLimits{}}, {Op: &storepb.Op_EndSession{}},
 		{Op: &storepb.Op_ProcessGone{}}, {Op: &storepb.Op_SetRule{}}, {Op: &storepb.Op_DeleteRule{}},
 		{Op: &storepb.Op_ForgetHost{}}, {Op: &storepb.Op_Tick{}},
-		opOf(&storepb.SetContent{Ino: 3, IfVersion: 5, Facts: facts, Name: new(storepb.Look), Looks: looks}),
+		opOf(&storepb.SetContent{Ino: 3, IfVersion: 5, Facts: facts, Name: new(storepb.Observation), Observations: seen}),
 		opOf(&storepb.SetContent{Ino: 3, IfVersion: 5, Facts: bottomless}),
 		opOf(&storepb.SetContent{Ino: 3, IfVersion: 5, Facts: &storepb.Facts{Format: "pid", Pid: 1, ExpiresAt: math.MinInt64}}),
 		opOf(&storepb.Create{Parent: RootIno, Name: []byte("filled"), Mode: someFile, Exclusive: true, Facts: facts, Unlisted: true}),
 		opOf(&storepb.Create{Parent: RootIno, Name: []byte("filled"), Mode: someFile, Exclusive: true, Facts: bottomless}),
-		opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("later"), Looks: looks}),
+		opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("later"), Observations: seen}),
 		opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("filled"), Owner: "\n", Request: strings.Repeat("r", 1<<20)}),
 		opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("dir"), Force: true, Directory: true}),
-		opOf(&storepb.Rename{Parent: RootIno, Name: []byte("later"), NewParent: RootIno, NewName: []byte("kept"), Looks: looks}),
+		opOf(&storepb.Rename{Parent: RootIno, Name: []byte("later"), NewParent: RootIno, NewName: []byte("kept"), Observations: seen}),
 		opOf(&storepb.ProcessGone{Processes: []*storepb.Process{{}, processOf(1), {Pid: math.MaxUint32}}}),
 		opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "**", StaleAfter: 1, OnStale: "remove", HostTimeout: math.MaxInt64}}),
 		opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "**", StaleAfter: math.MaxInt64, HostTimeout: 1}}),
@@ -167,7 +167,7 @@ func FuzzDecodeCommand(f *testing.F) {
 	for _, facts := range []*storepb.Facts{towerFacts("x"), pidFacts("beads", processOf(2)), factsFor("semaphore", "1", 1<<60)} {
 		message, err := proto.Marshal(&storepb.Command{
 			Session: here, Seq: 70, Caller: &storepb.Caller{Host: "here", Lineage: []*storepb.Process{processOf(2)}}, Time: 1 << 50,
-			Op: opOf(&storepb.SetContent{Ino: 3, IfVersion: 5, Facts: facts, Name: &storepb.Look{Parent: RootIno, Name: []byte("g")}}),
+			Op: opOf(&storepb.SetContent{Ino: 3, IfVersion: 5, Facts: facts, Name: &storepb.Observation{Parent: RootIno, Name: []byte("g")}}),
 		})
 		require.NoError(f, err)
 		f.Add(message)

@@ -120,12 +120,12 @@ func (g *generator) mean(cmd *storepb.Command) {
 		op.Create.Unlisted = g.often(4)
 	case *storepb.Op_Unlink:
 		op.Unlink.Force = g.often(10)
-		op.Unlink.Looks = g.looks()
+		op.Unlink.Observations = g.observations()
 		op.Unlink.Owner = pick(g, "", "", "x", "y")
 	case *storepb.Op_Rename:
-		op.Rename.Looks = g.looks()
+		op.Rename.Observations = g.observations()
 	case *storepb.Op_SetContent:
-		op.SetContent.Looks = g.looks()
+		op.SetContent.Observations = g.observations()
 		if g.often(80) {
 			op.SetContent.Name = g.nameFor(op.SetContent.GetIno())
 		}
@@ -133,30 +133,30 @@ func (g *generator) mean(cmd *storepb.Command) {
 }
 
 // nameFor is a name of an inode, mostly.
-func (g *generator) nameFor(ino uint64) *storepb.Look {
+func (g *generator) nameFor(ino uint64) *storepb.Observation {
 	if names := g.ns.tree.namesOf(ids.Inode(ino)); len(names) > 0 && g.often(90) {
 		e := pick(g, names...)
-		return &storepb.Look{Parent: uint64(e.parent), Name: []byte(e.name)}
+		return &storepb.Observation{Parent: uint64(e.parent), Name: []byte(e.name)}
 	}
-	return &storepb.Look{Parent: g.dir(), Name: g.name()}
+	return &storepb.Observation{Parent: g.dir(), Name: g.name()}
 }
 
-// looks are mostly right ones.
-func (g *generator) looks() []*storepb.Look {
+// observations are mostly right ones.
+func (g *generator) observations() []*storepb.Observation {
 	if g.often(60) || g.ns.tree.byName.Len() == 0 {
 		return nil
 	}
-	var looks []*storepb.Look
+	var seen []*storepb.Observation
 	for _, e := range g.ns.tree.byName.Items() {
-		look := &storepb.Look{Parent: uint64(e.parent), Name: []byte(e.name), Token: uint64(e.token), Empty: g.often(3)}
+		o := &storepb.Observation{Parent: uint64(e.parent), Name: []byte(e.name), Token: uint64(e.token), Empty: g.often(3)}
 		if g.often(5) {
-			look.Token = pick[uint64](g, 0, 1, uint64(e.token-1), uint64(e.token+1))
+			o.Token = pick[uint64](g, 0, 1, uint64(e.token-1), uint64(e.token+1))
 		}
 		if g.often(60) {
-			looks = append(looks, look)
+			seen = append(seen, o)
 		}
 	}
-	return looks
+	return seen
 }
 
 func (g *generator) lockOp() *storepb.Op {

@@ -173,7 +173,7 @@ func TestForce(t *testing.T) {
 			event := tr.lastEvent()
 			tr.do(there, opOf(&storepb.Unlink{
 				Parent: RootIno, Name: []byte("lock"), Force: true,
-				Looks: []*storepb.Look{{Parent: RootIno, Name: []byte("lock"), Token: 1}},
+				Observations: []*storepb.Observation{{Parent: RootIno, Name: []byte("lock"), Token: 1}},
 			})).ok()
 			require.Len(t, tr.ns.removed, 1)
 			require.Zero(t, tr.ns.removed[0].Session, "the kernel of its own host is told, too")
@@ -275,15 +275,15 @@ func TestBeadsOfAnUnknownProcess(t *testing.T) {
 	tr.fill(here, RootIno, "lock", pidFacts("beads", nil)).ok()
 }
 
-// withLooks is a removal or replacement by somebody who saw that.
-func withLooks(op *storepb.Op, looks []*storepb.Look) *storepb.Op {
+// withObservations is a removal or replacement by somebody who saw that.
+func withObservations(op *storepb.Op, seen []*storepb.Observation) *storepb.Op {
 	switch op := op.GetOp().(type) {
 	case *storepb.Op_Unlink:
-		op.Unlink.Looks = looks
+		op.Unlink.Observations = seen
 	case *storepb.Op_Rename:
-		op.Rename.Looks = looks
+		op.Rename.Observations = seen
 	case *storepb.Op_SetContent:
-		op.SetContent.Looks = looks
+		op.SetContent.Observations = seen
 	}
 	return op
 }
@@ -293,17 +293,17 @@ func TestLooks(t *testing.T) {
 	for _, way := range reaches() {
 		t.Run(way.name, func(t *testing.T) {
 			tr := guarded(t, factsFor("swarm", "x", 0))
-			right := &storepb.Look{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock")}
-			wrong := &storepb.Look{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock") - 1}
-			others := &storepb.Look{Parent: RootIno, Name: []byte("elsewhere"), Token: 1}
-			below := &storepb.Look{Parent: 77, Name: []byte("lock"), Token: 1}
+			right := &storepb.Observation{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock")}
+			wrong := &storepb.Observation{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock") - 1}
+			others := &storepb.Observation{Parent: RootIno, Name: []byte("elsewhere"), Token: 1}
+			below := &storepb.Observation{Parent: 77, Name: []byte("lock"), Token: 1}
 			code := storepb.Code_NOT_FOUND
 			if way.overwrites {
 				code = storepb.Code_STALE
 			}
-			tr.requireRefused(here, withLooks(way.op(tr, here), []*storepb.Look{others, wrong}), code)
-			tr.requireRefused(there, withLooks(way.op(tr, there), []*storepb.Look{wrong, others}), code)
-			tr.do(there, withLooks(way.op(tr, there), []*storepb.Look{others, right, below})).ok()
+			tr.requireRefused(here, withObservations(way.op(tr, here), []*storepb.Observation{others, wrong}), code)
+			tr.requireRefused(there, withObservations(way.op(tr, there), []*storepb.Observation{wrong, others}), code)
+			tr.do(there, withObservations(way.op(tr, there), []*storepb.Observation{others, right, below})).ok()
 		})
 	}
 }
@@ -312,26 +312,26 @@ func TestLooks(t *testing.T) {
 func TestLookAtTheDirectory(t *testing.T) {
 	tr := newDriver(t)
 	dir := tr.mkdir(RootIno, "lock")
-	first := tr.do(here, createOp(dir, "pid", true)).ok().GetLooks()
+	first := tr.do(here, createOp(dir, "pid", true)).ok().GetObservations()
 	require.Len(t, first, 2)
-	requireSame(t, &storepb.Look{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock")}, first[1])
+	requireSame(t, &storepb.Observation{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock")}, first[1])
 	tr.unlink(here, dir, "pid").ok()
 	tr.rmdir(RootIno, "lock").ok()
 	dir = tr.mkdir(RootIno, "lock")
 	tr.file(dir, "pid")
 
-	looks := first[1:]
+	seen := first[1:]
 	pid := []byte("pid")
-	tr.requireRefused(there, opOf(&storepb.Unlink{Parent: dir, Name: pid, Looks: looks}), storepb.Code_NOT_FOUND)
+	tr.requireRefused(there, opOf(&storepb.Unlink{Parent: dir, Name: pid, Observations: seen}), storepb.Code_NOT_FOUND)
 	tr.requireRefused(there, opOf(&storepb.Rename{
-		Parent: dir, Name: pid, NewParent: RootIno, NewName: pid, Looks: looks,
+		Parent: dir, Name: pid, NewParent: RootIno, NewName: pid, Observations: seen,
 	}), storepb.Code_NOT_FOUND)
 	truncation := tr.fillOp(there, dir, "pid", nil)
-	truncation.Looks = looks
+	truncation.Observations = seen
 	tr.requireRefused(there, opOf(truncation), storepb.Code_STALE)
 	tr.unlink(there, dir, "pid").ok()
 	tr.requireRefused(there, opOf(&storepb.Unlink{
-		Parent: RootIno, Name: []byte("lock"), Directory: true, Looks: looks,
+		Parent: RootIno, Name: []byte("lock"), Directory: true, Observations: seen,
 	}), storepb.Code_NOT_FOUND)
 	tr.rmdir(RootIno, "lock").ok()
 }
@@ -341,26 +341,26 @@ func TestLooksComeBack(t *testing.T) {
 	tr := newDriver(t)
 	dir := tr.mkdir(RootIno, "dir")
 	ino := tr.file(dir, "a")
-	requireLooks := func(result *storepb.Result, name string) {
+	requireObserved := func(result *storepb.Result, name string) {
 		t.Helper()
-		require.Len(t, result.GetLooks(), 2)
-		requireSame(t, &storepb.Look{Parent: dir, Name: []byte(name), Token: tr.lockIn(dir, name).GetToken()}, result.GetLooks()[0])
-		requireSame(t, &storepb.Look{Parent: RootIno, Name: []byte("dir"), Token: tr.token("dir")}, result.GetLooks()[1])
+		require.Len(t, result.GetObservations(), 2)
+		requireSame(t, &storepb.Observation{Parent: dir, Name: []byte(name), Token: tr.lockIn(dir, name).GetToken()}, result.GetObservations()[0])
+		requireSame(t, &storepb.Observation{Parent: RootIno, Name: []byte("dir"), Token: tr.token("dir")}, result.GetObservations()[1])
 	}
-	read := func(name *storepb.Look) *storepb.Result {
+	read := func(name *storepb.Observation) *storepb.Result {
 		return step{tr.ns.Query(&storepb.Query{Query: &storepb.Query_Read{Read: &storepb.Read{Ino: ino, Name: name}}}), t}.ok()
 	}
-	byName := &storepb.Look{Parent: dir, Name: []byte("a")}
-	require.True(t, read(byName).GetLooks()[0].GetEmpty())
-	require.Empty(t, read(nil).GetLooks())
-	require.Empty(t, read(&storepb.Look{Parent: RootIno, Name: []byte("a")}).GetLooks())
-	require.Empty(t, read(&storepb.Look{Parent: RootIno, Name: []byte("dir")}).GetLooks(), "it is not that inode's")
-	requireLooks(tr.fill(here, dir, "a", towerFacts("x")).ok(), "a")
-	requireLooks(tr.fill(here, dir, "a", towerFacts("y")).ok(), "a")
-	requireLooks(read(byName), "a")
-	requireLooks(tr.link(ino, dir, "b").ok(), "b")
-	requireLooks(tr.rename(dir, "b", dir, "c").ok(), "c")
-	requireLooks(tr.create(dir, "d", someFile).ok(), "d")
+	byName := &storepb.Observation{Parent: dir, Name: []byte("a")}
+	require.True(t, read(byName).GetObservations()[0].GetEmpty())
+	require.Empty(t, read(nil).GetObservations())
+	require.Empty(t, read(&storepb.Observation{Parent: RootIno, Name: []byte("a")}).GetObservations())
+	require.Empty(t, read(&storepb.Observation{Parent: RootIno, Name: []byte("dir")}).GetObservations(), "it is not that inode's")
+	requireObserved(tr.fill(here, dir, "a", towerFacts("x")).ok(), "a")
+	requireObserved(tr.fill(here, dir, "a", towerFacts("y")).ok(), "a")
+	requireObserved(read(byName), "a")
+	requireObserved(tr.link(ino, dir, "b").ok(), "b")
+	requireObserved(tr.rename(dir, "b", dir, "c").ok(), "c")
+	requireObserved(tr.create(dir, "d", someFile).ok(), "d")
 }
 
 // TestExchangeLooksAtBothNames: who made it knows both.
@@ -368,23 +368,23 @@ func TestExchangeLooksAtBothNames(t *testing.T) {
 	tr := newDriver(t)
 	tr.take(here, "a", towerFacts("x"))
 	tr.take(here, "b", towerFacts("y"))
-	looks := tr.exchange(RootIno, "a", RootIno, "b").ok().GetLooks()
-	require.Len(t, looks, 2)
+	seen := tr.exchange(RootIno, "a", RootIno, "b").ok().GetObservations()
+	require.Len(t, seen, 2)
 	exchanged := tr.index
-	for _, look := range looks {
-		require.Equal(t, exchanged, look.GetToken())
-		tr.do(here, opOf(&storepb.Unlink{Parent: RootIno, Name: look.GetName(), Looks: looks})).ok()
+	for _, o := range seen {
+		require.Equal(t, exchanged, o.GetToken())
+		tr.do(here, opOf(&storepb.Unlink{Parent: RootIno, Name: o.GetName(), Observations: seen})).ok()
 	}
 	require.Empty(t, tr.names())
 }
 
 // TestLookAtAnEmptyLock: there was nothing to judge, and its holder was about to write.
 func TestLookAtAnEmptyLock(t *testing.T) {
-	empty := func(tr *driver) []*storepb.Look {
-		return []*storepb.Look{{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock"), Empty: true}}
+	empty := func(tr *driver) []*storepb.Observation {
+		return []*storepb.Observation{{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock"), Empty: true}}
 	}
 	unlink := func(tr *driver) *storepb.Op {
-		return opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("lock"), Looks: empty(tr)})
+		return opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("lock"), Observations: empty(tr)})
 	}
 	tr := newDriver(t)
 	tr.take(here, "lock", nil)
@@ -404,7 +404,7 @@ func TestLookAtAnEmptyLock(t *testing.T) {
 func TestStrangeLooks(t *testing.T) {
 	tr := newDriver(t)
 	tr.take(here, "lock", nil)
-	tr.do(here, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("lock"), Looks: []*storepb.Look{
+	tr.do(here, opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("lock"), Observations: []*storepb.Observation{
 		nil, {}, {Parent: math.MaxUint64, Name: []byte("lock")}, {Parent: RootIno, Token: 5},
 	}})).ok()
 }

@@ -33,13 +33,13 @@ func TestDataIsNeverRefused(t *testing.T) {
 			if refusals != nil {
 				require.Contains(t, refusals, got.GetCode())
 			} else {
-				requireSame(t, want.result, withoutLooks(got))
+				requireSame(t, want.result, withoutObservations(got))
 			}
 			m.settle(cmd, got, want)
 			requireConsistent(t, ns)
 			ns.tree.byName.Scan(func(e *entry) bool {
 				in, _ := ns.tree.inode(e.ino)
-				require.True(t, in.isDir() || ns.lookAt(e).GetData(), "%q is data", e.name)
+				require.True(t, in.isDir() || ns.observation(e).GetData(), "%q is data", e.name)
 				return true
 			})
 		}
@@ -73,21 +73,21 @@ func (g *generator) look(cmd *storepb.Command, directories bool) {
 	if cmd.GetCaller() != nil {
 		cmd.Caller.PidNamespace, cmd.Caller.Lineage = pick[uint64](g, 0, 1, 2), pick(g, nil, []*storepb.Process{g.process()})
 	}
-	var looks []*storepb.Look
+	var seen []*storepb.Observation
 	for _, e := range g.ns.tree.byName.Items() {
 		if in, found := g.ns.tree.inode(e.ino); found && (!directories || !in.isDir()) && g.often(70) {
-			looks = append(looks, &storepb.Look{
+			seen = append(seen, &storepb.Observation{
 				Parent: uint64(e.parent), Name: []byte(e.name), Token: uint64(pick(g, e.token, e.token-1, 1)), Empty: g.often(50),
 			})
 		}
 	}
 	switch op := cmd.GetOp().GetOp().(type) {
 	case *storepb.Op_Unlink:
-		op.Unlink.Looks = looks
+		op.Unlink.Observations = seen
 	case *storepb.Op_Rename:
-		op.Rename.Looks = looks
+		op.Rename.Observations = seen
 	case *storepb.Op_SetContent:
-		op.SetContent.Looks = looks
+		op.SetContent.Observations = seen
 	}
 }
 
@@ -110,7 +110,7 @@ func (tr *driver) requireLock(is bool, parent uint64, name string) {
 	tr.tb.Helper()
 	result := step{tr.ns.Query(getLock(parent, name)), tr.tb}.ok()
 	require.Equal(tr.tb, is, result.GetLocks()[0].GetBecause() != "", "%v", result.GetLocks())
-	require.Equal(tr.tb, !is, result.GetLooks()[0].GetData())
+	require.Equal(tr.tb, !is, result.GetObservations()[0].GetData())
 	listed := false
 	for _, lock := range tr.ns.Query(listLocks(0, "", 0)).GetLocks() {
 		listed = listed || lock.GetParent() == parent && string(lock.GetName()) == name
@@ -160,7 +160,7 @@ func TestWhatIsALock(t *testing.T) {
 			tr.rule(&storepb.Rule{Pattern: "*", Format: "data"}).ok()
 			for _, name := range []string{"exclusive", "noreplace", "plain", "moved", "replaced"} {
 				tr.requireLock(false, RootIno, name)
-				tr.do(there, withLooks(opOf(unlinkOp(name)), []*storepb.Look{{Parent: RootIno, Name: []byte(name), Token: 1, Empty: true}})).ok()
+				tr.do(there, withObservations(opOf(unlinkOp(name)), []*storepb.Observation{{Parent: RootIno, Name: []byte(name), Token: 1, Empty: true}})).ok()
 			}
 		})
 	}

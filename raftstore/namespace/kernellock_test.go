@@ -111,10 +111,10 @@ func TestKernelLockIsTheOnlyGuardOfItsFile(t *testing.T) {
 					lock(tr, tr.at(RootIno, "lock"))
 					tr.announceAll()
 					event := tr.lastEvent()
-					looks := []*storepb.Look{{Parent: RootIno, Name: []byte("lock"), Token: 1, Empty: true}}
+					seen := []*storepb.Observation{{Parent: RootIno, Name: []byte("lock"), Token: 1, Empty: true}}
 					require.Empty(t, tr.lock("lock").GetBecause())
 					require.Empty(t, tr.lock("lock").GetRemover())
-					tr.do(there, withLooks(reach.op(tr, there), looks)).ok()
+					tr.do(there, withObservations(reach.op(tr, there), seen)).ok()
 					for _, e := range tr.eventsSince(event) {
 						require.Contains(t, []string{eventReleased, eventAcquired}, e.GetEvent(), "%v", e)
 					}

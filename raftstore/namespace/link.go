@@ -37,7 +37,7 @@ func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Re
 	in = ns.changeLinks(in, +1)
 	made = ns.acquire(caller, made, in, acquisition{exclusive: true, done: true})
 	ns.touchDir(ids.Inode(op.GetParent()), 0)
-	return &storepb.Result{Attr: in.attr(), Looks: ns.looksAt(made)}, undoOf(made)
+	return &storepb.Result{Attr: in.attr(), Observations: ns.observations(made)}, undoOf(made)
 }
 
 // maxRequest bounds the name of a request that an event tells, in bytes.
@@ -65,7 +65,7 @@ func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.R
 	case !op.GetDirectory() && in.isDir():
 		return fail(storepb.Code_IS_DIRECTORY)
 	case ns.tree.isFull(in):
-		if refused := ns.refuseByLook(cmd.GetCaller(), op.GetLooks(), e, in, takeAway); refused != nil {
+		if refused := ns.refuseByLook(cmd.GetCaller(), op.GetObservations(), e, in, takeAway); refused != nil {
 			return refused // it is full because it is another one
 		}
 		return fail(storepb.Code_NOT_EMPTY)
@@ -90,7 +90,7 @@ func (ns *Namespace) refuseUnlink(by *storepb.Caller, op *storepb.Unlink, e *ent
 		ns.emit(event)
 		return nil
 	}
-	refused := ns.refuseByLook(by, op.GetLooks(), e, in, takeAway)
+	refused := ns.refuseByLook(by, op.GetObservations(), e, in, takeAway)
 	if refused == nil && !ns.heldByOwner(e, in, op.GetOwner()) {
 		refused = ns.refuseByGuard(by, e, in, takeAway)
 	}

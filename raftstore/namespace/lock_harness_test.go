@@ -57,7 +57,7 @@ func (tr *driver) fillOp(session, parent uint64, name string, facts *storepb.Fac
 	}
 	return &storepb.SetContent{
 		Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte(content), Facts: facts,
-		Name: &storepb.Look{Parent: parent, Name: []byte(name)},
+		Name: &storepb.Observation{Parent: parent, Name: []byte(name)},
 	}
 }
 

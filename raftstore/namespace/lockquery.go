@@ -58,7 +58,7 @@ func (r reader) getLock(q *storepb.GetLock) *storepb.Result {
 		lock.Content = in.content
 		lock.AdvisoryLocks = r.advisoriesOf(in.ino, advisoriesOfLock, anyFile)
 	}
-	return &storepb.Result{Attr: in.attr(), Locks: []*storepb.Lock{lock}, Looks: r.looksAt(e)}
+	return &storepb.Result{Attr: in.attr(), Locks: []*storepb.Lock{lock}, Observations: r.observations(e)}
 }
 
 func (r reader) awaitChange(q *storepb.AwaitChange) *storepb.Result {
@@ -71,13 +71,13 @@ func (r reader) awaitChange(q *storepb.AwaitChange) *storepb.Result {
 // changed tells whether any of these names is another lock than the one that was seen, or none any more, or one that was marked as
 // stale if that is asked for.
 func (r reader) changed(q *storepb.AwaitChange) bool {
-	for _, look := range q.GetSeen() {
+	for _, o := range q.GetSeen() {
 		token := ids.Token(0)
-		e, found := r.tree.entry(ids.Inode(look.GetParent()), look.GetName())
+		e, found := r.tree.entry(ids.Inode(o.GetParent()), o.GetName())
 		if found {
 			token = e.token
 		}
-		if token != ids.Token(look.GetToken()) || q.GetOrStale() && found && e.stale != nil {
+		if token != ids.Token(o.GetToken()) || q.GetOrStale() && found && e.stale != nil {
 			return true
 		}
 	}

@@ -93,12 +93,12 @@ func TestGetLock(t *testing.T) {
 		State: "held", Facts: facts, Attr: tr.attr(ino), Content: []byte("semaphore 1"),
 		Because: "its content is of format semaphore", Remover: "programs on host here",
 	}}}
-	requireSame(t, want, withoutLooks(result))
-	requireSame(t, &storepb.Look{Parent: dir, Name: []byte("lock"), Token: 4}, result.GetLooks()[0])
+	requireSame(t, want, withoutObservations(result))
+	requireSame(t, &storepb.Observation{Parent: dir, Name: []byte("lock"), Token: 4}, result.GetObservations()[0])
 	byIno := func(ino uint64) *storepb.Query {
 		return &storepb.Query{Query: &storepb.Query_GetLock{GetLock: &storepb.GetLock{Ino: ino}}}
 	}
-	requireSame(t, want, withoutLooks(tr.ns.Query(byIno(ino))))
+	requireSame(t, want, withoutObservations(tr.ns.Query(byIno(ino))))
 	tr.link(ino, RootIno, "name").ok()
 	require.Equal(t, "name", string(tr.ns.Query(byIno(ino)).GetLocks()[0].GetPath()), "the first of its names")
 	require.Equal(t, "dir", string(tr.ns.Query(byIno(dir)).GetLocks()[0].GetPath()))

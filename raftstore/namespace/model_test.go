@@ -233,7 +233,7 @@ func (m *model) settle(cmd *storepb.Command, got *storepb.Result, want *modelRep
 	if s.ended != nil && s.ended.index != m.index {
 		return
 	}
-	kept := &modelReply{result: withoutLooks(got)}
+	kept := &modelReply{result: withoutObservations(got)}
 	if want != nil {
 		kept.undo = want.undo
 	}

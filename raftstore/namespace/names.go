@@ -18,7 +18,7 @@ func (t *tree) newCookie() uint64 {
 }
 
 // named answers the entry that a message names, if it is one of that inode.
-func (t *tree) named(name *storepb.Look, ino ids.Inode) (*entry, bool) {
+func (t *tree) named(name *storepb.Observation, ino ids.Inode) (*entry, bool) {
 	if name == nil {
 		return nil, false
 	}

@@ -29,7 +29,7 @@ func TestNamespaceAgreesWithModel(t *testing.T) {
 				require.True(t, proto.Equal(&storepb.Result{Code: got.GetCode(), Message: got.GetMessage()}, got),
 					"a refusal says nothing else: %v", got)
 			} else {
-				requireSame(t, want.result, withoutLooks(got))
+				requireSame(t, want.result, withoutObservations(got))
 			}
 			m.settle(cmd, got, want)
 			requireAgreement(t, m, ns)
@@ -38,10 +38,10 @@ func TestNamespaceAgreesWithModel(t *testing.T) {
 	})
 }
 
-// withoutLooks is what an answer says but for tokens, of which the model knows nothing.
-func withoutLooks(r *storepb.Result) *storepb.Result {
+// withoutObservations is what an answer says but for tokens, of which the model knows nothing.
+func withoutObservations(r *storepb.Result) *storepb.Result {
 	plain := proto.Clone(r).(*storepb.Result)
-	plain.Looks = nil
+	plain.Observations = nil
 	return plain
 }
 
@@ -111,7 +111,7 @@ func requireDirectory(t require.TestingT, m *model, ns *Namespace, n *node) {
 		requireSame(t, &storepb.DirEntry{
 			Name: []byte(name), Ino: at.ino, Mode: at.mode & syscall.S_IFMT, Cookie: entries[2+i].GetCookie(),
 		}, entries[2+i])
-		requireSame(t, &storepb.Result{Attr: m.attr(at)}, withoutLooks(ns.Query(lookupOf(n.ino, name))))
+		requireSame(t, &storepb.Result{Attr: m.attr(at)}, withoutObservations(ns.Query(lookupOf(n.ino, name))))
 	}
 	for _, name := range []string{"a", "b", "c", "d"} {
 		_, there := n.names[name]

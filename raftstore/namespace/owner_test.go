@@ -96,7 +96,7 @@ func TestCancelledCreationWithContent(t *testing.T) {
 
 func TestReleaseByOwner(t *testing.T) {
 	tr := newDriver(t)
-	token := tr.do(here, opOf(filledOp("lock", ownedFacts("me", 0)))).ok().GetLooks()[0].GetToken()
+	token := tr.do(here, opOf(filledOp("lock", ownedFacts("me", 0)))).ok().GetObservations()[0].GetToken()
 	for _, owner := range []string{"", "you", "m"} {
 		op := unlinkOp("lock")
 		op.Owner = owner
@@ -104,11 +104,11 @@ func TestReleaseByOwner(t *testing.T) {
 	}
 	op := unlinkOp("lock")
 	op.Owner, op.Request = "me", "request-1"
-	op.Looks = []*storepb.Look{{Parent: RootIno, Name: []byte("lock"), Token: token - 1}}
+	op.Observations = []*storepb.Observation{{Parent: RootIno, Name: []byte("lock"), Token: token - 1}}
 	tr.requireRefused(there, opOf(op), storepb.Code_NOT_FOUND)
 
 	before := tr.lastEvent()
-	op.Looks[0].Token = token
+	op.Observations[0].Token = token
 	tr.do(there, opOf(op)).ok() // on any host
 	event := tr.requireEvents(before, "lock_released lock")[0]
 	require.Equal(t, "request-1", event.GetRequest())
@@ -172,7 +172,7 @@ func TestUnlisted(t *testing.T) {
 func TestChanged(t *testing.T) {
 	tr := newDriver(t)
 	tr.take(here, "lock", nil)
-	seen := []*storepb.Look{
+	seen := []*storepb.Observation{
 		{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock")},
 		{Parent: RootIno, Name: []byte("reply")},
 	}
@@ -195,7 +195,7 @@ func TestAwaitsStaleness(t *testing.T) {
 	tr := newDriver(t)
 	tr.take(here, "lock", nil)
 	tr.rule(&storepb.Rule{Pattern: "lock", StaleAfter: int64(time.Minute)}).ok()
-	change := &storepb.AwaitChange{Seen: []*storepb.Look{{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock")}}}
+	change := &storepb.AwaitChange{Seen: []*storepb.Observation{{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock")}}}
 	require.False(t, tr.ns.Changed(change))
 	change.OrStale = true
 	require.False(t, tr.ns.Changed(change))

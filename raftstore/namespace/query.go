@@ -87,7 +87,7 @@ func (r reader) lookup(q *storepb.Lookup) *storepb.Result {
 			return fail(storepb.Code_NOT_FOUND)
 		}
 		result := r.read(e.ino, nil)
-		result.Looks = r.looksAt(e)
+		result.Observations = r.observations(e)
 		return result
 	}
 	return r.read(ino, nil)
@@ -110,8 +110,8 @@ func (r reader) read(ino ids.Inode, q *storepb.Read) *storepb.Result {
 func (r reader) readContent(q *storepb.Read) *storepb.Result {
 	result := r.read(ids.Inode(q.GetIno()), q)
 	if e, isNamed := r.tree.named(q.GetName(), ids.Inode(q.GetIno())); isNamed {
-		result.Looks = r.looksAt(e)
-		result.Looks[0].Empty = result.GetAttr().GetSize() == 0
+		result.Observations = r.observations(e)
+		result.Observations[0].Empty = result.GetAttr().GetSize() == 0
 	}
 	return result
 }

@@ -21,20 +21,20 @@ const (
 
 // refuse judges whether a caller may do that to a name: it must be the lock that the caller looked at, and
 // its guard must allow it. Nil: it may. What is refused is an event.
-func (w *warden) refuse(by *storepb.Caller, looks []*storepb.Look, e *entry, in *inode, what change) *storepb.Result {
-	if refused := w.refuseByLook(by, looks, e, in, what); refused != nil {
+func (w *warden) refuse(by *storepb.Caller, seen []*storepb.Observation, e *entry, in *inode, what change) *storepb.Result {
+	if refused := w.refuseByLook(by, seen, e, in, what); refused != nil {
 		return refused
 	}
 	return w.refuseByGuard(by, e, in, what)
 }
 
 // refuseByLook judges whether it is the lock that the caller looked at.
-func (w *warden) refuseByLook(by *storepb.Caller, looks []*storepb.Look, e *entry, in *inode, what change) *storepb.Result {
+func (w *warden) refuseByLook(by *storepb.Caller, seen []*storepb.Observation, e *entry, in *inode, what change) *storepb.Result {
 	if fault.IgnoreLooks {
 		return nil
 	}
-	if seen := w.lookedAtAnother(looks, e); seen != 0 {
-		reason := fmt.Sprintf("the caller looked at token %d, which is gone", seen)
+	if other := w.lookedAtAnother(seen, e); other != 0 {
+		reason := fmt.Sprintf("the caller looked at token %d, which is gone", other)
 		w.emitRefused(e, in, by, reason)
 		code := storepb.Code_NOT_FOUND
 		if what == overwrite {
@@ -42,7 +42,7 @@ func (w *warden) refuseByLook(by *storepb.Caller, looks []*storepb.Look, e *entr
 		}
 		return &storepb.Result{Code: code, Message: reason}
 	}
-	if lookedAtEmpty(looks, e) && w.isJudged(e, in) && w.isBeingWritten(e, in) {
+	if lookedAtEmpty(seen, e) && w.isJudged(e, in) && w.isBeingWritten(e, in) {
 		return w.refuseBusy(by, e, in, "the caller looked at it before its holder had written to it")
 	}
 	return nil

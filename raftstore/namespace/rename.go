@@ -52,7 +52,7 @@ func (ns *Namespace) rename(cmd *storepb.Command, op *storepb.Rename) (*storepb.
 		undo.BackParent, undo.BackName = uint64(source.parent), op.GetName()
 		undo.BackExclusive, undo.BackMaker = source.exclusive, source.maker.message()
 	}
-	return &storepb.Result{RemovedIno: uint64(removed), Looks: ns.looksAt(made)}, undo
+	return &storepb.Result{RemovedIno: uint64(removed), Observations: ns.observations(made)}, undo
 }
 
 // refuseRename asks for both names: the one that goes, with all that is below it, and the one that is
@@ -63,7 +63,7 @@ func (ns *Namespace) refuseRename(
 	if refused := ns.refuseUnjudged(by, op, source, target, moved, replaced); refused != nil {
 		return refused
 	}
-	if refused := ns.refuse(by, op.GetLooks(), source, moved, takeAway); refused != nil {
+	if refused := ns.refuse(by, op.GetObservations(), source, moved, takeAway); refused != nil {
 		return refused
 	}
 	if moved.isDir() {
@@ -74,7 +74,7 @@ func (ns *Namespace) refuseRename(
 	if replaced == nil {
 		return nil
 	}
-	return ns.refuse(by, op.GetLooks(), target, replaced, overwrite)
+	return ns.refuse(by, op.GetObservations(), target, replaced, overwrite)
 }
 
 // renameSides answers the two names; the target's inode number is 0 when that name is free.
@@ -151,5 +151,5 @@ func (ns *Namespace) exchange(by *storepb.Caller, op *storepb.Rename, a, b *entr
 	}
 	ns.touchDir(a.parent, subdirs)
 	ns.touchDir(b.parent, -subdirs)
-	return &storepb.Result{Looks: append(ns.looksAt(atB), ns.looksAt(atA)...)}
+	return &storepb.Result{Observations: append(ns.observations(atB), ns.observations(atA)...)}
 }

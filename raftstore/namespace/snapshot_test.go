@@ -146,7 +146,7 @@ func TestSnapshotHashTellsStatesApart(t *testing.T) {
 		"rule":      opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "*"}}),
 		"new rule":  opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "*", StaleAfter: 1}}),
 		"tick":      opOf(&storepb.Tick{}),
-		"event":     opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("f"), Looks: []*storepb.Look{{Parent: 1, Name: []byte("f"), Token: 1}}}),
+		"event":     opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("f"), Observations: []*storepb.Observation{{Parent: 1, Name: []byte("f"), Token: 1}}}),
 	} {
 		other := restored(t, snapshotBytes(t, tr.ns.Snapshot()))
 		other.Apply(ids.Index(tr.index+1), &storepb.Command{Session: here, Seq: 100, Op: op})

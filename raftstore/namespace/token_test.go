@@ -27,9 +27,9 @@ func TestTokenIsNewForAFreeName(t *testing.T) {
 				result := take(tr).ok()
 				require.Equal(t, tr.index, tr.token("lock"))
 				require.Equal(t, tr.now, tr.lock("lock").GetAcquired())
-				requireSame(t, &storepb.Look{
+				requireSame(t, &storepb.Observation{
 					Parent: RootIno, Name: []byte("lock"), Token: tr.index, Data: name == "open" || name == "moved here",
-				}, result.GetLooks()[0])
+				}, result.GetObservations()[0])
 				tr.do(here, opOf(&storepb.Unlink{
 					Parent: RootIno, Name: []byte("lock"), Directory: tr.attr(tr.at(RootIno, "lock")).GetMode()&someDir == someDir,
 				})).ok()

@@ -569,8 +569,8 @@ func (x *Facts) GetMachine() string {
 	return ""
 }
 
-// Look is the lock that a process read or made under a name: another one there has another token.
-type Look struct {
+// Observation is the lock that a process read or made under a name: another one there has another token.
+type Observation struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parent        uint64                 `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`
 	Name          []byte                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
@@ -581,20 +581,20 @@ type Look struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Look) Reset() {
-	*x = Look{}
+func (x *Observation) Reset() {
+	*x = Observation{}
 	mi := &file_raftstore_storepb_store_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Look) String() string {
+func (x *Observation) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Look) ProtoMessage() {}
+func (*Observation) ProtoMessage() {}
 
-func (x *Look) ProtoReflect() protoreflect.Message {
+func (x *Observation) ProtoReflect() protoreflect.Message {
 	mi := &file_raftstore_storepb_store_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -606,40 +606,40 @@ func (x *Look) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Look.ProtoReflect.Descriptor instead.
-func (*Look) Descriptor() ([]byte, []int) {
+// Deprecated: Use Observation.ProtoReflect.Descriptor instead.
+func (*Observation) Descriptor() ([]byte, []int) {
 	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *Look) GetParent() uint64 {
+func (x *Observation) GetParent() uint64 {
 	if x != nil {
 		return x.Parent
 	}
 	return 0
 }
 
-func (x *Look) GetName() []byte {
+func (x *Observation) GetName() []byte {
 	if x != nil {
 		return x.Name
 	}
 	return nil
 }
 
-func (x *Look) GetToken() uint64 {
+func (x *Observation) GetToken() uint64 {
 	if x != nil {
 		return x.Token
 	}
 	return 0
 }
 
-func (x *Look) GetEmpty() bool {
+func (x *Observation) GetEmpty() bool {
 	if x != nil {
 		return x.Empty
 	}
 	return false
 }
 
-func (x *Look) GetData() bool {
+func (x *Observation) GetData() bool {
 	if x != nil {
 		return x.Data
 	}
@@ -1182,7 +1182,7 @@ func (*Op_DropLocks) isOp_Op() {}
 
 func (*Op_InterruptLock) isOp_Op() {}
 
-// Create makes a file, directory, symbolic link or fifo. Answers attr, created and looks. A file that is made
+// Create makes a file, directory, symbolic link or fifo. Answers attr, created and observations. A file that is made
 // exclusively may come with its content. NEED_LINEAGE where a rule says that its maker holds it; Link and Rename too.
 type Create struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1284,7 +1284,7 @@ func (x *Create) GetUnlisted() bool {
 	return false
 }
 
-// Link gives an inode another name. Answers attr and looks.
+// Link gives an inode another name. Answers attr and observations.
 type Link struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
@@ -1352,13 +1352,13 @@ type Unlink struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parent        uint64                 `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`
 	Name          []byte                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Directory     bool                   `protobuf:"varint,3,opt,name=directory,proto3" json:"directory,omitempty"` // rmdir(2) instead of unlink(2)
-	Looks         []*Look                `protobuf:"bytes,4,rep,name=looks,proto3" json:"looks,omitempty"`          // what the caller saw last, of this name and of others
-	Force         bool                   `protobuf:"varint,5,opt,name=force,proto3" json:"force,omitempty"`         // whatever the guard and the looks say
-	Owner         string                 `protobuf:"bytes,6,opt,name=owner,proto3" json:"owner,omitempty"`          // satisfies a guard "owner" if the lock's holder has this name
-	Request       string                 `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`      // on whose behalf, for the event
-	Judged        *uint64                `protobuf:"varint,8,opt,name=judged,proto3,oneof" json:"judged,omitempty"` // inode that the caller's kernel had found under the name; unset: it is not known
-	Pin           uint64                 `protobuf:"varint,12,opt,name=pin,proto3" json:"pin,omitempty"`            // inode to be kept as with Pin if that was its last name
+	Directory     bool                   `protobuf:"varint,3,opt,name=directory,proto3" json:"directory,omitempty"`      // rmdir(2) instead of unlink(2)
+	Observations  []*Observation         `protobuf:"bytes,4,rep,name=observations,proto3" json:"observations,omitempty"` // what the caller saw last, of this name and of others
+	Force         bool                   `protobuf:"varint,5,opt,name=force,proto3" json:"force,omitempty"`              // whatever the guard and the observations say
+	Owner         string                 `protobuf:"bytes,6,opt,name=owner,proto3" json:"owner,omitempty"`               // satisfies a guard "owner" if the lock's holder has this name
+	Request       string                 `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`           // on whose behalf, for the event
+	Judged        *uint64                `protobuf:"varint,8,opt,name=judged,proto3,oneof" json:"judged,omitempty"`      // inode that the caller's kernel had found under the name; unset: it is not known
+	Pin           uint64                 `protobuf:"varint,12,opt,name=pin,proto3" json:"pin,omitempty"`                 // inode to be kept as with Pin if that was its last name
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1414,9 +1414,9 @@ func (x *Unlink) GetDirectory() bool {
 	return false
 }
 
-func (x *Unlink) GetLooks() []*Look {
+func (x *Unlink) GetObservations() []*Observation {
 	if x != nil {
-		return x.Looks
+		return x.Observations
 	}
 	return nil
 }
@@ -1456,7 +1456,7 @@ func (x *Unlink) GetPin() uint64 {
 	return 0
 }
 
-// Rename moves a name. Answers removed_ino when it replaced the last name of an inode, and looks. It is
+// Rename moves a name. Answers removed_ino when it replaced the last name of an inode, and observations. It is
 // refused like Unlink where it takes a name away, with STALE instead of NOT_FOUND where it replaces one, and NOT_JUDGED also
 // if the kernel has judged another directory than is to be moved into another one.
 type Rename struct {
@@ -1467,7 +1467,7 @@ type Rename struct {
 	NewName       []byte                 `protobuf:"bytes,4,opt,name=new_name,json=newName,proto3" json:"new_name,omitempty"`
 	NoReplace     bool                   `protobuf:"varint,5,opt,name=no_replace,json=noReplace,proto3" json:"no_replace,omitempty"`
 	Exchange      bool                   `protobuf:"varint,6,opt,name=exchange,proto3" json:"exchange,omitempty"`
-	Looks         []*Look                `protobuf:"bytes,7,rep,name=looks,proto3" json:"looks,omitempty"`
+	Observations  []*Observation         `protobuf:"bytes,7,rep,name=observations,proto3" json:"observations,omitempty"`
 	Judged        *uint64                `protobuf:"varint,8,opt,name=judged,proto3,oneof" json:"judged,omitempty"`                        // like Unlink's, of the name
 	NewJudged     *uint64                `protobuf:"varint,9,opt,name=new_judged,json=newJudged,proto3,oneof" json:"new_judged,omitempty"` // of the new name; 0: there was none
 	Pin           uint64                 `protobuf:"varint,12,opt,name=pin,proto3" json:"pin,omitempty"`                                   // like Unlink's
@@ -1547,9 +1547,9 @@ func (x *Rename) GetExchange() bool {
 	return false
 }
 
-func (x *Rename) GetLooks() []*Look {
+func (x *Rename) GetObservations() []*Observation {
 	if x != nil {
-		return x.Looks
+		return x.Observations
 	}
 	return nil
 }
@@ -1677,17 +1677,17 @@ func (x *SetAttr) GetMtimeNow() bool {
 }
 
 // SetContent replaces the whole content if it still has the version the writer saw, else CONFLICT.
-// Answers attr and, for the name that was used, looks. On a removed inode: STALE, unless this session
+// Answers attr and, for the name that was used, observations. On a removed inode: STALE, unless this session
 // removed it. BUSY if the lock's guard says no.
 type SetContent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
 	IfVersion     uint64                 `protobuf:"varint,2,opt,name=if_version,json=ifVersion,proto3" json:"if_version,omitempty"`
 	Content       []byte                 `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"`
-	Facts         *Facts                 `protobuf:"bytes,4,opt,name=facts,proto3" json:"facts,omitempty"`      // of the content
-	Name          *Look                  `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`        // by which the file was opened, without a token; none if it is not known
-	Looks         []*Look                `protobuf:"bytes,6,rep,name=looks,proto3" json:"looks,omitempty"`      // of a truncation: STALE if the caller looked at another lock of that name
-	Session       uint64                 `protobuf:"varint,7,opt,name=session,proto3" json:"session,omitempty"` // in which the file was locked; another one is SESSION_LOST; 0: it was not
+	Facts         *Facts                 `protobuf:"bytes,4,opt,name=facts,proto3" json:"facts,omitempty"`               // of the content
+	Name          *Observation           `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`                 // by which the file was opened, without a token; none if it is not known
+	Observations  []*Observation         `protobuf:"bytes,6,rep,name=observations,proto3" json:"observations,omitempty"` // of a truncation: STALE if the caller looked at another lock of that name
+	Session       uint64                 `protobuf:"varint,7,opt,name=session,proto3" json:"session,omitempty"`          // in which the file was locked; another one is SESSION_LOST; 0: it was not
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1750,16 +1750,16 @@ func (x *SetContent) GetFacts() *Facts {
 	return nil
 }
 
-func (x *SetContent) GetName() *Look {
+func (x *SetContent) GetName() *Observation {
 	if x != nil {
 		return x.Name
 	}
 	return nil
 }
 
-func (x *SetContent) GetLooks() []*Look {
+func (x *SetContent) GetObservations() []*Observation {
 	if x != nil {
-		return x.Looks
+		return x.Observations
 	}
 	return nil
 }
@@ -2126,7 +2126,7 @@ type EndSession struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	IfActive      uint64                 `protobuf:"varint,2,opt,name=if_active,json=ifActive,proto3" json:"if_active,omitempty"`                // index of the session's last command, as the leader saw it
-	LastKeepalive int64                  `protobuf:"varint,3,opt,name=last_keepalive,json=lastKeepalive,proto3" json:"last_keepalive,omitempty"` // cluster time of the last keepalive that the leader saw; 0: none in its term of office
+	LastKeepalive int64                  `protobuf:"varint,3,opt,name=last_keepalive,json=lastKeepalive,proto3" json:"last_keepalive,omitempty"` // cluster time of the last keepalive that the leader saw; 0: none since it leads
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3678,12 +3678,12 @@ func (x *GetAttr) GetIno() uint64 {
 }
 
 // Read answers attr and the whole content (a symbolic link's target), or attr alone when the
-// content still has the version the reader knows. With a name it answers looks too.
+// content still has the version the reader knows. With a name it answers observations too.
 type Read struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
 	KnownVersion  uint64                 `protobuf:"varint,2,opt,name=known_version,json=knownVersion,proto3" json:"known_version,omitempty"` // 0: none
-	Name          *Look                  `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`                                      // by which the file was opened, without a token
+	Name          *Observation           `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`                                      // by which the file was opened, without a token
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3732,7 +3732,7 @@ func (x *Read) GetKnownVersion() uint64 {
 	return 0
 }
 
-func (x *Read) GetName() *Look {
+func (x *Read) GetName() *Observation {
 	if x != nil {
 		return x.Name
 	}
@@ -4174,7 +4174,7 @@ func (x *Viewer) GetMoreGroups() bool {
 	return false
 }
 
-// GetLock answers attr, looks and the lock that a name is, with content.
+// GetLock answers attr, observations and the lock that a name is, with content.
 type GetLock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parent        uint64                 `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`
@@ -4386,7 +4386,7 @@ func (x *AwaitLock) GetEnd() uint64 {
 // WAITING if that has not come within a moment. Token 0: there was no such name.
 type AwaitChange struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Seen          []*Look                `protobuf:"bytes,1,rep,name=seen,proto3" json:"seen,omitempty"`
+	Seen          []*Observation         `protobuf:"bytes,1,rep,name=seen,proto3" json:"seen,omitempty"`
 	OrStale       bool                   `protobuf:"varint,2,opt,name=or_stale,json=orStale,proto3" json:"or_stale,omitempty"` // also once one of them is stale
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4422,7 +4422,7 @@ func (*AwaitChange) Descriptor() ([]byte, []int) {
 	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
 }
 
-func (x *AwaitChange) GetSeen() []*Look {
+func (x *AwaitChange) GetSeen() []*Observation {
 	if x != nil {
 		return x.Seen
 	}
@@ -4962,7 +4962,7 @@ type Result struct {
 	FsStats       *FsStats               `protobuf:"bytes,9,opt,name=fs_stats,json=fsStats,proto3" json:"fs_stats,omitempty"`
 	Members       []*Member              `protobuf:"bytes,10,rep,name=members,proto3" json:"members,omitempty"`
 	Sessions      []*SessionRecord       `protobuf:"bytes,11,rep,name=sessions,proto3" json:"sessions,omitempty"`
-	Looks         []*Look                `protobuf:"bytes,12,rep,name=looks,proto3" json:"looks,omitempty"` // the lock of the name that the call was about, then that of its directory
+	Observations  []*Observation         `protobuf:"bytes,12,rep,name=observations,proto3" json:"observations,omitempty"` // the lock of the name that the call was about, then that of its directory
 	Rules         []*Rule                `protobuf:"bytes,13,rep,name=rules,proto3" json:"rules,omitempty"`
 	Hosts         []*HostRecord          `protobuf:"bytes,14,rep,name=hosts,proto3" json:"hosts,omitempty"`
 	Locks         []*Lock                `protobuf:"bytes,15,rep,name=locks,proto3" json:"locks,omitempty"`
@@ -5082,9 +5082,9 @@ func (x *Result) GetSessions() []*SessionRecord {
 	return nil
 }
 
-func (x *Result) GetLooks() []*Look {
+func (x *Result) GetObservations() []*Observation {
 	if x != nil {
-		return x.Looks
+		return x.Observations
 	}
 	return nil
 }
@@ -6944,8 +6944,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	" \x01(\tR\x03tag\x12\x18\n" +
 	"\ainvalid\x18\v \x01(\tR\ainvalid\x12\x1a\n" +
 	"\bevidence\x18\f \x01(\tR\bevidence\x12\x18\n" +
-	"\amachine\x18\r \x01(\tR\amachine\"r\n" +
-	"\x04Look\x12\x16\n" +
+	"\amachine\x18\r \x01(\tR\amachine\"y\n" +
+	"\vObservation\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x14\n" +
 	"\x05token\x18\x03 \x01(\x04R\x05token\x12\x14\n" +
@@ -7006,18 +7006,18 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x04Link\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\fR\x04name\"\xfc\x01\n" +
+	"\x04name\x18\x03 \x01(\fR\x04name\"\x91\x02\n" +
 	"\x06Unlink\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x1c\n" +
-	"\tdirectory\x18\x03 \x01(\bR\tdirectory\x12(\n" +
-	"\x05looks\x18\x04 \x03(\v2\x12.lockfs.store.LookR\x05looks\x12\x14\n" +
+	"\tdirectory\x18\x03 \x01(\bR\tdirectory\x12=\n" +
+	"\fobservations\x18\x04 \x03(\v2\x19.lockfs.store.ObservationR\fobservations\x12\x14\n" +
 	"\x05force\x18\x05 \x01(\bR\x05force\x12\x14\n" +
 	"\x05owner\x18\x06 \x01(\tR\x05owner\x12\x18\n" +
 	"\arequest\x18\a \x01(\tR\arequest\x12\x1b\n" +
 	"\x06judged\x18\b \x01(\x04H\x00R\x06judged\x88\x01\x01\x12\x10\n" +
 	"\x03pin\x18\f \x01(\x04R\x03pinB\t\n" +
-	"\a_judged\"\xc0\x02\n" +
+	"\a_judged\"\xd5\x02\n" +
 	"\x06Rename\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x1d\n" +
@@ -7026,8 +7026,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bnew_name\x18\x04 \x01(\fR\anewName\x12\x1d\n" +
 	"\n" +
 	"no_replace\x18\x05 \x01(\bR\tnoReplace\x12\x1a\n" +
-	"\bexchange\x18\x06 \x01(\bR\bexchange\x12(\n" +
-	"\x05looks\x18\a \x03(\v2\x12.lockfs.store.LookR\x05looks\x12\x1b\n" +
+	"\bexchange\x18\x06 \x01(\bR\bexchange\x12=\n" +
+	"\fobservations\x18\a \x03(\v2\x19.lockfs.store.ObservationR\fobservations\x12\x1b\n" +
 	"\x06judged\x18\b \x01(\x04H\x00R\x06judged\x88\x01\x01\x12\"\n" +
 	"\n" +
 	"new_judged\x18\t \x01(\x04H\x01R\tnewJudged\x88\x01\x01\x12\x10\n" +
@@ -7047,16 +7047,16 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x04_uidB\x06\n" +
 	"\x04_gidB\b\n" +
 	"\x06_atimeB\b\n" +
-	"\x06_mtime\"\xee\x01\n" +
+	"\x06_mtime\"\x8a\x02\n" +
 	"\n" +
 	"SetContent\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x1d\n" +
 	"\n" +
 	"if_version\x18\x02 \x01(\x04R\tifVersion\x12\x18\n" +
 	"\acontent\x18\x03 \x01(\fR\acontent\x12)\n" +
-	"\x05facts\x18\x04 \x01(\v2\x13.lockfs.store.FactsR\x05facts\x12&\n" +
-	"\x04name\x18\x05 \x01(\v2\x12.lockfs.store.LookR\x04name\x12(\n" +
-	"\x05looks\x18\x06 \x03(\v2\x12.lockfs.store.LookR\x05looks\x12\x18\n" +
+	"\x05facts\x18\x04 \x01(\v2\x13.lockfs.store.FactsR\x05facts\x12-\n" +
+	"\x04name\x18\x05 \x01(\v2\x19.lockfs.store.ObservationR\x04name\x12=\n" +
+	"\fobservations\x18\x06 \x03(\v2\x19.lockfs.store.ObservationR\fobservations\x12\x18\n" +
 	"\asession\x18\a \x01(\x04R\asession\"\x8a\x01\n" +
 	"\bSetXattr\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x12\n" +
@@ -7206,11 +7206,11 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\"\x1b\n" +
 	"\aGetAttr\x12\x10\n" +
-	"\x03ino\x18\x01 \x01(\x04R\x03ino\"e\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\"l\n" +
 	"\x04Read\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12#\n" +
-	"\rknown_version\x18\x02 \x01(\x04R\fknownVersion\x12&\n" +
-	"\x04name\x18\x03 \x01(\v2\x12.lockfs.store.LookR\x04name\"G\n" +
+	"\rknown_version\x18\x02 \x01(\x04R\fknownVersion\x12-\n" +
+	"\x04name\x18\x03 \x01(\v2\x19.lockfs.store.ObservationR\x04name\"G\n" +
 	"\aReadDir\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x14\n" +
@@ -7249,9 +7249,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05owner\x18\x05 \x01(\x04R\x05owner\x12*\n" +
 	"\x04type\x18\x06 \x01(\x0e2\x16.lockfs.store.LockTypeR\x04type\x12\x14\n" +
 	"\x05start\x18\a \x01(\x04R\x05start\x12\x10\n" +
-	"\x03end\x18\b \x01(\x04R\x03end\"P\n" +
-	"\vAwaitChange\x12&\n" +
-	"\x04seen\x18\x01 \x03(\v2\x12.lockfs.store.LookR\x04seen\x12\x19\n" +
+	"\x03end\x18\b \x01(\x04R\x03end\"W\n" +
+	"\vAwaitChange\x12-\n" +
+	"\x04seen\x18\x01 \x03(\v2\x19.lockfs.store.ObservationR\x04seen\x12\x19\n" +
 	"\bor_stale\x18\x02 \x01(\bR\aorStale\"P\n" +
 	"\bTestLock\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12*\n" +
@@ -7295,7 +7295,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\x12\x1b\n" +
 	"\tmax_bytes\x18\x05 \x01(\x04R\bmaxBytes\x12\x1d\n" +
 	"\n" +
-	"free_bytes\x18\x06 \x01(\x04R\tfreeBytesJ\x04\b\x03\x10\x04\"\xc9\x06\n" +
+	"free_bytes\x18\x06 \x01(\x04R\tfreeBytesJ\x04\b\x03\x10\x04\"\xde\x06\n" +
 	"\x06Result\x12&\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x12.lockfs.store.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12&\n" +
@@ -7309,8 +7309,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bfs_stats\x18\t \x01(\v2\x15.lockfs.store.FsStatsR\afsStats\x12.\n" +
 	"\amembers\x18\n" +
 	" \x03(\v2\x14.lockfs.store.MemberR\amembers\x127\n" +
-	"\bsessions\x18\v \x03(\v2\x1b.lockfs.store.SessionRecordR\bsessions\x12(\n" +
-	"\x05looks\x18\f \x03(\v2\x12.lockfs.store.LookR\x05looks\x12(\n" +
+	"\bsessions\x18\v \x03(\v2\x1b.lockfs.store.SessionRecordR\bsessions\x12=\n" +
+	"\fobservations\x18\f \x03(\v2\x19.lockfs.store.ObservationR\fobservations\x12(\n" +
 	"\x05rules\x18\r \x03(\v2\x12.lockfs.store.RuleR\x05rules\x12.\n" +
 	"\x05hosts\x18\x0e \x03(\v2\x18.lockfs.store.HostRecordR\x05hosts\x12(\n" +
 	"\x05locks\x18\x0f \x03(\v2\x12.lockfs.store.LockR\x05locks\x123\n" +
@@ -7570,7 +7570,7 @@ var file_raftstore_storepb_store_proto_goTypes = []any{
 	(*Caller)(nil),            // 3: lockfs.store.Caller
 	(*Process)(nil),           // 4: lockfs.store.Process
 	(*Facts)(nil),             // 5: lockfs.store.Facts
-	(*Look)(nil),              // 6: lockfs.store.Look
+	(*Observation)(nil),       // 6: lockfs.store.Observation
 	(*Command)(nil),           // 7: lockfs.store.Command
 	(*Op)(nil),                // 8: lockfs.store.Op
 	(*Create)(nil),            // 9: lockfs.store.Create
@@ -7673,11 +7673,11 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	25,  // 27: lockfs.store.Op.drop_locks:type_name -> lockfs.store.DropLocks
 	26,  // 28: lockfs.store.Op.interrupt_lock:type_name -> lockfs.store.InterruptLock
 	5,   // 29: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
-	6,   // 30: lockfs.store.Unlink.looks:type_name -> lockfs.store.Look
-	6,   // 31: lockfs.store.Rename.looks:type_name -> lockfs.store.Look
+	6,   // 30: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
+	6,   // 31: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
 	5,   // 32: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
-	6,   // 33: lockfs.store.SetContent.name:type_name -> lockfs.store.Look
-	6,   // 34: lockfs.store.SetContent.looks:type_name -> lockfs.store.Look
+	6,   // 33: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
+	6,   // 34: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
 	4,   // 35: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
 	1,   // 36: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
 	2,   // 37: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
@@ -7706,11 +7706,11 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	54,  // 60: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
 	55,  // 61: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
 	53,  // 62: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
-	6,   // 63: lockfs.store.Read.name:type_name -> lockfs.store.Look
+	6,   // 63: lockfs.store.Read.name:type_name -> lockfs.store.Observation
 	49,  // 64: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
 	1,   // 65: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
 	2,   // 66: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
-	6,   // 67: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Look
+	6,   // 67: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
 	24,  // 68: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
 	49,  // 69: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
 	49,  // 70: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
@@ -7721,7 +7721,7 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	60,  // 75: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
 	33,  // 76: lockfs.store.Result.members:type_name -> lockfs.store.Member
 	74,  // 77: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	6,   // 78: lockfs.store.Result.looks:type_name -> lockfs.store.Look
+	6,   // 78: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
 	28,  // 79: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
 	65,  // 80: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
 	62,  // 81: lockfs.store.Result.locks:type_name -> lockfs.store.Lock

@@ -69,7 +69,7 @@ func TestBenchCleansUpWhenItIsTold(t *testing.T) {
 	p := start()
 	require.Error(t, p.Stop(), "SIGTERM")
 	require.Contains(t, p.Log(), "lockfs: handover-flock in ")
-	require.Contains(t, p.Log(), "terminated signal received")
+	require.Contains(t, p.Log(), "interrupted by signal: terminated")
 	require.Empty(t, h.MustRun(t, "ls", "-A", c.Mount))
 
 	start().Kill()

@@ -72,7 +72,7 @@ func TestSwarmExpired(t *testing.T) {
 func TestSwarmNineSteps(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 1)
-	script := suite.SourcePath(t, "cmd/lockfs/testdata/swarm_nine_steps.sh")
+	script := suite.SourcePath(t, "cmd/lockfs/internal/protocol/testdata/swarm_nine_steps.sh")
 	said := c.Nodes[0].Host.MustRun(t, "env", "SWARM_STATE_DIR="+c.Path("swarm"), script, linkTo(t, c, "swarm_lock.sh"))
 	require.Equal(t, 9, strings.Count(said, "PASS "), said)
 }

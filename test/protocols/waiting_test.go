@@ -27,7 +27,7 @@ func TestWaitingIsToldOnAMount(t *testing.T) {
 			require.NoError(t, waiting.WaitOutput("waiting for "+c.Path(lock)+": held"))
 			require.NoError(t, waiting.WaitOutput("; if it is nobody's: `lockfs rm --force "+c.Path(lock)+"`"))
 			require.Regexp(t, "(?m)^lockfs: waiting for .* on a for ", waiting.Log())
-			asJSON := b.Start(c.Program, "run", "--format", format, "--wait", "1100ms", "--json", c.Path(lock), "--", "true")
+			asJSON := b.Start(c.Program, "run", "--format", format, "--wait", "3s", "--json", c.Path(lock), "--", "true")
 			require.ErrorContains(t, asJSON.Wait(), "exit status 76")
 			told := fieldsOf(t, asJSON.Stdout())
 			require.Equal(t, []any{"timed_out", "held", format, "a"}, []any{told["outcome"], told["state"], told["format"], told["host"]})

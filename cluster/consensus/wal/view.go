@@ -26,17 +26,17 @@ type View struct {
 // viewTries is how often a log is looked at that changes meanwhile.
 const viewTries = 10
 
-// Look looks at the log in a directory and changes nothing. It checks no more than what it looks at.
-func Look(dir string) (*View, error) {
+// OpenView looks at the log in a directory and changes nothing. It checks no more than what it looks at.
+func OpenView(dir string) (*View, error) {
 	for try := 1; ; try++ {
-		view, err := look(dir)
+		view, err := openView(dir)
 		if err == nil || try == viewTries || !errors.Is(err, fs.ErrNotExist) {
 			return view, err
 		}
 	}
 }
 
-func look(dir string) (*View, error) {
+func openView(dir string) (*View, error) {
 	m, err := loadMeta(dir)
 	if err != nil {
 		return nil, err

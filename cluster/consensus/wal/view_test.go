@@ -32,7 +32,7 @@ func files(t *testing.T, dir string) map[string]string {
 // TestLookingChangesNothing looks at a log of several segments while it is open, after a crash in a batch, and once it is closed.
 func TestLookingChangesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
-	_, err := Look(dir)
+	_, err := OpenView(dir)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	log := mustOpen(t, dir, false)
 	requireView(t, dir, 0, 0)
@@ -64,7 +64,7 @@ func TestLookingChangesNothing(t *testing.T) {
 func requireView(t *testing.T, dir string, first, last uint64) {
 	t.Helper()
 	before := files(t, dir)
-	view, err := Look(dir)
+	view, err := OpenView(dir)
 	require.NoError(t, err)
 	require.Equal(t, []uint64{first, last}, []uint64{view.First, view.Last})
 	for _, index := range []uint64{0, first - 1, last + 1} {

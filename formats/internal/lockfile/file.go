@@ -80,7 +80,7 @@ func CheckSize(content []byte, f *os.File) error {
 func Create(path string, content []byte, mode fs.FileMode) error {
 	err := CreateFrom(besides(path), path, content, mode, os.Link)
 	if err == nil {
-		Sweep(filepath.Dir(path), time.Now(), isBesides)
+		Sweep(path, time.Now(), isBesides)
 	}
 	return err
 }

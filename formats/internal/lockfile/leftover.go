@@ -13,13 +13,24 @@ const leftoverAge = time.Hour
 // mostNames bounds what it costs to look for leftovers, where thousands of locks are in one directory.
 const mostNames = 1000
 
-// Sweep removes the temporary files that killed processes left in a directory, an hour ago or earlier. ours tells them by
-// their names. It waits for nobody: if another program has LockDir, the next one sweeps.
+// Sweep removes the temporary files that killed processes left beside a lock that was just made, an hour ago or earlier. ours
+// tells them by their names. It waits for nobody: if another program has LockDir, the next one sweeps.
+//
+// How old they are it tells by the lock too: where this host's clock is an hour ahead of the file system's, what another host is
+// about to link or has moved for a moment is no leftover.
 //
 // It has LockDir from before it lists the directory, for two reasons. While a lock is being removed it has a temporary
 // name. And on a mount of lockfs who lists a directory is not held to what he saw of its locks before, so nothing else in
 // this process may be between a look and a removal.
-func Sweep(dir string, now time.Time, ours func(name string) bool) {
+func Sweep(made string, now time.Time, ours func(name string) bool) {
+	lock, err := os.Lstat(made)
+	if err != nil {
+		return
+	}
+	if lock.ModTime().Before(now) {
+		now = lock.ModTime()
+	}
+	dir := filepath.Dir(made)
 	once, cancel := context.WithCancel(context.Background())
 	cancel()
 	unlock, err := LockDir(once, dir)

@@ -51,6 +51,19 @@ func TestCreateRemovesLeftovers(t *testing.T) {
 	require.DirExists(t, directory)
 }
 
+// TestSweepTakesTheTimeFromTheFileSystem: by this host's clock, which is wrong, the other file is there for two hours.
+func TestSweepTakesTheTimeFromTheFileSystem(t *testing.T) {
+	dir := t.TempDir()
+	ours := func(name string) bool { return name == "temporary" }
+	temporary := writeAged(t, filepath.Join(dir, "temporary"), 2*leftoverAge)
+	made := writeAged(t, filepath.Join(dir, "t.lock"), 2*leftoverAge)
+	Sweep(made, time.Now(), ours)
+	require.FileExists(t, temporary)
+	Sweep(writeAged(t, made, 0), time.Now(), ours)
+	require.NoFileExists(t, temporary)
+	require.FileExists(t, made)
+}
+
 // TestCreateNamesTheLock and not a file of which nobody has heard.
 func TestCreateNamesTheLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none", "t.lock")

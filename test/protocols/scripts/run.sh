@@ -49,7 +49,7 @@ tower() {
 		ends 75 lockfs tower acquire app --request-id other --intent i --intent-version 1 --force-lock
 		says 'Lock is held by active process' function_of_manager acquire_lock app other deploy-app 1.2.0
 		says active snippet tower-stale.sh is_lock_stale "$locks/app.lock"
-		ends 124 lockfs tower release app --request-id other
+		ends 78 lockfs tower release app --request-id other
 		ends 0 snippet tower-heartbeat.sh update_heartbeat "$locks/app.lock"
 		ends 0 lockfs tower heartbeat app --request-id "$id"
 		ends 1 lockfs tower check app

@@ -9,13 +9,6 @@ import (
 	"lockfs/cmd/lockfs/figures"
 )
 
-// trial is a measurement in one target.
-type trial interface {
-	// run goes on for about a time, at least until there is one sample, and adds what it measured.
-	run(ctx context.Context, length time.Duration, s *figures.Samples) error
-	close()
-}
-
 // crew is workers that do the same at the same time, each on a name of its own.
 type crew struct {
 	folders []folder

@@ -17,9 +17,6 @@ import (
 // become one who waits. It does not count.
 const hold = 20 * time.Millisecond
 
-// errNotExclusive is a file system's worst answer.
-var errNotExclusive = errors.New("both had the lock at the same time")
-
 // side is one of two that contend for a lock. Both are in this process, so that one clock times both.
 type side interface {
 	// acquire waits for the lock and answers when it had it.

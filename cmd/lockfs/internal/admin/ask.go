@@ -1,0 +1,33 @@
+package admin
+
+import (
+	"context"
+	"os"
+
+	"lockfs/cluster"
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/raftstore/storepb"
+)
+
+// withAdmin runs a command that asks the cluster.
+func withAdmin(ctx context.Context, flags *cli.ClusterFlags, ask func(context.Context, *cluster.Admin) error) error {
+	admin, err := cluster.NewAdmin(flags.Servers)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	ctx, cancel := context.WithTimeout(ctx, flags.Timeout)
+	defer cancel()
+	return cli.Unanswered(ask(ctx, admin), flags.Servers)
+}
+
+// change does an operation of an administrator, who is this process.
+func change(ctx context.Context, admin *cluster.Admin, op *storepb.Op) error {
+	host, err := cli.HostName()
+	if err != nil {
+		return err
+	}
+	return admin.Change(ctx, &storepb.Caller{
+		Host: host, Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid()), Pid: uint32(os.Getpid()),
+	}, op)
+}

@@ -1,0 +1,10 @@
+// Package admin has the commands that ask a cluster, or a mount of it: for its members, mounts, hosts, rules, locks and events;
+// and what removes a lock whoever holds it.
+package admin
+
+import "github.com/spf13/cobra"
+
+// Commands are all of them.
+func Commands() []*cobra.Command {
+	return []*cobra.Command{statusCommand(), memberCommand(), sessionCommand(), hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), rmCommand()}
+}

@@ -1,0 +1,275 @@
+package admin
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster"
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/raftstore/lockjson"
+	"lockfs/raftstore/storepb"
+)
+
+func eventsCommand() *cobra.Command {
+	var (
+		flags  cli.ClusterFlags
+		follow bool
+		since  string
+	)
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "Print what happened to locks and hosts",
+		Long: `Print what happened to locks and hosts, in order: number, cluster time, event and path, then the lock's fencing
+token and holder, who made the call, and the reason. The cluster keeps the last 10,000 events; each server also
+writes them to audit.jsonl in its data directory. The events are
+
+  lock_acquired     a name was taken, or its content told for the first time by whom
+  lock_released     a program removed it
+  lock_stolen       another holder took its place
+  lock_stale        its time is over, or its process is gone
+  lock_removed      lockfs removed it because it was stale, or somebody did by force
+  removal_refused   somebody would have removed or overwritten a lock that was not his to remove
+  host_unreachable, host_back, host_forgotten, session_ended
+
+--since takes the number of the first event to print; a time as in 2026-01-02T15:04:05Z; or a duration such as 10m:
+from so long ago. --follow goes on with new events until it is interrupted. --json prints one object a line, like
+audit.jsonl.
+
+` + whoSees + `
+What happened in a directory that is gone, or elsewhere now, only root and those who did it see.`,
+		Example: `  lockfs events --since 10m
+  lockfs events --follow --json | jq -r 'select(.event == "removal_refused") | .lock_path'`,
+		Args: cli.Exactly(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			from, err := parseSince(since)
+			if err != nil {
+				return err
+			}
+			root := lookThrough(cmd, "")
+			ask := (&mountEvents{root: root}).ask
+			if root == "" {
+				admin, err := cluster.NewAdmin(flags.Servers)
+				if err != nil {
+					return err
+				}
+				defer admin.Close()
+				ask = func(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
+					ctx, cancel := context.WithTimeout(ctx, flags.Timeout)
+					defer cancel()
+					result, err := admin.Query(ctx, query)
+					return result, cli.Unanswered(err, flags.Servers)
+				}
+			}
+			if from.ago != 0 {
+				if from.time, err = ago(cmd.Context(), &flags, root, from.ago); err != nil {
+					return err
+				}
+			}
+			show := printEvent
+			if flags.JSON {
+				show = printEventJSON
+			}
+			reader := &eventReader{ask: ask, from: from, follow: follow, viewer: cli.Self(), notice: func(format string, args ...any) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: "+format+"\n", args...)
+			}}
+			out := bufio.NewWriter(cmd.OutOrStdout())
+			return reader.each(cmd.Context(), func(events []*storepb.Event) error {
+				for _, e := range events {
+					show(out, e)
+				}
+				return out.Flush()
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&follow, "follow", false, "go on with new events until interrupted; --timeout does not end it")
+	cmd.Flags().StringVar(&since, "since", "", "only from this number, time or duration ago on")
+	flags.Add(cmd.Flags())
+	return cmd
+}
+
+// since is where events begin; the zero value is the oldest that is kept.
+type since struct {
+	number uint64
+	time   time.Time
+	ago    time.Duration
+}
+
+func parseSince(s string) (since, error) {
+	if s == "" {
+		return since{}, nil
+	}
+	if number, err := strconv.ParseUint(s, 10, 64); err == nil {
+		return since{number: max(number, 1)}, nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d > 0 {
+		return since{ago: d}, nil
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return since{time: t}, nil
+	}
+	return since{}, fmt.Errorf("--since %q: it is the number of an event, a time as in 2026-01-02T15:04:05Z, or a duration such as 10m", s)
+}
+
+// ago is so long before now by the cluster's clock, which is that of the events; this host's may be wrong.
+func ago(ctx context.Context, flags *cli.ClusterFlags, root string, d time.Duration) (t time.Time, err error) {
+	if root != "" {
+		now, err := clusterTime(root)
+		return now.Add(-d), err
+	}
+	err = withAdmin(ctx, flags, func(ctx context.Context, admin *cluster.Admin) error {
+		nodes, err := admin.Status(ctx, false)
+		if err != nil {
+			return err
+		}
+		t = summarize(nodes).Time.Add(-d)
+		return nil
+	})
+	return t, err
+}
+
+// askFunc is Admin.Query, within some time.
+type askFunc func(context.Context, *storepb.Query) (*storepb.Result, error)
+
+// eventReader reads events in order.
+type eventReader struct {
+	ask    askFunc
+	from   since
+	follow bool
+	notice func(format string, args ...any) // nil: nobody is told
+
+	viewer *storepb.Viewer
+	began  bool
+	after  uint64 // number of the last event seen
+}
+
+// eventLimit is how many events are asked for at once. It is less than what an answer may hold, so a shorter
+// one holds the last event.
+const eventLimit = 500
+
+// each calls handle with some events at a time, to the last one or, when it follows, until ctx ends. Then
+// nothing that a server does ends it but a refusal.
+func (r *eventReader) each(ctx context.Context, handle func([]*storepb.Event) error) error {
+	if r.notice == nil {
+		r.notice = func(string, ...any) {}
+	}
+	if r.from.number > 0 {
+		r.after = r.from.number - 1
+	}
+	silent := false
+	for {
+		result, err := r.ask(ctx, &storepb.Query{Query: &storepb.Query_ListEvents{
+			ListEvents: &storepb.ListEvents{After: r.after, Limit: eventLimit, Wait: r.follow, Viewer: r.viewer},
+		}})
+		switch {
+		case r.follow && ctx.Err() != nil:
+			return nil
+		case r.follow && errors.Is(err, context.DeadlineExceeded):
+			if !silent {
+				r.notice("no answer yet, trying on: %v", err)
+			}
+			silent = true
+			continue
+		case err != nil:
+			return err
+		}
+		if silent {
+			r.notice("there is an answer again")
+			silent = false
+		}
+		last := result.GetLastEvent()
+		if !r.began && r.from.number > last+1 {
+			r.notice("there is no event %d yet, the last one is %d", r.from.number, last)
+		}
+		events := r.pick(result.GetEvents())
+		r.began = true
+		if len(result.GetEvents()) < eventLimit {
+			r.after = max(r.after, last) // the others are not for this viewer
+		}
+		if len(events) > 0 {
+			if err := handle(events); err != nil {
+				return err
+			}
+		}
+		if !r.follow && len(result.GetEvents()) < eventLimit {
+			return nil
+		}
+	}
+}
+
+// pick leaves out what was before the time that was asked for, and says what is not kept any more.
+func (r *eventReader) pick(events []*storepb.Event) []*storepb.Event {
+	if len(events) == 0 {
+		return nil
+	}
+	first := events[0]
+	switch {
+	case r.viewer.GetUid() != 0: // its events have gaps
+	case r.began || r.from.number > 0:
+		if first.GetNumber() > r.after+1 {
+			r.notice("events %d to %d are not kept any more; look in audit.jsonl on the servers", r.after+1, first.GetNumber()-1)
+		}
+	case !r.from.time.IsZero() && first.GetNumber() > 1 && first.GetTime() > r.from.time.UnixNano():
+		r.notice("events before number %d are not kept any more; look in audit.jsonl on the servers", first.GetNumber())
+	}
+	r.after = events[len(events)-1].GetNumber()
+	if !r.from.time.IsZero() {
+		for len(events) > 0 && events[0].GetTime() < r.from.time.UnixNano() {
+			events = events[1:]
+		}
+	}
+	return events
+}
+
+func printEventJSON(w io.Writer, e *storepb.Event) {
+	fmt.Fprintf(w, "%s\n", lockjson.EventLine(e))
+}
+
+// printEvent writes an event as a line for people.
+func printEvent(w io.Writer, e *storepb.Event) {
+	at := time.Unix(0, e.GetTime()).UTC().Format("2006-01-02T15:04:05.000Z07:00")
+	fmt.Fprintf(w, "%-5d %s  %-16s", e.GetNumber(), at, e.GetEvent())
+	if len(e.GetPath()) > 0 {
+		fmt.Fprintf(w, "  %s", cli.Word(string(e.GetPath())))
+	}
+	fmt.Fprintf(w, "  %s", strings.Join(eventDetails(e), "; "))
+	if e.GetReason() != "" {
+		fmt.Fprintf(w, ": %s", cli.Text(e.GetReason()))
+	}
+	fmt.Fprintln(w)
+}
+
+func eventDetails(e *storepb.Event) (details []string) {
+	if e.GetToken() != 0 {
+		details = append(details, fmt.Sprintf("token %d", e.GetToken()), holderOf(e))
+	} else if e.GetHost() != "" {
+		details = append(details, "host "+cli.Word(e.GetHost()))
+	}
+	if p := e.GetPrevious(); p != nil {
+		details = append(details, fmt.Sprintf("before: token %d, %s", p.GetToken(), holderOf(p)))
+	}
+	if by := e.GetBy(); by != nil {
+		details = append(details, fmt.Sprintf("by pid %d, uid %d on %s", by.GetPid(), by.GetUid(), cli.Word(by.GetHost())))
+	} else if e.GetEvent() == "lock_removed" {
+		details = append(details, "by lockfs")
+	}
+	if e.GetRequest() != "" {
+		details = append(details, "for request "+cli.Word(e.GetRequest()))
+	}
+	return details
+}
+
+func holderOf(e *storepb.Event) string {
+	pid := ""
+	if e.GetPid() != 0 {
+		pid = strconv.Itoa(int(e.GetPid()))
+	}
+	return lockOf(e.GetFormat(), e.GetHolder(), e.GetHost(), pid)
+}

@@ -1,0 +1,164 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster"
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/raftstore/storepb"
+)
+
+// host is what `lockfs host list --json` prints of each.
+type host struct {
+	Name     string    `json:"name"`
+	State    string    `json:"state"` // reachable, unreachable, left
+	Since    time.Time `json:"since"` // cluster time since when it has, or has not, a session
+	Sessions uint32    `json:"sessions"`
+	BootID   string    `json:"boot_id"`
+}
+
+func hostCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "host", Short: "List the hosts, or say that one is gone for good"}
+	return cli.Parent(cmd, hostListCommand(), hostForgetCommand())
+}
+
+func hostListCommand() *cobra.Command {
+	var flags cli.ClusterFlags
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the hosts that have a mount, or had one and may still hold locks",
+		Long: `List the hosts. One is reachable while it has a mount that renews its session; it has left if its last mount
+was unmounted, and is unreachable if that fell silent. What processes of a host that is not reachable hold
+stays held: they may well be alive.`,
+		Example: `  lockfs host list --servers 10.0.0.1:7421
+  lockfs host list --json | jq -r '.[] | select(.state == "unreachable") | .name'`,
+		Args: cli.Exactly(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
+				result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListHosts{ListHosts: &storepb.ListHosts{}}})
+				if err != nil {
+					return err
+				}
+				hosts := make([]host, len(result.GetHosts()))
+				for i, h := range result.GetHosts() {
+					hosts[i] = describeHost(h)
+				}
+				if flags.JSON {
+					return cli.PrintJSON(cmd.OutOrStdout(), hosts)
+				}
+				return printHosts(cmd.OutOrStdout(), hosts)
+			})
+		},
+	}
+	flags.Add(cmd.Flags())
+	return cmd
+}
+
+func describeHost(h *storepb.HostRecord) host {
+	state := "unreachable"
+	switch {
+	case h.GetSessions() > 0:
+		state = "reachable"
+	case h.GetLeft():
+		state = "left"
+	}
+	return host{
+		Name: h.GetName(), State: state, Since: time.Unix(0, h.GetSince()).UTC(),
+		Sessions: h.GetSessions(), BootID: h.GetBootId(),
+	}
+}
+
+func printHosts(w io.Writer, hosts []host) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tSTATE\tSINCE\tSESSIONS\tBOOT")
+	for _, h := range hosts {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", cli.Word(h.Name), h.State, h.Since.Format(time.RFC3339), h.Sessions, h.BootID)
+	}
+	return table.Flush()
+}
+
+// forgotten is what `lockfs host forget --json` prints.
+type forgotten struct {
+	Host    string   `json:"forgotten"`
+	Stale   []string `json:"stale"`   // paths of locks that have become so and stay
+	Removed []string `json:"removed"` // paths of those that were removed for it
+}
+
+func hostForgetCommand() *cobra.Command {
+	var flags cli.ClusterFlags
+	cmd := &cobra.Command{
+		Use:   "forget NAME",
+		Short: "Say that a host is gone for good, so that the locks of its processes become stale",
+		Long: `Say that a host is gone for good. Every lock that lives as long as a process of that host (beads, pid) becomes
+stale at once, and is removed where stale locks are removed, which is those formats' default.
+
+Only do this when the host will not come back, or was switched off: a process that is still running there goes on
+believing that it has its lock. A host that is mounted is not gone, and the cluster refuses to forget it; a host
+that is merely silent needs nothing, its locks are sorted out when it is back.`,
+		Example: "  lockfs host forget build-7 --servers 10.0.0.1:7421",
+		Args:    cli.Exactly(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
+				op := &storepb.Op_ForgetHost{ForgetHost: &storepb.ForgetHost{Name: args[0]}}
+				if err := change(ctx, admin, &storepb.Op{Op: op}); err != nil {
+					return fmt.Errorf("forget host %s: %w", cli.Word(args[0]), err)
+				}
+				report, err := reportForgotten(ctx, admin.Query, args[0])
+				if err != nil {
+					return fmt.Errorf("%s is forgotten; what became of its locks is not known, see `lockfs events`: %w", cli.Word(args[0]), err)
+				}
+				if flags.JSON {
+					return cli.PrintJSON(cmd.OutOrStdout(), report)
+				}
+				return report.print(cmd.OutOrStdout())
+			})
+		},
+	}
+	flags.Add(cmd.Flags())
+	return cmd
+}
+
+// reportForgotten finds what forgetting a host did in the events of that command, which have one time.
+func reportForgotten(ctx context.Context, ask askFunc, name string) (*forgotten, error) {
+	report := &forgotten{Host: name, Stale: []string{}, Removed: []string{}}
+	at := int64(0)
+	reader := &eventReader{ask: ask, viewer: cli.Self()}
+	err := reader.each(ctx, func(events []*storepb.Event) error {
+		for _, e := range events {
+			stale := len(report.Stale)
+			switch path := string(e.GetPath()); {
+			case e.GetHost() != name:
+			case e.GetEvent() == "host_forgotten":
+				at, report.Stale, report.Removed = e.GetTime(), []string{}, []string{}
+			case e.GetTime() != at:
+			case e.GetEvent() == "lock_stale":
+				report.Stale = append(report.Stale, path)
+			case e.GetEvent() == "lock_removed":
+				if stale > 0 && report.Stale[stale-1] == path {
+					report.Stale = report.Stale[:stale-1]
+				}
+				report.Removed = append(report.Removed, path)
+			}
+		}
+		return nil
+	})
+	return report, err
+}
+
+func (f *forgotten) print(w io.Writer) error {
+	fmt.Fprintf(w, "forgot %s (locks of its processes: %d removed, %d stale)\n", cli.Word(f.Host), len(f.Removed), len(f.Stale))
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, path := range f.Removed {
+		fmt.Fprintf(table, "removed\t%s\n", cli.Word(path))
+	}
+	for _, path := range f.Stale {
+		fmt.Fprintf(table, "stale\t%s\n", cli.Word(path))
+	}
+	return table.Flush()
+}

@@ -1,0 +1,171 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"lockfs/cmd/lockfs/internal/cli"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+func rmCommand() *cobra.Command {
+	force := false
+	cmd := &cobra.Command{
+		Use:   "rm [--force] PATH...",
+		Short: "Remove locks on a mount, and say who holds one that cannot be removed",
+		Long: `Remove files, symbolic links and empty directories on a mount, like rm and rmdir, and say who holds what cannot
+be removed, and what to do. A PATH that is not on a mount of lockfs is an error. The first failure ends it: what
+was named after it stays.
+
+--force takes a lock away from a holder that is alive, from any host. That does not stop the holder, which goes on
+believing that it has it, so make sure first that it does no harm. Permissions count as for rm, and each removal by
+force is an event, as each refusal is, with its reason (see lockfs events).`,
+		Example: `  lockfs rm /locks/deploy.lock
+  lockfs rm --force /locks/deploy.lock`,
+		Args: cli.Exactly(1, cli.AnyNumber),
+		RunE: func(cmd *cobra.Command, args []string) error { return remove(cmd.Context(), args, force) },
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "also while it is held, whoever holds it")
+	return cmd
+}
+
+// remove removes in order, and nothing at all unless every path is on a mount.
+func remove(ctx context.Context, paths []string, force bool) error {
+	victims := make([]*victim, len(paths))
+	for i, path := range paths {
+		var err error
+		if victims[i], err = findVictim(path); err != nil {
+			return withRest(err, slices.Delete(slices.Clone(paths), i, i+1))
+		}
+	}
+	for i, v := range victims {
+		if err := ctx.Err(); err != nil {
+			return withRest(err, paths[i:])
+		}
+		if err := v.remove(force); err != nil {
+			return withRest(err, paths[i+1:])
+		}
+	}
+	return nil
+}
+
+func withRest(err error, rest []string) error {
+	if len(rest) == 0 {
+		return err
+	}
+	words := make([]string, len(rest))
+	for i, path := range rest {
+		words[i] = cli.Word(path)
+	}
+	return fmt.Errorf("%w; not removed for that reason: %s", err, strings.Join(words, " "))
+}
+
+// victim is a name that is to be removed.
+type victim struct {
+	path      string // as it was given
+	root      string // where lockfs is mounted
+	below     string // its path from there
+	directory bool
+}
+
+// findVictim follows symbolic links in the directory part only: the last element may be a lock itself.
+func findVictim(path string) (*victim, error) {
+	trimmed := strings.TrimRight(path, "/")
+	cut := strings.LastIndexByte(trimmed, '/') + 1
+	dir, name := trimmed[:cut], trimmed[cut:]
+	if name == "" || name == "." || name == ".." {
+		return nil, fmt.Errorf("%s: give a lock by its name", cli.Word(path))
+	}
+	if !filepath.IsAbs(dir) {
+		here, err := os.Getwd()
+		if err != nil {
+			return nil, err
+		}
+		dir = here + "/" + dir // not cleaned: a .. after a symbolic link is not what it looks like
+	}
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, err
+	}
+	root, err := mountRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cli.Word(path), err)
+	}
+	below, err := filepath.Rel(root, filepath.Join(dir, name))
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	err = unix.Lstat(filepath.Join(dir, name), &st)
+	directory := st.Mode&unix.S_IFMT == unix.S_IFDIR
+	if err == nil && len(trimmed) < len(path) && !directory {
+		err = unix.ENOTDIR
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "remove", Path: path, Err: err}
+	}
+	return &victim{path: path, root: root, below: below, directory: directory}, nil
+}
+
+// Removal is the command that removes a lock whoever has it.
+func Removal(path string) string {
+	if _, err := findVictim(path); err == nil || errors.Is(err, unix.ENOENT) { // it may be gone for a moment
+		return "lockfs rm --force " + cli.Word(path)
+	}
+	return "rm " + cli.Word(path)
+}
+
+func (v *victim) remove(force bool) error {
+	name := filepath.Join(v.root, v.below)
+	if force {
+		name = filepath.Join(v.root, controlDir, "force", v.below)
+	}
+	take := unix.Unlink
+	if v.directory {
+		take = unix.Rmdir
+	}
+	err := take(name)
+	switch {
+	case err == nil:
+		return nil
+	case !force && errors.Is(err, unix.EBUSY):
+		return v.held(name)
+	case !force && errors.Is(err, unix.ENOENT):
+		if _, there := os.Lstat(name); there == nil {
+			return fmt.Errorf("%s is not removed: the lock that the calling program looked at is gone, and another one "+
+				"has its name; look at it again, then remove it if that is right", cli.Word(v.path))
+		}
+	}
+	return &os.PathError{Op: "remove", Path: v.path, Err: err}
+}
+
+// held explains who holds a lock that may not be removed from here.
+func (v *victim) held(name string) error {
+	know := func(attribute string) string {
+		value, _ := LockAttribute(name, attribute)
+		return value
+	}
+	lock := lockOf(know("format"), know("holder"), know("host"), know("pid"))
+	return errors.New(explainHeld(v, know("state"), lock, know("host")))
+}
+
+func explainHeld(v *victim, state, lock, host string) string {
+	said := cli.Word(v.path) + " is not removed: "
+	switch state {
+	case "":
+		said += "somebody holds it, see " + cli.Word(filepath.Join(v.root, controlDir, "why", v.below)) + "; wait"
+	case "unreachable":
+		said += fmt.Sprintf("%s is silent, and may well hold it (%s); wait until it is back, or if it is gone for good use "+
+			"`lockfs host forget %[1]s`", cli.Word(host), lock)
+	default:
+		said += fmt.Sprintf("it is held (%s); wait, or let its holder release it", lock)
+	}
+	return said + "; with --force it is taken away from a holder that is alive"
+}

@@ -1,0 +1,46 @@
+package admin
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestExplainHeld(t *testing.T) {
+	v := &victim{path: "a.lock", root: "/locks", below: "jobs/a.lock"}
+	for state, want := range map[string]string{
+		"":     "a.lock is not removed: somebody holds it, see /locks/.lockfs/why/jobs/a.lock; wait",
+		"held": "a.lock is not removed: it is held (beads lock of me, pid 7 on m); wait, or let its holder release it",
+		"unreachable": "a.lock is not removed: m is silent, and may well hold it (beads lock of me, pid 7 on m); " +
+			"wait until it is back, or if it is gone for good use `lockfs host forget m`",
+	} {
+		require.Equal(t, want+"; with --force it is taken away from a holder that is alive",
+			explainHeld(v, state, lockOf("beads", "me", "m", "7"), "m"))
+	}
+}
+
+// TestRemoveElsewhere is about paths that are not on a mount of lockfs: nothing happens to them.
+func TestRemoveElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, controlDir), 0o700))
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for path, problem := range map[string]string{
+		file:         file + ": it is not on a mount of lockfs",
+		dir + "/no/": "it is not on a mount of lockfs",
+		dir + "/x/y": "no such file or directory",
+		"/":          "give a lock by its name",
+		dir + "/.":   "give a lock by its name",
+		dir + "/../": "give a lock by its name",
+		"":           "give a lock by its name",
+		"rm_test.go": "rm_test.go: it is not on a mount of lockfs",
+	} {
+		require.ErrorContains(t, remove(t.Context(), []string{path}, false), problem, path)
+		require.ErrorContains(t, remove(t.Context(), []string{path}, true), problem, path)
+	}
+	err := remove(t.Context(), []string{file, dir}, false)
+	require.ErrorContains(t, err, "; not removed for that reason: "+dir)
+	require.FileExists(t, file)
+}

@@ -1,0 +1,256 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster"
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
+)
+
+// rule is what `lockfs rule list --json` prints of each. What is left out stays as the format has it.
+type rule struct {
+	Pattern     string  `json:"pattern"`
+	Format      string  `json:"format,omitempty"`
+	StaleAfter  float64 `json:"stale_after_seconds,omitempty"`
+	OnStale     string  `json:"on_stale,omitempty"`
+	Guard       string  `json:"guard,omitempty"`
+	HostTimeout float64 `json:"host_timeout_seconds,omitempty"`
+	Holder      string  `json:"holder,omitempty"`
+}
+
+func ruleCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rule",
+		Short: "List, set or delete the rules for locks whose path fits a pattern",
+		Long: `A rule changes what counts for the locks whose path fits a pattern: when they are stale, what then happens to
+them, and who may remove them. It holds on all hosts at once, also for locks that are there already.
+
+` + patternHelp,
+	}
+	return cli.Parent(cmd, ruleListCommand(), ruleSetCommand(), ruleDeleteCommand())
+}
+
+const patternHelp = `A pattern without a slash fits the last element of a path, wherever that is: *.lock. One with a slash fits the
+whole path from the root of the mount: jobs/*/lock. * and ? stand for characters other than a slash, [a-z] for one
+of a class, and ** as a whole element for any number of directories: jobs/**/*.lock. Where several patterns fit,
+the longest one counts, alone.`
+
+func ruleListCommand() *cobra.Command {
+	var flags cli.ClusterFlags
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the rules",
+		Example: "  lockfs rule list --servers 10.0.0.1:7421",
+		Args:    cli.Exactly(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
+				rules, err := listRules(ctx, admin)
+				if err != nil {
+					return err
+				}
+				if flags.JSON {
+					described := make([]rule, len(rules))
+					for i, r := range rules {
+						described[i] = describeRule(r)
+					}
+					return cli.PrintJSON(cmd.OutOrStdout(), described)
+				}
+				return printRules(cmd.OutOrStdout(), rules)
+			})
+		},
+	}
+	flags.Add(cmd.Flags())
+	return cmd
+}
+
+func ruleSetCommand() *cobra.Command {
+	var (
+		flags                   cli.ClusterFlags
+		set                     storepb.Rule
+		staleAfter, hostTimeout time.Duration
+	)
+	cmd := &cobra.Command{
+		Use:   "set PATTERN",
+		Short: "Set the rule of a pattern, in place of the one it has",
+		Long: `Set the rule of a pattern. It takes the place of the pattern's whole rule: what is not given stays as the
+lock's format has it. Durations are written like 90s, 10m or 24h; 0 is not set.
+
+` + patternHelp + `
+
+  --holder creator  the process that made the name is the holder, whatever the content: by O_EXCL, mkdir, a link or a
+                    symbolic link. When it ends the lock is stale, and removed unless --on-stale is keep. If it ends at
+                    once, as touch, mkdir and mktemp do, its nearest living ancestor in its process group is the
+                    holder: the script
+  --format F        only locks of this format count as locks: tower, semaphore, swarm, beads, pid, forrst; any other
+                    content is of no format then. none: no content is a lock of any format. data: what fits is data and
+                    no lock, whoever made it however; such a rule can set nothing else
+  --stale-after D   semaphore: stale so long after its timestamp, instead of an hour; of no format: so long after
+                    the file was last written or touched, instead of never. The other formats tell it themselves
+  --on-stale        keep: a stale lock stays, and whoever wants it next deals with it; remove: lockfs removes it
+  --guard           while it lives, it can be removed or overwritten from its host only, or by anyone
+  --host-timeout D  beads, pid and --holder creator: stale once its host has been silent for so long, instead of never.
+                    Its process may well be alive there: this trades safety for progress`,
+		Example: `  lockfs rule set '*.lock' --stale-after 10m --on-stale remove
+  lockfs rule set '*.lock' --holder creator     # those of filelock (SoftFileLock) and proper-lockfile
+  lockfs rule set lock --holder creator         # those of torch.utils.cpp_extension
+  lockfs rule set 'state/**' --format data`,
+		Args: cli.Exactly(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			set.Pattern, set.StaleAfter, set.HostTimeout = args[0], int64(staleAfter), int64(hostTimeout)
+			if err := checkRule(&set); err != nil {
+				return fmt.Errorf("rule %s: %w", cli.Word(set.GetPattern()), err)
+			}
+			for _, option := range uselessOptions(&set) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: %s has no effect on %s locks\n", option, set.GetFormat())
+			}
+			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
+				err := change(ctx, admin, &storepb.Op{Op: &storepb.Op_SetRule{SetRule: &storepb.SetRule{Rule: &set}}})
+				if err != nil {
+					return fmt.Errorf("set rule %s: %w", cli.Word(set.GetPattern()), err)
+				}
+				if flags.JSON {
+					return cli.PrintJSON(cmd.OutOrStdout(), describeRule(&set))
+				}
+				return printRules(cmd.OutOrStdout(), []*storepb.Rule{&set})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&set.Holder, "holder", "", "creator: held by the process that made the name")
+	cmd.Flags().StringVar(&set.Format, "format", "", "the only format that counts")
+	cmd.Flags().DurationVar(&staleAfter, "stale-after", 0, "how old a lock becomes before it is stale")
+	cmd.Flags().StringVar(&set.OnStale, "on-stale", "", "keep or remove")
+	cmd.Flags().StringVar(&set.Guard, "guard", "", "host or anyone")
+	cmd.Flags().DurationVar(&hostTimeout, "host-timeout", 0, "how long its host may be silent before a lock is stale")
+	flags.Add(cmd.Flags())
+	return cmd
+}
+
+func ruleDeleteCommand() *cobra.Command {
+	var flags cli.ClusterFlags
+	cmd := &cobra.Command{
+		Use:     "delete PATTERN",
+		Short:   "Delete the rule of a pattern",
+		Long:    "Delete the rule of a pattern, which is to be given as `lockfs rule list` shows it.",
+		Example: "  lockfs rule delete '*.lock'",
+		Args:    cli.Exactly(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
+				rules, err := listRules(ctx, admin)
+				if err != nil {
+					return err
+				}
+				if err := hasRule(rules, args[0]); err != nil {
+					return err
+				}
+				op := &storepb.Op_DeleteRule{DeleteRule: &storepb.DeleteRule{Pattern: args[0]}}
+				if err := change(ctx, admin, &storepb.Op{Op: op}); err != nil {
+					return fmt.Errorf("delete rule %s: %w", cli.Word(args[0]), err)
+				}
+				if flags.JSON {
+					return cli.PrintJSON(cmd.OutOrStdout(), map[string]string{"deleted": args[0]})
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "deleted %s\n", cli.Word(args[0]))
+				return nil
+			})
+		},
+	}
+	flags.Add(cmd.Flags())
+	return cmd
+}
+
+func listRules(ctx context.Context, admin *cluster.Admin) ([]*storepb.Rule, error) {
+	result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListRules{ListRules: &storepb.ListRules{}}})
+	return result.GetRules(), err
+}
+
+// checkRule tells what is wrong with a rule before it is sent.
+func checkRule(r *storepb.Rule) error {
+	if !utf8.ValidString(r.GetPattern()) {
+		return fmt.Errorf("the pattern is not valid UTF-8; write ? for each byte that is not")
+	}
+	if message := namespace.CheckRule(r); message != "" {
+		return fmt.Errorf("%s", message)
+	}
+	if describeRule(r) == (rule{Pattern: r.GetPattern()}) {
+		return fmt.Errorf("it sets nothing; give one of --holder, --format, --stale-after, --on-stale, --guard and " +
+			"--host-timeout, or delete the rule with `lockfs rule delete`")
+	}
+	return nil
+}
+
+// uselessOptions are those that do not apply to the format which the rule names.
+func uselessOptions(r *storepb.Rule) (options []string) {
+	switch format := r.GetFormat(); format {
+	case "":
+		return nil
+	case "semaphore", "none":
+	default:
+		if r.GetStaleAfter() != 0 {
+			options = append(options, "--stale-after")
+		}
+	}
+	switch r.GetFormat() {
+	case "beads", "pid":
+	default:
+		if r.GetHostTimeout() != 0 && r.GetHolder() == "" {
+			options = append(options, "--host-timeout")
+		}
+	}
+	return options
+}
+
+func hasRule(rules []*storepb.Rule, pattern string) error {
+	if len(rules) == 0 {
+		return fmt.Errorf("there is no rule %s, nor any other", cli.Word(pattern))
+	}
+	var patterns []string
+	for _, r := range rules {
+		if r.GetPattern() == pattern {
+			return nil
+		}
+		patterns = append(patterns, cli.Word(r.GetPattern()))
+	}
+	return fmt.Errorf("there is no rule %s; there are: %s", cli.Word(pattern), strings.Join(patterns, "  "))
+}
+
+func describeRule(r *storepb.Rule) rule {
+	return rule{
+		Pattern: r.GetPattern(), Format: r.GetFormat(), OnStale: r.GetOnStale(), Guard: r.GetGuard(), Holder: r.GetHolder(),
+		StaleAfter:  time.Duration(r.GetStaleAfter()).Seconds(),
+		HostTimeout: time.Duration(r.GetHostTimeout()).Seconds(),
+	}
+}
+
+func printRules(w io.Writer, rules []*storepb.Rule) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "PATTERN\tHOLDER\tFORMAT\tSTALE AFTER\tON STALE\tGUARD\tHOST TIMEOUT")
+	for _, r := range rules {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Word(r.GetPattern()), orDash(r.GetHolder()), orDash(r.GetFormat()),
+			durationOrDash(r.GetStaleAfter()), orDash(r.GetOnStale()), orDash(r.GetGuard()), durationOrDash(r.GetHostTimeout()))
+	}
+	return table.Flush()
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func durationOrDash(nanoseconds int64) string {
+	if nanoseconds == 0 {
+		return "-"
+	}
+	return time.Duration(nanoseconds).String()
+}

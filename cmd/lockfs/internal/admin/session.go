@@ -1,0 +1,78 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster"
+	"lockfs/cluster/clusterpb"
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+// session is what `lockfs session list --json` prints of each.
+type sessionRow struct {
+	ID          string    `json:"id"` // hexadecimal
+	Host        string    `json:"host"`
+	BootID      string    `json:"boot_id"`
+	Opened      time.Time `json:"opened"`               // cluster time
+	Silent      float64   `json:"silent_seconds"`       // since the last keepalive
+	ClockOffset float64   `json:"clock_offset_seconds"` // how far the host's clock is ahead of cluster time
+}
+
+func sessionCommand() *cobra.Command {
+	return cli.Parent(&cobra.Command{Use: "session", Short: "List the sessions of mounts"}, sessionListCommand())
+}
+
+func sessionListCommand() *cobra.Command {
+	var flags cli.ClusterFlags
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the mounts, how long each has been silent, and how wrong its host's clock is",
+		Example: `  lockfs session list --servers 10.0.0.1:7421
+  lockfs session list --json | jq -r '.[] | select(.silent_seconds > 10) | .host'`,
+		Args: cli.Exactly(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
+				found, err := admin.Sessions(ctx)
+				if err != nil {
+					return err
+				}
+				sessions := describeSessions(found)
+				if flags.JSON {
+					return cli.PrintJSON(cmd.OutOrStdout(), sessions)
+				}
+				return printSessions(cmd.OutOrStdout(), sessions)
+			})
+		},
+	}
+	flags.Add(cmd.Flags())
+	return cmd
+}
+
+func describeSessions(found []*clusterpb.Session) []sessionRow {
+	sessions := make([]sessionRow, len(found))
+	for i, s := range found {
+		record := s.GetRecord()
+		sessions[i] = sessionRow{
+			ID: fmt.Sprintf("%016x", record.GetId()), Host: record.GetHost(), BootID: record.GetBootId(),
+			Opened:      time.Unix(0, record.GetOpened()).UTC(),
+			Silent:      time.Duration(s.GetSilent()).Seconds(),
+			ClockOffset: time.Duration(s.GetClockOffset()).Seconds(),
+		}
+	}
+	return sessions
+}
+
+func printSessions(w io.Writer, sessions []sessionRow) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SESSION\tHOST\tOPENED\tSILENT\tCLOCK")
+	for _, s := range sessions {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%.1fs\t%+.3fs\n", s.ID, s.Host, s.Opened.Format(time.RFC3339), s.Silent, s.ClockOffset)
+	}
+	return table.Flush()
+}

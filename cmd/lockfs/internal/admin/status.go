@@ -1,0 +1,171 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster"
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+// clusterStatus is what `lockfs status --json` prints.
+type clusterStatus struct {
+	Leader string       `json:"leader"` // name; empty: none is known
+	Term   uint64       `json:"term"`   // highest that a node has seen
+	Time   time.Time    `json:"cluster_time"`
+	Usage  *usage       `json:"usage,omitempty"` // as the node knows it that has applied the most
+	Nodes  []nodeStatus `json:"nodes"`
+	// Sessions are the mounts; null if no leader could be asked.
+	Sessions []sessionRow `json:"sessions"`
+}
+
+// usage is what counts for the limits, and these.
+type usage struct {
+	Inodes    uint64 `json:"inodes"`
+	MaxInodes uint64 `json:"max_inodes"`
+	Bytes     uint64 `json:"bytes"`
+	MaxBytes  uint64 `json:"max_bytes"`
+}
+
+type nodeStatus struct {
+	Name         string `json:"name"`
+	Address      string `json:"address"`
+	ID           string `json:"id,omitempty"`
+	Version      string `json:"version,omitempty"`
+	State        string `json:"state"` // leader, follower, candidate; joining; unreachable
+	Voter        bool   `json:"voter"`
+	Term         uint64 `json:"term,omitempty"`
+	CommitIndex  uint64 `json:"commit_index,omitempty"`
+	AppliedIndex uint64 `json:"applied_index,omitempty"`
+	StateIndex   uint64 `json:"state_index,omitempty"`
+	StateHash    string `json:"state_hash,omitempty"`
+	Inodes       uint64 `json:"inodes,omitempty"`
+	Mount        string `json:"mount,omitempty"`
+	Error        string `json:"error,omitempty"`
+}
+
+func statusCommand() *cobra.Command {
+	var flags cli.ClusterFlags
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show members, leader, term and indexes",
+		Long: `Show each member with its term, commit and applied index. Two nodes with the same state_index have the same
+state_hash (--json), or one of them is broken. CLOCK is how far a host's clock is ahead of cluster time.`,
+		Example: `  lockfs status --servers 10.0.0.1:7421,10.0.0.2:7421
+  lockfs status --json | jq -r .leader`,
+		Args: cli.Exactly(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
+				nodes, err := admin.Status(ctx, flags.JSON)
+				if err != nil {
+					return err
+				}
+				status := summarize(nodes)
+				if status.Leader != "" {
+					if sessions, err := admin.Sessions(ctx); err == nil {
+						status.Sessions = describeSessions(sessions)
+					}
+				}
+				if flags.JSON {
+					return cli.PrintJSON(cmd.OutOrStdout(), status)
+				}
+				return status.print(cmd.OutOrStdout())
+			})
+		},
+	}
+	flags.Add(cmd.Flags())
+	return cmd
+}
+
+// summarize takes for the leader whom a node of the highest term leads or follows.
+func summarize(nodes []cluster.NodeStatus) *clusterStatus {
+	summary := &clusterStatus{Nodes: []nodeStatus{}}
+	leaderID, names, voters := "", make(map[string]string), make(map[string]bool)
+	newest := uint64(0)
+	for _, node := range nodes {
+		s := node.Status
+		if node.Err != nil {
+			continue
+		}
+		names[s.GetId()] = s.GetName()
+		for _, member := range s.GetMembers() {
+			names[member.GetId()] = member.GetName()
+		}
+		if s.GetTerm() > summary.Term {
+			summary.Term, leaderID = s.GetTerm(), ""
+		}
+		if s.GetTerm() == summary.Term && s.GetLeaderId() != "" {
+			leaderID = s.GetLeaderId()
+			for _, id := range s.GetVoters() {
+				voters[id] = true
+			}
+		}
+		if u := s.GetUsage(); u != nil && (summary.Usage == nil || s.GetStateIndex() > newest) {
+			newest = s.GetStateIndex()
+			summary.Usage = &usage{u.GetInodes(), u.GetMaxInodes(), u.GetBytes(), u.GetMaxBytes()}
+		}
+		if at := time.Unix(0, s.GetClusterTime()).UTC(); at.After(summary.Time) {
+			summary.Time = at
+		}
+	}
+	summary.Leader = names[leaderID]
+	for _, node := range nodes {
+		summary.Nodes = append(summary.Nodes, describe(node, voters))
+	}
+	return summary
+}
+
+// joining is the state of a node that has no vote yet.
+const joining = "joining"
+
+func describe(node cluster.NodeStatus, voters map[string]bool) nodeStatus {
+	if node.Err != nil {
+		described := nodeStatus{Name: node.Name, Address: node.Address, State: "unreachable", Error: node.Err.Error()}
+		if node.Joining {
+			described.State = joining
+		}
+		return described
+	}
+	s := node.Status
+	described := nodeStatus{
+		Name: s.GetName(), Address: node.Address, ID: s.GetId(), Version: s.GetVersion(), State: s.GetState(),
+		Voter: voters[s.GetId()], Term: s.GetTerm(), CommitIndex: s.GetCommitIndex(), AppliedIndex: s.GetAppliedIndex(),
+		StateIndex: s.GetStateIndex(), StateHash: s.GetStateHash(), Inodes: s.GetInodes(), Mount: s.GetMount(),
+	}
+	if node.Joining && !described.Voter {
+		described.State = joining
+	}
+	return described
+}
+
+func (s *clusterStatus) print(w io.Writer) error {
+	leader := s.Leader
+	if leader == "" {
+		leader = "(none is known)"
+	}
+	fmt.Fprintf(w, "leader %s, term %d, cluster time %s\n", leader, s.Term, s.Time.Format(time.RFC3339))
+	if u := s.Usage; u != nil {
+		fmt.Fprintf(w, "used %s of %s, %d of %d inodes\n", cli.SizeText(u.Bytes), cli.SizeText(u.MaxBytes), u.Inodes, u.MaxInodes)
+	}
+	fmt.Fprintln(w)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tADDRESS\tSTATE\tTERM\tCOMMIT\tAPPLIED\tINODES\tMOUNT")
+	for _, node := range s.Nodes {
+		if node.Error != "" {
+			fmt.Fprintf(table, "%s\t%s\t%s\t\t\t\t\t%s\n", node.Name, node.Address, node.State, node.Error)
+			continue
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", node.Name, node.Address, node.State,
+			node.Term, node.CommitIndex, node.AppliedIndex, node.Inodes, node.Mount)
+	}
+	if err := table.Flush(); err != nil || s.Sessions == nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	return printSessions(w, s.Sessions)
+}

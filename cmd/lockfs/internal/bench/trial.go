@@ -1,0 +1,19 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"lockfs/cmd/lockfs/figures"
+)
+
+// trial is a measurement in one target.
+type trial interface {
+	// run goes on for about a time, at least until there is one sample, and adds what it measured.
+	run(ctx context.Context, length time.Duration, s *figures.Samples) error
+	close()
+}
+
+// errNotExclusive is a file system's worst answer.
+var errNotExclusive = errors.New("both had the lock at the same time")

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"lockfs/cluster/rpc"
+	"lockfs/formats"
+)
+
+// advice is what to do about an error that cannot say it itself; empty if there is nothing to add.
+func advice(err error) string {
+	var exit *ExitStatus
+	switch {
+	case IsLost(err) && errors.As(err, &exit) && exit.Code == ExitLost:
+		return "somebody else may be at what it protects: look at that before you go on; " +
+			"on a mount of lockfs `lockfs events` tells who it was"
+	case errors.Is(err, formats.ErrNotRegular):
+		return "a lock of this format is a file: give another name, or remove what is there if it is nobody's"
+	case errors.Is(err, syscall.ENOTDIR):
+		return "give another path"
+	case errors.Is(err, syscall.EROFS):
+		return "give a path on a file system that can be written to"
+	case errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0:
+		return fmt.Sprintf("user %d may not do that: change it with chmod or chown, or be another user", os.Geteuid())
+	case errors.Is(err, syscall.ENOTCONN):
+		return "lockfs, which was mounted there, has ended: start it again"
+	case errors.Is(err, syscall.ETIMEDOUT):
+		return "no majority of the servers answers that mount: see `lockfs status`"
+	}
+	return ""
+}
+
+// Unanswered says what to do when no server answers.
+func Unanswered(err error, servers []string) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, rpc.ErrUnreachable) {
+		return fmt.Errorf("%w; see whether `lockfs server` runs at %v and a majority of the servers does, "+
+			"or name others with --servers", err, servers)
+	}
+	return err
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"log/syslog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"lockfs/cluster/session"
+)
+
+// FlagsFromEnvironment sets what the command line does not: --raft-addr from LOCKFS_RAFT_ADDR.
+func FlagsFromEnvironment(cmd *cobra.Command) error {
+	var failed error
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		variable := "LOCKFS_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
+		value, set := os.LookupEnv(variable)
+		if flag.Changed || !set || failed != nil {
+			return
+		}
+		if err := cmd.Flags().Set(flag.Name, value); err != nil {
+			failed = fmt.Errorf("variable %s=%q: %w", variable, value, WrongFlag(cmd, err))
+		}
+	})
+	return failed
+}
+
+// DetachedVariable tells a process that it has been detached from the terminal.
+const DetachedVariable = "LOCKFS_DETACHED"
+
+// LogFlags are for what a daemon tells of its work.
+type LogFlags struct{ Format, Level string }
+
+// Add adds them, with the level that counts unless it is given.
+func (f *LogFlags) Add(flags *pflag.FlagSet, level string) {
+	flags.StringVar(&f.Format, "log-format", "text", "text or json")
+	flags.StringVar(&f.Level, "log-level", level, "debug, info, warn or error")
+}
+
+// Logger writes to standard error; a process that was detached writes to the system log, if there is one.
+func (f *LogFlags) Logger() (*slog.Logger, error) {
+	options := new(slog.HandlerOptions)
+	level := new(slog.LevelVar)
+	if err := level.UnmarshalText([]byte(f.Level)); err != nil {
+		return nil, fmt.Errorf("--log-level %q: it is debug, info, warn or error", f.Level)
+	}
+	options.Level = level
+	var out io.Writer = os.Stderr
+	if os.Getenv(DetachedVariable) != "" {
+		if system, err := syslog.New(syslog.LOG_DAEMON|syslog.LOG_INFO, "lockfs"); err == nil {
+			out = system
+		}
+	}
+	switch f.Format {
+	case "text":
+		return slog.New(slog.NewTextHandler(out, options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(out, options)), nil
+	}
+	return nil, fmt.Errorf("--log-format %q: it is text or json", f.Format)
+}
+
+// Where a server listens unless it is told otherwise, and where it is asked.
+const (
+	DefaultRaftAddress = "127.0.0.1:7420"
+	DefaultAPIAddress  = "127.0.0.1:7421"
+	DefaultHTTPAddress = "127.0.0.1:7422"
+
+	DefaultForrstAddress  = "127.0.0.1:7423"
+	ForrstPath            = "/forrst"
+	DefaultForrstEndpoint = "http://" + DefaultForrstAddress + ForrstPath
+)
+
+// ClusterFlags are for commands that ask a cluster.
+type ClusterFlags struct {
+	Servers []string
+	Timeout time.Duration
+	JSON    bool
+}
+
+// Add adds them.
+func (f *ClusterFlags) Add(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.Servers, "servers", []string{DefaultAPIAddress}, "API addresses of members, host:port, by comma")
+	flags.DurationVar(&f.Timeout, "timeout", 10*time.Second, "how long the cluster may take to answer")
+	flags.BoolVar(&f.JSON, "json", false, "print JSON")
+}
+
+// AddOpTimeout adds the flag for how long a system call waits.
+func AddOpTimeout(flags *pflag.FlagSet, timeout *time.Duration) {
+	flags.DurationVar(timeout, "op-timeout", session.DefaultOpTimeout,
+		"how long a system call on the mount waits for a majority before it fails with ETIMEDOUT")
+}
+
+// OptionalDuration is a flag for a duration that may be left out; then the value stays nil.
+func OptionalDuration(value **time.Duration) pflag.Value { return durationFlag{value} }
+
+type durationFlag struct{ value **time.Duration }
+
+// Set is part of pflag.Value.
+func (f durationFlag) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err == nil && d < 0 {
+		err = errors.New("must not be negative")
+	}
+	*f.value = &d
+	return err
+}
+
+// String is part of pflag.Value.
+func (f durationFlag) String() string {
+	if f.value == nil || *f.value == nil {
+		return ""
+	}
+	return (*f.value).String()
+}
+
+// Type is part of pflag.Value.
+func (durationFlag) Type() string { return "duration" }

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Parent makes a command of some that does nothing itself.
+func Parent(cmd *cobra.Command, of ...*cobra.Command) *cobra.Command {
+	cmd.Args, cmd.RunE = cobra.ArbitraryArgs, needSubcommand
+	cmd.AddCommand(of...)
+	return cmd
+}
+
+// needSubcommand shows how a command is used that does nothing itself, as an error: scripts that leave the
+// rest out must not go on.
+func needSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s is no command of it; see `%s --help`", Word(args[0]), cmd.CommandPath())
+	}
+	cmd.SetOut(cmd.ErrOrStderr())
+	if err := cmd.Usage(); err != nil {
+		return err
+	}
+	return errors.New("say what to do")
+}
+
+// AnyNumber is the most arguments of a command that takes as many as it is given.
+const AnyNumber = math.MaxInt
+
+// Exactly is cobra.RangeArgs with an error that says what to give.
+func Exactly(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return fmt.Errorf("usage: %s", cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+// WrongFlag says where to find what is right.
+func WrongFlag(cmd *cobra.Command, err error) error {
+	hint := ""
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration" {
+		hint = "; write it like 90s, 10m or 24h"
+	}
+	return fmt.Errorf("%w%s; see `%s --help`", err, hint, cmd.CommandPath())
+}

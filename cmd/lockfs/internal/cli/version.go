@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by release builds (-ldflags "-X main.version=v1.2.3").
+var version = ""
+
+// ProgramVersion is this program's, as far as the build tells.
+func ProgramVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "development"
+}
+
+// VersionCommand is lockfs version.
+func VersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  Exactly(0, 0),
+		Run: func(cmd *cobra.Command, _ []string) {
+			fmt.Fprintln(cmd.OutOrStdout(), "lockfs", ProgramVersion())
+		},
+	}
+}

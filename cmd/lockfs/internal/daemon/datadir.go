@@ -1,0 +1,68 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// mostLinks is how many symbolic links a path may lead over (MAXSYMLINKS).
+const mostLinks = 40
+
+// refuseBelow answers an error if a data directory is where the locks are to be mounted, or below: a node cannot keep there what
+// the directory shows. Nothing below the mount point is touched.
+func refuseBelow(dataDir, mountDir string) error {
+	mountDir, _, err := resolve(mountDir, "")
+	if err != nil {
+		return fmt.Errorf("mount point: %w", err)
+	}
+	_, below, err := resolve(dataDir, mountDir)
+	if err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	if below {
+		return fmt.Errorf("the data directory %s would be in the mount at %s itself: choose another --data", dataDir, mountDir)
+	}
+	return nil
+}
+
+// resolve follows the symbolic links of a path, of which the end need not exist. It stops where the path comes to a directory,
+// whose own path has none.
+func resolve(path, stopAt string) (resolved string, stopped bool, err error) {
+	if path, err = filepath.Abs(path); err != nil {
+		return "", false, err
+	}
+	const root = string(filepath.Separator)
+	resolved = root
+	rest := elements(path)
+	for links := 0; len(rest) > 0; {
+		next := filepath.Join(resolved, rest[0])
+		if next == stopAt {
+			return next, true, nil
+		}
+		target, err := os.Readlink(next)
+		switch {
+		case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.EINVAL): // no symbolic link
+			resolved, rest = next, rest[1:]
+			continue
+		case err != nil:
+			return "", false, err
+		}
+		if links++; links > mostLinks {
+			return "", false, &os.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
+		}
+		if filepath.IsAbs(target) {
+			resolved = root
+		}
+		rest = append(elements(target), rest[1:]...)
+	}
+	return resolved, false, nil
+}
+
+// elements are those of a path, without empty ones.
+func elements(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == filepath.Separator })
+}

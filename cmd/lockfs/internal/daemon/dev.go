@@ -1,0 +1,89 @@
+package daemon
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster"
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+func devCommand() *cobra.Command {
+	var (
+		data    string
+		timeout time.Duration
+		forrst  forrstEndpoint
+		logs    cli.LogFlags
+	)
+	cmd := &cobra.Command{
+		Use:   "dev [DIR]",
+		Short: "Run one node and mount it, with nothing to configure",
+		Long: `Run a cluster of one node in this process and mount it at DIR (./locks unless given), which is created if
+it is missing. Ctrl-C unmounts it. The locks are kept on disk and are there again at the next start.
+
+Works for root and, where fusermount3 is installed (Debian: apt install fuse3), for an ordinary user.`,
+		Example: `  lockfs dev
+  lockfs dev /tmp/locks --data /tmp/locks.data
+  lockfs dev --forrst-addr 127.0.0.1:7423 --forrst-upstream http://127.0.0.1:9000/rpc`,
+		Args: cli.Exactly(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "locks"
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			if data == "" {
+				data = dir + ".data"
+			}
+			logger, err := logs.Logger()
+			if err != nil {
+				return err
+			}
+			path, err := absolute(dir)
+			if err != nil {
+				return err
+			}
+			host, err := cli.HostName()
+			if err != nil {
+				return err
+			}
+			api := freeAPIAddress()
+			s := &service{
+				hostName: host,
+				config: cluster.Config{
+					Name: "dev", DataDir: data, APIAddress: api, Bootstrap: true, Logger: logger,
+				},
+				opTimeout: timeout,
+				forrst:    forrst,
+				mountDir:  path,
+				ready: func() {
+					if api != cli.DefaultAPIAddress && api != "" {
+						fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: %s is not free; commands such as `lockfs status` reach this one with --servers %s\n",
+							cli.DefaultAPIAddress, api)
+					}
+					fmt.Fprintf(cmd.OutOrStdout(), "lockfs: ready at %s\n", dir)
+				},
+			}
+			return s.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVar(&data, "data", "", "data directory (default DIR.data)")
+	forrst.add(cmd.Flags())
+	cli.AddOpTimeout(cmd.Flags(), &timeout)
+	logs.Add(cmd.Flags(), "warn")
+	return cmd
+}
+
+// freeAPIAddress is where `lockfs status` finds this node, or another address if there is somebody already; empty if there
+// is none, which is not worth failing for.
+func freeAPIAddress() string {
+	for _, address := range []string{cli.DefaultAPIAddress, "127.0.0.1:0"} {
+		if listener, err := net.Listen("tcp", address); err == nil {
+			_ = listener.Close()
+			return listener.Addr().String()
+		}
+	}
+	return ""
+}

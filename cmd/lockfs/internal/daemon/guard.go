@@ -1,0 +1,167 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"lockfs/cluster/process"
+	"lockfs/cluster/session"
+	"lockfs/fusefs"
+	"lockfs/fusefs/answer"
+	"lockfs/fusefs/mountpoint"
+)
+
+// Descriptors that a guard is started with. In place of one that there is none of, it has /dev/null.
+const (
+	guardAlive   = 3 // ends when the process of the mount has
+	guardDevice  = 4
+	guardAbort   = 5
+	guardJournal = 6
+)
+
+const (
+	// guardLook is how often a guard looks at the process of the mount.
+	guardLook = 500 * time.Millisecond
+	// guardPause is between two attempts to start a guard.
+	guardPause = time.Second
+)
+
+// startGuard has a process watch this one for as long as it lives, which does what this one may leave undone (see guardCommand).
+// One that ends is followed by another.
+func startGuard(client *session.Client, mounted *fusefs.Mounted, logger *slog.Logger) error {
+	guard := func() (*guardProcess, error) { return newGuard(client.SessionFile(), mounted) }
+	running, err := guard()
+	if err != nil {
+		return fmt.Errorf("start the guard of the mount: %w", err)
+	}
+	go func() {
+		for began := time.Now(); ; began = time.Now() {
+			if err == nil {
+				err = running.wait()
+			}
+			if !mounted.IsServed() {
+				return
+			}
+			logger.Warn("the guard of the mount has ended, or could not be started; starting another", "error", err)
+			time.Sleep(guardPause - time.Since(began))
+			running, err = guard()
+		}
+	}()
+	return nil
+}
+
+type guardProcess struct {
+	*exec.Cmd
+	end *os.File // of the pipe of which the guard has the other
+}
+
+func newGuard(journal *os.File, mounted *fusefs.Mounted) (*guardProcess, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = null.Close() }()
+	orNull := func(file *os.File) *os.File {
+		if file == nil {
+			return null
+		}
+		return file
+	}
+	alive, end, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = alive.Close() }()
+	connection := mounted.Connection()
+	// The very program that runs now, though another may have taken its place.
+	guard := exec.Command("/proc/self/exe", "guard", strconv.Itoa(os.Getpid()),
+		strconv.FormatUint(uint64(connection.Number), 10), connection.Dir)
+	guard.Args[0] = "lockfs"
+	guard.ExtraFiles = []*os.File{alive, connection.Device, orNull(connection.Abort), orNull(journal)}
+	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is not for it
+	if err := guard.Start(); err != nil {
+		return nil, errors.Join(err, end.Close())
+	}
+	return &guardProcess{guard, end}, nil
+}
+
+// wait waits for the end of a guard, which comes before that of this process only if somebody kills it.
+func (g *guardProcess) wait() error { return errors.Join(g.Wait(), g.end.Close()) }
+
+func guardCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "guard PID NUMBER DIR",
+		Short:  "Finish the answers that a mount's process left when it was killed, and end the mount; started by the mount itself",
+		Hidden: true,
+		Args:   cobra.ExactArgs(3),
+		RunE: func(_ *cobra.Command, args []string) error {
+			pid, err := strconv.Atoi(args[0])
+			if err != nil {
+				return err
+			}
+			number, err := strconv.ParseUint(args[1], 10, 32)
+			if err != nil {
+				return err
+			}
+			_ = os.WriteFile("/proc/self/comm", []byte("lockfs"), 0) // it is called after the link that it was started by
+			return guardMount(pid, &mountpoint.Connection{
+				Dir: args[2], Number: uint32(number), Device: os.NewFile(guardDevice, "device"), Abort: inherited(guardAbort, "abort"),
+			})
+		},
+	}
+}
+
+// guardMount waits until the process of a mount has ended, has the answers finished that it left, and ends the mount: a
+// thread of it may be left that waits for the lock of a directory, which a program has that waits for an answer.
+func guardMount(pid int, connection *mountpoint.Connection) error {
+	alive := os.NewFile(guardAlive, "alive")
+	ended := func() error { return awaitEnd(alive, pid) }
+	var err error
+	if journal := inherited(guardJournal, "journal"); journal != nil {
+		err = session.Guard(ended, journal, func(answers [][]byte) { answer.Finish(connection.Device, answers) })
+	} else {
+		err = ended()
+	}
+	if err != nil {
+		return err // the process may be alive, and starts another guard then
+	}
+	return connection.End()
+}
+
+// inherited answers a descriptor that this process was started with; nil if there is none.
+func inherited(fd int, name string) *os.File {
+	var st, null unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || unix.Stat(os.DevNull, &null) != nil || st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == null.Rdev {
+		return nil
+	}
+	return os.NewFile(uintptr(fd), name)
+}
+
+// awaitEnd waits for the end of a process, when nobody has the other end of a pipe any more. One that is ending, or of which
+// only a thread is left, for as long as it takes to look twice, does not get any further.
+func awaitEnd(alive *os.File, pid int) error {
+	for dying := 0; dying < 2; {
+		ready := []unix.PollFd{{Fd: int32(alive.Fd()), Events: unix.POLLIN}}
+		n, err := unix.Poll(ready, int(guardLook.Milliseconds()))
+		switch {
+		case err != nil && err != unix.EINTR:
+			return os.NewSyscallError("poll", err)
+		case n > 0:
+			return nil
+		case process.Dying(pid):
+			dying++
+		default:
+			dying = 0
+		}
+	}
+	return nil
+}

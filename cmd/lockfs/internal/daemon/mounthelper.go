@@ -1,0 +1,133 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster/session"
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/fusefs/mountpoint"
+)
+
+// Names under which mount(8) calls this program: for the type in /etc/fstab or after -t, and for that in /proc/mounts.
+const (
+	MountHelper       = "mount.lockfs"
+	MountHelperOfFuse = "mount.fuse.lockfs"
+)
+
+// MountHelperCommand takes what mount(8) gives a helper: SOURCE DIR [-sfnv] [-o OPTIONS] [-t TYPE].
+func MountHelperCommand() *cobra.Command {
+	var (
+		fake, verbose, sloppy, noMtab bool
+		options                       []string
+		kind                          string
+	)
+	cmd := &cobra.Command{
+		Use:   MountHelper + " SERVER[:PORT],... DIR [-o OPTIONS]",
+		Short: "Mount a lockfs cluster for mount(8)",
+		Long: `Mount a lockfs cluster for mount(8) and /etc/fstab. A server without a port is at 7421. OPTIONS by comma:
+  name=NAME          how this host is called (default: its host name)
+  op-timeout=15s     how long a system call waits for a majority before it fails with ETIMEDOUT
+  wait=1m            how long to look for the cluster before giving up
+  log-level=info     debug, info, warn or error
+  ro, nodev, nosuid, noexec, noatime and the like as for any file system
+  remount            with those of the last line: change them while it is mounted
+
+What is mounted already, from the same servers, is left alone.`,
+		Example: "  mount -t lockfs 10.0.0.1,10.0.0.2,10.0.0.3 /locks -o name=build-7",
+		Args:    cobra.ExactArgs(2), SilenceErrors: true, SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			plan, err := planFromFstab(args[0], args[1], options, sloppy)
+			if err != nil || fake {
+				return err
+			}
+			if plan.remount {
+				return plan.change(cmd.ErrOrStderr())
+			}
+			if os.Getenv(cli.DetachedVariable) == "" {
+				if source, found, err := mountpoint.Source(plan.dir); err == nil && found && source == plan.source {
+					return nil
+				}
+				return detach(cmd.Context(), os.Args[1:])
+			}
+			return plan.run(cmd.Context(), func() { reportReady(cmd.OutOrStdout(), plan.dir) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&fake, "fake", "f", false, "only check the arguments")
+	flags.BoolVarP(&verbose, "verbose", "v", false, "has no effect")
+	flags.BoolVarP(&noMtab, "no-mtab", "n", false, "has no effect")
+	flags.BoolVarP(&sloppy, "sloppy", "s", false, "ignore unknown options")
+	flags.StringSliceVarP(&options, "options", "o", nil, "options by comma")
+	flags.StringVarP(&kind, "types", "t", "", "has no effect")
+	return cmd
+}
+
+// isOwn are those that mean nothing to the kernel.
+var isOwn = map[string]bool{"name": true, "op-timeout": true, "wait": true, "log-level": true}
+
+// kernelOptions are handed on; the others in quietOptions are meant for mount(8), systemd and libmount.
+var (
+	kernelOptions = map[string]bool{
+		"ro": true, "dev": true, "nodev": true, "suid": true, "nosuid": true, "exec": true, "noexec": true,
+	}
+	quietOptions = map[string]bool{
+		"rw": true, "defaults": true, "auto": true, "noauto": true, "user": true, "nouser": true, "users": true,
+		"owner": true, "group": true, "_netdev": true, "nofail": true, "atime": true, "noatime": true,
+		"relatime": true, "norelatime": true, "diratime": true, "nodiratime": true, "async": true, "sync": true,
+	}
+)
+
+func planFromFstab(source, dir string, options []string, sloppy bool) (*mountPlan, error) {
+	plan := &mountPlan{source: source, opTimeout: session.DefaultOpTimeout, wait: defaultMountWait, logs: cli.LogFlags{Format: "text", Level: "info"}}
+	for _, server := range strings.Split(source, ",") {
+		if !strings.Contains(server, ":") {
+			server += cli.DefaultAPIAddress[strings.LastIndex(cli.DefaultAPIAddress, ":"):]
+		}
+		plan.servers = append(plan.servers, server)
+	}
+	var err error
+	if plan.dir, err = absolute(dir); err != nil {
+		return nil, err
+	}
+	plan.remount = slices.Contains(options, "remount")
+	for _, option := range options {
+		if err := plan.take(option, sloppy || plan.remount); err != nil { // the kernel's own description is among them then
+			return nil, err
+		}
+	}
+	return plan, nil
+}
+
+func (p *mountPlan) take(option string, sloppy bool) error {
+	name, value, _ := strings.Cut(option, "=")
+	switch {
+	case option == "remount":
+	case p.remount && isOwn[name]:
+		p.fixed = append(p.fixed, name)
+	case name == "name":
+		p.host = value
+	case name == "log-level":
+		p.logs.Level = value
+	case name == "op-timeout", name == "wait":
+		duration, err := time.ParseDuration(value)
+		if err != nil {
+			return fmt.Errorf("option %s: %w", option, err)
+		}
+		if name == "wait" {
+			p.wait = duration
+		} else {
+			p.opTimeout = duration
+		}
+	case kernelOptions[option], option == "rw" && p.remount:
+		p.options = append(p.options, option)
+	case !quietOptions[option] && !strings.HasPrefix(option, "x-") && !strings.HasPrefix(option, "comment=") && !sloppy:
+		return fmt.Errorf("option %q is not known; see %s --help", option, MountHelper)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"lockfs/cluster/process"
+	"lockfs/cluster/session"
+	"lockfs/fusefs"
+	"lockfs/fusefs/observation"
+)
+
+// mount mounts, under guard, in a directory that is created if it is missing.
+func mount(dir string, client *session.Client, options fusefs.Options) (*fusefs.Mounted, error) {
+	if err := makeMountPoint(dir); err != nil {
+		return nil, err
+	}
+	options.Family = family
+	mounted, err := fusefs.Mount(dir, client, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := startGuard(client, mounted, options.Logger); err != nil {
+		return nil, errors.Join(err, mounted.Unmount(), mounted.End(nil))
+	}
+	return mounted, nil
+}
+
+// endSession says farewell for a mount. If that is nil, nobody knows what programs have: it failed, perhaps after it could be
+// used.
+func endSession(client *session.Client, mounted *fusefs.Mounted) error {
+	return withGrace(func(ctx context.Context) error {
+		return client.Leave(ctx, func() bool { return mounted == nil || mounted.InUse() })
+	})
+}
+
+// family tells fusefs who makes a request.
+func family(thread uint32) iter.Seq[observation.Process] {
+	return func(yield func(observation.Process) bool) {
+		for id := range process.Family(int(thread)) {
+			if !yield(observation.Process{PID: id.PID, Start: id.Start}) {
+				return
+			}
+		}
+	}
+}
+
+// makeMountPoint creates a directory that is missing. What a dead process left mounted there is for
+// fusefs to clean up.
+func makeMountPoint(dir string) error {
+	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("mount point: %w", err)
+	}
+	return nil
+}
+
+// absolute keeps a directory's meaning when it is shown to somebody elsewhere.
+func absolute(dir string) (string, error) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("directory %q: %w", dir, err)
+	}
+	return path, nil
+}

@@ -1,0 +1,50 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+)
+
+// stopGrace is how long a part may take to say farewell to others.
+const stopGrace = 3 * time.Second
+
+// parts are what has been started and is to be stopped, in the order in which they were started.
+type parts []part
+
+// part is what has been started and is to be stopped.
+type part struct {
+	name string
+	stop func() error
+}
+
+// stopInTime gives up on a part that hangs, on a disk that does not answer for instance.
+func (p part) stopInTime() error {
+	stopped := make(chan error, 1)
+	go func() { stopped <- p.stop() }()
+	select {
+	case err := <-stopped:
+		return err
+	case <-time.After(2 * stopGrace):
+		return errors.New("it hangs")
+	}
+}
+
+func (p *parts) started(name string, stop func() error) { *p = append(*p, part{name, stop}) }
+
+// stop stops all in reverse.
+func (p parts) stop(logger *slog.Logger) {
+	for _, part := range slices.Backward(p) {
+		if err := part.stopInTime(); err != nil {
+			logger.Warn("did not stop cleanly", "part", part.name, "error", err)
+		}
+	}
+}
+
+func withGrace(stop func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
+	defer cancel()
+	return stop(ctx)
+}

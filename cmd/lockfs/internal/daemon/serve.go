@@ -1,0 +1,158 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"lockfs/cluster"
+	"lockfs/cluster/session"
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/fusefs"
+)
+
+// service is a voter, and a mount of it if mountDir is not empty.
+type service struct {
+	config    cluster.Config
+	opTimeout time.Duration
+	mountDir  string
+	hostName  string // as the sessions are called
+	httpAddr  string // empty: none
+	forrst    forrstEndpoint
+	ready     func() // called once it can be used
+
+	parts parts
+}
+
+// run starts everything, waits until it is told to end or cannot go on, and stops everything in reverse.
+func (s *service) run(ctx context.Context) error {
+	go tuneCollector()
+	failure := s.start(ctx)
+	s.parts.stop(s.config.Logger)
+	if ctx.Err() != nil && errors.Is(failure, ctx.Err()) {
+		return nil // told to end
+	}
+	return failure
+}
+
+func (s *service) start(ctx context.Context) error {
+	if s.mountDir != "" {
+		if err := refuseBelow(s.config.DataDir, s.mountDir); err != nil {
+			return err
+		}
+	}
+	functions, err := s.forrst.functions()
+	if err != nil {
+		return err
+	}
+	s.config.Metrics = cluster.NewMetrics()
+	s.config.Version = cli.ProgramVersion()
+	node, err := cluster.Open(s.config)
+	if err != nil {
+		return err
+	}
+	s.parts.started("node", node.Close)
+	if err := s.serveHTTP(node); err != nil {
+		return err
+	}
+	if err := node.WaitReady(ctx); err != nil {
+		return firstFailure(node, err)
+	}
+	if err := s.forrst.serve(ctx, node, session.Config{Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger}, functions, &s.parts); err != nil {
+		return firstFailure(node, err)
+	}
+	gone := make(chan struct{})
+	if s.mountDir != "" {
+		mounted, err := s.mount(ctx, node)
+		if err != nil {
+			return err
+		}
+		go func() {
+			mounted.Wait()
+			close(gone)
+		}()
+	}
+	s.ready()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-node.Failed():
+		return err
+	case <-gone:
+		return s.unmounted(ctx, node)
+	}
+}
+
+// unmounted goes on as a voter without a mount: others depend on it. A node alone has nothing left to do.
+func (s *service) unmounted(ctx context.Context, node *cluster.Node) error {
+	s.config.Logger.Warn("unmounted from outside", "dir", s.mountDir)
+	if s.config.RaftAddress == "" {
+		return nil
+	}
+	s.config.Metrics.SetMounts(0)
+	node.SetMount("")
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-node.Failed():
+		return err
+	}
+}
+
+// firstFailure prefers the reason why the node cannot go on to what followed from it.
+func firstFailure(node *cluster.Node, err error) error {
+	select {
+	case failure := <-node.Failed():
+		return failure
+	default:
+		return err
+	}
+}
+
+func (s *service) mount(ctx context.Context, node *cluster.Node) (*fusefs.Mounted, error) {
+	client, err := node.OpenClient(ctx, session.Config{
+		Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger,
+		SessionFile:  filepath.Join(s.config.DataDir, "mount.session"),
+		MachineFiles: append(machineFiles(), filepath.Join(s.config.DataDir, "machine-id")),
+	})
+	if err != nil {
+		return nil, err
+	}
+	mounted, err := mount(s.mountDir, client, fusefs.Options{Logger: s.config.Logger, Observer: s.config.Metrics.ObserveMount})
+	if err != nil {
+		s.parts.started("session", func() error { return endSession(client, nil) })
+		return nil, err
+	}
+	s.parts.started("connection", func() error { return mounted.End(client.Answers()) })
+	s.parts.started("session", func() error { return endSession(client, mounted) })
+	s.parts.started("mount", mounted.Unmount)
+	s.config.Metrics.SetMounts(1)
+	node.SetMount(s.mountDir)
+	return mounted, nil
+}
+
+func (s *service) serveHTTP(node *cluster.Node) error {
+	if s.httpAddr == "" {
+		return nil
+	}
+	listener, err := net.Listen("tcp", s.httpAddr)
+	if err != nil {
+		return fmt.Errorf("listen for HTTP: %w", err)
+	}
+	server := &http.Server{
+		Handler: node.Handler(), ReadHeaderTimeout: stopGrace,
+		ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn),
+	}
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.config.Logger.Error("HTTP is not served any more", "error", err)
+		}
+	}()
+	s.parts.started("HTTP", func() error { return withGrace(server.Shutdown) })
+	return nil
+}

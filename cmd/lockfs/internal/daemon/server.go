@@ -1,0 +1,74 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster"
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+func serverCommand() *cobra.Command {
+	s := new(service)
+	var logs cli.LogFlags
+	cmd := &cobra.Command{
+		Use:   "server --name NAME --data DIR (--bootstrap | --join HOST:PORT,...)",
+		Short: "Run a voter, and mount it with --mount",
+		Long: `Run a voter of a cluster. The first one is started with --bootstrap, each other one with --join and the API
+addresses of members; it keeps trying until one answers, and adds itself. Once the data directory belongs
+to a cluster both are ignored, so the same command line serves every start.
+
+Three voters survive the loss of any one, five of any two. SIGTERM stops a voter cleanly.`,
+		Example: `  lockfs server --name a --data /var/lib/lockfs --mount /locks --bootstrap \
+    --raft-addr 10.0.0.1:7420 --api-addr 10.0.0.1:7421
+  lockfs server --name b --data /var/lib/lockfs --mount /locks --join 10.0.0.1:7421 \
+    --raft-addr 10.0.0.2:7420 --api-addr 10.0.0.2:7421`,
+		Args: cli.Exactly(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.config.Bootstrap && len(s.config.Join) > 0 {
+				return errors.New("--bootstrap begins a cluster and --join enters one: give one of them")
+			}
+			var err error
+			if s.config.Logger, err = logs.Logger(); err != nil {
+				return err
+			}
+			if s.hostName, err = cli.HostName(); err != nil {
+				return err
+			}
+			if s.mountDir != "" {
+				if s.mountDir, err = absolute(s.mountDir); err != nil {
+					return err
+				}
+			}
+			s.ready = func() { fmt.Fprintf(cmd.OutOrStdout(), "lockfs: %s ready\n", s.config.Name) }
+			return s.run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&s.config.Name, "name", "", "name of this node, unique in the cluster (required)")
+	flags.StringVar(&s.config.DataDir, "data", "", "data directory (required)")
+	flags.StringVar(&s.config.RaftAddress, "raft-addr", cli.DefaultRaftAddress, "where the other voters reach this one for raft")
+	flags.StringVar(&s.config.APIAddress, "api-addr", cli.DefaultAPIAddress, "where nodes, mounts and commands reach this one")
+	flags.StringVar(&s.httpAddr, "http-addr", cli.DefaultHTTPAddress, "where /healthz and /metrics are served; empty: nowhere")
+	flags.BoolVar(&s.config.Bootstrap, "bootstrap", false, "begin a new cluster")
+	flags.StringSliceVar(&s.config.Join, "join", nil, "enter a cluster: API addresses of members, host:port, by comma")
+	flags.StringVar(&s.mountDir, "mount", "", "also mount the locks here; created if it is missing")
+	flags.Uint64Var(&s.config.MaxInodes, "max-inodes", 0, "files, directories and links there may be in the whole cluster (default 4194304)")
+	flags.Uint64Var(&s.config.MaxInodesPerUser, "max-inodes-per-user", 0, "as many of them may be of one user other than root (default half of them)")
+	flags.Var(cli.Size(&s.config.MaxBytes), "max-bytes",
+		"what they may need in memory in the whole cluster, with suffix K, M, G or T (default a quarter of the memory, 256M at least)")
+	flags.Var(cli.Size(&s.config.MaxBytesPerUser), "max-bytes-per-user", "as much of that may be of one user other than root (default half of it)")
+	flags.Uint64Var(&s.config.MaxSessions, "max-sessions", 0, "mounts there may be in the whole cluster (default 10000)")
+	flags.Var(cli.OptionalDuration(&s.config.LockDelay), "lock-delay",
+		"how long nobody gets a flock or fcntl lock of a mount that was given up on; 0: no time (default 15s)")
+	flags.DurationVar(&s.config.SessionTTL, "session-term", cluster.DefaultSessionTTL,
+		"how long a mount may be silent before the cluster gives it up; the same on all servers")
+	flags.Uint64Var(&s.config.SnapshotEntries, "snapshot-entries", 0, "log entries between two snapshots, at least (default 8192)")
+	s.forrst.add(flags)
+	cli.AddOpTimeout(flags, &s.opTimeout)
+	logs.Add(flags, "info")
+	cmd.AddCommand(inspectCommand())
+	return cmd
+}

@@ -1,0 +1,258 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/formats/beads"
+)
+
+func beadsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "beads",
+		Short: "Take, release and check the exclusive lock of a beads database, or run a command under it",
+		Long: `Take, release and check the exclusive lock of a beads database, the file DIR/.exclusive-lock, or run a command while
+holding it. DIR is the database's directory, which mostly is called .beads. While the lock is held, the bd daemon
+leaves the database alone.
+
+The lock lives as long as the process that it names. It is stale when its host is this one and the process is gone;
+then whoever comes next replaces it. A lock of another host is taken for stale only where a mount of lockfs knows that
+it is, and a file that cannot be understood never.
+
+Of all who take the lock at once with this command, exactly one gets it. Anywhere but on a mount of lockfs this holds
+for one host, and the locks of dead processes on other hosts have to be removed by hand. Only a mount of lockfs also
+
+  - removes the lock of a process that has ended, whatever host that was on, so that the bd daemon goes on everywhere,
+  - refuses to let other programs overwrite a live lock, or remove it from another host (EBUSY),
+  - gives each holder a larger token than the last (user.lockfs.token).`,
+		Example: `  lockfs beads run .beads --holder ci-runner -- bd update bd-42 --status closed
+  lockfs beads acquire .beads --holder my-tool && trap 'lockfs beads release .beads' EXIT`,
+	}
+	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return cli.Failed(cli.FlagsFromEnvironment(cmd)) }
+	cmd.SetFlagErrorFunc(cli.FlagError)
+	return cli.Exits(cli.Parent(cmd, cli.Exits(beadsAcquireCommand()), cli.Exits(beadsReleaseCommand()), cli.Exits(beadsCheckCommand()),
+		cli.Exits(beadsRunCommand())))
+}
+
+func beadsAcquireCommand() *cobra.Command {
+	var (
+		holder, version string
+		pid             int
+	)
+	answer := answer{outcome: outcomeAcquired}
+	cmd := &cobra.Command{
+		Use:   "acquire DIR --holder NAME [--version V] [--pid PID]",
+		Short: "Take the lock of a database for the program that calls this",
+		Long: `Take the lock of a database, if nobody has it or its process is gone. It does not wait.
+
+The lock has to name a process that lives for as long as the lock is wanted. That is not this command, which ends at
+once, but the program that calls it, such as the shell that runs your script. Where that is too short-lived (each line
+of a Makefile has a shell of its own, as has ssh HOST COMMAND; behind sudo or timeout it is those), name another with
+--pid, or use lockfs beads run. When the process ends without having released the lock, the lock ends with it.
+
+` + jsonHelp + `
+
+` + cli.ExitHelp(cli.ExitBlocked),
+		Example: `  lockfs beads acquire .beads --holder my-tool --version 1.0.0 && trap 'lockfs beads release .beads' EXIT
+  lockfs beads acquire .beads --holder my-daemon --pid "$(cat /run/my-daemon.pid)"`,
+		Args: cli.Exactly(1, 1),
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
+			dir, err := beadsDir(args[0])
+			if err != nil {
+				return err
+			}
+			answer.look = lookAtBeads(dir)
+			lock, err := newBeadsLock(holder, version)
+			if err != nil {
+				return err
+			}
+			if lock.PID, err = lockedFor(cmd, pid, lock.Hostname); err != nil {
+				return err
+			}
+			if err := beads.Acquire(cmd.Context(), dir, lock); err != nil {
+				return explainBeads(dir, cli.ExitBlocked, "not acquired", err)
+			}
+			token := beadsToken(dir, lock)
+			answer.token = tokenNumber(token)
+			if token != "" {
+				token = "  token: " + token + "\n"
+			}
+			return answer.say(cmd, "Locked by %s until it is released or process %d (%s) ends\n%s",
+				cli.Text(holder), lock.PID, processName(lock.PID), token)
+		}),
+	}
+	addBeadsHolder(cmd, &holder, &version)
+	cmd.Flags().IntVar(&pid, "pid", 0, "process of this host that the lock lives with (default: the one that calls this)")
+	answer.add(cmd.Flags())
+	return cmd
+}
+
+// lockedFor is the process that a lock is to name.
+func lockedFor(cmd *cobra.Command, pid int, hostname string) (int, error) {
+	if !cmd.Flags().Changed("pid") {
+		if pid = os.Getppid(); pid == 0 {
+			return 0, errors.New("the program that calls this cannot be seen from here (it is in another pid namespace); " +
+				"name a process that can with --pid")
+		}
+		return pid, nil
+	}
+	if pid < 1 || !beads.IsProcessAlive(pid, hostname) {
+		return 0, fmt.Errorf("--pid %d: there is no such process; name one that lives for as long as the lock is wanted", pid)
+	}
+	return pid, nil
+}
+
+func beadsReleaseCommand() *cobra.Command {
+	pid := 0
+	answer := answer{outcome: outcomeReleased}
+	cmd := &cobra.Command{
+		Use:   "release DIR [--pid PID]",
+		Short: "Release the lock of a database that the calling program has",
+		Long: `Release the lock of a database if it names the process that calls this, or one further up, or is stale. With --pid,
+if it names that process. A live lock of somebody else stays.
+
+` + jsonHelp + `
+
+` + cli.ExitHelp(cli.ExitNotOwner, cli.ExitNoLock),
+		Example: "  lockfs beads release .beads",
+		Args:    cli.Exactly(1, 1),
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
+			dir, err := beadsDir(args[0])
+			if err != nil {
+				return err
+			}
+			answer.look = lookAtBeads(dir)
+			found, stale, err := beads.Check(dir)
+			if err == nil && !mayRelease(found, stale, pid) {
+				err = &beads.HeldError{Lock: found}
+			}
+			if err == nil {
+				err = beads.Release(cmd.Context(), dir, found)
+			}
+			if errors.Is(err, fs.ErrNotExist) {
+				return cli.Exit(cli.ExitNoLock, fmt.Errorf("not released: there is no lock %s; if there was one, somebody removed it",
+					cli.Word(filepath.Join(dir, beads.FileName))))
+			}
+			if err != nil {
+				return explainBeads(dir, cli.ExitNotOwner, "not released", err)
+			}
+			return answer.say(cmd, "Released the lock of %s\n", cli.Text(found.Holder))
+		}),
+	}
+	answer.add(cmd.Flags())
+	cmd.Flags().IntVar(&pid, "pid", 0, "process that the lock names (default: the one that calls this, or one further up)")
+	return cmd
+}
+
+// mayRelease tells whether a lock is that of the process pid, or if that is 0, of an ancestor of this one or stale.
+func mayRelease(lock *beads.ExclusiveLock, stale bool, pid int) bool {
+	if pid == 0 && stale {
+		return true
+	}
+	here, err := os.Hostname()
+	if err != nil || !strings.EqualFold(here, lock.Hostname) {
+		return false
+	}
+	return lock.PID == pid || pid == 0 && descendsFrom(lock.PID)
+}
+
+// descendsFrom tells whether this process was started by another, or by one that was.
+func descendsFrom(pid int) bool {
+	for ancestor := os.Getppid(); ancestor > 0; ancestor = parentOf(ancestor) {
+		if ancestor == pid {
+			return true
+		}
+	}
+	return false
+}
+
+// parentOf answers 0 if it cannot be told.
+func parentOf(pid int) int {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ") // after the name
+	fields := strings.Fields(rest)
+	if len(fields) < 2 {
+		return 0
+	}
+	parent, _ := strconv.Atoi(fields[1])
+	return parent
+}
+
+func processName(pid int) string {
+	name, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+	if err != nil {
+		return "?"
+	}
+	return cli.Text(strings.TrimSuffix(string(name), "\n"))
+}
+
+func beadsCheckCommand() *cobra.Command {
+	var answer answer
+	cmd := &cobra.Command{
+		Use:   "check DIR",
+		Short: "Show who has the lock of a database, and whether it is stale",
+		Long: `Show who has the lock of a database. Nothing is changed: a stale lock stays until the next one replaces it.
+
+` + jsonHelp + `
+
+It is 0 when there is no lock or it is stale, so that it could be acquired, and else the code of that; that the file
+cannot be understood, so that the bd daemon leaves the database alone, is 125. ` + cli.ExitHelp(cli.ExitBlocked),
+		Example: `  lockfs beads check .beads
+  lockfs beads check .beads --json | jq -r .holder`,
+		Args: cli.Exactly(1, 1),
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
+			dir, err := beadsDir(args[0])
+			if err != nil {
+				return err
+			}
+			answer.look = lookAtBeads(dir)
+			found, stale, err := beads.Check(dir)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return explainBeads(dir, cli.ExitBlocked, "cannot tell who has the lock", err)
+			}
+			if err := answer.say(cmd, "%s\n", beadsLine(found, stale)); err != nil || found == nil || stale {
+				return err
+			}
+			return &cli.ExitStatus{Code: cli.ExitBlocked}
+		}),
+	}
+	answer.add(cmd.Flags())
+	return cmd
+}
+
+// beadsToken is the fencing token of a lock that was just acquired; empty where there is none, or if somebody else has
+// the lock by now.
+func beadsToken(dir string, lock *beads.ExclusiveLock) string {
+	token, _ := lockToken(filepath.Join(dir, beads.FileName))
+	if token == "" {
+		return ""
+	}
+	if now, err := beads.Read(dir); err != nil || !lock.Same(now) {
+		return ""
+	}
+	return token
+}
+
+// beadsLine takes nil for no lock.
+func beadsLine(lock *beads.ExclusiveLock, stale bool) string {
+	switch {
+	case lock == nil:
+		return "No lock"
+	case stale:
+		return fmt.Sprintf("Stale lock of %s: process %d is gone", cli.Text(lock.Holder), lock.PID)
+	}
+	return fmt.Sprintf("Locked by %s (process %d on %s) since %s",
+		cli.Text(lock.Holder), lock.PID, cli.Text(lock.Hostname), lock.StartedAt.Format(time.RFC3339))
+}

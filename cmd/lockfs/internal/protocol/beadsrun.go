@@ -1,0 +1,64 @@
+package protocol
+
+import (
+	"errors"
+	"syscall"
+	"time"
+
+	"lockfs/cmd/lockfs/internal/cli"
+
+	"github.com/spf13/cobra"
+)
+
+func beadsRunCommand() *cobra.Command {
+	var (
+		holder, version    string
+		wait, grace, every time.Duration
+	)
+	answer := answer{outcome: outcomeAcquired}
+	cmd := &cobra.Command{
+		Use:   "run DIR --holder NAME [--version V] [--wait D] [--grace D] -- COMMAND [ARG...]",
+		Short: "Run a command while holding the lock of a database",
+		Long: `Take the lock of a database, run a command, and release the lock when the command ends. It does not wait for the
+lock, unless --wait says how long. The lock names this process, so that it ends with it, whatever ends it; the command
+is then killed, too.
+
+` + lostHelp + `
+
+` + waitHelp + `
+
+` + runJSONHelp + `
+
+` + cli.RunExitHelp(),
+		Example: "  lockfs beads run .beads --holder ci-runner -- make issues",
+		Args:    pathAndCommand,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := beadsDir(args[0])
+			if err != nil {
+				return err
+			}
+			lock, err := newBeadsLock(holder, version)
+			if err == nil && every <= 0 {
+				err = errors.New("--check-every must be more than 0")
+			}
+			if err == nil && wait < 0 {
+				err = errors.New("--wait must not be negative")
+			}
+			if err != nil {
+				return err
+			}
+			answer.look = lookAtBeads(dir)
+			file := beadsFileLock(dir, lock, wait, every)
+			file.notice = newNotice(cmd, answer.asJSON, removable(answer.look))
+			// The lock dies with this process, too.
+			return runUnder(cmd, &answer, file, args[1:], grace, syscall.SIGKILL)
+		},
+	}
+	addBeadsHolder(cmd, &holder, &version)
+	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait for somebody else's lock")
+	cmd.Flags().DurationVar(&every, "check-every", checkInterval,
+		"how often to see whether the lock is still there, where nothing tells that it is not")
+	addGrace(cmd.Flags(), &grace)
+	answer.add(cmd.Flags())
+	return cmd
+}

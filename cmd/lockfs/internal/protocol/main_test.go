@@ -1,0 +1,18 @@
+package protocol
+
+import (
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/cli/clitest"
+)
+
+func init() {
+	clitest.Main(func() { cli.Main(program) })
+}
+
+// program is lockfs with the commands of this package only.
+func program(name string) cli.Program {
+	if name == SwarmScript {
+		return cli.Program{Root: SwarmScriptCommand(), Name: SwarmScript}
+	}
+	return cli.Program{Root: cli.Root("lockfs", "", "", Commands()...), Name: "lockfs"}
+}

@@ -1,0 +1,174 @@
+package protocol
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/formats"
+)
+
+// lockState is what --json says of a lock, with the same names for each format.
+type lockState struct {
+	Outcome  string     `json:"outcome,omitempty"` // of the command; none if it does nothing but look
+	State    string     `json:"state,omitempty"`   // free, held, stale, unreachable or invalid; empty: not known
+	Format   string     `json:"format,omitempty"`
+	Path     string     `json:"path,omitempty"`
+	Holder   string     `json:"holder,omitempty"`
+	Host     string     `json:"host,omitempty"`
+	PID      int        `json:"pid,omitempty"`
+	Acquired *time.Time `json:"acquired,omitempty"`
+	Expires  *time.Time `json:"expires,omitempty"`     // stale then, unless it is renewed; absent: not by time
+	Age      *int64     `json:"age_seconds,omitempty"` // since it was acquired
+	Token    uint64     `json:"token,omitempty"`       // on a mount of lockfs
+	Reason   string     `json:"reason,omitempty"`      // of the state
+	Remedy   string     `json:"remedy,omitempty"`      // command that ends it, of who waits
+	Message  string     `json:"message,omitempty"`     // what standard error says
+}
+
+// jsonHelp is part of the help of each command that prints one.
+const jsonHelp = `With --json the state of the lock is printed on standard output, whatever the outcome: outcome (of what changes it),
+state (free, held, stale, unreachable, invalid), format, path, holder, host, pid, acquired, expires, age_seconds, token,
+reason and message, as far as there are any.`
+
+// lookup is what is known of a lock now, with the fields that its format alone has, which are nil or a struct.
+type lookup func() (lockState, any)
+
+// lookAt tells what is known of the lock in a file. The format is the one that it should have.
+func lookAt(path string, format formats.Format, staleAfter time.Duration) lockState {
+	status, err := formats.Check(path, formats.Rule{Format: format, StaleAfter: staleAfter})
+	s := lockState{Format: string(format), Path: path}
+	if err != nil {
+		s.Reason = err.Error()
+		return s
+	}
+	s.State, s.Holder, s.Host, s.PID = string(status.State), status.Holder, status.Host, status.PID
+	s.Token, s.Reason = status.Token, status.Reason
+	if format == "" && status.State != formats.Free {
+		s.Format = string(status.Format)
+	}
+	s.since(status.Acquired)
+	if !status.Expires.IsZero() {
+		s.Expires = &status.Expires
+	}
+	return s
+}
+
+// since sets when the lock was acquired. An age is in whole seconds, as everywhere, and never negative, though this host's clock may be behind.
+func (s *lockState) since(acquired time.Time) {
+	if acquired.IsZero() {
+		return
+	}
+	age := int64(max(0, time.Since(acquired)) / time.Second)
+	s.Acquired, s.Age = &acquired, &age
+}
+
+// taken is whether it was found to be a lock of its format.
+func (s *lockState) taken() bool {
+	return s.State == string(formats.Held) || s.State == string(formats.Stale)
+}
+
+// answer is what a protocol command says with --json.
+type answer struct {
+	asJSON  bool
+	outcome string // of success; empty for what does nothing but look
+	look    lookup // nil: it is not known yet which lock it is
+	token   uint64 // of the lock that was acquired
+	more    any    // fields that the specification gives the command's answer, which win
+}
+
+func (a *answer) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&a.asJSON, "json", false, "print the state of the lock as JSON")
+}
+
+// end prints the state of the lock, and how the command has ended that ends with err, which it returns.
+func (a *answer) end(w io.Writer, err error) error {
+	if !a.asJSON {
+		return err
+	}
+	var state lockState
+	var more any
+	if a.look != nil {
+		state, more = a.look()
+	}
+	if err == nil && a.outcome == outcomeAcquired && state.Token != a.token {
+		// The next holder has the name already, whose token would do harm.
+		state = lockState{State: string(formats.Held), Format: state.Format, Path: state.Path, Token: a.token}
+	}
+	state.Outcome = a.outcome
+	var exit *cli.ExitStatus
+	err = cli.Failed(err)
+	if silent := errors.As(err, &exit) && exit.Err == nil; exit != nil && (a.outcome != "" || !silent) {
+		state.Outcome = cli.EndingOf(exit.Code).Outcome
+		if !silent {
+			state.Message = exit.Err.Error()
+		}
+	}
+	if failed := printMerged(w, state, more, a.more); failed != nil {
+		return failed
+	}
+	return err
+}
+
+// say prints a line of text instead of JSON.
+func (a *answer) say(cmd *cobra.Command, format string, values ...any) error {
+	if a.asJSON {
+		return nil
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), format, values...)
+	return err
+}
+
+// What a command has done with a lock.
+const (
+	outcomeAcquired  = "acquired"
+	outcomeReleased  = "released"
+	outcomeRenewed   = "renewed"
+	outcomeNotNeeded = "not_needed"
+)
+
+// tokenNumber reads a token; 0: there is none.
+func tokenNumber(token string) uint64 {
+	number, _ := strconv.ParseUint(token, 10, 64)
+	return number
+}
+
+// answering makes the end of a command's run an answer.
+func answering(a *answer, run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return a.end(cmd.OutOrStdout(), run(cmd, args))
+	}
+}
+
+// merged makes one object of some, of which the last that has a field wins.
+func merged(objects ...any) (map[string]json.RawMessage, error) {
+	fields := make(map[string]json.RawMessage)
+	for _, object := range objects {
+		if object == nil {
+			continue
+		}
+		text, err := json.Marshal(object)
+		if err == nil {
+			err = json.Unmarshal(text, &fields)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return fields, nil
+}
+
+func printMerged(w io.Writer, objects ...any) error {
+	fields, err := merged(objects...)
+	if err != nil {
+		return err
+	}
+	return cli.PrintJSON(w, fields)
+}

@@ -1,0 +1,161 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/formats/beads"
+	"lockfs/formats/pid"
+	"lockfs/formats/semaphore"
+	"lockfs/formats/swarm"
+)
+
+// held is a lock that was taken, of a format that keeps nothing but a file.
+type held interface {
+	Path() string
+	Token() string
+	Check(context.Context) error
+	Release(context.Context) error
+}
+
+// fileLock is the lock of such a format, for a command to run under.
+type fileLock struct {
+	path  string
+	wait  time.Duration // how long to wait for it
+	every time.Duration // how often to look at it where nothing tells of changes
+	// take takes it, waiting until ctx ends. blocks tells from its other errors that somebody has it.
+	take   func(ctx context.Context) (held, error)
+	blocks func(error) bool
+	notice *notice // while it waits; nil: none
+	// Renewed are those that go stale by time; nil: there is nothing to renew.
+	renew func(context.Context) error
+	life  func() time.Duration // how long after that the lock is stale; 0: never
+
+	lock held
+}
+
+func (l *fileLock) acquire(ctx context.Context) (string, error) {
+	var lock held
+	err := l.notice.take(ctx, l.wait, func(ctx context.Context) (err error) {
+		lock, err = l.take(ctx)
+		return err
+	})
+	switch {
+	case err != nil && (l.blocks(err) || cli.IsLost(err)): // lost before it was seen
+		return "", notAcquired(ctx, l.wait, fmt.Errorf("%w; %s", err, removeHint(err.Error(), l.path)))
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("not acquired: %w; make the directory %s first", err, cli.Word(filepath.Dir(l.path)))
+	case err != nil:
+		return "", fmt.Errorf("not acquired: %w", err)
+	}
+	l.lock = lock
+	return lock.Token(), nil
+}
+
+func (l *fileLock) keep(ctx context.Context, warn io.Writer) error {
+	k := &keeper{path: l.lock.Path(), every: l.every, check: l.lock.Check, renew: l.renew, life: l.life}
+	if l.life == nil {
+		k.life = func() time.Duration { return 0 }
+	}
+	return k.keep(ctx, warn)
+}
+
+func (l *fileLock) release(ctx context.Context, _ *os.ProcessState) error { return l.lock.Release(ctx) }
+
+// checkInterval is how often a lock is looked at where nothing tells that it has changed.
+const checkInterval = time.Second
+
+// semaphoreLock calls taken once it has the lock.
+func semaphoreLock(file semaphore.File, wait time.Duration, taken func()) *fileLock {
+	l := &fileLock{path: file.Path, wait: wait, every: checkInterval, blocks: semaphore.Blocks}
+	l.take = func(ctx context.Context) (held, error) {
+		lock, err := file.Acquire(ctx)
+		if err != nil {
+			return nil, lastOf(err)
+		}
+		taken()
+		l.renew = lock.Renew
+		l.life = func() time.Duration { return safely(lock.StaleAfter()) }
+		return lock, nil
+	}
+	return l
+}
+
+// safely is how much of a lock's life its holder may count on, as timestamps are whole seconds and not everybody who
+// judges them knows that they were cut to that.
+func safely(life time.Duration) time.Duration { return life - min(life/2, time.Second) }
+
+// lastOf is why a lock was not taken, without that the time is over.
+func lastOf(err error) error {
+	var timeout *semaphore.TimeoutError
+	if errors.As(err, &timeout) {
+		return timeout.Last
+	}
+	return err
+}
+
+func swarmTaskLock(dir swarm.Dir, task, worker string, ttl, wait time.Duration) *fileLock {
+	l := &fileLock{path: swarmFile(dir, task), wait: wait, every: checkInterval}
+	l.blocks = func(err error) bool {
+		var held *swarm.HeldError
+		return errors.As(err, &held) || errors.Is(err, swarm.ErrChanged)
+	}
+	l.take = func(ctx context.Context) (held, error) {
+		lock, err := dir.Hold(ctx, task, worker, ttl)
+		if err != nil {
+			return nil, err
+		}
+		if ttl != 0 {
+			l.renew = func(ctx context.Context) error { return lock.Extend(ctx, ttl) }
+			l.life = func() time.Duration { return safely(ttl) }
+		}
+		return lock, nil
+	}
+	return l
+}
+
+func beadsFileLock(dir string, lock *beads.ExclusiveLock, wait, every time.Duration) *fileLock {
+	return &fileLock{
+		path: filepath.Join(dir, beads.FileName), wait: wait, every: every,
+		blocks: func(err error) bool {
+			var held *beads.HeldError
+			return errors.As(err, &held) || errors.Is(err, beads.ErrChanged) || errors.Is(err, syscall.EBUSY)
+		},
+		take: func(ctx context.Context) (held, error) {
+			taken, err := beads.Hold(ctx, dir, lock)
+			var malformed *beads.MalformedError
+			if errors.As(err, &malformed) {
+				return nil, malformedBeads(dir, err)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return taken, nil
+		},
+	}
+}
+
+func pidLock(path string, wait time.Duration) *fileLock {
+	return &fileLock{
+		path: path, wait: wait, every: checkInterval,
+		blocks: func(err error) bool {
+			var held *pid.HeldError
+			return errors.As(err, &held) || errors.Is(err, pid.ErrChanged)
+		},
+		take: func(ctx context.Context) (held, error) {
+			taken, err := pid.Hold(ctx, path)
+			if err != nil {
+				return nil, err
+			}
+			return taken, nil
+		},
+	}
+}

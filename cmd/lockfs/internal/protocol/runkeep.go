@@ -1,0 +1,120 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/formats"
+	"lockfs/raftstore/hostinfo"
+)
+
+// keeper watches a lock, and renews one that goes stale by time at each third of its life.
+type keeper struct {
+	path  string
+	every time.Duration // how often it is looked at where nothing tells of changes
+	check func(context.Context) error
+	renew func(context.Context) error // nil: there is nothing to renew
+	life  func() time.Duration        // how long after it was renewed the lock is stale; 0: never
+
+	lifetime  time.Duration // as life was last seen
+	renewedAt time.Duration // when the lock was last renewed, by hostinfo.BootTime
+	warned    bool
+}
+
+// keep keeps the lock until ctx ends. It answers why the lock is lost if it is: somebody took it away, or it could be
+// neither renewed nor read for so long that somebody may have. That it cannot be read is no evidence by itself.
+func (k *keeper) keep(ctx context.Context, warn io.Writer) error {
+	k.renewedAt, k.lifetime = hostinfo.BootTime(), k.life()
+	var lost error
+	_ = formats.Watch(ctx, k.path, k.every, func() (time.Time, bool) {
+		if ctx.Err() == nil {
+			lost = k.look(ctx, warn)
+		}
+		return k.next(), lost == nil && ctx.Err() == nil
+	})
+	return lost
+}
+
+func (k *keeper) dueAt() time.Duration { return k.renewedAt + k.lifetime/3 }
+
+func (k *keeper) staleAt() time.Duration { return k.renewedAt + k.lifetime }
+
+// next is when the lock is to be looked at in any case.
+func (k *keeper) next() time.Time {
+	if k.lifetime == 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(k.dueAt() - hostinfo.BootTime())
+}
+
+// look answers why the lock is lost.
+func (k *keeper) look(ctx context.Context, warn io.Writer) error {
+	renewing := k.lifetime != 0 && hostinfo.BootTime() >= k.dueAt()
+	began := hostinfo.BootTime()
+	// there: though the lock may be stale, nobody has taken it.
+	there, err := k.patiently(func() (there bool, err error) {
+		if !renewing {
+			err = k.check(ctx)
+			return err == nil, err
+		}
+		err = k.renew(ctx)
+		return err == nil || !cli.IsLost(err) && k.check(ctx) == nil, err
+	})
+	if there {
+		k.lifetime = k.life()
+	}
+	switch {
+	case err == nil:
+		k.warned = false
+		if renewing {
+			k.renewedAt = began
+		}
+		return nil
+	case cli.IsLost(err) || errors.Is(err, errHangs):
+		return err
+	case ctx.Err() != nil:
+		return nil
+	case !there && k.lifetime != 0 && hostinfo.BootTime() > k.staleAt():
+		return fmt.Errorf("%s could not be renewed for %v, after which it is stale, and cannot be read: %w",
+			cli.Word(k.path), k.lifetime, err)
+	}
+	if !k.warned {
+		fmt.Fprintf(warn, "lockfs: warning: cannot tell whether the lock is still there, or renew it: %v\n", err)
+	}
+	k.warned = true
+	return nil
+}
+
+var errHangs = errors.New("the file system of the lock has not answered for so long that the lock may be stale")
+
+// minPatience is for locks that are stale already.
+const minPatience = 5 * time.Second
+
+// patiently does not let a file system that hangs keep it for longer than the lock lives.
+func (k *keeper) patiently(do func() (bool, error)) (there bool, err error) {
+	type result struct {
+		there bool
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		there, err := do()
+		done <- result{there, err}
+	}()
+	var over <-chan time.Time
+	if k.lifetime != 0 {
+		timer := time.NewTimer(max(minPatience, k.staleAt()-hostinfo.BootTime()))
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case r := <-done:
+		return r.there, r.err
+	case <-over:
+		return false, errHangs
+	}
+}

@@ -1,0 +1,161 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"lockfs/cmd/lockfs/internal/cli"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// runLock is the lock that a command runs under, by the rules of its format.
+type runLock interface {
+	// acquire takes the lock, waiting for it as it was told, and gives its fencing token if there is one.
+	acquire(ctx context.Context) (token string, err error)
+	// keep keeps the lock fresh until ctx ends, and answers why it is lost if it is.
+	keep(ctx context.Context, warn io.Writer) error
+	// release releases it; state is how the command ended, nil if it was not started.
+	release(ctx context.Context, state *os.ProcessState) error
+}
+
+// lockedRun is a command that runs while it has a lock.
+type lockedRun struct {
+	lock   runLock
+	answer func(err error) error // to a command that was not run
+	child  *child
+	grace  time.Duration
+	stderr io.Writer
+}
+
+// Parts of the help of each command that runs another.
+const (
+	lostHelp = `When the lock is lost, because somebody removed, replaced or overwrote it, the command and the processes that it
+started get SIGTERM, and after --grace SIGKILL. That a mount cannot be read is no loss, unless the lock goes stale by
+time meanwhile, so that somebody may have it. SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1 and SIGUSR2 to lockfs are passed
+on to the command and what it started; if standard input is a terminal, to the command alone.
+
+On a mount of lockfs the command has the lock's fencing token in the variable LOCKFS_TOKEN.`
+
+	runJSONHelp = `With --json what lockfs says of the lock is JSON: while it waits on standard error, and if the command was not run on
+standard output: outcome, state, format, path, holder, host, pid, acquired, expires, age_seconds, token, reason and
+message, as far as there are any.`
+)
+
+// addGrace adds the flag for how long a command that lost its lock may go on.
+func addGrace(flags *pflag.FlagSet, grace *time.Duration) {
+	flags.DurationVar(grace, "grace", 10*time.Second, "how long after SIGTERM a command that lost its lock is killed")
+}
+
+// pathAndCommand are the arguments of what runs a command under the lock that is named before --.
+func pathAndCommand(cmd *cobra.Command, args []string) error {
+	switch dash := cmd.ArgsLenAtDash(); {
+	case dash < 0 || dash == len(args):
+		return fmt.Errorf("there is no command: put it after --; usage: %s", cmd.UseLine())
+	case dash != 1:
+		return fmt.Errorf("there are %d arguments before --, and one goes there; usage: %s", dash, cmd.UseLine())
+	}
+	return nil
+}
+
+// runUnder runs a command under a lock. orphaned is the signal that it gets if this process is killed.
+func runUnder(cmd *cobra.Command, a *answer, lock runLock, command []string, grace time.Duration, orphaned syscall.Signal) error {
+	if grace < 0 {
+		return fmt.Errorf("--grace %v: it must not be negative", grace)
+	}
+	notRun := func(err error) error { return a.end(cmd.OutOrStdout(), err) }
+	if _, err := exec.LookPath(command[0]); err != nil {
+		return notRun(cannotRun(err))
+	}
+	r := &lockedRun{lock: lock, answer: notRun, child: newChild(cmd, command, orphaned), grace: grace, stderr: cmd.ErrOrStderr()}
+	return r.run(cmd.Context())
+}
+
+func (r *lockedRun) run(ctx context.Context) error {
+	// Whoever is told to stop while it waits for the lock does not get it.
+	waiting, stop := cli.UntilSignal(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	defer stop()
+	token, err := r.lock.acquire(waiting)
+	if err != nil {
+		return r.answer(err)
+	}
+	ctx = context.WithoutCancel(ctx) // also while a command ends that was told to
+	r.child.setToken(token)
+	r.child.listen()
+	defer r.child.stopListening()
+	if waiting.Err() != nil {
+		err = cli.Stopped(waiting, errors.New("the command was not started"))
+	} else if err = r.child.start(); err != nil {
+		err = cannotRun(err)
+	}
+	if err != nil {
+		return r.answer(errors.Join(err, r.lock.release(ctx, nil)))
+	}
+	state, lost := r.hold(ctx)
+	if lost != nil {
+		return cli.Exit(cli.ExitLost, fmt.Errorf("the lock was lost while the command ran: %w", lost))
+	}
+	return r.release(ctx, state)
+}
+
+// hold keeps the lock until the command has ended, or stops the command when the lock is lost. The lock is not being
+// kept any more when it is not lost.
+func (r *lockedRun) hold(ctx context.Context) (*os.ProcessState, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	lost := make(chan error, 1)
+	go func() { lost <- r.lock.keep(ctx, r.stderr) }()
+	state, err := r.child.await(lost)
+	if err != nil {
+		fmt.Fprintln(r.stderr, "lockfs: somebody else may have the lock now; the command is told to stop") // why is said once it has ended
+		return r.child.end(r.grace), err
+	}
+	stop()
+	return state, <-lost
+}
+
+// release answers how the command ended, also when the lock cannot be removed; but one that ended well has still lost
+// its lock if that is not there any more.
+func (r *lockedRun) release(ctx context.Context, state *os.ProcessState) error {
+	err := r.lock.release(ctx, state)
+	if cli.IsLost(err) {
+		return cli.Exit(cli.ExitLost, fmt.Errorf("the lock was lost while the command ran, which ended with %d: %w", exitOf(state), err))
+	}
+	if err != nil {
+		fmt.Fprintf(r.stderr, "lockfs: the lock is not released: %v\n", err)
+	}
+	return ended(state, nil)
+}
+
+// ended is nil for a command that succeeded, and else its exit code without a word.
+func ended(state *os.ProcessState, err error) error {
+	if err != nil || state.Success() {
+		return err
+	}
+	return &cli.ExitStatus{Code: exitOf(state)}
+}
+
+// forEver is how long to wait for a lock without a limit.
+const forEver = time.Duration(math.MaxInt64)
+
+// notAcquired tells apart that somebody has the lock, that this was so for as long as it was waited for, and that a signal
+// ended the wait.
+func notAcquired(ctx context.Context, waited time.Duration, err error) error {
+	if waited > 0 && ctx.Err() == nil {
+		return cli.Exit(cli.ExitTimedOut, fmt.Errorf("not acquired within %v: %w", waited, err))
+	}
+	err = cli.Stopped(ctx, fmt.Errorf("not acquired: %w", err))
+	var exit *cli.ExitStatus
+	if errors.As(err, &exit) {
+		return err
+	}
+	return cli.Exit(cli.ExitBlocked, err)
+}

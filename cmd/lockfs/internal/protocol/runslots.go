@@ -1,0 +1,196 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/formats"
+	"lockfs/formats/pause"
+)
+
+// mostSlots bounds how many files somebody looks at who waits.
+const mostSlots = 1000
+
+// slotPause is between two attempts by who waits, when a slot that was free is taken again.
+const slotPause = 10 * time.Millisecond
+
+// slots are locks of which one is enough. They are files in a directory, so everybody who asks for as many has the same.
+type slots struct {
+	runLock // the one that was taken
+
+	dir   string
+	count int
+	wait  time.Duration
+	open  func(path string) (runLock, error) // a lock that is not waited for
+
+	notice *notice
+}
+
+func newSlots(dir string, count int, wait time.Duration, open func(path string) (runLock, error)) (*slots, error) {
+	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // the caller's umask says who may have a slot
+		return nil, err
+	}
+	return &slots{dir: dir, count: count, wait: wait, open: open}, nil
+}
+
+func (s *slots) path(number int) string {
+	return filepath.Join(s.dir, fmt.Sprintf("slot-%d.lock", number))
+}
+
+// acquire is part of [runLock].
+func (s *slots) acquire(ctx context.Context) (token string, err error) {
+	if s.wait == 0 {
+		return s.try(ctx)
+	}
+	patience, cancel := context.WithTimeout(ctx, s.wait)
+	defer cancel()
+	s.notice.begin()
+	defer s.notice.end()
+	leave, err := standInLine(patience, filepath.Join(s.dir, ".queue"), s.notice)
+	if patience.Err() != nil {
+		return "", notAcquired(ctx, s.wait, fmt.Errorf("others wait for one of the %d slots in %s", s.count, cli.Word(s.dir)))
+	}
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	for {
+		token, err := s.try(ctx)
+		if !isBlocked(err) {
+			return token, err
+		}
+		until, stop := s.notice.untilDue(patience)
+		s.awaitOne(until)
+		due := until.Err() != nil
+		stop()
+		switch {
+		case patience.Err() != nil:
+			return "", notAcquired(ctx, s.wait, fmt.Errorf("all %d slots in %s are held", s.count, cli.Word(s.dir)))
+		case due:
+			s.notice.tell()
+		}
+	}
+}
+
+// look answers what is known of the slot that has been held for longest, or of one that is free.
+func (s *slots) look(at func(path string) (lockState, any)) lookup {
+	return func() (state lockState, more any) {
+		for number := 1; number <= s.count; number++ {
+			one, fields := at(s.path(number))
+			if number == 1 || one.State == string(formats.Free) || one.Age != nil && state.Age != nil && *one.Age > *state.Age {
+				state, more = one, fields
+			}
+			if state.State == string(formats.Free) {
+				return state, more
+			}
+		}
+		state.Reason += fmt.Sprintf("; all %d slots are held, this one for longest", s.count)
+		return state, more
+	}
+}
+
+// try takes the first slot that is free.
+func (s *slots) try(ctx context.Context) (token string, err error) {
+	for number := 1; number <= s.count; number++ {
+		lock, err := s.open(s.path(number))
+		if err != nil {
+			return "", err
+		}
+		token, err := lock.acquire(ctx)
+		if err == nil {
+			s.runLock = lock
+			return token, nil
+		}
+		if !isBlocked(err) || ctx.Err() != nil {
+			return "", err
+		}
+	}
+	return "", cli.Exit(cli.ExitBlocked, fmt.Errorf("not acquired: all %d slots in %s are held", s.count, cli.Word(s.dir)))
+}
+
+func isBlocked(err error) bool {
+	var exit *cli.ExitStatus
+	return errors.As(err, &exit) && exit.Code == cli.ExitBlocked
+}
+
+// awaitOne waits until a slot may be free, or ctx ends. Nobody looks at a slot any more when it returns: on a mount of lockfs
+// who removes a stale lock means the one that the process has looked at last, so that a look between the judgement of the next
+// attempt and its removal would have it remove a lock that nobody has judged.
+func (s *slots) awaitOne(ctx context.Context) {
+	looking, stop := context.WithCancel(ctx)
+	var looks sync.WaitGroup
+	free := make(chan struct{}, s.count)
+	for number := 1; number <= s.count; number++ {
+		looks.Go(func() {
+			_, _ = formats.Wait(looking, s.path(number))
+			free <- struct{}{}
+		})
+	}
+	<-free
+	stop()
+	looks.Wait()
+	_ = pause.For(ctx, slotPause)
+}
+
+// standInLine returns when all have left that came before, whom flock(2) remembers in their order on a mount of lockfs.
+// When ctx ends it leaves the line, in its own time: nothing but the end of the process ends a call of flock.
+func standInLine(ctx context.Context, path string, notice *notice) (leave func(), err error) {
+	line, err := openLine(path)
+	if err != nil {
+		return nil, err
+	}
+	leave = func() { _ = line.Close() }
+	var failed error
+	first := make(chan struct{})
+	go func() {
+		defer close(first)
+		for failed = syscall.EINTR; errors.Is(failed, syscall.EINTR); {
+			failed = syscall.Flock(int(line.Fd()), syscall.LOCK_EX)
+		}
+	}()
+	for {
+		until, stop := notice.untilDue(ctx)
+		select {
+		case <-first:
+			stop()
+			if failed != nil {
+				leave()
+				return nil, &os.PathError{Op: "flock", Path: path, Err: failed}
+			}
+			return leave, nil
+		case <-until.Done():
+			stop()
+		}
+		if ctx.Err() != nil {
+			go func() {
+				<-first
+				leave()
+			}()
+			return nil, ctx.Err()
+		}
+		notice.tell()
+	}
+}
+
+// openLine does not ask for a file that is there to be created, which the kernel refuses in a directory like /tmp
+// if it is somebody else's (fs.protected_regular).
+func openLine(path string) (*os.File, error) {
+	for {
+		line, err := os.Open(path)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return line, err
+		}
+		line, err = os.OpenFile(path, os.O_RDONLY|os.O_CREATE|os.O_EXCL, 0o444) //nolint:gosec // whoever may have a slot may stand in line
+		if !errors.Is(err, fs.ErrExist) {
+			return line, err
+		}
+	}
+}

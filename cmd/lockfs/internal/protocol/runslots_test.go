@@ -1,0 +1,95 @@
+package protocol
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/cli/clitest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRunSlots: as many run at a time as there are slots, and all do.
+func TestRunSlots(t *testing.T) {
+	const processes, count = 10, 3
+	for _, format := range []string{"pid", "semaphore", "swarm"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			d := newLockDir(t)
+			log := d.path + ".log"
+			var wait sync.WaitGroup
+			for range processes {
+				wait.Go(func() {
+					done := clitest.Execute(t, d.environment(), d.program, "run", d.path, "--slots", fmt.Sprint(count), "--format", format, "--",
+						"sh", "-c", `echo + >> "$LOCK.log"; sleep 0.1; echo - >> "$LOCK.log"`)
+					require.Equal(t, 0, done.Code, done.Stderr)
+				})
+			}
+			wait.Wait()
+			text, err := os.ReadFile(log)
+			require.NoError(t, err)
+			inside, most := 0, 0
+			for line := range strings.Lines(string(text)) {
+				if line == "+\n" {
+					inside++
+				} else {
+					inside--
+				}
+				most = max(most, inside)
+			}
+			require.Equal(t, count, most)
+			require.Len(t, string(text), 4*processes)
+			left, err := filepath.Glob(filepath.Join(d.path, "[^.]*"))
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
+
+// TestNobodyLooksAtSlotsAfterTheWait: the next attempt removes what was looked at last.
+func TestNobodyLooksAtSlotsAfterTheWait(t *testing.T) {
+	s := &slots{dir: t.TempDir(), count: 100}
+	for number := 1; number <= s.count; number++ {
+		require.NoError(t, os.WriteFile(s.path(number), []byte("held"), 0o600))
+	}
+	lookers := func() int {
+		stacks := make([]byte, 1<<20)
+		return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "formats.Wait(")
+	}
+	returned := make(chan int)
+	go func() {
+		s.awaitOne(t.Context())
+		returned <- lookers()
+	}()
+	require.Eventually(t, func() bool { return lookers() == s.count }, time.Minute, time.Millisecond)
+	require.NoError(t, os.Remove(s.path(1)))
+	require.Zero(t, <-returned)
+}
+
+// TestRunSlotsWait: who finds no slot waits as it was told, and the slot of whoever was killed is free.
+func TestRunSlotsWait(t *testing.T) {
+	d := newLockDir(t)
+	flags := []string{"--slots", "2", "--format", "pid"}
+	first, second := d.start(untilTerminated, flags...), d.start(untilTerminated, flags...)
+	for wait, code := range map[string]int{"--nonblock": cli.ExitBlocked, "--wait 0s": cli.ExitBlocked, "--wait 30ms": cli.ExitTimedOut} {
+		done := d.lockfs("run LOCK --slots 2 --format pid " + wait + " -- true")
+		require.Equal(t, code, done.Code, done.Stderr)
+		require.Contains(t, done.Stderr, "all 2 slots")
+	}
+	ended := make(chan clitest.Outcome, 1)
+	go func() { ended <- d.lockfs("run LOCK --slots 2 --format pid -- true") }()
+	require.NoError(t, first.cmd.Process.Kill())
+	first.end()
+	done := <-ended
+	require.Equal(t, 0, done.Code, done.Stderr)
+	require.NoError(t, second.cmd.Process.Signal(syscall.SIGTERM))
+	second.end()
+}

@@ -1,0 +1,364 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"lockfs/cmd/lockfs/internal/admin"
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/formats"
+	"lockfs/formats/semaphore"
+)
+
+// semaphoreFields are those of --json that other formats do not have.
+type semaphoreFields struct {
+	Tag string `json:"tag,omitempty"`
+}
+
+// lookAtSemaphore answers what is known of a semaphore.
+func lookAtSemaphore(file semaphore.File) lookup {
+	return func() (lockState, any) {
+		state := lookAt(file.Path, formats.Semaphore, file.StaleTimeout)
+		var fields semaphoreFields
+		if lock, _, err := file.Read(); err == nil {
+			fields.Tag = lock.Tag
+		}
+		return state, fields
+	}
+}
+
+const semaphoreStaleHelp = `A lock is stale when it was taken longer ago than --stale-timeout; whoever comes next replaces it then. A file that
+cannot be understood may be one that is being written, so it counts as held, and is never stale. On a mount of lockfs
+the timeout is an hour, or what a rule says (lockfs rule set PATTERN --stale-after D), and not --stale-timeout: all
+programs on all hosts judge alike there, by the cluster's clock.`
+
+const staleTimeoutHelp = "after how long a lock is stale; not on a mount of lockfs, whose rules say that"
+
+func semaphoreCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "semaphore",
+		Short: "Take, release and check File-Based Semaphores, or run a command under one",
+		Long: `Speak the protocol File-Based Semaphore 1.0, in any directory: the lock is a file, with lines pid=, timestamp= and tag=.
+
+` + semaphoreStaleHelp + `
+
+Of all who take a lock at once with this command, exactly one gets it, also when it is stale. Anywhere but on a mount
+of lockfs this holds for one host. Only a mount of lockfs also
+
+  - excludes the programs of all hosts, and those that wait there wake up when a lock is released on another,
+  - keeps scripts from removing a new lock because they found its predecessor stale,
+  - refuses to let anybody remove or overwrite a live lock from another host (EBUSY),
+  - gives each holder a larger token than the last (user.lockfs.token).`,
+		Example: `  lockfs semaphore run /locks/deploy.lock --tag deploy-v1.2.3 --timeout 10m -- ./deploy.sh
+  lockfs semaphore acquire /locks/deploy.lock --timeout 10m && trap 'lockfs semaphore release /locks/deploy.lock' EXIT`,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(cli.FlagsFromEnvironment(cmd)) },
+	}
+	cmd.SetFlagErrorFunc(cli.FlagError)
+	return cli.Exits(cli.Parent(cmd, cli.Exits(semaphoreAcquireCommand()), cli.Exits(semaphoreReleaseCommand()), cli.Exits(semaphoreCheckCommand()),
+		cli.Exits(semaphoreRunCommand())))
+}
+
+// semaphoreFlags are what says how a lock is taken.
+type semaphoreFlags struct {
+	file    semaphore.File
+	timeout time.Duration
+}
+
+func (f *semaphoreFlags) add(flags *pflag.FlagSet) {
+	f.addFile(flags)
+	flags.DurationVar(&f.timeout, "timeout", 0, "how long to wait for somebody else's lock")
+}
+
+func (f *semaphoreFlags) addStale(flags *pflag.FlagSet) {
+	flags.DurationVar(&f.file.StaleTimeout, "stale-timeout", semaphore.DefaultStaleTimeout, staleTimeoutHelp)
+}
+
+func (f *semaphoreFlags) addFile(flags *pflag.FlagSet) {
+	f.addStale(flags)
+	flags.StringVar(&f.file.Tag, "tag", "", "what the lock is for, for people to read")
+	flags.DurationVar(&f.file.RetryInterval, "retry-interval", semaphore.DefaultRetryInterval,
+		"how often to try again where nothing tells that the lock has changed")
+}
+
+// open gives the lock file at a path.
+func (f *semaphoreFlags) open(path string) (semaphore.File, error) {
+	switch {
+	case path == "":
+		return semaphore.File{}, errors.New("PATH is empty: give that of a lock file")
+	case f.timeout < 0:
+		return semaphore.File{}, fmt.Errorf("--timeout %v: it must not be negative", f.timeout)
+	case f.file.StaleTimeout <= 0:
+		return semaphore.File{}, fmt.Errorf("--stale-timeout %v: it must be more than 0", f.file.StaleTimeout)
+	case f.file.RetryInterval < 0:
+		return semaphore.File{}, fmt.Errorf("--retry-interval %v: it must not be negative", f.file.RetryInterval)
+	}
+	f.file.Path = path
+	return f.file, nil
+}
+
+func semaphoreAcquireCommand() *cobra.Command {
+	var (
+		flags semaphoreFlags
+		pid   int
+	)
+	answer := answer{outcome: outcomeAcquired}
+	cmd := &cobra.Command{
+		Use:   "acquire PATH [--tag T] [--timeout D] [--pid PID]",
+		Short: "Take a lock for the program that calls this",
+		Long: `Take a lock, if nobody has it or it is stale. With --timeout it waits for the lock, and elsewhere than on a network
+file system it does so without polling.
+
+The lock names the program that calls this, or with --pid another. It is not bound to that process, and stays until it
+is released or stale. A job that takes longer than the stale timeout needs lockfs semaphore run, which renews the lock.
+
+` + semaphoreStaleHelp + `
+
+` + waitHelp + `
+
+` + jsonHelp + `
+
+` + cli.ExitHelp(cli.ExitBlocked, cli.ExitTimedOut),
+		Example: `  lockfs semaphore acquire /run/nightly.lock --tag nightly || exit
+  lockfs semaphore acquire /locks/deploy.lock --timeout 10m && trap 'lockfs semaphore release /locks/deploy.lock' EXIT`,
+		Args: cli.Exactly(1, 1),
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
+			file, err := flags.open(args[0])
+			if err != nil {
+				return err
+			}
+			answer.look = lookAtSemaphore(file)
+			if file.PID, err = lockedForHere(cmd, pid); err != nil {
+				return err
+			}
+			warnExposed(cmd.ErrOrStderr(), file.Path)
+			lock := semaphoreLock(file, flags.timeout, func() { warnStaleTimeout(cmd, file) })
+			lock.notice = newNotice(cmd, answer.asJSON, removable(answer.look))
+			token, err := lock.acquire(cmd.Context())
+			if err != nil {
+				return err
+			}
+			answer.token = tokenNumber(token)
+			return answer.say(cmd, "Lock acquired: %s\n", cli.Word(file.Path))
+		}),
+	}
+	flags.add(cmd.Flags())
+	cmd.Flags().IntVar(&pid, "pid", 0, "process of this host that the lock names (default: the one that calls this)")
+	answer.add(cmd.Flags())
+	return cmd
+}
+
+// lockedForHere is the process of this host that a lock is to name.
+func lockedForHere(cmd *cobra.Command, pid int) (int, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return 0, err
+	}
+	return lockedFor(cmd, pid, host)
+}
+
+// warnExposed tells of a directory in which everybody can remove everybody's locks ("File Permissions").
+func warnExposed(warn io.Writer, path string) {
+	dir := filepath.Dir(path)
+	info, err := os.Stat(dir)
+	if err == nil && info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		fmt.Fprintf(warn, "lockfs: warning: everybody may remove the locks in %s; `chmod +t` leaves that to their owners\n", cli.Word(dir))
+	}
+}
+
+// warnStaleTimeout tells who gave a --stale-timeout that the lock there goes stale at another time, as on a mount of lockfs
+// its rules say when.
+func warnStaleTimeout(cmd *cobra.Command, file semaphore.File) {
+	if !cmd.Flags().Changed("stale-timeout") {
+		return
+	}
+	at := func(name string) time.Time {
+		value, _ := admin.LockAttribute(file.Path, name)
+		at, _ := time.Parse(time.RFC3339Nano, value)
+		return at
+	}
+	expires, renewed := at("expires"), at("renewed")
+	timeout := expires.Sub(renewed) - time.Second/2 // timestamps are whole seconds
+	if expires.IsZero() || renewed.IsZero() || (timeout-file.StaleTimeout).Abs() <= time.Second {
+		return
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: warning: --stale-timeout %v does not count here: on this mount of lockfs %s is stale "+
+		"after %v; `lockfs rule set PATTERN --stale-after %[1]v` changes that\n", file.StaleTimeout, cli.Word(file.Path), timeout.Round(time.Second))
+}
+
+// semaphoreLine takes nil for no lock.
+func semaphoreLine(lock *semaphore.Lock, stale bool) string {
+	if lock == nil {
+		return "No lock"
+	}
+	tag := ""
+	if lock.Tag != "" {
+		tag = " (" + cli.Text(lock.Tag) + ")"
+	}
+	held := "Held by"
+	if stale {
+		held = "Stale lock of"
+	}
+	return fmt.Sprintf("%s process %d%s since %s", held, lock.PID, tag, lock.Time().Format(time.RFC3339))
+}
+
+func semaphoreReleaseCommand() *cobra.Command {
+	var flags semaphoreFlags
+	pid := 0
+	answer := answer{outcome: outcomeReleased}
+	cmd := &cobra.Command{
+		Use:   "release PATH [--pid PID]",
+		Short: "Release a lock that the calling program has",
+		Long: `Release a lock if it names the process that calls this, or one further up, or is stale. With --pid, if it names that
+process. Somebody else's lock stays. The protocol does not say which host a process is on, so two processes with one
+number on two hosts are taken for the same anywhere but on a mount of lockfs, which refuses.
+
+` + jsonHelp + `
+
+` + cli.ExitHelp(cli.ExitNotOwner, cli.ExitNoLock),
+		Example: "  lockfs semaphore release /locks/deploy.lock",
+		Args:    cli.Exactly(1, 1),
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
+			file, err := flags.open(args[0])
+			if err != nil {
+				return err
+			}
+			answer.look = lookAtSemaphore(file)
+			warnStaleTimeout(cmd, file)
+			found, err := file.Release(cmd.Context(), func(lock *semaphore.Lock) bool {
+				return lock.PID == pid || pid == 0 && descendsFrom(lock.PID)
+			})
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return cli.Exit(cli.ExitNoLock, fmt.Errorf("not released: there is no lock %s; if there was one, somebody removed it", cli.Word(args[0])))
+			case semaphore.Blocks(err):
+				return cli.Exit(cli.ExitNotOwner, fmt.Errorf("not released: %w; %s", err, removeHint(err.Error(), args[0])))
+			case err != nil:
+				return fmt.Errorf("not released: %w", err)
+			}
+			return answer.say(cmd, "Lock released: %s (process %d)\n", cli.Word(args[0]), found.PID)
+		}),
+	}
+	flags.addStale(cmd.Flags())
+	answer.add(cmd.Flags())
+	cmd.Flags().IntVar(&pid, "pid", 0, "process that the lock names (default: the one that calls this, or one further up)")
+	return cmd
+}
+
+func semaphoreCheckCommand() *cobra.Command {
+	var flags semaphoreFlags
+	var answer answer
+	cmd := &cobra.Command{
+		Use:   "check PATH",
+		Short: "Show who has a lock, and whether it is stale",
+		Long: `Show who has a lock. Nothing is changed: a stale lock stays until the next one replaces it.
+
+` + semaphoreStaleHelp + `
+
+` + jsonHelp + `
+
+It is 0 when there is no lock or it is stale, so that it could be acquired, and else the code of that. ` + cli.ExitHelp(cli.ExitBlocked),
+		Example: `  lockfs semaphore check /locks/deploy.lock
+  lockfs semaphore check /locks/deploy.lock --json | jq -r .tag`,
+		Args: cli.Exactly(1, 1),
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
+			file, err := flags.open(args[0])
+			if err != nil {
+				return err
+			}
+			warnStaleTimeout(cmd, file)
+			answer.look = lookAtSemaphore(file)
+			line, held, err := checkSemaphore(file)
+			if err != nil {
+				return err
+			}
+			if err := answer.say(cmd, "%s\n", line); err != nil || !held {
+				return err
+			}
+			return &cli.ExitStatus{Code: cli.ExitBlocked}
+		}),
+	}
+	flags.addStale(cmd.Flags())
+	answer.add(cmd.Flags())
+	return cmd
+}
+
+func checkSemaphore(file semaphore.File) (line string, held bool, err error) {
+	lock, stale, err := file.Read()
+	var malformed *semaphore.MalformedError
+	switch {
+	case errors.As(err, &malformed):
+		return "Not a valid lock: " + cli.Text(malformed.Err.Error()), true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Stat(filepath.Dir(file.Path)); err != nil {
+			return "", false, explainNoDir(err)
+		}
+	case err != nil:
+		return "", false, err
+	}
+	return semaphoreLine(lock, stale), lock != nil && !stale, nil
+}
+
+func semaphoreRunCommand() *cobra.Command {
+	var flags semaphoreFlags
+	answer := answer{outcome: outcomeAcquired}
+	grace := time.Duration(0)
+	cmd := &cobra.Command{
+		Use:   "run PATH [--tag T] [--timeout D] [flags] -- COMMAND [ARG...]",
+		Short: "Run a command while holding a lock",
+		Long: `Take a lock, run a command, renew the lock meanwhile, and release it when the command ends. It does not wait for the
+lock, unless --timeout says how long. The lock names this process.
+
+The timestamp is written anew at each third of the stale timeout, so that a long job is not taken for stale; the token
+stays. If this process itself is killed the command gets SIGTERM, and the lock stays until it is stale.
+
+` + semaphoreStaleHelp + `
+
+` + lostHelp + `
+
+` + waitHelp + `
+
+` + runJSONHelp + `
+
+` + cli.RunExitHelp(),
+		Example: "  lockfs semaphore run /locks/deploy.lock --tag deploy-v1.2.3 --timeout 10m -- ./deploy.sh",
+		Args:    pathAndCommand,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file, err := flags.open(args[0])
+			if err != nil {
+				return err
+			}
+			answer.look = lookAtSemaphore(file)
+			lock, err := semaphoreRunLock(cmd, file, flags.timeout)
+			if err != nil {
+				return err
+			}
+			lock.notice = newNotice(cmd, answer.asJSON, removable(answer.look))
+			return runUnder(cmd, &answer, lock, args[1:], grace, syscall.SIGTERM)
+		},
+	}
+	flags.add(cmd.Flags())
+	addGrace(cmd.Flags(), &grace)
+	answer.add(cmd.Flags())
+	return cmd
+}
+
+// leastStaleTimeout is for a lock that is renewed: timestamps are whole seconds.
+const leastStaleTimeout = 3 * time.Second
+
+func semaphoreRunLock(cmd *cobra.Command, file semaphore.File, wait time.Duration) (*fileLock, error) {
+	if file.StaleTimeout < leastStaleTimeout {
+		return nil, fmt.Errorf("--stale-timeout %v: timestamps are whole seconds, so this lock could be stale before it is renewed; give %v or more",
+			file.StaleTimeout, leastStaleTimeout)
+	}
+	warnExposed(cmd.ErrOrStderr(), file.Path)
+	return semaphoreLock(file, wait, func() { warnStaleTimeout(cmd, file) }), nil
+}

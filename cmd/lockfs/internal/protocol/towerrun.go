@@ -1,0 +1,169 @@
+package protocol
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/formats/tower"
+)
+
+// towerRun is the lock of an execution.
+type towerRun struct {
+	towerRequest
+	step         string
+	every, grace time.Duration
+
+	answer *answer
+	stderr io.Writer
+	locks  tower.Dir
+	name   string
+	taken  *tower.Lock
+}
+
+func towerRunCommand() *cobra.Command {
+	run := towerRun{answer: &answer{outcome: outcomeAcquired}}
+	cmd := &cobra.Command{
+		Use:   "run [NAME] --intent NAME --intent-version VERSION [flags] -- COMMAND [ARG]...",
+		Short: "Run a command while holding a lock",
+		Long: `Take a lock, run a command, renew the lock meanwhile, and release it with the command's result. Without NAME the
+command runs without a lock, after a warning; with --mode observe as well, without one.
+
+On a mount of lockfs the command finds the lock's fencing token in LOCKFS_TOKEN. Elsewhere that is not set.
+
+When the lock is lost, which is when another one or none is there, or when it could be neither renewed nor read for
+longer than its ttl, the command and what it started gets SIGTERM, and after --grace SIGKILL. The lock of somebody
+else is not touched then. A heartbeat that fails for another reason is a warning; the third in a row is the event
+heartbeat_failed. Signals that this process gets are handed on to the command; that ends it, or does not. If this
+process itself is killed the command gets SIGTERM, and the lock stays until it is stale.
+
+The command has a process group of its own, unless standard input is a terminal: then signals that this process gets are
+handed on to the command alone.
+
+The response to a request that is blocked is on standard error. ` + waitHelp + `
+
+` + runJSONHelp + `
+
+` + cli.RunExitHelp() + `
+
+That the lock could not be removed does not change it; that is the event lock_release_failed.`,
+		Example: `  lockfs tower run money-tracker-production --intent deploy-app --intent-version 1.2.0 -- ./deploy.sh
+  lockfs tower run nightly --intent backup --intent-version 1 --wait 10m --grace 1m --audit-log /var/log/tower.jsonl -- ./backup.sh`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch dash := cmd.ArgsLenAtDash(); {
+			case dash < 0 || dash == len(args):
+				return fmt.Errorf("there is no command: put it after --; usage: %s", cmd.UseLine())
+			case dash > 1:
+				return fmt.Errorf("there are %d arguments before --, and NAME is all that goes there; usage: %s", dash, cmd.UseLine())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dash := cmd.ArgsLenAtDash()
+			return run.run(cmd, args[:dash], args[dash:])
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&run.requestID, "request-id", "", "unique id of this execution (default: made up)")
+	flags.StringVar(&run.step, "failure-step", "", "the step that failed, if the command does")
+	flags.DurationVar(&run.every, "every", 0, "how often to renew the lock (default 30s, or a third of the ttl if that is less)")
+	addGrace(flags, &run.grace)
+	run.add(flags)
+	run.answer.add(flags)
+	return cmd
+}
+
+func (r *towerRun) run(cmd *cobra.Command, names, command []string) error {
+	mode, err := tower.ParseMode(r.mode)
+	if err != nil {
+		return fmt.Errorf("--mode: %w", err)
+	}
+	template := ""
+	if len(names) == 1 {
+		if template = names[0]; template == "" && mode != tower.Observe {
+			return errors.New("NAME is empty; leave it out to run without a lock")
+		}
+	}
+	locks, warning := mode.Locks(template)
+	if warning != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), "lockfs: warning:", warning)
+	}
+	if !locks {
+		return unlocked(newChild(cmd, command, syscall.SIGTERM))
+	}
+	if r.locks, r.name, err = r.openFor(template); err != nil {
+		return err
+	}
+	return r.locked(cmd, command)
+}
+
+// unlocked runs the command without a lock (sections 9.2 and 9.3).
+func unlocked(child *child) error {
+	if err := child.start(); err != nil {
+		return cannotRun(err)
+	}
+	defer child.stopListening()
+	return ended(child.await(nil))
+}
+
+func (r *towerRun) locked(cmd *cobra.Command, command []string) error {
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	r.stderr = cmd.ErrOrStderr()
+	r.answer.look = lookAtTower(r.locks, r.name)
+	r.notice = newNotice(cmd, r.answer.asJSON, forcible(r.answer.look, cmd.CommandPath()))
+	return runUnder(cmd, r.answer, r, command, r.grace, syscall.SIGTERM)
+}
+
+// prepare checks what has to do with heartbeats, before anything is taken.
+func (r *towerRun) prepare() error {
+	if r.requestID == "" {
+		var unique [8]byte
+		_, _ = rand.Read(unique[:])
+		r.requestID = "req_" + hex.EncodeToString(unique[:])
+	}
+	if err := errors.Join(r.checkTTL(), (&towerOutcome{resultFailure, r.step}).check()); err != nil {
+		return err
+	}
+	if r.every == 0 {
+		r.every = tower.RecommendedInterval(r.ttl)
+	}
+	return checkEvery(r.every, r.ttl)
+}
+
+// acquire is part of [runLock]. The response to a request that is blocked is on standard error.
+func (r *towerRun) acquire(ctx context.Context) (string, error) {
+	taken, err := r.towerRequest.acquire(ctx, r.stderr, r.locks, r.name, os.Getpid())
+	if err != nil {
+		return "", answerBlocked(r.answer, r.stderr, "", err)
+	}
+	r.taken = taken.Lock
+	if taken.Token == 0 {
+		return "", nil
+	}
+	return strconv.FormatUint(taken.Token, 10), nil
+}
+
+func (r *towerRun) keep(ctx context.Context, warn io.Writer) error {
+	return keepTower(ctx, warn, r.locks, r.taken, r.every, &r.auditor)
+}
+
+// release tells the command's result, also when the lock cannot be removed (section 8.3).
+func (r *towerRun) release(_ context.Context, state *os.ProcessState) error {
+	outcome := towerOutcome{result: resultFailure, step: r.step}
+	if state != nil && state.Success() {
+		outcome = towerOutcome{result: resultSuccess}
+	}
+	return releaseTower(r.locks, r.name, r.requestID, &outcome, &r.auditor)
+}

@@ -1,0 +1,135 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/formats"
+	"lockfs/formats/beads"
+)
+
+// waited is how a wait ended. --json has its exported fields beside those of the lock, with the state that ended the wait.
+type waited struct {
+	path    string
+	State   string  `json:"state"` // free, stale; held or unreachable: that was so for as long as it waited
+	Seconds float64 `json:"waited_seconds"`
+}
+
+func waitCommand() *cobra.Command {
+	var (
+		timeout *time.Duration
+		answer  answer
+	)
+	cmd := &cobra.Command{
+		Use:   "wait PATH [--timeout D]",
+		Short: "Wait until a lock is free",
+		Long: `Wait until there is no lock at PATH, or it is stale, so that whoever wants it can take it (that of tower by force). A
+moment later somebody may have: to have it yourself, use lockfs run.
+
+A lock of any format is judged by its own rule, and on a mount of lockfs by what that says. The lock of a beads
+directory, which is called .beads or has an .exclusive-lock, is that file in it. Whatever else is at PATH, a directory
+or a symbolic link too, is a lock for as long as it is there.
+
+It does not poll: on Linux, in local file systems and on mounts of lockfs, the system tells when the file is removed,
+replaced or written to; on a mount also when that is done on another host, but for writing to it or renaming it there.
+So it looks again some times in the first second, when the lock should be stale, and every ten seconds. On network file
+systems, and for what is no file or may not be read, it looks ten times a second.
+
+` + jsonHelp + `
+
+` + cli.ExitHelp(cli.ExitTimedOut),
+		Example: `  lockfs wait /locks/deploy.lock && echo nobody deploys
+  lockfs wait /locks/deploy.lock --timeout 10m --json | jq -r .state`,
+		Args:              cli.Exactly(1, 1),
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(cli.FlagsFromEnvironment(cmd)) },
+		RunE: answering(&answer, func(cmd *cobra.Command, args []string) error {
+			// SIGTERM and SIGINT end it like any program that waits.
+			signal.Reset(syscall.SIGINT, syscall.SIGTERM)
+			w, err := waitFor(cmd.Context(), args[0], timeout)
+			if err != nil {
+				return err
+			}
+			answer.look = func() (lockState, any) {
+				state := lookAt(w.path, "", 0)
+				if state.State != w.State { // somebody else's by now
+					state = lockState{Path: w.path}
+				}
+				return state, nil
+			}
+			answer.more = w
+			if w.State != string(formats.Free) && w.State != string(formats.Stale) {
+				return cli.Exit(cli.ExitTimedOut, fmt.Errorf("%s is %s after %v; %s", cli.Word(w.path), w.State, *timeout, waitHint(w.path)))
+			}
+			return nil
+		}),
+	}
+	cmd.Flags().Var(cli.OptionalDuration(&timeout), "timeout", "how long to wait (default: for ever)")
+	answer.add(cmd.Flags())
+	cmd.SetFlagErrorFunc(cli.FlagError)
+	return cli.Exits(cmd)
+}
+
+// waitFor answers the state in which the lock is at last.
+func waitFor(ctx context.Context, path string, timeout *time.Duration) (waited, error) {
+	if timeout != nil {
+		limited, cancel := context.WithTimeout(ctx, *timeout)
+		defer cancel()
+		ctx = limited
+	}
+	if path == "" {
+		return waited{}, errors.New("PATH is empty: give that of a lock file")
+	}
+	path = beadsLockIn(path)
+	began := time.Now()
+	state, err := formats.Wait(ctx, path)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil
+	}
+	return waited{path: path, State: string(state), Seconds: time.Since(began).Seconds()}, explainNoDir(err)
+}
+
+// beadsLockIn is the lock of the beads directory at a path, and of anything else that path.
+func beadsLockIn(path string) string {
+	lock := filepath.Join(path, beads.FileName)
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return path
+	}
+	if absolute, err := filepath.Abs(path); err == nil && filepath.Base(absolute) == ".beads" {
+		return lock
+	}
+	if _, err := os.Lstat(lock); err == nil {
+		return lock
+	}
+	return path
+}
+
+// waitHint is removeHint for a path that was said, but for a directory that has something in it: that may be anybody's
+// data. Of a file that is no lock because it is too large it says so.
+func waitHint(path string) string {
+	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
+		return "it is a directory that is not empty, and free once it is gone: was that what you meant?"
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() > formats.MaxContent {
+		return fmt.Sprintf("%v; %s", &formats.TooLargeError{Size: info.Size()}, removeHint(path, path))
+	}
+	return removeHint(path, path)
+}
+
+// explainNoDir says of a directory that is not there why nobody knows whether there is a lock in it.
+func explainNoDir(err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return fmt.Errorf("%w; where the lock would be there is no directory: make it, or mount what it is on", err)
+}

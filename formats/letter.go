@@ -1,0 +1,19 @@
+package formats
+
+func hasLetter(text string) bool {
+	for i := range len(text) {
+		if isLetter(text[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// inName tells what names of hosts are made of; what is not ASCII counts as letters.
+func inName(c byte) bool { return inWord(c) || c == '-' || c == '.' }
+
+func inWord(c byte) bool { return isDigit(c) || isLetter(c) }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80 }
