@@ -117,7 +117,7 @@ func (c *serving) next() (head, []byte, error) {
 	if err != nil {
 		return head{}, nil, err
 	}
-	if !c.room.take(c.account, cost(h)) {
+	if !c.room.take(c.account, cost(h), c.handlers[h.kind].Urgent) {
 		c.room.give(c.account, cost(h))
 		return head{}, nil, net.ErrClosed
 	}
