@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-// TokenHeader has the lock's fencing token in a request that a [Guard] passes on, if the store has tokens.
+// TokenHeader has the lock's fencing token in a request that a [Runner] passes on, if the store has tokens.
 // What the lock protects can refuse a call with a smaller one than it has seen.
 const TokenHeader = "Forrst-Lock-Token"
 
 // ReplayHeader is "true" in an answer that an earlier attempt of the same request was given, or that repeats what it
-// did: nothing was done for this one. No other answer of a [Guard] has it.
+// did: nothing was done for this one. No other answer of a [Runner] has it.
 const ReplayHeader = "Forrst-Replay"
 
 // OwnerHeader has the owner token that the server made in an answer that has no room for it, as it is no Forrst response,
 // and leaves its lock to the client.
 const OwnerHeader = "Forrst-Lock-Owner"
 
-// What a Guard reads at most, in bytes.
+// What a Runner reads at most, in bytes.
 const (
 	MaxRequest  = 1 << 20
 	MaxResponse = 8 << 20 // to a call with a lock
 )
 
-// Guard is an [http.Handler] in front of the functions of a server. It does the extension's system functions
+// Runner is an [http.Handler] in front of the functions of a server. It does the extension's system functions
 // itself, and passes calls that ask for a lock on while they have it. Others are passed on as they are; what
 // cannot be understood is not, as it may ask for a lock.
 //
@@ -44,7 +44,7 @@ const (
 // A request that comes again with the same id and the same body is done once, as the section Replays of the package
 // says. If the process ends during a call, or the answer cannot be recorded, the lock stays until it expires, and after
 // that the request is done again.
-type Guard struct {
+type Runner struct {
 	Store  Store
 	Next   http.Handler  // nil: there are only the system functions
 	Replay time.Duration // for how long a request that was done is not done again; 0: each request is one of its own
@@ -53,7 +53,7 @@ type Guard struct {
 
 // ServeHTTP answers a request. The status of a protocol's answer, also of an error about a lock, is 200; that
 // of a request that cannot be understood or done is the one that fits.
-func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (run *Runner) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		fail(w, http.StatusMethodNotAllowed, new(Request), &Error{Code: InvalidRequest, Message: "send the request with POST"})
@@ -75,12 +75,12 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r = r.Clone(r.Context())
 	r.Header.Del(TokenHeader)
-	g.serve(w, r, request, body)
+	run.serve(w, r, request, body)
 }
 
-func (g *Guard) serve(w http.ResponseWriter, r *http.Request, request *Request, body []byte) {
+func (run *Runner) serve(w http.ResponseWriter, r *http.Request, request *Request, body []byte) {
 	if do := systemFunctions[request.Call.Function]; do != nil {
-		g.system(w, r, request, body, do)
+		run.system(w, r, request, body, do)
 		return
 	}
 	options, err := request.LockOptions()
@@ -91,13 +91,13 @@ func (g *Guard) serve(w http.ResponseWriter, r *http.Request, request *Request, 
 	switch {
 	case err != nil:
 		fail(w, http.StatusBadRequest, request, newInvalid(err))
-	case g.Next == nil:
+	case run.Next == nil:
 		message := "there is no function " + request.Call.Function
 		fail(w, http.StatusNotFound, request, &Error{Code: FunctionNotFound, Message: message})
 	case options == nil:
-		g.Next.ServeHTTP(w, passOn(r.Context(), r, body, &passage{request: request}))
+		run.Next.ServeHTTP(w, passOn(r.Context(), r, body, &passage{request: request}))
 	default:
-		(&call{guard: g, request: request, options: options, key: key, body: body}).serve(w, r)
+		(&call{runner: run, request: request, options: options, key: key, body: body}).serve(w, r)
 	}
 }
 
@@ -110,9 +110,9 @@ func passOn(ctx context.Context, r *http.Request, body []byte, p *passage) *http
 	return r
 }
 
-func (g *Guard) logger() *slog.Logger {
-	if g.Logger != nil {
-		return g.Logger
+func (run *Runner) logger() *slog.Logger {
+	if run.Logger != nil {
+		return run.Logger
 	}
 	return slog.Default()
 }
