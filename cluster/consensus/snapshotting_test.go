@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -16,16 +17,18 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// directorySize is the sum of the sizes of all files in a directory.
+// directorySize is the sum of the sizes of all files in a directory, some of which may go meanwhile.
 func directorySize(t *testing.T, dir string) (size int64) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
+		if err == nil && !entry.IsDir() {
+			var info fs.FileInfo
+			if info, err = entry.Info(); err == nil {
+				size += info.Size()
+			}
 		}
-		info, err := entry.Info()
-		if err == nil {
-			size += info.Size()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
 		}
 		return err
 	}))
