@@ -25,8 +25,9 @@
 //
 // A frame is at most [MaxRequest] or [MaxAnswer] long, takes memory as it comes and not as it is announced, and has to come to its
 // end soon once it has begun. The requests that are being read and done and the answers that are on their way are counted, for
-// each connection, each address and in all (limits): while they are too many, nothing more is read, and answers wait. Who does
-// not take an answer is hung up on. So is whoever comes when there are too many connections.
+// each connection, each address and in all (limits): while they are too many, nothing more is read, and answers wait. There is
+// room left for keepalives, which have a connection of their own, and probes. Who does not take an answer is hung up on. So is
+// whoever comes when there are too many connections.
 //
 // A connection without calls is closed by the side that calls, later by the other one. While calls wait, the caller asks
 // now and then whether the other side is there: a host or process that has stopped is noticed in seconds.

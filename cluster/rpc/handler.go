@@ -8,15 +8,16 @@ import (
 
 // Handler answers a request. What it is called with is its own to keep. Its error is that the request cannot be read.
 type Handler struct {
-	Do    func(ctx context.Context, request []byte) (proto.Message, error)
-	Quick bool // it never waits, so it is done before the next request is read
+	Do     func(ctx context.Context, request []byte) (proto.Message, error)
+	Quick  bool // it never waits, so it is done before the next request is read
+	Urgent bool // it has room left when others wait for some
 }
 
 func handlersOf(n Node) map[byte]Handler {
 	return map[byte]Handler{
 		executeMethod:   {Do: handle(n.Execute)},
-		probeMethod:     {Do: handle(n.Probe), Quick: true},
-		keepAliveMethod: {Do: handle(n.KeepAlive)},
+		probeMethod:     {Do: handle(n.Probe), Quick: true, Urgent: true},
+		keepAliveMethod: {Do: handle(n.KeepAlive), Urgent: true},
 		sessionsMethod:  {Do: handle(n.Sessions)},
 		removalsMethod:  {Do: handle(n.Removals)},
 		statusMethod:    {Do: handle(n.Status)},

@@ -2,16 +2,22 @@ package rpc
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"lockfs/cluster/clusterpb"
 )
 
 // soon are times that a test can wait for.
@@ -206,6 +212,60 @@ func TestRequestsWaitForRoom(t *testing.T) {
 	}
 }
 
+// busyNode does no command before it is released.
+type busyNode struct {
+	Node
+	doing   atomic.Int32
+	release chan struct{}
+}
+
+func (n *busyNode) Execute(context.Context, *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+	n.doing.Add(1)
+	<-n.release
+	return new(clusterpb.ExecuteReply), nil
+}
+
+func (n *busyNode) KeepAlive(context.Context, *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
+	return &clusterpb.KeepAliveReply{Ttl: 7}, nil
+}
+
+// TestKeepalivesNeedNotWaitForRoom has a mount ask for more than there is room for, of a connection, an address, or in all.
+func TestKeepalivesNeedNotWaitForRoom(t *testing.T) {
+	const calls = 4
+	for what, change := range map[string]func(*limits){
+		"of a connection": func(l *limits) { l.bytesPerConnection = calls*callCost + 1 },
+		"of an address":   func(l *limits) { l.bytesPerHost = calls*callCost + 1 },
+		"in all":          func(l *limits) { l.bytes = calls*callCost + 1 },
+	} {
+		t.Run(what, func(t *testing.T) {
+			l := standardLimits
+			change(&l)
+			node := &busyNode{release: make(chan struct{})}
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			s := newServer(handlersOf(node), l, standardTimes, func() {}, func(netip.Addr) {})
+			go func() { _ = s.Serve(listener) }()
+			defer s.Close()
+			defer func() { _ = listener.Close() }()
+			mount := NewRemote(listener.Addr().String())
+			defer mount.Close()
+			var callers sync.WaitGroup
+			for range 2 * calls {
+				callers.Go(func() { _, _ = mount.Execute(t.Context(), new(clusterpb.ExecuteRequest)) })
+			}
+			require.Eventually(t, func() bool { return node.doing.Load() == calls }, testWait, time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), testWait)
+			defer cancel()
+			reply, err := mount.KeepAlive(ctx, new(clusterpb.KeepAliveRequest))
+			require.NoError(t, err)
+			require.Equal(t, int64(7), reply.GetTtl())
+			require.Equal(t, int32(calls), node.doing.Load(), "the others wait")
+			close(node.release)
+			callers.Wait()
+		})
+	}
+}
+
 // TestWhoTakesNoAnswersIsHungUpOn asks for many large ones.
 func TestWhoTakesNoAnswersIsHungUpOn(t *testing.T) {
 	l := standardLimits
@@ -278,8 +338,9 @@ func TestAnswersThatNobodyWaitsForAreLeftOut(t *testing.T) {
 	began := time.Now()
 	require.Eventually(t, func() bool { return time.Since(began) > time.Second }, testWait, time.Millisecond, "their time is up")
 	conn.request(2, echo, "")
-	came := 0
-	for from := bufio.NewReader(conn); conn.next(from) != 2; came++ {
+	from, came := bufio.NewReader(conn), 0
+	for conn.next(from) != 2 {
+		came++
 	}
 	require.Less(t, came, calls/2)
 }

@@ -16,18 +16,18 @@ type limits struct {
 	bytesPerConnection int
 }
 
-// standardLimits let each of 10,000 mounts have a connection, hundreds of containers share an address, and 4096 calls of one
+// standardLimits let each of 10,000 mounts have its two connections, hundreds of containers share an address, and 4096 calls of one
 // connection be under way.
 var standardLimits = limits{
-	connections: 16 << 10, connectionsPerHost: 1 << 10,
+	connections: 32 << 10, connectionsPerHost: 2 << 10,
 	bytes: 128 << 20, bytesPerHost: 64 << 20, bytesPerConnection: 16 << 20,
 }
 
 // callCost is counted for each call besides its messages: a goroutine and what it needs.
 const callCost = 4 << 10
 
-// overdraft is how many times its limit an account may hold with answers. Requests have room up to the limit only, so there is
-// always some that answers get sooner or later, the largest too.
+// overdraft is how many times its limit an account may hold with answers and what is urgent. Other requests have room up to the
+// limit only, so there is always some that answers get sooner or later, the largest too.
 const overdraft = 2
 
 // account counts bytes, also in those above it.
@@ -103,11 +103,16 @@ func (r *room) leave(from netip.Addr) {
 	}
 }
 
-// take waits until there is room for a request. It is false if the server was closed meanwhile.
-func (r *room) take(a *account, bytes int) bool {
+// take waits until there is room for a request, which an urgent one has as answers have it. It is false if the server was closed
+// meanwhile.
+func (r *room) take(a *account, bytes int, urgent bool) bool {
+	times := 1
+	if urgent {
+		times = overdraft
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for !a.fits(bytes, 1) && !r.closed {
+	for !a.fits(bytes, times) && !r.closed {
 		r.freed.Wait()
 	}
 	a.add(bytes)

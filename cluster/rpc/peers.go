@@ -2,7 +2,7 @@ package rpc
 
 import "sync"
 
-// Peers keeps one connection to each node that is talked to.
+// Peers keeps the connections to each node that is talked to.
 type Peers struct {
 	mu    sync.Mutex
 	known map[string]*Remote

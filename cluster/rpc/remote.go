@@ -9,13 +9,19 @@ import (
 var _ Node = (*Remote)(nil)
 
 // Remote is a node that is called.
-type Remote struct{ client *Client }
+type Remote struct {
+	client *Client
+	alive  *Client // for keepalives: they must not wait behind calls that wait for room, or the session is lost with its locks
+}
 
 // NewRemote takes the node's API address. It does not connect yet.
-func NewRemote(address string) *Remote { return &Remote{NewClient(address)} }
+func NewRemote(address string) *Remote { return &Remote{NewClient(address), NewClient(address)} }
 
-// Close ends the connection.
-func (r *Remote) Close() { r.client.Close() }
+// Close ends the connections.
+func (r *Remote) Close() {
+	r.client.Close()
+	r.alive.Close()
+}
 
 // Execute is part of Node.
 func (r *Remote) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
@@ -26,7 +32,7 @@ func (r *Remote) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*c
 // KeepAlive is part of Node.
 func (r *Remote) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
 	reply := new(clusterpb.KeepAliveReply)
-	return reply, r.client.Call(ctx, keepAliveMethod, req, reply)
+	return reply, r.alive.Call(ctx, keepAliveMethod, req, reply)
 }
 
 // Sessions is part of Node.

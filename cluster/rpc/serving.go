@@ -71,17 +71,10 @@ func (c *serving) serve() {
 		case !found:
 			c.refuse(ctx, h, NoMethod)
 		case handler.Quick:
-			c.do(ctx, ctx, handler, h, request)
+			c.do(ctx, handler, h, request)
 		default:
-			c.calls.Go(func() {
-				patience, cancel := context.WithTimeout(ctx, patienceOf(h))
-				defer cancel()
-				wanted := patience
-				if patienceOf(h) != h.wait {
-					wanted = ctx
-				}
-				c.do(patience, wanted, handler, h, request)
-			})
+			c.calls.Add(1)
+			go c.do(ctx, handler, h, request)
 		}
 	}
 }
@@ -117,7 +110,7 @@ func (c *serving) next() (head, []byte, error) {
 	if err != nil {
 		return head{}, nil, err
 	}
-	if !c.room.take(c.account, cost(h)) {
+	if !c.room.take(c.account, cost(h), c.handlers[h.kind].Urgent) {
 		c.room.give(c.account, cost(h))
 		return head{}, nil, net.ErrClosed
 	}
@@ -138,8 +131,18 @@ func (c *serving) expect(bytes int) {
 
 func cost(request head) int { return callCost + request.length }
 
-// do does a call, for as long as ctx lasts, and answers it unless wanted has ended before there was room for that.
-func (c *serving) do(ctx, wanted context.Context, handler Handler, h head, request []byte) {
+// do does a call and answers it. One that is not quick may last for as long as its caller waits, and is not answered if that was over
+// before there was room for the answer.
+func (c *serving) do(ctx context.Context, handler Handler, h head, request []byte) {
+	wanted := ctx
+	if !handler.Quick {
+		defer c.calls.Done()
+		patience, cancel := context.WithTimeout(ctx, patienceOf(h))
+		defer cancel()
+		if ctx = patience; patienceOf(h) == h.wait {
+			wanted = patience
+		}
+	}
 	reply, err := handler.Do(ctx, request)
 	size := startSize + proto.Size(reply)
 	switch {

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// collectorLook is the time between two looks at the size of the heap.
-	collectorLook = 10 * time.Second
+	// collectorInterval is the time between two looks at the size of the heap.
+	collectorInterval = 10 * time.Second
 	// leastGarbage may always be left uncollected, in bytes: with few locks the collector would run many times a second.
 	leastGarbage = 32 << 20
 	// A heap of many locks lives long, and is not to be doubled by what is left uncollected.
@@ -24,7 +24,7 @@ func tuneCollector() {
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	percent := 0
-	for range time.Tick(collectorLook) {
+	for range time.Tick(collectorInterval) {
 		metrics.Read(live)
 		if next := collectorPercent(live[0].Value.Uint64()); next != percent {
 			percent = next

@@ -29,8 +29,8 @@ const (
 )
 
 const (
-	// guardLook is how often a guard looks at the process of the mount.
-	guardLook = 500 * time.Millisecond
+	// guardInterval is how often a guard looks at the process of the mount.
+	guardInterval = 500 * time.Millisecond
 	// guardPause is between two attempts to start a guard.
 	guardPause = time.Second
 )
@@ -151,7 +151,7 @@ func inherited(fd int, name string) *os.File {
 func awaitEnd(alive *os.File, pid int) error {
 	for dying := 0; dying < 2; {
 		ready := []unix.PollFd{{Fd: int32(alive.Fd()), Events: unix.POLLIN}}
-		n, err := unix.Poll(ready, int(guardLook.Milliseconds()))
+		n, err := unix.Poll(ready, int(guardInterval.Milliseconds()))
 		switch {
 		case err != nil && err != unix.EINTR:
 			return os.NewSyscallError("poll", err)
