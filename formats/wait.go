@@ -11,9 +11,6 @@ import (
 	"lockfs/formats/internal/lockfile"
 )
 
-// Free is the state of a name that has no lock.
-const Free State = "free"
-
 const (
 	pollInterval    = 100 * time.Millisecond // counts only where nothing tells that the lock has changed
 	processInterval = time.Second            // nothing tells that a process has ended

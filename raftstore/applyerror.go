@@ -49,19 +49,3 @@ func applyError(entry *raft.Log, cmd *storepb.Command, err error) *ApplyError {
 		Operation: Operation(cmd), Err: err,
 	}
 }
-
-// stop has the state machine do and answer nothing more; the caller holds the lock. Only the first reason counts.
-func (f *FSM) stop(err error) {
-	if f.stopped != nil {
-		return
-	}
-	f.stopped = err
-	if f.advanced != nil {
-		close(f.advanced)
-		f.advanced = nil
-	}
-	for request := range f.awaited {
-		f.tell(request)
-	}
-	f.fail(err)
-}

@@ -240,6 +240,46 @@ func (f *FSM) wake() {
 // Sooner delivers something when NextDue has become sooner since it was received from last. It has one receiver.
 func (f *FSM) Sooner() <-chan struct{} { return f.sooner }
 
+// Removals answers what was removed after a number in an epoch, and waits for that until ctx ends. With
+// another epoch it answers nothing but where to go on.
+func (f *FSM) Removals(ctx context.Context, epoch, after uint64) (found []namespace.Removal, newEpoch, last uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.removals
+	for epoch == r.epoch && after == r.last && ctx.Err() == nil {
+		if r.news == nil {
+			r.news = make(chan struct{})
+		}
+		news := r.news
+		f.mu.Unlock()
+		select {
+		case <-news:
+		case <-ctx.Done():
+		}
+		f.mu.Lock()
+	}
+	if epoch == r.epoch && after <= r.last {
+		found = r.since(after)
+	}
+	return found, r.epoch, r.last
+}
+
+// stop has the state machine do and answer nothing more; the caller holds the lock. Only the first reason counts.
+func (f *FSM) stop(err error) {
+	if f.stopped != nil {
+		return
+	}
+	f.stopped = err
+	if f.advanced != nil {
+		close(f.advanced)
+		f.advanced = nil
+	}
+	for request := range f.awaited {
+		f.tell(request)
+	}
+	f.fail(err)
+}
+
 type fsmSnapshot struct{ *namespace.Snapshot }
 
 func (s fsmSnapshot) Persist(sink raft.SnapshotSink) error {

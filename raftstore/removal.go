@@ -1,7 +1,6 @@
 package raftstore
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/binary"
 
@@ -47,28 +46,4 @@ func (r *removals) since(after uint64) []namespace.Removal {
 		found = append(found, r.ring[number%keptRemovals])
 	}
 	return found
-}
-
-// Removals answers what was removed after a number in an epoch, and waits for that until ctx ends. With
-// another epoch it answers nothing but where to go on.
-func (f *FSM) Removals(ctx context.Context, epoch, after uint64) (found []namespace.Removal, newEpoch, last uint64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	r := f.removals
-	for epoch == r.epoch && after == r.last && ctx.Err() == nil {
-		if r.news == nil {
-			r.news = make(chan struct{})
-		}
-		news := r.news
-		f.mu.Unlock()
-		select {
-		case <-news:
-		case <-ctx.Done():
-		}
-		f.mu.Lock()
-	}
-	if epoch == r.epoch && after <= r.last {
-		found = r.since(after)
-	}
-	return found, r.epoch, r.last
 }

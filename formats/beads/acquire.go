@@ -36,6 +36,9 @@ func (e *MalformedError) Unwrap() error { return e.Err }
 // ErrChanged is a lock that became another one while it was dealt with, or is not the one it is taken for.
 var ErrChanged = errors.New("the lock is gone, or somebody else has it now")
 
+// takeovers bounds how often a stale lock is looked at again because it was another one than a moment before.
+const takeovers = 10
+
 // Acquire writes a lock file into beadsDir, in place of a stale one if there is one. It does not wait: a
 // [HeldError] says who has it, a [MalformedError] that nobody can tell.
 //
@@ -115,10 +118,6 @@ func (e *ExclusiveLock) Same(other *ExclusiveLock) bool {
 	return e.Holder == other.Holder && e.PID == other.PID && e.Hostname == other.Hostname &&
 		e.StartedAt.Equal(other.StartedAt) && e.Version == other.Version
 }
-
-// Stale reports whether the lock's process is provably dead ("Stale Lock Detection"). [Check] knows more on a mount
-// of lockfs.
-func (e *ExclusiveLock) Stale() bool { return !IsProcessAlive(e.PID, e.Hostname) }
 
 // removeStale makes sure that beadsDir has no lock, and answers the stale one that it removed, or could not
 // remove, if there was one. A lock that is not stale is a [HeldError].

@@ -4,15 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 
-	"lockfs/formats/internal/lockfile"
 	"lockfs/formats/lockfact"
 )
-
-// takeovers bounds how often a stale lock is looked at again because it was another one than a moment before.
-const takeovers = 10
 
 // ShouldSkipDatabase reports whether a daemon has to leave the database in beadsDir alone ("Daemon
 // Behavior"):
@@ -42,18 +36,6 @@ func ShouldSkipDatabase(beadsDir string) (skip bool, holder string, err error) {
 		return false, stale.Holder, nil
 	}
 	return false, "", nil
-}
-
-// IsProcessAlive reports whether the holder of a lock may still run ("Stale Lock Detection"). It is
-// false only when hostname is this host's, compared without case, and the system says that it has no
-// such process (ESRCH). It is true for other hosts, for a process that may not be signalled (EPERM),
-// and for a number that cannot be a process.
-func IsProcessAlive(pid int, hostname string) bool {
-	here, err := os.Hostname()
-	if err != nil || !strings.EqualFold(hostname, here) {
-		return true
-	}
-	return !lockfile.ProvablyDead(pid)
 }
 
 // LogLine is what a daemon logs after ShouldSkipDatabase ("Daemon Logging"); empty if there was no lock.

@@ -2,10 +2,7 @@ package lockfact
 
 import (
 	"math"
-	"strconv"
 	"time"
-	"unicode"
-	"unicode/utf8"
 )
 
 // Facts is what a content says about its lock, worked out once when the content is written. Times are
@@ -89,36 +86,8 @@ func nanoseconds(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// maxHolder bounds what of a name travels in the facts, in bytes.
-const maxHolder = 255
-
-// HolderName makes a name from a content fit to be listed: one printable line of at most 255 bytes.
-// An ordinary name is itself; one with control characters becomes a Go string literal; a longer one
-// keeps its beginning and gets a checksum of the whole, so that two names stay two.
-func HolderName(name string) string {
-	if name != "" && (name[0] == '"' || !printable(name)) {
-		name = strconv.Quote(name)
-	}
-	if len(name) <= maxHolder {
-		return name
-	}
-	return shorten(name)
-}
-
-// Problem is what an error says of a content, as [Facts] have it: fit to be listed like a [HolderName].
-func Problem(err error) string { return HolderName(err.Error()) }
-
 // InvalidFacts are the facts, without any rule, of a content that says which format it is of but breaks a
 // rule of it: that format's guard, no holder, and never stale.
 func InvalidFacts(format Format, problem error, guard Guard, host string) Facts {
 	return Facts{Format: format, Invalid: Problem(problem), Host: host, Guard: guard, OnStale: Keep}
-}
-
-func printable(s string) bool {
-	for _, r := range s {
-		if !unicode.IsPrint(r) || r == utf8.RuneError {
-			return false
-		}
-	}
-	return true
 }

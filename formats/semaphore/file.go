@@ -95,7 +95,7 @@ func (f File) TryAcquire(ctx context.Context) (*Held, error) {
 	if err != nil {
 		return nil, f.busy(err)
 	}
-	return &Held{Held: held, Lock: *lock, file: f}, nil
+	return &Held{Held: held, Lock: *lock, staleTimeout: f.staleTimeout()}, nil
 }
 
 // Acquire is TryAcquire until the lock is taken ("Blocking Acquisition") or ctx ends, which is a [TimeoutError].

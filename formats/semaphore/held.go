@@ -18,7 +18,7 @@ type Held struct {
 	*lockfile.Held
 	Lock Lock
 
-	file File
+	staleTimeout time.Duration // where no mount of lockfs says otherwise
 }
 
 // Renew writes the present time into the lock, so that a long job is not taken for stale. The token stays. It is a
@@ -39,7 +39,7 @@ func (h *Held) Renew(ctx context.Context) error {
 // StaleAfter is how long the lock lives without being renewed; 0: for ever. A mount of lockfs sets that by its rules.
 func (h *Held) StaleAfter() time.Duration {
 	if h.Token() == "" {
-		return h.file.staleTimeout()
+		return h.staleTimeout
 	}
 	return lockfile.Lifetime(h.Path())
 }

@@ -1,57 +1,10 @@
 package advisory
 
-import (
-	"lockfs/raftstore/ids"
-	"lockfs/raftstore/storepb"
-)
-
-// waiter is a request for a lock in the queue of its file. It is never modified once it is in a tree.
-//
-// Who came first gets the lock first: a request waits for locks that exclude it, and for earlier requests
-// that do, so that a stream of readers does not keep a writer out.
-type waiter struct {
-	lock
-	position    ids.Index // index of the command that first asked
-	byProcess   bool
-	interrupted int64 // since when nobody waits; 0: somebody does
-}
-
-// lessWaiter orders by file and then by who came first. Two requests of one position are of a call that was
-// made again, whose first one is gone.
-func lessWaiter(a, b *waiter) bool {
-	switch {
-	case a.ino != b.ino:
-		return a.ino < b.ino
-	case a.kind != b.kind:
-		return a.kind < b.kind
-	}
-	return a.position < b.position
-}
-
-func lessRequest(a, b *waiter) bool {
-	if a.session != b.session {
-		return a.session < b.session
-	}
-	return a.seq < b.seq
-}
-
-func lessInterrupted(a, b *waiter) bool {
-	if a.interrupted != b.interrupted {
-		return a.interrupted < b.interrupted
-	}
-	return lessRequest(a, b)
-}
+import "lockfs/raftstore/ids"
 
 // request answers what waits for a command of a session.
 func (t *Table) request(session ids.Session, seq ids.Sequence) (*waiter, bool) {
 	return t.requests.Get(&waiter{lock: lock{session: session, seq: seq}})
-}
-
-// queue visits the requests of a file in order.
-func (t *Table) queue(ino ids.Inode, kind storepb.LockKind, visit func(*waiter) bool) {
-	t.waiters.Ascend(&waiter{lock: lock{ino: ino, kind: kind}}, func(w *waiter) bool {
-		return w.ino == ino && w.kind == kind && visit(w)
-	})
 }
 
 func (t *Table) requestsOf(owner *lock) []*waiter {

@@ -1,10 +1,5 @@
 package advisory
 
-import (
-	"lockfs/raftstore/ids"
-	"lockfs/raftstore/storepb"
-)
-
 // setRange makes a range an owner's, or nobody's. Pieces of one type that touch become one.
 func (t *Table) setRange(want *lock, held bool) {
 	for _, a := range t.ownedIn(want) {
@@ -101,10 +96,4 @@ func (t *Table) heldAgainst(want *lock) (inTheWay *lock) {
 		return inTheWay == nil
 	})
 	return inTheWay
-}
-
-func (t *Table) eachHeld(ino ids.Inode, kind storepb.LockKind, visit func(*lock) bool) {
-	t.held.Ascend(&lock{ino: ino, kind: kind}, func(a *lock) bool {
-		return a.ino == ino && a.kind == kind && visit(a)
-	})
 }

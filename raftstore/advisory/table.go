@@ -16,6 +16,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
 )
 
 // MaxLocks is how many locks and requests a session may have.
@@ -147,4 +148,17 @@ func (t *Table) count(session ids.Session, by int) {
 func (t *Table) locksOf(session ids.Session) int {
 	count, _ := t.counts.Get(session)
 	return count
+}
+
+// queue visits the requests of a file in order.
+func (t *Table) queue(ino ids.Inode, kind storepb.LockKind, visit func(*waiter) bool) {
+	t.waiters.Ascend(&waiter{lock: lock{ino: ino, kind: kind}}, func(w *waiter) bool {
+		return w.ino == ino && w.kind == kind && visit(w)
+	})
+}
+
+func (t *Table) eachHeld(ino ids.Inode, kind storepb.LockKind, visit func(*lock) bool) {
+	t.held.Ascend(&lock{ino: ino, kind: kind}, func(a *lock) bool {
+		return a.ino == ino && a.kind == kind && visit(a)
+	})
 }

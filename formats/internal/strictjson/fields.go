@@ -126,3 +126,9 @@ func (f *Fields) fail(name, problem string) {
 		f.err = &lockfact.FieldError{Field: name, Problem: problem}
 	}
 }
+
+// Is reports whether a member is this string.
+func (o *Object) Is(name, value string) bool {
+	f := o.Fields()
+	return f.String(name) == value && f.Err() == nil
+}

@@ -3,10 +3,65 @@ package strictjson
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"strings"
+	"unicode/utf8"
 
 	"lockfs/formats/lockfact"
 )
+
+var (
+	errNotUTF8   = errors.New("not valid UTF-8")
+	errNotObject = errors.New("not a JSON object")
+	errTrailing  = errors.New("something follows the JSON object")
+)
+
+// Parse reads one object. A content that ends too soon is io.ErrUnexpectedEOF, a member that
+// appears twice an error that names it.
+func Parse(content []byte) (*Object, error) {
+	if !utf8.Valid(content) {
+		return nil, errNotUTF8
+	}
+	o, err := Scan(content)
+	if err != nil {
+		return nil, err
+	}
+	if o.twice != nil {
+		return nil, o.twice
+	}
+	return o, nil
+}
+
+// Scan is Parse for who only wants to know what an object is meant to be: it forgives text that is not valid UTF-8, and
+// a member that appears twice, of which the last counts.
+func Scan(content []byte) (*Object, error) {
+	if err := checkSyntax(content); err != nil {
+		return nil, err
+	}
+	o := &Object{content: content, members: make(map[string]span)}
+	if err := o.scan(); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// checkSyntax accepts exactly one JSON value, so that what walks over it later need not.
+func checkSyntax(content []byte) error {
+	if json.Valid(content) {
+		return nil
+	}
+	// A decoder, unlike Unmarshal, says io.ErrUnexpectedEOF when the content ends too soon.
+	var value json.RawMessage
+	err := json.NewDecoder(bytes.NewReader(content)).Decode(&value)
+	switch {
+	case err == nil:
+		return errTrailing
+	case errors.Is(err, io.EOF):
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
 
 // scan finds the members of a content that is known to be valid JSON.
 func (o *Object) scan() error {

@@ -1,0 +1,24 @@
+package beads
+
+import (
+	"os"
+	"strings"
+
+	"lockfs/formats/internal/lockfile"
+)
+
+// Stale reports whether the lock's process is provably dead ("Stale Lock Detection"). [Check] knows more on a mount
+// of lockfs.
+func (e *ExclusiveLock) Stale() bool { return !IsProcessAlive(e.PID, e.Hostname) }
+
+// IsProcessAlive reports whether the holder of a lock may still run ("Stale Lock Detection"). It is
+// false only when hostname is this host's, compared without case, and the system says that it has no
+// such process (ESRCH). It is true for other hosts, for a process that may not be signalled (EPERM),
+// and for a number that cannot be a process.
+func IsProcessAlive(pid int, hostname string) bool {
+	here, err := os.Hostname()
+	if err != nil || !strings.EqualFold(hostname, here) {
+		return true
+	}
+	return !lockfile.ProvablyDead(pid)
+}

@@ -1,0 +1,48 @@
+package lockfact
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxHolder bounds what of a name travels in the facts, in bytes.
+const maxHolder = 255
+
+// HolderName makes a name from a content fit to be listed: one printable line of at most 255 bytes.
+// An ordinary name is itself; one with control characters becomes a Go string literal; a longer one
+// keeps its beginning and gets a checksum of the whole, so that two names stay two.
+func HolderName(name string) string {
+	if name != "" && (name[0] == '"' || !printable(name)) {
+		name = strconv.Quote(name)
+	}
+	if len(name) <= maxHolder {
+		return name
+	}
+	return shorten(name)
+}
+
+// Problem is what an error says of a content, as [Facts] have it: fit to be listed like a [HolderName].
+func Problem(err error) string { return HolderName(err.Error()) }
+
+func printable(s string) bool {
+	for _, r := range s {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			return false
+		}
+	}
+	return true
+}
+
+// shorten cuts a name to maxHolder bytes, ending it with a checksum of all of it.
+func shorten(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	end := "...sha256:" + hex.EncodeToString(sum[:])
+	cut := maxHolder - len(end)
+	for !utf8.RuneStart(name[cut]) {
+		cut--
+	}
+	return name[:cut] + end
+}
