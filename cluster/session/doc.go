@@ -11,7 +11,7 @@
 //
 // What a call creates exclusively without its caller being told is taken back, unless others use it by then: after a timeout, when the caller is
 // killed, and when the process of the mount is. For that last case a file that is mapped into memory
-// remembers the session and its open calls (journal), and a guard finishes answers on their way (Guard).
+// remembers the session and its open calls (journal), and the guard process finishes answers on their way (FinishAnswers).
 //
 // A mount that ends says farewell, once nothing of it is under way, and whether programs are still using it: then its advisory
 // locks wait for the lock delay, as those of one that was given up on.

@@ -20,7 +20,7 @@ import (
 //
 // A call is struck off just before its result goes to the kernel. What a successor finds is therefore
 // settled safely: no program was told the result. For the moment between the two, the answer that tells
-// of a creation is left in the journal too, and a [Guard] hands it to the kernel should this process be
+// of a creation is left in the journal too, and a [FinishAnswers] hands it to the kernel should this process be
 // killed just then. The kernel takes an answer once, so it does no harm if it had it already.
 type journal struct {
 	file *os.File // locked by the process that uses it (see takeJournals)

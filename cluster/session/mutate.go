@@ -25,7 +25,7 @@ func (c *Client) Mutate(ctx context.Context, caller *storepb.Caller, op *storepb
 }
 
 // Create is Mutate for what makes a name. answer renders what will tell the kernel of success, for a
-// [Guard] to do it should this process be killed first; it may be nil, and may answer nil.
+// [FinishAnswers] to do it should this process be killed first; it may be nil, and may answer nil.
 //
 // Content goes with what it says about its lock, and a holder that it names is watched from then on.
 func (c *Client) Create(

@@ -23,7 +23,7 @@ const (
 
 // call is a request that asks for a lock.
 type call struct {
-	guard   *Guard
+	runner  *Runner
 	request *Request
 	options *Options
 	key     string // the full one
@@ -65,7 +65,7 @@ func (c *call) serve(w http.ResponseWriter, r *http.Request) {
 // once tells whether another attempt of the request counts. Where the lock is left to the client, that is only so for
 // one that names the owner: for all that is known, the other attempt is another client's.
 func (c *call) once() bool {
-	return c.guard.Replay > 0 && (c.options.Releases() || c.options.Owner != "")
+	return c.runner.Replay > 0 && (c.options.Releases() || c.options.Owner != "")
 }
 
 // dataForOthers is what another attempt is told of the lock: a token that was made here is not given away while the
@@ -82,7 +82,7 @@ func (c *call) acquire(ctx context.Context) (*Grant, error) {
 		Key: c.key, Owner: c.options.Owner, TTL: c.options.TTL.Duration(), Request: Identify(c.request.ID, c.body), Once: c.once(),
 	}
 	if c.options.Releases() {
-		want.Within = c.guard.Replay
+		want.Within = c.runner.Replay
 	}
 	if want.Owner == "" {
 		want.Owner = NewOwner()
@@ -90,7 +90,7 @@ func (c *call) acquire(ctx context.Context) (*Grant, error) {
 	if c.options.Block != nil {
 		want.Wait = c.options.Block.Duration()
 	}
-	return c.guard.Store.Acquire(ctx, want)
+	return c.runner.Store.Acquire(ctx, want)
 }
 
 // refuse answers who did not get the lock. Only the answer to who did not wait has the extension's data, as in
@@ -111,7 +111,9 @@ func (c *call) refuse(w http.ResponseWriter, err error) {
 }
 
 // left is for how long a lock is surely held.
-func (c *call) left(grant *Grant) time.Duration { return grant.Lock.ExpiresAt.Sub(c.guard.Store.Now()) }
+func (c *call) left(grant *Grant) time.Duration {
+	return grant.Lock.ExpiresAt.Sub(c.runner.Store.Now())
+}
 
 // run passes the call on. A client that goes away does not end it, the end of the lock does.
 func (c *call) run(r *http.Request, grant *Grant) (*answer, Fate) {
@@ -129,7 +131,7 @@ func (c *call) run(r *http.Request, grant *Grant) (*answer, Fate) {
 		e := &Error{Code: Unavailable, Message: "The lock's time was over before the call began"}
 		return failed(http.StatusServiceUnavailable, c.request, e), NotCalled
 	}
-	panicked := c.panics(func() { c.guard.Next.ServeHTTP(recorder, r) })
+	panicked := c.panics(func() { c.runner.Next.ServeHTTP(recorder, r) })
 	return c.judge(recorder, panicked, p.fate == Unfinished && ctx.Err() != nil), p.fate
 }
 
@@ -154,7 +156,7 @@ func (c *call) panics(run func()) (panicked bool) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			panicked = true
-			c.guard.logger().Error("a function panicked", "function", c.request.Call.Function, "reason", reason, "stack", string(debug.Stack()))
+			c.runner.logger().Error("a function panicked", "function", c.request.Call.Function, "reason", reason, "stack", string(debug.Stack()))
 		}
 	}()
 	run()
@@ -183,8 +185,8 @@ func (c *call) settle(ctx context.Context, grant *Grant, record []byte, drop boo
 	go func() {
 		defer close(settled)
 		defer cancel()
-		store := c.guard.Store
-		if record != nil && !c.insist(ctx, func() error { return store.Record(ctx, grant, record, c.guard.Replay) }) {
+		store := c.runner.Store
+		if record != nil && !c.insist(ctx, func() error { return store.Record(ctx, grant, record, c.runner.Replay) }) {
 			return
 		}
 		if drop {
@@ -214,7 +216,7 @@ func (c *call) insist(ctx context.Context, do func() error) bool {
 		if err == nil {
 			return true
 		}
-		c.guard.logger().Warn("a lock could not be settled yet", "key", c.key, "error", err)
+		c.runner.logger().Warn("a lock could not be settled yet", "key", c.key, "error", err)
 		if pause.For(ctx, settlePause) != nil {
 			return false
 		}

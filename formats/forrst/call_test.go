@@ -34,7 +34,7 @@ func answerError(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, `{%s,"id":"req_001","result":null,"errors":[{"code":"CARD_DECLINED","message":"no"}]}`, protocol)
 }
 
-func TestGuardReleasesWhateverComes(t *testing.T) {
+func TestRunnerReleasesWhateverComes(t *testing.T) {
 	for name, function := range map[string]http.HandlerFunc{
 		"result": nil,
 		"error":  answerError,
@@ -91,7 +91,7 @@ func (g *gate) await(t testing.TB) *http.Request {
 	}
 }
 
-func TestGuardCallGoesOnWithoutItsClient(t *testing.T) {
+func TestRunnerCallGoesOnWithoutItsClient(t *testing.T) {
 	g := newGate()
 	e := newEndpoint(t, g.serve)
 	ctx, hangUp := context.WithCancel(t.Context())
@@ -112,7 +112,7 @@ func TestGuardCallGoesOnWithoutItsClient(t *testing.T) {
 	require.Equal(t, []string{"req_001", "req_002"}, e.passed())
 }
 
-func TestGuardWaitEndsWithItsClient(t *testing.T) {
+func TestRunnerWaitEndsWithItsClient(t *testing.T) {
 	e := newEndpoint(t, nil)
 	e.post(http.StatusOK, kept)
 	ctx, hangUp := context.WithCancel(t.Context())
@@ -135,7 +135,7 @@ func TestGuardWaitEndsWithItsClient(t *testing.T) {
 	require.Nil(t, e.store.locks["lock:payments.charge:user:456"])
 }
 
-func TestGuardCallEndsBeforeItsLock(t *testing.T) {
+func TestRunnerCallEndsBeforeItsLock(t *testing.T) {
 	const ttl = 200 * time.Millisecond
 	short := changed(chargeRequest, `{"value":30,"unit":"second"}`, `{"value":200,"unit":"millisecond"}`)
 	var unfinished atomic.Bool
@@ -160,7 +160,7 @@ func TestGuardCallEndsBeforeItsLock(t *testing.T) {
 	forrst.Report(t.Context(), forrst.Unfinished) // nobody minds
 }
 
-func TestGuardNeverCalledIsNotDone(t *testing.T) {
+func TestRunnerNeverCalledIsNotDone(t *testing.T) {
 	var reachable atomic.Bool
 	e := newEndpoint(t, func(w http.ResponseWriter, r *http.Request) {
 		if !reachable.Load() {
@@ -178,7 +178,7 @@ func TestGuardNeverCalledIsNotDone(t *testing.T) {
 }
 
 // A retry waits for the first attempt and gets its answer, whether it would wait for others or not.
-func TestGuardDoesSameRequestOnce(t *testing.T) {
+func TestRunnerDoesSameRequestOnce(t *testing.T) {
 	g := newGate()
 	e := newEndpoint(t, g.serve)
 	for _, body := range []string{chargeRequest, waiting("waits"), changed(keptByOwner, "req_001", "keeps")} {
@@ -209,7 +209,7 @@ func TestGuardDoesSameRequestOnce(t *testing.T) {
 	}
 }
 
-func TestGuardAnswerThatIsTooLargeToKeep(t *testing.T) {
+func TestRunnerAnswerThatIsTooLargeToKeep(t *testing.T) {
 	e := newEndpoint(t, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, `{%s,"id":"req_001","result":%q}`, protocol, strings.Repeat("x", forrst.MaxAnswer))
 	})
@@ -218,7 +218,7 @@ func TestGuardAnswerThatIsTooLargeToKeep(t *testing.T) {
 	require.Len(t, e.passed(), 1)
 }
 
-func TestGuardSettlesWhenTheStoreIsBack(t *testing.T) {
+func TestRunnerSettlesWhenTheStoreIsBack(t *testing.T) {
 	g := newGate()
 	e := newEndpoint(t, g.serve)
 	call := e.begin(t.Context(), chargeRequest)

@@ -6,10 +6,10 @@
 //	key, err := options.FullKey(request.Call.Function)
 //	name, err := forrst.FileName(key)
 //
-// [Guard] is the server's side of the extension, in front of any [http.Handler] that has the functions and with
+// [Runner] is the server's side of the extension, in front of any [http.Handler] that has the functions and with
 // any [Store] of locks. [Upstream] is a handler for functions that another server has.
 //
-//	http.Handle("POST /forrst", &forrst.Guard{Store: store, Next: functions})
+//	http.Handle("POST /forrst", &forrst.Runner{Store: store, Next: functions})
 //
 // The types render with the names and the order of the specification's examples. What they are read
 // from must match exactly: encoding/json's forgiveness for upper and lower case and for members that
@@ -22,7 +22,7 @@
 //
 // # Replays
 //
-// The document leaves it open what becomes of a request that is sent again because its answer was lost. A [Guard]
+// The document leaves it open what becomes of a request that is sent again because its answer was lost. A [Runner]
 // whose Replay is not 0 takes the same id and the same body for the same request, whatever server gets it, and does it
 // once: the second attempt is answered what the first was, an error too, and with [ReplayHeader]. That is so
 //

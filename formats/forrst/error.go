@@ -18,7 +18,7 @@ const (
 	AlreadyReleased   Code = "LOCK_ALREADY_RELEASED"   // released before
 )
 
-// Codes of a [Guard] for what the document leaves to the server.
+// Codes of a [Runner] for what the document leaves to the server.
 const (
 	InvalidRequest   Code = "INVALID_REQUEST"    // details say which field is wrong
 	FunctionNotFound Code = "FUNCTION_NOT_FOUND" // there is nobody to pass the call on to

@@ -15,15 +15,15 @@ const (
 	Unfinished
 )
 
-// Report tells the [Guard] in front of a handler what became of the request with this context. Without a
-// Guard it does nothing.
+// Report tells the [Runner] in front of a handler what became of the request with this context. Without a
+// Runner it does nothing.
 func Report(ctx context.Context, fate Fate) {
 	if p, guarded := ctx.Value(passageKey{}).(*passage); guarded {
 		p.fate = fate
 	}
 }
 
-// passage is a request on its way through a Guard.
+// passage is a request on its way through a Runner.
 type passage struct {
 	request *Request
 	locked  bool

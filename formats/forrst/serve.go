@@ -9,7 +9,7 @@ import (
 
 // ServeHTTP answers a request. The status of a protocol's answer, also of an error about a lock, is 200; that
 // of a request that cannot be understood or done is the one that fits.
-func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (run *Runner) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		fail(w, http.StatusMethodNotAllowed, new(Request), &Error{Code: InvalidRequest, Message: "send the request with POST"})
@@ -31,12 +31,12 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r = r.Clone(r.Context())
 	r.Header.Del(TokenHeader)
-	g.serve(w, r, request, body)
+	run.serve(w, r, request, body)
 }
 
-func (g *Guard) serve(w http.ResponseWriter, r *http.Request, request *Request, body []byte) {
+func (run *Runner) serve(w http.ResponseWriter, r *http.Request, request *Request, body []byte) {
 	if do := systemFunctions[request.Call.Function]; do != nil {
-		g.system(w, r, request, body, do)
+		run.system(w, r, request, body, do)
 		return
 	}
 	options, err := request.LockOptions()
@@ -47,12 +47,12 @@ func (g *Guard) serve(w http.ResponseWriter, r *http.Request, request *Request, 
 	switch {
 	case err != nil:
 		fail(w, http.StatusBadRequest, request, newInvalid(err))
-	case g.Next == nil:
+	case run.Next == nil:
 		message := "there is no function " + request.Call.Function
 		fail(w, http.StatusNotFound, request, &Error{Code: FunctionNotFound, Message: message})
 	case options == nil:
-		g.Next.ServeHTTP(w, passOn(r.Context(), r, body, &passage{request: request}))
+		run.Next.ServeHTTP(w, passOn(r.Context(), r, body, &passage{request: request}))
 	default:
-		(&call{guard: g, request: request, options: options, key: key, body: body}).serve(w, r)
+		(&call{runner: run, request: request, options: options, key: key, body: body}).serve(w, r)
 	}
 }

@@ -18,8 +18,8 @@ var (
 	ErrReleased = errors.New("the lock was released before")
 )
 
-// Store keeps locks, and what requests were answered. Several guards, in several processes, may share one.
-// [Guard] relies on this:
+// Store keeps locks, and what requests were answered. Several runners, in several processes, may share one.
+// [Runner] relies on this:
 //
 //   - Of all the locks of a key, one is held at a time, until it is released or has expired.
 //   - A method that returned without error has done it for all who use the store; one whose ctx ended may

@@ -11,7 +11,7 @@ import (
 
 // systemFunction does one of the system functions, or finds that the request has done it before. The error is an
 // *Error, a [Store]'s, or says what is wrong with the arguments as badArguments.
-type systemFunction func(ctx context.Context, g *Guard, request *Request, by Identity) (result any, again bool, err error)
+type systemFunction func(ctx context.Context, run *Runner, request *Request, by Identity) (result any, again bool, err error)
 
 var systemFunctions = map[string]systemFunction{
 	ReleaseFunction:      release,
@@ -22,8 +22,8 @@ var systemFunctions = map[string]systemFunction{
 // badArguments says what is wrong with a request.
 type badArguments struct{ error }
 
-func (g *Guard) system(w http.ResponseWriter, r *http.Request, request *Request, body []byte, do systemFunction) {
-	result, again, err := do(r.Context(), g, request, Identify(request.ID, body))
+func (run *Runner) system(w http.ResponseWriter, r *http.Request, request *Request, body []byte, do systemFunction) {
+	result, again, err := do(r.Context(), run, request, Identify(request.ID, body))
 	known, bad := new(Error), badArguments{}
 	switch {
 	case err == nil:
@@ -48,31 +48,31 @@ func inArguments(err error) error {
 	return within("call.arguments", err)
 }
 
-func release(ctx context.Context, g *Guard, request *Request, by Identity) (any, bool, error) {
+func release(ctx context.Context, run *Runner, request *Request, by Identity) (any, bool, error) {
 	arguments, err := ParseReleaseArguments(request.Call.Arguments)
 	if err != nil {
 		return nil, false, badArguments{err}
 	}
-	again, err := g.Store.Release(ctx, arguments.Key, arguments.Owner, by, g.Replay)
+	again, err := run.Store.Release(ctx, arguments.Key, arguments.Owner, by, run.Replay)
 	return ReleaseResult{Released: true, Key: arguments.Key}, again, explain(err, arguments.Key)
 }
 
-func forceRelease(ctx context.Context, g *Guard, request *Request, by Identity) (any, bool, error) {
+func forceRelease(ctx context.Context, run *Runner, request *Request, by Identity) (any, bool, error) {
 	arguments, err := ParseKeyArguments(request.Call.Arguments)
 	if err != nil {
 		return nil, false, badArguments{err}
 	}
-	again, err := g.Store.ForceRelease(ctx, arguments.Key, by, g.Replay)
+	again, err := run.Store.ForceRelease(ctx, arguments.Key, by, run.Replay)
 	return ForceReleaseResult{Released: true, Key: arguments.Key, Forced: true}, again, explain(err, arguments.Key)
 }
 
-func status(ctx context.Context, g *Guard, request *Request, _ Identity) (any, bool, error) {
+func status(ctx context.Context, run *Runner, request *Request, _ Identity) (any, bool, error) {
 	arguments, err := ParseKeyArguments(request.Call.Arguments)
 	if err != nil {
 		return nil, false, badArguments{err}
 	}
-	lock, err := g.Store.Lock(ctx, arguments.Key)
-	return StatusOf(arguments.Key, lock, g.Store.Now()), false, err
+	lock, err := run.Store.Lock(ctx, arguments.Key)
+	return StatusOf(arguments.Key, lock, run.Store.Now()), false, err
 }
 
 // explain makes what the document says of a store's error.

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Upstream passes requests on to a server that has the functions, behind a [Guard].
+// Upstream passes requests on to a server that has the functions, behind a [Runner].
 //
 // A server that hangs up instead of answering has ended the call: that is what many do with a function that
 // throws, and what becomes of one that is killed. A call that has no complete answer for another reason, because

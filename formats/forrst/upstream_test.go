@@ -17,7 +17,7 @@ import (
 	"lockfs/formats/forrst"
 )
 
-// behind puts an upstream server behind a guard.
+// behind puts an upstream server behind a runner.
 func behind(t testing.TB, serve http.HandlerFunc) (*endpoint, *httptest.Server) {
 	t.Helper()
 	server := httptest.NewServer(serve)

@@ -92,7 +92,7 @@ func (f *forrstEndpoint) serve(ctx context.Context, node *cluster.Node, config s
 		config.Logger.Warn("whoever reaches the Forrst endpoint can take and release locks", "address", address)
 	}
 	mux := http.NewServeMux()
-	mux.Handle(cli.ForrstPath, &forrst.Guard{
+	mux.Handle(cli.ForrstPath, &forrst.Runner{
 		Store: &untilStop{store, ctx}, Next: functions, Replay: f.replay, Logger: config.Logger,
 	})
 	server := &http.Server{

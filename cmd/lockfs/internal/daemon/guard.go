@@ -127,7 +127,7 @@ func guardMount(pid int, connection *mountpoint.Connection) error {
 	ended := func() error { return awaitEnd(alive, pid) }
 	var err error
 	if journal := inherited(guardJournal, "journal"); journal != nil {
-		err = session.Guard(ended, journal, func(answers [][]byte) { answer.Finish(connection.Device, answers) })
+		err = session.FinishAnswers(ended, journal, func(answers [][]byte) { answer.Finish(connection.Device, answers) })
 	} else {
 		err = ended()
 	}

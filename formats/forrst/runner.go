@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// TokenHeader has the lock's fencing token in a request that a [Guard] passes on, if the store has tokens.
+// TokenHeader has the lock's fencing token in a request that a [Runner] passes on, if the store has tokens.
 // What the lock protects can refuse a call with a smaller one than it has seen.
 const TokenHeader = "Forrst-Lock-Token"
 
 // ReplayHeader is "true" in an answer that an earlier attempt of the same request was given, or that repeats what it
-// did: nothing was done for this one. No other answer of a [Guard] has it.
+// did: nothing was done for this one. No other answer of a [Runner] has it.
 const ReplayHeader = "Forrst-Replay"
 
 // OwnerHeader has the owner token that the server made in an answer that has no room for it, as it is no Forrst response,
 // and leaves its lock to the client.
 const OwnerHeader = "Forrst-Lock-Owner"
 
-// What a Guard reads at most, in bytes.
+// What a Runner reads at most, in bytes.
 const (
 	MaxRequest  = 1 << 20
 	MaxResponse = 8 << 20 // to a call with a lock
 )
 
-// Guard is an [http.Handler] in front of the functions of a server. It does the extension's system functions
+// Runner is an [http.Handler] in front of the functions of a server. It does the extension's system functions
 // itself, and passes calls that ask for a lock on while they have it. Others are passed on as they are; what
 // cannot be understood is not, as it may ask for a lock.
 //
@@ -42,7 +42,7 @@ const (
 // A request that comes again with the same id and the same body is done once, as the section Replays of the package
 // says. If the process ends during a call, or the answer cannot be recorded, the lock stays until it expires, and after
 // that the request is done again.
-type Guard struct {
+type Runner struct {
 	Store  Store
 	Next   http.Handler  // nil: there are only the system functions
 	Replay time.Duration // for how long a request that was done is not done again; 0: each request is one of its own
@@ -58,9 +58,9 @@ func passOn(ctx context.Context, r *http.Request, body []byte, p *passage) *http
 	return r
 }
 
-func (g *Guard) logger() *slog.Logger {
-	if g.Logger != nil {
-		return g.Logger
+func (run *Runner) logger() *slog.Logger {
+	if run.Logger != nil {
+		return run.Logger
 	}
 	return slog.Default()
 }

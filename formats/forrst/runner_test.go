@@ -25,9 +25,9 @@ const chargeResult = `{"charge_id":"ch_abc","status":"succeeded"}`
 // testWait is far beyond what anything here takes.
 const testWait = 20 * time.Second
 
-// endpoint is a guard in front of a function that a test gives.
+// endpoint is a runner in front of a function that a test gives.
 type endpoint struct {
-	forrst.Guard
+	forrst.Runner
 	t     testing.TB
 	store *memory
 
@@ -141,7 +141,7 @@ func changed(request string, pairs ...string) string {
 // withOwner is a charge whose lock has the owner of the examples.
 var withOwner = changed(chargeRequest, `"ttl"`, `"owner":"`+owner+`","ttl"`)
 
-func TestGuardAnswersChargeAsInTheExample(t *testing.T) {
+func TestRunnerAnswersChargeAsInTheExample(t *testing.T) {
 	const response = `{` + protocol + `,"id":"req_001","result":` + chargeResult + `,"extensions":[{"urn":` +
 		`"urn:forrst:ext:atomicLock","data":{"key":"user:123","acquired":true,"owner":"` + owner + `",` +
 		`"scope":"function","expires_at":"2024-03-15T10:30:30Z"}}]}`
@@ -160,7 +160,7 @@ func TestGuardAnswersChargeAsInTheExample(t *testing.T) {
 	require.Regexp(t, `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`, made.Extensions[0].Data.Owner)
 }
 
-func TestGuardRefusesAsInTheExample(t *testing.T) {
+func TestRunnerRefusesAsInTheExample(t *testing.T) {
 	e := newEndpoint(t, nil)
 	e.post(http.StatusOK, changed(chargeRequest, `"ttl"`, `"auto_release":false,"ttl"`))
 	require.Equal(t, `{`+protocol+`,"id":"req_003","result":null,"errors":[{"code":"LOCK_ACQUISITION_FAILED",`+
@@ -173,7 +173,7 @@ func TestGuardRefusesAsInTheExample(t *testing.T) {
 	require.Equal(t, []string{"req_001", "req_005"}, e.passed(), "it had expired")
 }
 
-func TestGuardTimesOutAsInTheExample(t *testing.T) {
+func TestRunnerTimesOutAsInTheExample(t *testing.T) {
 	e := newEndpoint(t, nil)
 	e.post(http.StatusOK, reportRequest) // keeps its lock
 	over := make(chan time.Time)
@@ -195,7 +195,7 @@ func system(id, function, arguments string) string {
 		`","version":"1.0.0","arguments":` + arguments + `}}`
 }
 
-func TestGuardSystemFunctionsAsInTheExamples(t *testing.T) {
+func TestRunnerSystemFunctionsAsInTheExamples(t *testing.T) {
 	e := newEndpoint(t, nil)
 	result := func(id, result string) string {
 		return `{` + protocol + `,"id":"` + id + `","result":` + result + "}\n"
@@ -233,7 +233,7 @@ func TestGuardSystemFunctionsAsInTheExamples(t *testing.T) {
 	require.Equal(t, []string{"req_002", "req_006"}, e.passed())
 }
 
-func TestGuardMalformedRequests(t *testing.T) {
+func TestRunnerMalformedRequests(t *testing.T) {
 	e := newEndpoint(t, nil)
 	for body, field := range map[string]string{
 		changed(chargeRequest, `"name":"forrst"`, `"name":"x"`):                            "protocol.name",
@@ -279,7 +279,7 @@ func TestGuardMalformedRequests(t *testing.T) {
 	require.Empty(t, e.store.calls)
 }
 
-func TestGuardStoreThatIsDown(t *testing.T) {
+func TestRunnerStoreThatIsDown(t *testing.T) {
 	e := newEndpoint(t, nil)
 	e.store.setDown(errors.New("no quorum"))
 	for _, body := range []string{chargeRequest, releaseRequest, system("r", "status", `{"key":"k"}`)} {
@@ -293,14 +293,14 @@ func TestGuardStoreThatIsDown(t *testing.T) {
 	e.post(http.StatusOK, chargeRequest)
 }
 
-func TestGuardPassesOtherCallsOn(t *testing.T) {
+func TestRunnerPassesOtherCallsOn(t *testing.T) {
 	body := changed(chargeRequest, "urn:forrst:ext:atomicLock", "urn:other", `{"protocol"`, "  {\"protocol\"")
 	e := newEndpoint(t, func(w http.ResponseWriter, r *http.Request) {
 		got, err := io.ReadAll(r.Body)
 		require.NoError(t, err)
 		require.Equal(t, body, string(got))
 		require.EqualValues(t, len(body), r.ContentLength)
-		require.Empty(t, r.Header.Get(forrst.TokenHeader), "only a guard says that")
+		require.Empty(t, r.Header.Get(forrst.TokenHeader), "only a runner says that")
 		w.Header().Set("Content-Type", "text/plain")
 		w.WriteHeader(http.StatusTeapot)
 		_, _ = w.Write([]byte("not even JSON"))
@@ -316,7 +316,7 @@ func TestGuardPassesOtherCallsOn(t *testing.T) {
 	require.Empty(t, e.store.calls)
 }
 
-func TestGuardKeepsEveryOtherByteOfResponse(t *testing.T) {
+func TestRunnerKeepsEveryOtherByteOfResponse(t *testing.T) {
 	const data = `{"urn":"urn:forrst:ext:atomicLock","data":{"key":"user:123","acquired":true,"owner":"` + owner +
 		`","scope":"function","expires_at":"2024-03-15T10:30:30Z"}}`
 	const minimal = `"protocol":{"name":"forrst"}`
@@ -343,7 +343,7 @@ func TestGuardKeepsEveryOtherByteOfResponse(t *testing.T) {
 }
 
 // What else an upstream server says is for the client: the page of a proxy, or of another protocol.
-func TestGuardPassesOtherAnswersUnchanged(t *testing.T) {
+func TestRunnerPassesOtherAnswersUnchanged(t *testing.T) {
 	for _, body := range []string{
 		"", "oops", "[]", "{}", "\xff", `{"message":"no Route matched"}`, `{"protocol":{"name":"other"},"extensions":[]}`, `{"protocol":"forrst"}`,
 		`{"protocol":{"name":"forrst"},"extensions":{}}`, `{"protocol":{"name":"forrst"},"id":1,"id":2}`,
