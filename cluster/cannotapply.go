@@ -21,6 +21,8 @@ func whyCannotApply(err error, dataDir string, logger *slog.Logger) error {
 	switch {
 	case errors.Is(err, codec.ErrNewer):
 		next = "all up to it is kept, and it goes on from there"
+	case errors.Is(err, codec.ErrOlder):
+		next = "all up to it is kept, and that version goes on from there"
 	case errors.Is(err, codec.ErrCorrupt):
 		next = "start it again, for it checks its data then"
 	default:

@@ -42,7 +42,7 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 			result = n.malformed(wrong)
 			break
 		}
-		if result, err = n.store.Propose(ctx, r.Command); errors.Is(err, codec.ErrNewer) {
+		if result, err = n.store.Propose(ctx, r.Command); errors.Is(err, codec.ErrNewer) || errors.Is(err, codec.ErrOlder) {
 			n.cfg.Metrics.malformed.Inc()
 			n.newer.Do(func() { n.logger.Error("a mount asks for what this node does not know", "error", err) })
 		}

@@ -68,7 +68,7 @@ func check(path string, rule Rule) (Status, error) {
 // checkOther describes what is no file. Only on a mount of lockfs is that ever stale.
 func checkOther(path string, named fs.FileInfo, rule Rule) Status {
 	s := Status{State: Held, Format: None, Acquired: named.ModTime()}
-	if rule.Format != "" {
+	if rule.Format != 0 {
 		s.State = Invalid
 	}
 	s.mounted(func(name string) string {
@@ -106,7 +106,8 @@ func (s *Status) mounted(attribute func(name string) string) {
 	if state == "" {
 		return
 	}
-	s.State, s.Format = State(state), Format(attribute("format"))
+	s.State = State(state)
+	s.Format, _ = ParseFormat(attribute("format"))
 	s.Holder, s.Host = attribute("holder"), attribute("host")
 	s.PID, _ = strconv.Atoi(attribute("pid"))
 	s.Token, _ = strconv.ParseUint(attribute("token"), 10, 64)
@@ -122,11 +123,11 @@ func (s *Status) mounted(attribute func(name string) string) {
 // explain finds the reason, and that the lock is not one of the format which the rule forces.
 func (s *Status) explain(content []byte, mtime time.Time, rule Rule) {
 	format := rule.Format
-	if format == "" {
+	if format == 0 {
 		format = Detect(content)
 	}
 	_, problem := factsOf(format, content, Origin{})
-	if problem != nil && (rule.Format != "" || format != None) && s.State != Stale {
+	if problem != nil && (rule.Format != 0 || format != None) && s.State != Stale {
 		s.State = Invalid
 	}
 	k := kindOf(s.Format)

@@ -80,7 +80,7 @@ func TestCheckOfOtherThingsThanFiles(t *testing.T) {
 	require.Equal(t, formats.Status{State: formats.Free, Format: formats.None}, status)
 	require.NoError(t, os.Symlink("elsewhere", filepath.Join(dir, "link")))
 	for _, name := range []string{"link", "."} {
-		for format, want := range map[formats.Format]formats.State{"": formats.Held, formats.PID: formats.Invalid} {
+		for format, want := range map[formats.Format]formats.State{0: formats.Held, formats.PID: formats.Invalid} {
 			status, err = formats.Check(filepath.Join(dir, name), formats.Rule{Format: format})
 			require.NoError(t, err)
 			require.Equal(t, want, status.State)

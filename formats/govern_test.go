@@ -88,15 +88,15 @@ var ownFactsOf = map[formats.Format]func([]byte, formats.Origin) (formats.Facts,
 
 func drawRule(t *rapid.T) formats.Rule {
 	choices := []formats.Format{
-		"", formats.Tower, formats.Semaphore, formats.Swarm, formats.Beads, formats.PID, formats.Forrst, formats.None,
+		0, formats.Tower, formats.Semaphore, formats.Swarm, formats.Beads, formats.PID, formats.Forrst, formats.None,
 	}
 	rule := formats.Rule{
 		Format:      rapid.SampledFrom(choices).Draw(t, "format"),
-		OnStale:     rapid.SampledFrom([]formats.OnStale{"", formats.Keep, formats.Remove}).Draw(t, "on stale"),
-		Guard:       rapid.SampledFrom([]formats.Guard{"", formats.GuardHost, formats.GuardAnyone}).Draw(t, "guard"),
+		OnStale:     rapid.SampledFrom([]formats.OnStale{0, formats.Keep, formats.Remove}).Draw(t, "on stale"),
+		Guard:       rapid.SampledFrom([]formats.Guard{0, formats.GuardHost, formats.GuardAnyone}).Draw(t, "guard"),
 		StaleAfter:  time.Duration(drawTime(t, "stale after") & math.MaxInt64),
 		HostTimeout: time.Duration(rapid.Int64Min(0).Draw(t, "host timeout")),
-		Holder:      rapid.SampledFrom([]formats.Holder{"", formats.HolderCreator}).Draw(t, "holder"),
+		Holder:      rapid.SampledFrom([]formats.Holder{0, formats.HolderCreator}).Draw(t, "holder"),
 	}
 	if rapid.IntRange(0, 9).Draw(t, "data") == 0 {
 		rule = formats.Rule{Format: formats.Data}

@@ -120,7 +120,7 @@ func BenchmarkDetectHostile(b *testing.B) {
 
 func BenchmarkFactsOf(b *testing.B) {
 	for format, content := range locks {
-		b.Run(string(format), func(b *testing.B) {
+		b.Run(format.String(), func(b *testing.B) {
 			for b.Loop() {
 				formats.FactsOf([]byte(content), formats.Origin{Host: "n1"})
 			}

@@ -78,7 +78,7 @@ func (fs *fileSystem) describeLock(lock *storepb.Lock) []*storepb.Xattr {
 	}
 	facts := lock.GetFacts()
 	add("state", lock.GetState())
-	add("format", facts.GetFormat())
+	add("format", lockfact.Format(facts.GetFormat()).String())
 	add("holder", facts.GetHolder())
 	add("host", facts.GetHost())
 	if pid := facts.GetPid(); pid != 0 {

@@ -17,7 +17,7 @@ type ApplyError struct {
 	Session   ids.Session
 	Seq       ids.Sequence
 	Operation string // as in store.proto; empty: it is not known
-	Err       error  // [codec.ErrCorrupt], [codec.ErrNewer] or a panic
+	Err       error  // [codec.ErrCorrupt], [codec.ErrNewer], [codec.ErrOlder] or a panic
 	Stack     []byte // of a panic
 }
 

@@ -26,7 +26,7 @@ type FSM struct {
 
 	mu       sync.RWMutex
 	ns       *namespace.Namespace
-	stopped  error         // an ApplyError or codec.ErrNewer; nil: it goes on
+	stopped  error         // an ApplyError, codec.ErrNewer or codec.ErrOlder; nil: it goes on
 	advanced chan struct{} // closed when the state moves on; nil while nobody waits
 	awaited  map[advisory.Request]chan struct{}
 	removals *removals
@@ -132,13 +132,13 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	return fsmSnapshot{state}, nil
 }
 
-// Restore is part of raft.FSM. The state stays as it is when the snapshot is damaged. One of a newer version stops this node.
+// Restore is part of raft.FSM. The state stays as it is when the snapshot is damaged. One of another version stops this node.
 func (f *FSM) Restore(from io.ReadCloser) error {
 	defer func() { _ = from.Close() }()
 	ns, err := namespace.Restore(from)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if errors.Is(err, codec.ErrNewer) {
+	if errors.Is(err, codec.ErrNewer) || errors.Is(err, codec.ErrOlder) {
 		f.stop(err)
 	}
 	if f.stopped != nil {

@@ -198,7 +198,7 @@ func TestAnswersExpire(t *testing.T) {
 		facts := result.GetLocks()[0].GetFacts()
 		require.GreaterOrEqual(t, facts.GetExpiresAt(), grant.Lock.AcquiredAt.Add(c.least).UnixNano())
 		require.Less(t, facts.GetExpiresAt(), grant.Lock.AcquiredAt.Add(c.least+testWait).UnixNano())
-		require.Equal(t, "remove", facts.GetOnStale())
+		require.Equal(t, storepb.OnStale_REMOVE, facts.GetOnStale())
 		require.NoError(t, s.Drop(t.Context(), grant))
 	}
 }

@@ -152,7 +152,7 @@ func TestLockIsFileWithItsContent(t *testing.T) {
 	require.Equal(t, ".forrst/lock:%2Ff:%25k", string(there.GetPath()))
 	require.Equal(t, grant.Lock, lock)
 	require.Equal(t, grant.Token, there.GetToken())
-	require.Equal(t, "forrst", there.GetFacts().GetFormat())
+	require.Equal(t, storepb.Format_FORRST, there.GetFacts().GetFormat())
 	require.Equal(t, "owner of a", there.GetFacts().GetHolder())
 	require.Equal(t, lock.ExpiresAt.UnixNano(), there.GetFacts().GetExpiresAt())
 	require.Equal(t, want("a").Request.String(), lock.Request)

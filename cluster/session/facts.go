@@ -63,7 +63,7 @@ func (h *holders) evidence(caller *storepb.Caller, content []byte) *storepb.Fact
 	if evidence == "" {
 		return nil
 	}
-	return &storepb.Facts{Format: string(formats.None), Evidence: evidence}
+	return &storepb.Facts{Format: storepb.Format_NONE, Evidence: evidence}
 }
 
 // hostnameOf is what the caller takes for the name of this host.

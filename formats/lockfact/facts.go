@@ -8,13 +8,13 @@ import (
 // Facts is what a content says about its lock, worked out once when the content is written. Times are
 // nanoseconds since the Unix epoch, in cluster time, whatever the clock of the writing host.
 type Facts struct {
+	Invalid   string // what is wrong with it, through [Problem]; empty for a valid content
+	Holder    string // the name the format gives, through [HolderName]
+	Host      string // the host that wrote the content
+	PID       int    // as the content gives it, on Host; 0 if it gives none that can be used
+	IssuedAt  int64  // the format's time of acquisition or last heartbeat; 0 if it has none
+	ExpiresAt int64  // stale when the time is later than this; 0 = never by time
 	Format    Format
-	Invalid   string  // what is wrong with it, through [Problem]; empty for a valid content
-	Holder    string  // the name the format gives, through [HolderName]
-	Host      string  // the host that wrote the content
-	PID       int     // as the content gives it, on Host; 0 if it gives none that can be used
-	IssuedAt  int64   // the format's time of acquisition or last heartbeat; 0 if it has none
-	ExpiresAt int64   // stale when the time is later than this; 0 = never by time
 	Guard     Guard   // who may remove it while it lives
 	OnStale   OnStale // what happens to it when it does not
 }
@@ -34,7 +34,7 @@ func (f Facts) StaleAt(now int64) bool {
 // ByProcess reports whether the lock lives as long as the process PID on Host. Other formats carry a
 // PID for people to read (tower section 12.3 forbids more).
 func (f Facts) ByProcess() bool {
-	return f.PID != 0 && (f.Format == Beads || f.Format == PID)
+	return f.PID != 0 && f.Format.traits().byProcess
 }
 
 // SameHolder reports whether f and g speak of the same acquisition, so that a fencing token stays. A
@@ -46,11 +46,8 @@ func (f Facts) SameHolder(g Facts) bool {
 	if f.Format != g.Format || f.Holder != g.Holder || (f.Invalid == "") != (g.Invalid == "") {
 		return false
 	}
-	switch f.Format {
-	case Tower, Swarm, Forrst:
-		if f.Invalid == "" {
-			return true
-		}
+	if f.Invalid == "" && f.Format.traits().byName {
+		return true
 	}
 	return f.Host == g.Host && f.PID == g.PID
 }

@@ -2,22 +2,50 @@ package lockfact
 
 import "fmt"
 
-// Format is the name of a lock-file format, as it is shown and as rules spell it.
-type Format string
+// Format is a lock-file format. Its number is what the log has of it, so it is never given to another.
+type Format uint16
 
-// The formats. None is any content that is not of one of the others, also an empty or half-written one.
+// The formats. None is any content that is not of one of the others, also an empty or half-written one. The zero Format
+// is none of them: in a rule, any.
 const (
-	Tower     Format = "tower"
-	Semaphore Format = "semaphore"
-	Swarm     Format = "swarm"
-	Beads     Format = "beads"
-	PID       Format = "pid"
-	Forrst    Format = "forrst"
-	None      Format = "none"
+	Tower Format = iota + 1
+	Semaphore
+	Swarm
+	Beads
+	PID
+	Forrst
+	None
+	Data // for rules only: what fits is data and no lock, whatever its content. No content is of it
 )
 
-// Data is for rules only: what fits is data and no lock, whatever its content. No content is of it.
-const Data Format = "data"
+// traits is what replicas decide by, so it must not change.
+type traits struct {
+	name      string
+	byProcess bool // its locks live as long as a process
+	byName    bool // its holder is known by a name, whatever its process and host
+}
+
+var formats = [...]traits{
+	Tower:     {name: "tower", byName: true},
+	Semaphore: {name: "semaphore"},
+	Swarm:     {name: "swarm", byName: true},
+	Beads:     {name: "beads", byProcess: true},
+	PID:       {name: "pid", byProcess: true},
+	Forrst:    {name: "forrst", byName: true},
+	None:      {name: "none"},
+	Data:      {name: "data"},
+}
+
+// traits of what is no format are those of the zero Format.
+func (f Format) traits() traits {
+	if int(f) >= len(formats) {
+		return traits{}
+	}
+	return formats[f]
+}
+
+// String is the name of the format, as it is shown and as rules spell it; empty for what is none.
+func (f Format) String() string { return f.traits().name }
 
 // Formats lists every format that a rule can have, None and Data last.
 func Formats() []Format {
@@ -27,72 +55,9 @@ func Formats() []Format {
 // ParseFormat accepts the name of a format.
 func ParseFormat(s string) (Format, error) {
 	for _, f := range Formats() {
-		if s == string(f) {
+		if s == f.String() {
 			return f, nil
 		}
 	}
-	return "", fmt.Errorf("format: %q is none of %v", s, Formats())
-}
-
-// State is what a lock is at a moment.
-type State string
-
-// The states of a lock. Unreachable means that its holder's host is silent; no content says that, so
-// no judgement in this package's siblings gives it.
-const (
-	Held        State = "held"
-	Stale       State = "stale"
-	Unreachable State = "unreachable"
-)
-
-// Guard says who may remove, overwrite or rename over a lock while it lives.
-type Guard string
-
-// The guards.
-const (
-	GuardHost   Guard = "host"   // only from the host that wrote it
-	GuardAnyone Guard = "anyone" // from everywhere
-	GuardOwner  Guard = "owner"  // only with the owner token
-)
-
-// ParseGuard accepts what a rule may set: host or anyone.
-func ParseGuard(s string) (Guard, error) {
-	switch g := Guard(s); g {
-	case GuardHost, GuardAnyone:
-		return g, nil
-	}
-	return "", fmt.Errorf("guard: %q is neither %s nor %s", s, GuardHost, GuardAnyone)
-}
-
-// OnStale says what lockfs does with a lock that has become stale.
-type OnStale string
-
-// What happens to a stale lock.
-const (
-	Keep   OnStale = "keep"   // it stays; whoever wants it next deals with it
-	Remove OnStale = "remove" // lockfs removes it
-)
-
-// ParseOnStale accepts keep or remove.
-func ParseOnStale(s string) (OnStale, error) {
-	switch o := OnStale(s); o {
-	case Keep, Remove:
-		return o, nil
-	}
-	return "", fmt.Errorf("on-stale: %q is neither %s nor %s", s, Keep, Remove)
-}
-
-// Holder says who holds what fits a rule, whatever its content.
-type Holder string
-
-// HolderCreator is the process that made the name exclusively. If that ends at once, as touch(1) and mkdir(1)
-// do, it is the nearest ancestor in its process group that lives on.
-const HolderCreator Holder = "creator"
-
-// ParseHolder accepts creator.
-func ParseHolder(s string) (Holder, error) {
-	if h := Holder(s); h == HolderCreator {
-		return h, nil
-	}
-	return "", fmt.Errorf("holder: %q is not %s", s, HolderCreator)
+	return 0, fmt.Errorf("format: %q is none of %v", s, Formats())
 }

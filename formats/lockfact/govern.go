@@ -18,7 +18,7 @@ func (r Rule) Govern(f Facts, mtime int64) Facts {
 	if r.Format == Data {
 		return NoneFacts(f.Host)
 	}
-	if r.Format != "" && r.Format != f.Format {
+	if r.Format != 0 && r.Format != f.Format {
 		f = NoneFacts(f.Host)
 		if r.Format != None {
 			r.StaleAfter = 0

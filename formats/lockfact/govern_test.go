@@ -50,7 +50,7 @@ func TestStaleAfterGoverns(t *testing.T) {
 		require.Equal(t, want, rule.Govern(factsOf(format), mtime))
 		rule.Format = format
 		require.Equal(t, want, rule.Govern(factsOf(format), mtime), "the format is the one it wants")
-		rule.Format = ""
+		rule.Format = 0
 	}
 	require.Equal(t, none(), rule.Govern(none(), 0), "no mtime is no evidence")
 }
@@ -136,7 +136,7 @@ func TestAnInvalidLockIsNeverStale(t *testing.T) {
 		require.False(t, governed.StaleAt(math.MaxInt64), format)
 		require.False(t, governed.ByProcess(), format)
 	}
-	problem := lockfact.InvalidFacts(lockfact.Tower, errors.New(strings.Repeat("a\nb", 200)), "", "").Invalid
+	problem := lockfact.InvalidFacts(lockfact.Tower, errors.New(strings.Repeat("a\nb", 200)), 0, "").Invalid
 	require.LessOrEqual(t, len(problem), 255)
 	require.NotContains(t, problem, "\n")
 }

@@ -15,7 +15,7 @@ import (
 
 func TestNamesParse(t *testing.T) {
 	for _, want := range lockfact.Formats() {
-		got, err := lockfact.ParseFormat(string(want))
+		got, err := lockfact.ParseFormat(want.String())
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
@@ -49,12 +49,12 @@ func TestRuleValidates(t *testing.T) {
 		Holder: lockfact.HolderCreator,
 	}.Validate())
 	for problem, rule := range map[string]lockfact.Rule{
-		"format: ":       {Format: "x"},
+		"format: ":       {Format: 99},
 		"stale-after: ":  {StaleAfter: -1},
-		"on-stale: ":     {OnStale: "x"},
+		"on-stale: ":     {OnStale: 99},
 		"guard: ":        {Guard: lockfact.GuardOwner},
 		"host-timeout: ": {HostTimeout: -1},
-		"holder: ":       {Holder: "x"},
+		"holder: ":       {Holder: 99},
 	} {
 		require.ErrorContains(t, rule.Validate(), problem)
 	}

@@ -3,24 +3,23 @@ package lockfact
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 )
 
 // Rule is what an administrator set for the locks of some path pattern. The zero Rule changes nothing.
 type Rule struct {
-	Format      Format        // locks of this format only, one of another is None; Data: no locks; empty: of any
+	Format      Format        // locks of this format only, one of another is None; Data: no locks; 0: of any
 	StaleAfter  time.Duration // semaphore: instead of 3600 s; none: since the file's mtime; 0: not set
-	OnStale     OnStale       // empty: as the format has it
-	Guard       Guard         // empty: as the format has it
+	OnStale     OnStale       // 0: as the format has it
+	Guard       Guard         // 0: as the format has it
 	HostTimeout time.Duration // how long a silent host's process locks stay; 0: until it is back
-	Holder      Holder        // empty: as the content has it
+	Holder      Holder        // 0: as the content has it
 }
 
 // Validate checks every field that is set and names the first that is wrong.
 func (r Rule) Validate() error {
-	if r.Format != "" && !slices.Contains(Formats(), r.Format) {
-		return &FieldError{"format", fmt.Sprintf("%q is none of %v", r.Format, Formats())}
+	if r.Format > Data {
+		return &FieldError{"format", fmt.Sprintf("%d is none of %v", r.Format, Formats())}
 	}
 	if r.Format == Data && r != (Rule{Format: Data}) {
 		return &FieldError{"format", "what is data is no lock, so the rule can have no other setting"}
@@ -28,23 +27,17 @@ func (r Rule) Validate() error {
 	if r.StaleAfter < 0 {
 		return &FieldError{"stale-after", "must not be negative"}
 	}
-	if r.OnStale != "" {
-		if _, err := ParseOnStale(string(r.OnStale)); err != nil {
-			return err
-		}
+	if r.OnStale > Remove {
+		return &FieldError{"on-stale", fmt.Sprintf("must be %s or %s", Keep, Remove)}
 	}
-	if r.Guard != "" {
-		if _, err := ParseGuard(string(r.Guard)); err != nil {
-			return err
-		}
+	if r.Guard > GuardAnyone {
+		return &FieldError{"guard", fmt.Sprintf("must be %s or %s", GuardHost, GuardAnyone)}
 	}
 	if r.HostTimeout < 0 {
 		return &FieldError{"host-timeout", "must not be negative"}
 	}
-	if r.Holder != "" {
-		if _, err := ParseHolder(string(r.Holder)); err != nil {
-			return err
-		}
+	if r.Holder > HolderCreator {
+		return &FieldError{"holder", fmt.Sprintf("must be %s", HolderCreator)}
 	}
 	return nil
 }
@@ -53,18 +46,18 @@ func (r Rule) Validate() error {
 // say what becomes of locks (OnStale, HostTimeout), or that anybody may remove them, makes none.
 func (r Rule) Claims() bool {
 	switch r.Format {
-	case "", None, Data:
-		return r.Holder != "" || r.StaleAfter != 0 || r.Guard == GuardHost
+	case 0, None, Data:
+		return r.Holder != 0 || r.StaleAfter != 0 || r.Guard == GuardHost
 	}
 	return true
 }
 
 // Override gives the facts with the guard and the on-stale action that the rule sets.
 func (r Rule) Override(f Facts) Facts {
-	if r.Guard != "" {
+	if r.Guard != 0 {
 		f.Guard = r.Guard
 	}
-	if r.OnStale != "" {
+	if r.OnStale != 0 {
 		f.OnStale = r.OnStale
 	}
 	return f

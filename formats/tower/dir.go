@@ -155,7 +155,7 @@ func readOnce(path string) ([]byte, error) {
 // stale goes by section 6.1, on the clock of the cluster where there is one.
 func (d Dir) stale(l *Lock) bool {
 	path := d.LockPath(l.LockName)
-	if d.attribute(path, "format") == string(lockfact.Tower) {
+	if d.attribute(path, "format") == lockfact.Tower.String() {
 		switch lockfact.State(d.attribute(path, "state")) {
 		case lockfact.Stale:
 			return true

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"lockfs/formats/lockfact"
 	"lockfs/raftstore/storepb"
 )
 
@@ -35,7 +36,7 @@ func keyValues(lock *storepb.Lock) snapshot {
 	line("tag", facts.GetTag())
 	line("host", facts.GetHost())
 	line("holder", facts.GetHolder())
-	line("format", facts.GetFormat())
+	line("format", lockfact.Format(facts.GetFormat()).String())
 	line("state", lock.GetState())
 	line("token", fmt.Sprint(lock.GetToken()))
 	return snapshot(text.String())

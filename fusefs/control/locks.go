@@ -7,6 +7,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/formats/lockfact"
 	"lockfs/fusefs/kernel"
 	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
@@ -62,7 +63,7 @@ func lockLine(lock *storepb.Lock, now int64) string {
 	facts := lock.GetFacts()
 	age := max(0, now-lock.GetAcquired()) / int64(time.Second)
 	return fmt.Sprintf("%s %s %s %s %s %s %d %s\n",
-		oneWord(lock.GetState()), oneWord(facts.GetFormat()), oneWord(number(lock.GetToken())), oneWord(facts.GetHolder()),
+		oneWord(lock.GetState()), oneWord(lockfact.Format(facts.GetFormat()).String()), oneWord(number(lock.GetToken())), oneWord(facts.GetHolder()),
 		oneWord(facts.GetHost()), oneWord(number(facts.GetPid())), age, oneLine(string(lock.GetPath())))
 }
 

@@ -13,21 +13,21 @@ func TestWhatLives(t *testing.T) {
 	const away = "until host h is back and its process is found to be gone, or `lockfs host forget h`; "
 	for want, lock := range map[string]*storepb.Lock{
 		"no more; it stays until somebody removes it": {
-			State: "stale", Facts: &storepb.Facts{Format: "tower", OnStale: "keep"},
+			State: "stale", Facts: &storepb.Facts{Format: storepb.Format_TOWER, OnStale: storepb.OnStale_KEEP},
 		},
 		"no more; lockfs removes it": {
-			State: "stale", Facts: &storepb.Facts{Format: "pid", Pid: 7, OnStale: "remove"},
+			State: "stale", Facts: &storepb.Facts{Format: storepb.Format_PID, Pid: 7, OnStale: storepb.OnStale_REMOVE},
 		},
 		"as long as process 7 on host h; then lockfs removes it": {
-			State: "held", Facts: &storepb.Facts{Format: "pid", Pid: 7, Host: "h", OnStale: "remove", Process: process},
+			State: "held", Facts: &storepb.Facts{Format: storepb.Format_PID, Pid: 7, Host: "h", OnStale: storepb.OnStale_REMOVE, Process: process},
 		},
 		away + "then it stays until somebody removes it": {
-			State: "unreachable", Facts: &storepb.Facts{Format: "beads", Pid: 7, Host: "h", OnStale: "keep", Process: process},
+			State: "unreachable", Facts: &storepb.Facts{Format: storepb.Format_BEADS, Pid: 7, Host: "h", OnStale: storepb.OnStale_KEEP, Process: process},
 		},
 	} {
 		require.Equal(t, want, lives(lock, 0))
 	}
-	require.Equal(t, "anyone", remover(&storepb.Lock{State: "stale", Facts: &storepb.Facts{Guard: "host"}}))
+	require.Equal(t, "anyone", remover(&storepb.Lock{State: "stale", Facts: &storepb.Facts{Guard: storepb.Guard_HOST}}))
 	require.Equal(t, "its owner, by token, or anyone with `lockfs rm --force`",
 		remover(&storepb.Lock{State: "held", Remover: "its owner, by token"}))
 }

@@ -17,7 +17,7 @@ var ErrCorrupt = errors.New("corrupt")
 // ErrNewer says that this program does not know all that a log entry, a snapshot or a file holds.
 var ErrNewer = errors.New("a newer version wrote it: update this node")
 
-// ErrOlder says that this program does not read a snapshot any more.
+// ErrOlder says that this program does not read a log entry or a snapshot any more.
 var ErrOlder = errors.New("an older version wrote it, which this one does not read: start that version again")
 
 // EncodeCommand renders a command for the log: a CRC-32C of the message, big endian, then the message.

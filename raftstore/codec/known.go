@@ -19,6 +19,7 @@ type messagePlan struct {
 
 type fieldPlan struct {
 	isKnown bool
+	wasHere bool // in an earlier version
 	wire    protowire.Type
 	packed  bool                              // many may also come in one, as bytes
 	below   *messagePlan                      // of a message
@@ -38,6 +39,12 @@ func planOf(of protoreflect.MessageDescriptor) *messagePlan {
 	}
 	p := &messagePlan{name: string(of.Name())}
 	plans[of.FullName()] = p
+	for i := range of.ReservedRanges().Len() {
+		for number := of.ReservedRanges().Get(i)[0]; number < of.ReservedRanges().Get(i)[1]; number++ {
+			p.grow(number)
+			p.fields[number].wasHere = true
+		}
+	}
 	for i := range of.Fields().Len() {
 		field := of.Fields().Get(i)
 		f := fieldPlan{isKnown: true, wire: wireTypes[field.Kind()], packed: field.IsPacked()}
@@ -47,12 +54,16 @@ func planOf(of protoreflect.MessageDescriptor) *messagePlan {
 		case protoreflect.EnumKind:
 			f.values = field.Enum().Values()
 		}
-		for len(p.fields) <= int(field.Number()) {
-			p.fields = append(p.fields, fieldPlan{})
-		}
+		p.grow(field.Number())
 		p.fields[field.Number()] = f
 	}
 	return p
+}
+
+func (p *messagePlan) grow(number protowire.Number) {
+	for len(p.fields) <= int(number) {
+		p.fields = append(p.fields, fieldPlan{})
+	}
 }
 
 // wireTypes are those of the kinds that store.proto has; the others are 0, a varint.
@@ -60,7 +71,7 @@ var wireTypes = map[protoreflect.Kind]protowire.Type{
 	protoreflect.MessageKind: protowire.BytesType, protoreflect.BytesKind: protowire.BytesType, protoreflect.StringKind: protowire.BytesType,
 }
 
-// check answers ErrNewer if an encoded message has a part that is not known, and ErrCorrupt if it is none.
+// check answers ErrNewer if an encoded message has a part that is not known, ErrOlder if it is not any more, and ErrCorrupt if it is none.
 func (p *messagePlan) check(data []byte) error {
 	for len(data) > 0 {
 		number, wire, size := protowire.ConsumeTag(data)
@@ -85,6 +96,8 @@ func (p *messagePlan) checkField(number protowire.Number, wire protowire.Type, v
 	}
 	field := &p.fields[number]
 	switch {
+	case field.wasHere:
+		return fmt.Errorf("field %d of %s: %w", number, p.name, ErrOlder)
 	case !field.isKnown || wire != field.wire && (!field.packed || wire != protowire.BytesType):
 		return fmt.Errorf("field %d of %s: %w", number, p.name, ErrNewer)
 	case field.below != nil:
@@ -99,7 +112,7 @@ func (p *messagePlan) checkField(number protowire.Number, wire protowire.Type, v
 	return nil
 }
 
-// CheckKnown answers ErrNewer unless this program knows all of an encoded command, and cmd, which is the same, has an operation.
+// CheckKnown answers ErrNewer or ErrOlder unless this program knows all of an encoded command, and cmd, which is the same, has an operation.
 func CheckKnown(data []byte, cmd *storepb.Command) error {
 	if err := commandPlan.check(data[checksum.Size:]); err != nil {
 		return err
@@ -110,10 +123,10 @@ func CheckKnown(data []byte, cmd *storepb.Command) error {
 	return nil
 }
 
-// CheckHeader answers ErrNewer unless this program knows all of the encoded header of a snapshot.
+// CheckHeader answers ErrNewer or ErrOlder unless this program knows all of the encoded header of a snapshot.
 func CheckHeader(data []byte) error { return headerPlan.check(data) }
 
-// CheckRecord answers ErrNewer unless this program knows all of an encoded record of a snapshot.
+// CheckRecord answers ErrNewer or ErrOlder unless this program knows all of an encoded record of a snapshot.
 func CheckRecord(data []byte) error { return recordPlan.check(data) }
 
 // UnknownFields are the numbers of the fields of a message, not of those within it, that this program does not know.

@@ -24,7 +24,7 @@ func someCommands() map[string]*storepb.Command {
 	for name, op := range map[string]*storepb.Op{
 		"create": {Op: &storepb.Op_Create{Create: &storepb.Create{
 			Parent: 1, Name: []byte("name"), Mode: 0o100644, Content: make([]byte, 100),
-			Facts: &storepb.Facts{Format: "pid", Holder: "p", Pid: 1, Guard: "host", OnStale: "remove", Process: process},
+			Facts: &storepb.Facts{Format: storepb.Format_PID, Holder: "p", Pid: 1, Guard: storepb.Guard_HOST, OnStale: storepb.OnStale_REMOVE, Process: process},
 		}}},
 		"unlink": {Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{Parent: 1, Name: []byte("name"), Observations: []*storepb.Observation{{Name: []byte("name")}, {Token: 7}}}}},
 		"lock":   {Op: &storepb.Op_TakeLock{TakeLock: &storepb.TakeLock{Ino: 5, Type: storepb.LockType_EXCLUSIVE, Kind: storepb.LockKind_RECORD, Owner: 3}}},
@@ -113,7 +113,7 @@ func eachMessage(m protoreflect.Message, visit func(protoreflect.Message)) {
 func later() [][]byte {
 	number := protowire.AppendVarint(protowire.AppendTag(nil, 400, protowire.VarintType), 1)
 	text := protowire.AppendBytes(protowire.AppendTag(nil, 300, protowire.BytesType), []byte("x"))
-	fixed := protowire.AppendFixed64(protowire.AppendTag(nil, 1, protowire.Fixed64Type), 1)
+	fixed := protowire.AppendFixed64(protowire.AppendTag(nil, 2, protowire.Fixed64Type), 1)
 	return [][]byte{number, text, fixed}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"lockfs/formats/lockfact"
 	"lockfs/raftstore/storepb"
 )
 
@@ -49,7 +50,7 @@ const (
 func DescribeLock(l *storepb.Lock, now int64) Lock {
 	f := l.GetFacts()
 	described := Lock{
-		Path: string(l.GetPath()), State: l.GetState(), Reason: l.GetReason(), Format: f.GetFormat(), Holder: f.GetHolder(),
+		Path: string(l.GetPath()), State: l.GetState(), Reason: l.GetReason(), Format: lockfact.Format(f.GetFormat()).String(), Holder: f.GetHolder(),
 		Host: f.GetHost(), PID: f.GetPid(), Token: l.GetToken(), Age: age(l.GetAcquired(), now),
 	}
 	for _, a := range l.GetAdvisoryLocks() {

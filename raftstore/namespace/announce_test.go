@@ -14,7 +14,7 @@ import (
 var recipes = map[string]func(tr *driver){
 	"noclobber, then written": func(tr *driver) {
 		tr.soon().do(here, createOp(RootIno, "lock", true)).ok()
-		tr.soon().fill(here, RootIno, "lock", pidFacts("pid", processOf(1))).ok()
+		tr.soon().fill(here, RootIno, "lock", pidFacts(storepb.Format_PID, processOf(1))).ok()
 	},
 	"created, truncated, written": func(tr *driver) {
 		tr.soon().do(here, createOp(RootIno, "lock", true)).ok()
@@ -29,7 +29,7 @@ var recipes = map[string]func(tr *driver){
 	},
 	"opened, then written": func(tr *driver) {
 		tr.soon().do(here, createOp(RootIno, "lock", false)).ok()
-		tr.soon().fill(here, RootIno, "lock", pidFacts("pid", processOf(1))).ok()
+		tr.soon().fill(here, RootIno, "lock", pidFacts(storepb.Format_PID, processOf(1))).ok()
 	},
 	"evidence": func(tr *driver) {
 		ino := tr.soon().do(here, createOp(RootIno, "lock", true)).ok().GetAttr().GetIno()
@@ -39,7 +39,7 @@ var recipes = map[string]func(tr *driver){
 	},
 	"write-temp-and-link": func(tr *driver) {
 		ino := tr.soon().do(here, createOp(RootIno, "tmp", true)).ok().GetAttr().GetIno()
-		tr.soon().fill(here, RootIno, "tmp", pidFacts("pid", processOf(1))).ok()
+		tr.soon().fill(here, RootIno, "tmp", pidFacts(storepb.Format_PID, processOf(1))).ok()
 		tr.soon().link(ino, RootIno, "lock").ok()
 		tr.soon().unlink(here, RootIno, "tmp").ok()
 	},
@@ -83,7 +83,7 @@ func TestOneAcquisitionIsOneEvent(t *testing.T) {
 
 // TestDirectoryAndWhatIsInItAreOneAcquisition.
 func TestDirectoryAndWhatIsInItAreOneAcquisition(t *testing.T) {
-	for name, facts := range map[string]*storepb.Facts{"pid": pidFacts("pid", processOf(1)), "none": nil} {
+	for name, facts := range map[string]*storepb.Facts{"pid": pidFacts(storepb.Format_PID, processOf(1)), "none": nil} {
 		t.Run(name, func(t *testing.T) {
 			tr := newDriver(t)
 			dir := tr.soon().mkdir(RootIno, "lock")
@@ -136,14 +136,14 @@ func TestAcquisitionIsToldBeforeAnythingElse(t *testing.T) {
 	}
 	tr := newDriver(t)
 	tr.soon().do(here, createOp(RootIno, "lock", true)).ok()
-	tr.soon().fill(here, RootIno, "lock", pidFacts("pid", processOf(1))).ok()
+	tr.soon().fill(here, RootIno, "lock", pidFacts(storepb.Format_PID, processOf(1))).ok()
 	tr.soon().gone(here, processOf(1)).ok()
 	tr.requireEvents(0, "lock_acquired lock", "lock_stale lock", "lock_removed lock")
 
 	tr = newDriver(t)
 	tr.soon().do(here, createOp(RootIno, "lock", true)).ok()
-	tr.soon().fill(here, RootIno, "lock", factsFor("swarm", "x", 0)).ok()
-	tr.soon().fill(there, RootIno, "lock", factsFor("swarm", "y", 0)).ok()
+	tr.soon().fill(here, RootIno, "lock", factsFor(storepb.Format_SWARM, "x", 0)).ok()
+	tr.soon().fill(there, RootIno, "lock", factsFor(storepb.Format_SWARM, "y", 0)).ok()
 	tr.requireEvents(0, "lock_acquired lock", "lock_stolen lock", "lock_acquired lock")
 }
 
@@ -181,11 +181,11 @@ func TestWrittenAfterItWasLinked(t *testing.T) {
 	tr := newDriver(t)
 	ino := tr.soon().do(here, createOp(RootIno, "tmp", true)).ok().GetAttr().GetIno()
 	tr.soon().link(ino, RootIno, "lock").ok()
-	tr.soon().fill(here, RootIno, "lock", pidFacts("pid", processOf(1))).ok()
+	tr.soon().fill(here, RootIno, "lock", pidFacts(storepb.Format_PID, processOf(1))).ok()
 	tr.announceAll()
 	tr.requireEvents(0, "lock_acquired lock")
 	tr.unlink(here, RootIno, "lock").ok()
-	tr.fill(here, RootIno, "tmp", pidFacts("pid", processOf(2))).ok()
+	tr.fill(here, RootIno, "tmp", pidFacts(storepb.Format_PID, processOf(2))).ok()
 	tr.announceAll()
 	tr.requireEvents(1, "lock_released lock", "lock_acquired tmp")
 }

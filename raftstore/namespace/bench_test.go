@@ -44,11 +44,11 @@ func noFacts(int) *storepb.Facts { return nil }
 func someFacts(i int) *storepb.Facts {
 	switch i % 3 {
 	case 0:
-		facts := factsFor("tower", "request-"+strconv.Itoa(i), math.MaxInt64-int64(i))
+		facts := factsFor(storepb.Format_TOWER, "request-"+strconv.Itoa(i), math.MaxInt64-int64(i))
 		facts.Host = strings.Clone("host-1")
 		return facts
 	case 1:
-		facts := pidFacts(strings.Clone("pid"), processOf(uint32(i/12)))
+		facts := pidFacts(storepb.Format_PID, processOf(uint32(i/12)))
 		facts.Host, facts.Holder, facts.Process.BootId = strings.Clone("host-1"), strconv.Itoa(i/12), strings.Clone(someBoot)
 		return facts
 	}

@@ -36,7 +36,7 @@ func TestLockIsRefusedWhereItsProcessCannotBeSeen(t *testing.T) {
 	for _, way := range reaches() {
 		t.Run(way.name, func(t *testing.T) {
 			for _, blind := range []uint64{innerNS, otherNS, 0} {
-				tr := guarded(t, pidFacts("pid", inContainer()))
+				tr := guarded(t, pidFacts(storepb.Format_PID, inContainer()))
 				if blind == innerNS {
 					tr.restart()
 				}
@@ -47,10 +47,10 @@ func TestLockIsRefusedWhereItsProcessCannotBeSeen(t *testing.T) {
 				tr.requireNone("lock")
 			}
 			for _, sees := range []uint64{hostNS, outerNS} {
-				tr := guarded(t, pidFacts("pid", inContainer()))
+				tr := guarded(t, pidFacts(storepb.Format_PID, inContainer()))
 				tr.in(here, sees, way.op(tr, here)).ok()
 			}
-			tr := guarded(t, pidFacts("pid", processOf(1))) // nobody knows which those are
+			tr := guarded(t, pidFacts(storepb.Format_PID, processOf(1))) // nobody knows which those are
 			tr.in(here, otherNS, way.op(tr, here)).ok()
 		})
 	}
@@ -72,10 +72,10 @@ func TestStaleLockIsTakenFromAnyContainer(t *testing.T) {
 
 // TestTruncatedLockIsStillThatOfItsContainer: its holder is about to write to it.
 func TestTruncatedLockIsStillThatOfItsContainer(t *testing.T) {
-	tr := guarded(t, pidFacts("pid", inContainer()))
+	tr := guarded(t, pidFacts(storepb.Format_PID, inContainer()))
 	tr.in(here, outerNS, opOf(tr.fillOp(here, RootIno, "lock", nil))).ok()
 	tr.in(here, otherNS, opOf(unlinkOp("lock"))).is(storepb.Code_BUSY)
-	tr.in(here, outerNS, opOf(tr.fillOp(here, RootIno, "lock", pidFacts("pid", inContainer())))).ok()
+	tr.in(here, outerNS, opOf(tr.fillOp(here, RootIno, "lock", pidFacts(storepb.Format_PID, inContainer())))).ok()
 }
 
 // onMachine opens a session of a host on a machine.
@@ -98,7 +98,7 @@ func twoMachines(t *testing.T, facts *storepb.Facts) *driver {
 
 // TestAnotherMachineOfTheNameProvesNothing: its boot is not one of the first.
 func TestAnotherMachineOfTheNameProvesNothing(t *testing.T) {
-	for _, format := range []string{"pid", "beads"} {
+	for _, format := range []storepb.Format{storepb.Format_PID, storepb.Format_BEADS} {
 		tr := twoMachines(t, pidFacts(format, processOf(1)))
 		tr.tick(time.Hour)
 		tr.requireState("unreachable", "lock")
@@ -119,7 +119,7 @@ func TestAnotherMachineOfTheNameProvesNothing(t *testing.T) {
 func TestAnotherMachineOfTheNamePassesNoGuard(t *testing.T) {
 	for _, way := range reaches() {
 		t.Run(way.name, func(t *testing.T) {
-			for _, facts := range []*storepb.Facts{pidFacts("pid", processOf(1)), towerFacts("x")} {
+			for _, facts := range []*storepb.Facts{pidFacts(storepb.Format_PID, processOf(1)), towerFacts("x")} {
 				tr := twoMachines(t, facts)
 				tr.wait(time.Minute)
 				tr.requireRefused(8, way.op(tr, 8), storepb.Code_BUSY)
@@ -130,7 +130,7 @@ func TestAnotherMachineOfTheNamePassesNoGuard(t *testing.T) {
 
 // TestMountsOfOneBootAreOfOneMachine, also if each of them has made up an id for it.
 func TestMountsOfOneBootAreOfOneMachine(t *testing.T) {
-	for _, facts := range []*storepb.Facts{pidFacts("pid", processOf(1)), towerFacts("x")} {
+	for _, facts := range []*storepb.Facts{pidFacts(storepb.Format_PID, processOf(1)), towerFacts("x")} {
 		tr := newDriver(t)
 		tr.onMachine(7, "debian", "boot", "kept by root").ok()
 		tr.onMachine(8, "debian", "boot", "kept by a user").ok()
@@ -167,10 +167,10 @@ func TestMachineThatSaysTwoIDs(t *testing.T) {
 		tr.onMachine(7, "debian", "boot", first).ok()
 		tr.onMachine(8, "debian", "boot", "second").ok()
 		for _, session := range []uint64{7, 8} {
-			tr.take(8, "lock", pidFacts("pid", processOf(1)))
+			tr.take(8, "lock", pidFacts(storepb.Format_PID, processOf(1)))
 			tr.do(session, opOf(unlinkOp("lock"))).ok()
 		}
-		tr.take(8, "lock", pidFacts("pid", processOf(1)))
+		tr.take(8, "lock", pidFacts(storepb.Format_PID, processOf(1)))
 		tr.giveUp(7)
 		tr.giveUp(8)
 		tr.onMachine(9, "debian", "boot", "second").ok()
@@ -183,14 +183,14 @@ func TestMachineThatSaysTwoIDs(t *testing.T) {
 
 // TestPatienceWithAMachineWhoseNameIsAnothers ends too: nobody sees the processes of the first.
 func TestPatienceWithAMachineWhoseNameIsAnothers(t *testing.T) {
-	for _, facts := range []*storepb.Facts{pidFacts("pid", processOf(1)), towerFacts("x")} {
+	for _, facts := range []*storepb.Facts{pidFacts(storepb.Format_PID, processOf(1)), towerFacts("x")} {
 		tr := twoMachines(t, facts)
-		tr.take(8, "other", pidFacts("pid", &storepb.Process{PidNamespace: 1, Pid: 1, Start: 1, BootId: "second boot"}))
+		tr.take(8, "other", pidFacts(storepb.Format_PID, &storepb.Process{PidNamespace: 1, Pid: 1, Start: 1, BootId: "second boot"}))
 		tr.rule(&storepb.Rule{Pattern: "*", HostTimeout: int64(time.Hour)}).ok()
 		tr.tick(time.Minute)
 		require.NotZero(t, tr.at(RootIno, "lock"))
 		tr.tick(time.Hour)
-		require.Equal(t, facts.GetFormat() != "pid", tr.at(RootIno, "lock") != 0)
+		require.Equal(t, facts.GetFormat() != storepb.Format_PID, tr.at(RootIno, "lock") != 0)
 		tr.requireState("held", "other")
 	}
 }
@@ -212,7 +212,7 @@ func TestContainerThatWasStartedAnewWithItsMount(t *testing.T) {
 			tr.rule(&storepb.Rule{Pattern: "*", Holder: "creator"}).ok()
 			tr.as(7, 1, createOp(RootIno, "lock", true), old).ok()
 		} else {
-			tr.take(7, "lock", pidFacts("pid", old))
+			tr.take(7, "lock", pidFacts(storepb.Format_PID, old))
 		}
 		tr.inNamespace(8, "pod", innerNS).ok()
 		tr.in(8, innerNS, opOf(unlinkOp("lock"))).is(storepb.Code_BUSY)
@@ -231,7 +231,7 @@ func TestContainerThatWasStartedAnewWithItsMount(t *testing.T) {
 func TestPatienceWithAContainerThatWasStartedAnew(t *testing.T) {
 	tr := newDriver(t)
 	tr.inNamespace(7, "pod", outerNS).ok()
-	tr.take(7, "lock", pidFacts("pid", &storepb.Process{PidNamespace: outerNS, Pid: 5, Start: 1, BootId: "boot"}))
+	tr.take(7, "lock", pidFacts(storepb.Format_PID, &storepb.Process{PidNamespace: outerNS, Pid: 5, Start: 1, BootId: "boot"}))
 	tr.rule(&storepb.Rule{Pattern: "*", HostTimeout: int64(time.Minute)}).ok()
 	tr.inNamespace(8, "pod", innerNS).ok()
 	tr.tick(time.Hour)

@@ -19,7 +19,7 @@ func (ns *Namespace) setContent(cmd *storepb.Command, op *storepb.SetContent) *s
 		return fail(storepb.Code_INVALID)
 	case len(op.GetContent()) > MaxContent:
 		return fail(storepb.Code_FILE_TOO_BIG)
-	case tooManyFacts(op.GetFacts()):
+	case !mayKeep(op.GetFacts()):
 		return fail(storepb.Code_INVALID)
 	case in.version != ids.Index(op.GetIfVersion()):
 		return fail(storepb.Code_CONFLICT)

@@ -117,7 +117,7 @@ func mayFill(op *storepb.Create) storepb.Code {
 	switch {
 	case len(op.GetContent()) > MaxContent:
 		return storepb.Code_FILE_TOO_BIG
-	case isFilled(op) && !mayHave, tooManyFacts(op.GetFacts()):
+	case isFilled(op) && !mayHave, !mayKeep(op.GetFacts()):
 		return storepb.Code_INVALID
 	}
 	return storepb.Code_OK

@@ -40,7 +40,7 @@ func TestImpatientRuleWithHeirsRemovesOnce(t *testing.T) {
 			tr := newDriver(t)
 			tr.rule(&storepb.Rule{Pattern: "**", Holder: "creator", HostTimeout: 1, OnStale: onStale}).ok()
 			ino := tr.as(here, 3, createOp(RootIno, "lock", true), processOf(3), processOf(2), processOf(1)).ok().GetAttr().GetIno()
-			tr.fill(here, RootIno, "lock", pidFacts("pid", processOf(4))).ok()
+			tr.fill(here, RootIno, "lock", pidFacts(storepb.Format_PID, processOf(4))).ok()
 			tr.as(here, 3, opOf(&storepb.Link{Ino: ino, Parent: RootIno, Name: []byte("other")}), processOf(3), processOf(2)).ok()
 			tr.giveUp(here)
 			event := tr.lastEvent()
@@ -63,7 +63,7 @@ func TestSilenceIsThatOfTheHolder(t *testing.T) {
 	for _, host := range []uint64{here, there} {
 		tr := newDriver(t)
 		tr.rule(&storepb.Rule{Pattern: "lock", Holder: "creator", HostTimeout: 1}).ok()
-		ino := tr.take(here, "tmp", pidFacts("pid", processOf(1)))
+		ino := tr.take(here, "tmp", pidFacts(storepb.Format_PID, processOf(1)))
 		tr.as(there, 1, opOf(&storepb.Link{Ino: ino, Parent: RootIno, Name: []byte("lock")}), processOf(9)).ok()
 		if host == there {
 			tr.rule(&storepb.Rule{Pattern: "lock", HostTimeout: 1}).ok()
@@ -230,8 +230,8 @@ func TestHeirsGoWithTheirHost(t *testing.T) {
 // TestContentDoesNotMatterWhereTheMakerHolds: neither its process nor its time ends the lock, nor does it renew it.
 func TestContentDoesNotMatterWhereTheMakerHolds(t *testing.T) {
 	for _, facts := range []func(tr *driver) *storepb.Facts{
-		func(*driver) *storepb.Facts { return pidFacts("pid", processOf(2)) },
-		func(tr *driver) *storepb.Facts { return factsFor("tower", "x", tr.now+int64(time.Minute)) },
+		func(*driver) *storepb.Facts { return pidFacts(storepb.Format_PID, processOf(2)) },
+		func(tr *driver) *storepb.Facts { return factsFor(storepb.Format_TOWER, "x", tr.now+int64(time.Minute)) },
 		func(*driver) *storepb.Facts { return nil },
 		func(*driver) *storepb.Facts { return &storepb.Facts{Evidence: "names its host"} },
 	} {
@@ -253,7 +253,7 @@ func TestContentDoesNotMatterWhereTheMakerHolds(t *testing.T) {
 func TestStaleByItsMakerNoLongerThanThat(t *testing.T) {
 	tr := byCreator(t, "keep")
 	tr.as(here, 1, createOp(RootIno, "lock", true), processOf(1)).ok()
-	tr.fill(here, RootIno, "lock", pidFacts("pid", processOf(2))).ok()
+	tr.fill(here, RootIno, "lock", pidFacts(storepb.Format_PID, processOf(2))).ok()
 	tr.gone(here, processOf(1)).ok()
 	tr.requireState("stale", "lock")
 	tr.restart()

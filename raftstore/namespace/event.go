@@ -27,10 +27,10 @@ const (
 
 func describeHolder(m *storepb.Event, known *facts, in *inode) {
 	if known == nil {
-		m.Format, m.Host = string(lockfact.None), in.host.String()
+		m.Format, m.Host = lockfact.None.String(), in.host.String()
 		return
 	}
-	m.Format, m.Holder, m.Host, m.Pid = string(known.Format), known.Holder, known.Host, uint32(known.PID)
+	m.Format, m.Holder, m.Host, m.Pid = known.Format.String(), known.Holder, known.Host, uint32(known.PID)
 }
 
 func withoutLineage(by *storepb.Caller) *storepb.Caller {
@@ -50,7 +50,7 @@ func (a *announcer) lockEvent(event string, e *entry, in *inode, by *storepb.Cal
 		Parent: uint64(e.parent), Mode: in.mode, Uid: in.uid, Gid: in.gid,
 	}
 	if g := a.govern(e, in); g.byCreator {
-		m.Format, m.Holder, m.Host, m.Pid = string(g.Format), g.Holder, g.Host, uint32(g.PID)
+		m.Format, m.Holder, m.Host, m.Pid = g.Format.String(), g.Holder, g.Host, uint32(g.PID)
 		return m
 	}
 	describeHolder(m, e.known, in)

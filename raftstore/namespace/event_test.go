@@ -20,15 +20,15 @@ func TestEventsOfALockedDay(t *testing.T) {
 	tr.rule(&storepb.Rule{Pattern: "short", StaleAfter: int64(time.Minute), OnStale: "remove"}).ok()
 
 	tr.take(here, "a", nil)
-	tr.fill(here, RootIno, "a", factsFor("swarm", "x", 0)).ok()
-	tr.fill(here, RootIno, "a", factsFor("swarm", "x", 0)).ok() // a heartbeat is none
-	tr.fill(there, RootIno, "a", factsFor("swarm", "y", 0)).ok()
+	tr.fill(here, RootIno, "a", factsFor(storepb.Format_SWARM, "x", 0)).ok()
+	tr.fill(here, RootIno, "a", factsFor(storepb.Format_SWARM, "x", 0)).ok() // a heartbeat is none
+	tr.fill(there, RootIno, "a", factsFor(storepb.Format_SWARM, "y", 0)).ok()
 	tr.do(there, opOf(&storepb.Unlink{
 		Parent: RootIno, Name: []byte("a"), Observations: []*storepb.Observation{{Parent: RootIno, Name: []byte("a"), Token: 1}},
 	})).is(storepb.Code_NOT_FOUND)
 	tr.unlink(there, RootIno, "a").ok()
 	tr.take(here, "short", nil)
-	tr.take(here, "p", pidFacts("pid", processOf(1)))
+	tr.take(here, "p", pidFacts(storepb.Format_PID, processOf(1)))
 	tr.tick(2 * time.Minute)
 	tr.giveUp(here)
 	tr.open(3, "here", "boot").ok()
@@ -55,7 +55,7 @@ func TestEventTellsWhoAndWhat(t *testing.T) {
 	cmd.Caller.Pid, cmd.Caller.Lineage = 77, []*storepb.Process{processOf(1)}
 	tr.apply(cmd).ok()
 	token, at := tr.index, tr.now
-	tr.soon().fill(here, dir, "lock", factsFor("tower", "x", tr.now+int64(time.Minute))).ok()
+	tr.soon().fill(here, dir, "lock", factsFor(storepb.Format_TOWER, "x", tr.now+int64(time.Minute))).ok()
 	tr.announceAll()
 	want := &storepb.Event{
 		Number: 2, Time: tr.now, Event: "lock_acquired", Path: []byte("dir/lock"), Token: token, Acquired: at,
@@ -91,10 +91,10 @@ func TestStolenTellsOfThePreviousLock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := newDriver(t)
-			tr.take(here, "lock", factsFor("swarm", "x", 0))
+			tr.take(here, "lock", factsFor(storepb.Format_SWARM, "x", 0))
 			token, content := tr.token("lock"), tr.content(tr.at(RootIno, "lock"))
 			require.NotEmpty(t, content)
-			steal(tr, factsFor("swarm", "y", 0)).ok()
+			steal(tr, factsFor(storepb.Format_SWARM, "y", 0)).ok()
 			sum := sha256.Sum256([]byte(content))
 			events := tr.eventsSince(tr.lastEvent() - 2)
 			requireSame(t, &storepb.Event{
@@ -202,8 +202,8 @@ func TestEventLine(t *testing.T) {
 	tr := newDriver(t)
 	dir := tr.mkdir(RootIno, "dir\n\"\xff")
 	tr.file(dir, "lock")
-	tr.fill(here, dir, "lock", factsFor("swarm", "x", 0)).ok()
-	tr.fill(there, dir, "lock", factsFor("swarm", "y", 0)).ok()
+	tr.fill(here, dir, "lock", factsFor(storepb.Format_SWARM, "x", 0)).ok()
+	tr.fill(there, dir, "lock", factsFor(storepb.Format_SWARM, "y", 0)).ok()
 	var line map[string]any
 	stolen := tr.eventsSince(tr.lastEvent() - 2)[0]
 	require.NoError(t, json.Unmarshal(lockjson.EventLine(stolen), &line))

@@ -12,7 +12,7 @@ import (
 
 // removedWhenStale makes facts those of a lock that lockfs removes.
 func removedWhenStale(facts *storepb.Facts) *storepb.Facts {
-	facts.OnStale = "remove"
+	facts.OnStale = storepb.OnStale_REMOVE
 	return facts
 }
 
@@ -31,7 +31,7 @@ func TestStaleStrictlyAfterItsTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr := newDriver(t)
 			expires := tr.now + int64(time.Minute)
-			tr.take(here, "lock", factsFor("tower", "x", expires))
+			tr.take(here, "lock", factsFor(storepb.Format_TOWER, "x", expires))
 			tr.wait(time.Duration(expires-tr.now) - time.Second)
 			tr.apply(cmd)
 			require.Equal(t, expires, tr.now)
@@ -53,10 +53,10 @@ func TestStaleStrictlyAfterItsTime(t *testing.T) {
 func TestStaleLockIsKeptOrRemoved(t *testing.T) {
 	tr := newDriver(t)
 	expires := tr.now + int64(time.Minute)
-	tr.take(here, "kept", factsFor("tower", "x", expires))
-	ino := tr.take(here, "removed", removedWhenStale(factsFor("forrst", "x", expires)))
-	strange := factsFor("forrst", "y", expires)
-	strange.OnStale = "burn"
+	tr.take(here, "kept", factsFor(storepb.Format_TOWER, "x", expires))
+	ino := tr.take(here, "removed", removedWhenStale(factsFor(storepb.Format_FORRST, "x", expires)))
+	strange := factsFor(storepb.Format_FORRST, "y", expires)
+	strange.OnStale = storepb.OnStale_NO_ON_STALE
 	tr.take(here, "strange", strange)
 	tr.tick(2 * time.Minute)
 	tr.requireState("stale", "kept", "strange")
@@ -72,7 +72,7 @@ func TestManyLocksExpireTogether(t *testing.T) {
 	expires := tr.now + int64(24*time.Hour)
 	const locks = expiryBatch + 10
 	for i := range locks {
-		tr.take(here, nameOf(i), removedWhenStale(factsFor("forrst", "x", expires)))
+		tr.take(here, nameOf(i), removedWhenStale(factsFor(storepb.Format_FORRST, "x", expires)))
 		tr.seqs[here] += 2
 	}
 	left := func() int { return len(tr.names()) }
@@ -101,11 +101,11 @@ func TestRenewedLockIsHeldAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := newDriver(t)
-			tr.take(here, "lock", factsFor("tower", "x", tr.now+int64(time.Minute)))
+			tr.take(here, "lock", factsFor(storepb.Format_TOWER, "x", tr.now+int64(time.Minute)))
 			token := tr.token("lock")
 			tr.tick(2 * time.Minute)
 			tr.requireState("stale", "lock")
-			renew(tr, factsFor("tower", "x", tr.now+int64(time.Minute))).ok()
+			renew(tr, factsFor(storepb.Format_TOWER, "x", tr.now+int64(time.Minute))).ok()
 			tr.requireState("held", "lock")
 			require.Equal(t, token, tr.token("lock"))
 			tr.tick(2 * time.Minute)
@@ -120,7 +120,7 @@ func TestRenewedLockIsHeldAgain(t *testing.T) {
 // TestLateContentIsStaleAtOnce: a heartbeat that was long under way renews nothing.
 func TestLateContentIsStaleAtOnce(t *testing.T) {
 	tr := newDriver(t)
-	tr.take(here, "lock", factsFor("tower", "x", tr.now-1))
+	tr.take(here, "lock", factsFor(storepb.Format_TOWER, "x", tr.now-1))
 	tr.requireState("stale", "lock")
 	event := tr.lastEvent()
 	tr.tick(0)
@@ -217,7 +217,7 @@ func TestRulesJudgeAgain(t *testing.T) {
 	tr := newDriver(t)
 	minute := int64(time.Minute)
 	tr.take(here, "a", nil)
-	tr.take(here, "b", factsFor("semaphore", "1", tr.now+minute))
+	tr.take(here, "b", factsFor(storepb.Format_SEMAPHORE, "1", tr.now+minute))
 	tr.tick(time.Hour)
 	tr.requireState("held", "a")
 	tr.requireState("stale", "b")
@@ -238,7 +238,7 @@ func TestRulesJudgeAgain(t *testing.T) {
 // TestRuleRemovesWhatIsStaleAlready: somebody finds stale locks lying about and says that they may go.
 func TestRuleRemovesWhatIsStaleAlready(t *testing.T) {
 	tr := newDriver(t)
-	tr.take(here, "by-time", factsFor("semaphore", "1", tr.now+1))
+	tr.take(here, "by-time", factsFor(storepb.Format_SEMAPHORE, "1", tr.now+1))
 	tr.take(here, "by-process", keptFacts(processOf(1)))
 	tr.take(here, "live", keptFacts(processOf(2)))
 	tr.gone(here, processOf(1)).ok()
@@ -260,7 +260,7 @@ func TestStaleLockMovesToWhereItIsRemoved(t *testing.T) {
 	tr.rule(&storepb.Rule{Pattern: "bin/*", OnStale: "remove"}).ok()
 	bin := tr.mkdir(RootIno, "bin")
 	for _, name := range []string{"a", "b"} {
-		tr.take(here, name, factsFor("semaphore", name, tr.now+1))
+		tr.take(here, name, factsFor(storepb.Format_SEMAPHORE, name, tr.now+1))
 	}
 	tr.tick(time.Hour)
 	tr.rename(RootIno, "a", bin, "a").ok()
@@ -366,12 +366,12 @@ func TestHardLinksUnderTwoRules(t *testing.T) {
 // TestFormatOfARule: a valid lock of another format is none, so nothing makes it stale.
 func TestFormatOfARule(t *testing.T) {
 	tr := newDriver(t)
-	tr.take(here, "a", factsFor("tower", "x", tr.now+1))
+	tr.take(here, "a", factsFor(storepb.Format_TOWER, "x", tr.now+1))
 	tr.rule(&storepb.Rule{Pattern: "a", Format: "semaphore", StaleAfter: 1}).ok()
 	tr.tick(time.Hour)
 	tr.requireState("held", "a")
 	facts := tr.lock("a").GetFacts()
-	requireSame(t, &storepb.Facts{Format: "none", Host: "here", Guard: "anyone", OnStale: "keep"}, facts)
+	requireSame(t, &storepb.Facts{Format: storepb.Format_NONE, Host: "here", Guard: storepb.Guard_ANYONE, OnStale: storepb.OnStale_KEEP}, facts)
 	tr.deleteRule("a").ok()
 	tr.requireState("stale", "a")
 }

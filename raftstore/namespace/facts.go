@@ -18,14 +18,14 @@ type facts struct {
 
 // factsOf answers nil for a content of no format. What such a content has to judge is its evidence.
 func factsOf(m *storepb.Facts) *facts {
-	if m == nil || m.GetFormat() == "" || lockfact.Format(m.GetFormat()) == lockfact.None {
+	if m == nil || m.GetFormat() == storepb.Format_NO_FORMAT || m.GetFormat() == storepb.Format_NONE {
 		return nil
 	}
 	return &facts{
 		Facts: lockfact.Facts{
-			Format: lockfact.Format(word(m.GetFormat())), Holder: m.GetHolder(), Host: share(m.GetHost()).String(), PID: int(m.GetPid()),
+			Format: lockfact.Format(m.GetFormat()), Holder: m.GetHolder(), Host: share(m.GetHost()).String(), PID: int(m.GetPid()),
 			IssuedAt: m.GetIssuedAt(), ExpiresAt: m.GetExpiresAt(),
-			Guard: lockfact.Guard(word(m.GetGuard())), OnStale: lockfact.OnStale(word(m.GetOnStale())), Invalid: m.GetInvalid(),
+			Guard: lockfact.Guard(m.GetGuard()), OnStale: lockfact.OnStale(m.GetOnStale()), Invalid: m.GetInvalid(),
 		},
 		tag: m.GetTag(), process: processFrom(m.GetProcess()), machine: share(m.GetMachine()),
 	}
@@ -43,8 +43,8 @@ func (f *facts) message() *storepb.Facts {
 // FactsMessage renders facts for a command.
 func FactsMessage(f lockfact.Facts) *storepb.Facts {
 	return &storepb.Facts{
-		Format: string(f.Format), Holder: f.Holder, Host: f.Host, Pid: uint32(f.PID),
-		IssuedAt: f.IssuedAt, ExpiresAt: f.ExpiresAt, Guard: string(f.Guard), OnStale: string(f.OnStale), Invalid: f.Invalid,
+		Format: storepb.Format(f.Format), Holder: f.Holder, Host: f.Host, Pid: uint32(f.PID),
+		IssuedAt: f.IssuedAt, ExpiresAt: f.ExpiresAt, Guard: storepb.Guard(f.Guard), OnStale: storepb.OnStale(f.OnStale), Invalid: f.Invalid,
 	}
 }
 
@@ -70,6 +70,17 @@ func (f *facts) forAnyone() *facts {
 // maxFacts bounds what is kept of facts beside their tag, in bytes, so that a snapshot can always be read
 // again. A tag is part of the content.
 const maxFacts = 4 << 10
+
+// mayKeep tells whether facts are such that a snapshot has them.
+func mayKeep(m *storepb.Facts) bool {
+	return !tooManyFacts(m) &&
+		isKnown(storepb.Format_name, m.GetFormat()) && isKnown(storepb.Guard_name, m.GetGuard()) && isKnown(storepb.OnStale_name, m.GetOnStale())
+}
+
+func isKnown[T ~int32](names map[int32]string, number T) bool {
+	_, known := names[int32(number)]
+	return known
+}
 
 func tooManyFacts(m *storepb.Facts) bool {
 	return len(m.GetTag()) > MaxContent || proto.Size(m)-len(m.GetTag()) > maxFacts

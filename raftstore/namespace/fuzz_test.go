@@ -74,10 +74,10 @@ func hostileCommands() []*storepb.Command {
 func hostileLockOps() []*storepb.Op {
 	seen := []*storepb.Observation{nil, {}, {Parent: RootIno, Name: []byte("later"), Token: math.MaxUint64}}
 	facts := &storepb.Facts{
-		Format: "\x00", Holder: "\n", Host: strings.Repeat("h", 300), Pid: math.MaxUint32, IssuedAt: math.MinInt64,
-		ExpiresAt: math.MaxInt64, Guard: "host", OnStale: "?", Process: new(storepb.Process), Tag: "t",
+		Format: 99, Holder: "\n", Host: strings.Repeat("h", 300), Pid: math.MaxUint32, IssuedAt: math.MinInt64,
+		ExpiresAt: math.MaxInt64, Guard: storepb.Guard_HOST, OnStale: -1, Process: new(storepb.Process), Tag: "t",
 	}
-	bottomless := &storepb.Facts{Format: "beads", Holder: strings.Repeat("x", 1<<20), Process: processOf(1)}
+	bottomless := &storepb.Facts{Format: storepb.Format_BEADS, Holder: strings.Repeat("x", 1<<20), Process: processOf(1)}
 	return []*storepb.Op{
 		{Op: &storepb.Op_Link{}}, {Op: &storepb.Op_Unlink{}}, {Op: &storepb.Op_SetAttr{}}, {Op: &storepb.Op_SetContent{}},
 		{Op: &storepb.Op_SetXattr{}}, {Op: &storepb.Op_RemoveXattr{}}, {Op: &storepb.Op_Pin{}}, {Op: &storepb.Op_Unpin{}},
@@ -87,7 +87,7 @@ func hostileLockOps() []*storepb.Op {
 		{Op: &storepb.Op_ForgetHost{}}, {Op: &storepb.Op_Tick{}},
 		opOf(&storepb.SetContent{Ino: 3, IfVersion: 5, Facts: facts, Name: new(storepb.Observation), Observations: seen}),
 		opOf(&storepb.SetContent{Ino: 3, IfVersion: 5, Facts: bottomless}),
-		opOf(&storepb.SetContent{Ino: 3, IfVersion: 5, Facts: &storepb.Facts{Format: "pid", Pid: 1, ExpiresAt: math.MinInt64}}),
+		opOf(&storepb.SetContent{Ino: 3, IfVersion: 5, Facts: &storepb.Facts{Format: storepb.Format_PID, Pid: 1, ExpiresAt: math.MinInt64}}),
 		opOf(&storepb.Create{Parent: RootIno, Name: []byte("filled"), Mode: someFile, Exclusive: true, Facts: facts, Unlisted: true}),
 		opOf(&storepb.Create{Parent: RootIno, Name: []byte("filled"), Mode: someFile, Exclusive: true, Facts: bottomless}),
 		opOf(&storepb.Unlink{Parent: RootIno, Name: []byte("later"), Observations: seen}),
@@ -135,7 +135,7 @@ func useHard(tb testing.TB, ns *Namespace, commands ...*storepb.Command) {
 			renameOp(RootIno, "new", ino, "moved"), renameOp(ino, "new", RootIno, "moved"),
 			renameOp(ino, "moved", ino, "new"), opOf(&storepb.Cancel{Seq: 1}),
 			opOf(&storepb.SetContent{Ino: ino}), opOf(&storepb.Pin{Ino: ino}), opOf(&storepb.Unpin{Ino: ino}),
-			opOf(&storepb.SetContent{Ino: ino, Facts: pidFacts("beads", processOf(1))}), opOf(&storepb.Tick{}),
+			opOf(&storepb.SetContent{Ino: ino, Facts: pidFacts(storepb.Format_BEADS, processOf(1))}), opOf(&storepb.Tick{}),
 			opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "*", StaleAfter: int64(ino), OnStale: "remove"}}),
 			opOf(&storepb.ProcessGone{Processes: []*storepb.Process{processOf(1)}}), opOf(&storepb.DeleteRule{Pattern: "*"}),
 		} {
@@ -164,7 +164,7 @@ func FuzzDecodeCommand(f *testing.F) {
 			f.Add(message)
 		}
 	}
-	for _, facts := range []*storepb.Facts{towerFacts("x"), pidFacts("beads", processOf(2)), factsFor("semaphore", "1", 1<<60)} {
+	for _, facts := range []*storepb.Facts{towerFacts("x"), pidFacts(storepb.Format_BEADS, processOf(2)), factsFor(storepb.Format_SEMAPHORE, "1", 1<<60)} {
 		message, err := proto.Marshal(&storepb.Command{
 			Session: here, Seq: 70, Caller: &storepb.Caller{Host: "here", Lineage: []*storepb.Process{processOf(2)}}, Time: 1 << 50,
 			Op: opOf(&storepb.SetContent{Ino: 3, IfVersion: 5, Facts: facts, Name: &storepb.Observation{Parent: RootIno, Name: []byte("g")}}),

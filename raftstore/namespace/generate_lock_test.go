@@ -20,17 +20,17 @@ func (g *generator) facts() *storepb.Facts {
 		return g.evidence()
 	}
 	f := &storepb.Facts{
-		Format: "tower", Holder: "x", Host: "h", Pid: 1, IssuedAt: g.near(), Guard: "anyone", OnStale: "keep",
+		Format: storepb.Format_TOWER, Holder: "x", Host: "h", Pid: 1, IssuedAt: g.near(), Guard: storepb.Guard_ANYONE, OnStale: storepb.OnStale_KEEP,
 	}
 	if !g.locks {
 		return f
 	}
-	f.Format = pick(g, "tower", "semaphore", "swarm", "beads", "pid", "forrst")
+	f.Format = pick(g, storepb.Format_TOWER, storepb.Format_SEMAPHORE, storepb.Format_SWARM, storepb.Format_BEADS, storepb.Format_PID, storepb.Format_FORRST)
 	f.Holder, f.Pid = pick(g, "x", "y"), pick[uint32](g, 1, 2)
 	f.Host = pick(g, "h", "h", "h2")
-	f.Guard = pick(g, "host", "host", "anyone", "anyone", "owner", "nobody")
-	f.OnStale = pick(g, "keep", "remove", "remove", "burn")
-	if f.GetFormat() == "beads" || f.GetFormat() == "pid" {
+	f.Guard = pick(g, storepb.Guard_HOST, storepb.Guard_HOST, storepb.Guard_ANYONE, storepb.Guard_ANYONE, storepb.Guard_OWNER, storepb.Guard_NO_GUARD)
+	f.OnStale = pick(g, storepb.OnStale_KEEP, storepb.OnStale_REMOVE, storepb.OnStale_REMOVE, storepb.OnStale_NO_ON_STALE)
+	if f.GetFormat() == storepb.Format_BEADS || f.GetFormat() == storepb.Format_PID {
 		f.Process = g.process()
 		f.Pid = f.Process.GetPid()
 	} else if g.often(70) {
@@ -38,7 +38,7 @@ func (g *generator) facts() *storepb.Facts {
 	}
 	f.Machine = pick(g, "", "m", "m", "m2")
 	if g.often(10) {
-		f.Invalid, f.Process, f.Pid, f.ExpiresAt, f.OnStale = "ttl: missing", nil, 0, 0, "keep"
+		f.Invalid, f.Process, f.Pid, f.ExpiresAt, f.OnStale = "ttl: missing", nil, 0, 0, storepb.OnStale_KEEP
 	}
 	if g.often(4) {
 		g.spoil(f)
@@ -58,7 +58,7 @@ func (g *generator) evidence() *storepb.Facts {
 func (g *generator) spoil(f *storepb.Facts) {
 	switch g.below(7) {
 	case 0:
-		f.Format = pick(g, "", "none", "bogus")
+		f.Format = pick(g, storepb.Format_NO_FORMAT, storepb.Format_NONE)
 	case 1:
 		f.ExpiresAt = pick[int64](g, math.MinInt64, -1, 1, math.MaxInt64)
 	case 2:

@@ -13,8 +13,8 @@ import (
 func TestProcessGone(t *testing.T) {
 	tr := newDriver(t)
 	tr.take(here, "kept", keptFacts(processOf(1)))
-	tr.take(here, "removed", pidFacts("beads", processOf(1)))
-	tr.take(here, "other", pidFacts("pid", processOf(2)))
+	tr.take(here, "removed", pidFacts(storepb.Format_BEADS, processOf(1)))
+	tr.take(here, "other", pidFacts(storepb.Format_PID, processOf(2)))
 	tr.gone(here, nil, processOf(1), new(storepb.Process), processOf(77)).ok()
 	tr.requireState("stale", "kept")
 	require.Equal(t, "its process 1 on here is gone", tr.lock("kept").GetReason())
@@ -29,7 +29,7 @@ func TestProcessGone(t *testing.T) {
 // TestProcessGoneOnlyFromItsHost and of the boot that the session has.
 func TestProcessGoneOnlyFromItsHost(t *testing.T) {
 	tr := newDriver(t)
-	tr.take(here, "lock", pidFacts("pid", processOf(1)))
+	tr.take(here, "lock", pidFacts(storepb.Format_PID, processOf(1)))
 	later := processOf(1)
 	later.BootId = "later"
 	elsewhere := processOf(1)
@@ -42,7 +42,7 @@ func TestProcessGoneOnlyFromItsHost(t *testing.T) {
 	tr.gone(9, processOf(1)).is(storepb.Code_SESSION_FORGOTTEN)
 	tr.requireState("held", "lock")
 
-	tr.take(there, "of-later", pidFacts("pid", later))
+	tr.take(there, "of-later", pidFacts(storepb.Format_PID, later))
 	tr.gone(there, later).ok()
 	tr.requireState("unreachable", "of-later")
 
@@ -56,7 +56,7 @@ func TestProcessGoneForEveryName(t *testing.T) {
 	tr := newDriver(t)
 	tr.rule(&storepb.Rule{Pattern: "kept*", OnStale: "keep"}).ok()
 	tr.rule(&storepb.Rule{Pattern: "none*", Format: "tower"}).ok()
-	ino := tr.take(here, "removed", pidFacts("pid", processOf(1)))
+	ino := tr.take(here, "removed", pidFacts(storepb.Format_PID, processOf(1)))
 	tr.link(ino, RootIno, "kept").ok()
 	tr.link(ino, RootIno, "none").ok()
 	tr.link(ino, RootIno, "removed too").ok()
@@ -86,7 +86,7 @@ func TestProcessGoneForEveryName(t *testing.T) {
 func TestProcessGoneOfRenamedLock(t *testing.T) {
 	tr := newDriver(t)
 	dir := tr.mkdir(RootIno, "dir")
-	tr.take(here, "tmp", pidFacts("beads", processOf(1)))
+	tr.take(here, "tmp", pidFacts(storepb.Format_BEADS, processOf(1)))
 	tr.rename(RootIno, "tmp", dir, "lock").ok()
 	tr.rename(RootIno, "dir", RootIno, "moved").ok()
 	tr.gone(here, processOf(1)).ok()
@@ -122,7 +122,7 @@ func TestContentThatComesAfterItsProcess(t *testing.T) {
 	tr.gone(here, processOf(2)).ok()
 	tr.requireState("stale", "kept")
 
-	tr.take(here, "new", pidFacts("pid", processOf(1)))
+	tr.take(here, "new", pidFacts(storepb.Format_PID, processOf(1)))
 	tr.requireState("held", "new")
 	require.Len(t, tr.ns.Query(listProcesses("here")).GetProcesses(), 1)
 	tr.gone(here, processOf(1)).ok()
@@ -132,8 +132,8 @@ func TestContentThatComesAfterItsProcess(t *testing.T) {
 // TestRemovedLockHasNoProcess: it is nobody's lock, however long somebody reads it.
 func TestRemovedLockHasNoProcess(t *testing.T) {
 	tr := newDriver(t)
-	ino := tr.take(here, "lock", pidFacts("pid", processOf(1)))
-	op := tr.fillOp(here, RootIno, "lock", pidFacts("pid", processOf(2)))
+	ino := tr.take(here, "lock", pidFacts(storepb.Format_PID, processOf(1)))
+	op := tr.fillOp(here, RootIno, "lock", pidFacts(storepb.Format_PID, processOf(2)))
 	tr.unlink(here, RootIno, "lock").ok()
 	require.Empty(t, tr.ns.Query(listProcesses("here")).GetProcesses())
 	tr.pin(here, ino).ok()
@@ -149,7 +149,7 @@ func TestRemovedLockHasNoProcess(t *testing.T) {
 // TestUnidentifiedProcessIsNeverGone, whatever happens to its host.
 func TestUnidentifiedProcessIsNeverGone(t *testing.T) {
 	tr := newDriver(t)
-	facts := pidFacts("pid", nil)
+	facts := pidFacts(storepb.Format_PID, nil)
 	facts.Pid = 1
 	tr.take(here, "lock", facts)
 	tr.rule(&storepb.Rule{Pattern: "**", HostTimeout: 1}).ok()
@@ -166,9 +166,9 @@ func TestUnidentifiedProcessIsNeverGone(t *testing.T) {
 
 func TestAnotherBootEndsProcesses(t *testing.T) {
 	tr := newDriver(t)
-	tr.take(here, "lock", pidFacts("pid", processOf(1)))
+	tr.take(here, "lock", pidFacts(storepb.Format_PID, processOf(1)))
 	tr.take(here, "tower", towerFacts("x"))
-	tr.take(there, "other", pidFacts("pid", processOf(1)))
+	tr.take(there, "other", pidFacts(storepb.Format_PID, processOf(1)))
 	tr.open(3, "here", "boot").ok()
 	tr.open(4, "here", "later").is(storepb.Code_BUSY)
 	tr.giveUp(here)
@@ -185,7 +185,7 @@ func TestAnotherBootEndsProcesses(t *testing.T) {
 
 func TestSameBootEndsNothing(t *testing.T) {
 	tr := newDriver(t)
-	tr.take(here, "lock", pidFacts("pid", processOf(1)))
+	tr.take(here, "lock", pidFacts(storepb.Format_PID, processOf(1)))
 	tr.giveUp(here)
 	tr.requireState("unreachable", "lock")
 	tr.open(3, "here", "boot").ok()
@@ -209,9 +209,9 @@ func TestBootBehindARule(t *testing.T) {
 
 func TestForgetHost(t *testing.T) {
 	tr := newDriver(t)
-	tr.take(here, "lock", pidFacts("pid", processOf(1)))
+	tr.take(here, "lock", pidFacts(storepb.Format_PID, processOf(1)))
 	tr.take(here, "kept", keptFacts(processOf(2)))
-	tr.take(there, "other", pidFacts("pid", processOf(1)))
+	tr.take(there, "other", pidFacts(storepb.Format_PID, processOf(1)))
 	require.Contains(t, tr.forget("nowhere").is(storepb.Code_NOT_FOUND).GetMessage(), `"nowhere"`)
 	require.Contains(t, tr.forget("here").is(storepb.Code_BUSY).GetMessage(), `"here"`)
 	tr.giveUp(here)
@@ -233,7 +233,7 @@ func TestHostTimeout(t *testing.T) {
 	tr := newDriver(t)
 	tr.rule(&storepb.Rule{Pattern: "impatient", HostTimeout: int64(time.Minute)}).ok()
 	tr.rule(&storepb.Rule{Pattern: "patient", HostTimeout: math.MaxInt64}).ok()
-	tr.take(here, "impatient", pidFacts("pid", processOf(1)))
+	tr.take(here, "impatient", pidFacts(storepb.Format_PID, processOf(1)))
 	tr.link(tr.at(RootIno, "impatient"), RootIno, "patient").ok()
 	tr.link(tr.at(RootIno, "impatient"), RootIno, "endless").ok()
 	tr.take(here, "tower", towerFacts("x"))
@@ -298,7 +298,7 @@ func TestHosts(t *testing.T) {
 	require.Len(t, hosts(), 1, "it left nothing behind")
 	tr.requireEvents(event, "session_ended ")
 
-	tr.take(there, "lock", pidFacts("pid", processOf(1)))
+	tr.take(there, "lock", pidFacts(storepb.Format_PID, processOf(1)))
 	tr.do(there, opOf(&storepb.CloseSession{})).ok()
 	requireSame(t, &storepb.HostRecord{Name: "there", BootId: "boot", Since: tr.now, Left: true}, hosts()[0])
 	tr.requireState("unreachable", "lock")
@@ -310,7 +310,7 @@ func TestHosts(t *testing.T) {
 func TestHostsAreLimited(t *testing.T) {
 	tr := newDriver(t)
 	tr.do(0, opOf(&storepb.SetLimits{MaxSessions: 3 * maxHosts})).ok()
-	tr.take(here, "lock", pidFacts("pid", processOf(1)))
+	tr.take(here, "lock", pidFacts(storepb.Format_PID, processOf(1)))
 	tr.giveUp(here)
 	for i := range maxHosts + 5 {
 		session := uint64(100 + i)

@@ -89,7 +89,7 @@ func TestHostGuard(t *testing.T) {
 func TestGuardOfAnyone(t *testing.T) {
 	for _, way := range reaches() {
 		t.Run(way.name, func(t *testing.T) {
-			tr := guarded(t, factsFor("swarm", "x", 0))
+			tr := guarded(t, factsFor(storepb.Format_SWARM, "x", 0))
 			tr.do(there, way.op(tr, there)).ok()
 			tr = guarded(t, towerFacts("x"))
 			tr.rule(&storepb.Rule{Pattern: "lock", Guard: "anyone"}).ok()
@@ -102,8 +102,8 @@ func TestGuardOfAnyone(t *testing.T) {
 func TestOwnerGuard(t *testing.T) {
 	for _, way := range reaches() {
 		t.Run(way.name, func(t *testing.T) {
-			facts := factsFor("forrst", "x", 0)
-			facts.Guard = "owner"
+			facts := factsFor(storepb.Format_FORRST, "x", 0)
+			facts.Guard = storepb.Guard_OWNER
 			tr := guarded(t, facts)
 			tr.requireRefused(here, way.op(tr, here), storepb.Code_BUSY)
 		})
@@ -130,7 +130,7 @@ func TestStaleLockMayBeTakenByAnyone(t *testing.T) {
 	for _, way := range reaches() {
 		t.Run(way.name, func(t *testing.T) {
 			tr := newDriver(t)
-			tr.take(here, "lock", factsFor("tower", "x", tr.now+int64(10*time.Second)))
+			tr.take(here, "lock", factsFor(storepb.Format_TOWER, "x", tr.now+int64(10*time.Second)))
 			tr.file(RootIno, "tmp")
 			tr.tick(time.Minute)
 			tr.do(there, way.op(tr, there)).ok()
@@ -148,16 +148,16 @@ func TestStaleButNotMarked(t *testing.T) {
 	tr := newDriver(t)
 	expires := tr.now + int64(24*time.Hour)
 	for i := range expiryBatch {
-		tr.take(here, nameOf(i), factsFor("tower", "x", expires))
+		tr.take(here, nameOf(i), factsFor(storepb.Format_TOWER, "x", expires))
 	}
-	tr.take(here, "lock", factsFor("tower", "x", expires+1))
+	tr.take(here, "lock", factsFor(storepb.Format_TOWER, "x", expires+1))
 	tr.wait(24 * time.Hour)
 	tr.unlink(there, RootIno, "lock").ok()
 }
 
 // TestUnreachableLockIsGuarded: a silent host is not a dead one.
 func TestUnreachableLockIsGuarded(t *testing.T) {
-	tr := guarded(t, pidFacts("pid", processOf(1)))
+	tr := guarded(t, pidFacts(storepb.Format_PID, processOf(1)))
 	tr.giveUp(here)
 	tr.requireState("unreachable", "lock")
 	tr.requireRefused(there, reaches()[0].op(tr, there), storepb.Code_BUSY)
@@ -165,7 +165,7 @@ func TestUnreachableLockIsGuarded(t *testing.T) {
 
 func TestForce(t *testing.T) {
 	for name, facts := range map[string]*storepb.Facts{
-		"host": towerFacts("x"), "owner": {Format: "forrst", Holder: "x", Guard: "owner"}, "none": nil,
+		"host": towerFacts("x"), "owner": {Format: storepb.Format_FORRST, Holder: "x", Guard: storepb.Guard_OWNER}, "none": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := guarded(t, facts)
@@ -206,7 +206,7 @@ func TestDirectoryWithGuardedLock(t *testing.T) {
 			deep := tr.mkdir(tr.mkdir(RootIno, "dir"), "deep")
 			tr.mkdir(RootIno, "empty")
 			tr.file(deep, "lock")
-			tr.fill(here, deep, "lock", factsFor("tower", "x", tr.now+int64(time.Minute))).ok()
+			tr.fill(here, deep, "lock", factsFor(storepb.Format_TOWER, "x", tr.now+int64(time.Minute))).ok()
 			tr.requireRefused(there, op, storepb.Code_BUSY)
 			tr.tick(2 * time.Minute)
 			tr.do(there, op).ok()
@@ -230,7 +230,7 @@ func TestGuardOutlastsTruncation(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			tr := newDriver(t)
 			tr.file(RootIno, "tmp")
-			tr.take(here, "lock", factsFor("tower", "x", tr.now+int64(time.Hour)))
+			tr.take(here, "lock", factsFor(storepb.Format_TOWER, "x", tr.now+int64(time.Hour)))
 			tr.fill(here, RootIno, "lock", nil).ok()
 			tr.requireRefused(there, way.op(tr, there), storepb.Code_BUSY)
 			tr.wait(settling)
@@ -243,7 +243,7 @@ func TestGuardOutlastsTruncation(t *testing.T) {
 func TestBeadsAreOverwrittenByTheirOwnProcesses(t *testing.T) {
 	for _, way := range reaches() {
 		t.Run(way.name, func(t *testing.T) {
-			tr := guarded(t, pidFacts("beads", processOf(1)))
+			tr := guarded(t, pidFacts(storepb.Format_BEADS, processOf(1)))
 			with := func(lineage ...*storepb.Process) *storepb.Command {
 				cmd := tr.next(here, way.op(tr, here))
 				cmd.Caller.Lineage = lineage
@@ -271,8 +271,8 @@ func TestBeadsAreOverwrittenByTheirOwnProcesses(t *testing.T) {
 
 // TestBeadsOfAnUnknownProcess: nobody can tell who descends from it.
 func TestBeadsOfAnUnknownProcess(t *testing.T) {
-	tr := guarded(t, pidFacts("beads", nil))
-	tr.fill(here, RootIno, "lock", pidFacts("beads", nil)).ok()
+	tr := guarded(t, pidFacts(storepb.Format_BEADS, nil))
+	tr.fill(here, RootIno, "lock", pidFacts(storepb.Format_BEADS, nil)).ok()
 }
 
 // withObservations is a removal or replacement by somebody who saw that.
@@ -292,7 +292,7 @@ func withObservations(op *storepb.Op, seen []*storepb.Observation) *storepb.Op {
 func TestLooks(t *testing.T) {
 	for _, way := range reaches() {
 		t.Run(way.name, func(t *testing.T) {
-			tr := guarded(t, factsFor("swarm", "x", 0))
+			tr := guarded(t, factsFor(storepb.Format_SWARM, "x", 0))
 			right := &storepb.Observation{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock")}
 			wrong := &storepb.Observation{Parent: RootIno, Name: []byte("lock"), Token: tr.token("lock") - 1}
 			others := &storepb.Observation{Parent: RootIno, Name: []byte("elsewhere"), Token: 1}
@@ -393,7 +393,7 @@ func TestLookAtAnEmptyLock(t *testing.T) {
 	tr.wait(settling)
 	tr.do(there, unlink(tr)).ok()
 
-	tr.take(here, "lock", factsFor("swarm", "x", tr.now+int64(time.Minute)))
+	tr.take(here, "lock", factsFor(storepb.Format_SWARM, "x", tr.now+int64(time.Minute)))
 	tr.wait(settling)
 	tr.requireRefused(there, unlink(tr), storepb.Code_BUSY)
 	tr.tick(2 * time.Minute)

@@ -91,7 +91,7 @@ func (j *judge) factsNow(m *storepb.Facts) *facts {
 // is. Nil: nobody wants to know, or nobody can see it.
 func (j *judge) makerOf(by *storepb.Caller, e *entry) (m *maker, code storepb.Code) {
 	rule := j.ruleFor(e)
-	if lockfact.Holder(rule.GetHolder()) != lockfact.HolderCreator {
+	if lockRule(rule).Holder != lockfact.HolderCreator {
 		return nil, storepb.Code_OK
 	}
 	line := by.GetLineage()

@@ -99,7 +99,7 @@ func countOf(ns *Namespace, event string) uint64 {
 // writeAs writes to a file, with what its mount worked out of the content.
 func (tr *driver) writeAs(session, ino uint64, content string, facts *storepb.Facts) step {
 	tr.tb.Helper()
-	if facts.GetFormat() != "" {
+	if facts.GetFormat() != 0 {
 		facts.Host = tr.hosts[session]
 	}
 	return tr.do(session, opOf(&storepb.SetContent{Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte(content), Facts: facts}))
@@ -129,8 +129,8 @@ func TestWhatIsALock(t *testing.T) {
 	}{
 		"empty":       {"", nil, true, false},
 		"a format":    {"x", towerFacts("x"), true, true},
-		"a pid":       {"1", pidFacts("pid", processOf(1)), true, true},
-		"invalid":     {"x", &storepb.Facts{Format: "tower", Invalid: "ttl: missing", Guard: "host", OnStale: "keep"}, true, true},
+		"a pid":       {"1", pidFacts(storepb.Format_PID, processOf(1)), true, true},
+		"invalid":     {"x", &storepb.Facts{Format: storepb.Format_TOWER, Invalid: "ttl: missing", Guard: storepb.Guard_HOST, OnStale: storepb.OnStale_KEEP}, true, true},
 		"evidence":    {"x", evidence, true, false},
 		"no evidence": {"x", nil, false, false},
 	} {
@@ -210,7 +210,7 @@ func TestPIDFileOfAnOrdinaryNameIsStaleAndStays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr := newDriver(t)
 			make(tr)
-			tr.fill(here, RootIno, "lock", pidFacts("pid", processOf(1))).ok()
+			tr.fill(here, RootIno, "lock", pidFacts(storepb.Format_PID, processOf(1))).ok()
 			tr.requireRefused(there, opOf(unlinkOp("lock")), storepb.Code_BUSY)
 			tr.gone(here, processOf(1)).ok()
 			tr.tick(24 * time.Hour)
@@ -226,9 +226,9 @@ func TestPIDFileOfAnOrdinaryNameIsStaleAndStays(t *testing.T) {
 // TestInvalidLockIsGuardedAndNeverStale.
 func TestInvalidLockIsGuardedAndNeverStale(t *testing.T) {
 	for _, way := range reaches() {
-		for _, format := range []string{"tower", "semaphore", "beads"} {
-			t.Run(way.name+" "+format, func(t *testing.T) {
-				tr := guarded(t, &storepb.Facts{Format: format, Invalid: "ttl: missing", Guard: "host", OnStale: "keep"})
+		for _, format := range []storepb.Format{storepb.Format_TOWER, storepb.Format_SEMAPHORE, storepb.Format_BEADS} {
+			t.Run(way.name+" "+format.String(), func(t *testing.T) {
+				tr := guarded(t, &storepb.Facts{Format: format, Invalid: "ttl: missing", Guard: storepb.Guard_HOST, OnStale: storepb.OnStale_KEEP})
 				tr.rule(&storepb.Rule{Pattern: "lock", StaleAfter: 1, OnStale: "remove", HostTimeout: 1}).ok()
 				tr.tick(24 * time.Hour)
 				tr.restart()
@@ -264,7 +264,7 @@ func TestCounterIsNoPIDFile(t *testing.T) {
 				tr := newDriver(t)
 				tr.do(here, createOp(RootIno, "n", false)).ok()
 				tr.writeAs(here, tr.at(RootIno, "n"), before, nil).ok()
-				count(tr, "42\n", pidFacts("pid", processOf(42)))
+				count(tr, "42\n", pidFacts(storepb.Format_PID, processOf(42)))
 				tr.restart()
 				tr.requireLock(!isCounter, RootIno, "n")
 				if isCounter {
@@ -281,9 +281,9 @@ func TestCounterIsNoPIDFile(t *testing.T) {
 func TestNextPIDOfAPIDFileIsAPID(t *testing.T) {
 	tr := newDriver(t)
 	ino := tr.take(here, "lock", nil)
-	tr.writeAs(here, ino, "1\n", pidFacts("pid", processOf(1))).ok()
-	tr.writeAs(here, ino, "2\n", pidFacts("pid", processOf(2))).ok()
-	require.Equal(t, "pid", tr.lock("lock").GetFacts().GetFormat())
+	tr.writeAs(here, ino, "1\n", pidFacts(storepb.Format_PID, processOf(1))).ok()
+	tr.writeAs(here, ino, "2\n", pidFacts(storepb.Format_PID, processOf(2))).ok()
+	require.Equal(t, storepb.Format_PID, tr.lock("lock").GetFacts().GetFormat())
 	tr.gone(here, processOf(2)).ok()
 	tr.requireNone("lock")
 }

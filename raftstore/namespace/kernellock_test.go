@@ -64,7 +64,7 @@ func TestFileWithAKernelLockIsNeverRemovedByLockfs(t *testing.T) {
 		for why, remove := range ends {
 			t.Run(way+", "+why, func(t *testing.T) {
 				tr := newDriver(t)
-				ino := tr.take(here, "lock", pidFacts("pid", processOf(1)))
+				ino := tr.take(here, "lock", pidFacts(storepb.Format_PID, processOf(1)))
 				lock(tr, ino)
 				remove(tr)
 				tr.tick(24 * time.Hour)
@@ -80,7 +80,7 @@ func TestFileWithAKernelLockIsNeverRemovedByLockfs(t *testing.T) {
 	for why, remove := range ends {
 		t.Run("without one, "+why, func(t *testing.T) {
 			tr := newDriver(t)
-			tr.take(here, "lock", pidFacts("pid", processOf(1)))
+			tr.take(here, "lock", pidFacts(storepb.Format_PID, processOf(1)))
 			remove(tr)
 			tr.tick(24 * time.Hour)
 			tr.requireNone("lock")
@@ -104,7 +104,7 @@ func TestKernelLockIsTheOnlyGuardOfItsFile(t *testing.T) {
 		for _, reach := range reaches() {
 			t.Run(way+", "+reach.name, func(t *testing.T) {
 				for _, facts := range []*storepb.Facts{
-					pidFacts("pid", processOf(1)), pidFacts("beads", processOf(1)), towerFacts("x"), ownedFacts("me", 0), nil,
+					pidFacts(storepb.Format_PID, processOf(1)), pidFacts(storepb.Format_BEADS, processOf(1)), towerFacts("x"), ownedFacts("me", 0), nil,
 				} {
 					tr := guarded(t, facts)
 					tr.rule(&storepb.Rule{Pattern: "lock", Guard: "host"}).ok()
@@ -128,13 +128,13 @@ func TestKernelLockIsTheOnlyGuardOfItsFile(t *testing.T) {
 // TestNextHolderOfAKernelLockWritesItsPID: it steals from nobody, and the one before is no holder of anything.
 func TestNextHolderOfAKernelLockWritesItsPID(t *testing.T) {
 	tr := newDriver(t)
-	ino := tr.take(here, "lock", pidFacts("pid", processOf(1)))
+	ino := tr.take(here, "lock", pidFacts(storepb.Format_PID, processOf(1)))
 	tr.announceAll()
 	tr.kernelLock(here, ino, 1, storepb.LockKind_FLOCK, false).ok()
 	event := tr.lastEvent()
 	tr.kernelUnlock(here, ino, 1, storepb.LockKind_FLOCK)
 	tr.kernelLock(there, ino, 1, storepb.LockKind_FLOCK, false).ok()
-	tr.fill(there, RootIno, "lock", pidFacts("pid", processOf(2))).ok()
+	tr.fill(there, RootIno, "lock", pidFacts(storepb.Format_PID, processOf(2))).ok()
 	tr.tick(time.Minute)
 	tr.requireEvents(event)
 	tr.gone(there, processOf(2)).ok()

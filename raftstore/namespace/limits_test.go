@@ -264,7 +264,7 @@ func TestWhatIsKnownOfAHolderCounts(t *testing.T) {
 	tr.limit(&storepb.SetLimits{MaxBytesPerUser: 100 << 10})
 	ino := tr.createBy(uidAnne, "f").ok().GetAttr().GetIno()
 	write := func(size int) step {
-		facts := factsFor("swarm", "x", math.MaxInt64)
+		facts := factsFor(storepb.Format_SWARM, "x", math.MaxInt64)
 		facts.Tag = strings.Repeat("t", size)
 		version := tr.ns.Query(getAttr(ino)).GetAttr().GetVersion()
 		return tr.byUser(uidAnne, opOf(&storepb.SetContent{Ino: ino, IfVersion: version, Content: []byte(facts.GetTag()), Facts: facts}))

@@ -9,16 +9,16 @@ import (
 )
 
 // factsFor are facts of a format that lives until a time, as a test wants them.
-func factsFor(format, holder string, expires int64) *storepb.Facts {
-	guard := "host"
-	if format == "swarm" {
-		guard = "anyone"
+func factsFor(format storepb.Format, holder string, expires int64) *storepb.Facts {
+	guard := storepb.Guard_HOST
+	if format == storepb.Format_SWARM {
+		guard = storepb.Guard_ANYONE
 	}
-	return &storepb.Facts{Format: format, Holder: holder, Pid: 1, IssuedAt: 1, ExpiresAt: expires, Guard: guard, OnStale: "keep"}
+	return &storepb.Facts{Format: format, Holder: holder, Pid: 1, IssuedAt: 1, ExpiresAt: expires, Guard: guard, OnStale: storepb.OnStale_KEEP}
 }
 
 // towerFacts are of a holder that never becomes stale by time.
-func towerFacts(holder string) *storepb.Facts { return factsFor("tower", holder, 0) }
+func towerFacts(holder string) *storepb.Facts { return factsFor(storepb.Format_TOWER, holder, 0) }
 
 // processOf is the process that has a pid first on a host that was booted once.
 func processOf(pid uint32) *storepb.Process {
@@ -26,16 +26,16 @@ func processOf(pid uint32) *storepb.Process {
 }
 
 // pidFacts are of a lock that lives as long as a process.
-func pidFacts(format string, process *storepb.Process) *storepb.Facts {
+func pidFacts(format storepb.Format, process *storepb.Process) *storepb.Facts {
 	return &storepb.Facts{
-		Format: format, Holder: "p", Pid: process.GetPid(), Guard: "host", OnStale: "remove", Process: process,
+		Format: format, Holder: "p", Pid: process.GetPid(), Guard: storepb.Guard_HOST, OnStale: storepb.OnStale_REMOVE, Process: process,
 	}
 }
 
 // keptFacts are pidFacts of a lock that stays when it is stale.
 func keptFacts(process *storepb.Process) *storepb.Facts {
-	facts := pidFacts("pid", process)
-	facts.OnStale = "keep"
+	facts := pidFacts(storepb.Format_PID, process)
+	facts.OnStale = storepb.OnStale_KEEP
 	return facts
 }
 
@@ -53,7 +53,7 @@ func (tr *driver) fillOp(session, parent uint64, name string, facts *storepb.Fac
 	content := ""
 	if facts != nil {
 		facts.Host = tr.hosts[session]
-		content = facts.GetFormat() + " " + facts.GetHolder()
+		content = facts.GetFormat().String() + " " + facts.GetHolder()
 	}
 	return &storepb.SetContent{
 		Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte(content), Facts: facts,

@@ -84,7 +84,7 @@ func TestGetLock(t *testing.T) {
 	tr := newDriver(t)
 	dir := tr.mkdir(RootIno, "dir")
 	ino := tr.file(dir, "lock")
-	facts := factsFor("semaphore", "1", tr.now+int64(time.Minute))
+	facts := factsFor(storepb.Format_SEMAPHORE, "1", tr.now+int64(time.Minute))
 	facts.Tag = "deploy"
 	tr.fill(here, dir, "lock", facts).ok()
 	result := step{tr.ns.Query(getLock(dir, "lock")), t}.ok()
@@ -113,12 +113,12 @@ func TestGetLock(t *testing.T) {
 func TestListProcesses(t *testing.T) {
 	tr := newDriver(t)
 	for _, name := range []string{"a", "b", "c"} {
-		tr.take(here, name, pidFacts("pid", processOf(1)))
+		tr.take(here, name, pidFacts(storepb.Format_PID, processOf(1)))
 	}
-	tr.take(here, "d", pidFacts("pid", processOf(2)))
-	tr.take(here, "unknown", pidFacts("pid", nil))
+	tr.take(here, "d", pidFacts(storepb.Format_PID, processOf(2)))
+	tr.take(here, "unknown", pidFacts(storepb.Format_PID, nil))
 	tr.take(here, "tower", towerFacts("x"))
-	tr.take(there, "e", pidFacts("beads", processOf(3)))
+	tr.take(there, "e", pidFacts(storepb.Format_BEADS, processOf(3)))
 	processes := func(host string) []*storepb.Process { return tr.ns.Query(listProcesses(host)).GetProcesses() }
 	require.Len(t, processes("here"), 2)
 	requireSame(t, processOf(1), processes("here")[0])
@@ -167,7 +167,7 @@ func TestListEvents(t *testing.T) {
 func TestAnswersFitWhateverUsersHave(t *testing.T) {
 	const most = 2 << 20 // of the 4 MiB that gRPC takes
 	tr := newDriver(t)
-	facts := factsFor("semaphore", "x", 0)
+	facts := factsFor(storepb.Format_SEMAPHORE, "x", 0)
 	facts.Tag = strings.Repeat("t", MaxContent)
 	const locks = 40
 	for i := range locks {

@@ -13,7 +13,7 @@ import (
 
 // ownedFacts are of a lock that only its owner removes.
 func ownedFacts(owner string, expires int64) *storepb.Facts {
-	return &storepb.Facts{Format: "forrst", Holder: owner, Host: "here", ExpiresAt: expires, Guard: "owner", OnStale: "remove"}
+	return &storepb.Facts{Format: storepb.Format_FORRST, Holder: owner, Host: "here", ExpiresAt: expires, Guard: storepb.Guard_OWNER, OnStale: storepb.OnStale_REMOVE}
 }
 
 // filledOp makes a lock with content in the root directory.
@@ -50,6 +50,9 @@ func TestOnlyExclusiveCreationOfFileBringsContent(t *testing.T) {
 		{Exclusive: true, Mode: someDir}:   storepb.Code_INVALID,
 		{Exclusive: true, Content: tooBig}: storepb.Code_FILE_TOO_BIG,
 		{Exclusive: true, Facts: &storepb.Facts{Holder: strings.Repeat("x", maxFacts+1)}}: storepb.Code_INVALID,
+		{Exclusive: true, Facts: &storepb.Facts{Format: 1 << 8}}:                          storepb.Code_INVALID,
+		{Exclusive: true, Facts: &storepb.Facts{Guard: -1}}:                               storepb.Code_INVALID,
+		{Exclusive: true, Facts: &storepb.Facts{OnStale: 99}}:                             storepb.Code_INVALID,
 	} {
 		op := filledOp("lock", nil)
 		op.Exclusive = code.GetExclusive()

@@ -37,9 +37,9 @@ func small(tb testing.TB) *Namespace {
 	}
 	tr.do(here, opOf(&storepb.SetMember{Member: &storepb.Member{Id: "i", Name: "n"}})).ok()
 	tr.rule(&storepb.Rule{Pattern: "k*", OnStale: "keep"}).ok()
-	tr.take(here, "kept", pidFacts("pid", processOf(1)))
+	tr.take(here, "kept", pidFacts(storepb.Format_PID, processOf(1)))
 	tr.gone(here, processOf(1)).ok()
-	tr.take(there, "later", factsFor("tower", "x", 1<<60))
+	tr.take(there, "later", factsFor(storepb.Format_TOWER, "x", 1<<60))
 	tr.fill(there, RootIno, "later", nil).ok()
 	tr.giveUp(there)
 	return tr.ns

@@ -36,12 +36,34 @@ const MaxRules = 1000
 // maxRule bounds what is kept of a rule, in bytes, so that a snapshot can always be read again.
 const maxRule = glob.MaxLength + 1<<10
 
+// lockRule reads a rule that was checked.
 func lockRule(m *storepb.Rule) lockfact.Rule {
-	return lockfact.Rule{
-		Format: lockfact.Format(m.GetFormat()), StaleAfter: time.Duration(m.GetStaleAfter()),
-		OnStale: lockfact.OnStale(m.GetOnStale()), Guard: lockfact.Guard(m.GetGuard()),
-		HostTimeout: time.Duration(m.GetHostTimeout()), Holder: lockfact.Holder(m.GetHolder()),
+	r, _ := parseRule(m)
+	return r
+}
+
+// parseRule answers what it can read, and what is wrong with the first word that it cannot.
+func parseRule(m *storepb.Rule) (lockfact.Rule, error) {
+	r := lockfact.Rule{StaleAfter: time.Duration(m.GetStaleAfter()), HostTimeout: time.Duration(m.GetHostTimeout())}
+	var wrong [4]error
+	r.Format, wrong[0] = parseWord(m.GetFormat(), lockfact.ParseFormat)
+	r.OnStale, wrong[1] = parseWord(m.GetOnStale(), lockfact.ParseOnStale)
+	r.Guard, wrong[2] = parseWord(m.GetGuard(), lockfact.ParseGuard)
+	r.Holder, wrong[3] = parseWord(m.GetHolder(), lockfact.ParseHolder)
+	for _, err := range wrong {
+		if err != nil {
+			return r, err
+		}
 	}
+	return r, nil
+}
+
+// parseWord answers zero for a word that is not set.
+func parseWord[T any](word string, parse func(string) (T, error)) (parsed T, err error) {
+	if word == "" {
+		return parsed, nil
+	}
+	return parse(word)
 }
 
 // CheckRule tells what is wrong with a rule, empty if nothing is.
@@ -52,7 +74,11 @@ func CheckRule(rule *storepb.Rule) string {
 	if proto.Size(rule) > maxRule {
 		return "the rule is too long; only its pattern may have more than a few words"
 	}
-	if err := lockRule(rule).Validate(); err != nil {
+	parsed, err := parseRule(rule)
+	if err == nil {
+		err = parsed.Validate()
+	}
+	if err != nil {
 		return err.Error()
 	}
 	return ""

@@ -15,7 +15,7 @@ import (
 )
 
 // snapshotVersion changes when an older program could misread what a newer one writes.
-const snapshotVersion = 3
+const snapshotVersion = 4
 
 const snapshotMagic = "lockfs-snapshot\n"
 

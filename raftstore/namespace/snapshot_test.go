@@ -126,19 +126,19 @@ func TestSnapshotHashTellsStatesApart(t *testing.T) {
 			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: towerFacts("x"),
 		}),
 		"process": opOf(&storepb.SetContent{
-			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: pidFacts("pid", processOf(1)),
+			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: pidFacts(storepb.Format_PID, processOf(1)),
 		}),
 		"evidence": opOf(&storepb.SetContent{
 			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: &storepb.Facts{Evidence: "e"},
 		}),
 		"invalid": opOf(&storepb.SetContent{
-			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: &storepb.Facts{Format: "tower", Holder: "x", Invalid: "i"},
+			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: &storepb.Facts{Format: storepb.Format_TOWER, Holder: "x", Invalid: "i"},
 		}),
 		"machine": opOf(&storepb.SetContent{
-			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: &storepb.Facts{Format: "tower", Holder: "x", Machine: "m"},
+			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: &storepb.Facts{Format: storepb.Format_TOWER, Holder: "x", Machine: "m"},
 		}),
 		"namespaces": opOf(&storepb.SetContent{
-			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: pidFacts("pid", inContainer()),
+			Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte("x"), Facts: pidFacts(storepb.Format_PID, inContainer()),
 		}),
 		"exclusive": createOp(RootIno, "new", true),
 		"ordinary":  createOp(RootIno, "new", false),
@@ -167,9 +167,9 @@ func TestLongestStringsSurviveSnapshot(t *testing.T) {
 	}
 	ino := tr.create(RootIno, long(MaxName), 0o100644).ok().GetAttr().GetIno()
 	for _, n := range []int{maxFacts - 100, maxFacts, 2 << 20} {
-		facts := &storepb.Facts{Format: "swarm", Holder: long(n), Guard: "anyone"}
+		facts := &storepb.Facts{Format: storepb.Format_SWARM, Holder: long(n), Guard: storepb.Guard_ANYONE}
 		tr.fillAs(tr.fillOp(here, RootIno, long(MaxName), nil), facts)
-		facts = &storepb.Facts{Format: "swarm", Holder: "x" + long(maxFacts-100), Tag: long(min(n*100, MaxContent+n-maxFacts)), Guard: "anyone"}
+		facts = &storepb.Facts{Format: storepb.Format_SWARM, Holder: "x" + long(maxFacts-100), Tag: long(min(n*100, MaxContent+n-maxFacts)), Guard: storepb.Guard_ANYONE}
 		tr.fillAs(tr.fillOp(here, RootIno, long(MaxName), nil), facts)
 		tr.rule(&storepb.Rule{Pattern: long(n), Format: long(n)})
 		tr.rule(&storepb.Rule{Pattern: long(min(n, glob.MaxLength)), Guard: long(n)})

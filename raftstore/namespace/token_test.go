@@ -110,16 +110,16 @@ func TestTokenStaysWhenTheHolderBecomesKnown(t *testing.T) {
 
 func TestTokenIsNewForAnotherHolder(t *testing.T) {
 	x := towerFacts("x")
-	p := pidFacts("pid", processOf(1))
+	p := pidFacts(storepb.Format_PID, processOf(1))
 	process := func(change func(*storepb.Process)) *storepb.Facts {
 		other := processOf(1)
 		change(other)
-		return pidFacts("pid", other)
+		return pidFacts(storepb.Format_PID, other)
 	}
 	for name, row := range map[string]struct{ first, second *storepb.Facts }{
 		"another name":          {x, towerFacts("y")},
-		"another format":        {x, factsFor("forrst", "x", 0)},
-		"another pid":           {p, pidFacts("pid", processOf(2))},
+		"another format":        {x, factsFor(storepb.Format_FORRST, "x", 0)},
+		"another pid":           {p, pidFacts(storepb.Format_PID, processOf(2))},
 		"a process before it":   {p, process(func(p *storepb.Process) { p.Start = 99 })},
 		"another pid namespace": {p, process(func(p *storepb.Process) { p.PidNamespace = 2 })},
 		"another boot":          {p, process(func(p *storepb.Process) { p.BootId = "later" })},
@@ -161,14 +161,14 @@ func TestTokenIsNewForAnotherHolder(t *testing.T) {
 // TestProcessOfAnotherHostIsAnotherHolder: pids say nothing across hosts, names do.
 func TestProcessOfAnotherHostIsAnotherHolder(t *testing.T) {
 	tr := newDriver(t)
-	free := func(f *storepb.Facts) *storepb.Facts { f.Guard = "anyone"; return f }
-	tr.take(here, "pid", free(pidFacts("pid", processOf(1))))
-	tr.fill(there, RootIno, "pid", free(pidFacts("pid", processOf(1)))).ok()
+	free := func(f *storepb.Facts) *storepb.Facts { f.Guard = storepb.Guard_ANYONE; return f }
+	tr.take(here, "pid", free(pidFacts(storepb.Format_PID, processOf(1))))
+	tr.fill(there, RootIno, "pid", free(pidFacts(storepb.Format_PID, processOf(1)))).ok()
 	require.Equal(t, tr.index, tr.token("pid"))
 
-	tr.take(here, "swarm", factsFor("swarm", "worker", 0))
+	tr.take(here, "swarm", factsFor(storepb.Format_SWARM, "worker", 0))
 	token := tr.token("swarm")
-	tr.fill(there, RootIno, "swarm", factsFor("swarm", "worker", 0)).ok()
+	tr.fill(there, RootIno, "swarm", factsFor(storepb.Format_SWARM, "worker", 0)).ok()
 	require.Equal(t, token, tr.token("swarm"))
 }
 
@@ -210,10 +210,10 @@ func TestCancelKeepsTheLockOfAnotherHolder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := newDriver(t)
-			tr.take(here, "old", factsFor("swarm", "x", 0))
+			tr.take(here, "old", factsFor(storepb.Format_SWARM, "x", 0))
 			cmd := tr.next(here, make)
 			tr.apply(cmd).ok()
-			tr.fill(there, RootIno, "new", factsFor("swarm", "y", 0)).ok()
+			tr.fill(there, RootIno, "new", factsFor(storepb.Format_SWARM, "y", 0)).ok()
 			theirs := tr.at(RootIno, "new")
 			tr.cancel(cmd).ok()
 			require.Equal(t, theirs, tr.at(RootIno, "new"))
@@ -225,15 +225,15 @@ func TestCancelKeepsTheLockOfAnotherHolder(t *testing.T) {
 // TestLockTellsWhatItsContentSays, and of what the content was before only what guards it still for a moment.
 func TestLockTellsWhatItsContentSays(t *testing.T) {
 	tr := newDriver(t)
-	facts := factsFor("semaphore", "1", tr.now+int64(time.Hour))
+	facts := factsFor(storepb.Format_SEMAPHORE, "1", tr.now+int64(time.Hour))
 	facts.Tag = "deploy"
 	tr.take(here, "lock", facts)
 	requireSame(t, facts, tr.lock("lock").GetFacts())
 	tr.fill(here, RootIno, "lock", nil).ok()
-	guard := &storepb.Facts{Format: "semaphore", Holder: "1", Host: "here", Pid: 1, IssuedAt: 1, Guard: "host", OnStale: "keep"}
+	guard := &storepb.Facts{Format: storepb.Format_SEMAPHORE, Holder: "1", Host: "here", Pid: 1, IssuedAt: 1, Guard: storepb.Guard_HOST, OnStale: storepb.OnStale_KEEP}
 	requireSame(t, guard, tr.lock("lock").GetFacts())
 	tr.tick(settling)
-	requireSame(t, &storepb.Facts{Format: "none", Host: "here", Guard: "anyone", OnStale: "keep"}, tr.lock("lock").GetFacts())
+	requireSame(t, &storepb.Facts{Format: storepb.Format_NONE, Host: "here", Guard: storepb.Guard_ANYONE, OnStale: storepb.OnStale_KEEP}, tr.lock("lock").GetFacts())
 	e, _ := tr.ns.tree.entry(RootIno, []byte("lock"))
 	requireSame(t, facts, e.known.message())
 }

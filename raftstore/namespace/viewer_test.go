@@ -69,7 +69,7 @@ func (tr *driver) lockAt(dir uint64, path string, mode uint32) uint64 {
 	tr.tb.Helper()
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	ino := tr.create(dir, name, syscall.S_IFREG|mode).ok().GetAttr().GetIno()
-	tr.soon().fill(there, dir, name, factsFor("swarm", "of "+path, 0)).ok()
+	tr.soon().fill(there, dir, name, factsFor(storepb.Format_SWARM, "of "+path, 0)).ok()
 	return ino
 }
 
@@ -199,7 +199,7 @@ func TestEventsAreToldToWhomCouldReachAndReadTheLock(t *testing.T) {
 	tr.lockAt(closed, "closed/public", 0o644)
 	tr.chmod(closed, 0o750)
 	tr.announceAll()
-	tr.fill(there, RootIno, "private", factsFor("swarm", "thief", 0)).ok()
+	tr.fill(there, RootIno, "private", factsFor(storepb.Format_SWARM, "thief", 0)).ok()
 	tr.do(0, opOf(&storepb.ForgetHost{Name: "away"}))
 	tr.giveUp(there)
 	for _, name := range []string{"public", "private"} {

@@ -160,6 +160,172 @@ func (Code) EnumDescriptor() ([]byte, []int) {
 	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{0}
 }
 
+// Format, Guard and OnStale have the numbers of their types in package formats/lockfact.
+type Format int32
+
+const (
+	Format_NO_FORMAT Format = 0
+	Format_TOWER     Format = 1
+	Format_SEMAPHORE Format = 2
+	Format_SWARM     Format = 3
+	Format_BEADS     Format = 4
+	Format_PID       Format = 5
+	Format_FORRST    Format = 6
+	Format_NONE      Format = 7
+)
+
+// Enum value maps for Format.
+var (
+	Format_name = map[int32]string{
+		0: "NO_FORMAT",
+		1: "TOWER",
+		2: "SEMAPHORE",
+		3: "SWARM",
+		4: "BEADS",
+		5: "PID",
+		6: "FORRST",
+		7: "NONE",
+	}
+	Format_value = map[string]int32{
+		"NO_FORMAT": 0,
+		"TOWER":     1,
+		"SEMAPHORE": 2,
+		"SWARM":     3,
+		"BEADS":     4,
+		"PID":       5,
+		"FORRST":    6,
+		"NONE":      7,
+	}
+)
+
+func (x Format) Enum() *Format {
+	p := new(Format)
+	*p = x
+	return p
+}
+
+func (x Format) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Format) Descriptor() protoreflect.EnumDescriptor {
+	return file_raftstore_storepb_store_proto_enumTypes[1].Descriptor()
+}
+
+func (Format) Type() protoreflect.EnumType {
+	return &file_raftstore_storepb_store_proto_enumTypes[1]
+}
+
+func (x Format) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Format.Descriptor instead.
+func (Format) EnumDescriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{1}
+}
+
+type Guard int32
+
+const (
+	Guard_NO_GUARD Guard = 0
+	Guard_HOST     Guard = 1
+	Guard_ANYONE   Guard = 2
+	Guard_OWNER    Guard = 3
+)
+
+// Enum value maps for Guard.
+var (
+	Guard_name = map[int32]string{
+		0: "NO_GUARD",
+		1: "HOST",
+		2: "ANYONE",
+		3: "OWNER",
+	}
+	Guard_value = map[string]int32{
+		"NO_GUARD": 0,
+		"HOST":     1,
+		"ANYONE":   2,
+		"OWNER":    3,
+	}
+)
+
+func (x Guard) Enum() *Guard {
+	p := new(Guard)
+	*p = x
+	return p
+}
+
+func (x Guard) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Guard) Descriptor() protoreflect.EnumDescriptor {
+	return file_raftstore_storepb_store_proto_enumTypes[2].Descriptor()
+}
+
+func (Guard) Type() protoreflect.EnumType {
+	return &file_raftstore_storepb_store_proto_enumTypes[2]
+}
+
+func (x Guard) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Guard.Descriptor instead.
+func (Guard) EnumDescriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{2}
+}
+
+type OnStale int32
+
+const (
+	OnStale_NO_ON_STALE OnStale = 0
+	OnStale_KEEP        OnStale = 1
+	OnStale_REMOVE      OnStale = 2
+)
+
+// Enum value maps for OnStale.
+var (
+	OnStale_name = map[int32]string{
+		0: "NO_ON_STALE",
+		1: "KEEP",
+		2: "REMOVE",
+	}
+	OnStale_value = map[string]int32{
+		"NO_ON_STALE": 0,
+		"KEEP":        1,
+		"REMOVE":      2,
+	}
+)
+
+func (x OnStale) Enum() *OnStale {
+	p := new(OnStale)
+	*p = x
+	return p
+}
+
+func (x OnStale) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OnStale) Descriptor() protoreflect.EnumDescriptor {
+	return file_raftstore_storepb_store_proto_enumTypes[3].Descriptor()
+}
+
+func (OnStale) Type() protoreflect.EnumType {
+	return &file_raftstore_storepb_store_proto_enumTypes[3]
+}
+
+func (x OnStale) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OnStale.Descriptor instead.
+func (OnStale) EnumDescriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{3}
+}
+
 // LockKind says which advisory locks see each other.
 type LockKind int32
 
@@ -191,11 +357,11 @@ func (x LockKind) String() string {
 }
 
 func (LockKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_raftstore_storepb_store_proto_enumTypes[1].Descriptor()
+	return file_raftstore_storepb_store_proto_enumTypes[4].Descriptor()
 }
 
 func (LockKind) Type() protoreflect.EnumType {
-	return &file_raftstore_storepb_store_proto_enumTypes[1]
+	return &file_raftstore_storepb_store_proto_enumTypes[4]
 }
 
 func (x LockKind) Number() protoreflect.EnumNumber {
@@ -204,7 +370,7 @@ func (x LockKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LockKind.Descriptor instead.
 func (LockKind) EnumDescriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{1}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{4}
 }
 
 type LockType int32
@@ -240,11 +406,11 @@ func (x LockType) String() string {
 }
 
 func (LockType) Descriptor() protoreflect.EnumDescriptor {
-	return file_raftstore_storepb_store_proto_enumTypes[2].Descriptor()
+	return file_raftstore_storepb_store_proto_enumTypes[5].Descriptor()
 }
 
 func (LockType) Type() protoreflect.EnumType {
-	return &file_raftstore_storepb_store_proto_enumTypes[2]
+	return &file_raftstore_storepb_store_proto_enumTypes[5]
 }
 
 func (x LockType) Number() protoreflect.EnumNumber {
@@ -253,7 +419,7 @@ func (x LockType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LockType.Descriptor instead.
 func (LockType) EnumDescriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{2}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{5}
 }
 
 // Caller is who made a system call.
@@ -431,14 +597,14 @@ func (x *Process) GetSeenFrom() []uint64 {
 // has none but evidence.
 type Facts struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Format        string                 `protobuf:"bytes,1,opt,name=format,proto3" json:"format,omitempty"`
+	Format        Format                 `protobuf:"varint,14,opt,name=format,proto3,enum=lockfs.store.Format" json:"format,omitempty"`
 	Holder        string                 `protobuf:"bytes,2,opt,name=holder,proto3" json:"holder,omitempty"`
 	Host          string                 `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`                             // that wrote the content
 	Pid           uint32                 `protobuf:"varint,4,opt,name=pid,proto3" json:"pid,omitempty"`                              // as the content gives it; 0: none that can be used
 	IssuedAt      int64                  `protobuf:"varint,5,opt,name=issued_at,json=issuedAt,proto3" json:"issued_at,omitempty"`    // cluster time, nanoseconds; 0: none
 	ExpiresAt     int64                  `protobuf:"varint,6,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"` // cluster time, nanoseconds; 0: never by time
-	Guard         string                 `protobuf:"bytes,7,opt,name=guard,proto3" json:"guard,omitempty"`
-	OnStale       string                 `protobuf:"bytes,8,opt,name=on_stale,json=onStale,proto3" json:"on_stale,omitempty"`
+	Guard         Guard                  `protobuf:"varint,15,opt,name=guard,proto3,enum=lockfs.store.Guard" json:"guard,omitempty"`
+	OnStale       OnStale                `protobuf:"varint,16,opt,name=on_stale,json=onStale,proto3,enum=lockfs.store.OnStale" json:"on_stale,omitempty"`
 	Process       *Process               `protobuf:"bytes,9,opt,name=process,proto3" json:"process,omitempty"`    // the holder, where the lock lives as long as it does and it was identified
 	Tag           string                 `protobuf:"bytes,10,opt,name=tag,proto3" json:"tag,omitempty"`           // of a semaphore lock
 	Invalid       string                 `protobuf:"bytes,11,opt,name=invalid,proto3" json:"invalid,omitempty"`   // which rule of its format it breaks
@@ -478,11 +644,11 @@ func (*Facts) Descriptor() ([]byte, []int) {
 	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *Facts) GetFormat() string {
+func (x *Facts) GetFormat() Format {
 	if x != nil {
 		return x.Format
 	}
-	return ""
+	return Format_NO_FORMAT
 }
 
 func (x *Facts) GetHolder() string {
@@ -520,18 +686,18 @@ func (x *Facts) GetExpiresAt() int64 {
 	return 0
 }
 
-func (x *Facts) GetGuard() string {
+func (x *Facts) GetGuard() Guard {
 	if x != nil {
 		return x.Guard
 	}
-	return ""
+	return Guard_NO_GUARD
 }
 
-func (x *Facts) GetOnStale() string {
+func (x *Facts) GetOnStale() OnStale {
 	if x != nil {
 		return x.OnStale
 	}
-	return ""
+	return OnStale_NO_ON_STALE
 }
 
 func (x *Facts) GetProcess() *Process {
@@ -6928,23 +7094,23 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x03pid\x18\x02 \x01(\rR\x03pid\x12\x14\n" +
 	"\x05start\x18\x03 \x01(\x04R\x05start\x12\x17\n" +
 	"\aboot_id\x18\x04 \x01(\tR\x06bootId\x12\x1b\n" +
-	"\tseen_from\x18\x05 \x03(\x04R\bseenFrom\"\xdd\x02\n" +
-	"\x05Facts\x12\x16\n" +
-	"\x06format\x18\x01 \x01(\tR\x06format\x12\x16\n" +
+	"\tseen_from\x18\x05 \x03(\x04R\bseenFrom\"\xb1\x03\n" +
+	"\x05Facts\x12,\n" +
+	"\x06format\x18\x0e \x01(\x0e2\x14.lockfs.store.FormatR\x06format\x12\x16\n" +
 	"\x06holder\x18\x02 \x01(\tR\x06holder\x12\x12\n" +
 	"\x04host\x18\x03 \x01(\tR\x04host\x12\x10\n" +
 	"\x03pid\x18\x04 \x01(\rR\x03pid\x12\x1b\n" +
 	"\tissued_at\x18\x05 \x01(\x03R\bissuedAt\x12\x1d\n" +
 	"\n" +
-	"expires_at\x18\x06 \x01(\x03R\texpiresAt\x12\x14\n" +
-	"\x05guard\x18\a \x01(\tR\x05guard\x12\x19\n" +
-	"\bon_stale\x18\b \x01(\tR\aonStale\x12/\n" +
+	"expires_at\x18\x06 \x01(\x03R\texpiresAt\x12)\n" +
+	"\x05guard\x18\x0f \x01(\x0e2\x13.lockfs.store.GuardR\x05guard\x120\n" +
+	"\bon_stale\x18\x10 \x01(\x0e2\x15.lockfs.store.OnStaleR\aonStale\x12/\n" +
 	"\aprocess\x18\t \x01(\v2\x15.lockfs.store.ProcessR\aprocess\x12\x10\n" +
 	"\x03tag\x18\n" +
 	" \x01(\tR\x03tag\x12\x18\n" +
 	"\ainvalid\x18\v \x01(\tR\ainvalid\x12\x1a\n" +
 	"\bevidence\x18\f \x01(\tR\bevidence\x12\x18\n" +
-	"\amachine\x18\r \x01(\tR\amachine\"y\n" +
+	"\amachine\x18\r \x01(\tR\amachineJ\x04\b\x01\x10\x02J\x04\b\a\x10\bJ\x04\b\b\x10\t\"y\n" +
 	"\vObservation\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x14\n" +
@@ -7537,7 +7703,28 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"NOT_JUDGED\x10\x1c\x12\x15\n" +
 	"\x11SESSION_FORGOTTEN\x10(\x12\t\n" +
-	"\x05QUOTA\x10)*!\n" +
+	"\x05QUOTA\x10)*l\n" +
+	"\x06Format\x12\r\n" +
+	"\tNO_FORMAT\x10\x00\x12\t\n" +
+	"\x05TOWER\x10\x01\x12\r\n" +
+	"\tSEMAPHORE\x10\x02\x12\t\n" +
+	"\x05SWARM\x10\x03\x12\t\n" +
+	"\x05BEADS\x10\x04\x12\a\n" +
+	"\x03PID\x10\x05\x12\n" +
+	"\n" +
+	"\x06FORRST\x10\x06\x12\b\n" +
+	"\x04NONE\x10\a\"\x04\b\b\x10\b*6\n" +
+	"\x05Guard\x12\f\n" +
+	"\bNO_GUARD\x10\x00\x12\b\n" +
+	"\x04HOST\x10\x01\x12\n" +
+	"\n" +
+	"\x06ANYONE\x10\x02\x12\t\n" +
+	"\x05OWNER\x10\x03*0\n" +
+	"\aOnStale\x12\x0f\n" +
+	"\vNO_ON_STALE\x10\x00\x12\b\n" +
+	"\x04KEEP\x10\x01\x12\n" +
+	"\n" +
+	"\x06REMOVE\x10\x02*!\n" +
 	"\bLockKind\x12\t\n" +
 	"\x05FLOCK\x10\x00\x12\n" +
 	"\n" +
@@ -7561,206 +7748,212 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 	return file_raftstore_storepb_store_proto_rawDescData
 }
 
-var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
 var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
 var file_raftstore_storepb_store_proto_goTypes = []any{
 	(Code)(0),                 // 0: lockfs.store.Code
-	(LockKind)(0),             // 1: lockfs.store.LockKind
-	(LockType)(0),             // 2: lockfs.store.LockType
-	(*Caller)(nil),            // 3: lockfs.store.Caller
-	(*Process)(nil),           // 4: lockfs.store.Process
-	(*Facts)(nil),             // 5: lockfs.store.Facts
-	(*Observation)(nil),       // 6: lockfs.store.Observation
-	(*Command)(nil),           // 7: lockfs.store.Command
-	(*Op)(nil),                // 8: lockfs.store.Op
-	(*Create)(nil),            // 9: lockfs.store.Create
-	(*Link)(nil),              // 10: lockfs.store.Link
-	(*Unlink)(nil),            // 11: lockfs.store.Unlink
-	(*Rename)(nil),            // 12: lockfs.store.Rename
-	(*SetAttr)(nil),           // 13: lockfs.store.SetAttr
-	(*SetContent)(nil),        // 14: lockfs.store.SetContent
-	(*SetXattr)(nil),          // 15: lockfs.store.SetXattr
-	(*RemoveXattr)(nil),       // 16: lockfs.store.RemoveXattr
-	(*Pin)(nil),               // 17: lockfs.store.Pin
-	(*Unpin)(nil),             // 18: lockfs.store.Unpin
-	(*OpenSession)(nil),       // 19: lockfs.store.OpenSession
-	(*CloseSession)(nil),      // 20: lockfs.store.CloseSession
-	(*EndSession)(nil),        // 21: lockfs.store.EndSession
-	(*Cancel)(nil),            // 22: lockfs.store.Cancel
-	(*ProcessGone)(nil),       // 23: lockfs.store.ProcessGone
-	(*TakeLock)(nil),          // 24: lockfs.store.TakeLock
-	(*DropLocks)(nil),         // 25: lockfs.store.DropLocks
-	(*InterruptLock)(nil),     // 26: lockfs.store.InterruptLock
-	(*AdvisoryLock)(nil),      // 27: lockfs.store.AdvisoryLock
-	(*Rule)(nil),              // 28: lockfs.store.Rule
-	(*SetRule)(nil),           // 29: lockfs.store.SetRule
-	(*DeleteRule)(nil),        // 30: lockfs.store.DeleteRule
-	(*ForgetHost)(nil),        // 31: lockfs.store.ForgetHost
-	(*Tick)(nil),              // 32: lockfs.store.Tick
-	(*Member)(nil),            // 33: lockfs.store.Member
-	(*SetMember)(nil),         // 34: lockfs.store.SetMember
-	(*RemoveMember)(nil),      // 35: lockfs.store.RemoveMember
-	(*SetLimits)(nil),         // 36: lockfs.store.SetLimits
-	(*Query)(nil),             // 37: lockfs.store.Query
-	(*Lookup)(nil),            // 38: lockfs.store.Lookup
-	(*GetAttr)(nil),           // 39: lockfs.store.GetAttr
-	(*Read)(nil),              // 40: lockfs.store.Read
-	(*ReadDir)(nil),           // 41: lockfs.store.ReadDir
-	(*GetXattrs)(nil),         // 42: lockfs.store.GetXattrs
-	(*StatFs)(nil),            // 43: lockfs.store.StatFs
-	(*ListMembers)(nil),       // 44: lockfs.store.ListMembers
-	(*ListSessions)(nil),      // 45: lockfs.store.ListSessions
-	(*ListRules)(nil),         // 46: lockfs.store.ListRules
-	(*ListHosts)(nil),         // 47: lockfs.store.ListHosts
-	(*ListLocks)(nil),         // 48: lockfs.store.ListLocks
-	(*Viewer)(nil),            // 49: lockfs.store.Viewer
-	(*GetLock)(nil),           // 50: lockfs.store.GetLock
-	(*ListProcesses)(nil),     // 51: lockfs.store.ListProcesses
-	(*AwaitLock)(nil),         // 52: lockfs.store.AwaitLock
-	(*AwaitChange)(nil),       // 53: lockfs.store.AwaitChange
-	(*TestLock)(nil),          // 54: lockfs.store.TestLock
-	(*ListAdvisoryLocks)(nil), // 55: lockfs.store.ListAdvisoryLocks
-	(*ListEvents)(nil),        // 56: lockfs.store.ListEvents
-	(*Attr)(nil),              // 57: lockfs.store.Attr
-	(*DirEntry)(nil),          // 58: lockfs.store.DirEntry
-	(*Xattr)(nil),             // 59: lockfs.store.Xattr
-	(*FsStats)(nil),           // 60: lockfs.store.FsStats
-	(*Result)(nil),            // 61: lockfs.store.Result
-	(*Lock)(nil),              // 62: lockfs.store.Lock
-	(*Event)(nil),             // 63: lockfs.store.Event
-	(*MountStatus)(nil),       // 64: lockfs.store.MountStatus
-	(*HostRecord)(nil),        // 65: lockfs.store.HostRecord
-	(*SnapshotHeader)(nil),    // 66: lockfs.store.SnapshotHeader
-	(*Record)(nil),            // 67: lockfs.store.Record
-	(*EventCount)(nil),        // 68: lockfs.store.EventCount
-	(*InodeRecord)(nil),       // 69: lockfs.store.InodeRecord
-	(*EntryRecord)(nil),       // 70: lockfs.store.EntryRecord
-	(*PendingRecord)(nil),     // 71: lockfs.store.PendingRecord
-	(*MakerRecord)(nil),       // 72: lockfs.store.MakerRecord
-	(*OrphanRecord)(nil),      // 73: lockfs.store.OrphanRecord
-	(*SessionRecord)(nil),     // 74: lockfs.store.SessionRecord
-	(*ReplyRecord)(nil),       // 75: lockfs.store.ReplyRecord
-	(*Undo)(nil),              // 76: lockfs.store.Undo
+	(Format)(0),               // 1: lockfs.store.Format
+	(Guard)(0),                // 2: lockfs.store.Guard
+	(OnStale)(0),              // 3: lockfs.store.OnStale
+	(LockKind)(0),             // 4: lockfs.store.LockKind
+	(LockType)(0),             // 5: lockfs.store.LockType
+	(*Caller)(nil),            // 6: lockfs.store.Caller
+	(*Process)(nil),           // 7: lockfs.store.Process
+	(*Facts)(nil),             // 8: lockfs.store.Facts
+	(*Observation)(nil),       // 9: lockfs.store.Observation
+	(*Command)(nil),           // 10: lockfs.store.Command
+	(*Op)(nil),                // 11: lockfs.store.Op
+	(*Create)(nil),            // 12: lockfs.store.Create
+	(*Link)(nil),              // 13: lockfs.store.Link
+	(*Unlink)(nil),            // 14: lockfs.store.Unlink
+	(*Rename)(nil),            // 15: lockfs.store.Rename
+	(*SetAttr)(nil),           // 16: lockfs.store.SetAttr
+	(*SetContent)(nil),        // 17: lockfs.store.SetContent
+	(*SetXattr)(nil),          // 18: lockfs.store.SetXattr
+	(*RemoveXattr)(nil),       // 19: lockfs.store.RemoveXattr
+	(*Pin)(nil),               // 20: lockfs.store.Pin
+	(*Unpin)(nil),             // 21: lockfs.store.Unpin
+	(*OpenSession)(nil),       // 22: lockfs.store.OpenSession
+	(*CloseSession)(nil),      // 23: lockfs.store.CloseSession
+	(*EndSession)(nil),        // 24: lockfs.store.EndSession
+	(*Cancel)(nil),            // 25: lockfs.store.Cancel
+	(*ProcessGone)(nil),       // 26: lockfs.store.ProcessGone
+	(*TakeLock)(nil),          // 27: lockfs.store.TakeLock
+	(*DropLocks)(nil),         // 28: lockfs.store.DropLocks
+	(*InterruptLock)(nil),     // 29: lockfs.store.InterruptLock
+	(*AdvisoryLock)(nil),      // 30: lockfs.store.AdvisoryLock
+	(*Rule)(nil),              // 31: lockfs.store.Rule
+	(*SetRule)(nil),           // 32: lockfs.store.SetRule
+	(*DeleteRule)(nil),        // 33: lockfs.store.DeleteRule
+	(*ForgetHost)(nil),        // 34: lockfs.store.ForgetHost
+	(*Tick)(nil),              // 35: lockfs.store.Tick
+	(*Member)(nil),            // 36: lockfs.store.Member
+	(*SetMember)(nil),         // 37: lockfs.store.SetMember
+	(*RemoveMember)(nil),      // 38: lockfs.store.RemoveMember
+	(*SetLimits)(nil),         // 39: lockfs.store.SetLimits
+	(*Query)(nil),             // 40: lockfs.store.Query
+	(*Lookup)(nil),            // 41: lockfs.store.Lookup
+	(*GetAttr)(nil),           // 42: lockfs.store.GetAttr
+	(*Read)(nil),              // 43: lockfs.store.Read
+	(*ReadDir)(nil),           // 44: lockfs.store.ReadDir
+	(*GetXattrs)(nil),         // 45: lockfs.store.GetXattrs
+	(*StatFs)(nil),            // 46: lockfs.store.StatFs
+	(*ListMembers)(nil),       // 47: lockfs.store.ListMembers
+	(*ListSessions)(nil),      // 48: lockfs.store.ListSessions
+	(*ListRules)(nil),         // 49: lockfs.store.ListRules
+	(*ListHosts)(nil),         // 50: lockfs.store.ListHosts
+	(*ListLocks)(nil),         // 51: lockfs.store.ListLocks
+	(*Viewer)(nil),            // 52: lockfs.store.Viewer
+	(*GetLock)(nil),           // 53: lockfs.store.GetLock
+	(*ListProcesses)(nil),     // 54: lockfs.store.ListProcesses
+	(*AwaitLock)(nil),         // 55: lockfs.store.AwaitLock
+	(*AwaitChange)(nil),       // 56: lockfs.store.AwaitChange
+	(*TestLock)(nil),          // 57: lockfs.store.TestLock
+	(*ListAdvisoryLocks)(nil), // 58: lockfs.store.ListAdvisoryLocks
+	(*ListEvents)(nil),        // 59: lockfs.store.ListEvents
+	(*Attr)(nil),              // 60: lockfs.store.Attr
+	(*DirEntry)(nil),          // 61: lockfs.store.DirEntry
+	(*Xattr)(nil),             // 62: lockfs.store.Xattr
+	(*FsStats)(nil),           // 63: lockfs.store.FsStats
+	(*Result)(nil),            // 64: lockfs.store.Result
+	(*Lock)(nil),              // 65: lockfs.store.Lock
+	(*Event)(nil),             // 66: lockfs.store.Event
+	(*MountStatus)(nil),       // 67: lockfs.store.MountStatus
+	(*HostRecord)(nil),        // 68: lockfs.store.HostRecord
+	(*SnapshotHeader)(nil),    // 69: lockfs.store.SnapshotHeader
+	(*Record)(nil),            // 70: lockfs.store.Record
+	(*EventCount)(nil),        // 71: lockfs.store.EventCount
+	(*InodeRecord)(nil),       // 72: lockfs.store.InodeRecord
+	(*EntryRecord)(nil),       // 73: lockfs.store.EntryRecord
+	(*PendingRecord)(nil),     // 74: lockfs.store.PendingRecord
+	(*MakerRecord)(nil),       // 75: lockfs.store.MakerRecord
+	(*OrphanRecord)(nil),      // 76: lockfs.store.OrphanRecord
+	(*SessionRecord)(nil),     // 77: lockfs.store.SessionRecord
+	(*ReplyRecord)(nil),       // 78: lockfs.store.ReplyRecord
+	(*Undo)(nil),              // 79: lockfs.store.Undo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
-	4,   // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
-	4,   // 1: lockfs.store.Facts.process:type_name -> lockfs.store.Process
-	3,   // 2: lockfs.store.Command.caller:type_name -> lockfs.store.Caller
-	8,   // 3: lockfs.store.Command.op:type_name -> lockfs.store.Op
-	9,   // 4: lockfs.store.Op.create:type_name -> lockfs.store.Create
-	10,  // 5: lockfs.store.Op.link:type_name -> lockfs.store.Link
-	11,  // 6: lockfs.store.Op.unlink:type_name -> lockfs.store.Unlink
-	12,  // 7: lockfs.store.Op.rename:type_name -> lockfs.store.Rename
-	13,  // 8: lockfs.store.Op.set_attr:type_name -> lockfs.store.SetAttr
-	14,  // 9: lockfs.store.Op.set_content:type_name -> lockfs.store.SetContent
-	15,  // 10: lockfs.store.Op.set_xattr:type_name -> lockfs.store.SetXattr
-	16,  // 11: lockfs.store.Op.remove_xattr:type_name -> lockfs.store.RemoveXattr
-	17,  // 12: lockfs.store.Op.pin:type_name -> lockfs.store.Pin
-	18,  // 13: lockfs.store.Op.unpin:type_name -> lockfs.store.Unpin
-	19,  // 14: lockfs.store.Op.open_session:type_name -> lockfs.store.OpenSession
-	20,  // 15: lockfs.store.Op.close_session:type_name -> lockfs.store.CloseSession
-	22,  // 16: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
-	34,  // 17: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
-	35,  // 18: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
-	36,  // 19: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
-	21,  // 20: lockfs.store.Op.end_session:type_name -> lockfs.store.EndSession
-	23,  // 21: lockfs.store.Op.process_gone:type_name -> lockfs.store.ProcessGone
-	29,  // 22: lockfs.store.Op.set_rule:type_name -> lockfs.store.SetRule
-	30,  // 23: lockfs.store.Op.delete_rule:type_name -> lockfs.store.DeleteRule
-	31,  // 24: lockfs.store.Op.forget_host:type_name -> lockfs.store.ForgetHost
-	32,  // 25: lockfs.store.Op.tick:type_name -> lockfs.store.Tick
-	24,  // 26: lockfs.store.Op.take_lock:type_name -> lockfs.store.TakeLock
-	25,  // 27: lockfs.store.Op.drop_locks:type_name -> lockfs.store.DropLocks
-	26,  // 28: lockfs.store.Op.interrupt_lock:type_name -> lockfs.store.InterruptLock
-	5,   // 29: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
-	6,   // 30: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
-	6,   // 31: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
-	5,   // 32: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
-	6,   // 33: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
-	6,   // 34: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
-	4,   // 35: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
-	1,   // 36: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
-	2,   // 37: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
-	1,   // 38: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
-	1,   // 39: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
-	2,   // 40: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
-	1,   // 41: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
-	2,   // 42: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
-	28,  // 43: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
-	33,  // 44: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
-	38,  // 45: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	39,  // 46: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	40,  // 47: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	41,  // 48: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	42,  // 49: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	43,  // 50: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	44,  // 51: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	45,  // 52: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
-	46,  // 53: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
-	47,  // 54: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
-	48,  // 55: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
-	50,  // 56: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
-	51,  // 57: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
-	56,  // 58: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
-	52,  // 59: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
-	54,  // 60: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
-	55,  // 61: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	53,  // 62: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
-	6,   // 63: lockfs.store.Read.name:type_name -> lockfs.store.Observation
-	49,  // 64: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
-	1,   // 65: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
-	2,   // 66: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
-	6,   // 67: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
-	24,  // 68: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
-	49,  // 69: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
-	49,  // 70: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
-	0,   // 71: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	57,  // 72: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	58,  // 73: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	59,  // 74: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	60,  // 75: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	33,  // 76: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	74,  // 77: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	6,   // 78: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
-	28,  // 79: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
-	65,  // 80: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
-	62,  // 81: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
-	4,   // 82: lockfs.store.Result.processes:type_name -> lockfs.store.Process
-	63,  // 83: lockfs.store.Result.events:type_name -> lockfs.store.Event
-	27,  // 84: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	5,   // 85: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
-	57,  // 86: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
-	27,  // 87: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	3,   // 88: lockfs.store.Event.by:type_name -> lockfs.store.Caller
-	63,  // 89: lockfs.store.Event.previous:type_name -> lockfs.store.Event
-	69,  // 90: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	70,  // 91: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	73,  // 92: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	74,  // 93: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	75,  // 94: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	33,  // 95: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	28,  // 96: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
-	65,  // 97: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
-	63,  // 98: lockfs.store.Record.event:type_name -> lockfs.store.Event
-	68,  // 99: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
-	27,  // 100: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
-	57,  // 101: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	59,  // 102: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	5,   // 103: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	5,   // 104: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	71,  // 105: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
-	72,  // 106: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
-	3,   // 107: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
-	4,   // 108: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
-	4,   // 109: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
-	61,  // 110: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	76,  // 111: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	72,  // 112: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
-	113, // [113:113] is the sub-list for method output_type
-	113, // [113:113] is the sub-list for method input_type
-	113, // [113:113] is the sub-list for extension type_name
-	113, // [113:113] is the sub-list for extension extendee
-	0,   // [0:113] is the sub-list for field type_name
+	7,   // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
+	1,   // 1: lockfs.store.Facts.format:type_name -> lockfs.store.Format
+	2,   // 2: lockfs.store.Facts.guard:type_name -> lockfs.store.Guard
+	3,   // 3: lockfs.store.Facts.on_stale:type_name -> lockfs.store.OnStale
+	7,   // 4: lockfs.store.Facts.process:type_name -> lockfs.store.Process
+	6,   // 5: lockfs.store.Command.caller:type_name -> lockfs.store.Caller
+	11,  // 6: lockfs.store.Command.op:type_name -> lockfs.store.Op
+	12,  // 7: lockfs.store.Op.create:type_name -> lockfs.store.Create
+	13,  // 8: lockfs.store.Op.link:type_name -> lockfs.store.Link
+	14,  // 9: lockfs.store.Op.unlink:type_name -> lockfs.store.Unlink
+	15,  // 10: lockfs.store.Op.rename:type_name -> lockfs.store.Rename
+	16,  // 11: lockfs.store.Op.set_attr:type_name -> lockfs.store.SetAttr
+	17,  // 12: lockfs.store.Op.set_content:type_name -> lockfs.store.SetContent
+	18,  // 13: lockfs.store.Op.set_xattr:type_name -> lockfs.store.SetXattr
+	19,  // 14: lockfs.store.Op.remove_xattr:type_name -> lockfs.store.RemoveXattr
+	20,  // 15: lockfs.store.Op.pin:type_name -> lockfs.store.Pin
+	21,  // 16: lockfs.store.Op.unpin:type_name -> lockfs.store.Unpin
+	22,  // 17: lockfs.store.Op.open_session:type_name -> lockfs.store.OpenSession
+	23,  // 18: lockfs.store.Op.close_session:type_name -> lockfs.store.CloseSession
+	25,  // 19: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
+	37,  // 20: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
+	38,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
+	39,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
+	24,  // 23: lockfs.store.Op.end_session:type_name -> lockfs.store.EndSession
+	26,  // 24: lockfs.store.Op.process_gone:type_name -> lockfs.store.ProcessGone
+	32,  // 25: lockfs.store.Op.set_rule:type_name -> lockfs.store.SetRule
+	33,  // 26: lockfs.store.Op.delete_rule:type_name -> lockfs.store.DeleteRule
+	34,  // 27: lockfs.store.Op.forget_host:type_name -> lockfs.store.ForgetHost
+	35,  // 28: lockfs.store.Op.tick:type_name -> lockfs.store.Tick
+	27,  // 29: lockfs.store.Op.take_lock:type_name -> lockfs.store.TakeLock
+	28,  // 30: lockfs.store.Op.drop_locks:type_name -> lockfs.store.DropLocks
+	29,  // 31: lockfs.store.Op.interrupt_lock:type_name -> lockfs.store.InterruptLock
+	8,   // 32: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
+	9,   // 33: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
+	9,   // 34: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
+	8,   // 35: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
+	9,   // 36: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
+	9,   // 37: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
+	7,   // 38: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
+	4,   // 39: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 40: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
+	4,   // 41: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
+	4,   // 42: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 43: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
+	4,   // 44: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 45: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
+	31,  // 46: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
+	36,  // 47: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
+	41,  // 48: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	42,  // 49: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	43,  // 50: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	44,  // 51: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	45,  // 52: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	46,  // 53: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	47,  // 54: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	48,  // 55: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	49,  // 56: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
+	50,  // 57: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
+	51,  // 58: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
+	53,  // 59: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	54,  // 60: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	59,  // 61: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	55,  // 62: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	57,  // 63: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	58,  // 64: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	56,  // 65: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
+	9,   // 66: lockfs.store.Read.name:type_name -> lockfs.store.Observation
+	52,  // 67: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
+	4,   // 68: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 69: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
+	9,   // 70: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
+	27,  // 71: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
+	52,  // 72: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
+	52,  // 73: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
+	0,   // 74: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	60,  // 75: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	61,  // 76: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	62,  // 77: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	63,  // 78: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	36,  // 79: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	77,  // 80: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	9,   // 81: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
+	31,  // 82: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
+	68,  // 83: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	65,  // 84: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	7,   // 85: lockfs.store.Result.processes:type_name -> lockfs.store.Process
+	66,  // 86: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	30,  // 87: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	8,   // 88: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	60,  // 89: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	30,  // 90: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	6,   // 91: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	66,  // 92: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	72,  // 93: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	73,  // 94: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	76,  // 95: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	77,  // 96: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	78,  // 97: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	36,  // 98: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	31,  // 99: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	68,  // 100: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	66,  // 101: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	71,  // 102: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	30,  // 103: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	60,  // 104: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	62,  // 105: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	8,   // 106: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	8,   // 107: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	74,  // 108: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
+	75,  // 109: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
+	6,   // 110: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
+	7,   // 111: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
+	7,   // 112: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
+	64,  // 113: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	79,  // 114: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	75,  // 115: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
+	116, // [116:116] is the sub-list for method output_type
+	116, // [116:116] is the sub-list for method input_type
+	116, // [116:116] is the sub-list for extension type_name
+	116, // [116:116] is the sub-list for extension extendee
+	0,   // [0:116] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -7837,7 +8030,7 @@ func file_raftstore_storepb_store_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      6,
 			NumMessages:   74,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -13,7 +13,7 @@ import (
 // host was that wrote the lock, and how wrong this one's is. It is not known anywhere else, nor when a rule has it
 // that this is no such lock.
 func Judged(f *os.File, format lockfact.Format) (stale, known bool) {
-	if AttributeOf(f, "format") != string(format) {
+	if AttributeOf(f, "format") != format.String() {
 		return false, false
 	}
 	return AttributeOf(f, "state") == string(lockfact.Stale), true

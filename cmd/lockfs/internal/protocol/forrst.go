@@ -49,7 +49,7 @@ func (f *forrstFlags) add(flags *pflag.FlagSet) {
 
 // ask calls a function, and says what the answer is in the words of every format.
 func (f *forrstFlags) ask(cmd *cobra.Command, function, key string, arguments, result any) error {
-	state := lockState{Format: string(formats.Forrst), Path: ".forrst/" + key}
+	state := lockState{Format: formats.Forrst.String(), Path: ".forrst/" + key}
 	f.answer.look = func() (lockState, any) { return state, forrst.KeyArguments{Key: key} }
 	err := f.client.call(cmd.Context(), function, arguments, result)
 	known := new(forrst.Error)

@@ -44,15 +44,15 @@ type lookup func() (lockState, any)
 // lookAt tells what is known of the lock in a file. The format is the one that it should have.
 func lookAt(path string, format formats.Format, staleAfter time.Duration) lockState {
 	status, err := formats.Check(path, formats.Rule{Format: format, StaleAfter: staleAfter})
-	s := lockState{Format: string(format), Path: path}
+	s := lockState{Format: format.String(), Path: path}
 	if err != nil {
 		s.Reason = err.Error()
 		return s
 	}
 	s.State, s.Holder, s.Host, s.PID = string(status.State), status.Holder, status.Host, status.PID
 	s.Token, s.Reason = status.Token, status.Reason
-	if format == "" && status.State != formats.Free {
-		s.Format = string(status.Format)
+	if format == 0 && status.State != formats.Free {
+		s.Format = status.Format.String()
 	}
 	s.since(status.Acquired)
 	if !status.Expires.IsZero() {

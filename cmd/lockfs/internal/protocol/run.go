@@ -112,7 +112,7 @@ comes when it is over ends with 77 at once, and says so on a terminal only, as c
 }
 
 func (f *runFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.format, "format", string(formats.Semaphore), "semaphore, tower, swarm, beads or pid")
+	flags.StringVar(&f.format, "format", formats.Semaphore.String(), "semaphore, tower, swarm, beads or pid")
 	flags.Var(cli.OptionalDuration(&f.wait), "wait", "how long to wait for the lock (default: for ever)")
 	flags.BoolVar(&f.nonblock, "nonblock", false, "do not wait for the lock")
 	addGrace(flags, &f.grace)
@@ -140,10 +140,16 @@ var only = map[string][]formats.Format{
 	"holder": {formats.Tower, formats.Swarm, formats.Beads},
 }
 
+// kind is 0 for a name that is no format's.
+func (f *runFlags) kind() formats.Format {
+	format, _ := formats.ParseFormat(f.format)
+	return format
+}
+
 // check refuses flags that would do nothing. Variables are for all commands, so those may.
 func (f *runFlags) check() error {
 	for _, flag := range f.given {
-		if has := only[flag]; has != nil && !slices.Contains(has, formats.Format(f.format)) {
+		if has := only[flag]; has != nil && !slices.Contains(has, f.kind()) {
 			return fmt.Errorf("--%s is for the format %v, not for %s", flag, has, f.format)
 		}
 	}
@@ -153,7 +159,7 @@ func (f *runFlags) check() error {
 // checkTurns refuses what --slots and --once-per cannot do.
 func (f *runFlags) checkTurns() error {
 	given := func(flag string) bool { return slices.Contains(f.given, flag) }
-	format := formats.Format(f.format)
+	format := f.kind()
 	switch {
 	case given("slots") && (f.slots < 1 || f.slots > mostSlots):
 		return fmt.Errorf("--slots %d: give 1 to %d", f.slots, mostSlots)
@@ -187,7 +193,7 @@ func (f *runFlags) run(cmd *cobra.Command, path string, wait time.Duration, comm
 		return err
 	}
 	orphaned := syscall.SIGTERM
-	if format := formats.Format(f.format); format == formats.Beads || format == formats.PID {
+	if format := f.kind(); format == formats.Beads || format == formats.PID {
 		orphaned = syscall.SIGKILL
 	}
 	return runUnder(cmd, &f.answer, lock, command, f.grace, orphaned)
@@ -222,7 +228,7 @@ func (f *runFlags) lockOf(cmd *cobra.Command, path string, wait time.Duration, c
 
 // lookAt answers what is known of the lock at a path.
 func (f *runFlags) lookAt(path string) (lockState, any) {
-	format := formats.Format(f.format)
+	format := f.kind()
 	switch dir, name, err := inDirectory(path); {
 	case format == formats.Tower && err == nil:
 		return lookAtTower(tower.Dir{Path: dir, Now: time.Now}, name)()
@@ -243,7 +249,7 @@ func (f *runFlags) lookupOf(path string) lookup {
 
 // open answers the lock at a path, by the rules of the format.
 func (f *runFlags) open(cmd *cobra.Command, path string, wait time.Duration, named names) (runLock, error) {
-	switch formats.Format(f.format) {
+	switch f.kind() {
 	case formats.Semaphore:
 		flags := semaphoreFlags{file: semaphore.File{Tag: named.tag, StaleTimeout: f.staleTimeout, RetryInterval: f.interval}}
 		file, err := flags.open(path)

@@ -66,7 +66,7 @@ func TestRunFormats(t *testing.T) {
 		require.Equal(t, 42, done.Code, "%s: %s", format, done.Stderr)
 		require.Regexp(t, want.content, done.Stdout)
 		require.Contains(t, done.Stderr, "token=\n", "that of another lock is not handed on")
-		require.Equal(t, formats.Format(format), formats.Detect([]byte(done.Stdout)))
+		require.Equal(t, format, formats.Detect([]byte(done.Stdout)).String())
 		require.NoFileExists(t, d.path)
 	}
 }

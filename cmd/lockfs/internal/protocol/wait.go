@@ -60,7 +60,7 @@ systems, and for what is no file or may not be read, it looks ten times a second
 				return err
 			}
 			answer.look = func() (lockState, any) {
-				state := lookAt(w.path, "", 0)
+				state := lookAt(w.path, 0, 0)
 				if state.State != w.State { // somebody else's by now
 					state = lockState{Path: w.path}
 				}
