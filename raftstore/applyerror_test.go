@@ -88,6 +88,40 @@ func TestNewerCommandStopsTheStateMachine(t *testing.T) {
 	}
 }
 
+// olderCommand creates a lock whose facts have their format as a word.
+func olderCommand() *storepb.Command {
+	create := &storepb.Create{Parent: namespace.RootIno, Name: []byte("lock"), Facts: new(storepb.Facts)}
+	create.GetFacts().ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "pid"))
+	return &storepb.Command{Session: 4, Seq: 5, Op: &storepb.Op{Op: &storepb.Op_Create{Create: create}}}
+}
+
+// TestOlderCommandStopsTheStateMachine: without what it said of the lock, the lock would be anybody's.
+func TestOlderCommandStopsTheStateMachine(t *testing.T) {
+	var failed error
+	fsm := NewFSM(namespace.New(), func(err error) { failed = err })
+	before := fsm.State().Hash()
+	err, isError := fsm.Apply(&raft.Log{Index: 9, Term: 2, Data: encoded(t, olderCommand())}).(*ApplyError)
+	require.True(t, isError)
+	require.Equal(t, err, failed)
+	require.ErrorIs(t, err, codec.ErrOlder)
+	require.ErrorContains(t, err, "entry 9 of term 2 (create, session 4, number 5)")
+	require.ErrorContains(t, err, "field 1 of Facts")
+	require.ErrorContains(t, err, "start that version again")
+	require.Equal(t, before, fsm.ns.Snapshot().Hash())
+	requireStopped(t, fsm, err)
+}
+
+// TestOlderSnapshotStopsTheStateMachine has one of the version before.
+func TestOlderSnapshotStopsTheStateMachine(t *testing.T) {
+	content := snapshotBytes(t, namespace.New().Snapshot())
+	content[bytes.IndexByte(content, '\n')+3]-- // the version
+	var failed error
+	fsm := NewFSM(namespace.New(), func(err error) { failed = err })
+	require.ErrorIs(t, fsm.Restore(io.NopCloser(bytes.NewReader(content))), codec.ErrOlder)
+	require.ErrorIs(t, failed, codec.ErrOlder)
+	requireStopped(t, fsm, failed)
+}
+
 // TestNewerSnapshotStopsTheStateMachine has one of a version that this program does not read.
 func TestNewerSnapshotStopsTheStateMachine(t *testing.T) {
 	content := snapshotBytes(t, namespace.New().Snapshot())

@@ -39,7 +39,7 @@ type Store struct {
 
 // Propose stamps a command with cluster time, puts it into the log and waits until this node has
 // applied it or ctx ends. Its error is one of ErrNotLeader, ErrNotDone and ErrUnknown, wrapped. A command that this program does
-// not know all of is not proposed (ErrNotDone and codec.ErrNewer).
+// not know all of is not proposed (ErrNotDone and codec.ErrNewer or codec.ErrOlder).
 func (s *Store) Propose(ctx context.Context, cmd *storepb.Command) (*storepb.Result, error) {
 	cmd.Time = s.Now()
 	data, err := codec.EncodeCommand(cmd)

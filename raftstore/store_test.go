@@ -47,9 +47,12 @@ func TestProposeSortsRaftErrors(t *testing.T) {
 // noRaft is to be asked nothing.
 type noRaft struct{ Applier }
 
-func TestNewerCommandIsNotProposed(t *testing.T) {
+func TestCommandOfAnotherVersionIsNotProposed(t *testing.T) {
 	store := &Store{Raft: noRaft{}, Now: func() int64 { return 1 }}
 	_, err := store.Propose(t.Context(), newerCommand(&storepb.Command{Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}}))
 	require.ErrorIs(t, err, ErrNotDone)
 	require.ErrorIs(t, err, codec.ErrNewer)
+	_, err = store.Propose(t.Context(), olderCommand())
+	require.ErrorIs(t, err, ErrNotDone)
+	require.ErrorIs(t, err, codec.ErrOlder)
 }

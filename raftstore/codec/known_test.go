@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -140,6 +141,30 @@ func TestUnknownPartsAreFoundAtAnyDepth(t *testing.T) {
 	}
 	require.Greater(t, len(messages), 28)
 	require.ErrorIs(t, CheckKnown(encoded(t, new(storepb.Command)), new(storepb.Command)), ErrNewer)
+}
+
+// TestPartsOfEarlierVersionsAreFound has facts in words, and every number that a message had in an earlier version.
+func TestPartsOfEarlierVersionsAreFound(t *testing.T) {
+	found := make(map[string]bool)
+	for _, cmd := range everyCommand(t) {
+		eachMessage(cmd.ProtoReflect(), func(m protoreflect.Message) {
+			reserved := m.Descriptor().ReservedRanges()
+			for i := range reserved.Len() {
+				for number := reserved.Get(i)[0]; number < reserved.Get(i)[1]; number++ {
+					m.SetUnknown(protowire.AppendString(protowire.AppendTag(nil, number, protowire.BytesType), "pid"))
+					err := CheckKnown(encoded(t, cmd), cmd)
+					require.ErrorIs(t, err, ErrOlder, "%v", cmd)
+					require.NotErrorIs(t, err, ErrNewer)
+					require.ErrorContains(t, err, fmt.Sprintf("field %d of %s", number, m.Descriptor().Name()))
+					found[fmt.Sprintf("%s %d", m.Descriptor().Name(), number)] = true
+				}
+			}
+			m.SetUnknown(nil)
+		})
+	}
+	for _, word := range []string{"Facts 1", "Facts 7", "Facts 8"} {
+		require.True(t, found[word], word)
+	}
 }
 
 func BenchmarkCheckKnown(b *testing.B) {

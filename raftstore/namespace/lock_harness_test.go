@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/formats/lockfact"
 	"lockfs/raftstore/storepb"
 )
 
@@ -53,7 +54,7 @@ func (tr *driver) fillOp(session, parent uint64, name string, facts *storepb.Fac
 	content := ""
 	if facts != nil {
 		facts.Host = tr.hosts[session]
-		content = facts.GetFormat().String() + " " + facts.GetHolder()
+		content = lockfact.Format(facts.GetFormat()).String() + " " + facts.GetHolder()
 	}
 	return &storepb.SetContent{
 		Ino: ino, IfVersion: tr.attr(ino).GetVersion(), Content: []byte(content), Facts: facts,

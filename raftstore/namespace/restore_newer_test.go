@@ -49,3 +49,15 @@ func TestNewerSnapshotIsNotRestored(t *testing.T) {
 		}
 	}
 }
+
+// TestSnapshotWithFactsInWordsIsNotRestored has what an earlier version said of a lock, whatever the header says.
+func TestSnapshotWithFactsInWordsIsNotRestored(t *testing.T) {
+	record := (&inode{ino: RootIno, mode: rootMode, nlink: 2, parent: RootIno}).record()
+	record.GetInode().Facts = new(storepb.Facts)
+	record.GetInode().GetFacts().ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "pid"))
+	header := &storepb.SnapshotHeader{Version: snapshotVersion, NextIno: 200, NextCookie: 200, Records: 1}
+	_, err := Restore(bytes.NewReader(signed(t, header, []*storepb.Record{record})))
+	require.ErrorIs(t, err, codec.ErrOlder)
+	require.NotErrorIs(t, err, codec.ErrCorrupt)
+	require.ErrorContains(t, err, "field 1 of Facts")
+}
