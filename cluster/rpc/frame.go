@@ -14,7 +14,7 @@ import (
 )
 
 // Preface tells these connections from others, and from those of versions that do not understand each other.
-const Preface = "LOCKFS2\n"
+const Preface = "LOCKFS3\n"
 
 // What one message may have.
 const (
