@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/formats/pause"
 )
 
 // AttemptTimeout is how long one node may take to answer before another is asked.
@@ -54,7 +55,7 @@ var errNoLeader = errors.New("no leader is known")
 func Ask[Request any, Reply Answer](
 	ctx context.Context, r *Router, method func(Node, context.Context, Request) (Reply, error), request Request,
 ) (Reply, error) {
-	pause := firstPause
+	wait := firstPause
 	for redirects := 0; ; {
 		node := r.pick()
 		attempt, cancel := context.WithTimeout(ctx, AttemptTimeout)
@@ -77,12 +78,10 @@ func Ask[Request any, Reply Answer](
 			continue
 		}
 		redirects = 0
-		select {
-		case <-time.After(pause):
-			pause = min(2*pause, longestPause)
-		case <-ctx.Done():
-			return reply, fmt.Errorf("%w (last: %w)", ctx.Err(), err)
+		if ended := pause.For(ctx, wait); ended != nil {
+			return reply, fmt.Errorf("%w (last: %w)", ended, err)
 		}
+		wait = min(2*wait, longestPause)
 	}
 }
 

@@ -3,9 +3,9 @@ package session
 import (
 	"context"
 	"errors"
-	"time"
 
 	"lockfs/cluster/rpc"
+	"lockfs/formats/pause"
 	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/storepb"
 )
@@ -113,9 +113,7 @@ func (c *Client) openFirst(ctx context.Context) (*clientSession, error) {
 		if !warned {
 			c.logger.Warn("waiting", "error", err)
 		}
-		select {
-		case <-time.After(reopenPause):
-		case <-ctx.Done():
+		if pause.For(ctx, reopenPause) != nil {
 			return nil, err
 		}
 	}

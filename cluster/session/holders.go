@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockfs/cluster/process"
+	"lockfs/formats/pause"
 	"lockfs/raftstore/storepb"
 )
 
@@ -180,10 +181,7 @@ func (h *holders) tellOf(ends []end) {
 		if _, err := h.cluster.Mutate(h.ctx, &storepb.Caller{}, op); err == nil {
 			return
 		}
-		select {
-		case <-time.After(goneRetry):
-		case <-h.ctx.Done():
-		}
+		_ = pause.For(h.ctx, goneRetry)
 	}
 }
 

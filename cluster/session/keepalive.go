@@ -3,6 +3,8 @@ package session
 import (
 	"context"
 	"time"
+
+	"lockfs/formats/pause"
 )
 
 // keepAlive renews the session until the client is about to end it.
@@ -37,9 +39,6 @@ func (c *Client) reopen() {
 			return
 		}
 		c.logger.Error("no session could be opened; trying again", "error", err)
-		select {
-		case <-time.After(reopenPause):
-		case <-c.alive.Done():
-		}
+		_ = pause.For(c.alive, reopenPause)
 	}
 }
