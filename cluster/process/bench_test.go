@@ -22,7 +22,7 @@ func benchmark(b *testing.B, name string, do func() error) {
 func BenchmarkOf(b *testing.B) {
 	of := func(thread int) func() error {
 		return func() error {
-			_, err := Of(thread)
+			_, err := of(thread)
 			return err
 		}
 	}

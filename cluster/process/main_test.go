@@ -271,3 +271,9 @@ func descriptors(t testing.TB) int {
 	require.NoError(t, err)
 	return len(entries)
 }
+
+// of answers the process that a thread belongs to.
+func of(thread int) (ID, error) {
+	s, err := statOf(thread)
+	return s.ID, err
+}

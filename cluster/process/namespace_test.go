@@ -223,7 +223,7 @@ func TestStatusWithManyGroups(t *testing.T) {
 	found, err := Find(numbers[1], p.pid())
 	require.NoError(t, err)
 	require.Equal(t, p.id(), found)
-	found, err = Of(numbers[1])
+	found, err = of(numbers[1])
 	require.NoError(t, err)
 	require.Equal(t, p.id(), found)
 }

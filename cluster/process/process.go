@@ -9,12 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Of answers the process that a thread belongs to.
-func Of(thread int) (ID, error) {
-	s, err := statOf(thread)
-	return s.ID, err
-}
-
 // Alive tells whether a process has not ended, as far as can be told: when there is no way to look, it is
 // not taken for dead.
 func Alive(id ID) bool {

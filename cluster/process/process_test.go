@@ -12,19 +12,19 @@ import (
 )
 
 func TestOf(t *testing.T) {
-	self, err := Of(unix.Gettid())
+	self, err := of(unix.Gettid())
 	require.NoError(t, err)
 	require.Equal(t, idOf(t, os.Getpid()), self)
 
 	cat := start(t, exec.Command("cat"))
-	id, err := Of(cat.pid())
+	id, err := of(cat.pid())
 	require.NoError(t, err)
 	require.Equal(t, cat.id(), id)
 
 	threads := startChild(t, 0, "threads")
 	numbers := threads.numbers()
 	require.NotEqual(t, numbers[0], numbers[1])
-	id, err = Of(numbers[1])
+	id, err = of(numbers[1])
 	require.NoError(t, err)
 	require.Equal(t, threads.id(), id)
 }
@@ -33,7 +33,7 @@ func TestOfUnknown(t *testing.T) {
 	ended := start(t, exec.Command("cat"))
 	ended.end()
 	for _, thread := range []int{0, -1, ended.pid(), 1<<32 + os.Getpid()} {
-		_, err := Of(thread)
+		_, err := of(thread)
 		require.ErrorIs(t, err, ErrUnknown, "%d", thread)
 	}
 }
@@ -43,7 +43,7 @@ func TestLeaderless(t *testing.T) {
 	p := startChild(t, 0, "leaderless")
 	thread := p.numbers()[1]
 	require.True(t, zombie(p.pid()))
-	id, err := Of(thread)
+	id, err := of(thread)
 	require.NoError(t, err)
 	assert.Equal(t, p.id(), id)
 	assert.True(t, Alive(id))
@@ -113,7 +113,7 @@ func TestExecByAnotherThread(t *testing.T) {
 	p := startChild(t, 0, "exec")
 	id := p.id()
 	thread := p.numbers()[1]
-	before, err := Of(thread)
+	before, err := of(thread)
 	require.NoError(t, err)
 	require.Equal(t, id, before)
 	_, err = p.stdin.Write([]byte("now\n"))
@@ -141,7 +141,7 @@ func TestNoDescriptorLeaks(t *testing.T) {
 	ended.kill()
 	before := descriptors(t)
 	for range 20 {
-		_, _ = Of(cat.pid())
+		_, _ = of(cat.pid())
 		_, _ = Lineage(cat.pid())
 		Alive(ID{cat.pid(), 1})
 		for _, pid := range []int{cat.pid(), ended.pid(), 1, 2, 0} {
