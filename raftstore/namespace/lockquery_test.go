@@ -165,7 +165,7 @@ func TestListEvents(t *testing.T) {
 
 // TestAnswersFitWhateverUsersHave: who has many advisory locks, or much to say of one lock, keeps nobody from a list of all.
 func TestAnswersFitWhateverUsersHave(t *testing.T) {
-	const most = 2 << 20 // of the 4 MiB that gRPC takes
+	const most = 2 << 20 // far below what a frame takes
 	tr := newDriver(t)
 	facts := factsFor(storepb.Format_SEMAPHORE, "x", 0)
 	facts.Tag = strings.Repeat("t", MaxContent)

@@ -8,7 +8,7 @@ import (
 // reader answers queries.
 type reader struct{ *judge }
 
-// What one answer holds at most. That must be clearly less than the 4 MiB that gRPC takes, whatever users put into their locks.
+// What one answer holds at most. That must be clearly less than what a frame takes (rpc.MaxAnswer), whatever users put into their locks.
 const (
 	lockPage         = 1000
 	lockPageBytes    = 1 << 20 // and one more lock
