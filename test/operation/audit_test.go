@@ -140,9 +140,8 @@ func TestAuditTellsTheStory(t *testing.T) {
 		require.Empty(t, b.Stop(t))
 		require.Empty(t, b.Overlaps(t))
 	}
+	events := awaitEnd(t, c, "semaphore", "pid")
 	c.RequireSameState(t)
-
-	events := c.Nodes[0].Events(t)
 	require.EqualValues(t, 1, events[0].Number)
 	require.Empty(t, replay(events))
 	for _, n := range c.Nodes {
@@ -173,6 +172,28 @@ func TestAuditTellsTheStory(t *testing.T) {
 		}
 		require.Equal(t, entered, acquired, "%s locks that were had", format)
 	}
+}
+
+// awaitEnd answers all events once nothing more can come of the locks that nobody has left in some directories: of each it is
+// told that it is stale.
+func awaitEnd(t *testing.T, c *suite.Cluster, dirs ...string) (events []suite.Event) {
+	t.Helper()
+	hosts.Eventually(t, "the events of all locks that are left", func() (string, bool) {
+		events = c.Nodes[0].Events(t)
+		last := make(map[string]string)
+		for _, e := range events {
+			last[e.Path] = e.Event
+		}
+		for _, dir := range dirs {
+			for _, name := range strings.Fields(c.Nodes[0].Host.MustRun(t, "ls", c.Path(dir))) {
+				if path := dir + "/" + name; last[path] != "lock_stale" {
+					return path + ": " + last[path], false
+				}
+			}
+		}
+		return "", true
+	})
+	return events
 }
 
 // TestEvents looks at the story of one lock in all ways that there are.
