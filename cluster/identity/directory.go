@@ -140,21 +140,24 @@ func locked(dir string, do func() error) error {
 	}
 }
 
-func loadDir(dir string) (*material, error) {
-	var loaded *material
-	err := locked(dir, func() (err error) {
-		loaded, err = readDir(dir)
-		return err
+// loadDir is [ErrNone] without a directory, or without a leaf in it.
+func loadDir(dir string) (loaded *material, err error) {
+	var damage error
+	err = locked(dir, func() error {
+		loaded, damage = readDir(dir)
+		return nil
 	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s: %w", dir, ErrNone)
+	}
+	return loaded, errors.Join(err, damage)
+}
+
+func readDir(dir string) (*material, error) {
+	certificates, err := readCertificates(filepath.Join(dir, leafFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", dir, ErrNone)
 	}
-	return loaded, err
-}
-
-// readDir is fs.ErrNotExist without a leaf.
-func readDir(dir string) (*material, error) {
-	certificates, err := readCertificates(filepath.Join(dir, leafFile))
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +167,7 @@ func readDir(dir string) (*material, error) {
 	}
 	authorities, err := readCertificates(filepath.Join(dir, authoritiesFile))
 	if err != nil {
-		return nil, missing(err)
+		return nil, err
 	}
 	servers, err := readServers(dir)
 	if err != nil {
@@ -175,14 +178,6 @@ func readDir(dir string) (*material, error) {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, leafFile), err)
 	}
 	return m.with(key), nil
-}
-
-// missing is for files without which a leaf is of no use: that they are not there is no sign that the host never enrolled.
-func missing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the identity is damaged: %v", err)
-	}
-	return err
 }
 
 // keyOfLeaf finds which of the keys a leaf is for.
