@@ -67,6 +67,24 @@ func Prepare(dir string) (*Key, error) {
 	return key, err
 }
 
+// Discard gives up an enrolment that was cut short, so that [Prepare] draws another key: a cluster that has revoked the key never takes
+// it again. The identity that is in use stays.
+func Discard(dir string) error {
+	err := locked(dir, func() error {
+		if err := settle(dir); err != nil {
+			return err
+		}
+		if err := os.Remove(filepath.Join(dir, nextKeyFile)); err != nil {
+			return err
+		}
+		return durable.SyncDir(dir)
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // Install keeps what the cluster granted for the key that [Prepare] gave, in place of the identity that was there. To do it twice does
 // no harm.
 func Install(dir string, grant Grant) (*Credentials, error) {

@@ -101,9 +101,3 @@ func Peer(state *tls.ConnectionState) (Name, KeyHash, error) {
 	}
 	return name, KeyHashOf(leaf), nil
 }
-
-// Verify judges the other end of a connection again, as the handshake did: after a revocation it says who is to be hung up on. Servers
-// verify their callers with it.
-func Verify(judge Judge, state *tls.ConnectionState) (Name, error) {
-	return verifyPeer(judge, state, x509.ExtKeyUsageClientAuth)
-}
