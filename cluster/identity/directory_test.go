@@ -135,6 +135,16 @@ func TestInstallRefusesWhatDoesNotFit(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestRemoveIsCut(t *testing.T) {
+	dir := t.TempDir()
+	enrolled(t, dir, newAuthority(t), Name{Client, "m1"})
+	require.NoError(t, os.Remove(filepath.Join(dir, leafFile)))
+	_, err := Load(dir)
+	require.ErrorIs(t, err, ErrNone)
+	loaded := enrolled(t, dir, newAuthority(t), Name{Client, "m2"})
+	require.Equal(t, Name{Client, "m2"}, loaded.Name())
+}
+
 func TestKeyThatOthersCanRead(t *testing.T) {
 	dir := t.TempDir()
 	enrolled(t, dir, newAuthority(t), Name{Client, "m1"})
