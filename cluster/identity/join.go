@@ -29,8 +29,7 @@ func Discover(ctx context.Context, address string, fingerprint Fingerprint, floo
 		if authority == nil {
 			return otherAuthority(&state)
 		}
-		_, err := verifyPeer(&joinJudge{authority: authority, floor: floor}, &state, x509.ExtKeyUsageServerAuth)
-		return err
+		return verifyPeer(&joinJudge{authority: authority, floor: floor}, &state, true)
 	}
 	dialer := tls.Dialer{Config: config}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
