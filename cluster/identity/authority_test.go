@@ -65,6 +65,8 @@ func TestIssuedLeaf(t *testing.T) {
 	require.False(t, leaf.IsCA)
 	require.Equal(t, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, leaf.ExtKeyUsage)
 	require.NoError(t, leaf.CheckSignatureFrom(authority.Certificate()))
+	server := parsed(t, issue(t, authority, key, Name{Server, "s1"}, now))
+	require.Equal(t, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}, server.ExtKeyUsage)
 
 	other := parsed(t, issue(t, authority, key, Name{Client, "m1"}, now))
 	require.NotEqual(t, leaf.SerialNumber, other.SerialNumber)

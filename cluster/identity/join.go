@@ -22,7 +22,7 @@ func Discover(ctx context.Context, address string, fingerprint Fingerprint, floo
 	config.InsecureSkipVerify = true // the fingerprint says whom to trust
 	config.VerifyConnection = func(state tls.ConnectionState) error {
 		for _, certificate := range state.PeerCertificates {
-			if certificate.IsCA && FingerprintOf(certificate) == fingerprint {
+			if FingerprintOf(certificate) == fingerprint {
 				authority = certificate
 			}
 		}

@@ -203,6 +203,37 @@ func TestWhatIsSpoken(t *testing.T) {
 	}
 }
 
+// A connection is never taken up again without a look at who it is.
+func TestNothingIsResumed(t *testing.T) {
+	authority := newAuthority(t)
+	server, client := host(t, authority, Server, "s1", now), host(t, authority, Client, "m1", now)
+	serverConfig := server.ServerConfig(stateOf(now, authority).admit(client), allProtocols...)
+	clientConfig := client.ClientConfig(client.Judge(nil), ProtocolRPC)
+	clientConfig.SessionTicketsDisabled = false
+	clientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(0)
+	for range 2 {
+		met := connect(t, serverConfig, clientConfig)
+		met.requireLetIn(t)
+		require.False(t, met.state.DidResume)
+	}
+}
+
+// Other programs know a server by the authorities alone, with their own rules.
+func TestOtherProgramsKnowAServer(t *testing.T) {
+	authority, err := NewAuthority(time.Now())
+	require.NoError(t, err)
+	client := host(t, authority, Client, "m1", time.Now())
+	config := &tls.Config{
+		RootCAs: x509.NewCertPool(), ServerName: ServerName, NextProtos: []string{"h2", "http/1.1"},
+		Certificates: []tls.Certificate{*client.current.Load().shown},
+	}
+	config.RootCAs.AddCert(authority.Certificate())
+	judge := stateOf(time.Now(), authority).admit(client)
+	connect(t, host(t, authority, Server, "s1", time.Now()).ServerConfig(judge, "http/1.1"), config).requireLetIn(t)
+	met := connect(t, client.ServerConfig(judge, "http/1.1"), config)
+	require.Error(t, met.client, "a client's certificate is no server's for them either")
+}
+
 func TestJoiningNeedsNoCertificate(t *testing.T) {
 	authority := newAuthority(t)
 	server, client := host(t, authority, Server, "s1", now), host(t, authority, Client, "m1", now.Add(-2*Validity))

@@ -66,9 +66,6 @@ func verifyChain(authorities []*x509.Certificate, leaf *x509.Certificate, extra 
 	if err == nil {
 		err = checkPublic(leaf.PublicKey)
 	}
-	if err == nil && leaf.IsCA {
-		err = errors.New("it is an authority's")
-	}
 	if err != nil {
 		return Name{}, &Refused{Reason: BadCertificate, Err: err}
 	}
