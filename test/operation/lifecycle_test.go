@@ -75,7 +75,9 @@ func TestTwoDevs(t *testing.T) {
 	}
 	first, second := start("first"), start("second")
 	host.MustRun(t, "mkdir", "/mnt/first/one", "/mnt/second/two")
-	locksAt := func(socket string) string { return host.MustRun(t, program, "locks", "--servers", "unix:/run/lockfs/"+socket) }
+	locksAt := func(socket string) string {
+		return host.MustRun(t, program, "locks", "--servers", "unix:/run/lockfs/"+socket)
+	}
 	require.NotContains(t, locksAt("dev-mnt-first.sock"), "two")
 	require.Contains(t, locksAt("dev-mnt-second.sock"), "two")
 	for _, dev := range []*hosts.Process{first, second} {
