@@ -80,12 +80,12 @@ For /etc/fstab, link the program to /sbin/mount.lockfs and /sbin/mount.fuse.lock
 
 // run mounts, and returns once it is unmounted by whomever.
 func (p *mountPlan) run(ctx context.Context, ready func()) error {
-	if !p.insecure {
-		return errInsecureOnly
-	}
 	logger, err := p.logs.Logger()
 	if err != nil {
 		return err
+	}
+	if !p.insecure {
+		return errInsecureOnly
 	}
 	if p.host == "" {
 		if p.host, err = cli.HostName(); err != nil {

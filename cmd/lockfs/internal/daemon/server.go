@@ -29,12 +29,12 @@ Three voters survive the loss of any one, five of any two. SIGTERM stops a voter
 			if s.config.Bootstrap && len(s.config.Join) > 0 {
 				return errors.New("--bootstrap begins a cluster and --join enters one: give one of them")
 			}
-			if !insecure {
-				return errInsecureOnly
-			}
 			var err error
 			if s.config.Logger, err = logs.Logger(); err != nil {
 				return err
+			}
+			if !insecure {
+				return errInsecureOnly
 			}
 			if s.hostName, err = cli.HostName(); err != nil {
 				return err
