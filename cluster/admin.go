@@ -51,8 +51,8 @@ func (a *Admin) Status(ctx context.Context, withHash bool) ([]NodeStatus, error)
 	nodes := make([]NodeStatus, len(members))
 	var asking sync.WaitGroup
 	for i, member := range members {
-		nodes[i] = NodeStatus{Address: member.GetApiAddress(), Name: member.GetName(), Joining: member.Joining}
-		asking.Go(func() { nodes[i].Status, nodes[i].Err = a.status(ctx, member.GetApiAddress(), withHash) })
+		nodes[i] = NodeStatus{Address: member.GetAddress(), Name: member.GetName(), Joining: member.Joining}
+		asking.Go(func() { nodes[i].Status, nodes[i].Err = a.status(ctx, member.GetAddress(), withHash) })
 	}
 	asking.Wait()
 	slices.SortFunc(nodes, func(x, y NodeStatus) int { return strings.Compare(x.Name, y.Name) })

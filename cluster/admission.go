@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -72,7 +71,7 @@ func checkMember(m *storepb.Member) error {
 	if !consensus.ValidName(m.GetName()) || m.GetId() == "" {
 		return fmt.Errorf("a member needs a name and an id, not %q and %q", m.GetName(), m.GetId())
 	}
-	return errors.Join(checkAdvertised("raft address", m.GetRaftAddress()), checkAdvertised("API address", m.GetApiAddress()))
+	return checkAdvertised("address", m.GetAddress())
 }
 
 func refuseJoin(code storepb.Code, message string) *clusterpb.AdminReply {
@@ -85,9 +84,9 @@ func notYet(message string) *clusterpb.AdminReply {
 
 // joinAgain records the present addresses of a voter, which is what it stays whether it is reached or not.
 func (a *admission) joinAgain(ctx context.Context, known *raft.Server, member *storepb.Member) *clusterpb.AdminReply {
-	if string(known.Address) != member.GetRaftAddress() {
+	if string(known.Address) != member.GetAddress() {
 		return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("%s is a member with the raft address %s, which cannot change to %s",
-			member.GetName(), known.Address, member.GetRaftAddress()))
+			member.GetName(), known.Address, member.GetAddress()))
 	}
 	return a.changes.administer(ctx, func() (*storepb.Result, error) {
 		if err := a.changes.confirmConfiguration(ctx); err != nil {
@@ -104,7 +103,7 @@ func (a *admission) try(ctx context.Context, member *storepb.Member) (*storepb.R
 		return &storepb.Result{Code: storepb.Code_NOT_PERMITTED, Message: reason}, nil
 	}
 	server := raft.Server{
-		Suffrage: raft.Nonvoter, ID: raft.ServerID(member.GetId()), Address: raft.ServerAddress(member.GetRaftAddress()),
+		Suffrage: raft.Nonvoter, ID: raft.ServerID(member.GetId()), Address: raft.ServerAddress(member.GetAddress()),
 	}
 	servers := a.raft.Servers()
 	taken := slices.IndexFunc(servers, func(s raft.Server) bool { return s.Address == server.Address && s.ID != server.ID })

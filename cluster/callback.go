@@ -29,7 +29,7 @@ func (c *caller) callBack(ctx context.Context, member *storepb.Member) error {
 	defer cancel()
 	answered := make(chan error, 1)
 	go func() {
-		answered <- c.raft.Call(raft.ServerID(member.GetId()), raft.ServerAddress(member.GetRaftAddress()))
+		answered <- c.raft.Call(raft.ServerID(member.GetId()), raft.ServerAddress(member.GetAddress()))
 	}()
 	select {
 	case err := <-answered:
@@ -37,7 +37,7 @@ func (c *caller) callBack(ctx context.Context, member *storepb.Member) error {
 			return err
 		}
 	case <-ctx.Done():
-		return fmt.Errorf("its raft address %s does not answer", member.GetRaftAddress())
+		return fmt.Errorf("its raft address %s does not answer", member.GetAddress())
 	}
 	_, err := c.askNewcomer(ctx, member)
 	return err
@@ -48,7 +48,7 @@ func (c *caller) askNewcomer(ctx context.Context, member *storepb.Member) (appli
 	if member == nil {
 		return 0, errors.New("its addresses are not known")
 	}
-	address := member.GetApiAddress()
+	address := member.GetAddress()
 	peer := rpc.NewRemote(address)
 	defer peer.Close()
 	ctx, cancel := context.WithTimeout(ctx, callBackTimeout)

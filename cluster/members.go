@@ -15,7 +15,7 @@ type members struct {
 
 // own is this node under its present addresses.
 func (m *members) own() *storepb.Member {
-	return &storepb.Member{Id: m.dir.ID, Name: m.dir.Name, RaftAddress: m.dir.RaftAddress, ApiAddress: m.ownAddress}
+	return &storepb.Member{Id: m.dir.ID, Name: m.dir.Name, Address: m.ownAddress}
 }
 
 func (m *members) all() (all []*storepb.Member) {
@@ -29,7 +29,7 @@ func (m *members) get(id string) (member *storepb.Member) {
 	return member
 }
 
-func (m *members) apiAddress(id string) string { return m.get(id).GetApiAddress() }
+func (m *members) apiAddress(id string) string { return m.get(id).GetAddress() }
 
 // voters answers the voters; one that is not known as a member has only an id.
 func (m *members) voters() []*storepb.Member {

@@ -22,7 +22,7 @@ import (
 // strayMember is one that nobody reaches.
 func strayMember(t testing.TB, name string) *storepb.Member {
 	t.Helper()
-	return &storepb.Member{Id: name + "-1", Name: name, RaftAddress: freeAddress(t), ApiAddress: freeAddress(t)}
+	return &storepb.Member{Id: name + "-1", Name: name, Address: freeAddress(t)}
 }
 
 // impatient has a leader wait for so long.
@@ -40,7 +40,7 @@ func addNewcomer(t testing.TB, leader *Node, member *storepb.Member) {
 	result, err := leader.changes.propose(ctx, setMember(member))
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_OK, result.GetCode())
-	add := leader.raft.AddNonvoter(raft.ServerID(member.GetId()), raft.ServerAddress(member.GetRaftAddress()), 0, 0)
+	add := leader.raft.AddNonvoter(raft.ServerID(member.GetId()), raft.ServerAddress(member.GetAddress()), 0, 0)
 	require.NoError(t, consensus.Await(ctx, add))
 }
 
@@ -53,15 +53,15 @@ func TestAStrayJoinLeavesTheClusterAlone(t *testing.T) {
 	client := openTestClient(t, node, "")
 	other := startNodes(t, 1)[0]
 	unreached, impostor, half := strayMember(t, "unreached"), strayMember(t, "impostor"), strayMember(t, "half")
-	impostor.RaftAddress, impostor.ApiAddress = other.cfg.RaftAddress, other.cfg.APIAddress
-	half.Id, half.RaftAddress = other.dir.ID, other.cfg.RaftAddress
+	impostor.Address = other.cfg.APIAddress
+	half.Id, half.Address = other.dir.ID, other.cfg.RaftAddress
 	for _, c := range []struct {
 		member *storepb.Member
 		reason string
 	}{
-		{unreached, "its raft address " + unreached.GetRaftAddress() + " does not answer"},
-		{impostor, fmt.Sprintf("at its raft address %s answers %q", impostor.GetRaftAddress(), other.dir.ID)},
-		{half, "its API address " + half.GetApiAddress() + " does not answer"},
+		{unreached, "its raft address " + unreached.GetAddress() + " does not answer"},
+		{impostor, fmt.Sprintf("at its raft address %s answers %q", impostor.GetAddress(), other.dir.ID)},
+		{half, "its API address " + half.GetAddress() + " does not answer"},
 	} {
 		reply := node.admission.join(t.Context(), c.member)
 		require.Equal(t, clusterpb.Outcome_NOT_DONE, reply.GetOutcome(), "it may be starting")
@@ -129,7 +129,7 @@ func TestANewcomerThatDoesNotAnswerIsDropped(t *testing.T) {
 	reply := leader.admission.join(t.Context(), stray)
 	require.Equal(t, storepb.Code_NOT_PERMITTED, reply.GetResult().GetCode())
 	require.Contains(t, reply.GetResult().GetMessage(), "the leader n0 dropped it: it has not answered")
-	require.Contains(t, reply.GetResult().GetMessage(), stray.GetApiAddress())
+	require.Contains(t, reply.GetResult().GetMessage(), stray.GetAddress())
 }
 
 // TestANewLeaderGoesOnWithANewcomer has the leader that began with it, and that is the only one it was told of, go.
@@ -204,12 +204,12 @@ func TestAVoterStaysOneWhateverItsJoinSays(t *testing.T) {
 	impatient(leader, trialLimits{})
 	for _, node := range nodes {
 		member := node.members.own()
-		member.ApiAddress = freeAddress(t)
+		member.Address = freeAddress(t)
 		reply := leader.admission.join(t.Context(), member)
 		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome())
 		require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode(), "%v", reply)
-		require.Equal(t, member.GetApiAddress(), leader.members.get(node.dir.ID).GetApiAddress())
-		member.RaftAddress = freeAddress(t)
+		require.Equal(t, member.GetAddress(), leader.members.get(node.dir.ID).GetAddress())
+		member.Address = freeAddress(t)
 		reply = leader.admission.join(t.Context(), member)
 		require.Equal(t, storepb.Code_INVALID, reply.GetResult().GetCode())
 		require.Contains(t, reply.GetResult().GetMessage(), node.cfg.RaftAddress)

@@ -15,7 +15,7 @@ import (
 )
 
 // snapshotVersion changes when an older program could misread what a newer one writes.
-const snapshotVersion = 4
+const snapshotVersion = 5
 
 const snapshotMagic = "lockfs-snapshot\n"
 

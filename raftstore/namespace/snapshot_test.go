@@ -162,7 +162,7 @@ func TestLongestStringsSurviveSnapshot(t *testing.T) {
 	long := func(n int) string { return string(bytes.Repeat([]byte("x"), n)) }
 	for _, n := range []int{MaxName, MaxName + 1, 2 << 20} {
 		tr.do(9, opOf(&storepb.OpenSession{Host: long(n), BootId: long(n)}))
-		tr.do(here, opOf(&storepb.SetMember{Member: &storepb.Member{Id: long(n), Name: long(n), RaftAddress: long(n)}}))
+		tr.do(here, opOf(&storepb.SetMember{Member: &storepb.Member{Id: long(n), Name: long(n), Address: long(n)}}))
 		tr.do(here, opOf(&storepb.SetMember{Member: &storepb.Member{Id: "other" + long(n), Name: long(n)}}))
 	}
 	ino := tr.create(RootIno, long(MaxName), 0o100644).ok().GetAttr().GetIno()

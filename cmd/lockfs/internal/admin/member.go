@@ -42,7 +42,7 @@ after a while.`,
 				}
 				members := make([]member, len(found))
 				for i, m := range found {
-					members[i] = member{m.GetName(), m.GetId(), "voter", m.GetRaftAddress(), m.GetApiAddress()}
+					members[i] = member{m.GetName(), m.GetId(), "voter", m.GetAddress(), m.GetAddress()}
 					if m.Joining {
 						members[i].State = joining
 					}

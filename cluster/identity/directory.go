@@ -1,0 +1,289 @@
+package identity
+
+import (
+	"bytes"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"lockfs/cluster/durable"
+)
+
+// The files of an identity directory. A cut between any two steps of writing leaves what can be loaded: the leaf decides which
+// key is meant, and its key is there before it.
+const (
+	keyFile         = "host.key"
+	nextKeyFile     = "next.key" // of an enrolment under way
+	leafFile        = "host.pem" // the leaf and its chain
+	authoritiesFile = "authorities.pem"
+	serversFile     = "servers" // an address in each line
+)
+
+// ErrNone says that a directory has no identity: no enrolment was finished there.
+var ErrNone = errors.New("this host belongs to no cluster yet: lockfs up TOKEN makes it one of a cluster")
+
+// Load reads the identity in a directory. [ErrNone] if there is none; an [*ExposedError] if others can read its key.
+func Load(dir string) (*Credentials, error) {
+	loaded, err := loadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &Credentials{dir: dir}
+	c.current.Store(loaded)
+	return c, nil
+}
+
+// Prepare is the key to enrol with: a new one, or that of an enrolment which was cut short, so that it can be asked for again. It is on
+// disk when Prepare returns, and takes the place of the key that is in use only when [Install] has its leaf. The
+// directory is made if it is not there.
+func Prepare(dir string) (*Key, error) {
+	if err := makeDir(dir); err != nil {
+		return nil, err
+	}
+	var key *Key
+	err := locked(dir, func() error {
+		if err := settle(dir); err != nil {
+			return err
+		}
+		path := filepath.Join(dir, nextKeyFile)
+		var err error
+		if key, err = readKey(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if key, err = NewKey(); err != nil {
+			return err
+		}
+		content, err := key.pem()
+		if err != nil {
+			return err
+		}
+		return durable.Replace(path, content)
+	})
+	return key, err
+}
+
+// Install keeps what the cluster granted for the key that [Prepare] gave, in place of the identity that was there.
+func Install(dir string, grant Grant) (*Credentials, error) {
+	c := &Credentials{dir: dir}
+	err := locked(dir, func() error {
+		key, err := readKey(filepath.Join(dir, nextKeyFile))
+		if err != nil {
+			return err
+		}
+		granted, err := parseGrant(key, grant)
+		if err != nil {
+			return err
+		}
+		if err := writeDir(dir, granted); err != nil {
+			return err
+		}
+		c.current.Store(granted)
+		return settle(dir)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return c, nil
+}
+
+// Remove deletes an identity. The key goes first. No error if there is none.
+func Remove(dir string) error {
+	err := locked(dir, func() error {
+		for _, name := range []string{keyFile, nextKeyFile, leafFile, authoritiesFile, serversFile} {
+			for _, path := range []string{name, name + ".tmp"} {
+				if err := os.Remove(filepath.Join(dir, path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return err
+				}
+			}
+		}
+		return durable.SyncDir(dir)
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.Remove(dir)
+}
+
+// makeDir is for the owner only.
+func makeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return err
+	}
+	return durable.SyncDir(filepath.Dir(dir))
+}
+
+// locked keeps other processes out: several mounts of a host have one identity.
+func locked(dir string, do func() error) error {
+	file, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
+		if err == nil {
+			return do()
+		}
+		if !errors.Is(err, syscall.EINTR) {
+			return &fs.PathError{Op: "lock", Path: dir, Err: err}
+		}
+	}
+}
+
+func loadDir(dir string) (*material, error) {
+	var loaded *material
+	err := locked(dir, func() (err error) {
+		loaded, err = readDir(dir)
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", dir, ErrNone)
+	}
+	return loaded, err
+}
+
+// readDir is fs.ErrNotExist without a leaf.
+func readDir(dir string) (*material, error) {
+	certificates, err := readCertificates(filepath.Join(dir, leafFile))
+	if err != nil {
+		return nil, err
+	}
+	key, err := keyOfLeaf(dir, certificates[0])
+	if err != nil {
+		return nil, err
+	}
+	authorities, err := readCertificates(filepath.Join(dir, authoritiesFile))
+	if err != nil {
+		return nil, missing(err)
+	}
+	servers, err := readServers(dir)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newMaterial(key, certificates[0], certificates[1:], authorities, servers)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, leafFile), err)
+	}
+	return m, nil
+}
+
+// missing is for files without which a leaf is of no use: that they are not there is no sign that the host never enrolled.
+func missing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the identity is damaged: %v", err)
+	}
+	return err
+}
+
+// keyOfLeaf finds which of the keys a leaf is for.
+func keyOfLeaf(dir string, leaf *x509.Certificate) (*Key, error) {
+	for _, name := range []string{keyFile, nextKeyFile} {
+		key, err := readKey(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if key.isOf(leaf) {
+			return key, nil
+		}
+	}
+	return nil, fmt.Errorf("the identity is damaged: %s has no key for the certificate in %s", dir, leafFile)
+}
+
+// settle makes the next key the key where its leaf is there already.
+func settle(dir string) error {
+	certificates, err := readCertificates(filepath.Join(dir, leafFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	next := filepath.Join(dir, nextKeyFile)
+	key, err := readKey(next)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !key.isOf(certificates[0]) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(next, filepath.Join(dir, keyFile)); err != nil {
+		return err
+	}
+	return durable.SyncDir(dir)
+}
+
+// writeDir is done when the leaf is there; all else is before it.
+func writeDir(dir string, m *material) error {
+	if err := writeServers(dir, m.servers); err != nil {
+		return err
+	}
+	if err := durable.Replace(filepath.Join(dir, authoritiesFile), EncodeCertificates(m.authorities...)); err != nil {
+		return err
+	}
+	leaf := EncodeCertificates(append([]*x509.Certificate{m.leaf}, m.chain...)...)
+	return durable.Replace(filepath.Join(dir, leafFile), leaf)
+}
+
+// renewDir writes what was granted for the key in use, unless another process has enrolled with a new one meanwhile.
+func renewDir(dir string, m *material) error {
+	return locked(dir, func() error {
+		if _, err := keyOfLeaf(dir, m.leaf); err != nil {
+			return err
+		}
+		return writeDir(dir, m)
+	})
+}
+
+func readKey(path string) (*Key, error) {
+	content, err := readSecret(path)
+	if err != nil {
+		return nil, err
+	}
+	key, err := parseKey(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return key, nil
+}
+
+func readCertificates(path string) ([]*x509.Certificate, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	certificates, err := DecodeCertificates(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return certificates, nil
+}
+
+func readServers(dir string) ([]string, error) {
+	content, err := os.ReadFile(filepath.Join(dir, serversFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return strings.Fields(string(content)), err
+}
+
+func writeServers(dir string, servers []string) error {
+	var out bytes.Buffer
+	for _, server := range servers {
+		fmt.Fprintln(&out, server)
+	}
+	return durable.Replace(filepath.Join(dir, serversFile), out.Bytes())
+}
