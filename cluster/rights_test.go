@@ -42,11 +42,11 @@ var (
 func everyRequest(t testing.TB) map[string]proto.Message {
 	t.Helper()
 	all := map[string]proto.Message{
-		workStatus:            &clusterpb.StatusRequest{Hash: true},
+		workStatus:             &clusterpb.StatusRequest{Hash: true},
 		workStatus + " (both)": &clusterpb.StatusRequest{Confirm: true},
-		"query ":              &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: new(storepb.Query)}},
-		"command ":            &clusterpb.ExecuteRequest{},
-		"change ":             &clusterpb.ChangeRequest{},
+		"query ":               &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: new(storepb.Query)}},
+		"command ":             &clusterpb.ExecuteRequest{},
+		"change ":              &clusterpb.ChangeRequest{},
 	}
 	methods := clusterpb.File_cluster_clusterpb_cluster_proto.Services().ByName("Node").Methods()
 	for i := range methods.Len() {

@@ -311,8 +311,10 @@ type KeepAliveReply struct {
 	Ended         bool                   `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"` // there is no such session any more
 	Ttl           int64                  `protobuf:"varint,4,opt,name=ttl,proto3" json:"ttl,omitempty"`     // how long the session lasts from when the request was sent, nanoseconds
 	ClusterTime   int64                  `protobuf:"varint,5,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
-	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"` // addresses of the members
-	Leader        string                 `protobuf:"bytes,7,opt,name=leader,proto3" json:"leader,omitempty"`   // name of the node that answers
+	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`                          // addresses of the members
+	Leader        string                 `protobuf:"bytes,7,opt,name=leader,proto3" json:"leader,omitempty"`                            // name of the node that answers
+	Authority     []byte                 `protobuf:"bytes,8,opt,name=authority,proto3" json:"authority,omitempty"`                      // fingerprint of the one that signs; empty: there is none
+	SquashRoot    bool                   `protobuf:"varint,9,opt,name=squash_root,json=squashRoot,proto3" json:"squash_root,omitempty"` // root of this mount's host is nobody
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -394,6 +396,20 @@ func (x *KeepAliveReply) GetLeader() string {
 		return x.Leader
 	}
 	return ""
+}
+
+func (x *KeepAliveReply) GetAuthority() []byte {
+	if x != nil {
+		return x.Authority
+	}
+	return nil
+}
+
+func (x *KeepAliveReply) GetSquashRoot() bool {
+	if x != nil {
+		return x.SquashRoot
+	}
+	return false
 }
 
 type SessionsRequest struct {
@@ -842,6 +858,7 @@ type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Hash          bool                   `protobuf:"varint,1,opt,name=hash,proto3" json:"hash,omitempty"`       // work out state_hash too: proportional to the size of the state
 	Confirm       bool                   `protobuf:"varint,2,opt,name=confirm,proto3" json:"confirm,omitempty"` // prove that this node leads and that its voters are committed: one entry of the log
+	Member        string                 `protobuf:"bytes,3,opt,name=member,proto3" json:"member,omitempty"`    // of a relay: id or name of the member that is meant; empty: any
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -890,6 +907,13 @@ func (x *StatusRequest) GetConfirm() bool {
 	return false
 }
 
+func (x *StatusRequest) GetMember() string {
+	if x != nil {
+		return x.Member
+	}
+	return ""
+}
+
 type StatusReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -912,6 +936,7 @@ type StatusReply struct {
 	Confirmed     bool                   `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"` // as asked for
 	Insecure      bool                   `protobuf:"varint,21,opt,name=insecure,proto3" json:"insecure,omitempty"`   // whoever reaches its port is trusted
 	Usage         *storepb.FsStats       `protobuf:"bytes,20,opt,name=usage,proto3" json:"usage,omitempty"`
+	Cluster       string                 `protobuf:"bytes,22,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the cluster; empty: it has none yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1084,6 +1109,13 @@ func (x *StatusReply) GetUsage() *storepb.FsStats {
 		return x.Usage
 	}
 	return nil
+}
+
+func (x *StatusReply) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
 }
 
 type JoinRequest struct {
@@ -1482,7 +1514,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x04term\x18\x04 \x01(\x04R\x04term\"O\n" +
 	"\x10KeepAliveRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12!\n" +
-	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\xe7\x01\n" +
+	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\xa6\x02\n" +
 	"\x0eKeepAliveReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x14\n" +
@@ -1490,7 +1522,10 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x03ttl\x18\x04 \x01(\x03R\x03ttl\x12!\n" +
 	"\fcluster_time\x18\x05 \x01(\x03R\vclusterTime\x12\x18\n" +
 	"\aservers\x18\x06 \x03(\tR\aservers\x12\x16\n" +
-	"\x06leader\x18\a \x01(\tR\x06leader\"\x11\n" +
+	"\x06leader\x18\a \x01(\tR\x06leader\x12\x1c\n" +
+	"\tauthority\x18\b \x01(\fR\tauthority\x12\x1f\n" +
+	"\vsquash_root\x18\t \x01(\bR\n" +
+	"squashRoot\"\x11\n" +
 	"\x0fSessionsRequest\"\x9e\x01\n" +
 	"\rSessionsReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
@@ -1519,10 +1554,11 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
 	"wall_clock\x18\x02 \x01(\x03R\twallClock\x12\x0e\n" +
 	"\x02id\x18\x03 \x01(\tR\x02id\x12\x14\n" +
-	"\x05leads\x18\x04 \x01(\bR\x05leads\"=\n" +
+	"\x05leads\x18\x04 \x01(\bR\x05leads\"U\n" +
 	"\rStatusRequest\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\bR\x04hash\x12\x18\n" +
-	"\aconfirm\x18\x02 \x01(\bR\aconfirm\"\xdd\x04\n" +
+	"\aconfirm\x18\x02 \x01(\bR\aconfirm\x12\x16\n" +
+	"\x06member\x18\x03 \x01(\tR\x06member\"\xf7\x04\n" +
 	"\vStatusReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1546,7 +1582,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\bsessions\x18\x11 \x01(\x04R\bsessions\x12\x1c\n" +
 	"\tconfirmed\x18\x12 \x01(\bR\tconfirmed\x12\x1a\n" +
 	"\binsecure\x18\x15 \x01(\bR\binsecure\x12+\n" +
-	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\";\n" +
+	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\x12\x18\n" +
+	"\acluster\x18\x16 \x01(\tR\acluster\";\n" +
 	"\vJoinRequest\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"#\n" +
 	"\rRemoveRequest\x12\x12\n" +
