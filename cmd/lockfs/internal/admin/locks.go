@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
+	"lockfs/cluster/rpc"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/namespace"
@@ -102,10 +103,13 @@ func mustExist(ctx context.Context, admin *cluster.Admin, path string) error {
 		found, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_Lookup{
 			Lookup: &storepb.Lookup{Parent: at, Name: []byte(name)},
 		}})
-		if ctx.Err() != nil {
+		var refused *rpc.RefusedError
+		switch {
+		case ctx.Err() != nil:
 			return err
-		}
-		if err != nil {
+		case errors.As(err, &refused) && refused.Result.GetCode() == storepb.Code_NOT_PERMITTED:
+			return nil // it is not for this user to know
+		case err != nil:
 			return fmt.Errorf("there is no %s; give a path on a mount, or one from the root of the cluster's locks", cli.Word(path))
 		}
 		at = found.GetAttr().GetIno()

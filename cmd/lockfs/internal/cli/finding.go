@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,6 +28,19 @@ type Asked struct {
 // unixPrefix makes an address of the path of a socket.
 const unixPrefix = "unix:"
 
+// Explain says what to do when nobody answers.
+func (a *Asked) Explain(err error) error {
+	switch {
+	case !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, rpc.ErrUnreachable):
+		return err
+	case strings.HasPrefix(a.Addresses[0], unixPrefix):
+		return fmt.Errorf("%w; the daemon of this host was asked (%s): see whether a majority of the servers runs, and is reached from here",
+			err, strings.TrimPrefix(a.Addresses[0], unixPrefix))
+	}
+	return fmt.Errorf("%w; see whether `lockfs server` runs at %v and a majority of the servers does, or name others with --servers",
+		err, a.Addresses)
+}
+
 // answerTime is how long a daemon of this host may take to say which cluster it is of.
 const answerTime = 3 * time.Second
 
@@ -36,8 +50,6 @@ func (f *ClusterFlags) Find(ctx context.Context) (*Asked, error) {
 	case len(f.Servers) > 0:
 		security, err := f.security()
 		return &Asked{f.Servers, security}, err
-	case f.Identity != "" || f.Insecure:
-		return nil, errors.New("--identity and --insecure are for servers: say which with --servers")
 	case f.Socket != "":
 		if info, err := os.Stat(f.Socket); err != nil {
 			return nil, fmt.Errorf("--socket: %w", err)
@@ -68,7 +80,9 @@ func (f *ClusterFlags) security() (*rpc.Security, error) {
 	case err != nil:
 		return nil, fmt.Errorf("--identity: %w", err)
 	}
-	return Security(credentials), nil
+	return &rpc.Security{Client: func(protocol string) *tls.Config {
+		return credentials.ClientConfig(credentials.Judge(nil), protocol)
+	}}, nil
 }
 
 // DefaultIdentity is the directory of this user's identity on a host that is no server.
