@@ -20,12 +20,12 @@ type Admin struct {
 	router  *rpc.Router
 }
 
-// NewAdmin takes API addresses of one or more members.
-func NewAdmin(servers []string) (*Admin, error) {
+// NewAdmin takes the addresses of one or more members. security may be nil.
+func NewAdmin(servers []string, security *rpc.Security) (*Admin, error) {
 	if len(servers) == 0 {
 		return nil, errors.New("no servers are given")
 	}
-	peers := rpc.NewPeers()
+	peers := rpc.NewPeers(security)
 	return &Admin{servers: servers, peers: peers, router: rpc.NewRouter(peers, peers.Nodes(servers)...)}, nil
 }
 

@@ -187,7 +187,7 @@ func (*ExecuteRequest_Query) isExecuteRequest_Request() {}
 type ExecuteReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
-	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"` // API address
+	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
 	Result        *storepb.Result        `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
 	Term          uint64                 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"` // not 0: the result counts only if the probed voter was in this term
 	unknownFields protoimpl.UnknownFields
@@ -311,7 +311,7 @@ type KeepAliveReply struct {
 	Ended         bool                   `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"` // there is no such session any more
 	Ttl           int64                  `protobuf:"varint,4,opt,name=ttl,proto3" json:"ttl,omitempty"`     // how long the session lasts from when the request was sent, nanoseconds
 	ClusterTime   int64                  `protobuf:"varint,5,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
-	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`                          // API addresses of the members
+	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`                          // addresses of the members
 	Leader        string                 `protobuf:"bytes,7,opt,name=leader,proto3" json:"leader,omitempty"`                            // name of the node that answers
 	Authority     []byte                 `protobuf:"bytes,8,opt,name=authority,proto3" json:"authority,omitempty"`                      // fingerprint of the one that signs; empty: there is none
 	SquashRoot    bool                   `protobuf:"varint,9,opt,name=squash_root,json=squashRoot,proto3" json:"squash_root,omitempty"` // root of this mount's host is nobody
@@ -931,12 +931,12 @@ type StatusReply struct {
 	Voters        []string               `protobuf:"bytes,13,rep,name=voters,proto3" json:"voters,omitempty"` // raft server ids
 	Mount         string                 `protobuf:"bytes,14,opt,name=mount,proto3" json:"mount,omitempty"`   // mount point of this process, if any
 	ClusterTime   int64                  `protobuf:"varint,15,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
-	LeaderAddress string                 `protobuf:"bytes,16,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"` // API address
+	LeaderAddress string                 `protobuf:"bytes,16,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
 	Sessions      uint64                 `protobuf:"varint,17,opt,name=sessions,proto3" json:"sessions,omitempty"`
 	Confirmed     bool                   `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"` // as asked for
+	Insecure      bool                   `protobuf:"varint,21,opt,name=insecure,proto3" json:"insecure,omitempty"`   // whoever reaches its port is trusted
 	Usage         *storepb.FsStats       `protobuf:"bytes,20,opt,name=usage,proto3" json:"usage,omitempty"`
-	Insecure      bool                   `protobuf:"varint,21,opt,name=insecure,proto3" json:"insecure,omitempty"` // its port takes whoever reaches it
-	Cluster       string                 `protobuf:"bytes,22,opt,name=cluster,proto3" json:"cluster,omitempty"`    // id of the cluster; empty: it has none yet
+	Cluster       string                 `protobuf:"bytes,22,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the cluster; empty: it has none yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1097,18 +1097,18 @@ func (x *StatusReply) GetConfirmed() bool {
 	return false
 }
 
-func (x *StatusReply) GetUsage() *storepb.FsStats {
-	if x != nil {
-		return x.Usage
-	}
-	return nil
-}
-
 func (x *StatusReply) GetInsecure() bool {
 	if x != nil {
 		return x.Insecure
 	}
 	return false
+}
+
+func (x *StatusReply) GetUsage() *storepb.FsStats {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
 }
 
 func (x *StatusReply) GetCluster() string {
@@ -1580,9 +1580,9 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\fcluster_time\x18\x0f \x01(\x03R\vclusterTime\x12%\n" +
 	"\x0eleader_address\x18\x10 \x01(\tR\rleaderAddress\x12\x1a\n" +
 	"\bsessions\x18\x11 \x01(\x04R\bsessions\x12\x1c\n" +
-	"\tconfirmed\x18\x12 \x01(\bR\tconfirmed\x12+\n" +
-	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\x12\x1a\n" +
-	"\binsecure\x18\x15 \x01(\bR\binsecure\x12\x18\n" +
+	"\tconfirmed\x18\x12 \x01(\bR\tconfirmed\x12\x1a\n" +
+	"\binsecure\x18\x15 \x01(\bR\binsecure\x12+\n" +
+	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\x12\x18\n" +
 	"\acluster\x18\x16 \x01(\tR\acluster\";\n" +
 	"\vJoinRequest\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"#\n" +

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 	"unsafe"
@@ -17,12 +16,9 @@ import (
 // staleTime is how long a process may take to accept a connection that is there.
 const staleTime = time.Second
 
-// ListenSocket listens on a unix socket, which everybody may connect to who reaches it. The directory is made if it is missing, with
-// this mode. What a process that is dead has left there is replaced; it is an error if somebody listens there.
-func ListenSocket(path string, directory fs.FileMode) (net.Listener, error) {
-	if err := os.MkdirAll(filepath.Dir(path), directory); err != nil {
-		return nil, fmt.Errorf("socket: %w", err)
-	}
+// ListenSocket listens on a unix socket, which everybody may connect to who reaches it. What a process that is dead has left
+// there is replaced; it is an error if somebody listens there.
+func ListenSocket(path string) (net.Listener, error) {
 	if conn, err := net.DialTimeout("unix", path, staleTime); err == nil {
 		_ = conn.Close()
 		return nil, fmt.Errorf("socket %s: %w: another process serves it", path, syscall.EADDRINUSE)
