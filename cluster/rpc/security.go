@@ -33,6 +33,16 @@ type Security struct {
 	// Caller says whose certificate a connection with a port has brought. It is asked once the handshake has succeeded, but not
 	// for ProtocolJoin.
 	Caller func(*tls.ConnectionState) (Caller, error)
+	// TurnedAway is called when a server has ended a connection because it does not want this host's certificate. It may be nil.
+	TurnedAway func()
+}
+
+// noteRefusal looks for the other side's word, in TLS, at the end of a connection: with TLS 1.3 that comes after the handshake.
+func (s *Security) noteRefusal(err error) {
+	var operation *net.OpError
+	if s != nil && s.TurnedAway != nil && errors.As(err, &operation) && operation.Op == "remote error" {
+		s.TurnedAway()
+	}
 }
 
 // unixPrefix begins an address that is the path of a unix socket.
