@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
-	"lockfs/cluster/rpc"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/namespace"
@@ -103,11 +102,10 @@ func mustExist(ctx context.Context, admin *cluster.Admin, path string) error {
 		found, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_Lookup{
 			Lookup: &storepb.Lookup{Parent: at, Name: []byte(name)},
 		}})
-		var refused *rpc.RefusedError
 		switch {
 		case ctx.Err() != nil:
 			return err
-		case errors.As(err, &refused) && refused.Result.GetCode() == storepb.Code_NOT_PERMITTED:
+		case isRefused(err):
 			return nil // it is not for this user to know
 		case err != nil:
 			return fmt.Errorf("there is no %s; give a path on a mount, or one from the root of the cluster's locks", cli.Word(path))

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lockfs/cmd/lockfs/internal/cli"
 )
 
 // logFile is where a daemon in the background says what it has to say.
@@ -35,12 +37,7 @@ func (b *background) install() (bool, error) { return false, nil }
 
 func (b *background) remove() error { return nil }
 
-func (b *background) start(ctx context.Context, restart bool) error {
-	if restart {
-		if err := b.stop(ctx, false); err != nil {
-			return err
-		}
-	}
+func (b *background) start(ctx context.Context) error {
 	if running, err := b.running(ctx); err != nil || running {
 		return err
 	}
@@ -56,7 +53,9 @@ func (b *background) start(ctx context.Context, restart bool) error {
 	b.child.Stdout, b.child.Stderr = log, log
 	b.child.Dir = "/"
 	b.child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	own := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, tokenVariable+"=") })
+	own := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "LOCKFS_") && !strings.HasPrefix(v, cli.SocketDirVariable+"=")
+	})
 	b.child.Env = append(own, b.more()...)
 	if err := b.child.Start(); err != nil {
 		return fmt.Errorf("start the daemon: %w", err)

@@ -13,8 +13,8 @@ type service interface {
 	// install makes it start with the host, where there is something that does that, and answers whether that was missing.
 	install() (changed bool, err error)
 
-	// start starts it, or again if restart is true and it runs.
-	start(ctx context.Context, restart bool) error
+	// start starts it, now and with the host, unless it runs.
+	start(ctx context.Context) error
 
 	// stop stops it, with SIGKILL if force is true and it does not stop, and keeps it from starting with the host.
 	stop(ctx context.Context, force bool) error

@@ -35,17 +35,14 @@ func (s *systemd) install() (changed bool, err error) {
 	return true, os.Chmod(s.file(), 0o644)
 }
 
-func (s *systemd) start(ctx context.Context, restart bool) error {
+func (s *systemd) start(ctx context.Context) error {
 	if err := systemctl(ctx, "daemon-reload"); err != nil {
 		return err
 	}
 	if err := systemctl(ctx, "enable", unitName(s.role)); err != nil {
 		return err
 	}
-	if restart {
-		return systemctl(ctx, "restart", unitName(s.role))
-	}
-	return systemctl(ctx, "start", unitName(s.role))
+	return systemctl(ctx, "start", "--no-block", unitName(s.role))
 }
 
 func (s *systemd) stop(ctx context.Context, force bool) error {

@@ -44,7 +44,7 @@ type outcome struct {
 func upCommand() *cobra.Command {
 	plan := new(upPlan)
 	cmd := &cobra.Command{
-		Use:   "up (--bootstrap | TOKEN | )",
+		Use:   "up [--bootstrap | TOKEN]",
 		Short: "Make this host one of a cluster, and keep it so",
 		Long: `Make this host one of a cluster: with --bootstrap the first server of a new one, with a TOKEN what that is for, a server or
 a host that only mounts. It gets an identity for this host, writes what the daemon is started with to
@@ -118,10 +118,11 @@ func (p *upPlan) run(ctx context.Context, r *report) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.keep(ctx, r, was, begins); err != nil {
+	daemon, err := h.keep(ctx, r, was, begins)
+	if err != nil {
 		return nil, err
 	}
-	if err := h.awaitMount(ctx, r, p.wait); err != nil {
+	if err := h.awaitMount(ctx, r, daemon, p.wait); err != nil {
 		return nil, err
 	}
 	done := &outcome{Host: h.name, Role: h.role.String(), Mount: h.mount, Data: h.data, Address: h.advertised()}
@@ -270,47 +271,46 @@ func (p *upPlan) identify(ctx context.Context, r *report, h *host) (begins bool,
 }
 
 // keep writes settings and unit, and sees that the daemon runs with them.
-func (h *host) keep(ctx context.Context, r *report, was *host, begins bool) error {
+func (h *host) keep(ctx context.Context, r *report, was *host, begins bool) (service, error) {
 	if begins {
 		h.settings.set(bootstrapVariable, "true")
 	}
-	service, err := h.service()
+	daemon, err := h.service()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	running, err := service.running(ctx)
+	running, err := daemon.running(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if was != nil && running && !slices.Equal(was.settings.lines, h.settings.lines) {
 		if err := was.down(ctx, r, false); err != nil {
-			return fmt.Errorf("other settings need the daemon to be started anew: %w", err)
+			return nil, fmt.Errorf("other settings need the daemon to be started anew: %w", err)
 		}
 		running = false
 	}
 	changed, err := h.settings.write(settingsFile)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if changed {
 		r.did("settings", "%s", settingsFile)
 	} else {
 		r.is("settings", "%s", settingsFile)
 	}
-	installed, err := service.install()
+	installed, err := daemon.install()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := service.start(ctx); err != nil {
-		return err
+	if err := daemon.start(ctx); err != nil {
+		return nil, err
 	}
 	if running && !installed {
-		r.is("daemon", "%s", service)
+		r.is("daemon", "%s", daemon)
 	} else {
-		r.did("daemon", "%s", service)
+		r.did("daemon", "%s", daemon)
 	}
-	h.running = service
-	return nil
+	return daemon, nil
 }
 
 // Of waiting for the mount.
@@ -320,7 +320,7 @@ const (
 )
 
 // awaitMount waits until a majority of the servers does what is asked for on the mount.
-func (h *host) awaitMount(ctx context.Context, r *report, wait time.Duration) error {
+func (h *host) awaitMount(ctx context.Context, r *report, daemon service, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	began, said, last := time.Now(), "", time.Now()
@@ -330,11 +330,11 @@ func (h *host) awaitMount(ctx context.Context, r *report, wait time.Duration) er
 			r.is("mount", "%s works", h.mount)
 			return nil
 		}
-		if running, failed := h.running.running(ctx); failed == nil && !running {
-			return fmt.Errorf("the daemon has ended:\n%s", h.running.trouble(ctx))
+		if running, failed := daemon.running(ctx); failed == nil && !running {
+			return fmt.Errorf("the daemon has ended:\n%s", daemon.trouble(ctx))
 		}
 		if now := time.Now(); now.Sub(began) > patience && now.Sub(last) > remark || said == "" && now.Sub(began) > patience {
-			if word := lastLine(h.running.trouble(ctx)); word != said {
+			if word := lastLine(daemon.trouble(ctx)); word != said {
 				r.is("waiting", "%s", cli.Text(word))
 				said, last = word, now
 			}
@@ -343,7 +343,7 @@ func (h *host) awaitMount(ctx context.Context, r *report, wait time.Duration) er
 		case <-time.After(look):
 		case <-ctx.Done():
 			return fmt.Errorf("the mount does not work yet (%w); the daemon goes on trying, and says:\n%s", err,
-				h.running.trouble(context.WithoutCancel(ctx)))
+				daemon.trouble(context.WithoutCancel(ctx)))
 		}
 	}
 }
