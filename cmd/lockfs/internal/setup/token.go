@@ -7,8 +7,10 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"lockfs/cluster/identity"
+	"lockfs/cmd/lockfs/internal/admin"
 )
 
 // tokenVariable has a token that is not to be seen on the command line.
@@ -55,21 +57,16 @@ func trusts(token *identity.Token) func(*x509.Certificate) bool {
 	return func(authority *x509.Certificate) bool { return identity.FingerprintOf(authority) == token.Authority }
 }
 
-// made is a token of a new cluster.
-type made struct {
-	Role  string `json:"role"`
-	Token string `json:"token"`
-}
-
-func printTokens(w io.Writer, tokens []made) {
+// printTokens says what to type on the hosts that follow.
+func printTokens(w io.Writer, tokens []*admin.Token) {
 	for _, t := range tokens {
-		for_ := "On each further server, within the hour:"
+		hosts := "further server"
 		if t.Role == identity.Client.String() {
-			for_ = "On each host that only mounts:"
+			hosts = "host that only mounts"
 		}
-		fmt.Fprintf(w, "\n%s\n\n    lockfs up %s\n", for_, t.Token)
+		fmt.Fprintf(w, "\nOn each %s (%d at most, until %s):\n\n    lockfs up %s\n", hosts, t.Uses, t.Expires.Format(time.RFC3339), t.Token)
 	}
 	if len(tokens) > 0 {
-		fmt.Fprintf(w, "\nWho has one of these can join. More: lockfs token create --role server, or --role client\n")
+		fmt.Fprintln(w, "\nWhoever has one of these can join. More of them: lockfs token create --role server, or client")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster/identity"
+	"lockfs/cmd/lockfs/internal/admin"
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
@@ -32,13 +33,13 @@ type upPlan struct {
 
 // outcome is what lockfs up --json prints.
 type outcome struct {
-	Host    string `json:"host"`
-	Role    string `json:"role"` // server, client
-	Mount   string `json:"mount"`
-	Data    string `json:"data,omitempty"`    // of a server
-	Address string `json:"address,omitempty"` // at which others reach a server
-	Changed bool   `json:"changed"`           // something was not as it should be
-	Tokens  []made `json:"tokens,omitempty"`  // of a new cluster
+	Host    string         `json:"host"`
+	Role    string         `json:"role"` // server, client
+	Mount   string         `json:"mount"`
+	Data    string         `json:"data,omitempty"`    // of a server
+	Address string         `json:"address,omitempty"` // at which others reach a server
+	Changed bool           `json:"changed"`           // something was not as it should be
+	Tokens  []*admin.Token `json:"tokens,omitempty"`  // of a new cluster
 }
 
 func upCommand() *cobra.Command {
