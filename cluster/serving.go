@@ -42,6 +42,11 @@ func (n *Node) serve() {
 	}()
 }
 
+// SocketServer answers on unix sockets of this host. It is the caller's to close.
+func (n *Node) SocketServer() *rpc.Server {
+	return rpc.NewSocketServer(n, n.cfg.Metrics.malformed.Inc, n.crowded)
+}
+
 // stopServing ends all that others hear of this node.
 func (n *Node) stopServing() {
 	n.server.Close()

@@ -59,7 +59,7 @@ What happened in a directory that is gone, or elsewhere now, only root and those
 			root := lookThrough(cmd, "")
 			ask := (&mountEvents{root: root}).ask
 			if root == "" {
-				admin, err := cluster.NewAdmin(flags.Servers)
+				admin, err := cluster.NewAdmin(flags.Servers, nil)
 				if err != nil {
 					return err
 				}

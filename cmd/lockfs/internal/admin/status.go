@@ -56,7 +56,7 @@ func statusCommand() *cobra.Command {
 		Short: "Show members, leader, term and indexes",
 		Long: `Show each member with its term, commit and applied index. Two nodes with the same state_index have the same
 state_hash (--json), or one of them is broken. CLOCK is how far a host's clock is ahead of cluster time.`,
-		Example: `  lockfs status --servers 10.0.0.1:7421,10.0.0.2:7421
+		Example: `  lockfs status --servers 10.0.0.1:7420,10.0.0.2:7420
   lockfs status --json | jq -r .leader`,
 		Args: cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
