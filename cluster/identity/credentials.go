@@ -43,16 +43,22 @@ type material struct {
 
 // NewCredentials are kept in memory only. The leaf must be for the key, and from one of the authorities.
 func NewCredentials(key *Key, grant Grant) (*Credentials, error) {
-	granted, err := parseGrant(key, grant)
+	granted, err := parseGrant(grant)
 	if err != nil {
 		return nil, err
 	}
+	if !key.isOf(granted.leaf) {
+		return nil, errOtherKey
+	}
 	c := new(Credentials)
-	c.current.Store(granted)
+	c.current.Store(granted.with(key))
 	return c, nil
 }
 
-func parseGrant(key *Key, grant Grant) (*material, error) {
+var errOtherKey = errors.New("the certificate that was issued is for another key")
+
+// parseGrant lacks the key.
+func parseGrant(grant Grant) (*material, error) {
 	leaf, err := parseCertificates("the certificate that was issued", [][]byte{grant.Leaf})
 	if err != nil {
 		return nil, err
@@ -68,32 +74,33 @@ func parseGrant(key *Key, grant Grant) (*material, error) {
 	if _, err := verifyChain(authorities, leaf[0], chain); err != nil {
 		return nil, fmt.Errorf("what was issued: %w", err)
 	}
-	return newMaterial(key, leaf[0], chain, authorities, grant.Servers)
+	return newMaterial(leaf[0], chain, authorities, grant.Servers)
 }
 
-// newMaterial does not demand that the leaf is from one of the authorities: what is in a directory may be on its way from one to the next.
-func newMaterial(key *Key, leaf *x509.Certificate, chain, authorities []*x509.Certificate, servers []string) (*material, error) {
-	if !key.isOf(leaf) {
-		return nil, errOtherKey
-	}
+// newMaterial lacks the key. It does not demand that the leaf is from one of the authorities: what is in a directory may be on
+// its way from one to the next.
+func newMaterial(leaf *x509.Certificate, chain, authorities []*x509.Certificate, servers []string) (*material, error) {
 	name, err := NameOf(leaf)
 	if err != nil {
 		return nil, err
 	}
-	m := &material{
-		name: name, key: key, leaf: leaf, chain: chain, authorities: authorities, servers: slices.Clone(servers),
-	}
+	m := &material{name: name, leaf: leaf, chain: chain, authorities: authorities, servers: slices.Clone(servers)}
 	for _, authority := range authorities {
 		if leaf.CheckSignatureFrom(authority) == nil {
 			m.signer = FingerprintOf(authority)
 		}
 	}
-	m.shown = showing(key, leaf, chain)
-	m.withRoots = showing(key, leaf, chain, authorities)
 	return m, nil
 }
 
-var errOtherKey = errors.New("the certificate is for another key")
+// with is the same with the key of the leaf.
+func (m *material) with(key *Key) *material {
+	whole := *m
+	whole.key = key
+	whole.shown = showing(key, m.leaf, m.chain)
+	whole.withRoots = showing(key, m.leaf, m.chain, m.authorities)
+	return &whole
+}
 
 func showing(key *Key, leaf *x509.Certificate, more ...[]*x509.Certificate) *tls.Certificate {
 	shown := &tls.Certificate{Certificate: [][]byte{leaf.Raw}, PrivateKey: key.private, Leaf: leaf}
@@ -142,27 +149,46 @@ func (c *Credentials) RenewAt() time.Time {
 func (c *Credentials) Expired(now time.Time) bool { return now.After(c.Leaf().NotAfter) }
 
 // Renew takes up what the cluster granted for the key that the credentials have, and keeps it in their directory first. If that
-// fails, what was stays in use.
+// fails, what was stays in use. Where another process has enrolled this host with another key meanwhile, that is taken up instead.
 func (c *Credentials) Renew(grant Grant) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	was := c.current.Load()
-	granted, err := parseGrant(was.key, grant)
+	granted, err := parseGrant(grant)
 	if err != nil {
 		return err
 	}
-	if granted.name != was.name {
-		return fmt.Errorf("the certificate that was issued is for %v, not %v", granted.name, was.name)
+	if !was.key.isOf(granted.leaf) {
+		return errOtherKey
 	}
+	granted = granted.with(was.key)
 	if len(granted.servers) == 0 {
 		granted.servers = was.servers
 	}
+	if err := was.sameHost(granted); err != nil {
+		return err
+	}
 	if c.dir != "" {
-		if err := renewDir(c.dir, granted); err != nil {
+		if granted, err = renewDir(c.dir, granted); err != nil {
 			return err
 		}
 	}
-	c.current.Store(granted)
+	return c.take(granted)
+}
+
+// take goes on with other material of the same host.
+func (c *Credentials) take(m *material) error {
+	if err := c.current.Load().sameHost(m); err != nil {
+		return err
+	}
+	c.current.Store(m)
+	return nil
+}
+
+func (m *material) sameHost(next *material) error {
+	if next.name != m.name {
+		return fmt.Errorf("the certificate is for %v, and this was started as %v", next.name, m.name)
+	}
 	return nil
 }
 
@@ -184,7 +210,8 @@ func (c *Credentials) SetServers(servers []string) error {
 	return nil
 }
 
-// Reload takes up what is in the directory, where another process of this host may have renewed or enrolled.
+// Reload takes up what is in the directory, where another process of this host may have renewed, or enrolled it with another key. It is
+// an error if that is for another name.
 func (c *Credentials) Reload() error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -195,6 +222,5 @@ func (c *Credentials) Reload() error {
 	if err != nil {
 		return err
 	}
-	c.current.Store(loaded)
-	return nil
+	return c.take(loaded)
 }

@@ -67,23 +67,22 @@ func Prepare(dir string) (*Key, error) {
 	return key, err
 }
 
-// Install keeps what the cluster granted for the key that [Prepare] gave, in place of the identity that was there.
+// Install keeps what the cluster granted for the key that [Prepare] gave, in place of the identity that was there. To do it twice does
+// no harm.
 func Install(dir string, grant Grant) (*Credentials, error) {
 	c := &Credentials{dir: dir}
 	err := locked(dir, func() error {
-		key, err := readKey(filepath.Join(dir, nextKeyFile))
+		granted, err := parseGrant(grant)
 		if err != nil {
 			return err
 		}
-		granted, err := parseGrant(key, grant)
+		key, err := keyOfLeaf(dir, granted.leaf)
 		if err != nil {
 			return err
 		}
-		if err := writeDir(dir, granted); err != nil {
-			return err
-		}
+		granted = granted.with(key)
 		c.current.Store(granted)
-		return settle(dir)
+		return run(writeSteps(dir, granted))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
@@ -161,7 +160,7 @@ func readDir(dir string) (*material, error) {
 	}
 	key, err := keyOfLeaf(dir, certificates[0])
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	authorities, err := readCertificates(filepath.Join(dir, authoritiesFile))
 	if err != nil {
@@ -171,11 +170,11 @@ func readDir(dir string) (*material, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := newMaterial(key, certificates[0], certificates[1:], authorities, servers)
+	m, err := newMaterial(certificates[0], certificates[1:], authorities, servers)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, leafFile), err)
 	}
-	return m, nil
+	return m.with(key), nil
 }
 
 // missing is for files without which a leaf is of no use: that they are not there is no sign that the host never enrolled.
@@ -200,7 +199,7 @@ func keyOfLeaf(dir string, leaf *x509.Certificate) (*Key, error) {
 			return key, nil
 		}
 	}
-	return nil, fmt.Errorf("the identity is damaged: %s has no key for the certificate in %s", dir, leafFile)
+	return nil, fmt.Errorf("there is no key for the certificate of %q", leaf.DNSNames)
 }
 
 // settle makes the next key the key where its leaf is there already.
@@ -226,26 +225,42 @@ func settle(dir string) error {
 	return durable.SyncDir(dir)
 }
 
-// writeDir is done when the leaf is there; all else is before it.
-func writeDir(dir string, m *material) error {
-	if err := writeServers(dir, m.servers); err != nil {
-		return err
+// writeSteps write what was granted. It is in force after the step that writes the leaf; each of those before leaves the identity that
+// was there in force.
+func writeSteps(dir string, m *material) []func() error {
+	leaf := append([]*x509.Certificate{m.leaf}, m.chain...)
+	return []func() error{
+		func() error { return writeServers(dir, m.servers) },
+		func() error { return writeCertificates(filepath.Join(dir, authoritiesFile), m.authorities) },
+		func() error { return writeCertificates(filepath.Join(dir, leafFile), leaf) },
+		func() error { return settle(dir) },
 	}
-	if err := durable.Replace(filepath.Join(dir, authoritiesFile), EncodeCertificates(m.authorities...)); err != nil {
-		return err
-	}
-	leaf := EncodeCertificates(append([]*x509.Certificate{m.leaf}, m.chain...)...)
-	return durable.Replace(filepath.Join(dir, leafFile), leaf)
 }
 
-// renewDir writes what was granted for the key in use, unless another process has enrolled with a new one meanwhile.
-func renewDir(dir string, m *material) error {
-	return locked(dir, func() error {
-		if _, err := keyOfLeaf(dir, m.leaf); err != nil {
+func run(steps []func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
 			return err
 		}
-		return writeDir(dir, m)
+	}
+	return nil
+}
+
+// renewDir writes what was granted for the key in use, and answers what is in the directory now: another process may have enrolled
+// with a new key meanwhile, and that stays.
+func renewDir(dir string, m *material) (*material, error) {
+	err := locked(dir, func() error {
+		there, err := readDir(dir)
+		if err != nil {
+			return err
+		}
+		if !there.key.isOf(m.leaf) {
+			m = there
+			return nil
+		}
+		return run(writeSteps(dir, m))
 	})
+	return m, err
 }
 
 func readKey(path string) (*Key, error) {
@@ -270,6 +285,10 @@ func readCertificates(path string) ([]*x509.Certificate, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return certificates, nil
+}
+
+func writeCertificates(path string, certificates []*x509.Certificate) error {
+	return durable.Replace(path, EncodeCertificates(certificates...))
 }
 
 func readServers(dir string) ([]string, error) {

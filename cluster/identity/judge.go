@@ -29,7 +29,9 @@ type Judge interface {
 
 // Judge is that of a host without the cluster's state: it trusts the authorities that came with its certificate and who has a certificate of
 // theirs. The time is at least when its own certificate was issued; now may say more, and may be nil.
-func (c *Credentials) Judge(now func() time.Time) Judge { return &clientJudge{credentials: c, now: now} }
+func (c *Credentials) Judge(now func() time.Time) Judge {
+	return &clientJudge{credentials: c, now: now}
+}
 
 type clientJudge struct {
 	credentials *Credentials

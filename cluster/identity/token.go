@@ -112,7 +112,7 @@ func checkAddress(address string) error {
 }
 
 // ParseToken reads what Text wrote; white space around it does not matter. The error says what is wrong ([ErrNotToken] and so
-// on), and never has a part of the token in it.
+// on), and has nothing of the secret in it.
 func ParseToken(text string) (*Token, error) {
 	text = strings.TrimSpace(text)
 	token := new(Token)

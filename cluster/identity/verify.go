@@ -36,6 +36,9 @@ func verifyPeer(judge Judge, state *tls.ConnectionState, usage x509.ExtKeyUsage)
 	}
 }
 
+// maxExtra is how many certificates besides the leaf are looked at. With the kinds of keys it bounds what a stranger's handshake costs.
+const maxExtra = 16
+
 // verifyChain says whose leaf it is, if an authority signed it, itself or through one that it cross-signed.
 func verifyChain(authorities []*x509.Certificate, leaf *x509.Certificate, extra []*x509.Certificate) (Name, error) {
 	options := x509.VerifyOptions{
@@ -47,8 +50,10 @@ func verifyChain(authorities []*x509.Certificate, leaf *x509.Certificate, extra 
 	for _, authority := range authorities {
 		options.Roots.AddCert(authority)
 	}
-	for _, certificate := range extra {
-		options.Intermediates.AddCert(certificate)
+	for _, certificate := range extra[:min(len(extra), maxExtra)] {
+		if certificate.IsCA && checkPublic(certificate.PublicKey) == nil {
+			options.Intermediates.AddCert(certificate)
+		}
 	}
 	if _, err := leaf.Verify(options); err != nil {
 		var unknown x509.UnknownAuthorityError

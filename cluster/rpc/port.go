@@ -92,11 +92,15 @@ func (p *Port) stranger() Role {
 	return RoleJoiner
 }
 
-// Close ends the port and raft's connections. Those that it has handed to a Server are that one's.
+// Close ends the port and raft's connections. Those that it has handed to a Server are that one's. Doing it again does nothing.
 func (p *Port) Close() error {
 	p.mu.Lock()
+	closed := p.closed
 	p.closed = true
 	p.mu.Unlock()
+	if closed {
+		return nil
+	}
 	err := p.listener.Close()
 	for _, h := range []*handing{p.raft, p.rpc, p.join} {
 		_ = h.Close()
