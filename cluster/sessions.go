@@ -37,11 +37,7 @@ func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveReques
 		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}
 	}
 	reply := &clusterpb.KeepAliveReply{Ttl: int64(s.leases.ttl), ClusterTime: s.clock.Now(), Leader: s.members.dir.Name}
-	for _, voter := range s.members.voters() {
-		if voter.GetAddress() != "" {
-			reply.Servers = append(reply.Servers, voter.GetAddress())
-		}
-	}
+	reply.Servers = s.members.addresses()
 	alive := false
 	s.fsm.View(func(ns *namespace.Namespace) { alive = ns.SessionLive(ids.Session(req.GetSession())) })
 	reply.Ended = !alive || !s.leases.renew(ids.Session(req.GetSession()), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()))
