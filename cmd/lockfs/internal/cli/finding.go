@@ -150,13 +150,22 @@ func ofOneCluster(ctx context.Context, sockets []string) ([]string, error) {
 	return nil, errors.New("daemons of several clusters run here; say which is meant:" + strings.Join(lines, ""))
 }
 
+// clusterOf says which cluster a daemon is of: by its members where it has no id.
 func clusterOf(ctx context.Context, socket string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	peers := rpc.NewPeers(nil)
 	defer peers.Close()
 	status, err := peers.Node(unixPrefix+socket).Status(ctx, &clusterpb.StatusRequest{})
-	return status.GetCluster(), err
+	if id := status.GetCluster(); id != "" {
+		return id, nil
+	}
+	var members []string
+	for _, member := range status.GetMembers() {
+		members = append(members, member.GetName()+"/"+member.GetId())
+	}
+	slices.Sort(members)
+	return "of " + strings.Join(members, ","), err
 }
 
 func noDaemon() error {
