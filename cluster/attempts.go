@@ -1,25 +1,22 @@
 package cluster
 
 import (
-	"net/netip"
 	"sync"
 	"time"
-
-	"lockfs/cluster/rpc"
 )
 
-// How often somebody may want to join from one address: so many at once, and then one in each interval.
+// How often somebody may do something: so many times at once, and then once in each interval.
 const (
 	attemptsAtOnce  = 50
 	attemptInterval = 200 * time.Millisecond
 	refusalInterval = time.Minute // between events that tell of refusals
-	mostAttempts    = 10_000      // addresses that are remembered; more than that have to share
+	mostAttempts    = 10_000      // who is remembered; more than that have to share
 )
 
-// attempts counts those of strangers to join, by their addresses.
+// attempts are what is not to be done too often: to join, by the addresses of who wants to, and to open a session, by hosts.
 type attempts struct {
 	mu   sync.Mutex
-	from map[netip.Addr]*attempt
+	from map[string]*attempt
 }
 
 type attempt struct {
@@ -27,13 +24,13 @@ type attempt struct {
 	refused time.Duration // when an event last told of a refusal; 0: never
 }
 
-func newAttempts() *attempts { return &attempts{from: make(map[netip.Addr]*attempt)} }
+func newAttempts() *attempts { return &attempts{from: make(map[string]*attempt)} }
 
 // allowed counts an attempt, and tells whether it is one too many.
-func (a *attempts) allowed(caller rpc.Caller, now time.Duration) bool {
+func (a *attempts) allowed(who string, now time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	of := a.of(caller, now)
+	of := a.of(who, now)
 	of.spent = max(of.spent, now-attemptsAtOnce*attemptInterval)
 	if of.spent+attemptInterval > now {
 		return false
@@ -43,10 +40,10 @@ func (a *attempts) allowed(caller rpc.Caller, now time.Duration) bool {
 }
 
 // newRefusal tells whether an event is to tell that somebody was refused.
-func (a *attempts) newRefusal(caller rpc.Caller, now time.Duration) bool {
+func (a *attempts) newRefusal(who string, now time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	of := a.of(caller, now)
+	of := a.of(who, now)
 	if of.refused != 0 && now-of.refused < refusalInterval {
 		return false
 	}
@@ -54,28 +51,27 @@ func (a *attempts) newRefusal(caller rpc.Caller, now time.Duration) bool {
 	return true
 }
 
-func (a *attempts) of(caller rpc.Caller, now time.Duration) *attempt {
-	address := caller.Address
-	of := a.from[address]
+func (a *attempts) of(who string, now time.Duration) *attempt {
+	of := a.from[who]
 	if of == nil && len(a.from) >= mostAttempts {
 		a.forget(now)
 	}
 	if of == nil && len(a.from) >= mostAttempts {
-		address = netip.Addr{}
-		of = a.from[address]
+		who = ""
+		of = a.from[who]
 	}
 	if of == nil {
 		of = &attempt{spent: now - attemptsAtOnce*attemptInterval}
-		a.from[address] = of
+		a.from[who] = of
 	}
 	return of
 }
 
 // forget forgets those of whom nothing is to be remembered any more.
 func (a *attempts) forget(now time.Duration) {
-	for address, of := range a.from {
+	for who, of := range a.from {
 		if now-of.spent >= attemptsAtOnce*attemptInterval && (of.refused == 0 || now-of.refused >= refusalInterval) {
-			delete(a.from, address)
+			delete(a.from, who)
 		}
 	}
 }

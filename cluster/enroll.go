@@ -34,7 +34,7 @@ type enrollment struct {
 // enroll answers a certificate to who comes with a token or with the key that his host is known by.
 func (e *enrollment) enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error) {
 	caller := rpc.CallerOf(ctx)
-	if !e.attempts.allowed(caller, readClocks().mono) {
+	if !e.attempts.allowed(caller.Address.String(), readClocks().mono) {
 		return nil, refuse(storepb.Code_TOO_MANY_REQUESTS, "too many hosts want to join from this address; try again in a moment")
 	}
 	term, leader := e.leadership.await(ctx)
@@ -151,10 +151,10 @@ func (e *enrollment) grant(host *storepb.Admission, admit *storepb.AdmitHost) *c
 
 // noteRefusal has an event tell of it, once a minute for each address.
 func (e *enrollment) noteRefusal(caller rpc.Caller, req *clusterpb.EnrollRequest, result *storepb.Result) {
-	if !e.attempts.newRefusal(caller, readClocks().mono) {
+	address := caller.Address.String()
+	if !e.attempts.newRefusal(address, readClocks().mono) {
 		return
 	}
-	address := caller.Address.String()
 	e.logger.Warn("a host may not join", "name", req.GetHost(), "from", address, "reason", result.GetMessage())
 	e.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_NoteRefusal{NoteRefusal: &storepb.NoteRefusal{
 		Address: address, Name: req.GetHost(), Reason: result.GetMessage(),

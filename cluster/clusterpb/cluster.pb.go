@@ -1165,6 +1165,7 @@ func (x *JoinRequest) GetMember() *storepb.Member {
 type RemoveRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Caller        *storepb.Caller        `protobuf:"bytes,2,opt,name=caller,proto3" json:"caller,omitempty"` // for the audit trail
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1204,6 +1205,13 @@ func (x *RemoveRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *RemoveRequest) GetCaller() *storepb.Caller {
+	if x != nil {
+		return x.Caller
+	}
+	return nil
 }
 
 type ChangeRequest struct {
@@ -1585,9 +1593,10 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\x12\x18\n" +
 	"\acluster\x18\x16 \x01(\tR\acluster\";\n" +
 	"\vJoinRequest\x12,\n" +
-	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"#\n" +
+	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"Q\n" +
 	"\rRemoveRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"_\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
+	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\"_\n" +
 	"\rChangeRequest\x12 \n" +
 	"\x02op\x18\x01 \x01(\v2\x10.lockfs.store.OpR\x02op\x12,\n" +
 	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\"\x94\x01\n" +
@@ -1672,8 +1681,8 @@ var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(*storepb.SessionRecord)(nil), // 24: lockfs.store.SessionRecord
 	(*storepb.Member)(nil),        // 25: lockfs.store.Member
 	(*storepb.FsStats)(nil),       // 26: lockfs.store.FsStats
-	(*storepb.Op)(nil),            // 27: lockfs.store.Op
-	(*storepb.Caller)(nil),        // 28: lockfs.store.Caller
+	(*storepb.Caller)(nil),        // 27: lockfs.store.Caller
+	(*storepb.Op)(nil),            // 28: lockfs.store.Op
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
 	21, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
@@ -1688,37 +1697,38 @@ var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
 	25, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
 	26, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
 	25, // 11: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	27, // 12: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	28, // 13: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
-	0,  // 14: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	23, // 15: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	0,  // 16: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
-	23, // 17: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
-	1,  // 18: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	3,  // 19: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	5,  // 20: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	8,  // 21: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	11, // 22: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	13, // 23: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	15, // 24: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	16, // 25: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	17, // 26: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	19, // 27: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
-	2,  // 28: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	4,  // 29: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	6,  // 30: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	9,  // 31: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	12, // 32: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	14, // 33: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	18, // 34: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	18, // 35: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	18, // 36: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	20, // 37: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
-	28, // [28:38] is the sub-list for method output_type
-	18, // [18:28] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	27, // 12: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
+	28, // 13: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	27, // 14: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 15: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	23, // 16: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	0,  // 17: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
+	23, // 18: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
+	1,  // 19: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	3,  // 20: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	5,  // 21: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	8,  // 22: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	11, // 23: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	13, // 24: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	15, // 25: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	16, // 26: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	17, // 27: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	19, // 28: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
+	2,  // 29: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	4,  // 30: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	6,  // 31: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	9,  // 32: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	12, // 33: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	14, // 34: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	18, // 35: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	18, // 36: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	18, // 37: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	20, // 38: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	29, // [29:39] is the sub-list for method output_type
+	19, // [19:29] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
