@@ -118,17 +118,6 @@ func TestSecretsAreNotShown(t *testing.T) {
 	require.Equal(t, "authority "+authority.Fingerprint().String()[:16], fmt.Sprintf("%+v", authority))
 }
 
-func TestFingerprint(t *testing.T) {
-	authority := newAuthority(t)
-	got, err := ParseFingerprint(authority.Fingerprint().String())
-	require.NoError(t, err)
-	require.Equal(t, FingerprintOf(authority.Certificate()), got)
-	for _, bad := range []string{"", "ab", got.String() + "00", "x" + got.String()[1:]} {
-		_, err := ParseFingerprint(bad)
-		require.Error(t, err, bad)
-	}
-}
-
 func TestCertificatesAsPEM(t *testing.T) {
 	a, b := newAuthority(t).Certificate(), newAuthority(t).Certificate()
 	content := EncodeCertificates(a, b)

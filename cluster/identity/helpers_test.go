@@ -169,3 +169,11 @@ func requireRefused(t testing.TB, err error, reason Reason) string {
 	require.Equal(t, reason, refused.Reason, err.Error())
 	return refused.Error()
 }
+
+// requireTurnedAway demands the other side's word, in TLS, that it does not let us in.
+func requireTurnedAway(t testing.TB, err error) {
+	t.Helper()
+	var operation *net.OpError
+	require.ErrorAs(t, err, &operation)
+	require.Equal(t, "remote error", operation.Op, err.Error())
+}

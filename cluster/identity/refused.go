@@ -1,9 +1,7 @@
 package identity
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"time"
 )
 
@@ -82,11 +80,3 @@ func (e *Refused) Error() string {
 
 // Unwrap is what was found, if there is more.
 func (e *Refused) Unwrap() error { return e.Err }
-
-// RefusedByPeer tells whether an error of a connection is the other side's word, in TLS, that it does not let us in. It says no more:
-// why it was is in the other side's log, and in its answer to a renewal. With TLS 1.3 the client's handshake is over by then, so
-// it is a first read that says so. It can get lost: where something was sent meanwhile, the connection may just be reset.
-func RefusedByPeer(err error) bool {
-	var operation *net.OpError
-	return errors.As(err, &operation) && operation.Op == "remote error"
-}

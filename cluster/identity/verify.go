@@ -20,20 +20,22 @@ func verifyPeer(judge Judge, state *tls.ConnectionState, serverNeeded bool) erro
 	if serverNeeded && name.Role != Server {
 		return &Refused{Reason: WrongRole, Name: name}
 	}
+	standing := judge.Standing(name, KeyHashOf(leaf))
+	if standing == Revoked {
+		return &Refused{Reason: KeyRevoked, Name: name}
+	}
+	// Servers that were all off for longer than their certificates were valid must find each other again to renew them. It needs no more than
+	// the key to renew the certificate of a host that is admitted, so its end would keep nobody out.
+	if standing == Admitted && name.Role == Server {
+		return nil
+	}
 	if judge.Now().After(leaf.NotAfter) {
 		return &Refused{Reason: Expired, Name: name, NotAfter: leaf.NotAfter}
 	}
-	switch judge.Standing(name, KeyHashOf(leaf)) {
-	case Admitted:
-		return nil
-	case Revoked:
-		return &Refused{Reason: KeyRevoked, Name: name}
-	default:
-		if state.NegotiatedProtocol == ProtocolRaft {
-			return nil
-		}
+	if standing == Unknown && state.NegotiatedProtocol != ProtocolRaft {
 		return &Refused{Reason: NotAdmitted, Name: name}
 	}
+	return nil
 }
 
 // maxExtra is how many certificates besides the leaf are looked at. With the kinds of keys it bounds what a stranger's handshake costs.
