@@ -65,6 +65,8 @@ func TestIssuedLeaf(t *testing.T) {
 	require.False(t, leaf.IsCA)
 	require.Equal(t, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, leaf.ExtKeyUsage)
 	require.NoError(t, leaf.CheckSignatureFrom(authority.Certificate()))
+	server := parsed(t, issue(t, authority, key, Name{Server, "s1"}, now))
+	require.Equal(t, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}, server.ExtKeyUsage)
 
 	other := parsed(t, issue(t, authority, key, Name{Client, "m1"}, now))
 	require.NotEqual(t, leaf.SerialNumber, other.SerialNumber)
@@ -116,17 +118,6 @@ func TestSecretsAreNotShown(t *testing.T) {
 	require.Equal(t, "authority "+authority.Fingerprint().String()[:16], fmt.Sprintf("%+v", authority))
 }
 
-func TestFingerprint(t *testing.T) {
-	authority := newAuthority(t)
-	got, err := ParseFingerprint(authority.Fingerprint().String())
-	require.NoError(t, err)
-	require.Equal(t, FingerprintOf(authority.Certificate()), got)
-	for _, bad := range []string{"", "ab", got.String() + "00", "x" + got.String()[1:]} {
-		_, err := ParseFingerprint(bad)
-		require.Error(t, err, bad)
-	}
-}
-
 func TestCertificatesAsPEM(t *testing.T) {
 	a, b := newAuthority(t).Certificate(), newAuthority(t).Certificate()
 	content := EncodeCertificates(a, b)
@@ -145,4 +136,30 @@ func TestOnlyAuthoritiesAreCrossSigned(t *testing.T) {
 	authority := newAuthority(t)
 	_, err := authority.CrossSign(parsed(t, issue(t, authority, newKey(t), Name{Server, "a"}, now)))
 	require.Error(t, err)
+}
+
+// FuzzParseRequest: what is taken for a request is for a name that a host may have, and can be issued.
+func FuzzParseRequest(f *testing.F) {
+	authority := newAuthority(f)
+	for _, name := range []Name{{Server, "a"}, {Client, "b-1.example.org"}} {
+		der, err := newKey(f).Request(name)
+		require.NoError(f, err)
+		f.Add(der)
+		f.Add(der[:len(der)-1])
+	}
+	f.Add([]byte(nil))
+	f.Fuzz(func(t *testing.T, der []byte) {
+		request, err := ParseRequest(der)
+		if err != nil {
+			return
+		}
+		require.True(t, ValidHost(request.Name.Host))
+		issued, err := authority.Issue(request, now, Validity)
+		require.NoError(t, err)
+		leaf := parsed(t, issued)
+		require.Equal(t, request.KeyHash, KeyHashOf(leaf))
+		name, err := verifyChain([]*x509.Certificate{authority.Certificate()}, leaf, nil)
+		require.NoError(t, err)
+		require.Equal(t, request.Name, name)
+	})
 }

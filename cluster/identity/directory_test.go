@@ -87,6 +87,27 @@ func TestDirectory(t *testing.T) {
 	require.NoError(t, Remove(dir), "it is gone")
 }
 
+func TestDiscard(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, Discard(filepath.Join(dir, "none")))
+	first, err := Prepare(dir)
+	require.NoError(t, err)
+	require.NoError(t, Discard(dir))
+	require.NoError(t, Discard(dir))
+	second, err := Prepare(dir)
+	require.NoError(t, err)
+	require.NotEqual(t, first.Hash(), second.Hash())
+
+	// Cut just before the end: the key is in use.
+	granted, err := parseGrant(grant(t, newAuthority(t), second, Name{Client, "m1"}))
+	require.NoError(t, err)
+	require.NoError(t, run(writeSteps(dir, granted.with(second))[:3]))
+	require.NoError(t, Discard(dir))
+	loaded, err := Load(dir)
+	require.NoError(t, err)
+	require.Equal(t, second.Hash(), loaded.Key().Hash())
+}
+
 func TestInstallRefusesWhatDoesNotFit(t *testing.T) {
 	dir := t.TempDir()
 	authority, other := newAuthority(t), newAuthority(t)
@@ -112,6 +133,16 @@ func TestInstallRefusesWhatDoesNotFit(t *testing.T) {
 	}
 	_, err = Install(dir, good)
 	require.NoError(t, err)
+}
+
+func TestRemoveIsCut(t *testing.T) {
+	dir := t.TempDir()
+	enrolled(t, dir, newAuthority(t), Name{Client, "m1"})
+	require.NoError(t, os.Remove(filepath.Join(dir, leafFile)))
+	_, err := Load(dir)
+	require.ErrorIs(t, err, ErrNone)
+	loaded := enrolled(t, dir, newAuthority(t), Name{Client, "m2"})
+	require.Equal(t, Name{Client, "m2"}, loaded.Name())
 }
 
 func TestKeyThatOthersCanRead(t *testing.T) {

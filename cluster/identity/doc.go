@@ -18,7 +18,8 @@
 //
 // A server admits whose chain leads to one of its authorities, whose leaf has not expired, and whose name and key the state has as admitted. So
 // who is revoked, or has enrolled again with another key, needs no list of certificates. A client admits whose chain leads to one
-// of the authorities that it was told of, for server.lockfs, and not expired.
+// of the authorities that it was told of, for server.lockfs, and not expired. Between servers that have each other as admitted, expiry does
+// not count: a cluster that was off for months goes on, and its servers renew when they have a leader.
 //
 // Servers send along what leads from their leaf to older authorities, so whoever knows only one of those, or has a token from that time, can
 // follow.

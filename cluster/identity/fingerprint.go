@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
-	"fmt"
 )
 
 // Fingerprint is the SHA-256 of an authority's certificate.
@@ -13,18 +12,6 @@ type Fingerprint [sha256.Size]byte
 // FingerprintOf is the fingerprint of a certificate.
 func FingerprintOf(certificate *x509.Certificate) Fingerprint {
 	return sha256.Sum256(certificate.Raw)
-}
-
-// ParseFingerprint reads what String wrote.
-func ParseFingerprint(text string) (Fingerprint, error) {
-	var fingerprint Fingerprint
-	if len(text) != hex.EncodedLen(len(fingerprint)) {
-		return Fingerprint{}, fmt.Errorf("a fingerprint has %d hexadecimal digits, not %d", hex.EncodedLen(len(fingerprint)), len(text))
-	}
-	if _, err := hex.Decode(fingerprint[:], []byte(text)); err != nil {
-		return Fingerprint{}, fmt.Errorf("a fingerprint: %w", err)
-	}
-	return fingerprint, nil
 }
 
 // String is all of it, hexadecimal.

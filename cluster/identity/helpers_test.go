@@ -101,8 +101,20 @@ func (s *state) Standing(name Name, key KeyHash) Standing {
 	return Unknown
 }
 
-// connect is one handshake over loopback, and what each side says of it. The client has read an answer or an alert.
-func connect(t testing.TB, server, client *tls.Config) (serverSays, clientSays error, state tls.ConnectionState) {
+// meeting is what both sides said of one handshake.
+type meeting struct {
+	server, client error
+	state          tls.ConnectionState // the server's
+}
+
+func (m meeting) requireLetIn(t testing.TB) {
+	t.Helper()
+	require.NoError(t, m.server)
+	require.NoError(t, m.client)
+}
+
+// connect is one handshake over loopback. The client has read an answer or an alert.
+func connect(t testing.TB, server, client *tls.Config) meeting {
 	t.Helper()
 	address, served := serveOnce(t, server)
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
@@ -110,13 +122,13 @@ func connect(t testing.TB, server, client *tls.Config) (serverSays, clientSays e
 	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
 	dialed := tls.Client(conn, client)
 	defer conn.Close()
-	clientSays = dialed.HandshakeContext(t.Context())
-	if clientSays == nil {
-		_, clientSays = dialed.Read(make([]byte, 1))
+	err = dialed.HandshakeContext(t.Context())
+	if err == nil {
+		_, err = dialed.Read(make([]byte, 1))
 	}
 	conn.Close()
 	result := <-served
-	return result.err, clientSays, result.state
+	return meeting{server: result.err, client: err, state: result.state}
 }
 
 type handshake struct {
@@ -156,4 +168,12 @@ func requireRefused(t testing.TB, err error, reason Reason) string {
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, reason, refused.Reason, err.Error())
 	return refused.Error()
+}
+
+// requireTurnedAway demands the other side's word, in TLS, that it does not let us in.
+func requireTurnedAway(t testing.TB, err error) {
+	t.Helper()
+	var operation *net.OpError
+	require.ErrorAs(t, err, &operation)
+	require.Equal(t, "remote error", operation.Op, err.Error())
 }

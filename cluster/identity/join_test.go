@@ -27,10 +27,9 @@ func TestJoin(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, authority.Certificate(), found)
 
-	serverSays, clientSays, state := connect(t, server.ServerConfig(stateOf(now, authority), allProtocols...), JoinConfig(found, now))
-	require.NoError(t, serverSays)
-	require.NoError(t, clientSays)
-	require.Equal(t, ProtocolJoin, state.NegotiatedProtocol)
+	met := connect(t, server.ServerConfig(stateOf(now, authority), allProtocols...), JoinConfig(found, now))
+	met.requireLetIn(t)
+	require.Equal(t, ProtocolJoin, met.state.NegotiatedProtocol)
 }
 
 // Whoever stands in between has seen every certificate that was ever sent, and has hosts' certificates of the cluster, but none of a
@@ -72,8 +71,8 @@ func TestManInTheMiddle(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			_, err := discover(t, test.him, authority.Fingerprint(), now)
 			requireRefused(t, err, test.want)
-			_, clientSays, _ := connect(t, test.him.ServerConfig(stateOf(now), ProtocolJoin), JoinConfig(root, now))
-			requireRefused(t, clientSays, test.want)
+			met := connect(t, test.him.ServerConfig(stateOf(now), ProtocolJoin), JoinConfig(root, now))
+			requireRefused(t, met.client, test.want)
 		})
 	}
 
@@ -81,8 +80,8 @@ func TestManInTheMiddle(t *testing.T) {
 	replayed := forged(own.Key().private, server.Leaf(), root)
 	_, err = discover(t, replayed, authority.Fingerprint(), now)
 	require.Error(t, err)
-	_, clientSays, _ := connect(t, replayed.ServerConfig(stateOf(now), ProtocolJoin), JoinConfig(root, now))
-	require.Error(t, clientSays)
+	met := connect(t, replayed.ServerConfig(stateOf(now), ProtocolJoin), JoinConfig(root, now))
+	require.Error(t, met.client)
 
 	_, err = discover(t, own, authority.Fingerprint(), now)
 	require.ErrorContains(t, err, "another cluster than the token")

@@ -15,6 +15,8 @@ const (
 	Admitted
 	// Revoked is said of a key that is never let in again.
 	Revoked
+	// NotAsked is said where there is no state to ask: the certificate alone counts.
+	NotAsked
 )
 
 // Judge is what one side of a connection knows of the cluster now. It is asked in handshakes, many at once, and must not wait for others.
@@ -23,7 +25,7 @@ type Judge interface {
 	Authorities() []*x509.Certificate
 	// Now is the time of the cluster, as far as it is known.
 	Now() time.Time
-	// Standing is that of a host whose certificate is from one of the authorities.
+	// Standing is that of a host whose certificate is from one of the authorities; NotAsked while there is no state.
 	Standing(name Name, key KeyHash) Standing
 }
 
@@ -48,7 +50,7 @@ func (j *clientJudge) Now() time.Time {
 	return later(floor, j.now())
 }
 
-func (*clientJudge) Standing(Name, KeyHash) Standing { return Admitted }
+func (*clientJudge) Standing(Name, KeyHash) Standing { return NotAsked }
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {

@@ -1,9 +1,7 @@
 package identity
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"time"
 )
 
@@ -29,24 +27,20 @@ const (
 
 // String is a word for figures.
 func (r Reason) String() string {
-	switch r {
-	case NoCertificate:
-		return "no_certificate"
-	case BadCertificate:
-		return "bad_certificate"
-	case OtherCluster:
-		return "other_cluster"
-	case Expired:
-		return "expired"
-	case KeyRevoked:
-		return "revoked"
-	case NotAdmitted:
-		return "not_admitted"
-	case WrongRole:
-		return "wrong_role"
-	default:
-		return fmt.Sprintf("reason_%d", uint8(r))
+	if word, known := reasonWords[r]; known {
+		return word
 	}
+	return fmt.Sprintf("reason_%d", uint8(r))
+}
+
+var reasonWords = map[Reason]string{
+	NoCertificate:  "no_certificate",
+	BadCertificate: "bad_certificate",
+	OtherCluster:   "other_cluster",
+	Expired:        "expired",
+	KeyRevoked:     "revoked",
+	NotAdmitted:    "not_admitted",
+	WrongRole:      "wrong_role",
 }
 
 // Refused says why a peer was not let in. What of it the peer said itself (its name, its authority) may be a lie, unless the reason is Expired,
@@ -86,11 +80,3 @@ func (e *Refused) Error() string {
 
 // Unwrap is what was found, if there is more.
 func (e *Refused) Unwrap() error { return e.Err }
-
-// RefusedByPeer tells whether an error of a connection is the other side's word, in TLS, that it does not let us in. It says no more:
-// why it was is in the other side's log, and in its answer to a renewal. With TLS 1.3 the client's handshake is over by then, so
-// it is a first read or write that says so.
-func RefusedByPeer(err error) bool {
-	var operation *net.OpError
-	return errors.As(err, &operation) && operation.Op == "remote error"
-}

@@ -31,9 +31,8 @@ func TestRotation(t *testing.T) {
 
 	meets := func(judge Judge, client *Credentials) {
 		t.Helper()
-		serverSays, clientSays, _ := connect(t, server.ServerConfig(judge, allProtocols...), client.ClientConfig(client.Judge(nil), ProtocolRPC))
-		require.NoError(t, serverSays)
-		require.NoError(t, clientSays)
+		met := connect(t, server.ServerConfig(judge, allProtocols...), client.ClientConfig(client.Judge(nil), ProtocolRPC))
+		met.requireLetIn(t)
 	}
 	meets(stateOf(now, first).admit(behind), behind)
 
@@ -47,25 +46,25 @@ func TestRotation(t *testing.T) {
 	meets(stateOf(now, first, second).admit(behind), behind)
 	meets(stateOf(now, first, second).admit(ahead), ahead)
 	meets(stateOf(now, first).admit(ahead), ahead) // a server whose state is behind
-	_, clientSays, _ := connect(t, oldServer.ServerConfig(stateOf(now, first, second).admit(ahead), ProtocolRPC), ahead.ClientConfig(ahead.Judge(nil), ProtocolRPC))
-	require.NoError(t, clientSays)
+	met := connect(t, oldServer.ServerConfig(stateOf(now, first, second).admit(ahead), ProtocolRPC), ahead.ClientConfig(ahead.Judge(nil), ProtocolRPC))
+	require.NoError(t, met.client)
 
 	// Tokens of any time.
 	for _, authority := range []*Authority{first, second} {
 		found, err := discover(t, server, authority.Fingerprint(), now)
 		require.NoError(t, err)
-		_, clientSays, _ := connect(t, server.ServerConfig(stateOf(now), ProtocolJoin), JoinConfig(found, now))
-		require.NoError(t, clientSays)
+		met := connect(t, server.ServerConfig(stateOf(now), ProtocolJoin), JoinConfig(found, now))
+		require.NoError(t, met.client)
 	}
 
 	// The third, and the first is dropped.
 	all := [][]byte{thirdBySecond, secondByFirst}
 	require.NoError(t, server.Renew(of(key, server.Name(), third, all, second, third)))
-	requireRefused(t, firstError(connect(t, server.ServerConfig(stateOf(now, second, third).admit(behind), ProtocolRPC),
-		behind.ClientConfig(behind.Judge(nil), ProtocolRPC))), OtherCluster)
-	serverSays, clientSays, _ := connect(t, server.ServerConfig(stateOf(now, second, third), ProtocolJoin), behind.ClientConfig(behind.Judge(nil), ProtocolJoin))
-	require.NoError(t, serverSays, "it can ask for a renewal")
-	require.NoError(t, clientSays, "and knows whom it asks")
+	requireRefused(t, connect(t, server.ServerConfig(stateOf(now, second, third).admit(behind), ProtocolRPC),
+		behind.ClientConfig(behind.Judge(nil), ProtocolRPC)).server, OtherCluster)
+	met = connect(t, server.ServerConfig(stateOf(now, second, third), ProtocolJoin), behind.ClientConfig(behind.Judge(nil), ProtocolJoin))
+	require.NoError(t, met.server, "it can ask for a renewal")
+	require.NoError(t, met.client, "and knows whom it asks")
 	require.NoError(t, behind.Renew(of(behind.Key(), behind.Name(), third, all, second, third)))
 	meets(stateOf(now, second, third).admit(behind), behind)
 	meets(stateOf(now, second, third).admit(ahead), ahead)
@@ -73,8 +72,6 @@ func TestRotation(t *testing.T) {
 	_, err = discover(t, server, first.Fingerprint(), now)
 	requireRefused(t, err, OtherCluster)
 }
-
-func firstError[T any](first, _ error, _ T) error { return first }
 
 // A host finds in its directory the leaf of an authority that it no longer trusts, or the new authority without a leaf of it: it goes on.
 func TestRotationIsCut(t *testing.T) {

@@ -26,16 +26,6 @@ func (id TokenID) String() string { return hex.EncodeToString(id[:]) }
 // Secret is what a token proves. It is never shown, but in [Token.Text].
 type Secret [16]byte
 
-// SecretOf is the secret of these bytes, as a message has it.
-func SecretOf(content []byte) (Secret, error) {
-	var secret Secret
-	if len(content) != len(secret) {
-		return Secret{}, fmt.Errorf("the secret of a token has %d bytes, not %d", len(secret), len(content))
-	}
-	copy(secret[:], content)
-	return secret, nil
-}
-
 // String tells nothing of it.
 func (Secret) String() string { return "(secret)" }
 

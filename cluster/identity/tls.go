@@ -2,7 +2,6 @@ package identity
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
@@ -59,8 +58,7 @@ func (c *Credentials) serverConfig(judge Judge, protocol string) *tls.Config {
 	if protocol != ProtocolJoin {
 		config.ClientAuth = tls.RequestClientCert // and VerifyConnection refuses none, with words
 		config.VerifyConnection = func(state tls.ConnectionState) error {
-			_, err := verifyPeer(judge, &state, x509.ExtKeyUsageClientAuth)
-			return err
+			return verifyPeer(judge, &state, protocol == ProtocolRaft)
 		}
 	}
 	return config
@@ -83,8 +81,7 @@ func clientConfig(judge Judge, protocol string) *tls.Config {
 	config.ServerName = ServerName
 	config.InsecureSkipVerify = true // verifyPeer does it, with the cluster's time
 	config.VerifyConnection = func(state tls.ConnectionState) error {
-		_, err := verifyPeer(judge, &state, x509.ExtKeyUsageServerAuth)
-		return err
+		return verifyPeer(judge, &state, true)
 	}
 	return config
 }
@@ -100,10 +97,4 @@ func Peer(state *tls.ConnectionState) (Name, KeyHash, error) {
 		return Name{}, KeyHash{}, &Refused{Reason: BadCertificate, Err: err}
 	}
 	return name, KeyHashOf(leaf), nil
-}
-
-// Verify judges the other end of a connection again, as the handshake did: after a revocation it says who is to be hung up on. Servers
-// verify their callers with it.
-func Verify(judge Judge, state *tls.ConnectionState) (Name, error) {
-	return verifyPeer(judge, state, x509.ExtKeyUsageClientAuth)
 }

@@ -7,7 +7,6 @@ import (
 	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"io"
 	"net"
 	"sync"
@@ -46,9 +45,10 @@ func TestWhoIsLetIn(t *testing.T) {
 	unknown := host(t, authority, Client, "m2", now)
 	enrolledAgain := host(t, authority, Client, "m1", now)
 	old := host(t, authority, Client, "old", now.Add(-Validity-time.Second))
+	oldServer, oldUnknown := host(t, authority, Server, "o1", now.Add(-2*Validity)), host(t, authority, Server, "o2", now.Add(-2*Validity))
 	gone, goneServer := host(t, authority, Client, "gone", now), host(t, authority, Server, "gone", now)
 	serverAsClient := host(t, authority, Client, "s2", now)
-	judge := stateOf(now, authority).admit(server, other, client, old, gone, goneServer)
+	judge := stateOf(now, authority).admit(server, other, client, old, oldServer, gone, goneServer)
 	judge.revoked[gone.Key().Hash()], judge.revoked[goneServer.Key().Hash()] = true, true
 
 	const letIn = Reason(0)
@@ -67,27 +67,28 @@ func TestWhoIsLetIn(t *testing.T) {
 		{"a host with another key", enrolledAgain, NotAdmitted, WrongRole, "client m1", ""},
 		{"a server's name as a client's", serverAsClient, NotAdmitted, WrongRole, "client s2", ""},
 		{"an expired one", old, Expired, WrongRole, "client old", ""},
+		{"an expired server", oldServer, letIn, letIn, "", ""},
+		{"an expired server that the state does not have", oldUnknown, Expired, Expired, "server o2", "lockfs up"},
 		{"a revoked client", gone, KeyRevoked, WrongRole, "client gone", ""},
 		{"a revoked server", goneServer, KeyRevoked, KeyRevoked, "server gone", "token"},
 	} {
 		for protocol, want := range map[string]Reason{ProtocolRPC: test.onRPC, ProtocolRaft: test.onRaft} {
 			t.Run(test.what+" on "+protocol, func(t *testing.T) {
 				clients := test.who.ClientConfig(server.Judge(nil), protocol)
-				serverSays, clientSays, state := connect(t, server.ServerConfig(judge, allProtocols...), clients)
+				met := connect(t, server.ServerConfig(judge, allProtocols...), clients)
 				if want == letIn {
-					require.NoError(t, serverSays)
-					require.NoError(t, clientSays)
-					require.Equal(t, protocol, state.NegotiatedProtocol)
-					name, key, err := Peer(&state)
+					met.requireLetIn(t)
+					require.Equal(t, protocol, met.state.NegotiatedProtocol)
+					name, key, err := Peer(&met.state)
 					require.NoError(t, err)
 					require.Equal(t, test.who.Name(), name)
 					require.Equal(t, test.who.Key().Hash(), key)
 					return
 				}
-				words := requireRefused(t, serverSays, want)
+				words := requireRefused(t, met.server, want)
 				require.Contains(t, words, test.words)
 				require.Contains(t, words, test.whatToDo)
-				require.True(t, RefusedByPeer(clientSays), "%v", clientSays)
+				requireTurnedAway(t, met.client)
 			})
 		}
 	}
@@ -134,16 +135,16 @@ func TestWhatNoAuthorityMakes(t *testing.T) {
 		"through an authority's RSA": {throughRSA(t, authority), OtherCluster},
 	} {
 		t.Run(what, func(t *testing.T) {
-			serverSays, clientSays, _ := connect(t, server.ServerConfig(judge, allProtocols...), test.who.ClientConfig(server.Judge(nil), ProtocolRPC))
-			requireRefused(t, serverSays, test.want)
-			require.True(t, RefusedByPeer(clientSays), "%v", clientSays)
+			met := connect(t, server.ServerConfig(judge, allProtocols...), test.who.ClientConfig(server.Judge(nil), ProtocolRPC))
+			requireRefused(t, met.server, test.want)
+			requireTurnedAway(t, met.client)
 		})
 	}
 
 	// Somebody shows the certificate of a host that is admitted, and has not its key.
 	thief := forged(key, leaf)
-	serverSays, _, _ := connect(t, server.ServerConfig(judge, ProtocolRPC), thief.ClientConfig(server.Judge(nil), ProtocolRPC))
-	require.Error(t, serverSays)
+	met := connect(t, server.ServerConfig(judge, ProtocolRPC), thief.ClientConfig(server.Judge(nil), ProtocolRPC))
+	require.Error(t, met.server)
 }
 
 // throughRSA is a leaf of an intermediate authority with another kind of key than ours have.
@@ -177,15 +178,15 @@ func TestWhatIsSpoken(t *testing.T) {
 	for what, bad := range map[string]*tls.Config{
 		"nothing": config(), "another protocol": config("h2"), "one not served": config(ProtocolRaft),
 	} {
-		serverSays, clientSays, _ := connect(t, server.ServerConfig(judge, ProtocolRPC, ProtocolJoin), bad)
-		require.ErrorIs(t, serverSays, errProtocol, what)
-		require.Error(t, clientSays, what)
+		met := connect(t, server.ServerConfig(judge, ProtocolRPC, ProtocolJoin), bad)
+		require.ErrorIs(t, met.server, errProtocol, what)
+		require.Error(t, met.client, what)
 	}
 	old := config(ProtocolRPC)
 	old.MaxVersion, old.MinVersion = tls.VersionTLS12, tls.VersionTLS12
-	serverSays, clientSays, _ := connect(t, server.ServerConfig(judge, allProtocols...), old)
-	require.Error(t, serverSays)
-	require.Error(t, clientSays)
+	met := connect(t, server.ServerConfig(judge, allProtocols...), old)
+	require.Error(t, met.server)
+	require.Error(t, met.client)
 
 	// Who offers to join and more is asked for a certificate, however he orders it.
 	stranger := forged(nil)
@@ -193,26 +194,56 @@ func TestWhatIsSpoken(t *testing.T) {
 		for _, serves := range [][]string{{ProtocolJoin, ProtocolRPC}, {ProtocolRPC, ProtocolJoin}} {
 			config := stranger.ClientConfig(client.Judge(nil), ProtocolRPC)
 			config.NextProtos = offer
-			serverSays, clientSays, state := connect(t, server.ServerConfig(judge, serves...), config)
-			if serverSays == nil {
-				require.NoError(t, clientSays)
-				require.Equal(t, ProtocolJoin, state.NegotiatedProtocol)
+			met := connect(t, server.ServerConfig(judge, serves...), config)
+			if met.server == nil {
+				require.NoError(t, met.client)
+				require.Equal(t, ProtocolJoin, met.state.NegotiatedProtocol)
 			} else {
-				requireRefused(t, serverSays, NoCertificate)
+				requireRefused(t, met.server, NoCertificate)
 			}
 		}
 	}
+}
+
+// A connection is never taken up again without a look at who it is.
+func TestNothingIsResumed(t *testing.T) {
+	authority := newAuthority(t)
+	server, client := host(t, authority, Server, "s1", now), host(t, authority, Client, "m1", now)
+	serverConfig := server.ServerConfig(stateOf(now, authority).admit(client), allProtocols...)
+	clientConfig := client.ClientConfig(client.Judge(nil), ProtocolRPC)
+	clientConfig.SessionTicketsDisabled = false
+	clientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(0)
+	for range 2 {
+		met := connect(t, serverConfig, clientConfig)
+		met.requireLetIn(t)
+		require.False(t, met.state.DidResume)
+	}
+}
+
+// Other programs know a server by the authorities alone, with their own rules.
+func TestOtherProgramsKnowAServer(t *testing.T) {
+	authority, err := NewAuthority(time.Now())
+	require.NoError(t, err)
+	client := host(t, authority, Client, "m1", time.Now())
+	config := &tls.Config{
+		RootCAs: x509.NewCertPool(), ServerName: ServerName, NextProtos: []string{"h2", "http/1.1"},
+		Certificates: []tls.Certificate{*client.current.Load().shown},
+	}
+	config.RootCAs.AddCert(authority.Certificate())
+	judge := stateOf(time.Now(), authority).admit(client)
+	connect(t, host(t, authority, Server, "s1", time.Now()).ServerConfig(judge, "http/1.1"), config).requireLetIn(t)
+	met := connect(t, client.ServerConfig(judge, "http/1.1"), config)
+	require.Error(t, met.client, "a client's certificate is no server's for them either")
 }
 
 func TestJoiningNeedsNoCertificate(t *testing.T) {
 	authority := newAuthority(t)
 	server, client := host(t, authority, Server, "s1", now), host(t, authority, Client, "m1", now.Add(-2*Validity))
 	judge := stateOf(now, authority).admit(server)
-	serverSays, clientSays, state := connect(t, server.ServerConfig(judge, allProtocols...), client.ClientConfig(client.Judge(nil), ProtocolJoin))
-	require.NoError(t, serverSays)
-	require.NoError(t, clientSays)
-	require.Empty(t, state.PeerCertificates, "an expired one is not shown")
-	_, _, err := Peer(&state)
+	met := connect(t, server.ServerConfig(judge, allProtocols...), client.ClientConfig(client.Judge(nil), ProtocolJoin))
+	met.requireLetIn(t)
+	require.Empty(t, met.state.PeerCertificates, "an expired one is not shown")
+	_, _, err := Peer(&met.state)
 	requireRefused(t, err, NoCertificate)
 }
 
@@ -234,13 +265,13 @@ func TestWhoIsTakenForAServer(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			config := test.server.ServerConfig(stateOf(now, authority).admit(client), allProtocols...)
 			for _, protocol := range allProtocols {
-				_, clientSays, _ := connect(t, config, client.ClientConfig(client.Judge(test.now), protocol))
-				requireRefused(t, clientSays, test.want)
+				met := connect(t, config, client.ClientConfig(client.Judge(test.now), protocol))
+				requireRefused(t, met.client, test.want)
 			}
 		})
 	}
-	_, clientSays, _ := connect(t, fresh.ServerConfig(stateOf(now, authority).admit(client), allProtocols...), client.ClientConfig(client.Judge(clock), ProtocolRPC))
-	require.NoError(t, clientSays)
+	met := connect(t, fresh.ServerConfig(stateOf(now, authority).admit(client), allProtocols...), client.ClientConfig(client.Judge(clock), ProtocolRPC))
+	require.NoError(t, met.client)
 }
 
 // Hosts' own clocks do not matter, nor those that the authority and the leaves were made by, as long as leaves have not ended by the
@@ -256,9 +287,8 @@ func TestWrongClocks(t *testing.T) {
 			clientConfig := client.ClientConfig(client.Judge(func() time.Time { return now }), ProtocolRPC)
 			local := func() time.Time { return now.Add(wrong) }
 			serverConfig.Time, clientConfig.Time = local, func() time.Time { return now.Add(-wrong) }
-			serverSays, clientSays, _ := connect(t, serverConfig, clientConfig)
-			require.NoError(t, serverSays)
-			require.NoError(t, clientSays)
+			met := connect(t, serverConfig, clientConfig)
+			met.requireLetIn(t)
 
 			found, err := discover(t, server, authority.Fingerprint(), now)
 			require.NoError(t, err)
@@ -279,6 +309,28 @@ func TestWhenToRenew(t *testing.T) {
 	require.Equal(t, now, client.Judge(nil).Now())
 	require.Equal(t, now, client.Judge(func() time.Time { return now.Add(-day) }).Now(), "its own certificate says that it is later")
 	require.Equal(t, now.Add(day), client.Judge(func() time.Time { return now.Add(day) }).Now())
+}
+
+// A cluster was off for a year: its servers connect, and one that leads gives itself and the others new certificates. A mount that knows
+// the time believes them when they have those.
+func TestAllServersWereOff(t *testing.T) {
+	authority := newAuthority(t)
+	later := now.Add(365 * 24 * time.Hour)
+	one, two := host(t, authority, Server, "s1", now), host(t, authority, Server, "s2", now)
+	client := host(t, authority, Client, "m1", now)
+	judge := stateOf(later, authority).admit(one, two, client)
+	for _, protocol := range allProtocols {
+		connect(t, one.ServerConfig(judge, allProtocols...), two.ClientConfig(judge, protocol)).requireLetIn(t)
+		connect(t, one.ServerConfig(judge, allProtocols...), one.ClientConfig(judge, protocol)).requireLetIn(t)
+	}
+	clientJudge := client.Judge(func() time.Time { return later })
+	met := connect(t, one.ServerConfig(judge, allProtocols...), client.ClientConfig(clientJudge, ProtocolJoin))
+	requireRefused(t, met.client, Expired)
+	require.NoError(t, one.Renew(Grant{
+		Leaf: issue(t, authority, one.Key(), one.Name(), later), Authorities: [][]byte{authority.Certificate().Raw},
+	}))
+	connect(t, one.ServerConfig(judge, allProtocols...), client.ClientConfig(clientJudge, ProtocolJoin)).requireLetIn(t)
+	requireRefused(t, connect(t, one.ServerConfig(judge, allProtocols...), client.ClientConfig(clientJudge, ProtocolRPC)).server, Expired)
 }
 
 // Both sides renew again and again while calls go over a connection made before, and while others are made.
@@ -355,5 +407,4 @@ func TestNoTLS(t *testing.T) {
 		require.Error(t, (<-served).err)
 		conn.Close()
 	}
-	require.False(t, RefusedByPeer(errors.New("other")))
 }

@@ -7,33 +7,35 @@ import (
 	"strings"
 )
 
-// verifyPeer is the one place that says who is let in. With the usage of a server it must be one, as for [ProtocolRaft].
-func verifyPeer(judge Judge, state *tls.ConnectionState, usage x509.ExtKeyUsage) (Name, error) {
+// verifyPeer is the one place that says who is let in. Where a server is needed, nobody else is.
+func verifyPeer(judge Judge, state *tls.ConnectionState, serverNeeded bool) error {
 	if len(state.PeerCertificates) == 0 {
-		return Name{}, &Refused{Reason: NoCertificate}
+		return &Refused{Reason: NoCertificate}
 	}
 	leaf, extra := state.PeerCertificates[0], state.PeerCertificates[1:]
 	name, err := verifyChain(judge.Authorities(), leaf, extra)
 	if err != nil {
-		return Name{}, err
+		return err
 	}
-	if (usage == x509.ExtKeyUsageServerAuth || state.NegotiatedProtocol == ProtocolRaft) && name.Role != Server {
-		return Name{}, &Refused{Reason: WrongRole, Name: name}
+	if serverNeeded && name.Role != Server {
+		return &Refused{Reason: WrongRole, Name: name}
+	}
+	standing := judge.Standing(name, KeyHashOf(leaf))
+	if standing == Revoked {
+		return &Refused{Reason: KeyRevoked, Name: name}
+	}
+	// Servers that were all off for longer than their certificates were valid must find each other again to renew them. It needs no more than
+	// the key to renew the certificate of a host that is admitted, so its end would keep nobody out.
+	if standing == Admitted && name.Role == Server {
+		return nil
 	}
 	if judge.Now().After(leaf.NotAfter) {
-		return Name{}, &Refused{Reason: Expired, Name: name, NotAfter: leaf.NotAfter}
+		return &Refused{Reason: Expired, Name: name, NotAfter: leaf.NotAfter}
 	}
-	switch judge.Standing(name, KeyHashOf(leaf)) {
-	case Admitted:
-		return name, nil
-	case Revoked:
-		return Name{}, &Refused{Reason: KeyRevoked, Name: name}
-	default:
-		if state.NegotiatedProtocol == ProtocolRaft {
-			return name, nil
-		}
-		return Name{}, &Refused{Reason: NotAdmitted, Name: name}
+	if standing == Unknown && state.NegotiatedProtocol != ProtocolRaft {
+		return &Refused{Reason: NotAdmitted, Name: name}
 	}
+	return nil
 }
 
 // maxExtra is how many certificates besides the leaf are looked at. With the kinds of keys it bounds what a stranger's handshake costs.
@@ -65,9 +67,6 @@ func verifyChain(authorities []*x509.Certificate, leaf *x509.Certificate, extra 
 	name, err := NameOf(leaf)
 	if err == nil {
 		err = checkPublic(leaf.PublicKey)
-	}
-	if err == nil && leaf.IsCA {
-		err = errors.New("it is an authority's")
 	}
 	if err != nil {
 		return Name{}, &Refused{Reason: BadCertificate, Err: err}

@@ -50,6 +50,9 @@ func (r Refusal) Error() string {
 // RefusedError is the cluster's own no: asking again would not help. A handler that answers with it refuses the call in these words.
 type RefusedError struct{ Result *storepb.Result }
 
+// Code says what kind of no it is.
+func (e *RefusedError) Code() storepb.Code { return e.Result.GetCode() }
+
 func (e *RefusedError) Error() string {
 	if e.Result.GetMessage() != "" {
 		return e.Result.GetMessage()

@@ -75,6 +75,11 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 	if len(cmd.GetCaller().GetHost()) > MaxName {
 		return fail(storepb.Code_INVALID), nil
 	}
+	if cmd.GetCaller().GetSquashed() {
+		if code := ns.mayNobody(cmd.GetCaller(), cmd.GetOp()); code != storepb.Code_OK {
+			return fail(code), nil
+		}
+	}
 	switch op := cmd.GetOp().GetOp().(type) {
 	case *storepb.Op_Create:
 		return ns.create(cmd.GetCaller(), op.Create)
@@ -85,7 +90,7 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 	case *storepb.Op_Unlink:
 		return ns.unlink(cmd, op.Unlink), nil
 	case *storepb.Op_SetAttr:
-		return ns.setAttr(op.SetAttr), nil
+		return ns.setAttr(cmd.GetCaller(), op.SetAttr), nil
 	case *storepb.Op_SetContent:
 		return ns.setContent(cmd, op.SetContent), nil
 	case *storepb.Op_SetXattr:

@@ -61,6 +61,7 @@ const (
 	Code_NOT_JUDGED        Code = 28 // the kernel allowed it for another inode than is there, which the caller may not take by his uid
 	Code_SESSION_FORGOTTEN Code = 40 // nothing is known of the session any more: the command may have been done
 	Code_QUOTA             Code = 41 // the share of the inode's owner is used up
+	Code_NO_ACCESS         Code = 42 // permission bits do not let the caller; only who is squashed is told so, for others a kernel judges
 )
 
 // Enum value maps for Code.
@@ -97,6 +98,7 @@ var (
 		28: "NOT_JUDGED",
 		40: "SESSION_FORGOTTEN",
 		41: "QUOTA",
+		42: "NO_ACCESS",
 	}
 	Code_value = map[string]int32{
 		"OK":                0,
@@ -130,6 +132,7 @@ var (
 		"NOT_JUDGED":        28,
 		"SESSION_FORGOTTEN": 40,
 		"QUOTA":             41,
+		"NO_ACCESS":         42,
 	}
 )
 
@@ -483,7 +486,7 @@ type Caller struct {
 	Lineage       []*Process `protobuf:"bytes,5,rep,name=lineage,proto3" json:"lineage,omitempty"`
 	Family        uint32     `protobuf:"varint,6,opt,name=family,proto3" json:"family,omitempty"`                                 // how many of the lineage, from the first, are in its process group, without a gap
 	PidNamespace  uint64     `protobuf:"varint,7,opt,name=pid_namespace,json=pidNamespace,proto3" json:"pid_namespace,omitempty"` // inode number of that in which its process is; 0: it is not known
-	Squashed      bool       `protobuf:"varint,8,opt,name=squashed,proto3" json:"squashed,omitempty"`                             // it is root of a host whose root is nobody here: uid and gid are nobody's, and no kernel has judged for him
+	Squashed      bool       `protobuf:"varint,8,opt,name=squashed,proto3" json:"squashed,omitempty"`                             // root of a host whose root is nobody here: uid and gid are nobody's, and no kernel has judged for him
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -9229,7 +9232,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	" \x01(\bR\rbackExclusive\x128\n" +
 	"\n" +
 	"back_maker\x18\v \x01(\v2\x19.lockfs.store.MakerRecordR\tbackMakerJ\x04\b\x04\x10\x05J\x04\b\b\x10\tJ\x04\b\t\x10\n" +
-	"*\xf9\x03\n" +
+	"*\x88\x04\n" +
 	"\x04Code\x12\x06\n" +
 	"\x02OK\x10\x00\x12\r\n" +
 	"\tNOT_FOUND\x10\x01\x12\n" +
@@ -9264,7 +9267,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"NOT_JUDGED\x10\x1c\x12\x15\n" +
 	"\x11SESSION_FORGOTTEN\x10(\x12\t\n" +
-	"\x05QUOTA\x10)*l\n" +
+	"\x05QUOTA\x10)\x12\r\n" +
+	"\tNO_ACCESS\x10**l\n" +
 	"\x06Format\x12\r\n" +
 	"\tNO_FORMAT\x10\x00\x12\t\n" +
 	"\x05TOWER\x10\x01\x12\r\n" +
