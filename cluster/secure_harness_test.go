@@ -171,3 +171,17 @@ func openNodeClient(t testing.TB, node *Node) *session.Client {
 	})
 	return client
 }
+
+// lastEvent waits for nothing: what is asked for has happened.
+func lastEvent(t testing.TB, node *Node, kind string) (last *storepb.Event) {
+	t.Helper()
+	result, err := node.fsm.Query(&storepb.Query{Query: &storepb.Query_ListEvents{ListEvents: &storepb.ListEvents{Viewer: new(storepb.Viewer)}}})
+	require.NoError(t, err)
+	for _, event := range result.GetEvents() {
+		if event.GetEvent() == kind {
+			last = event
+		}
+	}
+	require.NotNil(t, last, "no event %s among %v", kind, result.GetEvents())
+	return last
+}

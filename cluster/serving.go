@@ -52,7 +52,7 @@ func (n *Node) serve() {
 
 // SocketServer answers on unix sockets of this host. It is the caller's to close.
 func (n *Node) SocketServer() *rpc.Server {
-	return rpc.NewSocketServer(n, n.cfg.Metrics.malformed.Inc, n.crowded)
+	return n.relay().Server()
 }
 
 // stopServing ends all that others hear of this node.

@@ -48,6 +48,9 @@ func (s *Security) noteRefusal(err error) {
 // unixPrefix begins an address that is the path of a unix socket.
 const unixPrefix = "unix:"
 
+// IsSocket tells whether an address is that of a unix socket.
+func IsSocket(address string) bool { return strings.HasPrefix(address, unixPrefix) }
+
 // Dial connects to an address for a protocol until ctx ends: HOST:PORT, or unix:PATH, which is for ProtocolRPC only. s may be nil.
 // What begins a plain connection is sent.
 func (s *Security) Dial(ctx context.Context, address, protocol string) (net.Conn, error) {
