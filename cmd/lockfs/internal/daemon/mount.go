@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockfs/cluster"
 	"lockfs/cluster/identity"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
@@ -115,6 +116,11 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return errors.Join(err, endSession(client, nil))
 	}
+	relay := cluster.NewRelay(p.host, p.servers, config.Security, logger)
+	defer relay.Close()
+	var parts parts
+	serveSocket(cli.MountSocket(p.dir), relay.Server(), logger, &parts)
+	defer func() { parts.stop(logger) }()
 	ready()
 	gone := make(chan struct{})
 	go func() {
