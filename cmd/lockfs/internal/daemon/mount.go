@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockfs/cluster"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/fusefs"
@@ -22,8 +23,8 @@ import (
 
 // mountPlan is a mount without a voter.
 type mountPlan struct {
-	servers   []string
-	source    string // what /proc/mounts says; empty: the servers
+	servers   []string // empty: those that the identity has
+	source    string   // what /proc/mounts says; empty: the servers
 	dir       string
 	host      string
 	opTimeout time.Duration
@@ -31,6 +32,8 @@ type mountPlan struct {
 	options   []string      // of the file system: nodev, nosuid, noexec, ...
 	logs      cli.LogFlags
 	insecure  bool
+	identity  string   // directory of this host's; empty: that of this user
+	token     string   // to come in with if there is no identity yet; empty: none
 	remount   bool     // only change the options of the file system
 	fixed     []string // other options that were given for that
 }
@@ -44,17 +47,21 @@ func mountCommand() *cobra.Command {
 	plan := new(mountPlan)
 	daemon := false
 	cmd := &cobra.Command{
-		Use:   "mount --servers HOST:PORT,... DIR",
+		Use:   "mount [--token TOKEN] DIR",
 		Short: "Mount the locks of a cluster on a host that is not a voter",
-		Long: `Mount the locks of a cluster at DIR, which is created if it is missing. This host keeps no data. Any of the
-servers will do to find the others; the mount follows the leader and survives the loss of any server.
-umount, Ctrl-C or SIGTERM ends it.
+		Long: `Mount the locks of a cluster at DIR, which is created if it is missing. This host keeps no data. It shows the
+servers its identity, which it gets with a token the first time, and which says where they are; the mount follows the leader
+and survives the loss of any server. umount, Ctrl-C or SIGTERM ends it.
+
+All users of a host can see command lines: give a token in the variable LOCKFS_TOKEN to keep it from them. Once there is an
+identity it is ignored.
 
 For /etc/fstab, link the program to /sbin/mount.lockfs and /sbin/mount.fuse.lockfs (which mount -o remount calls), and write:
 
-  10.0.0.1,10.0.0.2,10.0.0.3  /locks  lockfs  _netdev,nofail,insecure  0 0`,
-		Example: `  lockfs mount --servers 10.0.0.1:7420,10.0.0.2:7420 --insecure /locks
-  lockfs mount --servers 10.0.0.1:7420 --insecure --daemon /locks`,
+  10.0.0.1,10.0.0.2,10.0.0.3  /locks  lockfs  _netdev,nofail  0 0`,
+		Example: `  LOCKFS_TOKEN=lockfs-client-AYZlm2x0... lockfs mount /locks
+  lockfs mount --daemon /locks
+  lockfs mount --servers 10.0.0.1:7420,10.0.0.2:7420 --insecure /locks`,
 		Args: cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if daemon {
@@ -68,9 +75,11 @@ For /etc/fstab, link the program to /sbin/mount.lockfs and /sbin/mount.fuse.lock
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&plan.servers, "servers", []string{cli.DefaultAddress}, "addresses of members, host:port, by comma")
+	flags.StringSliceVar(&plan.servers, "servers", nil, "addresses of members, host:port, by comma (default: as the identity has them)")
+	flags.StringVar(&plan.identity, "identity", "", "directory of this host's identity (default "+cli.DefaultIdentity()+")")
+	flags.StringVar(&plan.token, "token", "", "what lets this host in, if it has no identity yet")
 	flags.BoolVar(&plan.insecure, "insecure", false, insecureUsage)
-	flags.StringVar(&plan.host, "name", "", "how this host is called (default: its host name)")
+	flags.StringVar(&plan.host, "name", "", "how this host is called (default: as its identity says, else its host name)")
 	flags.BoolVar(&daemon, "daemon", false, "detach from the terminal once it is mounted; messages go to the system log")
 	flags.DurationVar(&plan.wait, "wait", defaultMountWait, "how long to look for the cluster before giving up")
 	cli.AddOpTimeout(flags, &plan.opTimeout)
@@ -80,23 +89,26 @@ For /etc/fstab, link the program to /sbin/mount.lockfs and /sbin/mount.fuse.lock
 
 // run mounts, and returns once it is unmounted by whomever.
 func (p *mountPlan) run(ctx context.Context, ready func()) error {
-	if !p.insecure {
-		return errInsecureOnly
-	}
 	logger, err := p.logs.Logger()
 	if err != nil {
 		return err
 	}
-	if p.host == "" {
-		if p.host, err = cli.HostName(); err != nil {
-			return err
-		}
-	}
 	looking, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
-	client, err := session.Dial(looking, p.servers, session.Config{
+	known, err := p.identify(looking, logger)
+	if err != nil {
+		return err
+	}
+	config := session.Config{
 		Host: p.host, OpTimeout: p.opTimeout, Logger: logger, SessionFile: p.sessionFile(), MachineFiles: machineFiles(),
-	})
+	}
+	if known != nil {
+		config.Security, config.Heard = known.Security(), known.Heard
+		running, stop := context.WithCancel(context.Background())
+		defer stop()
+		go known.Run(running)
+	}
+	client, err := session.Dial(looking, p.servers, config)
 	if err != nil {
 		return fmt.Errorf("no session with %s: %w", strings.Join(p.servers, ","), err)
 	}
@@ -107,6 +119,11 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return errors.Join(err, endSession(client, nil))
 	}
+	var sockets parts
+	defer func() { sockets.stop(logger) }()
+	relay := cluster.NewRelay(p.host, p.servers, config.Security, logger)
+	defer relay.Close()
+	serveSocket(cli.MountSocket(p.dir), relay.Server(), logger, &sockets)
 	ready()
 	gone := make(chan struct{})
 	go func() {

@@ -35,12 +35,13 @@ func MountHelperCommand() *cobra.Command {
   op-timeout=15s     how long a system call waits for a majority before it fails with ETIMEDOUT
   wait=1m            how long to look for the cluster before giving up
   log-level=info     debug, info, warn or error
+  identity=DIR       directory of this host's identity
   insecure           the servers run with --insecure
   ro, nodev, nosuid, noexec, noatime and the like as for any file system
   remount            with those of the last line: change them while it is mounted
 
 What is mounted already, from the same servers, is left alone.`,
-		Example: "  mount -t lockfs 10.0.0.1,10.0.0.2,10.0.0.3 /locks -o insecure,name=build-7",
+		Example: "  mount -t lockfs 10.0.0.1,10.0.0.2,10.0.0.3 /locks -o nosuid",
 		Args:    cobra.ExactArgs(2), SilenceErrors: true, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plan, err := planFromFstab(args[0], args[1], options, sloppy)
@@ -70,7 +71,7 @@ What is mounted already, from the same servers, is left alone.`,
 }
 
 // isOwn are those that mean nothing to the kernel.
-var isOwn = map[string]bool{"name": true, "op-timeout": true, "wait": true, "log-level": true, "insecure": true}
+var isOwn = map[string]bool{"name": true, "op-timeout": true, "wait": true, "log-level": true, "insecure": true, "identity": true}
 
 // kernelOptions are handed on; the others in quietOptions are meant for mount(8), systemd and libmount.
 var (
@@ -113,6 +114,8 @@ func (p *mountPlan) take(option string, sloppy bool) error {
 		p.fixed = append(p.fixed, name)
 	case option == "insecure":
 		p.insecure = true
+	case name == "identity":
+		p.identity = value
 	case name == "name":
 		p.host = value
 	case name == "log-level":

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockfs/cluster"
+	"lockfs/cluster/identity"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/fusefs"
@@ -19,6 +20,7 @@ import (
 // service is a voter, and a mount of it if mountDir is not empty.
 type service struct {
 	config    cluster.Config
+	token     *identity.Token // that it comes into a cluster with; nil: none
 	opTimeout time.Duration
 	mountDir  string
 	hostName  string // as the sessions are called
@@ -53,6 +55,11 @@ func (s *service) start(ctx context.Context) error {
 	}
 	s.config.Metrics = cluster.NewMetrics()
 	s.config.Version = cli.ProgramVersion()
+	if s.token != nil {
+		if err := cluster.Enroll(ctx, s.config, s.token); err != nil {
+			return fmt.Errorf("this host is not let in: %w", err)
+		}
+	}
 	node, err := cluster.Open(s.config)
 	if err != nil {
 		return err
@@ -146,6 +153,7 @@ func (s *service) serveHTTP(node *cluster.Node) error {
 	if err != nil {
 		return fmt.Errorf("listen for HTTP: %w", err)
 	}
+	listener = node.Protect(listener)
 	server := &http.Server{
 		Handler: node.Handler(), ReadHeaderTimeout: stopGrace,
 		ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn),
