@@ -20,12 +20,12 @@ import (
 // service is a voter, and a mount of it if mountDir is not empty.
 type service struct {
 	config    cluster.Config
-	token     *identity.Token // that it comes into a cluster with; nil: none
 	opTimeout time.Duration
 	mountDir  string
-	hostName  string // as the sessions are called
-	httpAddr  string // empty: none
-	socket    string // where commands on this host ask
+	hostName  string          // as the sessions are called
+	token     *identity.Token // to enter a cluster with; nil: none
+	httpAddr  string          // empty: none
+	socket    string          // where commands on this host ask
 	forrst    forrstEndpoint
 	ready     func() // called once it can be used
 
@@ -53,13 +53,13 @@ func (s *service) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.config.Metrics = cluster.NewMetrics()
-	s.config.Version = cli.ProgramVersion()
 	if s.token != nil {
 		if err := cluster.Enroll(ctx, s.config, s.token); err != nil {
-			return fmt.Errorf("this host is not let in: %w", err)
+			return err
 		}
 	}
+	s.config.Metrics = cluster.NewMetrics()
+	s.config.Version = cli.ProgramVersion()
 	node, err := cluster.Open(s.config)
 	if err != nil {
 		return err
@@ -153,7 +153,6 @@ func (s *service) serveHTTP(node *cluster.Node) error {
 	if err != nil {
 		return fmt.Errorf("listen for HTTP: %w", err)
 	}
-	listener = node.Protect(listener)
 	server := &http.Server{
 		Handler: node.Handler(), ReadHeaderTimeout: stopGrace,
 		ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn),

@@ -2,54 +2,28 @@ package setup
 
 import (
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"lockfs/cluster/identity"
 	"lockfs/cmd/lockfs/internal/admin"
+	"lockfs/cmd/lockfs/internal/cli"
 )
 
 // tokenVariable has a token that is not to be seen on the command line.
 const tokenVariable = "LOCKFS_TOKEN"
 
-// mostToken is far above what a token may have, in bytes.
-const mostToken = 16 << 10
-
-// readToken reads the token that is given: as an argument, which may name where it is, or in tokenVariable. nil: none is.
+// readToken reads the token that is given: as an argument, or in tokenVariable. nil: none is.
 func readToken(args []string, stdin io.Reader) (*identity.Token, error) {
-	text := os.Getenv(tokenVariable)
+	given := os.Getenv(tokenVariable)
 	if len(args) == 1 {
-		text = args[0]
-	}
-	switch {
-	case text == "" && len(args) == 0:
+		given = args[0]
+	} else if given == "" {
 		return nil, nil
-	case text == "-":
-		content, err := io.ReadAll(io.LimitReader(stdin, mostToken))
-		if err != nil {
-			return nil, fmt.Errorf("read the token: %w", err)
-		}
-		text = string(content)
-	case strings.HasPrefix(text, "@"):
-		file, err := os.Open(text[1:])
-		if err != nil {
-			return nil, fmt.Errorf("read the token: %w", err)
-		}
-		defer func() { _ = file.Close() }()
-		content, err := io.ReadAll(io.LimitReader(file, mostToken))
-		if err != nil {
-			return nil, fmt.Errorf("read the token: %w", err)
-		}
-		text = string(content)
 	}
-	if strings.TrimSpace(text) == "" {
-		return nil, errors.New("the token is empty")
-	}
-	return identity.ParseToken(text)
+	return cli.ReadToken(given, stdin)
 }
 
 // trusts tells of the authorities of a host which one a token is of.
