@@ -121,8 +121,7 @@ func (s squashed) mayLink(op *storepb.Link) storepb.Code {
 	if _, taken := s.tree.entry(ids.Inode(op.GetParent()), op.GetName()); taken {
 		return storepb.Code_OK
 	}
-	const setGroup = syscall.S_ISGID | syscall.S_IXGRP
-	isSafe := in.isFile() && in.mode&syscall.S_ISUID == 0 && in.mode&setGroup != setGroup && s.permits(in, MayRead|MayWrite)
+	isSafe := in.isFile() && in.mode&syscall.S_ISUID == 0 && in.mode&asGroup != asGroup && s.permits(in, MayRead|MayWrite)
 	if !isSafe && !s.owns(in) {
 		return storepb.Code_NOT_PERMITTED
 	}
@@ -165,12 +164,7 @@ func (s squashed) maySetAttr(op *storepb.SetAttr) storepb.Code {
 	if !found {
 		return storepb.Code_OK
 	}
-	const setID = syscall.S_ISUID | syscall.S_ISGID
 	isTouch := op.GetAtimeNow() && op.GetMtimeNow()
-	bits := in.mode & modeBits
-	dropped := bits &^ op.GetMode()
-	isDrop := op.Mode != nil && dropped != 0 && dropped&^setID == 0 && op.GetMode()&^bits == 0 // as a mount does once a file was written to
-	changesMode := op.Mode != nil && !isDrop
 	changesOwner := op.Uid != nil && op.GetUid() != in.uid
 	changesGroup := op.Gid != nil && op.GetGid() != in.gid && op.GetGid() != s.viewer.GetGid()
 	setsTime := !isTouch && (op.Atime != nil || op.Mtime != nil || op.GetAtimeNow() || op.GetMtimeNow())
@@ -181,9 +175,7 @@ func (s squashed) maySetAttr(op *storepb.SetAttr) storepb.Code {
 		return storepb.Code_NOT_PERMITTED
 	case s.owns(in):
 		return storepb.Code_OK
-	case changesMode || setsTime || op.Uid != nil || op.Gid != nil:
-		return storepb.Code_NOT_PERMITTED
-	case isDrop && !s.permits(in, MayWrite):
+	case op.Mode != nil || setsTime || op.Uid != nil || op.Gid != nil:
 		return storepb.Code_NOT_PERMITTED
 	case isTouch && !s.permits(in, MayWrite):
 		return storepb.Code_NO_ACCESS
@@ -218,6 +210,18 @@ func (s squashed) maySetXattr(ino ids.Inode) storepb.Code {
 		return storepb.Code_NO_ACCESS
 	}
 	return storepb.Code_OK
+}
+
+// asGroup lets who executes a file act for its group.
+const asGroup = syscall.S_ISGID | syscall.S_IXGRP
+
+// withoutSetID is the mode of a file that somebody has written to who could not set those bits. For others than a squashed root the
+// kernel and the mount see to that.
+func withoutSetID(by *storepb.Caller, mode, gid uint32) uint32 {
+	if mode&asGroup == asGroup {
+		mode &^= syscall.S_ISGID
+	}
+	return withoutForeignGroup(by, mode&^syscall.S_ISUID, gid)
 }
 
 // withoutForeignGroup is a mode without the bit that lets who executes a file act for its group, if the caller is no member of it.

@@ -47,7 +47,7 @@ func TestMountThroughMount8(t *testing.T) {
 	require.ErrorContains(t, err, "bogus=1")
 	require.Zero(t, suite.CountMounts(t, h, c.Mount))
 
-	h.MustRun(t, "mount", "-t", "lockfs", source, c.Mount, "-o", "name=build-7,op-timeout=5s,_netdev,noexec")
+	h.MustRun(t, "mount", "-t", "lockfs", source, c.Mount, "-o", "insecure,name=build-7,op-timeout=5s,_netdev,noexec")
 	require.Contains(t, h.MustRun(t, "grep", " fuse.lockfs ", "/proc/mounts"), "noexec")
 	suite.RequireLocking(t, c, h, c.Nodes[0].Host)
 	c.Nodes[0].AwaitSession(t, "build-7", "a session under the name that was given", suite.OneSession)
@@ -72,7 +72,7 @@ func TestFstab(t *testing.T) {
 		[ /sbin -ef /usr/sbin ] || mount --bind /usr/sbin /sbin
 		ln -s "$1" /sbin/mount.lockfs
 		ln -s "$1" /sbin/mount.fuse.lockfs
-		echo "$2 $3 lockfs _netdev,nofail,op-timeout=5s 0 0" > /mnt/fstab
+		echo "$2 $3 lockfs _netdev,nofail,insecure,op-timeout=5s 0 0" > /mnt/fstab
 		mount --bind /mnt/fstab /etc/fstab`, "sh", c.Program, source, c.Mount)
 	options := func() string {
 		return h.MustRun(t, "sh", "-c", "grep ' fuse.lockfs ' /proc/mounts | cut -d ' ' -f 1,4")
@@ -86,7 +86,7 @@ func TestFstab(t *testing.T) {
 	h.MustRun(t, "mount", c.Mount)
 	h.MustRun(t, "mount", "-t", "lockfs", source, c.Mount)
 	require.Equal(t, 1, suite.CountMounts(t, h, c.Mount))
-	_, err := h.Run("mount", "-t", "lockfs", c.Nodes[0].Host.Addr(), c.Mount)
+	_, err := h.Run("mount", "-t", "lockfs", c.Nodes[0].Host.Addr(), c.Mount, "-o", "insecure")
 	require.ErrorContains(t, err, "mounted there already")
 	require.Contains(t, options(), source+" rw,nosuid,nodev,")
 

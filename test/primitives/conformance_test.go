@@ -87,7 +87,7 @@ func TestConformanceReadOnly(t *testing.T) {
 		reader := c.AddClient(t, "reader")
 		helper := filepath.Join(c.Net.Dir(), "mount.lockfs")
 		require.NoError(t, os.Symlink(c.Program, helper))
-		reader.MustRun(t, helper, c.Servers(), c.Mount, "-o", "ro")
+		reader.MustRun(t, helper, c.Servers(), c.Mount, "-o", "insecure,ro")
 		requireConformance(t, reader, plan)
 	})
 }
