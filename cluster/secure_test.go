@@ -185,7 +185,9 @@ func TestALostAnswerIsGivenAgain(t *testing.T) {
 	second := ask(t, node, rpc.Node.Enroll, enroll)
 	require.Equal(t, first.GetCertificate(), second.GetCertificate())
 	require.Equal(t, first.GetSealKey(), second.GetSealKey())
-	node.fsm.View(func(ns *namespace.Namespace) { require.Equal(t, index, uint64(ns.Index()), "nothing was proposed again") })
+	node.fsm.View(func(ns *namespace.Namespace) {
+		require.Equal(t, index, uint64(ns.Index()), "nothing was proposed again")
+	})
 
 	renewal := ask(t, node, rpc.Node.Enroll, &clusterpb.EnrollRequest{Host: "n1", Request: request})
 	require.Equal(t, storepb.Code_OK, renewal.GetResult().GetCode())
@@ -397,4 +399,130 @@ func TestAnyLeaderGivesCertificates(t *testing.T) {
 	require.NoError(t, err)
 	mount := mountAt(t, joined.Credentials)
 	require.Equal(t, storepb.Code_OK, create(t, mount.Client, "lock"))
+}
+
+// TestAClockThatIsAYearOffLocksNobodyOut sets the clock of the leader a year ahead and a year back while hosts come and go. The
+// median of the voters counts.
+func TestAClockThatIsAYearOffLocksNobodyOut(t *testing.T) {
+	for name, off := range map[string]time.Duration{"ahead": 365 * 24 * time.Hour, "behind": -365 * 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			nodes := startSecureNodes(t, 3)
+			leader := leaderOf(t, nodes)
+			web, _ := join(t, leader, "web1")
+			mount := mountAt(t, web)
+			leader.clock.mu.Lock()
+			leader.clock.now = func() reading {
+				r := readClocks()
+				r.wall += int64(off)
+				return r
+			}
+			leader.clock.mu.Unlock()
+			require.NoError(t, leader.readIndex.probeVoters(leader.leadership.term()))
+			require.Equal(t, storepb.Code_OK, create(t, mount.Client, "lock"))
+			again, _ := join(t, leader, "web2")
+			require.Equal(t, storepb.Code_EXISTS, create(t, mountAt(t, again).Client, "lock"))
+			require.WithinDuration(t, time.Now(), leader.clusterTime(), time.Minute)
+		})
+	}
+}
+
+// TestAllComeBackAfterLong has every certificate of a cluster end while all is off.
+func TestAllComeBackAfterLong(t *testing.T) {
+	nodes := startSecureNodes(t, 3, func(cfg *Config) { cfg.validity = 5 * time.Second })
+	web, dir := join(t, nodes[0], "web1")
+	var configs []Config
+	for _, node := range nodes {
+		require.NoError(t, node.Close())
+		cfg := node.cfg
+		cfg.Metrics = nil
+		configs = append(configs, cfg)
+	}
+	require.Eventually(t, func() bool {
+		for _, node := range nodes {
+			if !node.security.credentials.Expired(time.Now()) {
+				return false
+			}
+		}
+		return web.Expired(time.Now())
+	}, testWait, 10*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	for i, cfg := range configs {
+		node, err := Open(cfg)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = node.Close() })
+		nodes[i] = node
+	}
+	for _, node := range nodes {
+		require.NoError(t, node.WaitReady(ctx))
+	}
+	back, err := identity.Load(dir)
+	require.NoError(t, err)
+	require.Equal(t, storepb.Code_OK, create(t, mountAt(t, back).Client, "lock"))
+	for _, node := range nodes {
+		require.Eventually(t, func() bool { return !node.security.credentials.Expired(time.Now()) }, testWait, time.Millisecond)
+	}
+}
+
+func TestRootOfASquashedHostIsNobody(t *testing.T) {
+	node := foundSecure(t)
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	joined, err := enrolment.Join(ctx, newToken(t, node, &storepb.JoinToken{SquashRoot: true}), "guest", filepath.Join(t.TempDir(), "identity"), nil)
+	require.NoError(t, err)
+	require.True(t, joined.SquashRoot)
+	mount := mountAt(t, joined.Credentials)
+	require.True(t, mount.keeper.RootIsNobody())
+	trusted, _ := join(t, node, "web1")
+	other := mountAt(t, trusted)
+	require.False(t, other.keeper.RootIsNobody())
+	require.Equal(t, storepb.Code_OK, create(t, other.Client, "lock"))
+	remove := &storepb.Op{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{Parent: namespace.RootIno, Name: []byte("lock")}}}
+	result, err := mount.Mutate(ctx, new(storepb.Caller), remove)
+	require.NoError(t, err)
+	require.NotEqual(t, storepb.Code_OK, result.GetCode(), "the directory is sticky, and the lock root's")
+	bare := callerAs(t, node, joined.Credentials)
+	reply, err := bare.Execute(ctx, &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{
+		Session: uint64(mount.Session()), Seq: 1000, Op: remove,
+	}}})
+	require.NoError(t, err)
+	require.NotEqual(t, storepb.Code_OK, reply.GetResult().GetCode(), "nor does leaving out who asks help")
+	result, err = other.Mutate(ctx, new(storepb.Caller), remove)
+	require.NoError(t, err)
+	require.Equal(t, storepb.Code_OK, result.GetCode())
+}
+
+func TestSessionsAreNotOpenedTooOften(t *testing.T) {
+	node := foundSecure(t)
+	web, _ := join(t, node, "web1")
+	caller := callerAs(t, node, web)
+	crowded := false
+	for id := uint64(1); id <= 2*attemptsAtOnce && !crowded; id++ {
+		_, err := caller.Execute(t.Context(), &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{
+			Session: id, Op: &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{Host: "web1", BootId: "b"}}},
+		}}})
+		if refused := new(rpc.RefusedError); errors.As(err, &refused) {
+			require.Equal(t, storepb.Code_TOO_MANY_REQUESTS, refused.Result.GetCode())
+			crowded = true
+		} else {
+			require.NoError(t, err)
+		}
+	}
+	require.True(t, crowded)
+	_, err := callerAs(t, node, node.security.credentials).Execute(t.Context(), statFs)
+	require.NoError(t, err, "others go on")
+}
+
+func TestAttemptsComeBack(t *testing.T) {
+	a := newAttempts()
+	for range attemptsAtOnce {
+		require.True(t, a.allowed("somebody", time.Hour))
+	}
+	require.False(t, a.allowed("somebody", time.Hour))
+	require.True(t, a.allowed("somebody else", time.Hour))
+	require.True(t, a.allowed("somebody", time.Hour+attemptInterval))
+	require.False(t, a.allowed("somebody", time.Hour+attemptInterval))
+	require.True(t, a.newRefusal("somebody", time.Hour))
+	require.False(t, a.newRefusal("somebody", time.Hour+time.Second))
+	require.True(t, a.newRefusal("somebody", time.Hour+refusalInterval))
 }
