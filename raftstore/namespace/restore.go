@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/raftstore/codec"
+	"lockfs/raftstore/digest"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -90,7 +91,11 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	case version < snapshotVersion:
 		return nil, fmt.Errorf("version %d: %w", version, codec.ErrOlder)
 	}
-	ns := empty()
+	sum, ok := digest.SumOf(header.GetDigest())
+	if !ok {
+		return nil, fmt.Errorf("header: a digest of %d bytes: %w", len(header.GetDigest()), codec.ErrCorrupt)
+	}
+	ns := empty(digest.Restoring())
 	ns.index, ns.time = ids.Index(header.GetIndex()), header.GetTime()
 	ns.tree.nextIno, ns.tree.nextCookie = ids.Inode(header.GetNextIno()), header.GetNextCookie()
 	ns.sessions.most = header.GetMaxSessions()
@@ -130,6 +135,7 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 		return nil, fmt.Errorf("%w: %w", codec.ErrCorrupt, err)
 	}
 	ns.restoreDueTimes()
+	ns.digest.Restored(sum)
 	return ns, nil
 }
 

@@ -1,9 +1,8 @@
 package namespace
 
 import (
-	"github.com/tidwall/btree"
-
 	"lockfs/raftstore/advisory"
+	"lockfs/raftstore/digest"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -16,8 +15,9 @@ type tables struct {
 	hosts    hosts
 	rules    rules
 	events   events
-	members  *btree.Map[string, *storepb.Member] // by id
+	members  *digest.Map[string, *storepb.Member] // by id
 	locks    *advisory.Table
+	digest   *digest.Digest // of all these; nil: of a copy
 }
 
 // clock is the last command applied.
@@ -26,10 +26,10 @@ type clock struct {
 	time  int64 // cluster time of that command; never goes back
 }
 
-func emptyTables() tables {
+func emptyTables(d *digest.Digest) tables {
 	return tables{
-		tree: newTree(), sessions: newSessions(), hosts: newHosts(), rules: newRules(), events: newEvents(),
-		members: new(btree.Map[string, *storepb.Member]), locks: advisory.New(),
+		tree: newTree(d), sessions: newSessions(d), hosts: newHosts(d), rules: newRules(d), events: newEvents(d),
+		members: digest.NewMap(d, memberValue), locks: advisory.New(d), digest: d,
 	}
 }
 

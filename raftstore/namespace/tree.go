@@ -3,6 +3,7 @@ package namespace
 import (
 	"github.com/tidwall/btree"
 
+	"lockfs/raftstore/digest"
 	"lockfs/raftstore/ids"
 )
 
@@ -11,8 +12,8 @@ type tree struct {
 	nextIno    ids.Inode
 	nextCookie uint64
 
-	inodes    *btree.Map[ids.Inode, *inode]
-	byName    *btree.BTreeG[*entry] // by parent, name
+	inodes    *digest.Map[ids.Inode, *inode]
+	byName    *digest.Tree[*entry]  // by parent, name
 	byCookie  *btree.BTreeG[*entry] // by parent, cookie
 	byIno     *btree.BTreeG[*entry] // by inode, parent, name
 	byDue     *btree.BTreeG[*entry] // those that have one, by when they are due
@@ -23,19 +24,19 @@ type tree struct {
 	ledger    ledger
 }
 
-func newTree() tree {
+func newTree(d *digest.Digest) tree {
 	options := btree.Options{NoLocks: true}
 	return tree{
 		nextIno:    RootIno + 1,
 		nextCookie: cookieParent + 1,
-		inodes:     new(btree.Map[ids.Inode, *inode]),
-		byName:     btree.NewBTreeGOptions(lessByName, options),
+		inodes:     digest.NewMap(d, digest.Itself[ids.Inode, *inode]),
+		byName:     digest.NewTree(d, lessByName, sameRecord),
 		byCookie:   btree.NewBTreeGOptions(lessByCookie, options),
 		byIno:      btree.NewBTreeGOptions(lessByIno, options),
 		byDue:      btree.NewBTreeGOptions(lessByDue, options),
 		byPending:  btree.NewBTreeGOptions(lessByPending, options),
 		lockFiles:  make(map[ids.Inode]int),
-		orphans:    newOrphans(),
+		orphans:    newOrphans(d),
 		holdings:   newHoldings(),
 		ledger:     ledger{usedBy: make(map[uint32]*usage)},
 	}

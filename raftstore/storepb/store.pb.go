@@ -5844,6 +5844,7 @@ type SnapshotHeader struct {
 	MaxBytes         uint64                 `protobuf:"varint,20,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"` // this and those below like SetLimits'; 0: not set
 	MaxBytesPerUser  uint64                 `protobuf:"varint,21,opt,name=max_bytes_per_user,json=maxBytesPerUser,proto3" json:"max_bytes_per_user,omitempty"`
 	MaxInodesPerUser uint64                 `protobuf:"varint,22,opt,name=max_inodes_per_user,json=maxInodesPerUser,proto3" json:"max_inodes_per_user,omitempty"`
+	Digest           []byte                 `protobuf:"bytes,60,opt,name=digest,proto3" json:"digest,omitempty"` // what the sum of the hashes of all that the records hold was in memory
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -5967,6 +5968,13 @@ func (x *SnapshotHeader) GetMaxInodesPerUser() uint64 {
 		return x.MaxInodesPerUser
 	}
 	return 0
+}
+
+func (x *SnapshotHeader) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
 }
 
 type Record struct {
@@ -7539,7 +7547,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bsessions\x18\x03 \x01(\rR\bsessions\x12\x14\n" +
 	"\x05since\x18\x04 \x01(\x03R\x05since\x12\x12\n" +
 	"\x04left\x18\x05 \x01(\bR\x04left\x12\x18\n" +
-	"\amachine\x18\x06 \x01(\tR\amachine\"\xa3\x03\n" +
+	"\amachine\x18\x06 \x01(\tR\amachine\"\xbb\x03\n" +
 	"\x0eSnapshotHeader\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x12\n" +
@@ -7558,7 +7566,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	" \x01(\x03R\tlockDelay\x12\x1b\n" +
 	"\tmax_bytes\x18\x14 \x01(\x04R\bmaxBytes\x12+\n" +
 	"\x12max_bytes_per_user\x18\x15 \x01(\x04R\x0fmaxBytesPerUser\x12-\n" +
-	"\x13max_inodes_per_user\x18\x16 \x01(\x04R\x10maxInodesPerUser\"\xd1\x04\n" +
+	"\x13max_inodes_per_user\x18\x16 \x01(\x04R\x10maxInodesPerUser\x12\x16\n" +
+	"\x06digest\x18< \x01(\fR\x06digest\"\xd1\x04\n" +
 	"\x06Record\x121\n" +
 	"\x05inode\x18\x01 \x01(\v2\x19.lockfs.store.InodeRecordH\x00R\x05inode\x121\n" +
 	"\x05entry\x18\x02 \x01(\v2\x19.lockfs.store.EntryRecordH\x00R\x05entry\x124\n" +
