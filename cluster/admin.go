@@ -41,8 +41,7 @@ type NodeStatus struct {
 	Err     error
 }
 
-// Status asks every member, and sorts the answers by name. The state's hash takes each node a time
-// proportional to the size of the state.
+// Status asks every member, and sorts the answers by name.
 func (a *Admin) Status(ctx context.Context, withHash bool) ([]NodeStatus, error) {
 	members, err := a.Members(ctx)
 	if err != nil {
@@ -106,7 +105,7 @@ func (a *Admin) Query(ctx context.Context, query *storepb.Query) (*storepb.Resul
 	return result, err
 }
 
-// Change does an operation that belongs to no mount: SetRule, DeleteRule or ForgetHost. caller is for the
+// Change does an operation that belongs to no mount: SetRule, DeleteRule, ForgetHost or ClearAlarm. caller is for the
 // audit trail. Asked again after a lost answer, it does it again.
 func (a *Admin) Change(ctx context.Context, caller *storepb.Caller, op *storepb.Op) error {
 	return done(rpc.Ask(ctx, a.router, rpc.Node.Change, &clusterpb.ChangeRequest{Op: op, Caller: caller}))

@@ -104,7 +104,8 @@ func mayCommand(cmd *storepb.Command) string {
 			return "a command needs an operation"
 		}
 	case *storepb.Op_SetMember, *storepb.Op_RemoveMember, *storepb.Op_SetLimits, *storepb.Op_EndSession,
-		*storepb.Op_SetRule, *storepb.Op_DeleteRule, *storepb.Op_ForgetHost, *storepb.Op_Tick:
+		*storepb.Op_SetRule, *storepb.Op_DeleteRule, *storepb.Op_ForgetHost, *storepb.Op_Tick,
+		*storepb.Op_RaiseAlarm, *storepb.Op_ClearAlarm, *storepb.Op_FreezeState:
 		return "that is for the leader itself to do"
 	}
 	return ""

@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
 )
 
 const healthTimeout = 2 * time.Second
@@ -21,7 +23,8 @@ func (n *Node) Handler() http.Handler {
 	return mux
 }
 
-// healthz answers 200 when a linearizable read from this node succeeds, else 503 with the reason.
+// healthz answers 200 when a linearizable read from this node succeeds, else 503 with the reason. Alarms are of the whole cluster, and
+// no reason not to ask this node: they are only told.
 func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
@@ -29,5 +32,14 @@ func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "unavailable: "+err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	_, _ = fmt.Fprintln(w, "ok")
+	var alarms []*storepb.Alarm
+	n.fsm.View(func(ns *namespace.Namespace) { alarms = ns.Alarms() })
+	if len(alarms) == 0 {
+		_, _ = fmt.Fprintln(w, "ok")
+		return
+	}
+	_, _ = fmt.Fprintln(w, "ok, with alarms")
+	for _, alarm := range alarms {
+		_, _ = fmt.Fprintf(w, "alarm %d: %s: %s\n", alarm.GetNumber(), alarm.GetKind(), alarm.GetText())
+	}
 }

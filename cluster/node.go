@@ -15,6 +15,7 @@ import (
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/storepb"
 )
 
@@ -45,6 +46,7 @@ type Node struct {
 	expulsion  *expulsion
 	removal    *removalWatch
 	audit      *auditTrail
+	frozen     *frozenState
 
 	peers    *rpc.Peers
 	listener net.Listener // of the API; nil: none
@@ -94,6 +96,8 @@ func (n *Node) open() error {
 	}
 	go n.raft.TakeSnapshots(n.ctx)
 	go n.leaderLoop().run()
+	go n.frozen.run()
+	go n.comparison().run()
 	if err := n.serve(); err != nil {
 		return err
 	}
@@ -135,6 +139,7 @@ func (n *Node) assemble() {
 		changes: n.changes, newcomers: newcomers, expulsion: n.expulsion, caller: &caller{n.dir.ID, n.raft},
 		logger: n.logger,
 	}
+	n.frozen = &frozenState{ctx: n.ctx, fsm: n.fsm, logger: n.logger}
 	n.removal = &removalWatch{ctx: n.ctx, raft: n.raft, members: n.members, peers: n.peers, join: n.cfg.Join, fail: n.fail}
 }
 
@@ -143,6 +148,13 @@ func (n *Node) leaderLoop() *leaderLoop {
 		ctx: n.ctx, raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, clock: n.clock,
 		changes: n.changes, sessions: n.sessions, admission: n.admission, removal: n.removal, logger: n.logger,
 		limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) },
+	}
+}
+
+func (n *Node) comparison() *comparison {
+	return &comparison{
+		ctx: n.ctx, interval: fault.CompareInterval(compareInterval), members: n.members, leadership: n.leadership,
+		changes: n.changes, peers: n.peers, self: n, logger: n.logger,
 	}
 }
 

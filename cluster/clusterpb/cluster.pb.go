@@ -840,8 +840,9 @@ func (x *ProbeReply) GetLeads() bool {
 
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Hash          bool                   `protobuf:"varint,1,opt,name=hash,proto3" json:"hash,omitempty"`       // work out state_hash too: proportional to the size of the state
+	Hash          bool                   `protobuf:"varint,1,opt,name=hash,proto3" json:"hash,omitempty"`       // answer state_hash too
 	Confirm       bool                   `protobuf:"varint,2,opt,name=confirm,proto3" json:"confirm,omitempty"` // prove that this node leads and that its voters are committed: one entry of the log
+	Frozen        uint64                 `protobuf:"varint,60,opt,name=frozen,proto3" json:"frozen,omitempty"`  // answer frozen too: index of a command FreezeState
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -890,6 +891,13 @@ func (x *StatusRequest) GetConfirm() bool {
 	return false
 }
 
+func (x *StatusRequest) GetFrozen() uint64 {
+	if x != nil {
+		return x.Frozen
+	}
+	return 0
+}
+
 type StatusReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -911,6 +919,7 @@ type StatusReply struct {
 	Sessions      uint64                 `protobuf:"varint,17,opt,name=sessions,proto3" json:"sessions,omitempty"`
 	Confirmed     bool                   `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"` // as asked for
 	Usage         *storepb.FsStats       `protobuf:"bytes,20,opt,name=usage,proto3" json:"usage,omitempty"`
+	Frozen        *FrozenState           `protobuf:"bytes,60,opt,name=frozen,proto3" json:"frozen,omitempty"` // nothing if it is not known, or not yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1078,6 +1087,66 @@ func (x *StatusReply) GetUsage() *storepb.FsStats {
 	return nil
 }
 
+func (x *StatusReply) GetFrozen() *FrozenState {
+	if x != nil {
+		return x.Frozen
+	}
+	return nil
+}
+
+// FrozenState is what a node's state was after one command.
+type FrozenState struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hash          string                 `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"`                         // by all that was in its memory
+	KeptHash      string                 `protobuf:"bytes,2,opt,name=kept_hash,json=keptHash,proto3" json:"kept_hash,omitempty"` // what it should have been
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FrozenState) Reset() {
+	*x = FrozenState{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FrozenState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FrozenState) ProtoMessage() {}
+
+func (x *FrozenState) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FrozenState.ProtoReflect.Descriptor instead.
+func (*FrozenState) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *FrozenState) GetHash() string {
+	if x != nil {
+		return x.Hash
+	}
+	return ""
+}
+
+func (x *FrozenState) GetKeptHash() string {
+	if x != nil {
+		return x.KeptHash
+	}
+	return ""
+}
+
 type JoinRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Member        *storepb.Member        `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
@@ -1087,7 +1156,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1099,7 +1168,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1112,7 +1181,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *JoinRequest) GetMember() *storepb.Member {
@@ -1131,7 +1200,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1143,7 +1212,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1156,7 +1225,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RemoveRequest) GetName() string {
@@ -1176,7 +1245,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1188,7 +1257,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1201,7 +1270,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ChangeRequest) GetOp() *storepb.Op {
@@ -1229,7 +1298,7 @@ type AdminReply struct {
 
 func (x *AdminReply) Reset() {
 	*x = AdminReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1241,7 +1310,7 @@ func (x *AdminReply) String() string {
 func (*AdminReply) ProtoMessage() {}
 
 func (x *AdminReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1254,7 +1323,7 @@ func (x *AdminReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminReply.ProtoReflect.Descriptor instead.
 func (*AdminReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AdminReply) GetOutcome() Outcome {
@@ -1334,10 +1403,11 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
 	"wall_clock\x18\x02 \x01(\x03R\twallClock\x12\x0e\n" +
 	"\x02id\x18\x03 \x01(\tR\x02id\x12\x14\n" +
-	"\x05leads\x18\x04 \x01(\bR\x05leads\"=\n" +
+	"\x05leads\x18\x04 \x01(\bR\x05leads\"U\n" +
 	"\rStatusRequest\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\bR\x04hash\x12\x18\n" +
-	"\aconfirm\x18\x02 \x01(\bR\aconfirm\"\xc1\x04\n" +
+	"\aconfirm\x18\x02 \x01(\bR\aconfirm\x12\x16\n" +
+	"\x06frozen\x18< \x01(\x04R\x06frozen\"\xf6\x04\n" +
 	"\vStatusReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1360,7 +1430,11 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x0eleader_address\x18\x10 \x01(\tR\rleaderAddress\x12\x1a\n" +
 	"\bsessions\x18\x11 \x01(\x04R\bsessions\x12\x1c\n" +
 	"\tconfirmed\x18\x12 \x01(\bR\tconfirmed\x12+\n" +
-	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\";\n" +
+	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\x123\n" +
+	"\x06frozen\x18< \x01(\v2\x1b.lockfs.cluster.FrozenStateR\x06frozen\">\n" +
+	"\vFrozenState\x12\x12\n" +
+	"\x04hash\x18\x01 \x01(\tR\x04hash\x12\x1b\n" +
+	"\tkept_hash\x18\x02 \x01(\tR\bkeptHash\";\n" +
 	"\vJoinRequest\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"#\n" +
 	"\rRemoveRequest\x12\x12\n" +
@@ -1403,7 +1477,7 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: lockfs.cluster.Outcome
 	(*ExecuteRequest)(nil),        // 1: lockfs.cluster.ExecuteRequest
@@ -1420,59 +1494,61 @@ var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(*ProbeReply)(nil),            // 12: lockfs.cluster.ProbeReply
 	(*StatusRequest)(nil),         // 13: lockfs.cluster.StatusRequest
 	(*StatusReply)(nil),           // 14: lockfs.cluster.StatusReply
-	(*JoinRequest)(nil),           // 15: lockfs.cluster.JoinRequest
-	(*RemoveRequest)(nil),         // 16: lockfs.cluster.RemoveRequest
-	(*ChangeRequest)(nil),         // 17: lockfs.cluster.ChangeRequest
-	(*AdminReply)(nil),            // 18: lockfs.cluster.AdminReply
-	(*storepb.Command)(nil),       // 19: lockfs.store.Command
-	(*storepb.Query)(nil),         // 20: lockfs.store.Query
-	(*storepb.Result)(nil),        // 21: lockfs.store.Result
-	(*storepb.SessionRecord)(nil), // 22: lockfs.store.SessionRecord
-	(*storepb.Member)(nil),        // 23: lockfs.store.Member
-	(*storepb.FsStats)(nil),       // 24: lockfs.store.FsStats
-	(*storepb.Op)(nil),            // 25: lockfs.store.Op
-	(*storepb.Caller)(nil),        // 26: lockfs.store.Caller
+	(*FrozenState)(nil),           // 15: lockfs.cluster.FrozenState
+	(*JoinRequest)(nil),           // 16: lockfs.cluster.JoinRequest
+	(*RemoveRequest)(nil),         // 17: lockfs.cluster.RemoveRequest
+	(*ChangeRequest)(nil),         // 18: lockfs.cluster.ChangeRequest
+	(*AdminReply)(nil),            // 19: lockfs.cluster.AdminReply
+	(*storepb.Command)(nil),       // 20: lockfs.store.Command
+	(*storepb.Query)(nil),         // 21: lockfs.store.Query
+	(*storepb.Result)(nil),        // 22: lockfs.store.Result
+	(*storepb.SessionRecord)(nil), // 23: lockfs.store.SessionRecord
+	(*storepb.Member)(nil),        // 24: lockfs.store.Member
+	(*storepb.FsStats)(nil),       // 25: lockfs.store.FsStats
+	(*storepb.Op)(nil),            // 26: lockfs.store.Op
+	(*storepb.Caller)(nil),        // 27: lockfs.store.Caller
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	19, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	20, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	20, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	21, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
 	0,  // 2: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	21, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	22, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
 	0,  // 4: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 5: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
 	7,  // 6: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
-	22, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	23, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
 	10, // 8: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
-	23, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	24, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
-	23, // 11: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	25, // 12: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	26, // 13: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
-	0,  // 14: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	21, // 15: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	1,  // 16: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	3,  // 17: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	5,  // 18: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	8,  // 19: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	11, // 20: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	13, // 21: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	15, // 22: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	16, // 23: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	17, // 24: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	2,  // 25: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	4,  // 26: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	6,  // 27: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	9,  // 28: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	12, // 29: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	14, // 30: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	18, // 31: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	18, // 32: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	18, // 33: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	25, // [25:34] is the sub-list for method output_type
-	16, // [16:25] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	24, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	25, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
+	15, // 11: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
+	24, // 12: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	26, // 13: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	27, // 14: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 15: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	22, // 16: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	1,  // 17: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	3,  // 18: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	5,  // 19: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	8,  // 20: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	11, // 21: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	13, // 22: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	16, // 23: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	17, // 24: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	18, // 25: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	2,  // 26: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	4,  // 27: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	6,  // 28: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	9,  // 29: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	12, // 30: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	14, // 31: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	19, // 32: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	19, // 33: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	19, // 34: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	26, // [26:35] is the sub-list for method output_type
+	17, // [17:26] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
@@ -1490,7 +1566,7 @@ func file_cluster_clusterpb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

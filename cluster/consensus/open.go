@@ -47,7 +47,7 @@ func (r *Raft) start(state *namespace.Namespace) error {
 	if r.Transport, err = newTransport(r.cfg.RaftAddress, r.files.logs, r.cfg.Silence, r.cfg.Logger); err != nil {
 		return err
 	}
-	r.FSM = raftstore.NewFSM(state, r.cfg.CannotApply)
+	r.FSM = raftstore.NewFSM(state, string(r.id), r.cfg.CannotApply)
 	logs, fsm := logCache(r.files.logs), earlyFSM{r.FSM, r.files.logs}
 	r.Raft, err = raft.NewRaft(r.raftConfig(), fsm, logs, r.files.votes, r.files.snapshots, r.Transport)
 	if err != nil {

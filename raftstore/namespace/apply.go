@@ -120,6 +120,13 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 		return fail(ns.locks.Interrupt(ids.Session(cmd.GetSession()), op.InterruptLock)), nil
 	case *storepb.Op_Tick:
 		return ns.tick(), nil
+	case *storepb.Op_RaiseAlarm:
+		return ns.raiseAlarm(op.RaiseAlarm.GetAlarm()), nil
+	case *storepb.Op_ClearAlarm:
+		return ns.clearAlarm(cmd.GetCaller(), op.ClearAlarm.GetNumber()), nil
+	case *storepb.Op_FreezeState:
+		ns.flipBit()
+		return &storepb.Result{Index: uint64(ns.index)}, nil
 	default:
 		return fail(storepb.Code_UNKNOWN_COMMAND), nil
 	}

@@ -25,7 +25,7 @@ func TestHashIsThatOfTheState(t *testing.T) {
 		g.locks = g.often(70)
 		looks := pick(g, 2, 20, 90)
 		for index := range 1 + g.below(pick(g, 20, 50, 150)) {
-			cmd := g.next()
+			cmd := g.administer(g.next())
 			ns.Apply(ids.Index(index+1), cmd)
 			if g.often(looks) {
 				requireHash(t, ns)
@@ -40,6 +40,27 @@ func TestHashIsThatOfTheState(t *testing.T) {
 		}
 		requireHash(t, ns)
 	})
+}
+
+// administer puts an operation of the leader or an administrator into the place of some.
+func (g *generator) administer(cmd *storepb.Command) *storepb.Command {
+	if !g.often(10) {
+		return cmd
+	}
+	number := uint64(1)
+	for _, alarm := range g.ns.Alarms() {
+		number = alarm.GetNumber()
+	}
+	return &storepb.Command{Time: g.now, Op: pick(g,
+		opOf(&storepb.RaiseAlarm{Alarm: &storepb.Alarm{Kind: pick(g, AlarmStateDiffers, AlarmStateUndecided), Node: pick(g, "", "a", "b")}}),
+		opOf(&storepb.ClearAlarm{Number: number}),
+		opOf(&storepb.FreezeState{}),
+		opOf(&storepb.SetMember{Member: &storepb.Member{Id: pick(g, "i", "j"), Name: pick(g, "n", "o")}}),
+		opOf(&storepb.RemoveMember{Id: "i"}),
+		opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: pick(g, "*", "a"), StaleAfter: 1}}),
+		opOf(&storepb.DeleteRule{Pattern: "*"}),
+		opOf(&storepb.SetLimits{MaxSessions: pick[uint64](g, 10, 20)}),
+	)}
 }
 
 // TestHashOfSnapshotStays while the namespace goes on.

@@ -46,6 +46,8 @@ func (r reader) query(query *storepb.Query) *storepb.Result {
 		return &storepb.Result{Rules: r.rules.byPattern.Values()}
 	case *storepb.Query_ListHosts:
 		return &storepb.Result{Hosts: r.hosts.listHosts()}
+	case *storepb.Query_ListAlarms:
+		return &storepb.Result{Alarms: r.alarms.byNumber.Values()}
 	case *storepb.Query_ListLocks:
 		return r.listLocks(q.ListLocks)
 	case *storepb.Query_GetLock:

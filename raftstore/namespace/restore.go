@@ -254,6 +254,8 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 		ns.noteKernelLock(ids.Inode(r.AdvisoryLock.GetIno()))
 	case *storepb.Record_EventCount:
 		ns.events.counts.Set(r.EventCount.GetEvent(), r.EventCount.GetCount())
+	case *storepb.Record_Alarm:
+		ns.alarms.byNumber.Set(r.Alarm.GetNumber(), r.Alarm)
 	default:
 		return errors.New("of a kind that this program does not know")
 	}

@@ -17,6 +17,7 @@ type tables struct {
 	events   events
 	members  *digest.Map[string, *storepb.Member] // by id
 	locks    *advisory.Table
+	alarms   alarms
 	digest   *digest.Digest // of all these; nil: of a copy
 }
 
@@ -29,7 +30,8 @@ type clock struct {
 func emptyTables(d *digest.Digest) tables {
 	return tables{
 		tree: newTree(d), sessions: newSessions(d), hosts: newHosts(d), rules: newRules(d), events: newEvents(d),
-		members: digest.NewMap(d, memberValue), locks: advisory.New(d), digest: d,
+		members: digest.NewMap(d, memberValue), locks: advisory.New(d),
+		alarms: newAlarms(d), digest: d,
 	}
 }
 
@@ -38,5 +40,6 @@ func (ts *tables) frozen() tables {
 	return tables{
 		clock: ts.clock, tree: ts.tree.frozen(), sessions: ts.sessions.frozen(), hosts: hosts{ts.hosts.byName.Copy()},
 		rules: rules{ts.rules.byPattern.Copy()}, events: ts.events.frozen(), members: ts.members.Copy(), locks: ts.locks.Frozen(),
+		alarms: alarms{ts.alarms.byNumber.Copy()},
 	}
 }

@@ -10,6 +10,7 @@ type (
 	memberRecord struct{ *storepb.Member }
 	ruleRecord   struct{ *storepb.Rule }
 	eventRecord  struct{ *storepb.Event }
+	alarmRecord  struct{ *storepb.Alarm }
 	eventCount   struct {
 		event string
 		count uint64
@@ -19,6 +20,7 @@ type (
 func memberValue(_ string, m *storepb.Member) digest.Value { return memberRecord{m} }
 func ruleValue(_ string, m *storepb.Rule) digest.Value     { return ruleRecord{m} }
 func eventValue(_ uint64, m *storepb.Event) digest.Value   { return eventRecord{m} }
+func alarmValue(_ uint64, m *storepb.Alarm) digest.Value   { return alarmRecord{m} }
 func countValue(event string, count uint64) digest.Value   { return eventCount{event, count} }
 
 // Record is part of digest.Value.
@@ -34,6 +36,11 @@ func (m ruleRecord) Record() *storepb.Record {
 // Record is part of digest.Value.
 func (m eventRecord) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Event{Event: m.Event}}
+}
+
+// Record is part of digest.Value.
+func (m alarmRecord) Record() *storepb.Record {
+	return &storepb.Record{Record: &storepb.Record_Alarm{Alarm: m.Alarm}}
 }
 
 // Record is part of digest.Value.

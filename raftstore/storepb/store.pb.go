@@ -927,6 +927,9 @@ type Op struct {
 	//	*Op_TakeLock
 	//	*Op_DropLocks
 	//	*Op_InterruptLock
+	//	*Op_RaiseAlarm
+	//	*Op_ClearAlarm
+	//	*Op_FreezeState
 	Op            isOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1194,6 +1197,33 @@ func (x *Op) GetInterruptLock() *InterruptLock {
 	return nil
 }
 
+func (x *Op) GetRaiseAlarm() *RaiseAlarm {
+	if x != nil {
+		if x, ok := x.Op.(*Op_RaiseAlarm); ok {
+			return x.RaiseAlarm
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetClearAlarm() *ClearAlarm {
+	if x != nil {
+		if x, ok := x.Op.(*Op_ClearAlarm); ok {
+			return x.ClearAlarm
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetFreezeState() *FreezeState {
+	if x != nil {
+		if x, ok := x.Op.(*Op_FreezeState); ok {
+			return x.FreezeState
+		}
+	}
+	return nil
+}
+
 type isOp_Op interface {
 	isOp_Op()
 }
@@ -1298,6 +1328,18 @@ type Op_InterruptLock struct {
 	InterruptLock *InterruptLock `protobuf:"bytes,25,opt,name=interrupt_lock,json=interruptLock,proto3,oneof"`
 }
 
+type Op_RaiseAlarm struct {
+	RaiseAlarm *RaiseAlarm `protobuf:"bytes,60,opt,name=raise_alarm,json=raiseAlarm,proto3,oneof"`
+}
+
+type Op_ClearAlarm struct {
+	ClearAlarm *ClearAlarm `protobuf:"bytes,61,opt,name=clear_alarm,json=clearAlarm,proto3,oneof"`
+}
+
+type Op_FreezeState struct {
+	FreezeState *FreezeState `protobuf:"bytes,62,opt,name=freeze_state,json=freezeState,proto3,oneof"`
+}
+
 func (*Op_Create) isOp_Op() {}
 
 func (*Op_Link) isOp_Op() {}
@@ -1347,6 +1389,12 @@ func (*Op_TakeLock) isOp_Op() {}
 func (*Op_DropLocks) isOp_Op() {}
 
 func (*Op_InterruptLock) isOp_Op() {}
+
+func (*Op_RaiseAlarm) isOp_Op() {}
+
+func (*Op_ClearAlarm) isOp_Op() {}
+
+func (*Op_FreezeState) isOp_Op() {}
 
 // Create makes a file, directory, symbolic link or fifo. Answers attr, created and observations. A file that is made
 // exclusively may come with its content. NEED_LINEAGE where a rule says that its maker holds it; Link and Rename too.
@@ -3154,6 +3202,217 @@ func (*Tick) Descriptor() ([]byte, []int) {
 	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{29}
 }
 
+// Alarm is what an administrator has to know of until he clears it.
+type Alarm struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // index of the command that raised it
+	Kind          string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`      // state_differs: the node is not trusted any more; state_undecided: nobody knows which node is right
+	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`      // raft server id of the member that it is about; empty: of none alone
+	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`      // of that member
+	Since         int64                  `protobuf:"varint,5,opt,name=since,proto3" json:"since,omitempty"`   // cluster time
+	Text          string                 `protobuf:"bytes,6,opt,name=text,proto3" json:"text,omitempty"`      // for people
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Alarm) Reset() {
+	*x = Alarm{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Alarm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Alarm) ProtoMessage() {}
+
+func (x *Alarm) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Alarm.ProtoReflect.Descriptor instead.
+func (*Alarm) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Alarm) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Alarm) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Alarm) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Alarm) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Alarm) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *Alarm) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// RaiseAlarm does nothing if there is an alarm of that kind and node. Number and time are the command's.
+type RaiseAlarm struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Alarm         *Alarm                 `protobuf:"bytes,1,opt,name=alarm,proto3" json:"alarm,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RaiseAlarm) Reset() {
+	*x = RaiseAlarm{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RaiseAlarm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RaiseAlarm) ProtoMessage() {}
+
+func (x *RaiseAlarm) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RaiseAlarm.ProtoReflect.Descriptor instead.
+func (*RaiseAlarm) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *RaiseAlarm) GetAlarm() *Alarm {
+	if x != nil {
+		return x.Alarm
+	}
+	return nil
+}
+
+type ClearAlarm struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClearAlarm) Reset() {
+	*x = ClearAlarm{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClearAlarm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClearAlarm) ProtoMessage() {}
+
+func (x *ClearAlarm) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClearAlarm.ProtoReflect.Descriptor instead.
+func (*ClearAlarm) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *ClearAlarm) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+// FreezeState has every node hash its memory as it is after this command, in the background.
+type FreezeState struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FreezeState) Reset() {
+	*x = FreezeState{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FreezeState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FreezeState) ProtoMessage() {}
+
+func (x *FreezeState) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FreezeState.ProtoReflect.Descriptor instead.
+func (*FreezeState) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{33}
+}
+
 // Member is one node of the cluster, as the others reach it.
 type Member struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3167,7 +3426,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3179,7 +3438,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3192,7 +3451,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{30}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Member) GetId() string {
@@ -3233,7 +3492,7 @@ type SetMember struct {
 
 func (x *SetMember) Reset() {
 	*x = SetMember{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3245,7 +3504,7 @@ func (x *SetMember) String() string {
 func (*SetMember) ProtoMessage() {}
 
 func (x *SetMember) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3258,7 +3517,7 @@ func (x *SetMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMember.ProtoReflect.Descriptor instead.
 func (*SetMember) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{31}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SetMember) GetMember() *Member {
@@ -3277,7 +3536,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3289,7 +3548,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3302,7 +3561,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{32}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RemoveMember) GetId() string {
@@ -3327,7 +3586,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3339,7 +3598,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3352,7 +3611,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{33}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SetLimits) GetMaxInodes() uint64 {
@@ -3420,6 +3679,7 @@ type Query struct {
 	//	*Query_TestLock
 	//	*Query_ListAdvisoryLocks
 	//	*Query_AwaitChange
+	//	*Query_ListAlarms
 	Query isQuery_Query `protobuf_oneof:"query"`
 	// Any state will do that has applied this command: the caller was answered from one that had during the same system
 	// call. 0: the newest is wanted.
@@ -3430,7 +3690,7 @@ type Query struct {
 
 func (x *Query) Reset() {
 	*x = Query{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3442,7 +3702,7 @@ func (x *Query) String() string {
 func (*Query) ProtoMessage() {}
 
 func (x *Query) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3455,7 +3715,7 @@ func (x *Query) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Query.ProtoReflect.Descriptor instead.
 func (*Query) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{34}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Query) GetQuery() isQuery_Query {
@@ -3627,6 +3887,15 @@ func (x *Query) GetAwaitChange() *AwaitChange {
 	return nil
 }
 
+func (x *Query) GetListAlarms() *ListAlarms {
+	if x != nil {
+		if x, ok := x.Query.(*Query_ListAlarms); ok {
+			return x.ListAlarms
+		}
+	}
+	return nil
+}
+
 func (x *Query) GetSince() uint64 {
 	if x != nil {
 		return x.Since
@@ -3710,6 +3979,10 @@ type Query_AwaitChange struct {
 	AwaitChange *AwaitChange `protobuf:"bytes,18,opt,name=await_change,json=awaitChange,proto3,oneof"`
 }
 
+type Query_ListAlarms struct {
+	ListAlarms *ListAlarms `protobuf:"bytes,60,opt,name=list_alarms,json=listAlarms,proto3,oneof"`
+}
+
 func (*Query_Lookup) isQuery_Query() {}
 
 func (*Query_GetAttr) isQuery_Query() {}
@@ -3746,6 +4019,8 @@ func (*Query_ListAdvisoryLocks) isQuery_Query() {}
 
 func (*Query_AwaitChange) isQuery_Query() {}
 
+func (*Query_ListAlarms) isQuery_Query() {}
+
 // Lookup answers attr of a directory's entry. "." and ".." are entries too.
 type Lookup struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3757,7 +4032,7 @@ type Lookup struct {
 
 func (x *Lookup) Reset() {
 	*x = Lookup{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3769,7 +4044,7 @@ func (x *Lookup) String() string {
 func (*Lookup) ProtoMessage() {}
 
 func (x *Lookup) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3782,7 +4057,7 @@ func (x *Lookup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
 func (*Lookup) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{35}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Lookup) GetParent() uint64 {
@@ -3808,7 +4083,7 @@ type GetAttr struct {
 
 func (x *GetAttr) Reset() {
 	*x = GetAttr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3820,7 +4095,7 @@ func (x *GetAttr) String() string {
 func (*GetAttr) ProtoMessage() {}
 
 func (x *GetAttr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3833,7 +4108,7 @@ func (x *GetAttr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAttr.ProtoReflect.Descriptor instead.
 func (*GetAttr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{36}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetAttr) GetIno() uint64 {
@@ -3856,7 +4131,7 @@ type Read struct {
 
 func (x *Read) Reset() {
 	*x = Read{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3868,7 +4143,7 @@ func (x *Read) String() string {
 func (*Read) ProtoMessage() {}
 
 func (x *Read) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3881,7 +4156,7 @@ func (x *Read) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read.ProtoReflect.Descriptor instead.
 func (*Read) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{37}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Read) GetIno() uint64 {
@@ -3918,7 +4193,7 @@ type ReadDir struct {
 
 func (x *ReadDir) Reset() {
 	*x = ReadDir{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3930,7 +4205,7 @@ func (x *ReadDir) String() string {
 func (*ReadDir) ProtoMessage() {}
 
 func (x *ReadDir) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3943,7 +4218,7 @@ func (x *ReadDir) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDir.ProtoReflect.Descriptor instead.
 func (*ReadDir) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{38}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReadDir) GetIno() uint64 {
@@ -3976,7 +4251,7 @@ type GetXattrs struct {
 
 func (x *GetXattrs) Reset() {
 	*x = GetXattrs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3988,7 +4263,7 @@ func (x *GetXattrs) String() string {
 func (*GetXattrs) ProtoMessage() {}
 
 func (x *GetXattrs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4001,7 +4276,7 @@ func (x *GetXattrs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetXattrs.ProtoReflect.Descriptor instead.
 func (*GetXattrs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{39}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *GetXattrs) GetIno() uint64 {
@@ -4020,7 +4295,7 @@ type StatFs struct {
 
 func (x *StatFs) Reset() {
 	*x = StatFs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4032,7 +4307,7 @@ func (x *StatFs) String() string {
 func (*StatFs) ProtoMessage() {}
 
 func (x *StatFs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4045,7 +4320,7 @@ func (x *StatFs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatFs.ProtoReflect.Descriptor instead.
 func (*StatFs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *StatFs) GetUid() uint32 {
@@ -4063,7 +4338,7 @@ type ListMembers struct {
 
 func (x *ListMembers) Reset() {
 	*x = ListMembers{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4075,7 +4350,7 @@ func (x *ListMembers) String() string {
 func (*ListMembers) ProtoMessage() {}
 
 func (x *ListMembers) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4088,7 +4363,44 @@ func (x *ListMembers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembers.ProtoReflect.Descriptor instead.
 func (*ListMembers) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
+}
+
+// ListAlarms answers alarms in the order of their numbers.
+type ListAlarms struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAlarms) Reset() {
+	*x = ListAlarms{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAlarms) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAlarms) ProtoMessage() {}
+
+func (x *ListAlarms) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAlarms.ProtoReflect.Descriptor instead.
+func (*ListAlarms) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
 }
 
 // ListSessions answers those that have not ended.
@@ -4100,7 +4412,7 @@ type ListSessions struct {
 
 func (x *ListSessions) Reset() {
 	*x = ListSessions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4112,7 +4424,7 @@ func (x *ListSessions) String() string {
 func (*ListSessions) ProtoMessage() {}
 
 func (x *ListSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4125,7 +4437,7 @@ func (x *ListSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessions.ProtoReflect.Descriptor instead.
 func (*ListSessions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
 }
 
 type ListRules struct {
@@ -4136,7 +4448,7 @@ type ListRules struct {
 
 func (x *ListRules) Reset() {
 	*x = ListRules{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4148,7 +4460,7 @@ func (x *ListRules) String() string {
 func (*ListRules) ProtoMessage() {}
 
 func (x *ListRules) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4161,7 +4473,7 @@ func (x *ListRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRules.ProtoReflect.Descriptor instead.
 func (*ListRules) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
 }
 
 type ListHosts struct {
@@ -4172,7 +4484,7 @@ type ListHosts struct {
 
 func (x *ListHosts) Reset() {
 	*x = ListHosts{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4184,7 +4496,7 @@ func (x *ListHosts) String() string {
 func (*ListHosts) ProtoMessage() {}
 
 func (x *ListHosts) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4197,7 +4509,7 @@ func (x *ListHosts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHosts.ProtoReflect.Descriptor instead.
 func (*ListHosts) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
 }
 
 // ListLocks answers locks in the order of their directories and names: everything but directories that
@@ -4214,7 +4526,7 @@ type ListLocks struct {
 
 func (x *ListLocks) Reset() {
 	*x = ListLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4226,7 +4538,7 @@ func (x *ListLocks) String() string {
 func (*ListLocks) ProtoMessage() {}
 
 func (x *ListLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4239,7 +4551,7 @@ func (x *ListLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLocks.ProtoReflect.Descriptor instead.
 func (*ListLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ListLocks) GetAfterParent() uint64 {
@@ -4284,7 +4596,7 @@ type Viewer struct {
 
 func (x *Viewer) Reset() {
 	*x = Viewer{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4296,7 +4608,7 @@ func (x *Viewer) String() string {
 func (*Viewer) ProtoMessage() {}
 
 func (x *Viewer) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4309,7 +4621,7 @@ func (x *Viewer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Viewer.ProtoReflect.Descriptor instead.
 func (*Viewer) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Viewer) GetUid() uint32 {
@@ -4352,7 +4664,7 @@ type GetLock struct {
 
 func (x *GetLock) Reset() {
 	*x = GetLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4364,7 +4676,7 @@ func (x *GetLock) String() string {
 func (*GetLock) ProtoMessage() {}
 
 func (x *GetLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4377,7 +4689,7 @@ func (x *GetLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLock.ProtoReflect.Descriptor instead.
 func (*GetLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *GetLock) GetParent() uint64 {
@@ -4411,7 +4723,7 @@ type ListProcesses struct {
 
 func (x *ListProcesses) Reset() {
 	*x = ListProcesses{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4423,7 +4735,7 @@ func (x *ListProcesses) String() string {
 func (*ListProcesses) ProtoMessage() {}
 
 func (x *ListProcesses) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4436,7 +4748,7 @@ func (x *ListProcesses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcesses.ProtoReflect.Descriptor instead.
 func (*ListProcesses) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ListProcesses) GetHost() string {
@@ -4464,7 +4776,7 @@ type AwaitLock struct {
 
 func (x *AwaitLock) Reset() {
 	*x = AwaitLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4476,7 +4788,7 @@ func (x *AwaitLock) String() string {
 func (*AwaitLock) ProtoMessage() {}
 
 func (x *AwaitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4489,7 +4801,7 @@ func (x *AwaitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitLock.ProtoReflect.Descriptor instead.
 func (*AwaitLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AwaitLock) GetSession() uint64 {
@@ -4560,7 +4872,7 @@ type AwaitChange struct {
 
 func (x *AwaitChange) Reset() {
 	*x = AwaitChange{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4572,7 +4884,7 @@ func (x *AwaitChange) String() string {
 func (*AwaitChange) ProtoMessage() {}
 
 func (x *AwaitChange) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4585,7 +4897,7 @@ func (x *AwaitChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitChange.ProtoReflect.Descriptor instead.
 func (*AwaitChange) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *AwaitChange) GetSeen() []*Observation {
@@ -4613,7 +4925,7 @@ type TestLock struct {
 
 func (x *TestLock) Reset() {
 	*x = TestLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4625,7 +4937,7 @@ func (x *TestLock) String() string {
 func (*TestLock) ProtoMessage() {}
 
 func (x *TestLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4638,7 +4950,7 @@ func (x *TestLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestLock.ProtoReflect.Descriptor instead.
 func (*TestLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *TestLock) GetSession() uint64 {
@@ -4666,7 +4978,7 @@ type ListAdvisoryLocks struct {
 
 func (x *ListAdvisoryLocks) Reset() {
 	*x = ListAdvisoryLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4678,7 +4990,7 @@ func (x *ListAdvisoryLocks) String() string {
 func (*ListAdvisoryLocks) ProtoMessage() {}
 
 func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4691,7 +5003,7 @@ func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdvisoryLocks.ProtoReflect.Descriptor instead.
 func (*ListAdvisoryLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ListAdvisoryLocks) GetIno() uint64 {
@@ -4724,7 +5036,7 @@ type ListEvents struct {
 
 func (x *ListEvents) Reset() {
 	*x = ListEvents{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4736,7 +5048,7 @@ func (x *ListEvents) String() string {
 func (*ListEvents) ProtoMessage() {}
 
 func (x *ListEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4749,7 +5061,7 @@ func (x *ListEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEvents.ProtoReflect.Descriptor instead.
 func (*ListEvents) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ListEvents) GetAfter() uint64 {
@@ -4813,7 +5125,7 @@ type Attr struct {
 
 func (x *Attr) Reset() {
 	*x = Attr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4825,7 +5137,7 @@ func (x *Attr) String() string {
 func (*Attr) ProtoMessage() {}
 
 func (x *Attr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4838,7 +5150,7 @@ func (x *Attr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attr.ProtoReflect.Descriptor instead.
 func (*Attr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Attr) GetIno() uint64 {
@@ -4930,7 +5242,7 @@ type DirEntry struct {
 
 func (x *DirEntry) Reset() {
 	*x = DirEntry{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4942,7 +5254,7 @@ func (x *DirEntry) String() string {
 func (*DirEntry) ProtoMessage() {}
 
 func (x *DirEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4955,7 +5267,7 @@ func (x *DirEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirEntry.ProtoReflect.Descriptor instead.
 func (*DirEntry) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *DirEntry) GetName() []byte {
@@ -4996,7 +5308,7 @@ type Xattr struct {
 
 func (x *Xattr) Reset() {
 	*x = Xattr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5008,7 +5320,7 @@ func (x *Xattr) String() string {
 func (*Xattr) ProtoMessage() {}
 
 func (x *Xattr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5021,7 +5333,7 @@ func (x *Xattr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Xattr.ProtoReflect.Descriptor instead.
 func (*Xattr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Xattr) GetName() []byte {
@@ -5051,7 +5363,7 @@ type FsStats struct {
 
 func (x *FsStats) Reset() {
 	*x = FsStats{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5063,7 +5375,7 @@ func (x *FsStats) String() string {
 func (*FsStats) ProtoMessage() {}
 
 func (x *FsStats) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5076,7 +5388,7 @@ func (x *FsStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FsStats.ProtoReflect.Descriptor instead.
 func (*FsStats) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *FsStats) GetInodes() uint64 {
@@ -5136,14 +5448,15 @@ type Result struct {
 	Events        []*Event               `protobuf:"bytes,17,rep,name=events,proto3" json:"events,omitempty"`
 	AdvisoryLocks []*AdvisoryLock        `protobuf:"bytes,19,rep,name=advisory_locks,json=advisoryLocks,proto3" json:"advisory_locks,omitempty"`
 	LastEvent     uint64                 `protobuf:"varint,18,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"` // ListEvents: number of the last one there is
-	Index         uint64                 `protobuf:"varint,20,opt,name=index,proto3" json:"index,omitempty"`                          // of a query: the last command that the state had applied
+	Index         uint64                 `protobuf:"varint,20,opt,name=index,proto3" json:"index,omitempty"`                          // of a query: the last command that the state had applied; FreezeState: its own
+	Alarms        []*Alarm               `protobuf:"bytes,60,rep,name=alarms,proto3" json:"alarms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5155,7 +5468,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5168,7 +5481,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Result) GetCode() Code {
@@ -5311,6 +5624,13 @@ func (x *Result) GetIndex() uint64 {
 	return 0
 }
 
+func (x *Result) GetAlarms() []*Alarm {
+	if x != nil {
+		return x.Alarms
+	}
+	return nil
+}
+
 // Lock is everything that is known of a name, with the rule for it applied.
 type Lock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5336,7 +5656,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5348,7 +5668,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5361,7 +5681,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Lock) GetParent() uint64 {
@@ -5505,7 +5825,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5517,7 +5837,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5530,7 +5850,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -5680,7 +6000,7 @@ type MountStatus struct {
 
 func (x *MountStatus) Reset() {
 	*x = MountStatus{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5692,7 +6012,7 @@ func (x *MountStatus) String() string {
 func (*MountStatus) ProtoMessage() {}
 
 func (x *MountStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5705,7 +6025,7 @@ func (x *MountStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountStatus.ProtoReflect.Descriptor instead.
 func (*MountStatus) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *MountStatus) GetHost() string {
@@ -5758,7 +6078,7 @@ type HostRecord struct {
 
 func (x *HostRecord) Reset() {
 	*x = HostRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5770,7 +6090,7 @@ func (x *HostRecord) String() string {
 func (*HostRecord) ProtoMessage() {}
 
 func (x *HostRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5783,7 +6103,7 @@ func (x *HostRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRecord.ProtoReflect.Descriptor instead.
 func (*HostRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *HostRecord) GetName() string {
@@ -5851,7 +6171,7 @@ type SnapshotHeader struct {
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5863,7 +6183,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5876,7 +6196,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *SnapshotHeader) GetVersion() uint32 {
@@ -5992,6 +6312,7 @@ type Record struct {
 	//	*Record_Event
 	//	*Record_EventCount
 	//	*Record_AdvisoryLock
+	//	*Record_Alarm
 	Record        isRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5999,7 +6320,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6011,7 +6332,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6024,7 +6345,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Record) GetRecord() isRecord_Record {
@@ -6133,6 +6454,15 @@ func (x *Record) GetAdvisoryLock() *AdvisoryLock {
 	return nil
 }
 
+func (x *Record) GetAlarm() *Alarm {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Alarm); ok {
+			return x.Alarm
+		}
+	}
+	return nil
+}
+
 type isRecord_Record interface {
 	isRecord_Record()
 }
@@ -6181,6 +6511,10 @@ type Record_AdvisoryLock struct {
 	AdvisoryLock *AdvisoryLock `protobuf:"bytes,11,opt,name=advisory_lock,json=advisoryLock,proto3,oneof"`
 }
 
+type Record_Alarm struct {
+	Alarm *Alarm `protobuf:"bytes,60,opt,name=alarm,proto3,oneof"`
+}
+
 func (*Record_Inode) isRecord_Record() {}
 
 func (*Record_Entry) isRecord_Record() {}
@@ -6203,6 +6537,8 @@ func (*Record_EventCount) isRecord_Record() {}
 
 func (*Record_AdvisoryLock) isRecord_Record() {}
 
+func (*Record_Alarm) isRecord_Record() {}
+
 // EventCount is how often an event has happened, ever.
 type EventCount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -6214,7 +6550,7 @@ type EventCount struct {
 
 func (x *EventCount) Reset() {
 	*x = EventCount{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6226,7 +6562,7 @@ func (x *EventCount) String() string {
 func (*EventCount) ProtoMessage() {}
 
 func (x *EventCount) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6239,7 +6575,7 @@ func (x *EventCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventCount.ProtoReflect.Descriptor instead.
 func (*EventCount) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *EventCount) GetEvent() string {
@@ -6276,7 +6612,7 @@ type InodeRecord struct {
 
 func (x *InodeRecord) Reset() {
 	*x = InodeRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6288,7 +6624,7 @@ func (x *InodeRecord) String() string {
 func (*InodeRecord) ProtoMessage() {}
 
 func (x *InodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6301,7 +6637,7 @@ func (x *InodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InodeRecord.ProtoReflect.Descriptor instead.
 func (*InodeRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *InodeRecord) GetAttr() *Attr {
@@ -6412,7 +6748,7 @@ type EntryRecord struct {
 
 func (x *EntryRecord) Reset() {
 	*x = EntryRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6424,7 +6760,7 @@ func (x *EntryRecord) String() string {
 func (*EntryRecord) ProtoMessage() {}
 
 func (x *EntryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6437,7 +6773,7 @@ func (x *EntryRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRecord.ProtoReflect.Descriptor instead.
 func (*EntryRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *EntryRecord) GetParent() uint64 {
@@ -6563,7 +6899,7 @@ type PendingRecord struct {
 
 func (x *PendingRecord) Reset() {
 	*x = PendingRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6575,7 +6911,7 @@ func (x *PendingRecord) String() string {
 func (*PendingRecord) ProtoMessage() {}
 
 func (x *PendingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6588,7 +6924,7 @@ func (x *PendingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingRecord.ProtoReflect.Descriptor instead.
 func (*PendingRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *PendingRecord) GetUntil() int64 {
@@ -6621,7 +6957,7 @@ type MakerRecord struct {
 
 func (x *MakerRecord) Reset() {
 	*x = MakerRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6633,7 +6969,7 @@ func (x *MakerRecord) String() string {
 func (*MakerRecord) ProtoMessage() {}
 
 func (x *MakerRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6646,7 +6982,7 @@ func (x *MakerRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakerRecord.ProtoReflect.Descriptor instead.
 func (*MakerRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *MakerRecord) GetProcess() *Process {
@@ -6713,7 +7049,7 @@ type OrphanRecord struct {
 
 func (x *OrphanRecord) Reset() {
 	*x = OrphanRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6725,7 +7061,7 @@ func (x *OrphanRecord) String() string {
 func (*OrphanRecord) ProtoMessage() {}
 
 func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6738,7 +7074,7 @@ func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrphanRecord.ProtoReflect.Descriptor instead.
 func (*OrphanRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *OrphanRecord) GetIno() uint64 {
@@ -6803,7 +7139,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6815,7 +7151,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6828,7 +7164,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *SessionRecord) GetId() uint64 {
@@ -6928,7 +7264,7 @@ type ReplyRecord struct {
 
 func (x *ReplyRecord) Reset() {
 	*x = ReplyRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6940,7 +7276,7 @@ func (x *ReplyRecord) String() string {
 func (*ReplyRecord) ProtoMessage() {}
 
 func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6953,7 +7289,7 @@ func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRecord.ProtoReflect.Descriptor instead.
 func (*ReplyRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ReplyRecord) GetSession() uint64 {
@@ -7000,7 +7336,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7012,7 +7348,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7025,7 +7361,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Undo) GetIno() uint64 {
@@ -7131,8 +7467,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05acked\x18\x03 \x01(\x04R\x05acked\x12\x12\n" +
 	"\x04time\x18\x04 \x01(\x03R\x04time\x12,\n" +
 	"\x06caller\x18\x05 \x01(\v2\x14.lockfs.store.CallerR\x06caller\x12 \n" +
-	"\x02op\x18\x06 \x01(\v2\x10.lockfs.store.OpR\x02op\"\xf6\n" +
-	"\n" +
+	"\x02op\x18\x06 \x01(\v2\x10.lockfs.store.OpR\x02op\"\xb0\f\n" +
 	"\x02Op\x12.\n" +
 	"\x06create\x18\x01 \x01(\v2\x14.lockfs.store.CreateH\x00R\x06create\x12(\n" +
 	"\x04link\x18\x02 \x01(\v2\x12.lockfs.store.LinkH\x00R\x04link\x12.\n" +
@@ -7166,7 +7501,12 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\ttake_lock\x18\x17 \x01(\v2\x16.lockfs.store.TakeLockH\x00R\btakeLock\x128\n" +
 	"\n" +
 	"drop_locks\x18\x18 \x01(\v2\x17.lockfs.store.DropLocksH\x00R\tdropLocks\x12D\n" +
-	"\x0einterrupt_lock\x18\x19 \x01(\v2\x1b.lockfs.store.InterruptLockH\x00R\rinterruptLockB\x04\n" +
+	"\x0einterrupt_lock\x18\x19 \x01(\v2\x1b.lockfs.store.InterruptLockH\x00R\rinterruptLock\x12;\n" +
+	"\vraise_alarm\x18< \x01(\v2\x18.lockfs.store.RaiseAlarmH\x00R\n" +
+	"raiseAlarm\x12;\n" +
+	"\vclear_alarm\x18= \x01(\v2\x18.lockfs.store.ClearAlarmH\x00R\n" +
+	"clearAlarm\x12>\n" +
+	"\ffreeze_state\x18> \x01(\v2\x19.lockfs.store.FreezeStateH\x00R\vfreezeStateB\x04\n" +
 	"\x02op\"\xdf\x01\n" +
 	"\x06Create\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
@@ -7326,7 +7666,21 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"ForgetHost\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x06\n" +
-	"\x04Tick\"p\n" +
+	"\x04Tick\"\x85\x01\n" +
+	"\x05Alarm\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12\x14\n" +
+	"\x05since\x18\x05 \x01(\x03R\x05since\x12\x12\n" +
+	"\x04text\x18\x06 \x01(\tR\x04text\"7\n" +
+	"\n" +
+	"RaiseAlarm\x12)\n" +
+	"\x05alarm\x18\x01 \x01(\v2\x13.lockfs.store.AlarmR\x05alarm\"$\n" +
+	"\n" +
+	"ClearAlarm\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\"\r\n" +
+	"\vFreezeState\"p\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12!\n" +
@@ -7347,7 +7701,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	" \x01(\x04R\bmaxBytes\x12+\n" +
 	"\x12max_bytes_per_user\x18\v \x01(\x04R\x0fmaxBytesPerUser\x12-\n" +
 	"\x13max_inodes_per_user\x18\f \x01(\x04R\x10maxInodesPerUserB\r\n" +
-	"\v_lock_delay\"\xbf\b\n" +
+	"\v_lock_delay\"\xfc\b\n" +
 	"\x05Query\x12.\n" +
 	"\x06lookup\x18\x01 \x01(\v2\x14.lockfs.store.LookupH\x00R\x06lookup\x122\n" +
 	"\bget_attr\x18\x02 \x01(\v2\x15.lockfs.store.GetAttrH\x00R\agetAttr\x12(\n" +
@@ -7373,7 +7727,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"await_lock\x18\x0f \x01(\v2\x17.lockfs.store.AwaitLockH\x00R\tawaitLock\x125\n" +
 	"\ttest_lock\x18\x10 \x01(\v2\x16.lockfs.store.TestLockH\x00R\btestLock\x12Q\n" +
 	"\x13list_advisory_locks\x18\x11 \x01(\v2\x1f.lockfs.store.ListAdvisoryLocksH\x00R\x11listAdvisoryLocks\x12>\n" +
-	"\fawait_change\x18\x12 \x01(\v2\x19.lockfs.store.AwaitChangeH\x00R\vawaitChange\x12\x14\n" +
+	"\fawait_change\x18\x12 \x01(\v2\x19.lockfs.store.AwaitChangeH\x00R\vawaitChange\x12;\n" +
+	"\vlist_alarms\x18< \x01(\v2\x18.lockfs.store.ListAlarmsH\x00R\n" +
+	"listAlarms\x12\x14\n" +
 	"\x05since\x18\x13 \x01(\x04R\x05sinceB\a\n" +
 	"\x05query\"4\n" +
 	"\x06Lookup\x12\x16\n" +
@@ -7393,7 +7749,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\x1a\n" +
 	"\x06StatFs\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\"\r\n" +
-	"\vListMembers\"\x0e\n" +
+	"\vListMembers\"\f\n" +
+	"\n" +
+	"ListAlarms\"\x0e\n" +
 	"\fListSessions\"\v\n" +
 	"\tListRules\"\v\n" +
 	"\tListHosts\"\x91\x01\n" +
@@ -7469,7 +7827,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\x12\x1b\n" +
 	"\tmax_bytes\x18\x05 \x01(\x04R\bmaxBytes\x12\x1d\n" +
 	"\n" +
-	"free_bytes\x18\x06 \x01(\x04R\tfreeBytesJ\x04\b\x03\x10\x04\"\xde\x06\n" +
+	"free_bytes\x18\x06 \x01(\x04R\tfreeBytesJ\x04\b\x03\x10\x04\"\x8b\a\n" +
 	"\x06Result\x12&\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x12.lockfs.store.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12&\n" +
@@ -7493,7 +7851,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x0eadvisory_locks\x18\x13 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\radvisoryLocks\x12\x1d\n" +
 	"\n" +
 	"last_event\x18\x12 \x01(\x04R\tlastEvent\x12\x14\n" +
-	"\x05index\x18\x14 \x01(\x04R\x05index\"\xd3\x03\n" +
+	"\x05index\x18\x14 \x01(\x04R\x05index\x12+\n" +
+	"\x06alarms\x18< \x03(\v2\x13.lockfs.store.AlarmR\x06alarms\"\xd3\x03\n" +
 	"\x04Lock\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x12\n" +
@@ -7567,7 +7926,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\tmax_bytes\x18\x14 \x01(\x04R\bmaxBytes\x12+\n" +
 	"\x12max_bytes_per_user\x18\x15 \x01(\x04R\x0fmaxBytesPerUser\x12-\n" +
 	"\x13max_inodes_per_user\x18\x16 \x01(\x04R\x10maxInodesPerUser\x12\x16\n" +
-	"\x06digest\x18< \x01(\fR\x06digest\"\xd1\x04\n" +
+	"\x06digest\x18< \x01(\fR\x06digest\"\xfe\x04\n" +
 	"\x06Record\x121\n" +
 	"\x05inode\x18\x01 \x01(\v2\x19.lockfs.store.InodeRecordH\x00R\x05inode\x121\n" +
 	"\x05entry\x18\x02 \x01(\v2\x19.lockfs.store.EntryRecordH\x00R\x05entry\x124\n" +
@@ -7581,7 +7940,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vevent_count\x18\n" +
 	" \x01(\v2\x18.lockfs.store.EventCountH\x00R\n" +
 	"eventCount\x12A\n" +
-	"\radvisory_lock\x18\v \x01(\v2\x1a.lockfs.store.AdvisoryLockH\x00R\fadvisoryLockB\b\n" +
+	"\radvisory_lock\x18\v \x01(\v2\x1a.lockfs.store.AdvisoryLockH\x00R\fadvisoryLock\x12+\n" +
+	"\x05alarm\x18< \x01(\v2\x13.lockfs.store.AlarmH\x00R\x05alarmB\b\n" +
 	"\x06record\"8\n" +
 	"\n" +
 	"EventCount\x12\x14\n" +
@@ -7758,7 +8118,7 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 }
 
 var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
+var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 79)
 var file_raftstore_storepb_store_proto_goTypes = []any{
 	(Code)(0),                 // 0: lockfs.store.Code
 	(Format)(0),               // 1: lockfs.store.Format
@@ -7796,50 +8156,55 @@ var file_raftstore_storepb_store_proto_goTypes = []any{
 	(*DeleteRule)(nil),        // 33: lockfs.store.DeleteRule
 	(*ForgetHost)(nil),        // 34: lockfs.store.ForgetHost
 	(*Tick)(nil),              // 35: lockfs.store.Tick
-	(*Member)(nil),            // 36: lockfs.store.Member
-	(*SetMember)(nil),         // 37: lockfs.store.SetMember
-	(*RemoveMember)(nil),      // 38: lockfs.store.RemoveMember
-	(*SetLimits)(nil),         // 39: lockfs.store.SetLimits
-	(*Query)(nil),             // 40: lockfs.store.Query
-	(*Lookup)(nil),            // 41: lockfs.store.Lookup
-	(*GetAttr)(nil),           // 42: lockfs.store.GetAttr
-	(*Read)(nil),              // 43: lockfs.store.Read
-	(*ReadDir)(nil),           // 44: lockfs.store.ReadDir
-	(*GetXattrs)(nil),         // 45: lockfs.store.GetXattrs
-	(*StatFs)(nil),            // 46: lockfs.store.StatFs
-	(*ListMembers)(nil),       // 47: lockfs.store.ListMembers
-	(*ListSessions)(nil),      // 48: lockfs.store.ListSessions
-	(*ListRules)(nil),         // 49: lockfs.store.ListRules
-	(*ListHosts)(nil),         // 50: lockfs.store.ListHosts
-	(*ListLocks)(nil),         // 51: lockfs.store.ListLocks
-	(*Viewer)(nil),            // 52: lockfs.store.Viewer
-	(*GetLock)(nil),           // 53: lockfs.store.GetLock
-	(*ListProcesses)(nil),     // 54: lockfs.store.ListProcesses
-	(*AwaitLock)(nil),         // 55: lockfs.store.AwaitLock
-	(*AwaitChange)(nil),       // 56: lockfs.store.AwaitChange
-	(*TestLock)(nil),          // 57: lockfs.store.TestLock
-	(*ListAdvisoryLocks)(nil), // 58: lockfs.store.ListAdvisoryLocks
-	(*ListEvents)(nil),        // 59: lockfs.store.ListEvents
-	(*Attr)(nil),              // 60: lockfs.store.Attr
-	(*DirEntry)(nil),          // 61: lockfs.store.DirEntry
-	(*Xattr)(nil),             // 62: lockfs.store.Xattr
-	(*FsStats)(nil),           // 63: lockfs.store.FsStats
-	(*Result)(nil),            // 64: lockfs.store.Result
-	(*Lock)(nil),              // 65: lockfs.store.Lock
-	(*Event)(nil),             // 66: lockfs.store.Event
-	(*MountStatus)(nil),       // 67: lockfs.store.MountStatus
-	(*HostRecord)(nil),        // 68: lockfs.store.HostRecord
-	(*SnapshotHeader)(nil),    // 69: lockfs.store.SnapshotHeader
-	(*Record)(nil),            // 70: lockfs.store.Record
-	(*EventCount)(nil),        // 71: lockfs.store.EventCount
-	(*InodeRecord)(nil),       // 72: lockfs.store.InodeRecord
-	(*EntryRecord)(nil),       // 73: lockfs.store.EntryRecord
-	(*PendingRecord)(nil),     // 74: lockfs.store.PendingRecord
-	(*MakerRecord)(nil),       // 75: lockfs.store.MakerRecord
-	(*OrphanRecord)(nil),      // 76: lockfs.store.OrphanRecord
-	(*SessionRecord)(nil),     // 77: lockfs.store.SessionRecord
-	(*ReplyRecord)(nil),       // 78: lockfs.store.ReplyRecord
-	(*Undo)(nil),              // 79: lockfs.store.Undo
+	(*Alarm)(nil),             // 36: lockfs.store.Alarm
+	(*RaiseAlarm)(nil),        // 37: lockfs.store.RaiseAlarm
+	(*ClearAlarm)(nil),        // 38: lockfs.store.ClearAlarm
+	(*FreezeState)(nil),       // 39: lockfs.store.FreezeState
+	(*Member)(nil),            // 40: lockfs.store.Member
+	(*SetMember)(nil),         // 41: lockfs.store.SetMember
+	(*RemoveMember)(nil),      // 42: lockfs.store.RemoveMember
+	(*SetLimits)(nil),         // 43: lockfs.store.SetLimits
+	(*Query)(nil),             // 44: lockfs.store.Query
+	(*Lookup)(nil),            // 45: lockfs.store.Lookup
+	(*GetAttr)(nil),           // 46: lockfs.store.GetAttr
+	(*Read)(nil),              // 47: lockfs.store.Read
+	(*ReadDir)(nil),           // 48: lockfs.store.ReadDir
+	(*GetXattrs)(nil),         // 49: lockfs.store.GetXattrs
+	(*StatFs)(nil),            // 50: lockfs.store.StatFs
+	(*ListMembers)(nil),       // 51: lockfs.store.ListMembers
+	(*ListAlarms)(nil),        // 52: lockfs.store.ListAlarms
+	(*ListSessions)(nil),      // 53: lockfs.store.ListSessions
+	(*ListRules)(nil),         // 54: lockfs.store.ListRules
+	(*ListHosts)(nil),         // 55: lockfs.store.ListHosts
+	(*ListLocks)(nil),         // 56: lockfs.store.ListLocks
+	(*Viewer)(nil),            // 57: lockfs.store.Viewer
+	(*GetLock)(nil),           // 58: lockfs.store.GetLock
+	(*ListProcesses)(nil),     // 59: lockfs.store.ListProcesses
+	(*AwaitLock)(nil),         // 60: lockfs.store.AwaitLock
+	(*AwaitChange)(nil),       // 61: lockfs.store.AwaitChange
+	(*TestLock)(nil),          // 62: lockfs.store.TestLock
+	(*ListAdvisoryLocks)(nil), // 63: lockfs.store.ListAdvisoryLocks
+	(*ListEvents)(nil),        // 64: lockfs.store.ListEvents
+	(*Attr)(nil),              // 65: lockfs.store.Attr
+	(*DirEntry)(nil),          // 66: lockfs.store.DirEntry
+	(*Xattr)(nil),             // 67: lockfs.store.Xattr
+	(*FsStats)(nil),           // 68: lockfs.store.FsStats
+	(*Result)(nil),            // 69: lockfs.store.Result
+	(*Lock)(nil),              // 70: lockfs.store.Lock
+	(*Event)(nil),             // 71: lockfs.store.Event
+	(*MountStatus)(nil),       // 72: lockfs.store.MountStatus
+	(*HostRecord)(nil),        // 73: lockfs.store.HostRecord
+	(*SnapshotHeader)(nil),    // 74: lockfs.store.SnapshotHeader
+	(*Record)(nil),            // 75: lockfs.store.Record
+	(*EventCount)(nil),        // 76: lockfs.store.EventCount
+	(*InodeRecord)(nil),       // 77: lockfs.store.InodeRecord
+	(*EntryRecord)(nil),       // 78: lockfs.store.EntryRecord
+	(*PendingRecord)(nil),     // 79: lockfs.store.PendingRecord
+	(*MakerRecord)(nil),       // 80: lockfs.store.MakerRecord
+	(*OrphanRecord)(nil),      // 81: lockfs.store.OrphanRecord
+	(*SessionRecord)(nil),     // 82: lockfs.store.SessionRecord
+	(*ReplyRecord)(nil),       // 83: lockfs.store.ReplyRecord
+	(*Undo)(nil),              // 84: lockfs.store.Undo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	7,   // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
@@ -7862,9 +8227,9 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	22,  // 17: lockfs.store.Op.open_session:type_name -> lockfs.store.OpenSession
 	23,  // 18: lockfs.store.Op.close_session:type_name -> lockfs.store.CloseSession
 	25,  // 19: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
-	37,  // 20: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
-	38,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
-	39,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
+	41,  // 20: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
+	42,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
+	43,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
 	24,  // 23: lockfs.store.Op.end_session:type_name -> lockfs.store.EndSession
 	26,  // 24: lockfs.store.Op.process_gone:type_name -> lockfs.store.ProcessGone
 	32,  // 25: lockfs.store.Op.set_rule:type_name -> lockfs.store.SetRule
@@ -7874,95 +8239,102 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	27,  // 29: lockfs.store.Op.take_lock:type_name -> lockfs.store.TakeLock
 	28,  // 30: lockfs.store.Op.drop_locks:type_name -> lockfs.store.DropLocks
 	29,  // 31: lockfs.store.Op.interrupt_lock:type_name -> lockfs.store.InterruptLock
-	8,   // 32: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
-	9,   // 33: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
-	9,   // 34: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
-	8,   // 35: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
-	9,   // 36: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
-	9,   // 37: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
-	7,   // 38: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
-	4,   // 39: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 40: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
-	4,   // 41: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
-	4,   // 42: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 43: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
-	4,   // 44: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 45: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
-	31,  // 46: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
-	36,  // 47: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
-	41,  // 48: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	42,  // 49: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	43,  // 50: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	44,  // 51: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	45,  // 52: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	46,  // 53: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	47,  // 54: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	48,  // 55: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
-	49,  // 56: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
-	50,  // 57: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
-	51,  // 58: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
-	53,  // 59: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
-	54,  // 60: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
-	59,  // 61: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
-	55,  // 62: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
-	57,  // 63: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
-	58,  // 64: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	56,  // 65: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
-	9,   // 66: lockfs.store.Read.name:type_name -> lockfs.store.Observation
-	52,  // 67: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
-	4,   // 68: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 69: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
-	9,   // 70: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
-	27,  // 71: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
-	52,  // 72: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
-	52,  // 73: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
-	0,   // 74: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	60,  // 75: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	61,  // 76: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	62,  // 77: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	63,  // 78: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	36,  // 79: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	77,  // 80: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	9,   // 81: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
-	31,  // 82: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
-	68,  // 83: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
-	65,  // 84: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
-	7,   // 85: lockfs.store.Result.processes:type_name -> lockfs.store.Process
-	66,  // 86: lockfs.store.Result.events:type_name -> lockfs.store.Event
-	30,  // 87: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	8,   // 88: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
-	60,  // 89: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
-	30,  // 90: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	6,   // 91: lockfs.store.Event.by:type_name -> lockfs.store.Caller
-	66,  // 92: lockfs.store.Event.previous:type_name -> lockfs.store.Event
-	72,  // 93: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	73,  // 94: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	76,  // 95: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	77,  // 96: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	78,  // 97: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	36,  // 98: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	31,  // 99: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
-	68,  // 100: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
-	66,  // 101: lockfs.store.Record.event:type_name -> lockfs.store.Event
-	71,  // 102: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
-	30,  // 103: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
-	60,  // 104: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	62,  // 105: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	8,   // 106: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	8,   // 107: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	74,  // 108: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
-	75,  // 109: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
-	6,   // 110: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
-	7,   // 111: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
-	7,   // 112: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
-	64,  // 113: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	79,  // 114: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	75,  // 115: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
-	116, // [116:116] is the sub-list for method output_type
-	116, // [116:116] is the sub-list for method input_type
-	116, // [116:116] is the sub-list for extension type_name
-	116, // [116:116] is the sub-list for extension extendee
-	0,   // [0:116] is the sub-list for field type_name
+	37,  // 32: lockfs.store.Op.raise_alarm:type_name -> lockfs.store.RaiseAlarm
+	38,  // 33: lockfs.store.Op.clear_alarm:type_name -> lockfs.store.ClearAlarm
+	39,  // 34: lockfs.store.Op.freeze_state:type_name -> lockfs.store.FreezeState
+	8,   // 35: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
+	9,   // 36: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
+	9,   // 37: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
+	8,   // 38: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
+	9,   // 39: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
+	9,   // 40: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
+	7,   // 41: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
+	4,   // 42: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 43: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
+	4,   // 44: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
+	4,   // 45: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 46: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
+	4,   // 47: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 48: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
+	31,  // 49: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
+	36,  // 50: lockfs.store.RaiseAlarm.alarm:type_name -> lockfs.store.Alarm
+	40,  // 51: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
+	45,  // 52: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	46,  // 53: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	47,  // 54: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	48,  // 55: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	49,  // 56: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	50,  // 57: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	51,  // 58: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	53,  // 59: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	54,  // 60: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
+	55,  // 61: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
+	56,  // 62: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
+	58,  // 63: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	59,  // 64: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	64,  // 65: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	60,  // 66: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	62,  // 67: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	63,  // 68: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	61,  // 69: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
+	52,  // 70: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
+	9,   // 71: lockfs.store.Read.name:type_name -> lockfs.store.Observation
+	57,  // 72: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
+	4,   // 73: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 74: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
+	9,   // 75: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
+	27,  // 76: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
+	57,  // 77: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
+	57,  // 78: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
+	0,   // 79: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	65,  // 80: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	66,  // 81: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	67,  // 82: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	68,  // 83: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	40,  // 84: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	82,  // 85: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	9,   // 86: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
+	31,  // 87: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
+	73,  // 88: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	70,  // 89: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	7,   // 90: lockfs.store.Result.processes:type_name -> lockfs.store.Process
+	71,  // 91: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	30,  // 92: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	36,  // 93: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
+	8,   // 94: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	65,  // 95: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	30,  // 96: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	6,   // 97: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	71,  // 98: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	77,  // 99: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	78,  // 100: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	81,  // 101: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	82,  // 102: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	83,  // 103: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	40,  // 104: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	31,  // 105: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	73,  // 106: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	71,  // 107: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	76,  // 108: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	30,  // 109: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	36,  // 110: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
+	65,  // 111: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	67,  // 112: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	8,   // 113: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	8,   // 114: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	79,  // 115: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
+	80,  // 116: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
+	6,   // 117: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
+	7,   // 118: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
+	7,   // 119: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
+	69,  // 120: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	84,  // 121: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	80,  // 122: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
+	123, // [123:123] is the sub-list for method output_type
+	123, // [123:123] is the sub-list for method input_type
+	123, // [123:123] is the sub-list for extension type_name
+	123, // [123:123] is the sub-list for extension extendee
+	0,   // [0:123] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -7996,12 +8368,15 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Op_TakeLock)(nil),
 		(*Op_DropLocks)(nil),
 		(*Op_InterruptLock)(nil),
+		(*Op_RaiseAlarm)(nil),
+		(*Op_ClearAlarm)(nil),
+		(*Op_FreezeState)(nil),
 	}
 	file_raftstore_storepb_store_proto_msgTypes[8].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[9].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[10].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[33].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[34].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[37].OneofWrappers = []any{}
+	file_raftstore_storepb_store_proto_msgTypes[38].OneofWrappers = []any{
 		(*Query_Lookup)(nil),
 		(*Query_GetAttr)(nil),
 		(*Query_Read)(nil),
@@ -8020,8 +8395,9 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Query_TestLock)(nil),
 		(*Query_ListAdvisoryLocks)(nil),
 		(*Query_AwaitChange)(nil),
+		(*Query_ListAlarms)(nil),
 	}
-	file_raftstore_storepb_store_proto_msgTypes[64].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[69].OneofWrappers = []any{
 		(*Record_Inode)(nil),
 		(*Record_Entry)(nil),
 		(*Record_Orphan)(nil),
@@ -8033,6 +8409,7 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Record_Event)(nil),
 		(*Record_EventCount)(nil),
 		(*Record_AdvisoryLock)(nil),
+		(*Record_Alarm)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -8040,7 +8417,7 @@ func file_raftstore_storepb_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   74,
+			NumMessages:   79,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
