@@ -105,7 +105,7 @@ func (a *Admin) Query(ctx context.Context, query *storepb.Query) (*storepb.Resul
 	return result, err
 }
 
-// Change does an operation that belongs to no mount: SetRule, DeleteRule, ForgetHost or ClearAlarm. caller is for the
+// Change does an operation that belongs to no mount: SetRule, DeleteRule, ForgetHost, ClearAlarm, SetQuota or DeleteQuota. caller is for the
 // audit trail. Asked again after a lost answer, it does it again.
 func (a *Admin) Change(ctx context.Context, caller *storepb.Caller, op *storepb.Op) error {
 	return done(rpc.Ask(ctx, a.router, rpc.Node.Change, &clusterpb.ChangeRequest{Op: op, Caller: caller}))

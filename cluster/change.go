@@ -10,7 +10,8 @@ import (
 // Change does an operation that an administrator asks for if this node leads.
 func (n *Node) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error) {
 	switch req.GetOp().GetOp().(type) {
-	case *storepb.Op_SetRule, *storepb.Op_DeleteRule, *storepb.Op_ForgetHost, *storepb.Op_ClearAlarm:
+	case *storepb.Op_SetRule, *storepb.Op_DeleteRule, *storepb.Op_ForgetHost, *storepb.Op_ClearAlarm,
+		*storepb.Op_SetQuota, *storepb.Op_DeleteQuota:
 	default:
 		return &clusterpb.AdminReply{Result: n.malformed("that is not for administrators to do")}, nil
 	}

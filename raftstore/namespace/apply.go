@@ -124,6 +124,10 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 		return ns.raiseAlarm(op.RaiseAlarm.GetAlarm()), nil
 	case *storepb.Op_ClearAlarm:
 		return ns.clearAlarm(cmd.GetCaller(), op.ClearAlarm.GetNumber()), nil
+	case *storepb.Op_SetQuota:
+		return ns.setQuota(op.SetQuota), nil
+	case *storepb.Op_DeleteQuota:
+		return ns.deleteQuota(op.DeleteQuota), nil
 	case *storepb.Op_FreezeState:
 		ns.flipBit()
 		return &storepb.Result{Index: uint64(ns.index)}, nil

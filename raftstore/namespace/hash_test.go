@@ -55,6 +55,8 @@ func (g *generator) administer(cmd *storepb.Command) *storepb.Command {
 		opOf(&storepb.RaiseAlarm{Alarm: &storepb.Alarm{Kind: pick(g, AlarmStateDiffers, AlarmStateUndecided), Node: pick(g, "", "a", "b")}}),
 		opOf(&storepb.ClearAlarm{Number: number}),
 		opOf(&storepb.FreezeState{}),
+		opOf(g.setQuota()), opOf(g.setQuota()), opOf(g.setQuota()),
+		opOf(&storepb.DeleteQuota{Path: g.dirPath(), Uid: 7}),
 		opOf(&storepb.SetMember{Member: &storepb.Member{Id: pick(g, "i", "j"), Name: pick(g, "n", "o")}}),
 		opOf(&storepb.RemoveMember{Id: "i"}),
 		opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: pick(g, "*", "a"), StaleAfter: 1}}),

@@ -134,6 +134,7 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	if err := ns.check(header.GetRecords()); err != nil {
 		return nil, fmt.Errorf("%w: %w", codec.ErrCorrupt, err)
 	}
+	ns.tree.countQuotas()
 	ns.restoreDueTimes()
 	ns.digest.Restored(sum)
 	return ns, nil
@@ -254,6 +255,12 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 		ns.noteKernelLock(ids.Inode(r.AdvisoryLock.GetIno()))
 	case *storepb.Record_EventCount:
 		ns.events.counts.Set(r.EventCount.GetEvent(), r.EventCount.GetCount())
+	case *storepb.Record_Quota:
+		if r.Quota.GetDir() != 0 {
+			ns.tree.quotas.byDir.Set(ids.Inode(r.Quota.GetDir()), r.Quota)
+		} else {
+			ns.tree.ledger.quotas.Set(r.Quota.GetUid(), r.Quota)
+		}
 	case *storepb.Record_Alarm:
 		ns.alarms.byNumber.Set(r.Alarm.GetNumber(), r.Alarm)
 	default:

@@ -82,7 +82,7 @@ func (ts *tables) all() []digest.Table {
 		ts.tree.inodes, ts.tree.byName, ts.tree.orphans.byIno, ts.sessions.byID, ts.sessions.replies, ts.members, ts.rules.byPattern,
 		ts.hosts.byName, ts.events.kept,
 	}
-	return append(append(tables, ts.locks.Tables()...), ts.events.counts, ts.alarms.byNumber)
+	return append(append(tables, ts.locks.Tables()...), ts.events.counts, ts.alarms.byNumber, ts.tree.quotas.byDir, ts.tree.ledger.quotas)
 }
 
 // records is how many eachRecord visits.

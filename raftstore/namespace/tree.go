@@ -22,6 +22,7 @@ type tree struct {
 	orphans   orphans
 	holdings  holdings
 	ledger    ledger
+	quotas    quotas
 }
 
 func newTree(d *digest.Digest) tree {
@@ -38,7 +39,8 @@ func newTree(d *digest.Digest) tree {
 		lockFiles:  make(map[ids.Inode]int),
 		orphans:    newOrphans(d),
 		holdings:   newHoldings(),
-		ledger:     ledger{usedBy: make(map[uint32]*usage)},
+		ledger:     ledger{usedBy: make(map[uint32]*usage), quotas: newUserQuotas(d)},
+		quotas:     newQuotas(d),
 	}
 }
 
@@ -46,7 +48,8 @@ func newTree(d *digest.Digest) tree {
 func (t *tree) frozen() tree {
 	return tree{
 		nextIno: t.nextIno, nextCookie: t.nextCookie, inodes: t.inodes.Copy(), byName: t.byName.Copy(),
-		orphans: orphans{byIno: t.orphans.byIno.Copy()}, ledger: ledger{limits: t.ledger.limits},
+		orphans: orphans{byIno: t.orphans.byIno.Copy()}, ledger: ledger{limits: t.ledger.limits, quotas: t.ledger.quotas.Copy()},
+		quotas: quotas{byDir: t.quotas.byDir.Copy()},
 	}
 }
 

@@ -11,6 +11,7 @@ type (
 	ruleRecord   struct{ *storepb.Rule }
 	eventRecord  struct{ *storepb.Event }
 	alarmRecord  struct{ *storepb.Alarm }
+	quotaRecord  struct{ *storepb.Quota }
 	eventCount   struct {
 		event string
 		count uint64
@@ -41,6 +42,11 @@ func (m eventRecord) Record() *storepb.Record {
 // Record is part of digest.Value.
 func (m alarmRecord) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Alarm{Alarm: m.Alarm}}
+}
+
+// Record is part of digest.Value.
+func (m quotaRecord) Record() *storepb.Record {
+	return &storepb.Record{Record: &storepb.Record_Quota{Quota: m.Quota}}
 }
 
 // Record is part of digest.Value.

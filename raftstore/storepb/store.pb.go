@@ -60,7 +60,7 @@ const (
 	Code_SESSION_LOST      Code = 27 // the file was opened in a session that has ended
 	Code_NOT_JUDGED        Code = 28 // the kernel allowed it for another inode than is there, which the caller may not take by his uid
 	Code_SESSION_FORGOTTEN Code = 40 // nothing is known of the session any more: the command may have been done
-	Code_QUOTA             Code = 41 // the share of the inode's owner is used up
+	Code_QUOTA             Code = 41 // the share of the inode's owner is used up, or the quota of a directory that it is in
 )
 
 // Enum value maps for Code.
@@ -930,6 +930,8 @@ type Op struct {
 	//	*Op_RaiseAlarm
 	//	*Op_ClearAlarm
 	//	*Op_FreezeState
+	//	*Op_SetQuota
+	//	*Op_DeleteQuota
 	Op            isOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1224,6 +1226,24 @@ func (x *Op) GetFreezeState() *FreezeState {
 	return nil
 }
 
+func (x *Op) GetSetQuota() *SetQuota {
+	if x != nil {
+		if x, ok := x.Op.(*Op_SetQuota); ok {
+			return x.SetQuota
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetDeleteQuota() *DeleteQuota {
+	if x != nil {
+		if x, ok := x.Op.(*Op_DeleteQuota); ok {
+			return x.DeleteQuota
+		}
+	}
+	return nil
+}
+
 type isOp_Op interface {
 	isOp_Op()
 }
@@ -1340,6 +1360,14 @@ type Op_FreezeState struct {
 	FreezeState *FreezeState `protobuf:"bytes,62,opt,name=freeze_state,json=freezeState,proto3,oneof"`
 }
 
+type Op_SetQuota struct {
+	SetQuota *SetQuota `protobuf:"bytes,63,opt,name=set_quota,json=setQuota,proto3,oneof"`
+}
+
+type Op_DeleteQuota struct {
+	DeleteQuota *DeleteQuota `protobuf:"bytes,64,opt,name=delete_quota,json=deleteQuota,proto3,oneof"`
+}
+
 func (*Op_Create) isOp_Op() {}
 
 func (*Op_Link) isOp_Op() {}
@@ -1395,6 +1423,10 @@ func (*Op_RaiseAlarm) isOp_Op() {}
 func (*Op_ClearAlarm) isOp_Op() {}
 
 func (*Op_FreezeState) isOp_Op() {}
+
+func (*Op_SetQuota) isOp_Op() {}
+
+func (*Op_DeleteQuota) isOp_Op() {}
 
 // Create makes a file, directory, symbolic link or fifo. Answers attr, created and observations. A file that is made
 // exclusively may come with its content. NEED_LINEAGE where a rule says that its maker holds it; Link and Rename too.
@@ -3413,6 +3445,249 @@ func (*FreezeState) Descriptor() ([]byte, []int) {
 	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{33}
 }
 
+// Quota is what there may be in a directory, at any depth, or of a user. What is 0 is not limited by it.
+type Quota struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dir           uint64                 `protobuf:"varint,1,opt,name=dir,proto3" json:"dir,omitempty"` // inode number; 0: it is of a user
+	Uid           uint32                 `protobuf:"varint,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	MaxInodes     uint64                 `protobuf:"varint,3,opt,name=max_inodes,json=maxInodes,proto3" json:"max_inodes,omitempty"` // of a directory: names
+	MaxBytes      uint64                 `protobuf:"varint,4,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Quota) Reset() {
+	*x = Quota{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Quota) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Quota) ProtoMessage() {}
+
+func (x *Quota) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Quota.ProtoReflect.Descriptor instead.
+func (*Quota) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Quota) GetDir() uint64 {
+	if x != nil {
+		return x.Dir
+	}
+	return 0
+}
+
+func (x *Quota) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *Quota) GetMaxInodes() uint64 {
+	if x != nil {
+		return x.MaxInodes
+	}
+	return 0
+}
+
+func (x *Quota) GetMaxBytes() uint64 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
+// SetQuota sets the quota of a directory, or of a user, in place of the one it has. What is there already stays: only more is refused.
+type SetQuota struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          []byte                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`   // of the directory, from the root; empty: of the user
+	Quota         *Quota                 `protobuf:"bytes,2,opt,name=quota,proto3" json:"quota,omitempty"` // without dir
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetQuota) Reset() {
+	*x = SetQuota{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetQuota) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetQuota) ProtoMessage() {}
+
+func (x *SetQuota) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetQuota.ProtoReflect.Descriptor instead.
+func (*SetQuota) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *SetQuota) GetPath() []byte {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *SetQuota) GetQuota() *Quota {
+	if x != nil {
+		return x.Quota
+	}
+	return nil
+}
+
+type DeleteQuota struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          []byte                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"` // empty: of the user
+	Uid           uint32                 `protobuf:"varint,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteQuota) Reset() {
+	*x = DeleteQuota{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteQuota) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteQuota) ProtoMessage() {}
+
+func (x *DeleteQuota) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteQuota.ProtoReflect.Descriptor instead.
+func (*DeleteQuota) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *DeleteQuota) GetPath() []byte {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *DeleteQuota) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+// QuotaUsage is a quota and what is used of it.
+type QuotaUsage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Quota         *Quota                 `protobuf:"bytes,1,opt,name=quota,proto3" json:"quota,omitempty"`
+	Path          []byte                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"` // of the directory, without a leading slash
+	Inodes        uint64                 `protobuf:"varint,3,opt,name=inodes,proto3" json:"inodes,omitempty"`
+	Bytes         uint64                 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuotaUsage) Reset() {
+	*x = QuotaUsage{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuotaUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuotaUsage) ProtoMessage() {}
+
+func (x *QuotaUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuotaUsage.ProtoReflect.Descriptor instead.
+func (*QuotaUsage) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *QuotaUsage) GetQuota() *Quota {
+	if x != nil {
+		return x.Quota
+	}
+	return nil
+}
+
+func (x *QuotaUsage) GetPath() []byte {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *QuotaUsage) GetInodes() uint64 {
+	if x != nil {
+		return x.Inodes
+	}
+	return 0
+}
+
+func (x *QuotaUsage) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 // Member is one node of the cluster, as the others reach it.
 type Member struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3426,7 +3701,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3438,7 +3713,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3451,7 +3726,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{34}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Member) GetId() string {
@@ -3492,7 +3767,7 @@ type SetMember struct {
 
 func (x *SetMember) Reset() {
 	*x = SetMember{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3504,7 +3779,7 @@ func (x *SetMember) String() string {
 func (*SetMember) ProtoMessage() {}
 
 func (x *SetMember) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3517,7 +3792,7 @@ func (x *SetMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMember.ProtoReflect.Descriptor instead.
 func (*SetMember) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{35}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SetMember) GetMember() *Member {
@@ -3536,7 +3811,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3548,7 +3823,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3561,7 +3836,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{36}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RemoveMember) GetId() string {
@@ -3586,7 +3861,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3598,7 +3873,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3611,7 +3886,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{37}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SetLimits) GetMaxInodes() uint64 {
@@ -3680,6 +3955,7 @@ type Query struct {
 	//	*Query_ListAdvisoryLocks
 	//	*Query_AwaitChange
 	//	*Query_ListAlarms
+	//	*Query_ListQuotas
 	Query isQuery_Query `protobuf_oneof:"query"`
 	// Any state will do that has applied this command: the caller was answered from one that had during the same system
 	// call. 0: the newest is wanted.
@@ -3690,7 +3966,7 @@ type Query struct {
 
 func (x *Query) Reset() {
 	*x = Query{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3702,7 +3978,7 @@ func (x *Query) String() string {
 func (*Query) ProtoMessage() {}
 
 func (x *Query) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3715,7 +3991,7 @@ func (x *Query) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Query.ProtoReflect.Descriptor instead.
 func (*Query) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{38}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Query) GetQuery() isQuery_Query {
@@ -3896,6 +4172,15 @@ func (x *Query) GetListAlarms() *ListAlarms {
 	return nil
 }
 
+func (x *Query) GetListQuotas() *ListQuotas {
+	if x != nil {
+		if x, ok := x.Query.(*Query_ListQuotas); ok {
+			return x.ListQuotas
+		}
+	}
+	return nil
+}
+
 func (x *Query) GetSince() uint64 {
 	if x != nil {
 		return x.Since
@@ -3983,6 +4268,10 @@ type Query_ListAlarms struct {
 	ListAlarms *ListAlarms `protobuf:"bytes,60,opt,name=list_alarms,json=listAlarms,proto3,oneof"`
 }
 
+type Query_ListQuotas struct {
+	ListQuotas *ListQuotas `protobuf:"bytes,61,opt,name=list_quotas,json=listQuotas,proto3,oneof"`
+}
+
 func (*Query_Lookup) isQuery_Query() {}
 
 func (*Query_GetAttr) isQuery_Query() {}
@@ -4021,6 +4310,8 @@ func (*Query_AwaitChange) isQuery_Query() {}
 
 func (*Query_ListAlarms) isQuery_Query() {}
 
+func (*Query_ListQuotas) isQuery_Query() {}
+
 // Lookup answers attr of a directory's entry. "." and ".." are entries too.
 type Lookup struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4032,7 +4323,7 @@ type Lookup struct {
 
 func (x *Lookup) Reset() {
 	*x = Lookup{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4044,7 +4335,7 @@ func (x *Lookup) String() string {
 func (*Lookup) ProtoMessage() {}
 
 func (x *Lookup) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4057,7 +4348,7 @@ func (x *Lookup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
 func (*Lookup) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{39}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Lookup) GetParent() uint64 {
@@ -4083,7 +4374,7 @@ type GetAttr struct {
 
 func (x *GetAttr) Reset() {
 	*x = GetAttr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4095,7 +4386,7 @@ func (x *GetAttr) String() string {
 func (*GetAttr) ProtoMessage() {}
 
 func (x *GetAttr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4108,7 +4399,7 @@ func (x *GetAttr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAttr.ProtoReflect.Descriptor instead.
 func (*GetAttr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *GetAttr) GetIno() uint64 {
@@ -4131,7 +4422,7 @@ type Read struct {
 
 func (x *Read) Reset() {
 	*x = Read{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4143,7 +4434,7 @@ func (x *Read) String() string {
 func (*Read) ProtoMessage() {}
 
 func (x *Read) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4156,7 +4447,7 @@ func (x *Read) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read.ProtoReflect.Descriptor instead.
 func (*Read) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Read) GetIno() uint64 {
@@ -4193,7 +4484,7 @@ type ReadDir struct {
 
 func (x *ReadDir) Reset() {
 	*x = ReadDir{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4205,7 +4496,7 @@ func (x *ReadDir) String() string {
 func (*ReadDir) ProtoMessage() {}
 
 func (x *ReadDir) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4218,7 +4509,7 @@ func (x *ReadDir) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDir.ProtoReflect.Descriptor instead.
 func (*ReadDir) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReadDir) GetIno() uint64 {
@@ -4251,7 +4542,7 @@ type GetXattrs struct {
 
 func (x *GetXattrs) Reset() {
 	*x = GetXattrs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4263,7 +4554,7 @@ func (x *GetXattrs) String() string {
 func (*GetXattrs) ProtoMessage() {}
 
 func (x *GetXattrs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4276,7 +4567,7 @@ func (x *GetXattrs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetXattrs.ProtoReflect.Descriptor instead.
 func (*GetXattrs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetXattrs) GetIno() uint64 {
@@ -4289,13 +4580,14 @@ func (x *GetXattrs) GetIno() uint64 {
 type StatFs struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Uid           uint32                 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"` // who asks
+	Ino           uint64                 `protobuf:"varint,2,opt,name=ino,proto3" json:"ino,omitempty"` // about where; 0: about the root
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StatFs) Reset() {
 	*x = StatFs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4307,7 +4599,7 @@ func (x *StatFs) String() string {
 func (*StatFs) ProtoMessage() {}
 
 func (x *StatFs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4320,12 +4612,19 @@ func (x *StatFs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatFs.ProtoReflect.Descriptor instead.
 func (*StatFs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *StatFs) GetUid() uint32 {
 	if x != nil {
 		return x.Uid
+	}
+	return 0
+}
+
+func (x *StatFs) GetIno() uint64 {
+	if x != nil {
+		return x.Ino
 	}
 	return 0
 }
@@ -4338,7 +4637,7 @@ type ListMembers struct {
 
 func (x *ListMembers) Reset() {
 	*x = ListMembers{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4350,7 +4649,7 @@ func (x *ListMembers) String() string {
 func (*ListMembers) ProtoMessage() {}
 
 func (x *ListMembers) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4363,7 +4662,7 @@ func (x *ListMembers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembers.ProtoReflect.Descriptor instead.
 func (*ListMembers) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
 }
 
 // ListAlarms answers alarms in the order of their numbers.
@@ -4375,7 +4674,7 @@ type ListAlarms struct {
 
 func (x *ListAlarms) Reset() {
 	*x = ListAlarms{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4387,7 +4686,7 @@ func (x *ListAlarms) String() string {
 func (*ListAlarms) ProtoMessage() {}
 
 func (x *ListAlarms) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4400,7 +4699,44 @@ func (x *ListAlarms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAlarms.ProtoReflect.Descriptor instead.
 func (*ListAlarms) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
+}
+
+// ListQuotas answers those of directories, in the order of their inodes, then those of users.
+type ListQuotas struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListQuotas) Reset() {
+	*x = ListQuotas{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListQuotas) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListQuotas) ProtoMessage() {}
+
+func (x *ListQuotas) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListQuotas.ProtoReflect.Descriptor instead.
+func (*ListQuotas) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
 }
 
 // ListSessions answers those that have not ended.
@@ -4412,7 +4748,7 @@ type ListSessions struct {
 
 func (x *ListSessions) Reset() {
 	*x = ListSessions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4424,7 +4760,7 @@ func (x *ListSessions) String() string {
 func (*ListSessions) ProtoMessage() {}
 
 func (x *ListSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4437,7 +4773,7 @@ func (x *ListSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessions.ProtoReflect.Descriptor instead.
 func (*ListSessions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
 }
 
 type ListRules struct {
@@ -4448,7 +4784,7 @@ type ListRules struct {
 
 func (x *ListRules) Reset() {
 	*x = ListRules{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4460,7 +4796,7 @@ func (x *ListRules) String() string {
 func (*ListRules) ProtoMessage() {}
 
 func (x *ListRules) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4473,7 +4809,7 @@ func (x *ListRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRules.ProtoReflect.Descriptor instead.
 func (*ListRules) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
 }
 
 type ListHosts struct {
@@ -4484,7 +4820,7 @@ type ListHosts struct {
 
 func (x *ListHosts) Reset() {
 	*x = ListHosts{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4496,7 +4832,7 @@ func (x *ListHosts) String() string {
 func (*ListHosts) ProtoMessage() {}
 
 func (x *ListHosts) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4509,7 +4845,7 @@ func (x *ListHosts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHosts.ProtoReflect.Descriptor instead.
 func (*ListHosts) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
 }
 
 // ListLocks answers locks in the order of their directories and names: everything but directories that
@@ -4526,7 +4862,7 @@ type ListLocks struct {
 
 func (x *ListLocks) Reset() {
 	*x = ListLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4538,7 +4874,7 @@ func (x *ListLocks) String() string {
 func (*ListLocks) ProtoMessage() {}
 
 func (x *ListLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4551,7 +4887,7 @@ func (x *ListLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLocks.ProtoReflect.Descriptor instead.
 func (*ListLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ListLocks) GetAfterParent() uint64 {
@@ -4596,7 +4932,7 @@ type Viewer struct {
 
 func (x *Viewer) Reset() {
 	*x = Viewer{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4608,7 +4944,7 @@ func (x *Viewer) String() string {
 func (*Viewer) ProtoMessage() {}
 
 func (x *Viewer) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4621,7 +4957,7 @@ func (x *Viewer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Viewer.ProtoReflect.Descriptor instead.
 func (*Viewer) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Viewer) GetUid() uint32 {
@@ -4664,7 +5000,7 @@ type GetLock struct {
 
 func (x *GetLock) Reset() {
 	*x = GetLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4676,7 +5012,7 @@ func (x *GetLock) String() string {
 func (*GetLock) ProtoMessage() {}
 
 func (x *GetLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4689,7 +5025,7 @@ func (x *GetLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLock.ProtoReflect.Descriptor instead.
 func (*GetLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *GetLock) GetParent() uint64 {
@@ -4723,7 +5059,7 @@ type ListProcesses struct {
 
 func (x *ListProcesses) Reset() {
 	*x = ListProcesses{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4735,7 +5071,7 @@ func (x *ListProcesses) String() string {
 func (*ListProcesses) ProtoMessage() {}
 
 func (x *ListProcesses) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4748,7 +5084,7 @@ func (x *ListProcesses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcesses.ProtoReflect.Descriptor instead.
 func (*ListProcesses) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ListProcesses) GetHost() string {
@@ -4776,7 +5112,7 @@ type AwaitLock struct {
 
 func (x *AwaitLock) Reset() {
 	*x = AwaitLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4788,7 +5124,7 @@ func (x *AwaitLock) String() string {
 func (*AwaitLock) ProtoMessage() {}
 
 func (x *AwaitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4801,7 +5137,7 @@ func (x *AwaitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitLock.ProtoReflect.Descriptor instead.
 func (*AwaitLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *AwaitLock) GetSession() uint64 {
@@ -4872,7 +5208,7 @@ type AwaitChange struct {
 
 func (x *AwaitChange) Reset() {
 	*x = AwaitChange{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4884,7 +5220,7 @@ func (x *AwaitChange) String() string {
 func (*AwaitChange) ProtoMessage() {}
 
 func (x *AwaitChange) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4897,7 +5233,7 @@ func (x *AwaitChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitChange.ProtoReflect.Descriptor instead.
 func (*AwaitChange) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *AwaitChange) GetSeen() []*Observation {
@@ -4925,7 +5261,7 @@ type TestLock struct {
 
 func (x *TestLock) Reset() {
 	*x = TestLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4937,7 +5273,7 @@ func (x *TestLock) String() string {
 func (*TestLock) ProtoMessage() {}
 
 func (x *TestLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4950,7 +5286,7 @@ func (x *TestLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestLock.ProtoReflect.Descriptor instead.
 func (*TestLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *TestLock) GetSession() uint64 {
@@ -4978,7 +5314,7 @@ type ListAdvisoryLocks struct {
 
 func (x *ListAdvisoryLocks) Reset() {
 	*x = ListAdvisoryLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4990,7 +5326,7 @@ func (x *ListAdvisoryLocks) String() string {
 func (*ListAdvisoryLocks) ProtoMessage() {}
 
 func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5003,7 +5339,7 @@ func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdvisoryLocks.ProtoReflect.Descriptor instead.
 func (*ListAdvisoryLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ListAdvisoryLocks) GetIno() uint64 {
@@ -5036,7 +5372,7 @@ type ListEvents struct {
 
 func (x *ListEvents) Reset() {
 	*x = ListEvents{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5048,7 +5384,7 @@ func (x *ListEvents) String() string {
 func (*ListEvents) ProtoMessage() {}
 
 func (x *ListEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5061,7 +5397,7 @@ func (x *ListEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEvents.ProtoReflect.Descriptor instead.
 func (*ListEvents) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ListEvents) GetAfter() uint64 {
@@ -5125,7 +5461,7 @@ type Attr struct {
 
 func (x *Attr) Reset() {
 	*x = Attr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5137,7 +5473,7 @@ func (x *Attr) String() string {
 func (*Attr) ProtoMessage() {}
 
 func (x *Attr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5150,7 +5486,7 @@ func (x *Attr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attr.ProtoReflect.Descriptor instead.
 func (*Attr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Attr) GetIno() uint64 {
@@ -5242,7 +5578,7 @@ type DirEntry struct {
 
 func (x *DirEntry) Reset() {
 	*x = DirEntry{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5254,7 +5590,7 @@ func (x *DirEntry) String() string {
 func (*DirEntry) ProtoMessage() {}
 
 func (x *DirEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5267,7 +5603,7 @@ func (x *DirEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirEntry.ProtoReflect.Descriptor instead.
 func (*DirEntry) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *DirEntry) GetName() []byte {
@@ -5308,7 +5644,7 @@ type Xattr struct {
 
 func (x *Xattr) Reset() {
 	*x = Xattr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5320,7 +5656,7 @@ func (x *Xattr) String() string {
 func (*Xattr) ProtoMessage() {}
 
 func (x *Xattr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5333,7 +5669,7 @@ func (x *Xattr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Xattr.ProtoReflect.Descriptor instead.
 func (*Xattr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Xattr) GetName() []byte {
@@ -5363,7 +5699,7 @@ type FsStats struct {
 
 func (x *FsStats) Reset() {
 	*x = FsStats{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5375,7 +5711,7 @@ func (x *FsStats) String() string {
 func (*FsStats) ProtoMessage() {}
 
 func (x *FsStats) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5388,7 +5724,7 @@ func (x *FsStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FsStats.ProtoReflect.Descriptor instead.
 func (*FsStats) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *FsStats) GetInodes() uint64 {
@@ -5450,13 +5786,14 @@ type Result struct {
 	LastEvent     uint64                 `protobuf:"varint,18,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"` // ListEvents: number of the last one there is
 	Index         uint64                 `protobuf:"varint,20,opt,name=index,proto3" json:"index,omitempty"`                          // of a query: the last command that the state had applied; FreezeState: its own
 	Alarms        []*Alarm               `protobuf:"bytes,60,rep,name=alarms,proto3" json:"alarms,omitempty"`
+	Quotas        []*QuotaUsage          `protobuf:"bytes,61,rep,name=quotas,proto3" json:"quotas,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5468,7 +5805,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5481,7 +5818,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Result) GetCode() Code {
@@ -5631,6 +5968,13 @@ func (x *Result) GetAlarms() []*Alarm {
 	return nil
 }
 
+func (x *Result) GetQuotas() []*QuotaUsage {
+	if x != nil {
+		return x.Quotas
+	}
+	return nil
+}
+
 // Lock is everything that is known of a name, with the rule for it applied.
 type Lock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5656,7 +6000,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5668,7 +6012,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5681,7 +6025,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Lock) GetParent() uint64 {
@@ -5825,7 +6169,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5837,7 +6181,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5850,7 +6194,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -6000,7 +6344,7 @@ type MountStatus struct {
 
 func (x *MountStatus) Reset() {
 	*x = MountStatus{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6012,7 +6356,7 @@ func (x *MountStatus) String() string {
 func (*MountStatus) ProtoMessage() {}
 
 func (x *MountStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6025,7 +6369,7 @@ func (x *MountStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountStatus.ProtoReflect.Descriptor instead.
 func (*MountStatus) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *MountStatus) GetHost() string {
@@ -6078,7 +6422,7 @@ type HostRecord struct {
 
 func (x *HostRecord) Reset() {
 	*x = HostRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6090,7 +6434,7 @@ func (x *HostRecord) String() string {
 func (*HostRecord) ProtoMessage() {}
 
 func (x *HostRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6103,7 +6447,7 @@ func (x *HostRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRecord.ProtoReflect.Descriptor instead.
 func (*HostRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *HostRecord) GetName() string {
@@ -6171,7 +6515,7 @@ type SnapshotHeader struct {
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6183,7 +6527,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6196,7 +6540,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *SnapshotHeader) GetVersion() uint32 {
@@ -6313,6 +6657,7 @@ type Record struct {
 	//	*Record_EventCount
 	//	*Record_AdvisoryLock
 	//	*Record_Alarm
+	//	*Record_Quota
 	Record        isRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6320,7 +6665,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6332,7 +6677,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6345,7 +6690,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Record) GetRecord() isRecord_Record {
@@ -6463,6 +6808,15 @@ func (x *Record) GetAlarm() *Alarm {
 	return nil
 }
 
+func (x *Record) GetQuota() *Quota {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Quota); ok {
+			return x.Quota
+		}
+	}
+	return nil
+}
+
 type isRecord_Record interface {
 	isRecord_Record()
 }
@@ -6515,6 +6869,10 @@ type Record_Alarm struct {
 	Alarm *Alarm `protobuf:"bytes,60,opt,name=alarm,proto3,oneof"`
 }
 
+type Record_Quota struct {
+	Quota *Quota `protobuf:"bytes,61,opt,name=quota,proto3,oneof"`
+}
+
 func (*Record_Inode) isRecord_Record() {}
 
 func (*Record_Entry) isRecord_Record() {}
@@ -6539,6 +6897,8 @@ func (*Record_AdvisoryLock) isRecord_Record() {}
 
 func (*Record_Alarm) isRecord_Record() {}
 
+func (*Record_Quota) isRecord_Record() {}
+
 // EventCount is how often an event has happened, ever.
 type EventCount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -6550,7 +6910,7 @@ type EventCount struct {
 
 func (x *EventCount) Reset() {
 	*x = EventCount{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6562,7 +6922,7 @@ func (x *EventCount) String() string {
 func (*EventCount) ProtoMessage() {}
 
 func (x *EventCount) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6575,7 +6935,7 @@ func (x *EventCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventCount.ProtoReflect.Descriptor instead.
 func (*EventCount) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *EventCount) GetEvent() string {
@@ -6612,7 +6972,7 @@ type InodeRecord struct {
 
 func (x *InodeRecord) Reset() {
 	*x = InodeRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6624,7 +6984,7 @@ func (x *InodeRecord) String() string {
 func (*InodeRecord) ProtoMessage() {}
 
 func (x *InodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6637,7 +6997,7 @@ func (x *InodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InodeRecord.ProtoReflect.Descriptor instead.
 func (*InodeRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *InodeRecord) GetAttr() *Attr {
@@ -6748,7 +7108,7 @@ type EntryRecord struct {
 
 func (x *EntryRecord) Reset() {
 	*x = EntryRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6760,7 +7120,7 @@ func (x *EntryRecord) String() string {
 func (*EntryRecord) ProtoMessage() {}
 
 func (x *EntryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6773,7 +7133,7 @@ func (x *EntryRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRecord.ProtoReflect.Descriptor instead.
 func (*EntryRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *EntryRecord) GetParent() uint64 {
@@ -6899,7 +7259,7 @@ type PendingRecord struct {
 
 func (x *PendingRecord) Reset() {
 	*x = PendingRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6911,7 +7271,7 @@ func (x *PendingRecord) String() string {
 func (*PendingRecord) ProtoMessage() {}
 
 func (x *PendingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6924,7 +7284,7 @@ func (x *PendingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingRecord.ProtoReflect.Descriptor instead.
 func (*PendingRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *PendingRecord) GetUntil() int64 {
@@ -6957,7 +7317,7 @@ type MakerRecord struct {
 
 func (x *MakerRecord) Reset() {
 	*x = MakerRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6969,7 +7329,7 @@ func (x *MakerRecord) String() string {
 func (*MakerRecord) ProtoMessage() {}
 
 func (x *MakerRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6982,7 +7342,7 @@ func (x *MakerRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakerRecord.ProtoReflect.Descriptor instead.
 func (*MakerRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *MakerRecord) GetProcess() *Process {
@@ -7049,7 +7409,7 @@ type OrphanRecord struct {
 
 func (x *OrphanRecord) Reset() {
 	*x = OrphanRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7061,7 +7421,7 @@ func (x *OrphanRecord) String() string {
 func (*OrphanRecord) ProtoMessage() {}
 
 func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7074,7 +7434,7 @@ func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrphanRecord.ProtoReflect.Descriptor instead.
 func (*OrphanRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *OrphanRecord) GetIno() uint64 {
@@ -7139,7 +7499,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7151,7 +7511,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7164,7 +7524,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *SessionRecord) GetId() uint64 {
@@ -7264,7 +7624,7 @@ type ReplyRecord struct {
 
 func (x *ReplyRecord) Reset() {
 	*x = ReplyRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7276,7 +7636,7 @@ func (x *ReplyRecord) String() string {
 func (*ReplyRecord) ProtoMessage() {}
 
 func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7289,7 +7649,7 @@ func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRecord.ProtoReflect.Descriptor instead.
 func (*ReplyRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ReplyRecord) GetSession() uint64 {
@@ -7336,7 +7696,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7348,7 +7708,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7361,7 +7721,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *Undo) GetIno() uint64 {
@@ -7467,7 +7827,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05acked\x18\x03 \x01(\x04R\x05acked\x12\x12\n" +
 	"\x04time\x18\x04 \x01(\x03R\x04time\x12,\n" +
 	"\x06caller\x18\x05 \x01(\v2\x14.lockfs.store.CallerR\x06caller\x12 \n" +
-	"\x02op\x18\x06 \x01(\v2\x10.lockfs.store.OpR\x02op\"\xb0\f\n" +
+	"\x02op\x18\x06 \x01(\v2\x10.lockfs.store.OpR\x02op\"\xa7\r\n" +
 	"\x02Op\x12.\n" +
 	"\x06create\x18\x01 \x01(\v2\x14.lockfs.store.CreateH\x00R\x06create\x12(\n" +
 	"\x04link\x18\x02 \x01(\v2\x12.lockfs.store.LinkH\x00R\x04link\x12.\n" +
@@ -7506,7 +7866,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"raiseAlarm\x12;\n" +
 	"\vclear_alarm\x18= \x01(\v2\x18.lockfs.store.ClearAlarmH\x00R\n" +
 	"clearAlarm\x12>\n" +
-	"\ffreeze_state\x18> \x01(\v2\x19.lockfs.store.FreezeStateH\x00R\vfreezeStateB\x04\n" +
+	"\ffreeze_state\x18> \x01(\v2\x19.lockfs.store.FreezeStateH\x00R\vfreezeState\x125\n" +
+	"\tset_quota\x18? \x01(\v2\x16.lockfs.store.SetQuotaH\x00R\bsetQuota\x12>\n" +
+	"\fdelete_quota\x18@ \x01(\v2\x19.lockfs.store.DeleteQuotaH\x00R\vdeleteQuotaB\x04\n" +
 	"\x02op\"\xdf\x01\n" +
 	"\x06Create\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
@@ -7680,7 +8042,25 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"ClearAlarm\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\"\r\n" +
-	"\vFreezeState\"p\n" +
+	"\vFreezeState\"g\n" +
+	"\x05Quota\x12\x10\n" +
+	"\x03dir\x18\x01 \x01(\x04R\x03dir\x12\x10\n" +
+	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x1d\n" +
+	"\n" +
+	"max_inodes\x18\x03 \x01(\x04R\tmaxInodes\x12\x1b\n" +
+	"\tmax_bytes\x18\x04 \x01(\x04R\bmaxBytes\"I\n" +
+	"\bSetQuota\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\fR\x04path\x12)\n" +
+	"\x05quota\x18\x02 \x01(\v2\x13.lockfs.store.QuotaR\x05quota\"3\n" +
+	"\vDeleteQuota\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\fR\x04path\x12\x10\n" +
+	"\x03uid\x18\x02 \x01(\rR\x03uid\"y\n" +
+	"\n" +
+	"QuotaUsage\x12)\n" +
+	"\x05quota\x18\x01 \x01(\v2\x13.lockfs.store.QuotaR\x05quota\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\fR\x04path\x12\x16\n" +
+	"\x06inodes\x18\x03 \x01(\x04R\x06inodes\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"p\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12!\n" +
@@ -7701,7 +8081,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	" \x01(\x04R\bmaxBytes\x12+\n" +
 	"\x12max_bytes_per_user\x18\v \x01(\x04R\x0fmaxBytesPerUser\x12-\n" +
 	"\x13max_inodes_per_user\x18\f \x01(\x04R\x10maxInodesPerUserB\r\n" +
-	"\v_lock_delay\"\xfc\b\n" +
+	"\v_lock_delay\"\xb9\t\n" +
 	"\x05Query\x12.\n" +
 	"\x06lookup\x18\x01 \x01(\v2\x14.lockfs.store.LookupH\x00R\x06lookup\x122\n" +
 	"\bget_attr\x18\x02 \x01(\v2\x15.lockfs.store.GetAttrH\x00R\agetAttr\x12(\n" +
@@ -7729,7 +8109,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x13list_advisory_locks\x18\x11 \x01(\v2\x1f.lockfs.store.ListAdvisoryLocksH\x00R\x11listAdvisoryLocks\x12>\n" +
 	"\fawait_change\x18\x12 \x01(\v2\x19.lockfs.store.AwaitChangeH\x00R\vawaitChange\x12;\n" +
 	"\vlist_alarms\x18< \x01(\v2\x18.lockfs.store.ListAlarmsH\x00R\n" +
-	"listAlarms\x12\x14\n" +
+	"listAlarms\x12;\n" +
+	"\vlist_quotas\x18= \x01(\v2\x18.lockfs.store.ListQuotasH\x00R\n" +
+	"listQuotas\x12\x14\n" +
 	"\x05since\x18\x13 \x01(\x04R\x05sinceB\a\n" +
 	"\x05query\"4\n" +
 	"\x06Lookup\x12\x16\n" +
@@ -7746,12 +8128,15 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\"\x1d\n" +
 	"\tGetXattrs\x12\x10\n" +
-	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\x1a\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\",\n" +
 	"\x06StatFs\x12\x10\n" +
-	"\x03uid\x18\x01 \x01(\rR\x03uid\"\r\n" +
+	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x10\n" +
+	"\x03ino\x18\x02 \x01(\x04R\x03ino\"\r\n" +
 	"\vListMembers\"\f\n" +
 	"\n" +
-	"ListAlarms\"\x0e\n" +
+	"ListAlarms\"\f\n" +
+	"\n" +
+	"ListQuotas\"\x0e\n" +
 	"\fListSessions\"\v\n" +
 	"\tListRules\"\v\n" +
 	"\tListHosts\"\x91\x01\n" +
@@ -7827,7 +8212,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\x12\x1b\n" +
 	"\tmax_bytes\x18\x05 \x01(\x04R\bmaxBytes\x12\x1d\n" +
 	"\n" +
-	"free_bytes\x18\x06 \x01(\x04R\tfreeBytesJ\x04\b\x03\x10\x04\"\x8b\a\n" +
+	"free_bytes\x18\x06 \x01(\x04R\tfreeBytesJ\x04\b\x03\x10\x04\"\xbd\a\n" +
 	"\x06Result\x12&\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x12.lockfs.store.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12&\n" +
@@ -7852,7 +8237,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"last_event\x18\x12 \x01(\x04R\tlastEvent\x12\x14\n" +
 	"\x05index\x18\x14 \x01(\x04R\x05index\x12+\n" +
-	"\x06alarms\x18< \x03(\v2\x13.lockfs.store.AlarmR\x06alarms\"\xd3\x03\n" +
+	"\x06alarms\x18< \x03(\v2\x13.lockfs.store.AlarmR\x06alarms\x120\n" +
+	"\x06quotas\x18= \x03(\v2\x18.lockfs.store.QuotaUsageR\x06quotas\"\xd3\x03\n" +
 	"\x04Lock\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x12\n" +
@@ -7926,7 +8312,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\tmax_bytes\x18\x14 \x01(\x04R\bmaxBytes\x12+\n" +
 	"\x12max_bytes_per_user\x18\x15 \x01(\x04R\x0fmaxBytesPerUser\x12-\n" +
 	"\x13max_inodes_per_user\x18\x16 \x01(\x04R\x10maxInodesPerUser\x12\x16\n" +
-	"\x06digest\x18< \x01(\fR\x06digest\"\xfe\x04\n" +
+	"\x06digest\x18< \x01(\fR\x06digest\"\xab\x05\n" +
 	"\x06Record\x121\n" +
 	"\x05inode\x18\x01 \x01(\v2\x19.lockfs.store.InodeRecordH\x00R\x05inode\x121\n" +
 	"\x05entry\x18\x02 \x01(\v2\x19.lockfs.store.EntryRecordH\x00R\x05entry\x124\n" +
@@ -7941,7 +8327,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	" \x01(\v2\x18.lockfs.store.EventCountH\x00R\n" +
 	"eventCount\x12A\n" +
 	"\radvisory_lock\x18\v \x01(\v2\x1a.lockfs.store.AdvisoryLockH\x00R\fadvisoryLock\x12+\n" +
-	"\x05alarm\x18< \x01(\v2\x13.lockfs.store.AlarmH\x00R\x05alarmB\b\n" +
+	"\x05alarm\x18< \x01(\v2\x13.lockfs.store.AlarmH\x00R\x05alarm\x12+\n" +
+	"\x05quota\x18= \x01(\v2\x13.lockfs.store.QuotaH\x00R\x05quotaB\b\n" +
 	"\x06record\"8\n" +
 	"\n" +
 	"EventCount\x12\x14\n" +
@@ -8118,7 +8505,7 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 }
 
 var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 79)
+var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 84)
 var file_raftstore_storepb_store_proto_goTypes = []any{
 	(Code)(0),                 // 0: lockfs.store.Code
 	(Format)(0),               // 1: lockfs.store.Format
@@ -8160,51 +8547,56 @@ var file_raftstore_storepb_store_proto_goTypes = []any{
 	(*RaiseAlarm)(nil),        // 37: lockfs.store.RaiseAlarm
 	(*ClearAlarm)(nil),        // 38: lockfs.store.ClearAlarm
 	(*FreezeState)(nil),       // 39: lockfs.store.FreezeState
-	(*Member)(nil),            // 40: lockfs.store.Member
-	(*SetMember)(nil),         // 41: lockfs.store.SetMember
-	(*RemoveMember)(nil),      // 42: lockfs.store.RemoveMember
-	(*SetLimits)(nil),         // 43: lockfs.store.SetLimits
-	(*Query)(nil),             // 44: lockfs.store.Query
-	(*Lookup)(nil),            // 45: lockfs.store.Lookup
-	(*GetAttr)(nil),           // 46: lockfs.store.GetAttr
-	(*Read)(nil),              // 47: lockfs.store.Read
-	(*ReadDir)(nil),           // 48: lockfs.store.ReadDir
-	(*GetXattrs)(nil),         // 49: lockfs.store.GetXattrs
-	(*StatFs)(nil),            // 50: lockfs.store.StatFs
-	(*ListMembers)(nil),       // 51: lockfs.store.ListMembers
-	(*ListAlarms)(nil),        // 52: lockfs.store.ListAlarms
-	(*ListSessions)(nil),      // 53: lockfs.store.ListSessions
-	(*ListRules)(nil),         // 54: lockfs.store.ListRules
-	(*ListHosts)(nil),         // 55: lockfs.store.ListHosts
-	(*ListLocks)(nil),         // 56: lockfs.store.ListLocks
-	(*Viewer)(nil),            // 57: lockfs.store.Viewer
-	(*GetLock)(nil),           // 58: lockfs.store.GetLock
-	(*ListProcesses)(nil),     // 59: lockfs.store.ListProcesses
-	(*AwaitLock)(nil),         // 60: lockfs.store.AwaitLock
-	(*AwaitChange)(nil),       // 61: lockfs.store.AwaitChange
-	(*TestLock)(nil),          // 62: lockfs.store.TestLock
-	(*ListAdvisoryLocks)(nil), // 63: lockfs.store.ListAdvisoryLocks
-	(*ListEvents)(nil),        // 64: lockfs.store.ListEvents
-	(*Attr)(nil),              // 65: lockfs.store.Attr
-	(*DirEntry)(nil),          // 66: lockfs.store.DirEntry
-	(*Xattr)(nil),             // 67: lockfs.store.Xattr
-	(*FsStats)(nil),           // 68: lockfs.store.FsStats
-	(*Result)(nil),            // 69: lockfs.store.Result
-	(*Lock)(nil),              // 70: lockfs.store.Lock
-	(*Event)(nil),             // 71: lockfs.store.Event
-	(*MountStatus)(nil),       // 72: lockfs.store.MountStatus
-	(*HostRecord)(nil),        // 73: lockfs.store.HostRecord
-	(*SnapshotHeader)(nil),    // 74: lockfs.store.SnapshotHeader
-	(*Record)(nil),            // 75: lockfs.store.Record
-	(*EventCount)(nil),        // 76: lockfs.store.EventCount
-	(*InodeRecord)(nil),       // 77: lockfs.store.InodeRecord
-	(*EntryRecord)(nil),       // 78: lockfs.store.EntryRecord
-	(*PendingRecord)(nil),     // 79: lockfs.store.PendingRecord
-	(*MakerRecord)(nil),       // 80: lockfs.store.MakerRecord
-	(*OrphanRecord)(nil),      // 81: lockfs.store.OrphanRecord
-	(*SessionRecord)(nil),     // 82: lockfs.store.SessionRecord
-	(*ReplyRecord)(nil),       // 83: lockfs.store.ReplyRecord
-	(*Undo)(nil),              // 84: lockfs.store.Undo
+	(*Quota)(nil),             // 40: lockfs.store.Quota
+	(*SetQuota)(nil),          // 41: lockfs.store.SetQuota
+	(*DeleteQuota)(nil),       // 42: lockfs.store.DeleteQuota
+	(*QuotaUsage)(nil),        // 43: lockfs.store.QuotaUsage
+	(*Member)(nil),            // 44: lockfs.store.Member
+	(*SetMember)(nil),         // 45: lockfs.store.SetMember
+	(*RemoveMember)(nil),      // 46: lockfs.store.RemoveMember
+	(*SetLimits)(nil),         // 47: lockfs.store.SetLimits
+	(*Query)(nil),             // 48: lockfs.store.Query
+	(*Lookup)(nil),            // 49: lockfs.store.Lookup
+	(*GetAttr)(nil),           // 50: lockfs.store.GetAttr
+	(*Read)(nil),              // 51: lockfs.store.Read
+	(*ReadDir)(nil),           // 52: lockfs.store.ReadDir
+	(*GetXattrs)(nil),         // 53: lockfs.store.GetXattrs
+	(*StatFs)(nil),            // 54: lockfs.store.StatFs
+	(*ListMembers)(nil),       // 55: lockfs.store.ListMembers
+	(*ListAlarms)(nil),        // 56: lockfs.store.ListAlarms
+	(*ListQuotas)(nil),        // 57: lockfs.store.ListQuotas
+	(*ListSessions)(nil),      // 58: lockfs.store.ListSessions
+	(*ListRules)(nil),         // 59: lockfs.store.ListRules
+	(*ListHosts)(nil),         // 60: lockfs.store.ListHosts
+	(*ListLocks)(nil),         // 61: lockfs.store.ListLocks
+	(*Viewer)(nil),            // 62: lockfs.store.Viewer
+	(*GetLock)(nil),           // 63: lockfs.store.GetLock
+	(*ListProcesses)(nil),     // 64: lockfs.store.ListProcesses
+	(*AwaitLock)(nil),         // 65: lockfs.store.AwaitLock
+	(*AwaitChange)(nil),       // 66: lockfs.store.AwaitChange
+	(*TestLock)(nil),          // 67: lockfs.store.TestLock
+	(*ListAdvisoryLocks)(nil), // 68: lockfs.store.ListAdvisoryLocks
+	(*ListEvents)(nil),        // 69: lockfs.store.ListEvents
+	(*Attr)(nil),              // 70: lockfs.store.Attr
+	(*DirEntry)(nil),          // 71: lockfs.store.DirEntry
+	(*Xattr)(nil),             // 72: lockfs.store.Xattr
+	(*FsStats)(nil),           // 73: lockfs.store.FsStats
+	(*Result)(nil),            // 74: lockfs.store.Result
+	(*Lock)(nil),              // 75: lockfs.store.Lock
+	(*Event)(nil),             // 76: lockfs.store.Event
+	(*MountStatus)(nil),       // 77: lockfs.store.MountStatus
+	(*HostRecord)(nil),        // 78: lockfs.store.HostRecord
+	(*SnapshotHeader)(nil),    // 79: lockfs.store.SnapshotHeader
+	(*Record)(nil),            // 80: lockfs.store.Record
+	(*EventCount)(nil),        // 81: lockfs.store.EventCount
+	(*InodeRecord)(nil),       // 82: lockfs.store.InodeRecord
+	(*EntryRecord)(nil),       // 83: lockfs.store.EntryRecord
+	(*PendingRecord)(nil),     // 84: lockfs.store.PendingRecord
+	(*MakerRecord)(nil),       // 85: lockfs.store.MakerRecord
+	(*OrphanRecord)(nil),      // 86: lockfs.store.OrphanRecord
+	(*SessionRecord)(nil),     // 87: lockfs.store.SessionRecord
+	(*ReplyRecord)(nil),       // 88: lockfs.store.ReplyRecord
+	(*Undo)(nil),              // 89: lockfs.store.Undo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	7,   // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
@@ -8227,9 +8619,9 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	22,  // 17: lockfs.store.Op.open_session:type_name -> lockfs.store.OpenSession
 	23,  // 18: lockfs.store.Op.close_session:type_name -> lockfs.store.CloseSession
 	25,  // 19: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
-	41,  // 20: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
-	42,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
-	43,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
+	45,  // 20: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
+	46,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
+	47,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
 	24,  // 23: lockfs.store.Op.end_session:type_name -> lockfs.store.EndSession
 	26,  // 24: lockfs.store.Op.process_gone:type_name -> lockfs.store.ProcessGone
 	32,  // 25: lockfs.store.Op.set_rule:type_name -> lockfs.store.SetRule
@@ -8242,99 +8634,106 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	37,  // 32: lockfs.store.Op.raise_alarm:type_name -> lockfs.store.RaiseAlarm
 	38,  // 33: lockfs.store.Op.clear_alarm:type_name -> lockfs.store.ClearAlarm
 	39,  // 34: lockfs.store.Op.freeze_state:type_name -> lockfs.store.FreezeState
-	8,   // 35: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
-	9,   // 36: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
-	9,   // 37: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
-	8,   // 38: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
-	9,   // 39: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
-	9,   // 40: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
-	7,   // 41: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
-	4,   // 42: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 43: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
-	4,   // 44: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
-	4,   // 45: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 46: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
-	4,   // 47: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 48: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
-	31,  // 49: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
-	36,  // 50: lockfs.store.RaiseAlarm.alarm:type_name -> lockfs.store.Alarm
-	40,  // 51: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
-	45,  // 52: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	46,  // 53: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	47,  // 54: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	48,  // 55: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	49,  // 56: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	50,  // 57: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	51,  // 58: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	53,  // 59: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
-	54,  // 60: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
-	55,  // 61: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
-	56,  // 62: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
-	58,  // 63: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
-	59,  // 64: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
-	64,  // 65: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
-	60,  // 66: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
-	62,  // 67: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
-	63,  // 68: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	61,  // 69: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
-	52,  // 70: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
-	9,   // 71: lockfs.store.Read.name:type_name -> lockfs.store.Observation
-	57,  // 72: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
-	4,   // 73: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 74: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
-	9,   // 75: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
-	27,  // 76: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
-	57,  // 77: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
-	57,  // 78: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
-	0,   // 79: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	65,  // 80: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	66,  // 81: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	67,  // 82: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	68,  // 83: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	40,  // 84: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	82,  // 85: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	9,   // 86: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
-	31,  // 87: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
-	73,  // 88: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
-	70,  // 89: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
-	7,   // 90: lockfs.store.Result.processes:type_name -> lockfs.store.Process
-	71,  // 91: lockfs.store.Result.events:type_name -> lockfs.store.Event
-	30,  // 92: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	36,  // 93: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
-	8,   // 94: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
-	65,  // 95: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
-	30,  // 96: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	6,   // 97: lockfs.store.Event.by:type_name -> lockfs.store.Caller
-	71,  // 98: lockfs.store.Event.previous:type_name -> lockfs.store.Event
-	77,  // 99: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	78,  // 100: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	81,  // 101: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	82,  // 102: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	83,  // 103: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	40,  // 104: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	31,  // 105: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
-	73,  // 106: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
-	71,  // 107: lockfs.store.Record.event:type_name -> lockfs.store.Event
-	76,  // 108: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
-	30,  // 109: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
-	36,  // 110: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
-	65,  // 111: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	67,  // 112: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	8,   // 113: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	8,   // 114: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	79,  // 115: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
-	80,  // 116: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
-	6,   // 117: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
-	7,   // 118: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
-	7,   // 119: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
-	69,  // 120: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	84,  // 121: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	80,  // 122: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
-	123, // [123:123] is the sub-list for method output_type
-	123, // [123:123] is the sub-list for method input_type
-	123, // [123:123] is the sub-list for extension type_name
-	123, // [123:123] is the sub-list for extension extendee
-	0,   // [0:123] is the sub-list for field type_name
+	41,  // 35: lockfs.store.Op.set_quota:type_name -> lockfs.store.SetQuota
+	42,  // 36: lockfs.store.Op.delete_quota:type_name -> lockfs.store.DeleteQuota
+	8,   // 37: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
+	9,   // 38: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
+	9,   // 39: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
+	8,   // 40: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
+	9,   // 41: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
+	9,   // 42: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
+	7,   // 43: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
+	4,   // 44: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 45: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
+	4,   // 46: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
+	4,   // 47: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 48: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
+	4,   // 49: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 50: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
+	31,  // 51: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
+	36,  // 52: lockfs.store.RaiseAlarm.alarm:type_name -> lockfs.store.Alarm
+	40,  // 53: lockfs.store.SetQuota.quota:type_name -> lockfs.store.Quota
+	40,  // 54: lockfs.store.QuotaUsage.quota:type_name -> lockfs.store.Quota
+	44,  // 55: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
+	49,  // 56: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	50,  // 57: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	51,  // 58: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	52,  // 59: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	53,  // 60: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	54,  // 61: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	55,  // 62: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	58,  // 63: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	59,  // 64: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
+	60,  // 65: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
+	61,  // 66: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
+	63,  // 67: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	64,  // 68: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	69,  // 69: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	65,  // 70: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	67,  // 71: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	68,  // 72: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	66,  // 73: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
+	56,  // 74: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
+	57,  // 75: lockfs.store.Query.list_quotas:type_name -> lockfs.store.ListQuotas
+	9,   // 76: lockfs.store.Read.name:type_name -> lockfs.store.Observation
+	62,  // 77: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
+	4,   // 78: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 79: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
+	9,   // 80: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
+	27,  // 81: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
+	62,  // 82: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
+	62,  // 83: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
+	0,   // 84: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	70,  // 85: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	71,  // 86: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	72,  // 87: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	73,  // 88: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	44,  // 89: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	87,  // 90: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	9,   // 91: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
+	31,  // 92: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
+	78,  // 93: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	75,  // 94: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	7,   // 95: lockfs.store.Result.processes:type_name -> lockfs.store.Process
+	76,  // 96: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	30,  // 97: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	36,  // 98: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
+	43,  // 99: lockfs.store.Result.quotas:type_name -> lockfs.store.QuotaUsage
+	8,   // 100: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	70,  // 101: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	30,  // 102: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	6,   // 103: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	76,  // 104: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	82,  // 105: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	83,  // 106: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	86,  // 107: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	87,  // 108: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	88,  // 109: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	44,  // 110: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	31,  // 111: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	78,  // 112: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	76,  // 113: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	81,  // 114: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	30,  // 115: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	36,  // 116: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
+	40,  // 117: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
+	70,  // 118: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	72,  // 119: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	8,   // 120: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	8,   // 121: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	84,  // 122: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
+	85,  // 123: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
+	6,   // 124: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
+	7,   // 125: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
+	7,   // 126: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
+	74,  // 127: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	89,  // 128: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	85,  // 129: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
+	130, // [130:130] is the sub-list for method output_type
+	130, // [130:130] is the sub-list for method input_type
+	130, // [130:130] is the sub-list for extension type_name
+	130, // [130:130] is the sub-list for extension extendee
+	0,   // [0:130] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -8371,12 +8770,14 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Op_RaiseAlarm)(nil),
 		(*Op_ClearAlarm)(nil),
 		(*Op_FreezeState)(nil),
+		(*Op_SetQuota)(nil),
+		(*Op_DeleteQuota)(nil),
 	}
 	file_raftstore_storepb_store_proto_msgTypes[8].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[9].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[10].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[37].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[38].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[41].OneofWrappers = []any{}
+	file_raftstore_storepb_store_proto_msgTypes[42].OneofWrappers = []any{
 		(*Query_Lookup)(nil),
 		(*Query_GetAttr)(nil),
 		(*Query_Read)(nil),
@@ -8396,8 +8797,9 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Query_ListAdvisoryLocks)(nil),
 		(*Query_AwaitChange)(nil),
 		(*Query_ListAlarms)(nil),
+		(*Query_ListQuotas)(nil),
 	}
-	file_raftstore_storepb_store_proto_msgTypes[69].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[74].OneofWrappers = []any{
 		(*Record_Inode)(nil),
 		(*Record_Entry)(nil),
 		(*Record_Orphan)(nil),
@@ -8410,6 +8812,7 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Record_EventCount)(nil),
 		(*Record_AdvisoryLock)(nil),
 		(*Record_Alarm)(nil),
+		(*Record_Quota)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -8417,7 +8820,7 @@ func file_raftstore_storepb_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   79,
+			NumMessages:   84,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
