@@ -37,7 +37,7 @@ writes them to audit.jsonl in its data directory. The events are
   lock_stale        its time is over, or its process is gone
   lock_removed      lockfs removed it because it was stale, or somebody did by force
   removal_refused   somebody would have removed or overwritten a lock that was not his to remove
-  host_unreachable, host_back, host_forgotten, session_ended
+  host_unreachable, host_back, host_forgotten, session_ended, alarm_raised, alarm_cleared
 
 --since takes the number of the first event to print; a time as in 2026-01-02T15:04:05Z; or a duration such as 10m:
 from so long ago. --follow goes on with new events until it is interrupted. --json prints one object a line, like
