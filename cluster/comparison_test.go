@@ -115,14 +115,14 @@ func TestFlippedBitOfTwo(t *testing.T) {
 	admin, err := NewAdmin([]string{leader.cfg.APIAddress})
 	require.NoError(t, err)
 	defer admin.Close()
-	clear := func(number uint64) error {
+	clearAlarm := func(number uint64) error {
 		return admin.Change(t.Context(), &storepb.Caller{Host: "h", Uid: 7}, &storepb.Op{Op: &storepb.Op_ClearAlarm{
 			ClearAlarm: &storepb.ClearAlarm{Number: number},
 		}})
 	}
 	number := alarmsOf(leader)[0].GetNumber()
-	require.NoError(t, clear(number))
-	require.ErrorContains(t, clear(number), "there is no alarm")
+	require.NoError(t, clearAlarm(number))
+	require.ErrorContains(t, clearAlarm(number), "there is no alarm")
 	require.Empty(t, alarmsOf(leader))
 	var told []string
 	leader.fsm.View(func(ns *namespace.Namespace) {

@@ -202,6 +202,18 @@ func (f *FSM) tell(request advisory.Request) {
 	}
 }
 
+// freeze keeps the state as it is now for whoever receives it, in place of an earlier one; the caller holds the lock.
+func (f *FSM) freeze() {
+	select {
+	case <-f.frozen:
+	default:
+	}
+	f.frozen <- f.ns.Snapshot()
+}
+
+// Frozen delivers the state as it was after the last command FreezeState. It has one receiver.
+func (f *FSM) Frozen() <-chan *namespace.Snapshot { return f.frozen }
+
 // WaitFor returns once a condition holds, which is looked at after every command, the reason why ctx ended, or why this node applies no more.
 func (f *FSM) WaitFor(ctx context.Context, holds func(*namespace.Namespace) bool) error {
 	for {

@@ -12,6 +12,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 
@@ -69,11 +70,17 @@ func (s *Sum) Subtract(m proto.Message) {
 	}
 }
 
+// buffers are for messages in bytes.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
 func words(m proto.Message) (words Sum) {
-	bytes, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	bytes, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend((*buffer)[:0], m)
 	if err != nil {
 		return words // a string that is no UTF-8 cannot be written into a snapshot either
 	}
+	*buffer = bytes
 	hash := sha256.Sum256(bytes)
 	for i := range words {
 		words[i] = binary.BigEndian.Uint64(hash[i*8:])
