@@ -5,6 +5,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/storepb"
 )
 
 var _ rpc.Node = (*Node)(nil)
@@ -29,6 +30,13 @@ func (n *Node) Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.Probe
 // Join is part of rpc.Node.
 func (n *Node) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb.AdminReply, error) {
 	return n.admission.join(ctx, req.GetMember()), nil
+}
+
+// Enroll is part of rpc.Node.
+func (n *Node) Enroll(context.Context, *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error) {
+	return &clusterpb.EnrollReply{Result: &storepb.Result{
+		Code: storepb.Code_NOT_PERMITTED, Message: "this cluster is insecure: it admits no hosts",
+	}}, nil
 }
 
 // Remove is part of rpc.Node.

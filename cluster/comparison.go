@@ -87,7 +87,7 @@ func (c *comparison) compare(term ids.Term) {
 func (c *comparison) ask(ctx context.Context, voter *storepb.Member, index ids.Index) (answer stateAnswer, known bool) {
 	node := c.self
 	if voter.GetId() != c.members.dir.ID {
-		node = c.peers.Node(voter.GetApiAddress())
+		node = c.peers.Node(voter.GetAddress())
 	}
 	ctx, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
 	defer cancel()

@@ -112,7 +112,7 @@ func TestFlippedBitOfTwo(t *testing.T) {
 		require.Equal(t, 200, answer.Code)
 		require.Contains(t, answer.Body.String(), "ok, with alarms\nalarm ")
 	}
-	admin, err := NewAdmin([]string{leader.cfg.APIAddress})
+	admin, err := NewAdmin([]string{leader.cfg.Address})
 	require.NoError(t, err)
 	defer admin.Close()
 	clearAlarm := func(number uint64) error {

@@ -32,13 +32,16 @@ func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "unavailable: "+err.Error(), http.StatusServiceUnavailable)
 		return
 	}
+	health := "ok"
+	if n.cfg.insecure() {
+		health = "ok, insecure"
+	}
 	var alarms []*storepb.Alarm
 	n.fsm.View(func(ns *namespace.Namespace) { alarms = ns.Alarms() })
-	if len(alarms) == 0 {
-		_, _ = fmt.Fprintln(w, "ok")
-		return
+	if len(alarms) > 0 {
+		health += ", with alarms"
 	}
-	_, _ = fmt.Fprintln(w, "ok, with alarms")
+	_, _ = fmt.Fprintln(w, health)
 	for _, alarm := range alarms {
 		_, _ = fmt.Fprintf(w, "alarm %d: %s: %s\n", alarm.GetNumber(), alarm.GetKind(), alarm.GetText())
 	}

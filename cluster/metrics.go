@@ -23,12 +23,14 @@ var latencyBuckets = []float64{
 
 // Metrics is what this process counts.
 type Metrics struct {
-	Registry  *prometheus.Registry
-	requests  *prometheus.HistogramVec
-	mounted   *prometheus.HistogramVec
-	mounts    prometheus.Gauge
-	malformed prometheus.Counter
-	crowded   prometheus.Counter
+	Registry   *prometheus.Registry
+	requests   *prometheus.HistogramVec
+	mounted    *prometheus.HistogramVec
+	mounts     prometheus.Gauge
+	malformed  prometheus.Counter
+	crowded    prometheus.Counter
+	handshakes prometheus.Counter
+	insecure   prometheus.Gauge
 }
 
 // NewMetrics makes a registry with the metrics of the Go runtime and the process in it.
@@ -50,8 +52,14 @@ func NewMetrics() *Metrics {
 		crowded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lockfs_refused_connections_total", Help: "Connections from the network that there were too many others for.",
 		}),
+		handshakes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lockfs_failed_handshakes_total", Help: "Connections from the network of somebody who showed no right to one.",
+		}),
+		insecure: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lockfs_insecure", Help: "1 if whoever reaches the port of this node is trusted (--insecure).",
+		}),
 	}
-	m.Registry.MustRegister(m.requests, m.mounted, m.mounts, m.malformed, m.crowded,
+	m.Registry.MustRegister(m.requests, m.mounted, m.mounts, m.malformed, m.crowded, m.handshakes, m.insecure,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

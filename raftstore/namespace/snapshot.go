@@ -15,7 +15,7 @@ import (
 )
 
 // snapshotVersion changes when an older program could misread what a newer one writes.
-const snapshotVersion = 5
+const snapshotVersion = 6
 
 const snapshotMagic = "lockfs-snapshot\n"
 
@@ -73,6 +73,7 @@ func (ts *tables) header() *storepb.SnapshotHeader {
 		Index: uint64(ts.index), Time: ts.time, NextIno: uint64(ts.tree.nextIno), NextCookie: ts.tree.nextCookie,
 		MaxInodes: limits.maxInodes, MaxSessions: ts.sessions.most, LastEvent: ts.events.last, LockDelay: ts.sessions.lockDelay,
 		MaxBytes: limits.maxBytes, MaxInodesPerUser: limits.maxInodesPerUser, MaxBytesPerUser: limits.maxBytesPerUser,
+		Cluster: ts.trust.Cluster(), ShutOutIndex: uint64(ts.trust.ShutOut()),
 	}
 }
 
@@ -82,7 +83,9 @@ func (ts *tables) all() []digest.Table {
 		ts.tree.inodes, ts.tree.byName, ts.tree.orphans.byIno, ts.sessions.byID, ts.sessions.replies, ts.members, ts.rules.byPattern,
 		ts.hosts.byName, ts.events.kept,
 	}
-	return append(append(tables, ts.locks.Tables()...), ts.events.counts, ts.alarms.byNumber, ts.tree.quotas.byDir, ts.tree.ledger.quotas)
+	tables = append(tables, ts.locks.Tables()...)
+	tables = append(tables, ts.events.counts, ts.alarms.byNumber, ts.tree.quotas.byDir, ts.tree.ledger.quotas)
+	return append(tables, ts.trust.Tables()...)
 }
 
 // records is how many eachRecord visits.

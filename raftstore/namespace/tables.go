@@ -5,6 +5,7 @@ import (
 	"lockfs/raftstore/digest"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/trust"
 )
 
 // tables is the whole state. Each of them is a thing of its own; what they mean together is for a [judge] to say.
@@ -18,6 +19,7 @@ type tables struct {
 	members  *digest.Map[string, *storepb.Member] // by id
 	locks    *advisory.Table
 	alarms   alarms
+	trust    *trust.Table
 	digest   *digest.Digest // of all these; nil: of a copy
 }
 
@@ -30,7 +32,7 @@ type clock struct {
 func emptyTables(d *digest.Digest) tables {
 	return tables{
 		tree: newTree(d), sessions: newSessions(d), hosts: newHosts(d), rules: newRules(d), events: newEvents(d),
-		members: digest.NewMap(d, memberValue), locks: advisory.New(d),
+		members: digest.NewMap(d, memberValue), locks: advisory.New(d), trust: trust.New(d),
 		alarms: newAlarms(d), digest: d,
 	}
 }
@@ -41,5 +43,6 @@ func (ts *tables) frozen() tables {
 		clock: ts.clock, tree: ts.tree.frozen(), sessions: ts.sessions.frozen(), hosts: hosts{ts.hosts.byName.Copy()},
 		rules: rules{ts.rules.byPattern.Copy()}, events: ts.events.frozen(), members: ts.members.Copy(), locks: ts.locks.Frozen(),
 		alarms: alarms{ts.alarms.byNumber.Copy()},
+		trust:  ts.trust.Frozen(),
 	}
 }

@@ -1,0 +1,94 @@
+package trust
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"lockfs/raftstore/digest"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// What is kept is bounded, in bytes, so that a snapshot can always be read again.
+const (
+	maxName        = 255
+	maxTokenID     = 64
+	maxCertificate = 8 << 10 // or a sealed key
+)
+
+// Tables are what a table holds apart from Cluster and ShutOut.
+func (t *Table) Tables() []digest.Table {
+	return []digest.Table{t.authorities, t.tokens, t.hosts, t.revoked}
+}
+
+// RestoreHeader gives an empty table what is not in Tables.
+func (t *Table) RestoreHeader(cluster string, shutOut ids.Index) {
+	t.cluster, t.shutOut = cluster, shutOut
+}
+
+// The rest is given back record by record, and then Check tells whether that can be.
+
+// RestoreAuthority puts an authority back.
+func (t *Table) RestoreAuthority(record *storepb.AuthorityRecord) {
+	t.authorities.Set(ids.Index(record.GetAddedIndex()), record)
+}
+
+// RestoreToken puts a token back.
+func (t *Table) RestoreToken(record *storepb.TokenRecord) { t.putToken(record) }
+
+// RestoreHost puts a host back.
+func (t *Table) RestoreHost(host *storepb.Admission) { t.hosts.Set(host.GetName(), host) }
+
+// RestoreRevoked puts a key back that was revoked.
+func (t *Table) RestoreRevoked(key *storepb.RevokedKey) {
+	t.revokeKey(string(key.GetKeyHash()), ids.Index(key.GetIndex()))
+}
+
+// Check tells what is wrong with a table that was restored, if anything.
+func (t *Table) Check() error {
+	if len(t.cluster) > maxName || t.shutOut > t.index {
+		return errors.New("a header that cannot be of a cluster")
+	}
+	wrong := ""
+	t.authorities.Scan(func(_ ids.Index, record *storepb.AuthorityRecord) bool {
+		switch wrong = checkAuthority(record); {
+		case wrong != "":
+		case ids.Index(record.GetAddedIndex()) > t.index:
+			wrong = "an authority that is still to be added"
+		case t.authority(record.GetAuthority().GetFingerprint()) != record:
+			wrong = "an authority that was added twice"
+		}
+		return wrong == ""
+	})
+	t.tokens.Scan(func(_ string, record *storepb.TokenRecord) bool {
+		wrong = first(wrong, checkToken(record))
+		return wrong == ""
+	})
+	t.hosts.Scan(func(name string, host *storepb.Admission) bool {
+		if wrong = first(wrong, checkHost(host)); wrong != "" {
+			wrong = fmt.Sprintf("host %q: %s", name, wrong)
+		}
+		return wrong == ""
+	})
+	t.revoked.Scan(func(keyHash string, index ids.Index) bool {
+		if len(keyHash) != sha256.Size || index > t.index {
+			wrong = first(wrong, "a revoked key that cannot be one")
+		}
+		return wrong == ""
+	})
+	if t.revoked.Len() != t.revocations.Len() {
+		wrong = first(wrong, "two keys that were revoked by one command")
+	}
+	if wrong != "" {
+		return errors.New(wrong)
+	}
+	return nil
+}
+
+func first(wrong, other string) string {
+	if wrong != "" {
+		return wrong
+	}
+	return other
+}
