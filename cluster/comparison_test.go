@@ -110,9 +110,9 @@ func TestFlippedBitOfTwo(t *testing.T) {
 		answer := httptest.NewRecorder()
 		node.healthz(answer, httptest.NewRequestWithContext(t.Context(), "GET", "/healthz", nil))
 		require.Equal(t, 200, answer.Code)
-		require.Contains(t, answer.Body.String(), "ok, with alarms\nalarm ")
+		require.Contains(t, answer.Body.String(), "ok, insecure, with alarms\nalarm ")
 	}
-	admin, err := NewAdmin([]string{leader.cfg.Address})
+	admin, err := NewAdmin([]string{leader.cfg.Address}, nil)
 	require.NoError(t, err)
 	defer admin.Close()
 	clearAlarm := func(number uint64) error {
