@@ -154,6 +154,7 @@ func newNodeCollector(r *consensus.Raft) *nodeCollector {
 			state(func(ns *namespace.Namespace) float64 { return float64(ns.Usage().GetBytes()) })),
 		gauge("bytes_limit", "How many bytes may be used (--max-bytes).",
 			state(func(ns *namespace.Namespace) float64 { return float64(ns.Usage().GetMaxBytes()) })),
+		gauge("alarms", "Alarms that nobody has cleared (lockfs alarm list).", state(func(ns *namespace.Namespace) float64 { return float64(len(ns.Alarms())) })),
 		gauge("sessions", "Mounts in the whole cluster.", state(func(ns *namespace.Namespace) float64 { return float64(ns.Sessions()) })),
 	}}
 }

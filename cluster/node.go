@@ -13,6 +13,7 @@ import (
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/storepb"
 )
 
@@ -45,6 +46,7 @@ type Node struct {
 	binding    *binding
 	enrollment *enrollment // nil: there are no certificates
 	audit      *auditTrail
+	frozen     *frozenState
 
 	security   *security // nil: connections are plain, or there are none
 	peers      *rpc.Peers
@@ -100,6 +102,8 @@ func (n *Node) open() error {
 	}
 	go n.raft.TakeSnapshots(n.ctx)
 	go n.leaderLoop().run()
+	go n.frozen.run()
+	go n.comparison().run()
 	n.serve()
 	go n.hangUp()
 	go n.raft.WatchDisk()
@@ -153,6 +157,7 @@ func (n *Node) assemble() {
 			office: &office{fsm: n.fsm, seal: n.security.seal}, founding: &n.security.founding, attempts: newAttempts(), validity: n.cfg.certificateValidity(), logger: n.logger,
 		}
 	}
+	n.frozen = &frozenState{ctx: n.ctx, fsm: n.fsm, logger: n.logger}
 	n.removal = &removalWatch{ctx: n.ctx, raft: n.raft, members: n.members, peers: n.peers, join: n.cfg.Join, fail: n.fail}
 }
 
@@ -161,6 +166,13 @@ func (n *Node) leaderLoop() *leaderLoop {
 		ctx: n.ctx, raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, clock: n.clock,
 		changes: n.changes, sessions: n.sessions, admission: n.admission, removal: n.removal, logger: n.logger,
 		enrollment: n.enrollment, limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) }, cluster: n.recordCluster,
+	}
+}
+
+func (n *Node) comparison() *comparison {
+	return &comparison{
+		ctx: n.ctx, interval: fault.CompareInterval(compareInterval), members: n.members, leadership: n.leadership,
+		changes: n.changes, peers: n.peers, self: n, logger: n.logger,
 	}
 }
 
