@@ -58,5 +58,12 @@
 // the last stamp, which proves it wrong. Time that turns out to be ahead runs at half speed
 // until the median has caught up; it never goes back.
 //
+// # Comparison of states
+//
+// Every few minutes the leader has all nodes hash the state after one command. Each does that in the background, by all that was in
+// its memory then, and compares it with the hash that it has kept as the state changed. A voter whose state is not the majority's is
+// taken out of service by an alarm in the state: it stops when it applies that, and again whenever it is started with what it
+// has on disk. Where there is no majority there is only an alarm.
+//
 // Raft itself, with what it keeps on disk, is package consensus's.
 package cluster

@@ -2,16 +2,33 @@ package cluster
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
 )
 
 const healthTimeout = 2 * time.Second
+
+// protocolHTTP is what the endpoints speak (ALPN).
+const protocolHTTP = "http/1.1"
+
+// Protect has only hosts of the cluster, by their certificates, reach what is served on a listener, unless only this host reaches that
+// anyway, or there are no certificates.
+func (n *Node) Protect(listener net.Listener) net.Listener {
+	address, isTCP := listener.Addr().(*net.TCPAddr)
+	if n.security == nil || isTCP && address.IP.IsLoopback() {
+		return listener
+	}
+	return tls.NewListener(listener, n.security.credentials.ServerConfig(n.security.judge, protocolHTTP))
+}
 
 // Handler serves /healthz and /metrics.
 func (n *Node) Handler() http.Handler {
@@ -21,7 +38,8 @@ func (n *Node) Handler() http.Handler {
 	return mux
 }
 
-// healthz answers 200 when a linearizable read from this node succeeds, else 503 with the reason.
+// healthz answers 200 when a linearizable read from this node succeeds, else 503 with the reason. Alarms are of the whole cluster, and
+// no reason not to ask this node: they are only told.
 func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
@@ -29,9 +47,17 @@ func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "unavailable: "+err.Error(), http.StatusServiceUnavailable)
 		return
 	}
+	health := "ok"
 	if n.cfg.insecure() {
-		_, _ = fmt.Fprintln(w, "ok, insecure")
-		return
+		health = "ok, insecure"
 	}
-	_, _ = fmt.Fprintln(w, "ok")
+	var alarms []*storepb.Alarm
+	n.fsm.View(func(ns *namespace.Namespace) { alarms = ns.Alarms() })
+	if len(alarms) > 0 {
+		health += ", with alarms"
+	}
+	_, _ = fmt.Fprintln(w, health)
+	for _, alarm := range alarms {
+		_, _ = fmt.Fprintf(w, "alarm %d: %s: %s\n", alarm.GetNumber(), alarm.GetKind(), alarm.GetText())
+	}
 }

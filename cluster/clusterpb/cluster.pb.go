@@ -311,8 +311,10 @@ type KeepAliveReply struct {
 	Ended         bool                   `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"` // there is no such session any more
 	Ttl           int64                  `protobuf:"varint,4,opt,name=ttl,proto3" json:"ttl,omitempty"`     // how long the session lasts from when the request was sent, nanoseconds
 	ClusterTime   int64                  `protobuf:"varint,5,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
-	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"` // addresses of the members
-	Leader        string                 `protobuf:"bytes,7,opt,name=leader,proto3" json:"leader,omitempty"`   // name of the node that answers
+	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`                          // addresses of the members
+	Leader        string                 `protobuf:"bytes,7,opt,name=leader,proto3" json:"leader,omitempty"`                            // name of the node that answers
+	Authority     []byte                 `protobuf:"bytes,8,opt,name=authority,proto3" json:"authority,omitempty"`                      // fingerprint of the one that signs; empty: there is none
+	SquashRoot    bool                   `protobuf:"varint,9,opt,name=squash_root,json=squashRoot,proto3" json:"squash_root,omitempty"` // root of this mount's host is nobody
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -394,6 +396,20 @@ func (x *KeepAliveReply) GetLeader() string {
 		return x.Leader
 	}
 	return ""
+}
+
+func (x *KeepAliveReply) GetAuthority() []byte {
+	if x != nil {
+		return x.Authority
+	}
+	return nil
+}
+
+func (x *KeepAliveReply) GetSquashRoot() bool {
+	if x != nil {
+		return x.SquashRoot
+	}
+	return false
 }
 
 type SessionsRequest struct {
@@ -840,8 +856,10 @@ func (x *ProbeReply) GetLeads() bool {
 
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Hash          bool                   `protobuf:"varint,1,opt,name=hash,proto3" json:"hash,omitempty"`       // work out state_hash too: proportional to the size of the state
+	Hash          bool                   `protobuf:"varint,1,opt,name=hash,proto3" json:"hash,omitempty"`       // answer state_hash too
 	Confirm       bool                   `protobuf:"varint,2,opt,name=confirm,proto3" json:"confirm,omitempty"` // prove that this node leads and that its voters are committed: one entry of the log
+	Member        string                 `protobuf:"bytes,3,opt,name=member,proto3" json:"member,omitempty"`    // of a relay: id or name of the member that is meant; empty: any
+	Frozen        uint64                 `protobuf:"varint,60,opt,name=frozen,proto3" json:"frozen,omitempty"`  // answer frozen too: index of a command FreezeState
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -890,6 +908,20 @@ func (x *StatusRequest) GetConfirm() bool {
 	return false
 }
 
+func (x *StatusRequest) GetMember() string {
+	if x != nil {
+		return x.Member
+	}
+	return ""
+}
+
+func (x *StatusRequest) GetFrozen() uint64 {
+	if x != nil {
+		return x.Frozen
+	}
+	return 0
+}
+
 type StatusReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -912,6 +944,8 @@ type StatusReply struct {
 	Confirmed     bool                   `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"` // as asked for
 	Insecure      bool                   `protobuf:"varint,21,opt,name=insecure,proto3" json:"insecure,omitempty"`   // whoever reaches its port is trusted
 	Usage         *storepb.FsStats       `protobuf:"bytes,20,opt,name=usage,proto3" json:"usage,omitempty"`
+	Cluster       string                 `protobuf:"bytes,22,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the cluster; empty: it has none yet
+	Frozen        *FrozenState           `protobuf:"bytes,60,opt,name=frozen,proto3" json:"frozen,omitempty"`   // nothing if it is not known, or not yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1086,6 +1120,73 @@ func (x *StatusReply) GetUsage() *storepb.FsStats {
 	return nil
 }
 
+func (x *StatusReply) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *StatusReply) GetFrozen() *FrozenState {
+	if x != nil {
+		return x.Frozen
+	}
+	return nil
+}
+
+// FrozenState is what a node's state was after one command.
+type FrozenState struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hash          string                 `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"`                         // by all that was in its memory
+	KeptHash      string                 `protobuf:"bytes,2,opt,name=kept_hash,json=keptHash,proto3" json:"kept_hash,omitempty"` // what it should have been
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FrozenState) Reset() {
+	*x = FrozenState{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FrozenState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FrozenState) ProtoMessage() {}
+
+func (x *FrozenState) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FrozenState.ProtoReflect.Descriptor instead.
+func (*FrozenState) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *FrozenState) GetHash() string {
+	if x != nil {
+		return x.Hash
+	}
+	return ""
+}
+
+func (x *FrozenState) GetKeptHash() string {
+	if x != nil {
+		return x.KeptHash
+	}
+	return ""
+}
+
 type JoinRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Member        *storepb.Member        `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
@@ -1095,7 +1196,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1107,7 +1208,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1120,7 +1221,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *JoinRequest) GetMember() *storepb.Member {
@@ -1133,13 +1234,14 @@ func (x *JoinRequest) GetMember() *storepb.Member {
 type RemoveRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Caller        *storepb.Caller        `protobuf:"bytes,2,opt,name=caller,proto3" json:"caller,omitempty"` // for the audit trail
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1253,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1266,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RemoveRequest) GetName() string {
@@ -1172,6 +1274,13 @@ func (x *RemoveRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *RemoveRequest) GetCaller() *storepb.Caller {
+	if x != nil {
+		return x.Caller
+	}
+	return nil
 }
 
 type ChangeRequest struct {
@@ -1184,7 +1293,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1305,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1318,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ChangeRequest) GetOp() *storepb.Op {
@@ -1237,7 +1346,7 @@ type AdminReply struct {
 
 func (x *AdminReply) Reset() {
 	*x = AdminReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1249,7 +1358,7 @@ func (x *AdminReply) String() string {
 func (*AdminReply) ProtoMessage() {}
 
 func (x *AdminReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1262,7 +1371,7 @@ func (x *AdminReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminReply.ProtoReflect.Descriptor instead.
 func (*AdminReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AdminReply) GetOutcome() Outcome {
@@ -1299,7 +1408,7 @@ type EnrollRequest struct {
 
 func (x *EnrollRequest) Reset() {
 	*x = EnrollRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1311,7 +1420,7 @@ func (x *EnrollRequest) String() string {
 func (*EnrollRequest) ProtoMessage() {}
 
 func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1324,7 +1433,7 @@ func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollRequest.ProtoReflect.Descriptor instead.
 func (*EnrollRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *EnrollRequest) GetTokenId() []byte {
@@ -1372,7 +1481,7 @@ type EnrollReply struct {
 
 func (x *EnrollReply) Reset() {
 	*x = EnrollReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1384,7 +1493,7 @@ func (x *EnrollReply) String() string {
 func (*EnrollReply) ProtoMessage() {}
 
 func (x *EnrollReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1397,7 +1506,7 @@ func (x *EnrollReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollReply.ProtoReflect.Descriptor instead.
 func (*EnrollReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *EnrollReply) GetOutcome() Outcome {
@@ -1482,7 +1591,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x04term\x18\x04 \x01(\x04R\x04term\"O\n" +
 	"\x10KeepAliveRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12!\n" +
-	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\xe7\x01\n" +
+	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\xa6\x02\n" +
 	"\x0eKeepAliveReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x14\n" +
@@ -1490,7 +1599,10 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x03ttl\x18\x04 \x01(\x03R\x03ttl\x12!\n" +
 	"\fcluster_time\x18\x05 \x01(\x03R\vclusterTime\x12\x18\n" +
 	"\aservers\x18\x06 \x03(\tR\aservers\x12\x16\n" +
-	"\x06leader\x18\a \x01(\tR\x06leader\"\x11\n" +
+	"\x06leader\x18\a \x01(\tR\x06leader\x12\x1c\n" +
+	"\tauthority\x18\b \x01(\fR\tauthority\x12\x1f\n" +
+	"\vsquash_root\x18\t \x01(\bR\n" +
+	"squashRoot\"\x11\n" +
 	"\x0fSessionsRequest\"\x9e\x01\n" +
 	"\rSessionsReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
@@ -1519,10 +1631,12 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
 	"wall_clock\x18\x02 \x01(\x03R\twallClock\x12\x0e\n" +
 	"\x02id\x18\x03 \x01(\tR\x02id\x12\x14\n" +
-	"\x05leads\x18\x04 \x01(\bR\x05leads\"=\n" +
+	"\x05leads\x18\x04 \x01(\bR\x05leads\"m\n" +
 	"\rStatusRequest\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\bR\x04hash\x12\x18\n" +
-	"\aconfirm\x18\x02 \x01(\bR\aconfirm\"\xdd\x04\n" +
+	"\aconfirm\x18\x02 \x01(\bR\aconfirm\x12\x16\n" +
+	"\x06member\x18\x03 \x01(\tR\x06member\x12\x16\n" +
+	"\x06frozen\x18< \x01(\x04R\x06frozen\"\xac\x05\n" +
 	"\vStatusReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1546,11 +1660,17 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\bsessions\x18\x11 \x01(\x04R\bsessions\x12\x1c\n" +
 	"\tconfirmed\x18\x12 \x01(\bR\tconfirmed\x12\x1a\n" +
 	"\binsecure\x18\x15 \x01(\bR\binsecure\x12+\n" +
-	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\";\n" +
+	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\x12\x18\n" +
+	"\acluster\x18\x16 \x01(\tR\acluster\x123\n" +
+	"\x06frozen\x18< \x01(\v2\x1b.lockfs.cluster.FrozenStateR\x06frozen\">\n" +
+	"\vFrozenState\x12\x12\n" +
+	"\x04hash\x18\x01 \x01(\tR\x04hash\x12\x1b\n" +
+	"\tkept_hash\x18\x02 \x01(\tR\bkeptHash\";\n" +
 	"\vJoinRequest\x12,\n" +
-	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"#\n" +
+	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"Q\n" +
 	"\rRemoveRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"_\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
+	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\"_\n" +
 	"\rChangeRequest\x12 \n" +
 	"\x02op\x18\x01 \x01(\v2\x10.lockfs.store.OpR\x02op\x12,\n" +
 	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\"\x94\x01\n" +
@@ -1606,7 +1726,7 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: lockfs.cluster.Outcome
 	(*ExecuteRequest)(nil),        // 1: lockfs.cluster.ExecuteRequest
@@ -1623,65 +1743,68 @@ var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(*ProbeReply)(nil),            // 12: lockfs.cluster.ProbeReply
 	(*StatusRequest)(nil),         // 13: lockfs.cluster.StatusRequest
 	(*StatusReply)(nil),           // 14: lockfs.cluster.StatusReply
-	(*JoinRequest)(nil),           // 15: lockfs.cluster.JoinRequest
-	(*RemoveRequest)(nil),         // 16: lockfs.cluster.RemoveRequest
-	(*ChangeRequest)(nil),         // 17: lockfs.cluster.ChangeRequest
-	(*AdminReply)(nil),            // 18: lockfs.cluster.AdminReply
-	(*EnrollRequest)(nil),         // 19: lockfs.cluster.EnrollRequest
-	(*EnrollReply)(nil),           // 20: lockfs.cluster.EnrollReply
-	(*storepb.Command)(nil),       // 21: lockfs.store.Command
-	(*storepb.Query)(nil),         // 22: lockfs.store.Query
-	(*storepb.Result)(nil),        // 23: lockfs.store.Result
-	(*storepb.SessionRecord)(nil), // 24: lockfs.store.SessionRecord
-	(*storepb.Member)(nil),        // 25: lockfs.store.Member
-	(*storepb.FsStats)(nil),       // 26: lockfs.store.FsStats
-	(*storepb.Op)(nil),            // 27: lockfs.store.Op
+	(*FrozenState)(nil),           // 15: lockfs.cluster.FrozenState
+	(*JoinRequest)(nil),           // 16: lockfs.cluster.JoinRequest
+	(*RemoveRequest)(nil),         // 17: lockfs.cluster.RemoveRequest
+	(*ChangeRequest)(nil),         // 18: lockfs.cluster.ChangeRequest
+	(*AdminReply)(nil),            // 19: lockfs.cluster.AdminReply
+	(*EnrollRequest)(nil),         // 20: lockfs.cluster.EnrollRequest
+	(*EnrollReply)(nil),           // 21: lockfs.cluster.EnrollReply
+	(*storepb.Command)(nil),       // 22: lockfs.store.Command
+	(*storepb.Query)(nil),         // 23: lockfs.store.Query
+	(*storepb.Result)(nil),        // 24: lockfs.store.Result
+	(*storepb.SessionRecord)(nil), // 25: lockfs.store.SessionRecord
+	(*storepb.Member)(nil),        // 26: lockfs.store.Member
+	(*storepb.FsStats)(nil),       // 27: lockfs.store.FsStats
 	(*storepb.Caller)(nil),        // 28: lockfs.store.Caller
+	(*storepb.Op)(nil),            // 29: lockfs.store.Op
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	21, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	22, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	22, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	23, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
 	0,  // 2: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	23, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	24, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
 	0,  // 4: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 5: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
 	7,  // 6: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
-	24, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	25, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
 	10, // 8: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
-	25, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	26, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
-	25, // 11: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	27, // 12: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	28, // 13: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
-	0,  // 14: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	23, // 15: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	0,  // 16: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
-	23, // 17: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
-	1,  // 18: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	3,  // 19: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	5,  // 20: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	8,  // 21: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	11, // 22: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	13, // 23: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	15, // 24: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	16, // 25: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	17, // 26: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	19, // 27: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
-	2,  // 28: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	4,  // 29: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	6,  // 30: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	9,  // 31: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	12, // 32: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	14, // 33: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	18, // 34: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	18, // 35: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	18, // 36: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	20, // 37: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
-	28, // [28:38] is the sub-list for method output_type
-	18, // [18:28] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	26, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	27, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
+	15, // 11: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
+	26, // 12: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	28, // 13: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
+	29, // 14: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	28, // 15: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 16: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	24, // 17: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	0,  // 18: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
+	24, // 19: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
+	1,  // 20: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	3,  // 21: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	5,  // 22: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	8,  // 23: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	11, // 24: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	13, // 25: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	16, // 26: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	17, // 27: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	18, // 28: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	20, // 29: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
+	2,  // 30: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	4,  // 31: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	6,  // 32: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	9,  // 33: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	12, // 34: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	14, // 35: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	19, // 36: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	19, // 37: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	19, // 38: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	21, // 39: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	30, // [30:40] is the sub-list for method output_type
+	20, // [20:30] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
@@ -1699,7 +1822,7 @@ func file_cluster_clusterpb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

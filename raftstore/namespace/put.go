@@ -13,6 +13,9 @@ func (t *tree) putInode(in *inode) {
 	if h, ok := in.heldBy(); ok {
 		t.holdings.byProcess.Set(h)
 	}
+	if old != nil && in.isDir() {
+		t.moveQuota(old, in)
+	}
 }
 
 func (t *tree) forgetInode(in *inode) {
@@ -80,6 +83,7 @@ func (t *tree) recountInode(old, in *inode) {
 	}
 	t.countInode(old, -1)
 	t.countInode(in, +1)
+	t.recountQuotas(in.ino, in.bytes()-old.bytes())
 	if old.uid != in.uid {
 		for _, e := range t.namesOf(in.ino) {
 			t.ledger.count(old.uid, 0, -e.bytes())
@@ -92,6 +96,7 @@ func (t *tree) recountInode(old, in *inode) {
 func (t *tree) countName(e *entry, sign int64) {
 	if in, found := t.inode(e.ino); found {
 		t.ledger.count(in.uid, 0, sign*e.bytes())
+		t.countQuotasIn(e.parent, sign, sign*(in.bytes()+e.bytes()))
 	}
 }
 

@@ -37,7 +37,7 @@ writes them to audit.jsonl in its data directory. The events are
   lock_stale        its time is over, or its process is gone
   lock_removed      lockfs removed it because it was stale, or somebody did by force
   removal_refused   somebody would have removed or overwritten a lock that was not his to remove
-  host_unreachable, host_back, host_forgotten, session_ended
+  host_unreachable, host_back, host_forgotten, session_ended, alarm_raised, alarm_cleared
   rule_set, rule_deleted, member_added, member_removed, authority_added, authority_dropped, token_created,
   token_revoked, host_joined, host_revoked: what was done to the cluster itself, and by whom
   join_refused      somebody who wanted to join was not let in
@@ -59,7 +59,7 @@ What happened in a directory that is gone, or elsewhere now, only root and those
 			root := lookThrough(cmd, "")
 			ask := (&mountEvents{root: root}).ask
 			if root == "" {
-				admin, err := cluster.NewAdmin(flags.Servers, nil)
+				admin, asked, err := openAdmin(cmd.Context(), &flags)
 				if err != nil {
 					return err
 				}
@@ -68,7 +68,7 @@ What happened in a directory that is gone, or elsewhere now, only root and those
 					ctx, cancel := context.WithTimeout(ctx, flags.Timeout)
 					defer cancel()
 					result, err := admin.Query(ctx, query)
-					return result, cli.Unanswered(err, flags.Servers)
+					return result, asked.Explain(err)
 				}
 			}
 			if from.ago != 0 {
