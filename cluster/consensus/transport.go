@@ -117,9 +117,12 @@ const (
 	transportTimeout = 5 * time.Second
 )
 
+// aloneAddress is that of a node without network.
+const aloneAddress = "local"
+
 func newTransport(address string, log *earlyLog, silence *Withdrawal, logger *slog.Logger) (raft.Transport, error) {
 	if address == "" {
-		_, local := raft.NewInmemTransport("local")
+		_, local := raft.NewInmemTransport(aloneAddress)
 		return local, nil
 	}
 	advertise, err := net.ResolveTCPAddr("tcp", address)
