@@ -21,7 +21,8 @@ func (n *Node) Handler() http.Handler {
 	return mux
 }
 
-// healthz answers 200 when a linearizable read from this node succeeds, else 503 with the reason.
+// healthz answers 200 when a linearizable read from this node succeeds, else 503 with the reason. It is as healthy without backups,
+// but says that they fail.
 func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
@@ -30,4 +31,7 @@ func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, _ = fmt.Fprintln(w, "ok")
+	if failure := n.backupFailure.Load(); failure != nil {
+		_, _ = fmt.Fprintln(w, "the last backup failed:", *failure)
+	}
 }

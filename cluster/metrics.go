@@ -29,6 +29,9 @@ type Metrics struct {
 	mounts    prometheus.Gauge
 	malformed prometheus.Counter
 	crowded   prometheus.Counter
+
+	backups    *prometheus.CounterVec
+	lastBackup prometheus.Gauge
 }
 
 // NewMetrics makes a registry with the metrics of the Go runtime and the process in it.
@@ -50,8 +53,14 @@ func NewMetrics() *Metrics {
 		crowded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lockfs_refused_connections_total", Help: "Connections from the network that there were too many others for.",
 		}),
+		backups: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lockfs_backups_total", Help: "Backups that this node made by itself (--backup-dir), by result: ok, or failed.",
+		}, []string{"result"}),
+		lastBackup: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lockfs_last_backup_timestamp_seconds", Help: "When the newest of these was made; 0: there is none.",
+		}),
 	}
-	m.Registry.MustRegister(m.requests, m.mounted, m.mounts, m.malformed, m.crowded,
+	m.Registry.MustRegister(m.requests, m.mounted, m.mounts, m.malformed, m.crowded, m.backups, m.lastBackup,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -45,11 +45,14 @@ type Node struct {
 	expulsion  *expulsion
 	removal    *removalWatch
 	audit      *auditTrail
+	backups    *backups
 
 	peers    *rpc.Peers
 	listener net.Listener // of the API; nil: none
 	server   *rpc.Server
 	mount    atomic.Pointer[string]
+
+	backupFailure atomic.Pointer[string] // of the last backup by itself; nil: it was made, or none is due yet
 }
 
 // Open starts a node. It is of use once [Node.WaitReady] returns. The error is a *consensus.DamagedError when
@@ -99,6 +102,9 @@ func (n *Node) open() error {
 	}
 	go n.hangUp()
 	go n.raft.WatchDisk()
+	if n.cfg.BackupDir != "" {
+		go n.makeBackups()
+	}
 	return nil
 }
 
@@ -115,6 +121,7 @@ func (n *Node) startRaft() error {
 	n.fsm = n.raft.FSM
 	n.store = &raftstore.Store{Raft: n.raft.Raft, Now: n.clock.Now}
 	n.members = &members{dir: n.dir, ownAddress: n.cfg.APIAddress, raft: n.raft}
+	n.backups = newBackups(n.ctx, n.writeBackup)
 	n.leadership.follow(n.raft.Raft, n.members, n.ctx.Done())
 	n.assemble()
 	return n.cfg.Metrics.Registry.Register(newNodeCollector(n.raft))

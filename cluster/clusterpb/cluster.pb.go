@@ -1218,6 +1218,126 @@ func (x *ChangeRequest) GetCaller() *storepb.Caller {
 	return nil
 }
 
+type BackupRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`       // from the first reply; 0: a new one, that has all that was acknowledged before
+	Piece         uint64                 `protobuf:"varint,2,opt,name=piece,proto3" json:"piece,omitempty"` // from 0; the one that was asked for last can be asked for again
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupRequest) Reset() {
+	*x = BackupRequest{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupRequest) ProtoMessage() {}
+
+func (x *BackupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
+func (*BackupRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *BackupRequest) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *BackupRequest) GetPiece() uint64 {
+	if x != nil {
+		return x.Piece
+	}
+	return 0
+}
+
+type BackupReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Refused       string                 `protobuf:"bytes,2,opt,name=refused,proto3" json:"refused,omitempty"` // why there is none; empty: here it is
+	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
+	Last          bool                   `protobuf:"varint,4,opt,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupReply) Reset() {
+	*x = BackupReply{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupReply) ProtoMessage() {}
+
+func (x *BackupReply) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupReply.ProtoReflect.Descriptor instead.
+func (*BackupReply) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *BackupReply) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *BackupReply) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
+func (x *BackupReply) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *BackupReply) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
+
 type AdminReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
@@ -1229,7 +1349,7 @@ type AdminReply struct {
 
 func (x *AdminReply) Reset() {
 	*x = AdminReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1241,7 +1361,7 @@ func (x *AdminReply) String() string {
 func (*AdminReply) ProtoMessage() {}
 
 func (x *AdminReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1254,7 +1374,7 @@ func (x *AdminReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminReply.ProtoReflect.Descriptor instead.
 func (*AdminReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AdminReply) GetOutcome() Outcome {
@@ -1367,7 +1487,15 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"_\n" +
 	"\rChangeRequest\x12 \n" +
 	"\x02op\x18\x01 \x01(\v2\x10.lockfs.store.OpR\x02op\x12,\n" +
-	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\"\x94\x01\n" +
+	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\"5\n" +
+	"\rBackupRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05piece\x18\x02 \x01(\x04R\x05piece\"_\n" +
+	"\vBackupReply\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
+	"\arefused\x18\x02 \x01(\tR\arefused\x12\x12\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\x12\x12\n" +
+	"\x04last\x18\x04 \x01(\bR\x04last\"\x94\x01\n" +
 	"\n" +
 	"AdminReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
@@ -1378,7 +1506,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
 	"NOT_LEADER\x10\x01\x12\v\n" +
 	"\aUNKNOWN\x10\x02\x12\f\n" +
-	"\bNOT_DONE\x10\x032\x8a\x05\n" +
+	"\bNOT_DONE\x10\x032\xd0\x05\n" +
 	"\x04Node\x12G\n" +
 	"\aExecute\x12\x1e.lockfs.cluster.ExecuteRequest\x1a\x1c.lockfs.cluster.ExecuteReply\x12M\n" +
 	"\tKeepAlive\x12 .lockfs.cluster.KeepAliveRequest\x1a\x1e.lockfs.cluster.KeepAliveReply\x12J\n" +
@@ -1388,7 +1516,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06Status\x12\x1d.lockfs.cluster.StatusRequest\x1a\x1b.lockfs.cluster.StatusReply\x12?\n" +
 	"\x04Join\x12\x1b.lockfs.cluster.JoinRequest\x1a\x1a.lockfs.cluster.AdminReply\x12C\n" +
 	"\x06Remove\x12\x1d.lockfs.cluster.RemoveRequest\x1a\x1a.lockfs.cluster.AdminReply\x12C\n" +
-	"\x06Change\x12\x1d.lockfs.cluster.ChangeRequest\x1a\x1a.lockfs.cluster.AdminReplyB\x1aZ\x18lockfs/cluster/clusterpbb\x06proto3"
+	"\x06Change\x12\x1d.lockfs.cluster.ChangeRequest\x1a\x1a.lockfs.cluster.AdminReply\x12D\n" +
+	"\x06Backup\x12\x1d.lockfs.cluster.BackupRequest\x1a\x1b.lockfs.cluster.BackupReplyB\x1aZ\x18lockfs/cluster/clusterpbb\x06proto3"
 
 var (
 	file_cluster_clusterpb_cluster_proto_rawDescOnce sync.Once
@@ -1403,7 +1532,7 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: lockfs.cluster.Outcome
 	(*ExecuteRequest)(nil),        // 1: lockfs.cluster.ExecuteRequest
@@ -1423,33 +1552,35 @@ var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(*JoinRequest)(nil),           // 15: lockfs.cluster.JoinRequest
 	(*RemoveRequest)(nil),         // 16: lockfs.cluster.RemoveRequest
 	(*ChangeRequest)(nil),         // 17: lockfs.cluster.ChangeRequest
-	(*AdminReply)(nil),            // 18: lockfs.cluster.AdminReply
-	(*storepb.Command)(nil),       // 19: lockfs.store.Command
-	(*storepb.Query)(nil),         // 20: lockfs.store.Query
-	(*storepb.Result)(nil),        // 21: lockfs.store.Result
-	(*storepb.SessionRecord)(nil), // 22: lockfs.store.SessionRecord
-	(*storepb.Member)(nil),        // 23: lockfs.store.Member
-	(*storepb.FsStats)(nil),       // 24: lockfs.store.FsStats
-	(*storepb.Op)(nil),            // 25: lockfs.store.Op
-	(*storepb.Caller)(nil),        // 26: lockfs.store.Caller
+	(*BackupRequest)(nil),         // 18: lockfs.cluster.BackupRequest
+	(*BackupReply)(nil),           // 19: lockfs.cluster.BackupReply
+	(*AdminReply)(nil),            // 20: lockfs.cluster.AdminReply
+	(*storepb.Command)(nil),       // 21: lockfs.store.Command
+	(*storepb.Query)(nil),         // 22: lockfs.store.Query
+	(*storepb.Result)(nil),        // 23: lockfs.store.Result
+	(*storepb.SessionRecord)(nil), // 24: lockfs.store.SessionRecord
+	(*storepb.Member)(nil),        // 25: lockfs.store.Member
+	(*storepb.FsStats)(nil),       // 26: lockfs.store.FsStats
+	(*storepb.Op)(nil),            // 27: lockfs.store.Op
+	(*storepb.Caller)(nil),        // 28: lockfs.store.Caller
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	19, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	20, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	21, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	22, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
 	0,  // 2: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	21, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	23, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
 	0,  // 4: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 5: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
 	7,  // 6: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
-	22, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	24, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
 	10, // 8: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
-	23, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	24, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
-	23, // 11: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	25, // 12: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	26, // 13: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	25, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	26, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
+	25, // 11: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	27, // 12: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	28, // 13: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
 	0,  // 14: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	21, // 15: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	23, // 15: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
 	1,  // 16: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
 	3,  // 17: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
 	5,  // 18: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
@@ -1459,17 +1590,19 @@ var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
 	15, // 22: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
 	16, // 23: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
 	17, // 24: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	2,  // 25: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	4,  // 26: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	6,  // 27: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	9,  // 28: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	12, // 29: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	14, // 30: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	18, // 31: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	18, // 32: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	18, // 33: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	25, // [25:34] is the sub-list for method output_type
-	16, // [16:25] is the sub-list for method input_type
+	18, // 25: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
+	2,  // 26: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	4,  // 27: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	6,  // 28: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	9,  // 29: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	12, // 30: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	14, // 31: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	20, // 32: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	20, // 33: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	20, // 34: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	19, // 35: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
+	26, // [26:36] is the sub-list for method output_type
+	16, // [16:26] is the sub-list for method input_type
 	16, // [16:16] is the sub-list for extension type_name
 	16, // [16:16] is the sub-list for extension extendee
 	0,  // [0:16] is the sub-list for field type_name
@@ -1490,7 +1623,7 @@ func file_cluster_clusterpb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

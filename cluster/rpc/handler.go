@@ -24,6 +24,7 @@ func handlersOf(n Node) map[byte]Handler {
 		joinMethod:      {Do: handle(n.Join)},
 		removeMethod:    {Do: handle(n.Remove)},
 		changeMethod:    {Do: handle(n.Change)},
+		backupMethod:    {Do: handle(n.Backup)},
 	}
 }
 

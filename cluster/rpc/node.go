@@ -19,6 +19,7 @@ type Node interface {
 	Join(context.Context, *clusterpb.JoinRequest) (*clusterpb.AdminReply, error)
 	Remove(context.Context, *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error)
 	Change(context.Context, *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error)
+	Backup(context.Context, *clusterpb.BackupRequest) (*clusterpb.BackupReply, error)
 }
 
 // RemovalsWait is how long a node keeps a question for removals.
@@ -41,4 +42,5 @@ const (
 	joinMethod
 	removeMethod
 	changeMethod
+	backupMethod
 )

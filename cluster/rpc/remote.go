@@ -76,3 +76,9 @@ func (r *Remote) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clu
 	reply := new(clusterpb.AdminReply)
 	return reply, r.client.Call(ctx, changeMethod, req, reply)
 }
+
+// Backup is part of Node.
+func (r *Remote) Backup(ctx context.Context, req *clusterpb.BackupRequest) (*clusterpb.BackupReply, error) {
+	reply := new(clusterpb.BackupReply)
+	return reply, r.client.Call(ctx, backupMethod, req, reply)
+}

@@ -6,5 +6,5 @@ import "github.com/spf13/cobra"
 
 // Commands are all of them.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{statusCommand(), memberCommand(), sessionCommand(), hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), rmCommand()}
+	return []*cobra.Command{statusCommand(), memberCommand(), sessionCommand(), hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), rmCommand(), backupCommand()}
 }
