@@ -65,6 +65,10 @@ var argumentCompletions = map[string]cobra.CompletionFunc{
 	"lockfs locks":             first(files),
 	"lockfs rm":                files,
 
+	"lockfs backup":        first(files),
+	"lockfs backup verify": first(files),
+	"lockfs restore":       first(files),
+
 	"lockfs mount": first(directories),
 	"lockfs dev":   first(directories),
 	"lockfs bench": directories,
@@ -85,6 +89,8 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"--data":       directories,
 	"--mount":      directories,
 	"--audit-log":  files,
+	"--backup-dir": directories,
+	"--compare":    files,
 }
 
 func words(words ...string) cobra.CompletionFunc {
