@@ -19,9 +19,13 @@ import (
 const joinReport = 5 * time.Second
 
 // WaitReady returns once this node belongs to a cluster, knows the leader and has caught up with it. It
-// goes on for as long as ctx does and the node can go on, and reports what it waits for.
+// goes on for as long as ctx does and the node can go on, and reports what it waits for. From then on the node makes backups.
 func (n *Node) WaitReady(ctx context.Context) error {
-	return n.whileSound(ctx, n.becomeReady)
+	err := n.whileSound(ctx, n.becomeReady)
+	if err == nil && n.cfg.BackupDir != "" {
+		n.backingUp.Do(func() { go n.makeBackups() })
+	}
+	return err
 }
 
 // whileSound does what waits for the cluster, for no longer than this node can go on. The error is then why it cannot.

@@ -52,6 +52,7 @@ type Node struct {
 	server   *rpc.Server
 	mount    atomic.Pointer[string]
 
+	backingUp     sync.Once
 	backupFailure atomic.Pointer[string] // of the last backup by itself; nil: it was made, or none is due yet
 }
 
@@ -102,9 +103,6 @@ func (n *Node) open() error {
 	}
 	go n.hangUp()
 	go n.raft.WatchDisk()
-	if n.cfg.BackupDir != "" {
-		go n.makeBackups()
-	}
 	return nil
 }
 

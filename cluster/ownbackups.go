@@ -13,13 +13,12 @@ const backupRetry = time.Minute
 // makeBackups makes backups by itself until the node is closed. What counts is when the last one was made, also by an earlier process.
 func (n *Node) makeBackups() {
 	series := &backup.Series{Dir: n.cfg.BackupDir, Node: n.cfg.Name, Keep: n.cfg.BackupKeep}
-	if err := n.WaitReady(n.ctx); err != nil {
-		return
-	}
 	for n.ctx.Err() == nil {
 		last, err := series.Last(time.Now())
-		if wait := n.cfg.BackupEvery - time.Since(last); err == nil && wait > 0 {
+		if !last.IsZero() {
 			n.cfg.Metrics.lastBackup.Set(float64(last.Unix()))
+		}
+		if wait := n.cfg.BackupEvery - time.Since(last); err == nil && wait > 0 {
 			_ = pause.For(n.ctx, wait)
 			continue
 		}

@@ -125,3 +125,21 @@ func TestAFileIsThereAsAWholeOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 }
+
+// FuzzRead gives a reader anything: what it takes is a state that can be written again.
+func FuzzRead(f *testing.F) {
+	content, _ := someBackup(f)
+	f.Add(content)
+	f.Add(content[:len(content)/2])
+	f.Add([]byte(magic + "{}\n"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		h, state, err := Read(bytes.NewReader(content))
+		if err != nil {
+			return
+		}
+		var again bytes.Buffer
+		require.NoError(t, Write(&again, *h, state.Snapshot()))
+		_, _, err = Read(&again)
+		require.NoError(t, err)
+	})
+}
