@@ -35,3 +35,8 @@ func (n *Node) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb
 func (n *Node) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
 	return n.expulsion.remove(ctx, req.GetName()), nil
 }
+
+// Backup is part of rpc.Node.
+func (n *Node) Backup(ctx context.Context, req *clusterpb.BackupRequest) (*clusterpb.BackupReply, error) {
+	return n.backups.piece(ctx, req), nil
+}

@@ -8,48 +8,13 @@ import (
 	"sync"
 	"time"
 
-	"lockfs/cluster/backup"
 	"lockfs/cluster/clusterpb"
-	"lockfs/cluster/rpc"
-	"lockfs/raftstore/ids"
-	"lockfs/raftstore/namespace"
 )
 
-// Backup is part of rpc.Node.
-func (n *Node) Backup(ctx context.Context, req *clusterpb.BackupRequest) (*clusterpb.BackupReply, error) {
-	return n.backups.piece(ctx, req), nil
-}
-
-// writeBackup begins a backup of a state that has all that was acknowledged before it was called, and answers what writes it.
-func (n *Node) writeBackup(ctx context.Context) (func(io.Writer) error, error) {
-	ctx, cancel := context.WithTimeout(ctx, backupConfirm)
-	defer cancel()
-	reply, err := rpc.Ask(ctx, rpc.NewRouter(n.peers, n), rpc.Node.Execute, statFs)
-	if err != nil {
-		return nil, fmt.Errorf("no majority of the servers confirms what is to be in it: %w", err)
-	}
-	var snapshot *namespace.Snapshot
-	err = n.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool {
-		if ns.Index() < ids.Index(reply.GetResult().GetIndex()) {
-			return false
-		}
-		snapshot = ns.Snapshot()
-		return true
-	})
-	if err != nil {
-		return nil, fmt.Errorf("this node is behind the others: %w", err)
-	}
-	header := backup.Header{
-		Node: n.cfg.Name, Program: n.cfg.Version, Made: time.Now().UTC().Truncate(time.Second), Term: n.raft.CurrentTerm(),
-	}
-	return func(w io.Writer) error { return backup.Write(w, header, snapshot) }, nil
-}
-
 const (
-	backupConfirm = 15 * time.Second // for how long a majority is waited for
-	backupPiece   = 1 << 20          // bytes in a piece
-	mostBackups   = 2                // at a time: what a snapshot shares with no state any more takes memory
-	backupIdle    = 30 * time.Second // after this long nobody wants the rest of one
+	backupPiece = 1 << 20          // bytes in a piece
+	mostBackups = 2                // at a time: what a snapshot shares with no state any more takes memory
+	backupIdle  = 30 * time.Second // after this long nobody wants the rest of one
 )
 
 // backups are those of which others fetch the pieces now. The snapshot of each is kept meanwhile, which shares with the state what

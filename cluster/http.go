@@ -31,7 +31,7 @@ func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, _ = fmt.Fprintln(w, "ok")
-	if failure := n.backupFailure.Load(); failure != nil {
+	if failure := n.ownBackups.failure.Load(); failure != nil {
 		_, _ = fmt.Fprintln(w, "the last backup failed:", *failure)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"lockfs/cluster/backup"
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
@@ -46,14 +47,12 @@ type Node struct {
 	removal    *removalWatch
 	audit      *auditTrail
 	backups    *backups
+	ownBackups *ownBackups
 
 	peers    *rpc.Peers
 	listener net.Listener // of the API; nil: none
 	server   *rpc.Server
 	mount    atomic.Pointer[string]
-
-	backingUp     sync.Once
-	backupFailure atomic.Pointer[string] // of the last backup by itself; nil: it was made, or none is due yet
 }
 
 // Open starts a node. It is of use once [Node.WaitReady] returns. The error is a *consensus.DamagedError when
@@ -119,7 +118,6 @@ func (n *Node) startRaft() error {
 	n.fsm = n.raft.FSM
 	n.store = &raftstore.Store{Raft: n.raft.Raft, Now: n.clock.Now}
 	n.members = &members{dir: n.dir, ownAddress: n.cfg.APIAddress, raft: n.raft}
-	n.backups = newBackups(n.ctx, n.writeBackup)
 	n.leadership.follow(n.raft.Raft, n.members, n.ctx.Done())
 	n.assemble()
 	return n.cfg.Metrics.Registry.Register(newNodeCollector(n.raft))
@@ -139,6 +137,12 @@ func (n *Node) assemble() {
 		ctx: n.ctx, alone: n.cfg.RaftAddress == "", raft: n.raft, members: n.members, leadership: n.leadership,
 		changes: n.changes, newcomers: newcomers, expulsion: n.expulsion, caller: &caller{n.dir.ID, n.raft},
 		logger: n.logger,
+	}
+	state := &stateBackup{node: n, peers: n.peers, raft: n.raft, name: n.cfg.Name, program: n.cfg.Version}
+	n.backups = newBackups(n.ctx, state.begin)
+	n.ownBackups = &ownBackups{
+		ctx: n.ctx, series: backup.Series{Dir: n.cfg.BackupDir, Node: n.cfg.Name, Keep: n.cfg.BackupKeep}, every: n.cfg.BackupEvery,
+		begin: state.begin, metrics: n.cfg.Metrics, logger: n.logger,
 	}
 	n.removal = &removalWatch{ctx: n.ctx, raft: n.raft, members: n.members, peers: n.peers, join: n.cfg.Join, fail: n.fail}
 }
