@@ -146,6 +146,14 @@ func TestTheNewestOfThreeIsRecovered(t *testing.T) {
 	a.stop(t)
 	require.Contains(t, lockfs(1, "server", "recover", "--data", t.TempDir()).Stderr, "is no data directory")
 
+	forced := lockfs(0, "server", "recover", "--data", c.DataDir, "--compare", ofA, "--force").Stdout
+	require.Contains(t, forced, "NEWER")
+	require.Contains(t, forced, "Recovered: c is a cluster of one")
+	c.ready(t)
+	require.Equal(t, storepb.Code_EXISTS, c.do(t, creation("all")).GetCode())
+	require.Equal(t, storepb.Code_OK, c.do(t, creation("two")).GetCode(), "it was lost, as it said")
+	c.stop(t)
+
 	single := newServer(t, "s")
 	single.ready(t)
 	single.stop(t)
