@@ -20,12 +20,12 @@ type Admin struct {
 	router  *rpc.Router
 }
 
-// NewAdmin takes API addresses of one or more members.
-func NewAdmin(servers []string) (*Admin, error) {
+// NewAdmin takes the addresses of one or more members. security may be nil.
+func NewAdmin(servers []string, security *rpc.Security) (*Admin, error) {
 	if len(servers) == 0 {
 		return nil, errors.New("no servers are given")
 	}
-	peers := rpc.NewPeers()
+	peers := rpc.NewPeers(security)
 	return &Admin{servers: servers, peers: peers, router: rpc.NewRouter(peers, peers.Nodes(servers)...)}, nil
 }
 
@@ -51,8 +51,8 @@ func (a *Admin) Status(ctx context.Context, withHash bool) ([]NodeStatus, error)
 	nodes := make([]NodeStatus, len(members))
 	var asking sync.WaitGroup
 	for i, member := range members {
-		nodes[i] = NodeStatus{Address: member.GetApiAddress(), Name: member.GetName(), Joining: member.Joining}
-		asking.Go(func() { nodes[i].Status, nodes[i].Err = a.status(ctx, member.GetApiAddress(), withHash) })
+		nodes[i] = NodeStatus{Address: member.GetAddress(), Name: member.GetName(), Joining: member.Joining}
+		asking.Go(func() { nodes[i].Status, nodes[i].Err = a.status(ctx, member.GetAddress(), withHash) })
 	}
 	asking.Wait()
 	slices.SortFunc(nodes, func(x, y NodeStatus) int { return strings.Compare(x.Name, y.Name) })

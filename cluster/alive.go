@@ -10,26 +10,21 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// aliveTimeout is for how long a member is given to answer at each address.
+// aliveTimeout is for how long a member is given to answer.
 const aliveTimeout = 2 * time.Second
 
-// SeenAlive tells whether somebody answers at one of a member's addresses who does not say to be another node.
-func SeenAlive(ctx context.Context, member *storepb.Member) bool {
-	if address := member.GetApiAddress(); address != "" {
-		peer := rpc.NewRemote(address)
-		defer peer.Close()
-		asking, cancel := context.WithTimeout(ctx, aliveTimeout)
-		defer cancel()
-		if reply, err := peer.Probe(asking, &clusterpb.ProbeRequest{}); err == nil {
-			return reply.GetId() == member.GetId()
-		}
+// SeenAlive tells whether somebody answers at a member's address who does not say to be another node. security may be nil.
+func SeenAlive(ctx context.Context, member *storepb.Member, security *rpc.Security) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*aliveTimeout)
+	defer cancel()
+	dialer := net.Dialer{Timeout: aliveTimeout}
+	conn, err := dialer.DialContext(ctx, "tcp", member.GetAddress())
+	if err != nil {
+		return false
 	}
-	for _, address := range []string{member.GetApiAddress(), member.GetRaftAddress()} {
-		dialer := net.Dialer{Timeout: aliveTimeout}
-		if conn, err := dialer.DialContext(ctx, "tcp", address); err == nil {
-			_ = conn.Close()
-			return true
-		}
-	}
-	return false
+	_ = conn.Close()
+	peer := rpc.NewRemote(member.GetAddress(), security)
+	defer peer.Close()
+	reply, err := peer.Probe(ctx, &clusterpb.ProbeRequest{})
+	return err != nil || reply.GetId() == member.GetId()
 }

@@ -5,6 +5,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/storepb"
 )
 
 var _ rpc.Node = (*Node)(nil)
@@ -31,6 +32,13 @@ func (n *Node) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb
 	return n.admission.join(ctx, req.GetMember()), nil
 }
 
+// Enroll is part of rpc.Node.
+func (n *Node) Enroll(context.Context, *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error) {
+	return &clusterpb.EnrollReply{Result: &storepb.Result{
+		Code: storepb.Code_NOT_PERMITTED, Message: "this cluster is insecure: it admits no hosts",
+	}}, nil
+}
+
 // Remove is part of rpc.Node.
 func (n *Node) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
 	return n.expulsion.remove(ctx, req.GetName()), nil
@@ -38,5 +46,19 @@ func (n *Node) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clust
 
 // Backup is part of rpc.Node.
 func (n *Node) Backup(ctx context.Context, req *clusterpb.BackupRequest) (*clusterpb.BackupReply, error) {
+	if !mayBackUp(rpc.CallerOf(ctx)) {
+		return &clusterpb.BackupReply{Refused: "only root of a server gets a backup, which holds what all locks contain"}, nil
+	}
 	return n.backups.piece(ctx, req), nil
+}
+
+// mayBackUp tells who may read everything, whatever the permissions of files are.
+func mayBackUp(caller rpc.Caller) bool {
+	switch caller.Role {
+	case rpc.RoleLocal, rpc.RoleInsecure, rpc.RoleServer:
+		return true
+	case rpc.RoleUser:
+		return caller.UID == 0
+	}
+	return false
 }

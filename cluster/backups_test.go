@@ -17,6 +17,7 @@ import (
 	"lockfs/cluster/backup"
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -25,9 +26,9 @@ func adminOf(t testing.TB, nodes ...*Node) *Admin {
 	t.Helper()
 	var servers []string
 	for _, node := range nodes {
-		servers = append(servers, node.cfg.APIAddress)
+		servers = append(servers, node.cfg.Address)
 	}
-	admin, err := NewAdmin(servers)
+	admin, err := NewAdmin(servers, nil)
 	require.NoError(t, err)
 	t.Cleanup(admin.Close)
 	return admin
@@ -92,9 +93,9 @@ func TestABackupIsRestoredElsewhere(t *testing.T) {
 	cfg := testConfig(t, "other")
 	cfg.Bootstrap = false
 	require.NoError(t, state.BeginAnew(time.Now()))
-	require.NoError(t, consensus.Found(cfg.DataDir, consensus.Claim{Name: cfg.Name, RaftAddress: cfg.RaftAddress}, state, 3, quietLogger()))
+	require.NoError(t, consensus.Found(cfg.DataDir, consensus.Claim{Name: cfg.Name, Address: cfg.Address}, state, 3, quietLogger()))
 	other := startNode(t, cfg)
-	second := testConfig(t, "second", other.cfg.APIAddress)
+	second := testConfig(t, "second", other.cfg.Address)
 	joined := openTestClient(t, startNode(t, second), "")
 	require.Equal(t, storepb.Code_EXISTS, create(t, joined, "7"))
 	require.Equal(t, storepb.Code_NOT_FOUND, lookup(t, joined, "lost"))
@@ -189,7 +190,7 @@ func TestANodeMakesBackupsByItself(t *testing.T) {
 		now := series()
 		return len(now) == 2 && now[0] != first[0] && now[1] != first[0]
 	}, testWait, 10*time.Millisecond, "the first one is removed")
-	require.Eventually(t, func() bool { return get("/healthz") == "ok\n" }, testWait, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return !bytes.Contains([]byte(get("/healthz")), []byte("backup")) }, testWait, 10*time.Millisecond)
 	require.Contains(t, get("/metrics"), `lockfs_backups_total{result="ok"}`)
 	require.NoError(t, node.Close())
 	for _, path := range series() {
@@ -198,5 +199,22 @@ func TestANodeMakesBackupsByItself(t *testing.T) {
 		_, _, err = backup.Read(file)
 		require.NoError(t, err)
 		require.NoError(t, file.Close())
+	}
+}
+
+func TestWhoGetsABackup(t *testing.T) {
+	for _, c := range []struct {
+		caller rpc.Caller
+		may    bool
+	}{
+		{rpc.Caller{Role: rpc.RoleLocal}, true},
+		{rpc.Caller{Role: rpc.RoleInsecure}, true},
+		{rpc.Caller{Role: rpc.RoleServer, Host: "b"}, true},
+		{rpc.Caller{Role: rpc.RoleUser}, true},
+		{rpc.Caller{Role: rpc.RoleUser, UID: 1000}, false},
+		{rpc.Caller{Role: rpc.RoleClient, Host: "m"}, false},
+		{rpc.Caller{Role: rpc.RoleJoiner}, false},
+	} {
+		require.Equal(t, c.may, mayBackUp(c.caller), "%v", c.caller)
 	}
 }

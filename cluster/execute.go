@@ -104,7 +104,8 @@ func mayCommand(cmd *storepb.Command) string {
 			return "a command needs an operation"
 		}
 	case *storepb.Op_SetMember, *storepb.Op_RemoveMember, *storepb.Op_SetLimits, *storepb.Op_EndSession,
-		*storepb.Op_SetRule, *storepb.Op_DeleteRule, *storepb.Op_ForgetHost, *storepb.Op_Tick:
+		*storepb.Op_SetRule, *storepb.Op_DeleteRule, *storepb.Op_ForgetHost, *storepb.Op_Tick, *storepb.Op_SetCluster, *storepb.Op_AddAuthority,
+		*storepb.Op_DropAuthority, *storepb.Op_PutToken, *storepb.Op_DeleteToken, *storepb.Op_AdmitHost, *storepb.Op_RevokeHost, *storepb.Op_NoteRefusal:
 		return "that is for the leader itself to do"
 	}
 	return ""

@@ -30,7 +30,11 @@ func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "unavailable: "+err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	_, _ = fmt.Fprintln(w, "ok")
+	ok := "ok"
+	if n.cfg.insecure() {
+		ok = "ok, insecure"
+	}
+	_, _ = fmt.Fprintln(w, ok)
 	if failure := n.ownBackups.failure.Load(); failure != nil {
 		_, _ = fmt.Fprintln(w, "the last backup failed:", *failure)
 	}

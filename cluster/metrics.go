@@ -23,13 +23,14 @@ var latencyBuckets = []float64{
 
 // Metrics is what this process counts.
 type Metrics struct {
-	Registry  *prometheus.Registry
-	requests  *prometheus.HistogramVec
-	mounted   *prometheus.HistogramVec
-	mounts    prometheus.Gauge
-	malformed prometheus.Counter
-	crowded   prometheus.Counter
-
+	Registry   *prometheus.Registry
+	requests   *prometheus.HistogramVec
+	mounted    *prometheus.HistogramVec
+	mounts     prometheus.Gauge
+	malformed  prometheus.Counter
+	crowded    prometheus.Counter
+	handshakes prometheus.Counter
+	insecure   prometheus.Gauge
 	backups    *prometheus.CounterVec
 	lastBackup prometheus.Gauge
 }
@@ -59,8 +60,15 @@ func NewMetrics() *Metrics {
 		lastBackup: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "lockfs_last_backup_timestamp_seconds", Help: "When the newest of these was made; 0: there is none.",
 		}),
+		handshakes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lockfs_failed_handshakes_total", Help: "Connections from the network of somebody who showed no right to one.",
+		}),
+		insecure: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lockfs_insecure", Help: "1 if whoever reaches the port of this node is trusted (--insecure).",
+		}),
 	}
-	m.Registry.MustRegister(m.requests, m.mounted, m.mounts, m.malformed, m.crowded, m.backups, m.lastBackup,
+	m.Registry.MustRegister(m.requests, m.mounted, m.mounts, m.malformed, m.crowded, m.handshakes, m.insecure,
+		m.backups, m.lastBackup,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

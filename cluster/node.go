@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 
@@ -21,16 +19,16 @@ import (
 
 // Node is a running voter.
 type Node struct {
-	cfg     Config
-	dir     *consensus.Directory
-	logger  *slog.Logger
-	ctx     context.Context // ends when the node is closed
-	cancel  context.CancelFunc
-	failed  chan error
-	newer   sync.Once       // a mount is of a newer version
-	tooMany sync.Once       // connections
-	broken  context.Context // ends, for a cause, when the node cannot go on
-	breaks  context.CancelCauseFunc
+	cfg    Config
+	dir    *consensus.Directory
+	logger *slog.Logger
+	ctx    context.Context // ends when the node is closed
+	cancel context.CancelFunc
+	failed chan error
+	newer  sync.Once // a mount is of a newer version
+	turned turnedAway
+	broken context.Context // ends, for a cause, when the node cannot go on
+	breaks context.CancelCauseFunc
 
 	silence    *consensus.Withdrawal
 	raft       *consensus.Raft
@@ -49,10 +47,10 @@ type Node struct {
 	backups    *backups
 	ownBackups *ownBackups
 
-	peers    *rpc.Peers
-	listener net.Listener // of the API; nil: none
-	server   *rpc.Server
-	mount    atomic.Pointer[string]
+	peers  *rpc.Peers
+	port   *rpc.Port // nil: none
+	server *rpc.Server
+	mount  atomic.Pointer[string]
 }
 
 // Open starts a node. It is of use once [Node.WaitReady] returns. The error is a *consensus.DamagedError when
@@ -63,7 +61,7 @@ func Open(cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
-		silence: consensus.NewWithdrawal(), clock: newClock(readClocks), peers: rpc.NewPeers(),
+		silence: consensus.NewWithdrawal(), clock: newClock(readClocks), peers: rpc.NewPeers(cfg.Security),
 	}
 	if n.cfg.Metrics == nil {
 		n.cfg.Metrics = NewMetrics()
@@ -79,7 +77,7 @@ func Open(cfg Config) (*Node, error) {
 func (n *Node) open() error {
 	var err error
 	if n.dir, err = consensus.OpenDirectory(n.cfg.DataDir, consensus.Claim{
-		Name: n.cfg.Name, RaftAddress: n.cfg.RaftAddress, Bootstrap: n.cfg.Bootstrap,
+		Name: n.cfg.Name, Address: n.cfg.Advertise, Bootstrap: n.cfg.Bootstrap,
 	}); err != nil {
 		return err
 	}
@@ -97,9 +95,7 @@ func (n *Node) open() error {
 	}
 	go n.raft.TakeSnapshots(n.ctx)
 	go n.leaderLoop().run()
-	if err := n.serve(); err != nil {
-		return err
-	}
+	n.serve()
 	go n.hangUp()
 	go n.raft.WatchDisk()
 	return nil
@@ -107,9 +103,12 @@ func (n *Node) open() error {
 
 func (n *Node) startRaft() error {
 	n.leadership = newLeadership(raft.ServerID(n.dir.ID), n.silence)
-	var err error
+	network, err := n.openPort()
+	if err != nil {
+		return err
+	}
 	n.raft, err = consensus.Open(n.dir, consensus.Config{
-		RaftAddress: n.cfg.RaftAddress, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
+		Network: network, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
 		Silence: n.silence, Fail: n.fail, CannotApply: n.cannotApply, Entries: n.cfg.entries,
 	})
 	if err != nil {
@@ -117,7 +116,7 @@ func (n *Node) startRaft() error {
 	}
 	n.fsm = n.raft.FSM
 	n.store = &raftstore.Store{Raft: n.raft.Raft, Now: n.clock.Now}
-	n.members = &members{dir: n.dir, ownAddress: n.cfg.APIAddress, raft: n.raft}
+	n.members = &members{dir: n.dir, raft: n.raft}
 	n.leadership.follow(n.raft.Raft, n.members, n.ctx.Done())
 	n.assemble()
 	return n.cfg.Metrics.Registry.Register(newNodeCollector(n.raft))
@@ -134,8 +133,8 @@ func (n *Node) assemble() {
 	}
 	n.expulsion = &expulsion{raft: n.raft, members: n.members, changes: n.changes, newcomers: newcomers}
 	n.admission = &admission{
-		ctx: n.ctx, alone: n.cfg.RaftAddress == "", raft: n.raft, members: n.members, leadership: n.leadership,
-		changes: n.changes, newcomers: newcomers, expulsion: n.expulsion, caller: &caller{n.dir.ID, n.raft},
+		ctx: n.ctx, alone: n.cfg.Address == "", raft: n.raft, members: n.members, leadership: n.leadership,
+		changes: n.changes, newcomers: newcomers, expulsion: n.expulsion, caller: &caller{n.dir.ID, n.raft, n.cfg.Security},
 		logger: n.logger,
 	}
 	state := &stateBackup{node: n, peers: n.peers, raft: n.raft, name: n.cfg.Name, program: n.cfg.Version}
@@ -170,40 +169,12 @@ func (n *Node) bootstrap() error {
 	return n.dir.SetJoined()
 }
 
-// serve answers the other nodes, mounts and commands. A node without network has none.
-func (n *Node) serve() error {
-	n.server = rpc.NewServer(n, n.cfg.Metrics.malformed.Inc, n.crowded)
-	if n.cfg.APIAddress == "" {
-		return nil
-	}
-	listener, err := net.Listen("tcp", n.cfg.APIAddress)
-	if err != nil {
-		return fmt.Errorf("listen for the API: %w", err)
-	}
-	n.listener = listener
-	go func() {
-		if err := n.server.Serve(listener); n.ctx.Err() == nil {
-			n.fail(fmt.Errorf("serve the API: %w", err))
-		}
-	}()
-	return nil
-}
-
 // hangUp ends all that others could hear of this node once it is to be silent.
 func (n *Node) hangUp() {
 	select {
 	case <-n.silence.Done():
 		n.stopServing()
 	case <-n.ctx.Done():
-	}
-}
-
-func (n *Node) stopServing() {
-	if n.server != nil {
-		n.server.Close()
-	}
-	if n.listener != nil {
-		_ = n.listener.Close()
 	}
 }
 
@@ -238,10 +209,15 @@ func (n *Node) mountPoint() string {
 // Close stops the node. What it acknowledged is on disk already.
 func (n *Node) Close() error {
 	n.cancel()
-	n.stopServing()
+	if n.server != nil {
+		n.server.Close()
+	}
 	var errs []error
 	if n.raft != nil {
 		errs = append(errs, n.raft.Close())
+	}
+	if n.port != nil {
+		errs = append(errs, n.port.Close())
 	}
 	n.peers.Close()
 	if n.audit != nil {
@@ -251,10 +227,4 @@ func (n *Node) Close() error {
 		errs = append(errs, n.dir.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// crowded counts a connection that there was no room for.
-func (n *Node) crowded(from netip.Addr) {
-	n.cfg.Metrics.crowded.Inc()
-	n.tooMany.Do(func() { n.logger.Warn("too many connections: some are refused", "from", from) })
 }

@@ -40,7 +40,7 @@ func (w *removalWatch) look() {
 	// One that has just started may not know the members yet.
 	asked := slices.Clone(w.join)
 	for _, member := range w.members.all() {
-		asked = append(asked, member.GetApiAddress())
+		asked = append(asked, member.GetAddress())
 	}
 	for _, address := range asked {
 		removed, leader := w.removedAccordingTo(address)

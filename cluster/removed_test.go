@@ -15,7 +15,7 @@ import (
 
 // believes tells whether a node takes itself for removed, as another one says.
 func believes(node, of *Node) bool {
-	removed, _ := node.removal.removedAccordingTo(of.cfg.APIAddress)
+	removed, _ := node.removal.removedAccordingTo(of.cfg.Address)
 	return removed
 }
 

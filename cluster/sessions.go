@@ -38,8 +38,8 @@ func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveReques
 	}
 	reply := &clusterpb.KeepAliveReply{Ttl: int64(s.leases.ttl), ClusterTime: s.clock.Now(), Leader: s.members.dir.Name}
 	for _, voter := range s.members.voters() {
-		if voter.GetApiAddress() != "" {
-			reply.Servers = append(reply.Servers, voter.GetApiAddress())
+		if voter.GetAddress() != "" {
+			reply.Servers = append(reply.Servers, voter.GetAddress())
 		}
 	}
 	alive := false

@@ -187,7 +187,7 @@ func (*ExecuteRequest_Query) isExecuteRequest_Request() {}
 type ExecuteReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
-	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"` // API address
+	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
 	Result        *storepb.Result        `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
 	Term          uint64                 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"` // not 0: the result counts only if the probed voter was in this term
 	unknownFields protoimpl.UnknownFields
@@ -311,7 +311,7 @@ type KeepAliveReply struct {
 	Ended         bool                   `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"` // there is no such session any more
 	Ttl           int64                  `protobuf:"varint,4,opt,name=ttl,proto3" json:"ttl,omitempty"`     // how long the session lasts from when the request was sent, nanoseconds
 	ClusterTime   int64                  `protobuf:"varint,5,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
-	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"` // API addresses of the members
+	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"` // addresses of the members
 	Leader        string                 `protobuf:"bytes,7,opt,name=leader,proto3" json:"leader,omitempty"`   // name of the node that answers
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -907,9 +907,10 @@ type StatusReply struct {
 	Voters        []string               `protobuf:"bytes,13,rep,name=voters,proto3" json:"voters,omitempty"` // raft server ids
 	Mount         string                 `protobuf:"bytes,14,opt,name=mount,proto3" json:"mount,omitempty"`   // mount point of this process, if any
 	ClusterTime   int64                  `protobuf:"varint,15,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
-	LeaderAddress string                 `protobuf:"bytes,16,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"` // API address
+	LeaderAddress string                 `protobuf:"bytes,16,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
 	Sessions      uint64                 `protobuf:"varint,17,opt,name=sessions,proto3" json:"sessions,omitempty"`
 	Confirmed     bool                   `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"` // as asked for
+	Insecure      bool                   `protobuf:"varint,21,opt,name=insecure,proto3" json:"insecure,omitempty"`   // whoever reaches its port is trusted
 	Usage         *storepb.FsStats       `protobuf:"bytes,20,opt,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1067,6 +1068,13 @@ func (x *StatusReply) GetSessions() uint64 {
 func (x *StatusReply) GetConfirmed() bool {
 	if x != nil {
 		return x.Confirmed
+	}
+	return false
+}
+
+func (x *StatusReply) GetInsecure() bool {
+	if x != nil {
+		return x.Insecure
 	}
 	return false
 }
@@ -1398,6 +1406,183 @@ func (x *AdminReply) GetResult() *storepb.Result {
 	return nil
 }
 
+// EnrollRequest has a token, or is a renewal: then its key is the one that the host is known by.
+type EnrollRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TokenId       []byte                 `protobuf:"bytes,1,opt,name=token_id,json=tokenId,proto3" json:"token_id,omitempty"`
+	Secret        []byte                 `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"` // of the token
+	Host          string                 `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`
+	Request       []byte                 `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"` // PKCS #10, DER
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnrollRequest) Reset() {
+	*x = EnrollRequest{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnrollRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnrollRequest) ProtoMessage() {}
+
+func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnrollRequest.ProtoReflect.Descriptor instead.
+func (*EnrollRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *EnrollRequest) GetTokenId() []byte {
+	if x != nil {
+		return x.TokenId
+	}
+	return nil
+}
+
+func (x *EnrollRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
+func (x *EnrollRequest) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *EnrollRequest) GetRequest() []byte {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+type EnrollReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
+	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
+	Result        *storepb.Result        `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`                  // the rest is there if its code is OK
+	Certificate   []byte                 `protobuf:"bytes,4,opt,name=certificate,proto3" json:"certificate,omitempty"`        // X.509, DER, as are the others
+	Authorities   [][]byte               `protobuf:"bytes,5,rep,name=authorities,proto3" json:"authorities,omitempty"`        // to be trusted
+	Chain         [][]byte               `protobuf:"bytes,6,rep,name=chain,proto3" json:"chain,omitempty"`                    // to be presented after the certificate
+	SealKey       []byte                 `protobuf:"bytes,7,opt,name=seal_key,json=sealKey,proto3" json:"seal_key,omitempty"` // for a server with a token
+	Servers       []string               `protobuf:"bytes,8,rep,name=servers,proto3" json:"servers,omitempty"`                // addresses of the members
+	SquashRoot    bool                   `protobuf:"varint,9,opt,name=squash_root,json=squashRoot,proto3" json:"squash_root,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnrollReply) Reset() {
+	*x = EnrollReply{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnrollReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnrollReply) ProtoMessage() {}
+
+func (x *EnrollReply) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnrollReply.ProtoReflect.Descriptor instead.
+func (*EnrollReply) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *EnrollReply) GetOutcome() Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return Outcome_DONE
+}
+
+func (x *EnrollReply) GetLeaderAddress() string {
+	if x != nil {
+		return x.LeaderAddress
+	}
+	return ""
+}
+
+func (x *EnrollReply) GetResult() *storepb.Result {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *EnrollReply) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+func (x *EnrollReply) GetAuthorities() [][]byte {
+	if x != nil {
+		return x.Authorities
+	}
+	return nil
+}
+
+func (x *EnrollReply) GetChain() [][]byte {
+	if x != nil {
+		return x.Chain
+	}
+	return nil
+}
+
+func (x *EnrollReply) GetSealKey() []byte {
+	if x != nil {
+		return x.SealKey
+	}
+	return nil
+}
+
+func (x *EnrollReply) GetServers() []string {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
+}
+
+func (x *EnrollReply) GetSquashRoot() bool {
+	if x != nil {
+		return x.SquashRoot
+	}
+	return false
+}
+
 var File_cluster_clusterpb_cluster_proto protoreflect.FileDescriptor
 
 const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
@@ -1457,7 +1642,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x05leads\x18\x04 \x01(\bR\x05leads\"=\n" +
 	"\rStatusRequest\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\bR\x04hash\x12\x18\n" +
-	"\aconfirm\x18\x02 \x01(\bR\aconfirm\"\xc1\x04\n" +
+	"\aconfirm\x18\x02 \x01(\bR\aconfirm\"\xdd\x04\n" +
 	"\vStatusReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1479,7 +1664,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\fcluster_time\x18\x0f \x01(\x03R\vclusterTime\x12%\n" +
 	"\x0eleader_address\x18\x10 \x01(\tR\rleaderAddress\x12\x1a\n" +
 	"\bsessions\x18\x11 \x01(\x04R\bsessions\x12\x1c\n" +
-	"\tconfirmed\x18\x12 \x01(\bR\tconfirmed\x12+\n" +
+	"\tconfirmed\x18\x12 \x01(\bR\tconfirmed\x12\x1a\n" +
+	"\binsecure\x18\x15 \x01(\bR\binsecure\x12+\n" +
 	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\";\n" +
 	"\vJoinRequest\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"#\n" +
@@ -1500,13 +1686,29 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"AdminReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12,\n" +
-	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result*>\n" +
+	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\"p\n" +
+	"\rEnrollRequest\x12\x19\n" +
+	"\btoken_id\x18\x01 \x01(\fR\atokenId\x12\x16\n" +
+	"\x06secret\x18\x02 \x01(\fR\x06secret\x12\x12\n" +
+	"\x04host\x18\x03 \x01(\tR\x04host\x12\x18\n" +
+	"\arequest\x18\x04 \x01(\fR\arequest\"\xc5\x02\n" +
+	"\vEnrollReply\x121\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
+	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12,\n" +
+	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\x12 \n" +
+	"\vcertificate\x18\x04 \x01(\fR\vcertificate\x12 \n" +
+	"\vauthorities\x18\x05 \x03(\fR\vauthorities\x12\x14\n" +
+	"\x05chain\x18\x06 \x03(\fR\x05chain\x12\x19\n" +
+	"\bseal_key\x18\a \x01(\fR\asealKey\x12\x18\n" +
+	"\aservers\x18\b \x03(\tR\aservers\x12\x1f\n" +
+	"\vsquash_root\x18\t \x01(\bR\n" +
+	"squashRoot*>\n" +
 	"\aOutcome\x12\b\n" +
 	"\x04DONE\x10\x00\x12\x0e\n" +
 	"\n" +
 	"NOT_LEADER\x10\x01\x12\v\n" +
 	"\aUNKNOWN\x10\x02\x12\f\n" +
-	"\bNOT_DONE\x10\x032\xd0\x05\n" +
+	"\bNOT_DONE\x10\x032\x96\x06\n" +
 	"\x04Node\x12G\n" +
 	"\aExecute\x12\x1e.lockfs.cluster.ExecuteRequest\x1a\x1c.lockfs.cluster.ExecuteReply\x12M\n" +
 	"\tKeepAlive\x12 .lockfs.cluster.KeepAliveRequest\x1a\x1e.lockfs.cluster.KeepAliveReply\x12J\n" +
@@ -1517,6 +1719,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x04Join\x12\x1b.lockfs.cluster.JoinRequest\x1a\x1a.lockfs.cluster.AdminReply\x12C\n" +
 	"\x06Remove\x12\x1d.lockfs.cluster.RemoveRequest\x1a\x1a.lockfs.cluster.AdminReply\x12C\n" +
 	"\x06Change\x12\x1d.lockfs.cluster.ChangeRequest\x1a\x1a.lockfs.cluster.AdminReply\x12D\n" +
+	"\x06Enroll\x12\x1d.lockfs.cluster.EnrollRequest\x1a\x1b.lockfs.cluster.EnrollReply\x12D\n" +
 	"\x06Backup\x12\x1d.lockfs.cluster.BackupRequest\x1a\x1b.lockfs.cluster.BackupReplyB\x1aZ\x18lockfs/cluster/clusterpbb\x06proto3"
 
 var (
@@ -1532,7 +1735,7 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: lockfs.cluster.Outcome
 	(*ExecuteRequest)(nil),        // 1: lockfs.cluster.ExecuteRequest
@@ -1555,57 +1758,63 @@ var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(*BackupRequest)(nil),         // 18: lockfs.cluster.BackupRequest
 	(*BackupReply)(nil),           // 19: lockfs.cluster.BackupReply
 	(*AdminReply)(nil),            // 20: lockfs.cluster.AdminReply
-	(*storepb.Command)(nil),       // 21: lockfs.store.Command
-	(*storepb.Query)(nil),         // 22: lockfs.store.Query
-	(*storepb.Result)(nil),        // 23: lockfs.store.Result
-	(*storepb.SessionRecord)(nil), // 24: lockfs.store.SessionRecord
-	(*storepb.Member)(nil),        // 25: lockfs.store.Member
-	(*storepb.FsStats)(nil),       // 26: lockfs.store.FsStats
-	(*storepb.Op)(nil),            // 27: lockfs.store.Op
-	(*storepb.Caller)(nil),        // 28: lockfs.store.Caller
+	(*EnrollRequest)(nil),         // 21: lockfs.cluster.EnrollRequest
+	(*EnrollReply)(nil),           // 22: lockfs.cluster.EnrollReply
+	(*storepb.Command)(nil),       // 23: lockfs.store.Command
+	(*storepb.Query)(nil),         // 24: lockfs.store.Query
+	(*storepb.Result)(nil),        // 25: lockfs.store.Result
+	(*storepb.SessionRecord)(nil), // 26: lockfs.store.SessionRecord
+	(*storepb.Member)(nil),        // 27: lockfs.store.Member
+	(*storepb.FsStats)(nil),       // 28: lockfs.store.FsStats
+	(*storepb.Op)(nil),            // 29: lockfs.store.Op
+	(*storepb.Caller)(nil),        // 30: lockfs.store.Caller
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	21, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	22, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	23, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	24, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
 	0,  // 2: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	23, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	25, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
 	0,  // 4: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 5: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
 	7,  // 6: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
-	24, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	26, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
 	10, // 8: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
-	25, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	26, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
-	25, // 11: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	27, // 12: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	28, // 13: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	27, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	28, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
+	27, // 11: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	29, // 12: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	30, // 13: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
 	0,  // 14: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	23, // 15: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	1,  // 16: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	3,  // 17: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	5,  // 18: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	8,  // 19: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	11, // 20: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	13, // 21: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	15, // 22: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	16, // 23: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	17, // 24: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	18, // 25: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
-	2,  // 26: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	4,  // 27: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	6,  // 28: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	9,  // 29: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	12, // 30: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	14, // 31: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	20, // 32: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	20, // 33: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	20, // 34: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	19, // 35: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
-	26, // [26:36] is the sub-list for method output_type
-	16, // [16:26] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	25, // 15: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	0,  // 16: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
+	25, // 17: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
+	1,  // 18: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	3,  // 19: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	5,  // 20: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	8,  // 21: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	11, // 22: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	13, // 23: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	15, // 24: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	16, // 25: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	17, // 26: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	21, // 27: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
+	18, // 28: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
+	2,  // 29: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	4,  // 30: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	6,  // 31: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	9,  // 32: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	12, // 33: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	14, // 34: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	20, // 35: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	20, // 36: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	20, // 37: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	22, // 38: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	19, // 39: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
+	29, // [29:40] is the sub-list for method output_type
+	18, // [18:29] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
@@ -1623,7 +1832,7 @@ func file_cluster_clusterpb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   20,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

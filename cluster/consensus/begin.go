@@ -28,7 +28,7 @@ func Found(path string, claim Claim, state *namespace.Namespace, term ids.Term, 
 	if err != nil {
 		return err
 	}
-	d := &Directory{Path: path, Identity: newIdentity(claim.Name, claim.RaftAddress), lock: lock}
+	d := &Directory{Path: path, Identity: newIdentity(claim.Name, claim.Address), lock: lock}
 	defer func() {
 		if err != nil {
 			for _, made := range []string{identityFile, votesFile, logDir, snapshotDir, lockFile} {
@@ -80,7 +80,7 @@ func (d *Directory) begin(votes *voteStore, snapshots *snapshotStore, state *nam
 		return err
 	}
 	_, local := raft.NewInmemTransport(aloneAddress)
-	address := raft.ServerAddress(d.RaftAddress)
+	address := raft.ServerAddress(d.Address)
 	if address == "" {
 		address = local.LocalAddr()
 	}

@@ -104,7 +104,7 @@ func TestFoundedDirectoryIsANodes(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		cfg := newSetup(t)
 		if alone {
-			cfg.claim.RaftAddress, cfg.RaftAddress = "", ""
+			cfg.claim.Address, cfg.Network = "", nil
 		}
 		cfg.claim.Bootstrap = false
 		ns := state()

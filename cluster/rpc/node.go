@@ -20,6 +20,12 @@ type Node interface {
 	Remove(context.Context, *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error)
 	Change(context.Context, *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error)
 	Backup(context.Context, *clusterpb.BackupRequest) (*clusterpb.BackupReply, error)
+	Enroller
+}
+
+// Enroller is what a join server asks.
+type Enroller interface {
+	Enroll(context.Context, *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error)
 }
 
 // RemovalsWait is how long a node keeps a question for removals.
@@ -42,5 +48,6 @@ const (
 	joinMethod
 	removeMethod
 	changeMethod
+	enrollMethod
 	backupMethod
 )

@@ -56,6 +56,7 @@ type Config struct {
 	OpTimeout    time.Duration // 0: DefaultOpTimeout
 	SessionFile  string        // lets a process that succeeds this one take the session over; empty: none can
 	MachineFiles []string      // where an id of this machine is kept, if the system has none: the first that is there or can be made
+	Security     *rpc.Security // of the connections to servers that Dial makes; nil: they are plain
 	NoLockDelay  bool          // nobody relies on its advisory locks once the session has ended, so others need not wait
 	Logger       *slog.Logger
 }

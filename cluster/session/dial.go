@@ -16,9 +16,9 @@ func Open(ctx context.Context, near Voter, peers *rpc.Peers, cfg Config) (*Clien
 	return openClient(ctx, near, rpc.NewRouter(peers, near), nil, cfg)
 }
 
-// Dial opens a session through the servers with these API addresses. It waits for a leader until ctx ends.
+// Dial opens a session through the servers with these addresses. It waits for a leader until ctx ends.
 func Dial(ctx context.Context, servers []string, cfg Config) (*Client, error) {
-	peers := rpc.NewPeers()
+	peers := rpc.NewPeers(cfg.Security)
 	client, err := openClient(ctx, nil, rpc.NewRoamingRouter(peers, peers.Nodes(servers)...), peers, cfg)
 	if err != nil {
 		peers.Close()

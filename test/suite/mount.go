@@ -23,11 +23,11 @@ func (c *Cluster) AddClient(t testing.TB, name string) *hosts.Host {
 	return h
 }
 
-// Servers is the API addresses of all nodes.
+// Servers is the addresses of all nodes.
 func (c *Cluster) Servers() string {
 	var addresses []string
 	for _, n := range c.Nodes {
-		addresses = append(addresses, n.APIAddr())
+		addresses = append(addresses, n.Addr())
 	}
 	return strings.Join(addresses, ",")
 }
@@ -35,7 +35,7 @@ func (c *Cluster) Servers() string {
 // MountOn mounts without a voter, and waits until the mount can be used.
 func (c *Cluster) MountOn(t testing.TB, h *hosts.Host, servers string, flags ...string) *hosts.Process {
 	t.Helper()
-	args := append([]string{"mount", "--servers", servers, c.Mount}, flags...)
+	args := append([]string{"mount", "--insecure", "--servers", servers, c.Mount}, flags...)
 	p := h.Start(c.Program, args...)
 	require.NoError(t, p.WaitOutput("lockfs: ready at "+c.Mount))
 	return p

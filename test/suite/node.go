@@ -22,10 +22,8 @@ type Node struct {
 	clock
 }
 
-func (n *Node) raftAddr() string { return n.Host.Addr() + ":7420" }
-
-// APIAddr is the address that mounts and commands ask.
-func (n *Node) APIAddr() string { return n.Host.Addr() + ":7421" }
+// Addr is the address that other nodes, mounts and commands ask.
+func (n *Node) Addr() string { return n.Host.Addr() + ":7420" }
 
 // HTTPAddr is the address of health and metrics.
 func (n *Node) HTTPAddr() string { return n.Host.Addr() + ":7422" }
@@ -34,12 +32,12 @@ func (n *Node) HTTPAddr() string { return n.Host.Addr() + ":7422" }
 func (n *Node) Launch() {
 	args := []string{
 		"server", "--name", n.Name, "--data", n.Data, "--mount", n.cluster.Mount,
-		"--raft-addr", n.raftAddr(), "--api-addr", n.APIAddr(), "--http-addr", n.HTTPAddr(),
+		"--addr", n.Addr(), "--insecure", "--http-addr", n.HTTPAddr(),
 	}
 	if n == n.cluster.Nodes[0] {
 		args = append(args, "--bootstrap")
 	} else {
-		args = append(args, "--join", n.cluster.Nodes[0].APIAddr())
+		args = append(args, "--join", n.cluster.Nodes[0].Addr())
 	}
 	n.Server = n.Host.Start("env", slices.Concat(n.Environment, n.command(n.cluster.Program), args, n.cluster.Flags)...)
 	n.cluster.Started = append(n.cluster.Started, n.Server)
@@ -73,7 +71,7 @@ func (n *Node) Stop(t testing.TB) {
 
 // Lockfs runs the program on the node's host, against the node.
 func (n *Node) Lockfs(args ...string) (string, error) {
-	return n.Host.Run(n.cluster.Program, append(args, "--servers", n.APIAddr())...)
+	return n.Host.Run(n.cluster.Program, append(args, "--servers", n.Addr())...)
 }
 
 // Get asks a node's HTTP address, from its host.

@@ -11,7 +11,7 @@ import (
 
 // withAdmin runs a command that asks the cluster.
 func withAdmin(ctx context.Context, flags *cli.ClusterFlags, ask func(context.Context, *cluster.Admin) error) error {
-	admin, err := cluster.NewAdmin(flags.Servers)
+	admin, err := cluster.NewAdmin(flags.Servers, nil)
 	if err != nil {
 		return err
 	}

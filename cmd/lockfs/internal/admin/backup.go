@@ -27,11 +27,11 @@ func backupCommand() *cobra.Command {
 		Long: `Write a backup of a cluster, while it is at work: of one moment, with all that was acknowledged before. It comes from
 the first of the --servers that answers, which may be any. Without FILE it goes into a new file in the working directory; - is
 standard output. The file has its name once it is complete. ` + "`lockfs help backup`" + ` tells what to do with it.`,
-		Example: `  lockfs backup --servers 10.0.0.1:7421
+		Example: `  lockfs backup --servers 10.0.0.1:7420
   lockfs backup - | ssh elsewhere 'cat > locks.backup && lockfs backup verify locks.backup'`,
 		Args: cli.Exactly(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			admin, err := cluster.NewAdmin(flags.Servers)
+			admin, err := cluster.NewAdmin(flags.Servers, nil)
 			if err != nil {
 				return err
 			}

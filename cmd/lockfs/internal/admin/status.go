@@ -15,11 +15,13 @@ import (
 
 // clusterStatus is what `lockfs status --json` prints.
 type clusterStatus struct {
-	Leader string       `json:"leader"` // name; empty: none is known
-	Term   uint64       `json:"term"`   // highest that a node has seen
-	Time   time.Time    `json:"cluster_time"`
-	Usage  *usage       `json:"usage,omitempty"` // as the node knows it that has applied the most
-	Nodes  []nodeStatus `json:"nodes"`
+	Leader string    `json:"leader"` // name; empty: none is known
+	Term   uint64    `json:"term"`   // highest that a node has seen
+	Time   time.Time `json:"cluster_time"`
+	Usage  *usage    `json:"usage,omitempty"` // as the node knows it that has applied the most
+	// Insecure is that whoever reaches the port of one of the nodes is trusted.
+	Insecure bool         `json:"insecure"`
+	Nodes    []nodeStatus `json:"nodes"`
 	// Sessions are the mounts; null if no leader could be asked.
 	Sessions []sessionRow `json:"sessions"`
 }
@@ -56,7 +58,7 @@ func statusCommand() *cobra.Command {
 		Short: "Show members, leader, term and indexes",
 		Long: `Show each member with its term, commit and applied index. Two nodes with the same state_index have the same
 state_hash (--json), or one of them is broken. CLOCK is how far a host's clock is ahead of cluster time.`,
-		Example: `  lockfs status --servers 10.0.0.1:7421,10.0.0.2:7421
+		Example: `  lockfs status --servers 10.0.0.1:7420,10.0.0.2:7420
   lockfs status --json | jq -r .leader`,
 		Args: cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -93,6 +95,7 @@ func summarize(nodes []cluster.NodeStatus) *clusterStatus {
 			continue
 		}
 		names[s.GetId()] = s.GetName()
+		summary.Insecure = summary.Insecure || s.GetInsecure()
 		for _, member := range s.GetMembers() {
 			names[member.GetId()] = member.GetName()
 		}
@@ -151,6 +154,9 @@ func (s *clusterStatus) print(w io.Writer) error {
 	fmt.Fprintf(w, "leader %s, term %d, cluster time %s\n", leader, s.Term, s.Time.Format(time.RFC3339))
 	if u := s.Usage; u != nil {
 		fmt.Fprintf(w, "used %s of %s, %d of %d inodes\n", cli.SizeText(u.Bytes), cli.SizeText(u.MaxBytes), u.Inodes, u.MaxInodes)
+	}
+	if s.Insecure {
+		fmt.Fprintln(w, "insecure: whoever reaches a server's port may do anything")
 	}
 	fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

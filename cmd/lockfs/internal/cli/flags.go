@@ -16,7 +16,7 @@ import (
 	"lockfs/cluster/session"
 )
 
-// FlagsFromEnvironment sets what the command line does not: --raft-addr from LOCKFS_RAFT_ADDR.
+// FlagsFromEnvironment sets what the command line does not: --op-timeout from LOCKFS_OP_TIMEOUT.
 func FlagsFromEnvironment(cmd *cobra.Command) error {
 	var failed error
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
@@ -69,8 +69,7 @@ func (f *LogFlags) Logger() (*slog.Logger, error) {
 
 // Where a server listens unless it is told otherwise, and where it is asked.
 const (
-	DefaultRaftAddress = "127.0.0.1:7420"
-	DefaultAPIAddress  = "127.0.0.1:7421"
+	DefaultAddress     = "127.0.0.1:7420"
 	DefaultHTTPAddress = "127.0.0.1:7422"
 
 	DefaultForrstAddress  = "127.0.0.1:7423"
@@ -87,7 +86,7 @@ type ClusterFlags struct {
 
 // Add adds them.
 func (f *ClusterFlags) Add(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.Servers, "servers", []string{DefaultAPIAddress}, "API addresses of members, host:port, by comma")
+	flags.StringSliceVar(&f.Servers, "servers", []string{DefaultAddress}, "addresses of members, host:port, by comma")
 	flags.DurationVar(&f.Timeout, "timeout", 10*time.Second, "how long the cluster may take to answer")
 	flags.BoolVar(&f.JSON, "json", false, "print JSON")
 }

@@ -30,6 +30,7 @@ type mountPlan struct {
 	wait      time.Duration // for the cluster, before giving up
 	options   []string      // of the file system: nodev, nosuid, noexec, ...
 	logs      cli.LogFlags
+	insecure  bool
 	remount   bool     // only change the options of the file system
 	fixed     []string // other options that were given for that
 }
@@ -51,9 +52,9 @@ umount, Ctrl-C or SIGTERM ends it.
 
 For /etc/fstab, link the program to /sbin/mount.lockfs and /sbin/mount.fuse.lockfs (which mount -o remount calls), and write:
 
-  10.0.0.1,10.0.0.2,10.0.0.3  /locks  lockfs  _netdev,nofail  0 0`,
-		Example: `  lockfs mount --servers 10.0.0.1:7421,10.0.0.2:7421 /locks
-  lockfs mount --servers 10.0.0.1:7421 --daemon /locks`,
+  10.0.0.1,10.0.0.2,10.0.0.3  /locks  lockfs  _netdev,nofail,insecure  0 0`,
+		Example: `  lockfs mount --servers 10.0.0.1:7420,10.0.0.2:7420 --insecure /locks
+  lockfs mount --servers 10.0.0.1:7420 --insecure --daemon /locks`,
 		Args: cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if daemon {
@@ -67,7 +68,8 @@ For /etc/fstab, link the program to /sbin/mount.lockfs and /sbin/mount.fuse.lock
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&plan.servers, "servers", []string{cli.DefaultAPIAddress}, "API addresses of members, host:port, by comma")
+	flags.StringSliceVar(&plan.servers, "servers", []string{cli.DefaultAddress}, "addresses of members, host:port, by comma")
+	flags.BoolVar(&plan.insecure, "insecure", false, insecureUsage)
 	flags.StringVar(&plan.host, "name", "", "how this host is called (default: its host name)")
 	flags.BoolVar(&daemon, "daemon", false, "detach from the terminal once it is mounted; messages go to the system log")
 	flags.DurationVar(&plan.wait, "wait", defaultMountWait, "how long to look for the cluster before giving up")
@@ -81,6 +83,9 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	logger, err := p.logs.Logger()
 	if err != nil {
 		return err
+	}
+	if !p.insecure {
+		return errInsecureOnly
 	}
 	if p.host == "" {
 		if p.host, err = cli.HostName(); err != nil {

@@ -197,12 +197,12 @@ func compareLogs(r *consensus.Recovery, logs []survivingLog) *recovered {
 func membersAlive(ctx context.Context, members []*storepb.Member, voters []raft.Server, self string) []string {
 	for _, voter := range voters {
 		if !slices.ContainsFunc(members, func(m *storepb.Member) bool { return m.GetId() == string(voter.ID) }) {
-			members = append(members, &storepb.Member{Id: string(voter.ID), Name: string(voter.ID), RaftAddress: string(voter.Address)})
+			members = append(members, &storepb.Member{Id: string(voter.ID), Name: string(voter.ID), Address: string(voter.Address)})
 		}
 	}
 	alive := []string{}
 	for _, member := range members {
-		if member.GetId() != self && cluster.SeenAlive(ctx, member) {
+		if member.GetId() != self && cluster.SeenAlive(ctx, member, nil) {
 			alive = append(alive, cli.Text(member.GetName()))
 		}
 	}

@@ -37,7 +37,7 @@ type server struct {
 
 func newServer(t testing.TB, name string, join ...string) *server {
 	return &server{Config: cluster.Config{
-		Name: name, DataDir: filepath.Join(t.TempDir(), name), RaftAddress: freeAddress(t), APIAddress: freeAddress(t), Bootstrap: len(join) == 0,
+		Name: name, DataDir: filepath.Join(t.TempDir(), name), Address: freeAddress(t), Bootstrap: len(join) == 0,
 		Join: join, Logger: slog.New(slog.DiscardHandler), SessionTTL: 3 * time.Second,
 	}}
 }
@@ -88,7 +88,7 @@ func TestTheNewestOfThreeIsRecovered(t *testing.T) {
 		return done
 	}
 	a := newServer(t, "a")
-	b, c := newServer(t, "b", a.APIAddress), newServer(t, "c", a.APIAddress)
+	b, c := newServer(t, "b", a.Address), newServer(t, "c", a.Address)
 	for _, s := range []*server{a, b, c} {
 		s.ready(t)
 	}
@@ -139,7 +139,7 @@ func TestTheNewestOfThreeIsRecovered(t *testing.T) {
 	for _, name := range []string{"all", "two"} {
 		require.Equal(t, storepb.Code_EXISTS, a.do(t, creation(name)).GetCode())
 	}
-	again := newServer(t, "b", a.APIAddress)
+	again := newServer(t, "b", a.Address)
 	again.ready(t)
 	require.Equal(t, storepb.Code_EXISTS, again.do(t, creation("two")).GetCode())
 	again.stop(t)
@@ -169,7 +169,7 @@ func TestRestoreMakesADirectoryThatAServerStartsWith(t *testing.T) {
 	require.NoError(t, err)
 	s := newServer(t, "a")
 	s.Bootstrap = false
-	args := []string{"restore", file, "--data", s.DataDir, "--name", "a", "--raft-addr", s.RaftAddress}
+	args := []string{"restore", file, "--data", s.DataDir, "--name", "a", "--addr", s.Address}
 	done := clitest.Execute(t, nil, program, append(args, "--json")...)
 	require.Equal(t, 0, done.Code, done.Stderr)
 	var made restored

@@ -32,13 +32,13 @@ func restoreCommand() *cobra.Command {
 		Use:   "restore FILE|- --data DIR --name NAME",
 		Short: "Make the data directory of a new cluster from a backup",
 		Long: `Make the data directory of a new cluster of one server from a backup. The directory must be empty, or not there yet. Start the
-server then with the same --name, --data and --raft-addr; others join it with empty directories.
+server then with the same --name, --data and --addr (or --advertise); others join it with empty directories.
 
 What the cluster did after the backup is lost, and who got a lock then still believes to have it: end the programs that use
 locks first. Fencing tokens, inode and event numbers go on above all that were ever given out. ` + "`lockfs help backup`" + ` tells what
 becomes of which lock.`,
-		Example: `  lockfs restore locks.backup --data /var/lib/lockfs --name a --raft-addr 10.0.0.1:7420
-  lockfs server --name a --data /var/lib/lockfs --mount /locks --raft-addr 10.0.0.1:7420 --api-addr 10.0.0.1:7421`,
+		Example: `  lockfs restore locks.backup --data /var/lib/lockfs --name a --addr 10.0.0.1:7420
+  lockfs server --name a --data /var/lib/lockfs --mount /locks --addr 10.0.0.1:7420 --insecure`,
 		Args: cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if dir == "" || claim.Name == "" {
@@ -64,8 +64,8 @@ becomes of which lock.`,
 	}
 	cmd.Flags().StringVar(&dir, "data", "", "data directory to make (required)")
 	cmd.Flags().StringVar(&claim.Name, "name", "", "name of its server (required)")
-	cmd.Flags().StringVar(&claim.RaftAddress, "raft-addr", cli.DefaultRaftAddress,
-		"--raft-addr of its server; empty for a directory of lockfs dev, whose name is dev")
+	cmd.Flags().StringVar(&claim.Address, "addr", cli.DefaultAddress,
+		"where others reach its server: its --advertise, or --addr; empty for a directory of lockfs dev, whose name is dev")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

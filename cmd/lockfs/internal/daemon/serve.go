@@ -23,6 +23,7 @@ type service struct {
 	mountDir  string
 	hostName  string // as the sessions are called
 	httpAddr  string // empty: none
+	socket    string // where commands on this host ask
 	forrst    forrstEndpoint
 	ready     func() // called once it can be used
 
@@ -65,6 +66,7 @@ func (s *service) start(ctx context.Context) error {
 	if err := s.serveHTTP(node); err != nil {
 		return err
 	}
+	serveSocket(s.socket, node.SocketServer(), s.config.Logger, &s.parts)
 	if err := node.WaitReady(ctx); err != nil {
 		return firstFailure(node, err)
 	}
@@ -96,7 +98,7 @@ func (s *service) start(ctx context.Context) error {
 // unmounted goes on as a voter without a mount: others depend on it. A node alone has nothing left to do.
 func (s *service) unmounted(ctx context.Context, node *cluster.Node) error {
 	s.config.Logger.Warn("unmounted from outside", "dir", s.mountDir)
-	if s.config.RaftAddress == "" {
+	if s.config.Address == "" {
 		return nil
 	}
 	s.config.Metrics.SetMounts(0)

@@ -14,18 +14,17 @@ import (
 func serverCommand() *cobra.Command {
 	s := new(service)
 	var logs cli.LogFlags
+	insecure := false
 	cmd := &cobra.Command{
 		Use:   "server --name NAME --data DIR (--bootstrap | --join HOST:PORT,...)",
 		Short: "Run a voter, and mount it with --mount",
-		Long: `Run a voter of a cluster. The first one is started with --bootstrap, each other one with --join and the API
+		Long: `Run a voter of a cluster. The first one is started with --bootstrap, each other one with --join and the
 addresses of members; it keeps trying until one answers, and adds itself. Once the data directory belongs
 to a cluster both are ignored, so the same command line serves every start.
 
 Three voters survive the loss of any one, five of any two. SIGTERM stops a voter cleanly.`,
-		Example: `  lockfs server --name a --data /var/lib/lockfs --mount /locks --bootstrap \
-    --raft-addr 10.0.0.1:7420 --api-addr 10.0.0.1:7421
-  lockfs server --name b --data /var/lib/lockfs --mount /locks --join 10.0.0.1:7421 \
-    --raft-addr 10.0.0.2:7420 --api-addr 10.0.0.2:7421`,
+		Example: `  lockfs server --name a --data /var/lib/lockfs --mount /locks --bootstrap --addr 10.0.0.1:7420 --insecure
+  lockfs server --name b --data /var/lib/lockfs --mount /locks --join 10.0.0.1:7420 --addr 10.0.0.2:7420 --insecure`,
 		Args: cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.config.Bootstrap && len(s.config.Join) > 0 {
@@ -35,6 +34,9 @@ Three voters survive the loss of any one, five of any two. SIGTERM stops a voter
 			if s.config.Logger, err = logs.Logger(); err != nil {
 				return err
 			}
+			if !insecure {
+				return errInsecureOnly
+			}
 			if s.hostName, err = cli.HostName(); err != nil {
 				return err
 			}
@@ -43,6 +45,7 @@ Three voters survive the loss of any one, five of any two. SIGTERM stops a voter
 					return err
 				}
 			}
+			s.socket = cli.ServerSocket(s.config.Name)
 			s.ready = func() { fmt.Fprintf(cmd.OutOrStdout(), "lockfs: %s ready\n", s.config.Name) }
 			return s.run(cmd.Context())
 		},
@@ -50,11 +53,12 @@ Three voters survive the loss of any one, five of any two. SIGTERM stops a voter
 	flags := cmd.Flags()
 	flags.StringVar(&s.config.Name, "name", "", "name of this node, unique in the cluster (required)")
 	flags.StringVar(&s.config.DataDir, "data", "", "data directory (required)")
-	flags.StringVar(&s.config.RaftAddress, "raft-addr", cli.DefaultRaftAddress, "where the other voters reach this one for raft")
-	flags.StringVar(&s.config.APIAddress, "api-addr", cli.DefaultAPIAddress, "where nodes, mounts and commands reach this one")
+	flags.StringVar(&s.config.Address, "addr", cli.DefaultAddress, "where it listens for voters, mounts and commands")
+	flags.StringVar(&s.config.Advertise, "advertise", "", "where they reach it, if that differs; needed for --addr 0.0.0.0:7420")
+	flags.BoolVar(&insecure, "insecure", false, insecureUsage)
 	flags.StringVar(&s.httpAddr, "http-addr", cli.DefaultHTTPAddress, "where /healthz and /metrics are served; empty: nowhere")
 	flags.BoolVar(&s.config.Bootstrap, "bootstrap", false, "begin a new cluster")
-	flags.StringSliceVar(&s.config.Join, "join", nil, "enter a cluster: API addresses of members, host:port, by comma")
+	flags.StringSliceVar(&s.config.Join, "join", nil, "enter a cluster: addresses of members, host:port, by comma")
 	flags.StringVar(&s.mountDir, "mount", "", "also mount the locks here; created if it is missing")
 	flags.Uint64Var(&s.config.MaxInodes, "max-inodes", 0, "files, directories and links there may be in the whole cluster (default 4194304)")
 	flags.Uint64Var(&s.config.MaxInodesPerUser, "max-inodes-per-user", 0, "as many of them may be of one user other than root (default half of them)")
