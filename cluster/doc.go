@@ -49,6 +49,13 @@
 // It asks until it hears that it has a vote, or why it gets none. The leader drops one that falls silent. What it remembers of
 // all that is in its memory only: a new leader goes on with those without a vote that it finds (newcomers).
 //
+// # Backups
+//
+// Any node makes one (package backup). It gets a read index as a reader does, waits until it has applied that, and takes a
+// snapshot, which costs nothing; so nothing is missing that was acknowledged before. Who asked for it fetches it in pieces, which
+// are written as they are fetched, so a node needs memory for what changes in its state meanwhile. Two are fetched at a time, and
+// one that nobody goes on fetching is dropped.
+//
 // # Cluster time
 //
 // The leader stamps commands. It takes the median of the voters' wall clocks, measured every other

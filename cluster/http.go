@@ -39,7 +39,7 @@ func (n *Node) Handler() http.Handler {
 }
 
 // healthz answers 200 when a linearizable read from this node succeeds, else 503 with the reason. Alarms are of the whole cluster, and
-// no reason not to ask this node: they are only told.
+// no reason not to ask this node: they are only told, as it is that its backups fail.
 func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
@@ -59,5 +59,8 @@ func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintln(w, health)
 	for _, alarm := range alarms {
 		_, _ = fmt.Fprintf(w, "alarm %d: %s: %s\n", alarm.GetNumber(), alarm.GetKind(), alarm.GetText())
+	}
+	if failure := n.ownBackups.failure.Load(); failure != nil {
+		_, _ = fmt.Fprintln(w, "the last backup failed:", *failure)
 	}
 }

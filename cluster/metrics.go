@@ -32,6 +32,8 @@ type Metrics struct {
 	refusals   *prometheus.CounterVec
 	handshakes prometheus.Counter
 	insecure   prometheus.Gauge
+	backups    *prometheus.CounterVec
+	lastBackup prometheus.Gauge
 }
 
 // NewMetrics makes a registry with the metrics of the Go runtime and the process in it.
@@ -53,6 +55,12 @@ func NewMetrics() *Metrics {
 		crowded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lockfs_refused_connections_total", Help: "Connections from the network that there were too many others for.",
 		}),
+		backups: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lockfs_backups_total", Help: "Backups that this node made by itself (--backup-dir), by result: ok, or failed.",
+		}, []string{"result"}),
+		lastBackup: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lockfs_last_backup_timestamp_seconds", Help: "When the newest of these was made; 0: there is none.",
+		}),
 		handshakes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lockfs_failed_handshakes_total", Help: "Connections from the network of somebody who showed no right to one.",
 		}),
@@ -64,6 +72,7 @@ func NewMetrics() *Metrics {
 		Name: "lockfs_refused_calls_total", Help: "Calls that their callers had no right to, by what the callers are and what they asked for.",
 	}, []string{"role", "method"})
 	m.Registry.MustRegister(m.refusals, m.requests, m.mounted, m.mounts, m.malformed, m.crowded, m.handshakes, m.insecure,
+		m.backups, m.lastBackup,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"lockfs/cluster/backup"
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
@@ -47,6 +48,8 @@ type Node struct {
 	enrollment *enrollment // nil: there are no certificates
 	audit      *auditTrail
 	frozen     *frozenState
+	backups    *backups
+	ownBackups *ownBackups
 
 	security   *security // nil: connections are plain, or there are none
 	peers      *rpc.Peers
@@ -158,6 +161,12 @@ func (n *Node) assemble() {
 		}
 	}
 	n.frozen = &frozenState{ctx: n.ctx, fsm: n.fsm, logger: n.logger}
+	state := &stateBackup{node: n, peers: n.peers, raft: n.raft, name: n.cfg.Name, program: n.cfg.Version}
+	n.backups = newBackups(n.ctx, state.begin)
+	n.ownBackups = &ownBackups{
+		ctx: n.ctx, series: backup.Series{Dir: n.cfg.BackupDir, Node: n.cfg.Name, Keep: n.cfg.BackupKeep}, every: n.cfg.BackupEvery,
+		begin: state.begin, metrics: n.cfg.Metrics, logger: n.logger,
+	}
 	n.removal = &removalWatch{ctx: n.ctx, raft: n.raft, members: n.members, peers: n.peers, join: n.cfg.Join, fail: n.fail}
 }
 

@@ -13,6 +13,11 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
+// statFs is a read whose answer tells no more than its index.
+var statFs = &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{
+	Query: &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{}}},
+}}
+
 // readIndex lets the leader answer reads from its own state (Ongaro, Consensus: Bridging Theory and Practice, section 6.4): what
 // it has applied is the read's index, once a round of heartbeats that began after the read has come back from a majority. The
 // round is our own, of probes: raft's VerifyLeader counts replies to heartbeats that were sent long before (see the package

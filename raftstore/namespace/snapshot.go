@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protodelim"
 	"google.golang.org/protobuf/proto"
@@ -30,6 +31,9 @@ func (ns *Namespace) Snapshot() *Snapshot { return &Snapshot{ns.frozen(), ns.dig
 
 // Index is the index of the last command in the snapshot.
 func (s *Snapshot) Index() ids.Index { return s.state.index }
+
+// Time is the cluster time of that command.
+func (s *Snapshot) Time() time.Time { return time.Unix(0, s.state.time) }
 
 // Write writes the snapshot: a magic line, a header and records, each message with its length before
 // it, then the SHA-256 of all that. Equal states give equal bytes.

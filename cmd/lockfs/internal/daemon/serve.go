@@ -45,8 +45,13 @@ func (s *service) run(ctx context.Context) error {
 
 func (s *service) start(ctx context.Context) error {
 	if s.mountDir != "" {
-		if err := refuseBelow(s.config.DataDir, s.mountDir); err != nil {
+		if err := refuseBelow("data directory", "--data", s.config.DataDir, s.mountDir); err != nil {
 			return err
+		}
+		if s.config.BackupDir != "" {
+			if err := refuseBelow("directory for backups", "--backup-dir", s.config.BackupDir, s.mountDir); err != nil {
+				return err
+			}
 		}
 	}
 	functions, err := s.forrst.functions()
