@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
+	"lockfs/cluster/consensus"
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 	"lockfs/cmd/lockfs/internal/admin"
@@ -195,7 +196,7 @@ func (p *leavePlan) remove(r *report, h *host) error {
 	}
 	r.did("identity", "removed from %s", h.identityDir())
 	if h.role == identity.Server {
-		if err := removeFile(filepath.Join(h.data, sealKeyFile)); err != nil {
+		if err := removeFile(filepath.Join(h.data, consensus.SealKeyFile)); err != nil {
 			return err
 		}
 		if err := p.clearData(r, h); err != nil {
