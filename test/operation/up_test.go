@@ -146,6 +146,12 @@ func TestFiveCommands(t *testing.T) {
 			h.locks(t, a)
 		}
 	})
+	t.Run("RevokedAndBack", func(t *testing.T) {
+		a.mustLockfs(t, "host", "revoke", "d")
+		again := strings.TrimSpace(a.mustLockfs(t, "token", "create", "--role", "client", "--host", "d"))
+		require.Contains(t, d.mustLockfs(t, "up", again), "identity  d.client.lockfs")
+		d.locks(t, a)
+	})
 	t.Run("Leave", func(t *testing.T) {
 		require.Contains(t, e.mustLockfs(t, "leave"), "identity  revoked")
 		require.Contains(t, e.mustLockfs(t, "leave"), "this host is in no cluster")

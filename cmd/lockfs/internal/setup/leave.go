@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -104,9 +105,7 @@ func (p *leavePlan) resign(ctx context.Context, r *report, h *host) error {
 		if err := h.down(ctx, r, p.force); err != nil {
 			return err
 		}
-		err := h.askServers(ctx, credentials.Servers(), func(ctx context.Context, asked *cluster.Admin) error {
-			return admin.RevokeHost(ctx, asked, "")
-		})
+		err := h.revokeItself(ctx, credentials.Servers())
 		if err == nil {
 			r.did("identity", "revoked")
 		}
@@ -115,6 +114,21 @@ func (p *leavePlan) resign(ctx context.Context, r *report, h *host) error {
 	return h.askServers(ctx, credentials.Servers(), func(ctx context.Context, asked *cluster.Admin) error {
 		return p.resignAsServer(ctx, r, h, asked)
 	})
+}
+
+// revokeItself may lose its connection before it hears that it is done: then it is turned away.
+func (h *host) revokeItself(ctx context.Context, servers []string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var turnedAway atomic.Bool
+	whom := &cli.ClusterFlags{Servers: servers, Identity: h.identityDir()}
+	err := asking(ctx, whom, func() { turnedAway.Store(true); cancel() }, func(ctx context.Context, asked *cluster.Admin) error {
+		return admin.RevokeHost(ctx, asked, "")
+	})
+	if turnedAway.Load() {
+		return nil
+	}
+	return err
 }
 
 // resignAsServer is removed from the members, by which it is revoked too.
