@@ -308,13 +308,13 @@ func TestCertificatesAreRenewedWhileTheyAreUsed(t *testing.T) {
 	for _, node := range nodes {
 		began[node.security.credentials] = node.security.credentials.Leaf().Raw
 	}
-	ended := mount.Client.ClusterTime().Add(8 * time.Second)
-	for round := 0; mount.Client.ClusterTime().Before(ended); round++ {
+	ended := mount.ClusterTime().Add(8 * time.Second)
+	for round := 0; mount.ClusterTime().Before(ended); round++ {
 		require.Equal(t, storepb.Code_OK, create(t, mount.Client, "lock"+time.Now().String()))
 	}
 	for credentials, leaf := range began {
 		require.NotEqual(t, leaf, credentials.Leaf().Raw, "%v", credentials.Name())
-		require.False(t, credentials.Expired(mount.Client.ClusterTime()), "%v", credentials.Name())
+		require.False(t, credentials.Expired(mount.ClusterTime()), "%v", credentials.Name())
 	}
 	late := callerAs(t, nodes[1], mount.credentials)
 	_, err := late.Status(t.Context(), new(clusterpb.StatusRequest))
