@@ -11,13 +11,15 @@ type events struct {
 	kept   *btree.Map[uint64, *storepb.Event] // by number
 	last   uint64
 	counts *btree.Map[string, uint64]
+
+	refused map[Refusal]uint64 // see Refusals
 }
 
 // keptEvents is how many events the state keeps.
 const keptEvents = 10_000
 
 func newEvents() events {
-	return events{kept: new(btree.Map[uint64, *storepb.Event]), counts: new(btree.Map[string, uint64])}
+	return events{kept: new(btree.Map[uint64, *storepb.Event]), counts: new(btree.Map[string, uint64]), refused: make(map[Refusal]uint64)}
 }
 
 func (log *events) frozen() events {

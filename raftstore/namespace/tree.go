@@ -11,16 +11,17 @@ type tree struct {
 	nextIno    ids.Inode
 	nextCookie uint64
 
-	inodes    *btree.Map[ids.Inode, *inode]
-	byName    *btree.BTreeG[*entry] // by parent, name
-	byCookie  *btree.BTreeG[*entry] // by parent, cookie
-	byIno     *btree.BTreeG[*entry] // by inode, parent, name
-	byDue     *btree.BTreeG[*entry] // those that have one, by when they are due
-	byPending *btree.BTreeG[*entry] // those that no event has told of yet, by until when
-	lockFiles map[ids.Inode]int     // how many files of a directory are locks
-	orphans   orphans
-	holdings  holdings
-	ledger    ledger
+	inodes     *btree.Map[ids.Inode, *inode]
+	byName     *btree.BTreeG[*entry] // by parent, name
+	byCookie   *btree.BTreeG[*entry] // by parent, cookie
+	byIno      *btree.BTreeG[*entry] // by inode, parent, name
+	byDue      *btree.BTreeG[*entry] // those that have one, by when they are due
+	byPending  *btree.BTreeG[*entry] // those that no event has told of yet, by until when
+	lockFiles  map[ids.Inode]int     // how many files of a directory are locks
+	lockCounts lockCounts
+	orphans    orphans
+	holdings   holdings
+	ledger     ledger
 }
 
 func newTree() tree {
@@ -35,6 +36,7 @@ func newTree() tree {
 		byDue:      btree.NewBTreeGOptions(lessByDue, options),
 		byPending:  btree.NewBTreeGOptions(lessByPending, options),
 		lockFiles:  make(map[ids.Inode]int),
+		lockCounts: lockCounts{files: make(map[lockKind]int)},
 		orphans:    newOrphans(),
 		holdings:   newHoldings(),
 		ledger:     ledger{usedBy: make(map[uint32]*usage)},
