@@ -1,6 +1,8 @@
 package namespace
 
 import (
+	"testing"
+
 	"github.com/stretchr/testify/require"
 
 	"lockfs/formats/lockfact"
@@ -22,4 +24,16 @@ func requireLocksCounted(t require.TestingT, ns *Namespace) {
 	})
 	require.Equal(t, files, ns.tree.lockCounts.files)
 	require.Equal(t, dirs, ns.tree.lockCounts.dirs)
+}
+
+// BenchmarkCounts is what a scrape asks of the state, beside a million locks.
+func BenchmarkCounts(b *testing.B) {
+	ns, _ := heldNamespace(heldLocks, someFacts)
+	b.ResetTimer()
+	for b.Loop() {
+		total := ns.LockDirectories() + ns.HostCounts().Unreachable
+		ns.LockCounts(func(_ lockfact.Format, _ bool, count int) { total += count })
+		held, waiting := ns.KernelLocks()
+		require.Positive(b, total+held+waiting)
+	}
 }

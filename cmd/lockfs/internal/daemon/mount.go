@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockfs/cluster"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/fusefs"
@@ -30,6 +31,7 @@ type mountPlan struct {
 	wait      time.Duration // for the cluster, before giving up
 	options   []string      // of the file system: nodev, nosuid, noexec, ...
 	logs      cli.LogFlags
+	httpAddr  string   // empty: none
 	remount   bool     // only change the options of the file system
 	fixed     []string // other options that were given for that
 }
@@ -71,6 +73,7 @@ For /etc/fstab, link the program to /sbin/mount.lockfs and /sbin/mount.fuse.lock
 	flags.StringVar(&plan.host, "name", "", "how this host is called (default: its host name)")
 	flags.BoolVar(&daemon, "daemon", false, "detach from the terminal once it is mounted; messages go to the system log")
 	flags.DurationVar(&plan.wait, "wait", defaultMountWait, "how long to look for the cluster before giving up")
+	flags.StringVar(&plan.httpAddr, "http-addr", "", "where /healthz and /metrics are served (default nowhere)")
 	cli.AddOpTimeout(flags, &plan.opTimeout)
 	plan.logs.Add(flags, "info")
 	return cmd
@@ -98,10 +101,21 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if p.source == "" {
 		p.source = strings.Join(p.servers, ",")
 	}
-	mounted, err := mount(p.dir, client, fusefs.Options{Logger: logger, FsName: p.source, MountOptions: p.options})
+	metrics := cluster.NewMountMetrics()
+	metrics.SetVersion(cli.ProgramVersion())
+	var serving parts
+	defer func() { serving.stop(logger) }()
+	if err := serveHTTP(p.httpAddr, mountHandler(client, metrics), logger, &serving); err != nil {
+		return errors.Join(err, endSession(client, nil))
+	}
+	mounted, err := mount(p.dir, client, fusefs.Options{
+		Logger: logger, FsName: p.source, MountOptions: p.options, Observer: metrics.ObserveMount,
+	})
 	if err != nil {
 		return errors.Join(err, endSession(client, nil))
 	}
+	metrics.SetMount(client)
+	serveDebug(cli.Daemon{Kind: "mount", Of: p.dir, Mount: p.dir}, metrics.Registry, logger, &serving)
 	ready()
 	gone := make(chan struct{})
 	go func() {
