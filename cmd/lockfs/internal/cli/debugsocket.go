@@ -1,12 +1,18 @@
 package cli
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Daemon is what a daemon says of itself on its socket for debugging.
@@ -58,4 +64,28 @@ func DebugSockets() ([]string, error) {
 		}
 	}
 	return found, nil
+}
+
+// daemonTimeout is how long a daemon may take to say what it is.
+const daemonTimeout = 2 * time.Second
+
+// DebugClient asks the daemon behind a socket for debugging by HTTP; the host in the address is of no account.
+func DebugClient(socket string) *http.Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{Timeout: daemonTimeout}).DialContext(ctx, "unix", socket)
+	}
+	return &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+}
+
+// AskDaemon answers what the daemon behind a socket for debugging says of itself.
+func AskDaemon(socket string) (*Daemon, error) {
+	client := DebugClient(socket)
+	client.Timeout = daemonTimeout
+	reply, err := client.Get("http://lockfs/about")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = reply.Body.Close() }()
+	about := new(Daemon)
+	return about, json.NewDecoder(io.LimitReader(reply.Body, 1<<20)).Decode(about)
 }

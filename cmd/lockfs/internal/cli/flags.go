@@ -78,6 +78,11 @@ const (
 	DefaultForrstEndpoint = "http://" + DefaultForrstAddress + ForrstPath
 )
 
+// DefaultAddresses are the ports of a server, unless it is told otherwise.
+func DefaultAddresses() []string {
+	return []string{DefaultRaftAddress, DefaultAPIAddress, DefaultHTTPAddress, DefaultForrstAddress}
+}
+
 // ClusterFlags are for commands that ask a cluster.
 type ClusterFlags struct {
 	Servers []string
