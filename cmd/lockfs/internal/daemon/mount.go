@@ -103,6 +103,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	}
 	metrics := cluster.NewMountMetrics()
 	metrics.SetVersion(cli.ProgramVersion())
+	metrics.Registry.MustRegister(CertificateCollector{"/etc/lockfs/identity"})
 	var serving parts
 	defer func() { serving.stop(logger) }()
 	if err := serveHTTP(p.httpAddr, mountHandler(client, metrics), logger, &serving); err != nil {

@@ -47,6 +47,7 @@ func (s *service) start(ctx context.Context) error {
 		return err
 	}
 	s.config.Metrics = cluster.NewMetrics()
+	s.config.Metrics.Registry.MustRegister(CertificateCollector{filepath.Join(s.config.DataDir, "identity")})
 	s.config.Version = cli.ProgramVersion()
 	node, err := cluster.Open(s.config)
 	if err != nil {

@@ -3,16 +3,13 @@ package doctor
 import (
 	"context"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
-)
 
-// leafFile is what an identity directory has its host's certificate in, first of its chain.
-const leafFile = "host.pem"
+	"lockfs/cmd/lockfs/internal/cli"
+)
 
 // renewalShare is which part of a certificate's time is left when it should have been renewed long ago.
 const renewalShare = 6
@@ -20,8 +17,8 @@ const renewalShare = 6
 func lookAtCertificates(_ context.Context, h *host) []Finding {
 	var found []Finding
 	for _, dir := range h.identities {
-		path := filepath.Join(dir, leafFile)
-		leaf, err := readLeaf(path)
+		path := filepath.Join(dir, cli.LeafFile)
+		leaf, err := cli.ReadLeaf(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, fs.ErrPermission):
@@ -51,18 +48,4 @@ func judgeLeaf(path string, leaf *x509.Certificate, now time.Time) Finding {
 		return warning(advice, "%s expires at %s", path, until)
 	}
 	return ok("%s is valid until %s", path, until)
-}
-
-// readLeaf reads the first certificate of a PEM file.
-func readLeaf(path string) (*x509.Certificate, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type == "CERTIFICATE" {
-			return x509.ParseCertificate(block.Bytes)
-		}
-	}
-	return nil, errors.New("there is no certificate in it")
 }

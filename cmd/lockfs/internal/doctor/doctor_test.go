@@ -178,7 +178,7 @@ func TestWhatIsWrong(t *testing.T) {
 		"any files":     {"files", func(h *host) { h.openFiles = func() (uint64, uint64, error) { return 0, 0, unix.EPERM } }, Unknown, "not known", false},
 		"odd certificate": {"certificates", func(h *host) {
 			h.identities = []string{filepath.Join(h.root, "id")}
-			put(t, filepath.Join(h.root, "id", leafFile), "x")
+			put(t, filepath.Join(h.root, "id", cli.LeafFile), "x")
 		}, Failed, "there is no certificate in it", true},
 		"old certificate":    {"certificates", certificate(t, -time.Hour), Failed, "has expired at 2026-01-02T02:04:05Z", true},
 		"dying certificate":  {"certificates", certificate(t, 24*time.Hour), Warning, "expires at 2026-01-03T03:04:05Z", true},
@@ -228,7 +228,7 @@ func certificate(t testing.TB, left time.Duration) func(*host) {
 		der, err := x509.CreateCertificate(rand.Reader, leaf, leaf, key.Public(), key)
 		require.NoError(t, err)
 		h.identities = []string{filepath.Join(h.root, "none"), filepath.Join(h.root, "id")}
-		put(t, filepath.Join(h.root, "id", leafFile), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+		put(t, filepath.Join(h.root, "id", cli.LeafFile), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
 	}
 }
 
