@@ -34,7 +34,7 @@ func lookAtFileSystem(_ context.Context, h *host) []Finding {
 		if err != nil {
 			return unknown("", "%v", err)
 		}
-		if kind, is := unfit[int64(stat.Type)]; is {
+		if kind, is := unfit[stat.Type]; is {
 			return warning("put the data directory on a local disk (ext4, xfs)", "%s is on %s: %s", dir, kind.name, kind.why)
 		}
 		return ok("%s is on a file system for disks (type %#x)", dir, uint64(stat.Type))
@@ -55,7 +55,7 @@ func lookAtSpace(_ context.Context, h *host) []Finding {
 		if err != nil {
 			return unknown("", "%v", err)
 		}
-		free, all := uint64(stat.Bavail)*uint64(stat.Bsize), stat.Blocks*uint64(stat.Bsize)
+		free, all := stat.Bavail*uint64(stat.Bsize), stat.Blocks*uint64(stat.Bsize)
 		const advice = "make room, or give the data directory a larger disk: a server without room stops"
 		switch {
 		case free < leastBytes, free < all/leastShare:
