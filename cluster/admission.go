@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -20,7 +19,7 @@ import (
 // admission is how a leader makes a node that wants to join a voter.
 type admission struct {
 	ctx        context.Context // ends when the node is closed
-	alone      bool            // it has no raft address, so nobody can join
+	alone      bool            // it has no port, so nobody can join
 	raft       *consensus.Raft
 	members    *members
 	leadership *leadership
@@ -42,7 +41,7 @@ func (a *admission) join(ctx context.Context, member *storepb.Member) *clusterpb
 		return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
 	}
 	if a.alone {
-		return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("%s runs alone: it has no raft address", a.members.dir.Name))
+		return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("%s runs alone: it has no address", a.members.dir.Name))
 	}
 	id := member.GetId()
 	known := a.raft.Server(id)
@@ -56,7 +55,7 @@ func (a *admission) join(ctx context.Context, member *storepb.Member) *clusterpb
 		a.logger.Warn("a node that wants to join is not reached", "name", member.GetName(), "id", id, "error", err)
 		if a.newcomers.miss(id, readClocks().mono) {
 			return refuseJoin(storepb.Code_NOT_PERMITTED, fmt.Sprintf(
-				"the leader %s cannot reach %s (%v): start it with addresses at which the others reach it", a.members.dir.Name, member.GetName(), err))
+				"the leader %s cannot reach %s (%v): start it with an address at which the others reach it", a.members.dir.Name, member.GetName(), err))
 		}
 		return notYet(err.Error())
 	}
@@ -72,7 +71,7 @@ func checkMember(m *storepb.Member) error {
 	if !consensus.ValidName(m.GetName()) || m.GetId() == "" {
 		return fmt.Errorf("a member needs a name and an id, not %q and %q", m.GetName(), m.GetId())
 	}
-	return errors.Join(checkAdvertised("raft address", m.GetRaftAddress()), checkAdvertised("API address", m.GetApiAddress()))
+	return checkAdvertised(m.GetAddress())
 }
 
 func refuseJoin(code storepb.Code, message string) *clusterpb.AdminReply {
@@ -83,11 +82,11 @@ func notYet(message string) *clusterpb.AdminReply {
 	return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_DONE, Result: &storepb.Result{Message: message}}
 }
 
-// joinAgain records the present addresses of a voter, which is what it stays whether it is reached or not.
+// joinAgain records the name and address of a voter, which is what it stays whether it is reached or not.
 func (a *admission) joinAgain(ctx context.Context, known *raft.Server, member *storepb.Member) *clusterpb.AdminReply {
-	if string(known.Address) != member.GetRaftAddress() {
-		return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("%s is a member with the raft address %s, which cannot change to %s",
-			member.GetName(), known.Address, member.GetRaftAddress()))
+	if string(known.Address) != member.GetAddress() {
+		return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("%s is a member with the address %s, which cannot change to %s",
+			member.GetName(), known.Address, member.GetAddress()))
 	}
 	return a.changes.administer(ctx, func() (*storepb.Result, error) {
 		if err := a.changes.confirmConfiguration(ctx); err != nil {
@@ -97,20 +96,20 @@ func (a *admission) joinAgain(ctx context.Context, known *raft.Server, member *s
 	})
 }
 
-// try puts a newcomer into raft's configuration. It is recorded as a member first, because a voter whose API address nobody
+// try puts a newcomer into raft's configuration. It is recorded as a member first, because a voter whose address nobody
 // knows could not confirm a leader.
 func (a *admission) try(ctx context.Context, member *storepb.Member) (*storepb.Result, error) {
 	if reason := a.newcomers.refused(member.GetId(), readClocks().mono); reason != "" { // meanwhile
 		return &storepb.Result{Code: storepb.Code_NOT_PERMITTED, Message: reason}, nil
 	}
 	server := raft.Server{
-		Suffrage: raft.Nonvoter, ID: raft.ServerID(member.GetId()), Address: raft.ServerAddress(member.GetRaftAddress()),
+		Suffrage: raft.Nonvoter, ID: raft.ServerID(member.GetId()), Address: raft.ServerAddress(member.GetAddress()),
 	}
 	servers := a.raft.Servers()
 	taken := slices.IndexFunc(servers, func(s raft.Server) bool { return s.Address == server.Address && s.ID != server.ID })
 	if taken >= 0 {
 		return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
-			"the raft address %s is that of the member %s (id %s); remove that one first",
+			"the address %s is that of the member %s (id %s); remove that one first",
 			server.Address, a.members.get(string(servers[taken].ID)).GetName(), servers[taken].ID)}, nil
 	}
 	result, err := a.changes.propose(ctx, setMember(member))
@@ -223,7 +222,7 @@ func (a *admission) drop(server raft.Server, reason string) {
 	}
 	id := string(server.ID)
 	a.logger.Warn("a node that wanted to join is dropped", "name", a.members.get(id).GetName(), "id", id, "reason", reason)
-	if err := a.expulsion.takeOut(a.ctx, id, reason); err != nil {
+	if err := a.expulsion.takeOut(a.ctx, nil, id, reason); err != nil {
 		a.logger.Warn("it is not dropped yet", "id", id, "error", err)
 	}
 }

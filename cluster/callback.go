@@ -14,13 +14,14 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// caller finds out who is at the addresses that a node says to have.
+// caller finds out who is at the address that a node says to have.
 type caller struct {
-	self string // id of this node
-	raft *consensus.Raft
+	self     string // id of this node
+	raft     *consensus.Raft
+	security *rpc.Security
 }
 
-// callBack asks at both addresses of a node whether it is there. What its raft says is of no matter, only who says it.
+// callBack asks a node whether it is there, and its raft too. What that says is of no matter, only who says it.
 func (c *caller) callBack(ctx context.Context, member *storepb.Member) error {
 	if member.GetId() == c.self {
 		return errors.New("this node is the leader itself")
@@ -29,7 +30,7 @@ func (c *caller) callBack(ctx context.Context, member *storepb.Member) error {
 	defer cancel()
 	answered := make(chan error, 1)
 	go func() {
-		answered <- c.raft.Call(raft.ServerID(member.GetId()), raft.ServerAddress(member.GetRaftAddress()))
+		answered <- c.raft.Call(raft.ServerID(member.GetId()), raft.ServerAddress(member.GetAddress()))
 	}()
 	select {
 	case err := <-answered:
@@ -37,7 +38,7 @@ func (c *caller) callBack(ctx context.Context, member *storepb.Member) error {
 			return err
 		}
 	case <-ctx.Done():
-		return fmt.Errorf("its raft address %s does not answer", member.GetRaftAddress())
+		return fmt.Errorf("its address %s does not answer", member.GetAddress())
 	}
 	_, err := c.askNewcomer(ctx, member)
 	return err
@@ -46,19 +47,19 @@ func (c *caller) callBack(ctx context.Context, member *storepb.Member) error {
 // askNewcomer answers what a node has applied. It uses a connection of its own: nobody has to keep one to a node that never joins.
 func (c *caller) askNewcomer(ctx context.Context, member *storepb.Member) (applied ids.Index, err error) {
 	if member == nil {
-		return 0, errors.New("its addresses are not known")
+		return 0, errors.New("its address is not known")
 	}
-	address := member.GetApiAddress()
-	peer := rpc.NewRemote(address)
+	address := member.GetAddress()
+	peer := rpc.NewRemote(address, c.security)
 	defer peer.Close()
 	ctx, cancel := context.WithTimeout(ctx, callBackTimeout)
 	defer cancel()
 	status, err := peer.Status(ctx, &clusterpb.StatusRequest{})
 	if err != nil {
-		return 0, fmt.Errorf("its API address %s does not answer: %w", address, err)
+		return 0, fmt.Errorf("its address %s does not answer: %w", address, err)
 	}
 	if status.GetId() != member.GetId() {
-		return 0, fmt.Errorf("at its API address %s answers %q", address, status.GetId())
+		return 0, fmt.Errorf("at its address %s answers %q", address, status.GetId())
 	}
 	return ids.Index(status.GetAppliedIndex()), nil
 }

@@ -31,7 +31,7 @@ func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 	}
 	takeSnapshot(t, node)
 	mutate(t, client, createOp("after"))
-	other := startNode(t, testConfig(t, "b", cfg.APIAddress))
+	other := startNode(t, testConfig(t, "b", cfg.Address))
 	mine := node.fsm.State()
 	require.NoError(t, other.fsm.WaitFor(t.Context(), func(ns *namespace.Namespace) bool { return ns.Index() >= mine.Index() }))
 	theirs := other.fsm.State()
@@ -54,7 +54,7 @@ func TestFollowerCatchesUpByLargeEntries(t *testing.T) {
 		mutate(t, client, op)
 	}
 	mine := node.fsm.State()
-	other := startNode(t, testConfig(t, "b", node.cfg.APIAddress))
+	other := startNode(t, testConfig(t, "b", node.cfg.Address))
 	require.NoError(t, other.fsm.WaitFor(t.Context(), func(ns *namespace.Namespace) bool { return ns.Index() >= mine.Index() }))
 	require.Equal(t, "0", other.raft.Stats()["last_snapshot_index"], "nothing but the log was sent")
 	require.Eventually(t, func() bool { return node.fsm.State().Hash() == other.fsm.State().Hash() }, testWait, 50*time.Millisecond)

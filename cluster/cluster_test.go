@@ -47,7 +47,7 @@ func quietLogger() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard
 
 func testConfig(t testing.TB, name string, join ...string) Config {
 	return Config{
-		Name: name, DataDir: filepath.Join(t.TempDir(), name), RaftAddress: freeAddress(t), APIAddress: freeAddress(t),
+		Name: name, DataDir: filepath.Join(t.TempDir(), name), Address: freeAddress(t), Insecure: true,
 		Bootstrap: len(join) == 0, Join: join, Logger: quietLogger(), SessionTTL: 3 * time.Second,
 	}
 }
@@ -69,7 +69,7 @@ func startNodes(t testing.TB, n int) []*Node {
 	t.Helper()
 	nodes := []*Node{startNode(t, testConfig(t, "n0"))}
 	for i := 1; i < n; i++ {
-		nodes = append(nodes, startNode(t, testConfig(t, fmt.Sprintf("n%d", i), nodes[0].cfg.APIAddress)))
+		nodes = append(nodes, startNode(t, testConfig(t, fmt.Sprintf("n%d", i), nodes[0].cfg.Address)))
 	}
 	return nodes
 }
@@ -250,18 +250,18 @@ func TestClientGoesOnAfterItsSessionEnded(t *testing.T) {
 
 func TestMembersJoinListAndLeave(t *testing.T) {
 	nodes := startNodes(t, 3)
-	twin := testConfig(t, "n1", nodes[0].cfg.APIAddress)
+	twin := testConfig(t, "n1", nodes[0].cfg.Address)
 	node, err := Open(twin)
 	require.NoError(t, err)
 	defer func() { _ = node.Close() }()
 	require.ErrorContains(t, node.WaitReady(t.Context()), "n1")
 
-	reply := nodes[0].expulsion.remove(t.Context(), "nobody")
+	reply := nodes[0].expulsion.remove(t.Context(), nil, "nobody")
 	require.Equal(t, storepb.Code_NOT_FOUND, reply.GetResult().GetCode())
-	reply = nodes[1].expulsion.remove(t.Context(), "n2")
+	reply = nodes[1].expulsion.remove(t.Context(), nil, "n2")
 	require.Equal(t, clusterpb.Outcome_NOT_LEADER, reply.GetOutcome())
-	require.Equal(t, nodes[0].cfg.APIAddress, reply.GetLeaderAddress())
-	reply = nodes[0].expulsion.remove(t.Context(), "n2")
+	require.Equal(t, nodes[0].cfg.Address, reply.GetLeaderAddress())
+	reply = nodes[0].expulsion.remove(t.Context(), nil, "n2")
 	require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode())
 	require.Len(t, nodes[0].members.all(), 2)
 	select {
@@ -284,7 +284,7 @@ func TestNodeRefusesWhatIsNotItsOwn(t *testing.T) {
 	_, err = Open(other)
 	require.ErrorContains(t, err, `belongs to node "a"`)
 	moved := cfg
-	moved.RaftAddress = freeAddress(t)
+	moved.Address = freeAddress(t)
 	_, err = Open(moved)
 	require.ErrorContains(t, err, "cannot change")
 	aimless := testConfig(t, "c")
@@ -292,7 +292,7 @@ func TestNodeRefusesWhatIsNotItsOwn(t *testing.T) {
 	_, err = Open(aimless)
 	require.ErrorContains(t, err, "--bootstrap")
 	anywhere := testConfig(t, "d")
-	anywhere.RaftAddress = "0.0.0.0:7420"
+	anywhere.Address = "0.0.0.0:7420"
 	_, err = Open(anywhere)
 	require.ErrorContains(t, err, "other nodes reach")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/cluster/consensus"
+	"lockfs/cluster/identity"
 	"lockfs/raftstore"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -17,15 +18,16 @@ import (
 
 // Config is what a node is started with.
 type Config struct {
-	Name        string // unique among the members; letters, digits, '.', '_' and '-', at most 63
-	DataDir     string
-	RaftAddress string // host:port that the other voters reach; empty: a single node without network
-	APIAddress  string // host:port that nodes, mounts and commands reach
-	Bootstrap   bool   // begin a new cluster; ignored once the data directory belongs to one
-	Join        []string
-	Version     string // of the program, shown in the status
-	Logger      *slog.Logger
-	Metrics     *Metrics // may be nil
+	Name      string // unique among the members; letters, digits, '.', '_' and '-', at most 63
+	DataDir   string
+	Address   string   // host:port where it listens for all that other hosts say; empty: a single node without network
+	Advertise string   // host:port where others reach it; empty: Address
+	Insecure  bool     // connections are plain and whoever reaches the port is trusted
+	Bootstrap bool     // begin a new cluster; ignored once the data directory belongs to one
+	Join      []string // addresses of members, of an insecure cluster; else the identity has them
+	Version   string   // of the program, shown in the status
+	Logger    *slog.Logger
+	Metrics   *Metrics // may be nil
 
 	// MaxInodes, MaxBytes, what of them each user but root may have, and MaxSessions change the cluster's limits when this node
 	// leads; 0 leaves them. Where no limit of bytes was ever set, it becomes a quarter of this node's memory.
@@ -45,6 +47,15 @@ type Config struct {
 
 	// entries lets tests put something between a log and its disk; nil: nothing.
 	entries func(raft.LogStore) raft.LogStore
+	// validity is that of the certificates that this node gives when it leads; 0: identity.Validity.
+	validity time.Duration
+}
+
+func (c *Config) certificateValidity() time.Duration {
+	if c.validity == 0 {
+		return identity.Validity
+	}
+	return c.validity
 }
 
 func (c *Config) validate() error {
@@ -54,27 +65,26 @@ func (c *Config) validate() error {
 	if c.DataDir == "" {
 		return errors.New("no data directory is given")
 	}
-	for _, address := range []struct{ what, value string }{
-		{"raft address", c.RaftAddress}, {"API address", c.APIAddress},
-	} {
-		if address.value == "" && c.RaftAddress == "" {
-			continue
-		}
-		if err := checkAdvertised(address.what, address.value); err != nil {
-			return err
-		}
+	if c.Address == "" {
+		return nil
 	}
-	return nil
+	if c.Advertise == "" {
+		c.Advertise = c.Address
+	}
+	return checkAdvertised(c.Advertise)
 }
 
+// insecure tells whether whoever reaches this node's port is trusted.
+func (c *Config) insecure() bool { return c.Address != "" && c.Insecure }
+
 // checkAdvertised refuses an address that other nodes could not use.
-func checkAdvertised(what, address string) error {
+func checkAdvertised(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("%s %q: %w", what, address, err)
+		return fmt.Errorf("address %q: %w", address, err)
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		return fmt.Errorf("%s %q: give the address at which the other nodes reach this one", what, address)
+		return fmt.Errorf("address %q: give the address at which the other nodes reach this one with --advertise", address)
 	}
 	return nil
 }

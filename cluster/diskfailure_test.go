@@ -39,7 +39,7 @@ func TestALeaderWhoseDiskHangsIsSucceeded(t *testing.T) {
 	for _, name := range []string{"n0", "n1", "n2"} {
 		var join []string
 		if len(nodes) > 0 {
-			join = []string{nodes[0].cfg.APIAddress}
+			join = []string{nodes[0].cfg.Address}
 		}
 		cfg := testConfig(t, name, join...)
 		hang := new(atomic.Pointer[chan struct{}])

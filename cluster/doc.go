@@ -43,8 +43,8 @@
 //
 // # Members
 //
-// Who is one is in raft's configuration, and his addresses are in the state. A node that wants to join is called back at its raft
-// address and at its API address, where it must say the id that it says to have, and gets no vote until it has applied
+// Who is one is in raft's configuration, and his address is in the state. A node that wants to join is called back at its
+// address, where it and its raft must say the id that it says to have, and gets no vote until it has applied
 // what was committed half a second before, and answers once more. So whoever is not reached cannot cost the cluster its majority.
 // It asks until it hears that it has a vote, or why it gets none. The leader drops one that falls silent. What it remembers of
 // all that is in its memory only: a new leader goes on with those without a vote that it finds (newcomers).

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/codec"
 	"lockfs/raftstore/fault"
@@ -15,6 +16,7 @@ import (
 
 // Execute does one command or query if this node leads, else names the leader.
 func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+	n.binding.viewer(rpc.CallerOf(ctx), req.GetQuery())
 	if query := req.GetQuery(); fault.UnverifiedReads && query != nil {
 		result, err := n.fsm.Query(query)
 		return &clusterpb.ExecuteReply{Outcome: outcomeOf(notAnswered(err)), Result: result}, nil
@@ -41,6 +43,9 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 		if wrong := mayCommand(r.Command); wrong != "" {
 			result = n.malformed(wrong)
 			break
+		}
+		if err := n.binding.command(rpc.CallerOf(ctx), r.Command); err != nil {
+			return nil, err
 		}
 		if result, err = n.store.Propose(ctx, r.Command); errors.Is(err, codec.ErrNewer) || errors.Is(err, codec.ErrOlder) {
 			n.cfg.Metrics.malformed.Inc()
@@ -104,7 +109,8 @@ func mayCommand(cmd *storepb.Command) string {
 			return "a command needs an operation"
 		}
 	case *storepb.Op_SetMember, *storepb.Op_RemoveMember, *storepb.Op_SetLimits, *storepb.Op_EndSession,
-		*storepb.Op_SetRule, *storepb.Op_DeleteRule, *storepb.Op_ForgetHost, *storepb.Op_Tick:
+		*storepb.Op_SetRule, *storepb.Op_DeleteRule, *storepb.Op_ForgetHost, *storepb.Op_Tick, *storepb.Op_SetCluster, *storepb.Op_AddAuthority,
+		*storepb.Op_DropAuthority, *storepb.Op_PutToken, *storepb.Op_DeleteToken, *storepb.Op_AdmitHost, *storepb.Op_RevokeHost, *storepb.Op_NoteRefusal:
 		return "that is for the leader itself to do"
 	}
 	return ""

@@ -51,13 +51,13 @@ func (n *Node) becomeReady(ctx context.Context) error {
 	if err := n.catchUp(ctx, local); err != nil {
 		return err
 	}
-	if n.cfg.RaftAddress == "" || proto.Equal(n.members.get(n.dir.ID), n.members.own()) {
+	if n.cfg.Address == "" || proto.Equal(n.members.get(n.dir.ID), n.members.own()) {
 		return nil
 	}
 	return n.announce(ctx, local)
 }
 
-// announce asks the leader to make this node a voter under its present addresses.
+// announce asks the leader to make this node a voter under its address.
 func (n *Node) announce(ctx context.Context, via *rpc.Router) error {
 	return n.insist(ctx, "join the cluster", func(ctx context.Context) error {
 		reason := "" // why it is not done yet

@@ -112,7 +112,7 @@ func (l *leadership) await(ctx context.Context) (term ids.Term, leader string) {
 			return term, ""
 		}
 		if _, id := l.raft.LeaderWithID(); id != "" && id != l.self {
-			return 0, l.members.apiAddress(string(id))
+			return 0, l.members.address(string(id))
 		}
 		select {
 		case <-changed:

@@ -8,14 +8,13 @@ import (
 
 // members is who belongs to the cluster. Raft's configuration says who it is and who has a vote, the state where he is reached.
 type members struct {
-	dir        *consensus.Directory // whose this node is
-	ownAddress string               // of this node's API
-	raft       *consensus.Raft
+	dir  *consensus.Directory // whose this node is
+	raft *consensus.Raft
 }
 
-// own is this node under its present addresses.
+// own is this node.
 func (m *members) own() *storepb.Member {
-	return &storepb.Member{Id: m.dir.ID, Name: m.dir.Name, RaftAddress: m.dir.RaftAddress, ApiAddress: m.ownAddress}
+	return &storepb.Member{Id: m.dir.ID, Name: m.dir.Name, Address: m.dir.Address}
 }
 
 func (m *members) all() (all []*storepb.Member) {
@@ -29,7 +28,7 @@ func (m *members) get(id string) (member *storepb.Member) {
 	return member
 }
 
-func (m *members) apiAddress(id string) string { return m.get(id).GetApiAddress() }
+func (m *members) address(id string) string { return m.get(id).GetAddress() }
 
 // voters answers the voters; one that is not known as a member has only an id.
 func (m *members) voters() []*storepb.Member {
@@ -43,6 +42,16 @@ func (m *members) voters() []*storepb.Member {
 		}
 	})
 	return voters
+}
+
+// addresses are those of the voters.
+func (m *members) addresses() (addresses []string) {
+	for _, voter := range m.voters() {
+		if voter.GetAddress() != "" {
+			addresses = append(addresses, voter.GetAddress())
+		}
+	}
+	return addresses
 }
 
 // find answers the id of a member by its name, or by that id, also of one that is only left in raft's configuration or only

@@ -17,11 +17,14 @@ var latencyBuckets = []float64{
 // Metrics is what the process of a server counts, which may have a mount.
 type Metrics struct {
 	*MountMetrics
-	requests  *prometheus.HistogramVec
-	commits   prometheus.Histogram
-	writes    prometheus.Histogram
-	malformed prometheus.Counter
-	crowded   prometheus.Counter
+	requests   *prometheus.HistogramVec
+	commits    prometheus.Histogram
+	writes     prometheus.Histogram
+	malformed  prometheus.Counter
+	crowded    prometheus.Counter
+	refusals   *prometheus.CounterVec
+	handshakes prometheus.Counter
+	insecure   prometheus.Gauge
 }
 
 // NewMetrics makes a registry with the metrics of the Go runtime and the process in it.
@@ -46,10 +49,22 @@ func NewMetrics() *Metrics {
 		crowded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lockfs_refused_connections_total", Help: "Connections from the network that there were too many others for.",
 		}),
+		handshakes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lockfs_failed_handshakes_total", Help: "Connections from the network of somebody who showed no right to one.",
+		}),
+		insecure: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lockfs_insecure", Help: "1 if whoever reaches the port of this node is trusted (--insecure).",
+		}),
 	}
-	m.Registry.MustRegister(m.requests, m.commits, m.writes, m.malformed, m.crowded)
+	m.refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "lockfs_refused_calls_total", Help: "Calls that their callers had no right to, by what the callers are and what they asked for.",
+	}, []string{"role", "method"})
+	m.Registry.MustRegister(m.refusals, m.requests, m.commits, m.writes, m.malformed, m.crowded, m.handshakes, m.insecure)
 	return m
 }
+
+// refused counts a call that its caller had no right to.
+func (m *Metrics) refused(role, method string) { m.refusals.WithLabelValues(role, method).Inc() }
 
 // observeRequest counts what this node did as the leader.
 func (m *Metrics) observeRequest(req *clusterpb.ExecuteRequest, reply *clusterpb.ExecuteReply, took time.Duration) {

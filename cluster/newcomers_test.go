@@ -22,7 +22,7 @@ import (
 // strayMember is one that nobody reaches.
 func strayMember(t testing.TB, name string) *storepb.Member {
 	t.Helper()
-	return &storepb.Member{Id: name + "-1", Name: name, RaftAddress: freeAddress(t), ApiAddress: freeAddress(t)}
+	return &storepb.Member{Id: name + "-1", Name: name, Address: freeAddress(t)}
 }
 
 // impatient has a leader wait for so long.
@@ -40,7 +40,7 @@ func addNewcomer(t testing.TB, leader *Node, member *storepb.Member) {
 	result, err := leader.changes.propose(ctx, setMember(member))
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_OK, result.GetCode())
-	add := leader.raft.AddNonvoter(raft.ServerID(member.GetId()), raft.ServerAddress(member.GetRaftAddress()), 0, 0)
+	add := leader.raft.AddNonvoter(raft.ServerID(member.GetId()), raft.ServerAddress(member.GetAddress()), 0, 0)
 	require.NoError(t, consensus.Await(ctx, add))
 }
 
@@ -52,16 +52,14 @@ func TestAStrayJoinLeavesTheClusterAlone(t *testing.T) {
 	node := startNodes(t, 1)[0]
 	client := openTestClient(t, node, "")
 	other := startNodes(t, 1)[0]
-	unreached, impostor, half := strayMember(t, "unreached"), strayMember(t, "impostor"), strayMember(t, "half")
-	impostor.RaftAddress, impostor.ApiAddress = other.cfg.RaftAddress, other.cfg.APIAddress
-	half.Id, half.RaftAddress = other.dir.ID, other.cfg.RaftAddress
+	unreached, impostor := strayMember(t, "unreached"), strayMember(t, "impostor")
+	impostor.Address = other.cfg.Address
 	for _, c := range []struct {
 		member *storepb.Member
 		reason string
 	}{
-		{unreached, "its raft address " + unreached.GetRaftAddress() + " does not answer"},
-		{impostor, fmt.Sprintf("at its raft address %s answers %q", impostor.GetRaftAddress(), other.dir.ID)},
-		{half, "its API address " + half.GetApiAddress() + " does not answer"},
+		{unreached, "its address " + unreached.GetAddress() + " does not answer"},
+		{impostor, fmt.Sprintf("at its address %s answers %q", impostor.GetAddress(), other.dir.ID)},
 	} {
 		reply := node.admission.join(t.Context(), c.member)
 		require.Equal(t, clusterpb.Outcome_NOT_DONE, reply.GetOutcome(), "it may be starting")
@@ -89,7 +87,7 @@ func TestAStrayJoinLeavesTheClusterAlone(t *testing.T) {
 func TestANodeThatIsRefusedSaysWhy(t *testing.T) {
 	leader := startNodes(t, 1)[0]
 	impatient(leader, trialLimits{silence: time.Hour, progress: time.Hour})
-	cfg := testConfig(t, "n1", leader.cfg.APIAddress)
+	cfg := testConfig(t, "n1", leader.cfg.Address)
 	node, err := Open(cfg)
 	require.NoError(t, err)
 	require.NoError(t, node.raft.Transport.(raft.WithClose).Close()) // as if others did not reach it
@@ -97,12 +95,12 @@ func TestANodeThatIsRefusedSaysWhy(t *testing.T) {
 	defer cancel()
 	err = node.WaitReady(ctx)
 	require.ErrorContains(t, err, "the leader n0 cannot reach n1")
-	require.ErrorContains(t, err, cfg.RaftAddress)
+	require.ErrorContains(t, err, cfg.Address)
 	require.NoError(t, node.Close())
 
-	cfg.RaftAddress, cfg.Metrics = freeAddress(t), nil
+	cfg.Address, cfg.Metrics = freeAddress(t), nil
 	node = startNode(t, cfg)
-	require.Equal(t, raft.ServerAddress(cfg.RaftAddress), leader.raft.Server(node.dir.ID).Address, "with another address it may come")
+	require.Equal(t, raft.ServerAddress(cfg.Address), leader.raft.Server(node.dir.ID).Address, "with another address it may come")
 }
 
 // TestANewcomerThatDoesNotAnswerIsDropped has one in the configuration that is gone. Meanwhile the only voter goes on, and the
@@ -113,7 +111,7 @@ func TestANewcomerThatDoesNotAnswerIsDropped(t *testing.T) {
 	stray := strayMember(t, "stray")
 	addNewcomer(t, leader, stray)
 	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
-	admin, err := NewAdmin([]string{leader.cfg.APIAddress})
+	admin, err := NewAdmin([]string{leader.cfg.Address}, nil)
 	require.NoError(t, err)
 	defer admin.Close()
 	members, err := admin.Members(t.Context())
@@ -129,7 +127,7 @@ func TestANewcomerThatDoesNotAnswerIsDropped(t *testing.T) {
 	reply := leader.admission.join(t.Context(), stray)
 	require.Equal(t, storepb.Code_NOT_PERMITTED, reply.GetResult().GetCode())
 	require.Contains(t, reply.GetResult().GetMessage(), "the leader n0 dropped it: it has not answered")
-	require.Contains(t, reply.GetResult().GetMessage(), stray.GetApiAddress())
+	require.Contains(t, reply.GetResult().GetMessage(), stray.GetAddress())
 }
 
 // TestANewLeaderGoesOnWithANewcomer has the leader that began with it, and that is the only one it was told of, go.
@@ -137,7 +135,7 @@ func TestANewLeaderGoesOnWithANewcomer(t *testing.T) {
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
-	newcomer, err := Open(testConfig(t, "n3", leader.cfg.APIAddress))
+	newcomer, err := Open(testConfig(t, "n3", leader.cfg.Address))
 	require.NoError(t, err)
 	defer func() { _ = newcomer.Close() }()
 	leader.changes.mu.Lock() // it does not get any further
@@ -169,7 +167,7 @@ func TestABusyClusterTakesNewcomersIn(t *testing.T) {
 			}
 		})
 	}
-	startNode(t, testConfig(t, "n1", leader.cfg.APIAddress))
+	startNode(t, testConfig(t, "n1", leader.cfg.Address))
 	require.Len(t, leader.raft.VoterIDs(), 2)
 }
 
@@ -182,14 +180,14 @@ func TestWhatIsLeftOfAMemberCanBeRemoved(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_OK, result.GetCode())
 	for _, member := range []*storepb.Member{left, joining} {
-		reply := leader.expulsion.remove(t.Context(), member.GetName())
+		reply := leader.expulsion.remove(t.Context(), nil, member.GetName())
 		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome())
 		require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode(), "%v", reply)
 		require.False(t, leader.knows(member.GetId()))
 	}
 	reply := leader.admission.join(t.Context(), joining)
 	require.Contains(t, reply.GetResult().GetMessage(), "removed by an administrator")
-	require.Equal(t, storepb.Code_NOT_PERMITTED, leader.expulsion.remove(t.Context(), "n0").GetResult().GetCode(), "the only one")
+	require.Equal(t, storepb.Code_NOT_PERMITTED, leader.expulsion.remove(t.Context(), nil, "n0").GetResult().GetCode(), "the only one")
 
 	result, err = leader.changes.propose(t.Context(), setMember(left))
 	require.NoError(t, err)
@@ -204,15 +202,14 @@ func TestAVoterStaysOneWhateverItsJoinSays(t *testing.T) {
 	impatient(leader, trialLimits{})
 	for _, node := range nodes {
 		member := node.members.own()
-		member.ApiAddress = freeAddress(t)
 		reply := leader.admission.join(t.Context(), member)
 		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome())
 		require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode(), "%v", reply)
-		require.Equal(t, member.GetApiAddress(), leader.members.get(node.dir.ID).GetApiAddress())
-		member.RaftAddress = freeAddress(t)
+		require.Equal(t, member.GetAddress(), leader.members.get(node.dir.ID).GetAddress())
+		member.Address = freeAddress(t)
 		reply = leader.admission.join(t.Context(), member)
 		require.Equal(t, storepb.Code_INVALID, reply.GetResult().GetCode())
-		require.Contains(t, reply.GetResult().GetMessage(), node.cfg.RaftAddress)
+		require.Contains(t, reply.GetResult().GetMessage(), node.cfg.Address)
 	}
 	require.Len(t, leader.raft.VoterIDs(), 3)
 }

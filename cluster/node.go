@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,16 +19,16 @@ import (
 
 // Node is a running voter.
 type Node struct {
-	cfg     Config
-	dir     *consensus.Directory
-	logger  *slog.Logger
-	ctx     context.Context // ends when the node is closed
-	cancel  context.CancelFunc
-	failed  chan error
-	newer   sync.Once       // a mount is of a newer version
-	tooMany sync.Once       // connections
-	broken  context.Context // ends, for a cause, when the node cannot go on
-	breaks  context.CancelCauseFunc
+	cfg    Config
+	dir    *consensus.Directory
+	logger *slog.Logger
+	ctx    context.Context // ends when the node is closed
+	cancel context.CancelFunc
+	failed chan error
+	newer  sync.Once // a mount is of a newer version
+	turned turnedAway
+	broken context.Context // ends, for a cause, when the node cannot go on
+	breaks context.CancelCauseFunc
 
 	silence    *consensus.Withdrawal
 	raft       *consensus.Raft
@@ -45,12 +43,16 @@ type Node struct {
 	admission  *admission
 	expulsion  *expulsion
 	removal    *removalWatch
+	binding    *binding
+	enrollment *enrollment // nil: there are no certificates
 	audit      *auditTrail
 
-	peers    *rpc.Peers
-	listener net.Listener // of the API; nil: none
-	server   *rpc.Server
-	mount    atomic.Pointer[string]
+	security   *security // nil: connections are plain, or there are none
+	peers      *rpc.Peers
+	port       *rpc.Port // nil: none
+	server     *rpc.Server
+	joinServer *rpc.Server
+	mount      atomic.Pointer[string]
 }
 
 // Open starts a node. It is of use once [Node.WaitReady] returns. The error is a *consensus.DamagedError when
@@ -61,7 +63,7 @@ func Open(cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
-		silence: consensus.NewWithdrawal(), clock: newClock(readClocks), peers: rpc.NewPeers(),
+		silence: consensus.NewWithdrawal(), clock: newClock(readClocks),
 	}
 	if n.cfg.Metrics == nil {
 		n.cfg.Metrics = NewMetrics()
@@ -77,10 +79,14 @@ func Open(cfg Config) (*Node, error) {
 func (n *Node) open() error {
 	var err error
 	if n.dir, err = consensus.OpenDirectory(n.cfg.DataDir, consensus.Claim{
-		Name: n.cfg.Name, RaftAddress: n.cfg.RaftAddress, Bootstrap: n.cfg.Bootstrap,
+		Name: n.cfg.Name, Address: n.cfg.Advertise, Bootstrap: n.cfg.Bootstrap,
 	}); err != nil {
 		return err
 	}
+	if err := n.openSecurity(); err != nil {
+		return err
+	}
+	n.peers = rpc.NewPeers(n.connections())
 	if !n.dir.Joined && !n.cfg.Bootstrap && len(n.cfg.Join) == 0 {
 		return fmt.Errorf("data directory %s belongs to no cluster yet: say --bootstrap to begin one, or --join to enter one", n.cfg.DataDir)
 	}
@@ -95,9 +101,7 @@ func (n *Node) open() error {
 	}
 	go n.raft.TakeSnapshots(n.ctx)
 	go n.leaderLoop().run()
-	if err := n.serve(); err != nil {
-		return err
-	}
+	n.serve()
 	go n.hangUp()
 	go n.raft.WatchDisk()
 	return nil
@@ -105,19 +109,26 @@ func (n *Node) open() error {
 
 func (n *Node) startRaft() error {
 	n.leadership = newLeadership(raft.ServerID(n.dir.ID), n.silence)
-	var err error
+	network, err := n.openPort()
+	if err != nil {
+		return err
+	}
 	n.raft, err = consensus.Open(n.dir, consensus.Config{
-		RaftAddress: n.cfg.RaftAddress, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
-		Silence: n.silence, Wrote: func(took time.Duration) { n.cfg.Metrics.writes.Observe(took.Seconds()) }, Fail: n.fail, CannotApply: n.cannotApply, Entries: n.cfg.entries,
+		Network: network, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
+		Silence: n.silence, Wrote: func(took time.Duration) { n.cfg.Metrics.writes.Observe(took.Seconds()) },
+		Fail: n.fail, CannotApply: n.cannotApply, Entries: n.cfg.entries,
 	})
 	if err != nil {
 		return err
 	}
 	n.fsm = n.raft.FSM
+	if n.security != nil {
+		n.security.judge.fsm.Store(n.fsm)
+	}
 	n.store = &raftstore.Store{
 		Raft: n.raft.Raft, Now: n.clock.Now, Committed: func(took time.Duration) { n.cfg.Metrics.commits.Observe(took.Seconds()) },
 	}
-	n.members = &members{dir: n.dir, ownAddress: n.cfg.APIAddress, raft: n.raft}
+	n.members = &members{dir: n.dir, raft: n.raft}
 	n.leadership.follow(n.raft.Raft, n.members, n.ctx.Done())
 	n.assemble()
 	n.cfg.Metrics.SetVersion(n.cfg.Version)
@@ -129,15 +140,23 @@ func (n *Node) assemble() {
 	newcomers := newNewcomers()
 	n.readIndex = newReadIndex(n.ctx, n.raft, n.members, n.leadership, n.peers, n.clock)
 	n.changes = &changes{ctx: n.ctx, raft: n.raft, store: n.store, leadership: n.leadership, logger: n.logger}
+	n.binding = &binding{fsm: n.fsm, openings: newAttempts()}
 	n.sessions = &sessions{
-		ctx: n.ctx, leases: newSessionLeases(n.cfg.SessionTTL), fsm: n.fsm, members: n.members, leadership: n.leadership,
+		binding: n.binding,
+		ctx:     n.ctx, leases: newSessionLeases(n.cfg.SessionTTL), fsm: n.fsm, members: n.members, leadership: n.leadership,
 		readIndex: n.readIndex, clock: n.clock, changes: n.changes, logger: n.logger,
 	}
-	n.expulsion = &expulsion{raft: n.raft, members: n.members, changes: n.changes, newcomers: newcomers}
+	n.expulsion = &expulsion{raft: n.raft, members: n.members, changes: n.changes, newcomers: newcomers, revokes: n.security != nil}
 	n.admission = &admission{
-		ctx: n.ctx, alone: n.cfg.RaftAddress == "", raft: n.raft, members: n.members, leadership: n.leadership,
-		changes: n.changes, newcomers: newcomers, expulsion: n.expulsion, caller: &caller{n.dir.ID, n.raft},
+		ctx: n.ctx, alone: n.cfg.Address == "", raft: n.raft, members: n.members, leadership: n.leadership,
+		changes: n.changes, newcomers: newcomers, expulsion: n.expulsion, caller: &caller{n.dir.ID, n.raft, n.connections()},
 		logger: n.logger,
+	}
+	if n.security != nil {
+		n.enrollment = &enrollment{
+			fsm: n.fsm, leadership: n.leadership, readIndex: n.readIndex, clock: n.clock, changes: n.changes, members: n.members,
+			office: &office{fsm: n.fsm, seal: n.security.seal}, founding: &n.security.founding, attempts: newAttempts(), validity: n.cfg.certificateValidity(), logger: n.logger,
+		}
 	}
 	n.removal = &removalWatch{ctx: n.ctx, raft: n.raft, members: n.members, peers: n.peers, join: n.cfg.Join, fail: n.fail}
 }
@@ -146,7 +165,7 @@ func (n *Node) leaderLoop() *leaderLoop {
 	return &leaderLoop{
 		ctx: n.ctx, raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, clock: n.clock,
 		changes: n.changes, sessions: n.sessions, admission: n.admission, removal: n.removal, logger: n.logger,
-		limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) },
+		enrollment: n.enrollment, limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) }, cluster: n.recordCluster,
 	}
 }
 
@@ -165,40 +184,12 @@ func (n *Node) bootstrap() error {
 	return n.dir.SetJoined()
 }
 
-// serve answers the other nodes, mounts and commands. A node without network has none.
-func (n *Node) serve() error {
-	n.server = rpc.NewServer(n, n.cfg.Metrics.malformed.Inc, n.crowded)
-	if n.cfg.APIAddress == "" {
-		return nil
-	}
-	listener, err := net.Listen("tcp", n.cfg.APIAddress)
-	if err != nil {
-		return fmt.Errorf("listen for the API: %w", err)
-	}
-	n.listener = listener
-	go func() {
-		if err := n.server.Serve(listener); n.ctx.Err() == nil {
-			n.fail(fmt.Errorf("serve the API: %w", err))
-		}
-	}()
-	return nil
-}
-
 // hangUp ends all that others could hear of this node once it is to be silent.
 func (n *Node) hangUp() {
 	select {
 	case <-n.silence.Done():
 		n.stopServing()
 	case <-n.ctx.Done():
-	}
-}
-
-func (n *Node) stopServing() {
-	if n.server != nil {
-		n.server.Close()
-	}
-	if n.listener != nil {
-		_ = n.listener.Close()
 	}
 }
 
@@ -233,12 +224,20 @@ func (n *Node) mountPoint() string {
 // Close stops the node. What it acknowledged is on disk already.
 func (n *Node) Close() error {
 	n.cancel()
-	n.stopServing()
+	if n.server != nil {
+		n.server.Close()
+		n.joinServer.Close()
+	}
 	var errs []error
 	if n.raft != nil {
 		errs = append(errs, n.raft.Close())
 	}
-	n.peers.Close()
+	if n.port != nil {
+		errs = append(errs, n.port.Close())
+	}
+	if n.peers != nil {
+		n.peers.Close()
+	}
 	if n.audit != nil {
 		errs = append(errs, n.audit.close())
 	}
@@ -246,10 +245,4 @@ func (n *Node) Close() error {
 		errs = append(errs, n.dir.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// crowded counts a connection that there was no room for.
-func (n *Node) crowded(from netip.Addr) {
-	n.cfg.Metrics.crowded.Inc()
-	n.tooMany.Do(func() { n.logger.Warn("too many connections: some are refused", "from", from) })
 }

@@ -108,13 +108,13 @@ func (r *readIndex) probeVoters(term ids.Term) error {
 // probe answers a voter's term and notes its clock. It is 0 if the voter does not answer in time, or somebody else does at its
 // address.
 func (r *readIndex) probe(voter *storepb.Member, timeout time.Duration) ids.Term {
-	if voter.GetApiAddress() == "" {
+	if voter.GetAddress() == "" {
 		return 0
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, timeout)
 	defer cancel()
 	asked := time.Now()
-	reply, err := r.peers.Node(voter.GetApiAddress()).Probe(ctx, &clusterpb.ProbeRequest{})
+	reply, err := r.peers.Node(voter.GetAddress()).Probe(ctx, &clusterpb.ProbeRequest{})
 	if err != nil || reply.GetId() != voter.GetId() {
 		return 0
 	}

@@ -189,7 +189,7 @@ func TestOnlyTheVotersOwnWordCounts(t *testing.T) {
 	term := leader.leadership.term()
 	require.Eventually(t, func() bool { return leader.readIndex.probe(voter, rpc.ProbeTimeout) == term }, testWait, time.Millisecond)
 	voter = proto.CloneOf(voter)
-	voter.ApiAddress = stranger.cfg.APIAddress
+	voter.Address = stranger.cfg.Address
 	leader.clock.keepOnly(nil)
 	require.Zero(t, leader.readIndex.probe(voter, rpc.ProbeTimeout))
 	leader.clock.mu.Lock()

@@ -16,7 +16,7 @@ import (
 // removalInterval is how often a node that hears from no leader asks whether it is still a member.
 const removalInterval = 5 * time.Second
 
-var errRemoved = errors.New("this node was removed from the cluster; to bring it back, start it with --join and an empty data directory")
+var errRemoved = errors.New("this node was removed from the cluster; it can come back with an empty data directory, as a new member")
 
 // removalWatch ends a node that was taken out.
 type removalWatch struct {
@@ -40,7 +40,7 @@ func (w *removalWatch) look() {
 	// One that has just started may not know the members yet.
 	asked := slices.Clone(w.join)
 	for _, member := range w.members.all() {
-		asked = append(asked, member.GetApiAddress())
+		asked = append(asked, member.GetAddress())
 	}
 	for _, address := range asked {
 		removed, leader := w.removedAccordingTo(address)

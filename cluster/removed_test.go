@@ -15,7 +15,7 @@ import (
 
 // believes tells whether a node takes itself for removed, as another one says.
 func believes(node, of *Node) bool {
-	removed, _ := node.removal.removedAccordingTo(of.cfg.APIAddress)
+	removed, _ := node.removal.removedAccordingTo(of.cfg.Address)
 	return removed
 }
 
@@ -54,7 +54,7 @@ func TestANodeThatWasRemovedMeanwhileSaysSo(t *testing.T) {
 	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
 	cfg := others[0].cfg
 	require.NoError(t, others[0].Close())
-	require.Equal(t, storepb.Code_OK, leader.expulsion.remove(t.Context(), cfg.Name).GetResult().GetCode())
+	require.Equal(t, storepb.Code_OK, leader.expulsion.remove(t.Context(), nil, cfg.Name).GetResult().GetCode())
 	cfg.Metrics = nil
 	node, err := Open(cfg)
 	require.NoError(t, err)

@@ -15,11 +15,12 @@ func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clust
 	status := &clusterpb.StatusReply{
 		Id: n.dir.ID, Name: n.dir.Name, Version: n.cfg.Version,
 		State:    strings.ToLower(n.raft.State().String()),
-		LeaderId: string(leader), LeaderAddress: n.members.apiAddress(string(leader)),
+		LeaderId: string(leader), LeaderAddress: n.members.address(string(leader)),
 		Term: n.raft.CurrentTerm(), CommitIndex: n.raft.CommitIndex(), AppliedIndex: n.raft.AppliedIndex(),
-		Voters: n.raft.VoterIDs(), Mount: n.mountPoint(),
+		Voters: n.raft.VoterIDs(), Mount: n.mountPoint(), Insecure: n.cfg.insecure(),
 	}
 	n.fsm.View(func(ns *namespace.Namespace) {
+		status.Cluster = ns.Cluster()
 		status.StateIndex = uint64(ns.Index())
 		status.Inodes, status.Usage = uint64(ns.Inodes()), ns.Usage()
 		status.Members = ns.Members()

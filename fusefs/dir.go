@@ -9,12 +9,16 @@ import (
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
-// OpenDir asks nothing: what a listing shows is what is there when it is read.
-func (fs *fileSystem) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (code fuse.Status) {
+// OpenDir asks nothing, unless root is nobody: what a listing shows is what is there when it is read.
+func (fs *fileSystem) OpenDir(interrupted <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (code fuse.Status) {
 	defer fs.observed("opendir", time.Now(), &code)
+	if errno := fs.refuseRoot(interrupted, &in.InHeader, ids.Inode(in.NodeId), namespace.MayRead); errno != 0 {
+		return kernel.Status(errno)
+	}
 	out.Fh = fs.dirs.Add(&dirHandle{ino: ids.Inode(in.NodeId)})
 	return fuse.OK
 }

@@ -34,6 +34,7 @@ type fileSystem struct {
 	judgements   judgements
 	observations *observation.Memory
 
+	rootIsNobody func() bool   // nil: it is not
 	longestWait  time.Duration // for a lock; 0: for ever
 	pidNamespace uint64        // of this process; 0: it is not known
 	ended        atomic.Bool   // it is unmounted
@@ -52,6 +53,7 @@ func newFileSystem(ops Operator, opts Options) *fileSystem {
 		calls:         newCalls(),
 		judgements:    newJudgements(),
 		observations:  observation.New(opts.Family),
+		rootIsNobody:  opts.RootIsNobody,
 		longestWait:   kernel.LongestWait(),
 		pidNamespace:  namespace,
 	}

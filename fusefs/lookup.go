@@ -10,6 +10,7 @@ import (
 	"lockfs/fusefs/observation"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -20,6 +21,9 @@ func (fs *fileSystem) Lookup(
 	defer fs.observed("lookup", time.Now(), &code)
 	at, errno := fs.enter(header, ids.Inode(header.NodeId), name)
 	if errno != 0 {
+		return kernel.Status(errno)
+	}
+	if errno := fs.refuseRoot(interrupted, header, at.parent, namespace.MaySearch); errno != 0 {
 		return kernel.Status(errno)
 	}
 	result, errno := fs.query(thread.NewRequest(interrupted, header.Pid), &storepb.Query{

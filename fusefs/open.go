@@ -32,7 +32,7 @@ func (fs *fileSystem) Create(
 		return kernel.Status(errno)
 	}
 	attr := result.GetAttr()
-	if !result.GetCreated() && !kernel.MayOpen(attr, &in.InHeader, in.Flags) {
+	if !result.GetCreated() && !fs.mayOpenNew(interrupted, in, attr) {
 		return kernel.Status(syscall.ESTALE)
 	}
 	inode := fs.inodes.use(ids.Inode(attr.GetIno()))
@@ -55,9 +55,12 @@ func (fs *fileSystem) Create(
 	return fuse.OK
 }
 
-// Open asks nothing unless it truncates: the kernel has just looked the file up and checked permissions.
+// Open asks nothing unless it truncates, or root is nobody: the kernel has just looked the file up and checked permissions.
 func (fs *fileSystem) Open(interrupted <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) (code fuse.Status) {
 	defer fs.observed("open", time.Now(), &code)
+	if errno := fs.refuseRoot(interrupted, &in.InHeader, ids.Inode(in.NodeId), kernel.NeededToOpen(in.Flags)); errno != 0 {
+		return kernel.Status(errno)
+	}
 	caller := kernel.CallerOf(&in.InHeader)
 	handle := &fileHandle{inode: fs.inodes.use(ids.Inode(in.NodeId)), by: fs.calls.cameBy(in.Pid, ids.Inode(in.NodeId))}
 	if in.Flags&syscall.O_TRUNC != 0 {

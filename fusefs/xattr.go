@@ -11,6 +11,7 @@ import (
 
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/thread"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -32,6 +33,9 @@ func (fs *fileSystem) GetXAttr(
 ) (size uint32, code fuse.Status) {
 	defer fs.observed("getxattr", time.Now(), &code)
 	if errno := kernel.CheckXattr(name); errno != 0 {
+		return 0, kernel.Status(errno)
+	}
+	if errno := fs.refuseRoot(interrupted, header, ids.Inode(header.NodeId), namespace.MayRead); errno != 0 {
 		return 0, kernel.Status(errno)
 	}
 	ask := fs.userXattrs

@@ -187,7 +187,7 @@ func (*ExecuteRequest_Query) isExecuteRequest_Request() {}
 type ExecuteReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
-	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"` // API address
+	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
 	Result        *storepb.Result        `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
 	Term          uint64                 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"` // not 0: the result counts only if the probed voter was in this term
 	unknownFields protoimpl.UnknownFields
@@ -311,8 +311,10 @@ type KeepAliveReply struct {
 	Ended         bool                   `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"` // there is no such session any more
 	Ttl           int64                  `protobuf:"varint,4,opt,name=ttl,proto3" json:"ttl,omitempty"`     // how long the session lasts from when the request was sent, nanoseconds
 	ClusterTime   int64                  `protobuf:"varint,5,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
-	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"` // API addresses of the members
-	Leader        string                 `protobuf:"bytes,7,opt,name=leader,proto3" json:"leader,omitempty"`   // name of the node that answers
+	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`                          // addresses of the members
+	Leader        string                 `protobuf:"bytes,7,opt,name=leader,proto3" json:"leader,omitempty"`                            // name of the node that answers
+	Authority     []byte                 `protobuf:"bytes,8,opt,name=authority,proto3" json:"authority,omitempty"`                      // fingerprint of the one that signs; empty: there is none
+	SquashRoot    bool                   `protobuf:"varint,9,opt,name=squash_root,json=squashRoot,proto3" json:"squash_root,omitempty"` // root of this mount's host is nobody
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -394,6 +396,20 @@ func (x *KeepAliveReply) GetLeader() string {
 		return x.Leader
 	}
 	return ""
+}
+
+func (x *KeepAliveReply) GetAuthority() []byte {
+	if x != nil {
+		return x.Authority
+	}
+	return nil
+}
+
+func (x *KeepAliveReply) GetSquashRoot() bool {
+	if x != nil {
+		return x.SquashRoot
+	}
+	return false
 }
 
 type SessionsRequest struct {
@@ -842,6 +858,7 @@ type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Hash          bool                   `protobuf:"varint,1,opt,name=hash,proto3" json:"hash,omitempty"`       // work out state_hash too: proportional to the size of the state
 	Confirm       bool                   `protobuf:"varint,2,opt,name=confirm,proto3" json:"confirm,omitempty"` // prove that this node leads and that its voters are committed: one entry of the log
+	Member        string                 `protobuf:"bytes,3,opt,name=member,proto3" json:"member,omitempty"`    // of a relay: id or name of the member that is meant; empty: any
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -890,6 +907,13 @@ func (x *StatusRequest) GetConfirm() bool {
 	return false
 }
 
+func (x *StatusRequest) GetMember() string {
+	if x != nil {
+		return x.Member
+	}
+	return ""
+}
+
 type StatusReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -907,10 +931,12 @@ type StatusReply struct {
 	Voters        []string               `protobuf:"bytes,13,rep,name=voters,proto3" json:"voters,omitempty"` // raft server ids
 	Mount         string                 `protobuf:"bytes,14,opt,name=mount,proto3" json:"mount,omitempty"`   // mount point of this process, if any
 	ClusterTime   int64                  `protobuf:"varint,15,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
-	LeaderAddress string                 `protobuf:"bytes,16,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"` // API address
+	LeaderAddress string                 `protobuf:"bytes,16,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
 	Sessions      uint64                 `protobuf:"varint,17,opt,name=sessions,proto3" json:"sessions,omitempty"`
 	Confirmed     bool                   `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"` // as asked for
+	Insecure      bool                   `protobuf:"varint,21,opt,name=insecure,proto3" json:"insecure,omitempty"`   // whoever reaches its port is trusted
 	Usage         *storepb.FsStats       `protobuf:"bytes,20,opt,name=usage,proto3" json:"usage,omitempty"`
+	Cluster       string                 `protobuf:"bytes,22,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the cluster; empty: it has none yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1071,11 +1097,25 @@ func (x *StatusReply) GetConfirmed() bool {
 	return false
 }
 
+func (x *StatusReply) GetInsecure() bool {
+	if x != nil {
+		return x.Insecure
+	}
+	return false
+}
+
 func (x *StatusReply) GetUsage() *storepb.FsStats {
 	if x != nil {
 		return x.Usage
 	}
 	return nil
+}
+
+func (x *StatusReply) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
 }
 
 type JoinRequest struct {
@@ -1125,6 +1165,7 @@ func (x *JoinRequest) GetMember() *storepb.Member {
 type RemoveRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Caller        *storepb.Caller        `protobuf:"bytes,2,opt,name=caller,proto3" json:"caller,omitempty"` // for the audit trail
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1164,6 +1205,13 @@ func (x *RemoveRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *RemoveRequest) GetCaller() *storepb.Caller {
+	if x != nil {
+		return x.Caller
+	}
+	return nil
 }
 
 type ChangeRequest struct {
@@ -1278,6 +1326,183 @@ func (x *AdminReply) GetResult() *storepb.Result {
 	return nil
 }
 
+// EnrollRequest has a token, or is a renewal: then its key is the one that the host is known by.
+type EnrollRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TokenId       []byte                 `protobuf:"bytes,1,opt,name=token_id,json=tokenId,proto3" json:"token_id,omitempty"`
+	Secret        []byte                 `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"` // of the token
+	Host          string                 `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`
+	Request       []byte                 `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"` // PKCS #10, DER
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnrollRequest) Reset() {
+	*x = EnrollRequest{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnrollRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnrollRequest) ProtoMessage() {}
+
+func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnrollRequest.ProtoReflect.Descriptor instead.
+func (*EnrollRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *EnrollRequest) GetTokenId() []byte {
+	if x != nil {
+		return x.TokenId
+	}
+	return nil
+}
+
+func (x *EnrollRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
+func (x *EnrollRequest) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *EnrollRequest) GetRequest() []byte {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+type EnrollReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
+	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
+	Result        *storepb.Result        `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`                  // the rest is there if its code is OK
+	Certificate   []byte                 `protobuf:"bytes,4,opt,name=certificate,proto3" json:"certificate,omitempty"`        // X.509, DER, as are the others
+	Authorities   [][]byte               `protobuf:"bytes,5,rep,name=authorities,proto3" json:"authorities,omitempty"`        // to be trusted
+	Chain         [][]byte               `protobuf:"bytes,6,rep,name=chain,proto3" json:"chain,omitempty"`                    // to be presented after the certificate
+	SealKey       []byte                 `protobuf:"bytes,7,opt,name=seal_key,json=sealKey,proto3" json:"seal_key,omitempty"` // for a server with a token
+	Servers       []string               `protobuf:"bytes,8,rep,name=servers,proto3" json:"servers,omitempty"`                // addresses of the members
+	SquashRoot    bool                   `protobuf:"varint,9,opt,name=squash_root,json=squashRoot,proto3" json:"squash_root,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnrollReply) Reset() {
+	*x = EnrollReply{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnrollReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnrollReply) ProtoMessage() {}
+
+func (x *EnrollReply) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnrollReply.ProtoReflect.Descriptor instead.
+func (*EnrollReply) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *EnrollReply) GetOutcome() Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return Outcome_DONE
+}
+
+func (x *EnrollReply) GetLeaderAddress() string {
+	if x != nil {
+		return x.LeaderAddress
+	}
+	return ""
+}
+
+func (x *EnrollReply) GetResult() *storepb.Result {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *EnrollReply) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+func (x *EnrollReply) GetAuthorities() [][]byte {
+	if x != nil {
+		return x.Authorities
+	}
+	return nil
+}
+
+func (x *EnrollReply) GetChain() [][]byte {
+	if x != nil {
+		return x.Chain
+	}
+	return nil
+}
+
+func (x *EnrollReply) GetSealKey() []byte {
+	if x != nil {
+		return x.SealKey
+	}
+	return nil
+}
+
+func (x *EnrollReply) GetServers() []string {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
+}
+
+func (x *EnrollReply) GetSquashRoot() bool {
+	if x != nil {
+		return x.SquashRoot
+	}
+	return false
+}
+
 var File_cluster_clusterpb_cluster_proto protoreflect.FileDescriptor
 
 const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
@@ -1297,7 +1522,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x04term\x18\x04 \x01(\x04R\x04term\"O\n" +
 	"\x10KeepAliveRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12!\n" +
-	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\xe7\x01\n" +
+	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\xa6\x02\n" +
 	"\x0eKeepAliveReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x14\n" +
@@ -1305,7 +1530,10 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x03ttl\x18\x04 \x01(\x03R\x03ttl\x12!\n" +
 	"\fcluster_time\x18\x05 \x01(\x03R\vclusterTime\x12\x18\n" +
 	"\aservers\x18\x06 \x03(\tR\aservers\x12\x16\n" +
-	"\x06leader\x18\a \x01(\tR\x06leader\"\x11\n" +
+	"\x06leader\x18\a \x01(\tR\x06leader\x12\x1c\n" +
+	"\tauthority\x18\b \x01(\fR\tauthority\x12\x1f\n" +
+	"\vsquash_root\x18\t \x01(\bR\n" +
+	"squashRoot\"\x11\n" +
 	"\x0fSessionsRequest\"\x9e\x01\n" +
 	"\rSessionsReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
@@ -1334,10 +1562,11 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
 	"wall_clock\x18\x02 \x01(\x03R\twallClock\x12\x0e\n" +
 	"\x02id\x18\x03 \x01(\tR\x02id\x12\x14\n" +
-	"\x05leads\x18\x04 \x01(\bR\x05leads\"=\n" +
+	"\x05leads\x18\x04 \x01(\bR\x05leads\"U\n" +
 	"\rStatusRequest\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\bR\x04hash\x12\x18\n" +
-	"\aconfirm\x18\x02 \x01(\bR\aconfirm\"\xc1\x04\n" +
+	"\aconfirm\x18\x02 \x01(\bR\aconfirm\x12\x16\n" +
+	"\x06member\x18\x03 \x01(\tR\x06member\"\xf7\x04\n" +
 	"\vStatusReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1359,12 +1588,15 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\fcluster_time\x18\x0f \x01(\x03R\vclusterTime\x12%\n" +
 	"\x0eleader_address\x18\x10 \x01(\tR\rleaderAddress\x12\x1a\n" +
 	"\bsessions\x18\x11 \x01(\x04R\bsessions\x12\x1c\n" +
-	"\tconfirmed\x18\x12 \x01(\bR\tconfirmed\x12+\n" +
-	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\";\n" +
+	"\tconfirmed\x18\x12 \x01(\bR\tconfirmed\x12\x1a\n" +
+	"\binsecure\x18\x15 \x01(\bR\binsecure\x12+\n" +
+	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\x12\x18\n" +
+	"\acluster\x18\x16 \x01(\tR\acluster\";\n" +
 	"\vJoinRequest\x12,\n" +
-	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"#\n" +
+	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"Q\n" +
 	"\rRemoveRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"_\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
+	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\"_\n" +
 	"\rChangeRequest\x12 \n" +
 	"\x02op\x18\x01 \x01(\v2\x10.lockfs.store.OpR\x02op\x12,\n" +
 	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\"\x94\x01\n" +
@@ -1372,13 +1604,29 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"AdminReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12,\n" +
-	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result*>\n" +
+	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\"p\n" +
+	"\rEnrollRequest\x12\x19\n" +
+	"\btoken_id\x18\x01 \x01(\fR\atokenId\x12\x16\n" +
+	"\x06secret\x18\x02 \x01(\fR\x06secret\x12\x12\n" +
+	"\x04host\x18\x03 \x01(\tR\x04host\x12\x18\n" +
+	"\arequest\x18\x04 \x01(\fR\arequest\"\xc5\x02\n" +
+	"\vEnrollReply\x121\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
+	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12,\n" +
+	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\x12 \n" +
+	"\vcertificate\x18\x04 \x01(\fR\vcertificate\x12 \n" +
+	"\vauthorities\x18\x05 \x03(\fR\vauthorities\x12\x14\n" +
+	"\x05chain\x18\x06 \x03(\fR\x05chain\x12\x19\n" +
+	"\bseal_key\x18\a \x01(\fR\asealKey\x12\x18\n" +
+	"\aservers\x18\b \x03(\tR\aservers\x12\x1f\n" +
+	"\vsquash_root\x18\t \x01(\bR\n" +
+	"squashRoot*>\n" +
 	"\aOutcome\x12\b\n" +
 	"\x04DONE\x10\x00\x12\x0e\n" +
 	"\n" +
 	"NOT_LEADER\x10\x01\x12\v\n" +
 	"\aUNKNOWN\x10\x02\x12\f\n" +
-	"\bNOT_DONE\x10\x032\x8a\x05\n" +
+	"\bNOT_DONE\x10\x032\xd0\x05\n" +
 	"\x04Node\x12G\n" +
 	"\aExecute\x12\x1e.lockfs.cluster.ExecuteRequest\x1a\x1c.lockfs.cluster.ExecuteReply\x12M\n" +
 	"\tKeepAlive\x12 .lockfs.cluster.KeepAliveRequest\x1a\x1e.lockfs.cluster.KeepAliveReply\x12J\n" +
@@ -1388,7 +1636,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06Status\x12\x1d.lockfs.cluster.StatusRequest\x1a\x1b.lockfs.cluster.StatusReply\x12?\n" +
 	"\x04Join\x12\x1b.lockfs.cluster.JoinRequest\x1a\x1a.lockfs.cluster.AdminReply\x12C\n" +
 	"\x06Remove\x12\x1d.lockfs.cluster.RemoveRequest\x1a\x1a.lockfs.cluster.AdminReply\x12C\n" +
-	"\x06Change\x12\x1d.lockfs.cluster.ChangeRequest\x1a\x1a.lockfs.cluster.AdminReplyB\x1aZ\x18lockfs/cluster/clusterpbb\x06proto3"
+	"\x06Change\x12\x1d.lockfs.cluster.ChangeRequest\x1a\x1a.lockfs.cluster.AdminReply\x12D\n" +
+	"\x06Enroll\x12\x1d.lockfs.cluster.EnrollRequest\x1a\x1b.lockfs.cluster.EnrollReplyB\x1aZ\x18lockfs/cluster/clusterpbb\x06proto3"
 
 var (
 	file_cluster_clusterpb_cluster_proto_rawDescOnce sync.Once
@@ -1403,7 +1652,7 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: lockfs.cluster.Outcome
 	(*ExecuteRequest)(nil),        // 1: lockfs.cluster.ExecuteRequest
@@ -1424,55 +1673,62 @@ var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(*RemoveRequest)(nil),         // 16: lockfs.cluster.RemoveRequest
 	(*ChangeRequest)(nil),         // 17: lockfs.cluster.ChangeRequest
 	(*AdminReply)(nil),            // 18: lockfs.cluster.AdminReply
-	(*storepb.Command)(nil),       // 19: lockfs.store.Command
-	(*storepb.Query)(nil),         // 20: lockfs.store.Query
-	(*storepb.Result)(nil),        // 21: lockfs.store.Result
-	(*storepb.SessionRecord)(nil), // 22: lockfs.store.SessionRecord
-	(*storepb.Member)(nil),        // 23: lockfs.store.Member
-	(*storepb.FsStats)(nil),       // 24: lockfs.store.FsStats
-	(*storepb.Op)(nil),            // 25: lockfs.store.Op
-	(*storepb.Caller)(nil),        // 26: lockfs.store.Caller
+	(*EnrollRequest)(nil),         // 19: lockfs.cluster.EnrollRequest
+	(*EnrollReply)(nil),           // 20: lockfs.cluster.EnrollReply
+	(*storepb.Command)(nil),       // 21: lockfs.store.Command
+	(*storepb.Query)(nil),         // 22: lockfs.store.Query
+	(*storepb.Result)(nil),        // 23: lockfs.store.Result
+	(*storepb.SessionRecord)(nil), // 24: lockfs.store.SessionRecord
+	(*storepb.Member)(nil),        // 25: lockfs.store.Member
+	(*storepb.FsStats)(nil),       // 26: lockfs.store.FsStats
+	(*storepb.Caller)(nil),        // 27: lockfs.store.Caller
+	(*storepb.Op)(nil),            // 28: lockfs.store.Op
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	19, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	20, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	21, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	22, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
 	0,  // 2: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	21, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	23, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
 	0,  // 4: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 5: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
 	7,  // 6: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
-	22, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	24, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
 	10, // 8: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
-	23, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	24, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
-	23, // 11: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	25, // 12: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	26, // 13: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
-	0,  // 14: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	21, // 15: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	1,  // 16: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	3,  // 17: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	5,  // 18: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	8,  // 19: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	11, // 20: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	13, // 21: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	15, // 22: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	16, // 23: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	17, // 24: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	2,  // 25: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	4,  // 26: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	6,  // 27: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	9,  // 28: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	12, // 29: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	14, // 30: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	18, // 31: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	18, // 32: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	18, // 33: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	25, // [25:34] is the sub-list for method output_type
-	16, // [16:25] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	25, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	26, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
+	25, // 11: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	27, // 12: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
+	28, // 13: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	27, // 14: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 15: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	23, // 16: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	0,  // 17: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
+	23, // 18: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
+	1,  // 19: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	3,  // 20: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	5,  // 21: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	8,  // 22: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	11, // 23: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	13, // 24: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	15, // 25: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	16, // 26: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	17, // 27: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	19, // 28: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
+	2,  // 29: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	4,  // 30: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	6,  // 31: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	9,  // 32: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	12, // 33: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	14, // 34: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	18, // 35: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	18, // 36: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	18, // 37: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	20, // 38: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	29, // [29:39] is the sub-list for method output_type
+	19, // [19:29] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
@@ -1490,7 +1746,7 @@ func file_cluster_clusterpb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -9,8 +9,9 @@ import (
 
 // Config is what raft is assembled with.
 type Config struct {
-	RaftAddress string // host:port that the other voters reach; empty: a single node without network
-	Logger      *slog.Logger
+	// Network is how the other voters are reached, and reach this one at its Addr; nil: a single node without network.
+	Network raft.StreamLayer
+	Logger  *slog.Logger
 	// SnapshotEntries is the least number of log entries after which a snapshot is taken; 0: 8192.
 	SnapshotEntries uint64
 	// Elected is told true when this node has won an election, and false when it leads no more. Raft waits for its reader.

@@ -65,10 +65,10 @@ func (r *Raft) Call(id raft.ServerID, address raft.ServerAddress) error {
 	}}
 	reply := new(raft.RequestPreVoteResponse)
 	if err := caller.RequestPreVote(id, address, request, reply); err != nil {
-		return fmt.Errorf("its raft address %s does not answer: %w", address, err)
+		return fmt.Errorf("its address %s does not answer: %w", address, err)
 	}
 	if string(reply.ID) != string(id) {
-		return fmt.Errorf("at its raft address %s answers %q", address, reply.ID)
+		return fmt.Errorf("at its address %s answers %q", address, reply.ID)
 	}
 	return nil
 }

@@ -16,6 +16,11 @@ const (
 	logDir      = "log"         // raft-wal: the log
 	snapshotDir = "snapshots"   // raft's file snapshot store
 	AuditFile   = "audit.jsonl" // the audit trail, with what is rotated beside it
+
+	// What a node may have of a secure cluster before it has raft's files.
+	CredentialsDir = "identity"     // key and certificate
+	SealKeyFile    = "ca.key"       // what the authority's key is sealed with
+	FoundingFile   = "founding.pem" // the authority of a cluster that begins, until the state has it
 )
 
 // Directory is the data directory of a node. No other process uses it while it is open.
@@ -28,9 +33,9 @@ type Directory struct {
 
 // Claim says for whom a data directory is opened.
 type Claim struct {
-	Name        string // of the node
-	RaftAddress string
-	Bootstrap   bool // it is to begin a cluster
+	Name      string // of the node
+	Address   string // by which the other voters know it; empty: it is alone
+	Bootstrap bool   // it is to begin a cluster
 }
 
 // OpenDirectory opens a data directory, which is made if there is none. It is an error if it is another node's, in use, or not
@@ -89,6 +94,7 @@ func (d *Directory) identify(claim Claim) error {
 	}
 	for _, entry := range entries {
 		switch entry.Name() {
+		case CredentialsDir, SealKeyFile, SealKeyFile + ".tmp": // it has come in with a token
 		case "lost+found", lockFile, identityFile + ".tmp": // a node that stopped before it saved its identity
 		case votesFile, logDir, snapshotDir, AuditFile:
 			return &DamagedError{
@@ -98,7 +104,7 @@ func (d *Directory) identify(claim Claim) error {
 			return fmt.Errorf("data directory %s is not empty and not lockfs's (it has %q); name another one", d.Path, entry.Name())
 		}
 	}
-	d.Identity = newIdentity(claim.Name, claim.RaftAddress)
+	d.Identity = newIdentity(claim.Name, claim.Address)
 	return d.save(d.Path)
 }
 
@@ -108,12 +114,12 @@ func (d *Directory) check(claim Claim) error {
 			d.Path, d.Name, claim.Name, d.Name)
 	}
 	if !d.Joined && !claim.Bootstrap { // the cluster may have refused the address
-		d.RaftAddress = claim.RaftAddress
+		d.Address = claim.Address
 		return d.save(d.Path)
 	}
-	if d.RaftAddress != claim.RaftAddress {
-		return fmt.Errorf("node %q is known to its cluster by the raft address %s, which cannot change to %s; "+
-			"keep it, or remove the member and join it with an empty data directory", d.Name, d.RaftAddress, claim.RaftAddress)
+	if d.Address != claim.Address {
+		return fmt.Errorf("node %q is known to its cluster by the address %s, which cannot change to %s; "+
+			"keep it, or remove the member and join it with an empty data directory", d.Name, d.Address, claim.Address)
 	}
 	return nil
 }

@@ -25,14 +25,6 @@ const testWait = 30 * time.Second
 
 func quietLogger() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
-}
-
 // setup is what a voter is started with.
 type setup struct {
 	path  string
@@ -41,11 +33,30 @@ type setup struct {
 }
 
 func newSetup(t testing.TB) setup {
-	address := freeAddress(t)
+	network := listen(t)
 	return setup{
-		filepath.Join(t.TempDir(), "a"), Claim{Name: "a", RaftAddress: address, Bootstrap: true},
-		Config{RaftAddress: address, Logger: quietLogger()},
+		filepath.Join(t.TempDir(), "a"), Claim{Name: "a", Address: network.Addr().String(), Bootstrap: true},
+		Config{Network: network, Logger: quietLogger()},
 	}
+}
+
+// testNetwork is plain TCP. It can be used again after raft has closed it.
+type testNetwork struct{ net.Listener }
+
+func listen(t testing.TB) testNetwork {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	return testNetwork{listener}
+}
+
+// Close is part of net.Listener.
+func (testNetwork) Close() error { return nil }
+
+// Dial is part of raft.StreamLayer.
+func (testNetwork) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	return net.DialTimeout("tcp", string(address), timeout)
 }
 
 // voter is a cluster of one, with a session.

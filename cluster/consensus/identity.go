@@ -18,7 +18,7 @@ import (
 // identityFile says whose data directory it is. Its presence means that the directory belongs to a cluster.
 const identityFile = "node.json"
 
-const identityVersion = 1
+const identityVersion = 2
 
 // nodeName is what a --name may be: a host name's characters.
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
@@ -30,10 +30,10 @@ func ValidName(name string) bool { return nodeName.MatchString(name) }
 // so a node whose disk was wiped comes back as somebody else: raft must never meet a voter that has
 // forgotten its votes.
 type Identity struct {
-	Version     int    `json:"version"`
-	ID          string `json:"id"`
-	Name        string `json:"name"`
-	RaftAddress string `json:"raft_address"`
+	Version int    `json:"version"`
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Address string `json:"address"`
 	// Joined is set once the node is known to be in the cluster's configuration.
 	Joined bool `json:"joined"`
 }
@@ -48,6 +48,9 @@ func loadIdentity(dir string) (*Identity, error) {
 	var only struct{ Version int }
 	if json.Unmarshal(data, &only) == nil && only.Version > identityVersion {
 		return nil, fmt.Errorf("%s: version %d: %w", path, only.Version, codec.ErrNewer)
+	}
+	if only.Version == identityVersion-1 {
+		return nil, fmt.Errorf("%s: version %d: %w", path, only.Version, codec.ErrOlder)
 	}
 	id := new(Identity)
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -64,11 +67,11 @@ func loadIdentity(dir string) (*Identity, error) {
 	return id, nil
 }
 
-func newIdentity(name, raftAddress string) Identity {
+func newIdentity(name, address string) Identity {
 	random := make([]byte, 6)
 	_, _ = rand.Read(random) // never fails (crypto/rand)
 	return Identity{
-		Version: identityVersion, ID: name + "-" + hex.EncodeToString(random), Name: name, RaftAddress: raftAddress,
+		Version: identityVersion, ID: name + "-" + hex.EncodeToString(random), Name: name, Address: address,
 	}
 }
 

@@ -44,9 +44,7 @@ func Open(dir *Directory, cfg Config) (*Raft, error) {
 
 func (r *Raft) start(state *namespace.Namespace) error {
 	var err error
-	if r.Transport, err = newTransport(r.cfg.RaftAddress, r.files.logs, r.cfg.Silence, r.cfg.Logger); err != nil {
-		return err
-	}
+	r.Transport = newTransport(r.cfg.Network, r.files.logs, r.cfg.Silence, r.cfg.Logger)
 	r.FSM = raftstore.NewFSM(state, r.cfg.CannotApply)
 	logs, fsm := logCache(r.files.logs), earlyFSM{r.FSM, r.files.logs}
 	r.Raft, err = raft.NewRaft(r.raftConfig(), fsm, logs, r.files.votes, r.files.snapshots, r.Transport)
@@ -58,7 +56,7 @@ func (r *Raft) start(state *namespace.Namespace) error {
 	if err != nil || ids.Index(last) < r.files.snapshot {
 		return fmt.Errorf("raft starts from the snapshot at index %d, and the state is that of index %d: start again", last, r.files.snapshot)
 	}
-	if r.cfg.RaftAddress != "" {
+	if r.cfg.Network != nil {
 		r.files.logs.raft.Store(r.Raft)
 	}
 	return nil
@@ -70,7 +68,7 @@ func (r *Raft) raftConfig() *raft.Config {
 	least := slog.LevelDebug
 	cfg.HeartbeatTimeout, cfg.ElectionTimeout = heartbeatTimeout, electionTimeout
 	cfg.LeaderLeaseTimeout, cfg.CommitTimeout = leaseTimeout, commitTimeout
-	if r.cfg.RaftAddress == "" {
+	if r.cfg.Network == nil {
 		cfg.HeartbeatTimeout, cfg.ElectionTimeout, cfg.LeaderLeaseTimeout = aloneTimeout, aloneTimeout, aloneTimeout
 		least = slog.LevelError // raft warns of electing itself, as it does at each start
 	}

@@ -113,9 +113,11 @@ func TestNewerVersionsAreNotDamage(t *testing.T) {
 		require.NotEqual(t, content, changed)
 		require.NoError(t, os.WriteFile(path, changed, 0o600))
 	}
-	replace(identity, `"version": 1`, `"later": {}, "version": 2`)
+	replace(identity, `"version": 2`, `"later": {}, "version": 3`)
 	requireSound(t, cfg, identity, "update this node")
-	replace(identity, `"later": {}, "version": 2`, `"version": 1`)
+	replace(identity, `"later": {}, "version": 3`, `"earlier": {}, "version": 1`)
+	requireSound(t, cfg, identity, "start that version again")
+	replace(identity, `"earlier": {}, "version": 1`, `"version": 2`)
 	replace(meta, `"Version":1`, `"Version":2`)
 	requireSound(t, cfg, meta, "update this node")
 	replace(meta, `"Version":2`, `"Version":1`)

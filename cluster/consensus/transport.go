@@ -2,10 +2,8 @@ package consensus
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -13,7 +11,7 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// transport is raft's TCP transport without the heartbeat fast path (hashicorp/raft#695). It tells followers only what
+// transport is raft's network transport without the heartbeat fast path (hashicorp/raft#695). It tells followers only what
 // earlyLog lets it, and says nothing to anybody once it is to be silent.
 type transport struct {
 	network
@@ -117,18 +115,11 @@ const (
 	transportTimeout = 5 * time.Second
 )
 
-func newTransport(address string, log *earlyLog, silence *Withdrawal, logger *slog.Logger) (raft.Transport, error) {
-	if address == "" {
+func newTransport(stream raft.StreamLayer, log *earlyLog, silence *Withdrawal, logger *slog.Logger) raft.Transport {
+	if stream == nil {
 		_, local := raft.NewInmemTransport("local")
-		return local, nil
+		return local
 	}
-	advertise, err := net.ResolveTCPAddr("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("raft address %q: %w", address, err)
-	}
-	tcp, err := raft.NewTCPTransportWithLogger(address, advertise, transportPool, transportTimeout, raftLogger(logger, slog.LevelDebug))
-	if err != nil {
-		return nil, fmt.Errorf("listen for raft on %s: %w", address, err)
-	}
-	return transport{tcp, log, silence}, nil
+	over := raft.NewNetworkTransportWithLogger(stream, transportPool, transportTimeout, raftLogger(logger, slog.LevelDebug))
+	return transport{over, log, silence}
 }

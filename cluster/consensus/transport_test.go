@@ -13,9 +13,7 @@ func TestASnapshotOnItsWayEndsWithSilence(t *testing.T) {
 	logger := quietLogger()
 	silence := NewWithdrawal()
 	open := func() raft.Transport {
-		address := freeAddress(t)
-		opened, err := newTransport(address, nil, silence, logger)
-		require.NoError(t, err)
+		opened := newTransport(listen(t), nil, silence, logger)
 		t.Cleanup(func() { _ = opened.(raft.WithClose).Close() })
 		return opened
 	}

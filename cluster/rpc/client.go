@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
+
+	"lockfs/raftstore/storepb"
 )
 
 // connectTime is for one attempt: a host that comes back is to be found soon.
@@ -21,33 +20,28 @@ var errClosed = errors.New("closed")
 
 // Client calls the server at one address. It connects when it is needed, and anew when a connection is lost.
 type Client struct {
-	address string
-	dialer  net.Dialer
-	numbers atomic.Uint64
-	pauses  pauses
+	address  string
+	security *Security
+	protocol string
+	numbers  atomic.Uint64
+	pauses   pauses
+	open     context.Context // ends when the client is closed
+	close    context.CancelFunc
 
 	mu      sync.Mutex
 	live    *connection
-	dialing chan struct{} // closed when a dial under way has ended; nil: none is
-	closed  bool
+	dialing *dialing // nil: none is under way
 }
 
-// NewClient does not connect yet.
-func NewClient(address string) *Client {
-	return &Client{address: address, pauses: standardPauses, dialer: net.Dialer{
-		Timeout:         connectTime,
-		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: deadAfter, Interval: deadAfter / 3, Count: 3},
-		ControlContext:  limitUnacknowledged,
-	}}
+// NewClient takes HOST:PORT, or unix:PATH. It does not connect yet. security may be nil.
+func NewClient(address string, security *Security) *Client {
+	return newClient(address, security, ProtocolRPC)
 }
 
-// limitUnacknowledged notices a host that is cut off while something is on its way to it; keepalives notice it else.
-func limitUnacknowledged(_ context.Context, _, _ string, conn syscall.RawConn) error {
-	var err error
-	controlled := conn.Control(func(fd uintptr) {
-		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(deadAfter.Milliseconds()))
-	})
-	return errors.Join(controlled, err)
+func newClient(address string, security *Security, protocol string) *Client {
+	c := &Client{address: address, security: security, protocol: protocol, pauses: standardPauses}
+	c.open, c.close = context.WithCancel(context.Background())
+	return c
 }
 
 // Call does one call, and waits for its answer for as long as ctx does. What became of it is unknown after an error, but for a
@@ -75,11 +69,18 @@ func (c *Client) Call(ctx context.Context, method byte, request, reply proto.Mes
 			answer, err = conn.call(ctx, h.number, message)
 		}
 	}
+	c.security.noteRefusal(err)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	case err != nil:
 		return err
+	case answer.kind == byte(refused):
+		refusal := &RefusedError{Result: new(storepb.Result)}
+		if err := proto.Unmarshal(answer.message, refusal.Result); err != nil {
+			return err
+		}
+		return refusal
 	case answer.kind != answered:
 		return Refusal(answer.kind)
 	}
@@ -90,58 +91,61 @@ func (c *Client) Call(ctx context.Context, method byte, request, reply proto.Mes
 func (c *Client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.closed = true
+	c.close()
 	if c.live != nil {
 		_ = c.live.fail(errClosed)
 	}
 }
 
-// connect answers a connection that works as far as is known. Callers share a dial.
+// dialing is an attempt to connect, which callers share.
+type dialing struct {
+	ended chan struct{} // closed then; the rest is set before
+	conn  *connection
+	err   error
+}
+
+// connect answers a connection that works as far as is known.
 func (c *Client) connect(ctx context.Context) (*connection, error) {
-	for {
-		c.mu.Lock()
-		if c.closed {
-			c.mu.Unlock()
-			return nil, errClosed
-		}
-		if c.live != nil && !c.live.failed() {
-			defer c.mu.Unlock()
-			return c.live, nil
-		}
-		if c.dialing == nil {
-			c.dialing = make(chan struct{})
-			c.mu.Unlock()
-			return c.dial(ctx)
-		}
-		dialing := c.dialing
+	c.mu.Lock()
+	if c.open.Err() != nil {
 		c.mu.Unlock()
-		select {
-		case <-dialing:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+		return nil, errClosed
+	}
+	if c.live != nil && !c.live.failed() {
+		defer c.mu.Unlock()
+		return c.live, nil
+	}
+	if c.dialing == nil {
+		c.dialing = &dialing{ended: make(chan struct{})}
+		go c.dial(c.dialing)
+	}
+	d := c.dialing
+	c.mu.Unlock()
+	select {
+	case <-d.ended:
+		return d.conn, d.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 
-func (c *Client) dial(ctx context.Context) (*connection, error) {
-	conn, err := c.dialer.DialContext(ctx, "tcp", c.address)
-	if err == nil {
-		_, err = conn.Write([]byte(Preface))
-		err = guess(err)
-	}
+// dial goes on when the caller has given up that wanted it: a server that many connect to at once would never be done else.
+func (c *Client) dial(d *dialing) {
+	ctx, cancel := context.WithTimeout(c.open, connectTime+handshakeTime)
+	defer cancel()
+	conn, err := c.security.Dial(ctx, c.address, c.protocol)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	close(c.dialing)
+	defer close(d.ended)
 	c.dialing = nil
-	if err == nil && c.closed {
-		err = errClosed
-	}
-	if err != nil {
-		if conn != nil {
+	if c.open.Err() != nil {
+		if err == nil {
 			_ = conn.Close()
 		}
-		return nil, err
+		err = errClosed
 	}
-	c.live = newConnection(conn, c.pauses)
-	return c.live, nil
+	if d.err = err; err == nil {
+		c.live = newConnection(conn, c.pauses)
+		d.conn = c.live
+	}
 }

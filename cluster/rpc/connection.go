@@ -105,6 +105,10 @@ func (c *connection) hear() {
 			return
 		}
 		c.heard.Add(1)
+		if f.number == ofConnection && f.kind != answered {
+			_ = c.fail(Refusal(f.kind))
+			return
+		}
 		c.mu.Lock()
 		answer := c.waiting[f.number]
 		delete(c.waiting, f.number)

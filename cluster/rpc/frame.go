@@ -40,6 +40,9 @@ const (
 	ping     byte = 255 // of a request: is anybody there?
 )
 
+// ofConnection is the number of no call: a [Refusal] with it is of all that the connection might ask.
+const ofConnection = 0
+
 // atOnce is how much of a message there is memory for before any of it has come.
 const atOnce = 64 << 10
 

@@ -6,7 +6,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Handler answers a request. What it is called with is its own to keep. Its error is that the request cannot be read.
+// Handler answers a request, of whom [CallerOf] tells. What it is called with is its own to keep. Its error is a [RefusedError], or
+// that the request cannot be read.
 type Handler struct {
 	Do     func(ctx context.Context, request []byte) (proto.Message, error)
 	Quick  bool // it never waits, so it is done before the next request is read
@@ -24,6 +25,7 @@ func handlersOf(n Node) map[byte]Handler {
 		joinMethod:      {Do: handle(n.Join)},
 		removeMethod:    {Do: handle(n.Remove)},
 		changeMethod:    {Do: handle(n.Change)},
+		enrollMethod:    {Do: handle(n.Enroll)},
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
-	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -103,9 +102,11 @@ func (s *testServer) left() limits {
 	l := s.room.limits
 	l.connections -= s.room.connections
 	l.bytes -= s.room.all.used
+	l.coming -= s.room.coming.used
 	for _, h := range s.room.hosts {
 		l.connectionsPerHost -= h.connections
 		l.bytesPerHost -= h.used
+		l.comingPerHost -= h.coming.used
 	}
 	return l
 }
@@ -164,7 +165,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 			third := newTestClient(t, s.address)
 			_, err = say(t.Context(), third, echo, "")
 			require.ErrorIs(t, err, ErrUnreachable)
-			require.ErrorIs(t, err, errHungUp)
+			require.ErrorIs(t, err, Crowded)
 			_, err = say(t.Context(), second, echo, "")
 			require.NoError(t, err, "who is there stays")
 			require.NoError(t, first.Close())
@@ -243,11 +244,11 @@ func TestKeepalivesNeedNotWaitForRoom(t *testing.T) {
 			node := &busyNode{release: make(chan struct{})}
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
-			s := newServer(handlersOf(node), l, standardTimes, func() {}, func(netip.Addr) {})
+			s := newServer(handlersOf(node), l, standardTimes, func() {}, func(Caller) {})
 			go func() { _ = s.Serve(listener) }()
 			defer s.Close()
 			defer func() { _ = listener.Close() }()
-			mount := NewRemote(listener.Addr().String())
+			mount := NewRemote(listener.Addr().String(), nil)
 			defer mount.Close()
 			var callers sync.WaitGroup
 			for range 2 * calls {

@@ -8,8 +8,13 @@ import (
 
 // limits are what a server has room for. The room of each kind has to be enough for the largest call.
 type limits struct {
+	request int // bytes of one
+
 	connections        int // in all
-	connectionsPerHost int // from one address
+	connectionsPerHost int
+
+	coming        int // bytes of requests of which only a part has come, in all
+	comingPerHost int
 
 	bytes              int // of calls, in all
 	bytesPerHost       int
@@ -17,10 +22,28 @@ type limits struct {
 }
 
 // standardLimits let each of 10,000 mounts have its two connections, hundreds of containers share an address, and 4096 calls of one
-// connection be under way.
+// connection be under way. Many hosts have to begin requests and not end them before others wait for theirs to come.
 var standardLimits = limits{
+	request:     MaxRequest,
 	connections: 32 << 10, connectionsPerHost: 2 << 10,
+	coming: 64 << 20, comingPerHost: 4 << 20,
 	bytes: 128 << 20, bytesPerHost: 64 << 20, bytesPerConnection: 16 << 20,
+}
+
+// socketLimits let hundreds of commands of each user be under way.
+var socketLimits = limits{
+	request:     MaxRequest,
+	connections: 1 << 10, connectionsPerHost: 256,
+	coming: 8 << 20, comingPerHost: 2 << 20,
+	bytes: 64 << 20, bytesPerHost: 32 << 20, bytesPerConnection: 16 << 20,
+}
+
+// joinLimits are for who may be anybody.
+var joinLimits = limits{
+	request:     16 << 10,
+	connections: 64, connectionsPerHost: 8,
+	coming: 1 << 20, comingPerHost: 128 << 10,
+	bytes: 8 << 20, bytesPerHost: 1 << 20, bytesPerConnection: 128 << 10,
 }
 
 // callCost is counted for each call besides its messages: a goroutine and what it needs.
@@ -51,10 +74,31 @@ func (a *account) add(bytes int) {
 	}
 }
 
-// host is an address that has connections.
+// origin is whose connections are counted together: a host with a certificate, a user of a socket, else an address.
+type origin struct {
+	host    string
+	address netip.Addr
+	uid     uint32
+}
+
+func originOf(c Caller) origin {
+	if c.Host != "" {
+		return origin{host: c.Host}
+	}
+	return origin{address: c.Address, uid: c.UID}
+}
+
+// host is an origin that has connections.
 type host struct {
 	account
+	coming      account
 	connections int
+}
+
+// accounts are those of a connection.
+type accounts struct {
+	calls  *account
+	coming *account // of its host
 }
 
 // room is what is left of a server's limits.
@@ -65,35 +109,39 @@ type room struct {
 	freed       sync.Cond // of mu: there is more room, or the server is closed
 	closed      bool
 	all         account
+	coming      account
 	connections int
-	hosts       map[netip.Addr]*host
+	hosts       map[origin]*host
 }
 
 func newRoom(l limits) *room {
-	r := &room{limits: l, all: account{limit: l.bytes}, hosts: make(map[netip.Addr]*host)}
+	r := &room{limits: l, all: account{limit: l.bytes}, coming: account{limit: l.coming}, hosts: make(map[origin]*host)}
 	r.freed.L = &r.mu
 	return r
 }
 
-// enter answers the account of another connection from an address, and nil if there is no room for one.
-func (r *room) enter(from netip.Addr) *account {
+// enter answers the accounts of another connection, and false if there is no room for one.
+func (r *room) enter(from origin) (accounts, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := r.hosts[from]
 	if h == nil {
-		h = &host{account: account{above: &r.all, limit: r.limits.bytesPerHost}}
+		h = &host{
+			account: account{above: &r.all, limit: r.limits.bytesPerHost},
+			coming:  account{above: &r.coming, limit: r.limits.comingPerHost},
+		}
 	}
 	if r.connections >= r.limits.connections || h.connections >= r.limits.connectionsPerHost {
-		return nil
+		return accounts{}, false
 	}
 	r.hosts[from] = h
 	r.connections++
 	h.connections++
-	return &account{above: &h.account, limit: r.limits.bytesPerConnection}
+	return accounts{&account{above: &h.account, limit: r.limits.bytesPerConnection}, &h.coming}, true
 }
 
 // leave is for a connection none of whose calls is under way any more.
-func (r *room) leave(from netip.Addr) {
+func (r *room) leave(from origin) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.connections--
@@ -103,31 +151,33 @@ func (r *room) leave(from netip.Addr) {
 	}
 }
 
-// take waits until there is room for a request, which an urgent one has as answers have it. It is false if the server was closed
-// meanwhile.
+// take takes room for a request if there is some, which an urgent one has as answers have it.
 func (r *room) take(a *account, bytes int, urgent bool) bool {
-	times := 1
-	if urgent {
-		times = overdraft
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for !a.fits(bytes, times) && !r.closed {
-		r.freed.Wait()
+	if r.closed || !a.fits(bytes, timesFor(urgent)) {
+		return false
 	}
 	a.add(bytes)
-	return !r.closed
+	return true
 }
 
-// draw waits until there is room for an answer. It is false, and nothing is taken, if ctx has ended or the server was closed
-// meanwhile.
-func (r *room) draw(ctx context.Context, a *account, bytes int) bool {
+func timesFor(urgent bool) int {
+	if urgent {
+		return overdraft
+	}
+	return 1
+}
+
+// draw waits until there is room in an account that may hold so many times its limit. It is false, and nothing is taken, if ctx
+// has ended or the server was closed meanwhile.
+func (r *room) draw(ctx context.Context, a *account, bytes, times int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !a.fits(bytes, overdraft) {
+	if !a.fits(bytes, times) {
 		defer context.AfterFunc(ctx, r.lookAgain)()
 	}
-	for !a.fits(bytes, overdraft) {
+	for !a.fits(bytes, times) {
 		if r.closed || ctx.Err() != nil {
 			return false
 		}

@@ -19,6 +19,12 @@ type Node interface {
 	Join(context.Context, *clusterpb.JoinRequest) (*clusterpb.AdminReply, error)
 	Remove(context.Context, *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error)
 	Change(context.Context, *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error)
+	Enroller
+}
+
+// Enroller is what a join server asks.
+type Enroller interface {
+	Enroll(context.Context, *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error)
 }
 
 // RemovalsWait is how long a node keeps a question for removals.
@@ -41,4 +47,5 @@ const (
 	joinMethod
 	removeMethod
 	changeMethod
+	enrollMethod
 )

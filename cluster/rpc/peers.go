@@ -4,20 +4,30 @@ import "sync"
 
 // Peers keeps the connections to each node that is talked to.
 type Peers struct {
+	security *Security
+	protocol string
+
 	mu    sync.Mutex
 	known map[string]*Remote
 }
 
-// NewPeers knows nobody yet.
-func NewPeers() *Peers { return &Peers{known: make(map[string]*Remote)} }
+// NewPeers knows nobody yet. security may be nil.
+func NewPeers(security *Security) *Peers {
+	return &Peers{security: security, protocol: ProtocolRPC, known: make(map[string]*Remote)}
+}
 
-// Node answers the node with this API address. It does not wait for a connection.
+// NewJoinPeers are those at the join servers of nodes, which do nothing but enroll.
+func NewJoinPeers(security *Security) *Peers {
+	return &Peers{security: security, protocol: ProtocolJoin, known: make(map[string]*Remote)}
+}
+
+// Node answers the node with this address. It does not wait for a connection.
 func (p *Peers) Node(address string) Node {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known := p.known[address]
 	if known == nil {
-		known = NewRemote(address)
+		known = newRemote(address, p.security, p.protocol)
 		p.known[address] = known
 	}
 	return known

@@ -18,7 +18,16 @@ const (
 	NoMethod   Refusal = 1 // the server is of another version, or the caller no friend
 	Malformed  Refusal = 2 // the request cannot be read
 	Unsendable Refusal = 3 // the request or the answer is larger than it may be, or no protobuf
+	Crowded    Refusal = 4 // there are too many connections; later there may be room
+	NeedsTLS   Refusal = 5 // the server takes no plain connections
+	NoTLS      Refusal = 6 // the server takes plain connections only
+
+	refused Refusal = 7 // a [RefusedError], whose result follows
 )
+
+// isOfConnection tells whether it was refused to speak at all, which says nothing of the call, nor of what another node, or this
+// one later, would say.
+func (r Refusal) isOfConnection() bool { return r == Crowded || r == NeedsTLS || r == NoTLS }
 
 func (r Refusal) Error() string {
 	switch r {
@@ -28,12 +37,21 @@ func (r Refusal) Error() string {
 		return "the request cannot be read"
 	case Unsendable:
 		return "what is to be sent is too large, or no protobuf"
+	case Crowded:
+		return "it has too many connections"
+	case NeedsTLS:
+		return "it takes no plain connections: it runs without --insecure"
+	case NoTLS:
+		return "it takes plain connections only: it runs with --insecure"
 	}
 	return fmt.Sprintf("refused, for reason %d", byte(r))
 }
 
-// RefusedError is the cluster's own no: asking again would not help.
+// RefusedError is the cluster's own no: asking again would not help. A handler that answers with it refuses the call in these words.
 type RefusedError struct{ Result *storepb.Result }
+
+// Code says what kind of no it is.
+func (e *RefusedError) Code() storepb.Code { return e.Result.GetCode() }
 
 func (e *RefusedError) Error() string {
 	if e.Result.GetMessage() != "" {

@@ -14,8 +14,14 @@ type Remote struct {
 	alive  *Client // for keepalives: they must not wait behind calls that wait for room, or the session is lost with its locks
 }
 
-// NewRemote takes the node's API address. It does not connect yet.
-func NewRemote(address string) *Remote { return &Remote{NewClient(address), NewClient(address)} }
+// NewRemote takes HOST:PORT, or unix:PATH. It does not connect yet. security may be nil.
+func NewRemote(address string, security *Security) *Remote {
+	return newRemote(address, security, ProtocolRPC)
+}
+
+func newRemote(address string, security *Security, protocol string) *Remote {
+	return &Remote{newClient(address, security, protocol), newClient(address, security, protocol)}
+}
 
 // Close ends the connections.
 func (r *Remote) Close() {
@@ -75,4 +81,10 @@ func (r *Remote) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clu
 func (r *Remote) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error) {
 	reply := new(clusterpb.AdminReply)
 	return reply, r.client.Call(ctx, changeMethod, req, reply)
+}
+
+// Enroll is part of Node.
+func (r *Remote) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error) {
+	reply := new(clusterpb.EnrollReply)
+	return reply, r.client.Call(ctx, enrollMethod, req, reply)
 }

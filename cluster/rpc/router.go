@@ -50,8 +50,8 @@ type Answer interface {
 
 var errNoLeader = errors.New("no leader is known")
 
-// Ask asks until a node has done it, or ctx ends; its error then wraps ctx's and tells the last reason. The method is mostly one
-// of Node's: Ask(ctx, r, Node.Execute, request).
+// Ask asks until a node has done it or refuses to, or ctx ends; its error then wraps ctx's and tells the last reason. A refusal says
+// nothing of what became of earlier attempts. The method is mostly one of Node's: Ask(ctx, r, Node.Execute, request).
 func Ask[Request any, Reply Answer](
 	ctx context.Context, r *Router, method func(Node, context.Context, Request) (Reply, error), request Request,
 ) (Reply, error) {
@@ -69,6 +69,9 @@ func Ask[Request any, Reply Answer](
 			redirected, err = r.learn(node, reply)
 		} else {
 			r.forget(node)
+			if isFinal(err) {
+				return reply, err
+			}
 		}
 		if ctx.Err() != nil {
 			return reply, fmt.Errorf("%w (last: %w)", ctx.Err(), err)
@@ -83,6 +86,13 @@ func Ask[Request any, Reply Answer](
 		}
 		wait = min(2*wait, longestPause)
 	}
+}
+
+// isFinal tells whether asking again, or another node, would not help.
+func isFinal(err error) bool {
+	var result *RefusedError
+	var refusal Refusal
+	return errors.As(err, &result) || errors.As(err, &refusal) && !refusal.isOfConnection()
 }
 
 func (r *Router) pick() Node {

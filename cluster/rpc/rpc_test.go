@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -71,7 +70,7 @@ func startLimited(t testing.TB, address string, l limits, patience times) *testS
 			return wrapperspb.String(strings.Repeat("x", 1<<20)), nil
 		}},
 	}
-	s.Server = newServer(handlers, l, patience, func() { s.malformed.Add(1) }, func(netip.Addr) { s.crowded.Add(1) })
+	s.Server = newServer(handlers, l, patience, func() { s.malformed.Add(1) }, func(Caller) { s.crowded.Add(1) })
 	go func() { _ = s.Serve(listener) }()
 	t.Cleanup(s.stop)
 	return s
@@ -83,7 +82,7 @@ func (s *testServer) stop() {
 }
 
 func newTestClient(t testing.TB, address string) *Client {
-	c := NewClient(address)
+	c := NewClient(address, nil)
 	t.Cleanup(c.Close)
 	return c
 }

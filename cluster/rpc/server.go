@@ -3,8 +3,8 @@ package rpc
 import (
 	"errors"
 	"net"
-	"net/netip"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -12,36 +12,54 @@ import (
 // Server answers calls.
 type Server struct {
 	service
-	crowded func(netip.Addr)
+	crowded   func(Caller)
+	lingering atomic.Int32 // connections that are told that there is no room for them
 
 	mu     sync.Mutex
-	conns  map[net.Conn]struct{}
+	conns  map[net.Conn]Caller
 	closed bool
 }
 
-// NewServer answers for a node. malformed is called for each request that nobody should have sent, crowded for each connection,
-// from that address, that there was no room for.
-func NewServer(node Node, malformed func(), crowded func(netip.Addr)) *Server {
-	return newServer(handlersOf(node), standardLimits, standardTimes, malformed, crowded)
+// NewServer answers for a node. malformed is called for each request that nobody should have sent, crowded for each connection that
+// there was no room for.
+func NewServer(node Node, malformed func(), crowded func(Caller)) *Server {
+	return newServer(handlersOf(node), withinFiles(standardLimits), standardTimes, malformed, crowded)
 }
 
-func newServer(handlers map[byte]Handler, l limits, t times, malformed func(), crowded func(netip.Addr)) *Server {
+// NewSocketServer answers on unix sockets.
+func NewSocketServer(node Node, malformed func(), crowded func(Caller)) *Server {
+	return newServer(handlersOf(node), withinFiles(socketLimits), standardTimes, malformed, crowded)
+}
+
+// NewJoinServer answers who has no certificate yet, and does nothing else than to enroll him.
+func NewJoinServer(e Enroller, malformed func(), crowded func(Caller)) *Server {
+	handlers := map[byte]Handler{enrollMethod: {Do: handle(e.Enroll)}}
+	return newServer(handlers, withinFiles(joinLimits), joinTimes, malformed, crowded)
+}
+
+func newServer(handlers map[byte]Handler, l limits, t times, malformed func(), crowded func(Caller)) *Server {
 	return &Server{
 		service: service{handlers: handlers, malformed: malformed, room: newRoom(l), times: t},
-		crowded: crowded, conns: make(map[net.Conn]struct{}),
+		crowded: crowded, conns: make(map[net.Conn]Caller),
 	}
 }
 
 // acceptPause is for a process or host that has no room for another connection.
 const acceptPause = 50 * time.Millisecond
 
-// Serve answers on the connections of a listener until that is closed, or fails.
+// Serve answers on the connections of a listener until that is closed, or fails. Who calls is known on one of a [Port], and on a unix
+// socket.
 func (s *Server) Serve(listener net.Listener) error {
+	return acceptAll(listener, func(conn net.Conn) { go s.serve(conn) })
+}
+
+// acceptAll takes what comes to a listener until that is closed, or fails.
+func acceptAll(listener net.Listener, take func(net.Conn)) error {
 	for {
 		conn, err := listener.Accept()
 		switch {
 		case err == nil:
-			go s.serve(conn)
+			take(conn)
 		case !isPassing(err):
 			return err
 		default:
@@ -66,40 +84,55 @@ func (s *Server) Close() {
 	defer s.mu.Unlock()
 	s.closed = true
 	for conn := range s.conns {
-		_ = conn.Close()
+		abort(conn)
 	}
 	s.room.close()
 }
 
+// HangUp ends the connections of some, and the calls that they have under way.
+func (s *Server) HangUp(on func(Caller) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for conn, caller := range s.conns {
+		if on(caller) {
+			abort(conn)
+		}
+	}
+}
+
 func (s *Server) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
-	from := addressOf(conn)
-	account := s.room.enter(from)
-	if account == nil {
-		s.crowded(from)
+	caller, err := callerAt(conn)
+	if err != nil {
+		return // it has gone
+	}
+	from := originOf(caller)
+	accounts, fits := s.room.enter(from)
+	if !fits {
+		s.crowded(caller)
+		s.sayCrowded(conn)
 		return
 	}
 	defer s.room.leave(from)
-	if s.register(conn) {
+	if s.register(conn, caller) {
 		defer s.unregister(conn)
-		newServing(&s.service, conn, account).serve()
+		newServing(&s.service, conn, caller, accounts).serve()
 	}
 }
 
-// addressOf answers without the port.
-func addressOf(conn net.Conn) netip.Addr {
-	address, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-	if err != nil {
-		return netip.Addr{}
+// sayCrowded tells some of those why they are hung up on: they take a connection and a moment, too.
+func (s *Server) sayCrowded(conn net.Conn) {
+	if s.lingering.Add(1) <= mostLingering {
+		refuseConnection(conn, Crowded)
 	}
-	return address.Addr().Unmap()
+	s.lingering.Add(-1)
 }
 
-func (s *Server) register(conn net.Conn) bool {
+func (s *Server) register(conn net.Conn, caller Caller) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
-		s.conns[conn] = struct{}{}
+		s.conns[conn] = caller
 	}
 	return !s.closed
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+
+	"lockfs/raftstore/storepb"
 )
 
 // longestCall is how long a call may wait that does not say for how long, or says longer.
@@ -22,7 +24,10 @@ type times struct {
 	idle    time.Duration // the next one; clients close a connection before
 }
 
-var standardTimes = times{preface: time.Second, frame: frameTime, idle: 2 * time.Minute}
+var (
+	standardTimes = times{preface: time.Second, frame: frameTime, idle: 2 * time.Minute}
+	joinTimes     = times{preface: time.Second, frame: frameTime, idle: frameTime}
+)
 
 // service is what the connections of a server share.
 type service struct {
@@ -36,28 +41,30 @@ type service struct {
 type serving struct {
 	*service
 	conn    net.Conn
+	caller  Caller
 	from    *bufio.Reader
-	account *account
+	account *account // of its calls
+	coming  *account // of its host's requests that come
 	calls   sync.WaitGroup
 	writing sync.Mutex
 }
 
-func newServing(s *service, conn net.Conn, a *account) *serving {
-	return &serving{service: s, conn: conn, from: bufio.NewReader(conn), account: a}
+func newServing(s *service, conn net.Conn, caller Caller, a accounts) *serving {
+	return &serving{service: s, conn: conn, caller: caller, from: bufio.NewReader(conn), account: a.calls, coming: a.coming}
 }
 
 // serve does calls until the other side ends the connection, does what it may not, or says nothing for too long, and until
 // those are over that were under way then.
 func (c *serving) serve() {
 	defer c.calls.Wait()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(WithCaller(context.Background(), c.caller))
 	defer cancel()
 	defer func() { _ = c.conn.Close() }()
 	if !c.readPreface() {
 		return
 	}
 	for {
-		h, request, err := c.next()
+		h, request, err := c.next(ctx)
 		if errors.Is(err, errFrame) {
 			c.malformed()
 		}
@@ -98,7 +105,7 @@ func (c *serving) readPreface() bool {
 }
 
 // next reads a request, for which there is room then.
-func (c *serving) next() (head, []byte, error) {
+func (c *serving) next(ctx context.Context) (head, []byte, error) {
 	if c.from.Buffered() == 0 {
 		_ = c.conn.SetReadDeadline(time.Now().Add(c.times.idle))
 		if _, err := c.from.Peek(1); err != nil {
@@ -106,20 +113,46 @@ func (c *serving) next() (head, []byte, error) {
 		}
 	}
 	c.expect(startSize)
-	h, err := readHead(c.from, MaxRequest)
+	h, err := readHead(c.from, c.room.limits.request)
 	if err != nil {
 		return head{}, nil, err
 	}
-	if !c.room.take(c.account, cost(h), c.handlers[h.kind].Urgent) {
-		c.room.give(c.account, cost(h))
+	request, err := c.receive(ctx, h)
+	if err != nil {
+		return head{}, nil, err
+	}
+	if !c.take(ctx, c.account, cost(h), c.handlers[h.kind].Urgent) {
 		return head{}, nil, net.ErrClosed
 	}
-	c.expect(h.length)
-	request, err := readMessage(c.from, h.length)
-	if err != nil {
-		c.room.give(c.account, cost(h))
+	return h, request, nil
+}
+
+// receive waits for the rest of a request. Only for what the connection's buffer does not hold is there room needed: who begins
+// a request and does not go on cannot hold up the small ones of others.
+func (c *serving) receive(ctx context.Context, h head) ([]byte, error) {
+	if h.length > c.from.Size() {
+		if !c.take(ctx, c.coming, h.length, false) {
+			return nil, net.ErrClosed
+		}
+		defer c.room.give(c.coming, h.length)
 	}
-	return h, request, err
+	c.expect(h.length)
+	if h.length <= c.from.Size() {
+		if _, err := c.from.Peek(h.length); err != nil {
+			return nil, err
+		}
+	}
+	return readMessage(c.from, h.length)
+}
+
+// take waits for room for as long as the other side is there. It is false if that, or the server, has gone.
+func (c *serving) take(ctx context.Context, a *account, bytes int, urgent bool) bool {
+	if c.room.take(a, bytes, urgent) {
+		return true
+	}
+	ctx, stop := whileConnected(ctx, c.conn)
+	defer stop()
+	return c.room.draw(ctx, a, bytes, timesFor(urgent))
 }
 
 // expect gives what has not come yet of a frame its time.
@@ -144,13 +177,18 @@ func (c *serving) do(ctx context.Context, handler Handler, h head, request []byt
 		}
 	}
 	reply, err := handler.Do(ctx, request)
+	refusal := new(RefusedError)
+	if errors.As(err, &refusal) {
+		c.decline(wanted, h, refusal.Result)
+		return
+	}
 	size := startSize + proto.Size(reply)
 	switch {
 	case err != nil:
 		c.refuse(wanted, h, Malformed)
 	case size > startSize+MaxAnswer:
 		c.finish(wanted, h, encodeBare(head{number: h.number, kind: byte(Unsendable)}))
-	case c.room.draw(wanted, c.account, size):
+	case c.room.draw(wanted, c.account, size, overdraft):
 		c.answer(wanted, h, reply)
 		c.room.give(c.account, size)
 	default:
@@ -169,6 +207,15 @@ func (c *serving) answer(wanted context.Context, h head, reply proto.Message) {
 func (c *serving) refuse(wanted context.Context, h head, why Refusal) {
 	c.malformed()
 	c.finish(wanted, h, encodeBare(head{number: h.number, kind: byte(why)}))
+}
+
+// decline says no in a node's own words.
+func (c *serving) decline(wanted context.Context, h head, why *storepb.Result) {
+	answer, err := encode(head{number: h.number, kind: byte(refused)}, why)
+	if err != nil {
+		answer = encodeBare(head{number: h.number, kind: byte(Unsendable)})
+	}
+	c.finish(wanted, h, answer)
 }
 
 // finish sends the answer to a request. It hangs up on who does not take it; its reader notices.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"lockfs/formats/pause"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -69,6 +70,9 @@ func (c *Client) TakeLock(ctx context.Context, caller *storepb.Caller, op *store
 		}
 		if err == nil && result.GetCode() != storepb.Code_WAITING {
 			return c.stillOurs(request, result)
+		}
+		if err != nil { // it may have come at once
+			_ = pause.For(ctx, reopenPause)
 		}
 	}
 }

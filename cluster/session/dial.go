@@ -16,9 +16,9 @@ func Open(ctx context.Context, near Voter, peers *rpc.Peers, cfg Config) (*Clien
 	return openClient(ctx, near, rpc.NewRouter(peers, near), nil, cfg)
 }
 
-// Dial opens a session through the servers with these API addresses. It waits for a leader until ctx ends.
+// Dial opens a session through the servers with these addresses. It waits for a leader until ctx ends.
 func Dial(ctx context.Context, servers []string, cfg Config) (*Client, error) {
-	peers := rpc.NewPeers()
+	peers := rpc.NewPeers(cfg.Security)
 	client, err := openClient(ctx, nil, rpc.NewRoamingRouter(peers, peers.Nodes(servers)...), peers, cfg)
 	if err != nil {
 		peers.Close()
@@ -31,7 +31,7 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 		cfg.OpTimeout = DefaultOpTimeout
 	}
 	c := &Client{
-		router: via, near: near, peers: own, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: hostinfo.BootTime(), timeout: cfg.OpTimeout,
+		router: via, near: near, peers: own, heard: cfg.Heard, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: hostinfo.BootTime(), timeout: cfg.OpTimeout,
 		noDelay: cfg.NoLockDelay, slots: make(chan int, inFlight), current: newCurrent(),
 		hurried: make(chan struct{}, 1), stopped: make(chan struct{}), leaving: make(chan struct{}),
 	}

@@ -45,7 +45,7 @@ func startServers(t testing.TB, n int) []server {
 	var servers []server
 	for i := range n {
 		cfg := cluster.Config{
-			Name: fmt.Sprintf("n%d", i), DataDir: filepath.Join(t.TempDir(), "data"), RaftAddress: freeAddress(t), APIAddress: freeAddress(t),
+			Name: fmt.Sprintf("n%d", i), DataDir: filepath.Join(t.TempDir(), "data"), Address: freeAddress(t), Insecure: true,
 			Bootstrap: i == 0, Logger: quietLogger(), SessionTTL: 3 * time.Second,
 		}
 		if i > 0 {
@@ -57,7 +57,7 @@ func startServers(t testing.TB, n int) []server {
 		ctx, cancel := context.WithTimeout(t.Context(), testWait)
 		require.NoError(t, node.WaitReady(ctx))
 		cancel()
-		servers = append(servers, server{node, cfg.APIAddress})
+		servers = append(servers, server{node, cfg.Address})
 	}
 	return servers
 }

@@ -8,6 +8,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
+	"lockfs/formats/pause"
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/ids"
@@ -182,9 +183,11 @@ func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Resul
 func (c *Client) settle(session *clientSession, seq ids.Sequence, slot int) {
 	defer c.settling.Done()
 	defer c.unsettled.end()
-	if err := c.void(c.ctx, pendingCall{session.id, seq}); err != nil {
-		c.logger.Error("closed before the outcome of a call was settled", "session", session.id, "seq", seq, "error", err)
-		return
+	for err := c.void(c.ctx, pendingCall{session.id, seq}); err != nil; err = c.void(c.ctx, pendingCall{session.id, seq}) {
+		if pause.For(c.ctx, reopenPause) != nil {
+			c.logger.Error("closed before the outcome of a call was settled", "session", session.id, "seq", seq, "error", err)
+			return
+		}
 	}
 	session.numbers.done(seq)
 	c.journal.end(slot)

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"lockfs/cluster/clusterpb"
@@ -28,9 +29,15 @@ func (c *Client) renew(s *clientSession) time.Duration {
 	reply, err := rpc.Ask(ctx, c.router, keepAlive, &clusterpb.KeepAliveRequest{Session: uint64(s.id), ClockOffset: c.offset.Load()})
 	if err != nil {
 		c.logger.Warn("no keepalive came through", "session", s.id, "error", err)
+		if refused := new(rpc.RefusedError); errors.As(err, &refused) {
+			return reopenPause
+		}
 		return firstKeepalive
 	}
 	c.answered(anything)
+	if c.heard != nil {
+		c.heard(reply)
+	}
 	if reply.GetEnded() {
 		c.lose(s)
 		return 0

@@ -71,7 +71,7 @@ func TestAFarewellIsTheLastThingThatIsSaid(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
 	n := &crossing{Node: node.Node}
-	client, err := session.Open(ctx, n, rpc.NewPeers(), session.Config{Host: "h", Logger: quietLogger()})
+	client, err := session.Open(ctx, n, rpc.NewPeers(nil), session.Config{Host: "h", Logger: quietLogger()})
 	require.NoError(t, err)
 	n.client = client
 	require.NoError(t, client.Close(ctx))

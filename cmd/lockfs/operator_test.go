@@ -41,8 +41,8 @@ type runningServer struct {
 func startServer(t testing.TB) *runningServer {
 	t.Helper()
 	s := &runningServer{program: clitest.ProgramNamed(t, "lockfs"), data: filepath.Join(t.TempDir(), "data"), api: freeAddress(t), http: freeAddress(t)}
-	s.environment = []string{"LOCKFS_SERVERS=" + s.api, cli.SocketDirVariable + "=" + t.TempDir()}
-	server := exec.Command(s.program, "server", "--name", "a", "--data", s.data, "--bootstrap", "--raft-addr", freeAddress(t), "--api-addr", s.api, "--http-addr", s.http)
+	s.environment = []string{"LOCKFS_SERVERS=" + s.api, cli.SocketDirVariable + "=" + t.TempDir(), "LOCKFS_INSECURE=true"}
+	server := exec.Command(s.program, "server", "--name", "a", "--data", s.data, "--bootstrap", "--insecure", "--addr", s.api, "--http-addr", s.http)
 	server.Env = clitest.Environment(s.environment...)
 	out, err := server.StdoutPipe()
 	require.NoError(t, err)
@@ -203,7 +203,7 @@ func TestTheDoctorSeesAServer(t *testing.T) {
 	require.Contains(t, said["memory"], "--max-bytes")
 	require.Equal(t, map[string]int{"ok": 0, "warning": 1, "failed": 2}[report.State], done.Code)
 
-	done = clitest.Execute(t, []string{"LOCKFS_SERVERS=127.0.0.1:1", server.environment[1]}, server.program, "doctor", "--timeout", "1s")
+	done = clitest.Execute(t, []string{"LOCKFS_SERVERS=127.0.0.1:1", "LOCKFS_INSECURE=true", server.environment[1]}, server.program, "doctor", "--timeout", "1s")
 	require.Equal(t, 2, done.Code)
 	require.Contains(t, done.Stdout, "no server answers")
 }

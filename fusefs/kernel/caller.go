@@ -71,7 +71,11 @@ func parseGroups(status []byte, uid, gid uint32) (groups []uint32, more bool) {
 
 // MayOpen tells whether a caller is sure to have the permissions that open flags ask for.
 func MayOpen(attr *storepb.Attr, caller *fuse.InHeader, flags uint32) bool {
-	var need uint32
+	return namespace.Permits(ViewerOf(caller), attr, NeededToOpen(flags))
+}
+
+// NeededToOpen are the permissions that open flags ask for.
+func NeededToOpen(flags uint32) (need uint32) {
 	switch flags & syscall.O_ACCMODE {
 	case syscall.O_RDONLY:
 		need = namespace.MayRead
@@ -83,5 +87,5 @@ func MayOpen(attr *storepb.Attr, caller *fuse.InHeader, flags uint32) bool {
 	if flags&syscall.O_TRUNC != 0 {
 		need |= namespace.MayWrite
 	}
-	return namespace.Permits(ViewerOf(caller), attr, need)
+	return need
 }

@@ -33,6 +33,7 @@ var errnos = map[storepb.Code]syscall.Errno{
 	storepb.Code_NO_SPACE:          syscall.ENOSPC,
 	storepb.Code_QUOTA:             syscall.EDQUOT,
 	storepb.Code_NOT_PERMITTED:     syscall.EPERM,
+	storepb.Code_NO_ACCESS:         syscall.EACCES,
 	storepb.Code_TOO_MANY_LINKS:    syscall.EMLINK,
 	storepb.Code_NO_ATTRIBUTE:      syscall.ENODATA,
 	storepb.Code_UNSUPPORTED:       syscall.EOPNOTSUPP,
@@ -59,8 +60,14 @@ func OfInode(errno syscall.Errno) syscall.Errno {
 // Status is the error number as go-fuse wants it.
 func Status(errno syscall.Errno) fuse.Status { return fuse.Status(errno) }
 
-// Outcome is what became of an operation, as the kernel is told it: ETIMEDOUT if its time was up, and EIO, with the reason in the
-// log, if there is no result for another reason. The result is nil when there is none.
+// refusal is the error of an operation that the cluster has refused to do.
+type refusal interface {
+	error
+	Code() storepb.Code
+}
+
+// Outcome is what became of an operation, as the kernel is told it: ETIMEDOUT if its time was up, and the refusal's error or EIO, with
+// the reason in the log, if there is no result for another reason. The result is nil when there is none.
 func Outcome(result *storepb.Result, err error, logger *slog.Logger) (*storepb.Result, syscall.Errno) {
 	switch {
 	case err == nil:
@@ -69,5 +76,9 @@ func Outcome(result *storepb.Result, err error, logger *slog.Logger) (*storepb.R
 		return nil, syscall.ETIMEDOUT
 	}
 	logger.Error("operation has no result", "error", err)
+	var refused refusal
+	if errors.As(err, &refused) {
+		return nil, Errno(refused.Code())
+	}
 	return nil, syscall.EIO
 }

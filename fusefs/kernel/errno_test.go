@@ -22,6 +22,7 @@ func TestErrnoOfEveryCode(t *testing.T) {
 		storepb.Code_FILE_TOO_BIG:      syscall.EFBIG,
 		storepb.Code_NO_SPACE:          syscall.ENOSPC,
 		storepb.Code_QUOTA:             syscall.EDQUOT,
+		storepb.Code_NO_ACCESS:         syscall.EACCES,
 		storepb.Code_NOT_PERMITTED:     syscall.EPERM,
 		storepb.Code_TOO_MANY_LINKS:    syscall.EMLINK,
 		storepb.Code_NO_ATTRIBUTE:      syscall.ENODATA,

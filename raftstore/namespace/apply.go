@@ -50,6 +50,7 @@ func (ns *Namespace) passTo(index ids.Index, now int64) {
 	ns.index, ns.removed = index, nil
 	ns.time = max(ns.time, fault.ApplyTime(now))
 	ns.locks.Begin(ns.index, ns.time)
+	ns.trust.Begin(ns.index, ns.time)
 	ns.bearRoot()
 	ns.tree.dropExpiredOrphans(ns.time)
 	ns.sessions.dropExpiredSessions(ns.time)
@@ -74,6 +75,11 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 	if len(cmd.GetCaller().GetHost()) > MaxName {
 		return fail(storepb.Code_INVALID), nil
 	}
+	if cmd.GetCaller().GetSquashed() {
+		if code := ns.mayNobody(cmd.GetCaller(), cmd.GetOp()); code != storepb.Code_OK {
+			return fail(code), nil
+		}
+	}
 	switch op := cmd.GetOp().GetOp().(type) {
 	case *storepb.Op_Create:
 		return ns.create(cmd.GetCaller(), op.Create)
@@ -84,7 +90,7 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 	case *storepb.Op_Unlink:
 		return ns.unlink(cmd, op.Unlink), nil
 	case *storepb.Op_SetAttr:
-		return ns.setAttr(op.SetAttr), nil
+		return ns.setAttr(cmd.GetCaller(), op.SetAttr), nil
 	case *storepb.Op_SetContent:
 		return ns.setContent(cmd, op.SetContent), nil
 	case *storepb.Op_SetXattr:
@@ -98,18 +104,17 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 	case *storepb.Op_EndSession:
 		return ns.endSession(op.EndSession), nil
 	case *storepb.Op_SetMember:
-		return ns.setMember(op.SetMember.GetMember()), nil
+		return ns.setMember(cmd.GetCaller(), op.SetMember.GetMember()), nil
 	case *storepb.Op_RemoveMember:
-		ns.members.Delete(op.RemoveMember.GetId())
-		return ok(), nil
+		return ns.removeMember(cmd.GetCaller(), op.RemoveMember.GetId()), nil
 	case *storepb.Op_SetLimits:
 		return ns.setLimits(op.SetLimits), nil
 	case *storepb.Op_ProcessGone:
 		return ns.processGone(ids.Session(cmd.GetSession()), op.ProcessGone), nil
 	case *storepb.Op_SetRule:
-		return ns.setRule(op.SetRule.GetRule()), nil
+		return ns.setRule(cmd.GetCaller(), op.SetRule.GetRule()), nil
 	case *storepb.Op_DeleteRule:
-		return ns.deleteRule(op.DeleteRule.GetPattern()), nil
+		return ns.deleteRule(cmd.GetCaller(), op.DeleteRule.GetPattern()), nil
 	case *storepb.Op_ForgetHost:
 		return ns.forgetHost(cmd.GetCaller(), op.ForgetHost.GetName()), nil
 	case *storepb.Op_TakeLock:
@@ -120,9 +125,11 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 		return fail(ns.locks.Interrupt(ids.Session(cmd.GetSession()), op.InterruptLock)), nil
 	case *storepb.Op_Tick:
 		return ns.tick(), nil
-	default:
-		return fail(storepb.Code_UNKNOWN_COMMAND), nil
 	}
+	if cmd.GetSession() == 0 {
+		return ns.changeTrust(cmd.GetCaller(), cmd.GetOp()), nil
+	}
+	return fail(storepb.Code_UNKNOWN_COMMAND), nil
 }
 
 // applyWithoutSession does what the leader itself proposes.

@@ -7,7 +7,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-func (ns *Namespace) setAttr(op *storepb.SetAttr) *storepb.Result {
+func (ns *Namespace) setAttr(by *storepb.Caller, op *storepb.SetAttr) *storepb.Result {
 	in, found := ns.tree.inode(ids.Inode(op.GetIno()))
 	if !found {
 		return fail(storepb.Code_NOT_FOUND)
@@ -24,6 +24,9 @@ func (ns *Namespace) setAttr(op *storepb.SetAttr) *storepb.Result {
 	}
 	if op.Gid != nil {
 		changed.gid = op.GetGid()
+	}
+	if by.GetSquashed() && op.Mode != nil {
+		changed.mode = withoutForeignGroup(by, changed.mode, changed.gid)
 	}
 	changed.atime = newTime(in.atime, op.Atime, op.GetAtimeNow(), ns.time)
 	changed.mtime = newTime(in.mtime, op.Mtime, op.GetMtimeNow(), ns.time)

@@ -43,6 +43,9 @@ func (ts *tables) check(records uint64) error {
 	if err := ts.checkLocks(); err != nil {
 		return err
 	}
+	if err := ts.trust.Check(); err != nil {
+		return err
+	}
 	ts.sessions.replies.Scan(func(r *reply) bool {
 		if r.result == nil {
 			err = fmt.Errorf("reply %d of session %d says nothing", r.seq, r.session)

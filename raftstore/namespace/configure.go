@@ -9,20 +9,25 @@ import (
 )
 
 // setRule adds or replaces a rule, and looks at every name: proportional to the size of the state.
-func (ns *Namespace) setRule(rule *storepb.Rule) *storepb.Result {
+func (ns *Namespace) setRule(by *storepb.Caller, rule *storepb.Rule) *storepb.Result {
 	if message := CheckRule(rule); message != "" {
 		return &storepb.Result{Code: storepb.Code_INVALID, Message: message}
 	}
-	if _, known := ns.rules.byPattern.Get(rule.GetPattern()); !known && ns.rules.byPattern.Len() >= MaxRules {
+	before, known := ns.rules.byPattern.Get(rule.GetPattern())
+	if !known && ns.rules.byPattern.Len() >= MaxRules {
 		return &storepb.Result{Code: storepb.Code_NO_SPACE, Message: "there are too many rules; see `lockfs rule list`"}
 	}
 	ns.rules.byPattern.Set(rule.GetPattern(), rule)
+	if !proto.Equal(before, rule) { // else it is asked again
+		ns.emitDeed(by, eventRuleSet, "", describeRule(rule))
+	}
 	ns.judgeWhere(rule.GetPattern())
 	return ok()
 }
 
-func (ns *Namespace) deleteRule(pattern string) *storepb.Result {
+func (ns *Namespace) deleteRule(by *storepb.Caller, pattern string) *storepb.Result {
 	if _, found := ns.rules.byPattern.Delete(pattern); found {
+		ns.emitDeed(by, eventRuleDeleted, "", fmt.Sprintf("rule %q", pattern))
 		ns.judgeWhere(pattern)
 	}
 	return ok()
@@ -42,7 +47,7 @@ func (ns *Namespace) setLimits(op *storepb.SetLimits) *storepb.Result {
 // maxMember bounds what is kept of a member, in bytes, so that a snapshot can always be read again.
 const maxMember = 4 << 10
 
-func (ns *Namespace) setMember(m *storepb.Member) *storepb.Result {
+func (ns *Namespace) setMember(by *storepb.Caller, m *storepb.Member) *storepb.Result {
 	if m.GetId() == "" || m.GetName() == "" || proto.Size(m) > maxMember {
 		return fail(storepb.Code_INVALID)
 	}
@@ -57,6 +62,15 @@ func (ns *Namespace) setMember(m *storepb.Member) *storepb.Result {
 		return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
 			"a member named %q is there already, with another data directory (id %s)", m.GetName(), taken.GetId())}
 	}
-	ns.members.Set(m.GetId(), m)
+	if _, known := ns.members.Set(m.GetId(), m); !known {
+		ns.emitDeed(by, eventMemberAdded, m.GetName(), fmt.Sprintf("id %s, reached at %s", m.GetId(), m.GetAddress()))
+	}
+	return ok()
+}
+
+func (ns *Namespace) removeMember(by *storepb.Caller, id string) *storepb.Result {
+	if m, found := ns.members.Delete(id); found {
+		ns.emitDeed(by, eventMemberRemoved, m.GetName(), "id "+m.GetId())
+	}
 	return ok()
 }

@@ -74,6 +74,9 @@ func (k *keeper) replaceContent(by *storepb.Caller, in *inode, content []byte, w
 	changed.evidence = what.GetEvidence()
 	changed.facts, changed.gone, changed.host = says, in.goneStill(says), share(by.GetHost())
 	changed.content = content
+	if by.GetSquashed() {
+		changed.mode = withoutSetID(by, in.mode, in.gid)
+	}
 	changed.version = k.index
 	changed.mtime, changed.ctime, changed.changed = k.time, k.time, k.index
 	k.tree.putInode(&changed)

@@ -48,6 +48,8 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 		in.gid = dir.gid
 		if in.isDir() {
 			in.mode |= syscall.S_ISGID
+		} else if caller.GetSquashed() && in.mode&syscall.S_IXGRP != 0 {
+			in.mode = withoutForeignGroup(caller, in.mode, in.gid)
 		}
 	}
 	ns.tree.putInode(in)

@@ -9,7 +9,7 @@
 // # What lies on what
 //
 // Tables hold the state (tables.go), each a thing of its own: the tree of inodes and names, with what it needs in a ledger; sessions and
-// replies; hosts; rules; events; members; advisory locks. Above them, each knowing only those before it:
+// replies; hosts; rules; events; members; advisory locks; who belongs to the cluster. Above them, each knowing only those before it:
 //
 //   - a judge says what they mean together: what is a lock, whose, whether it is stale, and when something is due. It changes nothing;
 //   - an announcer tells of what happens to locks, as events;
@@ -97,6 +97,12 @@
 // The kernel of a mount judges who may do what with a file; only queries for many at once are judged here, by who asks
 // ([storepb.Viewer]): whether he could reach a lock by its path and stat it, and read it. An event notes the directory that it
 // happened in and the permissions that the file had then. A mount is believed who asks.
+//
+// # Who belongs to the cluster
+//
+// Authorities, join tokens and hosts are a table of their own (package trust) that only the leader's own commands change; sealed keys and
+// hashes of secrets are in no answer to a query. Every change is an event. Root of a host may be nobody here ([storepb.Caller]): then what
+// it changes is judged as for an ordinary user (squash.go), as no kernel has done so.
 //
 // # Snapshots
 //

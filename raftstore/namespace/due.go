@@ -23,7 +23,7 @@ func (ns *Namespace) NextDue() int64 {
 	if e, found := ns.tree.byPending.Min(); found {
 		next = min(next, e.pending.until)
 	}
-	return min(next, ns.locks.NextDue())
+	return min(next, ns.locks.NextDue(), ns.trust.NextDue())
 }
 
 // AwaitsHosts tells whether patience with some silent host may come to an end.

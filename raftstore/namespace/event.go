@@ -23,6 +23,19 @@ const (
 	eventHostBack        = "host_back"
 	eventHostForgotten   = "host_forgotten" // somebody said that it is gone for good
 	eventSessionEnded    = "session_ended"  // it was given up on
+
+	// What administrators and the leader do to the cluster itself.
+	eventRuleSet          = "rule_set"
+	eventRuleDeleted      = "rule_deleted"
+	eventMemberAdded      = "member_added"
+	eventMemberRemoved    = "member_removed"
+	eventAuthorityAdded   = "authority_added"
+	eventAuthorityDropped = "authority_dropped"
+	eventTokenCreated     = "token_created"
+	eventTokenRevoked     = "token_revoked"
+	eventHostJoined       = "host_joined"
+	eventHostRevoked      = "host_revoked"
+	eventJoinRefused      = "join_refused" // somebody was not let in
 )
 
 func describeHolder(m *storepb.Event, known *facts, in *inode) {
@@ -42,6 +55,11 @@ func withoutLineage(by *storepb.Caller) *storepb.Caller {
 
 // emit numbers an event and keeps it.
 func (a *announcer) emit(e *storepb.Event) { a.events.add(a.time, e) }
+
+// emitDeed tells of what somebody did to the cluster itself. host is whom it is about; empty: none.
+func (a *announcer) emitDeed(by *storepb.Caller, event, host, reason string) {
+	a.emit(&storepb.Event{Event: event, Host: host, Reason: reason, By: withoutLineage(by)})
+}
 
 // lockEvent describes the lock that a name is. by is who made the call; nil: lockfs itself.
 func (a *announcer) lockEvent(event string, e *entry, in *inode, by *storepb.Caller) *storepb.Event {

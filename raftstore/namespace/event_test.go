@@ -36,7 +36,7 @@ func TestEventsOfALockedDay(t *testing.T) {
 	tr.forget("here").ok()
 
 	tr.requireEvents(0,
-		"lock_acquired a", "lock_stolen a", "lock_acquired a", "removal_refused a", "lock_released a",
+		"rule_set ", "lock_acquired a", "lock_stolen a", "lock_acquired a", "removal_refused a", "lock_released a",
 		"lock_acquired short", "lock_acquired p", "lock_stale short", "lock_removed short",
 		"session_ended ", "host_unreachable ", "host_back ", "session_ended ", "host_unreachable ",
 		"host_forgotten ", "lock_stale p", "lock_removed p")

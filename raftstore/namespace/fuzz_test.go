@@ -102,6 +102,12 @@ func hostileLockOps() []*storepb.Op {
 		opOf(&storepb.DeleteRule{Pattern: "k*"}),
 		opOf(&storepb.ForgetHost{Name: "there"}), opOf(&storepb.ForgetHost{Name: strings.Repeat("h", 1<<20)}),
 		opOf(&storepb.Tick{}),
+		{Op: &storepb.Op_SetCluster{}}, {Op: &storepb.Op_AddAuthority{}}, {Op: &storepb.Op_DropAuthority{}}, {Op: &storepb.Op_PutToken{}},
+		{Op: &storepb.Op_DeleteToken{}}, {Op: &storepb.Op_AdmitHost{}}, {Op: &storepb.Op_RevokeHost{}}, {Op: &storepb.Op_NoteRefusal{}},
+		opOf(&storepb.PutToken{Token: &storepb.JoinToken{Id: make([]byte, 1<<20), Role: 9, Uses: math.MaxUint32, Expires: math.MinInt64}}),
+		opOf(tokenFor("t", storepb.Role_CLIENT, math.MaxInt64)), opOf(hostFor("h", storepb.Role_CLIENT, "key", "t")),
+		opOf(hostFor("h", storepb.Role_CLIENT, "key", "")), opOf(hostFor(strings.Repeat("h", 300), -1, "key", "t")),
+		opOf(&storepb.RevokeHost{Name: "in"}), opOf(&storepb.NoteRefusal{Reason: strings.Repeat("r", 1<<20)}),
 	}
 }
 
@@ -127,6 +133,8 @@ func useHard(tb testing.TB, ns *Namespace, commands ...*storepb.Command) {
 			listEvents(ino, 0, 0), listEvents(ino, math.MinInt64, 1), {Query: &storepb.Query_ListEvents{}},
 			listProcesses("here"), {Query: &storepb.Query_ListProcesses{}},
 			{Query: &storepb.Query_ListRules{}}, {Query: &storepb.Query_ListHosts{}},
+			{Query: &storepb.Query_GetCluster{}}, {Query: &storepb.Query_ListAuthorities{}}, {Query: &storepb.Query_ListTokens{}},
+			{Query: &storepb.Query_GetAdmission{}}, {Query: &storepb.Query_ListAdmissions{}},
 		} {
 			require.NotNil(tb, ns.Query(query))
 		}

@@ -55,6 +55,7 @@ func requireConsistent(t require.TestingT, ns *Namespace) {
 	requireJudged(t, ns)
 	requireHostsConsistent(t, ns)
 	requireEventsConsistent(t, ns)
+	require.NoError(t, ns.trust.Check())
 }
 
 func requireBelowRoot(t require.TestingT, ns *Namespace, dir *inode) {

@@ -62,6 +62,16 @@ func (r reader) query(query *storepb.Query) *storepb.Result {
 		return r.awaitChange(q.AwaitChange)
 	case *storepb.Query_ListEvents:
 		return r.listEvents(q.ListEvents)
+	case *storepb.Query_GetCluster:
+		return &storepb.Result{Cluster: r.trust.Cluster()}
+	case *storepb.Query_ListAuthorities:
+		return &storepb.Result{Authorities: r.trust.Authorities()}
+	case *storepb.Query_ListTokens:
+		return &storepb.Result{Tokens: r.trust.Tokens()}
+	case *storepb.Query_GetAdmission:
+		return r.getAdmission(q.GetAdmission.GetName())
+	case *storepb.Query_ListAdmissions:
+		return r.listAdmissions(q.ListAdmissions)
 	default:
 		return fail(storepb.Code_UNKNOWN_COMMAND)
 	}

@@ -99,6 +99,8 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 		maxInodesPerUser: header.GetMaxInodesPerUser(), maxBytesPerUser: header.GetMaxBytesPerUser(),
 	}
 	ns.locks.Begin(ns.index, ns.time)
+	ns.trust.Begin(ns.index, ns.time)
+	ns.trust.RestoreHeader(header.GetCluster(), ids.Index(header.GetShutOutIndex()))
 	ns.events.last, ns.sessions.lockDelay = header.GetLastEvent(), header.GetLockDelay()
 	restored := 0
 	for record, err := range r.records(header.GetRecords()) {
@@ -248,6 +250,14 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 		ns.noteKernelLock(ids.Inode(r.AdvisoryLock.GetIno()))
 	case *storepb.Record_EventCount:
 		ns.events.counts.Set(r.EventCount.GetEvent(), r.EventCount.GetCount())
+	case *storepb.Record_Authority:
+		ns.trust.RestoreAuthority(r.Authority)
+	case *storepb.Record_Token:
+		ns.trust.RestoreToken(r.Token)
+	case *storepb.Record_Admission:
+		ns.trust.RestoreHost(r.Admission)
+	case *storepb.Record_RevokedKey:
+		ns.trust.RestoreRevoked(r.RevokedKey)
 	default:
 		return errors.New("of a kind that this program does not know")
 	}

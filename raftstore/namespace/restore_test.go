@@ -42,6 +42,7 @@ func small(tb testing.TB) *Namespace {
 	tr.take(there, "later", factsFor(storepb.Format_TOWER, "x", 1<<60))
 	tr.fill(there, RootIno, "later", nil).ok()
 	tr.giveUp(there)
+	tr.trust()
 	return tr.ns
 }
 

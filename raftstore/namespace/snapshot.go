@@ -15,7 +15,7 @@ import (
 )
 
 // snapshotVersion changes when an older program could misread what a newer one writes.
-const snapshotVersion = 4
+const snapshotVersion = 5
 
 const snapshotMagic = "lockfs-snapshot\n"
 
@@ -69,6 +69,7 @@ func (s *Snapshot) writeRecords(w *bufio.Writer) error {
 		Records: ns.records(), LastEvent: ns.events.last,
 		LockDelay: ns.sessions.lockDelay, MaxBytes: ns.tree.ledger.limits.maxBytes,
 		MaxInodesPerUser: ns.tree.ledger.limits.maxInodesPerUser, MaxBytesPerUser: ns.tree.ledger.limits.maxBytesPerUser,
+		Cluster: ns.trust.Cluster(), ShutOutIndex: uint64(ns.trust.ShutOut()),
 	}
 	marshal := protodelim.MarshalOptions{MarshalOptions: proto.MarshalOptions{Deterministic: true}}
 	if _, err := marshal.MarshalTo(w, header); err != nil {
@@ -86,7 +87,7 @@ func (s *Snapshot) writeRecords(w *bufio.Writer) error {
 func (ts *tables) records() uint64 {
 	return uint64(ts.tree.inodes.Len() + ts.tree.byName.Len() + ts.tree.orphans.byIno.Len() +
 		ts.sessions.byID.Len() + ts.sessions.replies.Len() + ts.members.Len() +
-		ts.locks.Len() + ts.rules.byPattern.Len() + ts.hosts.byName.Len() + ts.events.kept.Len() + ts.events.counts.Len())
+		ts.locks.Len() + ts.trust.Len() + ts.rules.byPattern.Len() + ts.hosts.byName.Len() + ts.events.kept.Len() + ts.events.counts.Len())
 }
 
 // eachRecord visits the whole state, in an order that the state alone determines.
@@ -134,6 +135,7 @@ func (ts *tables) eachRecord(visit func(*storepb.Record) bool) {
 				}})
 			})
 		},
+		func() { ts.trust.Each(put) },
 	} {
 		if going {
 			scan()

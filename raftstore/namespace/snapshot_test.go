@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"bytes"
+	"math"
 	"sync"
 	"testing"
 
@@ -154,6 +155,19 @@ func TestSnapshotHashTellsStatesApart(t *testing.T) {
 		require.NotContains(t, seen, hash, "%s", name)
 		seen[hash] = name
 	}
+	for name, op := range map[string]*storepb.Op{
+		"cluster":   opOf(&storepb.SetCluster{Id: "id"}),
+		"authority": opOf(&storepb.AddAuthority{Certificate: []byte("c"), SealedKey: []byte("k")}),
+		"sealed":    opOf(&storepb.AddAuthority{Certificate: []byte("c"), SealedKey: []byte("other")}),
+		"token":     opOf(tokenFor("t", storepb.Role_CLIENT, math.MaxInt64)),
+		"server":    opOf(tokenFor("t", storepb.Role_SERVER, math.MaxInt64)),
+	} {
+		other := restored(t, snapshotBytes(t, tr.ns.Snapshot()))
+		other.Apply(ids.Index(tr.index+1), &storepb.Command{Op: op})
+		hash := other.Snapshot().Hash()
+		require.NotContains(t, seen, hash, "%s", name)
+		seen[hash] = name
+	}
 }
 
 // TestLongestStringsSurviveSnapshot: what is accepted can be read again, and more is not accepted.
@@ -162,7 +176,7 @@ func TestLongestStringsSurviveSnapshot(t *testing.T) {
 	long := func(n int) string { return string(bytes.Repeat([]byte("x"), n)) }
 	for _, n := range []int{MaxName, MaxName + 1, 2 << 20} {
 		tr.do(9, opOf(&storepb.OpenSession{Host: long(n), BootId: long(n)}))
-		tr.do(here, opOf(&storepb.SetMember{Member: &storepb.Member{Id: long(n), Name: long(n), RaftAddress: long(n)}}))
+		tr.do(here, opOf(&storepb.SetMember{Member: &storepb.Member{Id: long(n), Name: long(n), Address: long(n)}}))
 		tr.do(here, opOf(&storepb.SetMember{Member: &storepb.Member{Id: "other" + long(n), Name: long(n)}}))
 	}
 	ino := tr.create(RootIno, long(MaxName), 0o100644).ok().GetAttr().GetIno()
@@ -175,6 +189,13 @@ func TestLongestStringsSurviveSnapshot(t *testing.T) {
 		tr.rule(&storepb.Rule{Pattern: long(min(n, glob.MaxLength)), Guard: long(n)})
 		tr.do(here, opOf(&storepb.SetRule{Rule: &storepb.Rule{Pattern: "a", Format: long(n)}}))
 		tr.do(here, opOf(&storepb.ForgetHost{Name: long(n)}))
+		tr.do(0, opOf(&storepb.NoteRefusal{Name: long(n), Address: long(n), Reason: long(n)})).ok()
+		tr.do(0, opOf(&storepb.SetCluster{Id: long(n)}))
+		tr.do(0, opOf(&storepb.AddAuthority{Certificate: []byte(long(n)), SealedKey: []byte(long(n)), CrossCertificate: []byte(long(n))}))
+		token := tokenFor(long(n), storepb.Role_CLIENT, math.MaxInt64)
+		token.Token.Host = long(n)
+		tr.do(0, opOf(token))
+		tr.do(0, opOf(hostFor(long(n), storepb.Role_SERVER, long(n), "")))
 		cmd := tr.next(here, createOp(RootIno, "f"+nameOf(n), true))
 		cmd.Caller.Host = long(n)
 		tr.apply(cmd).is(storepb.Code_INVALID)

@@ -6,6 +6,7 @@ import (
 	"lockfs/raftstore/advisory"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/trust"
 )
 
 // tables is the whole state. Each of them is a thing of its own; what they mean together is for a [judge] to say.
@@ -18,6 +19,7 @@ type tables struct {
 	events   events
 	members  *btree.Map[string, *storepb.Member] // by id
 	locks    *advisory.Table
+	trust    *trust.Table
 }
 
 // clock is the last command applied.
@@ -29,7 +31,7 @@ type clock struct {
 func emptyTables() tables {
 	return tables{
 		tree: newTree(), sessions: newSessions(), hosts: newHosts(), rules: newRules(), events: newEvents(),
-		members: new(btree.Map[string, *storepb.Member]), locks: advisory.New(),
+		members: new(btree.Map[string, *storepb.Member]), locks: advisory.New(), trust: trust.New(),
 	}
 }
 
@@ -38,5 +40,6 @@ func (ts *tables) frozen() tables {
 	return tables{
 		clock: ts.clock, tree: ts.tree.frozen(), sessions: ts.sessions.frozen(), hosts: hosts{ts.hosts.byName.Copy()},
 		rules: rules{ts.rules.byPattern.Copy()}, events: ts.events.frozen(), members: ts.members.Copy(), locks: ts.locks.Frozen(),
+		trust: ts.trust.Frozen(),
 	}
 }

@@ -61,6 +61,7 @@ const (
 	Code_NOT_JUDGED        Code = 28 // the kernel allowed it for another inode than is there, which the caller may not take by his uid
 	Code_SESSION_FORGOTTEN Code = 40 // nothing is known of the session any more: the command may have been done
 	Code_QUOTA             Code = 41 // the share of the inode's owner is used up
+	Code_NO_ACCESS         Code = 42 // permission bits do not let the caller; only who is squashed is told so, for others a kernel judges
 )
 
 // Enum value maps for Code.
@@ -97,6 +98,7 @@ var (
 		28: "NOT_JUDGED",
 		40: "SESSION_FORGOTTEN",
 		41: "QUOTA",
+		42: "NO_ACCESS",
 	}
 	Code_value = map[string]int32{
 		"OK":                0,
@@ -130,6 +132,7 @@ var (
 		"NOT_JUDGED":        28,
 		"SESSION_FORGOTTEN": 40,
 		"QUOTA":             41,
+		"NO_ACCESS":         42,
 	}
 )
 
@@ -422,6 +425,56 @@ func (LockType) EnumDescriptor() ([]byte, []int) {
 	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{5}
 }
 
+// Role is what a host is in the cluster.
+type Role int32
+
+const (
+	Role_NO_ROLE Role = 0
+	Role_SERVER  Role = 1
+	Role_CLIENT  Role = 2
+)
+
+// Enum value maps for Role.
+var (
+	Role_name = map[int32]string{
+		0: "NO_ROLE",
+		1: "SERVER",
+		2: "CLIENT",
+	}
+	Role_value = map[string]int32{
+		"NO_ROLE": 0,
+		"SERVER":  1,
+		"CLIENT":  2,
+	}
+)
+
+func (x Role) Enum() *Role {
+	p := new(Role)
+	*p = x
+	return p
+}
+
+func (x Role) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Role) Descriptor() protoreflect.EnumDescriptor {
+	return file_raftstore_storepb_store_proto_enumTypes[6].Descriptor()
+}
+
+func (Role) Type() protoreflect.EnumType {
+	return &file_raftstore_storepb_store_proto_enumTypes[6]
+}
+
+func (x Role) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Role.Descriptor instead.
+func (Role) EnumDescriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{6}
+}
+
 // Caller is who made a system call.
 type Caller struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -433,6 +486,7 @@ type Caller struct {
 	Lineage       []*Process `protobuf:"bytes,5,rep,name=lineage,proto3" json:"lineage,omitempty"`
 	Family        uint32     `protobuf:"varint,6,opt,name=family,proto3" json:"family,omitempty"`                                 // how many of the lineage, from the first, are in its process group, without a gap
 	PidNamespace  uint64     `protobuf:"varint,7,opt,name=pid_namespace,json=pidNamespace,proto3" json:"pid_namespace,omitempty"` // inode number of that in which its process is; 0: it is not known
+	Squashed      bool       `protobuf:"varint,8,opt,name=squashed,proto3" json:"squashed,omitempty"`                             // root of a host whose root is nobody here: uid and gid are nobody's, and no kernel has judged for him
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -514,6 +568,13 @@ func (x *Caller) GetPidNamespace() uint64 {
 		return x.PidNamespace
 	}
 	return 0
+}
+
+func (x *Caller) GetSquashed() bool {
+	if x != nil {
+		return x.Squashed
+	}
+	return false
 }
 
 // Process is one process of a host, and never another one.
@@ -927,6 +988,14 @@ type Op struct {
 	//	*Op_TakeLock
 	//	*Op_DropLocks
 	//	*Op_InterruptLock
+	//	*Op_SetCluster
+	//	*Op_AddAuthority
+	//	*Op_DropAuthority
+	//	*Op_PutToken
+	//	*Op_DeleteToken
+	//	*Op_AdmitHost
+	//	*Op_RevokeHost
+	//	*Op_NoteRefusal
 	Op            isOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1194,6 +1263,78 @@ func (x *Op) GetInterruptLock() *InterruptLock {
 	return nil
 }
 
+func (x *Op) GetSetCluster() *SetCluster {
+	if x != nil {
+		if x, ok := x.Op.(*Op_SetCluster); ok {
+			return x.SetCluster
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetAddAuthority() *AddAuthority {
+	if x != nil {
+		if x, ok := x.Op.(*Op_AddAuthority); ok {
+			return x.AddAuthority
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetDropAuthority() *DropAuthority {
+	if x != nil {
+		if x, ok := x.Op.(*Op_DropAuthority); ok {
+			return x.DropAuthority
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetPutToken() *PutToken {
+	if x != nil {
+		if x, ok := x.Op.(*Op_PutToken); ok {
+			return x.PutToken
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetDeleteToken() *DeleteToken {
+	if x != nil {
+		if x, ok := x.Op.(*Op_DeleteToken); ok {
+			return x.DeleteToken
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetAdmitHost() *AdmitHost {
+	if x != nil {
+		if x, ok := x.Op.(*Op_AdmitHost); ok {
+			return x.AdmitHost
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetRevokeHost() *RevokeHost {
+	if x != nil {
+		if x, ok := x.Op.(*Op_RevokeHost); ok {
+			return x.RevokeHost
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetNoteRefusal() *NoteRefusal {
+	if x != nil {
+		if x, ok := x.Op.(*Op_NoteRefusal); ok {
+			return x.NoteRefusal
+		}
+	}
+	return nil
+}
+
 type isOp_Op interface {
 	isOp_Op()
 }
@@ -1298,6 +1439,38 @@ type Op_InterruptLock struct {
 	InterruptLock *InterruptLock `protobuf:"bytes,25,opt,name=interrupt_lock,json=interruptLock,proto3,oneof"`
 }
 
+type Op_SetCluster struct {
+	SetCluster *SetCluster `protobuf:"bytes,26,opt,name=set_cluster,json=setCluster,proto3,oneof"`
+}
+
+type Op_AddAuthority struct {
+	AddAuthority *AddAuthority `protobuf:"bytes,27,opt,name=add_authority,json=addAuthority,proto3,oneof"`
+}
+
+type Op_DropAuthority struct {
+	DropAuthority *DropAuthority `protobuf:"bytes,28,opt,name=drop_authority,json=dropAuthority,proto3,oneof"`
+}
+
+type Op_PutToken struct {
+	PutToken *PutToken `protobuf:"bytes,29,opt,name=put_token,json=putToken,proto3,oneof"`
+}
+
+type Op_DeleteToken struct {
+	DeleteToken *DeleteToken `protobuf:"bytes,30,opt,name=delete_token,json=deleteToken,proto3,oneof"`
+}
+
+type Op_AdmitHost struct {
+	AdmitHost *AdmitHost `protobuf:"bytes,31,opt,name=admit_host,json=admitHost,proto3,oneof"`
+}
+
+type Op_RevokeHost struct {
+	RevokeHost *RevokeHost `protobuf:"bytes,32,opt,name=revoke_host,json=revokeHost,proto3,oneof"`
+}
+
+type Op_NoteRefusal struct {
+	NoteRefusal *NoteRefusal `protobuf:"bytes,33,opt,name=note_refusal,json=noteRefusal,proto3,oneof"`
+}
+
 func (*Op_Create) isOp_Op() {}
 
 func (*Op_Link) isOp_Op() {}
@@ -1347,6 +1520,22 @@ func (*Op_TakeLock) isOp_Op() {}
 func (*Op_DropLocks) isOp_Op() {}
 
 func (*Op_InterruptLock) isOp_Op() {}
+
+func (*Op_SetCluster) isOp_Op() {}
+
+func (*Op_AddAuthority) isOp_Op() {}
+
+func (*Op_DropAuthority) isOp_Op() {}
+
+func (*Op_PutToken) isOp_Op() {}
+
+func (*Op_DeleteToken) isOp_Op() {}
+
+func (*Op_AdmitHost) isOp_Op() {}
+
+func (*Op_RevokeHost) isOp_Op() {}
+
+func (*Op_NoteRefusal) isOp_Op() {}
 
 // Create makes a file, directory, symbolic link or fifo. Answers attr, created and observations. A file that is made
 // exclusively may come with its content. NEED_LINEAGE where a rule says that its maker holds it; Link and Rename too.
@@ -3157,10 +3346,9 @@ func (*Tick) Descriptor() ([]byte, []int) {
 // Member is one node of the cluster, as the others reach it.
 type Member struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`     // raft server id: never used again once its disk is wiped
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"` // unique among the members
-	RaftAddress   string                 `protobuf:"bytes,3,opt,name=raft_address,json=raftAddress,proto3" json:"raft_address,omitempty"`
-	ApiAddress    string                 `protobuf:"bytes,4,opt,name=api_address,json=apiAddress,proto3" json:"api_address,omitempty"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`           // raft server id: never used again once its disk is wiped
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`       // unique among the members
+	Address       string                 `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"` // host:port, for everything
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3209,16 +3397,9 @@ func (x *Member) GetName() string {
 	return ""
 }
 
-func (x *Member) GetRaftAddress() string {
+func (x *Member) GetAddress() string {
 	if x != nil {
-		return x.RaftAddress
-	}
-	return ""
-}
-
-func (x *Member) GetApiAddress() string {
-	if x != nil {
-		return x.ApiAddress
+		return x.Address
 	}
 	return ""
 }
@@ -3397,6 +3578,712 @@ func (x *SetLimits) GetMaxInodesPerUser() uint64 {
 	return 0
 }
 
+// SetCluster gives the cluster its id. The first one stays: answers the one that it has.
+type SetCluster struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetCluster) Reset() {
+	*x = SetCluster{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetCluster) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetCluster) ProtoMessage() {}
+
+func (x *SetCluster) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetCluster.ProtoReflect.Descriptor instead.
+func (*SetCluster) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *SetCluster) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// Authority is one whose certificates hosts are known by. The one that was added last signs.
+type Authority struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Fingerprint      []byte                 `protobuf:"bytes,1,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`                                   // SHA-256 of the certificate
+	Certificate      []byte                 `protobuf:"bytes,2,opt,name=certificate,proto3" json:"certificate,omitempty"`                                   // X.509, DER
+	CrossCertificate []byte                 `protobuf:"bytes,3,opt,name=cross_certificate,json=crossCertificate,proto3" json:"cross_certificate,omitempty"` // the same key, signed by the authority before; empty: there was none
+	Added            int64                  `protobuf:"varint,4,opt,name=added,proto3" json:"added,omitempty"`                                              // cluster time
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *Authority) Reset() {
+	*x = Authority{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Authority) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Authority) ProtoMessage() {}
+
+func (x *Authority) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Authority.ProtoReflect.Descriptor instead.
+func (*Authority) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *Authority) GetFingerprint() []byte {
+	if x != nil {
+		return x.Fingerprint
+	}
+	return nil
+}
+
+func (x *Authority) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+func (x *Authority) GetCrossCertificate() []byte {
+	if x != nil {
+		return x.CrossCertificate
+	}
+	return nil
+}
+
+func (x *Authority) GetAdded() int64 {
+	if x != nil {
+		return x.Added
+	}
+	return 0
+}
+
+// AddAuthority makes an authority the one that signs. If it is there already, its sealed key and cross certificate are
+// replaced and nothing else. Answers the authority.
+type AddAuthority struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Certificate      []byte                 `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"`
+	SealedKey        []byte                 `protobuf:"bytes,2,opt,name=sealed_key,json=sealedKey,proto3" json:"sealed_key,omitempty"` // encrypted with a key that is in no log and no snapshot
+	CrossCertificate []byte                 `protobuf:"bytes,3,opt,name=cross_certificate,json=crossCertificate,proto3" json:"cross_certificate,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *AddAuthority) Reset() {
+	*x = AddAuthority{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddAuthority) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddAuthority) ProtoMessage() {}
+
+func (x *AddAuthority) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddAuthority.ProtoReflect.Descriptor instead.
+func (*AddAuthority) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *AddAuthority) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+func (x *AddAuthority) GetSealedKey() []byte {
+	if x != nil {
+		return x.SealedKey
+	}
+	return nil
+}
+
+func (x *AddAuthority) GetCrossCertificate() []byte {
+	if x != nil {
+		return x.CrossCertificate
+	}
+	return nil
+}
+
+// DropAuthority ends the trust in an authority. BUSY while it signs, or while a host that is neither revoked nor expired is known by it.
+type DropAuthority struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Fingerprint   []byte                 `protobuf:"bytes,1,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DropAuthority) Reset() {
+	*x = DropAuthority{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DropAuthority) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DropAuthority) ProtoMessage() {}
+
+func (x *DropAuthority) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DropAuthority.ProtoReflect.Descriptor instead.
+func (*DropAuthority) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *DropAuthority) GetFingerprint() []byte {
+	if x != nil {
+		return x.Fingerprint
+	}
+	return nil
+}
+
+// JoinToken lets hosts in that know its secret.
+type JoinToken struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Role          Role                   `protobuf:"varint,2,opt,name=role,proto3,enum=lockfs.store.Role" json:"role,omitempty"`        // of the hosts that come with it
+	Host          string                 `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`                                // for that one only, even if it is known by another key; empty: for any new one
+	Uses          uint32                 `protobuf:"varint,4,opt,name=uses,proto3" json:"uses,omitempty"`                               // that are left
+	Expires       int64                  `protobuf:"varint,5,opt,name=expires,proto3" json:"expires,omitempty"`                         // cluster time
+	SquashRoot    bool                   `protobuf:"varint,6,opt,name=squash_root,json=squashRoot,proto3" json:"squash_root,omitempty"` // root of such a host is nobody
+	Made          int64                  `protobuf:"varint,7,opt,name=made,proto3" json:"made,omitempty"`                               // cluster time
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinToken) Reset() {
+	*x = JoinToken{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinToken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinToken) ProtoMessage() {}
+
+func (x *JoinToken) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinToken.ProtoReflect.Descriptor instead.
+func (*JoinToken) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *JoinToken) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *JoinToken) GetRole() Role {
+	if x != nil {
+		return x.Role
+	}
+	return Role_NO_ROLE
+}
+
+func (x *JoinToken) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *JoinToken) GetUses() uint32 {
+	if x != nil {
+		return x.Uses
+	}
+	return 0
+}
+
+func (x *JoinToken) GetExpires() int64 {
+	if x != nil {
+		return x.Expires
+	}
+	return 0
+}
+
+func (x *JoinToken) GetSquashRoot() bool {
+	if x != nil {
+		return x.SquashRoot
+	}
+	return false
+}
+
+func (x *JoinToken) GetMade() int64 {
+	if x != nil {
+		return x.Made
+	}
+	return 0
+}
+
+// PutToken makes a join token. Nothing is done again if it is there with the same secret; EXISTS if with another one. `made` is
+// not for the caller to say.
+type PutToken struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Token         *JoinToken             `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
+	SecretHash    []byte                 `protobuf:"bytes,2,opt,name=secret_hash,json=secretHash,proto3" json:"secret_hash,omitempty"` // SHA-256 of its secret
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutToken) Reset() {
+	*x = PutToken{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutToken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutToken) ProtoMessage() {}
+
+func (x *PutToken) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutToken.ProtoReflect.Descriptor instead.
+func (*PutToken) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *PutToken) GetToken() *JoinToken {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+func (x *PutToken) GetSecretHash() []byte {
+	if x != nil {
+		return x.SecretHash
+	}
+	return nil
+}
+
+type DeleteToken struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteToken) Reset() {
+	*x = DeleteToken{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteToken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteToken) ProtoMessage() {}
+
+func (x *DeleteToken) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteToken.ProtoReflect.Descriptor instead.
+func (*DeleteToken) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *DeleteToken) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+// Admission is a host that belongs to the cluster, or did.
+type Admission struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Role          Role                   `protobuf:"varint,2,opt,name=role,proto3,enum=lockfs.store.Role" json:"role,omitempty"`
+	KeyHash       []byte                 `protobuf:"bytes,3,opt,name=key_hash,json=keyHash,proto3" json:"key_hash,omitempty"`           // SHA-256 of the SubjectPublicKeyInfo of its key
+	Certificate   []byte                 `protobuf:"bytes,4,opt,name=certificate,proto3" json:"certificate,omitempty"`                  // the newest, DER
+	Authority     []byte                 `protobuf:"bytes,5,opt,name=authority,proto3" json:"authority,omitempty"`                      // fingerprint of the one that signed it
+	NotAfter      int64                  `protobuf:"varint,6,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`       // of the certificate, nanoseconds since the Unix epoch
+	SquashRoot    bool                   `protobuf:"varint,7,opt,name=squash_root,json=squashRoot,proto3" json:"squash_root,omitempty"` // its root is nobody
+	TokenId       []byte                 `protobuf:"bytes,8,opt,name=token_id,json=tokenId,proto3" json:"token_id,omitempty"`           // that it came with; empty: with none
+	Admitted      int64                  `protobuf:"varint,9,opt,name=admitted,proto3" json:"admitted,omitempty"`                       // cluster time at which this key came in
+	Revoked       int64                  `protobuf:"varint,10,opt,name=revoked,proto3" json:"revoked,omitempty"`                        // cluster time; 0: it is not
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Admission) Reset() {
+	*x = Admission{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Admission) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Admission) ProtoMessage() {}
+
+func (x *Admission) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Admission.ProtoReflect.Descriptor instead.
+func (*Admission) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *Admission) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Admission) GetRole() Role {
+	if x != nil {
+		return x.Role
+	}
+	return Role_NO_ROLE
+}
+
+func (x *Admission) GetKeyHash() []byte {
+	if x != nil {
+		return x.KeyHash
+	}
+	return nil
+}
+
+func (x *Admission) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+func (x *Admission) GetAuthority() []byte {
+	if x != nil {
+		return x.Authority
+	}
+	return nil
+}
+
+func (x *Admission) GetNotAfter() int64 {
+	if x != nil {
+		return x.NotAfter
+	}
+	return 0
+}
+
+func (x *Admission) GetSquashRoot() bool {
+	if x != nil {
+		return x.SquashRoot
+	}
+	return false
+}
+
+func (x *Admission) GetTokenId() []byte {
+	if x != nil {
+		return x.TokenId
+	}
+	return nil
+}
+
+func (x *Admission) GetAdmitted() int64 {
+	if x != nil {
+		return x.Admitted
+	}
+	return 0
+}
+
+func (x *Admission) GetRevoked() int64 {
+	if x != nil {
+		return x.Revoked
+	}
+	return 0
+}
+
+// AdmitHost lets a host in by a token, and uses that once; or notes a new certificate of a host: one that is known by the same key, and
+// comes with no token or with that which it came with. Then nothing of the host but certificate, authority and not_after
+// changes. NOT_PERMITTED with the reason where it may not come in. Answers the host's admission.
+type AdmitHost struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TokenId       []byte                 `protobuf:"bytes,1,opt,name=token_id,json=tokenId,proto3" json:"token_id,omitempty"`
+	SecretHash    []byte                 `protobuf:"bytes,2,opt,name=secret_hash,json=secretHash,proto3" json:"secret_hash,omitempty"`
+	Host          *Admission             `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`          // name, role, key_hash, certificate, authority and not_after; the rest follows from the token
+	Founding      bool                   `protobuf:"varint,4,opt,name=founding,proto3" json:"founding,omitempty"` // the server that leads, for itself: it needs no token
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AdmitHost) Reset() {
+	*x = AdmitHost{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AdmitHost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AdmitHost) ProtoMessage() {}
+
+func (x *AdmitHost) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AdmitHost.ProtoReflect.Descriptor instead.
+func (*AdmitHost) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *AdmitHost) GetTokenId() []byte {
+	if x != nil {
+		return x.TokenId
+	}
+	return nil
+}
+
+func (x *AdmitHost) GetSecretHash() []byte {
+	if x != nil {
+		return x.SecretHash
+	}
+	return nil
+}
+
+func (x *AdmitHost) GetHost() *Admission {
+	if x != nil {
+		return x.Host
+	}
+	return nil
+}
+
+func (x *AdmitHost) GetFounding() bool {
+	if x != nil {
+		return x.Founding
+	}
+	return false
+}
+
+// RevokeHost shuts a host out: its key is never let in again.
+type RevokeHost struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeHost) Reset() {
+	*x = RevokeHost{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeHost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeHost) ProtoMessage() {}
+
+func (x *RevokeHost) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeHost.ProtoReflect.Descriptor instead.
+func (*RevokeHost) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *RevokeHost) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// NoteRefusal has an event tell that somebody who wanted to join was refused.
+type NoteRefusal struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // that he came from
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"` // that he gave; empty: none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NoteRefusal) Reset() {
+	*x = NoteRefusal{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NoteRefusal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NoteRefusal) ProtoMessage() {}
+
+func (x *NoteRefusal) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NoteRefusal.ProtoReflect.Descriptor instead.
+func (*NoteRefusal) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *NoteRefusal) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *NoteRefusal) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *NoteRefusal) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 // Query is answered from the state, without a log entry.
 type Query struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3420,6 +4307,11 @@ type Query struct {
 	//	*Query_TestLock
 	//	*Query_ListAdvisoryLocks
 	//	*Query_AwaitChange
+	//	*Query_GetCluster
+	//	*Query_ListAuthorities
+	//	*Query_ListTokens
+	//	*Query_GetAdmission
+	//	*Query_ListAdmissions
 	Query isQuery_Query `protobuf_oneof:"query"`
 	// Any state will do that has applied this command: the caller was answered from one that had during the same system
 	// call. 0: the newest is wanted.
@@ -3430,7 +4322,7 @@ type Query struct {
 
 func (x *Query) Reset() {
 	*x = Query{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3442,7 +4334,7 @@ func (x *Query) String() string {
 func (*Query) ProtoMessage() {}
 
 func (x *Query) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3455,7 +4347,7 @@ func (x *Query) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Query.ProtoReflect.Descriptor instead.
 func (*Query) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{34}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Query) GetQuery() isQuery_Query {
@@ -3627,6 +4519,51 @@ func (x *Query) GetAwaitChange() *AwaitChange {
 	return nil
 }
 
+func (x *Query) GetGetCluster() *GetCluster {
+	if x != nil {
+		if x, ok := x.Query.(*Query_GetCluster); ok {
+			return x.GetCluster
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetListAuthorities() *ListAuthorities {
+	if x != nil {
+		if x, ok := x.Query.(*Query_ListAuthorities); ok {
+			return x.ListAuthorities
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetListTokens() *ListTokens {
+	if x != nil {
+		if x, ok := x.Query.(*Query_ListTokens); ok {
+			return x.ListTokens
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetGetAdmission() *GetAdmission {
+	if x != nil {
+		if x, ok := x.Query.(*Query_GetAdmission); ok {
+			return x.GetAdmission
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetListAdmissions() *ListAdmissions {
+	if x != nil {
+		if x, ok := x.Query.(*Query_ListAdmissions); ok {
+			return x.ListAdmissions
+		}
+	}
+	return nil
+}
+
 func (x *Query) GetSince() uint64 {
 	if x != nil {
 		return x.Since
@@ -3710,6 +4647,26 @@ type Query_AwaitChange struct {
 	AwaitChange *AwaitChange `protobuf:"bytes,18,opt,name=await_change,json=awaitChange,proto3,oneof"`
 }
 
+type Query_GetCluster struct {
+	GetCluster *GetCluster `protobuf:"bytes,20,opt,name=get_cluster,json=getCluster,proto3,oneof"`
+}
+
+type Query_ListAuthorities struct {
+	ListAuthorities *ListAuthorities `protobuf:"bytes,21,opt,name=list_authorities,json=listAuthorities,proto3,oneof"`
+}
+
+type Query_ListTokens struct {
+	ListTokens *ListTokens `protobuf:"bytes,22,opt,name=list_tokens,json=listTokens,proto3,oneof"`
+}
+
+type Query_GetAdmission struct {
+	GetAdmission *GetAdmission `protobuf:"bytes,23,opt,name=get_admission,json=getAdmission,proto3,oneof"`
+}
+
+type Query_ListAdmissions struct {
+	ListAdmissions *ListAdmissions `protobuf:"bytes,24,opt,name=list_admissions,json=listAdmissions,proto3,oneof"`
+}
+
 func (*Query_Lookup) isQuery_Query() {}
 
 func (*Query_GetAttr) isQuery_Query() {}
@@ -3746,6 +4703,16 @@ func (*Query_ListAdvisoryLocks) isQuery_Query() {}
 
 func (*Query_AwaitChange) isQuery_Query() {}
 
+func (*Query_GetCluster) isQuery_Query() {}
+
+func (*Query_ListAuthorities) isQuery_Query() {}
+
+func (*Query_ListTokens) isQuery_Query() {}
+
+func (*Query_GetAdmission) isQuery_Query() {}
+
+func (*Query_ListAdmissions) isQuery_Query() {}
+
 // Lookup answers attr of a directory's entry. "." and ".." are entries too.
 type Lookup struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3757,7 +4724,7 @@ type Lookup struct {
 
 func (x *Lookup) Reset() {
 	*x = Lookup{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3769,7 +4736,7 @@ func (x *Lookup) String() string {
 func (*Lookup) ProtoMessage() {}
 
 func (x *Lookup) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3782,7 +4749,7 @@ func (x *Lookup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
 func (*Lookup) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{35}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Lookup) GetParent() uint64 {
@@ -3808,7 +4775,7 @@ type GetAttr struct {
 
 func (x *GetAttr) Reset() {
 	*x = GetAttr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3820,7 +4787,7 @@ func (x *GetAttr) String() string {
 func (*GetAttr) ProtoMessage() {}
 
 func (x *GetAttr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3833,7 +4800,7 @@ func (x *GetAttr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAttr.ProtoReflect.Descriptor instead.
 func (*GetAttr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{36}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetAttr) GetIno() uint64 {
@@ -3856,7 +4823,7 @@ type Read struct {
 
 func (x *Read) Reset() {
 	*x = Read{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3868,7 +4835,7 @@ func (x *Read) String() string {
 func (*Read) ProtoMessage() {}
 
 func (x *Read) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3881,7 +4848,7 @@ func (x *Read) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read.ProtoReflect.Descriptor instead.
 func (*Read) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{37}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Read) GetIno() uint64 {
@@ -3918,7 +4885,7 @@ type ReadDir struct {
 
 func (x *ReadDir) Reset() {
 	*x = ReadDir{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3930,7 +4897,7 @@ func (x *ReadDir) String() string {
 func (*ReadDir) ProtoMessage() {}
 
 func (x *ReadDir) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3943,7 +4910,7 @@ func (x *ReadDir) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDir.ProtoReflect.Descriptor instead.
 func (*ReadDir) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{38}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReadDir) GetIno() uint64 {
@@ -3976,7 +4943,7 @@ type GetXattrs struct {
 
 func (x *GetXattrs) Reset() {
 	*x = GetXattrs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3988,7 +4955,7 @@ func (x *GetXattrs) String() string {
 func (*GetXattrs) ProtoMessage() {}
 
 func (x *GetXattrs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4001,7 +4968,7 @@ func (x *GetXattrs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetXattrs.ProtoReflect.Descriptor instead.
 func (*GetXattrs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{39}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *GetXattrs) GetIno() uint64 {
@@ -4020,7 +4987,7 @@ type StatFs struct {
 
 func (x *StatFs) Reset() {
 	*x = StatFs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4032,7 +4999,7 @@ func (x *StatFs) String() string {
 func (*StatFs) ProtoMessage() {}
 
 func (x *StatFs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4045,7 +5012,7 @@ func (x *StatFs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatFs.ProtoReflect.Descriptor instead.
 func (*StatFs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *StatFs) GetUid() uint32 {
@@ -4063,7 +5030,7 @@ type ListMembers struct {
 
 func (x *ListMembers) Reset() {
 	*x = ListMembers{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4075,7 +5042,7 @@ func (x *ListMembers) String() string {
 func (*ListMembers) ProtoMessage() {}
 
 func (x *ListMembers) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4088,7 +5055,7 @@ func (x *ListMembers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembers.ProtoReflect.Descriptor instead.
 func (*ListMembers) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
 }
 
 // ListSessions answers those that have not ended.
@@ -4100,7 +5067,7 @@ type ListSessions struct {
 
 func (x *ListSessions) Reset() {
 	*x = ListSessions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4112,7 +5079,7 @@ func (x *ListSessions) String() string {
 func (*ListSessions) ProtoMessage() {}
 
 func (x *ListSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4125,7 +5092,7 @@ func (x *ListSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessions.ProtoReflect.Descriptor instead.
 func (*ListSessions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
 }
 
 type ListRules struct {
@@ -4136,7 +5103,7 @@ type ListRules struct {
 
 func (x *ListRules) Reset() {
 	*x = ListRules{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4148,7 +5115,7 @@ func (x *ListRules) String() string {
 func (*ListRules) ProtoMessage() {}
 
 func (x *ListRules) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4161,7 +5128,7 @@ func (x *ListRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRules.ProtoReflect.Descriptor instead.
 func (*ListRules) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
 }
 
 type ListHosts struct {
@@ -4172,7 +5139,7 @@ type ListHosts struct {
 
 func (x *ListHosts) Reset() {
 	*x = ListHosts{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4184,7 +5151,7 @@ func (x *ListHosts) String() string {
 func (*ListHosts) ProtoMessage() {}
 
 func (x *ListHosts) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4197,7 +5164,7 @@ func (x *ListHosts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHosts.ProtoReflect.Descriptor instead.
 func (*ListHosts) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
 }
 
 // ListLocks answers locks in the order of their directories and names: everything but directories that
@@ -4214,7 +5181,7 @@ type ListLocks struct {
 
 func (x *ListLocks) Reset() {
 	*x = ListLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4226,7 +5193,7 @@ func (x *ListLocks) String() string {
 func (*ListLocks) ProtoMessage() {}
 
 func (x *ListLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4239,7 +5206,7 @@ func (x *ListLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLocks.ProtoReflect.Descriptor instead.
 func (*ListLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ListLocks) GetAfterParent() uint64 {
@@ -4284,7 +5251,7 @@ type Viewer struct {
 
 func (x *Viewer) Reset() {
 	*x = Viewer{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4296,7 +5263,7 @@ func (x *Viewer) String() string {
 func (*Viewer) ProtoMessage() {}
 
 func (x *Viewer) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4309,7 +5276,7 @@ func (x *Viewer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Viewer.ProtoReflect.Descriptor instead.
 func (*Viewer) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Viewer) GetUid() uint32 {
@@ -4352,7 +5319,7 @@ type GetLock struct {
 
 func (x *GetLock) Reset() {
 	*x = GetLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4364,7 +5331,7 @@ func (x *GetLock) String() string {
 func (*GetLock) ProtoMessage() {}
 
 func (x *GetLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4377,7 +5344,7 @@ func (x *GetLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLock.ProtoReflect.Descriptor instead.
 func (*GetLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *GetLock) GetParent() uint64 {
@@ -4411,7 +5378,7 @@ type ListProcesses struct {
 
 func (x *ListProcesses) Reset() {
 	*x = ListProcesses{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4423,7 +5390,7 @@ func (x *ListProcesses) String() string {
 func (*ListProcesses) ProtoMessage() {}
 
 func (x *ListProcesses) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4436,7 +5403,7 @@ func (x *ListProcesses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcesses.ProtoReflect.Descriptor instead.
 func (*ListProcesses) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ListProcesses) GetHost() string {
@@ -4464,7 +5431,7 @@ type AwaitLock struct {
 
 func (x *AwaitLock) Reset() {
 	*x = AwaitLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4476,7 +5443,7 @@ func (x *AwaitLock) String() string {
 func (*AwaitLock) ProtoMessage() {}
 
 func (x *AwaitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4489,7 +5456,7 @@ func (x *AwaitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitLock.ProtoReflect.Descriptor instead.
 func (*AwaitLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *AwaitLock) GetSession() uint64 {
@@ -4560,7 +5527,7 @@ type AwaitChange struct {
 
 func (x *AwaitChange) Reset() {
 	*x = AwaitChange{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4572,7 +5539,7 @@ func (x *AwaitChange) String() string {
 func (*AwaitChange) ProtoMessage() {}
 
 func (x *AwaitChange) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4585,7 +5552,7 @@ func (x *AwaitChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitChange.ProtoReflect.Descriptor instead.
 func (*AwaitChange) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *AwaitChange) GetSeen() []*Observation {
@@ -4613,7 +5580,7 @@ type TestLock struct {
 
 func (x *TestLock) Reset() {
 	*x = TestLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4625,7 +5592,7 @@ func (x *TestLock) String() string {
 func (*TestLock) ProtoMessage() {}
 
 func (x *TestLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4638,7 +5605,7 @@ func (x *TestLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestLock.ProtoReflect.Descriptor instead.
 func (*TestLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *TestLock) GetSession() uint64 {
@@ -4666,7 +5633,7 @@ type ListAdvisoryLocks struct {
 
 func (x *ListAdvisoryLocks) Reset() {
 	*x = ListAdvisoryLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4678,7 +5645,7 @@ func (x *ListAdvisoryLocks) String() string {
 func (*ListAdvisoryLocks) ProtoMessage() {}
 
 func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4691,7 +5658,7 @@ func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdvisoryLocks.ProtoReflect.Descriptor instead.
 func (*ListAdvisoryLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ListAdvisoryLocks) GetIno() uint64 {
@@ -4724,7 +5691,7 @@ type ListEvents struct {
 
 func (x *ListEvents) Reset() {
 	*x = ListEvents{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4736,7 +5703,7 @@ func (x *ListEvents) String() string {
 func (*ListEvents) ProtoMessage() {}
 
 func (x *ListEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4749,7 +5716,7 @@ func (x *ListEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEvents.ProtoReflect.Descriptor instead.
 func (*ListEvents) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ListEvents) GetAfter() uint64 {
@@ -4794,6 +5761,215 @@ func (x *ListEvents) GetViewer() *Viewer {
 	return nil
 }
 
+// GetCluster answers cluster.
+type GetCluster struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetCluster) Reset() {
+	*x = GetCluster{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetCluster) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetCluster) ProtoMessage() {}
+
+func (x *GetCluster) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetCluster.ProtoReflect.Descriptor instead.
+func (*GetCluster) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
+}
+
+// ListAuthorities answers authorities, the one that signs first.
+type ListAuthorities struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAuthorities) Reset() {
+	*x = ListAuthorities{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAuthorities) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAuthorities) ProtoMessage() {}
+
+func (x *ListAuthorities) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAuthorities.ProtoReflect.Descriptor instead.
+func (*ListAuthorities) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
+}
+
+// ListTokens answers tokens in the order of their ids.
+type ListTokens struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTokens) Reset() {
+	*x = ListTokens{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTokens) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTokens) ProtoMessage() {}
+
+func (x *ListTokens) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTokens.ProtoReflect.Descriptor instead.
+func (*ListTokens) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
+}
+
+// GetAdmission answers the admission of a host. NOT_FOUND if there never was one.
+type GetAdmission struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetAdmission) Reset() {
+	*x = GetAdmission{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetAdmission) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetAdmission) ProtoMessage() {}
+
+func (x *GetAdmission) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetAdmission.ProtoReflect.Descriptor instead.
+func (*GetAdmission) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
+}
+
+func (x *GetAdmission) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// ListAdmissions answers admissions in the order of their names, without certificates. Pages go on after the last one's name.
+type ListAdmissions struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	After         string                 `protobuf:"bytes,1,opt,name=after,proto3" json:"after,omitempty"`
+	Limit         uint32                 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"` // at most this many; 0: as many as the server likes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAdmissions) Reset() {
+	*x = ListAdmissions{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAdmissions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAdmissions) ProtoMessage() {}
+
+func (x *ListAdmissions) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAdmissions.ProtoReflect.Descriptor instead.
+func (*ListAdmissions) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
+}
+
+func (x *ListAdmissions) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *ListAdmissions) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
 type Attr struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ino           uint64                 `protobuf:"varint,1,opt,name=ino,proto3" json:"ino,omitempty"`
@@ -4813,7 +5989,7 @@ type Attr struct {
 
 func (x *Attr) Reset() {
 	*x = Attr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4825,7 +6001,7 @@ func (x *Attr) String() string {
 func (*Attr) ProtoMessage() {}
 
 func (x *Attr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4838,7 +6014,7 @@ func (x *Attr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attr.ProtoReflect.Descriptor instead.
 func (*Attr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Attr) GetIno() uint64 {
@@ -4930,7 +6106,7 @@ type DirEntry struct {
 
 func (x *DirEntry) Reset() {
 	*x = DirEntry{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4942,7 +6118,7 @@ func (x *DirEntry) String() string {
 func (*DirEntry) ProtoMessage() {}
 
 func (x *DirEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4955,7 +6131,7 @@ func (x *DirEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirEntry.ProtoReflect.Descriptor instead.
 func (*DirEntry) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *DirEntry) GetName() []byte {
@@ -4996,7 +6172,7 @@ type Xattr struct {
 
 func (x *Xattr) Reset() {
 	*x = Xattr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5008,7 +6184,7 @@ func (x *Xattr) String() string {
 func (*Xattr) ProtoMessage() {}
 
 func (x *Xattr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5021,7 +6197,7 @@ func (x *Xattr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Xattr.ProtoReflect.Descriptor instead.
 func (*Xattr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Xattr) GetName() []byte {
@@ -5051,7 +6227,7 @@ type FsStats struct {
 
 func (x *FsStats) Reset() {
 	*x = FsStats{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5063,7 +6239,7 @@ func (x *FsStats) String() string {
 func (*FsStats) ProtoMessage() {}
 
 func (x *FsStats) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5076,7 +6252,7 @@ func (x *FsStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FsStats.ProtoReflect.Descriptor instead.
 func (*FsStats) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *FsStats) GetInodes() uint64 {
@@ -5137,13 +6313,17 @@ type Result struct {
 	AdvisoryLocks []*AdvisoryLock        `protobuf:"bytes,19,rep,name=advisory_locks,json=advisoryLocks,proto3" json:"advisory_locks,omitempty"`
 	LastEvent     uint64                 `protobuf:"varint,18,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"` // ListEvents: number of the last one there is
 	Index         uint64                 `protobuf:"varint,20,opt,name=index,proto3" json:"index,omitempty"`                          // of a query: the last command that the state had applied
+	Cluster       string                 `protobuf:"bytes,21,opt,name=cluster,proto3" json:"cluster,omitempty"`                       // id of the cluster; empty: it has none
+	Authorities   []*Authority           `protobuf:"bytes,22,rep,name=authorities,proto3" json:"authorities,omitempty"`
+	Tokens        []*JoinToken           `protobuf:"bytes,23,rep,name=tokens,proto3" json:"tokens,omitempty"`
+	Admissions    []*Admission           `protobuf:"bytes,24,rep,name=admissions,proto3" json:"admissions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5155,7 +6335,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5168,7 +6348,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Result) GetCode() Code {
@@ -5311,6 +6491,34 @@ func (x *Result) GetIndex() uint64 {
 	return 0
 }
 
+func (x *Result) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *Result) GetAuthorities() []*Authority {
+	if x != nil {
+		return x.Authorities
+	}
+	return nil
+}
+
+func (x *Result) GetTokens() []*JoinToken {
+	if x != nil {
+		return x.Tokens
+	}
+	return nil
+}
+
+func (x *Result) GetAdmissions() []*Admission {
+	if x != nil {
+		return x.Admissions
+	}
+	return nil
+}
+
 // Lock is everything that is known of a name, with the rule for it applied.
 type Lock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5336,7 +6544,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5348,7 +6556,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5361,7 +6569,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Lock) GetParent() uint64 {
@@ -5505,7 +6713,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5517,7 +6725,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5530,7 +6738,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -5680,7 +6888,7 @@ type MountStatus struct {
 
 func (x *MountStatus) Reset() {
 	*x = MountStatus{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5692,7 +6900,7 @@ func (x *MountStatus) String() string {
 func (*MountStatus) ProtoMessage() {}
 
 func (x *MountStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5705,7 +6913,7 @@ func (x *MountStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountStatus.ProtoReflect.Descriptor instead.
 func (*MountStatus) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *MountStatus) GetHost() string {
@@ -5758,7 +6966,7 @@ type HostRecord struct {
 
 func (x *HostRecord) Reset() {
 	*x = HostRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5770,7 +6978,7 @@ func (x *HostRecord) String() string {
 func (*HostRecord) ProtoMessage() {}
 
 func (x *HostRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5783,7 +6991,7 @@ func (x *HostRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRecord.ProtoReflect.Descriptor instead.
 func (*HostRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *HostRecord) GetName() string {
@@ -5844,13 +7052,15 @@ type SnapshotHeader struct {
 	MaxBytes         uint64                 `protobuf:"varint,20,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"` // this and those below like SetLimits'; 0: not set
 	MaxBytesPerUser  uint64                 `protobuf:"varint,21,opt,name=max_bytes_per_user,json=maxBytesPerUser,proto3" json:"max_bytes_per_user,omitempty"`
 	MaxInodesPerUser uint64                 `protobuf:"varint,22,opt,name=max_inodes_per_user,json=maxInodesPerUser,proto3" json:"max_inodes_per_user,omitempty"`
+	Cluster          string                 `protobuf:"bytes,23,opt,name=cluster,proto3" json:"cluster,omitempty"`                                  // its id
+	ShutOutIndex     uint64                 `protobuf:"varint,24,opt,name=shut_out_index,json=shutOutIndex,proto3" json:"shut_out_index,omitempty"` // log index of the last command that shut somebody out who had been let in
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5862,7 +7072,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5875,7 +7085,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *SnapshotHeader) GetVersion() uint32 {
@@ -5969,6 +7179,20 @@ func (x *SnapshotHeader) GetMaxInodesPerUser() uint64 {
 	return 0
 }
 
+func (x *SnapshotHeader) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *SnapshotHeader) GetShutOutIndex() uint64 {
+	if x != nil {
+		return x.ShutOutIndex
+	}
+	return 0
+}
+
 type Record struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Record:
@@ -5984,6 +7208,10 @@ type Record struct {
 	//	*Record_Event
 	//	*Record_EventCount
 	//	*Record_AdvisoryLock
+	//	*Record_Authority
+	//	*Record_Token
+	//	*Record_Admission
+	//	*Record_RevokedKey
 	Record        isRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5991,7 +7219,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6003,7 +7231,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6016,7 +7244,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Record) GetRecord() isRecord_Record {
@@ -6125,6 +7353,42 @@ func (x *Record) GetAdvisoryLock() *AdvisoryLock {
 	return nil
 }
 
+func (x *Record) GetAuthority() *AuthorityRecord {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Authority); ok {
+			return x.Authority
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetToken() *TokenRecord {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Token); ok {
+			return x.Token
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetAdmission() *Admission {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Admission); ok {
+			return x.Admission
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetRevokedKey() *RevokedKey {
+	if x != nil {
+		if x, ok := x.Record.(*Record_RevokedKey); ok {
+			return x.RevokedKey
+		}
+	}
+	return nil
+}
+
 type isRecord_Record interface {
 	isRecord_Record()
 }
@@ -6173,6 +7437,22 @@ type Record_AdvisoryLock struct {
 	AdvisoryLock *AdvisoryLock `protobuf:"bytes,11,opt,name=advisory_lock,json=advisoryLock,proto3,oneof"`
 }
 
+type Record_Authority struct {
+	Authority *AuthorityRecord `protobuf:"bytes,12,opt,name=authority,proto3,oneof"`
+}
+
+type Record_Token struct {
+	Token *TokenRecord `protobuf:"bytes,13,opt,name=token,proto3,oneof"`
+}
+
+type Record_Admission struct {
+	Admission *Admission `protobuf:"bytes,14,opt,name=admission,proto3,oneof"`
+}
+
+type Record_RevokedKey struct {
+	RevokedKey *RevokedKey `protobuf:"bytes,15,opt,name=revoked_key,json=revokedKey,proto3,oneof"`
+}
+
 func (*Record_Inode) isRecord_Record() {}
 
 func (*Record_Entry) isRecord_Record() {}
@@ -6195,6 +7475,181 @@ func (*Record_EventCount) isRecord_Record() {}
 
 func (*Record_AdvisoryLock) isRecord_Record() {}
 
+func (*Record_Authority) isRecord_Record() {}
+
+func (*Record_Token) isRecord_Record() {}
+
+func (*Record_Admission) isRecord_Record() {}
+
+func (*Record_RevokedKey) isRecord_Record() {}
+
+// AuthorityRecord is an authority with its key.
+type AuthorityRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Authority     *Authority             `protobuf:"bytes,1,opt,name=authority,proto3" json:"authority,omitempty"`
+	SealedKey     []byte                 `protobuf:"bytes,2,opt,name=sealed_key,json=sealedKey,proto3" json:"sealed_key,omitempty"`
+	AddedIndex    uint64                 `protobuf:"varint,3,opt,name=added_index,json=addedIndex,proto3" json:"added_index,omitempty"` // log index of the command that added it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuthorityRecord) Reset() {
+	*x = AuthorityRecord{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuthorityRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuthorityRecord) ProtoMessage() {}
+
+func (x *AuthorityRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuthorityRecord.ProtoReflect.Descriptor instead.
+func (*AuthorityRecord) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{81}
+}
+
+func (x *AuthorityRecord) GetAuthority() *Authority {
+	if x != nil {
+		return x.Authority
+	}
+	return nil
+}
+
+func (x *AuthorityRecord) GetSealedKey() []byte {
+	if x != nil {
+		return x.SealedKey
+	}
+	return nil
+}
+
+func (x *AuthorityRecord) GetAddedIndex() uint64 {
+	if x != nil {
+		return x.AddedIndex
+	}
+	return 0
+}
+
+// TokenRecord is a join token with what its secret is known by.
+type TokenRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Token         *JoinToken             `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
+	SecretHash    []byte                 `protobuf:"bytes,2,opt,name=secret_hash,json=secretHash,proto3" json:"secret_hash,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TokenRecord) Reset() {
+	*x = TokenRecord{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TokenRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TokenRecord) ProtoMessage() {}
+
+func (x *TokenRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TokenRecord.ProtoReflect.Descriptor instead.
+func (*TokenRecord) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{82}
+}
+
+func (x *TokenRecord) GetToken() *JoinToken {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+func (x *TokenRecord) GetSecretHash() []byte {
+	if x != nil {
+		return x.SecretHash
+	}
+	return nil
+}
+
+// RevokedKey is a key that is not let in again.
+type RevokedKey struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	KeyHash       []byte                 `protobuf:"bytes,1,opt,name=key_hash,json=keyHash,proto3" json:"key_hash,omitempty"`
+	Index         uint64                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"` // log index of the command that revoked it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokedKey) Reset() {
+	*x = RevokedKey{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokedKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokedKey) ProtoMessage() {}
+
+func (x *RevokedKey) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokedKey.ProtoReflect.Descriptor instead.
+func (*RevokedKey) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{83}
+}
+
+func (x *RevokedKey) GetKeyHash() []byte {
+	if x != nil {
+		return x.KeyHash
+	}
+	return nil
+}
+
+func (x *RevokedKey) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
 // EventCount is how often an event has happened, ever.
 type EventCount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -6206,7 +7661,7 @@ type EventCount struct {
 
 func (x *EventCount) Reset() {
 	*x = EventCount{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6218,7 +7673,7 @@ func (x *EventCount) String() string {
 func (*EventCount) ProtoMessage() {}
 
 func (x *EventCount) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6231,7 +7686,7 @@ func (x *EventCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventCount.ProtoReflect.Descriptor instead.
 func (*EventCount) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *EventCount) GetEvent() string {
@@ -6268,7 +7723,7 @@ type InodeRecord struct {
 
 func (x *InodeRecord) Reset() {
 	*x = InodeRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6280,7 +7735,7 @@ func (x *InodeRecord) String() string {
 func (*InodeRecord) ProtoMessage() {}
 
 func (x *InodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6293,7 +7748,7 @@ func (x *InodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InodeRecord.ProtoReflect.Descriptor instead.
 func (*InodeRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *InodeRecord) GetAttr() *Attr {
@@ -6404,7 +7859,7 @@ type EntryRecord struct {
 
 func (x *EntryRecord) Reset() {
 	*x = EntryRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6416,7 +7871,7 @@ func (x *EntryRecord) String() string {
 func (*EntryRecord) ProtoMessage() {}
 
 func (x *EntryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6429,7 +7884,7 @@ func (x *EntryRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRecord.ProtoReflect.Descriptor instead.
 func (*EntryRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *EntryRecord) GetParent() uint64 {
@@ -6555,7 +8010,7 @@ type PendingRecord struct {
 
 func (x *PendingRecord) Reset() {
 	*x = PendingRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6567,7 +8022,7 @@ func (x *PendingRecord) String() string {
 func (*PendingRecord) ProtoMessage() {}
 
 func (x *PendingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6580,7 +8035,7 @@ func (x *PendingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingRecord.ProtoReflect.Descriptor instead.
 func (*PendingRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *PendingRecord) GetUntil() int64 {
@@ -6613,7 +8068,7 @@ type MakerRecord struct {
 
 func (x *MakerRecord) Reset() {
 	*x = MakerRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6625,7 +8080,7 @@ func (x *MakerRecord) String() string {
 func (*MakerRecord) ProtoMessage() {}
 
 func (x *MakerRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6638,7 +8093,7 @@ func (x *MakerRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakerRecord.ProtoReflect.Descriptor instead.
 func (*MakerRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *MakerRecord) GetProcess() *Process {
@@ -6705,7 +8160,7 @@ type OrphanRecord struct {
 
 func (x *OrphanRecord) Reset() {
 	*x = OrphanRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6717,7 +8172,7 @@ func (x *OrphanRecord) String() string {
 func (*OrphanRecord) ProtoMessage() {}
 
 func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6730,7 +8185,7 @@ func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrphanRecord.ProtoReflect.Descriptor instead.
 func (*OrphanRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *OrphanRecord) GetIno() uint64 {
@@ -6795,7 +8250,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6807,7 +8262,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6820,7 +8275,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *SessionRecord) GetId() uint64 {
@@ -6920,7 +8375,7 @@ type ReplyRecord struct {
 
 func (x *ReplyRecord) Reset() {
 	*x = ReplyRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6932,7 +8387,7 @@ func (x *ReplyRecord) String() string {
 func (*ReplyRecord) ProtoMessage() {}
 
 func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6945,7 +8400,7 @@ func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRecord.ProtoReflect.Descriptor instead.
 func (*ReplyRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ReplyRecord) GetSession() uint64 {
@@ -6992,7 +8447,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7004,7 +8459,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7017,7 +8472,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Undo) GetIno() uint64 {
@@ -7080,7 +8535,7 @@ var File_raftstore_storepb_store_proto protoreflect.FileDescriptor
 
 const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
-	"\x1draftstore/storepb/store.proto\x12\flockfs.store\"\xc0\x01\n" +
+	"\x1draftstore/storepb/store.proto\x12\flockfs.store\"\xdc\x01\n" +
 	"\x06Caller\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x10\n" +
@@ -7088,7 +8543,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x03pid\x18\x04 \x01(\rR\x03pid\x12/\n" +
 	"\alineage\x18\x05 \x03(\v2\x15.lockfs.store.ProcessR\alineage\x12\x16\n" +
 	"\x06family\x18\x06 \x01(\rR\x06family\x12#\n" +
-	"\rpid_namespace\x18\a \x01(\x04R\fpidNamespace\"\x8c\x01\n" +
+	"\rpid_namespace\x18\a \x01(\x04R\fpidNamespace\x12\x1a\n" +
+	"\bsquashed\x18\b \x01(\bR\bsquashed\"\x8c\x01\n" +
 	"\aProcess\x12#\n" +
 	"\rpid_namespace\x18\x01 \x01(\x04R\fpidNamespace\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\rR\x03pid\x12\x14\n" +
@@ -7123,8 +8579,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05acked\x18\x03 \x01(\x04R\x05acked\x12\x12\n" +
 	"\x04time\x18\x04 \x01(\x03R\x04time\x12,\n" +
 	"\x06caller\x18\x05 \x01(\v2\x14.lockfs.store.CallerR\x06caller\x12 \n" +
-	"\x02op\x18\x06 \x01(\v2\x10.lockfs.store.OpR\x02op\"\xf6\n" +
-	"\n" +
+	"\x02op\x18\x06 \x01(\v2\x10.lockfs.store.OpR\x02op\"\xea\x0e\n" +
 	"\x02Op\x12.\n" +
 	"\x06create\x18\x01 \x01(\v2\x14.lockfs.store.CreateH\x00R\x06create\x12(\n" +
 	"\x04link\x18\x02 \x01(\v2\x12.lockfs.store.LinkH\x00R\x04link\x12.\n" +
@@ -7158,7 +8613,18 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\ttake_lock\x18\x17 \x01(\v2\x16.lockfs.store.TakeLockH\x00R\btakeLock\x128\n" +
 	"\n" +
 	"drop_locks\x18\x18 \x01(\v2\x17.lockfs.store.DropLocksH\x00R\tdropLocks\x12D\n" +
-	"\x0einterrupt_lock\x18\x19 \x01(\v2\x1b.lockfs.store.InterruptLockH\x00R\rinterruptLockB\x04\n" +
+	"\x0einterrupt_lock\x18\x19 \x01(\v2\x1b.lockfs.store.InterruptLockH\x00R\rinterruptLock\x12;\n" +
+	"\vset_cluster\x18\x1a \x01(\v2\x18.lockfs.store.SetClusterH\x00R\n" +
+	"setCluster\x12A\n" +
+	"\radd_authority\x18\x1b \x01(\v2\x1a.lockfs.store.AddAuthorityH\x00R\faddAuthority\x12D\n" +
+	"\x0edrop_authority\x18\x1c \x01(\v2\x1b.lockfs.store.DropAuthorityH\x00R\rdropAuthority\x125\n" +
+	"\tput_token\x18\x1d \x01(\v2\x16.lockfs.store.PutTokenH\x00R\bputToken\x12>\n" +
+	"\fdelete_token\x18\x1e \x01(\v2\x19.lockfs.store.DeleteTokenH\x00R\vdeleteToken\x128\n" +
+	"\n" +
+	"admit_host\x18\x1f \x01(\v2\x17.lockfs.store.AdmitHostH\x00R\tadmitHost\x12;\n" +
+	"\vrevoke_host\x18  \x01(\v2\x18.lockfs.store.RevokeHostH\x00R\n" +
+	"revokeHost\x12>\n" +
+	"\fnote_refusal\x18! \x01(\v2\x19.lockfs.store.NoteRefusalH\x00R\vnoteRefusalB\x04\n" +
 	"\x02op\"\xdf\x01\n" +
 	"\x06Create\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
@@ -7318,13 +8784,11 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"ForgetHost\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x06\n" +
-	"\x04Tick\"p\n" +
+	"\x04Tick\"R\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12!\n" +
-	"\fraft_address\x18\x03 \x01(\tR\vraftAddress\x12\x1f\n" +
-	"\vapi_address\x18\x04 \x01(\tR\n" +
-	"apiAddress\"9\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
+	"\aaddress\x18\x05 \x01(\tR\aaddressJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"9\n" +
 	"\tSetMember\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"\x1e\n" +
 	"\fRemoveMember\x12\x0e\n" +
@@ -7339,7 +8803,63 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	" \x01(\x04R\bmaxBytes\x12+\n" +
 	"\x12max_bytes_per_user\x18\v \x01(\x04R\x0fmaxBytesPerUser\x12-\n" +
 	"\x13max_inodes_per_user\x18\f \x01(\x04R\x10maxInodesPerUserB\r\n" +
-	"\v_lock_delay\"\xbf\b\n" +
+	"\v_lock_delay\"\x1c\n" +
+	"\n" +
+	"SetCluster\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x92\x01\n" +
+	"\tAuthority\x12 \n" +
+	"\vfingerprint\x18\x01 \x01(\fR\vfingerprint\x12 \n" +
+	"\vcertificate\x18\x02 \x01(\fR\vcertificate\x12+\n" +
+	"\x11cross_certificate\x18\x03 \x01(\fR\x10crossCertificate\x12\x14\n" +
+	"\x05added\x18\x04 \x01(\x03R\x05added\"|\n" +
+	"\fAddAuthority\x12 \n" +
+	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x1d\n" +
+	"\n" +
+	"sealed_key\x18\x02 \x01(\fR\tsealedKey\x12+\n" +
+	"\x11cross_certificate\x18\x03 \x01(\fR\x10crossCertificate\"1\n" +
+	"\rDropAuthority\x12 \n" +
+	"\vfingerprint\x18\x01 \x01(\fR\vfingerprint\"\xba\x01\n" +
+	"\tJoinToken\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12&\n" +
+	"\x04role\x18\x02 \x01(\x0e2\x12.lockfs.store.RoleR\x04role\x12\x12\n" +
+	"\x04host\x18\x03 \x01(\tR\x04host\x12\x12\n" +
+	"\x04uses\x18\x04 \x01(\rR\x04uses\x12\x18\n" +
+	"\aexpires\x18\x05 \x01(\x03R\aexpires\x12\x1f\n" +
+	"\vsquash_root\x18\x06 \x01(\bR\n" +
+	"squashRoot\x12\x12\n" +
+	"\x04made\x18\a \x01(\x03R\x04made\"Z\n" +
+	"\bPutToken\x12-\n" +
+	"\x05token\x18\x01 \x01(\v2\x17.lockfs.store.JoinTokenR\x05token\x12\x1f\n" +
+	"\vsecret_hash\x18\x02 \x01(\fR\n" +
+	"secretHash\"\x1d\n" +
+	"\vDeleteToken\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\"\xb1\x02\n" +
+	"\tAdmission\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12&\n" +
+	"\x04role\x18\x02 \x01(\x0e2\x12.lockfs.store.RoleR\x04role\x12\x19\n" +
+	"\bkey_hash\x18\x03 \x01(\fR\akeyHash\x12 \n" +
+	"\vcertificate\x18\x04 \x01(\fR\vcertificate\x12\x1c\n" +
+	"\tauthority\x18\x05 \x01(\fR\tauthority\x12\x1b\n" +
+	"\tnot_after\x18\x06 \x01(\x03R\bnotAfter\x12\x1f\n" +
+	"\vsquash_root\x18\a \x01(\bR\n" +
+	"squashRoot\x12\x19\n" +
+	"\btoken_id\x18\b \x01(\fR\atokenId\x12\x1a\n" +
+	"\badmitted\x18\t \x01(\x03R\badmitted\x12\x18\n" +
+	"\arevoked\x18\n" +
+	" \x01(\x03R\arevoked\"\x90\x01\n" +
+	"\tAdmitHost\x12\x19\n" +
+	"\btoken_id\x18\x01 \x01(\fR\atokenId\x12\x1f\n" +
+	"\vsecret_hash\x18\x02 \x01(\fR\n" +
+	"secretHash\x12+\n" +
+	"\x04host\x18\x03 \x01(\v2\x17.lockfs.store.AdmissionR\x04host\x12\x1a\n" +
+	"\bfounding\x18\x04 \x01(\bR\bfounding\" \n" +
+	"\n" +
+	"RevokeHost\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"S\n" +
+	"\vNoteRefusal\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\"\x91\v\n" +
 	"\x05Query\x12.\n" +
 	"\x06lookup\x18\x01 \x01(\v2\x14.lockfs.store.LookupH\x00R\x06lookup\x122\n" +
 	"\bget_attr\x18\x02 \x01(\v2\x15.lockfs.store.GetAttrH\x00R\agetAttr\x12(\n" +
@@ -7365,7 +8885,14 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"await_lock\x18\x0f \x01(\v2\x17.lockfs.store.AwaitLockH\x00R\tawaitLock\x125\n" +
 	"\ttest_lock\x18\x10 \x01(\v2\x16.lockfs.store.TestLockH\x00R\btestLock\x12Q\n" +
 	"\x13list_advisory_locks\x18\x11 \x01(\v2\x1f.lockfs.store.ListAdvisoryLocksH\x00R\x11listAdvisoryLocks\x12>\n" +
-	"\fawait_change\x18\x12 \x01(\v2\x19.lockfs.store.AwaitChangeH\x00R\vawaitChange\x12\x14\n" +
+	"\fawait_change\x18\x12 \x01(\v2\x19.lockfs.store.AwaitChangeH\x00R\vawaitChange\x12;\n" +
+	"\vget_cluster\x18\x14 \x01(\v2\x18.lockfs.store.GetClusterH\x00R\n" +
+	"getCluster\x12J\n" +
+	"\x10list_authorities\x18\x15 \x01(\v2\x1d.lockfs.store.ListAuthoritiesH\x00R\x0flistAuthorities\x12;\n" +
+	"\vlist_tokens\x18\x16 \x01(\v2\x18.lockfs.store.ListTokensH\x00R\n" +
+	"listTokens\x12A\n" +
+	"\rget_admission\x18\x17 \x01(\v2\x1a.lockfs.store.GetAdmissionH\x00R\fgetAdmission\x12G\n" +
+	"\x0flist_admissions\x18\x18 \x01(\v2\x1c.lockfs.store.ListAdmissionsH\x00R\x0elistAdmissions\x12\x14\n" +
 	"\x05since\x18\x13 \x01(\x04R\x05sinceB\a\n" +
 	"\x05query\"4\n" +
 	"\x06Lookup\x12\x16\n" +
@@ -7432,7 +8959,17 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\x12\x12\n" +
 	"\x04wait\x18\x04 \x01(\bR\x04wait\x12\x12\n" +
 	"\x04path\x18\x05 \x01(\fR\x04path\x12,\n" +
-	"\x06viewer\x18\x06 \x01(\v2\x14.lockfs.store.ViewerR\x06viewer\"\xec\x01\n" +
+	"\x06viewer\x18\x06 \x01(\v2\x14.lockfs.store.ViewerR\x06viewer\"\f\n" +
+	"\n" +
+	"GetCluster\"\x11\n" +
+	"\x0fListAuthorities\"\f\n" +
+	"\n" +
+	"ListTokens\"\"\n" +
+	"\fGetAdmission\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"<\n" +
+	"\x0eListAdmissions\x12\x14\n" +
+	"\x05after\x18\x01 \x01(\tR\x05after\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\rR\x05limit\"\xec\x01\n" +
 	"\x04Attr\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x12\n" +
 	"\x04mode\x18\x02 \x01(\rR\x04mode\x12\x14\n" +
@@ -7461,7 +8998,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\x12\x1b\n" +
 	"\tmax_bytes\x18\x05 \x01(\x04R\bmaxBytes\x12\x1d\n" +
 	"\n" +
-	"free_bytes\x18\x06 \x01(\x04R\tfreeBytesJ\x04\b\x03\x10\x04\"\xde\x06\n" +
+	"free_bytes\x18\x06 \x01(\x04R\tfreeBytesJ\x04\b\x03\x10\x04\"\x9d\b\n" +
 	"\x06Result\x12&\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x12.lockfs.store.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12&\n" +
@@ -7485,7 +9022,13 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x0eadvisory_locks\x18\x13 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\radvisoryLocks\x12\x1d\n" +
 	"\n" +
 	"last_event\x18\x12 \x01(\x04R\tlastEvent\x12\x14\n" +
-	"\x05index\x18\x14 \x01(\x04R\x05index\"\xd3\x03\n" +
+	"\x05index\x18\x14 \x01(\x04R\x05index\x12\x18\n" +
+	"\acluster\x18\x15 \x01(\tR\acluster\x129\n" +
+	"\vauthorities\x18\x16 \x03(\v2\x17.lockfs.store.AuthorityR\vauthorities\x12/\n" +
+	"\x06tokens\x18\x17 \x03(\v2\x17.lockfs.store.JoinTokenR\x06tokens\x127\n" +
+	"\n" +
+	"admissions\x18\x18 \x03(\v2\x17.lockfs.store.AdmissionR\n" +
+	"admissions\"\xd3\x03\n" +
 	"\x04Lock\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x12\n" +
@@ -7539,7 +9082,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bsessions\x18\x03 \x01(\rR\bsessions\x12\x14\n" +
 	"\x05since\x18\x04 \x01(\x03R\x05since\x12\x12\n" +
 	"\x04left\x18\x05 \x01(\bR\x04left\x12\x18\n" +
-	"\amachine\x18\x06 \x01(\tR\amachine\"\xa3\x03\n" +
+	"\amachine\x18\x06 \x01(\tR\amachine\"\xe3\x03\n" +
 	"\x0eSnapshotHeader\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x12\n" +
@@ -7558,7 +9101,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	" \x01(\x03R\tlockDelay\x12\x1b\n" +
 	"\tmax_bytes\x18\x14 \x01(\x04R\bmaxBytes\x12+\n" +
 	"\x12max_bytes_per_user\x18\x15 \x01(\x04R\x0fmaxBytesPerUser\x12-\n" +
-	"\x13max_inodes_per_user\x18\x16 \x01(\x04R\x10maxInodesPerUser\"\xd1\x04\n" +
+	"\x13max_inodes_per_user\x18\x16 \x01(\x04R\x10maxInodesPerUser\x12\x18\n" +
+	"\acluster\x18\x17 \x01(\tR\acluster\x12$\n" +
+	"\x0eshut_out_index\x18\x18 \x01(\x04R\fshutOutIndex\"\xb9\x06\n" +
 	"\x06Record\x121\n" +
 	"\x05inode\x18\x01 \x01(\v2\x19.lockfs.store.InodeRecordH\x00R\x05inode\x121\n" +
 	"\x05entry\x18\x02 \x01(\v2\x19.lockfs.store.EntryRecordH\x00R\x05entry\x124\n" +
@@ -7572,8 +9117,27 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vevent_count\x18\n" +
 	" \x01(\v2\x18.lockfs.store.EventCountH\x00R\n" +
 	"eventCount\x12A\n" +
-	"\radvisory_lock\x18\v \x01(\v2\x1a.lockfs.store.AdvisoryLockH\x00R\fadvisoryLockB\b\n" +
-	"\x06record\"8\n" +
+	"\radvisory_lock\x18\v \x01(\v2\x1a.lockfs.store.AdvisoryLockH\x00R\fadvisoryLock\x12=\n" +
+	"\tauthority\x18\f \x01(\v2\x1d.lockfs.store.AuthorityRecordH\x00R\tauthority\x121\n" +
+	"\x05token\x18\r \x01(\v2\x19.lockfs.store.TokenRecordH\x00R\x05token\x127\n" +
+	"\tadmission\x18\x0e \x01(\v2\x17.lockfs.store.AdmissionH\x00R\tadmission\x12;\n" +
+	"\vrevoked_key\x18\x0f \x01(\v2\x18.lockfs.store.RevokedKeyH\x00R\n" +
+	"revokedKeyB\b\n" +
+	"\x06record\"\x88\x01\n" +
+	"\x0fAuthorityRecord\x125\n" +
+	"\tauthority\x18\x01 \x01(\v2\x17.lockfs.store.AuthorityR\tauthority\x12\x1d\n" +
+	"\n" +
+	"sealed_key\x18\x02 \x01(\fR\tsealedKey\x12\x1f\n" +
+	"\vadded_index\x18\x03 \x01(\x04R\n" +
+	"addedIndex\"]\n" +
+	"\vTokenRecord\x12-\n" +
+	"\x05token\x18\x01 \x01(\v2\x17.lockfs.store.JoinTokenR\x05token\x12\x1f\n" +
+	"\vsecret_hash\x18\x02 \x01(\fR\n" +
+	"secretHash\"=\n" +
+	"\n" +
+	"RevokedKey\x12\x19\n" +
+	"\bkey_hash\x18\x01 \x01(\fR\akeyHash\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\"8\n" +
 	"\n" +
 	"EventCount\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x14\n" +
@@ -7668,7 +9232,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	" \x01(\bR\rbackExclusive\x128\n" +
 	"\n" +
 	"back_maker\x18\v \x01(\v2\x19.lockfs.store.MakerRecordR\tbackMakerJ\x04\b\x04\x10\x05J\x04\b\b\x10\tJ\x04\b\t\x10\n" +
-	"*\xf9\x03\n" +
+	"*\x88\x04\n" +
 	"\x04Code\x12\x06\n" +
 	"\x02OK\x10\x00\x12\r\n" +
 	"\tNOT_FOUND\x10\x01\x12\n" +
@@ -7703,7 +9267,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"NOT_JUDGED\x10\x1c\x12\x15\n" +
 	"\x11SESSION_FORGOTTEN\x10(\x12\t\n" +
-	"\x05QUOTA\x10)*l\n" +
+	"\x05QUOTA\x10)\x12\r\n" +
+	"\tNO_ACCESS\x10**l\n" +
 	"\x06Format\x12\r\n" +
 	"\tNO_FORMAT\x10\x00\x12\t\n" +
 	"\x05TOWER\x10\x01\x12\r\n" +
@@ -7734,7 +9299,13 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x06UNLOCK\x10\x00\x12\n" +
 	"\n" +
 	"\x06SHARED\x10\x01\x12\r\n" +
-	"\tEXCLUSIVE\x10\x02B\x1aZ\x18lockfs/raftstore/storepbb\x06proto3"
+	"\tEXCLUSIVE\x10\x02*+\n" +
+	"\x04Role\x12\v\n" +
+	"\aNO_ROLE\x10\x00\x12\n" +
+	"\n" +
+	"\x06SERVER\x10\x01\x12\n" +
+	"\n" +
+	"\x06CLIENT\x10\x02B\x1aZ\x18lockfs/raftstore/storepbb\x06proto3"
 
 var (
 	file_raftstore_storepb_store_proto_rawDescOnce sync.Once
@@ -7748,8 +9319,8 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 	return file_raftstore_storepb_store_proto_rawDescData
 }
 
-var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
+var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 93)
 var file_raftstore_storepb_store_proto_goTypes = []any{
 	(Code)(0),                 // 0: lockfs.store.Code
 	(Format)(0),               // 1: lockfs.store.Format
@@ -7757,203 +9328,249 @@ var file_raftstore_storepb_store_proto_goTypes = []any{
 	(OnStale)(0),              // 3: lockfs.store.OnStale
 	(LockKind)(0),             // 4: lockfs.store.LockKind
 	(LockType)(0),             // 5: lockfs.store.LockType
-	(*Caller)(nil),            // 6: lockfs.store.Caller
-	(*Process)(nil),           // 7: lockfs.store.Process
-	(*Facts)(nil),             // 8: lockfs.store.Facts
-	(*Observation)(nil),       // 9: lockfs.store.Observation
-	(*Command)(nil),           // 10: lockfs.store.Command
-	(*Op)(nil),                // 11: lockfs.store.Op
-	(*Create)(nil),            // 12: lockfs.store.Create
-	(*Link)(nil),              // 13: lockfs.store.Link
-	(*Unlink)(nil),            // 14: lockfs.store.Unlink
-	(*Rename)(nil),            // 15: lockfs.store.Rename
-	(*SetAttr)(nil),           // 16: lockfs.store.SetAttr
-	(*SetContent)(nil),        // 17: lockfs.store.SetContent
-	(*SetXattr)(nil),          // 18: lockfs.store.SetXattr
-	(*RemoveXattr)(nil),       // 19: lockfs.store.RemoveXattr
-	(*Pin)(nil),               // 20: lockfs.store.Pin
-	(*Unpin)(nil),             // 21: lockfs.store.Unpin
-	(*OpenSession)(nil),       // 22: lockfs.store.OpenSession
-	(*CloseSession)(nil),      // 23: lockfs.store.CloseSession
-	(*EndSession)(nil),        // 24: lockfs.store.EndSession
-	(*Cancel)(nil),            // 25: lockfs.store.Cancel
-	(*ProcessGone)(nil),       // 26: lockfs.store.ProcessGone
-	(*TakeLock)(nil),          // 27: lockfs.store.TakeLock
-	(*DropLocks)(nil),         // 28: lockfs.store.DropLocks
-	(*InterruptLock)(nil),     // 29: lockfs.store.InterruptLock
-	(*AdvisoryLock)(nil),      // 30: lockfs.store.AdvisoryLock
-	(*Rule)(nil),              // 31: lockfs.store.Rule
-	(*SetRule)(nil),           // 32: lockfs.store.SetRule
-	(*DeleteRule)(nil),        // 33: lockfs.store.DeleteRule
-	(*ForgetHost)(nil),        // 34: lockfs.store.ForgetHost
-	(*Tick)(nil),              // 35: lockfs.store.Tick
-	(*Member)(nil),            // 36: lockfs.store.Member
-	(*SetMember)(nil),         // 37: lockfs.store.SetMember
-	(*RemoveMember)(nil),      // 38: lockfs.store.RemoveMember
-	(*SetLimits)(nil),         // 39: lockfs.store.SetLimits
-	(*Query)(nil),             // 40: lockfs.store.Query
-	(*Lookup)(nil),            // 41: lockfs.store.Lookup
-	(*GetAttr)(nil),           // 42: lockfs.store.GetAttr
-	(*Read)(nil),              // 43: lockfs.store.Read
-	(*ReadDir)(nil),           // 44: lockfs.store.ReadDir
-	(*GetXattrs)(nil),         // 45: lockfs.store.GetXattrs
-	(*StatFs)(nil),            // 46: lockfs.store.StatFs
-	(*ListMembers)(nil),       // 47: lockfs.store.ListMembers
-	(*ListSessions)(nil),      // 48: lockfs.store.ListSessions
-	(*ListRules)(nil),         // 49: lockfs.store.ListRules
-	(*ListHosts)(nil),         // 50: lockfs.store.ListHosts
-	(*ListLocks)(nil),         // 51: lockfs.store.ListLocks
-	(*Viewer)(nil),            // 52: lockfs.store.Viewer
-	(*GetLock)(nil),           // 53: lockfs.store.GetLock
-	(*ListProcesses)(nil),     // 54: lockfs.store.ListProcesses
-	(*AwaitLock)(nil),         // 55: lockfs.store.AwaitLock
-	(*AwaitChange)(nil),       // 56: lockfs.store.AwaitChange
-	(*TestLock)(nil),          // 57: lockfs.store.TestLock
-	(*ListAdvisoryLocks)(nil), // 58: lockfs.store.ListAdvisoryLocks
-	(*ListEvents)(nil),        // 59: lockfs.store.ListEvents
-	(*Attr)(nil),              // 60: lockfs.store.Attr
-	(*DirEntry)(nil),          // 61: lockfs.store.DirEntry
-	(*Xattr)(nil),             // 62: lockfs.store.Xattr
-	(*FsStats)(nil),           // 63: lockfs.store.FsStats
-	(*Result)(nil),            // 64: lockfs.store.Result
-	(*Lock)(nil),              // 65: lockfs.store.Lock
-	(*Event)(nil),             // 66: lockfs.store.Event
-	(*MountStatus)(nil),       // 67: lockfs.store.MountStatus
-	(*HostRecord)(nil),        // 68: lockfs.store.HostRecord
-	(*SnapshotHeader)(nil),    // 69: lockfs.store.SnapshotHeader
-	(*Record)(nil),            // 70: lockfs.store.Record
-	(*EventCount)(nil),        // 71: lockfs.store.EventCount
-	(*InodeRecord)(nil),       // 72: lockfs.store.InodeRecord
-	(*EntryRecord)(nil),       // 73: lockfs.store.EntryRecord
-	(*PendingRecord)(nil),     // 74: lockfs.store.PendingRecord
-	(*MakerRecord)(nil),       // 75: lockfs.store.MakerRecord
-	(*OrphanRecord)(nil),      // 76: lockfs.store.OrphanRecord
-	(*SessionRecord)(nil),     // 77: lockfs.store.SessionRecord
-	(*ReplyRecord)(nil),       // 78: lockfs.store.ReplyRecord
-	(*Undo)(nil),              // 79: lockfs.store.Undo
+	(Role)(0),                 // 6: lockfs.store.Role
+	(*Caller)(nil),            // 7: lockfs.store.Caller
+	(*Process)(nil),           // 8: lockfs.store.Process
+	(*Facts)(nil),             // 9: lockfs.store.Facts
+	(*Observation)(nil),       // 10: lockfs.store.Observation
+	(*Command)(nil),           // 11: lockfs.store.Command
+	(*Op)(nil),                // 12: lockfs.store.Op
+	(*Create)(nil),            // 13: lockfs.store.Create
+	(*Link)(nil),              // 14: lockfs.store.Link
+	(*Unlink)(nil),            // 15: lockfs.store.Unlink
+	(*Rename)(nil),            // 16: lockfs.store.Rename
+	(*SetAttr)(nil),           // 17: lockfs.store.SetAttr
+	(*SetContent)(nil),        // 18: lockfs.store.SetContent
+	(*SetXattr)(nil),          // 19: lockfs.store.SetXattr
+	(*RemoveXattr)(nil),       // 20: lockfs.store.RemoveXattr
+	(*Pin)(nil),               // 21: lockfs.store.Pin
+	(*Unpin)(nil),             // 22: lockfs.store.Unpin
+	(*OpenSession)(nil),       // 23: lockfs.store.OpenSession
+	(*CloseSession)(nil),      // 24: lockfs.store.CloseSession
+	(*EndSession)(nil),        // 25: lockfs.store.EndSession
+	(*Cancel)(nil),            // 26: lockfs.store.Cancel
+	(*ProcessGone)(nil),       // 27: lockfs.store.ProcessGone
+	(*TakeLock)(nil),          // 28: lockfs.store.TakeLock
+	(*DropLocks)(nil),         // 29: lockfs.store.DropLocks
+	(*InterruptLock)(nil),     // 30: lockfs.store.InterruptLock
+	(*AdvisoryLock)(nil),      // 31: lockfs.store.AdvisoryLock
+	(*Rule)(nil),              // 32: lockfs.store.Rule
+	(*SetRule)(nil),           // 33: lockfs.store.SetRule
+	(*DeleteRule)(nil),        // 34: lockfs.store.DeleteRule
+	(*ForgetHost)(nil),        // 35: lockfs.store.ForgetHost
+	(*Tick)(nil),              // 36: lockfs.store.Tick
+	(*Member)(nil),            // 37: lockfs.store.Member
+	(*SetMember)(nil),         // 38: lockfs.store.SetMember
+	(*RemoveMember)(nil),      // 39: lockfs.store.RemoveMember
+	(*SetLimits)(nil),         // 40: lockfs.store.SetLimits
+	(*SetCluster)(nil),        // 41: lockfs.store.SetCluster
+	(*Authority)(nil),         // 42: lockfs.store.Authority
+	(*AddAuthority)(nil),      // 43: lockfs.store.AddAuthority
+	(*DropAuthority)(nil),     // 44: lockfs.store.DropAuthority
+	(*JoinToken)(nil),         // 45: lockfs.store.JoinToken
+	(*PutToken)(nil),          // 46: lockfs.store.PutToken
+	(*DeleteToken)(nil),       // 47: lockfs.store.DeleteToken
+	(*Admission)(nil),         // 48: lockfs.store.Admission
+	(*AdmitHost)(nil),         // 49: lockfs.store.AdmitHost
+	(*RevokeHost)(nil),        // 50: lockfs.store.RevokeHost
+	(*NoteRefusal)(nil),       // 51: lockfs.store.NoteRefusal
+	(*Query)(nil),             // 52: lockfs.store.Query
+	(*Lookup)(nil),            // 53: lockfs.store.Lookup
+	(*GetAttr)(nil),           // 54: lockfs.store.GetAttr
+	(*Read)(nil),              // 55: lockfs.store.Read
+	(*ReadDir)(nil),           // 56: lockfs.store.ReadDir
+	(*GetXattrs)(nil),         // 57: lockfs.store.GetXattrs
+	(*StatFs)(nil),            // 58: lockfs.store.StatFs
+	(*ListMembers)(nil),       // 59: lockfs.store.ListMembers
+	(*ListSessions)(nil),      // 60: lockfs.store.ListSessions
+	(*ListRules)(nil),         // 61: lockfs.store.ListRules
+	(*ListHosts)(nil),         // 62: lockfs.store.ListHosts
+	(*ListLocks)(nil),         // 63: lockfs.store.ListLocks
+	(*Viewer)(nil),            // 64: lockfs.store.Viewer
+	(*GetLock)(nil),           // 65: lockfs.store.GetLock
+	(*ListProcesses)(nil),     // 66: lockfs.store.ListProcesses
+	(*AwaitLock)(nil),         // 67: lockfs.store.AwaitLock
+	(*AwaitChange)(nil),       // 68: lockfs.store.AwaitChange
+	(*TestLock)(nil),          // 69: lockfs.store.TestLock
+	(*ListAdvisoryLocks)(nil), // 70: lockfs.store.ListAdvisoryLocks
+	(*ListEvents)(nil),        // 71: lockfs.store.ListEvents
+	(*GetCluster)(nil),        // 72: lockfs.store.GetCluster
+	(*ListAuthorities)(nil),   // 73: lockfs.store.ListAuthorities
+	(*ListTokens)(nil),        // 74: lockfs.store.ListTokens
+	(*GetAdmission)(nil),      // 75: lockfs.store.GetAdmission
+	(*ListAdmissions)(nil),    // 76: lockfs.store.ListAdmissions
+	(*Attr)(nil),              // 77: lockfs.store.Attr
+	(*DirEntry)(nil),          // 78: lockfs.store.DirEntry
+	(*Xattr)(nil),             // 79: lockfs.store.Xattr
+	(*FsStats)(nil),           // 80: lockfs.store.FsStats
+	(*Result)(nil),            // 81: lockfs.store.Result
+	(*Lock)(nil),              // 82: lockfs.store.Lock
+	(*Event)(nil),             // 83: lockfs.store.Event
+	(*MountStatus)(nil),       // 84: lockfs.store.MountStatus
+	(*HostRecord)(nil),        // 85: lockfs.store.HostRecord
+	(*SnapshotHeader)(nil),    // 86: lockfs.store.SnapshotHeader
+	(*Record)(nil),            // 87: lockfs.store.Record
+	(*AuthorityRecord)(nil),   // 88: lockfs.store.AuthorityRecord
+	(*TokenRecord)(nil),       // 89: lockfs.store.TokenRecord
+	(*RevokedKey)(nil),        // 90: lockfs.store.RevokedKey
+	(*EventCount)(nil),        // 91: lockfs.store.EventCount
+	(*InodeRecord)(nil),       // 92: lockfs.store.InodeRecord
+	(*EntryRecord)(nil),       // 93: lockfs.store.EntryRecord
+	(*PendingRecord)(nil),     // 94: lockfs.store.PendingRecord
+	(*MakerRecord)(nil),       // 95: lockfs.store.MakerRecord
+	(*OrphanRecord)(nil),      // 96: lockfs.store.OrphanRecord
+	(*SessionRecord)(nil),     // 97: lockfs.store.SessionRecord
+	(*ReplyRecord)(nil),       // 98: lockfs.store.ReplyRecord
+	(*Undo)(nil),              // 99: lockfs.store.Undo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
-	7,   // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
+	8,   // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
 	1,   // 1: lockfs.store.Facts.format:type_name -> lockfs.store.Format
 	2,   // 2: lockfs.store.Facts.guard:type_name -> lockfs.store.Guard
 	3,   // 3: lockfs.store.Facts.on_stale:type_name -> lockfs.store.OnStale
-	7,   // 4: lockfs.store.Facts.process:type_name -> lockfs.store.Process
-	6,   // 5: lockfs.store.Command.caller:type_name -> lockfs.store.Caller
-	11,  // 6: lockfs.store.Command.op:type_name -> lockfs.store.Op
-	12,  // 7: lockfs.store.Op.create:type_name -> lockfs.store.Create
-	13,  // 8: lockfs.store.Op.link:type_name -> lockfs.store.Link
-	14,  // 9: lockfs.store.Op.unlink:type_name -> lockfs.store.Unlink
-	15,  // 10: lockfs.store.Op.rename:type_name -> lockfs.store.Rename
-	16,  // 11: lockfs.store.Op.set_attr:type_name -> lockfs.store.SetAttr
-	17,  // 12: lockfs.store.Op.set_content:type_name -> lockfs.store.SetContent
-	18,  // 13: lockfs.store.Op.set_xattr:type_name -> lockfs.store.SetXattr
-	19,  // 14: lockfs.store.Op.remove_xattr:type_name -> lockfs.store.RemoveXattr
-	20,  // 15: lockfs.store.Op.pin:type_name -> lockfs.store.Pin
-	21,  // 16: lockfs.store.Op.unpin:type_name -> lockfs.store.Unpin
-	22,  // 17: lockfs.store.Op.open_session:type_name -> lockfs.store.OpenSession
-	23,  // 18: lockfs.store.Op.close_session:type_name -> lockfs.store.CloseSession
-	25,  // 19: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
-	37,  // 20: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
-	38,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
-	39,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
-	24,  // 23: lockfs.store.Op.end_session:type_name -> lockfs.store.EndSession
-	26,  // 24: lockfs.store.Op.process_gone:type_name -> lockfs.store.ProcessGone
-	32,  // 25: lockfs.store.Op.set_rule:type_name -> lockfs.store.SetRule
-	33,  // 26: lockfs.store.Op.delete_rule:type_name -> lockfs.store.DeleteRule
-	34,  // 27: lockfs.store.Op.forget_host:type_name -> lockfs.store.ForgetHost
-	35,  // 28: lockfs.store.Op.tick:type_name -> lockfs.store.Tick
-	27,  // 29: lockfs.store.Op.take_lock:type_name -> lockfs.store.TakeLock
-	28,  // 30: lockfs.store.Op.drop_locks:type_name -> lockfs.store.DropLocks
-	29,  // 31: lockfs.store.Op.interrupt_lock:type_name -> lockfs.store.InterruptLock
-	8,   // 32: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
-	9,   // 33: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
-	9,   // 34: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
-	8,   // 35: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
-	9,   // 36: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
-	9,   // 37: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
-	7,   // 38: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
-	4,   // 39: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 40: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
-	4,   // 41: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
-	4,   // 42: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 43: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
-	4,   // 44: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 45: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
-	31,  // 46: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
-	36,  // 47: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
-	41,  // 48: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	42,  // 49: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	43,  // 50: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	44,  // 51: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	45,  // 52: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	46,  // 53: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	47,  // 54: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	48,  // 55: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
-	49,  // 56: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
-	50,  // 57: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
-	51,  // 58: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
-	53,  // 59: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
-	54,  // 60: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
-	59,  // 61: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
-	55,  // 62: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
-	57,  // 63: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
-	58,  // 64: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	56,  // 65: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
-	9,   // 66: lockfs.store.Read.name:type_name -> lockfs.store.Observation
-	52,  // 67: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
-	4,   // 68: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 69: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
-	9,   // 70: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
-	27,  // 71: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
-	52,  // 72: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
-	52,  // 73: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
-	0,   // 74: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	60,  // 75: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	61,  // 76: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	62,  // 77: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	63,  // 78: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	36,  // 79: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	77,  // 80: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	9,   // 81: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
-	31,  // 82: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
-	68,  // 83: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
-	65,  // 84: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
-	7,   // 85: lockfs.store.Result.processes:type_name -> lockfs.store.Process
-	66,  // 86: lockfs.store.Result.events:type_name -> lockfs.store.Event
-	30,  // 87: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	8,   // 88: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
-	60,  // 89: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
-	30,  // 90: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	6,   // 91: lockfs.store.Event.by:type_name -> lockfs.store.Caller
-	66,  // 92: lockfs.store.Event.previous:type_name -> lockfs.store.Event
-	72,  // 93: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	73,  // 94: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	76,  // 95: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	77,  // 96: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	78,  // 97: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	36,  // 98: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	31,  // 99: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
-	68,  // 100: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
-	66,  // 101: lockfs.store.Record.event:type_name -> lockfs.store.Event
-	71,  // 102: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
-	30,  // 103: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
-	60,  // 104: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	62,  // 105: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	8,   // 106: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	8,   // 107: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	74,  // 108: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
-	75,  // 109: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
-	6,   // 110: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
-	7,   // 111: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
-	7,   // 112: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
-	64,  // 113: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	79,  // 114: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	75,  // 115: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
-	116, // [116:116] is the sub-list for method output_type
-	116, // [116:116] is the sub-list for method input_type
-	116, // [116:116] is the sub-list for extension type_name
-	116, // [116:116] is the sub-list for extension extendee
-	0,   // [0:116] is the sub-list for field type_name
+	8,   // 4: lockfs.store.Facts.process:type_name -> lockfs.store.Process
+	7,   // 5: lockfs.store.Command.caller:type_name -> lockfs.store.Caller
+	12,  // 6: lockfs.store.Command.op:type_name -> lockfs.store.Op
+	13,  // 7: lockfs.store.Op.create:type_name -> lockfs.store.Create
+	14,  // 8: lockfs.store.Op.link:type_name -> lockfs.store.Link
+	15,  // 9: lockfs.store.Op.unlink:type_name -> lockfs.store.Unlink
+	16,  // 10: lockfs.store.Op.rename:type_name -> lockfs.store.Rename
+	17,  // 11: lockfs.store.Op.set_attr:type_name -> lockfs.store.SetAttr
+	18,  // 12: lockfs.store.Op.set_content:type_name -> lockfs.store.SetContent
+	19,  // 13: lockfs.store.Op.set_xattr:type_name -> lockfs.store.SetXattr
+	20,  // 14: lockfs.store.Op.remove_xattr:type_name -> lockfs.store.RemoveXattr
+	21,  // 15: lockfs.store.Op.pin:type_name -> lockfs.store.Pin
+	22,  // 16: lockfs.store.Op.unpin:type_name -> lockfs.store.Unpin
+	23,  // 17: lockfs.store.Op.open_session:type_name -> lockfs.store.OpenSession
+	24,  // 18: lockfs.store.Op.close_session:type_name -> lockfs.store.CloseSession
+	26,  // 19: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
+	38,  // 20: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
+	39,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
+	40,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
+	25,  // 23: lockfs.store.Op.end_session:type_name -> lockfs.store.EndSession
+	27,  // 24: lockfs.store.Op.process_gone:type_name -> lockfs.store.ProcessGone
+	33,  // 25: lockfs.store.Op.set_rule:type_name -> lockfs.store.SetRule
+	34,  // 26: lockfs.store.Op.delete_rule:type_name -> lockfs.store.DeleteRule
+	35,  // 27: lockfs.store.Op.forget_host:type_name -> lockfs.store.ForgetHost
+	36,  // 28: lockfs.store.Op.tick:type_name -> lockfs.store.Tick
+	28,  // 29: lockfs.store.Op.take_lock:type_name -> lockfs.store.TakeLock
+	29,  // 30: lockfs.store.Op.drop_locks:type_name -> lockfs.store.DropLocks
+	30,  // 31: lockfs.store.Op.interrupt_lock:type_name -> lockfs.store.InterruptLock
+	41,  // 32: lockfs.store.Op.set_cluster:type_name -> lockfs.store.SetCluster
+	43,  // 33: lockfs.store.Op.add_authority:type_name -> lockfs.store.AddAuthority
+	44,  // 34: lockfs.store.Op.drop_authority:type_name -> lockfs.store.DropAuthority
+	46,  // 35: lockfs.store.Op.put_token:type_name -> lockfs.store.PutToken
+	47,  // 36: lockfs.store.Op.delete_token:type_name -> lockfs.store.DeleteToken
+	49,  // 37: lockfs.store.Op.admit_host:type_name -> lockfs.store.AdmitHost
+	50,  // 38: lockfs.store.Op.revoke_host:type_name -> lockfs.store.RevokeHost
+	51,  // 39: lockfs.store.Op.note_refusal:type_name -> lockfs.store.NoteRefusal
+	9,   // 40: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
+	10,  // 41: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
+	10,  // 42: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
+	9,   // 43: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
+	10,  // 44: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
+	10,  // 45: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
+	8,   // 46: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
+	4,   // 47: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 48: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
+	4,   // 49: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
+	4,   // 50: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 51: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
+	4,   // 52: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 53: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
+	32,  // 54: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
+	37,  // 55: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
+	6,   // 56: lockfs.store.JoinToken.role:type_name -> lockfs.store.Role
+	45,  // 57: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
+	6,   // 58: lockfs.store.Admission.role:type_name -> lockfs.store.Role
+	48,  // 59: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
+	53,  // 60: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	54,  // 61: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	55,  // 62: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	56,  // 63: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	57,  // 64: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	58,  // 65: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	59,  // 66: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	60,  // 67: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	61,  // 68: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
+	62,  // 69: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
+	63,  // 70: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
+	65,  // 71: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	66,  // 72: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	71,  // 73: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	67,  // 74: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	69,  // 75: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	70,  // 76: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	68,  // 77: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
+	72,  // 78: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
+	73,  // 79: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
+	74,  // 80: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
+	75,  // 81: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
+	76,  // 82: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
+	10,  // 83: lockfs.store.Read.name:type_name -> lockfs.store.Observation
+	64,  // 84: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
+	4,   // 85: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 86: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
+	10,  // 87: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
+	28,  // 88: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
+	64,  // 89: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
+	64,  // 90: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
+	0,   // 91: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	77,  // 92: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	78,  // 93: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	79,  // 94: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	80,  // 95: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	37,  // 96: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	97,  // 97: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	10,  // 98: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
+	32,  // 99: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
+	85,  // 100: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	82,  // 101: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	8,   // 102: lockfs.store.Result.processes:type_name -> lockfs.store.Process
+	83,  // 103: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	31,  // 104: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	42,  // 105: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
+	45,  // 106: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
+	48,  // 107: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
+	9,   // 108: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	77,  // 109: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	31,  // 110: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	7,   // 111: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	83,  // 112: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	92,  // 113: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	93,  // 114: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	96,  // 115: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	97,  // 116: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	98,  // 117: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	37,  // 118: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	32,  // 119: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	85,  // 120: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	83,  // 121: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	91,  // 122: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	31,  // 123: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	88,  // 124: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
+	89,  // 125: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
+	48,  // 126: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
+	90,  // 127: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
+	42,  // 128: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
+	45,  // 129: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
+	77,  // 130: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	79,  // 131: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	9,   // 132: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	9,   // 133: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	94,  // 134: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
+	95,  // 135: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
+	7,   // 136: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
+	8,   // 137: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
+	8,   // 138: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
+	81,  // 139: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	99,  // 140: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	95,  // 141: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
+	142, // [142:142] is the sub-list for method output_type
+	142, // [142:142] is the sub-list for method input_type
+	142, // [142:142] is the sub-list for extension type_name
+	142, // [142:142] is the sub-list for extension extendee
+	0,   // [0:142] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -7987,12 +9604,20 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Op_TakeLock)(nil),
 		(*Op_DropLocks)(nil),
 		(*Op_InterruptLock)(nil),
+		(*Op_SetCluster)(nil),
+		(*Op_AddAuthority)(nil),
+		(*Op_DropAuthority)(nil),
+		(*Op_PutToken)(nil),
+		(*Op_DeleteToken)(nil),
+		(*Op_AdmitHost)(nil),
+		(*Op_RevokeHost)(nil),
+		(*Op_NoteRefusal)(nil),
 	}
 	file_raftstore_storepb_store_proto_msgTypes[8].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[9].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[10].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[33].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[34].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[45].OneofWrappers = []any{
 		(*Query_Lookup)(nil),
 		(*Query_GetAttr)(nil),
 		(*Query_Read)(nil),
@@ -8011,8 +9636,13 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Query_TestLock)(nil),
 		(*Query_ListAdvisoryLocks)(nil),
 		(*Query_AwaitChange)(nil),
+		(*Query_GetCluster)(nil),
+		(*Query_ListAuthorities)(nil),
+		(*Query_ListTokens)(nil),
+		(*Query_GetAdmission)(nil),
+		(*Query_ListAdmissions)(nil),
 	}
-	file_raftstore_storepb_store_proto_msgTypes[64].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[80].OneofWrappers = []any{
 		(*Record_Inode)(nil),
 		(*Record_Entry)(nil),
 		(*Record_Orphan)(nil),
@@ -8024,14 +9654,18 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Record_Event)(nil),
 		(*Record_EventCount)(nil),
 		(*Record_AdvisoryLock)(nil),
+		(*Record_Authority)(nil),
+		(*Record_Token)(nil),
+		(*Record_Admission)(nil),
+		(*Record_RevokedKey)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   74,
+			NumEnums:      7,
+			NumMessages:   93,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -10,6 +10,12 @@ name, threads, calls, urls = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sy
 RETRYABLE = {"LOCK_ACQUISITION_FAILED", "LOCK_TIMEOUT", "UNAVAILABLE"}
 
 
+def say(*words):
+    """In one piece: print writes word by word, between which other threads have their turn."""
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+    sys.stdout.flush()
+
+
 def request(ident):
     return json.dumps({
         "protocol": {"name": "forrst", "version": "0.1.0"}, "id": ident,
@@ -40,10 +46,10 @@ def work(thread):
             codes = {error["code"] for error in answer.get("errors", [])}
             if not codes:
                 assert answer["result"] == {"done": ident}, answer
-                print("done", ident, flush=True)
+                say("done", ident)
                 break
             if not codes & RETRYABLE:
-                print("failed", ident, answer, flush=True)
+                say("failed", ident, answer)
                 break
             server += 1
 

@@ -160,7 +160,8 @@ func startMakers(t testing.TB, g *suite.Guest, dir string) []*scripted {
 	return makers
 }
 
-// holdCommits has a leader hear nothing of what its followers store, while it can still answer queries.
+// holdCommits has a leader hear nothing of what its followers store, while it can still answer those whose queries bring the word of
+// a voter along, as guests' and other servers' do. The queries of its own mount wait, too.
 // After a second it would not be the leader any more.
 func holdCommits(t testing.TB, leader *suite.Node) (release func()) {
 	t.Helper()

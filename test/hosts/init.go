@@ -44,6 +44,9 @@ func beInit(name string, control io.Reader, replies io.Writer) error {
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("mount /proc: %w", err)
 	}
+	if err := mountOwn(socketDir); err != nil {
+		return err
+	}
 	if err := unix.Sethostname([]byte(name)); err != nil {
 		return fmt.Errorf("set the host name: %w", err)
 	}
@@ -57,6 +60,20 @@ func beInit(name string, control io.Reader, replies io.Writer) error {
 			continue
 		}
 		fmt.Fprintln(replies, replyDone)
+	}
+	return nil
+}
+
+// socketDir is where daemons of a host have their sockets, which are for that host only.
+const socketDir = "/run/lockfs"
+
+// mountOwn gives the host a directory of its own.
+func mountOwn(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755"); err != nil {
+		return fmt.Errorf("mount %s: %w", dir, err)
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func TestDataBelowTheMountIsRefused(t *testing.T) {
 	program := installFor(t, host, "root")
 	for _, command := range [][]string{
 		{"dev", "/mnt/locks", "--data", "/mnt/locks/data"},
-		{"server", "--name", "a", "--bootstrap", "--data", "/mnt/locks/data", "--mount", "/mnt/locks"},
+		{"server", "--insecure", "--name", "a", "--bootstrap", "--data", "/mnt/locks/data", "--mount", "/mnt/locks"},
 	} {
 		_, err := host.Run(program, command...)
 		require.ErrorContains(t, err, "choose another --data")
@@ -63,7 +63,7 @@ func TestDataBelowTheMountIsRefused(t *testing.T) {
 	}
 }
 
-// TestTwoDevs has commands reach the second one on a host where it says it is.
+// TestTwoDevs has commands reach each of two on a host at its socket.
 func TestTwoDevs(t *testing.T) {
 	t.Parallel()
 	host := hosts.New(t).Host("a")
@@ -74,16 +74,19 @@ func TestTwoDevs(t *testing.T) {
 		return dev
 	}
 	first, second := start("first"), start("second")
-	require.NoError(t, second.WaitOutput("--servers "))
-	require.NotContains(t, first.Log(), "--servers")
-	_, rest, _ := strings.Cut(second.Log(), "--servers ")
-	servers, _, _ := strings.Cut(rest, "\n")
 	host.MustRun(t, "mkdir", "/mnt/first/one", "/mnt/second/two")
-	require.NotContains(t, host.MustRun(t, program, "locks"), "two")
-	require.Contains(t, host.MustRun(t, program, "locks", "--servers", servers), "two")
-	for _, dev := range []*hosts.Process{first, second} {
-		require.NoError(t, dev.Stop())
+	locksAt := func(socket string) string {
+		return host.MustRun(t, program, "locks", "--socket", "/run/lockfs/"+socket)
 	}
+	require.NotContains(t, locksAt("dev-mnt-first.sock"), "two")
+	require.Contains(t, locksAt("dev-mnt-second.sock"), "two")
+	_, err := host.Run(program, "locks")
+	require.ErrorContains(t, err, "--socket /run/lockfs/dev-mnt-second.sock", "it is not known which is meant")
+	require.NoError(t, second.Stop())
+	require.Contains(t, host.MustRun(t, program, "locks"), "one")
+	require.NoError(t, first.Stop())
+	_, err = host.Run(program, "locks")
+	require.ErrorContains(t, err, "no lockfs daemon runs here (looked in /run/lockfs)")
 }
 
 // installFor gives a host what an ordinary machine has: a /dev/fuse for everybody,

@@ -47,7 +47,7 @@ func TestMembersComeAndGo(t *testing.T) {
 	text, err := a.Lockfs("member", "list")
 	require.NoError(t, err)
 	for _, n := range c.Nodes {
-		require.Contains(t, text, n.APIAddr(), "for people")
+		require.Contains(t, text, n.Addr(), "for people")
 	}
 	require.Equal(t, 3, strings.Count(text, "voter"), text)
 	c.RequireSameState(t)
@@ -83,17 +83,17 @@ func TestAStrayServerLeavesTheClusterAlone(t *testing.T) {
 	a := c.Nodes[0]
 	a.Host.MustRun(t, "sh", "-c", "echo held > "+c.Path("lock"))
 	b := c.Add(t)
-	stray := b.Host.Start(c.Program, "server", "--name", b.Name, "--data", b.Data, "--raft-addr", "127.0.0.1:7420",
-		"--api-addr", b.APIAddr(), "--http-addr", b.HTTPAddr(), "--join", a.APIAddr())
+	stray := b.Host.Start(c.Program, "server", "--name", b.Name, "--data", b.Data, "--insecure",
+		"--addr", b.Addr(), "--advertise", "10.77.99.99:7420", "--http-addr", b.HTTPAddr(), "--join", a.Addr())
 	c.Started = append(c.Started, stray)
 	hosts.Eventually(t, "the leader says that it does not reach it", func() (string, bool) {
 		log := a.Server.Log()
-		return log, strings.Contains(log, "127.0.0.1:7420 does not answer")
+		return log, strings.Contains(log, "10.77.99.99:7420 does not answer")
 	})
 	require.Equal(t, []string{"a"}, membersOf(t, a))
 	c.RequireService(t, a)
 	require.Error(t, stray.Wait())
-	require.Contains(t, stray.Log(), "the leader a cannot reach b (its raft address 127.0.0.1:7420 does not answer")
+	require.Contains(t, stray.Log(), "the leader a cannot reach b (its address 10.77.99.99:7420 does not answer")
 	a.Kill()
 	a.Start(t)
 	require.Equal(t, "held\n", a.Host.MustRun(t, "cat", c.Path("lock")))
@@ -113,7 +113,7 @@ func TestStatusForPeople(t *testing.T) {
 		text, err := n.Lockfs("status")
 		require.NoError(t, err)
 		for _, other := range c.Nodes {
-			require.Contains(t, text, other.APIAddr())
+			require.Contains(t, text, other.Addr())
 		}
 		require.Contains(t, text, "leader")
 	}
@@ -122,6 +122,6 @@ func TestStatusForPeople(t *testing.T) {
 	gone.Kill()
 	hosts.Eventually(t, "a status with all members", func() (string, bool) {
 		text, err := leader.Lockfs("status")
-		return fmt.Sprint(text, err), err == nil && strings.Contains(text, gone.APIAddr())
+		return fmt.Sprint(text, err), err == nil && strings.Contains(text, gone.Addr())
 	})
 }

@@ -15,7 +15,7 @@ func TestMountWithoutAVoter(t *testing.T) {
 	c := suite.StartCluster(t, 3)
 	h := c.AddClient(t, "m")
 	// It is told of one server and finds the others.
-	p := c.MountOn(t, h, c.Nodes[0].APIAddr())
+	p := c.MountOn(t, h, c.Nodes[0].Addr())
 	suite.RequireLocking(t, c, h, c.Nodes[1].Host)
 	suite.RequireLocking(t, c, c.Nodes[2].Host, h)
 	for _, n := range c.Nodes {
@@ -47,7 +47,7 @@ func TestMountThroughMount8(t *testing.T) {
 	require.ErrorContains(t, err, "bogus=1")
 	require.Zero(t, suite.CountMounts(t, h, c.Mount))
 
-	h.MustRun(t, "mount", "-t", "lockfs", source, c.Mount, "-o", "name=build-7,op-timeout=5s,_netdev,noexec")
+	h.MustRun(t, "mount", "-t", "lockfs", source, c.Mount, "-o", "insecure,name=build-7,op-timeout=5s,_netdev,noexec")
 	require.Contains(t, h.MustRun(t, "grep", " fuse.lockfs ", "/proc/mounts"), "noexec")
 	suite.RequireLocking(t, c, h, c.Nodes[0].Host)
 	c.Nodes[0].AwaitSession(t, "build-7", "a session under the name that was given", suite.OneSession)
@@ -72,7 +72,7 @@ func TestFstab(t *testing.T) {
 		[ /sbin -ef /usr/sbin ] || mount --bind /usr/sbin /sbin
 		ln -s "$1" /sbin/mount.lockfs
 		ln -s "$1" /sbin/mount.fuse.lockfs
-		echo "$2 $3 lockfs _netdev,nofail,op-timeout=5s 0 0" > /mnt/fstab
+		echo "$2 $3 lockfs _netdev,nofail,insecure,op-timeout=5s 0 0" > /mnt/fstab
 		mount --bind /mnt/fstab /etc/fstab`, "sh", c.Program, source, c.Mount)
 	options := func() string {
 		return h.MustRun(t, "sh", "-c", "grep ' fuse.lockfs ' /proc/mounts | cut -d ' ' -f 1,4")
@@ -86,7 +86,7 @@ func TestFstab(t *testing.T) {
 	h.MustRun(t, "mount", c.Mount)
 	h.MustRun(t, "mount", "-t", "lockfs", source, c.Mount)
 	require.Equal(t, 1, suite.CountMounts(t, h, c.Mount))
-	_, err := h.Run("mount", "-t", "lockfs", c.Nodes[0].Host.Addr(), c.Mount)
+	_, err := h.Run("mount", "-t", "lockfs", c.Nodes[0].Host.Addr(), c.Mount, "-o", "insecure")
 	require.ErrorContains(t, err, "mounted there already")
 	require.Contains(t, options(), source+" rw,nosuid,nodev,")
 
@@ -146,10 +146,10 @@ func TestMountInTheBackground(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
-	h.MustRun(t, c.Program, "mount", "--daemon", "--servers", c.Servers(), c.Mount)
+	h.MustRun(t, c.Program, "mount", "--insecure", "--daemon", "--servers", c.Servers(), c.Mount)
 	require.Equal(t, 1, suite.CountMounts(t, h, c.Mount))
 	suite.RequireLocking(t, c, h, c.Nodes[0].Host)
-	_, err := h.Run(c.Program, "mount", "--daemon", "--servers", c.Servers(), c.Mount)
+	_, err := h.Run(c.Program, "mount", "--insecure", "--daemon", "--servers", c.Servers(), c.Mount)
 	require.Error(t, err, "mounted twice")
 	h.MustRun(t, "umount", c.Mount)
 	c.Nodes[0].AwaitSession(t, "m", "the session ends with umount", suite.NoSession)
@@ -159,7 +159,7 @@ func TestMountGivesUpWithoutACluster(t *testing.T) {
 	t.Parallel()
 	c := suite.NewCluster(t)
 	h := c.AddClient(t, "m")
-	_, err := h.Run(c.Program, "mount", "--servers", "127.0.0.1:1", "--wait", "300ms", c.Mount)
+	_, err := h.Run(c.Program, "mount", "--insecure", "--servers", "127.0.0.1:1", "--wait", "300ms", c.Mount)
 	require.ErrorContains(t, err, "127.0.0.1:1")
 }
 
@@ -222,6 +222,6 @@ func TestSignals(t *testing.T) {
 func TestMountLimit(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 1, "--max-sessions", "1") // that of the server's own mount
-	_, err := c.AddClient(t, "m").Run(c.Program, "mount", "--servers", c.Servers(), c.Mount)
+	_, err := c.AddClient(t, "m").Run(c.Program, "mount", "--insecure", "--servers", c.Servers(), c.Mount)
 	require.ErrorContains(t, err, "--max-sessions")
 }

@@ -87,7 +87,7 @@ func TestConformanceReadOnly(t *testing.T) {
 		reader := c.AddClient(t, "reader")
 		helper := filepath.Join(c.Net.Dir(), "mount.lockfs")
 		require.NoError(t, os.Symlink(c.Program, helper))
-		reader.MustRun(t, helper, c.Servers(), c.Mount, "-o", "ro")
+		reader.MustRun(t, helper, c.Servers(), c.Mount, "-o", "insecure,ro")
 		requireConformance(t, reader, plan)
 	})
 }
@@ -107,7 +107,7 @@ func TestConformanceBetween(t *testing.T) {
 		plan := plan
 		plan.Root, plan.Lockfs = c.Mount, true
 		plan.Other = suite.LocalDir(t, c, "other", host, `mount -t tmpfs session-files /run`)
-		mount := host.Start(c.Program, "mount", "--servers", c.Servers(), plan.Other)
+		mount := host.Start(c.Program, "mount", "--insecure", "--servers", c.Servers(), plan.Other)
 		require.NoError(t, mount.WaitOutput("lockfs: ready at "))
 		requireConformance(t, host, plan)
 	})

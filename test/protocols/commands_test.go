@@ -223,7 +223,7 @@ func TestCommandsOnDiskAndMount(t *testing.T) {
 				bin := t.TempDir()
 				require.NoError(t, os.Symlink(c.Program, bin+"/lockfs"))
 				c.Nodes[0].Host.MustRun(t, "mkdir", "-p", dir)
-				said, err := c.Nodes[0].Host.Run("env", "LOCKFS_SERVERS="+c.Nodes[0].APIAddr(), "bash", "-euc", commands+script+"\necho done", "bash", dir, bin)
+				said, err := c.Nodes[0].Host.Run("env", "LOCKFS_SERVERS="+c.Nodes[0].Addr(), "bash", "-euc", commands+script+"\necho done", "bash", dir, bin)
 				require.NoError(t, err, said)
 				require.Equal(t, "done\n", said)
 			})

@@ -60,7 +60,7 @@ func TestMessagesSayNothingTwice(t *testing.T) {
 	}
 	failed := 0
 	for _, call := range calls {
-		p := b.Host.Start("env", append([]string{"LOCKFS_SERVERS=" + b.APIAddr(), c.Program}, strings.Fields(strings.ReplaceAll(call, "DIR", c.Mount))...)...)
+		p := b.Host.Start("env", append([]string{"LOCKFS_SERVERS=" + b.Addr(), c.Program}, strings.Fields(strings.ReplaceAll(call, "DIR", c.Mount))...)...)
 		if p.Wait() == nil { // somebody could take it
 			continue
 		}

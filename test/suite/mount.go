@@ -2,6 +2,7 @@ package suite
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -23,11 +24,11 @@ func (c *Cluster) AddClient(t testing.TB, name string) *hosts.Host {
 	return h
 }
 
-// Servers is the API addresses of all nodes.
+// Servers is the addresses of all nodes.
 func (c *Cluster) Servers() string {
 	var addresses []string
 	for _, n := range c.Nodes {
-		addresses = append(addresses, n.APIAddr())
+		addresses = append(addresses, n.Addr())
 	}
 	return strings.Join(addresses, ",")
 }
@@ -35,8 +36,22 @@ func (c *Cluster) Servers() string {
 // MountOn mounts without a voter, and waits until the mount can be used.
 func (c *Cluster) MountOn(t testing.TB, h *hosts.Host, servers string, flags ...string) *hosts.Process {
 	t.Helper()
-	args := append([]string{"mount", "--servers", servers, c.Mount}, flags...)
+	args := append([]string{"mount", "--insecure", "--servers", servers, c.Mount}, flags...)
+	if c.Secure {
+		args = append([]string{"mount", "--identity", c.identityOf(h), c.Mount}, flags...)
+	}
 	p := h.Start(c.Program, args...)
+	require.NoError(t, p.WaitOutput("lockfs: ready at "+c.Mount))
+	return p
+}
+
+// identityOf is where a host keeps its identity that only mounts.
+func (c *Cluster) identityOf(h *hosts.Host) string { return filepath.Join(c.Net.Dir(), h.Name()+".identity") }
+
+// JoinOn mounts on a host for the first time, with a token, and waits until the mount can be used.
+func (c *Cluster) JoinOn(t testing.TB, h *hosts.Host) *hosts.Process {
+	t.Helper()
+	p := h.Start("env", "LOCKFS_TOKEN="+c.NewToken(t, "client"), c.Program, "mount", "--identity", c.identityOf(h), "--name", h.Name(), c.Mount)
 	require.NoError(t, p.WaitOutput("lockfs: ready at "+c.Mount))
 	return p
 }

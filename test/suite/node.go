@@ -18,14 +18,13 @@ type Node struct {
 	Data    string
 	Server  *hosts.Process // nil while it does not run
 
+	token       string   // that it came in with
 	Environment []string // for the server, beyond that of the test
 	clock
 }
 
-func (n *Node) raftAddr() string { return n.Host.Addr() + ":7420" }
-
-// APIAddr is the address that mounts and commands ask.
-func (n *Node) APIAddr() string { return n.Host.Addr() + ":7421" }
+// Addr is the address that other nodes, mounts and commands ask.
+func (n *Node) Addr() string { return n.Host.Addr() + ":7420" }
 
 // HTTPAddr is the address of health and metrics.
 func (n *Node) HTTPAddr() string { return n.Host.Addr() + ":7422" }
@@ -34,14 +33,21 @@ func (n *Node) HTTPAddr() string { return n.Host.Addr() + ":7422" }
 func (n *Node) Launch() {
 	args := []string{
 		"server", "--name", n.Name, "--data", n.Data, "--mount", n.cluster.Mount,
-		"--raft-addr", n.raftAddr(), "--api-addr", n.APIAddr(), "--http-addr", n.HTTPAddr(),
+		"--addr", n.Addr(), "--http-addr", n.HTTPAddr(),
 	}
-	if n == n.cluster.Nodes[0] {
+	if !n.cluster.Secure {
+		args = append(args, "--insecure")
+	}
+	environment := n.Environment
+	switch {
+	case n == n.cluster.Nodes[0]:
 		args = append(args, "--bootstrap")
-	} else {
-		args = append(args, "--join", n.cluster.Nodes[0].APIAddr())
+	case n.cluster.Secure:
+		environment = append(slices.Clone(environment), "LOCKFS_TOKEN="+n.token)
+	default:
+		args = append(args, "--join", n.cluster.Nodes[0].Addr())
 	}
-	n.Server = n.Host.Start("env", slices.Concat(n.Environment, n.command(n.cluster.Program), args, n.cluster.Flags)...)
+	n.Server = n.Host.Start("env", slices.Concat(environment, n.command(n.cluster.Program), args, n.cluster.Flags)...)
 	n.cluster.Started = append(n.cluster.Started, n.Server)
 }
 
@@ -54,6 +60,9 @@ func (n *Node) AwaitReady(t testing.TB) {
 // Start starts the server and waits until it can be used.
 func (n *Node) Start(t testing.TB) {
 	t.Helper()
+	if n.cluster.Secure && n != n.cluster.Nodes[0] && n.token == "" {
+		n.token = n.cluster.NewToken(t, "server")
+	}
 	n.Launch()
 	n.AwaitReady(t)
 }
@@ -73,7 +82,10 @@ func (n *Node) Stop(t testing.TB) {
 
 // Lockfs runs the program on the node's host, against the node.
 func (n *Node) Lockfs(args ...string) (string, error) {
-	return n.Host.Run(n.cluster.Program, append(args, "--servers", n.APIAddr())...)
+	if n.cluster.Secure {
+		return n.Host.Run(n.cluster.Program, args...) // which finds the server's socket
+	}
+	return n.Host.Run(n.cluster.Program, append(args, "--servers", n.Addr(), "--insecure")...)
 }
 
 // Get asks a node's HTTP address, from its host.

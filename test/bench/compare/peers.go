@@ -36,7 +36,7 @@ var serverNames = []string{"a", "b", "c"}
 
 // startServer starts the i-th server. If it had been stopped it goes on.
 func startServer(s *settings, d *daemons, i int) (server, error) {
-	enter := []string{"--join", addresses[0] + ":7421"}
+	enter := []string{"--join", addresses[0] + ":7420"}
 	if i == 0 {
 		enter = []string{"--bootstrap"}
 	}
@@ -44,7 +44,7 @@ func startServer(s *settings, d *daemons, i int) (server, error) {
 	mount := filepath.Join(d.dir, "lockfs-mount-"+name)
 	started, err := d.start(name, "lockfs: "+name+" ready", append([]string{
 		s.lockfsProgram(), "server", "--name", name, "--data", filepath.Join(d.dir, "lockfs-"+name), "--mount", mount,
-		"--raft-addr", addresses[i] + ":7420", "--api-addr", addresses[i] + ":7421", "--http-addr", "",
+		"--addr", addresses[i] + ":7420", "--insecure", "--http-addr", "",
 	}, enter...)...)
 	return server{started, mount}, err
 }
@@ -52,16 +52,16 @@ func startServer(s *settings, d *daemons, i int) (server, error) {
 func startMount(s *settings, d *daemons, name string) (started *daemon, mount string, err error) {
 	var servers []string
 	for _, address := range addresses {
-		servers = append(servers, address+":7421")
+		servers = append(servers, address+":7420")
 	}
 	mount = filepath.Join(d.dir, "lockfs-mount-"+name)
-	started, err = d.start(name, "lockfs: ready at ", s.lockfsProgram(), "mount", "--servers", strings.Join(servers, ","), mount)
+	started, err = d.start(name, "lockfs: ready at ", s.lockfsProgram(), "mount", "--insecure", "--servers", strings.Join(servers, ","), mount)
 	return started, mount, err
 }
 
 // lockfsLeader is the name of the server that leads.
 func lockfsLeader(ctx context.Context, s *settings) (string, error) {
-	text, err := output(ctx, s.lockfsProgram(), "status", "--json", "--servers", addresses[0]+":7421")
+	text, err := output(ctx, s.lockfsProgram(), "status", "--json", "--servers", addresses[0]+":7420", "--insecure")
 	if err != nil {
 		return "", err
 	}

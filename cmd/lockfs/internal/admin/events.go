@@ -38,6 +38,9 @@ writes them to audit.jsonl in its data directory. The events are
   lock_removed      lockfs removed it because it was stale, or somebody did by force
   removal_refused   somebody would have removed or overwritten a lock that was not his to remove
   host_unreachable, host_back, host_forgotten, session_ended
+  rule_set, rule_deleted, member_added, member_removed, authority_added, authority_dropped, token_created,
+  token_revoked, host_joined, host_revoked: what was done to the cluster itself, and by whom
+  join_refused      somebody who wanted to join was not let in
 
 --since takes the number of the first event to print; a time as in 2026-01-02T15:04:05Z; or a duration such as 10m:
 from so long ago. --follow goes on with new events until it is interrupted. --json prints one object a line, like
@@ -56,7 +59,7 @@ What happened in a directory that is gone, or elsewhere now, only root and those
 			root := lookThrough(cmd, "")
 			ask := (&mountEvents{root: root}).ask
 			if root == "" {
-				admin, err := cluster.NewAdmin(flags.Servers)
+				admin, asked, err := openAdmin(cmd.Context(), &flags)
 				if err != nil {
 					return err
 				}
@@ -65,7 +68,7 @@ What happened in a directory that is gone, or elsewhere now, only root and those
 					ctx, cancel := context.WithTimeout(ctx, flags.Timeout)
 					defer cancel()
 					result, err := admin.Query(ctx, query)
-					return result, cli.Unanswered(err, flags.Servers)
+					return result, asked.Explain(err)
 				}
 			}
 			if from.ago != 0 {
@@ -256,7 +259,11 @@ func eventDetails(e *storepb.Event) (details []string) {
 		details = append(details, fmt.Sprintf("before: token %d, %s", p.GetToken(), holderOf(p)))
 	}
 	if by := e.GetBy(); by != nil {
-		details = append(details, fmt.Sprintf("by pid %d, uid %d on %s", by.GetPid(), by.GetUid(), cli.Word(by.GetHost())))
+		who := fmt.Sprintf("uid %d on %s", by.GetUid(), cli.Word(by.GetHost()))
+		if by.GetPid() != 0 {
+			who = fmt.Sprintf("pid %d, %s", by.GetPid(), who)
+		}
+		details = append(details, "by "+who)
 	} else if e.GetEvent() == "lock_removed" {
 		details = append(details, "by lockfs")
 	}

@@ -13,11 +13,10 @@ import (
 
 // member is what `lockfs member list --json` prints of each.
 type member struct {
-	Name        string `json:"name"`
-	ID          string `json:"id"`
-	State       string `json:"state"` // voter; joining: it has no vote yet
-	RaftAddress string `json:"raft_address"`
-	APIAddress  string `json:"api_address"`
+	Name    string `json:"name"`
+	ID      string `json:"id"`
+	State   string `json:"state"` // voter; joining: it has no vote yet
+	Address string `json:"address"`
 }
 
 func memberCommand() *cobra.Command {
@@ -32,7 +31,7 @@ func memberListCommand() *cobra.Command {
 		Short: "List the members",
 		Long: `List the members. One that is joining has no vote until it has caught up; one that is not reached is dropped
 after a while.`,
-		Example: "  lockfs member list --servers 10.0.0.1:7421",
+		Example: "  lockfs member list",
 		Args:    cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
@@ -42,7 +41,7 @@ after a while.`,
 				}
 				members := make([]member, len(found))
 				for i, m := range found {
-					members[i] = member{m.GetName(), m.GetId(), "voter", m.GetRaftAddress(), m.GetApiAddress()}
+					members[i] = member{m.GetName(), m.GetId(), "voter", m.GetAddress()}
 					if m.Joining {
 						members[i].State = joining
 					}
@@ -51,9 +50,9 @@ after a while.`,
 					return cli.PrintJSON(cmd.OutOrStdout(), members)
 				}
 				table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-				fmt.Fprintln(table, "NAME\tSTATE\tRAFT\tAPI\tID")
+				fmt.Fprintln(table, "NAME\tSTATE\tADDRESS\tID")
 				for _, m := range members {
-					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", m.Name, m.State, m.RaftAddress, m.APIAddress, m.ID)
+					fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", m.Name, m.State, m.Address, m.ID)
 				}
 				return table.Flush()
 			})
@@ -70,7 +69,7 @@ func memberRemoveCommand() *cobra.Command {
 		Short: "Take a member out of the cluster",
 		Long: `Take a member out of the cluster, whether it is running or not. Stop it first: a node that was removed has
 no part in the cluster any more. To bring it back, start it with --join and an empty data directory.`,
-		Example: "  lockfs member remove c --servers 10.0.0.1:7421",
+		Example: "  lockfs member remove c",
 		Args:    cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {

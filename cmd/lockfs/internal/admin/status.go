@@ -2,24 +2,30 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
+	"lockfs/cluster/rpc"
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/raftstore/storepb"
 )
 
 // clusterStatus is what `lockfs status --json` prints.
 type clusterStatus struct {
-	Leader string       `json:"leader"` // name; empty: none is known
-	Term   uint64       `json:"term"`   // highest that a node has seen
-	Time   time.Time    `json:"cluster_time"`
-	Usage  *usage       `json:"usage,omitempty"` // as the node knows it that has applied the most
-	Nodes  []nodeStatus `json:"nodes"`
+	Leader string    `json:"leader"` // name; empty: none is known
+	Term   uint64    `json:"term"`   // highest that a node has seen
+	Time   time.Time `json:"cluster_time"`
+	Usage  *usage    `json:"usage,omitempty"` // as the node knows it that has applied the most
+	// Insecure is that whoever reaches the port of one of the nodes is trusted.
+	Insecure bool         `json:"insecure"`
+	Nodes    []nodeStatus `json:"nodes"`
 	// Sessions are the mounts; null if no leader could be asked.
 	Sessions []sessionRow `json:"sessions"`
 }
@@ -55,13 +61,13 @@ func statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Show members, leader, term and indexes",
 		Long: `Show each member with its term, commit and applied index. Two nodes with the same state_index have the same
-state_hash (--json), or one of them is broken. CLOCK is how far a host's clock is ahead of cluster time.`,
-		Example: `  lockfs status --servers 10.0.0.1:7421,10.0.0.2:7421
+state_hash (--json, for root on a server), or one of them is broken. CLOCK is how far a host's clock is ahead of cluster time.`,
+		Example: `  lockfs status
   lockfs status --json | jq -r .leader`,
 		Args: cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
-				nodes, err := admin.Status(ctx, flags.JSON)
+				nodes, err := statusWithHash(ctx, admin, flags.JSON)
 				if err != nil {
 					return err
 				}
@@ -82,6 +88,21 @@ state_hash (--json), or one of them is broken. CLOCK is how far a host's clock i
 	return cmd
 }
 
+// statusWithHash leaves the hashes of the state out where they are not for this caller.
+func statusWithHash(ctx context.Context, admin *cluster.Admin, wanted bool) ([]cluster.NodeStatus, error) {
+	nodes, err := admin.Status(ctx, wanted)
+	if wanted && err == nil && slices.ContainsFunc(nodes, func(n cluster.NodeStatus) bool { return isRefused(n.Err) }) {
+		return admin.Status(ctx, false)
+	}
+	return nodes, err
+}
+
+// isRefused tells that the caller may not do what he asked for.
+func isRefused(err error) bool {
+	var refused *rpc.RefusedError
+	return errors.As(err, &refused) && refused.Result.GetCode() == storepb.Code_NOT_PERMITTED
+}
+
 // summarize takes for the leader whom a node of the highest term leads or follows.
 func summarize(nodes []cluster.NodeStatus) *clusterStatus {
 	summary := &clusterStatus{Nodes: []nodeStatus{}}
@@ -93,6 +114,7 @@ func summarize(nodes []cluster.NodeStatus) *clusterStatus {
 			continue
 		}
 		names[s.GetId()] = s.GetName()
+		summary.Insecure = summary.Insecure || s.GetInsecure()
 		for _, member := range s.GetMembers() {
 			names[member.GetId()] = member.GetName()
 		}
@@ -151,6 +173,9 @@ func (s *clusterStatus) print(w io.Writer) error {
 	fmt.Fprintf(w, "leader %s, term %d, cluster time %s\n", leader, s.Term, s.Time.Format(time.RFC3339))
 	if u := s.Usage; u != nil {
 		fmt.Fprintf(w, "used %s of %s, %d of %d inodes\n", cli.SizeText(u.Bytes), cli.SizeText(u.MaxBytes), u.Inodes, u.MaxInodes)
+	}
+	if s.Insecure {
+		fmt.Fprintln(w, "insecure: whoever reaches a server's port may do anything")
 	}
 	fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

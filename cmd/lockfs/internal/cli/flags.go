@@ -16,7 +16,7 @@ import (
 	"lockfs/cluster/session"
 )
 
-// FlagsFromEnvironment sets what the command line does not: --raft-addr from LOCKFS_RAFT_ADDR.
+// FlagsFromEnvironment sets what the command line does not: --op-timeout from LOCKFS_OP_TIMEOUT.
 func FlagsFromEnvironment(cmd *cobra.Command) error {
 	var failed error
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
@@ -69,8 +69,7 @@ func (f *LogFlags) Logger() (*slog.Logger, error) {
 
 // Where a server listens unless it is told otherwise, and where it is asked.
 const (
-	DefaultRaftAddress = "127.0.0.1:7420"
-	DefaultAPIAddress  = "127.0.0.1:7421"
+	DefaultAddress     = "127.0.0.1:7420"
 	DefaultHTTPAddress = "127.0.0.1:7422"
 
 	DefaultForrstAddress  = "127.0.0.1:7423"
@@ -80,19 +79,26 @@ const (
 
 // DefaultAddresses are the ports of a server, unless it is told otherwise.
 func DefaultAddresses() []string {
-	return []string{DefaultRaftAddress, DefaultAPIAddress, DefaultHTTPAddress, DefaultForrstAddress}
+	return []string{DefaultAddress, DefaultHTTPAddress, DefaultForrstAddress}
 }
 
-// ClusterFlags are for commands that ask a cluster.
+// ClusterFlags are for commands that ask a cluster: the daemon of this host, unless they say otherwise (see Find).
 type ClusterFlags struct {
-	Servers []string
-	Timeout time.Duration
-	JSON    bool
+	Servers  []string
+	Identity string
+	Insecure bool
+	Socket   string
+	Timeout  time.Duration
+	JSON     bool
 }
 
 // Add adds them.
 func (f *ClusterFlags) Add(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.Servers, "servers", []string{DefaultAPIAddress}, "API addresses of members, host:port, by comma")
+	flags.StringSliceVar(&f.Servers, "servers", nil, "ask these servers and not the daemon of this host: host:port, by comma")
+	flags.StringVar(&f.Identity, "identity", "", "with --servers: directory of the identity to show them (default "+DefaultIdentity()+")")
+	flags.BoolVar(&f.Insecure, "insecure", false, "with --servers: they were started with --insecure")
+	flags.StringVar(&f.Socket, "socket", "", "ask the daemon of this host that has this socket (default: which is there, in "+
+		strings.Join(SocketDirs(), " or ")+")")
 	flags.DurationVar(&f.Timeout, "timeout", 10*time.Second, "how long the cluster may take to answer")
 	flags.BoolVar(&f.JSON, "json", false, "print JSON")
 }

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,22 +48,16 @@ Works for root and, where fusermount3 is installed (Debian: apt install fuse3), 
 			if err != nil {
 				return err
 			}
-			api := freeAPIAddress()
 			s := &service{
 				hostName: host,
 				config: cluster.Config{
-					Name: "dev", DataDir: data, APIAddress: api, Bootstrap: true, Logger: logger,
+					Name: "dev", DataDir: data, Bootstrap: true, Logger: logger,
 				},
 				opTimeout: timeout,
 				forrst:    forrst,
 				mountDir:  path,
-				ready: func() {
-					if api != cli.DefaultAPIAddress && api != "" {
-						fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: %s is not free; commands such as `lockfs status` reach this one with --servers %s\n",
-							cli.DefaultAPIAddress, api)
-					}
-					fmt.Fprintf(cmd.OutOrStdout(), "lockfs: ready at %s\n", dir)
-				},
+				socket:    cli.DevSocket(path),
+				ready:     func() { fmt.Fprintf(cmd.OutOrStdout(), "lockfs: ready at %s\n", dir) },
 			}
 			return s.run(cmd.Context())
 		},
@@ -74,16 +67,4 @@ Works for root and, where fusermount3 is installed (Debian: apt install fuse3), 
 	cli.AddOpTimeout(cmd.Flags(), &timeout)
 	logs.Add(cmd.Flags(), "warn")
 	return cmd
-}
-
-// freeAPIAddress is where `lockfs status` finds this node, or another address if there is somebody already; empty if there
-// is none, which is not worth failing for.
-func freeAPIAddress() string {
-	for _, address := range []string{cli.DefaultAPIAddress, "127.0.0.1:0"} {
-		if listener, err := net.Listen("tcp", address); err == nil {
-			_ = listener.Close()
-			return listener.Addr().String()
-		}
-	}
-	return ""
 }

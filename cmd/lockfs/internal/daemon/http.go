@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,12 +13,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"lockfs/cluster"
+	"lockfs/cluster/identity"
 	"lockfs/cluster/session"
 	"lockfs/raftstore/storepb"
 )
 
-// serveHTTP serves what people and Prometheus look at; an empty address is nowhere.
-func serveHTTP(address string, handler http.Handler, logger *slog.Logger, parts *parts) error {
+// serveHTTP serves what people and Prometheus look at; an empty address is nowhere. protect says who may look; nil: everybody.
+func serveHTTP(address string, protect func(net.Listener) net.Listener, handler http.Handler, logger *slog.Logger, parts *parts) error {
 	if address == "" {
 		return nil
 	}
@@ -25,9 +27,23 @@ func serveHTTP(address string, handler http.Handler, logger *slog.Logger, parts 
 	if err != nil {
 		return fmt.Errorf("listen for HTTP: %w", err)
 	}
+	if protect != nil {
+		listener = protect(listener)
+	}
 	serveOn(listener, handler, logger, parts)
 	return nil
 }
+
+// protect is cluster.Node.Protect for a host that is no server.
+func protect(listener net.Listener, credentials *identity.Credentials) net.Listener {
+	if address, isTCP := listener.Addr().(*net.TCPAddr); isTCP && address.IP.IsLoopback() {
+		return listener
+	}
+	return tls.NewListener(listener, credentials.ServerConfig(credentials.Judge(nil), protocolHTTP))
+}
+
+// protocolHTTP is what the endpoint speaks (ALPN).
+const protocolHTTP = "http/1.1"
 
 func serveOn(listener net.Listener, handler http.Handler, logger *slog.Logger, parts *parts) {
 	server := &http.Server{

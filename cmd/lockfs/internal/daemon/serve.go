@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockfs/cluster"
+	"lockfs/cluster/identity"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/fusefs"
@@ -17,8 +18,10 @@ type service struct {
 	config    cluster.Config
 	opTimeout time.Duration
 	mountDir  string
-	hostName  string // as the sessions are called
-	httpAddr  string // empty: none
+	hostName  string          // as the sessions are called
+	token     *identity.Token // to enter a cluster with; nil: none
+	httpAddr  string          // empty: none
+	socket    string          // where commands on this host ask
 	forrst    forrstEndpoint
 	ready     func() // called once it can be used
 
@@ -46,6 +49,11 @@ func (s *service) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.token != nil {
+		if err := cluster.Enroll(ctx, s.config, s.token); err != nil {
+			return err
+		}
+	}
 	s.config.Metrics = cluster.NewMetrics()
 	s.config.Metrics.Registry.MustRegister(CertificateCollector{filepath.Join(s.config.DataDir, "identity")})
 	s.config.Version = cli.ProgramVersion()
@@ -54,10 +62,11 @@ func (s *service) start(ctx context.Context) error {
 		return err
 	}
 	s.parts.started("node", node.Close)
-	if err := serveHTTP(s.httpAddr, node.Handler(), s.config.Logger, &s.parts); err != nil {
+	if err := serveHTTP(s.httpAddr, node.Protect, node.Handler(), s.config.Logger, &s.parts); err != nil {
 		return err
 	}
 	serveDebug(s.about(), s.config.Metrics.Registry, s.config.Logger, &s.parts)
+	serveSocket(s.socket, node.SocketServer(), s.config.Logger, &s.parts)
 	if err := node.WaitReady(ctx); err != nil {
 		return firstFailure(node, err)
 	}
@@ -89,7 +98,7 @@ func (s *service) start(ctx context.Context) error {
 // about is what the process says of itself. One without a network is `lockfs dev`.
 func (s *service) about() cli.Daemon {
 	about := cli.Daemon{Kind: "server", Of: s.config.Name, Data: dataDirOf(s.config.DataDir), Mount: s.mountDir}
-	if s.config.RaftAddress == "" {
+	if s.config.Address == "" {
 		about.Kind, about.Of = "dev", s.mountDir
 	}
 	return about
@@ -98,7 +107,7 @@ func (s *service) about() cli.Daemon {
 // unmounted goes on as a voter without a mount: others depend on it. A node alone has nothing left to do.
 func (s *service) unmounted(ctx context.Context, node *cluster.Node) error {
 	s.config.Logger.Warn("unmounted from outside", "dir", s.mountDir)
-	if s.config.RaftAddress == "" {
+	if s.config.Address == "" {
 		return nil
 	}
 	s.config.Metrics.SetMount(nil)

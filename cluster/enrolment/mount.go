@@ -1,0 +1,59 @@
+package enrolment
+
+import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/identity"
+	"lockfs/raftstore/hostinfo"
+)
+
+// MountKeeper is the Keeper of a host without the cluster's state: what it knows of the cluster it hears with keepalives.
+type MountKeeper struct {
+	*Keeper
+	logger *slog.Logger
+
+	mu    sync.Mutex
+	ahead time.Duration // cluster time less CLOCK_BOOTTIME
+	known bool
+
+	rootIsNobody atomic.Bool
+}
+
+// ForMount makes the keeper of a host that mounts.
+func ForMount(credentials *identity.Credentials, logger *slog.Logger) *MountKeeper {
+	m := &MountKeeper{logger: logger}
+	m.Keeper = newKeeper(credentials, credentials.Judge(m.now), credentials.Servers, logger)
+	return m
+}
+
+// Heard takes up what the answer to a keepalive tells.
+func (m *MountKeeper) Heard(reply *clusterpb.KeepAliveReply) {
+	m.mu.Lock()
+	m.ahead, m.known = time.Duration(reply.GetClusterTime())-hostinfo.BootTime(), true
+	m.mu.Unlock()
+	m.rootIsNobody.Store(reply.GetSquashRoot())
+	m.Signs(reply.GetAuthority())
+	if len(reply.GetServers()) == 0 {
+		return
+	}
+	if err := m.credentials.SetServers(reply.GetServers()); err != nil {
+		m.logger.Warn("the addresses of the servers are not kept", "error", err)
+	}
+}
+
+// RootIsNobody tells whether root of this host may no more than nobody.
+func (m *MountKeeper) RootIsNobody() bool { return m.rootIsNobody.Load() }
+
+// now is cluster time as it was last heard, the beginning of time if it was not.
+func (m *MountKeeper) now() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.known {
+		return time.Time{}
+	}
+	return time.Unix(0, int64(hostinfo.BootTime()+m.ahead))
+}

@@ -1,0 +1,216 @@
+package identity
+
+import (
+	"bytes"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"lockfs/cluster/durable"
+)
+
+// The files of an identity directory. A cut between any two steps of writing leaves what can be loaded: the leaf decides which
+// key is meant, and its key is there before it.
+const (
+	keyFile         = "host.key"
+	nextKeyFile     = "next.key" // of an enrolment under way
+	leafFile        = "host.pem" // the leaf and its chain
+	authoritiesFile = "authorities.pem"
+	serversFile     = "servers" // an address in each line
+)
+
+// makeDir is for the owner only.
+func makeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return err
+	}
+	return durable.SyncDir(filepath.Dir(dir))
+}
+
+// locked keeps other processes out: several mounts of a host have one identity.
+func locked(dir string, do func() error) error {
+	file, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
+		if err == nil {
+			return do()
+		}
+		if !errors.Is(err, syscall.EINTR) {
+			return &fs.PathError{Op: "lock", Path: dir, Err: err}
+		}
+	}
+}
+
+// loadDir is [ErrNone] without a directory, or without a leaf in it.
+func loadDir(dir string) (loaded *material, err error) {
+	var damage error
+	err = locked(dir, func() error {
+		loaded, damage = readDir(dir)
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s: %w", dir, ErrNone)
+	}
+	return loaded, errors.Join(err, damage)
+}
+
+func readDir(dir string) (*material, error) {
+	certificates, err := readCertificates(filepath.Join(dir, leafFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", dir, ErrNone)
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := keyOfLeaf(dir, certificates[0])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	authorities, err := readCertificates(filepath.Join(dir, authoritiesFile))
+	if err != nil {
+		return nil, err
+	}
+	servers, err := readServers(dir)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newMaterial(certificates[0], certificates[1:], authorities, servers)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, leafFile), err)
+	}
+	return m.with(key), nil
+}
+
+// keyOfLeaf finds which of the keys a leaf is for.
+func keyOfLeaf(dir string, leaf *x509.Certificate) (*Key, error) {
+	for _, name := range []string{keyFile, nextKeyFile} {
+		key, err := readKey(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if key.isOf(leaf) {
+			return key, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no key for the certificate of %q", leaf.DNSNames)
+}
+
+// settle makes the next key the key where its leaf is there already.
+func settle(dir string) error {
+	certificates, err := readCertificates(filepath.Join(dir, leafFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	next := filepath.Join(dir, nextKeyFile)
+	key, err := readKey(next)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !key.isOf(certificates[0]) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(next, filepath.Join(dir, keyFile)); err != nil {
+		return err
+	}
+	return durable.SyncDir(dir)
+}
+
+// writeSteps write what was granted. It is in force after the step that writes the leaf; each of those before leaves the identity that
+// was there in force.
+func writeSteps(dir string, m *material) []func() error {
+	leaf := append([]*x509.Certificate{m.leaf}, m.chain...)
+	return []func() error{
+		func() error { return writeServers(dir, m.servers) },
+		func() error { return writeCertificates(filepath.Join(dir, authoritiesFile), m.authorities) },
+		func() error { return writeCertificates(filepath.Join(dir, leafFile), leaf) },
+		func() error { return settle(dir) },
+	}
+}
+
+func run(steps []func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renewDir writes what was granted for the key in use, and answers what is in the directory now: another process may have enrolled
+// with a new key meanwhile, and that stays.
+func renewDir(dir string, m *material) (*material, error) {
+	err := locked(dir, func() error {
+		there, err := readDir(dir)
+		if err != nil {
+			return err
+		}
+		if !there.key.isOf(m.leaf) {
+			m = there
+			return nil
+		}
+		return run(writeSteps(dir, m))
+	})
+	return m, err
+}
+
+func readKey(path string) (*Key, error) {
+	content, err := readSecret(path)
+	if err != nil {
+		return nil, err
+	}
+	key, err := parseKey(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return key, nil
+}
+
+func readCertificates(path string) ([]*x509.Certificate, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	certificates, err := DecodeCertificates(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return certificates, nil
+}
+
+func writeCertificates(path string, certificates []*x509.Certificate) error {
+	return durable.Replace(path, EncodeCertificates(certificates...))
+}
+
+func readServers(dir string) ([]string, error) {
+	content, err := os.ReadFile(filepath.Join(dir, serversFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return strings.Fields(string(content)), err
+}
+
+func writeServers(dir string, servers []string) error {
+	var out bytes.Buffer
+	for _, server := range servers {
+		fmt.Fprintln(&out, server)
+	}
+	return durable.Replace(filepath.Join(dir, serversFile), out.Bytes())
+}

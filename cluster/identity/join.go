@@ -1,0 +1,81 @@
+package identity
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// Discover asks the server at an address for the certificate of the authority with this fingerprint, and finds its leaf to be signed by
+// that one. Nothing that is secret is sent, and nothing but that certificate is believed: all else is asked over connections
+// with [JoinConfig]. A server whose certificate had ended by the floor, the time at which the token was made, is refused.
+//
+// Errors are [*Refused] where the server is not one of that cluster: it is another one, or somebody is in between.
+func Discover(ctx context.Context, address string, fingerprint Fingerprint, floor time.Time) (*x509.Certificate, error) {
+	var authority *x509.Certificate
+	config := baseConfig(ProtocolJoin)
+	config.ServerName = ServerName
+	config.InsecureSkipVerify = true // the fingerprint says whom to trust
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		for _, certificate := range state.PeerCertificates {
+			if FingerprintOf(certificate) == fingerprint {
+				authority = certificate
+			}
+		}
+		if authority == nil {
+			return otherAuthority(&state)
+		}
+		return verifyPeer(&joinJudge{authority: authority, floor: floor}, &state, true)
+	}
+	dialer := tls.Dialer{Config: config}
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, explainDial(address, err)
+	}
+	return authority, conn.Close()
+}
+
+func otherAuthority(state *tls.ConnectionState) error {
+	if len(state.PeerCertificates) == 0 {
+		return &Refused{Reason: NoCertificate}
+	}
+	return &Refused{Reason: OtherCluster, Authority: claimedAuthority(state.PeerCertificates[0])}
+}
+
+func explainDial(address string, err error) error {
+	var plain tls.RecordHeaderError
+	if errors.As(err, &plain) {
+		return fmt.Errorf("%s does not speak TLS: does the server there run with --insecure? (%w)", address, err)
+	}
+	var refused *Refused
+	if errors.As(err, &refused) && refused.Reason == OtherCluster {
+		return fmt.Errorf("%s is of another cluster than the token, or somebody stands in between: %w", address, err)
+	}
+	var operation *net.OpError
+	if errors.As(err, &operation) && operation.Op == "dial" {
+		return err // it has the address
+	}
+	return fmt.Errorf("%s: %w", address, err)
+}
+
+// JoinConfig is for connections of a host that has no certificate yet to servers that the authority, found by [Discover], vouches for. The
+// floor is as there.
+func JoinConfig(authority *x509.Certificate, floor time.Time) *tls.Config {
+	return clientConfig(&joinJudge{authority: authority, floor: floor}, ProtocolJoin)
+}
+
+// joinJudge is what a token tells.
+type joinJudge struct {
+	authority *x509.Certificate
+	floor     time.Time
+}
+
+func (j *joinJudge) Authorities() []*x509.Certificate { return []*x509.Certificate{j.authority} }
+
+func (j *joinJudge) Now() time.Time { return j.floor }
+
+func (*joinJudge) Standing(Name, KeyHash) Standing { return NotAsked }

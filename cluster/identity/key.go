@@ -1,0 +1,96 @@
+package identity
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"slices"
+)
+
+const keyBlock = "PRIVATE KEY"
+
+// Key is the private key of a host.
+type Key struct {
+	private *ecdsa.PrivateKey
+	public  []byte // SubjectPublicKeyInfo
+}
+
+// NewKey draws one.
+func NewKey() (*Key, error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	return keyOf(private)
+}
+
+func keyOf(private *ecdsa.PrivateKey) (*Key, error) {
+	public, err := x509.MarshalPKIXPublicKey(&private.PublicKey)
+	if err != nil {
+		return nil, err
+	}
+	return &Key{private: private, public: public}, nil
+}
+
+// String tells nothing of the key but which it is.
+func (k *Key) String() string { return "key " + k.Hash().String()[:16] }
+
+// Hash is that of its public half.
+func (k *Key) Hash() KeyHash { return sha256.Sum256(k.public) }
+
+// isOf tells whether a certificate is for this key.
+func (k *Key) isOf(certificate *x509.Certificate) bool {
+	return slices.Equal(k.public, certificate.RawSubjectPublicKeyInfo)
+}
+
+// Request is a certificate signing request (PKCS #10, DER) for a name, signed with the key.
+func (k *Key) Request(name Name) ([]byte, error) {
+	return x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{DNSNames: name.dnsNames()}, k.private)
+}
+
+func (k *Key) pem() ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(k.private)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: keyBlock, Bytes: der}), nil
+}
+
+func parseKey(content []byte) (*Key, error) {
+	block, rest := pem.Decode(content)
+	if block == nil || block.Type != keyBlock || len(rest) > 0 {
+		return nil, errors.New("it is no private key")
+	}
+	private, err := parsePrivate(block.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	return keyOf(private)
+}
+
+// parsePrivate reads PKCS #8.
+func parsePrivate(der []byte) (*ecdsa.PrivateKey, error) {
+	parsed, err := x509.ParsePKCS8PrivateKey(der)
+	if err != nil {
+		return nil, err
+	}
+	private, ok := parsed.(*ecdsa.PrivateKey)
+	if !ok {
+		return nil, errNotP256
+	}
+	return private, checkPublic(private.Public())
+}
+
+var errNotP256 = errors.New("it is no ECDSA key of the curve P-256")
+
+func checkPublic(public any) error {
+	key, ok := public.(*ecdsa.PublicKey)
+	if !ok || key.Curve != elliptic.P256() {
+		return errNotP256
+	}
+	return nil
+}

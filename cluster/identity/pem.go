@@ -1,0 +1,53 @@
+package identity
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+)
+
+const certificateBlock = "CERTIFICATE"
+
+// EncodeCertificates makes PEM of certificates, one after the other.
+func EncodeCertificates(certificates ...*x509.Certificate) []byte {
+	var out bytes.Buffer
+	for _, certificate := range certificates {
+		out.Write(pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: certificate.Raw}))
+	}
+	return out.Bytes()
+}
+
+// DecodeCertificates reads what EncodeCertificates wrote: at least one, and nothing else.
+func DecodeCertificates(content []byte) ([]*x509.Certificate, error) {
+	var certificates []*x509.Certificate
+	for len(bytes.TrimSpace(content)) > 0 {
+		block, rest := pem.Decode(content)
+		if block == nil || block.Type != certificateBlock {
+			return nil, errors.New("there is something that is no certificate")
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		certificates, content = append(certificates, certificate), rest
+	}
+	if len(certificates) == 0 {
+		return nil, errors.New("there is no certificate")
+	}
+	return certificates, nil
+}
+
+// parseCertificates reads certificates as messages have them, DER each.
+func parseCertificates(what string, ders [][]byte) ([]*x509.Certificate, error) {
+	certificates := make([]*x509.Certificate, 0, len(ders))
+	for _, der := range ders {
+		certificate, err := x509.ParseCertificate(der)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+		certificates = append(certificates, certificate)
+	}
+	return certificates, nil
+}

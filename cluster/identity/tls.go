@@ -1,0 +1,100 @@
+package identity
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// What is spoken over a connection (ALPN).
+const (
+	ProtocolRaft = "lockfs-raft" // between servers
+	ProtocolRPC  = "lockfs-rpc"  // calls of hosts with a certificate
+	ProtocolJoin = "lockfs-join" // of those who have none yet, or whose has expired
+)
+
+// ServerConfig is for a server's side of connections. Whoever asks for [ProtocolJoin] needs no certificate; all others are verified
+// in the handshake, which fails with a [*Refused]. Each handshake uses the credentials of that moment, and asks the judge.
+//
+// Only who is a server is let in to [ProtocolRaft]. There Unknown is enough, since a server whose state is behind must be told what
+// it lacks by leaders that it has not heard of; Revoked is refused.
+func (c *Credentials) ServerConfig(judge Judge, protocols ...string) *tls.Config {
+	configs := make(map[string]*tls.Config)
+	for _, protocol := range protocols {
+		configs[protocol] = c.serverConfig(judge, protocol)
+	}
+	base := baseConfig(protocols...)
+	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		for _, protocol := range protocols {
+			if slices.Contains(hello.SupportedProtos, protocol) {
+				return configs[protocol], nil
+			}
+		}
+		return nil, fmt.Errorf("%w: the client offers %q", errProtocol, hello.SupportedProtos)
+	}
+	return base
+}
+
+var errProtocol = errors.New("what the other side speaks is not served here")
+
+// baseConfig has what all have in common. Tickets are off so that every connection is verified as of now.
+func baseConfig(protocols ...string) *tls.Config {
+	return &tls.Config{
+		MinVersion:             tls.VersionTLS13,
+		NextProtos:             protocols,
+		SessionTicketsDisabled: true,
+	}
+}
+
+func (c *Credentials) serverConfig(judge Judge, protocol string) *tls.Config {
+	config := baseConfig(protocol)
+	config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		if protocol == ProtocolJoin {
+			return c.current.Load().withRoots, nil
+		}
+		return c.current.Load().shown, nil
+	}
+	if protocol != ProtocolJoin {
+		config.ClientAuth = tls.RequestClientCert // and VerifyConnection refuses none, with words
+		config.VerifyConnection = func(state tls.ConnectionState) error {
+			return verifyPeer(judge, &state, protocol == ProtocolRaft)
+		}
+	}
+	return config
+}
+
+// ClientConfig is for the side that dials a server. The handshake fails with a [*Refused] if that is none of the cluster. It shows the certificate
+// of that moment, but with [ProtocolJoin] none.
+func (c *Credentials) ClientConfig(judge Judge, protocol string) *tls.Config {
+	config := clientConfig(judge, protocol)
+	if protocol != ProtocolJoin {
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return c.current.Load().shown, nil
+		}
+	}
+	return config
+}
+
+func clientConfig(judge Judge, protocol string) *tls.Config {
+	config := baseConfig(protocol)
+	config.ServerName = ServerName
+	config.InsecureSkipVerify = true // verifyPeer does it, with the cluster's time
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		return verifyPeer(judge, &state, true)
+	}
+	return config
+}
+
+// Peer is who is at the other end of a connection that one of our configs let in.
+func Peer(state *tls.ConnectionState) (Name, KeyHash, error) {
+	if len(state.PeerCertificates) == 0 {
+		return Name{}, KeyHash{}, &Refused{Reason: NoCertificate}
+	}
+	leaf := state.PeerCertificates[0]
+	name, err := NameOf(leaf)
+	if err != nil {
+		return Name{}, KeyHash{}, &Refused{Reason: BadCertificate, Err: err}
+	}
+	return name, KeyHashOf(leaf), nil
+}

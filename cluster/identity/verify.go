@@ -1,0 +1,81 @@
+package identity
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"strings"
+)
+
+// verifyPeer is the one place that says who is let in. Where a server is needed, nobody else is.
+func verifyPeer(judge Judge, state *tls.ConnectionState, serverNeeded bool) error {
+	if len(state.PeerCertificates) == 0 {
+		return &Refused{Reason: NoCertificate}
+	}
+	leaf, extra := state.PeerCertificates[0], state.PeerCertificates[1:]
+	name, err := verifyChain(judge.Authorities(), leaf, extra)
+	if err != nil {
+		return err
+	}
+	if serverNeeded && name.Role != Server {
+		return &Refused{Reason: WrongRole, Name: name}
+	}
+	standing := judge.Standing(name, KeyHashOf(leaf))
+	if standing == Revoked {
+		return &Refused{Reason: KeyRevoked, Name: name}
+	}
+	// Servers that were all off for longer than their certificates were valid must find each other again to renew them. It needs no more than
+	// the key to renew the certificate of a host that is admitted, so its end would keep nobody out.
+	if standing == Admitted && name.Role == Server {
+		return nil
+	}
+	if judge.Now().After(leaf.NotAfter) {
+		return &Refused{Reason: Expired, Name: name, NotAfter: leaf.NotAfter}
+	}
+	if standing == Unknown && state.NegotiatedProtocol != ProtocolRaft {
+		return &Refused{Reason: NotAdmitted, Name: name}
+	}
+	return nil
+}
+
+// maxExtra is how many certificates besides the leaf are looked at. With the kinds of keys it bounds what a stranger's handshake costs.
+const maxExtra = 16
+
+// verifyChain says whose leaf it is, if an authority signed it, itself or through one that it cross-signed.
+func verifyChain(authorities []*x509.Certificate, leaf *x509.Certificate, extra []*x509.Certificate) (Name, error) {
+	options := x509.VerifyOptions{
+		Roots:         x509.NewCertPool(),
+		Intermediates: x509.NewCertPool(),
+		CurrentTime:   leaf.NotBefore,
+		KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	for _, authority := range authorities {
+		options.Roots.AddCert(authority)
+	}
+	for _, certificate := range extra[:min(len(extra), maxExtra)] {
+		if certificate.IsCA && checkPublic(certificate.PublicKey) == nil {
+			options.Intermediates.AddCert(certificate)
+		}
+	}
+	if _, err := leaf.Verify(options); err != nil {
+		var unknown x509.UnknownAuthorityError
+		if errors.As(err, &unknown) {
+			return Name{}, &Refused{Reason: OtherCluster, Authority: claimedAuthority(leaf)}
+		}
+		return Name{}, &Refused{Reason: BadCertificate, Err: err}
+	}
+	name, err := NameOf(leaf)
+	if err == nil {
+		err = checkPublic(leaf.PublicKey)
+	}
+	if err != nil {
+		return Name{}, &Refused{Reason: BadCertificate, Err: err}
+	}
+	return name, nil
+}
+
+// claimedAuthority is what a leaf says of who signed it: the fingerprint, as Issue wrote it.
+func claimedAuthority(leaf *x509.Certificate) string {
+	said := strings.Join(leaf.Subject.OrganizationalUnit, ",")
+	return said[:min(len(said), 64)]
+}

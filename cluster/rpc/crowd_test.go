@@ -1,0 +1,81 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestWhoWaitsForRoomMayGo has a connection end, in each way, with a request that there is no room for and others behind it.
+func TestWhoWaitsForRoomMayGo(t *testing.T) {
+	for what, end := range map[string]func(*testServer, *stranger){
+		"it hangs up":    func(_ *testServer, s *stranger) { _ = s.Close() },
+		"it sends a FIN": func(_ *testServer, s *stranger) { _ = s.Conn.(halfCloser).CloseWrite() },
+		"is hung up on":  func(s *testServer, _ *stranger) { s.HangUp(func(Caller) bool { return true }) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			l := standardLimits
+			l.bytesPerConnection = callCost + 100
+			s := startLimited(t, "127.0.0.1:0", l, standardTimes)
+			conn := connectTo(t, s)
+			conn.say(Preface)
+			for n := range 3 {
+				conn.request(uint64(n+1), wait, "")
+			}
+			require.Eventually(t, func() bool { return s.waiting.Load() == 1 }, testWait, time.Millisecond)
+			end(s, conn)
+			require.Eventually(t, func() bool { return s.waiting.Load() == 0 }, testWait, time.Millisecond, "its call is told")
+			require.Eventually(t, func() bool { return s.left() == l }, testWait, time.Millisecond)
+			require.Equal(t, int32(1), s.asked.Load(), "the others were not done")
+		})
+	}
+}
+
+// TestHalfRequestsHoldNobodyUp has hosts begin as many large requests as they may and not end them.
+func TestHalfRequestsHoldNobodyUp(t *testing.T) {
+	l := standardLimits
+	l.coming, l.comingPerHost = 4*MaxRequest, 2*MaxRequest
+	s := startLimited(t, "127.0.0.1:0", l, standardTimes)
+	h := head{number: 1, kind: echo}
+	begun := h.put(make([]byte, startSize+MaxRequest))[:startSize+100]
+	for range 8 {
+		conn := connectTo(t, s)
+		conn.say(Preface + string(begun))
+	}
+	require.Eventually(t, func() bool { return s.left().comingPerHost == 0 }, testWait, time.Millisecond)
+	require.Equal(t, l.bytes, s.left().bytes, "there is room for all that comes")
+	ctx, cancel := context.WithTimeout(t.Context(), testWait/2)
+	defer cancel()
+	got, err := say(ctx, newTestClient(t, s.address), echo, "small")
+	require.NoError(t, err)
+	require.Equal(t, "small", got)
+	_, err = say(ctx, newTestClient(t, s.address), echo, strings.Repeat("x", 8<<10))
+	require.ErrorIs(t, err, context.DeadlineExceeded, "what is not small waits for those of its own host")
+}
+
+// TestLargeRequestsComeOneAfterTheOther has more of them than there is room for.
+func TestLargeRequestsComeOneAfterTheOther(t *testing.T) {
+	l := standardLimits
+	l.coming, l.comingPerHost = MaxRequest, MaxRequest
+	s := startLimited(t, "127.0.0.1:0", l, standardTimes)
+	text := strings.Repeat("x", MaxRequest-10)
+	failures := make(chan error, 8)
+	for range cap(failures) {
+		c := newTestClient(t, s.address)
+		go func() {
+			got, err := say(t.Context(), c, echo, text)
+			if err == nil && got != text {
+				err = fmt.Errorf("%d bytes came back", len(got))
+			}
+			failures <- err
+		}()
+	}
+	for range cap(failures) {
+		require.NoError(t, <-failures)
+	}
+	require.Eventually(t, func() bool { return s.left().coming == l.coming }, testWait, time.Millisecond)
+}

@@ -1,0 +1,70 @@
+package rpc
+
+import (
+	"crypto/tls"
+	"net"
+	"net/netip"
+)
+
+// knownConn is a connection that a port hands on.
+type knownConn struct {
+	net.Conn
+	caller Caller
+	begun  []byte // what has been read of it
+}
+
+// Read is part of net.Conn.
+func (c *knownConn) Read(b []byte) (int, error) {
+	if len(c.begun) > 0 {
+		n := copy(b, c.begun)
+		c.begun = c.begun[n:]
+		return n, nil
+	}
+	return c.Conn.Read(b)
+}
+
+// callerAt answers who has connected.
+func callerAt(conn net.Conn) (Caller, error) {
+	switch c := conn.(type) {
+	case *knownConn:
+		return c.caller, nil
+	case *net.UnixConn:
+		return userAt(c)
+	}
+	return Caller{Role: RoleInsecure, Address: addressOf(conn)}, nil
+}
+
+// addressOf answers without the port.
+func addressOf(conn net.Conn) netip.Addr {
+	address, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return address.Addr().Unmap()
+}
+
+// CloseWrite says that nothing more will be sent.
+func (c *knownConn) CloseWrite() error {
+	if half, can := c.Conn.(halfCloser); can {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+type halfCloser interface{ CloseWrite() error }
+
+// socketOf answers what is below.
+func socketOf(conn net.Conn) net.Conn {
+	switch c := conn.(type) {
+	case *knownConn:
+		return socketOf(c.Conn)
+	case *raftConn:
+		return socketOf(c.Conn)
+	case *tls.Conn:
+		return socketOf(c.NetConn())
+	}
+	return conn
+}
+
+// abort ends a connection without a word, so that it does not wait for the other side.
+func abort(conn net.Conn) { _ = socketOf(conn).Close() }

@@ -1,0 +1,259 @@
+package rpc
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// handshakeTime is how long a connection may take until it is known what it is for.
+const handshakeTime = 5 * time.Second
+
+// Port is one TCP address for all that hosts say to each other. It finds out what each connection is for, and who has it, and
+// hands it to those who serve that: with TLS by its ALPN protocol, without by its first bytes. Who takes long for that holds
+// nobody else up.
+type Port struct {
+	listener net.Listener
+	security *Security
+	report   PortReport
+	times    portTimes
+	halfOpen *halfOpen
+
+	raft, rpc, join *handing
+
+	mu     sync.Mutex
+	rafts  map[net.Conn]Caller
+	closed bool
+}
+
+// PortReport is told what a port refuses. It is called from many goroutines.
+type PortReport struct {
+	Crowded   func(Caller)        // there were too many whose handshake was under way
+	Failed    func(Caller, error) // no handshake, or somebody who may not
+	Malformed func()              // it began with something else
+}
+
+// portTimes are how long a port waits for the other side.
+type portTimes struct{ handshake, preface time.Duration }
+
+var standardPortTimes = portTimes{handshake: handshakeTime, preface: standardTimes.preface}
+
+// Listen opens a port, which accepts nobody before [Port.Serve]. security is nil for one without TLS, where all connections but
+// raft's are for ProtocolRPC.
+func Listen(address string, security *Security, report PortReport) (*Port, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	return newPort(listener, security, report, standardHalfOpen(), standardPortTimes), nil
+}
+
+func newPort(listener net.Listener, security *Security, report PortReport, h *halfOpen, t portTimes) *Port {
+	at := listener.Addr()
+	return &Port{
+		listener: listener, security: security, report: report, times: t, halfOpen: h,
+		raft: newHanding(at), rpc: newHanding(at), join: newHanding(at), rafts: make(map[net.Conn]Caller),
+	}
+}
+
+// Raft accepts raft's connections.
+func (p *Port) Raft() net.Listener { return p.raft }
+
+// RPC accepts connections for a [Server], which knows who has them.
+func (p *Port) RPC() net.Listener { return p.rpc }
+
+// Join accepts connections for a server of [NewJoinServer].
+func (p *Port) Join() net.Listener { return p.join }
+
+// Addr is where the port listens.
+func (p *Port) Addr() net.Addr { return p.listener.Addr() }
+
+// Serve accepts connections until the port is closed, or fails.
+func (p *Port) Serve() error {
+	return acceptAll(p.listener, func(conn net.Conn) {
+		if pending := p.halfOpen.enter(conn); pending != nil {
+			go p.greet(pending)
+			return
+		}
+		p.report.Crowded(Caller{Role: p.stranger(), Address: addressOf(conn)})
+		p.turnAway(conn)
+	})
+}
+
+// stranger is what somebody is of whom nothing is known.
+func (p *Port) stranger() Role {
+	if p.security == nil {
+		return RoleInsecure
+	}
+	return RoleJoiner
+}
+
+// Close ends the port and raft's connections. Those that it has handed to a Server are that one's. Doing it again does nothing.
+func (p *Port) Close() error {
+	p.mu.Lock()
+	closed := p.closed
+	p.closed = true
+	p.mu.Unlock()
+	if closed {
+		return nil
+	}
+	err := p.listener.Close()
+	for _, h := range []*handing{p.raft, p.rpc, p.join} {
+		_ = h.Close()
+	}
+	p.halfOpen.close()
+	p.HangUp(func(Caller) bool { return true })
+	return err
+}
+
+// HangUp ends those of raft's connections that some have to this port. A [Server] has one for its own.
+func (p *Port) HangUp(on func(Caller) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn, caller := range p.rafts {
+		if on(caller) {
+			abort(conn)
+		}
+	}
+}
+
+// greet finds out what a connection is for and hands it on.
+func (p *Port) greet(pending *pending) {
+	defer p.halfOpen.leave(pending)
+	conn, to, err := p.identify(pending.Conn)
+	switch {
+	case err != nil && pending.evicted.Load():
+		p.report.Crowded(Caller{Role: p.stranger(), Address: addressOf(pending.Conn)})
+	case errors.Is(err, errNotOurs):
+		p.report.Malformed()
+	case err != nil && !errors.Is(err, errNothing):
+		p.report.Failed(Caller{Role: p.stranger(), Address: addressOf(pending.Conn)}, err)
+	}
+	switch {
+	case err == nil:
+		to.hand(conn, p.times.handshake)
+		return
+	case p.security != nil && !errors.Is(err, errNothing):
+		linger(pending.Conn) // it may have been told why, by an alert
+	}
+	_ = pending.Close()
+}
+
+var (
+	errNotOurs = errors.New("it began with something else")
+	errNothing = errors.New("nothing came") // somebody looks whether the port is open
+)
+
+// identify answers a connection that can be used, and who is to have it.
+func (p *Port) identify(conn net.Conn) (net.Conn, *handing, error) {
+	if p.security == nil {
+		return p.readBeginning(conn)
+	}
+	_ = conn.SetDeadline(time.Now().Add(p.times.handshake))
+	secure := tls.Server(conn, p.security.Server)
+	if err := secure.Handshake(); err != nil {
+		return nil, nil, answerPlain(err)
+	}
+	_ = conn.SetDeadline(time.Time{})
+	state := secure.ConnectionState()
+	if state.NegotiatedProtocol == ProtocolJoin {
+		return &knownConn{Conn: secure, caller: Caller{Role: RoleJoiner, Address: addressOf(conn)}}, p.join, nil
+	}
+	caller, err := p.security.Caller(&state)
+	if err != nil {
+		return nil, nil, err
+	}
+	caller.Address = addressOf(conn)
+	switch {
+	case state.NegotiatedProtocol == ProtocolRPC:
+		return &knownConn{Conn: secure, caller: caller}, p.rpc, nil
+	case state.NegotiatedProtocol == ProtocolRaft && caller.Role == RoleServer:
+		return p.keep(secure, caller), p.raft, nil
+	}
+	return nil, nil, fmt.Errorf("%s asks for protocol %q", caller, state.NegotiatedProtocol)
+}
+
+// answerPlain tells somebody who has not begun a TLS handshake that he should.
+func answerPlain(err error) error {
+	header := tls.RecordHeaderError{}
+	switch {
+	case errors.Is(err, io.EOF):
+		return errNothing
+	case !errors.As(err, &header) || header.Conn == nil:
+		return err
+	case string(header.RecordHeader[:]) != Preface[:len(header.RecordHeader)]:
+		return errNotOurs
+	}
+	refuseConnection(header.Conn, NeedsTLS)
+	return NeedsTLS
+}
+
+// tlsHandshake is what the records of one begin with.
+const tlsHandshake = 0x16
+
+// readBeginning is for a port without TLS.
+func (p *Port) readBeginning(conn net.Conn) (net.Conn, *handing, error) {
+	caller := Caller{Role: RoleInsecure, Address: addressOf(conn)}
+	beginning := make([]byte, len(Preface))
+	_ = conn.SetReadDeadline(time.Now().Add(p.times.preface))
+	came, err := io.ReadFull(conn, beginning)
+	_ = conn.SetReadDeadline(time.Time{})
+	switch {
+	case came == 0:
+		return nil, nil, errNothing
+	case err == nil && string(beginning) == RaftPreface:
+		return p.keep(conn, caller), p.raft, nil
+	case err == nil && string(beginning) == Preface:
+		return &knownConn{Conn: conn, caller: caller, begun: beginning}, p.rpc, nil
+	case beginning[0] == tlsHandshake:
+		refuseConnection(conn, NoTLS)
+		return nil, nil, NoTLS
+	}
+	return nil, nil, errNotOurs
+}
+
+// keep remembers a connection of raft for as long as it lasts.
+func (p *Port) keep(conn net.Conn, caller Caller) net.Conn {
+	kept := &raftConn{Conn: conn, port: p}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		_ = conn.Close()
+	}
+	p.rafts[kept] = caller
+	return kept
+}
+
+// raftConn is a connection that its port can end.
+type raftConn struct {
+	net.Conn
+	port *Port
+}
+
+// Close is part of net.Conn.
+func (c *raftConn) Close() error {
+	c.port.forget(c)
+	return c.Conn.Close()
+}
+
+func (p *Port) forget(conn *raftConn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.rafts, conn)
+}
+
+// turnAway tells somebody with TLS that there is no room, if that can be done at once.
+func (p *Port) turnAway(conn net.Conn) {
+	if p.security != nil {
+		_ = conn.SetWriteDeadline(time.Now().Add(time.Millisecond))
+		_, _ = conn.Write(alert)
+	}
+	_ = conn.Close()
+}
+
+// alert is TLS's record of a fatal internal_error, which is said of a lack of resources.
+var alert = []byte{21, 3, 3, 0, 2, 2, 80}

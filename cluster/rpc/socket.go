@@ -1,0 +1,92 @@
+package rpc
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// staleTime is how long a process may take to accept a connection that is there.
+const staleTime = time.Second
+
+// ListenSocket listens on a unix socket, which everybody may connect to who reaches it. What a process that is dead has left
+// there is replaced; it is an error if somebody listens there.
+func ListenSocket(path string) (net.Listener, error) {
+	if conn, err := net.DialTimeout("unix", path, staleTime); err == nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("socket %s: %w: another process serves it", path, syscall.EADDRINUSE)
+	} else if errors.Is(err, syscall.ECONNREFUSED) {
+		if err := removeSocket(path); err != nil {
+			return nil, err
+		}
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("socket: %w", err)
+	}
+	if err := os.Chmod(path, 0o666); err != nil { //nolint:gosec // who connects is known
+		return nil, errors.Join(fmt.Errorf("socket: %w", err), listener.Close())
+	}
+	return listener, nil
+}
+
+func removeSocket(path string) error {
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode().Type() != fs.ModeSocket {
+		return fmt.Errorf("socket %s: something else is there", path)
+	}
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("socket: %w", err)
+	}
+	return nil
+}
+
+// userAt answers who has connected to a unix socket, as he was then.
+func userAt(conn *net.UnixConn) (Caller, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return Caller{}, err
+	}
+	caller := Caller{Role: RoleUser}
+	controlled := raw.Control(func(fd uintptr) {
+		var credentials *unix.Ucred
+		if credentials, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err != nil {
+			return
+		}
+		caller.UID, caller.GID = credentials.Uid, credentials.Gid
+		caller.Groups = peerGroups(int(fd))
+	})
+	return caller, errors.Join(controlled, err)
+}
+
+// mostGroups is how many a process can have (NGROUPS_MAX).
+const mostGroups = 64 << 10
+
+// peerGroups asks the kernel, which noted them when the other side connected: a process that /proc tells of could be another one by
+// now, or be none that is seen from here. nil: there are none, or they are not known.
+func peerGroups(fd int) []uint32 {
+	for room := uint32(32); room <= mostGroups; room *= 2 {
+		groups := make([]uint32, room)
+		size := room * 4
+		_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_PEERGROUPS,
+			uintptr(unsafe.Pointer(&groups[0])), uintptr(unsafe.Pointer(&size)), 0)
+		switch errno {
+		case 0:
+			return groups[:size/4]
+		case unix.ERANGE:
+		default:
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package fusefs
+
+import (
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"lockfs/fusefs/kernel"
+	"lockfs/fusefs/thread"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
+)
+
+// refuseRoot answers EACCES to root for what nobody may not do with an inode, if root of this host is nobody: the kernel lets its root do
+// everything. What root changes is refused by the cluster; this is for what it reads, and for what it opens. access(2) and chdir(2) still tell root that it
+// may: the kernel asks nobody for them.
+func (fs *fileSystem) refuseRoot(interrupted <-chan struct{}, header *fuse.InHeader, ino ids.Inode, need uint32) syscall.Errno {
+	if header.Uid != 0 || fs.rootIsNobody == nil || !fs.rootIsNobody() {
+		return 0
+	}
+	attr, errno := fs.attr(thread.NewRequest(interrupted, header.Pid), ino)
+	if errno != 0 {
+		return errno
+	}
+	if !namespace.Permits(&storepb.Viewer{Uid: namespace.Nobody, Gid: namespace.Nobody}, attr, need) {
+		return syscall.EACCES
+	}
+	return 0
+}
+
+// mayOpenNew tells whether a caller who wanted to make a file is sure to have the permissions for the one that came into being meanwhile.
+func (fs *fileSystem) mayOpenNew(interrupted <-chan struct{}, in *fuse.CreateIn, attr *storepb.Attr) bool {
+	return kernel.MayOpen(attr, &in.InHeader, in.Flags) &&
+		fs.refuseRoot(interrupted, &in.InHeader, ids.Inode(attr.GetIno()), kernel.NeededToOpen(in.Flags)) == 0
+}

@@ -1,0 +1,147 @@
+package trust
+
+import (
+	"bytes"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/raftstore/storepb"
+)
+
+// Admit lets a host in, or notes the new certificate of one that is in. joined: it came in, by a token or as the founder.
+func (t *Table) Admit(op *storepb.AdmitHost) (result *storepb.Result, joined bool) {
+	host := op.GetHost()
+	if wrong := checkHost(host); wrong != "" {
+		return refuse(storepb.Code_INVALID, wrong), false
+	}
+	if t.authority(host.GetAuthority()) == nil {
+		return refuse(storepb.Code_INVALID, "the certificate is of an authority that is not trusted"), false
+	}
+	known, _ := t.hosts.Get(host.GetName())
+	by, refused := t.mayCome(op, known)
+	switch {
+	case refused != nil:
+		return refused, false
+	case by == nil:
+		return t.renew(known, host), false
+	}
+	result, joined = t.letIn(op, by, known)
+	if joined && !op.GetFounding() {
+		t.useUp(by)
+	}
+	return result, joined
+}
+
+// MayAdmit answers why Admit would refuse a host whatever its certificate, which need not be there yet; nil: it would not, if it
+// were asked at the time of the last command.
+func (t *Table) MayAdmit(op *storepb.AdmitHost) *storepb.Result {
+	known, _ := t.hosts.Get(op.GetHost().GetName())
+	_, refused := t.mayCome(op, known)
+	return refused
+}
+
+// KnowsSecret tells whether there is a token with this secret, which may be used up.
+func (t *Table) KnowsSecret(tokenID, secretHash []byte) bool {
+	record, found := t.tokens.Get(string(tokenID))
+	return found && matches(record, secretHash)
+}
+
+// mayCome answers by which token a host comes in, an empty one for the founder, none if it is in and only wants another certificate;
+// or why it may not.
+func (t *Table) mayCome(op *storepb.AdmitHost, known *storepb.Admission) (by *storepb.TokenRecord, refused *storepb.Result) {
+	host := op.GetHost()
+	_, revoked := t.revoked.Get(string(host.GetKeyHash()))
+	switch {
+	case revoked:
+		return nil, refuse(storepb.Code_NOT_PERMITTED, "this key was revoked; make a new one, and come with a new join token")
+	case isLive(known) && bytes.Equal(known.GetKeyHash(), host.GetKeyHash()) && comesAgain(op, known):
+		return nil, nil
+	case op.GetFounding() && host.GetRole() != storepb.Role_SERVER:
+		return nil, refuse(storepb.Code_INVALID, "only a server comes in as the founder")
+	case op.GetFounding():
+		return new(storepb.TokenRecord), nil
+	case len(op.GetTokenId()) == 0:
+		return nil, refuse(storepb.Code_NOT_PERMITTED, whyNot(known, host))
+	}
+	return t.mayJoin(op, known)
+}
+
+// comesAgain tells whether a host with the key that it is known by wants nothing but a new certificate, or the answer that it did not get.
+func comesAgain(op *storepb.AdmitHost, known *storepb.Admission) bool {
+	return op.GetHost().GetRole() == known.GetRole() &&
+		(op.GetFounding() || len(op.GetTokenId()) == 0 || bytes.Equal(op.GetTokenId(), known.GetTokenId()))
+}
+
+func (t *Table) renew(known, host *storepb.Admission) *storepb.Result {
+	renewed, _ := proto.Clone(known).(*storepb.Admission)
+	renewed.Certificate, renewed.Authority, renewed.NotAfter = host.GetCertificate(), host.GetAuthority(), host.GetNotAfter()
+	t.hosts.Set(renewed.GetName(), renewed)
+	return answerHost(renewed)
+}
+
+// whyNot tells why a host without a token is not let in.
+func whyNot(known, host *storepb.Admission) string {
+	name := host.GetName()
+	switch {
+	case known == nil:
+		return fmt.Sprintf("the host %q is not known here; come with a join token", name)
+	case !isLive(known):
+		return fmt.Sprintf("the host %q was revoked; come with a new key and a join token", name)
+	case known.GetRole() != host.GetRole():
+		return fmt.Sprintf("the host %q is known as a %s; come with a join token", name, roleName(known.GetRole()))
+	}
+	return fmt.Sprintf("the host %q is known by another key; come with a join token that was made for it", name)
+}
+
+// mayJoin answers the token that lets a host in, or why none does.
+func (t *Table) mayJoin(op *storepb.AdmitHost, known *storepb.Admission) (*storepb.TokenRecord, *storepb.Result) {
+	record, refused := t.redeemable(op)
+	if refused != nil {
+		return nil, refused
+	}
+	host := op.GetHost()
+	isAnother := isLive(known) && !bytes.Equal(known.GetKeyHash(), host.GetKeyHash())
+	if isAnother && record.GetToken().GetHost() != host.GetName() {
+		return nil, refuse(storepb.Code_BUSY, fmt.Sprintf("there is a host %q already, with another key: give this one another name, or revoke the other"+
+			" with `lockfs host revoke`, or, if it is the same, come with a token of `lockfs token create --host`", host.GetName()))
+	}
+	return record, nil
+}
+
+// letIn replaces what was known of the name.
+func (t *Table) letIn(op *storepb.AdmitHost, by *storepb.TokenRecord, known *storepb.Admission) (*storepb.Result, bool) {
+	if known == nil && t.hosts.Len() >= MaxHosts && !t.dropRevokedHost() {
+		return refuse(storepb.Code_NO_SPACE, "there are too many hosts; revoke those that are gone with `lockfs host revoke`"), false
+	}
+	host := op.GetHost()
+	admission := &storepb.Admission{
+		Name: host.GetName(), Role: host.GetRole(), KeyHash: host.GetKeyHash(), Certificate: host.GetCertificate(),
+		Authority: host.GetAuthority(), NotAfter: host.GetNotAfter(),
+		SquashRoot: by.GetToken().GetSquashRoot(), TokenId: by.GetToken().GetId(), Admitted: t.now,
+	}
+	t.hosts.Set(admission.GetName(), admission)
+	if known != nil {
+		t.shutOut = t.index
+	}
+	return answerHost(admission), true
+}
+
+// dropRevokedHost makes room: it forgets the host that was revoked longest ago, if there is one. Its key stays revoked.
+func (t *Table) dropRevokedHost() bool {
+	var oldest *storepb.Admission
+	t.hosts.Scan(func(_ string, host *storepb.Admission) bool {
+		if !isLive(host) && (oldest == nil || host.GetRevoked() < oldest.GetRevoked()) {
+			oldest = host
+		}
+		return true
+	})
+	if oldest != nil {
+		t.hosts.Delete(oldest.GetName())
+	}
+	return oldest != nil
+}
+
+func answerHost(host *storepb.Admission) *storepb.Result {
+	return &storepb.Result{Admissions: []*storepb.Admission{host}}
+}

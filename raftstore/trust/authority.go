@@ -1,0 +1,120 @@
+package trust
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// AddAuthority makes an authority the one that signs. added: it was not there before.
+func (t *Table) AddAuthority(op *storepb.AddAuthority) (result *storepb.Result, added bool) {
+	fingerprint := sha256.Sum256(op.GetCertificate())
+	record := &storepb.AuthorityRecord{
+		Authority: &storepb.Authority{
+			Fingerprint: fingerprint[:], Certificate: op.GetCertificate(), CrossCertificate: op.GetCrossCertificate(), Added: t.now,
+		},
+		SealedKey: op.GetSealedKey(), AddedIndex: uint64(t.index),
+	}
+	if wrong := checkAuthority(record); wrong != "" {
+		return refuse(storepb.Code_INVALID, wrong), false
+	}
+	if known := t.authority(fingerprint[:]); known != nil {
+		record.Authority.Added, record.AddedIndex = known.GetAuthority().GetAdded(), known.GetAddedIndex()
+		t.authorities.Set(ids.Index(known.GetAddedIndex()), record)
+		return answerAuthority(record), false
+	}
+	if t.authorities.Len() >= MaxAuthorities {
+		return refuse(storepb.Code_NO_SPACE, "there are too many authorities; wait until hosts have renewed their certificates and old ones are dropped"), false
+	}
+	t.authorities.Set(t.index, record)
+	return answerAuthority(record), true
+}
+
+// DropAuthority ends the trust in an authority that nobody needs.
+func (t *Table) DropAuthority(fingerprint []byte) *storepb.Result {
+	known := t.authority(fingerprint)
+	switch {
+	case known == nil:
+		return refuse(storepb.Code_NOT_FOUND, "there is no such authority")
+	case known == t.Signing():
+		return refuse(storepb.Code_BUSY, "it is the authority that signs; add another one first")
+	}
+	if needed := t.knownBy(fingerprint, t.now); needed > 0 {
+		return refuse(storepb.Code_BUSY, fmt.Sprintf("%d hosts have a certificate of it; wait until they have renewed it, or revoke them", needed))
+	}
+	t.authorities.Delete(ids.Index(known.GetAddedIndex()))
+	t.shutOut = t.index
+	return new(storepb.Result)
+}
+
+// Signing is the authority that signs, with its sealed key; nil if there is none.
+func (t *Table) Signing() *storepb.AuthorityRecord {
+	_, newest, _ := t.authorities.Max()
+	return newest
+}
+
+// Authorities are those that certificates of hosts may be of, the one that signs first.
+func (t *Table) Authorities() []*storepb.Authority {
+	var all []*storepb.Authority
+	t.authorities.Reverse(func(_ ids.Index, record *storepb.AuthorityRecord) bool {
+		all = append(all, record.GetAuthority())
+		return true
+	})
+	return all
+}
+
+// Unneeded are the fingerprints of the authorities that DropAuthority drops at a time. It looks at every host if there is more than one authority.
+func (t *Table) Unneeded(now int64) [][]byte {
+	var unneeded [][]byte
+	for i, authority := range t.Authorities() {
+		if i > 0 && t.knownBy(authority.GetFingerprint(), now) == 0 {
+			unneeded = append(unneeded, authority.GetFingerprint())
+		}
+	}
+	return unneeded
+}
+
+// knownBy counts the hosts that have a certificate of an authority that counts at a time.
+func (t *Table) knownBy(fingerprint []byte, now int64) int {
+	count := 0
+	t.hosts.Scan(func(_ string, host *storepb.Admission) bool {
+		if isLive(host) && host.GetNotAfter() > now && bytes.Equal(host.GetAuthority(), fingerprint) {
+			count++
+		}
+		return true
+	})
+	return count
+}
+
+// authority answers nil if it is not there.
+func (t *Table) authority(fingerprint []byte) (found *storepb.AuthorityRecord) {
+	t.authorities.Scan(func(_ ids.Index, record *storepb.AuthorityRecord) bool {
+		if bytes.Equal(record.GetAuthority().GetFingerprint(), fingerprint) {
+			found = record
+		}
+		return found == nil
+	})
+	return found
+}
+
+func answerAuthority(record *storepb.AuthorityRecord) *storepb.Result {
+	return &storepb.Result{Authorities: []*storepb.Authority{record.GetAuthority()}}
+}
+
+// checkAuthority tells what is wrong with one, if anything.
+func checkAuthority(record *storepb.AuthorityRecord) string {
+	authority := record.GetAuthority()
+	fingerprint := sha256.Sum256(authority.GetCertificate())
+	switch {
+	case len(authority.GetCertificate()) == 0 || len(record.GetSealedKey()) == 0:
+		return "an authority needs a certificate and a key"
+	case !bytes.Equal(fingerprint[:], authority.GetFingerprint()):
+		return "the fingerprint of an authority is not that of its certificate"
+	case max(len(authority.GetCertificate()), len(authority.GetCrossCertificate()), len(record.GetSealedKey())) > maxCertificate:
+		return fmt.Sprintf("a certificate or a key has more than %d bytes", maxCertificate)
+	}
+	return ""
+}
