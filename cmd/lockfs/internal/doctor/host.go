@@ -58,7 +58,7 @@ func thisHost(cmd *cobra.Command, data []string) *host {
 	if len(h.data) == 0 && isDir(defaultData) {
 		h.data = []string{defaultData}
 	}
-	h.identities = []string{"/etc/lockfs/identity"}
+	h.identities = []string{cli.DefaultIdentity()}
 	for _, dir := range h.data {
 		h.identities = append(h.identities, filepath.Join(dir, "identity"))
 	}
