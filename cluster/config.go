@@ -106,7 +106,7 @@ func (c *Config) limits(fsm *raftstore.FSM) *storepb.SetLimits {
 	}
 	fsm.View(func(ns *namespace.Namespace) {
 		if limits.GetMaxBytes() == 0 && !ns.BytesLimited() {
-			limits.MaxBytes = max(memory()/memoryShare, namespace.DefaultMaxBytes)
+			limits.MaxBytes = max(Memory()/memoryShare, namespace.DefaultMaxBytes)
 		}
 	})
 	return limits

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -121,7 +122,8 @@ func (n *Node) startRaft() error {
 	}
 	n.raft, err = consensus.Open(n.dir, consensus.Config{
 		Network: network, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
-		Silence: n.silence, Fail: n.fail, CannotApply: n.cannotApply, Entries: n.cfg.entries,
+		Silence: n.silence, Wrote: func(took time.Duration) { n.cfg.Metrics.writes.Observe(took.Seconds()) },
+		Fail: n.fail, CannotApply: n.cannotApply, Entries: n.cfg.entries,
 	})
 	if err != nil {
 		return err
@@ -130,11 +132,14 @@ func (n *Node) startRaft() error {
 	if n.security != nil {
 		n.security.judge.fsm.Store(n.fsm)
 	}
-	n.store = &raftstore.Store{Raft: n.raft.Raft, Now: n.clock.Now}
+	n.store = &raftstore.Store{
+		Raft: n.raft.Raft, Now: n.clock.Now, Committed: func(took time.Duration) { n.cfg.Metrics.commits.Observe(took.Seconds()) },
+	}
 	n.members = &members{dir: n.dir, raft: n.raft}
 	n.leadership.follow(n.raft.Raft, n.members, n.ctx.Done())
 	n.assemble()
-	return n.cfg.Metrics.Registry.Register(newNodeCollector(n.raft))
+	n.cfg.Metrics.SetVersion(n.cfg.Version)
+	return n.cfg.Metrics.Registry.Register(newNodeCollector(n))
 }
 
 // assemble makes what a leader does for others, each part of those before it.

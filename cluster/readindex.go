@@ -31,6 +31,7 @@ type readIndex struct {
 	peers      *rpc.Peers
 	clock      *clock
 	askFirst   atomic.Uint32 // number of the voter whose word is asked for before others'
+	heard      heard
 }
 
 func newReadIndex(
@@ -123,5 +124,6 @@ func (r *readIndex) probe(voter *storepb.Member, timeout time.Duration) ids.Term
 		return 0
 	}
 	r.clock.measured(voter.GetId(), reply.GetWallClock()+int64(time.Since(asked)/2))
+	r.heard.note(voter.GetId(), ids.Term(reply.GetTerm()), asked)
 	return ids.Term(reply.GetTerm())
 }

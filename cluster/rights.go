@@ -48,7 +48,7 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		workStatus:  ofServers,
 		"Join":      ofServers,
 		"Remove":    ofServers,
-		"Backup":    ofServers, // which has everything, whatever the permissions of files are
+		"Backup":    ofServers,   // which has everything, whatever the permissions of files are
 		"Enroll":    ofStrangers, // a token or a known key says who may
 	},
 	queries: map[protoreflect.Name]right{

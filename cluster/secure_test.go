@@ -5,9 +5,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -282,19 +284,19 @@ func TestAMemberIsRemovedBeforeItIsRevoked(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	removed, err := rpc.Ask(ctx, rpc.NewRouter(nodes[0].peers, nodes[0]), rpc.Node.Remove, &clusterpb.RemoveRequest{Name: leader.dir.Name})
+	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
+	removed, err := rpc.Ask(ctx, rpc.NewRouter(others[0].peers, others[0], others[1]), rpc.Node.Remove, &clusterpb.RemoveRequest{Name: leader.dir.Name})
 	require.NoError(t, err)
-	require.Equal(t, storepb.Code_OK, removed.GetResult().GetCode(), "also one that led")
+	if removed.GetResult().GetCode() != storepb.Code_NOT_FOUND { // it was asked again after an answer that took too long
+		require.Equal(t, storepb.Code_OK, removed.GetResult().GetCode(), "also one that led")
+	}
 	select {
 	case err := <-leader.Failed():
 		require.ErrorIs(t, err, errRemoved)
 	case <-ctx.Done():
 		t.Fatal("it does not know")
 	}
-	for _, node := range nodes {
-		if node == leader {
-			continue
-		}
+	for _, node := range others {
 		require.NoError(t, node.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return ns.Admission(leader.dir.Name).GetRevoked() != 0 }))
 		refusedCall(t, callerAs(t, node, leader.security.credentials))
 	}
@@ -309,13 +311,13 @@ func TestCertificatesAreRenewedWhileTheyAreUsed(t *testing.T) {
 	for _, node := range nodes {
 		began[node.security.credentials] = node.security.credentials.Leaf().Raw
 	}
-	ended := mount.Client.ClusterTime().Add(8 * time.Second)
-	for round := 0; mount.Client.ClusterTime().Before(ended); round++ {
+	ended := mount.ClusterTime().Add(8 * time.Second)
+	for round := 0; mount.ClusterTime().Before(ended); round++ {
 		require.Equal(t, storepb.Code_OK, create(t, mount.Client, "lock"+time.Now().String()))
 	}
 	for credentials, leaf := range began {
 		require.NotEqual(t, leaf, credentials.Leaf().Raw, "%v", credentials.Name())
-		require.False(t, credentials.Expired(mount.Client.ClusterTime()), "%v", credentials.Name())
+		require.False(t, credentials.Expired(mount.ClusterTime()), "%v", credentials.Name())
 	}
 	late := callerAs(t, nodes[1], mount.credentials)
 	_, err := late.Status(t.Context(), new(clusterpb.StatusRequest))
@@ -546,4 +548,41 @@ func TestAttemptsComeBack(t *testing.T) {
 	require.True(t, a.newRefusal("somebody", time.Hour))
 	require.False(t, a.newRefusal("somebody", time.Hour+time.Second))
 	require.True(t, a.newRefusal("somebody", time.Hour+refusalInterval))
+}
+
+// TestHostsJoinWhileTheLeaderChanges has the leader go in the middle of it: each host comes in, and uses the token once.
+func TestHostsJoinWhileTheLeaderChanges(t *testing.T) {
+	const hosts = 8
+	nodes := startSecureNodes(t, 3)
+	leader := leaderOf(t, nodes)
+	token := newToken(t, leader, &storepb.JoinToken{Uses: hosts})
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	joined := make(chan error, hosts)
+	for i := range hosts {
+		dir := filepath.Join(t.TempDir(), "identity")
+		go func() {
+			_, err := enrolment.Join(ctx, token, fmt.Sprintf("web%d", i), dir, nil)
+			joined <- err
+		}()
+		if i == hosts/2 {
+			require.NoError(t, <-joined, "some are in before")
+			require.NoError(t, leader.Close())
+		}
+	}
+	for range hosts - 1 {
+		require.NoError(t, <-joined)
+	}
+	left := slices.DeleteFunc(nodes, func(n *Node) bool { return n == leader })
+	next := leaderOf(t, left)
+	next.fsm.View(func(ns *namespace.Namespace) {
+		for i := range hosts {
+			require.Zero(t, ns.Admission(fmt.Sprintf("web%d", i)).GetRevoked())
+			require.NotNil(t, ns.Admission(fmt.Sprintf("web%d", i)))
+		}
+		require.Len(t, ns.Tokens(), 3)
+		for _, known := range ns.Tokens() {
+			require.Zero(t, known.GetUses(), "%x", known.GetId())
+		}
+	})
 }

@@ -31,7 +31,7 @@ func Found(path string, claim Claim, state *namespace.Namespace, term ids.Term, 
 	d := &Directory{Path: path, Identity: newIdentity(claim.Name, claim.Address), lock: lock}
 	defer func() {
 		if err != nil {
-			for _, made := range []string{identityFile, votesFile, logDir, snapshotDir, lockFile} {
+			for _, made := range []string{IdentityFile, votesFile, logDir, snapshotDir, lockFile} {
 				_ = os.RemoveAll(filepath.Join(path, made))
 			}
 		}

@@ -79,6 +79,9 @@ func (t *Table) Tables() []digest.Table { return []digest.Table{t.held, t.waiter
 // Len is the number of locks and requests.
 func (t *Table) Len() int { return t.held.Len() + t.waiters.Len() }
 
+// Counts are how many locks there are and how many requests that wait for one.
+func (t *Table) Counts() (held, waiting int) { return t.held.Len(), t.waiters.Len() }
+
 // Locked tells whether somebody has a lock of a file, or waits for one.
 func (t *Table) Locked(ino ids.Inode) bool { return t.LockedSince(ino, math.MinInt64) }
 

@@ -10,13 +10,15 @@ type events struct {
 	kept   *digest.Map[uint64, *storepb.Event] // by number
 	last   uint64
 	counts *digest.Map[string, uint64]
+
+	refused map[Refusal]uint64 // see Refusals
 }
 
 // keptEvents is how many events the state keeps.
 const keptEvents = 10_000
 
 func newEvents(d *digest.Digest) events {
-	return events{kept: digest.NewMap(d, eventValue), counts: digest.NewMap(d, countValue)}
+	return events{kept: digest.NewMap(d, eventValue), counts: digest.NewMap(d, countValue), refused: make(map[Refusal]uint64)}
 }
 
 func (log *events) frozen() events {

@@ -11,7 +11,7 @@ func (t *tree) putInode(in *inode) {
 		t.countInode(in, +1)
 	}
 	if h, ok := in.heldBy(); ok {
-		t.holdings.byProcess.Set(h)
+		t.holdings.set(h)
 	}
 	if old != nil && in.isDir() {
 		t.moveQuota(old, in)
@@ -20,7 +20,7 @@ func (t *tree) putInode(in *inode) {
 
 func (t *tree) forgetInode(in *inode) {
 	if h, ok := in.heldBy(); ok {
-		t.holdings.byProcess.Delete(h)
+		t.holdings.delete(h)
 	}
 }
 
@@ -34,6 +34,8 @@ func (t *tree) deleteInode(ino ids.Inode) {
 func (t *tree) putEntry(e *entry) {
 	if old, replaced := t.byName.Set(e); replaced {
 		t.forgetEntry(old)
+	} else if t.hasOne(e.parent) {
+		t.countFilled(e.parent, -1)
 	}
 	t.byCookie.Set(e)
 	t.byIno.Set(e)
@@ -45,12 +47,16 @@ func (t *tree) putEntry(e *entry) {
 	}
 	e.maker.each(func(p *process) { t.holdings.byMaker.Set(e.madeBy(p)) })
 	t.countLockFile(e, +1)
+	t.countLock(e, +1)
 	t.countName(e, +1)
 }
 
 func (t *tree) deleteEntry(e *entry) {
 	if old, found := t.byName.Delete(e); found {
 		t.forgetEntry(old)
+		if !t.hasEntries(old.parent) {
+			t.countFilled(old.parent, +1)
+		}
 	}
 }
 
@@ -63,6 +69,7 @@ func (t *tree) forgetEntry(e *entry) {
 	}
 	e.maker.each(func(p *process) { t.holdings.byMaker.Delete(e.madeBy(p)) })
 	t.countLockFile(e, -1)
+	t.countLock(e, -1)
 	t.countName(e, -1)
 }
 

@@ -286,7 +286,8 @@ func (ns *Namespace) restoreDueTimes() {
 		if in, found := ns.tree.inode(e.ino); found {
 			again := *e
 			again.lock = !in.isDir() && ns.groundOf(e, in) != isData
-			again.due = ns.dueTime(e, in, ns.govern(e, in))
+			g := ns.govern(e, in)
+			again.due, again.format = ns.dueTime(e, in, g), g.Format
 			if again.lock || again.due != 0 {
 				judged = append(judged, &again)
 			}

@@ -12,17 +12,18 @@ type tree struct {
 	nextIno    ids.Inode
 	nextCookie uint64
 
-	inodes    *digest.Map[ids.Inode, *inode]
-	byName    *digest.Tree[*entry]  // by parent, name
-	byCookie  *btree.BTreeG[*entry] // by parent, cookie
-	byIno     *btree.BTreeG[*entry] // by inode, parent, name
-	byDue     *btree.BTreeG[*entry] // those that have one, by when they are due
-	byPending *btree.BTreeG[*entry] // those that no event has told of yet, by until when
-	lockFiles map[ids.Inode]int     // how many files of a directory are locks
-	orphans   orphans
-	holdings  holdings
-	ledger    ledger
-	quotas    quotas
+	inodes     *digest.Map[ids.Inode, *inode]
+	byName     *digest.Tree[*entry]  // by parent, name
+	byCookie   *btree.BTreeG[*entry] // by parent, cookie
+	byIno      *btree.BTreeG[*entry] // by inode, parent, name
+	byDue      *btree.BTreeG[*entry] // those that have one, by when they are due
+	byPending  *btree.BTreeG[*entry] // those that no event has told of yet, by until when
+	lockFiles  map[ids.Inode]int     // how many files of a directory are locks
+	lockCounts lockCounts
+	orphans    orphans
+	holdings   holdings
+	ledger     ledger
+	quotas     quotas
 }
 
 func newTree(d *digest.Digest) tree {
@@ -37,6 +38,7 @@ func newTree(d *digest.Digest) tree {
 		byDue:      btree.NewBTreeGOptions(lessByDue, options),
 		byPending:  btree.NewBTreeGOptions(lessByPending, options),
 		lockFiles:  make(map[ids.Inode]int),
+		lockCounts: lockCounts{files: make(map[lockKind]int)},
 		orphans:    newOrphans(d),
 		holdings:   newHoldings(),
 		ledger:     ledger{usedBy: make(map[uint32]*usage), quotas: newUserQuotas(d)},

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockfs/cluster"
 	"lockfs/cluster/backup"
 	"lockfs/cmd/lockfs/internal/cli"
 )
