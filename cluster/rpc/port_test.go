@@ -333,3 +333,31 @@ func TestNewcomersWaitTheirGrace(t *testing.T) {
 	require.Equal(t, alert, told)
 	require.Equal(t, int32(1), p.crowded.Load())
 }
+
+// TestHandshakesAreShort has a stranger send as many certificates as TLS takes, and a host as many as an authority gives it.
+func TestHandshakesAreShort(t *testing.T) {
+	of := newTestAuthority(t)
+	p := startPort(t, of.security(t, RoleServer, "a"))
+	for _, sends := range []struct{ certificates, failed int32 }{{16, 0}, {300, 1}} {
+		security := of.security(t, RoleClient, "m")
+		config := security.Client(ProtocolRPC)
+		for range sends.certificates {
+			config.Certificates[0].Certificate = append(config.Certificates[0].Certificate, of.certificate.Raw)
+		}
+		security.Client = func(string) *tls.Config { return config }
+		who, err := p.whoIs(t, security)
+		if sends.failed == 0 {
+			require.NoError(t, err)
+			require.Contains(t, who, "client m")
+			large := NewClient(p.address, security)
+			defer large.Close()
+			for range 4 { // what comes later has no such limit
+				_, err = say(t.Context(), large, whoAmI, strings.Repeat("x", mostHandshake))
+				require.NoError(t, err)
+			}
+		} else {
+			require.Error(t, err)
+		}
+		require.Eventually(t, func() bool { return p.failed.Load() == sends.failed }, testWait, time.Millisecond)
+	}
+}
