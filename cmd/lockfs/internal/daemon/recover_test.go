@@ -38,7 +38,7 @@ type server struct {
 func newServer(t testing.TB, name string, join ...string) *server {
 	return &server{Config: cluster.Config{
 		Name: name, DataDir: filepath.Join(t.TempDir(), name), Address: freeAddress(t), Bootstrap: len(join) == 0,
-		Join: join, Logger: slog.New(slog.DiscardHandler), SessionTTL: 3 * time.Second,
+		Join: join, Insecure: true, Logger: slog.New(slog.DiscardHandler), SessionTTL: 3 * time.Second,
 	}}
 }
 
