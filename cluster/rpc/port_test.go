@@ -361,3 +361,44 @@ func TestHandshakesAreShort(t *testing.T) {
 		require.Eventually(t, func() bool { return p.failed.Load() == sends.failed }, testWait, time.Millisecond)
 	}
 }
+
+// TestWhoIsCrowdedOutIsNotTurnedAway tells the two apart: it is no use to ask for another certificate where there is no room.
+func TestWhoIsCrowdedOutIsNotTurnedAway(t *testing.T) {
+	of := newTestAuthority(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	p := servePort(t, listener, of.security(t, RoleServer, "a"), newHalfOpen(1, 1, testWait), standardPortTimes)
+	slow, err := net.Dial("tcp", p.address)
+	require.NoError(t, err)
+	defer slow.Close()
+	require.Eventually(t, func() bool {
+		p.halfOpen.mu.Lock()
+		defer p.halfOpen.mu.Unlock()
+		return p.halfOpen.all.Len() == 1
+	}, testWait, time.Millisecond)
+	var turned atomic.Int32
+	client := of.security(t, RoleClient, "m")
+	client.TurnedAway = func() { turned.Add(1) }
+	_, err = p.whoIs(t, client)
+	require.Error(t, err)
+	require.Equal(t, int32(1), p.crowded.Load())
+	require.Zero(t, turned.Load())
+
+	stranger := newTestAuthority(t).security(t, RoleClient, "m")
+	stranger.Client, stranger.TurnedAway = withRoots(stranger, client), client.TurnedAway
+	require.NoError(t, slow.Close())
+	require.Eventually(t, func() bool {
+		_, err := p.whoIs(t, stranger)
+		require.Error(t, err)
+		return turned.Load() > 0
+	}, testWait, time.Millisecond)
+}
+
+// withRoots shows one certificate and trusts the authority of another.
+func withRoots(shown, trusting *Security) func(string) *tls.Config {
+	return func(protocol string) *tls.Config {
+		config := trusting.Client(protocol)
+		config.Certificates = shown.Client(protocol).Certificates
+		return config
+	}
+}
