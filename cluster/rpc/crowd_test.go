@@ -87,7 +87,9 @@ func TestLargeRequestsComeOneAfterTheOther(t *testing.T) {
 
 // TestStrangersDoNotKeepJoinersOut has them hold all connections that there may be, of one address and in all.
 func TestStrangersDoNotKeepJoinersOut(t *testing.T) {
-	for what, addresses := range map[string]int{"at the joiner's address": 1, "in all": joinLimits.connections / joinLimits.connectionsPerHost} {
+	for what, addresses := range map[string]int{
+		"at the joiner's address": 1, "in all": withinFiles(joinLimits, filesOfJoiners).connections / joinLimits.connectionsPerHost,
+	} {
 		t.Run(what, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)

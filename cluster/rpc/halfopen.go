@@ -37,7 +37,7 @@ type pending struct {
 
 // standardHalfOpen lets hundreds of containers that share an address come at once.
 func standardHalfOpen() *halfOpen {
-	return newHalfOpen(min(2<<10, max(filesFor(1, 8), 1)), 256, graceTime)
+	return newHalfOpen(min(2<<10, max(filesFor(filesOfHalfOpen), 1)), 256, graceTime)
 }
 
 func newHalfOpen(most, mostPerAddress int, grace time.Duration) *halfOpen {

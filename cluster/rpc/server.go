@@ -31,19 +31,19 @@ type attendee struct {
 // NewServer answers for a node. malformed is called for each request that nobody should have sent, crowded for each connection that
 // there was no room for.
 func NewServer(node Node, malformed func(), crowded func(Caller)) *Server {
-	return newServer(handlersOf(node), withinFiles(standardLimits), standardTimes, malformed, crowded)
+	return newServer(handlersOf(node), withinFiles(standardLimits, filesOfCalls), standardTimes, malformed, crowded)
 }
 
 // NewSocketServer answers on unix sockets.
 func NewSocketServer(node Node, malformed func(), crowded func(Caller)) *Server {
-	return newServer(handlersOf(node), withinFiles(socketLimits), standardTimes, malformed, crowded)
+	return newServer(handlersOf(node), withinFiles(socketLimits, filesOfSockets), standardTimes, malformed, crowded)
 }
 
 // NewJoinServer answers who has no certificate yet, and does nothing else than to enroll him. It makes room for who comes: strangers could
 // take all there is, and keep it.
 func NewJoinServer(e Enroller, malformed func(), crowded func(Caller)) *Server {
 	handlers := map[byte]Handler{enrollMethod: {Do: handle(e.Enroll)}}
-	s := newServer(handlers, withinFiles(joinLimits), joinTimes, malformed, crowded)
+	s := newServer(handlers, withinFiles(joinLimits, filesOfJoiners), joinTimes, malformed, crowded)
 	s.settled = joinSettled
 	return s
 }
