@@ -19,6 +19,7 @@ type Cluster struct {
 	Net     *hosts.Net
 	Program string
 	Mount   string
+	Secure  bool     // its hosts have certificates
 	Flags   []string // of every server
 	Nodes   []*Node
 	Started []*hosts.Process // all servers ever started
@@ -32,6 +33,23 @@ func StartCluster(t testing.TB, n int, flags ...string) *Cluster {
 		c.Add(t).Start(t)
 	}
 	return c
+}
+
+// StartSecureCluster is StartCluster with certificates.
+func StartSecureCluster(t testing.TB, n int, flags ...string) *Cluster {
+	t.Helper()
+	c := NewCluster(t, flags...)
+	c.Secure = true
+	for range n {
+		c.Add(t).Start(t)
+	}
+	return c
+}
+
+// NewToken makes one for a "server" or a "client", as root of the first node.
+func (c *Cluster) NewToken(t testing.TB, role string) string {
+	t.Helper()
+	return strings.TrimSpace(c.Nodes[0].Host.MustRun(t, c.Program, "token", "create", "--role", role))
 }
 
 // NewCluster makes a cluster without nodes.

@@ -18,6 +18,7 @@ type Node struct {
 	Data    string
 	Server  *hosts.Process // nil while it does not run
 
+	token       string   // that it came in with
 	Environment []string // for the server, beyond that of the test
 	clock
 }
@@ -32,14 +33,21 @@ func (n *Node) HTTPAddr() string { return n.Host.Addr() + ":7422" }
 func (n *Node) Launch() {
 	args := []string{
 		"server", "--name", n.Name, "--data", n.Data, "--mount", n.cluster.Mount,
-		"--addr", n.Addr(), "--insecure", "--http-addr", n.HTTPAddr(),
+		"--addr", n.Addr(), "--http-addr", n.HTTPAddr(),
 	}
-	if n == n.cluster.Nodes[0] {
+	if !n.cluster.Secure {
+		args = append(args, "--insecure")
+	}
+	environment := n.Environment
+	switch {
+	case n == n.cluster.Nodes[0]:
 		args = append(args, "--bootstrap")
-	} else {
+	case n.cluster.Secure:
+		environment = append(slices.Clone(environment), "LOCKFS_TOKEN="+n.token)
+	default:
 		args = append(args, "--join", n.cluster.Nodes[0].Addr())
 	}
-	n.Server = n.Host.Start("env", slices.Concat(n.Environment, n.command(n.cluster.Program), args, n.cluster.Flags)...)
+	n.Server = n.Host.Start("env", slices.Concat(environment, n.command(n.cluster.Program), args, n.cluster.Flags)...)
 	n.cluster.Started = append(n.cluster.Started, n.Server)
 }
 
@@ -52,6 +60,9 @@ func (n *Node) AwaitReady(t testing.TB) {
 // Start starts the server and waits until it can be used.
 func (n *Node) Start(t testing.TB) {
 	t.Helper()
+	if n.cluster.Secure && n != n.cluster.Nodes[0] && n.token == "" {
+		n.token = n.cluster.NewToken(t, "server")
+	}
 	n.Launch()
 	n.AwaitReady(t)
 }
@@ -71,6 +82,9 @@ func (n *Node) Stop(t testing.TB) {
 
 // Lockfs runs the program on the node's host, against the node.
 func (n *Node) Lockfs(args ...string) (string, error) {
+	if n.cluster.Secure {
+		return n.Host.Run(n.cluster.Program, args...) // which finds the server's socket
+	}
 	return n.Host.Run(n.cluster.Program, append(args, "--servers", n.Addr(), "--insecure")...)
 }
 
