@@ -46,7 +46,9 @@ func (c *Cluster) MountOn(t testing.TB, h *hosts.Host, servers string, flags ...
 }
 
 // identityOf is where a host keeps its identity that only mounts.
-func (c *Cluster) identityOf(h *hosts.Host) string { return filepath.Join(c.Net.Dir(), h.Name()+".identity") }
+func (c *Cluster) identityOf(h *hosts.Host) string {
+	return filepath.Join(c.Net.Dir(), h.Name()+".identity")
+}
 
 // JoinOn mounts on a host for the first time, with a token, and waits until the mount can be used.
 func (c *Cluster) JoinOn(t testing.TB, h *hosts.Host) *hosts.Process {

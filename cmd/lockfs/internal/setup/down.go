@@ -61,11 +61,6 @@ func notSetUp() error {
 // down unmounts and stops the daemon. It unmounts before, in one step, for programs can begin to use the mount at any time; by
 // force it leaves that to the daemon, which sees to those that use it.
 func (h *host) down(ctx context.Context, r *report, force bool) error {
-	if !force {
-		if err := h.unmount(r, false); err != nil {
-			return err
-		}
-	}
 	service, err := h.service()
 	if err != nil {
 		return err
@@ -73,6 +68,11 @@ func (h *host) down(ctx context.Context, r *report, force bool) error {
 	running, err := service.running(ctx)
 	if err != nil {
 		return err
+	}
+	if !force {
+		if err := h.unmount(r, false); err != nil {
+			return err
+		}
 	}
 	if running {
 		defer r.waits("for the daemon to stop")()
@@ -99,7 +99,7 @@ func (h *host) unmount(r *report, lazy bool) error {
 		if err != nil {
 			return err
 		}
-		return inUse(h.mount, users)
+		return &inUseError{h.mount, users}
 	case err != nil:
 		return fmt.Errorf("unmount %s: %w", h.mount, err)
 	}
@@ -107,21 +107,27 @@ func (h *host) unmount(r *report, lazy bool) error {
 	return nil
 }
 
-// inUse says who keeps a mount from being taken away.
-func inUse(dir string, users []mountpoint.User) error {
-	if len(users) == 0 {
-		return fmt.Errorf("%s is in use: something may be mounted below it; --force takes it away all the same", dir)
+// inUseError says who keeps a mount from being taken away.
+type inUseError struct {
+	dir   string
+	users []mountpoint.User
+}
+
+// Error names them, or as many as one can read.
+func (e *inUseError) Error() string {
+	if len(e.users) == 0 {
+		return fmt.Sprintf("%s is in use: something may be mounted below it; --force takes it away all the same", e.dir)
 	}
 	const most = 10
 	var b strings.Builder
-	for i, user := range users {
+	for i, user := range e.users {
 		if i == most {
-			fmt.Fprintf(&b, "\n  and %d more", len(users)-most)
+			fmt.Fprintf(&b, "\n  and %d more", len(e.users)-most)
 			break
 		}
 		fmt.Fprintf(&b, "\n  %s (pid %d): %s", cli.Text(user.Name), user.PID, cli.Text(user.Uses))
 	}
-	return fmt.Errorf("%s is in use; end these programs, or take it away from them with --force:%s", dir, &b)
+	return fmt.Sprintf("%s is in use; end these programs, or take it away from them with --force:%s", e.dir, &b)
 }
 
 // describe says which host of a cluster this is.
