@@ -107,7 +107,7 @@ func (m *model) admit(w wanted) (in, used bool) {
 
 func (m *model) mayDrop(authority string) bool {
 	at := slices.Index(m.authorities, authority)
-	if at < 0 || at == len(m.authorities)-1 {
+	if at != 0 || len(m.authorities) == 1 {
 		return false
 	}
 	for name, h := range m.hosts {
@@ -115,7 +115,7 @@ func (m *model) mayDrop(authority string) bool {
 			return false
 		}
 	}
-	m.authorities = append(m.authorities[:at:at], m.authorities[at+1:]...)
+	m.authorities = m.authorities[1:]
 	return true
 }
 
