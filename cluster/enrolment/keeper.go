@@ -160,9 +160,10 @@ func (k *Keeper) renew(ctx context.Context, turned bool) error {
 	if !k.due() && !turned {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, renewTime)
-	defer cancel()
-	reply, err := ask(ctx, k.near, k.servers(), k.Security(), k.credentials.Key(), k.credentials.Name(), new(clusterpb.EnrollRequest))
+	reply, err := k.askAsHost(ctx, turned)
+	if refused := new(rpc.RefusedError); err != nil && !errors.As(err, &refused) {
+		reply, err = k.askAt(ctx, rpc.NewJoinPeers(k.Security()))
+	}
 	if err != nil {
 		return err
 	}
@@ -171,4 +172,26 @@ func (k *Keeper) renew(ctx context.Context, turned bool) error {
 	}
 	k.logger.Info("the certificate of this host was renewed", "until", k.credentials.Leaf().NotAfter)
 	return nil
+}
+
+var errNoHost = errors.New("this host's certificate is not accepted any more")
+
+// askAsHost asks where only hosts of the cluster are answered: strangers can take all the room where everybody is.
+func (k *Keeper) askAsHost(ctx context.Context, turned bool) (*clusterpb.EnrollReply, error) {
+	if turned || k.credentials.Expired(k.judge.Now()) {
+		return nil, errNoHost
+	}
+	return k.askAt(ctx, rpc.NewPeers(k.Security()))
+}
+
+// askAt asks the node of this process first, if there is one, and then the servers, which are the peers, and closes those.
+func (k *Keeper) askAt(ctx context.Context, peers *rpc.Peers) (*clusterpb.EnrollReply, error) {
+	defer peers.Close()
+	ctx, cancel := context.WithTimeout(ctx, renewTime)
+	defer cancel()
+	nodes := peers.Nodes(k.servers())
+	if k.near != nil {
+		nodes = append([]rpc.Node{k.near}, nodes...)
+	}
+	return ask(ctx, peers, nodes, k.credentials.Key(), k.credentials.Name(), new(clusterpb.EnrollRequest))
 }
