@@ -11,7 +11,7 @@ import (
 )
 
 // recordCluster has the state know which cluster it is, and what one begins with: its authority, and the first server. It is done each
-// time that this node begins to lead, so that what was cut off is done then.
+// time that this node begins to lead, so that what was cut off is done then, and again while that fails.
 func (n *Node) recordCluster() {
 	known := ""
 	authorities := 0
@@ -27,7 +27,7 @@ func (n *Node) recordCluster() {
 		return
 	}
 	if err := n.recordFounding(begun.authority, authorities > 0); err != nil {
-		n.logger.Error("the authority of the cluster is not recorded; this node tries again when it next leads", "error", err)
+		n.logger.Error("the authority of the cluster is not recorded yet", "error", err)
 		return
 	}
 	n.security.founding.Store(nil)
