@@ -7,16 +7,18 @@ import (
 
 // How often somebody may do something: so many times at once, and then once in each interval.
 const (
-	attemptsAtOnce  = 50
-	attemptInterval = 200 * time.Millisecond
-	refusalInterval = time.Minute // between events that tell of refusals
-	mostAttempts    = 10_000      // who is remembered; more than that have to share
+	attemptsAtOnce   = 50
+	attemptInterval  = 200 * time.Millisecond
+	refusalInterval  = time.Minute // between events that tell of refusals, of each address
+	mostRefusalsTold = 20          // in that time, of all addresses: a stranger may have many
+	mostAttempts     = 10_000      // who is remembered; more than that have to share
 )
 
 // attempts are what is not to be done too often: to join, by the addresses of who wants to, and to open a session, by hosts.
 type attempts struct {
 	mu   sync.Mutex
 	from map[string]*attempt
+	told time.Duration // monotonic time up to which the refusals that are told of are used up
 }
 
 type attempt struct {
@@ -47,6 +49,11 @@ func (a *attempts) newRefusal(who string, now time.Duration) bool {
 	if of.refused != 0 && now-of.refused < refusalInterval {
 		return false
 	}
+	a.told = max(a.told, now-refusalInterval)
+	if a.told+refusalInterval/mostRefusalsTold > now {
+		return false
+	}
+	a.told += refusalInterval / mostRefusalsTold
 	of.refused = now
 	return true
 }

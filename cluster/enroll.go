@@ -37,15 +37,14 @@ type enrollment struct {
 // enroll answers a certificate to who comes with a token or with the key that his host is known by.
 func (e *enrollment) enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error) {
 	caller := rpc.CallerOf(ctx)
-	who := caller.Address.String()
-	if hasCertificate(caller) {
-		who = caller.Host // which strangers cannot use up
-	}
-	if caller.Role != rpc.RoleLocal && !e.attempts.allowed(who, readClocks().mono) {
+	if caller.Role != rpc.RoleLocal && !e.attempts.allowed(whose(caller), readClocks().mono) {
 		return nil, refuse(storepb.Code_TOO_MANY_REQUESTS, "too many hosts want to join from this address; try again in a moment")
 	}
 	term, leader := e.leadership.await(ctx)
 	if term == 0 {
+		if !e.mayHear(req) {
+			leader = ""
+		}
 		return &clusterpb.EnrollReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}, nil
 	}
 	reply, err := e.answer(ctx, req)
@@ -59,11 +58,16 @@ func (e *enrollment) enroll(ctx context.Context, req *clusterpb.EnrollRequest) (
 	return reply, nil
 }
 
-func (e *enrollment) answer(ctx context.Context, req *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error) {
-	request, err := identity.ParseRequest(req.GetRequest())
-	if err == nil && request.Name.Host != req.GetHost() {
-		err = fmt.Errorf("the request is for %s, not for %q", request.Name, req.GetHost())
+// whose attempts those of a caller are: of a host that is in, wherever it calls from, where there may be strangers too.
+func whose(caller rpc.Caller) string {
+	if hasCertificate(caller) {
+		return "host " + caller.Host
 	}
+	return caller.Address.String()
+}
+
+func (e *enrollment) answer(ctx context.Context, req *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error) {
+	request, admit, err := readRequest(req)
 	if err != nil {
 		return &clusterpb.EnrollReply{Result: &storepb.Result{Code: storepb.Code_INVALID, Message: err.Error()}}, nil
 	}
@@ -74,17 +78,10 @@ func (e *enrollment) answer(ctx context.Context, req *clusterpb.EnrollRequest) (
 	if err != nil {
 		return nil, err
 	}
-	// A token is looked at in the state before anything is signed or proposed for a stranger; the command judges it again.
-	admit := &storepb.AdmitHost{TokenId: req.GetTokenId(), Host: &storepb.Admission{
-		Name: request.Name.Host, Role: roleOf(request.Name.Role), KeyHash: request.KeyHash[:],
-	}}
-	if len(req.GetTokenId()) > 0 {
-		hash := sha256.Sum256(req.GetSecret())
-		admit.SecretHash = hash[:]
-	}
 	if err := e.readIndex.confirm(ctx); err != nil {
 		return nil, notAnswered(err)
 	}
+	// It is looked at in the state before anything is signed or proposed for a stranger; the command judges it again.
 	known, refused := e.look(admit)
 	if refused != nil {
 		return &clusterpb.EnrollReply{Result: refused}, nil
@@ -103,6 +100,35 @@ func (e *enrollment) answer(ctx context.Context, req *clusterpb.EnrollRequest) (
 	}
 	e.logger.Info("a certificate was given", "to", request.Name, "key", request.KeyHash.String()[:16])
 	return e.grant(result.GetAdmissions()[0], admit), nil
+}
+
+// readRequest answers who wants to come in, and with what.
+func readRequest(req *clusterpb.EnrollRequest) (*identity.Request, *storepb.AdmitHost, error) {
+	request, err := identity.ParseRequest(req.GetRequest())
+	if err == nil && request.Name.Host != req.GetHost() {
+		err = fmt.Errorf("the request is for %s, not for %q", request.Name, req.GetHost())
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	admit := &storepb.AdmitHost{TokenId: req.GetTokenId(), Host: &storepb.Admission{
+		Name: request.Name.Host, Role: roleOf(request.Name.Role), KeyHash: request.KeyHash[:],
+	}}
+	if len(req.GetTokenId()) > 0 {
+		hash := sha256.Sum256(req.GetSecret())
+		admit.SecretHash = hash[:]
+	}
+	return request, admit, nil
+}
+
+// mayHear tells whether somebody may know who leads: one who would be let in, as far as this node knows. Others have to find out.
+func (e *enrollment) mayHear(req *clusterpb.EnrollRequest) bool {
+	_, admit, err := readRequest(req)
+	if err != nil {
+		return false
+	}
+	_, refused := e.look(admit)
+	return refused == nil
 }
 
 func (e *enrollment) issue(authority *identity.Authority, request *identity.Request) (der []byte, notAfter int64, err error) {

@@ -11,6 +11,7 @@ import (
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
 	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -23,13 +24,16 @@ type expulsion struct {
 	revokes   bool // hosts have certificates
 }
 
-// remove takes a member out by its name, or by its raft id, and its host with it: it is not let in any more.
+// remove takes a member out by its name, or by its raft id, and its host with it: it is not let in any more. It goes on where a leader was
+// cut off that had taken the member out.
 func (e *expulsion) remove(ctx context.Context, by *storepb.Caller, name string) *clusterpb.AdminReply {
 	return e.changes.administer(ctx, func() (*storepb.Result, error) {
 		id := e.members.find(name)
 		host := e.members.get(id).GetName()
 		known := e.raft.Server(id)
 		switch {
+		case id == "" && e.isServer(name):
+			return e.changes.store.Propose(ctx, &storepb.Command{Caller: by, Op: revokeHost(name)})
 		case id == "":
 			return &storepb.Result{
 				Code: storepb.Code_NOT_FOUND, Message: fmt.Sprintf("no member is named %q; see `lockfs member list`", name),
@@ -49,6 +53,15 @@ func (e *expulsion) remove(ctx context.Context, by *storepb.Caller, name string)
 		_, err := e.changes.store.Propose(ctx, &storepb.Command{Caller: by, Op: revokeHost(host)})
 		return &storepb.Result{}, err
 	})
+}
+
+// isServer tells whether a host is in as a server.
+func (e *expulsion) isServer(name string) (is bool) {
+	e.raft.FSM.View(func(ns *namespace.Namespace) {
+		host := ns.Admission(name)
+		is = host.GetRole() == storepb.Role_SERVER && host.GetRevoked() == 0
+	})
+	return is
 }
 
 // takeOut removes a server from raft's configuration and from the members. reason is for one that does not know that it has

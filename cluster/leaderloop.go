@@ -77,6 +77,7 @@ func (l *leaderLoop) lead(removed <-chan time.Time) {
 			l.clock.keepOnly(l.raft.VoterIDs())
 			if l.enrollment != nil {
 				l.enrollment.dropUnneeded()
+				l.recordFounding()
 			}
 		case <-expire.C:
 			l.sessions.endExpired()
@@ -149,6 +150,16 @@ func (l *leaderLoop) becomeReady() {
 		case <-time.After(readyRetry):
 		}
 	}
+}
+
+// recordFounding is for what the cluster begins with if it could not be recorded when this node began to lead.
+func (l *leaderLoop) recordFounding() {
+	if l.enrollment.founding.Load() == nil {
+		return
+	}
+	l.changes.mu.Lock()
+	defer l.changes.mu.Unlock()
+	l.cluster()
 }
 
 // recordOwn makes this node's addresses and limits known.

@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 
 	"lockfs/cluster/identity"
@@ -11,13 +9,13 @@ import (
 )
 
 // recordCluster has the state know which cluster it is, and what one begins with: its authority, and the first server. It is done each
-// time that this node begins to lead, so that what was cut off is done then.
+// time that this node begins to lead, so that what was cut off is done then, and again while that fails.
 func (n *Node) recordCluster() {
 	known := ""
 	authorities := 0
 	n.fsm.View(func(ns *namespace.Namespace) { known, authorities = ns.Cluster(), len(ns.Authorities()) })
 	if known == "" {
-		n.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_SetCluster{SetCluster: &storepb.SetCluster{Id: newClusterID()}}})
+		n.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_SetCluster{SetCluster: &storepb.SetCluster{Id: n.dir.ClusterID()}}})
 	}
 	if n.security == nil {
 		return
@@ -27,19 +25,13 @@ func (n *Node) recordCluster() {
 		return
 	}
 	if err := n.recordFounding(begun.authority, authorities > 0); err != nil {
-		n.logger.Error("the authority of the cluster is not recorded; this node tries again when it next leads", "error", err)
+		n.logger.Error("the authority of the cluster is not recorded yet", "error", err)
 		return
 	}
 	n.security.founding.Store(nil)
 	if err := begun.over(); err != nil {
 		n.logger.Warn("what the cluster began with is still there", "file", begun.path, "error", err)
 	}
-}
-
-func newClusterID() string {
-	var random [8]byte
-	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
-	return hex.EncodeToString(random[:])
 }
 
 func (n *Node) recordFounding(authority *identity.Authority, hasAuthority bool) error {
@@ -52,11 +44,16 @@ func (n *Node) recordFounding(authority *identity.Authority, hasAuthority bool) 
 			return err
 		}
 	}
-	fingerprint, leaf, key := authority.Fingerprint(), n.security.credentials.Leaf(), n.security.credentials.Key().Hash()
-	return n.mustPropose(&storepb.Op{Op: &storepb.Op_AdmitHost{AdmitHost: &storepb.AdmitHost{Founding: true, Host: &storepb.Admission{
-		Name: n.dir.Name, Role: storepb.Role_SERVER, KeyHash: key[:], Certificate: leaf.Raw, Authority: fingerprint[:],
+	return n.mustPropose(admitFounder(authority, n.security.credentials))
+}
+
+// admitFounder is the command by which the state knows the first server.
+func admitFounder(authority *identity.Authority, credentials *identity.Credentials) *storepb.Op {
+	fingerprint, leaf, key := authority.Fingerprint(), credentials.Leaf(), credentials.Key().Hash()
+	return &storepb.Op{Op: &storepb.Op_AdmitHost{AdmitHost: &storepb.AdmitHost{Founding: true, Host: &storepb.Admission{
+		Name: credentials.Name().Host, Role: storepb.Role_SERVER, KeyHash: key[:], Certificate: leaf.Raw, Authority: fingerprint[:],
 		NotAfter: leaf.NotAfter.UnixNano(),
-	}}}})
+	}}}}
 }
 
 // mustPropose proposes what the state has no reason to refuse.

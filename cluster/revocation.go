@@ -83,8 +83,13 @@ func (s *sessions) endRevoked() {
 
 // callerFor is who asks for an administrative act, for the audit trail: his host is the one of his certificate.
 func callerFor(ctx context.Context, said *storepb.Caller) *storepb.Caller {
-	if caller := rpc.CallerOf(ctx); said != nil && hasCertificate(caller) {
-		said.Host = caller.Host
+	caller := rpc.CallerOf(ctx)
+	if !hasCertificate(caller) {
+		return said
 	}
+	if said == nil {
+		said = new(storepb.Caller)
+	}
+	said.Host = caller.Host
 	return said
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/fusefs/control"
+	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/watch"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
@@ -51,6 +52,9 @@ func (fs *dispatcher) noted(entry *fuse.EntryOut, code fuse.Status) fuse.Status 
 }
 
 func (fs *dispatcher) Lookup(i <-chan struct{}, h *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+	if code := fs.refuseRootControl(i, h, namespace.MaySearch); !code.Ok() {
+		return code
+	}
 	return fs.noted(out, fs.in(h.NodeId, name).Lookup(i, h, name, out))
 }
 
@@ -124,6 +128,9 @@ func (fs *dispatcher) Tmpfile(i <-chan struct{}, in *fuse.CreateIn, out *fuse.Cr
 }
 
 func (fs *dispatcher) Open(i <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	if code := fs.refuseRootControl(i, &in.InHeader, kernel.NeededToOpen(in.Flags)); !code.Ok() {
+		return code
+	}
 	return fs.of(in.NodeId).Open(i, in, out)
 }
 
@@ -166,6 +173,9 @@ func (fs *dispatcher) Fsync(i <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 }
 
 func (fs *dispatcher) OpenDir(i <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	if code := fs.refuseRootControl(i, &in.InHeader, namespace.MayRead); !code.Ok() {
+		return code
+	}
 	return fs.of(in.NodeId).OpenDir(i, in, out)
 }
 

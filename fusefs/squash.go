@@ -5,6 +5,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/control"
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
@@ -16,17 +17,36 @@ import (
 // everything. What root changes is refused by the cluster; this is for what it reads, and for what it opens. access(2) and chdir(2) still tell root that it
 // may: the kernel asks nobody for them.
 func (fs *fileSystem) refuseRoot(interrupted <-chan struct{}, header *fuse.InHeader, ino ids.Inode, need uint32) syscall.Errno {
-	if header.Uid != 0 || fs.rootIsNobody == nil || !fs.rootIsNobody() {
+	if !fs.isNobody(header) {
 		return 0
 	}
 	attr, errno := fs.attr(thread.NewRequest(interrupted, header.Pid), ino)
-	if errno != 0 {
-		return errno
+	if errno == 0 && !nobodyMay(attr, need) {
+		errno = syscall.EACCES
 	}
-	if !namespace.Permits(&storepb.Viewer{Uid: namespace.Nobody, Gid: namespace.Nobody}, attr, need) {
-		return syscall.EACCES
+	return errno
+}
+
+// isNobody tells whether a caller is root of a host whose root is nobody.
+func (fs *fileSystem) isNobody(header *fuse.InHeader) bool {
+	return header.Uid == 0 && fs.rootIsNobody != nil && fs.rootIsNobody()
+}
+
+func nobodyMay(attr *storepb.Attr, need uint32) bool {
+	return namespace.Permits(&storepb.Viewer{Uid: namespace.Nobody, Gid: namespace.Nobody}, attr, need)
+}
+
+// refuseRootControl is refuseRoot in the control directory, where everything has the permissions of what it tells of.
+func (fs *dispatcher) refuseRootControl(interrupted <-chan struct{}, header *fuse.InHeader, need uint32) fuse.Status {
+	if !control.Has(ids.Inode(header.NodeId)) || !fs.isNobody(header) {
+		return fuse.OK
 	}
-	return 0
+	var out fuse.AttrOut
+	code := fs.control.GetAttr(interrupted, &fuse.GetAttrIn{InHeader: *header}, &out)
+	if code.Ok() && !nobodyMay(&storepb.Attr{Mode: out.Mode, Uid: out.Uid, Gid: out.Gid}, need) {
+		code = fuse.EACCES
+	}
+	return code
 }
 
 // mayOpenNew tells whether a caller who wanted to make a file is sure to have the permissions for the one that came into being meanwhile.

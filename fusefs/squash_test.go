@@ -66,5 +66,11 @@ func TestSquashedRootSeesWhatNobodySeesOnDisk(t *testing.T) {
 		got := as(t, squashed, syscall.Credential{}, script)
 		require.Equal(t, strings.ReplaceAll(want, disk, "."), strings.ReplaceAll(got, squashed, "."), "%s", script)
 	}
+	for _, script := range []string{
+		"cat .lockfs/why/shut/secret", "cat .lockfs/kv/private/f", "ls .lockfs/why/private", "cat .lockfs/wait/private/free", "ls .lockfs/force/private",
+	} {
+		require.Contains(t, as(t, squashed, syscall.Credential{}, script+" 2>&1; true"), "Permission denied", "%s", script)
+	}
+	require.Contains(t, as(t, squashed, syscall.Credential{}, "cat .lockfs/why/shut/f; ls .lockfs"), "shut/f")
 	require.Equal(t, "private", as(t, trusted, syscall.Credential{}, "cat private/secret"), "root of another host is root")
 }

@@ -4288,7 +4288,8 @@ func (x *AddAuthority) GetCrossCertificate() []byte {
 	return nil
 }
 
-// DropAuthority ends the trust in an authority. BUSY while it signs, or while a host that is neither revoked nor expired is known by it.
+// DropAuthority ends the trust in an authority. BUSY while it signs, or while a host that is neither revoked nor expired is known by it
+// or by one before it.
 type DropAuthority struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Fingerprint   []byte                 `protobuf:"bytes,1,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`

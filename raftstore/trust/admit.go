@@ -80,18 +80,14 @@ func (t *Table) renew(known, host *storepb.Admission) *storepb.Result {
 	return answerHost(renewed)
 }
 
-// whyNot tells why a host without a token is not let in.
+// whyNot tells why a host without a token is not let in. Who does not show the key of a host hears nothing about it, not even that
+// there is one of that name.
 func whyNot(known, host *storepb.Admission) string {
 	name := host.GetName()
-	switch {
-	case known == nil:
-		return fmt.Sprintf("the host %q is not known here; come with a join token", name)
-	case !isLive(known):
-		return fmt.Sprintf("the host %q was revoked; come with a new key and a join token", name)
-	case known.GetRole() != host.GetRole():
+	if isLive(known) && bytes.Equal(known.GetKeyHash(), host.GetKeyHash()) {
 		return fmt.Sprintf("the host %q is known as a %s; come with a join token", name, roleName(known.GetRole()))
 	}
-	return fmt.Sprintf("the host %q is known by another key; come with a join token that was made for it", name)
+	return fmt.Sprintf("no host %q is known by this key; come with a join token", name)
 }
 
 // mayJoin answers the token that lets a host in, or why none does.

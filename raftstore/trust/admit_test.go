@@ -33,7 +33,7 @@ func TestWhoIsLetIn(t *testing.T) {
 		uses   int // left of token t; -1: it is not there
 	}{
 		"with a token":  {[]func(*driver){put(tokenOf("t", client, 2))}, admitOf("a", client, "k", "t"), 0, "", 1},
-		"without one":   {nil, admitOf("a", client, "k", ""), storepb.Code_NOT_PERMITTED, "not known here", -1},
+		"without one":   {nil, admitOf("a", client, "k", ""), storepb.Code_NOT_PERMITTED, "no host \"a\" is known by this key", -1},
 		"unknown token": {nil, admitOf("a", client, "k", "t"), storepb.Code_NOT_PERMITTED, "not known", -1},
 		"founder":       {nil, &storepb.AdmitHost{Host: admitOf("a", server, "k", "").GetHost(), Founding: true}, 0, "", -1},
 		"founder that is a client": {
@@ -110,7 +110,11 @@ func TestWhoIsLetIn(t *testing.T) {
 		},
 		"renewal with another key": {
 			[]func(*driver){put(tokenOf("t", client, 1)), in("a", client, "k", "t")},
-			admitOf("a", client, "other", ""), storepb.Code_NOT_PERMITTED, "another key", 0,
+			admitOf("a", client, "other", ""), storepb.Code_NOT_PERMITTED, "no host \"a\" is known by this key", 0,
+		},
+		"renewal of a revoked host with another key": {
+			[]func(*driver){put(tokenOf("t", client, 1)), in("a", client, "k", "t"), func(d *driver) { d.revoke("a") }},
+			admitOf("a", server, "other", ""), storepb.Code_NOT_PERMITTED, "no host \"a\" is known by this key", 0,
 		},
 		"renewal as a server": {
 			[]func(*driver){put(tokenOf("t", client, 1)), in("a", client, "k", "t")},
@@ -305,6 +309,25 @@ func TestAuthoritiesAreReplaced(t *testing.T) {
 	requireCode(t, storepb.Code_NOT_FOUND, d.DropAuthority(fingerprintOf("ca")))
 	requireCode(t, storepb.Code_BUSY, d.DropAuthority(fingerprintOf("new")))
 	requireRestorable(t, d.Table)
+}
+
+func TestAuthoritiesGoOneAfterTheOther(t *testing.T) {
+	d := newDriver(t)
+	d.put(tokenOf("t", client, 1))
+	d.admit("a", client, "k", "t")
+	for _, name := range []string{"second", "third"} {
+		d.next()
+		d.AddAuthority(authorityOf(name))
+	}
+	require.Empty(t, d.Unneeded(d.now), "host a believes the third only by the second")
+	d.next()
+	requireCode(t, storepb.Code_BUSY, d.DropAuthority(fingerprintOf("second")))
+	d.revoke("a")
+	require.Equal(t, [][]byte{fingerprintOf("ca"), fingerprintOf("second")}, d.Unneeded(d.now))
+	for _, fingerprint := range d.Unneeded(d.now) {
+		d.next()
+		requireCode(t, storepb.Code_OK, d.DropAuthority(fingerprint))
+	}
 }
 
 func TestFirstClusterIDStays(t *testing.T) {

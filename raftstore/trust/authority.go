@@ -33,7 +33,8 @@ func (t *Table) AddAuthority(op *storepb.AddAuthority) (result *storepb.Result, 
 	return answerAuthority(record), true
 }
 
-// DropAuthority ends the trust in an authority that nobody needs.
+// DropAuthority ends the trust in an authority that nobody needs. They go in the order in which they came: each vouches for the next one,
+// so who trusts an old one needs all those after it.
 func (t *Table) DropAuthority(fingerprint []byte) *storepb.Result {
 	known := t.authority(fingerprint)
 	switch {
@@ -44,6 +45,9 @@ func (t *Table) DropAuthority(fingerprint []byte) *storepb.Result {
 	}
 	if needed := t.knownBy(fingerprint, t.now); needed > 0 {
 		return refuse(storepb.Code_BUSY, fmt.Sprintf("%d hosts have a certificate of it; wait until they have renewed it, or revoke them", needed))
+	}
+	if _, oldest, _ := t.authorities.Min(); known != oldest {
+		return refuse(storepb.Code_BUSY, "an authority before it is still needed")
 	}
 	t.authorities.Delete(ids.Index(known.GetAddedIndex()))
 	t.shutOut = t.index
@@ -66,14 +70,19 @@ func (t *Table) Authorities() []*storepb.Authority {
 	return all
 }
 
-// Unneeded are the fingerprints of the authorities that DropAuthority drops at a time. It looks at every host if there is more than one authority.
+// Unneeded are the fingerprints of the authorities that DropAuthority drops at a time, one after the other. It looks at every host if there is
+// more than one authority.
 func (t *Table) Unneeded(now int64) [][]byte {
 	var unneeded [][]byte
-	for i, authority := range t.Authorities() {
-		if i > 0 && t.knownBy(authority.GetFingerprint(), now) == 0 {
-			unneeded = append(unneeded, authority.GetFingerprint())
+	signing := t.Signing()
+	t.authorities.Scan(func(_ ids.Index, record *storepb.AuthorityRecord) bool {
+		fingerprint := record.GetAuthority().GetFingerprint()
+		if record == signing || t.knownBy(fingerprint, now) > 0 {
+			return false
 		}
-	}
+		unneeded = append(unneeded, fingerprint)
+		return true
+	})
 	return unneeded
 }
 

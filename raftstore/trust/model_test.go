@@ -123,7 +123,7 @@ func (m *model) replace(name string, h *modelHost) {
 
 func (m *model) mayDrop(authority string) bool {
 	at := slices.Index(m.authorities, authority)
-	if at < 0 || at == len(m.authorities)-1 {
+	if at != 0 || len(m.authorities) == 1 {
 		return false
 	}
 	for name, h := range m.hosts {
@@ -131,7 +131,7 @@ func (m *model) mayDrop(authority string) bool {
 			return false
 		}
 	}
-	m.authorities = append(m.authorities[:at:at], m.authorities[at+1:]...)
+	m.authorities = m.authorities[1:]
 	return true
 }
 

@@ -112,7 +112,7 @@ func TestBackupsUnderLoadAreRestoredElsewhere(t *testing.T) {
 
 	other := c.Add(t)
 	c.Nodes = c.Nodes[:3]
-	restore := []string{"restore", filepath.Join(c.Net.Dir(), "last"), "--data", other.Data, "--name", other.Name, "--addr", other.Addr()}
+	restore := []string{"restore", filepath.Join(c.Net.Dir(), "last"), "--data", other.Data, "--name", other.Name, "--addr", other.Addr(), "--insecure"}
 	other.Host.MustRun(t, c.Program, restore...)
 	_, err = other.Host.Run(c.Program, restore...)
 	require.ErrorContains(t, err, "is not empty")
