@@ -17,13 +17,15 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// raftAs speaks raft to a node with credentials.
-func raftAs(t testing.TB, credentials *identity.Credentials) *raft.NetworkTransport {
+// raftAs speaks raft to a node, as one of its cluster with credentials.
+func raftAs(t testing.TB, node *Node, credentials *identity.Credentials) *raft.NetworkTransport {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	security := &rpc.Security{Client: func(protocol string) *tls.Config { return credentials.ClientConfig(credentials.Judge(nil), protocol) }}
-	over := raft.NewNetworkTransportWithLogger(&raftStream{listener, advertised(listener.Addr().String()), security}, 1, testWait, nil)
+	over := raft.NewNetworkTransportWithLogger(&raftStream{
+		Listener: listener, advertised: advertised(listener.Addr().String()), security: security, cluster: node.dir.ClusterID, logger: node.logger,
+	}, 1, testWait, nil)
 	t.Cleanup(func() {
 		over.CloseStreams()
 		_ = over.Close()
@@ -61,13 +63,13 @@ func TestWhoSpeaksRaft(t *testing.T) {
 	require.NoError(t, err)
 	credentials, err := identity.NewCredentials(key, identity.Grant{Leaf: leaf, Authorities: [][]byte{authority.Certificate().Raw}})
 	require.NoError(t, err)
-	later := raftAs(t, credentials)
+	later := raftAs(t, node, credentials)
 	require.NoError(t, requestVote(later, node), "its state may be behind")
 
 	replaced := enrolled(&storepb.JoinToken{Role: storepb.Role_SERVER})
-	gone := raftAs(t, replaced)
+	gone := raftAs(t, node, replaced)
 	require.NoError(t, requestVote(gone, node))
-	replacing := raftAs(t, enrolled(&storepb.JoinToken{Role: storepb.Role_SERVER, Host: "n9"}))
+	replacing := raftAs(t, node, enrolled(&storepb.JoinToken{Role: storepb.Role_SERVER, Host: "n9"}))
 	require.NoError(t, requestVote(replacing, node))
 	require.Eventually(t, func() bool { return requestVote(gone, node) != nil }, testWait, time.Millisecond, "its connection is ended")
 	require.Error(t, requestVote(gone, node), "and there is no other one")
