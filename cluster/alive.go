@@ -2,10 +2,15 @@ package cluster
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"net"
+	"path/filepath"
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/consensus"
+	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/storepb"
 )
@@ -13,7 +18,21 @@ import (
 // aliveTimeout is for how long a member is given to answer.
 const aliveTimeout = 2 * time.Second
 
-// SeenAlive tells whether somebody answers at a member's address who does not say to be another node. security may be nil.
+// SecurityOf is how the server of a data directory, which does not run, knows others by its certificate, and they it; nil: it has none.
+func SecurityOf(dataDir string) (*rpc.Security, error) {
+	credentials, err := identity.Load(filepath.Join(dataDir, consensus.CredentialsDir))
+	if errors.Is(err, identity.ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	judge := credentials.Judge(nil)
+	return &rpc.Security{Client: func(protocol string) *tls.Config { return credentials.ClientConfig(judge, protocol) }}, nil
+}
+
+// SeenAlive tells whether somebody answers at a member's address who does not say to be another node. security is that of
+// SecurityOf, nil for an insecure cluster.
 func SeenAlive(ctx context.Context, member *storepb.Member, security *rpc.Security) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*aliveTimeout)
 	defer cancel()

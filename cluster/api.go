@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
@@ -32,6 +33,10 @@ func (n *Node) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb
 	caller := rpc.CallerOf(ctx)
 	if name := req.GetMember().GetName(); hasCertificate(caller) && name != caller.Host {
 		return nil, otherHost(caller, name)
+	}
+	if theirs, ours := req.GetCluster(), n.dir.ClusterID(); theirs != ours {
+		return refuseJoin(storepb.Code_NOT_PERMITTED, fmt.Sprintf(
+			"it belongs to the cluster %q, and this one is %q: it can join with an empty data directory", theirs, ours)), nil
 	}
 	return n.admission.join(ctx, req.GetMember()), nil
 }

@@ -69,6 +69,15 @@ func beginFounding(dir string, seal identity.SealKey, now time.Time) (*founding,
 
 // identify makes the identity of the first server. A node that was cut off in the middle goes on where it was.
 func (f *founding) identify(dir string, name identity.Name, address string, now time.Time, validity time.Duration) (*identity.Credentials, error) {
+	return identifyWith(f.authority, dir, name, now, validity, identity.Grant{
+		Authorities: [][]byte{f.authority.Certificate().Raw}, Servers: []string{address},
+	})
+}
+
+// identifyWith makes an identity without asking anybody. grant lacks the leaf.
+func identifyWith(
+	authority *identity.Authority, dir string, name identity.Name, now time.Time, validity time.Duration, grant identity.Grant,
+) (*identity.Credentials, error) {
 	key, err := identity.Prepare(dir)
 	if err != nil {
 		return nil, err
@@ -81,13 +90,10 @@ func (f *founding) identify(dir string, name identity.Name, address string, now 
 	if err != nil {
 		return nil, err
 	}
-	leaf, err := f.authority.Issue(request, now, validity)
-	if err != nil {
+	if grant.Leaf, err = authority.Issue(request, now, validity); err != nil {
 		return nil, err
 	}
-	return identity.Install(dir, identity.Grant{
-		Leaf: leaf, Authorities: [][]byte{f.authority.Certificate().Raw}, Servers: []string{address},
-	})
+	return identity.Install(dir, grant)
 }
 
 // over is called once the state has the authority.

@@ -43,6 +43,9 @@ func (n *Node) whileSound(ctx context.Context, do func(context.Context) error) e
 func (n *Node) becomeReady(ctx context.Context) error {
 	if !n.dir.Joined {
 		n.logger.Info("joining", "servers", n.cfg.Join)
+		if err := n.insist(ctx, "hear of the cluster", n.hearOfCluster); err != nil {
+			return err
+		}
 		// Once a leader has begun with it, this node itself knows who leads, also when those servers are gone.
 		if err := n.announce(ctx, rpc.NewRouter(n.peers, append(n.peers.Nodes(n.cfg.Join), n)...)); err != nil {
 			return err
@@ -61,6 +64,32 @@ func (n *Node) becomeReady(ctx context.Context) error {
 	return n.announce(ctx, local)
 }
 
+// hearOfCluster notes to which cluster the servers belong that this node is to join. Before, it takes nothing from other nodes. Once it has
+// asked to join it stays with that cluster, of which it may have entries.
+func (n *Node) hearOfCluster(ctx context.Context) error {
+	if n.dir.ClusterID() != "" {
+		return nil
+	}
+	err := errors.New("no server is known")
+	for _, server := range n.peers.Nodes(n.cfg.Join) {
+		attempt, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
+		var status *clusterpb.StatusReply
+		status, err = server.Status(attempt, &clusterpb.StatusRequest{})
+		cancel()
+		switch {
+		case err == nil && status.GetCluster() != "":
+			return n.dir.SetCluster(status.GetCluster())
+		case err == nil:
+			err = errors.New("it knows of no cluster yet")
+		}
+	}
+	select {
+	case <-time.After(readyRetry):
+	case <-ctx.Done():
+	}
+	return err
+}
+
 // announce asks the leader to make this node a voter under its address.
 func (n *Node) announce(ctx context.Context, via *rpc.Router) error {
 	return n.insist(ctx, "join the cluster", func(ctx context.Context) error {
@@ -72,7 +101,7 @@ func (n *Node) announce(ctx context.Context, via *rpc.Router) error {
 			}
 			return reply, err
 		}
-		reply, err := rpc.Ask(ctx, via, join, &clusterpb.JoinRequest{Member: n.members.own()})
+		reply, err := rpc.Ask(ctx, via, join, &clusterpb.JoinRequest{Member: n.members.own(), Cluster: n.dir.ClusterID()})
 		switch {
 		case err == nil && reply.GetResult().GetCode() != storepb.Code_OK:
 			return &rpc.RefusedError{Result: reply.GetResult()}

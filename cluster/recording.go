@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 
 	"lockfs/cluster/identity"
@@ -17,7 +15,7 @@ func (n *Node) recordCluster() {
 	authorities := 0
 	n.fsm.View(func(ns *namespace.Namespace) { known, authorities = ns.Cluster(), len(ns.Authorities()) })
 	if known == "" {
-		n.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_SetCluster{SetCluster: &storepb.SetCluster{Id: newClusterID()}}})
+		n.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_SetCluster{SetCluster: &storepb.SetCluster{Id: n.dir.ClusterID()}}})
 	}
 	if n.security == nil {
 		return
@@ -36,12 +34,6 @@ func (n *Node) recordCluster() {
 	}
 }
 
-func newClusterID() string {
-	var random [8]byte
-	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
-	return hex.EncodeToString(random[:])
-}
-
 func (n *Node) recordFounding(authority *identity.Authority, hasAuthority bool) error {
 	if !hasAuthority {
 		add, err := n.enrollment.office.add(authority, nil)
@@ -52,11 +44,16 @@ func (n *Node) recordFounding(authority *identity.Authority, hasAuthority bool) 
 			return err
 		}
 	}
-	fingerprint, leaf, key := authority.Fingerprint(), n.security.credentials.Leaf(), n.security.credentials.Key().Hash()
-	return n.mustPropose(&storepb.Op{Op: &storepb.Op_AdmitHost{AdmitHost: &storepb.AdmitHost{Founding: true, Host: &storepb.Admission{
-		Name: n.dir.Name, Role: storepb.Role_SERVER, KeyHash: key[:], Certificate: leaf.Raw, Authority: fingerprint[:],
+	return n.mustPropose(admitFounder(authority, n.security.credentials))
+}
+
+// admitFounder is the command by which the state knows the first server.
+func admitFounder(authority *identity.Authority, credentials *identity.Credentials) *storepb.Op {
+	fingerprint, leaf, key := authority.Fingerprint(), credentials.Leaf(), credentials.Key().Hash()
+	return &storepb.Op{Op: &storepb.Op_AdmitHost{AdmitHost: &storepb.AdmitHost{Founding: true, Host: &storepb.Admission{
+		Name: credentials.Name().Host, Role: storepb.Role_SERVER, KeyHash: key[:], Certificate: leaf.Raw, Authority: fingerprint[:],
 		NotAfter: leaf.NotAfter.UnixNano(),
-	}}}})
+	}}}}
 }
 
 // mustPropose proposes what the state has no reason to refuse.

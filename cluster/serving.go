@@ -21,7 +21,9 @@ func (n *Node) openPort() (raft.StreamLayer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &raftStream{n.port.Raft(), advertised(n.cfg.Advertise), n.connections()}, nil
+	return &raftStream{
+		Listener: n.port.Raft(), advertised: advertised(n.cfg.Advertise), security: n.connections(), cluster: n.dir.ClusterID, logger: n.logger,
+	}, nil
 }
 
 // serve answers the other nodes, mounts and commands.

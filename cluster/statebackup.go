@@ -34,18 +34,19 @@ func (b *stateBackup) begin(ctx context.Context) (func(io.Writer) error, error) 
 		return nil, fmt.Errorf("no majority of the servers confirms what is to be in it: %w", err)
 	}
 	var snapshot *namespace.Snapshot
+	cluster := ""
 	err = b.raft.FSM.WaitFor(ctx, func(ns *namespace.Namespace) bool {
 		if ns.Index() < ids.Index(reply.GetResult().GetIndex()) {
 			return false
 		}
-		snapshot = ns.Snapshot()
+		snapshot, cluster = ns.Snapshot(), ns.Cluster()
 		return true
 	})
 	if err != nil {
 		return nil, fmt.Errorf("this node is behind the others: %w", err)
 	}
 	header := backup.Header{
-		Node: b.name, Program: b.program, Made: time.Now().UTC().Truncate(time.Second), Term: b.raft.CurrentTerm(),
+		Cluster: cluster, Node: b.name, Program: b.program, Made: time.Now().UTC().Truncate(time.Second), Term: b.raft.CurrentTerm(),
 	}
 	return func(w io.Writer) error { return backup.Write(w, header, snapshot) }, nil
 }

@@ -1190,6 +1190,7 @@ func (x *FrozenState) GetKeptHash() string {
 type JoinRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Member        *storepb.Member        `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the one that it belongs to
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1229,6 +1230,13 @@ func (x *JoinRequest) GetMember() *storepb.Member {
 		return x.Member
 	}
 	return nil
+}
+
+func (x *JoinRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
 }
 
 type RemoveRequest struct {
@@ -1785,9 +1793,10 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06frozen\x18< \x01(\v2\x1b.lockfs.cluster.FrozenStateR\x06frozen\">\n" +
 	"\vFrozenState\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\tR\x04hash\x12\x1b\n" +
-	"\tkept_hash\x18\x02 \x01(\tR\bkeptHash\";\n" +
+	"\tkept_hash\x18\x02 \x01(\tR\bkeptHash\"U\n" +
 	"\vJoinRequest\x12,\n" +
-	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"Q\n" +
+	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\x12\x18\n" +
+	"\acluster\x18\x02 \x01(\tR\acluster\"Q\n" +
 	"\rRemoveRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
 	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\"_\n" +

@@ -16,8 +16,12 @@ import (
 )
 
 // Found makes a data directory of a new cluster of one, whose first state that of the namespace is; term is that which it was in.
-// The directory must be empty, or not there yet. What is left of it after an error is empty again.
-func Found(path string, claim Claim, state *namespace.Namespace, term ids.Term, logger *slog.Logger) (err error) {
+// The directory must be empty, or not there yet. furnish, which may be nil, puts into it what else the node has of a
+// secure cluster, and into the state what that has to know of it. What is
+// left of the directory after an error is empty again.
+func Found(
+	path string, claim Claim, state *namespace.Namespace, term ids.Term, furnish func() error, logger *slog.Logger,
+) (err error) {
 	if !ValidName(claim.Name) {
 		return fmt.Errorf("node name %q: it takes 1 to 63 letters, digits, '.', '_' and '-'", claim.Name)
 	}
@@ -29,14 +33,20 @@ func Found(path string, claim Claim, state *namespace.Namespace, term ids.Term, 
 		return err
 	}
 	d := &Directory{Path: path, Identity: newIdentity(claim.Name, claim.Address), lock: lock}
+	d.Cluster = state.Cluster()
 	defer func() {
 		if err != nil {
-			for _, made := range []string{IdentityFile, votesFile, logDir, snapshotDir, lockFile} {
+			for _, made := range []string{IdentityFile, votesFile, logDir, snapshotDir, CredentialsDir, SealKeyFile, lockFile} {
 				_ = os.RemoveAll(filepath.Join(path, made))
 			}
 		}
 		err = errors.Join(err, d.Close())
 	}()
+	if furnish != nil {
+		if err := furnish(); err != nil {
+			return err
+		}
+	}
 	snapshots, err := openSnapshots(path, logger)
 	if err != nil {
 		return err

@@ -6,7 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
+
+	"lockfs/raftstore/namespace"
 )
 
 // What a data directory holds besides IdentityFile.
@@ -25,10 +28,11 @@ const (
 
 // Directory is the data directory of a node. No other process uses it while it is open.
 type Directory struct {
-	Path string
-	Identity
+	Path     string
+	Identity // Cluster is for ClusterID and SetCluster
 
 	lock *os.File
+	mu   sync.Mutex // for Cluster
 }
 
 // Claim says for whom a data directory is opened.
@@ -59,6 +63,29 @@ func (d *Directory) Close() error { return d.lock.Close() }
 func (d *Directory) SetJoined() error {
 	d.Joined = true
 	return d.save(d.Path)
+}
+
+// ClusterID is the id of the cluster that the node belongs to; empty: it does not know that yet.
+func (d *Directory) ClusterID() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.Cluster
+}
+
+// SetCluster notes to which cluster the node belongs.
+func (d *Directory) SetCluster(id string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.Cluster = id
+	return d.save(d.Path)
+}
+
+// followState takes the id of the cluster from the state: who was cut off when it went on as another one is done with that now.
+func (d *Directory) followState(state *namespace.Namespace) error {
+	if id := state.Cluster(); id != "" && id != d.ClusterID() {
+		return d.SetCluster(id)
+	}
+	return nil
 }
 
 // lockDirectory keeps a second process away from a data directory.
@@ -106,6 +133,9 @@ func (d *Directory) identify(claim Claim) error {
 		}
 	}
 	d.Identity = newIdentity(claim.Name, claim.Address)
+	if claim.Bootstrap {
+		d.Cluster = NewClusterID()
+	}
 	return d.save(d.Path)
 }
 
@@ -113,6 +143,12 @@ func (d *Directory) check(claim Claim) error {
 	if d.Name != claim.Name {
 		return fmt.Errorf("data directory %s belongs to node %q, not %q; use --name %s or another --data",
 			d.Path, d.Name, claim.Name, d.Name)
+	}
+	if !d.Joined && claim.Bootstrap { // not the one that it may have asked before to join
+		d.Cluster = NewClusterID()
+		if err := d.save(d.Path); err != nil {
+			return err
+		}
 	}
 	if !d.Joined && !claim.Bootstrap { // the cluster may have refused the address
 		d.Address = claim.Address

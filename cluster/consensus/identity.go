@@ -34,6 +34,8 @@ type Identity struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
 	Address string `json:"address"`
+	// Cluster is the id of the one that it belongs to; empty: it does not know that yet.
+	Cluster string `json:"cluster,omitempty"`
 	// Joined is set once the node is known to be in the cluster's configuration.
 	Joined bool `json:"joined"`
 }
@@ -82,4 +84,11 @@ func (id *Identity) save(dir string) error {
 		return err
 	}
 	return durable.Replace(filepath.Join(dir, IdentityFile), append(data, '\n'))
+}
+
+// NewClusterID draws the id of a cluster. One that goes on where another was lost is another one.
+func NewClusterID() string {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
+	return hex.EncodeToString(random[:])
 }

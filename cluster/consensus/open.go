@@ -36,7 +36,7 @@ func Open(dir *Directory, cfg Config) (*Raft, error) {
 		return nil, err
 	}
 	r := &Raft{cfg: cfg, id: raft.ServerID(dir.ID), files: files}
-	if err := r.start(state); err != nil {
+	if err := errors.Join(dir.followState(state), r.start(state)); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil

@@ -78,6 +78,9 @@ func OpenRecovery(path string, logger *slog.Logger) (*Recovery, error) {
 // Close lets a node use the directory.
 func (r *Recovery) Close() error { return errors.Join(r.files.close(), r.dir.Close()) }
 
+// Path is the directory's.
+func (r *Recovery) Path() string { return r.dir.Path }
+
 // Node is whose directory it is.
 func (r *Recovery) Node() Identity { return r.dir.Identity }
 
@@ -110,13 +113,15 @@ func (r *Recovery) Misses(compared []string) (misses int) {
 // Do makes the directory that of a cluster of one, whose state begins anew (namespace.BeginAnew). It answers the index from which
 // it goes on. After an error the directory is as it was, or done.
 func (r *Recovery) Do(now time.Time) (ids.Index, error) {
-	if err := r.State.BeginAnew(now); err != nil {
+	cluster := NewClusterID()
+	if err := r.State.BeginAnew(now, namespace.Anew{Cluster: cluster, Survivor: r.dir.Name}); err != nil {
 		return 0, err
 	}
 	if err := r.dir.begin(r.files.votes, r.files.snapshots, r.State, r.Last.Term); err != nil {
 		return 0, fmt.Errorf("recover %s: %w", r.dir.Path, err)
 	}
-	return r.State.Index(), nil
+	// Were it cut off here, the next start would do it (Directory.followState).
+	return r.State.Index(), r.dir.SetCluster(cluster)
 }
 
 // read brings the state to the end of the log.

@@ -98,7 +98,7 @@ func copyOf(t testing.TB, dir string) string {
 func TestFoundedDirectoryIsANodes(t *testing.T) {
 	state := func() *namespace.Namespace {
 		ns := namespace.New()
-		require.NoError(t, ns.BeginAnew(time.Now()))
+		require.NoError(t, ns.BeginAnew(time.Now(), namespace.Anew{Cluster: "another"}))
 		return ns
 	}
 	for _, alone := range []bool{false, true} {
@@ -108,21 +108,21 @@ func TestFoundedDirectoryIsANodes(t *testing.T) {
 		}
 		cfg.claim.Bootstrap = false
 		ns := state()
-		require.NoError(t, Found(cfg.path, cfg.claim, ns, 7, quietLogger()))
+		require.NoError(t, Found(cfg.path, cfg.claim, ns, 7, nil, quietLogger()))
 		v := cfg.start(t)
 		require.Equal(t, v.Transport.LocalAddr(), v.Servers()[0].Address)
 		require.Greater(t, v.CurrentTerm(), uint64(7))
 		v.mustCreate(t, "a")
 		require.Greater(t, v.index(), ns.Index())
 		require.NoError(t, v.close())
-		require.ErrorContains(t, Found(cfg.path, cfg.claim, ns, 7, quietLogger()), "is not empty")
+		require.ErrorContains(t, Found(cfg.path, cfg.claim, ns, 7, nil, quietLogger()), "is not empty")
 		v = cfg.start(t)
 		require.True(t, v.has(t, "a"))
 	}
 	dir := t.TempDir()
-	require.ErrorContains(t, Found(dir, Claim{Name: "-"}, state(), 7, quietLogger()), "node name")
+	require.ErrorContains(t, Found(dir, Claim{Name: "-"}, state(), 7, nil, quietLogger()), "node name")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600))
-	require.ErrorContains(t, Found(dir, Claim{Name: "a"}, state(), 7, quietLogger()), `"mine"`)
+	require.ErrorContains(t, Found(dir, Claim{Name: "a"}, state(), 7, nil, quietLogger()), `"mine"`)
 	_, err := OpenRecovery(dir, quietLogger())
 	require.ErrorContains(t, err, "is no data directory")
 }

@@ -39,9 +39,7 @@ func Join(ctx context.Context, token *identity.Token, host, dir string, keep fun
 	}
 	secret := token.Secret
 	config := func(string) *tls.Config { return identity.JoinConfig(authority, token.Made) }
-	peers := rpc.NewJoinPeers(&rpc.Security{Client: config})
-	defer peers.Close()
-	reply, err := ask(ctx, peers, peers.Nodes(token.Addresses), key, name,
+	reply, err := ask(ctx, nil, rpc.NewJoinPeers(&rpc.Security{Client: config}), token.Addresses, key, name,
 		&clusterpb.EnrollRequest{TokenId: token.ID[:], Secret: secret[:]})
 	if err != nil {
 		return nil, err
@@ -77,19 +75,25 @@ func discover(ctx context.Context, token *identity.Token) (*x509.Certificate, er
 	return nil, fmt.Errorf("no server that the token names can be believed: %w", errors.Join(failures...))
 }
 
-// ask asks nodes, and follows the leader among the peers, for a certificate of a name and a key.
+// ask asks a node of this process, if there is one, and servers among the peers, and follows the leader, for a certificate of a name and a
+// key. It closes the peers.
 func ask(
-	ctx context.Context, peers *rpc.Peers, nodes []rpc.Node, key *identity.Key, name identity.Name, request *clusterpb.EnrollRequest,
+	ctx context.Context, near rpc.Node, peers *rpc.Peers, servers []string, key *identity.Key, name identity.Name, request *clusterpb.EnrollRequest,
 ) (*clusterpb.EnrollReply, error) {
-	if len(nodes) == 0 {
-		return nil, errors.New("no server is known")
-	}
+	defer peers.Close()
 	var err error
 	request.Host = name.Host
 	if request.Request, err = key.Request(name); err != nil {
 		return nil, err
 	}
-	reply, err := rpc.Ask(ctx, rpc.NewRouter(peers, nodes...), rpc.Node.Enroll, request)
+	entries := peers.Nodes(servers)
+	if near != nil {
+		entries = append([]rpc.Node{near}, entries...)
+	}
+	if len(entries) == 0 {
+		return nil, errors.New("no server is known")
+	}
+	reply, err := rpc.Ask(ctx, rpc.NewRouter(peers, entries...), rpc.Node.Enroll, request)
 	if err == nil && reply.GetResult().GetCode() != storepb.Code_OK {
 		err = &rpc.RefusedError{Result: reply.GetResult()}
 	}

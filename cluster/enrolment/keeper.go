@@ -102,7 +102,7 @@ func (k *Keeper) Run(ctx context.Context) {
 			lastTurned = time.Now()
 		}
 		if k.due() || turned {
-			err := k.renew(ctx, turned)
+			err := k.renew(ctx, turned, retry > firstRetry)
 			if ctx.Err() != nil {
 				return
 			}
@@ -152,18 +152,22 @@ func (k *Keeper) untilDue() time.Duration {
 // renewTime is for one attempt.
 const renewTime = 10 * time.Second
 
-// renew gets a new certificate, unless another process of this host has got one meanwhile.
-func (k *Keeper) renew(ctx context.Context, turned bool) error {
+// renew gets a new certificate, unless another process of this host has got one meanwhile. Where the present one may not be good enough, it
+// asks as somebody who has none. Else it does not: strangers ask there too, and may be many.
+func (k *Keeper) renew(ctx context.Context, turned, failed bool) error {
 	if err := k.credentials.Reload(); err != nil {
 		return err
 	}
 	if !k.due() && !turned {
 		return nil
 	}
-	reply, err := k.askAsHost(ctx, turned)
-	if refused := new(rpc.RefusedError); err != nil && !errors.As(err, &refused) {
-		reply, err = k.askAt(ctx, rpc.NewJoinPeers(k.Security()))
+	ctx, cancel := context.WithTimeout(ctx, renewTime)
+	defer cancel()
+	peers := rpc.NewPeers
+	if turned || failed || k.credentials.Expired(k.judge.Now()) {
+		peers = rpc.NewJoinPeers
 	}
+	reply, err := ask(ctx, k.near, peers(k.Security()), k.servers(), k.credentials.Key(), k.credentials.Name(), new(clusterpb.EnrollRequest))
 	if err != nil {
 		return err
 	}
@@ -172,26 +176,4 @@ func (k *Keeper) renew(ctx context.Context, turned bool) error {
 	}
 	k.logger.Info("the certificate of this host was renewed", "until", k.credentials.Leaf().NotAfter)
 	return nil
-}
-
-var errNoHost = errors.New("this host's certificate is not accepted any more")
-
-// askAsHost asks where only hosts of the cluster are answered: strangers can take all the room where everybody is.
-func (k *Keeper) askAsHost(ctx context.Context, turned bool) (*clusterpb.EnrollReply, error) {
-	if turned || k.credentials.Expired(k.judge.Now()) {
-		return nil, errNoHost
-	}
-	return k.askAt(ctx, rpc.NewPeers(k.Security()))
-}
-
-// askAt asks the node of this process first, if there is one, and then the servers, which are the peers, and closes those.
-func (k *Keeper) askAt(ctx context.Context, peers *rpc.Peers) (*clusterpb.EnrollReply, error) {
-	defer peers.Close()
-	ctx, cancel := context.WithTimeout(ctx, renewTime)
-	defer cancel()
-	nodes := peers.Nodes(k.servers())
-	if k.near != nil {
-		nodes = append([]rpc.Node{k.near}, nodes...)
-	}
-	return ask(ctx, peers, nodes, k.credentials.Key(), k.credentials.Name(), new(clusterpb.EnrollRequest))
 }

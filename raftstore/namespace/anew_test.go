@@ -26,7 +26,7 @@ func TestAStateThatBeginsAnewGivesOutNothingTwice(t *testing.T) {
 	lostToken, lostIno, lostEvent, lostIndex := tr.token("later"), tr.ns.tree.nextIno, tr.ns.events.last, tr.ns.Index()
 
 	tr.ns = old
-	require.NoError(t, tr.ns.BeginAnew(time.Unix(0, tr.now)))
+	require.NoError(t, tr.ns.BeginAnew(time.Unix(0, tr.now), Anew{Cluster: "another"}))
 	requireConsistent(t, tr.ns)
 	require.Greater(t, tr.ns.Index(), lostIndex+1<<39)
 	require.Empty(t, tr.ns.Members())
@@ -50,7 +50,7 @@ func TestAStateThatBeginsAnewGivesOutNothingTwice(t *testing.T) {
 
 	first := tr.ns.Index()
 	again := restored(t, snapshotBytes(t, old.Snapshot()))
-	require.NoError(t, again.BeginAnew(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
+	require.NoError(t, again.BeginAnew(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Anew{Cluster: "another"}))
 	require.Greater(t, again.Index(), first, "the same state is taken once more, later")
 }
 
@@ -60,7 +60,7 @@ func TestLocksOfAStateThatBeginsAnewWaitForTheLockDelay(t *testing.T) {
 	tr.flock(anna, exclusive).ok()
 	tr.flockWait(bert, exclusive).is(storepb.Code_WAITING)
 	tr.wait(time.Hour)
-	require.NoError(t, tr.ns.BeginAnew(time.Unix(0, tr.now)))
+	require.NoError(t, tr.ns.BeginAnew(time.Unix(0, tr.now), Anew{Cluster: "another"}))
 	requireConsistent(t, tr.ns)
 	tr.index = uint64(tr.ns.Index())
 	const mine = 17
@@ -82,7 +82,7 @@ func TestAnyStateCanBeginAnew(t *testing.T) {
 		for index := range steps {
 			ns.Apply(ids.Index(index+1), g.next())
 		}
-		require.NoError(t, ns.BeginAnew(time.Unix(0, ns.time)))
+		require.NoError(t, ns.BeginAnew(time.Unix(0, ns.time), Anew{Cluster: "another"}))
 		requireConsistent(t, ns)
 		require.Equal(t, ns.Snapshot().Hash(), restored(t, snapshotBytes(t, ns.Snapshot())).Snapshot().Hash())
 	})
@@ -96,6 +96,6 @@ func TestNumbersThatNoStateEverHadAreRefused(t *testing.T) {
 	} {
 		ns := New()
 		set(ns)
-		require.ErrorContains(t, ns.BeginAnew(time.Now()), "leave no room")
+		require.ErrorContains(t, ns.BeginAnew(time.Now(), Anew{Cluster: "another"}), "leave no room")
 	}
 }

@@ -56,7 +56,8 @@ func replay(events []suite.Event) (faults []string) {
 			if now.Token != e.Token {
 				fault("not this one's")
 			}
-		case "host_unreachable", "host_back", "host_forgotten", "session_ended":
+		case "host_unreachable", "host_back", "host_forgotten", "session_ended", "alarm_raised", "alarm_cleared",
+			"rule_set", "rule_deleted", "member_added", "member_removed":
 			if e.Path != "" {
 				fault("of no lock")
 			}

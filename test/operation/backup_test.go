@@ -94,7 +94,7 @@ func TestBackupsUnderLoadAreRestoredElsewhere(t *testing.T) {
 			}
 		}
 	}
-	piped := a.Host.MustRun(t, "sh", "-ec", `"$1" backup - --servers "$2" | "$1" backup verify -`, "sh", c.Program, a.Addr())
+	piped := a.Host.MustRun(t, "sh", "-ec", `"$1" backup - --servers "$2" --insecure | "$1" backup verify -`, "sh", c.Program, a.Addr())
 	require.Contains(t, piped, "by node a ")
 	a.Host.MustRun(t, "sh", "-c", "set -C; > "+c.Path("held"))
 	_, err := a.Lockfs("backup", filepath.Join(c.Net.Dir(), "last"))
@@ -112,7 +112,7 @@ func TestBackupsUnderLoadAreRestoredElsewhere(t *testing.T) {
 
 	other := c.Add(t)
 	c.Nodes = c.Nodes[:3]
-	restore := []string{"restore", filepath.Join(c.Net.Dir(), "last"), "--data", other.Data, "--name", other.Name, "--addr", other.Addr()}
+	restore := []string{"restore", filepath.Join(c.Net.Dir(), "last"), "--data", other.Data, "--name", other.Name, "--addr", other.Addr(), "--insecure"}
 	other.Host.MustRun(t, c.Program, restore...)
 	_, err = other.Host.Run(c.Program, restore...)
 	require.ErrorContains(t, err, "is not empty")

@@ -17,6 +17,7 @@ import (
 
 	"lockfs/cluster"
 	"lockfs/cluster/consensus"
+	"lockfs/cluster/rpc"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -65,8 +66,8 @@ On each server that can still be read, ` + "`lockfs server inspect --data DIR --
 the newest log is to be recovered, which this command finds out with --compare, and how much can be missing. It refuses if a log
 is newer, or a member still answers; --force does it all the same. --dry-run only tells.
 
-Then start the server as before; others join it with --join and empty data directories. Never start one of the old
-ones with its old directory again: together they could be a cluster of their own. ` + "`lockfs help backup`" + ` has more.`,
+Then start the server as before; others join it with new tokens (or --join) and empty data directories. Never start one of the
+old ones with its old directory again: this one refuses them, but together they could be a cluster of their own. ` + "`lockfs help backup`" + ` has more.`,
 		Example: `  lockfs server inspect --data /mnt/disk-of-b/lockfs --json > b.json
   lockfs server recover --data /var/lib/lockfs --compare b.json --dry-run
   lockfs server recover --data /var/lib/lockfs --compare b.json`,
@@ -134,7 +135,11 @@ func recoverFrom(ctx context.Context, r *consensus.Recovery, logs []survivingLog
 		return nil, fmt.Errorf("%s is the only voter of its cluster: start it, there is nothing to recover", node.Name)
 	}
 	report := compareLogs(r, logs)
-	report.Alive = membersAlive(ctx, r.State.Members(), voters, node.ID)
+	security, err := cluster.SecurityOf(r.Path())
+	if err != nil {
+		return nil, err
+	}
+	report.Alive = membersAlive(ctx, r.State.Members(), voters, node.ID, security)
 	if dryRun {
 		return report, nil
 	}
@@ -194,7 +199,7 @@ func compareLogs(r *consensus.Recovery, logs []survivingLog) *recovered {
 }
 
 // membersAlive names those other members that answer: those in the state, and voters that are only in raft's configuration.
-func membersAlive(ctx context.Context, members []*storepb.Member, voters []raft.Server, self string) []string {
+func membersAlive(ctx context.Context, members []*storepb.Member, voters []raft.Server, self string, security *rpc.Security) []string {
 	for _, voter := range voters {
 		if !slices.ContainsFunc(members, func(m *storepb.Member) bool { return m.GetId() == string(voter.ID) }) {
 			members = append(members, &storepb.Member{Id: string(voter.ID), Name: string(voter.ID), Address: string(voter.Address)})
@@ -202,7 +207,7 @@ func membersAlive(ctx context.Context, members []*storepb.Member, voters []raft.
 	}
 	alive := []string{}
 	for _, member := range members {
-		if member.GetId() != self && cluster.SeenAlive(ctx, member, nil) {
+		if member.GetId() != self && cluster.SeenAlive(ctx, member, security) {
 			alive = append(alive, cli.Text(member.GetName()))
 		}
 	}

@@ -169,7 +169,7 @@ func TestRestoreMakesADirectoryThatAServerStartsWith(t *testing.T) {
 	require.NoError(t, err)
 	s := newServer(t, "a")
 	s.Bootstrap = false
-	args := []string{"restore", file, "--data", s.DataDir, "--name", "a", "--addr", s.Address}
+	args := []string{"restore", file, "--data", s.DataDir, "--name", "a", "--addr", s.Address, "--insecure"}
 	done := clitest.Execute(t, nil, program, append(args, "--json")...)
 	require.Equal(t, 0, done.Code, done.Stderr)
 	var made restored

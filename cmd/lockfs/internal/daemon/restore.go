@@ -4,14 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"lockfs/cluster"
 	"lockfs/cluster/backup"
-	"lockfs/cluster/consensus"
+	"lockfs/cluster/identity"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
@@ -19,55 +19,97 @@ import (
 
 // restored is what `lockfs restore --json` prints.
 type restored struct {
-	Backup *backup.Header `json:"backup"`
-	Data   string         `json:"data"`
-	Index  uint64         `json:"index"` // from which tokens go on
+	Backup       *backup.Header `json:"backup"`
+	Data         string         `json:"data"`
+	Index        uint64         `json:"index"`        // from which tokens go on
+	Certificates string         `json:"certificates"` // whose they are: one of those below
+}
+
+// Whose certificates hosts have after a restore.
+const (
+	sameAuthority = "same authority"
+	newAuthority  = "new authority"
+	noAuthority   = "none"
+)
+
+// nextSteps say how hosts come into the new cluster.
+var nextSteps = map[string]string{
+	sameAuthority: "Mounts come back with the certificates that they have; join tokens are void, and other servers need new ones (lockfs token create).",
+	newAuthority: "It has a new authority: all hosts need new join tokens (lockfs token create), also those that had certificates. " +
+		"With the seal key of an old server (--ca-key) they would keep them.",
+	noAuthority: "It has no certificates: start the server with --insecure.",
 }
 
 func restoreCommand() *cobra.Command {
-	var dir string
+	var r cluster.Restoration
+	var sealKey string
 	var asJSON bool
-	var claim consensus.Claim
 	cmd := &cobra.Command{
-		Use:   "restore FILE|- --data DIR --name NAME",
+		Use:   "restore FILE|- --data DIR --name NAME --addr HOST:PORT [--ca-key FILE]",
 		Short: "Make the data directory of a new cluster from a backup",
 		Long: `Make the data directory of a new cluster of one server from a backup. The directory must be empty, or not there yet. Start the
 server then with the same --name, --data and --addr (or --advertise); others join it with empty directories.
 
+With --ca-key, the file ca.key of any server of the old cluster, the authority goes on and mounts come back with the certificates that
+they have. Without it there is a new authority, and all hosts need new tokens. With --insecure there are no certificates.
+
 What the cluster did after the backup is lost, and who got a lock then still believes to have it: end the programs that use
 locks first. Fencing tokens, inode and event numbers go on above all that were ever given out. ` + "`lockfs help backup`" + ` tells what
 becomes of which lock.`,
-		Example: `  lockfs restore locks.backup --data /var/lib/lockfs --name a --addr 10.0.0.1:7420
-  lockfs server --name a --data /var/lib/lockfs --mount /locks --addr 10.0.0.1:7420 --insecure`,
+		Example: `  lockfs restore locks.backup --data /var/lib/lockfs --name a --addr 10.0.0.1:7420 --ca-key /root/ca.key
+  lockfs server --name a --data /var/lib/lockfs --mount /locks --addr 10.0.0.1:7420`,
 		Args: cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if dir == "" || claim.Name == "" {
+			if r.Dir == "" || r.Claim.Name == "" {
 				return errors.New("--data and --name are needed: those of the server that is to run")
 			}
-			header, state, err := readBackup(args[0], cmd.InOrStdin())
+			done, err := restore(&r, args[0], sealKey, cmd.InOrStdin())
 			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
-			}
-			if err := state.BeginAnew(time.Now()); err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
-			}
-			if err := consensus.Found(dir, claim, state, ids.Term(header.Term), slog.New(slog.DiscardHandler)); err != nil {
 				return err
 			}
 			if asJSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), restored{header, dir, uint64(state.Index())})
+				return cli.PrintJSON(cmd.OutOrStdout(), done)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s holds all up to index %d, cluster time %s, and goes on from %d; start the server with --name %s\n",
-				cli.Text(dir), header.Index, header.ClusterTime.Format(time.RFC3339), state.Index(), claim.Name)
+			fmt.Fprintf(cmd.OutOrStdout(), "%s holds all up to index %d, cluster time %s, and goes on from %d; start the server with --name %s\n%s\n",
+				cli.Text(r.Dir), done.Backup.Index, done.Backup.ClusterTime.Format(time.RFC3339), done.Index, r.Claim.Name, nextSteps[done.Certificates])
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&dir, "data", "", "data directory to make (required)")
-	cmd.Flags().StringVar(&claim.Name, "name", "", "name of its server (required)")
-	cmd.Flags().StringVar(&claim.Address, "addr", cli.DefaultAddress,
+	cmd.Flags().StringVar(&r.Dir, "data", "", "data directory to make (required)")
+	cmd.Flags().StringVar(&r.Claim.Name, "name", "", "name of its server (required)")
+	cmd.Flags().StringVar(&r.Claim.Address, "addr", cli.DefaultAddress,
 		"where others reach its server: its --advertise, or --addr; empty for a directory of lockfs dev, whose name is dev")
+	cmd.Flags().StringVar(&sealKey, "ca-key", "", "`FILE` with the seal key of the old cluster: ca.key in the data directory of each of its servers")
+	cmd.Flags().BoolVar(&r.Insecure, "insecure", false, insecureUsage)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// restore does it with a backup, and a seal key if a file of one is named.
+func restore(r *cluster.Restoration, file, sealKey string, input io.Reader) (*restored, error) {
+	if sealKey != "" {
+		seal, err := identity.LoadSealKey(sealKey)
+		if err != nil {
+			return nil, err
+		}
+		r.Seal = &seal
+	}
+	header, state, err := readBackup(file, input)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	r.State, r.Term = state, ids.Term(header.Term)
+	if err := r.Do(time.Now()); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	done := &restored{header, r.Dir, uint64(state.Index()), newAuthority}
+	switch {
+	case len(state.Authorities()) == 0:
+		done.Certificates = noAuthority
+	case r.Seal != nil:
+		done.Certificates = sameAuthority
+	}
+	return done, nil
 }
 
 func readBackup(path string, input io.Reader) (*backup.Header, *namespace.Namespace, error) {
