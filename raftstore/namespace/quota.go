@@ -1,6 +1,8 @@
 package namespace
 
 import (
+	"slices"
+
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -43,12 +45,23 @@ func (t *tree) moveQuota(old, in *inode) {
 	if in.nlink == 0 {
 		t.dropQuota(in.ino)
 	}
-	if old.parent == in.parent || t.quotas.used.Len() == 0 {
+	if t.bindsSame(old.parent, in.parent) {
 		return
 	}
 	below := t.usageBelow(in.ino)
 	t.countQuotasIn(old.parent, -int64(below.inodes), -int64(below.bytes))
 	t.countQuotasIn(in.parent, +int64(below.inodes), +int64(below.bytes))
+}
+
+// bindsSame tells whether the same quotas bind what is in two directories: then nobody need count what moves from one to the other.
+func (t *tree) bindsSame(a, b ids.Inode) bool {
+	if a == b || t.quotas.used.Len() == 0 {
+		return true
+	}
+	var ofA, ofB []ids.Inode
+	t.eachQuota(a, func(dir ids.Inode, _ *usage) { ofA = append(ofA, dir) })
+	t.eachQuota(b, func(dir ids.Inode, _ *usage) { ofB = append(ofB, dir) })
+	return slices.Equal(ofA, ofB)
 }
 
 func (t *tree) dropQuota(dir ids.Inode) {
@@ -138,7 +151,7 @@ func (t *tree) roomToGrow(ino ids.Inode, more int64) storepb.Code {
 // roomToRename tells whether a name, with all that is below it, fits into the quotas at its new place, where something is replaced
 // by it unless that is nil.
 func (t *tree) roomToRename(source, target *entry, moved, replaced *inode) storepb.Code {
-	if t.quotas.used.Len() == 0 || source.parent == target.parent {
+	if t.bindsSame(source.parent, target.parent) {
 		return storepb.Code_OK
 	}
 	adds := t.usageWith(source, moved)
