@@ -52,17 +52,27 @@ func (a *Admin) Status(ctx context.Context, withHash bool) ([]NodeStatus, error)
 	var asking sync.WaitGroup
 	for i, member := range members {
 		nodes[i] = NodeStatus{Address: member.GetAddress(), Name: member.GetName(), Joining: member.Joining}
-		asking.Go(func() { nodes[i].Status, nodes[i].Err = a.status(ctx, member.GetAddress(), withHash) })
+		asking.Go(func() { nodes[i].Status, nodes[i].Err = a.statusOf(ctx, member.Member, withHash) })
 	}
 	asking.Wait()
 	slices.SortFunc(nodes, func(x, y NodeStatus) int { return strings.Compare(x.Name, y.Name) })
 	return nodes, nil
 }
 
-func (a *Admin) status(ctx context.Context, address string, withHash bool) (*clusterpb.StatusReply, error) {
+// statusOf asks a member; on a socket, through the daemon there.
+func (a *Admin) statusOf(ctx context.Context, member *storepb.Member, withHash bool) (*clusterpb.StatusReply, error) {
+	request := &clusterpb.StatusRequest{Hash: withHash}
+	if rpc.IsSocket(a.servers[0]) {
+		request.Member = member.GetId()
+		return a.status(ctx, a.servers[0], request)
+	}
+	return a.status(ctx, member.GetAddress(), request)
+}
+
+func (a *Admin) status(ctx context.Context, address string, request *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
 	defer cancel()
-	return a.peers.Node(address).Status(ctx, &clusterpb.StatusRequest{Hash: withHash})
+	return a.peers.Node(address).Status(ctx, request)
 }
 
 // Member is a node of the cluster.
@@ -75,7 +85,7 @@ type Member struct {
 func (a *Admin) Members(ctx context.Context) ([]Member, error) {
 	var failed error
 	for _, server := range a.servers {
-		status, err := a.status(ctx, server, false)
+		status, err := a.status(ctx, server, new(clusterpb.StatusRequest))
 		if err != nil {
 			failed = err // of the last one: they mostly say the same
 			continue
@@ -106,8 +116,8 @@ func (a *Admin) Query(ctx context.Context, query *storepb.Query) (*storepb.Resul
 	return result, err
 }
 
-// Change does an operation that belongs to no mount: SetRule, DeleteRule or ForgetHost. caller is for the
-// audit trail. Asked again after a lost answer, it does it again.
+// Change does an operation that belongs to no mount: one of those that a ChangeRequest may have. caller is for the
+// audit trail, and counts where nobody knows better who asks. Asked again after a lost answer, it does it again.
 func (a *Admin) Change(ctx context.Context, caller *storepb.Caller, op *storepb.Op) error {
 	return done(rpc.Ask(ctx, a.router, rpc.Node.Change, &clusterpb.ChangeRequest{Op: op, Caller: caller}))
 }

@@ -222,7 +222,7 @@ func (a *admission) drop(server raft.Server, reason string) {
 	}
 	id := string(server.ID)
 	a.logger.Warn("a node that wanted to join is dropped", "name", a.members.get(id).GetName(), "id", id, "reason", reason)
-	if err := a.expulsion.takeOut(a.ctx, id, reason); err != nil {
+	if err := a.expulsion.takeOut(a.ctx, nil, id, reason); err != nil {
 		a.logger.Warn("it is not dropped yet", "id", id, "error", err)
 	}
 }

@@ -12,7 +12,7 @@ var _ rpc.Node = (*Node)(nil)
 
 // KeepAlive is part of rpc.Node.
 func (n *Node) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
-	return n.sessions.keepAlive(ctx, req), nil
+	return n.sessions.keepAlive(ctx, req)
 }
 
 // Sessions is part of rpc.Node.
@@ -29,17 +29,24 @@ func (n *Node) Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.Probe
 
 // Join is part of rpc.Node.
 func (n *Node) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb.AdminReply, error) {
+	caller := rpc.CallerOf(ctx)
+	if name := req.GetMember().GetName(); hasCertificate(caller) && name != caller.Host {
+		return nil, otherHost(caller, name)
+	}
 	return n.admission.join(ctx, req.GetMember()), nil
 }
 
 // Enroll is part of rpc.Node.
-func (n *Node) Enroll(context.Context, *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error) {
+func (n *Node) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error) {
+	if n.enrollment != nil {
+		return n.enrollment.enroll(ctx, req)
+	}
 	return &clusterpb.EnrollReply{Result: &storepb.Result{
-		Code: storepb.Code_NOT_PERMITTED, Message: "this cluster is insecure: it admits no hosts",
+		Code: storepb.Code_NOT_PERMITTED, Message: "this cluster gives no certificates: it runs with --insecure, or on this host only",
 	}}, nil
 }
 
 // Remove is part of rpc.Node.
 func (n *Node) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
-	return n.expulsion.remove(ctx, req.GetName()), nil
+	return n.expulsion.remove(ctx, callerFor(ctx, req.GetCaller()), req.GetName()), nil
 }

@@ -48,8 +48,11 @@ func (c *changes) administer(ctx context.Context, change func() (*storepb.Result
 }
 
 // proposeOwn proposes a change of the leader's own. That it failed is only logged: it is proposed again while it is due.
-func (c *changes) proposeOwn(op *storepb.Op) {
-	if _, err := c.propose(c.ctx, op); err != nil {
+func (c *changes) proposeOwn(op *storepb.Op) { c.proposeFor(nil, op) }
+
+// proposeFor is proposeOwn for what somebody has asked for; nil: nobody.
+func (c *changes) proposeFor(by *storepb.Caller, op *storepb.Op) {
+	if _, err := c.store.Propose(c.ctx, &storepb.Command{Caller: by, Op: op}); err != nil {
 		c.logger.Warn("a change of the leader's own was not recorded", "error", err)
 	}
 }

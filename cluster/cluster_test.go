@@ -47,7 +47,7 @@ func quietLogger() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard
 
 func testConfig(t testing.TB, name string, join ...string) Config {
 	return Config{
-		Name: name, DataDir: filepath.Join(t.TempDir(), name), Address: freeAddress(t),
+		Name: name, DataDir: filepath.Join(t.TempDir(), name), Address: freeAddress(t), Insecure: true,
 		Bootstrap: len(join) == 0, Join: join, Logger: quietLogger(), SessionTTL: 3 * time.Second,
 	}
 }
@@ -256,12 +256,12 @@ func TestMembersJoinListAndLeave(t *testing.T) {
 	defer func() { _ = node.Close() }()
 	require.ErrorContains(t, node.WaitReady(t.Context()), "n1")
 
-	reply := nodes[0].expulsion.remove(t.Context(), "nobody")
+	reply := nodes[0].expulsion.remove(t.Context(), nil, "nobody")
 	require.Equal(t, storepb.Code_NOT_FOUND, reply.GetResult().GetCode())
-	reply = nodes[1].expulsion.remove(t.Context(), "n2")
+	reply = nodes[1].expulsion.remove(t.Context(), nil, "n2")
 	require.Equal(t, clusterpb.Outcome_NOT_LEADER, reply.GetOutcome())
 	require.Equal(t, nodes[0].cfg.Address, reply.GetLeaderAddress())
-	reply = nodes[0].expulsion.remove(t.Context(), "n2")
+	reply = nodes[0].expulsion.remove(t.Context(), nil, "n2")
 	require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode())
 	require.Len(t, nodes[0].members.all(), 2)
 	select {

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/cluster/consensus"
-	"lockfs/cluster/rpc"
+	"lockfs/cluster/identity"
 	"lockfs/raftstore"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -20,12 +20,12 @@ import (
 type Config struct {
 	Name      string // unique among the members; letters, digits, '.', '_' and '-', at most 63
 	DataDir   string
-	Address   string        // host:port where it listens for all that other hosts say; empty: a single node without network
-	Advertise string        // host:port where others reach it; empty: Address
-	Security  *rpc.Security // nil: --insecure, connections are plain and whoever reaches the port is trusted
-	Bootstrap bool          // begin a new cluster; ignored once the data directory belongs to one
-	Join      []string
-	Version   string // of the program, shown in the status
+	Address   string   // host:port where it listens for all that other hosts say; empty: a single node without network
+	Advertise string   // host:port where others reach it; empty: Address
+	Insecure  bool     // connections are plain and whoever reaches the port is trusted
+	Bootstrap bool     // begin a new cluster; ignored once the data directory belongs to one
+	Join      []string // addresses of members, of an insecure cluster; else the identity has them
+	Version   string   // of the program, shown in the status
 	Logger    *slog.Logger
 	Metrics   *Metrics // may be nil
 
@@ -47,6 +47,15 @@ type Config struct {
 
 	// entries lets tests put something between a log and its disk; nil: nothing.
 	entries func(raft.LogStore) raft.LogStore
+	// validity is that of the certificates that this node gives when it leads; 0: identity.Validity.
+	validity time.Duration
+}
+
+func (c *Config) certificateValidity() time.Duration {
+	if c.validity == 0 {
+		return identity.Validity
+	}
+	return c.validity
 }
 
 func (c *Config) validate() error {
@@ -66,7 +75,7 @@ func (c *Config) validate() error {
 }
 
 // insecure tells whether whoever reaches this node's port is trusted.
-func (c *Config) insecure() bool { return c.Address != "" && c.Security == nil }
+func (c *Config) insecure() bool { return c.Address != "" && c.Insecure }
 
 // checkAdvertised refuses an address that other nodes could not use.
 func checkAdvertised(address string) error {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/codec"
 	"lockfs/raftstore/fault"
@@ -32,6 +33,7 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 	reply := new(clusterpb.ExecuteReply)
 	switch r := req.GetRequest().(type) {
 	case *clusterpb.ExecuteRequest_Query:
+		n.binding.viewer(rpc.CallerOf(ctx), r.Query)
 		confirmed := n.readIndex.confirmedBy(req, term)
 		if !confirmed && n.readIndex.isMajorityWith(req.GetProbed()) {
 			confirmed, reply.Term = true, uint64(term)
@@ -41,6 +43,9 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 		if wrong := mayCommand(r.Command); wrong != "" {
 			result = n.malformed(wrong)
 			break
+		}
+		if err := n.binding.command(rpc.CallerOf(ctx), r.Command); err != nil {
+			return nil, err
 		}
 		if result, err = n.store.Propose(ctx, r.Command); errors.Is(err, codec.ErrNewer) || errors.Is(err, codec.ErrOlder) {
 			n.cfg.Metrics.malformed.Inc()

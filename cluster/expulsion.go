@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
+	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
 
@@ -18,12 +20,14 @@ type expulsion struct {
 	members   *members
 	changes   *changes
 	newcomers *newcomers
+	revokes   bool // hosts have certificates
 }
 
-// remove takes a member out by its name, or by its raft id.
-func (e *expulsion) remove(ctx context.Context, name string) *clusterpb.AdminReply {
+// remove takes a member out by its name, or by its raft id, and its host with it: it is not let in any more.
+func (e *expulsion) remove(ctx context.Context, by *storepb.Caller, name string) *clusterpb.AdminReply {
 	return e.changes.administer(ctx, func() (*storepb.Result, error) {
 		id := e.members.find(name)
+		host := e.members.get(id).GetName()
 		known := e.raft.Server(id)
 		switch {
 		case id == "":
@@ -35,13 +39,21 @@ func (e *expulsion) remove(ctx context.Context, name string) *clusterpb.AdminRep
 				Code: storepb.Code_NOT_PERMITTED, Message: fmt.Sprintf("%q is the only member; stop it instead", name),
 			}, nil
 		}
-		return &storepb.Result{}, e.takeOut(ctx, id, "it was removed by an administrator")
+		if e.revokes && id == e.members.dir.ID { // who does it must still lead afterwards
+			err := consensus.Await(ctx, e.raft.LeadershipTransfer())
+			return nil, errors.Join(raftstore.ErrNotDone, err)
+		}
+		if err := e.takeOut(ctx, by, id, "it was removed by an administrator"); err != nil || !e.revokes || host == "" {
+			return &storepb.Result{}, err
+		}
+		_, err := e.changes.store.Propose(ctx, &storepb.Command{Caller: by, Op: revokeHost(host)})
+		return &storepb.Result{}, err
 	})
 }
 
 // takeOut removes a server from raft's configuration and from the members. reason is for one that does not know that it has
 // joined: it goes on asking until it hears one.
-func (e *expulsion) takeOut(ctx context.Context, id, reason string) error {
+func (e *expulsion) takeOut(ctx context.Context, by *storepb.Caller, id, reason string) error {
 	if known := e.raft.Server(id); known != nil {
 		if err := consensus.Await(ctx, e.raft.RemoveServer(known.ID, 0, configChangeTimeout)); err != nil {
 			return err
@@ -50,7 +62,7 @@ func (e *expulsion) takeOut(ctx context.Context, id, reason string) error {
 		e.newcomers.wake()
 	}
 	if id != e.members.dir.ID { // a leader that removed itself is none any more; its successor tidies up
-		e.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_RemoveMember{RemoveMember: &storepb.RemoveMember{Id: id}}})
+		e.changes.proposeFor(by, &storepb.Op{Op: &storepb.Op_RemoveMember{RemoveMember: &storepb.RemoveMember{Id: id}}})
 	}
 	return nil
 }

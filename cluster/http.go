@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
 
@@ -12,6 +14,19 @@ import (
 )
 
 const healthTimeout = 2 * time.Second
+
+// protocolHTTP is what the endpoints speak (ALPN).
+const protocolHTTP = "http/1.1"
+
+// Protect has only hosts of the cluster, by their certificates, reach what is served on a listener, unless only this host reaches that
+// anyway, or there are no certificates.
+func (n *Node) Protect(listener net.Listener) net.Listener {
+	address, isTCP := listener.Addr().(*net.TCPAddr)
+	if n.security == nil || isTCP && address.IP.IsLoopback() {
+		return listener
+	}
+	return tls.NewListener(listener, n.security.credentials.ServerConfig(n.security.judge, protocolHTTP))
+}
 
 // Handler serves /healthz and /metrics.
 func (n *Node) Handler() http.Handler {

@@ -28,7 +28,9 @@ type leaderLoop struct {
 	admission  *admission
 	removal    *removalWatch
 	logger     *slog.Logger
+	enrollment *enrollment               // nil: there are no certificates
 	limits     func() *storepb.SetLimits // that this node is to set when it leads
+	cluster    func()                    // has the state know which cluster it is
 }
 
 // clockInterval is how often the leader compares the voters' clocks when no reader makes it.
@@ -73,8 +75,14 @@ func (l *leaderLoop) lead(removed <-chan time.Time) {
 		case <-compare.C:
 			_ = l.readIndex.probeVoters(term)
 			l.clock.keepOnly(l.raft.VoterIDs())
+			if l.enrollment != nil {
+				l.enrollment.dropUnneeded()
+			}
 		case <-expire.C:
 			l.sessions.endExpired()
+			if l.enrollment != nil {
+				l.sessions.endRevoked()
+			}
 		case <-l.raft.FSM.Sooner():
 		case <-due.C:
 			l.letTimePass()
@@ -147,6 +155,7 @@ func (l *leaderLoop) becomeReady() {
 func (l *leaderLoop) recordOwn() {
 	l.changes.mu.Lock()
 	defer l.changes.mu.Unlock()
+	l.cluster()
 	if !proto.Equal(l.members.get(l.members.dir.ID), l.members.own()) {
 		l.changes.proposeOwn(setMember(l.members.own()))
 	}

@@ -44,6 +44,16 @@ func (m *members) voters() []*storepb.Member {
 	return voters
 }
 
+// addresses are those of the voters.
+func (m *members) addresses() (addresses []string) {
+	for _, voter := range m.voters() {
+		if voter.GetAddress() != "" {
+			addresses = append(addresses, voter.GetAddress())
+		}
+	}
+	return addresses
+}
+
 // find answers the id of a member by its name, or by that id, also of one that is only left in raft's configuration or only
 // in the state; "": there is none.
 func (m *members) find(name string) string {

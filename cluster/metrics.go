@@ -29,6 +29,7 @@ type Metrics struct {
 	mounts     prometheus.Gauge
 	malformed  prometheus.Counter
 	crowded    prometheus.Counter
+	refusals   *prometheus.CounterVec
 	handshakes prometheus.Counter
 	insecure   prometheus.Gauge
 }
@@ -59,10 +60,16 @@ func NewMetrics() *Metrics {
 			Name: "lockfs_insecure", Help: "1 if whoever reaches the port of this node is trusted (--insecure).",
 		}),
 	}
-	m.Registry.MustRegister(m.requests, m.mounted, m.mounts, m.malformed, m.crowded, m.handshakes, m.insecure,
+	m.refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "lockfs_refused_calls_total", Help: "Calls that their callers had no right to, by what the callers are and what they asked for.",
+	}, []string{"role", "method"})
+	m.Registry.MustRegister(m.refusals, m.requests, m.mounted, m.mounts, m.malformed, m.crowded, m.handshakes, m.insecure,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
+
+// refused counts a call that its caller had no right to.
+func (m *Metrics) refused(role, method string) { m.refusals.WithLabelValues(role, method).Inc() }
 
 // ObserveMount counts an operation of the kernel.
 func (m *Metrics) ObserveMount(op string, errno syscall.Errno, took time.Duration) {

@@ -180,14 +180,14 @@ func TestWhatIsLeftOfAMemberCanBeRemoved(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_OK, result.GetCode())
 	for _, member := range []*storepb.Member{left, joining} {
-		reply := leader.expulsion.remove(t.Context(), member.GetName())
+		reply := leader.expulsion.remove(t.Context(), nil, member.GetName())
 		require.Equal(t, clusterpb.Outcome_DONE, reply.GetOutcome())
 		require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode(), "%v", reply)
 		require.False(t, leader.knows(member.GetId()))
 	}
 	reply := leader.admission.join(t.Context(), joining)
 	require.Contains(t, reply.GetResult().GetMessage(), "removed by an administrator")
-	require.Equal(t, storepb.Code_NOT_PERMITTED, leader.expulsion.remove(t.Context(), "n0").GetResult().GetCode(), "the only one")
+	require.Equal(t, storepb.Code_NOT_PERMITTED, leader.expulsion.remove(t.Context(), nil, "n0").GetResult().GetCode(), "the only one")
 
 	result, err = leader.changes.propose(t.Context(), setMember(left))
 	require.NoError(t, err)

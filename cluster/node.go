@@ -42,12 +42,16 @@ type Node struct {
 	admission  *admission
 	expulsion  *expulsion
 	removal    *removalWatch
+	binding    *binding
+	enrollment *enrollment // nil: there are no certificates
 	audit      *auditTrail
 
-	peers  *rpc.Peers
-	port   *rpc.Port // nil: none
-	server *rpc.Server
-	mount  atomic.Pointer[string]
+	security   *security // nil: connections are plain, or there are none
+	peers      *rpc.Peers
+	port       *rpc.Port // nil: none
+	server     *rpc.Server
+	joinServer *rpc.Server
+	mount      atomic.Pointer[string]
 }
 
 // Open starts a node. It is of use once [Node.WaitReady] returns. The error is a *consensus.DamagedError when
@@ -58,7 +62,7 @@ func Open(cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
-		silence: consensus.NewWithdrawal(), clock: newClock(readClocks), peers: rpc.NewPeers(cfg.Security),
+		silence: consensus.NewWithdrawal(), clock: newClock(readClocks),
 	}
 	if n.cfg.Metrics == nil {
 		n.cfg.Metrics = NewMetrics()
@@ -78,6 +82,10 @@ func (n *Node) open() error {
 	}); err != nil {
 		return err
 	}
+	if err := n.openSecurity(); err != nil {
+		return err
+	}
+	n.peers = rpc.NewPeers(n.connections())
 	if !n.dir.Joined && !n.cfg.Bootstrap && len(n.cfg.Join) == 0 {
 		return fmt.Errorf("data directory %s belongs to no cluster yet: say --bootstrap to begin one, or --join to enter one", n.cfg.DataDir)
 	}
@@ -112,6 +120,9 @@ func (n *Node) startRaft() error {
 		return err
 	}
 	n.fsm = n.raft.FSM
+	if n.security != nil {
+		n.security.judge.fsm.Store(n.fsm)
+	}
 	n.store = &raftstore.Store{Raft: n.raft.Raft, Now: n.clock.Now}
 	n.members = &members{dir: n.dir, raft: n.raft}
 	n.leadership.follow(n.raft.Raft, n.members, n.ctx.Done())
@@ -124,15 +135,23 @@ func (n *Node) assemble() {
 	newcomers := newNewcomers()
 	n.readIndex = newReadIndex(n.ctx, n.raft, n.members, n.leadership, n.peers, n.clock)
 	n.changes = &changes{ctx: n.ctx, raft: n.raft, store: n.store, leadership: n.leadership, logger: n.logger}
+	n.binding = &binding{fsm: n.fsm, openings: newAttempts()}
 	n.sessions = &sessions{
-		ctx: n.ctx, leases: newSessionLeases(n.cfg.SessionTTL), fsm: n.fsm, members: n.members, leadership: n.leadership,
+		binding: n.binding,
+		ctx:     n.ctx, leases: newSessionLeases(n.cfg.SessionTTL), fsm: n.fsm, members: n.members, leadership: n.leadership,
 		readIndex: n.readIndex, clock: n.clock, changes: n.changes, logger: n.logger,
 	}
-	n.expulsion = &expulsion{raft: n.raft, members: n.members, changes: n.changes, newcomers: newcomers}
+	n.expulsion = &expulsion{raft: n.raft, members: n.members, changes: n.changes, newcomers: newcomers, revokes: n.security != nil}
 	n.admission = &admission{
 		ctx: n.ctx, alone: n.cfg.Address == "", raft: n.raft, members: n.members, leadership: n.leadership,
-		changes: n.changes, newcomers: newcomers, expulsion: n.expulsion, caller: &caller{n.dir.ID, n.raft, n.cfg.Security},
+		changes: n.changes, newcomers: newcomers, expulsion: n.expulsion, caller: &caller{n.dir.ID, n.raft, n.connections()},
 		logger: n.logger,
+	}
+	if n.security != nil {
+		n.enrollment = &enrollment{
+			fsm: n.fsm, leadership: n.leadership, readIndex: n.readIndex, clock: n.clock, changes: n.changes, members: n.members,
+			office: &office{fsm: n.fsm, seal: n.security.seal}, attempts: newAttempts(), validity: n.cfg.certificateValidity(), logger: n.logger,
+		}
 	}
 	n.removal = &removalWatch{ctx: n.ctx, raft: n.raft, members: n.members, peers: n.peers, join: n.cfg.Join, fail: n.fail}
 }
@@ -141,7 +160,7 @@ func (n *Node) leaderLoop() *leaderLoop {
 	return &leaderLoop{
 		ctx: n.ctx, raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, clock: n.clock,
 		changes: n.changes, sessions: n.sessions, admission: n.admission, removal: n.removal, logger: n.logger,
-		limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) },
+		enrollment: n.enrollment, limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) }, cluster: n.recordCluster,
 	}
 }
 
@@ -202,6 +221,7 @@ func (n *Node) Close() error {
 	n.cancel()
 	if n.server != nil {
 		n.server.Close()
+		n.joinServer.Close()
 	}
 	var errs []error
 	if n.raft != nil {
@@ -210,7 +230,9 @@ func (n *Node) Close() error {
 	if n.port != nil {
 		errs = append(errs, n.port.Close())
 	}
-	n.peers.Close()
+	if n.peers != nil {
+		n.peers.Close()
+	}
 	if n.audit != nil {
 		errs = append(errs, n.audit.close())
 	}

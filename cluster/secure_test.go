@@ -2,78 +2,399 @@ package cluster
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"math/big"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/consensus"
+	"lockfs/cluster/enrolment"
+	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
-	"lockfs/cluster/session"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
-// oneCertificate secures a cluster whose hosts all have the same certificate, which is its own authority's.
-func oneCertificate(t testing.TB) *rpc.Security {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, DNSNames: []string{"server.lockfs"},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+func TestServersAndMountsComeInWithTokens(t *testing.T) {
+	nodes := startSecureNodes(t, 3)
+	web, _ := join(t, nodes[0], "web1")
+	mount := mountAt(t, web)
+	require.Equal(t, storepb.Code_OK, create(t, mount.Client, "lock"))
+	for _, node := range nodes {
+		require.Equal(t, storepb.Code_EXISTS, create(t, openNodeClient(t, node), "lock"))
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	joined := lastEvent(t, nodes[0], "host_joined")
+	require.Equal(t, "web1", joined.GetHost())
+}
+
+// TestABeginningIsTakenUpWhereItWasCutOff has the first server stop after each of the files that it writes.
+func TestABeginningIsTakenUpWhereItWasCutOff(t *testing.T) {
+	whole := secureConfig(t, "n0")
+	whole.Bootstrap = true
+	node, err := Open(whole)
 	require.NoError(t, err)
-	certificate, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
-	pool := x509.NewCertPool()
-	pool.AddCert(certificate)
-	config := func(protocols ...string) *tls.Config {
-		return &tls.Config{
-			Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, NextProtos: protocols, MinVersion: tls.VersionTLS13,
-			RootCAs: pool, ServerName: "server.lockfs", ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,
+	require.NoError(t, node.Close())
+	for _, kept := range [][]string{
+		{"node.json"},
+		{"node.json", consensus.SealKeyFile},
+		{"node.json", consensus.SealKeyFile, consensus.FoundingFile},
+		{"node.json", consensus.SealKeyFile, consensus.FoundingFile, consensus.CredentialsDir},
+	} {
+		cfg := whole
+		cfg.Metrics, cfg.DataDir = nil, filepath.Join(t.TempDir(), "n0")
+		begun := whole
+		begun.Metrics, begun.DataDir = nil, filepath.Join(t.TempDir(), "begun")
+		first, err := consensus.OpenDirectory(begun.DataDir, consensus.Claim{Name: "n0", Address: cfg.Address, Bootstrap: true})
+		require.NoError(t, err)
+		half := &Node{cfg: begun, dir: first, logger: quietLogger()}
+		half.cfg.Advertise = begun.Address
+		require.NoError(t, half.openSecurity())
+		require.NoError(t, first.Close())
+		require.NoError(t, os.MkdirAll(cfg.DataDir, 0o700))
+		for _, name := range kept {
+			require.NoError(t, os.Rename(filepath.Join(begun.DataDir, name), filepath.Join(cfg.DataDir, name)))
 		}
-	}
-	return &rpc.Security{
-		Server: config(rpc.ProtocolRaft, rpc.ProtocolRPC),
-		Client: func(protocol string) *tls.Config { return config(protocol) },
-		Caller: func(*tls.ConnectionState) (rpc.Caller, error) {
-			return rpc.Caller{Role: rpc.RoleServer, Host: "all"}, nil
-		},
+		node := startNode(t, cfg)
+		awaitFounded(t, node)
+		join(t, node, "web1")
+		require.NoError(t, node.Close())
+
+		cfg.Metrics = nil
+		again := startNode(t, cfg) // and goes on with it
+		join(t, again, "web2")
+		require.NoFileExists(t, filepath.Join(cfg.DataDir, consensus.FoundingFile))
+		require.NoError(t, again.Close())
 	}
 }
 
-// TestAClusterOverTLS elects, replicates, and goes on without its leader; who comes without TLS is told so.
-func TestAClusterOverTLS(t *testing.T) {
-	security := oneCertificate(t)
-	var nodes []*Node
-	var servers []string
-	for i, name := range []string{"n0", "n1", "n2"} {
-		cfg := testConfig(t, name, servers[:min(i, 1)]...)
-		cfg.Security = security
-		nodes = append(nodes, startNode(t, cfg))
-		servers = append(servers, cfg.Address)
-	}
-	require.False(t, ask(t, nodes[0], rpc.Node.Status, &clusterpb.StatusRequest{}).GetInsecure())
-	client, err := session.Dial(t.Context(), servers, session.Config{Host: "guest", Security: security, OpTimeout: testWait, Logger: quietLogger()})
-	require.NoError(t, err)
-	defer func() { _ = client.Close(t.Context()) }()
-	require.Equal(t, storepb.Code_OK, create(t, client, "before"))
+func TestADirectoryIsOfOneKindOfCluster(t *testing.T) {
+	secure := foundSecure(t)
+	cfg := secure.cfg
+	require.NoError(t, secure.Close())
+	cfg.Metrics, cfg.Insecure = nil, true
+	_, err := Open(cfg)
+	require.ErrorContains(t, err, "without --insecure")
 
-	soon, cancel := context.WithTimeout(t.Context(), time.Second)
+	plain := startNodes(t, 1)[0]
+	cfg = plain.cfg
+	require.NoError(t, plain.Close())
+	cfg.Metrics, cfg.Insecure = nil, false
+	_, err = Open(cfg)
+	require.ErrorContains(t, err, "with --insecure")
+
+	aimless := secureConfig(t, "n1")
+	_, err = Open(aimless)
+	require.ErrorContains(t, err, "--token")
+}
+
+// refusedCall requires that nobody answers a call but with a refusal of the connection.
+func refusedCall(t testing.TB, to rpc.Node) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	_, err = session.Dial(soon, servers[:1], session.Config{Host: "plain", OpTimeout: time.Second, Logger: quietLogger()})
-	require.ErrorContains(t, err, rpc.NeedsTLS.Error())
+	_, err := to.Status(ctx, new(clusterpb.StatusRequest))
+	require.Error(t, err)
+	require.NoError(t, ctx.Err(), "it is refused at once: %v", err)
+}
 
+func TestAStrangerIsToldNothing(t *testing.T) {
+	node := foundSecure(t)
+	other := foundSecure(t)
+	theirs, _ := join(t, other, "web1")
+	plain := rpc.NewRemote(node.cfg.Advertise, nil)
+	defer plain.Close()
+	refusedCall(t, plain)
+	anybody := rpc.NewRemote(node.cfg.Advertise, &rpc.Security{Client: func(protocol string) *tls.Config {
+		return &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{protocol}, InsecureSkipVerify: true}
+	}})
+	defer anybody.Close()
+	refusedCall(t, anybody)
+	leaf := theirs.Leaf()
+	foreign := rpc.NewRemote(node.cfg.Advertise, &rpc.Security{Client: func(protocol string) *tls.Config {
+		config := theirs.ClientConfig(theirs.Judge(nil), protocol)
+		config.VerifyConnection, config.InsecureSkipVerify = nil, true // he does not mind
+		return config
+	}})
+	defer foreign.Close()
+	refusedCall(t, foreign)
+	require.NotNil(t, leaf)
+
+	mount, _ := join(t, node, "web1")
+	conn, err := tls.Dial("tcp", node.cfg.Advertise, mount.ClientConfig(mount.Judge(nil), identity.ProtocolRaft))
+	if err == nil { // in TLS 1.3 the client is done before the server looks at his certificate
+		require.NoError(t, conn.SetDeadline(time.Now().Add(testWait)))
+		_, err = conn.Read(make([]byte, 1))
+	}
+	alert := new(net.OpError)
+	require.ErrorAs(t, err, &alert)
+	require.Equal(t, "remote error", alert.Op, "%v", err)
+}
+
+func TestTokensLetInWhomTheySay(t *testing.T) {
+	node := foundSecure(t)
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	try := func(token *identity.Token, host string) error {
+		_, err := enrolment.Join(ctx, token, host, filepath.Join(t.TempDir(), "identity"), func(identity.SealKey) error { return nil })
+		return err
+	}
+	once := newToken(t, node, new(storepb.JoinToken))
+	require.NoError(t, try(once, "web1"))
+	require.ErrorContains(t, try(once, "web2"), "used up")
+	forged := *newToken(t, node, new(storepb.JoinToken))
+	forged.Secret = once.Secret
+	require.ErrorContains(t, try(&forged, "web2"), "secret")
+	posing := *newToken(t, node, new(storepb.JoinToken))
+	posing.Role = identity.Server
+	require.ErrorContains(t, try(&posing, "web2"), "for a client")
+	require.ErrorContains(t, try(newToken(t, node, &storepb.JoinToken{Host: "web3"}), "web2"), "web3")
+	require.ErrorContains(t, try(newToken(t, node, new(storepb.JoinToken)), "web1"), "another key")
+	require.NoError(t, try(newToken(t, node, &storepb.JoinToken{Host: "web1"}), "web1"), "it was made for that one")
+	gone := newToken(t, node, new(storepb.JoinToken))
+	change(t, node, &storepb.Op{Op: &storepb.Op_DeleteToken{DeleteToken: &storepb.DeleteToken{Id: gone.ID[:]}}})
+	require.ErrorContains(t, try(gone, "web2"), "not known")
+	other := foundSecure(t)
+	foreign := *newToken(t, other, new(storepb.JoinToken))
+	foreign.Addresses = []string{node.cfg.Advertise}
+	refused := new(identity.Refused)
+	require.ErrorAs(t, try(&foreign, "web2"), &refused)
+	require.Equal(t, identity.OtherCluster, refused.Reason)
+	require.NotNil(t, lastEvent(t, node, "join_refused"))
+}
+
+// TestALostAnswerIsGivenAgain has a host join whose first answer was lost: with one use of the token, and the same certificate.
+func TestALostAnswerIsGivenAgain(t *testing.T) {
+	node := foundSecure(t)
+	token := newToken(t, node, &storepb.JoinToken{Role: storepb.Role_SERVER})
+	key, err := identity.NewKey()
+	require.NoError(t, err)
+	request, err := key.Request(identity.Name{Role: identity.Server, Host: "n1"})
+	require.NoError(t, err)
+	enroll := &clusterpb.EnrollRequest{TokenId: token.ID[:], Secret: token.Secret[:], Host: "n1", Request: request}
+	first := ask(t, node, rpc.Node.Enroll, enroll)
+	require.Equal(t, storepb.Code_OK, first.GetResult().GetCode(), first.GetResult().GetMessage())
+	require.Len(t, first.GetSealKey(), len(identity.SealKey{}))
+	index := uint64(0)
+	node.fsm.View(func(ns *namespace.Namespace) { index = uint64(ns.Index()) })
+	second := ask(t, node, rpc.Node.Enroll, enroll)
+	require.Equal(t, first.GetCertificate(), second.GetCertificate())
+	require.Equal(t, first.GetSealKey(), second.GetSealKey())
+	node.fsm.View(func(ns *namespace.Namespace) { require.Equal(t, index, uint64(ns.Index()), "nothing was proposed again") })
+
+	renewal := ask(t, node, rpc.Node.Enroll, &clusterpb.EnrollRequest{Host: "n1", Request: request})
+	require.Equal(t, storepb.Code_OK, renewal.GetResult().GetCode())
+	require.Empty(t, renewal.GetSealKey(), "who has not shown the secret does not get it")
+	wrong := ask(t, node, rpc.Node.Enroll, &clusterpb.EnrollRequest{TokenId: token.ID[:], Secret: make([]byte, 16), Host: "n1", Request: request})
+	require.Empty(t, wrong.GetSealKey())
+}
+
+func TestAHostActsForItselfOnly(t *testing.T) {
+	node := foundSecure(t)
+	web1, _ := join(t, node, "web1")
+	web2, _ := join(t, node, "web2")
+	mount := mountAt(t, web1)
+	require.Equal(t, storepb.Code_OK, create(t, mount.Client, "lock"))
+	session := uint64(mount.Session())
+	posing := callerAs(t, node, web2)
+	refusal := func(err error) string {
+		refused := new(rpc.RefusedError)
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, storepb.Code_NOT_PERMITTED, refused.Result.GetCode())
+		return refused.Error()
+	}
+	_, err := posing.KeepAlive(t.Context(), &clusterpb.KeepAliveRequest{Session: session})
+	require.Contains(t, refusal(err), `may not act for the host "web1"`)
+	for _, op := range []*storepb.Op{
+		createOp("another"),
+		{Op: &storepb.Op_CloseSession{CloseSession: new(storepb.CloseSession)}},
+		{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{Host: "web2", BootId: "b", Started: 1}}},
+	} {
+		_, err = posing.Execute(t.Context(), &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{
+			Command: &storepb.Command{Session: session, Seq: 100, Op: op},
+		}})
+		require.Contains(t, refusal(err), `may not act for the host "web1"`)
+	}
+	_, err = posing.Execute(t.Context(), &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{
+		Session: 77, Op: &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{Host: "web1"}}},
+	}}})
+	require.Contains(t, refusal(err), `may not act for the host "web1"`)
+	for _, method := range []func() error{
+		func() error { _, err := posing.Remove(t.Context(), &clusterpb.RemoveRequest{Name: "n0"}); return err },
+		func() error { _, err := posing.Change(t.Context(), setRule("x")); return err },
+		func() error { _, err := posing.Join(t.Context(), &clusterpb.JoinRequest{}); return err },
+	} {
+		require.Contains(t, refusal(method()), "that takes a server of this cluster")
+	}
+	require.Equal(t, storepb.Code_EXISTS, create(t, mount.Client, "lock"), "nothing has come of it")
+}
+
+func TestARevokedHostIsShutOutAtOnce(t *testing.T) {
+	nodes := startSecureNodes(t, 2)
+	web, dir := join(t, nodes[0], "web1")
+	mount := mountAt(t, web)
+	require.Equal(t, storepb.Code_OK, create(t, mount.Client, "lock"))
+	open := callerAs(t, nodes[1], web)
+	_, err := open.Status(t.Context(), new(clusterpb.StatusRequest))
+	require.NoError(t, err)
+	hanging := make(chan error, 1)
+	go func() { // a question that is kept for half a minute
+		reply, err := open.Removals(context.Background(), new(clusterpb.RemovalsRequest))
+		if err == nil {
+			_, err = open.Removals(context.Background(), &clusterpb.RemovalsRequest{Epoch: reply.GetEpoch(), After: reply.GetLast()})
+		}
+		hanging <- err
+	}()
+	change(t, nodes[0], revokeHost("web1"))
+	select {
+	case err := <-hanging:
+		require.Error(t, err)
+	case <-time.After(testWait):
+		t.Fatal("it was not hung up on")
+	}
+	refusedCall(t, open)
+	require.Eventually(t, func() bool { return len(nodes[0].sessions.live()) == 0 && len(nodes[1].sessions.live()) == 0 }, testWait, time.Millisecond)
+	_, err = enrolment.Join(t.Context(), newToken(t, nodes[0], new(storepb.JoinToken)), "web1", dir, nil)
+	require.NoError(t, err, "with a token and a new key it may come back")
+	credentials, err := identity.Load(dir)
+	require.NoError(t, err)
+	back := mountAt(t, credentials)
+	require.Equal(t, storepb.Code_EXISTS, create(t, back.Client, "lock"))
+	revoked := lastEvent(t, nodes[0], "host_revoked")
+	require.Equal(t, uint32(7), revoked.GetBy().GetUid())
+}
+
+func TestAMemberIsRemovedBeforeItIsRevoked(t *testing.T) {
+	nodes := startSecureNodes(t, 3)
 	leader := leaderOf(t, nodes)
+	reply := ask(t, leader, rpc.Node.Change, &clusterpb.ChangeRequest{Op: revokeHost("n2")})
+	if leader.dir.Name != "n2" {
+		require.Equal(t, storepb.Code_BUSY, reply.GetResult().GetCode())
+		require.Contains(t, reply.GetResult().GetMessage(), "lockfs member remove n2")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	removed, err := rpc.Ask(ctx, rpc.NewRouter(nodes[0].peers, nodes[0]), rpc.Node.Remove, &clusterpb.RemoveRequest{Name: leader.dir.Name})
+	require.NoError(t, err)
+	require.Equal(t, storepb.Code_OK, removed.GetResult().GetCode(), "also one that led")
+	select {
+	case err := <-leader.Failed():
+		require.ErrorIs(t, err, errRemoved)
+	case <-ctx.Done():
+		t.Fatal("it does not know")
+	}
+	for _, node := range nodes {
+		if node == leader {
+			continue
+		}
+		require.NoError(t, node.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return ns.Admission(leader.dir.Name).GetRevoked() != 0 }))
+		refusedCall(t, callerAs(t, node, leader.security.credentials))
+	}
+}
+
+// TestCertificatesAreRenewedWhileTheyAreUsed gives certificates for so short a time that all are renewed several times.
+func TestCertificatesAreRenewedWhileTheyAreUsed(t *testing.T) {
+	nodes := startSecureNodes(t, 2, func(cfg *Config) { cfg.validity = 6 * time.Second })
+	web, _ := join(t, nodes[0], "web1")
+	mount := mountAt(t, web)
+	began := map[*identity.Credentials][]byte{web: web.Leaf().Raw}
+	for _, node := range nodes {
+		began[node.security.credentials] = node.security.credentials.Leaf().Raw
+	}
+	ended := mount.Client.ClusterTime().Add(8 * time.Second)
+	for round := 0; mount.Client.ClusterTime().Before(ended); round++ {
+		require.Equal(t, storepb.Code_OK, create(t, mount.Client, "lock"+time.Now().String()))
+	}
+	for credentials, leaf := range began {
+		require.NotEqual(t, leaf, credentials.Leaf().Raw, "%v", credentials.Name())
+		require.False(t, credentials.Expired(mount.Client.ClusterTime()), "%v", credentials.Name())
+	}
+	late := callerAs(t, nodes[1], mount.credentials)
+	_, err := late.Status(t.Context(), new(clusterpb.StatusRequest))
+	require.NoError(t, err)
+}
+
+// TestAHostThatWasOffForLongComesBack has the certificate of a host end while it is off.
+func TestAHostThatWasOffForLongComesBack(t *testing.T) {
+	node := foundSecure(t, func(cfg *Config) { cfg.validity = 2 * time.Second })
+	web, dir := join(t, node, "web1")
+	require.Eventually(t, func() bool { return web.Expired(node.clusterTime()) }, testWait, time.Millisecond)
+	refusedCall(t, callerAs(t, node, web))
+	back, err := identity.Load(dir)
+	require.NoError(t, err)
+	mount := mountAt(t, back)
+	require.Equal(t, storepb.Code_OK, create(t, mount.Client, "lock"))
+}
+
+func TestAnotherAuthorityTakesOverWhileAllGoesOn(t *testing.T) {
+	nodes := startSecureNodes(t, 3)
+	web, _ := join(t, nodes[0], "web1")
+	off, offDir := join(t, nodes[0], "web2") // which is off meanwhile
+	mount := mountAt(t, web)
+	token := newToken(t, nodes[0], &storepb.JoinToken{Uses: 5})
+	first := web.Signer()
+	stop := make(chan struct{})
+	failed := make(chan error, 1)
+	go func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				failed <- nil
+				return
+			default:
+			}
+			result, err := mount.Mutate(context.Background(), &storepb.Caller{}, createOp(time.Now().String()))
+			if err == nil && result.GetCode() != storepb.Code_OK {
+				err = errors.New(result.GetMessage())
+			}
+			if err != nil {
+				failed <- err
+				return
+			}
+		}
+	}()
+	change(t, nodes[0], &storepb.Op{Op: &storepb.Op_AddAuthority{AddAuthority: new(storepb.AddAuthority)}})
+	for _, node := range nodes {
+		require.Eventually(t, func() bool { return node.security.credentials.Signer() != first }, testWait, time.Millisecond)
+	}
+	require.Eventually(t, func() bool { return web.Signer() != first }, testWait, time.Millisecond)
+	_, err := enrolment.Join(t.Context(), token, "web3", filepath.Join(t.TempDir(), "identity"), nil)
+	require.NoError(t, err, "by a token from before")
+	require.Equal(t, first, off.Signer())
+	back, err := identity.Load(offDir)
+	require.NoError(t, err)
+	late := mountAt(t, back)
+	require.Eventually(t, func() bool { return back.Signer() != first }, testWait, time.Millisecond)
+	require.NotZero(t, late.Session())
+	require.Eventually(t, func() bool {
+		authorities := 0
+		nodes[0].fsm.View(func(ns *namespace.Namespace) { authorities = len(ns.Authorities()) })
+		return authorities == 1
+	}, testWait, time.Millisecond, "nobody needs the first any more")
+	close(stop)
+	require.NoError(t, <-failed)
+}
+
+// TestAnyLeaderGivesCertificates has the first server go.
+func TestAnyLeaderGivesCertificates(t *testing.T) {
+	nodes := startSecureNodes(t, 3)
+	leader := leaderOf(t, nodes)
+	token := newToken(t, leader, new(storepb.JoinToken))
 	require.NoError(t, leader.Close())
-	require.Equal(t, storepb.Code_OK, create(t, client, "after"))
-	require.Equal(t, storepb.Code_EXISTS, create(t, client, "before"))
+	for _, node := range nodes {
+		if node != leader {
+			token.Addresses = append([]string{node.cfg.Advertise}, token.Addresses...)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	joined, err := enrolment.Join(ctx, token, "web1", filepath.Join(t.TempDir(), "identity"), nil)
+	require.NoError(t, err)
+	mount := mountAt(t, joined.Credentials)
+	require.Equal(t, storepb.Code_OK, create(t, mount.Client, "lock"))
 }

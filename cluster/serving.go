@@ -15,18 +15,21 @@ func (n *Node) openPort() (raft.StreamLayer, error) {
 		return nil, nil
 	}
 	var err error
-	n.port, err = rpc.Listen(n.cfg.Address, n.cfg.Security, rpc.PortReport{
+	n.port, err = rpc.Listen(n.cfg.Address, n.connections(), rpc.PortReport{
 		Crowded: n.crowded, Failed: n.handshakeFailed, Malformed: n.cfg.Metrics.malformed.Inc,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &raftStream{n.port.Raft(), advertised(n.cfg.Advertise), n.cfg.Security}, nil
+	return &raftStream{n.port.Raft(), advertised(n.cfg.Advertise), n.connections()}, nil
 }
 
 // serve answers the other nodes, mounts and commands.
 func (n *Node) serve() {
-	n.server = rpc.NewServer(n, n.cfg.Metrics.malformed.Inc, n.crowded)
+	refusals := newRefusals(n.logger, n.cfg.Metrics.refused)
+	outside := &guard{node: n, rightOf: rightOf, refused: refusals.note}
+	n.server = rpc.NewServer(outside, n.cfg.Metrics.malformed.Inc, n.crowded)
+	n.joinServer = rpc.NewJoinServer(outside, n.cfg.Metrics.malformed.Inc, n.crowded)
 	if n.port == nil {
 		return
 	}
@@ -34,7 +37,12 @@ func (n *Node) serve() {
 		n.logger.Warn("insecure: whoever reaches the port may do anything", "address", n.cfg.Address)
 		n.cfg.Metrics.insecure.Set(1)
 	}
-	go func() { _ = n.server.Serve(n.port.RPC()) }() // it ends with the port
+	go func() { _ = n.server.Serve(n.port.RPC()) }() // it ends with the port, as the next does
+	go func() { _ = n.joinServer.Serve(n.port.Join()) }()
+	if n.security != nil {
+		go n.followTrust()
+		go n.security.keeper.Run(n.ctx)
+	}
 	go func() {
 		if err := n.port.Serve(); n.ctx.Err() == nil && !n.silence.Begun() {
 			n.fail(fmt.Errorf("serve %s: %w", n.cfg.Address, err))
@@ -44,12 +52,13 @@ func (n *Node) serve() {
 
 // SocketServer answers on unix sockets of this host. It is the caller's to close.
 func (n *Node) SocketServer() *rpc.Server {
-	return rpc.NewSocketServer(n, n.cfg.Metrics.malformed.Inc, n.crowded)
+	return n.relay().Server()
 }
 
 // stopServing ends all that others hear of this node.
 func (n *Node) stopServing() {
 	n.server.Close()
+	n.joinServer.Close()
 	if n.port != nil {
 		_ = n.port.Close()
 	}

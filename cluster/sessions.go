@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
@@ -22,30 +23,34 @@ type sessions struct {
 	readIndex  *readIndex
 	clock      *clock
 	changes    *changes
+	binding    *binding
 	logger     *slog.Logger
 }
 
 // keepAlive renews a session if this node leads, as a majority confirms: a deposed leader must not
 // promise what its successor does not know of. The session lasts from when the mount sent the request.
-func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) *clusterpb.KeepAliveReply {
+func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
 	came := readClocks().mono
 	term, leader := s.leadership.await(ctx)
 	if term == 0 {
-		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
+		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}, nil
 	}
 	if err := s.readIndex.confirm(ctx); err != nil {
-		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}
+		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}, nil
 	}
-	reply := &clusterpb.KeepAliveReply{Ttl: int64(s.leases.ttl), ClusterTime: s.clock.Now(), Leader: s.members.dir.Name}
-	for _, voter := range s.members.voters() {
-		if voter.GetAddress() != "" {
-			reply.Servers = append(reply.Servers, voter.GetAddress())
-		}
+	squashed, err := s.binding.session(rpc.CallerOf(ctx), ids.Session(req.GetSession()))
+	if err != nil {
+		return nil, err
 	}
+	reply := &clusterpb.KeepAliveReply{SquashRoot: squashed, Ttl: int64(s.leases.ttl), ClusterTime: s.clock.Now(), Leader: s.members.dir.Name}
+	reply.Servers = s.members.addresses()
 	alive := false
-	s.fsm.View(func(ns *namespace.Namespace) { alive = ns.SessionLive(ids.Session(req.GetSession())) })
+	s.fsm.View(func(ns *namespace.Namespace) {
+		alive = ns.SessionLive(ids.Session(req.GetSession()))
+		reply.Authority = ns.SigningAuthority().GetAuthority().GetFingerprint()
+	})
 	reply.Ended = !alive || !s.leases.renew(ids.Session(req.GetSession()), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()))
-	return reply
+	return reply, nil
 }
 
 // list lists the mounts if this node leads.

@@ -20,6 +20,7 @@ func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clust
 		Voters: n.raft.VoterIDs(), Mount: n.mountPoint(), Insecure: n.cfg.insecure(),
 	}
 	n.fsm.View(func(ns *namespace.Namespace) {
+		status.Cluster = ns.Cluster()
 		status.StateIndex = uint64(ns.Index())
 		status.Inodes, status.Usage = uint64(ns.Inodes()), ns.Usage()
 		status.Members = ns.Members()

@@ -311,8 +311,10 @@ type KeepAliveReply struct {
 	Ended         bool                   `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"` // there is no such session any more
 	Ttl           int64                  `protobuf:"varint,4,opt,name=ttl,proto3" json:"ttl,omitempty"`     // how long the session lasts from when the request was sent, nanoseconds
 	ClusterTime   int64                  `protobuf:"varint,5,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
-	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"` // addresses of the members
-	Leader        string                 `protobuf:"bytes,7,opt,name=leader,proto3" json:"leader,omitempty"`   // name of the node that answers
+	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`                          // addresses of the members
+	Leader        string                 `protobuf:"bytes,7,opt,name=leader,proto3" json:"leader,omitempty"`                            // name of the node that answers
+	Authority     []byte                 `protobuf:"bytes,8,opt,name=authority,proto3" json:"authority,omitempty"`                      // fingerprint of the one that signs; empty: there is none
+	SquashRoot    bool                   `protobuf:"varint,9,opt,name=squash_root,json=squashRoot,proto3" json:"squash_root,omitempty"` // root of this mount's host is nobody
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -394,6 +396,20 @@ func (x *KeepAliveReply) GetLeader() string {
 		return x.Leader
 	}
 	return ""
+}
+
+func (x *KeepAliveReply) GetAuthority() []byte {
+	if x != nil {
+		return x.Authority
+	}
+	return nil
+}
+
+func (x *KeepAliveReply) GetSquashRoot() bool {
+	if x != nil {
+		return x.SquashRoot
+	}
+	return false
 }
 
 type SessionsRequest struct {
@@ -842,6 +858,7 @@ type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Hash          bool                   `protobuf:"varint,1,opt,name=hash,proto3" json:"hash,omitempty"`       // work out state_hash too: proportional to the size of the state
 	Confirm       bool                   `protobuf:"varint,2,opt,name=confirm,proto3" json:"confirm,omitempty"` // prove that this node leads and that its voters are committed: one entry of the log
+	Member        string                 `protobuf:"bytes,3,opt,name=member,proto3" json:"member,omitempty"`    // of a relay: id or name of the member that is meant; empty: any
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -890,6 +907,13 @@ func (x *StatusRequest) GetConfirm() bool {
 	return false
 }
 
+func (x *StatusRequest) GetMember() string {
+	if x != nil {
+		return x.Member
+	}
+	return ""
+}
+
 type StatusReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -912,6 +936,7 @@ type StatusReply struct {
 	Confirmed     bool                   `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"` // as asked for
 	Insecure      bool                   `protobuf:"varint,21,opt,name=insecure,proto3" json:"insecure,omitempty"`   // whoever reaches its port is trusted
 	Usage         *storepb.FsStats       `protobuf:"bytes,20,opt,name=usage,proto3" json:"usage,omitempty"`
+	Cluster       string                 `protobuf:"bytes,22,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the cluster; empty: it has none yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1086,6 +1111,13 @@ func (x *StatusReply) GetUsage() *storepb.FsStats {
 	return nil
 }
 
+func (x *StatusReply) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
 type JoinRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Member        *storepb.Member        `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
@@ -1133,6 +1165,7 @@ func (x *JoinRequest) GetMember() *storepb.Member {
 type RemoveRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Caller        *storepb.Caller        `protobuf:"bytes,2,opt,name=caller,proto3" json:"caller,omitempty"` // for the audit trail
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1172,6 +1205,13 @@ func (x *RemoveRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *RemoveRequest) GetCaller() *storepb.Caller {
+	if x != nil {
+		return x.Caller
+	}
+	return nil
 }
 
 type ChangeRequest struct {
@@ -1482,7 +1522,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x04term\x18\x04 \x01(\x04R\x04term\"O\n" +
 	"\x10KeepAliveRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12!\n" +
-	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\xe7\x01\n" +
+	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\xa6\x02\n" +
 	"\x0eKeepAliveReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x14\n" +
@@ -1490,7 +1530,10 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x03ttl\x18\x04 \x01(\x03R\x03ttl\x12!\n" +
 	"\fcluster_time\x18\x05 \x01(\x03R\vclusterTime\x12\x18\n" +
 	"\aservers\x18\x06 \x03(\tR\aservers\x12\x16\n" +
-	"\x06leader\x18\a \x01(\tR\x06leader\"\x11\n" +
+	"\x06leader\x18\a \x01(\tR\x06leader\x12\x1c\n" +
+	"\tauthority\x18\b \x01(\fR\tauthority\x12\x1f\n" +
+	"\vsquash_root\x18\t \x01(\bR\n" +
+	"squashRoot\"\x11\n" +
 	"\x0fSessionsRequest\"\x9e\x01\n" +
 	"\rSessionsReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
@@ -1519,10 +1562,11 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
 	"wall_clock\x18\x02 \x01(\x03R\twallClock\x12\x0e\n" +
 	"\x02id\x18\x03 \x01(\tR\x02id\x12\x14\n" +
-	"\x05leads\x18\x04 \x01(\bR\x05leads\"=\n" +
+	"\x05leads\x18\x04 \x01(\bR\x05leads\"U\n" +
 	"\rStatusRequest\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\bR\x04hash\x12\x18\n" +
-	"\aconfirm\x18\x02 \x01(\bR\aconfirm\"\xdd\x04\n" +
+	"\aconfirm\x18\x02 \x01(\bR\aconfirm\x12\x16\n" +
+	"\x06member\x18\x03 \x01(\tR\x06member\"\xf7\x04\n" +
 	"\vStatusReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1546,11 +1590,13 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\bsessions\x18\x11 \x01(\x04R\bsessions\x12\x1c\n" +
 	"\tconfirmed\x18\x12 \x01(\bR\tconfirmed\x12\x1a\n" +
 	"\binsecure\x18\x15 \x01(\bR\binsecure\x12+\n" +
-	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\";\n" +
+	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\x12\x18\n" +
+	"\acluster\x18\x16 \x01(\tR\acluster\";\n" +
 	"\vJoinRequest\x12,\n" +
-	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"#\n" +
+	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"Q\n" +
 	"\rRemoveRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"_\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
+	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\"_\n" +
 	"\rChangeRequest\x12 \n" +
 	"\x02op\x18\x01 \x01(\v2\x10.lockfs.store.OpR\x02op\x12,\n" +
 	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\"\x94\x01\n" +
@@ -1635,8 +1681,8 @@ var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(*storepb.SessionRecord)(nil), // 24: lockfs.store.SessionRecord
 	(*storepb.Member)(nil),        // 25: lockfs.store.Member
 	(*storepb.FsStats)(nil),       // 26: lockfs.store.FsStats
-	(*storepb.Op)(nil),            // 27: lockfs.store.Op
-	(*storepb.Caller)(nil),        // 28: lockfs.store.Caller
+	(*storepb.Caller)(nil),        // 27: lockfs.store.Caller
+	(*storepb.Op)(nil),            // 28: lockfs.store.Op
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
 	21, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
@@ -1651,37 +1697,38 @@ var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
 	25, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
 	26, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
 	25, // 11: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	27, // 12: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	28, // 13: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
-	0,  // 14: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	23, // 15: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	0,  // 16: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
-	23, // 17: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
-	1,  // 18: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	3,  // 19: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	5,  // 20: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	8,  // 21: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	11, // 22: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	13, // 23: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	15, // 24: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	16, // 25: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	17, // 26: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	19, // 27: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
-	2,  // 28: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	4,  // 29: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	6,  // 30: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	9,  // 31: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	12, // 32: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	14, // 33: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	18, // 34: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	18, // 35: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	18, // 36: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	20, // 37: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
-	28, // [28:38] is the sub-list for method output_type
-	18, // [18:28] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	27, // 12: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
+	28, // 13: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	27, // 14: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 15: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	23, // 16: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	0,  // 17: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
+	23, // 18: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
+	1,  // 19: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	3,  // 20: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	5,  // 21: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	8,  // 22: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	11, // 23: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	13, // 24: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	15, // 25: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	16, // 26: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	17, // 27: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	19, // 28: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
+	2,  // 29: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	4,  // 30: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	6,  // 31: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	9,  // 32: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	12, // 33: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	14, // 34: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	18, // 35: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	18, // 36: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	18, // 37: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	20, // 38: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	29, // [29:39] is the sub-list for method output_type
+	19, // [19:29] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }

@@ -16,6 +16,11 @@ const (
 	logDir      = "log"         // raft-wal: the log
 	snapshotDir = "snapshots"   // raft's file snapshot store
 	AuditFile   = "audit.jsonl" // the audit trail, with what is rotated beside it
+
+	// What a node may have of a secure cluster before it has raft's files.
+	CredentialsDir = "identity"     // key and certificate
+	SealKeyFile    = "ca.key"       // what the authority's key is sealed with
+	FoundingFile   = "founding.pem" // the authority of a cluster that begins, until the state has it
 )
 
 // Directory is the data directory of a node. No other process uses it while it is open.
@@ -89,6 +94,7 @@ func (d *Directory) identify(claim Claim) error {
 	}
 	for _, entry := range entries {
 		switch entry.Name() {
+		case CredentialsDir, SealKeyFile, SealKeyFile + ".tmp": // it has come in with a token
 		case "lost+found", lockFile, identityFile + ".tmp": // a node that stopped before it saved its identity
 		case votesFile, logDir, snapshotDir, AuditFile:
 			return &DamagedError{

@@ -42,6 +42,7 @@ func (r Role) String() string {
 type Caller struct {
 	Role    Role
 	Host    string     // of the certificate; empty: there is none
+	Key     [32]byte   // hash of the certificate's key
 	Address netip.Addr // from which it calls; zero: it calls on this host
 	UID     uint32     // of RoleUser, as are the others
 	GID     uint32

@@ -35,7 +35,11 @@ type Client struct {
 
 // NewClient takes HOST:PORT, or unix:PATH. It does not connect yet. security may be nil.
 func NewClient(address string, security *Security) *Client {
-	c := &Client{address: address, security: security, protocol: ProtocolRPC, pauses: standardPauses}
+	return newClient(address, security, ProtocolRPC)
+}
+
+func newClient(address string, security *Security, protocol string) *Client {
+	c := &Client{address: address, security: security, protocol: protocol, pauses: standardPauses}
 	c.open, c.close = context.WithCancel(context.Background())
 	return c
 }
@@ -65,6 +69,7 @@ func (c *Client) Call(ctx context.Context, method byte, request, reply proto.Mes
 			answer, err = conn.call(ctx, h.number, message)
 		}
 	}
+	c.security.noteRefusal(err)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)

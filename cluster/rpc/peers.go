@@ -5,6 +5,7 @@ import "sync"
 // Peers keeps the connections to each node that is talked to.
 type Peers struct {
 	security *Security
+	protocol string
 
 	mu    sync.Mutex
 	known map[string]*Remote
@@ -12,7 +13,12 @@ type Peers struct {
 
 // NewPeers knows nobody yet. security may be nil.
 func NewPeers(security *Security) *Peers {
-	return &Peers{security: security, known: make(map[string]*Remote)}
+	return &Peers{security: security, protocol: ProtocolRPC, known: make(map[string]*Remote)}
+}
+
+// NewJoinPeers are those at the join servers of nodes, which do nothing but enroll.
+func NewJoinPeers(security *Security) *Peers {
+	return &Peers{security: security, protocol: ProtocolJoin, known: make(map[string]*Remote)}
 }
 
 // Node answers the node with this address. It does not wait for a connection.
@@ -21,7 +27,7 @@ func (p *Peers) Node(address string) Node {
 	defer p.mu.Unlock()
 	known := p.known[address]
 	if known == nil {
-		known = NewRemote(address, p.security)
+		known = newRemote(address, p.security, p.protocol)
 		p.known[address] = known
 	}
 	return known

@@ -16,7 +16,11 @@ type Remote struct {
 
 // NewRemote takes HOST:PORT, or unix:PATH. It does not connect yet. security may be nil.
 func NewRemote(address string, security *Security) *Remote {
-	return &Remote{NewClient(address, security), NewClient(address, security)}
+	return newRemote(address, security, ProtocolRPC)
+}
+
+func newRemote(address string, security *Security, protocol string) *Remote {
+	return &Remote{newClient(address, security, protocol), newClient(address, security, protocol)}
 }
 
 // Close ends the connections.

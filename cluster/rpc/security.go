@@ -33,10 +33,23 @@ type Security struct {
 	// Caller says whose certificate a connection with a port has brought. It is asked once the handshake has succeeded, but not
 	// for ProtocolJoin.
 	Caller func(*tls.ConnectionState) (Caller, error)
+	// TurnedAway is called when a server has ended a connection because it does not want this host's certificate. It may be nil.
+	TurnedAway func()
+}
+
+// noteRefusal looks for the other side's word, in TLS, at the end of a connection: with TLS 1.3 that comes after the handshake.
+func (s *Security) noteRefusal(err error) {
+	var operation *net.OpError
+	if s != nil && s.TurnedAway != nil && errors.As(err, &operation) && operation.Op == "remote error" {
+		s.TurnedAway()
+	}
 }
 
 // unixPrefix begins an address that is the path of a unix socket.
 const unixPrefix = "unix:"
+
+// IsSocket tells whether an address is that of a unix socket.
+func IsSocket(address string) bool { return strings.HasPrefix(address, unixPrefix) }
 
 // Dial connects to an address for a protocol until ctx ends: HOST:PORT, or unix:PATH, which is for ProtocolRPC only. s may be nil.
 // What begins a plain connection is sent.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -18,8 +19,9 @@ const DefaultOpTimeout = 15 * time.Second
 // Client does operations on the namespace for one mount, in a session that it keeps alive.
 type Client struct {
 	router     *rpc.Router
-	near       Voter      // of this process; nil: there is none
-	peers      *rpc.Peers // closed with the client; nil when a node owns them
+	near       Voter                           // of this process; nil: there is none
+	peers      *rpc.Peers                      // closed with the client; nil when a node owns them
+	heard      func(*clusterpb.KeepAliveReply) // may be nil
 	logger     *slog.Logger
 	host       string
 	bootID     string
@@ -52,12 +54,13 @@ type Client struct {
 
 // Config is what a client is opened with.
 type Config struct {
-	Host         string        // name of this host, recorded as the caller's
-	OpTimeout    time.Duration // 0: DefaultOpTimeout
-	SessionFile  string        // lets a process that succeeds this one take the session over; empty: none can
-	MachineFiles []string      // where an id of this machine is kept, if the system has none: the first that is there or can be made
-	Security     *rpc.Security // of the connections to servers that Dial makes; nil: they are plain
-	NoLockDelay  bool          // nobody relies on its advisory locks once the session has ended, so others need not wait
+	Host         string                          // name of this host, recorded as the caller's
+	OpTimeout    time.Duration                   // 0: DefaultOpTimeout
+	SessionFile  string                          // lets a process that succeeds this one take the session over; empty: none can
+	MachineFiles []string                        // where an id of this machine is kept, if the system has none: the first that is there or can be made
+	Security     *rpc.Security                   // of the connections to servers that Dial makes; nil: they are plain
+	Heard        func(*clusterpb.KeepAliveReply) // is told the answer to each keepalive; may be nil
+	NoLockDelay  bool                            // nobody relies on its advisory locks once the session has ended, so others need not wait
 	Logger       *slog.Logger
 }
 

@@ -31,7 +31,7 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 		cfg.OpTimeout = DefaultOpTimeout
 	}
 	c := &Client{
-		router: via, near: near, peers: own, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: hostinfo.BootTime(), timeout: cfg.OpTimeout,
+		router: via, near: near, peers: own, heard: cfg.Heard, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: hostinfo.BootTime(), timeout: cfg.OpTimeout,
 		noDelay: cfg.NoLockDelay, slots: make(chan int, inFlight), current: newCurrent(),
 		hurried: make(chan struct{}, 1), stopped: make(chan struct{}), leaving: make(chan struct{}),
 	}

@@ -45,7 +45,7 @@ func startServers(t testing.TB, n int) []server {
 	var servers []server
 	for i := range n {
 		cfg := cluster.Config{
-			Name: fmt.Sprintf("n%d", i), DataDir: filepath.Join(t.TempDir(), "data"), Address: freeAddress(t),
+			Name: fmt.Sprintf("n%d", i), DataDir: filepath.Join(t.TempDir(), "data"), Address: freeAddress(t), Insecure: true,
 			Bootstrap: i == 0, Logger: quietLogger(), SessionTTL: 3 * time.Second,
 		}
 		if i > 0 {

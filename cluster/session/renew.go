@@ -35,6 +35,9 @@ func (c *Client) renew(s *clientSession) time.Duration {
 		return firstKeepalive
 	}
 	c.answered(anything)
+	if c.heard != nil {
+		c.heard(reply)
+	}
 	if reply.GetEnded() {
 		c.lose(s)
 		return 0

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/protocol"
 	"lockfs/formats/swarm"
 	"lockfs/formats/tower"
@@ -65,6 +66,7 @@ var argumentCompletions = map[string]cobra.CompletionFunc{
 	"lockfs locks":             first(files),
 	"lockfs rm":                files,
 
+	"lockfs up":    first(files), // as @FILE
 	"lockfs mount": first(directories),
 	"lockfs dev":   first(directories),
 	"lockfs bench": directories,
@@ -75,6 +77,7 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"run --format": words("semaphore", "tower", "swarm", "beads", "pid"),
 	"set --format": words("tower", "semaphore", "swarm", "beads", "pid", "forrst", "none", "data"),
 	"set --holder": words("creator"),
+	"--role":       words("server", "client"),
 	"--on-stale":   words("keep", "remove"),
 	"--guard":      words("host", "anyone"),
 	"--mode":       words(string(tower.Observe), string(tower.Mutate), string(tower.Reconcile)),
@@ -84,6 +87,8 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"--dir":        directories,
 	"--data":       directories,
 	"--mount":      directories,
+	"--identity":   directories,
+	"--socket":     sockets,
 	"--audit-log":  files,
 }
 
@@ -97,6 +102,12 @@ func files(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective
 
 func directories(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// sockets are those of the daemons of this host.
+func sockets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	found, _ := cli.Sockets()
+	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
 // first is for the argument before all others; of those, only the ones after -- can be files. Where that was is not in

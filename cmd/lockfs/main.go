@@ -12,6 +12,7 @@ import (
 	"lockfs/cmd/lockfs/internal/daemon"
 	"lockfs/cmd/lockfs/internal/manual"
 	"lockfs/cmd/lockfs/internal/protocol"
+	"lockfs/cmd/lockfs/internal/setup"
 )
 
 func main() { cli.Main(program) }
@@ -38,7 +39,7 @@ Every flag can also be set by a variable: --data is LOCKFS_DATA, --op-timeout is
 The exit code is 0, or 1 after an error, unless the help of a command says more of it.
 
 `+manual.Listing(),
-		slices.Concat(daemon.Commands(), admin.Commands(), protocol.Commands(),
+		slices.Concat(setup.Commands(), daemon.Commands(), admin.Commands(), protocol.Commands(),
 			[]*cobra.Command{bench.Command(), cli.VersionCommand(), manual.DocsCommand(cli.ProgramVersion())})...)
 	root.SetHelpCommand(manual.HelpCommand(cli.IsTerminal))
 	complete(root)

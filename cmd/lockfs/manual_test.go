@@ -63,7 +63,7 @@ var (
 // TestDocumentsNameWhatThereIs: the commands, flags and chapters that README and manual tell of.
 func TestDocumentsNameWhatThereIs(t *testing.T) {
 	texts := map[string]string{}
-	for _, file := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"} {
+	for _, file := range []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"} {
 		content, err := os.ReadFile(filepath.Join("..", "..", file))
 		require.NoError(t, err)
 		texts[file] = string(content)

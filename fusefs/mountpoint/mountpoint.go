@@ -112,23 +112,31 @@ func rootOfLockfs(fd int, path string) (*mountEntry, error) {
 	if err != nil {
 		return nil, err
 	}
+	id, err := mountID(string(info))
+	if err != nil {
+		return nil, err
+	}
 	mounts, err := readMounts()
 	if err != nil {
 		return nil, err
 	}
-	for line := range strings.Lines(string(info)) {
-		key, value, _ := strings.Cut(line, ":")
-		if id, err := strconv.Atoi(strings.TrimSpace(value)); key == "mnt_id" && err == nil {
-			at := slices.IndexFunc(mounts, func(m mountEntry) bool {
-				return m.id == id && m.fsType == "fuse."+FSType && m.point == path
-			})
-			if at < 0 {
-				return nil, nil
-			}
-			return &mounts[at], nil
+	at := slices.IndexFunc(mounts, func(m mountEntry) bool {
+		return m.id == id && m.fsType == "fuse."+FSType && m.point == path
+	})
+	if at < 0 {
+		return nil, nil
+	}
+	return &mounts[at], nil
+}
+
+// mountID answers the mount that an open file is in, by the text that /proc has of it in fdinfo.
+func mountID(fdinfo string) (int, error) {
+	for line := range strings.Lines(fdinfo) {
+		if value, is := strings.CutPrefix(line, "mnt_id:"); is {
+			return strconv.Atoi(strings.TrimSpace(value))
 		}
 	}
-	return nil, errors.New("the kernel does not say which mount a directory is in")
+	return 0, errors.New("the kernel does not say which mount a directory is in")
 }
 
 // Detach unmounts. A lazy one succeeds though the mount is in use: it disappears from the directory now

@@ -27,6 +27,14 @@ func (ns *Namespace) Admitted(name string, role storepb.Role, keyHash []byte) er
 	return ns.trust.Admitted(name, role, keyHash)
 }
 
+// MayAdmit answers why a host would not be let in now; nil: it would, as far as can be told without its certificate.
+func (ns *Namespace) MayAdmit(op *storepb.AdmitHost) *storepb.Result { return ns.trust.MayAdmit(op) }
+
+// KnowsSecret tells whether there is a join token with this secret, which may be used up.
+func (ns *Namespace) KnowsSecret(tokenID, secretHash []byte) bool {
+	return ns.trust.KnowsSecret(tokenID, secretHash)
+}
+
 // Admission answers what is known of a host, also if it was revoked; nil: nothing.
 func (ns *Namespace) Admission(name string) *storepb.Admission { return ns.trust.Host(name) }
 

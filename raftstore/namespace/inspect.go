@@ -26,6 +26,15 @@ func (ns *Namespace) SessionLive(id ids.Session) bool {
 	return found && s.endedIndex == 0
 }
 
+// SessionHost is the host of a session, also of one that has ended; empty if there is none that is known.
+func (ns *Namespace) SessionHost(id ids.Session) string {
+	s, found := ns.sessions.byID.Get(id)
+	if !found {
+		return ""
+	}
+	return s.host
+}
+
 // Removed answers the inodes that lost their last names with the last command.
 func (ns *Namespace) Removed() []Removal { return ns.removed }
 

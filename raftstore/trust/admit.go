@@ -18,19 +18,53 @@ func (t *Table) Admit(op *storepb.AdmitHost) (result *storepb.Result, joined boo
 	if t.authority(host.GetAuthority()) == nil {
 		return refuse(storepb.Code_INVALID, "the certificate is of an authority that is not trusted"), false
 	}
-	if _, revoked := t.revoked.Get(string(host.GetKeyHash())); revoked {
-		return refuse(storepb.Code_NOT_PERMITTED, "this key was revoked; make a new one, and come with a new join token"), false
-	}
 	known, _ := t.hosts.Get(host.GetName())
+	by, refused := t.mayCome(op, known)
 	switch {
-	case isLive(known) && bytes.Equal(known.GetKeyHash(), host.GetKeyHash()) && comesAgain(op, known):
+	case refused != nil:
+		return refused, false
+	case by == nil:
 		return t.renew(known, host), false
-	case op.GetFounding():
-		return t.found(op, known)
-	case len(op.GetTokenId()) == 0:
-		return refuse(storepb.Code_NOT_PERMITTED, whyNot(known, host)), false
 	}
-	return t.join(op, known)
+	result, joined = t.letIn(op, by, known)
+	if joined && !op.GetFounding() {
+		t.useUp(by)
+	}
+	return result, joined
+}
+
+// MayAdmit answers why Admit would refuse a host whatever its certificate, which need not be there yet; nil: it would not, if it
+// were asked at the time of the last command.
+func (t *Table) MayAdmit(op *storepb.AdmitHost) *storepb.Result {
+	known, _ := t.hosts.Get(op.GetHost().GetName())
+	_, refused := t.mayCome(op, known)
+	return refused
+}
+
+// KnowsSecret tells whether there is a token with this secret, which may be used up.
+func (t *Table) KnowsSecret(tokenID, secretHash []byte) bool {
+	record, found := t.tokens.Get(string(tokenID))
+	return found && matches(record, secretHash)
+}
+
+// mayCome answers by which token a host comes in, an empty one for the founder, none if it is in and only wants another certificate;
+// or why it may not.
+func (t *Table) mayCome(op *storepb.AdmitHost, known *storepb.Admission) (by *storepb.TokenRecord, refused *storepb.Result) {
+	host := op.GetHost()
+	_, revoked := t.revoked.Get(string(host.GetKeyHash()))
+	switch {
+	case revoked:
+		return nil, refuse(storepb.Code_NOT_PERMITTED, "this key was revoked; make a new one, and come with a new join token")
+	case isLive(known) && bytes.Equal(known.GetKeyHash(), host.GetKeyHash()) && comesAgain(op, known):
+		return nil, nil
+	case op.GetFounding() && host.GetRole() != storepb.Role_SERVER:
+		return nil, refuse(storepb.Code_INVALID, "only a server comes in as the founder")
+	case op.GetFounding():
+		return new(storepb.TokenRecord), nil
+	case len(op.GetTokenId()) == 0:
+		return nil, refuse(storepb.Code_NOT_PERMITTED, whyNot(known, host))
+	}
+	return t.mayJoin(op, known)
 }
 
 // comesAgain tells whether a host with the key that it is known by wants nothing but a new certificate, or the answer that it did not get.
@@ -60,30 +94,19 @@ func whyNot(known, host *storepb.Admission) string {
 	return fmt.Sprintf("the host %q is known by another key; come with a join token that was made for it", name)
 }
 
-func (t *Table) found(op *storepb.AdmitHost, known *storepb.Admission) (*storepb.Result, bool) {
-	if op.GetHost().GetRole() != storepb.Role_SERVER {
-		return refuse(storepb.Code_INVALID, "only a server comes in as the founder"), false
-	}
-	return t.letIn(op, new(storepb.TokenRecord), known)
-}
-
-// join lets a host in by its token.
-func (t *Table) join(op *storepb.AdmitHost, known *storepb.Admission) (*storepb.Result, bool) {
+// mayJoin answers the token that lets a host in, or why none does.
+func (t *Table) mayJoin(op *storepb.AdmitHost, known *storepb.Admission) (*storepb.TokenRecord, *storepb.Result) {
 	record, refused := t.redeemable(op)
 	if refused != nil {
-		return refused, false
+		return nil, refused
 	}
 	host := op.GetHost()
 	isAnother := isLive(known) && !bytes.Equal(known.GetKeyHash(), host.GetKeyHash())
 	if isAnother && record.GetToken().GetHost() != host.GetName() {
-		return refuse(storepb.Code_BUSY, fmt.Sprintf("there is a host %q already, with another key: give this one another name, or revoke the other"+
-			" with `lockfs host revoke`, or, if it is the same, come with a token of `lockfs token create --host`", host.GetName())), false
+		return nil, refuse(storepb.Code_BUSY, fmt.Sprintf("there is a host %q already, with another key: give this one another name, or revoke the other"+
+			" with `lockfs host revoke`, or, if it is the same, come with a token of `lockfs token create --host`", host.GetName()))
 	}
-	result, joined := t.letIn(op, record, known)
-	if joined {
-		t.useUp(record)
-	}
-	return result, joined
+	return record, nil
 }
 
 // letIn replaces what was known of the name.

@@ -76,13 +76,17 @@ func TestTwoDevs(t *testing.T) {
 	first, second := start("first"), start("second")
 	host.MustRun(t, "mkdir", "/mnt/first/one", "/mnt/second/two")
 	locksAt := func(socket string) string {
-		return host.MustRun(t, program, "locks", "--servers", "unix:/run/lockfs/"+socket)
+		return host.MustRun(t, program, "locks", "--socket", "/run/lockfs/"+socket)
 	}
 	require.NotContains(t, locksAt("dev-mnt-first.sock"), "two")
 	require.Contains(t, locksAt("dev-mnt-second.sock"), "two")
-	for _, dev := range []*hosts.Process{first, second} {
-		require.NoError(t, dev.Stop())
-	}
+	_, err := host.Run(program, "locks")
+	require.ErrorContains(t, err, "--socket /run/lockfs/dev-mnt-second.sock", "it is not known which is meant")
+	require.NoError(t, second.Stop())
+	require.Contains(t, host.MustRun(t, program, "locks"), "one")
+	require.NoError(t, first.Stop())
+	_, err = host.Run(program, "locks")
+	require.ErrorContains(t, err, "no lockfs daemon runs here (looked in /run/lockfs)")
 }
 
 // installFor gives a host what an ordinary machine has: a /dev/fuse for everybody,

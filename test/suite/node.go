@@ -71,7 +71,7 @@ func (n *Node) Stop(t testing.TB) {
 
 // Lockfs runs the program on the node's host, against the node.
 func (n *Node) Lockfs(args ...string) (string, error) {
-	return n.Host.Run(n.cluster.Program, append(args, "--servers", n.Addr())...)
+	return n.Host.Run(n.cluster.Program, append(args, "--servers", n.Addr(), "--insecure")...)
 }
 
 // Get asks a node's HTTP address, from its host.

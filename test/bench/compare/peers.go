@@ -61,7 +61,7 @@ func startMount(s *settings, d *daemons, name string) (started *daemon, mount st
 
 // lockfsLeader is the name of the server that leads.
 func lockfsLeader(ctx context.Context, s *settings) (string, error) {
-	text, err := output(ctx, s.lockfsProgram(), "status", "--json", "--servers", addresses[0]+":7420")
+	text, err := output(ctx, s.lockfsProgram(), "status", "--json", "--servers", addresses[0]+":7420", "--insecure")
 	if err != nil {
 		return "", err
 	}

@@ -11,14 +11,24 @@ import (
 
 // withAdmin runs a command that asks the cluster.
 func withAdmin(ctx context.Context, flags *cli.ClusterFlags, ask func(context.Context, *cluster.Admin) error) error {
-	admin, err := cluster.NewAdmin(flags.Servers, nil)
+	ctx, cancel := context.WithTimeout(ctx, flags.Timeout)
+	defer cancel()
+	admin, asked, err := openAdmin(ctx, flags)
 	if err != nil {
 		return err
 	}
 	defer admin.Close()
-	ctx, cancel := context.WithTimeout(ctx, flags.Timeout)
-	defer cancel()
-	return cli.Unanswered(ask(ctx, admin), flags.Servers)
+	return asked.Explain(ask(ctx, admin))
+}
+
+// openAdmin finds whom to ask.
+func openAdmin(ctx context.Context, flags *cli.ClusterFlags) (*cluster.Admin, *cli.Asked, error) {
+	asked, err := flags.Find(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	admin, err := cluster.NewAdmin(asked.Addresses, asked.Security)
+	return admin, asked, err
 }
 
 // change does an operation of an administrator, who is this process.

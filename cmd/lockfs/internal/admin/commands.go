@@ -1,10 +1,13 @@
-// Package admin has the commands that ask a cluster, or a mount of it: for its members, mounts, hosts, rules, locks and events;
-// and what removes a lock whoever holds it.
+// Package admin has the commands that ask a cluster, or a mount of it: for its members, mounts, hosts, rules, locks and events, for
+// who is let in (tokens, authorities, admitted hosts); and what removes a lock whoever holds it.
 package admin
 
 import "github.com/spf13/cobra"
 
 // Commands are all of them.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{statusCommand(), memberCommand(), sessionCommand(), hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), rmCommand()}
+	return []*cobra.Command{
+		statusCommand(), memberCommand(), sessionCommand(), hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), rmCommand(),
+		tokenCommand(), caCommand(),
+	}
 }

@@ -59,7 +59,7 @@ What happened in a directory that is gone, or elsewhere now, only root and those
 			root := lookThrough(cmd, "")
 			ask := (&mountEvents{root: root}).ask
 			if root == "" {
-				admin, err := cluster.NewAdmin(flags.Servers, nil)
+				admin, asked, err := openAdmin(cmd.Context(), &flags)
 				if err != nil {
 					return err
 				}
@@ -68,7 +68,7 @@ What happened in a directory that is gone, or elsewhere now, only root and those
 					ctx, cancel := context.WithTimeout(ctx, flags.Timeout)
 					defer cancel()
 					result, err := admin.Query(ctx, query)
-					return result, cli.Unanswered(err, flags.Servers)
+					return result, asked.Explain(err)
 				}
 			}
 			if from.ago != 0 {

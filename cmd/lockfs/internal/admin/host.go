@@ -24,8 +24,8 @@ type host struct {
 }
 
 func hostCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "host", Short: "List the hosts, or say that one is gone for good"}
-	return cli.Parent(cmd, hostListCommand(), hostForgetCommand())
+	cmd := &cobra.Command{Use: "host", Short: "List the hosts, say that one is gone for good, or shut one out"}
+	return cli.Parent(cmd, hostListCommand(), hostAdmittedCommand(), hostForgetCommand(), hostRevokeCommand())
 }
 
 func hostListCommand() *cobra.Command {
@@ -36,7 +36,7 @@ func hostListCommand() *cobra.Command {
 		Long: `List the hosts. One is reachable while it has a mount that renews its session; it has left if its last mount
 was unmounted, and is unreachable if that fell silent. What processes of a host that is not reachable hold
 stays held: they may well be alive.`,
-		Example: `  lockfs host list --servers 10.0.0.1:7420
+		Example: `  lockfs host list
   lockfs host list --json | jq -r '.[] | select(.state == "unreachable") | .name'`,
 		Args: cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -101,7 +101,7 @@ stale at once, and is removed where stale locks are removed, which is those form
 Only do this when the host will not come back, or was switched off: a process that is still running there goes on
 believing that it has its lock. A host that is mounted is not gone, and the cluster refuses to forget it; a host
 that is merely silent needs nothing, its locks are sorted out when it is back.`,
-		Example: "  lockfs host forget build-7 --servers 10.0.0.1:7420",
+		Example: "  lockfs host forget build-7",
 		Args:    cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {

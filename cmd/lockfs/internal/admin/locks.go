@@ -102,10 +102,12 @@ func mustExist(ctx context.Context, admin *cluster.Admin, path string) error {
 		found, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_Lookup{
 			Lookup: &storepb.Lookup{Parent: at, Name: []byte(name)},
 		}})
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return err
-		}
-		if err != nil {
+		case isRefused(err):
+			return nil // it is not for this user to know
+		case err != nil:
 			return fmt.Errorf("there is no %s; give a path on a mount, or one from the root of the cluster's locks", cli.Word(path))
 		}
 		at = found.GetAttr().GetIno()

@@ -31,7 +31,7 @@ func memberListCommand() *cobra.Command {
 		Short: "List the members",
 		Long: `List the members. One that is joining has no vote until it has caught up; one that is not reached is dropped
 after a while.`,
-		Example: "  lockfs member list --servers 10.0.0.1:7420",
+		Example: "  lockfs member list",
 		Args:    cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
@@ -69,7 +69,7 @@ func memberRemoveCommand() *cobra.Command {
 		Short: "Take a member out of the cluster",
 		Long: `Take a member out of the cluster, whether it is running or not. Stop it first: a node that was removed has
 no part in the cluster any more. To bring it back, start it with --join and an empty data directory.`,
-		Example: "  lockfs member remove c --servers 10.0.0.1:7420",
+		Example: "  lockfs member remove c",
 		Args:    cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {

@@ -50,7 +50,7 @@ func ruleListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List the rules",
-		Example: "  lockfs rule list --servers 10.0.0.1:7420",
+		Example: "  lockfs rule list",
 		Args:    cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {

@@ -33,7 +33,7 @@ func sessionListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the mounts, how long each has been silent, and how wrong its host's clock is",
-		Example: `  lockfs session list --servers 10.0.0.1:7420
+		Example: `  lockfs session list
   lockfs session list --json | jq -r '.[] | select(.silent_seconds > 10) | .host'`,
 		Args: cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

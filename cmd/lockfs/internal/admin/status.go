@@ -2,15 +2,19 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
+	"lockfs/cluster/rpc"
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/raftstore/storepb"
 )
 
 // clusterStatus is what `lockfs status --json` prints.
@@ -57,13 +61,13 @@ func statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Show members, leader, term and indexes",
 		Long: `Show each member with its term, commit and applied index. Two nodes with the same state_index have the same
-state_hash (--json), or one of them is broken. CLOCK is how far a host's clock is ahead of cluster time.`,
-		Example: `  lockfs status --servers 10.0.0.1:7420,10.0.0.2:7420
+state_hash (--json, for root on a server), or one of them is broken. CLOCK is how far a host's clock is ahead of cluster time.`,
+		Example: `  lockfs status
   lockfs status --json | jq -r .leader`,
 		Args: cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
-				nodes, err := admin.Status(ctx, flags.JSON)
+				nodes, err := statusWithHash(ctx, admin, flags.JSON)
 				if err != nil {
 					return err
 				}
@@ -82,6 +86,21 @@ state_hash (--json), or one of them is broken. CLOCK is how far a host's clock i
 	}
 	flags.Add(cmd.Flags())
 	return cmd
+}
+
+// statusWithHash leaves the hashes of the state out where they are not for this caller.
+func statusWithHash(ctx context.Context, admin *cluster.Admin, wanted bool) ([]cluster.NodeStatus, error) {
+	nodes, err := admin.Status(ctx, wanted)
+	if wanted && err == nil && slices.ContainsFunc(nodes, func(n cluster.NodeStatus) bool { return isRefused(n.Err) }) {
+		return admin.Status(ctx, false)
+	}
+	return nodes, err
+}
+
+// isRefused tells that the caller may not do what he asked for.
+func isRefused(err error) bool {
+	var refused *rpc.RefusedError
+	return errors.As(err, &refused) && refused.Result.GetCode() == storepb.Code_NOT_PERMITTED
 }
 
 // summarize takes for the leader whom a node of the highest term leads or follows.

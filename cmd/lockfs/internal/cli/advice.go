@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
 
-	"lockfs/cluster/rpc"
 	"lockfs/formats"
 )
 
@@ -33,13 +31,4 @@ func advice(err error) string {
 		return "no majority of the servers answers that mount: see `lockfs status`"
 	}
 	return ""
-}
-
-// Unanswered says what to do when no server answers.
-func Unanswered(err error, servers []string) error {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, rpc.ErrUnreachable) {
-		return fmt.Errorf("%w; see whether `lockfs server` runs at %v and a majority of the servers does, "+
-			"or name others with --servers", err, servers)
-	}
-	return err
 }

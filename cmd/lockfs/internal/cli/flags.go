@@ -77,16 +77,23 @@ const (
 	DefaultForrstEndpoint = "http://" + DefaultForrstAddress + ForrstPath
 )
 
-// ClusterFlags are for commands that ask a cluster.
+// ClusterFlags are for commands that ask a cluster: the daemon of this host, unless they say otherwise (see Find).
 type ClusterFlags struct {
-	Servers []string
-	Timeout time.Duration
-	JSON    bool
+	Servers  []string
+	Identity string
+	Insecure bool
+	Socket   string
+	Timeout  time.Duration
+	JSON     bool
 }
 
 // Add adds them.
 func (f *ClusterFlags) Add(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.Servers, "servers", []string{DefaultAddress}, "addresses of members, host:port, by comma")
+	flags.StringSliceVar(&f.Servers, "servers", nil, "ask these servers and not the daemon of this host: host:port, by comma")
+	flags.StringVar(&f.Identity, "identity", "", "with --servers: directory of the identity to show them (default "+DefaultIdentity()+")")
+	flags.BoolVar(&f.Insecure, "insecure", false, "with --servers: they were started with --insecure")
+	flags.StringVar(&f.Socket, "socket", "", "ask the daemon of this host that has this socket (default: which is there, in "+
+		strings.Join(SocketDirs(), " or ")+")")
 	flags.DurationVar(&f.Timeout, "timeout", 10*time.Second, "how long the cluster may take to answer")
 	flags.BoolVar(&f.JSON, "json", false, "print JSON")
 }

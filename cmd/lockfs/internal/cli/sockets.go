@@ -90,6 +90,10 @@ func MakeSocketDir() error {
 		return fmt.Errorf("directory for sockets: %s belongs to somebody else, or others may write to it; set %s to another one",
 			dir, SocketDirVariable)
 	}
+	// The directory is also that of sessions, which are nobody else's.
+	if err := os.Chmod(dir, mode); err != nil {
+		return fmt.Errorf("directory for sockets: %w", err)
+	}
 	return nil
 }
 

@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockfs/cluster"
+	"lockfs/cluster/identity"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/fusefs"
@@ -31,8 +33,10 @@ type mountPlan struct {
 	options   []string      // of the file system: nodev, nosuid, noexec, ...
 	logs      cli.LogFlags
 	insecure  bool
-	remount   bool     // only change the options of the file system
-	fixed     []string // other options that were given for that
+	identity  string          // directory; empty: that of this user
+	token     *identity.Token // to enter the cluster with; nil: none
+	remount   bool            // only change the options of the file system
+	fixed     []string        // other options that were given for that
 }
 
 const defaultMountWait = time.Minute
@@ -42,19 +46,24 @@ const longestName = 200
 
 func mountCommand() *cobra.Command {
 	plan := new(mountPlan)
-	daemon := false
+	daemon, token := false, ""
 	cmd := &cobra.Command{
-		Use:   "mount --servers HOST:PORT,... DIR",
+		Use:   "mount [--token TOKEN] DIR",
 		Short: "Mount the locks of a cluster on a host that is not a voter",
-		Long: `Mount the locks of a cluster at DIR, which is created if it is missing. This host keeps no data. Any of the
-servers will do to find the others; the mount follows the leader and survives the loss of any server.
-umount, Ctrl-C or SIGTERM ends it.
+		Long: `Mount the locks of a cluster at DIR, which is created if it is missing, in the foreground. This host keeps no data; the mount
+follows the leader and survives the loss of any server. umount, Ctrl-C or SIGTERM ends it. lockfs up does all of it, and
+has systemd run it.
+
+The first time it needs a token from lockfs token create --role client, with which it gets an identity that is kept in
+/etc/lockfs/identity, for users other than root in ~/.config/lockfs/identity (--identity). That has the servers too.
 
 For /etc/fstab, link the program to /sbin/mount.lockfs and /sbin/mount.fuse.lockfs (which mount -o remount calls), and write:
 
-  10.0.0.1,10.0.0.2,10.0.0.3  /locks  lockfs  _netdev,nofail,insecure  0 0`,
-		Example: `  lockfs mount --servers 10.0.0.1:7420,10.0.0.2:7420 --insecure /locks
-  lockfs mount --servers 10.0.0.1:7420 --insecure --daemon /locks`,
+  10.0.0.1,10.0.0.2,10.0.0.3  /locks  lockfs  _netdev,nofail  0 0
+
+With --insecure there are no certificates and no tokens, and --servers says whom to ask.`,
+		Example: `  lockfs mount --token @/run/token /locks
+  lockfs mount --daemon /locks`,
 		Args: cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if daemon {
@@ -64,13 +73,18 @@ For /etc/fstab, link the program to /sbin/mount.lockfs and /sbin/mount.fuse.lock
 			if plan.dir, err = absolute(args[0]); err != nil {
 				return err
 			}
+			if plan.token, err = readToken(token, plan.insecure, cmd.InOrStdin()); err != nil {
+				return err
+			}
 			return plan.run(cmd.Context(), func() { reportReady(cmd.OutOrStdout(), args[0]) })
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&plan.servers, "servers", []string{cli.DefaultAddress}, "addresses of members, host:port, by comma")
+	flags.StringSliceVar(&plan.servers, "servers", nil, "addresses of members, host:port, by comma (default: those that the identity has)")
+	flags.StringVar(&plan.identity, "identity", "", "directory of this host's identity (default "+cli.DefaultIdentity()+")")
+	flags.StringVar(&token, "token", "", "enter the cluster, unless there is an identity: a token for a client, or @FILE, or - for standard input")
 	flags.BoolVar(&plan.insecure, "insecure", false, insecureUsage)
-	flags.StringVar(&plan.host, "name", "", "how this host is called (default: its host name)")
+	flags.StringVar(&plan.host, "name", "", "how this host is called (default: as its identity says, or its host name)")
 	flags.BoolVar(&daemon, "daemon", false, "detach from the terminal once it is mounted; messages go to the system log")
 	flags.DurationVar(&plan.wait, "wait", defaultMountWait, "how long to look for the cluster before giving up")
 	cli.AddOpTimeout(flags, &plan.opTimeout)
@@ -84,19 +98,14 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	if !p.insecure {
-		return errInsecureOnly
-	}
-	if p.host == "" {
-		if p.host, err = cli.HostName(); err != nil {
-			return err
-		}
-	}
 	looking, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
-	client, err := session.Dial(looking, p.servers, session.Config{
-		Host: p.host, OpTimeout: p.opTimeout, Logger: logger, SessionFile: p.sessionFile(), MachineFiles: machineFiles(),
-	})
+	config := session.Config{OpTimeout: p.opTimeout, Logger: logger, MachineFiles: machineFiles()}
+	if err := p.secure(ctx, looking, &config); err != nil {
+		return err
+	}
+	config.Host, config.SessionFile = p.host, p.sessionFile()
+	client, err := session.Dial(looking, p.servers, config)
 	if err != nil {
 		return fmt.Errorf("no session with %s: %w", strings.Join(p.servers, ","), err)
 	}
@@ -107,6 +116,11 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return errors.Join(err, endSession(client, nil))
 	}
+	relay := cluster.NewRelay(p.host, p.servers, config.Security, logger)
+	defer relay.Close()
+	var parts parts
+	serveSocket(cli.MountSocket(p.dir), relay.Server(), logger, &parts)
+	defer func() { parts.stop(logger) }()
 	ready()
 	gone := make(chan struct{})
 	go func() {
@@ -123,6 +137,26 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 		logger.Warn("the mount is still in use; it ends with this process", "error", err)
 	}
 	return err
+}
+
+// secure says who this host is, whom it asks, and how it knows them. The certificate is kept good until ctx ends.
+func (p *mountPlan) secure(ctx, looking context.Context, config *session.Config) (err error) {
+	if p.insecure {
+		if len(p.servers) == 0 {
+			p.servers = []string{cli.DefaultAddress}
+		}
+		if p.host == "" {
+			p.host, err = cli.HostName()
+		}
+		return err
+	}
+	keeper, err := p.identify(looking, config.Logger)
+	if err != nil {
+		return err
+	}
+	config.Security, config.Heard = keeper.Security(), keeper.Heard
+	go keeper.Run(ctx)
+	return nil
 }
 
 func logStop(logger *slog.Logger, err error) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockfs/cluster"
+	"lockfs/cluster/identity"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/fusefs"
@@ -21,9 +22,10 @@ type service struct {
 	config    cluster.Config
 	opTimeout time.Duration
 	mountDir  string
-	hostName  string // as the sessions are called
-	httpAddr  string // empty: none
-	socket    string // where commands on this host ask
+	hostName  string          // as the sessions are called
+	token     *identity.Token // to enter a cluster with; nil: none
+	httpAddr  string          // empty: none
+	socket    string          // where commands on this host ask
 	forrst    forrstEndpoint
 	ready     func() // called once it can be used
 
@@ -50,6 +52,11 @@ func (s *service) start(ctx context.Context) error {
 	functions, err := s.forrst.functions()
 	if err != nil {
 		return err
+	}
+	if s.token != nil {
+		if err := cluster.Enroll(ctx, s.config, s.token); err != nil {
+			return err
+		}
 	}
 	s.config.Metrics = cluster.NewMetrics()
 	s.config.Version = cli.ProgramVersion()

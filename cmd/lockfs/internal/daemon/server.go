@@ -13,30 +13,41 @@ import (
 func serverCommand() *cobra.Command {
 	s := new(service)
 	var logs cli.LogFlags
-	insecure := false
+	token := ""
 	cmd := &cobra.Command{
-		Use:   "server --name NAME --data DIR (--bootstrap | --join HOST:PORT,...)",
+		Use:   "server --data DIR (--bootstrap | --token TOKEN)",
 		Short: "Run a voter, and mount it with --mount",
-		Long: `Run a voter of a cluster. The first one is started with --bootstrap, each other one with --join and the
-addresses of members; it keeps trying until one answers, and adds itself. Once the data directory belongs
-to a cluster both are ignored, so the same command line serves every start.
+		Long: `Run a voter of a cluster, in the foreground. The first one is started with --bootstrap, each other one with a token from
+lockfs token create --role server; it keeps trying until a server answers, and adds itself. Once the data directory belongs
+to a cluster both are ignored, so the same command line serves every start. lockfs up does all of it, and has systemd run it.
 
-Three voters survive the loss of any one, five of any two. SIGTERM stops a voter cleanly.`,
-		Example: `  lockfs server --name a --data /var/lib/lockfs --mount /locks --bootstrap --addr 10.0.0.1:7420 --insecure
-  lockfs server --name b --data /var/lib/lockfs --mount /locks --join 10.0.0.1:7420 --addr 10.0.0.2:7420 --insecure`,
+Three voters survive the loss of any one, five of any two. SIGTERM stops a voter cleanly.
+
+With --insecure there are no certificates and no tokens, and others enter with --join.`,
+		Example: `  lockfs server --data /var/lib/lockfs --mount /locks --addr 10.0.0.1:7420 --bootstrap
+  lockfs server --data /var/lib/lockfs --mount /locks --addr 10.0.0.2:7420 --token @/run/token`,
 		Args: cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.config.Bootstrap && len(s.config.Join) > 0 {
 				return errors.New("--bootstrap begins a cluster and --join enters one: give one of them")
 			}
+			if !s.config.Insecure && len(s.config.Join) > 0 {
+				return errors.New("--join is for clusters without certificates (--insecure): give --token to enter one that has them")
+			}
 			var err error
 			if s.config.Logger, err = logs.Logger(); err != nil {
 				return err
 			}
-			if !insecure {
-				return errInsecureOnly
-			}
 			if s.hostName, err = cli.HostName(); err != nil {
+				return err
+			}
+			if s.config.Name == "" {
+				s.config.Name = s.hostName
+			}
+			if !s.config.Insecure {
+				s.hostName = s.config.Name // as its certificate has it
+			}
+			if s.token, err = readToken(token, s.config.Insecure, cmd.InOrStdin()); err != nil {
 				return err
 			}
 			if s.mountDir != "" {
@@ -50,14 +61,15 @@ Three voters survive the loss of any one, five of any two. SIGTERM stops a voter
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&s.config.Name, "name", "", "name of this node, unique in the cluster (required)")
+	flags.StringVar(&s.config.Name, "name", "", "name of this node, unique in the cluster (default: the host name)")
 	flags.StringVar(&s.config.DataDir, "data", "", "data directory (required)")
 	flags.StringVar(&s.config.Address, "addr", cli.DefaultAddress, "where it listens for voters, mounts and commands")
 	flags.StringVar(&s.config.Advertise, "advertise", "", "where they reach it, if that differs; needed for --addr 0.0.0.0:7420")
-	flags.BoolVar(&insecure, "insecure", false, insecureUsage)
+	flags.StringVar(&token, "token", "", "enter a cluster: a token for a server, or @FILE, or - for standard input")
+	flags.BoolVar(&s.config.Insecure, "insecure", false, insecureUsage)
 	flags.StringVar(&s.httpAddr, "http-addr", cli.DefaultHTTPAddress, "where /healthz and /metrics are served; empty: nowhere")
 	flags.BoolVar(&s.config.Bootstrap, "bootstrap", false, "begin a new cluster")
-	flags.StringSliceVar(&s.config.Join, "join", nil, "enter a cluster: addresses of members, host:port, by comma")
+	flags.StringSliceVar(&s.config.Join, "join", nil, "with --insecure, enter a cluster: addresses of members, host:port, by comma")
 	flags.StringVar(&s.mountDir, "mount", "", "also mount the locks here; created if it is missing")
 	flags.Uint64Var(&s.config.MaxInodes, "max-inodes", 0, "files, directories and links there may be in the whole cluster (default 4194304)")
 	flags.Uint64Var(&s.config.MaxInodesPerUser, "max-inodes-per-user", 0, "as many of them may be of one user other than root (default half of them)")

@@ -1,0 +1,103 @@
+package enrolment
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/identity"
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/storepb"
+)
+
+// Joined is what a host has once it has come in.
+type Joined struct {
+	Credentials *identity.Credentials
+	SquashRoot  bool // its root is nobody
+}
+
+// Join has this host come in by a token, under a name, and keeps its identity in a directory. Nothing secret is sent to anybody but a
+// server of the token's cluster. It asks until ctx ends. Asked again after a crash, or a lost answer, it gets the same.
+//
+// keep is given the seal key that a server is told, before there is an identity; it may be nil for a client.
+// The error is a *rpc.RefusedError if the cluster says no.
+func Join(ctx context.Context, token *identity.Token, host, dir string, keep func(identity.SealKey) error) (*Joined, error) {
+	name, err := identity.ParseName(token.Role, host)
+	if err != nil {
+		return nil, err
+	}
+	authority, err := discover(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	key, err := identity.Prepare(dir)
+	if err != nil {
+		return nil, err
+	}
+	secret := token.Secret
+	config := func(string) *tls.Config { return identity.JoinConfig(authority, token.Made) }
+	reply, err := ask(ctx, token.Addresses, &rpc.Security{Client: config}, key, name,
+		&clusterpb.EnrollRequest{TokenId: token.ID[:], Secret: secret[:]})
+	if err != nil {
+		return nil, err
+	}
+	if token.Role == identity.Server {
+		seal, err := identity.SealKeyOf(reply.GetSealKey())
+		if err == nil {
+			err = keep(seal)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	credentials, err := identity.Install(dir, grantOf(reply))
+	if err != nil {
+		return nil, err
+	}
+	return &Joined{Credentials: credentials, SquashRoot: reply.GetSquashRoot()}, nil
+}
+
+// discover finds the authority of a token at the first of its addresses that has it.
+func discover(ctx context.Context, token *identity.Token) (*x509.Certificate, error) {
+	var failures []error
+	for _, address := range token.Addresses {
+		attempt, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
+		authority, err := identity.Discover(attempt, address, token.Authority, token.Made)
+		cancel()
+		if err == nil {
+			return authority, nil
+		}
+		failures = append(failures, err)
+	}
+	return nil, fmt.Errorf("no server that the token names can be believed: %w", errors.Join(failures...))
+}
+
+// ask asks join servers, and follows the leader, for a certificate of a name and a key.
+func ask(
+	ctx context.Context, servers []string, security *rpc.Security, key *identity.Key, name identity.Name, request *clusterpb.EnrollRequest,
+) (*clusterpb.EnrollReply, error) {
+	if len(servers) == 0 {
+		return nil, errors.New("no server is known")
+	}
+	var err error
+	request.Host = name.Host
+	if request.Request, err = key.Request(name); err != nil {
+		return nil, err
+	}
+	peers := rpc.NewJoinPeers(security)
+	defer peers.Close()
+	reply, err := rpc.Ask(ctx, rpc.NewRouter(peers, peers.Nodes(servers)...), rpc.Node.Enroll, request)
+	if err == nil && reply.GetResult().GetCode() != storepb.Code_OK {
+		err = &rpc.RefusedError{Result: reply.GetResult()}
+	}
+	return reply, err
+}
+
+func grantOf(reply *clusterpb.EnrollReply) identity.Grant {
+	return identity.Grant{
+		Leaf: reply.GetCertificate(), Chain: reply.GetChain(), Authorities: reply.GetAuthorities(), Servers: reply.GetServers(),
+	}
+}

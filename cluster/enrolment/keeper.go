@@ -1,0 +1,168 @@
+package enrolment
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/identity"
+	"lockfs/cluster/rpc"
+	"lockfs/formats/pause"
+)
+
+var errStillDue = errors.New("the one that the cluster gave is no better")
+
+// Pauses of a Keeper.
+const (
+	lookInterval = time.Minute      // between looks at the certificate when nothing is heard
+	firstRetry   = time.Second      // after a renewal that failed
+	lastRetry    = 5 * time.Minute  // and again and again
+	turnedPause  = 10 * time.Second // between renewals because a server has turned this host away
+)
+
+// Keeper keeps the certificate of this host good while it runs: it renews it when two thirds of its time are over, when another
+// authority signs, and when a server turns this host away, as one does whose certificate has expired. No connection is lost by that.
+type Keeper struct {
+	credentials *identity.Credentials
+	judge       identity.Judge
+	logger      *slog.Logger
+	servers     func() []string
+	refused     func(error)
+
+	wake chan struct{} // holds one
+
+	mu      sync.Mutex
+	signing identity.Fingerprint // that signs now; zero: not known
+	turned  bool                 // a server has turned this host away
+}
+
+// NewKeeper renews with the servers that it is told of at that moment, whom the judge judges. refused is told why the cluster does not
+// renew the certificate, each time; it may be nil.
+func NewKeeper(
+	credentials *identity.Credentials, judge identity.Judge, servers func() []string, refused func(error), logger *slog.Logger,
+) *Keeper {
+	return &Keeper{
+		credentials: credentials, judge: judge, servers: servers, refused: refused, logger: logger, wake: make(chan struct{}, 1),
+	}
+}
+
+// Security is that of the connections that this host makes with its credentials.
+func (k *Keeper) Security() *rpc.Security {
+	return &rpc.Security{
+		Client:     func(protocol string) *tls.Config { return k.credentials.ClientConfig(k.judge, protocol) },
+		TurnedAway: k.turnedAway,
+	}
+}
+
+// Signs tells which authority signs now, by its fingerprint.
+func (k *Keeper) Signs(fingerprint []byte) {
+	if len(fingerprint) != len(identity.Fingerprint{}) {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if was := k.signing; was != identity.Fingerprint(fingerprint) {
+		k.signing = identity.Fingerprint(fingerprint)
+		k.hurry()
+	}
+}
+
+func (k *Keeper) turnedAway() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.turned = true
+	k.hurry()
+}
+
+// hurry has the certificate looked at now.
+func (k *Keeper) hurry() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run keeps the certificate good until ctx ends.
+func (k *Keeper) Run(ctx context.Context) {
+	retry := firstRetry
+	var lastTurned time.Time
+	for ctx.Err() == nil {
+		turned := k.takeTurned() && time.Since(lastTurned) > turnedPause
+		if turned {
+			lastTurned = time.Now()
+		}
+		if k.due() || turned {
+			err := k.renew(ctx, turned)
+			if ctx.Err() != nil {
+				return
+			}
+			if err == nil && k.due() {
+				err = errStillDue
+			}
+			if err != nil {
+				k.logger.Warn("the certificate of this host is not renewed", "error", err, "until", k.credentials.Leaf().NotAfter)
+				if no := new(rpc.RefusedError); errors.As(err, &no) && k.refused != nil {
+					k.refused(err)
+				}
+				_ = pause.For(ctx, retry)
+				retry = min(2*retry, lastRetry)
+				continue
+			}
+			retry = firstRetry
+		}
+		select {
+		case <-k.wake:
+		case <-time.After(k.untilDue()):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (k *Keeper) takeTurned() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	turned := k.turned
+	k.turned = false
+	return turned
+}
+
+// due tells whether the certificate is to be renewed.
+func (k *Keeper) due() bool {
+	k.mu.Lock()
+	signing := k.signing
+	k.mu.Unlock()
+	other := signing != identity.Fingerprint{} && signing != k.credentials.Signer()
+	return other || k.credentials.NeedsRenewal(k.judge.Now())
+}
+
+func (k *Keeper) untilDue() time.Duration {
+	return max(0, min(k.credentials.RenewAt().Sub(k.judge.Now()), lookInterval))
+}
+
+// renewTime is for one attempt.
+const renewTime = 10 * time.Second
+
+// renew gets a new certificate, unless another process of this host has got one meanwhile.
+func (k *Keeper) renew(ctx context.Context, turned bool) error {
+	if err := k.credentials.Reload(); err != nil {
+		return err
+	}
+	if !k.due() && !turned {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, renewTime)
+	defer cancel()
+	reply, err := ask(ctx, k.servers(), k.Security(), k.credentials.Key(), k.credentials.Name(), new(clusterpb.EnrollRequest))
+	if err != nil {
+		return err
+	}
+	if err := k.credentials.Renew(grantOf(reply)); err != nil {
+		return err
+	}
+	k.logger.Info("the certificate of this host was renewed", "until", k.credentials.Leaf().NotAfter)
+	return nil
+}

@@ -1,0 +1,52 @@
+package enrolment
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/identity"
+	"lockfs/raftstore/hostinfo"
+)
+
+// MountKeeper is the Keeper of a host without the cluster's state: what it knows of the cluster it hears with keepalives.
+type MountKeeper struct {
+	*Keeper
+	logger *slog.Logger
+
+	mu    sync.Mutex
+	ahead time.Duration // cluster time less CLOCK_BOOTTIME
+	known bool
+}
+
+// ForMount makes the keeper of a host that mounts.
+func ForMount(credentials *identity.Credentials, logger *slog.Logger) *MountKeeper {
+	m := &MountKeeper{logger: logger}
+	m.Keeper = NewKeeper(credentials, credentials.Judge(m.now), credentials.Servers, nil, logger)
+	return m
+}
+
+// Heard takes up what the answer to a keepalive tells.
+func (m *MountKeeper) Heard(reply *clusterpb.KeepAliveReply) {
+	m.mu.Lock()
+	m.ahead, m.known = time.Duration(reply.GetClusterTime())-hostinfo.BootTime(), true
+	m.mu.Unlock()
+	m.Signs(reply.GetAuthority())
+	if len(reply.GetServers()) == 0 {
+		return
+	}
+	if err := m.credentials.SetServers(reply.GetServers()); err != nil {
+		m.logger.Warn("the addresses of the servers are not kept", "error", err)
+	}
+}
+
+// now is cluster time as it was last heard, the beginning of time if it was not.
+func (m *MountKeeper) now() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.known {
+		return time.Time{}
+	}
+	return time.Unix(0, int64(hostinfo.BootTime()+m.ahead))
+}

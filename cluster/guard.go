@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/storepb"
+)
+
+var _ rpc.Node = (*guard)(nil)
+
+// guard stands in front of a node and lets through what its callers have the right to. All that comes from outside of the process
+// comes through one.
+type guard struct {
+	node    rpc.Node
+	rightOf func(rpc.Caller) right
+	refused func(caller rpc.Caller, what string)
+}
+
+// pass does what a caller asks for, if he may.
+func pass[Request proto.Message, Reply any](
+	ctx context.Context, g *guard, request Request, do func(rpc.Node, context.Context, Request) (Reply, error),
+) (reply Reply, err error) {
+	what, least := rightFor(request)
+	caller := rpc.CallerOf(ctx)
+	if g.rightOf(caller) >= least {
+		return do(g.node, ctx, request)
+	}
+	g.refused(caller, string(what))
+	return reply, refuse(storepb.Code_NOT_PERMITTED, fmt.Sprintf("%s may not ask for %s: that takes %s", caller, what, least))
+}
+
+// refuse is the answer to a call that is not done.
+func refuse(code storepb.Code, message string) error {
+	return &rpc.RefusedError{Result: &storepb.Result{Code: code, Message: message}}
+}
+
+// Execute is part of rpc.Node.
+func (g *guard) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+	return pass(ctx, g, req, rpc.Node.Execute)
+}
+
+// KeepAlive is part of rpc.Node.
+func (g *guard) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
+	return pass(ctx, g, req, rpc.Node.KeepAlive)
+}
+
+// Sessions is part of rpc.Node.
+func (g *guard) Sessions(ctx context.Context, req *clusterpb.SessionsRequest) (*clusterpb.SessionsReply, error) {
+	return pass(ctx, g, req, rpc.Node.Sessions)
+}
+
+// Removals is part of rpc.Node.
+func (g *guard) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) (*clusterpb.RemovalsReply, error) {
+	return pass(ctx, g, req, rpc.Node.Removals)
+}
+
+// Probe is part of rpc.Node.
+func (g *guard) Probe(ctx context.Context, req *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
+	return pass(ctx, g, req, rpc.Node.Probe)
+}
+
+// Status is part of rpc.Node.
+func (g *guard) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {
+	return pass(ctx, g, req, rpc.Node.Status)
+}
+
+// Join is part of rpc.Node.
+func (g *guard) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb.AdminReply, error) {
+	return pass(ctx, g, req, rpc.Node.Join)
+}
+
+// Remove is part of rpc.Node.
+func (g *guard) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
+	return pass(ctx, g, req, rpc.Node.Remove)
+}
+
+// Change is part of rpc.Node.
+func (g *guard) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error) {
+	return pass(ctx, g, req, rpc.Node.Change)
+}
+
+// Enroll is part of rpc.Node.
+func (g *guard) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error) {
+	return pass(ctx, g, req, rpc.Node.Enroll)
+}
+
+// mostRefusals bounds what is remembered of refusals so as not to log them again.
+const mostRefusals = 10_000
+
+// refusals logs each kind of refused call once for each host.
+type refusals struct {
+	logger *slog.Logger
+	count  func(role, what string) // may be nil
+
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func newRefusals(logger *slog.Logger, count func(role, what string)) *refusals {
+	return &refusals{logger: logger, count: count, seen: make(map[string]bool)}
+}
+
+// note takes what was refused by its name in the table of rights, so that nobody can fill figures with names.
+func (r *refusals) note(caller rpc.Caller, what string) {
+	if r.count != nil {
+		r.count(caller.Role.String(), what)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := caller.String() + " " + what
+	if r.seen[key] || len(r.seen) >= mostRefusals {
+		return
+	}
+	r.seen[key] = true
+	r.logger.Warn("a call was refused", "caller", caller.String(), "call", what)
+}

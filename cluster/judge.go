@@ -1,0 +1,129 @@
+package cluster
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockfs/cluster/identity"
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/trust"
+)
+
+var _ identity.Judge = (*judge)(nil)
+
+// judge judges certificates of others by this node's state. While the node has just begun and has none, it believes servers that
+// have a certificate of the authorities that came with its own.
+type judge struct {
+	credentials *identity.Credentials
+	now         func() time.Time // cluster time, as far as this node knows it
+	fsm         atomic.Pointer[raftstore.FSM]
+
+	mu     sync.Mutex
+	parsed map[string]*x509.Certificate // of the state's authorities, by what they were parsed from
+}
+
+func newJudge(credentials *identity.Credentials, now func() time.Time) *judge {
+	return &judge{credentials: credentials, now: now, parsed: make(map[string]*x509.Certificate)}
+}
+
+func (j *judge) view(look func(*namespace.Namespace)) {
+	if fsm := j.fsm.Load(); fsm != nil {
+		fsm.View(look)
+	}
+}
+
+// Authorities is part of identity.Judge.
+func (j *judge) Authorities() []*x509.Certificate {
+	var known []*storepb.Authority
+	j.view(func(ns *namespace.Namespace) { known = ns.Authorities() })
+	var authorities []*x509.Certificate
+	for _, authority := range known {
+		if certificate := j.parse(authority.GetCertificate()); certificate != nil {
+			authorities = append(authorities, certificate)
+		}
+	}
+	if len(authorities) == 0 {
+		return j.credentials.Authorities()
+	}
+	return authorities
+}
+
+// parse answers nil for what is no certificate.
+func (j *judge) parse(der []byte) *x509.Certificate {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	certificate, known := j.parsed[string(der)]
+	if !known {
+		certificate, _ = x509.ParseCertificate(der) // what the leader checked before
+		j.parsed[string(der)] = certificate
+	}
+	return certificate
+}
+
+// Now is part of identity.Judge.
+func (j *judge) Now() time.Time {
+	now := j.now()
+	if issued := j.credentials.Issued(); issued.After(now) {
+		return issued
+	}
+	return now
+}
+
+// Standing is part of identity.Judge.
+func (j *judge) Standing(name identity.Name, key identity.KeyHash) identity.Standing {
+	standing := identity.Unknown
+	begun := false
+	j.view(func(ns *namespace.Namespace) {
+		begun = len(ns.Authorities()) > 0
+		switch err := ns.Admitted(name.Host, roleOf(name.Role), key[:]); {
+		case err == nil:
+			standing = identity.Admitted
+		case errors.Is(err, trust.ErrRevoked):
+			standing = identity.Revoked
+		}
+	})
+	if !begun && name.Role == identity.Server {
+		return identity.Admitted
+	}
+	return standing
+}
+
+func roleOf(role identity.Role) storepb.Role {
+	if role == identity.Server {
+		return storepb.Role_SERVER
+	}
+	return storepb.Role_CLIENT
+}
+
+// caller is whose certificate a connection has brought, which was judged in the handshake.
+func (j *judge) caller(state *tls.ConnectionState) (rpc.Caller, error) {
+	name, key, err := identity.Peer(state)
+	if err != nil {
+		return rpc.Caller{}, err
+	}
+	caller := rpc.Caller{Role: rpc.RoleClient, Host: name.Host, Key: key}
+	if name.Role == identity.Server {
+		caller.Role = rpc.RoleServer
+	}
+	return caller, nil
+}
+
+// shutOut tells whether somebody was let in who would not be any more.
+func (j *judge) shutOut(caller rpc.Caller) bool {
+	role := identity.Client
+	switch caller.Role {
+	case rpc.RoleServer:
+		role = identity.Server
+	case rpc.RoleClient:
+	default:
+		return false
+	}
+	return j.Standing(identity.Name{Role: role, Host: caller.Host}, caller.Key) != identity.Admitted
+}

@@ -1,0 +1,87 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
+)
+
+// settleTime is how long after somebody was shut out a connection may still come up that was let in before.
+const settleTime = 6 * time.Second
+
+// followTrust hangs up on who is shut out, and has this node's own certificate renewed when another authority signs.
+func (n *Node) followTrust() {
+	var seen ids.Index
+	var signing string
+	for {
+		var last ids.Index
+		err := n.fsm.WaitFor(n.ctx, func(ns *namespace.Namespace) bool {
+			last = ns.ShutOut()
+			return last != seen || signerOf(ns) != signing
+		})
+		if err != nil {
+			return
+		}
+		n.fsm.View(func(ns *namespace.Namespace) { signing = signerOf(ns) })
+		n.security.keeper.Signs([]byte(signing))
+		if last != seen {
+			seen = last
+			n.cutOff()
+			time.AfterFunc(settleTime, n.cutOff)
+		}
+	}
+}
+
+func signerOf(ns *namespace.Namespace) string {
+	return string(ns.SigningAuthority().GetAuthority().GetFingerprint())
+}
+
+// cutOff ends the connections of those who are shut out.
+func (n *Node) cutOff() {
+	n.server.HangUp(n.security.judge.shutOut)
+	n.port.HangUp(n.security.judge.shutOut)
+}
+
+// revoke shuts a host out for good. A member is removed first: it has a vote.
+func (n *Node) revoke(ctx context.Context, by *storepb.Caller, name string) (*storepb.Result, error) {
+	if id := n.members.find(name); id != "" && n.raft.Server(id) != nil {
+		return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
+			"%q is a member of the cluster: `lockfs member remove %s` removes it, and revokes its certificate too", name, name)}, nil
+	}
+	return n.store.Propose(ctx, &storepb.Command{Caller: by, Op: revokeHost(name)})
+}
+
+func revokeHost(name string) *storepb.Op {
+	return &storepb.Op{Op: &storepb.Op_RevokeHost{RevokeHost: &storepb.RevokeHost{Name: name}}}
+}
+
+// endRevoked ends the sessions of hosts that were revoked. It is done again until they are.
+func (s *sessions) endRevoked() {
+	for _, record := range s.live() {
+		revoked := false
+		s.fsm.View(func(ns *namespace.Namespace) { revoked = ns.Admission(record.GetHost()).GetRevoked() != 0 })
+		if !revoked {
+			continue
+		}
+		id := ids.Session(record.GetId())
+		op := &storepb.EndSession{Id: uint64(id), IfActive: record.GetActive(), LastKeepalive: s.leases.get(id, readClocks().mono).keepalive}
+		if _, err := s.changes.propose(s.ctx, &storepb.Op{Op: &storepb.Op_EndSession{EndSession: op}}); err != nil {
+			s.logger.Warn("a session's end was not recorded", "session", id, "error", err)
+			continue
+		}
+		s.logger.Info("session ended: its host was revoked", "session", id, "host", record.GetHost())
+	}
+}
+
+// callerFor is who asks for an administrative act, for the audit trail: his host is the one of his certificate.
+func callerFor(ctx context.Context, said *storepb.Caller) *storepb.Caller {
+	if caller := rpc.CallerOf(ctx); said != nil && hasCertificate(caller) {
+		said.Host = caller.Host
+	}
+	return said
+}

@@ -1,0 +1,171 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/storepb"
+)
+
+// What each role may besides what those before it may; nobody may the rest.
+var (
+	strangersMay = []string{"Enroll"}
+	usersMay     = []string{
+		"Sessions", "Status", "query stat_fs", "query list_members", "query list_sessions", "query list_rules", "query list_hosts",
+		"query list_locks", "query list_advisory_locks", "query list_events", "query get_cluster", "query list_authorities",
+	}
+	mountsMay = []string{
+		"KeepAlive", "Removals", "Probe",
+		"query ", "query lookup", "query get_attr", "query read", "query read_dir", "query get_xattrs", "query get_lock", "query list_processes",
+		"query await_lock", "query test_lock", "query await_change",
+		"command ", "command create", "command link", "command unlink", "command rename", "command set_attr", "command set_content",
+		"command set_xattr", "command remove_xattr", "command pin", "command unpin", "command open_session", "command close_session",
+		"command cancel", "command process_gone", "command take_lock", "command drop_locks", "command interrupt_lock",
+	}
+	serversMay = []string{
+		"Join", "Remove", workStatus, "query list_tokens", "query get_admission", "query list_admissions",
+		"change set_rule", "change delete_rule", "change forget_host", "change put_token", "change delete_token", "change revoke_host",
+		"change add_authority",
+	}
+)
+
+// everyRequest is one request for each row that the table of rights can have, by what the test calls it.
+func everyRequest(t testing.TB) map[string]proto.Message {
+	t.Helper()
+	all := map[string]proto.Message{
+		workStatus:             &clusterpb.StatusRequest{Hash: true},
+		workStatus + " (both)": &clusterpb.StatusRequest{Confirm: true},
+		"query ":               &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: new(storepb.Query)}},
+		"command ":             &clusterpb.ExecuteRequest{},
+		"change ":              &clusterpb.ChangeRequest{},
+	}
+	methods := clusterpb.File_cluster_clusterpb_cluster_proto.Services().ByName("Node").Methods()
+	for i := range methods.Len() {
+		name := string(methods.Get(i).Name())
+		if name == "Execute" || name == "Change" {
+			continue
+		}
+		request, err := newMessage(methods.Get(i).Input())
+		require.NoError(t, err)
+		all[name] = request
+	}
+	for _, field := range casesOf(new(storepb.Query)) {
+		query := new(storepb.Query)
+		query.ProtoReflect().Set(field, query.ProtoReflect().NewField(field))
+		all["query "+string(field.Name())] = &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query}}
+	}
+	for _, field := range casesOf(new(storepb.Op)) {
+		op := new(storepb.Op)
+		op.ProtoReflect().Set(field, op.ProtoReflect().NewField(field))
+		all["command "+string(field.Name())] = &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{Op: op}}}
+		all["change "+string(field.Name())] = &clusterpb.ChangeRequest{Op: op}
+	}
+	return all
+}
+
+func casesOf(m proto.Message) (fields []protoreflect.FieldDescriptor) {
+	cases := m.ProtoReflect().Descriptor().Oneofs().Get(0).Fields()
+	for i := range cases.Len() {
+		fields = append(fields, cases.Get(i))
+	}
+	return fields
+}
+
+// newMessage makes an empty one.
+func newMessage(of protoreflect.MessageDescriptor) (proto.Message, error) {
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(of.FullName())
+	if err != nil {
+		return nil, err
+	}
+	return kind.New().Interface(), nil
+}
+
+func TestEachRoleMayWhatItsRowsSay(t *testing.T) {
+	may := map[rpc.Role][]string{
+		rpc.RoleJoiner: strangersMay,
+		rpc.RoleUser:   slices.Concat(strangersMay, usersMay),
+		rpc.RoleClient: slices.Concat(strangersMay, usersMay, mountsMay),
+		rpc.RoleServer: slices.Concat(strangersMay, usersMay, mountsMay, serversMay, []string{workStatus + " (both)"}),
+	}
+	may[rpc.RoleInsecure] = may[rpc.RoleServer]
+	requests := everyRequest(t)
+	for role, allowed := range may {
+		for _, name := range allowed {
+			require.Contains(t, requests, name, "there is no such call")
+		}
+		for name, request := range requests {
+			what, least := rightFor(request)
+			require.Equal(t, slices.Contains(allowed, name), rightOf(rpc.Caller{Role: role}) >= least, "%v: %s (row %q)", role, name, what)
+		}
+	}
+	for name, request := range requests {
+		_, least := rightFor(request)
+		require.GreaterOrEqual(t, rightOf(rpc.Caller{}), least, "this process: %s", name)
+		require.Less(t, rightOf(rpc.Caller{Role: rpc.RoleServer + 1}), ofUsers, "a role that nobody knows")
+	}
+}
+
+// TestEveryRowIsOfACall: a row with a name that is written wrongly would be nobody's.
+func TestEveryRowIsOfACall(t *testing.T) {
+	rows := make(map[string]bool)
+	for kind, table := range map[string]map[protoreflect.Name]right{
+		"": rights.methods, "query ": rights.queries, "command ": rights.commands, "change ": rights.changes,
+	} {
+		for name := range table {
+			rows[kind+string(name)] = true
+		}
+	}
+	requests := everyRequest(t)
+	for row := range rows {
+		require.Contains(t, requests, row)
+	}
+	for name := range requests {
+		if name != workStatus+" (both)" && len(name) > len("change") && name[:len("change")] != "change" {
+			require.Contains(t, rows, name, "it is nobody's by default, and is to say so")
+		}
+	}
+}
+
+// told is a node that notes what came through to it.
+type told struct {
+	rpc.Node
+	calls int
+}
+
+func (n *told) Remove(context.Context, *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
+	n.calls++
+	return &clusterpb.AdminReply{}, nil
+}
+
+func TestAGuardAnswersWhomItRefuses(t *testing.T) {
+	node := new(told)
+	counted := make(map[string]int)
+	refusals := newRefusals(quietLogger(), func(role, what string) { counted[fmt.Sprint(role, " ", what)]++ })
+	g := &guard{node: node, rightOf: rightOf, refused: refusals.note}
+	as := func(role rpc.Role) context.Context {
+		return rpc.WithCaller(t.Context(), rpc.Caller{Role: role, Host: "web1"})
+	}
+	for range 2 {
+		_, err := g.Remove(as(rpc.RoleClient), &clusterpb.RemoveRequest{Name: "a"})
+		refused := new(rpc.RefusedError)
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, storepb.Code_NOT_PERMITTED, refused.Result.GetCode())
+		require.Contains(t, refused.Result.GetMessage(), "web1")
+		require.Contains(t, refused.Result.GetMessage(), "Remove: that takes a server")
+	}
+	require.Zero(t, node.calls)
+	require.Equal(t, map[string]int{"client Remove": 2}, counted)
+	require.Len(t, refusals.seen, 1, "it is logged once")
+	_, err := g.Remove(as(rpc.RoleServer), &clusterpb.RemoveRequest{Name: "a"})
+	require.NoError(t, err)
+	require.Equal(t, 1, node.calls)
+}

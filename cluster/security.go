@@ -1,0 +1,168 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"lockfs/cluster/consensus"
+	"lockfs/cluster/enrolment"
+	"lockfs/cluster/identity"
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
+)
+
+// security is how a node knows others, and how they know it.
+type security struct {
+	credentials *identity.Credentials
+	judge       *judge
+	keeper      *enrolment.Keeper
+	seal        identity.SealKey
+	founding    *founding // nil: the state has the authority
+	connections *rpc.Security
+}
+
+// Enroll has this host come into a cluster as a server, by a token, before [Open] is called. Where the data directory has an identity
+// already it does nothing. It tries until ctx ends.
+func Enroll(ctx context.Context, cfg Config, token *identity.Token) error {
+	dir := filepath.Join(cfg.DataDir, consensus.CredentialsDir)
+	if _, err := identity.Load(dir); !errors.Is(err, identity.ErrNone) {
+		return err
+	}
+	if token.Role != identity.Server {
+		return fmt.Errorf("the token is for a %s: a server needs one of `lockfs token create --role server`", token.Role)
+	}
+	if _, err := os.Stat(filepath.Join(cfg.DataDir, consensus.FoundingFile)); err == nil {
+		return fmt.Errorf("data directory %s has begun a cluster of its own: start it with --bootstrap, or use an empty one", cfg.DataDir)
+	}
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	_, err := enrolment.Join(ctx, token, cfg.Name, dir, func(seal identity.SealKey) error {
+		return seal.Save(filepath.Join(cfg.DataDir, consensus.SealKeyFile))
+	})
+	return err
+}
+
+// openSecurity takes up the identity of the data directory, or makes the first one of a cluster.
+func (n *Node) openSecurity() error {
+	dir := filepath.Join(n.dir.Path, consensus.CredentialsDir)
+	credentials, err := identity.Load(dir)
+	none := errors.Is(err, identity.ErrNone)
+	switch {
+	case n.cfg.Address == "":
+		return nil
+	case err != nil && !none:
+		return err
+	case n.cfg.Insecure && !none:
+		return fmt.Errorf("data directory %s is of a cluster with certificates: start this node without --insecure", n.dir.Path)
+	case n.cfg.Insecure:
+		return nil
+	case none && n.dir.Joined:
+		return fmt.Errorf("data directory %s is of a cluster without certificates: start this node with --insecure, as the others", n.dir.Path)
+	case none && !n.cfg.Bootstrap:
+		return fmt.Errorf("data directory %s belongs to no cluster yet: say --bootstrap to begin one, or --token to enter one", n.dir.Path)
+	}
+	s := new(security)
+	if s.seal, err = n.sealKey(none); err != nil {
+		return err
+	}
+	if s.founding, err = loadFounding(n.dir.Path, s.seal); err != nil {
+		return err
+	}
+	if none {
+		if credentials, err = n.identifyFirst(s, dir); err != nil {
+			return err
+		}
+	}
+	own := identity.Name{Role: identity.Server, Host: n.dir.Name}
+	switch {
+	case credentials.Name() != own:
+		return fmt.Errorf("%s is the identity of %s, and this node is %s: give the node that name, or enroll it anew", dir, credentials.Name(), own)
+	case !n.dir.Joined && n.cfg.Bootstrap && s.founding == nil:
+		return fmt.Errorf("data directory %s has come into a cluster with a token: start it without --bootstrap", n.dir.Path)
+	}
+	n.secure(s, credentials)
+	return nil
+}
+
+// sealKey answers that of the data directory; a node that begins a cluster draws one.
+func (n *Node) sealKey(begins bool) (identity.SealKey, error) {
+	path := filepath.Join(n.dir.Path, consensus.SealKeyFile)
+	seal, err := identity.LoadSealKey(path)
+	if errors.Is(err, fs.ErrNotExist) && begins {
+		seal = identity.NewSealKey()
+		err = seal.Save(path)
+	}
+	if err != nil {
+		return identity.SealKey{}, fmt.Errorf("the key that the authority's is sealed with: %w", err)
+	}
+	return seal, nil
+}
+
+func (n *Node) identifyFirst(s *security, dir string) (*identity.Credentials, error) {
+	now := time.Unix(0, readClocks().wall)
+	if s.founding == nil {
+		var err error
+		if s.founding, err = beginFounding(n.dir.Path, s.seal, now); err != nil {
+			return nil, err
+		}
+	}
+	name, err := identity.ParseName(identity.Server, n.dir.Name)
+	if err != nil {
+		return nil, err
+	}
+	return s.founding.identify(dir, name, n.cfg.Advertise, now, n.cfg.certificateValidity())
+}
+
+// secure has the node's connections secured.
+func (n *Node) secure(s *security, credentials *identity.Credentials) {
+	s.credentials = credentials
+	s.judge = newJudge(credentials, n.clusterTime)
+	s.keeper = enrolment.NewKeeper(credentials, s.judge, n.otherServers, n.certificateRefused, n.logger)
+	s.connections = s.keeper.Security()
+	s.connections.Server = credentials.ServerConfig(s.judge, rpc.ProtocolRPC, rpc.ProtocolRaft, rpc.ProtocolJoin)
+	s.connections.Caller = s.judge.caller
+	n.security = s
+	if !n.dir.Joined && !n.cfg.Bootstrap {
+		n.cfg.Join = credentials.Servers()
+	}
+}
+
+// connections is how this node's connections are secured; nil: they are plain.
+func (n *Node) connections() *rpc.Security {
+	if n.security == nil {
+		return nil
+	}
+	return n.security.connections
+}
+
+// clusterTime is cluster time as far as this node knows it: if it does not lead, that of the last command.
+func (n *Node) clusterTime() (now time.Time) {
+	if n.leadership.term() != 0 {
+		return time.Unix(0, n.clock.Now())
+	}
+	n.security.judge.view(func(ns *namespace.Namespace) { now = ns.Time() })
+	return now
+}
+
+// otherServers are whom this node asks for a new certificate: itself too, since it may lead.
+func (n *Node) otherServers() []string {
+	if servers := n.members.addresses(); len(servers) > 0 {
+		return servers
+	}
+	return n.security.credentials.Servers()
+}
+
+// certificateRefused ends a node that the cluster has shut out.
+func (n *Node) certificateRefused(err error) {
+	refused := new(rpc.RefusedError)
+	if errors.As(err, &refused) && refused.Result.GetCode() == storepb.Code_NOT_PERMITTED {
+		n.fail(fmt.Errorf("%w (%w)", errRemoved, err))
+	}
+}

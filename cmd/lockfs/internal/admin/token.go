@@ -1,0 +1,257 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster"
+	"lockfs/cluster/identity"
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/raftstore/storepb"
+)
+
+// TokenPlan is what a join token is to be good for.
+type TokenPlan struct {
+	Role       identity.Role
+	Host       string        // for that one only, also if it is known by another key; empty: any new one
+	TTL        time.Duration // by the cluster's clock
+	Uses       uint32
+	SquashRoot bool // root of such a host is nobody
+}
+
+// Token is what `lockfs token list --json` prints of each, and with the token itself `lockfs token create --json`.
+type Token struct {
+	ID         string    `json:"id"`
+	Role       string    `json:"role"`
+	Host       string    `json:"host,omitempty"`
+	Uses       uint32    `json:"uses"`    // that are left
+	Expires    time.Time `json:"expires"` // cluster time
+	SquashRoot bool      `json:"squash_root,omitempty"`
+	Token      string    `json:"token,omitempty"`
+}
+
+const needsAdministrator = `For root on a server, or with a server's identity.`
+
+func tokenCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "token", Short: "Make, list or revoke the tokens that let hosts into the cluster"}
+	return cli.Parent(cmd, tokenCreateCommand(), tokenListCommand(), tokenRevokeCommand())
+}
+
+func tokenCreateCommand() *cobra.Command {
+	var (
+		flags cli.ClusterFlags
+		plan  TokenPlan
+		role  string
+	)
+	cmd := &cobra.Command{
+		Use:   "create --role server|client",
+		Short: "Make a token that lets a host into the cluster",
+		Long: `Make a token that lets a host into the cluster, and print it: one line, which lockfs up takes on that host. It is good for
+one host and one hour unless told otherwise. A client mounts the locks and does file operations; a server holds a copy of
+everything and administers the cluster.
+
+Whoever has the token can join: hand it on as you would a password. The cluster keeps only a hash of it, so it cannot be
+shown again.
+
+--host makes it for the host of that name only, also to let that in again that was revoked, or has lost its key. With --squash-root, root on
+that host counts as nobody in the locks, not as root.
+
+` + needsAdministrator,
+		Example: `  lockfs token create --role client --host build-7
+  lockfs token create --role client --uses 50 --ttl 24h
+  lockfs token create --role server | ssh c lockfs up -`,
+		Args: cli.Exactly(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if plan.Role, err = identity.ParseRole(role); err != nil {
+				return fmt.Errorf("--role: %w", err)
+			}
+			if err := plan.check(); err != nil {
+				return err
+			}
+			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
+				made, err := CreateToken(ctx, admin, &plan)
+				if err != nil {
+					return err
+				}
+				if flags.JSON {
+					return cli.PrintJSON(cmd.OutOrStdout(), made)
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), made.Token)
+				if cli.IsTerminal(cmd.OutOrStdout()) {
+					fmt.Fprintf(cmd.ErrOrStderr(), "It is good for %s. There: lockfs up TOKEN\n", made.describe())
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&role, "role", "", "what it lets in: server or client (required)")
+	cmd.Flags().StringVar(&plan.Host, "host", "", "only the host of this name")
+	cmd.Flags().DurationVar(&plan.TTL, "ttl", time.Hour, "how long it is good")
+	cmd.Flags().Uint32Var(&plan.Uses, "uses", 1, "how many hosts it lets in")
+	cmd.Flags().BoolVar(&plan.SquashRoot, "squash-root", false, "root on a client counts as nobody")
+	flags.Add(cmd.Flags())
+	return cmd
+}
+
+// check refuses what makes no sense.
+func (p *TokenPlan) check() error {
+	switch {
+	case p.Host != "" && !identity.ValidHost(p.Host):
+		_, err := identity.ParseName(p.Role, p.Host)
+		return fmt.Errorf("--host: %w", err)
+	case p.Host != "" && p.Uses > 1:
+		return errors.New("--host is one host: leave --uses out")
+	case p.Uses == 0:
+		return errors.New("--uses is one at least")
+	case p.TTL <= 0:
+		return errors.New("--ttl must be positive")
+	case p.SquashRoot && p.Role == identity.Server:
+		return errors.New("--squash-root is for clients: root on a server administers the cluster")
+	}
+	return nil
+}
+
+// CreateToken makes one that names the members there are now.
+func CreateToken(ctx context.Context, admin *cluster.Admin, plan *TokenPlan) (*Token, error) {
+	members, err := admin.Members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var addresses []string
+	for _, member := range members {
+		if address := member.GetAddress(); address != "" && !member.Joining {
+			addresses = append(addresses, address)
+		}
+	}
+	if len(addresses) == 0 {
+		return nil, errors.New("nobody can join this cluster: its only node has no address")
+	}
+	slices.Sort(addresses)
+	fingerprint, err := signing(ctx, admin)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := admin.Status(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	now := summarize(nodes).Time
+	secret := identity.NewToken(plan.Role, addresses[:min(len(addresses), mostAddresses)], fingerprint, now)
+	text, err := secret.Text()
+	if err != nil {
+		return nil, err
+	}
+	record := &storepb.JoinToken{
+		Id: secret.ID[:], Role: storepb.Role(plan.Role), Host: plan.Host, Uses: plan.Uses,
+		Expires: now.Add(min(plan.TTL, math.MaxInt64/4)).UnixNano(), SquashRoot: plan.SquashRoot,
+	}
+	hash := secret.Secret.Hash()
+	err = change(ctx, admin, &storepb.Op{Op: &storepb.Op_PutToken{PutToken: &storepb.PutToken{Token: record, SecretHash: hash[:]}}})
+	made := describeToken(record)
+	made.Token = text
+	return &made, err
+}
+
+// mostAddresses is how many a token names: more of them make it longer, and one that answers is enough.
+const mostAddresses = 5
+
+func describeToken(t *storepb.JoinToken) Token {
+	return Token{
+		ID: fmt.Sprintf("%x", t.GetId()), Role: identity.Role(t.GetRole()).String(), Host: t.GetHost(), Uses: t.GetUses(),
+		Expires: time.Unix(0, t.GetExpires()).UTC(), SquashRoot: t.GetSquashRoot(),
+	}
+}
+
+// describe says what a token is good for.
+func (t *Token) describe() string {
+	what := fmt.Sprintf("%d %ss", t.Uses, t.Role)
+	switch {
+	case t.Host != "":
+		what = fmt.Sprintf("the %s %s", t.Role, cli.Word(t.Host))
+	case t.Uses == 1:
+		what = "one " + t.Role
+	}
+	return what + " until " + t.Expires.Format(time.RFC3339)
+}
+
+func tokenListCommand() *cobra.Command {
+	var flags cli.ClusterFlags
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the tokens that can still be used",
+		Long:    "List the tokens that can still be used, not the tokens themselves, of which the cluster keeps a hash.\n\n" + needsAdministrator,
+		Example: "  lockfs token list",
+		Args:    cli.Exactly(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
+				result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListTokens{ListTokens: &storepb.ListTokens{}}})
+				if err != nil {
+					return err
+				}
+				tokens := make([]Token, len(result.GetTokens()))
+				for i, t := range result.GetTokens() {
+					tokens[i] = describeToken(t)
+				}
+				if flags.JSON {
+					return cli.PrintJSON(cmd.OutOrStdout(), tokens)
+				}
+				return printTokens(cmd.OutOrStdout(), tokens)
+			})
+		},
+	}
+	flags.Add(cmd.Flags())
+	return cmd
+}
+
+func printTokens(w io.Writer, tokens []Token) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tROLE\tHOST\tUSES\tEXPIRES\tROOT")
+	for _, t := range tokens {
+		root := "root"
+		if t.SquashRoot {
+			root = "nobody"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", t.ID, t.Role, orDash(t.Host), t.Uses, t.Expires.Format(time.RFC3339), root)
+	}
+	return table.Flush()
+}
+
+func tokenRevokeCommand() *cobra.Command {
+	var flags cli.ClusterFlags
+	cmd := &cobra.Command{
+		Use:   "revoke ID",
+		Short: "Make a token useless",
+		Long: `Make a token useless, by its ID as lockfs token list has it. Hosts that came in with it stay: see lockfs host revoke.
+
+` + needsAdministrator,
+		Example: "  lockfs token revoke 9f2c41d07a6be815",
+		Args:    cli.Exactly(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := identity.ParseTokenID(args[0])
+			if err != nil {
+				return err
+			}
+			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
+				err := change(ctx, admin, &storepb.Op{Op: &storepb.Op_DeleteToken{DeleteToken: &storepb.DeleteToken{Id: id[:]}}})
+				if err != nil {
+					return fmt.Errorf("revoke token %s: %w", id, err)
+				}
+				if flags.JSON {
+					return cli.PrintJSON(cmd.OutOrStdout(), map[string]string{"revoked": id.String()})
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "revoked token %s\n", id)
+				return nil
+			})
+		},
+	}
+	flags.Add(cmd.Flags())
+	return cmd
+}

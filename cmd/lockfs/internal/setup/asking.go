@@ -1,0 +1,66 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lockfs/cluster"
+	"lockfs/cluster/identity"
+	"lockfs/cmd/lockfs/internal/admin"
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+// askTime is how long the cluster may take to answer a question.
+const askTime = 15 * time.Second
+
+// ask asks the cluster, by the daemon of this host.
+func (h *host) ask(ctx context.Context, question func(context.Context, *cluster.Admin) error) error {
+	return asking(ctx, &cli.ClusterFlags{Socket: h.socket()}, question)
+}
+
+// askServers asks the other servers with the identity of this host, which needs no daemon.
+func (h *host) askServers(ctx context.Context, servers []string, question func(context.Context, *cluster.Admin) error) error {
+	return asking(ctx, &cli.ClusterFlags{Servers: servers, Identity: h.identityDir()}, question)
+}
+
+func asking(ctx context.Context, whom *cli.ClusterFlags, question func(context.Context, *cluster.Admin) error) error {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	asked, err := whom.Find(ctx)
+	if err != nil {
+		return err
+	}
+	admin, err := cluster.NewAdmin(asked.Addresses, asked.Security)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	return asked.Explain(question(ctx, admin))
+}
+
+// How many hosts the tokens of a new cluster let in: servers up to five in all, and as many mounts as one will set up in an hour.
+const (
+	firstServers = 4
+	firstClients = 100
+	firstTTL     = time.Hour
+)
+
+// firstTokens are for the hosts that follow the first one.
+func (h *host) firstTokens(ctx context.Context) (tokens []*admin.Token, err error) {
+	plans := []admin.TokenPlan{
+		{Role: identity.Server, Uses: firstServers, TTL: firstTTL},
+		{Role: identity.Client, Uses: firstClients, TTL: firstTTL},
+	}
+	err = h.ask(ctx, func(ctx context.Context, asked *cluster.Admin) error {
+		for _, plan := range plans {
+			token, err := admin.CreateToken(ctx, asked, &plan)
+			if err != nil {
+				return fmt.Errorf("make a token for further hosts (again with `lockfs token create`): %w", err)
+			}
+			tokens = append(tokens, token)
+		}
+		return nil
+	})
+	return tokens, err
+}

@@ -1,0 +1,192 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+// logFile is where a daemon in the background says what it has to say.
+const logFile = "/var/log/lockfs.log"
+
+// background is a daemon that nobody looks after: on hosts without systemd.
+type background struct {
+	program string
+	command []string        // after the program
+	more    func() []string // variables that it gets besides those of this process
+	socket  string          // where it is asked, and so found
+
+	child  *exec.Cmd // started by this process
+	ended  chan struct{}
+	logEnd int64 // of logFile, when it was started
+}
+
+func (b *background) install() (bool, error) { return false, nil }
+
+func (b *background) remove() error { return nil }
+
+func (b *background) start(ctx context.Context) error {
+	if running, err := b.running(ctx); err != nil || running {
+		return err
+	}
+	log, err := os.OpenFile(logFile, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+	if err != nil {
+		return fmt.Errorf("log of the daemon: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	if b.logEnd, err = log.Seek(0, io.SeekEnd); err != nil {
+		return err
+	}
+	b.child = exec.Command(b.program, b.command...)
+	b.child.Stdout, b.child.Stderr = log, log
+	b.child.Dir = "/"
+	b.child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	own := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "LOCKFS_") && !strings.HasPrefix(v, cli.SocketDirVariable+"=")
+	})
+	b.child.Env = append(own, b.more()...)
+	if err := b.child.Start(); err != nil {
+		return fmt.Errorf("start the daemon: %w", err)
+	}
+	b.ended = make(chan struct{})
+	go func() {
+		_ = b.child.Wait()
+		close(b.ended)
+	}()
+	return nil
+}
+
+func (b *background) running(context.Context) (bool, error) {
+	if b.child != nil {
+		select {
+		case <-b.ended:
+			return false, nil
+		default:
+			return true, nil
+		}
+	}
+	pid, err := listener(b.socket)
+	return pid != 0, err
+}
+
+func (b *background) stop(ctx context.Context, force bool) error {
+	pid, err := listener(b.socket)
+	if err != nil || pid == 0 {
+		return err
+	}
+	process, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return os.NewSyscallError("pidfd_open", err)
+	}
+	defer func() { _ = unix.Close(process) }()
+	// The number may have become another's just before it was opened.
+	if again, err := listener(b.socket); err != nil || again != pid {
+		return err
+	}
+	if err := unix.PidfdSendSignal(process, unix.SIGTERM, nil, 0); err != nil {
+		return ignoreGone(err)
+	}
+	ended, err := awaitExit(ctx, process, stopTime)
+	if err != nil || ended {
+		return err
+	}
+	if !force {
+		return fmt.Errorf("process %d does not stop; --force kills it", pid)
+	}
+	if err := unix.PidfdSendSignal(process, unix.SIGKILL, nil, 0); err != nil {
+		return ignoreGone(err)
+	}
+	_, err = awaitExit(ctx, process, stopTime)
+	return err
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	return os.NewSyscallError("pidfd_send_signal", err)
+}
+
+// awaitExit waits for the end of a process, which makes its pidfd readable.
+func awaitExit(ctx context.Context, process int, limit time.Duration) (ended bool, err error) {
+	const look = 100 * time.Millisecond // how soon it notices that ctx has ended
+	for end := time.Now().Add(limit); time.Now().Before(end); {
+		ready := []unix.PollFd{{Fd: int32(process), Events: unix.POLLIN}}
+		n, err := unix.Poll(ready, int(look.Milliseconds()))
+		switch {
+		case err != nil && !errors.Is(err, unix.EINTR):
+			return false, os.NewSyscallError("poll", err)
+		case n > 0:
+			return true, nil
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		}
+	}
+	return false, nil
+}
+
+// listener is the process that listens on a socket; 0 if none does.
+func listener(socket string) (pid int, err error) {
+	conn, err := net.Dial("unix", socket)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("look for the daemon: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var peer *unix.Ucred
+	if controlErr := raw.Control(func(fd uintptr) {
+		peer, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); controlErr != nil {
+		return 0, controlErr
+	}
+	if err != nil {
+		return 0, os.NewSyscallError("getsockopt", err)
+	}
+	if peer.Pid == 0 {
+		return 0, fmt.Errorf("the daemon at %s runs in another pid namespace: stop it there", socket)
+	}
+	return int(peer.Pid), nil
+}
+
+// String is part of service.
+func (b *background) String() string {
+	pid := 0
+	if b.child != nil {
+		pid = b.child.Process.Pid
+	} else if found, err := listener(b.socket); err == nil {
+		pid = found
+	}
+	return fmt.Sprintf("process %d in the background, since systemd does not run here; it writes to %s", pid, logFile)
+}
+
+func (b *background) trouble(context.Context) string {
+	const most = 2 << 10
+	log, err := os.Open(logFile)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = log.Close() }()
+	text, _ := io.ReadAll(io.NewSectionReader(log, b.logEnd, 1<<20))
+	return strings.TrimSpace(string(text[max(0, len(text)-most):]))
+}

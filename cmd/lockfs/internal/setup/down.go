@@ -1,0 +1,133 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/fusefs/mountpoint"
+)
+
+func downCommand() *cobra.Command {
+	force := false
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Stop lockfs on this host; lockfs up starts it again",
+		Long: `Stop lockfs on this host: unmount, stop the daemon, and keep it from starting with the host. The host stays one of the
+cluster, with its identity and, on a server, its data: lockfs up starts it again. See lockfs leave for good.
+
+It refuses while programs use the mount, and names them. --force takes it away from them, and kills a daemon that does
+not stop. Locks are files and stay; flock and fcntl locks of this host are released.
+
+On one of three servers the other two go on; on one of two nothing goes on until it is back.`,
+		Example: "  lockfs down\n  lockfs down --force",
+		Args:    cli.Exactly(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := needRoot("lockfs down"); err != nil {
+				return err
+			}
+			h, err := thisHost()
+			if err != nil {
+				return err
+			}
+			if h == nil {
+				return notSetUp()
+			}
+			r := &report{w: cmd.OutOrStdout()}
+			r.title("stopping %s", h.describe())
+			if err := h.down(cmd.Context(), r, force); err != nil {
+				return err
+			}
+			if !r.changed {
+				r.title("it was stopped already; `lockfs up` starts it")
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "also while programs use the mount; kill a daemon that does not stop")
+	return cmd
+}
+
+func notSetUp() error {
+	return fmt.Errorf("this host is not set up (there is no %s): `lockfs up TOKEN` does that", settingsFile)
+}
+
+// down unmounts and stops the daemon. It unmounts before, in one step, for programs can begin to use the mount at any time; by
+// force it leaves that to the daemon, which sees to those that use it.
+func (h *host) down(ctx context.Context, r *report, force bool) error {
+	if !force {
+		if err := h.unmount(r, false); err != nil {
+			return err
+		}
+	}
+	service, err := h.service()
+	if err != nil {
+		return err
+	}
+	running, err := service.running(ctx)
+	if err != nil {
+		return err
+	}
+	if running {
+		defer r.waits("for the daemon to stop")()
+	}
+	// Though it does not run, it may be about to start with the host.
+	if err := service.stop(ctx, force); err != nil {
+		return err
+	}
+	if running {
+		r.did("daemon", "stopped")
+	}
+	return h.unmount(r, true) // what is left of it
+}
+
+// unmount takes the mount away, if it is there; a lazy one also from programs that use it.
+func (h *host) unmount(r *report, lazy bool) error {
+	mounts, err := mountpoint.All()
+	if err != nil || !slices.Contains(mounts, h.mount) {
+		return err
+	}
+	switch err := mountpoint.Detach(h.mount, lazy); {
+	case errors.Is(err, syscall.EBUSY):
+		users, err := mountpoint.Users(h.mount)
+		if err != nil {
+			return err
+		}
+		return inUse(h.mount, users)
+	case err != nil:
+		return fmt.Errorf("unmount %s: %w", h.mount, err)
+	}
+	r.did("mount", "unmounted %s", h.mount)
+	return nil
+}
+
+// inUse says who keeps a mount from being taken away.
+func inUse(dir string, users []mountpoint.User) error {
+	if len(users) == 0 {
+		return fmt.Errorf("%s is in use: something may be mounted below it; --force takes it away all the same", dir)
+	}
+	const most = 10
+	var b strings.Builder
+	for i, user := range users {
+		if i == most {
+			fmt.Fprintf(&b, "\n  and %d more", len(users)-most)
+			break
+		}
+		fmt.Fprintf(&b, "\n  %s (pid %d): %s", cli.Text(user.Name), user.PID, cli.Text(user.Uses))
+	}
+	return fmt.Errorf("%s is in use; end these programs, or take it away from them with --force:%s", dir, &b)
+}
+
+// describe says which host of a cluster this is.
+func (h *host) describe() string {
+	if h.name == "" {
+		return "this " + h.role.String()
+	}
+	return fmt.Sprintf("%s, a %s", h.name, h.role)
+}

@@ -1,0 +1,216 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster"
+	"lockfs/cluster/identity"
+	"lockfs/cluster/rpc"
+	"lockfs/cmd/lockfs/internal/admin"
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/raftstore/storepb"
+)
+
+// leavePlan is what lockfs leave was told.
+type leavePlan struct {
+	force      bool
+	removeData bool
+}
+
+func leaveCommand() *cobra.Command {
+	var plan leavePlan
+	cmd := &cobra.Command{
+		Use:   "leave",
+		Short: "Take this host out of its cluster for good",
+		Long: `Take this host out of its cluster for good: unmount, remove it from the members if it is a server, stop the daemon, revoke its
+identity, and remove that and ` + settingsFile + `. To come back it needs a new token. The data of a server stays in its
+data directory, where it is of no use to this cluster any more, unless --remove-data is given.
+
+A server hands its vote back before it stops, as long as a majority of those that are left is there; if it is not, this
+server is needed, and stays unless --force is given. The last server of a cluster cannot leave it.
+
+It refuses while programs use the mount, and names them. --force takes it away from them; it also goes on where the
+cluster cannot be asked, and says what is left to be done on a server.`,
+		Example: "  lockfs leave\n  lockfs leave --remove-data",
+		Args:    cli.Exactly(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := needRoot("lockfs leave"); err != nil {
+				return err
+			}
+			h, err := thisHost()
+			if err != nil {
+				return err
+			}
+			r := &report{w: cmd.OutOrStdout()}
+			if h == nil {
+				r.title("this host is in no cluster (there is no %s)", settingsFile)
+				return nil
+			}
+			r.title("%s leaves its cluster", h.describe())
+			return plan.run(cmd.Context(), r, h)
+		},
+	}
+	cmd.Flags().BoolVar(&plan.force, "force", false, "also while programs use the mount, or the cluster cannot be asked, or needs this server")
+	cmd.Flags().BoolVar(&plan.removeData, "remove-data", false, "remove the data of a server too")
+	return cmd
+}
+
+// run can be done again where it was cut short: the settings go last.
+func (p *leavePlan) run(ctx context.Context, r *report, h *host) error {
+	if !p.force {
+		// A server unmounts while it still is one, so that its session ends.
+		if err := h.unmount(r, false); err != nil {
+			return err
+		}
+	}
+	if err := p.resign(ctx, r, h); err != nil {
+		if !p.force {
+			return fmt.Errorf("%w; --force goes on all the same, and `lockfs up` brings the host back", err)
+		}
+		r.did("trouble", "%s", err)
+		r.did("to do", "on a server: %s", h.outstanding())
+	}
+	if err := h.down(ctx, r, p.force); err != nil {
+		return err
+	}
+	return p.remove(r, h)
+}
+
+// outstanding is what an administrator has to do if the cluster could not be asked.
+func (h *host) outstanding() string {
+	if h.role == identity.Server {
+		return "lockfs member remove " + h.name
+	}
+	return "lockfs host revoke " + h.name
+}
+
+// resign has the cluster take this host out. A host that has no identity any more has done that.
+func (p *leavePlan) resign(ctx context.Context, r *report, h *host) error {
+	credentials, err := identity.Load(h.identityDir())
+	if errors.Is(err, identity.ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if h.role == identity.Client {
+		err := h.askServers(ctx, credentials.Servers(), func(ctx context.Context, asked *cluster.Admin) error {
+			return admin.RevokeHost(ctx, asked, h.name)
+		})
+		if err == nil {
+			r.did("identity", "revoked")
+		}
+		return err
+	}
+	return h.askServers(ctx, credentials.Servers(), func(ctx context.Context, asked *cluster.Admin) error {
+		return p.resignAsServer(ctx, r, h, asked)
+	})
+}
+
+// resignAsServer is removed from the members, by which it is revoked too.
+func (p *leavePlan) resignAsServer(ctx context.Context, r *report, h *host, asked *cluster.Admin) error {
+	nodes, err := asked.Status(ctx, false)
+	if err != nil {
+		return err
+	}
+	others := slices.DeleteFunc(nodes, func(n cluster.NodeStatus) bool { return n.Name == h.name })
+	if len(others) == len(nodes) {
+		return nil // it was removed before
+	}
+	others = slices.DeleteFunc(others, func(n cluster.NodeStatus) bool { return n.Joining })
+	if err := enoughWithout(others); err != nil && !p.force {
+		return err
+	}
+	err = asked.Remove(ctx, h.name)
+	var refused *rpc.RefusedError
+	if err != nil && (!errors.As(err, &refused) || refused.Result.GetCode() != storepb.Code_NOT_FOUND) {
+		return fmt.Errorf("remove %s from the members: %w", h.name, err)
+	}
+	r.did("member", "removed; %s", describeRest(len(others)))
+	return nil
+}
+
+// enoughWithout is an error if the other voters cannot decide anything without this one.
+func enoughWithout(others []cluster.NodeStatus) error {
+	answering := 0
+	for _, other := range others {
+		if other.Err == nil {
+			answering++
+		}
+	}
+	switch majority := len(others)/2 + 1; {
+	case len(others) == 0:
+		return errors.New("this is the only server: nothing would be left of the cluster. `lockfs down` stops it; to end the cluster, " +
+			"remove its data directory then")
+	case answering < majority:
+		return fmt.Errorf("this server is needed: of the %d others only %d answer, and without it nothing could be decided. "+
+			"Bring the others back, or remove them with `lockfs member remove`", len(others), answering)
+	}
+	return nil
+}
+
+// describeRest says what the servers that are left can bear.
+func describeRest(servers int) string {
+	bear := (servers - 1) / 2
+	switch {
+	case servers == 1:
+		return "one server is left: it must not fail"
+	case bear == 0:
+		return fmt.Sprintf("%d servers are left: none of them may fail", servers)
+	}
+	return fmt.Sprintf("%d servers are left, of which %d may fail", servers, bear)
+}
+
+// remove takes away what up has written.
+func (p *leavePlan) remove(r *report, h *host) error {
+	daemon, err := h.service()
+	if err != nil {
+		return err
+	}
+	if err := daemon.remove(); err != nil {
+		return err
+	}
+	if err := identity.Remove(h.identityDir()); err != nil {
+		return fmt.Errorf("remove the identity: %w", err)
+	}
+	r.did("identity", "removed from %s", h.identityDir())
+	if h.role == identity.Server {
+		if err := removeFile(filepath.Join(h.data, sealKeyFile)); err != nil {
+			return err
+		}
+		if err := p.clearData(r, h); err != nil {
+			return err
+		}
+	}
+	if err := removeFile(settingsFile); err != nil {
+		return err
+	}
+	r.did("settings", "removed %s", settingsFile)
+	return nil
+}
+
+// clearData empties the data directory, which may be a mount point.
+func (p *leavePlan) clearData(r *report, h *host) error {
+	if !p.removeData {
+		r.is("data", "stays in %s: --remove-data removes it, or rm -r; `lockfs up` needs an empty one", h.data)
+		return nil
+	}
+	entries, err := os.ReadDir(h.data)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if err := os.RemoveAll(filepath.Join(h.data, entry.Name())); err != nil {
+			return err
+		}
+	}
+	r.did("data", "removed what was in %s", h.data)
+	return nil
+}

@@ -1,0 +1,50 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// service keeps the daemon of this host running: systemd where it runs, else nothing but the daemon itself.
+type service interface {
+	// install makes it start with the host, where there is something that does that, and answers whether that was missing.
+	install() (changed bool, err error)
+
+	// start starts it, now and with the host, unless it runs.
+	start(ctx context.Context) error
+
+	// stop stops it, with SIGKILL if force is true and it does not stop, and keeps it from starting with the host.
+	stop(ctx context.Context, force bool) error
+
+	// remove takes away what install made.
+	remove() error
+
+	// running tells whether the daemon runs, or is on its way.
+	running(ctx context.Context) (bool, error)
+
+	// String says what it is, for people.
+	String() string
+
+	// trouble is what the daemon said last, for an error.
+	trouble(ctx context.Context) string
+}
+
+// stopTime is how long a daemon may take to stop.
+const stopTime = 30 * time.Second
+
+// systemdRuns tells whether systemd manages this host, as sd_booted(3) has it.
+func systemdRuns() bool {
+	info, err := os.Lstat("/run/systemd/system")
+	return err == nil && info.IsDir()
+}
+
+// removeFile removes one that may be gone.
+func removeFile(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package setup
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"lockfs/cluster/durable"
+	"lockfs/cluster/identity"
+)
+
+const unitDir = "/etc/systemd/system"
+
+// systemd is a unit of the system manager.
+type systemd struct {
+	role    identity.Role
+	program string
+}
+
+func (s *systemd) file() string { return filepath.Join(unitDir, unitName(s.role)) }
+
+func (s *systemd) install() (changed bool, err error) {
+	text := []byte(unitText(s.role, s.program))
+	there, err := os.ReadFile(s.file())
+	if err == nil && bytes.Equal(there, text) {
+		return false, nil
+	}
+	if err := durable.Replace(s.file(), text); err != nil {
+		return false, fmt.Errorf("install %s: %w", unitName(s.role), err)
+	}
+	return true, os.Chmod(s.file(), 0o644)
+}
+
+func (s *systemd) start(ctx context.Context) error {
+	if err := systemctl(ctx, "daemon-reload"); err != nil {
+		return err
+	}
+	if err := systemctl(ctx, "enable", unitName(s.role)); err != nil {
+		return err
+	}
+	return systemctl(ctx, "start", "--no-block", unitName(s.role))
+}
+
+func (s *systemd) stop(ctx context.Context, force bool) error {
+	if _, err := os.Lstat(s.file()); os.IsNotExist(err) {
+		return nil
+	}
+	if err := systemctl(ctx, "disable", unitName(s.role)); err != nil {
+		return err
+	}
+	if force {
+		limited, cancel := context.WithTimeout(ctx, stopTime)
+		defer cancel()
+		if systemctl(limited, "stop", unitName(s.role)) == nil {
+			return nil
+		}
+		if err := systemctl(ctx, "kill", "--signal=SIGKILL", unitName(s.role)); err != nil {
+			return err
+		}
+	}
+	return systemctl(ctx, "stop", unitName(s.role))
+}
+
+func (s *systemd) remove() error {
+	if err := removeFile(s.file()); err != nil {
+		return fmt.Errorf("remove %s: %w", unitName(s.role), err)
+	}
+	return systemctl(context.Background(), "daemon-reload")
+}
+
+// running counts a unit that is between two attempts too.
+func (s *systemd) running(ctx context.Context) (bool, error) {
+	output, err := exec.CommandContext(ctx, "systemctl", "show", "--property=ActiveState", "--value", unitName(s.role)).Output()
+	if err != nil {
+		return false, fmt.Errorf("state of %s: %w", unitName(s.role), err)
+	}
+	state := strings.TrimSpace(string(output))
+	return state == "active" || state == "activating" || state == "reloading", nil
+}
+
+// String is part of service.
+func (s *systemd) String() string { return unitName(s.role) + ", enabled" }
+
+func (s *systemd) trouble(ctx context.Context) string {
+	output, _ := exec.CommandContext(ctx, "journalctl", "--unit="+unitName(s.role), "--lines=5", "--output=cat", "--quiet").Output()
+	return strings.TrimSpace(string(output)) + "\n(more with: journalctl -u " + unitName(s.role) + ")"
+}
+
+func systemctl(ctx context.Context, args ...string) error {
+	output, err := exec.CommandContext(ctx, "systemctl", args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("systemctl %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(output))
+	}
+	return nil
+}

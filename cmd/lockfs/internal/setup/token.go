@@ -1,0 +1,46 @@
+package setup
+
+import (
+	"crypto/x509"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"lockfs/cluster/identity"
+	"lockfs/cmd/lockfs/internal/admin"
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+// tokenVariable has a token that is not to be seen on the command line.
+const tokenVariable = "LOCKFS_TOKEN"
+
+// readToken reads the token that is given: as an argument, or in tokenVariable. nil: none is.
+func readToken(args []string, stdin io.Reader) (*identity.Token, error) {
+	given := os.Getenv(tokenVariable)
+	if len(args) == 1 {
+		given = args[0]
+	} else if given == "" {
+		return nil, nil
+	}
+	return cli.ReadToken(given, stdin)
+}
+
+// trusts tells of the authorities of a host which one a token is of.
+func trusts(token *identity.Token) func(*x509.Certificate) bool {
+	return func(authority *x509.Certificate) bool { return identity.FingerprintOf(authority) == token.Authority }
+}
+
+// printTokens says what to type on the hosts that follow.
+func printTokens(w io.Writer, tokens []*admin.Token) {
+	for _, t := range tokens {
+		hosts := "further server"
+		if t.Role == identity.Client.String() {
+			hosts = "host that only mounts"
+		}
+		fmt.Fprintf(w, "\nOn each %s (%d at most, until %s):\n\n    lockfs up %s\n", hosts, t.Uses, t.Expires.Format(time.RFC3339), t.Token)
+	}
+	if len(tokens) > 0 {
+		fmt.Fprintln(w, "\nWhoever has one of these can join. More of them: lockfs token create --role server, or client")
+	}
+}

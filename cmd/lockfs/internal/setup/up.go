@@ -1,0 +1,355 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster/identity"
+	"lockfs/cmd/lockfs/internal/admin"
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+// upPlan is what lockfs up was told.
+type upPlan struct {
+	bootstrap bool
+	token     *identity.Token // nil: none was given
+	name      string
+	addr      string
+	advertise string
+	mount     string
+	data      string
+	wait      time.Duration
+	json      bool
+}
+
+// outcome is what lockfs up --json prints.
+type outcome struct {
+	Host    string         `json:"host"`
+	Role    string         `json:"role"` // server, client
+	Mount   string         `json:"mount"`
+	Data    string         `json:"data,omitempty"`    // of a server
+	Address string         `json:"address,omitempty"` // at which others reach a server
+	Changed bool           `json:"changed"`           // something was not as it should be
+	Tokens  []*admin.Token `json:"tokens,omitempty"`  // of a new cluster
+}
+
+func upCommand() *cobra.Command {
+	plan := new(upPlan)
+	cmd := &cobra.Command{
+		Use:   "up [--bootstrap | TOKEN]",
+		Short: "Make this host one of a cluster, and keep it so",
+		Long: `Make this host one of a cluster: with --bootstrap the first server of a new one, with a TOKEN what that is for, a server or
+a host that only mounts. It gets an identity for this host, writes what the daemon is started with to
+` + settingsFile + `, installs and starts its unit where systemd runs (elsewhere it starts the daemon in the background),
+mounts the locks, and waits until they work. --bootstrap prints two tokens, for further servers and for mounts.
+
+Without either it brings back what lockfs down stopped, or mends what is not as it should be: a daemon that does not run, a
+unit that is gone. Run again, it says that all is there.
+
+A TOKEN lets whoever has it into the cluster, and all users of this host can see command lines while they run: give it as
+@FILE, as - (standard input), or in the variable ` + tokenVariable + ` to keep it to yourself.`,
+		Example: `  lockfs up --bootstrap
+  lockfs up lockfs-server-AYZlm2x0...
+  lockfs up @token --mount /srv/locks
+  ssh a lockfs token create --role client | ssh b lockfs up -
+  lockfs up`,
+		Args: cli.Exactly(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := needRoot("lockfs up"); err != nil {
+				return err
+			}
+			if plan.token, err = readToken(args, cmd.InOrStdin()); err != nil {
+				return err
+			}
+			if plan.bootstrap && plan.token != nil {
+				return errors.New("--bootstrap begins a cluster and a token lets into one: give one of them")
+			}
+			r := &report{w: cmd.OutOrStdout()}
+			if plan.json {
+				r.w = cmd.ErrOrStderr()
+			}
+			done, err := plan.run(cmd.Context(), r)
+			if err != nil {
+				return err
+			}
+			if plan.json {
+				return cli.PrintJSON(cmd.OutOrStdout(), done)
+			}
+			printTokens(cmd.OutOrStdout(), done.Tokens)
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&plan.bootstrap, "bootstrap", false, "begin a new cluster, of which this is the first server")
+	flags.StringVar(&plan.name, "name", "", "how this host is called (default: its host name)")
+	flags.StringVar(&plan.addr, "addr", "", "where a server listens, HOST:PORT (default: port 7420 of the address towards the others)")
+	flags.StringVar(&plan.advertise, "advertise", "", "where the others reach this server, HOST:PORT, if that is not --addr")
+	flags.StringVar(&plan.mount, "mount", "", "where the locks are mounted (default "+defaultMount+")")
+	flags.StringVar(&plan.data, "data", "", "data directory of a server (default "+defaultData+")")
+	flags.DurationVar(&plan.wait, "wait", time.Minute, "how long to wait until the mount works")
+	flags.BoolVar(&plan.json, "json", false, "print JSON; the steps are told on standard error")
+	return cmd
+}
+
+// run makes this host what the plan says, step by step. Each can be done again.
+func (p *upPlan) run(ctx context.Context, r *report) (*outcome, error) {
+	was, err := thisHost()
+	if err != nil {
+		return nil, err
+	}
+	if was == nil && p.token == nil && !p.bootstrap {
+		return nil, fmt.Errorf("this host is in no cluster: give a token, which `lockfs token create` makes on a server, " +
+			"or begin a cluster with --bootstrap")
+	}
+	h, err := p.host(was)
+	if err != nil {
+		return nil, err
+	}
+	r.title("%s", h.describe())
+	begins, err := p.identify(ctx, r, h)
+	if err != nil {
+		return nil, err
+	}
+	daemon, err := h.keep(ctx, r, was, begins)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.awaitMount(ctx, r, daemon, p.wait); err != nil {
+		return nil, err
+	}
+	done := &outcome{Host: h.name, Role: h.role.String(), Mount: h.mount, Data: h.data, Address: h.advertised()}
+	if begins {
+		if done.Tokens, err = h.firstTokens(ctx); err != nil {
+			return nil, err
+		}
+		// Only now: should its data ever be gone, it must not begin another cluster on its own.
+		h.settings.set(bootstrapVariable, "")
+		if _, err := h.settings.write(settingsFile); err != nil {
+			return nil, err
+		}
+	}
+	if done.Changed = r.changed; !r.changed {
+		r.title("all is as it should be")
+	}
+	return done, nil
+}
+
+// Variables that are flags of the daemon.
+const (
+	nameVariable      = "LOCKFS_NAME"
+	dataVariable      = "LOCKFS_DATA"
+	addrVariable      = "LOCKFS_ADDR"
+	advertiseVariable = "LOCKFS_ADVERTISE"
+	bootstrapVariable = "LOCKFS_BOOTSTRAP"
+	identityVariable  = "LOCKFS_IDENTITY"
+)
+
+// host is this host as it is to be: as it was, but for what the plan says.
+func (p *upPlan) host(was *host) (*host, error) {
+	h := &host{role: identity.Server, mount: defaultMount, data: defaultData}
+	var err error
+	if was != nil {
+		*h = *was
+	} else if h.name, err = cli.HostName(); err != nil {
+		return nil, err
+	}
+	if h.settings, _, err = readSettings(settingsFile); err != nil {
+		return nil, err
+	}
+	role := h.role
+	if p.token != nil {
+		role = p.token.Role
+	}
+	if was != nil && (role != was.role || p.bootstrap && was.role != identity.Server) {
+		return nil, fmt.Errorf("this host is %s already: `lockfs leave` takes it out of its cluster", was.describe())
+	}
+	if was != nil && p.name != "" && p.name != was.name {
+		return nil, fmt.Errorf("this host is called %s in its cluster: `lockfs leave` takes it out, and another name needs another token", was.name)
+	}
+	h.role = role
+	for value, given := range map[*string]string{&h.name: p.name, &h.mount: p.mount, &h.data: p.data} {
+		if given != "" {
+			*value = given
+		}
+	}
+	if !identity.ValidHost(h.name) {
+		_, err := identity.ParseName(h.role, h.name)
+		return nil, fmt.Errorf("%w; give another name with --name", err)
+	}
+	if h.mount, err = filepath.Abs(h.mount); err != nil {
+		return nil, err
+	}
+	if h.role == identity.Client {
+		if p.addr != "" || p.advertise != "" || p.data != "" {
+			return nil, errors.New("--addr, --advertise and --data are for servers, and this host only mounts")
+		}
+		h.data = ""
+	} else if h.data, err = filepath.Abs(h.data); err != nil {
+		return nil, err
+	}
+	return h, p.configure(h)
+}
+
+// configure writes down what the daemon is to be started with.
+func (p *upPlan) configure(h *host) error {
+	h.settings.set(roleVariable, h.role.String())
+	h.settings.set(nameVariable, h.name)
+	h.settings.set(mountVariable, h.mount)
+	if h.role == identity.Client {
+		h.settings.set(identityVariable, h.identityDir())
+		return nil
+	}
+	h.settings.set(dataVariable, h.data)
+	if p.advertise != "" {
+		h.settings.set(advertiseVariable, p.advertise)
+	}
+	switch {
+	case p.addr != "":
+		if host, port, err := net.SplitHostPort(p.addr); err != nil || host == "" || port == "" {
+			return fmt.Errorf("--addr %q: it is HOST:PORT", p.addr)
+		}
+		h.settings.set(addrVariable, p.addr)
+	case h.settings.get(addrVariable) == "":
+		address, err := p.ownAddress()
+		if err != nil {
+			return err
+		}
+		h.settings.set(addrVariable, netip.AddrPortFrom(address, defaultPort).String())
+	}
+	return nil
+}
+
+// ownAddress is where the others reach this host, as far as it can tell.
+func (p *upPlan) ownAddress() (netip.Addr, error) {
+	if p.token != nil {
+		return addressTowards(p.token.Addresses[0])
+	}
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	return onlyAddress(addresses)
+}
+
+// advertised is where others reach this server; empty for a client.
+func (h *host) advertised() string {
+	if address := h.settings.get(advertiseVariable); address != "" {
+		return address
+	}
+	return h.settings.get(addrVariable)
+}
+
+// identify sees that this host has an identity, unless its server makes that itself, which begins a cluster.
+func (p *upPlan) identify(ctx context.Context, r *report, h *host) (begins bool, err error) {
+	credentials, err := identity.Load(h.identityDir())
+	switch {
+	case errors.Is(err, identity.ErrNone) && p.token != nil:
+		return false, h.enrol(ctx, r, p.token)
+	case errors.Is(err, identity.ErrNone) && (p.bootstrap || h.settings.get(bootstrapVariable) != ""):
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	if p.token != nil && !slices.ContainsFunc(credentials.Authorities(), trusts(p.token)) {
+		return false, fmt.Errorf("this host is in another cluster (authority %s) than the token is for (authority %s): "+
+			"`lockfs leave` takes it out of that", credentials.Signer().Short(), p.token.Authority.Short())
+	}
+	if name := credentials.Name(); name.Host != h.name || name.Role != h.role {
+		return false, fmt.Errorf("%s has the identity of %s, a %s: give that name with --name, or remove it", h.identityDir(), name.Host, name.Role)
+	}
+	r.is("identity", "%s, authority %s", credentials.Name(), credentials.Signer().Short())
+	// The first start may have been cut short.
+	return h.settings.get(bootstrapVariable) != "", nil
+}
+
+// keep writes settings and unit, and sees that the daemon runs with them.
+func (h *host) keep(ctx context.Context, r *report, was *host, begins bool) (service, error) {
+	if begins {
+		h.settings.set(bootstrapVariable, "true")
+	}
+	daemon, err := h.service()
+	if err != nil {
+		return nil, err
+	}
+	running, err := daemon.running(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if was != nil && running && !slices.Equal(was.settings.lines, h.settings.lines) {
+		if err := was.down(ctx, r, false); err != nil {
+			return nil, fmt.Errorf("other settings need the daemon to be started anew: %w", err)
+		}
+		running = false
+	}
+	changed, err := h.settings.write(settingsFile)
+	if err != nil {
+		return nil, err
+	}
+	if changed {
+		r.did("settings", "%s", settingsFile)
+	} else {
+		r.is("settings", "%s", settingsFile)
+	}
+	installed, err := daemon.install()
+	if err != nil {
+		return nil, err
+	}
+	if err := daemon.start(ctx); err != nil {
+		return nil, err
+	}
+	if running && !installed {
+		r.is("daemon", "%s", daemon)
+	} else {
+		r.did("daemon", "%s", daemon)
+	}
+	return daemon, nil
+}
+
+// Of waiting for the mount.
+const (
+	look   = 100 * time.Millisecond // how often
+	remark = 5 * time.Second        // how often it is said what the daemon says
+)
+
+// awaitMount waits until a majority of the servers does what is asked for on the mount.
+func (h *host) awaitMount(ctx context.Context, r *report, daemon service, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	began, said, last := time.Now(), "", time.Now()
+	for {
+		err := probe(ctx, h.mount, h.name)
+		if err == nil {
+			r.is("mount", "%s works", h.mount)
+			return nil
+		}
+		if running, failed := daemon.running(ctx); failed == nil && !running {
+			return fmt.Errorf("the daemon has ended:\n%s", daemon.trouble(ctx))
+		}
+		if now := time.Now(); now.Sub(began) > patience && now.Sub(last) > remark || said == "" && now.Sub(began) > patience {
+			if word := lastLine(daemon.trouble(ctx)); word != said {
+				r.is("waiting", "%s", cli.Text(word))
+				said, last = word, now
+			}
+		}
+		select {
+		case <-time.After(look):
+		case <-ctx.Done():
+			return fmt.Errorf("the mount does not work yet (%w); the daemon goes on trying, and says:\n%s", err,
+				daemon.trouble(context.WithoutCancel(ctx)))
+		}
+	}
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}

@@ -1,0 +1,200 @@
+package operation
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+	"lockfs/test/suite"
+)
+
+// An upHost is a host that lockfs was never on: what lockfs up writes there is its own, and systemd does not run.
+type upHost struct {
+	*hosts.Host
+	program string
+	mount   string // where README has /locks
+}
+
+func newUpHost(t testing.TB, net *hosts.Net, name string) *upHost {
+	t.Helper()
+	h := &upHost{net.Host(name), suite.Program(t), filepath.Join(net.Dir(), "locks")}
+	h.MustRun(t, "sh", "-ec", `
+		mount -t tmpfs of-this-host /mnt
+		for dir in etc var/lib var/log; do
+			mkdir -p "/mnt/$dir/new" "/mnt/$dir/work"
+			mount -t overlay of-this-host -o "lowerdir=/$dir,upperdir=/mnt/$dir/new,workdir=/mnt/$dir/work" "/$dir"
+		done
+		mount -t tmpfs of-this-host /run`)
+	return h
+}
+
+// lockfs runs the program as root.
+func (h *upHost) lockfs(args ...string) (string, error) {
+	return h.Run("env", append([]string{"LOCKFS_MOUNT=" + h.mount, h.program}, args...)...)
+}
+
+func (h *upHost) mustLockfs(t testing.TB, args ...string) string {
+	t.Helper()
+	text, err := h.lockfs(args...)
+	require.NoError(t, err)
+	return text
+}
+
+// asNobody runs the program as another user, who has no mount of his own and names no server.
+func (h *upHost) asNobody(t testing.TB, args ...string) string {
+	t.Helper()
+	return h.MustRun(t, "setpriv", append([]string{"--reuid", "65534", "--regid", "65534", "--clear-groups", h.program}, args...)...)
+}
+
+// daemon is the pid of the daemon, as the host sees it.
+func (h *upHost) daemon(t testing.TB) string {
+	t.Helper()
+	return strings.TrimSpace(h.MustRun(t, "pgrep", "--oldest", "--full", "^"+h.program+" (server|mount)"))
+}
+
+// TestFiveCommands is README's way from empty hosts to three servers and two mounts, and back.
+func TestFiveCommands(t *testing.T) {
+	t.Parallel()
+	net := hosts.New(t)
+	var all []*upHost
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		all = append(all, newUpHost(t, net, name))
+	}
+	a, b, c, d, e := all[0], all[1], all[2], all[3], all[4]
+	_, err := d.lockfs("status")
+	require.ErrorContains(t, err, "no lockfs daemon runs here (looked in /run/lockfs): run this on a server or a mount")
+	_, err = d.lockfs("up")
+	require.ErrorContains(t, err, "this host is in no cluster")
+
+	began := a.mustLockfs(t, "up", "--bootstrap")
+	token := func(role string) string {
+		found := regexp.MustCompile(`(?m)^    lockfs up (lockfs-` + role + `-\S+)$`).FindStringSubmatch(began)
+		require.NotNil(t, found, began)
+		return found[1]
+	}
+	b.mustLockfs(t, "up", token("server"))
+	c.mustLockfs(t, "up", token("server"))
+	d.mustLockfs(t, "up", token("client"))
+	e.MustRun(t, "sh", "-ec", `echo "$3" > /run/token; LOCKFS_MOUNT=$1 "$2" up @/run/token`, "sh", e.mount, e.program, token("client"))
+
+	// Everybody sees the cluster, on each host, without a flag.
+	for _, h := range all {
+		for _, text := range []string{h.mustLockfs(t, "status", "--json"), h.asNobody(t, "status", "--json")} {
+			var status suite.Status
+			require.NoError(t, json.Unmarshal([]byte(text), &status), text)
+			require.NotEmpty(t, status.Leader, text)
+			require.Len(t, status.Nodes, 3, text)
+			for _, n := range status.Nodes {
+				require.Empty(t, n.Error, text)
+			}
+		}
+		require.Contains(t, h.asNobody(t, "session", "list"), h.Name())
+	}
+	require.Equal(t, "/etc/lockfs/lockfs.env 600\n", a.MustRun(t, "stat", "-c", "%n %a", "/etc/lockfs/lockfs.env"))
+	require.NotContains(t, a.MustRun(t, "cat", "/etc/lockfs/lockfs.env"), "BOOTSTRAP", "should its data ever be lost")
+	require.NotContains(t, b.MustRun(t, "cat", "/etc/lockfs/lockfs.env", "/var/log/lockfs.log"), token("server"))
+
+	t.Run("LocksExclude", func(t *testing.T) {
+		dir := filepath.Join(a.mount, "job")
+		a.MustRun(t, "mkdir", dir)
+		w := suite.NewWitness(t, filepath.Join(net.Dir(), "witness"))
+		var on []*hosts.Host
+		for _, h := range all {
+			on = append(on, h.Host)
+		}
+		job := suite.StartJob(t, suite.Clients[0], dir, w, 10, on...)
+		job.Wait(t)
+		require.Empty(t, w.Verdict(t))
+	})
+	t.Run("UpAgain", func(t *testing.T) {
+		for _, h := range all {
+			require.Contains(t, h.mustLockfs(t, "up"), "all is as it should be")
+		}
+		require.Contains(t, b.mustLockfs(t, "up", token("server")), "all is as it should be", "the token is not needed")
+		_, err := d.lockfs("up", token("server"))
+		require.ErrorContains(t, err, "this host is d, a client already")
+		for _, h := range []*upHost{b, d} {
+			h.MustRun(t, "kill", "-9", h.daemon(t))
+			h.awaitDead(t)
+			require.Contains(t, h.mustLockfs(t, "up"), "daemon    process ")
+		}
+		a.locks(t, d)
+	})
+	t.Run("DownAndUp", func(t *testing.T) {
+		for _, h := range []*upHost{c, e} {
+			user := h.Start("sh", "-c", `cd "$1" && echo there && exec sleep 1000`, "sh", h.mount)
+			require.NoError(t, user.WaitOutput("there"))
+			_, err := h.lockfs("down")
+			require.ErrorContains(t, err, "is in use")
+			require.ErrorContains(t, err, "sleep (pid ")
+			h.MustRun(t, "stat", filepath.Join(h.mount, ".lockfs"))
+			user.Kill()
+			require.Contains(t, h.mustLockfs(t, "down"), "daemon    stopped")
+			require.Contains(t, h.mustLockfs(t, "down"), "it was stopped already")
+			_, err = h.lockfs("status")
+			require.ErrorContains(t, err, "no lockfs daemon runs here")
+			a.locks(t, b)
+			require.Contains(t, h.mustLockfs(t, "up"), h.mount+" works")
+			h.locks(t, a)
+		}
+	})
+	t.Run("Leave", func(t *testing.T) {
+		require.Contains(t, e.mustLockfs(t, "leave"), "identity  revoked")
+		require.Contains(t, e.mustLockfs(t, "leave"), "this host is in no cluster")
+		require.Contains(t, a.mustLockfs(t, "host", "admitted", "--json"), `"state": "revoked"`)
+		left := c.mustLockfs(t, "leave", "--remove-data")
+		require.Contains(t, left, "2 servers are left: none of them may fail")
+		require.Empty(t, c.MustRun(t, "find", "/etc/lockfs", "/var/lib/lockfs", "-type", "f"))
+		require.Equal(t, []string{"a", "b"}, a.members(t))
+		_, err := b.lockfs("leave")
+		require.NoError(t, err)
+		_, err = a.lockfs("leave")
+		require.ErrorContains(t, err, "this is the only server")
+		require.Contains(t, a.mustLockfs(t, "up"), a.mount+" works")
+		a.locks(t, d)
+
+		// They may come back, with tokens of their own.
+		back := a.mustLockfs(t, "token", "create", "--role", "server", "--host", "c")
+		c.mustLockfs(t, "up", strings.TrimSpace(back))
+		c.locks(t, d)
+	})
+}
+
+// members is what the host's daemon names.
+func (h *upHost) members(t testing.TB) (names []string) {
+	t.Helper()
+	text := h.mustLockfs(t, "member", "list", "--json")
+	var list []struct{ Name string }
+	require.NoError(t, json.Unmarshal([]byte(text), &list), text)
+	for _, member := range list {
+		names = append(names, member.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// locks takes a lock here that another host sees held, and drops it.
+func (h *upHost) locks(t testing.TB, other *upHost) {
+	t.Helper()
+	lock := filepath.Join(h.mount, "lock")
+	h.MustRun(t, "sh", "-c", "set -C; echo held > "+lock)
+	_, err := other.Run("sh", "-c", "set -C; echo stolen > "+lock)
+	require.ErrorContains(t, err, "cannot")
+	other.MustRun(t, "rm", lock)
+}
+
+// awaitDead waits until the mount says that its process is gone.
+func (h *upHost) awaitDead(t testing.TB) {
+	t.Helper()
+	hosts.Eventually(t, "a dead mount", func() (string, bool) {
+		_, err := h.Run("ls", h.mount)
+		return fmt.Sprint(err), err != nil && strings.Contains(err.Error(), "not connected")
+	})
+}
