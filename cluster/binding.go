@@ -18,9 +18,6 @@ type binding struct {
 	openings *attempts // of sessions
 }
 
-// Nobody is who root of some hosts is (--squash-root): the uid and gid of nobody.
-const nobodyID = 65534
-
 func hasCertificate(caller rpc.Caller) bool {
 	return caller.Role == rpc.RoleClient || caller.Role == rpc.RoleServer
 }
@@ -41,6 +38,9 @@ func (b *binding) command(caller rpc.Caller, cmd *storepb.Command) error {
 		if owner == "" && !b.openings.allowed(caller.Host, readClocks().mono) {
 			return refuse(storepb.Code_TOO_MANY_REQUESTS, fmt.Sprintf("%s opens too many sessions; the next one in a moment", caller.Host))
 		}
+	}
+	if squashed && cmd.GetCaller() == nil {
+		cmd.Caller = new(storepb.Caller) // else nobody would judge it
 	}
 	if by := cmd.GetCaller(); by != nil {
 		by.Host = caller.Host
@@ -88,7 +88,7 @@ func otherHost(caller rpc.Caller, host string) error {
 // squash makes root nobody.
 func squash(by *storepb.Caller) {
 	if by.GetUid() == 0 {
-		by.Uid, by.Gid, by.Squashed = nobodyID, nobodyID, true
+		by.Uid, by.Gid, by.Squashed = namespace.Nobody, namespace.Nobody, true
 	}
 }
 
@@ -100,7 +100,7 @@ func (b *binding) viewer(caller rpc.Caller, query *storepb.Query) {
 	}
 	b.fsm.View(func(ns *namespace.Namespace) {
 		if ns.Admission(caller.Host).GetSquashRoot() {
-			viewer.Uid, viewer.Gid = nobodyID, nobodyID
+			viewer.Uid, viewer.Gid = namespace.Nobody, namespace.Nobody
 			viewer.Groups = slices.DeleteFunc(viewer.GetGroups(), func(gid uint32) bool { return gid == 0 })
 		}
 	})

@@ -16,6 +16,7 @@ import (
 
 // Execute does one command or query if this node leads, else names the leader.
 func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+	n.binding.viewer(rpc.CallerOf(ctx), req.GetQuery())
 	if query := req.GetQuery(); fault.UnverifiedReads && query != nil {
 		result, err := n.fsm.Query(query)
 		return &clusterpb.ExecuteReply{Outcome: outcomeOf(notAnswered(err)), Result: result}, nil
@@ -33,7 +34,6 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 	reply := new(clusterpb.ExecuteReply)
 	switch r := req.GetRequest().(type) {
 	case *clusterpb.ExecuteRequest_Query:
-		n.binding.viewer(rpc.CallerOf(ctx), r.Query)
 		confirmed := n.readIndex.confirmedBy(req, term)
 		if !confirmed && n.readIndex.isMajorityWith(req.GetProbed()) {
 			confirmed, reply.Term = true, uint64(term)

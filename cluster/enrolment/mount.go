@@ -3,6 +3,7 @@ package enrolment
 import (
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockfs/cluster/clusterpb"
@@ -18,6 +19,8 @@ type MountKeeper struct {
 	mu    sync.Mutex
 	ahead time.Duration // cluster time less CLOCK_BOOTTIME
 	known bool
+
+	rootIsNobody atomic.Bool
 }
 
 // ForMount makes the keeper of a host that mounts.
@@ -32,6 +35,7 @@ func (m *MountKeeper) Heard(reply *clusterpb.KeepAliveReply) {
 	m.mu.Lock()
 	m.ahead, m.known = time.Duration(reply.GetClusterTime())-hostinfo.BootTime(), true
 	m.mu.Unlock()
+	m.rootIsNobody.Store(reply.GetSquashRoot())
 	m.Signs(reply.GetAuthority())
 	if len(reply.GetServers()) == 0 {
 		return
@@ -40,6 +44,9 @@ func (m *MountKeeper) Heard(reply *clusterpb.KeepAliveReply) {
 		m.logger.Warn("the addresses of the servers are not kept", "error", err)
 	}
 }
+
+// RootIsNobody tells whether root of this host may no more than nobody.
+func (m *MountKeeper) RootIsNobody() bool { return m.rootIsNobody.Load() }
 
 // now is cluster time as it was last heard, the beginning of time if it was not.
 func (m *MountKeeper) now() time.Time {

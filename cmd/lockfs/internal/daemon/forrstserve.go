@@ -27,7 +27,8 @@ type forrstEndpoint struct {
 
 func (f *forrstEndpoint) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.addr, "forrst-addr", "", "where POST "+cli.ForrstPath+" is served, as in "+cli.DefaultForrstAddress+
-		", to whoever reaches it: there is no authentication; empty: nowhere; without a host: only on this one")
+		", to hosts of the cluster by their certificates, on this host and with --insecure to whoever reaches it; empty: nowhere; "+
+		"without a host: only on this one")
 	flags.StringVar(&f.upstream, "forrst-upstream", "",
 		"URL of the server that has the functions, to which calls are passed on while they have their locks")
 	flags.DurationVar(&f.replay, "forrst-replay", time.Minute, "for how long after a call the same id and body is answered what that was, "+
@@ -88,7 +89,8 @@ func (f *forrstEndpoint) serve(ctx context.Context, node *cluster.Node, config s
 	if err != nil {
 		return err
 	}
-	if address, ok := listener.Addr().(*net.TCPAddr); ok && !address.IP.IsLoopback() {
+	protected := node.Protect(listener)
+	if address, ok := listener.Addr().(*net.TCPAddr); ok && !address.IP.IsLoopback() && protected == listener {
 		config.Logger.Warn("whoever reaches the Forrst endpoint can take and release locks", "address", address)
 	}
 	mux := http.NewServeMux()
@@ -99,7 +101,7 @@ func (f *forrstEndpoint) serve(ctx context.Context, node *cluster.Node, config s
 		Handler: mux, ReadHeaderTimeout: stopGrace, ErrorLog: slog.NewLogLogger(config.Logger.Handler(), slog.LevelWarn),
 	}
 	go func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(protected); !errors.Is(err, http.ErrServerClosed) {
 			config.Logger.Error("Forrst requests are not served any more", "error", err)
 		}
 	}()

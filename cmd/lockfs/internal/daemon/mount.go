@@ -37,6 +37,8 @@ type mountPlan struct {
 	token     *identity.Token // to enter the cluster with; nil: none
 	remount   bool            // only change the options of the file system
 	fixed     []string        // other options that were given for that
+
+	rootIsNobody func() bool // nil: it is not
 }
 
 const defaultMountWait = time.Minute
@@ -112,7 +114,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if p.source == "" {
 		p.source = strings.Join(p.servers, ",")
 	}
-	mounted, err := mount(p.dir, client, fusefs.Options{Logger: logger, FsName: p.source, MountOptions: p.options})
+	mounted, err := mount(p.dir, client, fusefs.Options{Logger: logger, FsName: p.source, MountOptions: p.options, RootIsNobody: p.rootIsNobody})
 	if err != nil {
 		return errors.Join(err, endSession(client, nil))
 	}
@@ -155,6 +157,7 @@ func (p *mountPlan) secure(ctx, looking context.Context, config *session.Config)
 		return err
 	}
 	config.Security, config.Heard = keeper.Security(), keeper.Heard
+	p.rootIsNobody = keeper.RootIsNobody
 	go keeper.Run(ctx)
 	return nil
 }

@@ -153,6 +153,7 @@ func (s *service) serveHTTP(node *cluster.Node) error {
 	if err != nil {
 		return fmt.Errorf("listen for HTTP: %w", err)
 	}
+	listener = node.Protect(listener)
 	server := &http.Server{
 		Handler: node.Handler(), ReadHeaderTimeout: stopGrace,
 		ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn),
