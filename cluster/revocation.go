@@ -47,8 +47,11 @@ func (n *Node) cutOff() {
 	n.port.HangUp(n.security.judge.shutOut)
 }
 
-// revoke shuts a host out for good. A member is removed first: it has a vote.
+// revoke shuts a host out for good: without a name, the one that asks. A member is removed first: it has a vote.
 func (n *Node) revoke(ctx context.Context, by *storepb.Caller, name string) (*storepb.Result, error) {
+	if name == "" {
+		name = by.GetHost()
+	}
 	if id := n.members.find(name); id != "" && n.raft.Server(id) != nil {
 		return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
 			"%q is a member of the cluster: `lockfs member remove %s` removes it, and revokes its certificate too", name, name)}, nil

@@ -120,6 +120,7 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"put_token":     ofServers,
 		"delete_token":  ofServers,
 		"revoke_host":   ofServers,
+		ownRevocation:   ofMounts,  // of a host that leaves
 		"add_authority": ofServers, // which the leader makes
 	},
 }
@@ -127,6 +128,8 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 const (
 	// workStatus is a status for which the node has to work: a hash of its state, or the word of a majority.
 	workStatus = "Status with hash or confirm"
+	// ownRevocation is revoke_host without a name: the host that asks.
+	ownRevocation = "revoke_host of oneself"
 	// unknown is an operation of a newer version, or none at all.
 	unknown = ""
 )
@@ -142,6 +145,9 @@ func rightFor(request proto.Message) (what protoreflect.Name, least right) {
 		}
 	case *clusterpb.ChangeRequest:
 		of, what = rights.changes, caseOf(r.GetOp())
+		if revoked := r.GetOp().GetRevokeHost(); revoked != nil && revoked.GetName() == "" {
+			what = ownRevocation
+		}
 	case *clusterpb.ExecuteRequest:
 		if r.GetQuery() != nil {
 			of, what = rights.queries, caseOf(r.GetQuery())

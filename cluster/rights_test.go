@@ -30,6 +30,7 @@ var (
 		"command ", "command create", "command link", "command unlink", "command rename", "command set_attr", "command set_content",
 		"command set_xattr", "command remove_xattr", "command pin", "command unpin", "command open_session", "command close_session",
 		"command cancel", "command process_gone", "command take_lock", "command drop_locks", "command interrupt_lock",
+		"change " + ownRevocation,
 	}
 	serversMay = []string{
 		"Join", "Remove", workStatus, "query list_tokens", "query get_admission", "query list_admissions",
@@ -69,6 +70,10 @@ func everyRequest(t testing.TB) map[string]proto.Message {
 		all["command "+string(field.Name())] = &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: &storepb.Command{Op: op}}}
 		all["change "+string(field.Name())] = &clusterpb.ChangeRequest{Op: op}
 	}
+	revocation := func(name string) *clusterpb.ChangeRequest {
+		return &clusterpb.ChangeRequest{Op: &storepb.Op{Op: &storepb.Op_RevokeHost{RevokeHost: &storepb.RevokeHost{Name: name}}}}
+	}
+	all["change revoke_host"], all["change "+ownRevocation] = revocation("a"), revocation("")
 	return all
 }
 

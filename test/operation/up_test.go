@@ -110,6 +110,7 @@ func TestFiveCommands(t *testing.T) {
 			on = append(on, h.Host)
 		}
 		job := suite.StartJob(t, suite.Clients[0], dir, w, 10, on...)
+		w.Stop(t) // once each has had it ten times
 		job.Wait(t)
 		require.Empty(t, w.Verdict(t))
 	})

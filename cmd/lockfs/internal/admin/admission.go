@@ -135,7 +135,7 @@ lockfs token create --role client --host NAME.
 	return cmd
 }
 
-// RevokeHost shuts a host out.
+// RevokeHost shuts a host out: without a name, this one.
 func RevokeHost(ctx context.Context, admin *cluster.Admin, name string) error {
 	return change(ctx, admin, &storepb.Op{Op: &storepb.Op_RevokeHost{RevokeHost: &storepb.RevokeHost{Name: name}}})
 }

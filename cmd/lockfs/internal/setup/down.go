@@ -99,7 +99,7 @@ func (h *host) unmount(r *report, lazy bool) error {
 		if err != nil {
 			return err
 		}
-		return inUse(h.mount, users)
+		return &inUseError{h.mount, users}
 	case err != nil:
 		return fmt.Errorf("unmount %s: %w", h.mount, err)
 	}
@@ -107,21 +107,27 @@ func (h *host) unmount(r *report, lazy bool) error {
 	return nil
 }
 
-// inUse says who keeps a mount from being taken away.
-func inUse(dir string, users []mountpoint.User) error {
-	if len(users) == 0 {
-		return fmt.Errorf("%s is in use: something may be mounted below it; --force takes it away all the same", dir)
+// inUseError says who keeps a mount from being taken away.
+type inUseError struct {
+	dir   string
+	users []mountpoint.User
+}
+
+// Error names them, or as many as one can read.
+func (e *inUseError) Error() string {
+	if len(e.users) == 0 {
+		return fmt.Sprintf("%s is in use: something may be mounted below it; --force takes it away all the same", e.dir)
 	}
 	const most = 10
 	var b strings.Builder
-	for i, user := range users {
+	for i, user := range e.users {
 		if i == most {
-			fmt.Fprintf(&b, "\n  and %d more", len(users)-most)
+			fmt.Fprintf(&b, "\n  and %d more", len(e.users)-most)
 			break
 		}
 		fmt.Fprintf(&b, "\n  %s (pid %d): %s", cli.Text(user.Name), user.PID, cli.Text(user.Uses))
 	}
-	return fmt.Errorf("%s is in use; end these programs, or take it away from them with --force:%s", dir, &b)
+	return fmt.Sprintf("%s is in use; end these programs, or take it away from them with --force:%s", e.dir, &b)
 }
 
 // describe says which host of a cluster this is.

@@ -64,16 +64,15 @@ cluster cannot be asked, and says what is left to be done on a server.`,
 
 // run can be done again where it was cut short: the settings go last.
 func (p *leavePlan) run(ctx context.Context, r *report, h *host) error {
-	if !p.force {
-		// A server unmounts while it still is one, so that its session ends.
-		if err := h.unmount(r, false); err != nil {
-			return err
-		}
-	}
-	if err := p.resign(ctx, r, h); err != nil {
-		if !p.force {
-			return fmt.Errorf("%w; --force goes on all the same, and `lockfs up` brings the host back", err)
-		}
+	err := p.resign(ctx, r, h)
+	var inUse *inUseError
+	switch {
+	case err == nil:
+	case errors.As(err, &inUse):
+		return err
+	case !p.force:
+		return fmt.Errorf("%w; --force goes on all the same", err)
+	default:
 		r.did("trouble", "%s", err)
 		r.did("to do", "on a server: %s", h.outstanding())
 	}
@@ -101,8 +100,11 @@ func (p *leavePlan) resign(ctx context.Context, r *report, h *host) error {
 		return err
 	}
 	if h.role == identity.Client {
+		if err := p.unmount(r, h); err != nil {
+			return err
+		}
 		err := h.askServers(ctx, credentials.Servers(), func(ctx context.Context, asked *cluster.Admin) error {
-			return admin.RevokeHost(ctx, asked, h.name)
+			return admin.RevokeHost(ctx, asked, "")
 		})
 		if err == nil {
 			r.did("identity", "revoked")
@@ -128,6 +130,9 @@ func (p *leavePlan) resignAsServer(ctx context.Context, r *report, h *host, aske
 	if err := enoughWithout(others); err != nil && !p.force {
 		return err
 	}
+	if err := p.unmount(r, h); err != nil {
+		return err
+	}
 	err = asked.Remove(ctx, h.name)
 	var refused *rpc.RefusedError
 	if err != nil && (!errors.As(err, &refused) || refused.Result.GetCode() != storepb.Code_NOT_FOUND) {
@@ -135,6 +140,14 @@ func (p *leavePlan) resignAsServer(ctx context.Context, r *report, h *host, aske
 	}
 	r.did("member", "removed; %s", describeRest(len(others)))
 	return nil
+}
+
+// unmount ends the session of the mount while the cluster still knows this host. By force that is left to the daemon's end.
+func (p *leavePlan) unmount(r *report, h *host) error {
+	if p.force {
+		return nil
+	}
+	return h.unmount(r, false)
 }
 
 // enoughWithout is an error if the other voters cannot decide anything without this one.

@@ -13,9 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockfs/cluster"
 	"lockfs/cluster/identity"
 	"lockfs/cmd/lockfs/internal/admin"
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/fusefs/mountpoint"
 )
 
 // upPlan is what lockfs up was told.
@@ -284,9 +286,9 @@ func (h *host) keep(ctx context.Context, r *report, was *host, begins bool) (ser
 	if err != nil {
 		return nil, err
 	}
-	if was != nil && running && !slices.Equal(was.settings.lines, h.settings.lines) {
+	if was != nil && running && (!slices.Equal(was.settings.lines, h.settings.lines) || h.lostMount(ctx)) {
 		if err := was.down(ctx, r, false); err != nil {
-			return nil, fmt.Errorf("other settings need the daemon to be started anew: %w", err)
+			return nil, fmt.Errorf("the daemon has to be started anew: %w", err)
 		}
 		running = false
 	}
@@ -312,6 +314,20 @@ func (h *host) keep(ctx context.Context, r *report, was *host, begins bool) (ser
 		r.did("daemon", "%s", daemon)
 	}
 	return daemon, nil
+}
+
+// lostMount tells of a server that goes on without its mount, as it does when somebody has unmounted that.
+func (h *host) lostMount(ctx context.Context) (lost bool) {
+	mounts, err := mountpoint.All()
+	if h.role != identity.Server || err != nil || slices.Contains(mounts, h.mount) {
+		return false
+	}
+	err = h.ask(ctx, func(ctx context.Context, asked *cluster.Admin) error {
+		nodes, err := asked.Status(ctx, false)
+		lost = slices.ContainsFunc(nodes, func(n cluster.NodeStatus) bool { return n.Name == h.name && n.Err == nil && n.Status.GetMount() == "" })
+		return err
+	})
+	return lost && err == nil
 }
 
 // Of waiting for the mount.
