@@ -201,7 +201,7 @@ func TestEvents(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 2)
 	a, b := c.Nodes[0], c.Nodes[1]
-	follower := b.Host.Start(c.Program, "events", "--follow", "--json", "--servers", b.Addr(), "--insecure")
+	follower := b.Host.Start(c.Program, append([]string{"events", "--follow", "--json"}, b.Asked()...)...)
 	reader := b.Host.Start("cat", c.Path(".lockfs/events"))
 	told := func(words ...string) {
 		t.Helper()

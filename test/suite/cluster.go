@@ -22,12 +22,19 @@ type Cluster struct {
 	Flags   []string // of every server
 	Nodes   []*Node
 	Started []*hosts.Process // all servers ever started
+	Secure  bool             // hosts have certificates; to be set before the first server is started
+
+	tokens map[string]string // by role
 }
 
 // StartCluster starts n nodes, named a, b, c and so on, and waits until all can be used.
 func StartCluster(t testing.TB, n int, flags ...string) *Cluster {
 	t.Helper()
-	c := NewCluster(t, flags...)
+	return NewCluster(t, flags...).startAll(t, n)
+}
+
+func (c *Cluster) startAll(t testing.TB, n int) *Cluster {
+	t.Helper()
 	for range n {
 		c.Add(t).Start(t)
 	}
@@ -39,7 +46,10 @@ func NewCluster(t testing.TB, flags ...string) *Cluster {
 	t.Helper()
 	program := Program(t)
 	net := hosts.New(t)
-	c := &Cluster{t: t, Net: net, Program: program, Mount: filepath.Join(net.Dir(), "locks"), Flags: flags}
+	c := &Cluster{
+		t: t, Net: net, Program: program, Mount: filepath.Join(net.Dir(), "locks"), Flags: flags,
+		Secure: os.Getenv(SecureVariable) == "1", tokens: make(map[string]string),
+	}
 	require.NoError(t, os.Mkdir(c.Mount, 0o755))
 	t.Cleanup(func() {
 		for _, server := range c.Started {

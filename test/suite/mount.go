@@ -35,8 +35,8 @@ func (c *Cluster) Servers() string {
 // MountOn mounts without a voter, and waits until the mount can be used.
 func (c *Cluster) MountOn(t testing.TB, h *hosts.Host, servers string, flags ...string) *hosts.Process {
 	t.Helper()
-	args := append([]string{"mount", "--insecure", "--servers", servers, c.Mount}, flags...)
-	p := h.Start(c.Program, args...)
+	args := append([]string{"mount", c.Mount}, c.MountFlags(t, named(h.Name(), flags), servers)...)
+	p := h.Start(c.Program, append(args, flags...)...)
 	require.NoError(t, p.WaitOutput("lockfs: ready at "+c.Mount))
 	return p
 }

@@ -25,21 +25,21 @@ type Node struct {
 // Addr is the address that other nodes, mounts and commands ask.
 func (n *Node) Addr() string { return n.Host.Addr() + ":7420" }
 
-// HTTPAddr is the address of health and metrics.
-func (n *Node) HTTPAddr() string { return n.Host.Addr() + ":7422" }
+// HTTPAddr is the address of health and metrics, on the host itself where it would need certificates else.
+func (n *Node) HTTPAddr() string {
+	if n.cluster.Secure {
+		return "127.0.0.1:7422"
+	}
+	return n.Host.Addr() + ":7422"
+}
 
 // Launch starts the server and does not wait for it.
 func (n *Node) Launch() {
 	args := []string{
 		"server", "--name", n.Name, "--data", n.Data, "--mount", n.cluster.Mount,
-		"--addr", n.Addr(), "--insecure", "--http-addr", n.HTTPAddr(),
+		"--addr", n.Addr(), "--http-addr", n.HTTPAddr(),
 	}
-	if n == n.cluster.Nodes[0] {
-		args = append(args, "--bootstrap")
-	} else {
-		args = append(args, "--join", n.cluster.Nodes[0].Addr())
-	}
-	n.Server = n.Host.Start("env", slices.Concat(n.Environment, n.command(n.cluster.Program), args, n.cluster.Flags)...)
+	n.Server = n.Host.Start("env", slices.Concat(n.Environment, n.command(n.cluster.Program), args, n.entry(), n.cluster.Flags)...)
 	n.cluster.Started = append(n.cluster.Started, n.Server)
 }
 
@@ -71,7 +71,7 @@ func (n *Node) Stop(t testing.TB) {
 
 // Lockfs runs the program on the node's host, against the node.
 func (n *Node) Lockfs(args ...string) (string, error) {
-	return n.Host.Run(n.cluster.Program, append(args, "--servers", n.Addr(), "--insecure")...)
+	return n.Host.Run(n.cluster.Program, append(args, n.Asked()...)...)
 }
 
 // Get asks a node's HTTP address, from its host.
