@@ -19,4 +19,5 @@
 //	lose-answers      a name that begins with "untold" is created, and the answer to that never comes
 //
 // And LOCKFS_TEST_CLOCK_OFFSET says by how much the program's wall clock is wrong: 1h is an hour fast.
+// LOCKFS_TEST_CERTIFICATE_VALIDITY says how long the certificates are valid that a server gives.
 package fault

@@ -23,6 +23,9 @@ const (
 
 	// ClockOffset is by how much this program's wall clock is ahead of the host's.
 	ClockOffset = time.Duration(0)
+
+	// CertificateValidity is how long the certificates are valid that this program gives; 0: as long as they are to be.
+	CertificateValidity = time.Duration(0)
 )
 
 // ApplyTime is the time of a command: that with which it was stamped.
