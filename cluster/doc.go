@@ -49,6 +49,22 @@
 // It asks until it hears that it has a vote, or why it gets none. The leader drops one that falls silent. What it remembers of
 // all that is in its memory only: a new leader goes on with those without a vote that it finds (newcomers).
 //
+// # Who may what
+//
+// A node knows a caller by what his connection proves: a certificate (package identity), or the uid of who has connected to a unix
+// socket, for which a [Relay] asks. What each may is one table (rights), which a guard in front of the node asks; what is not in it
+// is nobody's. The leader, whose state has all that was acknowledged, sees besides that a host acts in its own sessions and
+// under its own name only (binding). A refused call is answered, counted, and logged once.
+//
+// Who belongs to the cluster is in the state (package trust): the authorities, whose keys are sealed, the tokens, and the key of each
+// host. A node judges a certificate by the state as far as it has it, and hangs up on who is shut out as soon as it learns of that;
+// the leader ends his sessions, so his locks go the way of those of a mount that has fallen silent. Only the leader gives
+// certificates (enrollment). One that is asked again gives the same, so a lost answer uses up nothing.
+//
+// The first server makes the authority before there is a state, keeps it sealed in a file, and records it once it leads (founding).
+// Another authority takes over by a command; the one before vouches for it, all hosts renew by themselves (package enrolment),
+// and the leader drops the old one when no host needs it any more.
+//
 // # Cluster time
 //
 // The leader stamps commands. It takes the median of the voters' wall clocks, measured every other

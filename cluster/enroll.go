@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"lockfs/cluster/clusterpb"
@@ -26,6 +28,7 @@ type enrollment struct {
 	changes    *changes
 	members    *members
 	office     *office
+	founding   *atomic.Pointer[founding] // not nil: this node itself is not recorded yet
 	attempts   *attempts
 	validity   time.Duration // of certificates
 	logger     *slog.Logger
@@ -34,7 +37,7 @@ type enrollment struct {
 // enroll answers a certificate to who comes with a token or with the key that his host is known by.
 func (e *enrollment) enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error) {
 	caller := rpc.CallerOf(ctx)
-	if !e.attempts.allowed(caller.Address.String(), readClocks().mono) {
+	if caller.Role != rpc.RoleLocal && !e.attempts.allowed(caller.Address.String(), readClocks().mono) {
 		return nil, refuse(storepb.Code_TOO_MANY_REQUESTS, "too many hosts want to join from this address; try again in a moment")
 	}
 	term, leader := e.leadership.await(ctx)
@@ -59,6 +62,9 @@ func (e *enrollment) answer(ctx context.Context, req *clusterpb.EnrollRequest) (
 	}
 	if err != nil {
 		return &clusterpb.EnrollReply{Result: &storepb.Result{Code: storepb.Code_INVALID, Message: err.Error()}}, nil
+	}
+	if e.founding.Load() != nil {
+		return nil, errors.Join(raftstore.ErrNotDone, errNoAuthority)
 	}
 	authority, err := e.office.signing()
 	if err != nil {

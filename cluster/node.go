@@ -150,7 +150,7 @@ func (n *Node) assemble() {
 	if n.security != nil {
 		n.enrollment = &enrollment{
 			fsm: n.fsm, leadership: n.leadership, readIndex: n.readIndex, clock: n.clock, changes: n.changes, members: n.members,
-			office: &office{fsm: n.fsm, seal: n.security.seal}, attempts: newAttempts(), validity: n.cfg.certificateValidity(), logger: n.logger,
+			office: &office{fsm: n.fsm, seal: n.security.seal}, founding: &n.security.founding, attempts: newAttempts(), validity: n.cfg.certificateValidity(), logger: n.logger,
 		}
 	}
 	n.removal = &removalWatch{ctx: n.ctx, raft: n.raft, members: n.members, peers: n.peers, join: n.cfg.Join, fail: n.fail}

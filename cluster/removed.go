@@ -16,7 +16,7 @@ import (
 // removalInterval is how often a node that hears from no leader asks whether it is still a member.
 const removalInterval = 5 * time.Second
 
-var errRemoved = errors.New("this node was removed from the cluster; to bring it back, start it with --join and an empty data directory")
+var errRemoved = errors.New("this node was removed from the cluster; it can come back with an empty data directory, as a new member")
 
 // removalWatch ends a node that was taken out.
 type removalWatch struct {

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/clusterpb"
-	"lockfs/cluster/consensus"
 	"lockfs/cluster/enrolment"
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
@@ -154,8 +153,6 @@ func callerAs(t testing.TB, node *Node, credentials *identity.Credentials) rpc.N
 	t.Cleanup(remote.Close)
 	return remote
 }
-
-func identityDir(cfg Config) string { return filepath.Join(cfg.DataDir, consensus.CredentialsDir) }
 
 // openNodeClient opens a session of the host of a node.
 func openNodeClient(t testing.TB, node *Node) *session.Client {

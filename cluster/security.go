@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"lockfs/cluster/consensus"
@@ -23,7 +24,7 @@ type security struct {
 	judge       *judge
 	keeper      *enrolment.Keeper
 	seal        identity.SealKey
-	founding    *founding // nil: the state has the authority
+	founding    atomic.Pointer[founding] // nil: the state has the authority
 	connections *rpc.Security
 }
 
@@ -72,19 +73,21 @@ func (n *Node) openSecurity() error {
 	if s.seal, err = n.sealKey(none); err != nil {
 		return err
 	}
-	if s.founding, err = loadFounding(n.dir.Path, s.seal); err != nil {
+	begun, err := loadFounding(n.dir.Path, s.seal)
+	if err != nil {
 		return err
 	}
 	if none {
-		if credentials, err = n.identifyFirst(s, dir); err != nil {
+		if credentials, begun, err = n.identifyFirst(s.seal, begun, dir); err != nil {
 			return err
 		}
 	}
+	s.founding.Store(begun)
 	own := identity.Name{Role: identity.Server, Host: n.dir.Name}
 	switch {
 	case credentials.Name() != own:
 		return fmt.Errorf("%s is the identity of %s, and this node is %s: give the node that name, or enroll it anew", dir, credentials.Name(), own)
-	case !n.dir.Joined && n.cfg.Bootstrap && s.founding == nil:
+	case !n.dir.Joined && n.cfg.Bootstrap && begun == nil:
 		return fmt.Errorf("data directory %s has come into a cluster with a token: start it without --bootstrap", n.dir.Path)
 	}
 	n.secure(s, credentials)
@@ -105,26 +108,25 @@ func (n *Node) sealKey(begins bool) (identity.SealKey, error) {
 	return seal, nil
 }
 
-func (n *Node) identifyFirst(s *security, dir string) (*identity.Credentials, error) {
+// identifyFirst makes the identity of the first server, and its authority if it has not begun with that.
+func (n *Node) identifyFirst(seal identity.SealKey, begun *founding, dir string) (*identity.Credentials, *founding, error) {
 	now := time.Unix(0, readClocks().wall)
-	if s.founding == nil {
-		var err error
-		if s.founding, err = beginFounding(n.dir.Path, s.seal, now); err != nil {
-			return nil, err
-		}
-	}
 	name, err := identity.ParseName(identity.Server, n.dir.Name)
-	if err != nil {
-		return nil, err
+	if err == nil && begun == nil {
+		begun, err = beginFounding(n.dir.Path, seal, now)
 	}
-	return s.founding.identify(dir, name, n.cfg.Advertise, now, n.cfg.certificateValidity())
+	if err != nil {
+		return nil, nil, err
+	}
+	credentials, err := begun.identify(dir, name, n.cfg.Advertise, now, n.cfg.certificateValidity())
+	return credentials, begun, err
 }
 
 // secure has the node's connections secured.
 func (n *Node) secure(s *security, credentials *identity.Credentials) {
 	s.credentials = credentials
 	s.judge = newJudge(credentials, n.clusterTime)
-	s.keeper = enrolment.NewKeeper(credentials, s.judge, n.otherServers, n.certificateRefused, n.logger)
+	s.keeper = enrolment.ForServer(credentials, s.judge, n, n.otherServers, n.certificateRefused, n.logger)
 	s.connections = s.keeper.Security()
 	s.connections.Server = credentials.ServerConfig(s.judge, rpc.ProtocolRPC, rpc.ProtocolRaft, rpc.ProtocolJoin)
 	s.connections.Caller = s.judge.caller
@@ -151,7 +153,7 @@ func (n *Node) clusterTime() (now time.Time) {
 	return now
 }
 
-// otherServers are whom this node asks for a new certificate: itself too, since it may lead.
+// otherServers are whom this node asks for a new certificate.
 func (n *Node) otherServers() []string {
 	if servers := n.members.addresses(); len(servers) > 0 {
 		return servers

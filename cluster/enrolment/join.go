@@ -39,7 +39,7 @@ func Join(ctx context.Context, token *identity.Token, host, dir string, keep fun
 	}
 	secret := token.Secret
 	config := func(string) *tls.Config { return identity.JoinConfig(authority, token.Made) }
-	reply, err := ask(ctx, token.Addresses, &rpc.Security{Client: config}, key, name,
+	reply, err := ask(ctx, nil, token.Addresses, &rpc.Security{Client: config}, key, name,
 		&clusterpb.EnrollRequest{TokenId: token.ID[:], Secret: secret[:]})
 	if err != nil {
 		return nil, err
@@ -75,13 +75,10 @@ func discover(ctx context.Context, token *identity.Token) (*x509.Certificate, er
 	return nil, fmt.Errorf("no server that the token names can be believed: %w", errors.Join(failures...))
 }
 
-// ask asks join servers, and follows the leader, for a certificate of a name and a key.
+// ask asks a node of this process, if there is one, and join servers, and follows the leader, for a certificate of a name and a key.
 func ask(
-	ctx context.Context, servers []string, security *rpc.Security, key *identity.Key, name identity.Name, request *clusterpb.EnrollRequest,
+	ctx context.Context, near rpc.Node, servers []string, security *rpc.Security, key *identity.Key, name identity.Name, request *clusterpb.EnrollRequest,
 ) (*clusterpb.EnrollReply, error) {
-	if len(servers) == 0 {
-		return nil, errors.New("no server is known")
-	}
 	var err error
 	request.Host = name.Host
 	if request.Request, err = key.Request(name); err != nil {
@@ -89,7 +86,14 @@ func ask(
 	}
 	peers := rpc.NewJoinPeers(security)
 	defer peers.Close()
-	reply, err := rpc.Ask(ctx, rpc.NewRouter(peers, peers.Nodes(servers)...), rpc.Node.Enroll, request)
+	entries := peers.Nodes(servers)
+	if near != nil {
+		entries = append([]rpc.Node{near}, entries...)
+	}
+	if len(entries) == 0 {
+		return nil, errors.New("no server is known")
+	}
+	reply, err := rpc.Ask(ctx, rpc.NewRouter(peers, entries...), rpc.Node.Enroll, request)
 	if err == nil && reply.GetResult().GetCode() != storepb.Code_OK {
 		err = &rpc.RefusedError{Result: reply.GetResult()}
 	}

@@ -18,7 +18,7 @@ var errStillDue = errors.New("the one that the cluster gave is no better")
 
 // Pauses of a Keeper.
 const (
-	lookInterval = time.Minute      // between looks at the certificate when nothing is heard
+	lookInterval = 5 * time.Second  // between looks at the certificate, because cluster time may have been set
 	firstRetry   = time.Second      // after a renewal that failed
 	lastRetry    = 5 * time.Minute  // and again and again
 	turnedPause  = 10 * time.Second // between renewals because a server has turned this host away
@@ -31,6 +31,7 @@ type Keeper struct {
 	judge       identity.Judge
 	logger      *slog.Logger
 	servers     func() []string
+	near        rpc.Node // nil: none
 	refused     func(error)
 
 	wake chan struct{} // holds one
@@ -40,14 +41,19 @@ type Keeper struct {
 	turned  bool                 // a server has turned this host away
 }
 
-// NewKeeper renews with the servers that it is told of at that moment, whom the judge judges. refused is told why the cluster does not
-// renew the certificate, each time; it may be nil.
-func NewKeeper(
-	credentials *identity.Credentials, judge identity.Judge, servers func() []string, refused func(error), logger *slog.Logger,
+// ForServer makes the keeper of a server, which renews with the servers that it is told of at that moment, and first of all with the
+// node of this process, which may lead: then it needs no connection to itself, which it would refuse once the certificate has
+// expired. refused is told why the cluster does not renew the certificate, each time.
+func ForServer(
+	credentials *identity.Credentials, judge identity.Judge, near rpc.Node, servers func() []string, refused func(error), logger *slog.Logger,
 ) *Keeper {
-	return &Keeper{
-		credentials: credentials, judge: judge, servers: servers, refused: refused, logger: logger, wake: make(chan struct{}, 1),
-	}
+	k := newKeeper(credentials, judge, servers, logger)
+	k.near, k.refused = near, refused
+	return k
+}
+
+func newKeeper(credentials *identity.Credentials, judge identity.Judge, servers func() []string, logger *slog.Logger) *Keeper {
+	return &Keeper{credentials: credentials, judge: judge, servers: servers, logger: logger, wake: make(chan struct{}, 1)}
 }
 
 // Security is that of the connections that this host makes with its credentials.
@@ -156,7 +162,7 @@ func (k *Keeper) renew(ctx context.Context, turned bool) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, renewTime)
 	defer cancel()
-	reply, err := ask(ctx, k.servers(), k.Security(), k.credentials.Key(), k.credentials.Name(), new(clusterpb.EnrollRequest))
+	reply, err := ask(ctx, k.near, k.servers(), k.Security(), k.credentials.Key(), k.credentials.Name(), new(clusterpb.EnrollRequest))
 	if err != nil {
 		return err
 	}

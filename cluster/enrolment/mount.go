@@ -26,7 +26,7 @@ type MountKeeper struct {
 // ForMount makes the keeper of a host that mounts.
 func ForMount(credentials *identity.Credentials, logger *slog.Logger) *MountKeeper {
 	m := &MountKeeper{logger: logger}
-	m.Keeper = NewKeeper(credentials, credentials.Judge(m.now), credentials.Servers, nil, logger)
+	m.Keeper = newKeeper(credentials, credentials.Judge(m.now), credentials.Servers, logger)
 	return m
 }
 

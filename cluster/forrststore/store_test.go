@@ -292,7 +292,8 @@ func TestBookkeepingIsNotListed(t *testing.T) {
 	events := &storepb.Query{Query: &storepb.Query_ListEvents{ListEvents: &storepb.ListEvents{Viewer: &storepb.Viewer{}}}}
 	result, err = s.client.Query(t.Context(), events)
 	require.NoError(t, err)
-	require.Len(t, result.GetEvents(), 2, "%v", result)
+	ofLocks := slices.DeleteFunc(result.GetEvents(), func(e *storepb.Event) bool { return len(e.GetPath()) == 0 })
+	require.Len(t, ofLocks, 2, "%v", result)
 }
 
 // A directory that an administrator removed is made again.

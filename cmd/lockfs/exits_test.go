@@ -24,7 +24,7 @@ import (
 
 // TestWrongCalls: a command that cannot be understood, or cannot reach a cluster, has exit code 1 and says what to do.
 func TestWrongCalls(t *testing.T) {
-	program, nobody := clitest.ProgramNamed(t, "lockfs"), "LOCKFS_SERVERS=127.0.0.1:1"
+	program, nobody := clitest.ProgramNamed(t, "lockfs"), []string{"LOCKFS_SERVERS=127.0.0.1:1", "LOCKFS_INSECURE=true"}
 	for call, problem := range map[string]string{
 		"lock":                                   `unknown command "lock" for "lockfs"`,
 		"--other":                                "see `lockfs --help`",
@@ -74,12 +74,30 @@ func TestWrongCalls(t *testing.T) {
 		"dev --forrst-addr :1 --forrst-upstream u": "give one like http://127.0.0.1:9000/rpc",
 		"server --bootstrap --join a":              "give one of them",
 		"server --log-level loud":                  "it is debug, info, warn or error",
+		"server --join a --insecure=false":         "give --token to enter one that has them",
+		"server --token x":                         "a token lets into a cluster that has certificates",
+		"status --insecure=false --identity /none": "--identity: /none: this host belongs to no cluster yet",
+		"status --identity /none":                  "give one of them",
+		"token":                                    "lockfs: say what to do",
+		"token create":                             "it is server or client",
+		"token create --role client --uses 0":      "--uses is one at least",
+		"token create --role client --host -":      "is no name of a host",
+		"token create --role server --squash-root": "--squash-root is for clients",
+		"token revoke":                             "usage: lockfs token revoke ID",
+		"token revoke x":                           "is no id of a token",
+		"host revoke":                              "usage: lockfs host revoke NAME",
+		"host revoke a --timeout 50ms":             "revoke host a: ",
+		"ca":                                       "lockfs: say what to do",
+		"ca list --timeout 50ms":                   "or name others with --servers",
+		"up a b":                                   "usage: lockfs up",
+		"down a":                                   "usage: lockfs down",
+		"leave a":                                  "usage: lockfs leave",
 		"version a":                                "usage: lockfs version",
 		"forrst":                                   "lockfs: say what to do",
 		"forrst status":                            "usage: lockfs forrst status KEY",
 		"bench /nowhere":                           "/nowhere: no such file or directory",
 	} {
-		done := clitest.Execute(t, []string{nobody}, program, strings.Fields(call)...)
+		done := clitest.Execute(t, nobody, program, strings.Fields(call)...)
 		code := 1
 		if strings.HasPrefix(call, "forrst") {
 			code = cli.ExitFailed

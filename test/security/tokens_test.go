@@ -115,6 +115,7 @@ func TestTokensThatAreNotGood(t *testing.T) {
 		{"used up, for the host that used it", once, "x.client.lockfs"},
 		{"with a wrong secret", damaged.text(), "y.client.lockfs"},
 		{"with an unknown id", unknown.text(), "y.client.lockfs"},
+		{"with an unknown id, to see who is there", unknown.text(), "m.client.lockfs"},
 		{"expired", expired, "y.client.lockfs"},
 		{"of another cluster", foreign, "y.client.lockfs"},
 		{"for a host of another name", named, "y.client.lockfs"},
@@ -128,8 +129,11 @@ func TestTokensThatAreNotGood(t *testing.T) {
 	} {
 		t.Run(bad.what, func(t *testing.T) {
 			said := joiner.enrollBy(t, servers, parseToken(t, bad.token), bad.name, nil)
-			assert.Contains(t, []uint64{codeNotPermitted, codeInvalid}, said.result(3).numberOf(1), "%v", said)
+			assert.Contains(t, []uint64{codeNotPermitted, codeInvalid, codeBusy}, said.result(3).numberOf(1), "%v", said)
 			assert.NotEmpty(t, said.result(3).textOf(2), "words")
+			if bad.token == unknown.text() {
+				assert.NotContains(t, said.result(3).textOf(2), `"m"`)
+			}
 			for field := 4; field <= 8; field++ {
 				assert.Empty(t, said.message.textOf(4), "nothing is granted")
 			}

@@ -49,6 +49,7 @@ const (
 	codeInvalid        = 6
 	codeNotPermitted   = 10
 	codeSessionUnknown = 17
+	codeBusy           = 20
 	codeTooMany        = 21
 )
 

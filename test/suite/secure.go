@@ -58,7 +58,10 @@ func (c *Cluster) IdentityDir(host string) string {
 // MountFlags are those of lockfs mount with which a host of that name reaches some servers, and may come in.
 func (c *Cluster) MountFlags(t testing.TB, host, servers string) []string {
 	t.Helper()
-	flags := []string{"--servers", servers}
+	var flags []string
+	if servers != "" { // else the identity has them
+		flags = append(flags, "--servers", servers)
+	}
 	if !c.Secure {
 		return append(flags, "--insecure")
 	}

@@ -7,7 +7,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Self is whom this process looks for. The ports of the servers believe it: there is no authentication on them.
+// Self is whom this process looks for. A daemon that is asked by its socket knows that better; servers believe their hosts.
 func Self() *storepb.Viewer {
 	viewer := &storepb.Viewer{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
 	groups, err := os.Getgroups()

@@ -28,9 +28,10 @@ type background struct {
 	more    func() []string // variables that it gets besides those of this process
 	socket  string          // where it is asked, and so found
 
-	child  *exec.Cmd // started by this process
-	ended  chan struct{}
-	logEnd int64 // of logFile, when it was started
+	process *os.File  // pidfd of what another process has started; nil: none is known
+	child   *exec.Cmd // started by this process
+	ended   chan struct{}
+	logEnd  int64 // of logFile, when it was started
 }
 
 func (b *background) install() (bool, error) { return false, nil }
@@ -77,27 +78,43 @@ func (b *background) running(context.Context) (bool, error) {
 			return true, nil
 		}
 	}
-	pid, err := listener(b.socket)
-	return pid != 0, err
+	return b.find()
 }
 
-func (b *background) stop(ctx context.Context, force bool) error {
+// find finds the daemon that another process has started, and remembers it: it may go on for a while once its socket is gone.
+func (b *background) find() (there bool, err error) {
+	if b.process != nil {
+		return true, nil
+	}
 	pid, err := listener(b.socket)
 	if err != nil || pid == 0 {
-		return err
+		return false, err
 	}
 	process, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return os.NewSyscallError("pidfd_open", err)
+		return false, os.NewSyscallError("pidfd_open", err)
 	}
-	defer func() { _ = unix.Close(process) }()
 	// The number may have become another's just before it was opened.
 	if again, err := listener(b.socket); err != nil || again != pid {
+		_ = unix.Close(process)
+		return false, err
+	}
+	b.process = os.NewFile(uintptr(process), "daemon")
+	return true, nil
+}
+
+func (b *background) stop(ctx context.Context, force bool) error {
+	if there, err := b.find(); err != nil || !there {
 		return err
 	}
+	process := int(b.process.Fd())
+	defer func() {
+		_ = b.process.Close()
+		b.process = nil
+	}()
 	if err := unix.PidfdSendSignal(process, unix.SIGTERM, nil, 0); err != nil {
 		return ignoreGone(err)
 	}
@@ -106,7 +123,7 @@ func (b *background) stop(ctx context.Context, force bool) error {
 		return err
 	}
 	if !force {
-		return fmt.Errorf("process %d does not stop; --force kills it", pid)
+		return errors.New("the daemon does not stop; --force kills it")
 	}
 	if err := unix.PidfdSendSignal(process, unix.SIGKILL, nil, 0); err != nil {
 		return ignoreGone(err)

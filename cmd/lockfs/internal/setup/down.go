@@ -61,11 +61,6 @@ func notSetUp() error {
 // down unmounts and stops the daemon. It unmounts before, in one step, for programs can begin to use the mount at any time; by
 // force it leaves that to the daemon, which sees to those that use it.
 func (h *host) down(ctx context.Context, r *report, force bool) error {
-	if !force {
-		if err := h.unmount(r, false); err != nil {
-			return err
-		}
-	}
 	service, err := h.service()
 	if err != nil {
 		return err
@@ -73,6 +68,11 @@ func (h *host) down(ctx context.Context, r *report, force bool) error {
 	running, err := service.running(ctx)
 	if err != nil {
 		return err
+	}
+	if !force {
+		if err := h.unmount(r, false); err != nil {
+			return err
+		}
 	}
 	if running {
 		defer r.waits("for the daemon to stop")()

@@ -100,7 +100,7 @@ func (p *leavePlan) resign(ctx context.Context, r *report, h *host) error {
 		return err
 	}
 	if h.role == identity.Client {
-		if err := p.unmount(r, h); err != nil {
+		if err := h.down(ctx, r, p.force); err != nil {
 			return err
 		}
 		err := h.askServers(ctx, credentials.Servers(), func(ctx context.Context, asked *cluster.Admin) error {
