@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// What a data directory holds besides identityFile.
+// What a data directory holds besides IdentityFile.
 const (
 	lockFile    = "lock"        // locked (flock) while a node runs
 	votesFile   = "votes.db"    // raft-boltdb: term and vote
@@ -95,10 +95,11 @@ func (d *Directory) identify(claim Claim) error {
 	for _, entry := range entries {
 		switch entry.Name() {
 		case CredentialsDir, SealKeyFile, SealKeyFile + ".tmp": // it has come in with a token
-		case "lost+found", lockFile, identityFile + ".tmp": // a node that stopped before it saved its identity
+		case "machine-id": // of this host, which may have mounted before it has a server
+		case "lost+found", lockFile, IdentityFile + ".tmp": // a node that stopped before it saved its identity
 		case votesFile, logDir, snapshotDir, AuditFile:
 			return &DamagedError{
-				Path: filepath.Join(d.Path, identityFile), Err: errors.New("it is missing, but other files of a node are there"),
+				Path: filepath.Join(d.Path, IdentityFile), Err: errors.New("it is missing, but other files of a node are there"),
 			}
 		default:
 			return fmt.Errorf("data directory %s is not empty and not lockfs's (it has %q); name another one", d.Path, entry.Name())

@@ -15,8 +15,8 @@ import (
 	"lockfs/raftstore/codec"
 )
 
-// identityFile says whose data directory it is. Its presence means that the directory belongs to a cluster.
-const identityFile = "node.json"
+// IdentityFile says whose data directory it is. Its presence means that the directory belongs to a cluster.
+const IdentityFile = "node.json"
 
 const identityVersion = 2
 
@@ -40,7 +40,7 @@ type Identity struct {
 
 // loadIdentity answers fs.ErrNotExist for a directory that no node has used yet.
 func loadIdentity(dir string) (*Identity, error) {
-	path := filepath.Join(dir, identityFile)
+	path := filepath.Join(dir, IdentityFile)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -81,5 +81,5 @@ func (id *Identity) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	return durable.Replace(filepath.Join(dir, identityFile), append(data, '\n'))
+	return durable.Replace(filepath.Join(dir, IdentityFile), append(data, '\n'))
 }

@@ -40,7 +40,7 @@ type SnapshotInfo struct {
 func Inspect(dir string) (*Inspection, error) {
 	id, err := loadIdentity(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is no data directory of a lockfs server: it has no %s", dir, identityFile)
+		return nil, fmt.Errorf("%s is no data directory of a lockfs server: it has no %s", dir, IdentityFile)
 	}
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func eachFile(t *testing.T, cfg setup) []string {
 	require.NoError(t, err)
 	require.Len(t, segments, 1)
 	return []string{
-		filepath.Join(cfg.path, identityFile), filepath.Join(cfg.path, votesFile),
+		filepath.Join(cfg.path, IdentityFile), filepath.Join(cfg.path, votesFile),
 		segments[0], filepath.Join(cfg.path, logDir, "segments"), newest, filepath.Join(filepath.Dir(newest), "meta.json"),
 	}
 }

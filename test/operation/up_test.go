@@ -146,6 +146,12 @@ func TestFiveCommands(t *testing.T) {
 			h.locks(t, a)
 		}
 	})
+	t.Run("RevokedAndBack", func(t *testing.T) {
+		a.mustLockfs(t, "host", "revoke", "d")
+		again := strings.TrimSpace(a.mustLockfs(t, "token", "create", "--role", "client", "--host", "d"))
+		require.Contains(t, d.mustLockfs(t, "up", again), "identity  d.client.lockfs")
+		d.locks(t, a)
+	})
 	t.Run("Leave", func(t *testing.T) {
 		require.Contains(t, e.mustLockfs(t, "leave"), "identity  revoked")
 		require.Contains(t, e.mustLockfs(t, "leave"), "this host is in no cluster")
@@ -198,4 +204,64 @@ func (h *upHost) awaitDead(t testing.TB) {
 		_, err := h.Run("ls", h.mount)
 		return fmt.Sprint(err), err != nil && strings.Contains(err.Error(), "not connected")
 	})
+}
+
+// systemctl does of systemd what lockfs up asks of it, with the unit and the settings as they are written.
+const systemctl = `#!/bin/sh
+set -e
+for unit; do :; done
+file=/etc/systemd/system/$unit
+running() { [ -e /run/main.pid ] && kill -0 "$(cat /run/main.pid)" 2> /dev/null; }
+case $1 in
+daemon-reload) ;;
+enable) touch /run/enabled ;;
+disable) rm -f /run/enabled ;;
+show) if running; then echo active; else echo inactive; fi ;;
+start)
+	running && exit
+	set -a
+	. "$(sed -n s/^EnvironmentFile=//p "$file")"
+	eval "exec setsid $(sed -n s/^ExecStart=//p "$file")" > /run/journal 2>&1 < /dev/null &
+	echo $! > /run/main.pid ;;
+stop)
+	running || exit 0
+	kill "$(cat /run/main.pid)"
+	while running; do sleep 0.1; done ;;
+*) exit 64 ;;
+esac
+`
+
+// TestUpWithSystemd has systemd's part done by a script, which the host has in its place.
+func TestUpWithSystemd(t *testing.T) {
+	t.Parallel()
+	net := hosts.New(t)
+	a := newUpHost(t, net, "a")
+	a.MustRun(t, "sh", "-ec", `mkdir -p /run/systemd/system /run/bin; echo "$1" > /run/bin/systemctl; chmod +x /run/bin/systemctl`, "sh", systemctl)
+	lockfs := func(args ...string) (string, error) {
+		return a.Run("env", append([]string{"PATH=/run/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LOCKFS_MOUNT=" + a.mount, a.program}, args...)...)
+	}
+	must := func(args ...string) string {
+		t.Helper()
+		text, err := lockfs(args...)
+		require.NoError(t, err)
+		return text
+	}
+	require.Contains(t, must("up", "--bootstrap"), "daemon    lockfs-server.service, enabled")
+	a.MustRun(t, "stat", "/run/enabled")
+	require.Equal(t, "644\n", a.MustRun(t, "stat", "-c", "%a", "/etc/systemd/system/lockfs-server.service"))
+	a.locks(t, a)
+	require.Contains(t, must("up"), "all is as it should be")
+
+	a.MustRun(t, "rm", "/etc/systemd/system/lockfs-server.service")
+	a.MustRun(t, "sh", "-ec", "echo LOCKFS_OP_TIMEOUT=7s >> /etc/lockfs/lockfs.env")
+	require.NotContains(t, must("up"), "all is as it should be", "the unit was gone")
+	must("down")
+	_, err := a.Run("stat", "/run/enabled")
+	require.Error(t, err, "it does not start with the host")
+	must("up")
+	require.Contains(t, a.MustRun(t, "sh", "-c", `tr '\0' '\n' < "/proc/$(cat /run/main.pid)/environ"`), "LOCKFS_OP_TIMEOUT=7s")
+	a.locks(t, a)
+	_, err = lockfs("leave")
+	require.ErrorContains(t, err, "this is the only server")
+	a.locks(t, a)
 }

@@ -16,20 +16,24 @@ const askTime = 15 * time.Second
 
 // ask asks the cluster, by the daemon of this host.
 func (h *host) ask(ctx context.Context, question func(context.Context, *cluster.Admin) error) error {
-	return asking(ctx, &cli.ClusterFlags{Socket: h.socket()}, question)
+	return asking(ctx, &cli.ClusterFlags{Socket: h.socket()}, nil, question)
 }
 
 // askServers asks the other servers with the identity of this host, which needs no daemon.
 func (h *host) askServers(ctx context.Context, servers []string, question func(context.Context, *cluster.Admin) error) error {
-	return asking(ctx, &cli.ClusterFlags{Servers: servers, Identity: h.identityDir()}, question)
+	return asking(ctx, &cli.ClusterFlags{Servers: servers, Identity: h.identityDir()}, nil, question)
 }
 
-func asking(ctx context.Context, whom *cli.ClusterFlags, question func(context.Context, *cluster.Admin) error) error {
+// asking tells turnedAway, which may be nil, that a server does not know this host.
+func asking(ctx context.Context, whom *cli.ClusterFlags, turnedAway func(), question func(context.Context, *cluster.Admin) error) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	asked, err := whom.Find(ctx)
 	if err != nil {
 		return err
+	}
+	if asked.Security != nil {
+		asked.Security.TurnedAway = turnedAway
 	}
 	admin, err := cluster.NewAdmin(asked.Addresses, asked.Security)
 	if err != nil {

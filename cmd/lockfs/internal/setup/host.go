@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"lockfs/cluster/consensus"
 	"lockfs/cluster/identity"
 	"lockfs/cmd/lockfs/internal/cli"
 )
@@ -44,7 +45,7 @@ func thisHost() (*host, error) {
 // identityDir is where its key and certificate are.
 func (h *host) identityDir() string {
 	if h.role == identity.Server {
-		return filepath.Join(h.data, "identity")
+		return filepath.Join(h.data, consensus.CredentialsDir)
 	}
 	return filepath.Join(filepath.Dir(settingsFile), "identity")
 }
@@ -71,7 +72,7 @@ func (h *host) service() (service, error) {
 	}, nil
 }
 
-// errNotRoot is for commands that change what is root's.
+// needRoot is for commands that change what is root's.
 func needRoot(command string) error {
 	if os.Geteuid() == 0 {
 		return nil

@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
+	"lockfs/cluster/consensus"
 	"lockfs/cluster/identity"
 	"lockfs/cluster/rpc"
 	"lockfs/cmd/lockfs/internal/admin"
@@ -103,9 +105,7 @@ func (p *leavePlan) resign(ctx context.Context, r *report, h *host) error {
 		if err := h.down(ctx, r, p.force); err != nil {
 			return err
 		}
-		err := h.askServers(ctx, credentials.Servers(), func(ctx context.Context, asked *cluster.Admin) error {
-			return admin.RevokeHost(ctx, asked, "")
-		})
+		err := h.revokeItself(ctx, credentials.Servers())
 		if err == nil {
 			r.did("identity", "revoked")
 		}
@@ -114,6 +114,21 @@ func (p *leavePlan) resign(ctx context.Context, r *report, h *host) error {
 	return h.askServers(ctx, credentials.Servers(), func(ctx context.Context, asked *cluster.Admin) error {
 		return p.resignAsServer(ctx, r, h, asked)
 	})
+}
+
+// revokeItself may lose its connection before it hears that it is done: then it is turned away.
+func (h *host) revokeItself(ctx context.Context, servers []string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var turnedAway atomic.Bool
+	whom := &cli.ClusterFlags{Servers: servers, Identity: h.identityDir()}
+	err := asking(ctx, whom, func() { turnedAway.Store(true); cancel() }, func(ctx context.Context, asked *cluster.Admin) error {
+		return admin.RevokeHost(ctx, asked, "")
+	})
+	if turnedAway.Load() {
+		return nil
+	}
+	return err
 }
 
 // resignAsServer is removed from the members, by which it is revoked too.
@@ -195,7 +210,7 @@ func (p *leavePlan) remove(r *report, h *host) error {
 	}
 	r.did("identity", "removed from %s", h.identityDir())
 	if h.role == identity.Server {
-		if err := removeFile(filepath.Join(h.data, sealKeyFile)); err != nil {
+		if err := removeFile(filepath.Join(h.data, consensus.SealKeyFile)); err != nil {
 			return err
 		}
 		if err := p.clearData(r, h); err != nil {

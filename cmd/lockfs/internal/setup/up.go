@@ -268,9 +268,20 @@ func (p *upPlan) identify(ctx context.Context, r *report, h *host) (begins bool,
 	if name := credentials.Name(); name.Host != h.name || name.Role != h.role {
 		return false, fmt.Errorf("%s has the identity of %s, a %s: give that name with --name, or remove it", h.identityDir(), name.Host, name.Role)
 	}
+	if p.token != nil && h.role == identity.Client && !h.isKnown(ctx, credentials.Servers()) {
+		return false, h.enrol(ctx, r, p.token) // it was revoked, or forgotten
+	}
 	r.is("identity", "%s, authority %s", credentials.Name(), credentials.Signer().Short())
 	// The first start may have been cut short.
 	return h.settings.get(bootstrapVariable) != "", nil
+}
+
+// isKnown tells whether a server answers to the identity of this host.
+func (h *host) isKnown(ctx context.Context, servers []string) bool {
+	return h.askServers(ctx, servers, func(ctx context.Context, asked *cluster.Admin) error {
+		_, err := asked.Members(ctx)
+		return err
+	}) == nil
 }
 
 // keep writes settings and unit, and sees that the daemon runs with them.
