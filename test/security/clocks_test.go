@@ -1,11 +1,15 @@
 package security
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/test/hosts"
 	"lockfs/test/suite"
 )
 
@@ -68,12 +72,16 @@ func TestAFounderWhoseClockIsSlow(t *testing.T) {
 	for range 2 {
 		c.Add(t).Start(t)
 	}
+	hosts.Eventually(t, "the mount has heard of all servers", func() (string, bool) {
+		text, err := os.ReadFile(filepath.Join(c.IdentityDir("m"), "servers"))
+		return string(text), err == nil && strings.Count(string(text), "\n") == len(c.Nodes)
+	})
 	for c.Leader() == founder {
 		founder.Kill()
 		suite.RequireLocking(t, c, m.Host, c.Nodes[1].Host)
 		founder.Start(t)
 	}
-	late := c.AddGuest(t, "late")
+	late := c.AddGuest(t, "late", "--token", c.NewJoinToken(t, "--role", "client")) // the others have expired too
 	late.Start(t)
 	for _, n := range c.Nodes {
 		suite.RequireLocking(t, c, m.Host, n.Host)
