@@ -23,6 +23,16 @@ const (
 	patience   = 5 * time.Second // of a server with each of them
 )
 
+// acceptOnly keeps as many connections as a server has room for that does not know yet what they are for.
+const acceptOnly = `
+import collections, socket, sys
+server = socket.create_server((sys.argv[1], 7420), backlog=4096)
+print("ready", flush=True)
+kept = collections.deque(maxlen=2048)
+while True:
+    kept.append(server.accept()[0])
+`
+
 // BenchmarkFlood measures the cycle of a lock on a server's mount while nobody else is there, while 10,000 connections to that
 // server never come to the end of their handshakes, and while a host that is let in asks for what it does not read:
 //
@@ -36,23 +46,14 @@ func BenchmarkFlood(b *testing.B) {
 	m.Start(b)
 	leader := c.Leader()
 	other := c.Net.Host("elsewhere")
-	listener, err := other.Listen(other.Addr() + ":7420")
-	require.NoError(b, err)
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() { _, _ = io.Copy(io.Discard, conn) }()
-		}
-	}()
+	acceptor := other.Start("python3", "-c", acceptOnly, other.Addr())
+	require.NoError(b, acceptor.WaitOutput("ready\n"))
 	cases := []struct {
 		name  string
 		begin func(context.Context)
 	}{
 		{"quiet", func(context.Context) {}},
-		{"elsewhere", func(ctx context.Context) { flood(b, ctx, c.Net, listener.Addr().String()) }},
+		{"elsewhere", func(ctx context.Context) { flood(b, ctx, c.Net, other.Addr()+":7420") }},
 		{"flooded", func(ctx context.Context) { flood(b, ctx, c.Net, leader.Addr()) }},
 		{"slow-reader", func(ctx context.Context) { readSlowly(b, ctx, asIn(b, m.Host, c.IdentityDir("m")), leader.Addr()) }},
 	}
