@@ -41,8 +41,7 @@ type NodeStatus struct {
 	Err     error
 }
 
-// Status asks every member, and sorts the answers by name. The state's hash takes each node a time
-// proportional to the size of the state.
+// Status asks every member, and sorts the answers by name.
 func (a *Admin) Status(ctx context.Context, withHash bool) ([]NodeStatus, error) {
 	members, err := a.Members(ctx)
 	if err != nil {

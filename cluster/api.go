@@ -50,3 +50,8 @@ func (n *Node) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clust
 func (n *Node) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
 	return n.expulsion.remove(ctx, callerFor(ctx, req.GetCaller()), req.GetName()), nil
 }
+
+// Backup is part of rpc.Node.
+func (n *Node) Backup(ctx context.Context, req *clusterpb.BackupRequest) (*clusterpb.BackupReply, error) {
+	return n.backups.piece(ctx, req), nil
+}

@@ -12,6 +12,9 @@ import (
 // whyCannotApply is why this node ends at an entry that it cannot apply as the others do. It comes to the same entry when it is
 // started again, so the reason says how to go on.
 func whyCannotApply(err error, dataDir string, logger *slog.Logger) error {
+	if distrusted := new(raftstore.DistrustedError); errors.As(err, &distrusted) {
+		return distrusted
+	}
 	entry := new(raftstore.ApplyError)
 	if !errors.As(err, &entry) {
 		return fmt.Errorf("the leader's snapshot: %w", err)

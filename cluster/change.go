@@ -13,7 +13,8 @@ import (
 func (n *Node) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error) {
 	by := callerFor(ctx, req.GetCaller())
 	switch req.GetOp().GetOp().(type) {
-	case *storepb.Op_SetRule, *storepb.Op_DeleteRule, *storepb.Op_ForgetHost:
+	case *storepb.Op_SetRule, *storepb.Op_DeleteRule, *storepb.Op_ForgetHost, *storepb.Op_ClearAlarm,
+		*storepb.Op_SetQuota, *storepb.Op_DeleteQuota:
 	case *storepb.Op_PutToken, *storepb.Op_DeleteToken, *storepb.Op_RevokeHost, *storepb.Op_AddAuthority:
 		return n.changeTrust(ctx, by, req.GetOp()), nil
 	default:

@@ -83,6 +83,19 @@ func (c *clock) keepOnly(voters []string) {
 	}
 }
 
+// offsets is how far each clock that is known is ahead of cluster time, by the voter's id; own is this node's id.
+func (c *clock) offsets(own string) map[string]time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	at := c.at(now.mono)
+	offsets := map[string]time.Duration{own: time.Duration(now.wall - at)}
+	for voter, offset := range c.peers {
+		offsets[voter] = time.Duration(int64(now.mono) + offset - at)
+	}
+	return offsets
+}
+
 // follow sets the course to the median of the clocks that are known, this node's own among them.
 func (c *clock) follow(now reading) {
 	at := c.at(now.mono)

@@ -46,6 +46,11 @@ type Config struct {
 	// SnapshotEntries is the least number of log entries after which a snapshot is taken; 0: 8192.
 	SnapshotEntries uint64
 
+	// BackupDir is where this node makes a backup every so often by itself, of which it keeps the last ones; empty: nowhere.
+	BackupDir   string
+	BackupEvery time.Duration
+	BackupKeep  int
+
 	// entries lets tests put something between a log and its disk; nil: nothing.
 	entries func(raft.LogStore) raft.LogStore
 	// validity is that of the certificates that this node gives when it leads; 0: identity.Validity.
@@ -68,6 +73,9 @@ func (c *Config) validate() error {
 	}
 	if c.DataDir == "" {
 		return errors.New("no data directory is given")
+	}
+	if c.BackupDir != "" && (c.BackupEvery < time.Second || c.BackupKeep < 1) {
+		return errors.New("backups are made every second at most, and one is kept at least")
 	}
 	if c.Address == "" {
 		return nil
@@ -102,7 +110,7 @@ func (c *Config) limits(fsm *raftstore.FSM) *storepb.SetLimits {
 	}
 	fsm.View(func(ns *namespace.Namespace) {
 		if limits.GetMaxBytes() == 0 && !ns.BytesLimited() {
-			limits.MaxBytes = max(memory()/memoryShare, namespace.DefaultMaxBytes)
+			limits.MaxBytes = max(Memory()/memoryShare, namespace.DefaultMaxBytes)
 		}
 	})
 	return limits

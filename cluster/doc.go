@@ -49,6 +49,13 @@
 // It asks until it hears that it has a vote, or why it gets none. The leader drops one that falls silent. What it remembers of
 // all that is in its memory only: a new leader goes on with those without a vote that it finds (newcomers).
 //
+// # Backups
+//
+// Any node makes one (package backup). It gets a read index as a reader does, waits until it has applied that, and takes a
+// snapshot, which costs nothing; so nothing is missing that was acknowledged before. Who asked for it fetches it in pieces, which
+// are written as they are fetched, so a node needs memory for what changes in its state meanwhile. Two are fetched at a time, and
+// one that nobody goes on fetching is dropped.
+//
 // # Who may what
 //
 // A node knows a caller by what his connection proves: a certificate (package identity), or the uid of who has connected to a unix
@@ -73,6 +80,13 @@
 // keeps a lock too long and time that is early breaks one; unless that clock is over a minute behind
 // the last stamp, which proves it wrong. Time that turns out to be ahead runs at half speed
 // until the median has caught up; it never goes back.
+//
+// # Comparison of states
+//
+// Every few minutes the leader has all nodes hash the state after one command. Each does that in the background, by all that was in
+// its memory then, and compares it with the hash that it has kept as the state changed. A voter whose state is not the majority's is
+// taken out of service by an alarm in the state: it stops when it applies that, and again whenever it is started with what it
+// has on disk. Where there is no majority there is only an alarm.
 //
 // Raft itself, with what it keeps on disk, is package consensus's.
 package cluster

@@ -91,6 +91,11 @@ func (g *guard) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clus
 	return pass(ctx, g, req, rpc.Node.Enroll)
 }
 
+// Backup is part of rpc.Node.
+func (g *guard) Backup(ctx context.Context, req *clusterpb.BackupRequest) (*clusterpb.BackupReply, error) {
+	return pass(ctx, g, req, rpc.Node.Backup)
+}
+
 // mostRefusals bounds what is remembered of refusals so as not to log them again.
 const mostRefusals = 10_000
 

@@ -11,6 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
 )
 
 const healthTimeout = 2 * time.Second
@@ -36,7 +38,8 @@ func (n *Node) Handler() http.Handler {
 	return mux
 }
 
-// healthz answers 200 when a linearizable read from this node succeeds, else 503 with the reason.
+// healthz answers 200 when a linearizable read from this node succeeds, else 503 with the reason. Alarms are of the whole cluster, and
+// no reason not to ask this node: they are only told, as it is that its backups fail.
 func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
@@ -44,9 +47,20 @@ func (n *Node) healthz(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "unavailable: "+err.Error(), http.StatusServiceUnavailable)
 		return
 	}
+	health := "ok"
 	if n.cfg.insecure() {
-		_, _ = fmt.Fprintln(w, "ok, insecure")
-		return
+		health = "ok, insecure"
 	}
-	_, _ = fmt.Fprintln(w, "ok")
+	var alarms []*storepb.Alarm
+	n.fsm.View(func(ns *namespace.Namespace) { alarms = ns.Alarms() })
+	if len(alarms) > 0 {
+		health += ", with alarms"
+	}
+	_, _ = fmt.Fprintln(w, health)
+	for _, alarm := range alarms {
+		_, _ = fmt.Fprintf(w, "alarm %d: %s: %s\n", alarm.GetNumber(), alarm.GetKind(), alarm.GetText())
+	}
+	if failure := n.ownBackups.failure.Load(); failure != nil {
+		_, _ = fmt.Fprintln(w, "the last backup failed:", *failure)
+	}
 }

@@ -19,9 +19,13 @@ import (
 const joinReport = 5 * time.Second
 
 // WaitReady returns once this node belongs to a cluster, knows the leader and has caught up with it. It
-// goes on for as long as ctx does and the node can go on, and reports what it waits for.
+// goes on for as long as ctx does and the node can go on, and reports what it waits for. From then on the node makes backups.
 func (n *Node) WaitReady(ctx context.Context) error {
-	return n.whileSound(ctx, n.becomeReady)
+	err := n.whileSound(ctx, n.becomeReady)
+	if err == nil {
+		n.ownBackups.start()
+	}
+	return err
 }
 
 // whileSound does what waits for the cluster, for no longer than this node can go on. The error is then why it cannot.
@@ -98,10 +102,6 @@ func (n *Node) catchUp(ctx context.Context, via *rpc.Router) error {
 		return n.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return ns.Index() >= index })
 	})
 }
-
-var statFs = &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{
-	Query: &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{}}},
-}}
 
 // insist tries until it works, is refused, or ctx ends, and says now and then what it waits for.
 func (n *Node) insist(ctx context.Context, what string, try func(context.Context) error) error {

@@ -107,6 +107,19 @@ func (l *sessionLeases) spare(id ids.Session, now time.Duration) {
 	}
 }
 
+// extremes are for how long the most silent session has been so, and the offset of the clock that is most wrong.
+func (l *sessionLeases) extremes(now time.Duration) (silent, offset time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.sessions {
+		silent = max(silent, now-s.renewed)
+		if s.offset.Abs() > offset.Abs() {
+			offset = s.offset
+		}
+	}
+	return silent, offset
+}
+
 // get answers what is known of a session.
 func (l *sessionLeases) get(id ids.Session, now time.Duration) sessionLease {
 	l.mu.Lock()

@@ -17,8 +17,8 @@ const memoryShare = 4
 // cgroupDir is where control groups (version 2) are found.
 const cgroupDir = "/sys/fs/cgroup"
 
-// memory is how many bytes this process may use: what the machine has, or the least that a control group allows it.
-func memory() uint64 {
+// Memory is how many bytes this process may use, 0 if nothing is known: what the machine has, or the least that a control group allows it.
+func Memory() uint64 {
 	least := uint64(math.MaxUint64)
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err == nil {

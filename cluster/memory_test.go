@@ -19,5 +19,5 @@ func TestMemoryOfControlGroups(t *testing.T) {
 	require.EqualValues(t, 1000, groupMemory(dir, "1:name=systemd:/x\n0::/system/lockfs\n"))
 	require.EqualValues(t, 10, groupMemory(dir, "0::/system/other\n"))
 	require.EqualValues(t, uint64(math.MaxUint64), groupMemory(dir, "0::/../../elsewhere\n"))
-	require.Greater(t, memory(), uint64(1<<20))
+	require.Greater(t, Memory(), uint64(1<<20))
 }

@@ -7,12 +7,15 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 
+	"lockfs/cluster/backup"
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/storepb"
 )
 
@@ -45,6 +48,9 @@ type Node struct {
 	binding    *binding
 	enrollment *enrollment // nil: there are no certificates
 	audit      *auditTrail
+	frozen     *frozenState
+	backups    *backups
+	ownBackups *ownBackups
 
 	security   *security // nil: connections are plain, or there are none
 	peers      *rpc.Peers
@@ -100,6 +106,8 @@ func (n *Node) open() error {
 	}
 	go n.raft.TakeSnapshots(n.ctx)
 	go n.leaderLoop().run()
+	go n.frozen.run()
+	go n.comparison().run()
 	n.serve()
 	go n.hangUp()
 	go n.raft.WatchDisk()
@@ -114,7 +122,8 @@ func (n *Node) startRaft() error {
 	}
 	n.raft, err = consensus.Open(n.dir, consensus.Config{
 		Network: network, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
-		Silence: n.silence, Fail: n.fail, CannotApply: n.cannotApply, Entries: n.cfg.entries,
+		Silence: n.silence, Wrote: func(took time.Duration) { n.cfg.Metrics.writes.Observe(took.Seconds()) },
+		Fail: n.fail, CannotApply: n.cannotApply, Entries: n.cfg.entries,
 	})
 	if err != nil {
 		return err
@@ -123,11 +132,14 @@ func (n *Node) startRaft() error {
 	if n.security != nil {
 		n.security.judge.fsm.Store(n.fsm)
 	}
-	n.store = &raftstore.Store{Raft: n.raft.Raft, Now: n.clock.Now}
+	n.store = &raftstore.Store{
+		Raft: n.raft.Raft, Now: n.clock.Now, Committed: func(took time.Duration) { n.cfg.Metrics.commits.Observe(took.Seconds()) },
+	}
 	n.members = &members{dir: n.dir, raft: n.raft}
 	n.leadership.follow(n.raft.Raft, n.members, n.ctx.Done())
 	n.assemble()
-	return n.cfg.Metrics.Registry.Register(newNodeCollector(n.raft))
+	n.cfg.Metrics.SetVersion(n.cfg.Version)
+	return n.cfg.Metrics.Registry.Register(newNodeCollector(n))
 }
 
 // assemble makes what a leader does for others, each part of those before it.
@@ -153,6 +165,13 @@ func (n *Node) assemble() {
 			office: &office{fsm: n.fsm, seal: n.security.seal}, founding: &n.security.founding, attempts: newAttempts(), validity: n.cfg.certificateValidity(), logger: n.logger,
 		}
 	}
+	n.frozen = &frozenState{ctx: n.ctx, fsm: n.fsm, logger: n.logger}
+	state := &stateBackup{node: n, peers: n.peers, raft: n.raft, name: n.cfg.Name, program: n.cfg.Version}
+	n.backups = newBackups(n.ctx, state.begin)
+	n.ownBackups = &ownBackups{
+		ctx: n.ctx, series: backup.Series{Dir: n.cfg.BackupDir, Node: n.cfg.Name, Keep: n.cfg.BackupKeep}, every: n.cfg.BackupEvery,
+		begin: state.begin, metrics: n.cfg.Metrics, logger: n.logger,
+	}
 	n.removal = &removalWatch{ctx: n.ctx, raft: n.raft, members: n.members, peers: n.peers, join: n.cfg.Join, fail: n.fail}
 }
 
@@ -161,6 +180,13 @@ func (n *Node) leaderLoop() *leaderLoop {
 		ctx: n.ctx, raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, clock: n.clock,
 		changes: n.changes, sessions: n.sessions, admission: n.admission, removal: n.removal, logger: n.logger,
 		enrollment: n.enrollment, limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) }, cluster: n.recordCluster,
+	}
+}
+
+func (n *Node) comparison() *comparison {
+	return &comparison{
+		ctx: n.ctx, interval: fault.CompareInterval(compareInterval), members: n.members, leadership: n.leadership,
+		changes: n.changes, peers: n.peers, self: n, logger: n.logger,
 	}
 }
 

@@ -13,6 +13,11 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
+// statFs is a read whose answer tells no more than its index.
+var statFs = &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{
+	Query: &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{}}},
+}}
+
 // readIndex lets the leader answer reads from its own state (Ongaro, Consensus: Bridging Theory and Practice, section 6.4): what
 // it has applied is the read's index, once a round of heartbeats that began after the read has come back from a majority. The
 // round is our own, of probes: raft's VerifyLeader counts replies to heartbeats that were sent long before (see the package
@@ -26,6 +31,7 @@ type readIndex struct {
 	peers      *rpc.Peers
 	clock      *clock
 	askFirst   atomic.Uint32 // number of the voter whose word is asked for before others'
+	heard      heard
 }
 
 func newReadIndex(
@@ -118,5 +124,6 @@ func (r *readIndex) probe(voter *storepb.Member, timeout time.Duration) ids.Term
 		return 0
 	}
 	r.clock.measured(voter.GetId(), reply.GetWallClock()+int64(time.Since(asked)/2))
+	r.heard.note(voter.GetId(), ids.Term(reply.GetTerm()), asked)
 	return ids.Term(reply.GetTerm())
 }

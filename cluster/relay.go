@@ -125,6 +125,14 @@ func (r relayed) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clu
 	return forward(ctx, r.Relay, rpc.Node.Change, req, &clusterpb.AdminReply{Outcome: clusterpb.Outcome_UNKNOWN})
 }
 
+// Backup is part of rpc.Node. Only who is root on a server may ask for one, and gets that server's.
+func (r relayed) Backup(ctx context.Context, req *clusterpb.BackupRequest) (*clusterpb.BackupReply, error) {
+	if r.near == nil {
+		return nil, notRelayed()
+	}
+	return r.near.Backup(rpc.WithCaller(ctx, rpc.Caller{}), req)
+}
+
 // by is who asks, for the audit trail.
 func (r *Relay) by(ctx context.Context, said *storepb.Caller) *storepb.Caller {
 	caller := rpc.CallerOf(ctx)

@@ -48,6 +48,7 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		workStatus:  ofServers,
 		"Join":      ofServers,
 		"Remove":    ofServers,
+		"Backup":    ofServers,   // which has everything, whatever the permissions of files are
 		"Enroll":    ofStrangers, // a token or a known key says who may
 	},
 	queries: map[protoreflect.Name]right{
@@ -74,6 +75,8 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"list_tokens":         ofServers,
 		"get_admission":       ofServers,
 		"list_admissions":     ofServers,
+		"list_alarms":         ofUsers,
+		"list_quotas":         ofUsers,
 		unknown:               ofMounts, // it is answered that nobody here knows it
 	},
 	// In a session of the host that sends them.
@@ -112,6 +115,11 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"admit_host":     nobodys,
 		"revoke_host":    nobodys,
 		"note_refusal":   nobodys,
+		"raise_alarm":    nobodys,
+		"clear_alarm":    nobodys,
+		"freeze_state":   nobodys,
+		"set_quota":      nobodys,
+		"delete_quota":   nobodys,
 	},
 	changes: map[protoreflect.Name]right{
 		"set_rule":      ofServers,
@@ -122,6 +130,9 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"revoke_host":   ofServers,
 		ownRevocation:   ofMounts,  // of a host that leaves
 		"add_authority": ofServers, // which the leader makes
+		"clear_alarm":   ofServers,
+		"set_quota":     ofServers,
+		"delete_quota":  ofServers,
 	},
 }
 
@@ -140,7 +151,7 @@ func rightFor(request proto.Message) (what protoreflect.Name, least right) {
 	what = protoreflect.Name(strings.TrimSuffix(string(request.ProtoReflect().Descriptor().Name()), "Request"))
 	switch r := request.(type) {
 	case *clusterpb.StatusRequest:
-		if r.GetHash() || r.GetConfirm() {
+		if r.GetHash() || r.GetConfirm() || r.GetFrozen() != 0 {
 			what = workStatus
 		}
 	case *clusterpb.ChangeRequest:

@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 )
 
-// Status describes this node. The hash takes time proportional to the size of the state, but holds up
-// nothing else.
+// Status describes this node.
 func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {
 	_, leader := n.raft.LeaderWithID()
 	status := &clusterpb.StatusReply{
@@ -34,6 +34,9 @@ func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clust
 		if state := n.fsm.State(); state != nil {
 			status.StateIndex, status.StateHash = uint64(state.Index()), state.Hash()
 		}
+	}
+	if index := ids.Index(req.GetFrozen()); index != 0 {
+		status.Frozen = n.frozen.after(index)
 	}
 	if req.GetConfirm() {
 		status.Confirmed = n.changes.confirmConfiguration(ctx) == nil

@@ -11,10 +11,11 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// StatFs tells the limits for all together as the size, and as available what its caller may still use of it.
+// StatFs tells the limits for all together as the size, or the quota of a directory that leaves less there, and as available what
+// its caller may still use of it.
 func (fs *fileSystem) StatFs(interrupted <-chan struct{}, header *fuse.InHeader, out *fuse.StatfsOut) (code fuse.Status) {
 	defer fs.observed("statfs", time.Now(), &code)
-	query := &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{Uid: header.Uid}}}
+	query := &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{Uid: header.Uid, Ino: header.NodeId}}}
 	result, errno := fs.query(thread.NewRequest(interrupted, header.Pid), query)
 	if errno != 0 {
 		return kernel.Status(errno)

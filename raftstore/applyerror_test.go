@@ -24,7 +24,7 @@ func encoded(t testing.TB, cmd *storepb.Command) []byte {
 // TestPanicStopsTheStateMachine has an operation panic: the entry is named, and nothing is done or answered any more.
 func TestPanicStopsTheStateMachine(t *testing.T) {
 	var failed []error
-	fsm := NewFSM(namespace.New(), func(err error) { failed = append(failed, err) })
+	fsm := NewFSM(namespace.New(), "self", func(err error) { failed = append(failed, err) })
 	mkdir := func(index uint64) any {
 		cmd := &storepb.Command{Session: 7, Seq: index, Op: &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{Parent: namespace.RootIno, Name: []byte("a"), Mode: someFile}}}}
 		return fsm.Apply(&raft.Log{Index: index, Term: 3, Data: encoded(t, cmd)})
@@ -51,7 +51,7 @@ func TestPanicStopsTheStateMachine(t *testing.T) {
 
 func TestDamagedEntryStopsTheStateMachine(t *testing.T) {
 	var failed error
-	fsm := NewFSM(namespace.New(), func(err error) { failed = err })
+	fsm := NewFSM(namespace.New(), "self", func(err error) { failed = err })
 	data := encoded(t, &storepb.Command{Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}})
 	data[0] ^= 1
 	err, isError := fsm.Apply(&raft.Log{Index: 9, Data: data}).(*ApplyError)
@@ -74,7 +74,7 @@ func TestNewerCommandStopsTheStateMachine(t *testing.T) {
 		"tick": newerCommand(&storepb.Command{Session: 4, Seq: 5, Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}}),
 	} {
 		var failed error
-		fsm := NewFSM(namespace.New(), func(err error) { failed = err })
+		fsm := NewFSM(namespace.New(), "self", func(err error) { failed = err })
 		before := fsm.State().Hash()
 		err, isError := fsm.Apply(&raft.Log{Index: 9, Term: 2, Data: encoded(t, cmd)}).(*ApplyError)
 		require.True(t, isError)
@@ -98,7 +98,7 @@ func olderCommand() *storepb.Command {
 // TestOlderCommandStopsTheStateMachine: without what it said of the lock, the lock would be anybody's.
 func TestOlderCommandStopsTheStateMachine(t *testing.T) {
 	var failed error
-	fsm := NewFSM(namespace.New(), func(err error) { failed = err })
+	fsm := NewFSM(namespace.New(), "self", func(err error) { failed = err })
 	before := fsm.State().Hash()
 	err, isError := fsm.Apply(&raft.Log{Index: 9, Term: 2, Data: encoded(t, olderCommand())}).(*ApplyError)
 	require.True(t, isError)
@@ -116,7 +116,7 @@ func TestOlderSnapshotStopsTheStateMachine(t *testing.T) {
 	content := snapshotBytes(t, namespace.New().Snapshot())
 	content[bytes.IndexByte(content, '\n')+3]-- // the version
 	var failed error
-	fsm := NewFSM(namespace.New(), func(err error) { failed = err })
+	fsm := NewFSM(namespace.New(), "self", func(err error) { failed = err })
 	require.ErrorIs(t, fsm.Restore(io.NopCloser(bytes.NewReader(content))), codec.ErrOlder)
 	require.ErrorIs(t, failed, codec.ErrOlder)
 	requireStopped(t, fsm, failed)
@@ -127,7 +127,7 @@ func TestNewerSnapshotStopsTheStateMachine(t *testing.T) {
 	content := snapshotBytes(t, namespace.New().Snapshot())
 	content[bytes.IndexByte(content, '\n')+3]++ // the version, behind the length of the header and the number of that field
 	var failed error
-	fsm := NewFSM(namespace.New(), func(err error) { failed = err })
+	fsm := NewFSM(namespace.New(), "self", func(err error) { failed = err })
 	require.ErrorIs(t, fsm.Restore(io.NopCloser(bytes.NewReader(content))), codec.ErrNewer)
 	require.ErrorIs(t, failed, codec.ErrNewer)
 	requireStopped(t, fsm, failed)

@@ -40,7 +40,7 @@ type awaited struct {
 }
 
 func newAwaited(t *testing.T) *awaited {
-	a := &awaited{FSM: NewFSM(namespace.New(), func(err error) { require.NoError(t, err) }), t: t, seqs: map[uint64]uint64{}}
+	a := &awaited{FSM: NewFSM(namespace.New(), "self", func(err error) { require.NoError(t, err) }), t: t, seqs: map[uint64]uint64{}}
 	for _, w := range []who{anna, bert} {
 		a.apply(&storepb.Command{Session: w.session, Op: &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{Host: fmt.Sprint(w.session)}}}})
 	}

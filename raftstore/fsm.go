@@ -22,11 +22,13 @@ var _ raft.FSM = (*FSM)(nil)
 
 // FSM lets raft apply commands to a namespace that others read meanwhile.
 type FSM struct {
-	fail func(error)
+	self   string // id of the node whose it is
+	fail   func(error)
+	frozen chan *namespace.Snapshot // holds one
 
 	mu       sync.RWMutex
 	ns       *namespace.Namespace
-	stopped  error         // an ApplyError, codec.ErrNewer or codec.ErrOlder; nil: it goes on
+	stopped  error         // an ApplyError, a DistrustedError, codec.ErrNewer or codec.ErrOlder; nil: it goes on
 	advanced chan struct{} // closed when the state moves on; nil while nobody waits
 	awaited  map[advisory.Request]chan struct{}
 	removals *removals
@@ -34,10 +36,11 @@ type FSM struct {
 	sooner   chan struct{} // has something when it has become sooner
 }
 
-// NewFSM goes on from a state. fail is called when it can apply no more, with its lock held; the node is to end then.
-func NewFSM(ns *namespace.Namespace, fail func(error)) *FSM {
+// NewFSM goes on from a state, for the node with that id. fail is called when it can apply no more, with its lock held; the node is
+// to end then.
+func NewFSM(ns *namespace.Namespace, self string, fail func(error)) *FSM {
 	f := &FSM{
-		fail: fail, ns: ns, awaited: make(map[advisory.Request]chan struct{}), removals: newRemovals(),
+		self: self, fail: fail, frozen: make(chan *namespace.Snapshot, 1), ns: ns, awaited: make(map[advisory.Request]chan struct{}), removals: newRemovals(),
 		due: math.MaxInt64, sooner: make(chan struct{}, 1),
 	}
 	f.wake()
@@ -70,6 +73,9 @@ func (f *FSM) Apply(entry *raft.Log) (answer any) {
 		}
 	}()
 	result := f.ns.Apply(ids.Index(entry.Index), cmd)
+	if cmd.GetOp().GetFreezeState() != nil {
+		f.freeze()
+	}
 	f.removals.add(f.ns.Removed())
 	f.wake()
 	for _, request := range f.ns.Ended() {
@@ -196,6 +202,18 @@ func (f *FSM) tell(request advisory.Request) {
 	}
 }
 
+// freeze keeps the state as it is now for whoever receives it, in place of an earlier one; the caller holds the lock.
+func (f *FSM) freeze() {
+	select {
+	case <-f.frozen:
+	default:
+	}
+	f.frozen <- f.ns.Snapshot()
+}
+
+// Frozen delivers the state as it was after the last command FreezeState. It has one receiver.
+func (f *FSM) Frozen() <-chan *namespace.Snapshot { return f.frozen }
+
 // WaitFor returns once a condition holds, which is looked at after every command, the reason why ctx ended, or why this node applies no more.
 func (f *FSM) WaitFor(ctx context.Context, holds func(*namespace.Namespace) bool) error {
 	for {
@@ -221,8 +239,12 @@ func (f *FSM) WaitFor(ctx context.Context, holds func(*namespace.Namespace) bool
 	}
 }
 
-// wake tells those who wait for an index, or for time to pass; the caller holds the lock.
+// wake tells those who wait for an index, or for time to pass, and stops this node if it is not trusted any more; the caller holds
+// the lock.
 func (f *FSM) wake() {
+	if alarm := f.ns.Distrusted(f.self); alarm != nil {
+		f.stop(&DistrustedError{alarm})
+	}
 	if f.advanced != nil {
 		close(f.advanced)
 		f.advanced = nil

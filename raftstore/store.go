@@ -35,6 +35,8 @@ type Applier interface {
 type Store struct {
 	Raft Applier
 	Now  func() int64 // cluster time, nanoseconds since the Unix epoch
+	// Committed is told how long each command took from being proposed until this node had applied it; nil: nobody wants to know.
+	Committed func(time.Duration)
 }
 
 // Propose stamps a command with cluster time, puts it into the log and waits until this node has
@@ -49,6 +51,7 @@ func (s *Store) Propose(ctx context.Context, cmd *storepb.Command) (*storepb.Res
 	if err := codec.CheckKnown(data, cmd); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotDone, err)
 	}
+	began := time.Now()
 	future := s.Raft.Apply(data, enqueueTimeout)
 	answered := make(chan error, 1)
 	go func() { answered <- future.Error() }()
@@ -59,6 +62,9 @@ func (s *Store) Propose(ctx context.Context, cmd *storepb.Command) (*storepb.Res
 		}
 		if err, notApplied := future.Response().(error); notApplied {
 			return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
+		}
+		if s.Committed != nil {
+			s.Committed(time.Since(began))
 		}
 		return future.Response().(*storepb.Result), nil
 	case <-ctx.Done():

@@ -856,9 +856,10 @@ func (x *ProbeReply) GetLeads() bool {
 
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Hash          bool                   `protobuf:"varint,1,opt,name=hash,proto3" json:"hash,omitempty"`       // work out state_hash too: proportional to the size of the state
+	Hash          bool                   `protobuf:"varint,1,opt,name=hash,proto3" json:"hash,omitempty"`       // answer state_hash too
 	Confirm       bool                   `protobuf:"varint,2,opt,name=confirm,proto3" json:"confirm,omitempty"` // prove that this node leads and that its voters are committed: one entry of the log
 	Member        string                 `protobuf:"bytes,3,opt,name=member,proto3" json:"member,omitempty"`    // of a relay: id or name of the member that is meant; empty: any
+	Frozen        uint64                 `protobuf:"varint,60,opt,name=frozen,proto3" json:"frozen,omitempty"`  // answer frozen too: index of a command FreezeState
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -914,6 +915,13 @@ func (x *StatusRequest) GetMember() string {
 	return ""
 }
 
+func (x *StatusRequest) GetFrozen() uint64 {
+	if x != nil {
+		return x.Frozen
+	}
+	return 0
+}
+
 type StatusReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -937,6 +945,7 @@ type StatusReply struct {
 	Insecure      bool                   `protobuf:"varint,21,opt,name=insecure,proto3" json:"insecure,omitempty"`   // whoever reaches its port is trusted
 	Usage         *storepb.FsStats       `protobuf:"bytes,20,opt,name=usage,proto3" json:"usage,omitempty"`
 	Cluster       string                 `protobuf:"bytes,22,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the cluster; empty: it has none yet
+	Frozen        *FrozenState           `protobuf:"bytes,60,opt,name=frozen,proto3" json:"frozen,omitempty"`   // nothing if it is not known, or not yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1118,6 +1127,66 @@ func (x *StatusReply) GetCluster() string {
 	return ""
 }
 
+func (x *StatusReply) GetFrozen() *FrozenState {
+	if x != nil {
+		return x.Frozen
+	}
+	return nil
+}
+
+// FrozenState is what a node's state was after one command.
+type FrozenState struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hash          string                 `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"`                         // by all that was in its memory
+	KeptHash      string                 `protobuf:"bytes,2,opt,name=kept_hash,json=keptHash,proto3" json:"kept_hash,omitempty"` // what it should have been
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FrozenState) Reset() {
+	*x = FrozenState{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FrozenState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FrozenState) ProtoMessage() {}
+
+func (x *FrozenState) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FrozenState.ProtoReflect.Descriptor instead.
+func (*FrozenState) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *FrozenState) GetHash() string {
+	if x != nil {
+		return x.Hash
+	}
+	return ""
+}
+
+func (x *FrozenState) GetKeptHash() string {
+	if x != nil {
+		return x.KeptHash
+	}
+	return ""
+}
+
 type JoinRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Member        *storepb.Member        `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
@@ -1127,7 +1196,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1139,7 +1208,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1152,7 +1221,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *JoinRequest) GetMember() *storepb.Member {
@@ -1172,7 +1241,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1184,7 +1253,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1197,7 +1266,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RemoveRequest) GetName() string {
@@ -1224,7 +1293,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1236,7 +1305,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1249,7 +1318,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ChangeRequest) GetOp() *storepb.Op {
@@ -1266,6 +1335,126 @@ func (x *ChangeRequest) GetCaller() *storepb.Caller {
 	return nil
 }
 
+type BackupRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`       // from the first reply; 0: a new one, that has all that was acknowledged before
+	Piece         uint64                 `protobuf:"varint,2,opt,name=piece,proto3" json:"piece,omitempty"` // from 0; the one that was asked for last can be asked for again
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupRequest) Reset() {
+	*x = BackupRequest{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupRequest) ProtoMessage() {}
+
+func (x *BackupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
+func (*BackupRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *BackupRequest) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *BackupRequest) GetPiece() uint64 {
+	if x != nil {
+		return x.Piece
+	}
+	return 0
+}
+
+type BackupReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Refused       string                 `protobuf:"bytes,2,opt,name=refused,proto3" json:"refused,omitempty"` // why there is none; empty: here it is
+	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
+	Last          bool                   `protobuf:"varint,4,opt,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupReply) Reset() {
+	*x = BackupReply{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupReply) ProtoMessage() {}
+
+func (x *BackupReply) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupReply.ProtoReflect.Descriptor instead.
+func (*BackupReply) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *BackupReply) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *BackupReply) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
+func (x *BackupReply) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *BackupReply) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
+
 type AdminReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
@@ -1277,7 +1466,7 @@ type AdminReply struct {
 
 func (x *AdminReply) Reset() {
 	*x = AdminReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1289,7 +1478,7 @@ func (x *AdminReply) String() string {
 func (*AdminReply) ProtoMessage() {}
 
 func (x *AdminReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1302,7 +1491,7 @@ func (x *AdminReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminReply.ProtoReflect.Descriptor instead.
 func (*AdminReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AdminReply) GetOutcome() Outcome {
@@ -1339,7 +1528,7 @@ type EnrollRequest struct {
 
 func (x *EnrollRequest) Reset() {
 	*x = EnrollRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +1540,7 @@ func (x *EnrollRequest) String() string {
 func (*EnrollRequest) ProtoMessage() {}
 
 func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +1553,7 @@ func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollRequest.ProtoReflect.Descriptor instead.
 func (*EnrollRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *EnrollRequest) GetTokenId() []byte {
@@ -1412,7 +1601,7 @@ type EnrollReply struct {
 
 func (x *EnrollReply) Reset() {
 	*x = EnrollReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1613,7 @@ func (x *EnrollReply) String() string {
 func (*EnrollReply) ProtoMessage() {}
 
 func (x *EnrollReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1626,7 @@ func (x *EnrollReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollReply.ProtoReflect.Descriptor instead.
 func (*EnrollReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *EnrollReply) GetOutcome() Outcome {
@@ -1562,11 +1751,12 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
 	"wall_clock\x18\x02 \x01(\x03R\twallClock\x12\x0e\n" +
 	"\x02id\x18\x03 \x01(\tR\x02id\x12\x14\n" +
-	"\x05leads\x18\x04 \x01(\bR\x05leads\"U\n" +
+	"\x05leads\x18\x04 \x01(\bR\x05leads\"m\n" +
 	"\rStatusRequest\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\bR\x04hash\x12\x18\n" +
 	"\aconfirm\x18\x02 \x01(\bR\aconfirm\x12\x16\n" +
-	"\x06member\x18\x03 \x01(\tR\x06member\"\xf7\x04\n" +
+	"\x06member\x18\x03 \x01(\tR\x06member\x12\x16\n" +
+	"\x06frozen\x18< \x01(\x04R\x06frozen\"\xac\x05\n" +
 	"\vStatusReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1591,7 +1781,11 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\tconfirmed\x18\x12 \x01(\bR\tconfirmed\x12\x1a\n" +
 	"\binsecure\x18\x15 \x01(\bR\binsecure\x12+\n" +
 	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\x12\x18\n" +
-	"\acluster\x18\x16 \x01(\tR\acluster\";\n" +
+	"\acluster\x18\x16 \x01(\tR\acluster\x123\n" +
+	"\x06frozen\x18< \x01(\v2\x1b.lockfs.cluster.FrozenStateR\x06frozen\">\n" +
+	"\vFrozenState\x12\x12\n" +
+	"\x04hash\x18\x01 \x01(\tR\x04hash\x12\x1b\n" +
+	"\tkept_hash\x18\x02 \x01(\tR\bkeptHash\";\n" +
 	"\vJoinRequest\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"Q\n" +
 	"\rRemoveRequest\x12\x12\n" +
@@ -1599,7 +1793,15 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\"_\n" +
 	"\rChangeRequest\x12 \n" +
 	"\x02op\x18\x01 \x01(\v2\x10.lockfs.store.OpR\x02op\x12,\n" +
-	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\"\x94\x01\n" +
+	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\"5\n" +
+	"\rBackupRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05piece\x18\x02 \x01(\x04R\x05piece\"_\n" +
+	"\vBackupReply\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
+	"\arefused\x18\x02 \x01(\tR\arefused\x12\x12\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\x12\x12\n" +
+	"\x04last\x18\x04 \x01(\bR\x04last\"\x94\x01\n" +
 	"\n" +
 	"AdminReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
@@ -1626,7 +1828,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
 	"NOT_LEADER\x10\x01\x12\v\n" +
 	"\aUNKNOWN\x10\x02\x12\f\n" +
-	"\bNOT_DONE\x10\x032\xd0\x05\n" +
+	"\bNOT_DONE\x10\x032\x96\x06\n" +
 	"\x04Node\x12G\n" +
 	"\aExecute\x12\x1e.lockfs.cluster.ExecuteRequest\x1a\x1c.lockfs.cluster.ExecuteReply\x12M\n" +
 	"\tKeepAlive\x12 .lockfs.cluster.KeepAliveRequest\x1a\x1e.lockfs.cluster.KeepAliveReply\x12J\n" +
@@ -1637,7 +1839,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x04Join\x12\x1b.lockfs.cluster.JoinRequest\x1a\x1a.lockfs.cluster.AdminReply\x12C\n" +
 	"\x06Remove\x12\x1d.lockfs.cluster.RemoveRequest\x1a\x1a.lockfs.cluster.AdminReply\x12C\n" +
 	"\x06Change\x12\x1d.lockfs.cluster.ChangeRequest\x1a\x1a.lockfs.cluster.AdminReply\x12D\n" +
-	"\x06Enroll\x12\x1d.lockfs.cluster.EnrollRequest\x1a\x1b.lockfs.cluster.EnrollReplyB\x1aZ\x18lockfs/cluster/clusterpbb\x06proto3"
+	"\x06Enroll\x12\x1d.lockfs.cluster.EnrollRequest\x1a\x1b.lockfs.cluster.EnrollReply\x12D\n" +
+	"\x06Backup\x12\x1d.lockfs.cluster.BackupRequest\x1a\x1b.lockfs.cluster.BackupReplyB\x1aZ\x18lockfs/cluster/clusterpbb\x06proto3"
 
 var (
 	file_cluster_clusterpb_cluster_proto_rawDescOnce sync.Once
@@ -1652,7 +1855,7 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: lockfs.cluster.Outcome
 	(*ExecuteRequest)(nil),        // 1: lockfs.cluster.ExecuteRequest
@@ -1669,66 +1872,72 @@ var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(*ProbeReply)(nil),            // 12: lockfs.cluster.ProbeReply
 	(*StatusRequest)(nil),         // 13: lockfs.cluster.StatusRequest
 	(*StatusReply)(nil),           // 14: lockfs.cluster.StatusReply
-	(*JoinRequest)(nil),           // 15: lockfs.cluster.JoinRequest
-	(*RemoveRequest)(nil),         // 16: lockfs.cluster.RemoveRequest
-	(*ChangeRequest)(nil),         // 17: lockfs.cluster.ChangeRequest
-	(*AdminReply)(nil),            // 18: lockfs.cluster.AdminReply
-	(*EnrollRequest)(nil),         // 19: lockfs.cluster.EnrollRequest
-	(*EnrollReply)(nil),           // 20: lockfs.cluster.EnrollReply
-	(*storepb.Command)(nil),       // 21: lockfs.store.Command
-	(*storepb.Query)(nil),         // 22: lockfs.store.Query
-	(*storepb.Result)(nil),        // 23: lockfs.store.Result
-	(*storepb.SessionRecord)(nil), // 24: lockfs.store.SessionRecord
-	(*storepb.Member)(nil),        // 25: lockfs.store.Member
-	(*storepb.FsStats)(nil),       // 26: lockfs.store.FsStats
-	(*storepb.Caller)(nil),        // 27: lockfs.store.Caller
-	(*storepb.Op)(nil),            // 28: lockfs.store.Op
+	(*FrozenState)(nil),           // 15: lockfs.cluster.FrozenState
+	(*JoinRequest)(nil),           // 16: lockfs.cluster.JoinRequest
+	(*RemoveRequest)(nil),         // 17: lockfs.cluster.RemoveRequest
+	(*ChangeRequest)(nil),         // 18: lockfs.cluster.ChangeRequest
+	(*BackupRequest)(nil),         // 19: lockfs.cluster.BackupRequest
+	(*BackupReply)(nil),           // 20: lockfs.cluster.BackupReply
+	(*AdminReply)(nil),            // 21: lockfs.cluster.AdminReply
+	(*EnrollRequest)(nil),         // 22: lockfs.cluster.EnrollRequest
+	(*EnrollReply)(nil),           // 23: lockfs.cluster.EnrollReply
+	(*storepb.Command)(nil),       // 24: lockfs.store.Command
+	(*storepb.Query)(nil),         // 25: lockfs.store.Query
+	(*storepb.Result)(nil),        // 26: lockfs.store.Result
+	(*storepb.SessionRecord)(nil), // 27: lockfs.store.SessionRecord
+	(*storepb.Member)(nil),        // 28: lockfs.store.Member
+	(*storepb.FsStats)(nil),       // 29: lockfs.store.FsStats
+	(*storepb.Caller)(nil),        // 30: lockfs.store.Caller
+	(*storepb.Op)(nil),            // 31: lockfs.store.Op
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	21, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	22, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	24, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	25, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
 	0,  // 2: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	23, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	26, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
 	0,  // 4: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 5: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
 	7,  // 6: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
-	24, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	27, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
 	10, // 8: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
-	25, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	26, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
-	25, // 11: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	27, // 12: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
-	28, // 13: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	27, // 14: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
-	0,  // 15: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	23, // 16: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	0,  // 17: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
-	23, // 18: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
-	1,  // 19: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	3,  // 20: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	5,  // 21: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	8,  // 22: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	11, // 23: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	13, // 24: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	15, // 25: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	16, // 26: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	17, // 27: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	19, // 28: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
-	2,  // 29: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	4,  // 30: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	6,  // 31: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	9,  // 32: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	12, // 33: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	14, // 34: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	18, // 35: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	18, // 36: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	18, // 37: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	20, // 38: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
-	29, // [29:39] is the sub-list for method output_type
-	19, // [19:29] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	28, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	29, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
+	15, // 11: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
+	28, // 12: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	30, // 13: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
+	31, // 14: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	30, // 15: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 16: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	26, // 17: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	0,  // 18: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
+	26, // 19: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
+	1,  // 20: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	3,  // 21: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	5,  // 22: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	8,  // 23: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	11, // 24: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	13, // 25: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	16, // 26: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	17, // 27: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	18, // 28: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	22, // 29: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
+	19, // 30: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
+	2,  // 31: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	4,  // 32: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	6,  // 33: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	9,  // 34: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	12, // 35: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	14, // 36: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	21, // 37: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	21, // 38: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	21, // 39: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	23, // 40: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	20, // 41: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
+	31, // [31:42] is the sub-list for method output_type
+	20, // [20:31] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
@@ -1746,7 +1955,7 @@ func file_cluster_clusterpb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   20,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

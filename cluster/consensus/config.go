@@ -2,6 +2,7 @@ package consensus
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -17,6 +18,8 @@ type Config struct {
 	Elected chan<- bool
 	// Silence begins when the disk fails or hangs; from then on nothing is said to other nodes.
 	Silence *Withdrawal
+	// Wrote is told how long each write of the log and of votes took until it was on disk; nil: nobody wants to know.
+	Wrote func(time.Duration)
 	// Fail is told why this node cannot go on.
 	Fail func(error)
 	// CannotApply is told of an entry that cannot be applied as the other nodes do (raftstore.NewFSM).

@@ -19,7 +19,7 @@ type DamagedError struct {
 func (e *DamagedError) Error() string {
 	return fmt.Sprintf("%s is damaged (%v). This node cannot be trusted with its vote any more: "+
 		"take it out with `lockfs member remove`, move the data directory away, and start it again with --join "+
-		"and an empty one; the other members bring it up to date. If it is the only member, restore the directory from a backup",
+		"and an empty one; the other members bring it up to date. If it is the only member, there is `lockfs restore`",
 		e.Path, e.Err)
 }
 

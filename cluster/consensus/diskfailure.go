@@ -22,8 +22,9 @@ const LeaderDiskLimit = leaderDiskTicks * diskTick
 // goes on with a tick or two, and a wall clock that is set means nothing.
 type disk struct {
 	path    string
-	fatal   func(error) // is told that this process cannot go on
-	silence *Withdrawal // begins then, too: others need not wait for the end of the process
+	fatal   func(error)         // is told that this process cannot go on
+	silence *Withdrawal         // begins then, too: others need not wait for the end of the process
+	wrote   func(time.Duration) // is told how long each write took; nil: nobody wants to know
 
 	mu      sync.Mutex
 	writing map[*diskWrite]struct{}
@@ -43,7 +44,11 @@ func (d *disk) do(write func() error) error {
 	d.mu.Lock()
 	d.writing[w] = struct{}{}
 	d.mu.Unlock()
+	began := time.Now()
 	err := write()
+	if d.wrote != nil {
+		d.wrote(time.Since(began))
+	}
 	d.mu.Lock()
 	delete(d.writing, w)
 	d.mu.Unlock()

@@ -11,6 +11,12 @@
 // theirs; how that stays safe is told at earlyLog. Terms and votes are one record in raft-boltdb (hashicorp/raft#661), with a
 // checksum.
 //
+// # Without a majority
+//
+// A data directory is made anew from a state ([Found]), or what is left of a cluster becomes a cluster of one ([Recovery]). Both are
+// a snapshot at an index far above all that the cluster had, with this node as the only voter, and no log. Once that snapshot
+// has its name it is done: a start drops entries of the log that end before it.
+//
 // # Messages
 //
 // Heartbeats take raft's main loop, because handled on the transport's goroutine they run beside it

@@ -21,6 +21,7 @@ import (
 
 // Inspection is what a data directory holds. Looking at it changes nothing, and its node may run meanwhile.
 type Inspection struct {
+	ID          string    // of the node, which other data directories know it by
 	Node        string    // name
 	First, Last ids.Index // entries of the log; 0: there are none
 	LastTerm    ids.Term  // of the last one; 0: there are none
@@ -45,7 +46,7 @@ func Inspect(dir string) (*Inspection, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &Inspection{Node: id.Name}
+	found := &Inspection{ID: id.ID, Node: id.Name}
 	if found.Snapshot, err = newestSnapshot(filepath.Join(dir, snapshotDir)); err != nil {
 		return nil, err
 	}

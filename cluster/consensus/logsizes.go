@@ -70,6 +70,13 @@ func (l *sizedLog) between(after, last ids.Index) (bytes uint64) {
 	return l.sizes.between(after, last)
 }
 
+// all answers how many entries there are, and their bytes.
+func (l *sizedLog) all() (entries int, bytes uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.sizes.sizes), l.sizes.total
+}
+
 // newest answers how many of the newest entries have no more than so many bytes.
 func (l *sizedLog) newest(bytes uint64) uint64 {
 	l.mu.Lock()
@@ -95,21 +102,25 @@ func totalSize(entries []*raft.Log) (bytes uint64) {
 type entrySizes struct {
 	first ids.Index
 	sizes []uint32
+	total uint64
 }
 
 // add puts an entry behind the others; one that does not follow them begins anew, as a log does behind a snapshot.
 func (s *entrySizes) add(entry *raft.Log) {
 	if entry.Index != uint64(s.first)+uint64(len(s.sizes)) {
-		s.first, s.sizes = ids.Index(entry.Index), nil
+		s.first, s.sizes, s.total = ids.Index(entry.Index), nil, 0
 	}
 	s.sizes = append(s.sizes, uint32(entrySize(entry)))
+	s.total += entrySize(entry)
 }
 
 func (s *entrySizes) remove(first, last ids.Index) {
 	from, to := s.at(first), s.at(last+1)
 	if from > 0 && from < to { // entries that another leader replaces
+		s.total -= sum(s.sizes[from:])
 		s.sizes = s.sizes[:from]
 	} else if from < to {
+		s.total -= sum(s.sizes[:to])
 		s.sizes = slices.Clone(s.sizes[to:])
 		s.first += ids.Index(to)
 	}
@@ -122,8 +133,15 @@ func (s *entrySizes) at(index ids.Index) int {
 
 func (s *entrySizes) between(after, last ids.Index) (bytes uint64) {
 	from, to := s.at(after+1), s.at(last+1)
-	for ; from < to; from++ {
-		bytes += uint64(s.sizes[from])
+	if from >= to {
+		return 0
+	}
+	return sum(s.sizes[from:to])
+}
+
+func sum(sizes []uint32) (bytes uint64) {
+	for _, size := range sizes {
+		bytes += uint64(size)
 	}
 	return bytes
 }

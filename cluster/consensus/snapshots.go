@@ -32,6 +32,7 @@ type snapshotStore struct {
 	*raft.FileSnapshotStore
 	dir    string
 	newest atomic.Uint64 // index of the newest one
+	figure atomic.Pointer[SnapshotFigures]
 }
 
 // openSnapshots removes what a process has left that ended while it took or received a snapshot.
@@ -71,7 +72,10 @@ func (s *snapshotStore) Create(
 	}
 	return &snapshotSink{
 		SnapshotSink: sink, sync: func() error { return unix.Fdatasync(int(file.Fd())) }, close: file.Close,
-		done: func() { s.newest.Store(index) },
+		done: func() {
+			s.newest.Store(index)
+			s.describe(index, sink.ID())
+		},
 	}, nil
 }
 

@@ -34,6 +34,9 @@ func openStorage(dir *Directory, cfg *Config) (*storage, *namespace.Namespace, e
 		return nil, nil, err
 	}
 	snapshots.newest.Store(uint64(newest))
+	if err := snapshots.describeNewest(); err != nil {
+		return nil, nil, err
+	}
 	votes, err := openVotes(filepath.Join(dir.Path, votesFile), dir.Joined)
 	if err != nil {
 		return nil, nil, err
@@ -47,6 +50,7 @@ func openStorage(dir *Directory, cfg *Config) (*storage, *namespace.Namespace, e
 		entries = cfg.Entries(log)
 	}
 	disk := newDisk(dir.Path, cfg.Fail, cfg.Silence)
+	disk.wrote = cfg.Wrote
 	sized := newSizedLog(&guardedLog{entries, disk}, sizes)
 	logs := newEarlyLog(sized)
 	votes.log, votes.disk = logs, disk

@@ -115,9 +115,12 @@ const (
 	transportTimeout = 5 * time.Second
 )
 
+// aloneAddress is that of a node without network.
+const aloneAddress = "local"
+
 func newTransport(stream raft.StreamLayer, log *earlyLog, silence *Withdrawal, logger *slog.Logger) raft.Transport {
 	if stream == nil {
-		_, local := raft.NewInmemTransport("local")
+		_, local := raft.NewInmemTransport(aloneAddress)
 		return local
 	}
 	over := raft.NewNetworkTransportWithLogger(stream, transportPool, transportTimeout, raftLogger(logger, slog.LevelDebug))

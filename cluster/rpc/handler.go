@@ -26,6 +26,7 @@ func handlersOf(n Node) map[byte]Handler {
 		removeMethod:    {Do: handle(n.Remove)},
 		changeMethod:    {Do: handle(n.Change)},
 		enrollMethod:    {Do: handle(n.Enroll)},
+		backupMethod:    {Do: handle(n.Backup)},
 	}
 }
 

@@ -19,6 +19,7 @@ type Node interface {
 	Join(context.Context, *clusterpb.JoinRequest) (*clusterpb.AdminReply, error)
 	Remove(context.Context, *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error)
 	Change(context.Context, *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error)
+	Backup(context.Context, *clusterpb.BackupRequest) (*clusterpb.BackupReply, error)
 	Enroller
 }
 
@@ -48,4 +49,5 @@ const (
 	removeMethod
 	changeMethod
 	enrollMethod
+	backupMethod
 )

@@ -88,3 +88,9 @@ func (r *Remote) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clu
 	reply := new(clusterpb.EnrollReply)
 	return reply, r.client.Call(ctx, enrollMethod, req, reply)
 }
+
+// Backup is part of Node.
+func (r *Remote) Backup(ctx context.Context, req *clusterpb.BackupRequest) (*clusterpb.BackupReply, error) {
+	reply := new(clusterpb.BackupReply)
+	return reply, r.client.Call(ctx, backupMethod, req, reply)
+}

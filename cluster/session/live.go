@@ -3,7 +3,9 @@ package session
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/ids"
 )
 
@@ -51,4 +53,15 @@ func (c *Client) lastSession() ids.Session {
 		return session.id
 	}
 	return 0
+}
+
+// Remaining is for how long the session in use lasts if the cluster does not confirm it again; 0 if there is none.
+func (c *Client) Remaining() time.Duration {
+	s, _ := c.current.get()
+	if s == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(s.until-hostinfo.BootTime(), 0)
 }

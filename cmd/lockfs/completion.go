@@ -66,7 +66,11 @@ var argumentCompletions = map[string]cobra.CompletionFunc{
 	"lockfs locks":             first(files),
 	"lockfs rm":                files,
 
-	"lockfs up":    first(files), // as @FILE
+	"lockfs up":            first(files), // as @FILE
+	"lockfs backup":        first(files),
+	"lockfs backup verify": first(files),
+	"lockfs restore":       first(files),
+
 	"lockfs mount": first(directories),
 	"lockfs dev":   first(directories),
 	"lockfs bench": directories,
@@ -90,6 +94,8 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"--identity":   directories,
 	"--socket":     sockets,
 	"--audit-log":  files,
+	"--backup-dir": directories,
+	"--compare":    files,
 }
 
 func words(words ...string) cobra.CompletionFunc {

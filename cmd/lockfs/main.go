@@ -8,8 +8,10 @@ import (
 
 	"lockfs/cmd/lockfs/internal/admin"
 	"lockfs/cmd/lockfs/internal/bench"
+	"lockfs/cmd/lockfs/internal/bundle"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/daemon"
+	"lockfs/cmd/lockfs/internal/doctor"
 	"lockfs/cmd/lockfs/internal/manual"
 	"lockfs/cmd/lockfs/internal/protocol"
 	"lockfs/cmd/lockfs/internal/setup"
@@ -40,7 +42,7 @@ The exit code is 0, or 1 after an error, unless the help of a command says more 
 
 `+manual.Listing(),
 		slices.Concat(setup.Commands(), daemon.Commands(), admin.Commands(), protocol.Commands(),
-			[]*cobra.Command{bench.Command(), cli.VersionCommand(), manual.DocsCommand(cli.ProgramVersion())})...)
+			[]*cobra.Command{doctor.Command(), bundle.Command(), bench.Command(), cli.VersionCommand(), manual.DocsCommand(cli.ProgramVersion())})...)
 	root.SetHelpCommand(manual.HelpCommand(cli.IsTerminal))
 	complete(root)
 	return root

@@ -55,6 +55,19 @@ func Source(dir string) (source string, found bool, err error) {
 	return there.source, true, nil
 }
 
+// State tells whether the process of a mount of lockfs has ended. The error is why that cannot be told, such as that it does not
+// answer.
+func State(dir string) (dead bool, err error) {
+	_, there, err := inspect(dir)
+	switch {
+	case err != nil:
+		return false, err
+	case there == nil:
+		return false, errors.New("lockfs is not mounted there")
+	}
+	return there.stale, nil
+}
+
 // lockfsMount is a mount of lockfs.
 type lockfsMount struct {
 	source string

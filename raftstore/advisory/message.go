@@ -52,6 +52,16 @@ func (t *Table) Restore(m *storepb.AdvisoryLock) {
 	})
 }
 
+// Record is part of digest.Value.
+func (a *lock) Record() *storepb.Record {
+	return &storepb.Record{Record: &storepb.Record_AdvisoryLock{AdvisoryLock: a.message()}}
+}
+
+// Record is part of digest.Value.
+func (w *waiter) Record() *storepb.Record {
+	return &storepb.Record{Record: &storepb.Record_AdvisoryLock{AdvisoryLock: w.message()}}
+}
+
 func (a *lock) message() *storepb.AdvisoryLock {
 	message := &storepb.AdvisoryLock{
 		Ino: uint64(a.ino), Kind: a.kind, Type: storepb.LockType_SHARED, Session: uint64(a.session), Owner: uint64(a.owner),

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"lockfs/raftstore/digest"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -38,21 +39,21 @@ type Table struct {
 	now   int64
 	ended []Request // see Ended
 
-	held        *btree.BTreeG[*lock]         // by file and owner
+	held        *digest.Tree[*lock]          // by file and owner
 	delayed     *btree.BTreeG[*lock]         // those that their owners have lost, by when they go
-	waiters     *btree.BTreeG[*waiter]       // by file, in the order in which they are served
+	waiters     *digest.Tree[*waiter]        // by file, in the order in which they are served
 	requests    *btree.BTreeG[*waiter]       // by session, seq
 	interrupted *btree.BTreeG[*waiter]       // by since when
 	counts      *btree.Map[ids.Session, int] // locks and requests of each session
 }
 
-// New makes an empty table.
-func New() *Table {
+// New makes an empty table, whose locks and requests are in a digest.
+func New(d *digest.Digest) *Table {
 	options := btree.Options{NoLocks: true}
 	return &Table{
-		held:        btree.NewBTreeGOptions(lessLock, options),
+		held:        digest.NewTree(d, lessLock, nil),
 		delayed:     btree.NewBTreeGOptions(lessDelayed, options),
-		waiters:     btree.NewBTreeGOptions(lessWaiter, options),
+		waiters:     digest.NewTree(d, lessWaiter, nil),
 		requests:    btree.NewBTreeGOptions(lessRequest, options),
 		interrupted: btree.NewBTreeGOptions(lessInterrupted, options),
 		counts:      new(btree.Map[ids.Session, int]),
@@ -67,13 +68,19 @@ func (t *Table) Begin(index ids.Index, now int64) {
 // Ended answers the requests that became locks since Begin, or changed otherwise.
 func (t *Table) Ended() []Request { return t.ended }
 
-// Frozen is a copy in constant time, for Len and Each only.
+// Frozen is a copy in constant time, for Len, Each and Tables only.
 func (t *Table) Frozen() *Table {
 	return &Table{held: t.held.Copy(), waiters: t.waiters.Copy()} // the others are restored from these
 }
 
+// Tables are the tables of what is in the digest.
+func (t *Table) Tables() []digest.Table { return []digest.Table{t.held, t.waiters} }
+
 // Len is the number of locks and requests.
 func (t *Table) Len() int { return t.held.Len() + t.waiters.Len() }
+
+// Counts are how many locks there are and how many requests that wait for one.
+func (t *Table) Counts() (held, waiting int) { return t.held.Len(), t.waiters.Len() }
 
 // Locked tells whether somebody has a lock of a file, or waits for one.
 func (t *Table) Locked(ino ids.Inode) bool { return t.LockedSince(ino, math.MinInt64) }

@@ -13,11 +13,14 @@
 //	any-number        a number that somebody writes is a pid, whatever process that is
 //	guard-locked      a file with a kernel lock is a lock for its content too, and goes with the process that it names
 //
+//	flip-bit          a bit flips in this node's memory when the voters are about to compare theirs
+//
 // Two are no mistakes, but moments that a test cannot meet otherwise:
 //
 //	die-answering     the process is killed when a creation's result is on its way to the kernel
 //	lose-answers      a name that begins with "untold" is created, and the answer to that never comes
 //
-// And LOCKFS_TEST_CLOCK_OFFSET says by how much the program's wall clock is wrong: 1h is an hour fast.
-// LOCKFS_TEST_CERTIFICATE_VALIDITY says how long the certificates are valid that a server gives.
+// LOCKFS_TEST_COMPARE_INTERVAL says how often the voters compare their states, LOCKFS_TEST_CERTIFICATE_VALIDITY how long the
+// certificates are valid that a server gives, and LOCKFS_TEST_CLOCK_OFFSET by how much the program's wall clock is wrong: 1h is an
+// hour fast.
 package fault

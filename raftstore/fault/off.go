@@ -17,6 +17,7 @@ const (
 	LookAtData      = false
 	AnyNumber       = false
 	GuardLocked     = false
+	FlipBit         = false
 
 	// CacheTime is how long the kernel may keep what it is told.
 	CacheTime = time.Duration(0)
@@ -27,6 +28,9 @@ const (
 	// CertificateValidity is how long the certificates are valid that this program gives; 0: as long as they are to be.
 	CertificateValidity = time.Duration(0)
 )
+
+// CompareInterval is how often voters compare their states.
+func CompareInterval(usual time.Duration) time.Duration { return usual }
 
 // ApplyTime is the time of a command: that with which it was stamped.
 func ApplyTime(stamp int64) int64 { return stamp }

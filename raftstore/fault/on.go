@@ -22,6 +22,7 @@ var (
 	LookAtData      = chosen == "look-at-data"
 	AnyNumber       = chosen == "any-number"
 	GuardLocked     = chosen == "guard-locked"
+	FlipBit         = chosen == "flip-bit"
 )
 
 // CacheTime is how long the kernel may keep what it is told.
@@ -48,6 +49,14 @@ func durationOf(variable string) time.Duration {
 		panic(err)
 	}
 	return duration
+}
+
+// CompareInterval is how often voters compare their states.
+func CompareInterval(usual time.Duration) time.Duration {
+	if interval, err := time.ParseDuration(os.Getenv("LOCKFS_TEST_COMPARE_INTERVAL")); err == nil {
+		return interval
+	}
+	return usual
 }
 
 // ApplyTime is the time of a command: that with which it was stamped, unless the mistake is made.

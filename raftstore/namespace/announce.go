@@ -122,7 +122,8 @@ func (a *announcer) emitReleased(e *entry, in *inode, by *storepb.Caller, reason
 	a.emit(m)
 }
 
-func (a *announcer) emitRefused(e *entry, in *inode, by *storepb.Caller, reason string) {
+func (a *announcer) emitRefused(e *entry, in *inode, by *storepb.Caller, why Refusal, reason string) {
+	a.events.refused[why]++
 	e = a.announceBefore(e, in)
 	m := a.lockEvent(eventRefused, e, in, by)
 	m.Reason = reason

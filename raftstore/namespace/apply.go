@@ -125,6 +125,17 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 		return fail(ns.locks.Interrupt(ids.Session(cmd.GetSession()), op.InterruptLock)), nil
 	case *storepb.Op_Tick:
 		return ns.tick(), nil
+	case *storepb.Op_RaiseAlarm:
+		return ns.raiseAlarm(op.RaiseAlarm.GetAlarm()), nil
+	case *storepb.Op_ClearAlarm:
+		return ns.clearAlarm(cmd.GetCaller(), op.ClearAlarm.GetNumber()), nil
+	case *storepb.Op_SetQuota:
+		return ns.setQuota(op.SetQuota), nil
+	case *storepb.Op_DeleteQuota:
+		return ns.deleteQuota(op.DeleteQuota), nil
+	case *storepb.Op_FreezeState:
+		ns.flipBit()
+		return &storepb.Result{Index: uint64(ns.index)}, nil
 	}
 	if cmd.GetSession() == 0 {
 		return ns.changeTrust(cmd.GetCaller(), cmd.GetOp()), nil

@@ -34,6 +34,15 @@ func (ts *tables) check(records uint64) error {
 	if err != nil {
 		return err
 	}
+	ts.tree.quotas.byDir.Scan(func(dir ids.Inode, _ *storepb.Quota) bool {
+		if in, found := ts.tree.inode(dir); !found || !in.isDir() || in.nlink == 0 {
+			err = fmt.Errorf("a quota of inode %d, which is no directory", dir)
+		}
+		return err == nil
+	})
+	if err != nil {
+		return err
+	}
 	if err := ts.checkOrphans(); err != nil {
 		return err
 	}

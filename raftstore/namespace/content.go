@@ -65,7 +65,10 @@ func (ns *Namespace) roomForContent(by *storepb.Caller, in *inode, op *storepb.S
 			more += known.bytes() + saidBytes(op.GetFacts()) - e.bytes()
 		}
 	}
-	return ns.tree.ledger.room(by, in.uid, 0, more)
+	if code := ns.tree.ledger.room(by, in.uid, 0, more); code != storepb.Code_OK {
+		return code
+	}
+	return ns.tree.roomToGrow(in.ino, more)
 }
 
 func (k *keeper) replaceContent(by *storepb.Caller, in *inode, content []byte, what *storepb.Facts) *inode {

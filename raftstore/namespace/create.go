@@ -39,6 +39,9 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 	if code := ns.tree.ledger.roomForName(caller, in.uid, 1, in.bytes()+made.bytes()+saidBytes(op.GetFacts())); code != storepb.Code_OK {
 		return fail(code), nil
 	}
+	if code := ns.tree.roomBelow(dir.ino, 1, in.bytes()+made.bytes()+saidBytes(op.GetFacts())); code != storepb.Code_OK {
+		return fail(code), nil
+	}
 	ns.tree.nextIno++
 	subdirs := 0
 	if in.isDir() {

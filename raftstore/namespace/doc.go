@@ -41,6 +41,9 @@
 // refused with QUOTA where the owner's share is used up, and with NO_SPACE where all is, a reserve for root apart. What adds
 // nothing is never refused. What is forgotten soon counts for nobody, and is forgotten sooner the larger it is.
 //
+// A quota bounds what there may be in one directory, at any depth (quotas.go): its names, each with its inode, whoever they belong to.
+// What it has used is kept as names come, go and grow, and moves with a directory that is renamed.
+//
 // # Locks
 //
 // Guards, looks and events are for what somebody could judge; everything else is data, and behaves as on a local disk. A name is
@@ -109,4 +112,7 @@
 // The state lives in copy-on-write B-trees, so taking a snapshot is a copy of a few pointers and never
 // stalls Apply; the nodes that change afterwards are copied by the one that changes them. For that
 // reason no value in a tree is ever modified: it is replaced.
+//
+// The hash of the state is a sum over its records (package digest), kept as they come and go; a snapshot brings it along. What it should
+// be can be worked out from a frozen copy: if it differs, memory has changed by itself.
 package namespace

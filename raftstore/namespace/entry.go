@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"lockfs/formats/lockfact"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -13,14 +14,15 @@ type entry struct {
 	cookie uint64    // its place in listings; kept when another inode takes the name over
 	made   ids.Index // index of the command that gave the name its present inode
 
-	exclusive bool      // it was made exclusively, and not replaced since
-	lock      bool      // it is one, if it is a file's; see isLock
-	maker     *maker    // nil unless a rule wants to know
-	token     ids.Token // index of the command that gave the name its present holder
-	acquired  int64     // time of that command
-	known     *facts    // of the holder, kept while the content does not tell; nil: it never told
-	announced bool      // an event told that it was acquired
-	pending   *pending  // the event is to come; nil: none will
+	exclusive bool            // it was made exclusively, and not replaced since
+	lock      bool            // it is one, if it is a file's; see isLock
+	format    lockfact.Format // of the lock; it counts for nothing but lockCounts
+	maker     *maker          // nil unless a rule wants to know
+	token     ids.Token       // index of the command that gave the name its present holder
+	acquired  int64           // time of that command
+	known     *facts          // of the holder, kept while the content does not tell; nil: it never told
+	announced bool            // an event told that it was acquired
+	pending   *pending        // the event is to come; nil: none will
 	stale     *staleness
 	due       int64 // when lockfs finds it stale or removes it, with the rule for its path; 0: never
 }

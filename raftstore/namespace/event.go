@@ -23,6 +23,8 @@ const (
 	eventHostBack        = "host_back"
 	eventHostForgotten   = "host_forgotten" // somebody said that it is gone for good
 	eventSessionEnded    = "session_ended"  // it was given up on
+	eventAlarmRaised     = "alarm_raised"
+	eventAlarmCleared    = "alarm_cleared" // by an administrator
 
 	// What administrators and the leader do to the cluster itself.
 	eventRuleSet          = "rule_set"

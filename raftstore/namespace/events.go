@@ -1,23 +1,24 @@
 package namespace
 
 import (
-	"github.com/tidwall/btree"
-
+	"lockfs/raftstore/digest"
 	"lockfs/raftstore/storepb"
 )
 
 // events is the last ones, and how many there ever were.
 type events struct {
-	kept   *btree.Map[uint64, *storepb.Event] // by number
+	kept   *digest.Map[uint64, *storepb.Event] // by number
 	last   uint64
-	counts *btree.Map[string, uint64]
+	counts *digest.Map[string, uint64]
+
+	refused map[Refusal]uint64 // see Refusals
 }
 
 // keptEvents is how many events the state keeps.
 const keptEvents = 10_000
 
-func newEvents() events {
-	return events{kept: new(btree.Map[uint64, *storepb.Event]), counts: new(btree.Map[string, uint64])}
+func newEvents(d *digest.Digest) events {
+	return events{kept: digest.NewMap(d, eventValue), counts: digest.NewMap(d, countValue), refused: make(map[Refusal]uint64)}
 }
 
 func (log *events) frozen() events {

@@ -13,11 +13,30 @@ import (
 type holdings struct {
 	byProcess *btree.BTreeG[held]
 	byMaker   *btree.BTreeG[made]
+	perHost   map[string]int // how many byProcess has of each host
 }
 
 func newHoldings() holdings {
 	options := btree.Options{NoLocks: true}
-	return holdings{byProcess: btree.NewBTreeGOptions(lessHeld, options), byMaker: btree.NewBTreeGOptions(lessMade, options)}
+	return holdings{
+		byProcess: btree.NewBTreeGOptions(lessHeld, options), byMaker: btree.NewBTreeGOptions(lessMade, options),
+		perHost: make(map[string]int),
+	}
+}
+
+func (x *holdings) set(h held) {
+	if _, replaced := x.byProcess.Set(h); !replaced {
+		x.perHost[h.host()]++
+	}
+}
+
+func (x *holdings) delete(h held) {
+	if _, found := x.byProcess.Delete(h); !found {
+		return
+	}
+	if x.perHost[h.host()]--; x.perHost[h.host()] == 0 {
+		delete(x.perHost, h.host())
+	}
 }
 
 // held is an inode whose lock lives as long as a process.

@@ -3,15 +3,16 @@ package namespace
 import (
 	"fmt"
 
-	"github.com/tidwall/btree"
-
+	"lockfs/raftstore/digest"
 	"lockfs/raftstore/storepb"
 )
 
 // hosts is the machines that have or had a mount.
-type hosts struct{ byName *btree.Map[string, *host] }
+type hosts struct{ byName *digest.Map[string, *host] }
 
-func newHosts() hosts { return hosts{new(btree.Map[string, *host])} }
+func newHosts(d *digest.Digest) hosts {
+	return hosts{digest.NewMap(d, func(name string, h *host) digest.Value { return namedHost{name, h} })}
+}
 
 // maxHosts bounds the hosts without a session that are remembered.
 const maxHosts = 10_000
@@ -23,6 +24,17 @@ type host struct {
 	sessions int    // that have not ended
 	since    int64  // since when it has one, or has none
 	left     bool   // the last one was ended by its mount
+}
+
+// namedHost is a host with its name, for the digest.
+type namedHost struct {
+	name string
+	*host
+}
+
+// Record is part of digest.Value.
+func (h namedHost) Record() *storepb.Record {
+	return &storepb.Record{Record: &storepb.Record_Host{Host: h.message(h.name)}}
 }
 
 func (h *host) message(name string) *storepb.HostRecord {

@@ -90,3 +90,19 @@ func (ns *Namespace) Member(id string) *storepb.Member {
 	m, _ := ns.members.Get(id)
 	return m
 }
+
+// Counts is how many there are of what the state holds, by names for people.
+func (ns *Namespace) Counts() map[string]int {
+	ts, locks := &ns.tables, 0
+	ts.tree.byName.Scan(func(e *entry) bool {
+		if e.lock {
+			locks++
+		}
+		return true
+	})
+	return map[string]int{
+		"inodes": ts.tree.inodes.Len(), "names": ts.tree.byName.Len(), "locks": locks, "advisory_locks": ts.locks.Len(),
+		"sessions": ts.sessions.byID.Len(), "hosts": ts.hosts.byName.Len(), "rules": ts.rules.byPattern.Len(),
+		"events": ts.events.kept.Len(), "members": ts.members.Len(),
+	}
+}

@@ -24,7 +24,7 @@ func (k *keeper) judgeAgain(names ...*entry) {
 			continue
 		}
 		judged := *e
-		if k.judgeEntry(&judged, in); judged.stale != e.stale || judged.due != e.due || judged.lock != e.lock {
+		if k.judgeEntry(&judged, in); judged.stale != e.stale || judged.due != e.due || judged.lock != e.lock || judged.format != e.format {
 			k.tree.putEntry(&judged)
 		}
 	}

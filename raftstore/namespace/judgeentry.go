@@ -10,7 +10,7 @@ func (j *judge) judgeEntry(e *entry, in *inode) {
 		e.stale = nil
 	}
 	e.due = j.dueTime(e, in, g)
-	e.lock = !in.isDir() && j.groundOf(e, in) != isData
+	e.lock, e.format = !in.isDir() && j.groundOf(e, in) != isData, g.Format
 }
 
 func (j *judge) dueTime(e *entry, in *inode, g governed) int64 {

@@ -3,15 +3,17 @@ package namespace
 import (
 	"cmp"
 
+	"lockfs/raftstore/digest"
 	"lockfs/raftstore/storepb"
 )
 
 // ledger is what counts for users, and the limits of that.
 type ledger struct {
 	limits    limits
-	used      usage             // by inodes and names, but for those that are forgotten soon
-	usedBy    map[uint32]*usage // the same, by uid of the owner
-	forgotten uint64            // bytes of inodes that are forgotten soon
+	used      usage                               // by inodes and names, but for those that are forgotten soon
+	usedBy    map[uint32]*usage                   // the same, by uid of the owner
+	forgotten uint64                              // bytes of inodes that are forgotten soon
+	quotas    *digest.Map[uint32, *storepb.Quota] // of users, in place of a share
 }
 
 // What counts as bytes, so that their sum is about what a voter needs for them in memory. An inode counts at least
@@ -70,6 +72,15 @@ func (l *limits) whole() usage {
 func (l *limits) share() usage {
 	whole := l.whole()
 	return usage{inodes: cmp.Or(l.maxInodesPerUser, whole.inodes/defaultShare), bytes: cmp.Or(l.maxBytesPerUser, whole.bytes/defaultShare)}
+}
+
+// shareOf is for one user: his quota, or the share of each.
+func (l *ledger) shareOf(uid uint32) usage {
+	share := l.limits.share()
+	if q, found := l.quotas.Get(uid); found {
+		share.inodes, share.bytes = cmp.Or(q.GetMaxInodes(), share.inodes), cmp.Or(q.GetMaxBytes(), share.bytes)
+	}
+	return share
 }
 
 // unreserved is for all together but root.
@@ -156,13 +167,13 @@ func (l *ledger) roomForName(by *storepb.Caller, owner uint32, inodes, bytes int
 	if bytes > smallBytes {
 		return l.room(by, owner, inodes, bytes)
 	}
-	return l.roomIn(l.limits.share(), l.limits.unreserved(), by, owner, inodes, bytes)
+	return l.roomIn(l.shareOf(owner), l.limits.unreserved(), by, owner, inodes, bytes)
 }
 
 // room tells whether what somebody wants to add for an owner fits: NO_SPACE, QUOTA if it is the owner's share that is used up.
 // What adds nothing always fits. Root is bound by the limits for all together only.
 func (l *ledger) room(by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
-	return l.roomIn(l.limits.share().forContent(), l.limits.unreserved().forContent(), by, owner, inodes, bytes)
+	return l.roomIn(l.shareOf(owner).forContent(), l.limits.unreserved().forContent(), by, owner, inodes, bytes)
 }
 
 func (l *ledger) roomIn(share, unreserved usage, by *storepb.Caller, owner uint32, inodes, bytes int64) storepb.Code {
@@ -189,7 +200,7 @@ func (l *ledger) freeBytes(uid uint32) uint64 {
 	if uid == 0 {
 		return l.used.bytesLeftOf(l.limits.whole())
 	}
-	return min(l.used.bytesLeftOf(l.limits.unreserved().forContent()), l.usageOf(uid).bytesLeftOf(l.limits.share().forContent()))
+	return min(l.used.bytesLeftOf(l.limits.unreserved().forContent()), l.usageOf(uid).bytesLeftOf(l.shareOf(uid).forContent()))
 }
 
 func (u *usage) bytesLeftOf(limit usage) uint64 { return limit.bytes - min(limit.bytes, u.bytes) }

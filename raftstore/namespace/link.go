@@ -33,6 +33,9 @@ func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Re
 	if code := ns.tree.ledger.roomForName(caller, in.uid, 0, made.bytes()); code != storepb.Code_OK {
 		return fail(code), nil
 	}
+	if code := ns.tree.roomBelow(made.parent, 1, in.bytes()+made.bytes()); code != storepb.Code_OK {
+		return fail(code), nil
+	}
 	made.cookie = ns.tree.newCookie()
 	in = ns.changeLinks(in, +1)
 	made = ns.acquire(caller, made, in, acquisition{exclusive: true, done: true})

@@ -1,20 +1,24 @@
 package namespace
 
-import "syscall"
+import (
+	"syscall"
+
+	"lockfs/raftstore/digest"
+)
 
 // Namespace is the replicated state machine. It is not safe for concurrent use.
 type Namespace struct{ keeper }
 
 // New makes an empty tree: a root directory that every user may write to.
 func New() *Namespace {
-	ns := empty()
+	ns := empty(digest.New())
 	ns.tree.putInode(&inode{ino: RootIno, mode: rootMode, nlink: 2, parent: RootIno})
 	return ns
 }
 
-func empty() *Namespace {
+func empty(d *digest.Digest) *Namespace {
 	ns := new(Namespace)
-	ns.tables = emptyTables()
+	ns.tables = emptyTables(d)
 	return ns
 }
 

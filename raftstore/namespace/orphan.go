@@ -3,19 +3,20 @@ package namespace
 import (
 	"time"
 
-	"lockfs/raftstore/ids"
-
 	"github.com/tidwall/btree"
+
+	"lockfs/raftstore/digest"
+	"lockfs/raftstore/ids"
 )
 
 // orphans is the inodes without a name.
 type orphans struct {
-	byIno    *btree.Map[ids.Inode, *orphan]
+	byIno    *digest.Map[ids.Inode, *orphan]
 	expiring *btree.BTreeG[*orphan] // those that are not pinned, by removal index and inode number
 }
 
-func newOrphans() orphans {
-	return orphans{new(btree.Map[ids.Inode, *orphan]), btree.NewBTreeGOptions(lessByRemoval, btree.Options{NoLocks: true})}
+func newOrphans(d *digest.Digest) orphans {
+	return orphans{digest.NewMap(d, digest.Itself[ids.Inode, *orphan]), btree.NewBTreeGOptions(lessByRemoval, btree.Options{NoLocks: true})}
 }
 
 // How long an inode without a name stays for those who have it open elsewhere.

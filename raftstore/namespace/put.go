@@ -11,13 +11,16 @@ func (t *tree) putInode(in *inode) {
 		t.countInode(in, +1)
 	}
 	if h, ok := in.heldBy(); ok {
-		t.holdings.byProcess.Set(h)
+		t.holdings.set(h)
+	}
+	if old != nil && in.isDir() {
+		t.moveQuota(old, in)
 	}
 }
 
 func (t *tree) forgetInode(in *inode) {
 	if h, ok := in.heldBy(); ok {
-		t.holdings.byProcess.Delete(h)
+		t.holdings.delete(h)
 	}
 }
 
@@ -31,6 +34,8 @@ func (t *tree) deleteInode(ino ids.Inode) {
 func (t *tree) putEntry(e *entry) {
 	if old, replaced := t.byName.Set(e); replaced {
 		t.forgetEntry(old)
+	} else if t.hasOne(e.parent) {
+		t.countFilled(e.parent, -1)
 	}
 	t.byCookie.Set(e)
 	t.byIno.Set(e)
@@ -42,12 +47,16 @@ func (t *tree) putEntry(e *entry) {
 	}
 	e.maker.each(func(p *process) { t.holdings.byMaker.Set(e.madeBy(p)) })
 	t.countLockFile(e, +1)
+	t.countLock(e, +1)
 	t.countName(e, +1)
 }
 
 func (t *tree) deleteEntry(e *entry) {
 	if old, found := t.byName.Delete(e); found {
 		t.forgetEntry(old)
+		if !t.hasEntries(old.parent) {
+			t.countFilled(old.parent, +1)
+		}
 	}
 }
 
@@ -60,6 +69,7 @@ func (t *tree) forgetEntry(e *entry) {
 	}
 	e.maker.each(func(p *process) { t.holdings.byMaker.Delete(e.madeBy(p)) })
 	t.countLockFile(e, -1)
+	t.countLock(e, -1)
 	t.countName(e, -1)
 }
 
@@ -80,6 +90,7 @@ func (t *tree) recountInode(old, in *inode) {
 	}
 	t.countInode(old, -1)
 	t.countInode(in, +1)
+	t.recountQuotas(in.ino, in.bytes()-old.bytes())
 	if old.uid != in.uid {
 		for _, e := range t.namesOf(in.ino) {
 			t.ledger.count(old.uid, 0, -e.bytes())
@@ -92,6 +103,7 @@ func (t *tree) recountInode(old, in *inode) {
 func (t *tree) countName(e *entry, sign int64) {
 	if in, found := t.inode(e.ino); found {
 		t.ledger.count(in.uid, 0, sign*e.bytes())
+		t.countQuotasIn(e.parent, sign, sign*(in.bytes()+e.bytes()))
 	}
 }
 

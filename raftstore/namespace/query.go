@@ -37,7 +37,7 @@ func (r reader) query(query *storepb.Query) *storepb.Result {
 		}
 		return &storepb.Result{Xattrs: in.xattrs}
 	case *storepb.Query_StatFs:
-		return &storepb.Result{FsStats: r.tree.ledger.fsStats(q.StatFs.GetUid())}
+		return &storepb.Result{FsStats: r.tree.fsStats(q.StatFs.GetUid(), ids.Inode(q.StatFs.GetIno()))}
 	case *storepb.Query_ListMembers:
 		return &storepb.Result{Members: r.members.Values()}
 	case *storepb.Query_ListSessions:
@@ -46,6 +46,10 @@ func (r reader) query(query *storepb.Query) *storepb.Result {
 		return &storepb.Result{Rules: r.rules.byPattern.Values()}
 	case *storepb.Query_ListHosts:
 		return &storepb.Result{Hosts: r.hosts.listHosts()}
+	case *storepb.Query_ListQuotas:
+		return &storepb.Result{Quotas: r.tree.listQuotas()}
+	case *storepb.Query_ListAlarms:
+		return &storepb.Result{Alarms: r.alarms.byNumber.Values()}
 	case *storepb.Query_ListLocks:
 		return r.listLocks(q.ListLocks)
 	case *storepb.Query_GetLock:

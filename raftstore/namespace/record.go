@@ -5,7 +5,8 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-func (in *inode) record() *storepb.Record {
+// Record is part of digest.Value.
+func (in *inode) Record() *storepb.Record {
 	record := &storepb.InodeRecord{
 		Attr: in.attr(), Parent: uint64(in.parent), Content: in.content, Xattrs: in.xattrs,
 		Facts: in.facts.message(), Host: in.host.String(), Unlisted: in.unlisted,
@@ -17,20 +18,34 @@ func (in *inode) record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Inode{Inode: record}}
 }
 
-// entryRecord leaves out what follows from the inode and the rules.
-func (ts *tables) entryRecord(e *entry) *storepb.Record {
+// Record is part of digest.Value. It leaves out what follows from the rules.
+func (e *entry) Record() *storepb.Record {
 	record := &storepb.EntryRecord{
 		Parent: uint64(e.parent), Name: []byte(e.name), Ino: uint64(e.ino), Cookie: e.cookie, MadeIndex: uint64(e.made),
 		Token: uint64(e.token), Acquired: e.acquired, Announced: e.announced,
 		Exclusive: e.exclusive, Pending: e.pending.record(), Maker: e.maker.message(),
 	}
-	if in, found := ts.tree.inode(e.ino); !found || in.facts == nil {
-		record.Known = e.known.message()
-	}
+	record.Known = e.known.message()
 	if s := e.stale; s != nil {
 		record.Stale, record.StaleSince, record.StaleByTime, record.StaleOfMaker = s.reason, s.since, s.byTime, s.ofMaker
 	}
 	return &storepb.Record{Record: &storepb.Record_Entry{Entry: record}}
+}
+
+// sameRecord tells whether two entries differ in nothing but what follows from the rules.
+func sameRecord(a, b *entry) bool {
+	judged := *a
+	judged.lock, judged.due = b.lock, b.due
+	return judged == *b
+}
+
+// entryRecord leaves out too what follows from the inode.
+func (ts *tables) entryRecord(e *entry) *storepb.Record {
+	record := e.Record()
+	if in, found := ts.tree.inode(e.ino); found && in.facts != nil {
+		record.GetEntry().Known = nil
+	}
+	return record
 }
 
 func (p *pending) record() *storepb.PendingRecord {
@@ -40,18 +55,21 @@ func (p *pending) record() *storepb.PendingRecord {
 	return &storepb.PendingRecord{Until: p.until, By: p.by}
 }
 
-func (o *orphan) record() *storepb.Record {
+// Record is part of digest.Value.
+func (o *orphan) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Orphan{Orphan: &storepb.OrphanRecord{
 		Ino: uint64(o.ino), RemovedBy: uint64(o.removedBy), RemovedIndex: uint64(o.removedIndex), RemovedAt: o.removedAt, Pinned: o.pinned,
 		TakenBack: o.takenBack,
 	}}}
 }
 
-func (s *session) record() *storepb.Record {
+// Record is part of digest.Value.
+func (s *session) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Session{Session: s.message()}}
 }
 
-func (r *reply) record() *storepb.Record {
+// Record is part of digest.Value.
+func (r *reply) Record() *storepb.Record {
 	return &storepb.Record{Record: &storepb.Record_Reply{Reply: &storepb.ReplyRecord{
 		Session: uint64(r.session), Seq: uint64(r.seq), Result: r.result, Undo: r.undo,
 	}}}

@@ -35,7 +35,7 @@ func (w *warden) refuseByLook(by *storepb.Caller, seen []*storepb.Observation, e
 	}
 	if other := w.lookedAtAnother(seen, e); other != 0 {
 		reason := fmt.Sprintf("the caller looked at token %d, which is gone", other)
-		w.emitRefused(e, in, by, reason)
+		w.emitRefused(e, in, by, RefusedLook, reason)
 		code := storepb.Code_NOT_FOUND
 		if what == overwrite {
 			code = storepb.Code_STALE
@@ -43,7 +43,7 @@ func (w *warden) refuseByLook(by *storepb.Caller, seen []*storepb.Observation, e
 		return &storepb.Result{Code: code, Message: reason}
 	}
 	if lookedAtEmpty(seen, e) && w.isJudged(e, in) && w.isBeingWritten(e, in) {
-		return w.refuseBusy(by, e, in, "the caller looked at it before its holder had written to it")
+		return w.refuseBusy(by, e, in, RefusedBeginning, "the caller looked at it before its holder had written to it")
 	}
 	return nil
 }
@@ -53,32 +53,32 @@ func (w *warden) refuseByGuard(by *storepb.Caller, e *entry, in *inode, what cha
 	if w.staleNow(e, g) != nil {
 		return nil
 	}
-	reason := ""
+	why, reason := Refusal(""), ""
 	switch {
 	case g.Guard == lockfact.GuardOwner:
-		reason = "it is live, and only its owner's token releases it"
+		why, reason = RefusedOwner, "it is live, and only its owner's token releases it"
 	case g.Guard == lockfact.GuardHost && g.Host != by.GetHost():
-		reason = "it is live, and was taken on " + g.Host
+		why, reason = RefusedHost, "it is live, and was taken on "+g.Host
 	case g.Guard == lockfact.GuardHost && w.isOtherMachine(g, by):
-		reason = fmt.Sprintf("it is live, and was taken on another machine named %s", g.Host)
+		why, reason = RefusedMachine, fmt.Sprintf("it is live, and was taken on another machine named %s", g.Host)
 	case g.Guard == lockfact.GuardHost && !g.process.isSeenFrom(by.GetPidNamespace()) && w.sessions.isWatched(g.Host, g.process.processID):
-		reason = "it is live, and its process is in a container that cannot be seen into from the caller's"
+		why, reason = RefusedContainer, "it is live, and its process is in a container that cannot be seen into from the caller's"
 	case g.Guard == lockfact.GuardHost && g.Format == lockfact.Beads && what == overwrite && g.process != nil:
 		if len(by.GetLineage()) == 0 {
 			return fail(storepb.Code_NEED_LINEAGE)
 		}
 		if !descends(by, g.process) {
-			reason = "it is live, and only its own process and its children write to it"
+			why, reason = RefusedProcess, "it is live, and only its own process and its children write to it"
 		}
 	}
 	if reason == "" {
 		return nil
 	}
-	return w.refuseBusy(by, e, in, reason)
+	return w.refuseBusy(by, e, in, why, reason)
 }
 
-func (w *warden) refuseBusy(by *storepb.Caller, e *entry, in *inode, reason string) *storepb.Result {
-	w.emitRefused(e, in, by, reason)
+func (w *warden) refuseBusy(by *storepb.Caller, e *entry, in *inode, why Refusal, reason string) *storepb.Result {
+	w.emitRefused(e, in, by, why, reason)
 	return &storepb.Result{Code: storepb.Code_BUSY, Message: reason}
 }
 

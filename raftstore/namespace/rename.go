@@ -39,6 +39,9 @@ func (ns *Namespace) rename(cmd *storepb.Command, op *storepb.Rename) (*storepb.
 	if code != storepb.Code_OK {
 		return fail(code), nil
 	}
+	if code := ns.tree.roomToRename(source, target, moved, replaced); code != storepb.Code_OK {
+		return fail(code), nil
+	}
 	var removed ids.Inode
 	if replaced != nil {
 		removed = ns.removeEntry(ids.Session(cmd.GetSession()), target, replaced)
@@ -134,6 +137,11 @@ func (ns *Namespace) exchange(by *storepb.Caller, op *storepb.Rename, a, b *entr
 	makerB, codeB := ns.makerOf(by, b)
 	if codeA != storepb.Code_OK || codeB != storepb.Code_OK {
 		return fail(storepb.Code_NEED_LINEAGE)
+	}
+	for _, code := range []storepb.Code{ns.tree.roomToRename(a, b, inA, inB), ns.tree.roomToRename(b, a, inB, inA)} {
+		if code != storepb.Code_OK {
+			return fail(code)
+		}
 	}
 	inA, inB = ns.reparent(inA, b.parent), ns.reparent(inB, a.parent)
 	atA, atB := ns.succeed(by, a, b, inA, inB, makerA), ns.succeed(by, b, a, inB, inA, makerB)

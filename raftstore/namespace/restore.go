@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/raftstore/codec"
+	"lockfs/raftstore/digest"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -90,7 +91,11 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	case version < snapshotVersion:
 		return nil, fmt.Errorf("version %d: %w", version, codec.ErrOlder)
 	}
-	ns := empty()
+	sum, ok := digest.SumOf(header.GetDigest())
+	if !ok {
+		return nil, fmt.Errorf("header: a digest of %d bytes: %w", len(header.GetDigest()), codec.ErrCorrupt)
+	}
+	ns := empty(digest.Restoring())
 	ns.index, ns.time = ids.Index(header.GetIndex()), header.GetTime()
 	ns.tree.nextIno, ns.tree.nextCookie = ids.Inode(header.GetNextIno()), header.GetNextCookie()
 	ns.sessions.most = header.GetMaxSessions()
@@ -131,7 +136,9 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	if err := ns.check(header.GetRecords()); err != nil {
 		return nil, fmt.Errorf("%w: %w", codec.ErrCorrupt, err)
 	}
+	ns.tree.countQuotas()
 	ns.restoreDueTimes()
+	ns.digest.Restored(sum)
 	return ns, nil
 }
 
@@ -250,6 +257,14 @@ func (ns *Namespace) restoreRecord(record *storepb.Record) error {
 		ns.noteKernelLock(ids.Inode(r.AdvisoryLock.GetIno()))
 	case *storepb.Record_EventCount:
 		ns.events.counts.Set(r.EventCount.GetEvent(), r.EventCount.GetCount())
+	case *storepb.Record_Quota:
+		if r.Quota.GetDir() != 0 {
+			ns.tree.quotas.byDir.Set(ids.Inode(r.Quota.GetDir()), r.Quota)
+		} else {
+			ns.tree.ledger.quotas.Set(r.Quota.GetUid(), r.Quota)
+		}
+	case *storepb.Record_Alarm:
+		ns.alarms.byNumber.Set(r.Alarm.GetNumber(), r.Alarm)
 	case *storepb.Record_Authority:
 		ns.trust.RestoreAuthority(r.Authority)
 	case *storepb.Record_Token:
@@ -271,7 +286,8 @@ func (ns *Namespace) restoreDueTimes() {
 		if in, found := ns.tree.inode(e.ino); found {
 			again := *e
 			again.lock = !in.isDir() && ns.groundOf(e, in) != isData
-			again.due = ns.dueTime(e, in, ns.govern(e, in))
+			g := ns.govern(e, in)
+			again.due, again.format = ns.dueTime(e, in, g), g.Format
 			if again.lock || again.due != 0 {
 				judged = append(judged, &again)
 			}

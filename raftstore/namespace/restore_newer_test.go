@@ -15,10 +15,10 @@ import (
 // TestNewerSnapshotIsNotRestored has a header, a record and a message within one that this program does not know all of.
 func TestNewerSnapshotIsNotRestored(t *testing.T) {
 	header := func() *storepb.SnapshotHeader {
-		return &storepb.SnapshotHeader{Version: snapshotVersion, NextIno: 200, NextCookie: 200, Records: 1}
+		return &storepb.SnapshotHeader{Version: snapshotVersion, Digest: make([]byte, 32), NextIno: 200, NextCookie: 200, Records: 1}
 	}
 	root := func() *storepb.Record {
-		return (&inode{ino: RootIno, mode: rootMode, nlink: 2, parent: RootIno}).record()
+		return (&inode{ino: RootIno, mode: rootMode, nlink: 2, parent: RootIno}).Record()
 	}
 	restored(t, signed(t, header(), []*storepb.Record{root()}))
 	newer := make(map[string][]byte)
@@ -52,10 +52,10 @@ func TestNewerSnapshotIsNotRestored(t *testing.T) {
 
 // TestSnapshotWithFactsInWordsIsNotRestored has what an earlier version said of a lock, whatever the header says.
 func TestSnapshotWithFactsInWordsIsNotRestored(t *testing.T) {
-	record := (&inode{ino: RootIno, mode: rootMode, nlink: 2, parent: RootIno}).record()
+	record := (&inode{ino: RootIno, mode: rootMode, nlink: 2, parent: RootIno}).Record()
 	record.GetInode().Facts = new(storepb.Facts)
 	record.GetInode().GetFacts().ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "pid"))
-	header := &storepb.SnapshotHeader{Version: snapshotVersion, NextIno: 200, NextCookie: 200, Records: 1}
+	header := &storepb.SnapshotHeader{Version: snapshotVersion, Digest: make([]byte, 32), NextIno: 200, NextCookie: 200, Records: 1}
 	_, err := Restore(bytes.NewReader(signed(t, header, []*storepb.Record{record})))
 	require.ErrorIs(t, err, codec.ErrOlder)
 	require.NotErrorIs(t, err, codec.ErrCorrupt)

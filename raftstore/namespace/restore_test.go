@@ -75,10 +75,10 @@ func TestRestoreStopsReading(t *testing.T) {
 	for _, bad := range []int{0, recordBatch, count / 2, count - 1} {
 		var records []*storepb.Record
 		for i := range count {
-			records = append(records, (&orphan{ino: ids.Inode(i)}).record())
+			records = append(records, (&orphan{ino: ids.Inode(i)}).Record())
 		}
 		records[bad] = new(storepb.Record)
-		from := &untilDone{Reader: bytes.NewReader(signed(t, &storepb.SnapshotHeader{Version: snapshotVersion, Records: count}, records))}
+		from := &untilDone{Reader: bytes.NewReader(signed(t, &storepb.SnapshotHeader{Version: snapshotVersion, Digest: make([]byte, 32), Records: count}, records))}
 		_, err := Restore(from)
 		from.done.Store(true)
 		require.ErrorContains(t, err, fmt.Sprintf("record %d: ", bad))
@@ -174,10 +174,10 @@ func TestRestoreRefusesContradictions(t *testing.T) {
 	heldFile.GetInode().Facts = towerFacts("x")
 	dir := func(ino, parent uint64) *storepb.Record { return inodeRecord(ino, someDir, 2, parent) }
 	orphaned := func(ino, index uint64) *storepb.Record {
-		return (&orphan{ino: ids.Inode(ino), removedIndex: ids.Index(index)}).record()
+		return (&orphan{ino: ids.Inode(ino), removedIndex: ids.Index(index)}).Record()
 	}
 	answer := func(session, seq uint64, result *storepb.Result) *storepb.Record {
-		return (&reply{session: ids.Session(session), seq: ids.Sequence(seq), result: result}).record()
+		return (&reply{session: ids.Session(session), seq: ids.Sequence(seq), result: result}).Record()
 	}
 	hosted := func(sessions int) *storepb.Record {
 		return &storepb.Record{Record: &storepb.Record_Host{Host: (&host{sessions: sessions}).message("")}}
@@ -217,12 +217,12 @@ func TestRestoreRefusesContradictions(t *testing.T) {
 		"orphan with a name":           {root, file, entryRecord(RootIno, "f", 2, 3), orphaned(2, 1)},
 		"orphan twice":                 {root, gone, orphaned(2, 1), orphaned(2, 2)},
 		"reply of no session":          {root, answer(1, 1, &storepb.Result{})},
-		"reply that says nothing":      {root, hosted(1), (&session{id: 1}).record(), answer(1, 1, nil)},
-		"two ends at one index":        {root, (&session{id: 1, endedIndex: 1}).record(), (&session{id: 2, endedIndex: 1}).record()},
-		"session of no host":           {root, (&session{id: 1}).record()},
+		"reply that says nothing":      {root, hosted(1), (&session{id: 1}).Record(), answer(1, 1, nil)},
+		"two ends at one index":        {root, (&session{id: 1, endedIndex: 1}).Record(), (&session{id: 2, endedIndex: 1}).Record()},
+		"session of no host":           {root, (&session{id: 1}).Record()},
 		"host without its session":     {root, hosted(1)},
-		"host without its two":         {root, hosted(2), (&session{id: 1}).record()},
-		"host of an ended session":     {root, hosted(1), (&session{id: 1, endedIndex: 1}).record()},
+		"host without its two":         {root, hosted(2), (&session{id: 1}).Record()},
+		"host of an ended session":     {root, hosted(1), (&session{id: 1, endedIndex: 1}).Record()},
 		"host twice":                   {root, hosted(0), hosted(0)},
 		"rule that is none":            {root, ruled(&storepb.Rule{Pattern: "["})},
 		"rule twice":                   {root, ruled(&storepb.Rule{Pattern: "*"}), ruled(&storepb.Rule{Pattern: "*"})},
@@ -230,7 +230,7 @@ func TestRestoreRefusesContradictions(t *testing.T) {
 		"record of no kind":            {root, {}},
 	} {
 		header := &storepb.SnapshotHeader{
-			Version: snapshotVersion, NextIno: 200, NextCookie: 200, MaxInodes: 100, Records: uint64(len(records)),
+			Version: snapshotVersion, Digest: make([]byte, 32), NextIno: 200, NextCookie: 200, MaxInodes: 100, Records: uint64(len(records)),
 		}
 		_, err := Restore(bytes.NewReader(signed(t, header, records)))
 		require.ErrorIs(t, err, codec.ErrCorrupt, "%s", name)
@@ -247,14 +247,14 @@ func TestRestoreTakesWhatFits(t *testing.T) {
 	records := []*storepb.Record{
 		inodeRecord(RootIno, someDir, 2, RootIno), inodeRecord(2, someFile, 1, 0), inodeRecord(3, someFile, 0, 0),
 		inodeRecord(4, someFile, 0, 0), entryRecord(RootIno, "f", 2, 3),
-		(&orphan{ino: 3, removedIndex: 1}).record(), (&orphan{ino: 4, removedIndex: 1}).record(),
-		{Record: &storepb.Record_Host{Host: (&host{sessions: 1}).message("")}}, (&session{id: 1}).record(),
-		(&session{id: 2, endedIndex: 1}).record(),
-		(&reply{session: 1, seq: 1, result: &storepb.Result{}}).record(),
+		(&orphan{ino: 3, removedIndex: 1}).Record(), (&orphan{ino: 4, removedIndex: 1}).Record(),
+		{Record: &storepb.Record_Host{Host: (&host{sessions: 1}).message("")}}, (&session{id: 1}).Record(),
+		(&session{id: 2, endedIndex: 1}).Record(),
+		(&reply{session: 1, seq: 1, result: &storepb.Result{}}).Record(),
 		{Record: &storepb.Record_Rule{Rule: &storepb.Rule{Pattern: "*"}}},
 	}
 	header := &storepb.SnapshotHeader{
-		Version: snapshotVersion, NextIno: 200, NextCookie: 200, MaxInodes: 100, Records: uint64(len(records)),
+		Version: snapshotVersion, Digest: make([]byte, 32), NextIno: 200, NextCookie: 200, MaxInodes: 100, Records: uint64(len(records)),
 	}
 	_, err := Restore(bytes.NewReader(signed(t, header, records)))
 	require.NoError(t, err)

@@ -3,20 +3,20 @@ package namespace
 import (
 	"time"
 
-	"github.com/tidwall/btree"
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/formats/lockfact"
+	"lockfs/raftstore/digest"
 	"lockfs/raftstore/glob"
 	"lockfs/raftstore/storepb"
 )
 
 // rules is what counts for names, whatever is in their files.
 type rules struct {
-	byPattern *btree.Map[string, *storepb.Rule]
+	byPattern *digest.Map[string, *storepb.Rule]
 }
 
-func newRules() rules { return rules{new(btree.Map[string, *storepb.Rule])} }
+func newRules(d *digest.Digest) rules { return rules{digest.NewMap(d, ruleValue)} }
 
 // forPath answers the rule for a path: of those whose pattern fits it, the one with the longest
 // pattern, and of equally long ones the last in order.

@@ -6,24 +6,25 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"lockfs/raftstore/digest"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // sessions is the mounts that are or were there, and what their commands were answered.
 type sessions struct {
-	byID      *btree.Map[ids.Session, *session]
+	byID      *digest.Map[ids.Session, *session]
 	ended     *btree.Map[ids.Index, ids.Session] // index at which it ended -> id
 	endedKept int                                // those, and their replies
-	replies   *btree.BTreeG[*reply]              // by session, seq
+	replies   *digest.Tree[*reply]               // by session, seq
 	most      uint64                             // how many there may be that have not ended
 	lockDelay int64
 }
 
-func newSessions() sessions {
+func newSessions(d *digest.Digest) sessions {
 	return sessions{
-		byID: new(btree.Map[ids.Session, *session]), ended: new(btree.Map[ids.Index, ids.Session]),
-		replies: btree.NewBTreeGOptions(lessReply, btree.Options{NoLocks: true}),
+		byID: digest.NewMap(d, digest.Itself[ids.Session, *session]), ended: new(btree.Map[ids.Index, ids.Session]),
+		replies: digest.NewTree(d, lessReply, nil),
 		most:    DefaultMaxSessions, lockDelay: int64(DefaultLockDelay),
 	}
 }

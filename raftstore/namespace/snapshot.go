@@ -3,30 +3,37 @@ package namespace
 import (
 	"bufio"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protodelim"
 	"google.golang.org/protobuf/proto"
 
+	"lockfs/raftstore/digest"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // snapshotVersion changes when an older program could misread what a newer one writes.
-const snapshotVersion = 5
+const snapshotVersion = 6
 
 const snapshotMagic = "lockfs-snapshot\n"
 
 // Snapshot is the state as it was at one index. It may be written while the namespace goes on.
-type Snapshot struct{ state tables }
+type Snapshot struct {
+	state tables
+	sum   digest.Sum // of the records
+}
 
 // Snapshot is a copy in constant time, whatever the size of the state.
-func (ns *Namespace) Snapshot() *Snapshot { return &Snapshot{ns.frozen()} }
+func (ns *Namespace) Snapshot() *Snapshot { return &Snapshot{ns.frozen(), ns.digest.Sum()} }
 
 // Index is the index of the last command in the snapshot.
 func (s *Snapshot) Index() ids.Index { return s.state.index }
+
+// Time is the cluster time of that command.
+func (s *Snapshot) Time() time.Time { return time.Unix(0, s.state.time) }
 
 // Write writes the snapshot: a magic line, a header and records, each message with its length before
 // it, then the SHA-256 of all that. Equal states give equal bytes.
@@ -45,100 +52,65 @@ func (s *Snapshot) Write(w io.Writer) error {
 	return nil
 }
 
-// Hash is a pure function of the state: nodes that applied the same commands have the same one.
-func (s *Snapshot) Hash() string {
-	sum := sha256.New()
-	buffered := bufio.NewWriterSize(sum, 64<<10)
-	if err := s.writeRecords(buffered); err != nil {
-		return ""
-	}
-	if err := buffered.Flush(); err != nil {
-		return ""
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:16])
-}
-
 func (s *Snapshot) writeRecords(w *bufio.Writer) error {
 	if _, err := w.WriteString(snapshotMagic); err != nil {
 		return err
 	}
-	ns := &s.state
-	header := &storepb.SnapshotHeader{
-		Version: snapshotVersion, Index: uint64(ns.index), Time: ns.time,
-		NextIno: uint64(ns.tree.nextIno), NextCookie: ns.tree.nextCookie, MaxInodes: ns.tree.ledger.limits.maxInodes, MaxSessions: ns.sessions.most,
-		Records: ns.records(), LastEvent: ns.events.last,
-		LockDelay: ns.sessions.lockDelay, MaxBytes: ns.tree.ledger.limits.maxBytes,
-		MaxInodesPerUser: ns.tree.ledger.limits.maxInodesPerUser, MaxBytesPerUser: ns.tree.ledger.limits.maxBytesPerUser,
-		Cluster: ns.trust.Cluster(), ShutOutIndex: uint64(ns.trust.ShutOut()),
-	}
+	header := s.state.header()
+	header.Version, header.Records, header.Digest = snapshotVersion, s.state.records(), s.sum.Bytes()
 	marshal := protodelim.MarshalOptions{MarshalOptions: proto.MarshalOptions{Deterministic: true}}
 	if _, err := marshal.MarshalTo(w, header); err != nil {
 		return err
 	}
 	var err error
-	ns.eachRecord(func(record *storepb.Record) bool {
+	s.state.eachRecord(func(record *storepb.Record) bool {
 		_, err = marshal.MarshalTo(w, record)
 		return err == nil
 	})
 	return err
 }
 
+// header has what is in no table.
+func (ts *tables) header() *storepb.SnapshotHeader {
+	limits := &ts.tree.ledger.limits
+	return &storepb.SnapshotHeader{
+		Index: uint64(ts.index), Time: ts.time, NextIno: uint64(ts.tree.nextIno), NextCookie: ts.tree.nextCookie,
+		MaxInodes: limits.maxInodes, MaxSessions: ts.sessions.most, LastEvent: ts.events.last, LockDelay: ts.sessions.lockDelay,
+		MaxBytes: limits.maxBytes, MaxInodesPerUser: limits.maxInodesPerUser, MaxBytesPerUser: limits.maxBytesPerUser,
+		Cluster: ts.trust.Cluster(), ShutOutIndex: uint64(ts.trust.ShutOut()),
+	}
+}
+
+// all is the whole state but for the header, in the order in which it can be restored.
+func (ts *tables) all() []digest.Table {
+	tables := []digest.Table{
+		ts.tree.inodes, ts.tree.byName, ts.tree.orphans.byIno, ts.sessions.byID, ts.sessions.replies, ts.members, ts.rules.byPattern,
+		ts.hosts.byName, ts.events.kept,
+	}
+	tables = append(tables, ts.locks.Tables()...)
+	tables = append(tables, ts.events.counts, ts.alarms.byNumber, ts.tree.quotas.byDir, ts.tree.ledger.quotas)
+	return append(tables, ts.trust.Tables()...)
+}
+
 // records is how many eachRecord visits.
 func (ts *tables) records() uint64 {
-	return uint64(ts.tree.inodes.Len() + ts.tree.byName.Len() + ts.tree.orphans.byIno.Len() +
-		ts.sessions.byID.Len() + ts.sessions.replies.Len() + ts.members.Len() +
-		ts.locks.Len() + ts.trust.Len() + ts.rules.byPattern.Len() + ts.hosts.byName.Len() + ts.events.kept.Len() + ts.events.counts.Len())
+	records := 0
+	for _, table := range ts.all() {
+		records += table.Len()
+	}
+	return uint64(records)
 }
 
 // eachRecord visits the whole state, in an order that the state alone determines.
 func (ts *tables) eachRecord(visit func(*storepb.Record) bool) {
-	going := true
-	put := func(record *storepb.Record) bool {
-		going = visit(record)
-		return going
-	}
-	for _, scan := range []func(){
-		func() { ts.tree.inodes.Scan(func(_ ids.Inode, in *inode) bool { return put(in.record()) }) },
-		func() { ts.tree.byName.Scan(func(e *entry) bool { return put(ts.entryRecord(e)) }) },
-		func() { ts.tree.orphans.byIno.Scan(func(_ ids.Inode, o *orphan) bool { return put(o.record()) }) },
-		func() { ts.sessions.byID.Scan(func(_ ids.Session, s *session) bool { return put(s.record()) }) },
-		func() { ts.sessions.replies.Scan(func(r *reply) bool { return put(r.record()) }) },
-		func() {
-			ts.members.Scan(func(_ string, m *storepb.Member) bool {
-				return put(&storepb.Record{Record: &storepb.Record_Member{Member: m}})
-			})
-		},
-		func() {
-			ts.rules.byPattern.Scan(func(_ string, m *storepb.Rule) bool {
-				return put(&storepb.Record{Record: &storepb.Record_Rule{Rule: m}})
-			})
-		},
-		func() {
-			ts.hosts.byName.Scan(func(name string, h *host) bool {
-				return put(&storepb.Record{Record: &storepb.Record_Host{Host: h.message(name)}})
-			})
-		},
-		func() {
-			ts.events.kept.Scan(func(_ uint64, m *storepb.Event) bool {
-				return put(&storepb.Record{Record: &storepb.Record_Event{Event: m}})
-			})
-		},
-		func() {
-			ts.locks.Each(func(m *storepb.AdvisoryLock) bool {
-				return put(&storepb.Record{Record: &storepb.Record_AdvisoryLock{AdvisoryLock: ts.sessions.withHosts(m)[0]}})
-			})
-		},
-		func() {
-			ts.events.counts.Scan(func(event string, count uint64) bool {
-				return put(&storepb.Record{Record: &storepb.Record_EventCount{
-					EventCount: &storepb.EventCount{Event: event, Count: count},
-				}})
-			})
-		},
-		func() { ts.trust.Each(put) },
-	} {
-		if going {
-			scan()
+	digest.Each(func(v digest.Value) bool {
+		if e, isEntry := v.(*entry); isEntry {
+			return visit(ts.entryRecord(e))
 		}
-	}
+		record := v.Record()
+		if lock := record.GetAdvisoryLock(); lock != nil {
+			ts.sessions.withHosts(lock)
+		}
+		return visit(record)
+	}, ts.all()...)
 }

@@ -1,9 +1,8 @@
 package namespace
 
 import (
-	"github.com/tidwall/btree"
-
 	"lockfs/raftstore/advisory"
+	"lockfs/raftstore/digest"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 	"lockfs/raftstore/trust"
@@ -17,9 +16,11 @@ type tables struct {
 	hosts    hosts
 	rules    rules
 	events   events
-	members  *btree.Map[string, *storepb.Member] // by id
+	members  *digest.Map[string, *storepb.Member] // by id
 	locks    *advisory.Table
+	alarms   alarms
 	trust    *trust.Table
+	digest   *digest.Digest // of all these; nil: of a copy
 }
 
 // clock is the last command applied.
@@ -28,10 +29,11 @@ type clock struct {
 	time  int64 // cluster time of that command; never goes back
 }
 
-func emptyTables() tables {
+func emptyTables(d *digest.Digest) tables {
 	return tables{
-		tree: newTree(), sessions: newSessions(), hosts: newHosts(), rules: newRules(), events: newEvents(),
-		members: new(btree.Map[string, *storepb.Member]), locks: advisory.New(), trust: trust.New(),
+		tree: newTree(d), sessions: newSessions(d), hosts: newHosts(d), rules: newRules(d), events: newEvents(d),
+		members: digest.NewMap(d, memberValue), locks: advisory.New(d), trust: trust.New(d),
+		alarms: newAlarms(d), digest: d,
 	}
 }
 
@@ -40,6 +42,7 @@ func (ts *tables) frozen() tables {
 	return tables{
 		clock: ts.clock, tree: ts.tree.frozen(), sessions: ts.sessions.frozen(), hosts: hosts{ts.hosts.byName.Copy()},
 		rules: rules{ts.rules.byPattern.Copy()}, events: ts.events.frozen(), members: ts.members.Copy(), locks: ts.locks.Frozen(),
-		trust: ts.trust.Frozen(),
+		alarms: alarms{ts.alarms.byNumber.Copy()},
+		trust:  ts.trust.Frozen(),
 	}
 }

@@ -3,6 +3,7 @@ package namespace
 import (
 	"github.com/tidwall/btree"
 
+	"lockfs/raftstore/digest"
 	"lockfs/raftstore/ids"
 )
 
@@ -11,33 +12,37 @@ type tree struct {
 	nextIno    ids.Inode
 	nextCookie uint64
 
-	inodes    *btree.Map[ids.Inode, *inode]
-	byName    *btree.BTreeG[*entry] // by parent, name
-	byCookie  *btree.BTreeG[*entry] // by parent, cookie
-	byIno     *btree.BTreeG[*entry] // by inode, parent, name
-	byDue     *btree.BTreeG[*entry] // those that have one, by when they are due
-	byPending *btree.BTreeG[*entry] // those that no event has told of yet, by until when
-	lockFiles map[ids.Inode]int     // how many files of a directory are locks
-	orphans   orphans
-	holdings  holdings
-	ledger    ledger
+	inodes     *digest.Map[ids.Inode, *inode]
+	byName     *digest.Tree[*entry]  // by parent, name
+	byCookie   *btree.BTreeG[*entry] // by parent, cookie
+	byIno      *btree.BTreeG[*entry] // by inode, parent, name
+	byDue      *btree.BTreeG[*entry] // those that have one, by when they are due
+	byPending  *btree.BTreeG[*entry] // those that no event has told of yet, by until when
+	lockFiles  map[ids.Inode]int     // how many files of a directory are locks
+	lockCounts lockCounts
+	orphans    orphans
+	holdings   holdings
+	ledger     ledger
+	quotas     quotas
 }
 
-func newTree() tree {
+func newTree(d *digest.Digest) tree {
 	options := btree.Options{NoLocks: true}
 	return tree{
 		nextIno:    RootIno + 1,
 		nextCookie: cookieParent + 1,
-		inodes:     new(btree.Map[ids.Inode, *inode]),
-		byName:     btree.NewBTreeGOptions(lessByName, options),
+		inodes:     digest.NewMap(d, digest.Itself[ids.Inode, *inode]),
+		byName:     digest.NewTree(d, lessByName, sameRecord),
 		byCookie:   btree.NewBTreeGOptions(lessByCookie, options),
 		byIno:      btree.NewBTreeGOptions(lessByIno, options),
 		byDue:      btree.NewBTreeGOptions(lessByDue, options),
 		byPending:  btree.NewBTreeGOptions(lessByPending, options),
 		lockFiles:  make(map[ids.Inode]int),
-		orphans:    newOrphans(),
+		lockCounts: lockCounts{files: make(map[lockKind]int)},
+		orphans:    newOrphans(d),
 		holdings:   newHoldings(),
-		ledger:     ledger{usedBy: make(map[uint32]*usage)},
+		ledger:     ledger{usedBy: make(map[uint32]*usage), quotas: newUserQuotas(d)},
+		quotas:     newQuotas(d),
 	}
 }
 
@@ -45,7 +50,8 @@ func newTree() tree {
 func (t *tree) frozen() tree {
 	return tree{
 		nextIno: t.nextIno, nextCookie: t.nextCookie, inodes: t.inodes.Copy(), byName: t.byName.Copy(),
-		orphans: orphans{byIno: t.orphans.byIno.Copy()}, ledger: ledger{limits: t.ledger.limits},
+		orphans: orphans{byIno: t.orphans.byIno.Copy()}, ledger: ledger{limits: t.ledger.limits, quotas: t.ledger.quotas.Copy()},
+		quotas: quotas{byDir: t.quotas.byDir.Copy()},
 	}
 }
 

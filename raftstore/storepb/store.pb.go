@@ -60,7 +60,7 @@ const (
 	Code_SESSION_LOST      Code = 27 // the file was opened in a session that has ended
 	Code_NOT_JUDGED        Code = 28 // the kernel allowed it for another inode than is there, which the caller may not take by his uid
 	Code_SESSION_FORGOTTEN Code = 40 // nothing is known of the session any more: the command may have been done
-	Code_QUOTA             Code = 41 // the share of the inode's owner is used up
+	Code_QUOTA             Code = 41 // the share of the inode's owner is used up, or the quota of a directory that it is in
 	Code_NO_ACCESS         Code = 42 // permission bits do not let the caller; only who is squashed is told so, for others a kernel judges
 )
 
@@ -996,6 +996,11 @@ type Op struct {
 	//	*Op_AdmitHost
 	//	*Op_RevokeHost
 	//	*Op_NoteRefusal
+	//	*Op_RaiseAlarm
+	//	*Op_ClearAlarm
+	//	*Op_FreezeState
+	//	*Op_SetQuota
+	//	*Op_DeleteQuota
 	Op            isOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1335,6 +1340,51 @@ func (x *Op) GetNoteRefusal() *NoteRefusal {
 	return nil
 }
 
+func (x *Op) GetRaiseAlarm() *RaiseAlarm {
+	if x != nil {
+		if x, ok := x.Op.(*Op_RaiseAlarm); ok {
+			return x.RaiseAlarm
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetClearAlarm() *ClearAlarm {
+	if x != nil {
+		if x, ok := x.Op.(*Op_ClearAlarm); ok {
+			return x.ClearAlarm
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetFreezeState() *FreezeState {
+	if x != nil {
+		if x, ok := x.Op.(*Op_FreezeState); ok {
+			return x.FreezeState
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetSetQuota() *SetQuota {
+	if x != nil {
+		if x, ok := x.Op.(*Op_SetQuota); ok {
+			return x.SetQuota
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetDeleteQuota() *DeleteQuota {
+	if x != nil {
+		if x, ok := x.Op.(*Op_DeleteQuota); ok {
+			return x.DeleteQuota
+		}
+	}
+	return nil
+}
+
 type isOp_Op interface {
 	isOp_Op()
 }
@@ -1471,6 +1521,26 @@ type Op_NoteRefusal struct {
 	NoteRefusal *NoteRefusal `protobuf:"bytes,33,opt,name=note_refusal,json=noteRefusal,proto3,oneof"`
 }
 
+type Op_RaiseAlarm struct {
+	RaiseAlarm *RaiseAlarm `protobuf:"bytes,60,opt,name=raise_alarm,json=raiseAlarm,proto3,oneof"`
+}
+
+type Op_ClearAlarm struct {
+	ClearAlarm *ClearAlarm `protobuf:"bytes,61,opt,name=clear_alarm,json=clearAlarm,proto3,oneof"`
+}
+
+type Op_FreezeState struct {
+	FreezeState *FreezeState `protobuf:"bytes,62,opt,name=freeze_state,json=freezeState,proto3,oneof"`
+}
+
+type Op_SetQuota struct {
+	SetQuota *SetQuota `protobuf:"bytes,63,opt,name=set_quota,json=setQuota,proto3,oneof"`
+}
+
+type Op_DeleteQuota struct {
+	DeleteQuota *DeleteQuota `protobuf:"bytes,64,opt,name=delete_quota,json=deleteQuota,proto3,oneof"`
+}
+
 func (*Op_Create) isOp_Op() {}
 
 func (*Op_Link) isOp_Op() {}
@@ -1536,6 +1606,16 @@ func (*Op_AdmitHost) isOp_Op() {}
 func (*Op_RevokeHost) isOp_Op() {}
 
 func (*Op_NoteRefusal) isOp_Op() {}
+
+func (*Op_RaiseAlarm) isOp_Op() {}
+
+func (*Op_ClearAlarm) isOp_Op() {}
+
+func (*Op_FreezeState) isOp_Op() {}
+
+func (*Op_SetQuota) isOp_Op() {}
+
+func (*Op_DeleteQuota) isOp_Op() {}
 
 // Create makes a file, directory, symbolic link or fifo. Answers attr, created and observations. A file that is made
 // exclusively may come with its content. NEED_LINEAGE where a rule says that its maker holds it; Link and Rename too.
@@ -3343,6 +3423,460 @@ func (*Tick) Descriptor() ([]byte, []int) {
 	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{29}
 }
 
+// Alarm is what an administrator has to know of until he clears it.
+type Alarm struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // index of the command that raised it
+	Kind          string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`      // state_differs: the node is not trusted any more; state_undecided: nobody knows which node is right
+	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`      // raft server id of the member that it is about; empty: of none alone
+	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`      // of that member
+	Since         int64                  `protobuf:"varint,5,opt,name=since,proto3" json:"since,omitempty"`   // cluster time
+	Text          string                 `protobuf:"bytes,6,opt,name=text,proto3" json:"text,omitempty"`      // for people
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Alarm) Reset() {
+	*x = Alarm{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Alarm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Alarm) ProtoMessage() {}
+
+func (x *Alarm) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Alarm.ProtoReflect.Descriptor instead.
+func (*Alarm) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Alarm) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Alarm) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Alarm) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Alarm) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Alarm) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *Alarm) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// RaiseAlarm does nothing if there is an alarm of that kind and node. Number and time are the command's.
+type RaiseAlarm struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Alarm         *Alarm                 `protobuf:"bytes,1,opt,name=alarm,proto3" json:"alarm,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RaiseAlarm) Reset() {
+	*x = RaiseAlarm{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RaiseAlarm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RaiseAlarm) ProtoMessage() {}
+
+func (x *RaiseAlarm) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RaiseAlarm.ProtoReflect.Descriptor instead.
+func (*RaiseAlarm) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *RaiseAlarm) GetAlarm() *Alarm {
+	if x != nil {
+		return x.Alarm
+	}
+	return nil
+}
+
+type ClearAlarm struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClearAlarm) Reset() {
+	*x = ClearAlarm{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClearAlarm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClearAlarm) ProtoMessage() {}
+
+func (x *ClearAlarm) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClearAlarm.ProtoReflect.Descriptor instead.
+func (*ClearAlarm) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *ClearAlarm) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+// FreezeState has every node hash its memory as it is after this command, in the background.
+type FreezeState struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FreezeState) Reset() {
+	*x = FreezeState{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FreezeState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FreezeState) ProtoMessage() {}
+
+func (x *FreezeState) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FreezeState.ProtoReflect.Descriptor instead.
+func (*FreezeState) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{33}
+}
+
+// Quota is what there may be in a directory, at any depth, or of a user. What is 0 is not limited by it.
+type Quota struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dir           uint64                 `protobuf:"varint,1,opt,name=dir,proto3" json:"dir,omitempty"` // inode number; 0: it is of a user
+	Uid           uint32                 `protobuf:"varint,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	MaxInodes     uint64                 `protobuf:"varint,3,opt,name=max_inodes,json=maxInodes,proto3" json:"max_inodes,omitempty"` // of a directory: names
+	MaxBytes      uint64                 `protobuf:"varint,4,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Quota) Reset() {
+	*x = Quota{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Quota) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Quota) ProtoMessage() {}
+
+func (x *Quota) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Quota.ProtoReflect.Descriptor instead.
+func (*Quota) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Quota) GetDir() uint64 {
+	if x != nil {
+		return x.Dir
+	}
+	return 0
+}
+
+func (x *Quota) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *Quota) GetMaxInodes() uint64 {
+	if x != nil {
+		return x.MaxInodes
+	}
+	return 0
+}
+
+func (x *Quota) GetMaxBytes() uint64 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
+// SetQuota sets the quota of a directory, or of a user, in place of the one it has. What is there already stays: only more is refused.
+type SetQuota struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          []byte                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`   // of the directory, from the root; empty: of the user
+	Quota         *Quota                 `protobuf:"bytes,2,opt,name=quota,proto3" json:"quota,omitempty"` // without dir
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetQuota) Reset() {
+	*x = SetQuota{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetQuota) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetQuota) ProtoMessage() {}
+
+func (x *SetQuota) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetQuota.ProtoReflect.Descriptor instead.
+func (*SetQuota) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *SetQuota) GetPath() []byte {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *SetQuota) GetQuota() *Quota {
+	if x != nil {
+		return x.Quota
+	}
+	return nil
+}
+
+type DeleteQuota struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          []byte                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"` // empty: of the user
+	Uid           uint32                 `protobuf:"varint,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteQuota) Reset() {
+	*x = DeleteQuota{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteQuota) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteQuota) ProtoMessage() {}
+
+func (x *DeleteQuota) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteQuota.ProtoReflect.Descriptor instead.
+func (*DeleteQuota) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *DeleteQuota) GetPath() []byte {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *DeleteQuota) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+// QuotaUsage is a quota and what is used of it.
+type QuotaUsage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Quota         *Quota                 `protobuf:"bytes,1,opt,name=quota,proto3" json:"quota,omitempty"`
+	Path          []byte                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"` // of the directory, without a leading slash
+	Inodes        uint64                 `protobuf:"varint,3,opt,name=inodes,proto3" json:"inodes,omitempty"`
+	Bytes         uint64                 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuotaUsage) Reset() {
+	*x = QuotaUsage{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuotaUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuotaUsage) ProtoMessage() {}
+
+func (x *QuotaUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuotaUsage.ProtoReflect.Descriptor instead.
+func (*QuotaUsage) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *QuotaUsage) GetQuota() *Quota {
+	if x != nil {
+		return x.Quota
+	}
+	return nil
+}
+
+func (x *QuotaUsage) GetPath() []byte {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *QuotaUsage) GetInodes() uint64 {
+	if x != nil {
+		return x.Inodes
+	}
+	return 0
+}
+
+func (x *QuotaUsage) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 // Member is one node of the cluster, as the others reach it.
 type Member struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3355,7 +3889,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3367,7 +3901,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[30]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3380,7 +3914,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{30}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Member) GetId() string {
@@ -3414,7 +3948,7 @@ type SetMember struct {
 
 func (x *SetMember) Reset() {
 	*x = SetMember{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3426,7 +3960,7 @@ func (x *SetMember) String() string {
 func (*SetMember) ProtoMessage() {}
 
 func (x *SetMember) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[31]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3439,7 +3973,7 @@ func (x *SetMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMember.ProtoReflect.Descriptor instead.
 func (*SetMember) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{31}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SetMember) GetMember() *Member {
@@ -3458,7 +3992,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3470,7 +4004,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[32]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3483,7 +4017,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{32}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RemoveMember) GetId() string {
@@ -3508,7 +4042,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3520,7 +4054,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[33]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3533,7 +4067,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{33}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SetLimits) GetMaxInodes() uint64 {
@@ -3588,7 +4122,7 @@ type SetCluster struct {
 
 func (x *SetCluster) Reset() {
 	*x = SetCluster{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3600,7 +4134,7 @@ func (x *SetCluster) String() string {
 func (*SetCluster) ProtoMessage() {}
 
 func (x *SetCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[34]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3613,7 +4147,7 @@ func (x *SetCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCluster.ProtoReflect.Descriptor instead.
 func (*SetCluster) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{34}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SetCluster) GetId() string {
@@ -3636,7 +4170,7 @@ type Authority struct {
 
 func (x *Authority) Reset() {
 	*x = Authority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3648,7 +4182,7 @@ func (x *Authority) String() string {
 func (*Authority) ProtoMessage() {}
 
 func (x *Authority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[35]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3661,7 +4195,7 @@ func (x *Authority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Authority.ProtoReflect.Descriptor instead.
 func (*Authority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{35}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Authority) GetFingerprint() []byte {
@@ -3705,7 +4239,7 @@ type AddAuthority struct {
 
 func (x *AddAuthority) Reset() {
 	*x = AddAuthority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3717,7 +4251,7 @@ func (x *AddAuthority) String() string {
 func (*AddAuthority) ProtoMessage() {}
 
 func (x *AddAuthority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[36]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3730,7 +4264,7 @@ func (x *AddAuthority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddAuthority.ProtoReflect.Descriptor instead.
 func (*AddAuthority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{36}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *AddAuthority) GetCertificate() []byte {
@@ -3764,7 +4298,7 @@ type DropAuthority struct {
 
 func (x *DropAuthority) Reset() {
 	*x = DropAuthority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3776,7 +4310,7 @@ func (x *DropAuthority) String() string {
 func (*DropAuthority) ProtoMessage() {}
 
 func (x *DropAuthority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[37]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3789,7 +4323,7 @@ func (x *DropAuthority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropAuthority.ProtoReflect.Descriptor instead.
 func (*DropAuthority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{37}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DropAuthority) GetFingerprint() []byte {
@@ -3815,7 +4349,7 @@ type JoinToken struct {
 
 func (x *JoinToken) Reset() {
 	*x = JoinToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3827,7 +4361,7 @@ func (x *JoinToken) String() string {
 func (*JoinToken) ProtoMessage() {}
 
 func (x *JoinToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[38]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3840,7 +4374,7 @@ func (x *JoinToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinToken.ProtoReflect.Descriptor instead.
 func (*JoinToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{38}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *JoinToken) GetId() []byte {
@@ -3904,7 +4438,7 @@ type PutToken struct {
 
 func (x *PutToken) Reset() {
 	*x = PutToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3916,7 +4450,7 @@ func (x *PutToken) String() string {
 func (*PutToken) ProtoMessage() {}
 
 func (x *PutToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[39]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3929,7 +4463,7 @@ func (x *PutToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutToken.ProtoReflect.Descriptor instead.
 func (*PutToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{39}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PutToken) GetToken() *JoinToken {
@@ -3955,7 +4489,7 @@ type DeleteToken struct {
 
 func (x *DeleteToken) Reset() {
 	*x = DeleteToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3967,7 +4501,7 @@ func (x *DeleteToken) String() string {
 func (*DeleteToken) ProtoMessage() {}
 
 func (x *DeleteToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3980,7 +4514,7 @@ func (x *DeleteToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteToken.ProtoReflect.Descriptor instead.
 func (*DeleteToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DeleteToken) GetId() []byte {
@@ -4009,7 +4543,7 @@ type Admission struct {
 
 func (x *Admission) Reset() {
 	*x = Admission{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4021,7 +4555,7 @@ func (x *Admission) String() string {
 func (*Admission) ProtoMessage() {}
 
 func (x *Admission) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4034,7 +4568,7 @@ func (x *Admission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admission.ProtoReflect.Descriptor instead.
 func (*Admission) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Admission) GetName() string {
@@ -4122,7 +4656,7 @@ type AdmitHost struct {
 
 func (x *AdmitHost) Reset() {
 	*x = AdmitHost{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4134,7 +4668,7 @@ func (x *AdmitHost) String() string {
 func (*AdmitHost) ProtoMessage() {}
 
 func (x *AdmitHost) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4147,7 +4681,7 @@ func (x *AdmitHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitHost.ProtoReflect.Descriptor instead.
 func (*AdmitHost) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AdmitHost) GetTokenId() []byte {
@@ -4188,7 +4722,7 @@ type RevokeHost struct {
 
 func (x *RevokeHost) Reset() {
 	*x = RevokeHost{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4200,7 +4734,7 @@ func (x *RevokeHost) String() string {
 func (*RevokeHost) ProtoMessage() {}
 
 func (x *RevokeHost) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4213,7 +4747,7 @@ func (x *RevokeHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeHost.ProtoReflect.Descriptor instead.
 func (*RevokeHost) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *RevokeHost) GetName() string {
@@ -4235,7 +4769,7 @@ type NoteRefusal struct {
 
 func (x *NoteRefusal) Reset() {
 	*x = NoteRefusal{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4247,7 +4781,7 @@ func (x *NoteRefusal) String() string {
 func (*NoteRefusal) ProtoMessage() {}
 
 func (x *NoteRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4260,7 +4794,7 @@ func (x *NoteRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteRefusal.ProtoReflect.Descriptor instead.
 func (*NoteRefusal) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *NoteRefusal) GetAddress() string {
@@ -4312,6 +4846,8 @@ type Query struct {
 	//	*Query_ListTokens
 	//	*Query_GetAdmission
 	//	*Query_ListAdmissions
+	//	*Query_ListAlarms
+	//	*Query_ListQuotas
 	Query isQuery_Query `protobuf_oneof:"query"`
 	// Any state will do that has applied this command: the caller was answered from one that had during the same system
 	// call. 0: the newest is wanted.
@@ -4322,7 +4858,7 @@ type Query struct {
 
 func (x *Query) Reset() {
 	*x = Query{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4334,7 +4870,7 @@ func (x *Query) String() string {
 func (*Query) ProtoMessage() {}
 
 func (x *Query) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4347,7 +4883,7 @@ func (x *Query) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Query.ProtoReflect.Descriptor instead.
 func (*Query) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Query) GetQuery() isQuery_Query {
@@ -4564,6 +5100,24 @@ func (x *Query) GetListAdmissions() *ListAdmissions {
 	return nil
 }
 
+func (x *Query) GetListAlarms() *ListAlarms {
+	if x != nil {
+		if x, ok := x.Query.(*Query_ListAlarms); ok {
+			return x.ListAlarms
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetListQuotas() *ListQuotas {
+	if x != nil {
+		if x, ok := x.Query.(*Query_ListQuotas); ok {
+			return x.ListQuotas
+		}
+	}
+	return nil
+}
+
 func (x *Query) GetSince() uint64 {
 	if x != nil {
 		return x.Since
@@ -4667,6 +5221,14 @@ type Query_ListAdmissions struct {
 	ListAdmissions *ListAdmissions `protobuf:"bytes,24,opt,name=list_admissions,json=listAdmissions,proto3,oneof"`
 }
 
+type Query_ListAlarms struct {
+	ListAlarms *ListAlarms `protobuf:"bytes,60,opt,name=list_alarms,json=listAlarms,proto3,oneof"`
+}
+
+type Query_ListQuotas struct {
+	ListQuotas *ListQuotas `protobuf:"bytes,61,opt,name=list_quotas,json=listQuotas,proto3,oneof"`
+}
+
 func (*Query_Lookup) isQuery_Query() {}
 
 func (*Query_GetAttr) isQuery_Query() {}
@@ -4713,6 +5275,10 @@ func (*Query_GetAdmission) isQuery_Query() {}
 
 func (*Query_ListAdmissions) isQuery_Query() {}
 
+func (*Query_ListAlarms) isQuery_Query() {}
+
+func (*Query_ListQuotas) isQuery_Query() {}
+
 // Lookup answers attr of a directory's entry. "." and ".." are entries too.
 type Lookup struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4724,7 +5290,7 @@ type Lookup struct {
 
 func (x *Lookup) Reset() {
 	*x = Lookup{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4736,7 +5302,7 @@ func (x *Lookup) String() string {
 func (*Lookup) ProtoMessage() {}
 
 func (x *Lookup) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4749,7 +5315,7 @@ func (x *Lookup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
 func (*Lookup) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Lookup) GetParent() uint64 {
@@ -4775,7 +5341,7 @@ type GetAttr struct {
 
 func (x *GetAttr) Reset() {
 	*x = GetAttr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4787,7 +5353,7 @@ func (x *GetAttr) String() string {
 func (*GetAttr) ProtoMessage() {}
 
 func (x *GetAttr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4800,7 +5366,7 @@ func (x *GetAttr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAttr.ProtoReflect.Descriptor instead.
 func (*GetAttr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *GetAttr) GetIno() uint64 {
@@ -4823,7 +5389,7 @@ type Read struct {
 
 func (x *Read) Reset() {
 	*x = Read{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4835,7 +5401,7 @@ func (x *Read) String() string {
 func (*Read) ProtoMessage() {}
 
 func (x *Read) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4848,7 +5414,7 @@ func (x *Read) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read.ProtoReflect.Descriptor instead.
 func (*Read) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Read) GetIno() uint64 {
@@ -4885,7 +5451,7 @@ type ReadDir struct {
 
 func (x *ReadDir) Reset() {
 	*x = ReadDir{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4897,7 +5463,7 @@ func (x *ReadDir) String() string {
 func (*ReadDir) ProtoMessage() {}
 
 func (x *ReadDir) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4910,7 +5476,7 @@ func (x *ReadDir) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDir.ProtoReflect.Descriptor instead.
 func (*ReadDir) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ReadDir) GetIno() uint64 {
@@ -4943,7 +5509,7 @@ type GetXattrs struct {
 
 func (x *GetXattrs) Reset() {
 	*x = GetXattrs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4955,7 +5521,7 @@ func (x *GetXattrs) String() string {
 func (*GetXattrs) ProtoMessage() {}
 
 func (x *GetXattrs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4968,7 +5534,7 @@ func (x *GetXattrs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetXattrs.ProtoReflect.Descriptor instead.
 func (*GetXattrs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *GetXattrs) GetIno() uint64 {
@@ -4981,13 +5547,14 @@ func (x *GetXattrs) GetIno() uint64 {
 type StatFs struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Uid           uint32                 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"` // who asks
+	Ino           uint64                 `protobuf:"varint,2,opt,name=ino,proto3" json:"ino,omitempty"` // about where; 0: about the root
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StatFs) Reset() {
 	*x = StatFs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4999,7 +5566,7 @@ func (x *StatFs) String() string {
 func (*StatFs) ProtoMessage() {}
 
 func (x *StatFs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5012,12 +5579,19 @@ func (x *StatFs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatFs.ProtoReflect.Descriptor instead.
 func (*StatFs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *StatFs) GetUid() uint32 {
 	if x != nil {
 		return x.Uid
+	}
+	return 0
+}
+
+func (x *StatFs) GetIno() uint64 {
+	if x != nil {
+		return x.Ino
 	}
 	return 0
 }
@@ -5030,7 +5604,7 @@ type ListMembers struct {
 
 func (x *ListMembers) Reset() {
 	*x = ListMembers{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5042,7 +5616,7 @@ func (x *ListMembers) String() string {
 func (*ListMembers) ProtoMessage() {}
 
 func (x *ListMembers) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5055,7 +5629,81 @@ func (x *ListMembers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembers.ProtoReflect.Descriptor instead.
 func (*ListMembers) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
+}
+
+// ListAlarms answers alarms in the order of their numbers.
+type ListAlarms struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAlarms) Reset() {
+	*x = ListAlarms{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAlarms) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAlarms) ProtoMessage() {}
+
+func (x *ListAlarms) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAlarms.ProtoReflect.Descriptor instead.
+func (*ListAlarms) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
+}
+
+// ListQuotas answers those of directories, in the order of their inodes, then those of users.
+type ListQuotas struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListQuotas) Reset() {
+	*x = ListQuotas{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListQuotas) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListQuotas) ProtoMessage() {}
+
+func (x *ListQuotas) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListQuotas.ProtoReflect.Descriptor instead.
+func (*ListQuotas) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
 }
 
 // ListSessions answers those that have not ended.
@@ -5067,7 +5715,7 @@ type ListSessions struct {
 
 func (x *ListSessions) Reset() {
 	*x = ListSessions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5079,7 +5727,7 @@ func (x *ListSessions) String() string {
 func (*ListSessions) ProtoMessage() {}
 
 func (x *ListSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5092,7 +5740,7 @@ func (x *ListSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessions.ProtoReflect.Descriptor instead.
 func (*ListSessions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
 }
 
 type ListRules struct {
@@ -5103,7 +5751,7 @@ type ListRules struct {
 
 func (x *ListRules) Reset() {
 	*x = ListRules{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5115,7 +5763,7 @@ func (x *ListRules) String() string {
 func (*ListRules) ProtoMessage() {}
 
 func (x *ListRules) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5128,7 +5776,7 @@ func (x *ListRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRules.ProtoReflect.Descriptor instead.
 func (*ListRules) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
 }
 
 type ListHosts struct {
@@ -5139,7 +5787,7 @@ type ListHosts struct {
 
 func (x *ListHosts) Reset() {
 	*x = ListHosts{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5151,7 +5799,7 @@ func (x *ListHosts) String() string {
 func (*ListHosts) ProtoMessage() {}
 
 func (x *ListHosts) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5164,7 +5812,7 @@ func (x *ListHosts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHosts.ProtoReflect.Descriptor instead.
 func (*ListHosts) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
 }
 
 // ListLocks answers locks in the order of their directories and names: everything but directories that
@@ -5181,7 +5829,7 @@ type ListLocks struct {
 
 func (x *ListLocks) Reset() {
 	*x = ListLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5193,7 +5841,7 @@ func (x *ListLocks) String() string {
 func (*ListLocks) ProtoMessage() {}
 
 func (x *ListLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5206,7 +5854,7 @@ func (x *ListLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLocks.ProtoReflect.Descriptor instead.
 func (*ListLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ListLocks) GetAfterParent() uint64 {
@@ -5251,7 +5899,7 @@ type Viewer struct {
 
 func (x *Viewer) Reset() {
 	*x = Viewer{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5263,7 +5911,7 @@ func (x *Viewer) String() string {
 func (*Viewer) ProtoMessage() {}
 
 func (x *Viewer) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5276,7 +5924,7 @@ func (x *Viewer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Viewer.ProtoReflect.Descriptor instead.
 func (*Viewer) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Viewer) GetUid() uint32 {
@@ -5319,7 +5967,7 @@ type GetLock struct {
 
 func (x *GetLock) Reset() {
 	*x = GetLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5331,7 +5979,7 @@ func (x *GetLock) String() string {
 func (*GetLock) ProtoMessage() {}
 
 func (x *GetLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5344,7 +5992,7 @@ func (x *GetLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLock.ProtoReflect.Descriptor instead.
 func (*GetLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *GetLock) GetParent() uint64 {
@@ -5378,7 +6026,7 @@ type ListProcesses struct {
 
 func (x *ListProcesses) Reset() {
 	*x = ListProcesses{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5390,7 +6038,7 @@ func (x *ListProcesses) String() string {
 func (*ListProcesses) ProtoMessage() {}
 
 func (x *ListProcesses) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5403,7 +6051,7 @@ func (x *ListProcesses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcesses.ProtoReflect.Descriptor instead.
 func (*ListProcesses) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ListProcesses) GetHost() string {
@@ -5431,7 +6079,7 @@ type AwaitLock struct {
 
 func (x *AwaitLock) Reset() {
 	*x = AwaitLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5443,7 +6091,7 @@ func (x *AwaitLock) String() string {
 func (*AwaitLock) ProtoMessage() {}
 
 func (x *AwaitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5456,7 +6104,7 @@ func (x *AwaitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitLock.ProtoReflect.Descriptor instead.
 func (*AwaitLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *AwaitLock) GetSession() uint64 {
@@ -5527,7 +6175,7 @@ type AwaitChange struct {
 
 func (x *AwaitChange) Reset() {
 	*x = AwaitChange{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5539,7 +6187,7 @@ func (x *AwaitChange) String() string {
 func (*AwaitChange) ProtoMessage() {}
 
 func (x *AwaitChange) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5552,7 +6200,7 @@ func (x *AwaitChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitChange.ProtoReflect.Descriptor instead.
 func (*AwaitChange) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *AwaitChange) GetSeen() []*Observation {
@@ -5580,7 +6228,7 @@ type TestLock struct {
 
 func (x *TestLock) Reset() {
 	*x = TestLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5592,7 +6240,7 @@ func (x *TestLock) String() string {
 func (*TestLock) ProtoMessage() {}
 
 func (x *TestLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5605,7 +6253,7 @@ func (x *TestLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestLock.ProtoReflect.Descriptor instead.
 func (*TestLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *TestLock) GetSession() uint64 {
@@ -5633,7 +6281,7 @@ type ListAdvisoryLocks struct {
 
 func (x *ListAdvisoryLocks) Reset() {
 	*x = ListAdvisoryLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5645,7 +6293,7 @@ func (x *ListAdvisoryLocks) String() string {
 func (*ListAdvisoryLocks) ProtoMessage() {}
 
 func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5658,7 +6306,7 @@ func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdvisoryLocks.ProtoReflect.Descriptor instead.
 func (*ListAdvisoryLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ListAdvisoryLocks) GetIno() uint64 {
@@ -5691,7 +6339,7 @@ type ListEvents struct {
 
 func (x *ListEvents) Reset() {
 	*x = ListEvents{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5703,7 +6351,7 @@ func (x *ListEvents) String() string {
 func (*ListEvents) ProtoMessage() {}
 
 func (x *ListEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5716,7 +6364,7 @@ func (x *ListEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEvents.ProtoReflect.Descriptor instead.
 func (*ListEvents) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ListEvents) GetAfter() uint64 {
@@ -5770,7 +6418,7 @@ type GetCluster struct {
 
 func (x *GetCluster) Reset() {
 	*x = GetCluster{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5782,7 +6430,7 @@ func (x *GetCluster) String() string {
 func (*GetCluster) ProtoMessage() {}
 
 func (x *GetCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5795,7 +6443,7 @@ func (x *GetCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCluster.ProtoReflect.Descriptor instead.
 func (*GetCluster) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
 }
 
 // ListAuthorities answers authorities, the one that signs first.
@@ -5807,7 +6455,7 @@ type ListAuthorities struct {
 
 func (x *ListAuthorities) Reset() {
 	*x = ListAuthorities{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5819,7 +6467,7 @@ func (x *ListAuthorities) String() string {
 func (*ListAuthorities) ProtoMessage() {}
 
 func (x *ListAuthorities) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5832,7 +6480,7 @@ func (x *ListAuthorities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAuthorities.ProtoReflect.Descriptor instead.
 func (*ListAuthorities) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
 }
 
 // ListTokens answers tokens in the order of their ids.
@@ -5844,7 +6492,7 @@ type ListTokens struct {
 
 func (x *ListTokens) Reset() {
 	*x = ListTokens{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5856,7 +6504,7 @@ func (x *ListTokens) String() string {
 func (*ListTokens) ProtoMessage() {}
 
 func (x *ListTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5869,7 +6517,7 @@ func (x *ListTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokens.ProtoReflect.Descriptor instead.
 func (*ListTokens) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
 }
 
 // GetAdmission answers the admission of a host. NOT_FOUND if there never was one.
@@ -5882,7 +6530,7 @@ type GetAdmission struct {
 
 func (x *GetAdmission) Reset() {
 	*x = GetAdmission{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5894,7 +6542,7 @@ func (x *GetAdmission) String() string {
 func (*GetAdmission) ProtoMessage() {}
 
 func (x *GetAdmission) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5907,7 +6555,7 @@ func (x *GetAdmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAdmission.ProtoReflect.Descriptor instead.
 func (*GetAdmission) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *GetAdmission) GetName() string {
@@ -5928,7 +6576,7 @@ type ListAdmissions struct {
 
 func (x *ListAdmissions) Reset() {
 	*x = ListAdmissions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5940,7 +6588,7 @@ func (x *ListAdmissions) String() string {
 func (*ListAdmissions) ProtoMessage() {}
 
 func (x *ListAdmissions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5953,7 +6601,7 @@ func (x *ListAdmissions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdmissions.ProtoReflect.Descriptor instead.
 func (*ListAdmissions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ListAdmissions) GetAfter() string {
@@ -5989,7 +6637,7 @@ type Attr struct {
 
 func (x *Attr) Reset() {
 	*x = Attr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6001,7 +6649,7 @@ func (x *Attr) String() string {
 func (*Attr) ProtoMessage() {}
 
 func (x *Attr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6014,7 +6662,7 @@ func (x *Attr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attr.ProtoReflect.Descriptor instead.
 func (*Attr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Attr) GetIno() uint64 {
@@ -6106,7 +6754,7 @@ type DirEntry struct {
 
 func (x *DirEntry) Reset() {
 	*x = DirEntry{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6118,7 +6766,7 @@ func (x *DirEntry) String() string {
 func (*DirEntry) ProtoMessage() {}
 
 func (x *DirEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6131,7 +6779,7 @@ func (x *DirEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirEntry.ProtoReflect.Descriptor instead.
 func (*DirEntry) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *DirEntry) GetName() []byte {
@@ -6172,7 +6820,7 @@ type Xattr struct {
 
 func (x *Xattr) Reset() {
 	*x = Xattr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6184,7 +6832,7 @@ func (x *Xattr) String() string {
 func (*Xattr) ProtoMessage() {}
 
 func (x *Xattr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6197,7 +6845,7 @@ func (x *Xattr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Xattr.ProtoReflect.Descriptor instead.
 func (*Xattr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Xattr) GetName() []byte {
@@ -6227,7 +6875,7 @@ type FsStats struct {
 
 func (x *FsStats) Reset() {
 	*x = FsStats{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6239,7 +6887,7 @@ func (x *FsStats) String() string {
 func (*FsStats) ProtoMessage() {}
 
 func (x *FsStats) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6252,7 +6900,7 @@ func (x *FsStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FsStats.ProtoReflect.Descriptor instead.
 func (*FsStats) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *FsStats) GetInodes() uint64 {
@@ -6312,18 +6960,20 @@ type Result struct {
 	Events        []*Event               `protobuf:"bytes,17,rep,name=events,proto3" json:"events,omitempty"`
 	AdvisoryLocks []*AdvisoryLock        `protobuf:"bytes,19,rep,name=advisory_locks,json=advisoryLocks,proto3" json:"advisory_locks,omitempty"`
 	LastEvent     uint64                 `protobuf:"varint,18,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"` // ListEvents: number of the last one there is
-	Index         uint64                 `protobuf:"varint,20,opt,name=index,proto3" json:"index,omitempty"`                          // of a query: the last command that the state had applied
 	Cluster       string                 `protobuf:"bytes,21,opt,name=cluster,proto3" json:"cluster,omitempty"`                       // id of the cluster; empty: it has none
 	Authorities   []*Authority           `protobuf:"bytes,22,rep,name=authorities,proto3" json:"authorities,omitempty"`
 	Tokens        []*JoinToken           `protobuf:"bytes,23,rep,name=tokens,proto3" json:"tokens,omitempty"`
 	Admissions    []*Admission           `protobuf:"bytes,24,rep,name=admissions,proto3" json:"admissions,omitempty"`
+	Index         uint64                 `protobuf:"varint,20,opt,name=index,proto3" json:"index,omitempty"` // of a query: the last command that the state had applied; FreezeState: its own
+	Alarms        []*Alarm               `protobuf:"bytes,60,rep,name=alarms,proto3" json:"alarms,omitempty"`
+	Quotas        []*QuotaUsage          `protobuf:"bytes,61,rep,name=quotas,proto3" json:"quotas,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6335,7 +6985,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6348,7 +6998,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Result) GetCode() Code {
@@ -6484,13 +7134,6 @@ func (x *Result) GetLastEvent() uint64 {
 	return 0
 }
 
-func (x *Result) GetIndex() uint64 {
-	if x != nil {
-		return x.Index
-	}
-	return 0
-}
-
 func (x *Result) GetCluster() string {
 	if x != nil {
 		return x.Cluster
@@ -6515,6 +7158,27 @@ func (x *Result) GetTokens() []*JoinToken {
 func (x *Result) GetAdmissions() []*Admission {
 	if x != nil {
 		return x.Admissions
+	}
+	return nil
+}
+
+func (x *Result) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *Result) GetAlarms() []*Alarm {
+	if x != nil {
+		return x.Alarms
+	}
+	return nil
+}
+
+func (x *Result) GetQuotas() []*QuotaUsage {
+	if x != nil {
+		return x.Quotas
 	}
 	return nil
 }
@@ -6544,7 +7208,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6556,7 +7220,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6569,7 +7233,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Lock) GetParent() uint64 {
@@ -6713,7 +7377,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6725,7 +7389,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6738,7 +7402,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -6888,7 +7552,7 @@ type MountStatus struct {
 
 func (x *MountStatus) Reset() {
 	*x = MountStatus{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6900,7 +7564,7 @@ func (x *MountStatus) String() string {
 func (*MountStatus) ProtoMessage() {}
 
 func (x *MountStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6913,7 +7577,7 @@ func (x *MountStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountStatus.ProtoReflect.Descriptor instead.
 func (*MountStatus) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *MountStatus) GetHost() string {
@@ -6966,7 +7630,7 @@ type HostRecord struct {
 
 func (x *HostRecord) Reset() {
 	*x = HostRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6978,7 +7642,7 @@ func (x *HostRecord) String() string {
 func (*HostRecord) ProtoMessage() {}
 
 func (x *HostRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6991,7 +7655,7 @@ func (x *HostRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRecord.ProtoReflect.Descriptor instead.
 func (*HostRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *HostRecord) GetName() string {
@@ -7054,13 +7718,14 @@ type SnapshotHeader struct {
 	MaxInodesPerUser uint64                 `protobuf:"varint,22,opt,name=max_inodes_per_user,json=maxInodesPerUser,proto3" json:"max_inodes_per_user,omitempty"`
 	Cluster          string                 `protobuf:"bytes,23,opt,name=cluster,proto3" json:"cluster,omitempty"`                                  // its id
 	ShutOutIndex     uint64                 `protobuf:"varint,24,opt,name=shut_out_index,json=shutOutIndex,proto3" json:"shut_out_index,omitempty"` // log index of the last command that shut somebody out who had been let in
+	Digest           []byte                 `protobuf:"bytes,60,opt,name=digest,proto3" json:"digest,omitempty"`                                    // what the sum of the hashes of all that the records hold was in memory
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7072,7 +7737,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7085,7 +7750,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{79}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *SnapshotHeader) GetVersion() uint32 {
@@ -7193,6 +7858,13 @@ func (x *SnapshotHeader) GetShutOutIndex() uint64 {
 	return 0
 }
 
+func (x *SnapshotHeader) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
 type Record struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Record:
@@ -7212,6 +7884,8 @@ type Record struct {
 	//	*Record_Token
 	//	*Record_Admission
 	//	*Record_RevokedKey
+	//	*Record_Alarm
+	//	*Record_Quota
 	Record        isRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7219,7 +7893,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7231,7 +7905,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7244,7 +7918,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{80}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Record) GetRecord() isRecord_Record {
@@ -7389,6 +8063,24 @@ func (x *Record) GetRevokedKey() *RevokedKey {
 	return nil
 }
 
+func (x *Record) GetAlarm() *Alarm {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Alarm); ok {
+			return x.Alarm
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetQuota() *Quota {
+	if x != nil {
+		if x, ok := x.Record.(*Record_Quota); ok {
+			return x.Quota
+		}
+	}
+	return nil
+}
+
 type isRecord_Record interface {
 	isRecord_Record()
 }
@@ -7453,6 +8145,14 @@ type Record_RevokedKey struct {
 	RevokedKey *RevokedKey `protobuf:"bytes,15,opt,name=revoked_key,json=revokedKey,proto3,oneof"`
 }
 
+type Record_Alarm struct {
+	Alarm *Alarm `protobuf:"bytes,60,opt,name=alarm,proto3,oneof"`
+}
+
+type Record_Quota struct {
+	Quota *Quota `protobuf:"bytes,61,opt,name=quota,proto3,oneof"`
+}
+
 func (*Record_Inode) isRecord_Record() {}
 
 func (*Record_Entry) isRecord_Record() {}
@@ -7483,6 +8183,10 @@ func (*Record_Admission) isRecord_Record() {}
 
 func (*Record_RevokedKey) isRecord_Record() {}
 
+func (*Record_Alarm) isRecord_Record() {}
+
+func (*Record_Quota) isRecord_Record() {}
+
 // AuthorityRecord is an authority with its key.
 type AuthorityRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -7495,7 +8199,7 @@ type AuthorityRecord struct {
 
 func (x *AuthorityRecord) Reset() {
 	*x = AuthorityRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7507,7 +8211,7 @@ func (x *AuthorityRecord) String() string {
 func (*AuthorityRecord) ProtoMessage() {}
 
 func (x *AuthorityRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7520,7 +8224,7 @@ func (x *AuthorityRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthorityRecord.ProtoReflect.Descriptor instead.
 func (*AuthorityRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{81}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *AuthorityRecord) GetAuthority() *Authority {
@@ -7555,7 +8259,7 @@ type TokenRecord struct {
 
 func (x *TokenRecord) Reset() {
 	*x = TokenRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7567,7 +8271,7 @@ func (x *TokenRecord) String() string {
 func (*TokenRecord) ProtoMessage() {}
 
 func (x *TokenRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7580,7 +8284,7 @@ func (x *TokenRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenRecord.ProtoReflect.Descriptor instead.
 func (*TokenRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{82}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *TokenRecord) GetToken() *JoinToken {
@@ -7608,7 +8312,7 @@ type RevokedKey struct {
 
 func (x *RevokedKey) Reset() {
 	*x = RevokedKey{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7620,7 +8324,7 @@ func (x *RevokedKey) String() string {
 func (*RevokedKey) ProtoMessage() {}
 
 func (x *RevokedKey) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7633,7 +8337,7 @@ func (x *RevokedKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedKey.ProtoReflect.Descriptor instead.
 func (*RevokedKey) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{83}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *RevokedKey) GetKeyHash() []byte {
@@ -7661,7 +8365,7 @@ type EventCount struct {
 
 func (x *EventCount) Reset() {
 	*x = EventCount{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7673,7 +8377,7 @@ func (x *EventCount) String() string {
 func (*EventCount) ProtoMessage() {}
 
 func (x *EventCount) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7686,7 +8390,7 @@ func (x *EventCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventCount.ProtoReflect.Descriptor instead.
 func (*EventCount) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{84}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *EventCount) GetEvent() string {
@@ -7723,7 +8427,7 @@ type InodeRecord struct {
 
 func (x *InodeRecord) Reset() {
 	*x = InodeRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7735,7 +8439,7 @@ func (x *InodeRecord) String() string {
 func (*InodeRecord) ProtoMessage() {}
 
 func (x *InodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7748,7 +8452,7 @@ func (x *InodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InodeRecord.ProtoReflect.Descriptor instead.
 func (*InodeRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{85}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *InodeRecord) GetAttr() *Attr {
@@ -7859,7 +8563,7 @@ type EntryRecord struct {
 
 func (x *EntryRecord) Reset() {
 	*x = EntryRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7871,7 +8575,7 @@ func (x *EntryRecord) String() string {
 func (*EntryRecord) ProtoMessage() {}
 
 func (x *EntryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7884,7 +8588,7 @@ func (x *EntryRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRecord.ProtoReflect.Descriptor instead.
 func (*EntryRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{86}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *EntryRecord) GetParent() uint64 {
@@ -8010,7 +8714,7 @@ type PendingRecord struct {
 
 func (x *PendingRecord) Reset() {
 	*x = PendingRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8022,7 +8726,7 @@ func (x *PendingRecord) String() string {
 func (*PendingRecord) ProtoMessage() {}
 
 func (x *PendingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8035,7 +8739,7 @@ func (x *PendingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingRecord.ProtoReflect.Descriptor instead.
 func (*PendingRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{87}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *PendingRecord) GetUntil() int64 {
@@ -8068,7 +8772,7 @@ type MakerRecord struct {
 
 func (x *MakerRecord) Reset() {
 	*x = MakerRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8080,7 +8784,7 @@ func (x *MakerRecord) String() string {
 func (*MakerRecord) ProtoMessage() {}
 
 func (x *MakerRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8093,7 +8797,7 @@ func (x *MakerRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakerRecord.ProtoReflect.Descriptor instead.
 func (*MakerRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{88}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *MakerRecord) GetProcess() *Process {
@@ -8160,7 +8864,7 @@ type OrphanRecord struct {
 
 func (x *OrphanRecord) Reset() {
 	*x = OrphanRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8172,7 +8876,7 @@ func (x *OrphanRecord) String() string {
 func (*OrphanRecord) ProtoMessage() {}
 
 func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8185,7 +8889,7 @@ func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrphanRecord.ProtoReflect.Descriptor instead.
 func (*OrphanRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{89}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *OrphanRecord) GetIno() uint64 {
@@ -8250,7 +8954,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8262,7 +8966,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8275,7 +8979,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{90}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *SessionRecord) GetId() uint64 {
@@ -8375,7 +9079,7 @@ type ReplyRecord struct {
 
 func (x *ReplyRecord) Reset() {
 	*x = ReplyRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8387,7 +9091,7 @@ func (x *ReplyRecord) String() string {
 func (*ReplyRecord) ProtoMessage() {}
 
 func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8400,7 +9104,7 @@ func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRecord.ProtoReflect.Descriptor instead.
 func (*ReplyRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{91}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *ReplyRecord) GetSession() uint64 {
@@ -8447,7 +9151,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8459,7 +9163,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8472,7 +9176,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{92}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *Undo) GetIno() uint64 {
@@ -8579,7 +9283,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05acked\x18\x03 \x01(\x04R\x05acked\x12\x12\n" +
 	"\x04time\x18\x04 \x01(\x03R\x04time\x12,\n" +
 	"\x06caller\x18\x05 \x01(\v2\x14.lockfs.store.CallerR\x06caller\x12 \n" +
-	"\x02op\x18\x06 \x01(\v2\x10.lockfs.store.OpR\x02op\"\xea\x0e\n" +
+	"\x02op\x18\x06 \x01(\v2\x10.lockfs.store.OpR\x02op\"\x9b\x11\n" +
 	"\x02Op\x12.\n" +
 	"\x06create\x18\x01 \x01(\v2\x14.lockfs.store.CreateH\x00R\x06create\x12(\n" +
 	"\x04link\x18\x02 \x01(\v2\x12.lockfs.store.LinkH\x00R\x04link\x12.\n" +
@@ -8624,7 +9328,14 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"admit_host\x18\x1f \x01(\v2\x17.lockfs.store.AdmitHostH\x00R\tadmitHost\x12;\n" +
 	"\vrevoke_host\x18  \x01(\v2\x18.lockfs.store.RevokeHostH\x00R\n" +
 	"revokeHost\x12>\n" +
-	"\fnote_refusal\x18! \x01(\v2\x19.lockfs.store.NoteRefusalH\x00R\vnoteRefusalB\x04\n" +
+	"\fnote_refusal\x18! \x01(\v2\x19.lockfs.store.NoteRefusalH\x00R\vnoteRefusal\x12;\n" +
+	"\vraise_alarm\x18< \x01(\v2\x18.lockfs.store.RaiseAlarmH\x00R\n" +
+	"raiseAlarm\x12;\n" +
+	"\vclear_alarm\x18= \x01(\v2\x18.lockfs.store.ClearAlarmH\x00R\n" +
+	"clearAlarm\x12>\n" +
+	"\ffreeze_state\x18> \x01(\v2\x19.lockfs.store.FreezeStateH\x00R\vfreezeState\x125\n" +
+	"\tset_quota\x18? \x01(\v2\x16.lockfs.store.SetQuotaH\x00R\bsetQuota\x12>\n" +
+	"\fdelete_quota\x18@ \x01(\v2\x19.lockfs.store.DeleteQuotaH\x00R\vdeleteQuotaB\x04\n" +
 	"\x02op\"\xdf\x01\n" +
 	"\x06Create\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
@@ -8784,7 +9495,39 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\n" +
 	"ForgetHost\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x06\n" +
-	"\x04Tick\"R\n" +
+	"\x04Tick\"\x85\x01\n" +
+	"\x05Alarm\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12\x14\n" +
+	"\x05since\x18\x05 \x01(\x03R\x05since\x12\x12\n" +
+	"\x04text\x18\x06 \x01(\tR\x04text\"7\n" +
+	"\n" +
+	"RaiseAlarm\x12)\n" +
+	"\x05alarm\x18\x01 \x01(\v2\x13.lockfs.store.AlarmR\x05alarm\"$\n" +
+	"\n" +
+	"ClearAlarm\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\"\r\n" +
+	"\vFreezeState\"g\n" +
+	"\x05Quota\x12\x10\n" +
+	"\x03dir\x18\x01 \x01(\x04R\x03dir\x12\x10\n" +
+	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x1d\n" +
+	"\n" +
+	"max_inodes\x18\x03 \x01(\x04R\tmaxInodes\x12\x1b\n" +
+	"\tmax_bytes\x18\x04 \x01(\x04R\bmaxBytes\"I\n" +
+	"\bSetQuota\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\fR\x04path\x12)\n" +
+	"\x05quota\x18\x02 \x01(\v2\x13.lockfs.store.QuotaR\x05quota\"3\n" +
+	"\vDeleteQuota\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\fR\x04path\x12\x10\n" +
+	"\x03uid\x18\x02 \x01(\rR\x03uid\"y\n" +
+	"\n" +
+	"QuotaUsage\x12)\n" +
+	"\x05quota\x18\x01 \x01(\v2\x13.lockfs.store.QuotaR\x05quota\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\fR\x04path\x12\x16\n" +
+	"\x06inodes\x18\x03 \x01(\x04R\x06inodes\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"R\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -8859,7 +9602,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vNoteRefusal\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\"\x91\v\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\"\x8b\f\n" +
 	"\x05Query\x12.\n" +
 	"\x06lookup\x18\x01 \x01(\v2\x14.lockfs.store.LookupH\x00R\x06lookup\x122\n" +
 	"\bget_attr\x18\x02 \x01(\v2\x15.lockfs.store.GetAttrH\x00R\agetAttr\x12(\n" +
@@ -8892,7 +9635,11 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vlist_tokens\x18\x16 \x01(\v2\x18.lockfs.store.ListTokensH\x00R\n" +
 	"listTokens\x12A\n" +
 	"\rget_admission\x18\x17 \x01(\v2\x1a.lockfs.store.GetAdmissionH\x00R\fgetAdmission\x12G\n" +
-	"\x0flist_admissions\x18\x18 \x01(\v2\x1c.lockfs.store.ListAdmissionsH\x00R\x0elistAdmissions\x12\x14\n" +
+	"\x0flist_admissions\x18\x18 \x01(\v2\x1c.lockfs.store.ListAdmissionsH\x00R\x0elistAdmissions\x12;\n" +
+	"\vlist_alarms\x18< \x01(\v2\x18.lockfs.store.ListAlarmsH\x00R\n" +
+	"listAlarms\x12;\n" +
+	"\vlist_quotas\x18= \x01(\v2\x18.lockfs.store.ListQuotasH\x00R\n" +
+	"listQuotas\x12\x14\n" +
 	"\x05since\x18\x13 \x01(\x04R\x05sinceB\a\n" +
 	"\x05query\"4\n" +
 	"\x06Lookup\x12\x16\n" +
@@ -8909,10 +9656,15 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\"\x1d\n" +
 	"\tGetXattrs\x12\x10\n" +
-	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\x1a\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\",\n" +
 	"\x06StatFs\x12\x10\n" +
-	"\x03uid\x18\x01 \x01(\rR\x03uid\"\r\n" +
-	"\vListMembers\"\x0e\n" +
+	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x10\n" +
+	"\x03ino\x18\x02 \x01(\x04R\x03ino\"\r\n" +
+	"\vListMembers\"\f\n" +
+	"\n" +
+	"ListAlarms\"\f\n" +
+	"\n" +
+	"ListQuotas\"\x0e\n" +
 	"\fListSessions\"\v\n" +
 	"\tListRules\"\v\n" +
 	"\tListHosts\"\x91\x01\n" +
@@ -8998,7 +9750,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\x12\x1b\n" +
 	"\tmax_bytes\x18\x05 \x01(\x04R\bmaxBytes\x12\x1d\n" +
 	"\n" +
-	"free_bytes\x18\x06 \x01(\x04R\tfreeBytesJ\x04\b\x03\x10\x04\"\x9d\b\n" +
+	"free_bytes\x18\x06 \x01(\x04R\tfreeBytesJ\x04\b\x03\x10\x04\"\xfc\b\n" +
 	"\x06Result\x12&\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x12.lockfs.store.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12&\n" +
@@ -9021,14 +9773,16 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x06events\x18\x11 \x03(\v2\x13.lockfs.store.EventR\x06events\x12A\n" +
 	"\x0eadvisory_locks\x18\x13 \x03(\v2\x1a.lockfs.store.AdvisoryLockR\radvisoryLocks\x12\x1d\n" +
 	"\n" +
-	"last_event\x18\x12 \x01(\x04R\tlastEvent\x12\x14\n" +
-	"\x05index\x18\x14 \x01(\x04R\x05index\x12\x18\n" +
+	"last_event\x18\x12 \x01(\x04R\tlastEvent\x12\x18\n" +
 	"\acluster\x18\x15 \x01(\tR\acluster\x129\n" +
 	"\vauthorities\x18\x16 \x03(\v2\x17.lockfs.store.AuthorityR\vauthorities\x12/\n" +
 	"\x06tokens\x18\x17 \x03(\v2\x17.lockfs.store.JoinTokenR\x06tokens\x127\n" +
 	"\n" +
 	"admissions\x18\x18 \x03(\v2\x17.lockfs.store.AdmissionR\n" +
-	"admissions\"\xd3\x03\n" +
+	"admissions\x12\x14\n" +
+	"\x05index\x18\x14 \x01(\x04R\x05index\x12+\n" +
+	"\x06alarms\x18< \x03(\v2\x13.lockfs.store.AlarmR\x06alarms\x120\n" +
+	"\x06quotas\x18= \x03(\v2\x18.lockfs.store.QuotaUsageR\x06quotas\"\xd3\x03\n" +
 	"\x04Lock\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x12\n" +
@@ -9082,7 +9836,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bsessions\x18\x03 \x01(\rR\bsessions\x12\x14\n" +
 	"\x05since\x18\x04 \x01(\x03R\x05since\x12\x12\n" +
 	"\x04left\x18\x05 \x01(\bR\x04left\x12\x18\n" +
-	"\amachine\x18\x06 \x01(\tR\amachine\"\xe3\x03\n" +
+	"\amachine\x18\x06 \x01(\tR\amachine\"\xfb\x03\n" +
 	"\x0eSnapshotHeader\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x12\n" +
@@ -9103,7 +9857,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x12max_bytes_per_user\x18\x15 \x01(\x04R\x0fmaxBytesPerUser\x12-\n" +
 	"\x13max_inodes_per_user\x18\x16 \x01(\x04R\x10maxInodesPerUser\x12\x18\n" +
 	"\acluster\x18\x17 \x01(\tR\acluster\x12$\n" +
-	"\x0eshut_out_index\x18\x18 \x01(\x04R\fshutOutIndex\"\xb9\x06\n" +
+	"\x0eshut_out_index\x18\x18 \x01(\x04R\fshutOutIndex\x12\x16\n" +
+	"\x06digest\x18< \x01(\fR\x06digest\"\x93\a\n" +
 	"\x06Record\x121\n" +
 	"\x05inode\x18\x01 \x01(\v2\x19.lockfs.store.InodeRecordH\x00R\x05inode\x121\n" +
 	"\x05entry\x18\x02 \x01(\v2\x19.lockfs.store.EntryRecordH\x00R\x05entry\x124\n" +
@@ -9122,7 +9877,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05token\x18\r \x01(\v2\x19.lockfs.store.TokenRecordH\x00R\x05token\x127\n" +
 	"\tadmission\x18\x0e \x01(\v2\x17.lockfs.store.AdmissionH\x00R\tadmission\x12;\n" +
 	"\vrevoked_key\x18\x0f \x01(\v2\x18.lockfs.store.RevokedKeyH\x00R\n" +
-	"revokedKeyB\b\n" +
+	"revokedKey\x12+\n" +
+	"\x05alarm\x18< \x01(\v2\x13.lockfs.store.AlarmH\x00R\x05alarm\x12+\n" +
+	"\x05quota\x18= \x01(\v2\x13.lockfs.store.QuotaH\x00R\x05quotaB\b\n" +
 	"\x06record\"\x88\x01\n" +
 	"\x0fAuthorityRecord\x125\n" +
 	"\tauthority\x18\x01 \x01(\v2\x17.lockfs.store.AuthorityR\tauthority\x12\x1d\n" +
@@ -9320,7 +10077,7 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 }
 
 var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 93)
+var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 103)
 var file_raftstore_storepb_store_proto_goTypes = []any{
 	(Code)(0),                 // 0: lockfs.store.Code
 	(Format)(0),               // 1: lockfs.store.Format
@@ -9359,69 +10116,79 @@ var file_raftstore_storepb_store_proto_goTypes = []any{
 	(*DeleteRule)(nil),        // 34: lockfs.store.DeleteRule
 	(*ForgetHost)(nil),        // 35: lockfs.store.ForgetHost
 	(*Tick)(nil),              // 36: lockfs.store.Tick
-	(*Member)(nil),            // 37: lockfs.store.Member
-	(*SetMember)(nil),         // 38: lockfs.store.SetMember
-	(*RemoveMember)(nil),      // 39: lockfs.store.RemoveMember
-	(*SetLimits)(nil),         // 40: lockfs.store.SetLimits
-	(*SetCluster)(nil),        // 41: lockfs.store.SetCluster
-	(*Authority)(nil),         // 42: lockfs.store.Authority
-	(*AddAuthority)(nil),      // 43: lockfs.store.AddAuthority
-	(*DropAuthority)(nil),     // 44: lockfs.store.DropAuthority
-	(*JoinToken)(nil),         // 45: lockfs.store.JoinToken
-	(*PutToken)(nil),          // 46: lockfs.store.PutToken
-	(*DeleteToken)(nil),       // 47: lockfs.store.DeleteToken
-	(*Admission)(nil),         // 48: lockfs.store.Admission
-	(*AdmitHost)(nil),         // 49: lockfs.store.AdmitHost
-	(*RevokeHost)(nil),        // 50: lockfs.store.RevokeHost
-	(*NoteRefusal)(nil),       // 51: lockfs.store.NoteRefusal
-	(*Query)(nil),             // 52: lockfs.store.Query
-	(*Lookup)(nil),            // 53: lockfs.store.Lookup
-	(*GetAttr)(nil),           // 54: lockfs.store.GetAttr
-	(*Read)(nil),              // 55: lockfs.store.Read
-	(*ReadDir)(nil),           // 56: lockfs.store.ReadDir
-	(*GetXattrs)(nil),         // 57: lockfs.store.GetXattrs
-	(*StatFs)(nil),            // 58: lockfs.store.StatFs
-	(*ListMembers)(nil),       // 59: lockfs.store.ListMembers
-	(*ListSessions)(nil),      // 60: lockfs.store.ListSessions
-	(*ListRules)(nil),         // 61: lockfs.store.ListRules
-	(*ListHosts)(nil),         // 62: lockfs.store.ListHosts
-	(*ListLocks)(nil),         // 63: lockfs.store.ListLocks
-	(*Viewer)(nil),            // 64: lockfs.store.Viewer
-	(*GetLock)(nil),           // 65: lockfs.store.GetLock
-	(*ListProcesses)(nil),     // 66: lockfs.store.ListProcesses
-	(*AwaitLock)(nil),         // 67: lockfs.store.AwaitLock
-	(*AwaitChange)(nil),       // 68: lockfs.store.AwaitChange
-	(*TestLock)(nil),          // 69: lockfs.store.TestLock
-	(*ListAdvisoryLocks)(nil), // 70: lockfs.store.ListAdvisoryLocks
-	(*ListEvents)(nil),        // 71: lockfs.store.ListEvents
-	(*GetCluster)(nil),        // 72: lockfs.store.GetCluster
-	(*ListAuthorities)(nil),   // 73: lockfs.store.ListAuthorities
-	(*ListTokens)(nil),        // 74: lockfs.store.ListTokens
-	(*GetAdmission)(nil),      // 75: lockfs.store.GetAdmission
-	(*ListAdmissions)(nil),    // 76: lockfs.store.ListAdmissions
-	(*Attr)(nil),              // 77: lockfs.store.Attr
-	(*DirEntry)(nil),          // 78: lockfs.store.DirEntry
-	(*Xattr)(nil),             // 79: lockfs.store.Xattr
-	(*FsStats)(nil),           // 80: lockfs.store.FsStats
-	(*Result)(nil),            // 81: lockfs.store.Result
-	(*Lock)(nil),              // 82: lockfs.store.Lock
-	(*Event)(nil),             // 83: lockfs.store.Event
-	(*MountStatus)(nil),       // 84: lockfs.store.MountStatus
-	(*HostRecord)(nil),        // 85: lockfs.store.HostRecord
-	(*SnapshotHeader)(nil),    // 86: lockfs.store.SnapshotHeader
-	(*Record)(nil),            // 87: lockfs.store.Record
-	(*AuthorityRecord)(nil),   // 88: lockfs.store.AuthorityRecord
-	(*TokenRecord)(nil),       // 89: lockfs.store.TokenRecord
-	(*RevokedKey)(nil),        // 90: lockfs.store.RevokedKey
-	(*EventCount)(nil),        // 91: lockfs.store.EventCount
-	(*InodeRecord)(nil),       // 92: lockfs.store.InodeRecord
-	(*EntryRecord)(nil),       // 93: lockfs.store.EntryRecord
-	(*PendingRecord)(nil),     // 94: lockfs.store.PendingRecord
-	(*MakerRecord)(nil),       // 95: lockfs.store.MakerRecord
-	(*OrphanRecord)(nil),      // 96: lockfs.store.OrphanRecord
-	(*SessionRecord)(nil),     // 97: lockfs.store.SessionRecord
-	(*ReplyRecord)(nil),       // 98: lockfs.store.ReplyRecord
-	(*Undo)(nil),              // 99: lockfs.store.Undo
+	(*Alarm)(nil),             // 37: lockfs.store.Alarm
+	(*RaiseAlarm)(nil),        // 38: lockfs.store.RaiseAlarm
+	(*ClearAlarm)(nil),        // 39: lockfs.store.ClearAlarm
+	(*FreezeState)(nil),       // 40: lockfs.store.FreezeState
+	(*Quota)(nil),             // 41: lockfs.store.Quota
+	(*SetQuota)(nil),          // 42: lockfs.store.SetQuota
+	(*DeleteQuota)(nil),       // 43: lockfs.store.DeleteQuota
+	(*QuotaUsage)(nil),        // 44: lockfs.store.QuotaUsage
+	(*Member)(nil),            // 45: lockfs.store.Member
+	(*SetMember)(nil),         // 46: lockfs.store.SetMember
+	(*RemoveMember)(nil),      // 47: lockfs.store.RemoveMember
+	(*SetLimits)(nil),         // 48: lockfs.store.SetLimits
+	(*SetCluster)(nil),        // 49: lockfs.store.SetCluster
+	(*Authority)(nil),         // 50: lockfs.store.Authority
+	(*AddAuthority)(nil),      // 51: lockfs.store.AddAuthority
+	(*DropAuthority)(nil),     // 52: lockfs.store.DropAuthority
+	(*JoinToken)(nil),         // 53: lockfs.store.JoinToken
+	(*PutToken)(nil),          // 54: lockfs.store.PutToken
+	(*DeleteToken)(nil),       // 55: lockfs.store.DeleteToken
+	(*Admission)(nil),         // 56: lockfs.store.Admission
+	(*AdmitHost)(nil),         // 57: lockfs.store.AdmitHost
+	(*RevokeHost)(nil),        // 58: lockfs.store.RevokeHost
+	(*NoteRefusal)(nil),       // 59: lockfs.store.NoteRefusal
+	(*Query)(nil),             // 60: lockfs.store.Query
+	(*Lookup)(nil),            // 61: lockfs.store.Lookup
+	(*GetAttr)(nil),           // 62: lockfs.store.GetAttr
+	(*Read)(nil),              // 63: lockfs.store.Read
+	(*ReadDir)(nil),           // 64: lockfs.store.ReadDir
+	(*GetXattrs)(nil),         // 65: lockfs.store.GetXattrs
+	(*StatFs)(nil),            // 66: lockfs.store.StatFs
+	(*ListMembers)(nil),       // 67: lockfs.store.ListMembers
+	(*ListAlarms)(nil),        // 68: lockfs.store.ListAlarms
+	(*ListQuotas)(nil),        // 69: lockfs.store.ListQuotas
+	(*ListSessions)(nil),      // 70: lockfs.store.ListSessions
+	(*ListRules)(nil),         // 71: lockfs.store.ListRules
+	(*ListHosts)(nil),         // 72: lockfs.store.ListHosts
+	(*ListLocks)(nil),         // 73: lockfs.store.ListLocks
+	(*Viewer)(nil),            // 74: lockfs.store.Viewer
+	(*GetLock)(nil),           // 75: lockfs.store.GetLock
+	(*ListProcesses)(nil),     // 76: lockfs.store.ListProcesses
+	(*AwaitLock)(nil),         // 77: lockfs.store.AwaitLock
+	(*AwaitChange)(nil),       // 78: lockfs.store.AwaitChange
+	(*TestLock)(nil),          // 79: lockfs.store.TestLock
+	(*ListAdvisoryLocks)(nil), // 80: lockfs.store.ListAdvisoryLocks
+	(*ListEvents)(nil),        // 81: lockfs.store.ListEvents
+	(*GetCluster)(nil),        // 82: lockfs.store.GetCluster
+	(*ListAuthorities)(nil),   // 83: lockfs.store.ListAuthorities
+	(*ListTokens)(nil),        // 84: lockfs.store.ListTokens
+	(*GetAdmission)(nil),      // 85: lockfs.store.GetAdmission
+	(*ListAdmissions)(nil),    // 86: lockfs.store.ListAdmissions
+	(*Attr)(nil),              // 87: lockfs.store.Attr
+	(*DirEntry)(nil),          // 88: lockfs.store.DirEntry
+	(*Xattr)(nil),             // 89: lockfs.store.Xattr
+	(*FsStats)(nil),           // 90: lockfs.store.FsStats
+	(*Result)(nil),            // 91: lockfs.store.Result
+	(*Lock)(nil),              // 92: lockfs.store.Lock
+	(*Event)(nil),             // 93: lockfs.store.Event
+	(*MountStatus)(nil),       // 94: lockfs.store.MountStatus
+	(*HostRecord)(nil),        // 95: lockfs.store.HostRecord
+	(*SnapshotHeader)(nil),    // 96: lockfs.store.SnapshotHeader
+	(*Record)(nil),            // 97: lockfs.store.Record
+	(*AuthorityRecord)(nil),   // 98: lockfs.store.AuthorityRecord
+	(*TokenRecord)(nil),       // 99: lockfs.store.TokenRecord
+	(*RevokedKey)(nil),        // 100: lockfs.store.RevokedKey
+	(*EventCount)(nil),        // 101: lockfs.store.EventCount
+	(*InodeRecord)(nil),       // 102: lockfs.store.InodeRecord
+	(*EntryRecord)(nil),       // 103: lockfs.store.EntryRecord
+	(*PendingRecord)(nil),     // 104: lockfs.store.PendingRecord
+	(*MakerRecord)(nil),       // 105: lockfs.store.MakerRecord
+	(*OrphanRecord)(nil),      // 106: lockfs.store.OrphanRecord
+	(*SessionRecord)(nil),     // 107: lockfs.store.SessionRecord
+	(*ReplyRecord)(nil),       // 108: lockfs.store.ReplyRecord
+	(*Undo)(nil),              // 109: lockfs.store.Undo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	8,   // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
@@ -9444,9 +10211,9 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	23,  // 17: lockfs.store.Op.open_session:type_name -> lockfs.store.OpenSession
 	24,  // 18: lockfs.store.Op.close_session:type_name -> lockfs.store.CloseSession
 	26,  // 19: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
-	38,  // 20: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
-	39,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
-	40,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
+	46,  // 20: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
+	47,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
+	48,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
 	25,  // 23: lockfs.store.Op.end_session:type_name -> lockfs.store.EndSession
 	27,  // 24: lockfs.store.Op.process_gone:type_name -> lockfs.store.ProcessGone
 	33,  // 25: lockfs.store.Op.set_rule:type_name -> lockfs.store.SetRule
@@ -9456,121 +10223,135 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	28,  // 29: lockfs.store.Op.take_lock:type_name -> lockfs.store.TakeLock
 	29,  // 30: lockfs.store.Op.drop_locks:type_name -> lockfs.store.DropLocks
 	30,  // 31: lockfs.store.Op.interrupt_lock:type_name -> lockfs.store.InterruptLock
-	41,  // 32: lockfs.store.Op.set_cluster:type_name -> lockfs.store.SetCluster
-	43,  // 33: lockfs.store.Op.add_authority:type_name -> lockfs.store.AddAuthority
-	44,  // 34: lockfs.store.Op.drop_authority:type_name -> lockfs.store.DropAuthority
-	46,  // 35: lockfs.store.Op.put_token:type_name -> lockfs.store.PutToken
-	47,  // 36: lockfs.store.Op.delete_token:type_name -> lockfs.store.DeleteToken
-	49,  // 37: lockfs.store.Op.admit_host:type_name -> lockfs.store.AdmitHost
-	50,  // 38: lockfs.store.Op.revoke_host:type_name -> lockfs.store.RevokeHost
-	51,  // 39: lockfs.store.Op.note_refusal:type_name -> lockfs.store.NoteRefusal
-	9,   // 40: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
-	10,  // 41: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
-	10,  // 42: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
-	9,   // 43: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
-	10,  // 44: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
-	10,  // 45: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
-	8,   // 46: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
-	4,   // 47: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 48: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
-	4,   // 49: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
-	4,   // 50: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 51: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
-	4,   // 52: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 53: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
-	32,  // 54: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
-	37,  // 55: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
-	6,   // 56: lockfs.store.JoinToken.role:type_name -> lockfs.store.Role
-	45,  // 57: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
-	6,   // 58: lockfs.store.Admission.role:type_name -> lockfs.store.Role
-	48,  // 59: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
-	53,  // 60: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	54,  // 61: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	55,  // 62: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	56,  // 63: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	57,  // 64: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	58,  // 65: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	59,  // 66: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	60,  // 67: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
-	61,  // 68: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
-	62,  // 69: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
-	63,  // 70: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
-	65,  // 71: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
-	66,  // 72: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
-	71,  // 73: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
-	67,  // 74: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
-	69,  // 75: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
-	70,  // 76: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	68,  // 77: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
-	72,  // 78: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
-	73,  // 79: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
-	74,  // 80: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
-	75,  // 81: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
-	76,  // 82: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
-	10,  // 83: lockfs.store.Read.name:type_name -> lockfs.store.Observation
-	64,  // 84: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
-	4,   // 85: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 86: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
-	10,  // 87: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
-	28,  // 88: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
-	64,  // 89: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
-	64,  // 90: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
-	0,   // 91: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	77,  // 92: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	78,  // 93: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	79,  // 94: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	80,  // 95: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	37,  // 96: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	97,  // 97: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	10,  // 98: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
-	32,  // 99: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
-	85,  // 100: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
-	82,  // 101: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
-	8,   // 102: lockfs.store.Result.processes:type_name -> lockfs.store.Process
-	83,  // 103: lockfs.store.Result.events:type_name -> lockfs.store.Event
-	31,  // 104: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	42,  // 105: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
-	45,  // 106: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
-	48,  // 107: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
-	9,   // 108: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
-	77,  // 109: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
-	31,  // 110: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	7,   // 111: lockfs.store.Event.by:type_name -> lockfs.store.Caller
-	83,  // 112: lockfs.store.Event.previous:type_name -> lockfs.store.Event
-	92,  // 113: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	93,  // 114: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	96,  // 115: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	97,  // 116: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	98,  // 117: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	37,  // 118: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	32,  // 119: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
-	85,  // 120: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
-	83,  // 121: lockfs.store.Record.event:type_name -> lockfs.store.Event
-	91,  // 122: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
-	31,  // 123: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
-	88,  // 124: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
-	89,  // 125: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
-	48,  // 126: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
-	90,  // 127: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
-	42,  // 128: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
-	45,  // 129: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
-	77,  // 130: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	79,  // 131: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	9,   // 132: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	9,   // 133: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	94,  // 134: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
-	95,  // 135: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
-	7,   // 136: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
-	8,   // 137: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
-	8,   // 138: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
-	81,  // 139: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	99,  // 140: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	95,  // 141: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
-	142, // [142:142] is the sub-list for method output_type
-	142, // [142:142] is the sub-list for method input_type
-	142, // [142:142] is the sub-list for extension type_name
-	142, // [142:142] is the sub-list for extension extendee
-	0,   // [0:142] is the sub-list for field type_name
+	49,  // 32: lockfs.store.Op.set_cluster:type_name -> lockfs.store.SetCluster
+	51,  // 33: lockfs.store.Op.add_authority:type_name -> lockfs.store.AddAuthority
+	52,  // 34: lockfs.store.Op.drop_authority:type_name -> lockfs.store.DropAuthority
+	54,  // 35: lockfs.store.Op.put_token:type_name -> lockfs.store.PutToken
+	55,  // 36: lockfs.store.Op.delete_token:type_name -> lockfs.store.DeleteToken
+	57,  // 37: lockfs.store.Op.admit_host:type_name -> lockfs.store.AdmitHost
+	58,  // 38: lockfs.store.Op.revoke_host:type_name -> lockfs.store.RevokeHost
+	59,  // 39: lockfs.store.Op.note_refusal:type_name -> lockfs.store.NoteRefusal
+	38,  // 40: lockfs.store.Op.raise_alarm:type_name -> lockfs.store.RaiseAlarm
+	39,  // 41: lockfs.store.Op.clear_alarm:type_name -> lockfs.store.ClearAlarm
+	40,  // 42: lockfs.store.Op.freeze_state:type_name -> lockfs.store.FreezeState
+	42,  // 43: lockfs.store.Op.set_quota:type_name -> lockfs.store.SetQuota
+	43,  // 44: lockfs.store.Op.delete_quota:type_name -> lockfs.store.DeleteQuota
+	9,   // 45: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
+	10,  // 46: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
+	10,  // 47: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
+	9,   // 48: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
+	10,  // 49: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
+	10,  // 50: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
+	8,   // 51: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
+	4,   // 52: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 53: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
+	4,   // 54: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
+	4,   // 55: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 56: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
+	4,   // 57: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 58: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
+	32,  // 59: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
+	37,  // 60: lockfs.store.RaiseAlarm.alarm:type_name -> lockfs.store.Alarm
+	41,  // 61: lockfs.store.SetQuota.quota:type_name -> lockfs.store.Quota
+	41,  // 62: lockfs.store.QuotaUsage.quota:type_name -> lockfs.store.Quota
+	45,  // 63: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
+	6,   // 64: lockfs.store.JoinToken.role:type_name -> lockfs.store.Role
+	53,  // 65: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
+	6,   // 66: lockfs.store.Admission.role:type_name -> lockfs.store.Role
+	56,  // 67: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
+	61,  // 68: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	62,  // 69: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	63,  // 70: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	64,  // 71: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	65,  // 72: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	66,  // 73: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	67,  // 74: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	70,  // 75: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	71,  // 76: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
+	72,  // 77: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
+	73,  // 78: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
+	75,  // 79: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	76,  // 80: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	81,  // 81: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	77,  // 82: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	79,  // 83: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	80,  // 84: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	78,  // 85: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
+	82,  // 86: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
+	83,  // 87: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
+	84,  // 88: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
+	85,  // 89: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
+	86,  // 90: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
+	68,  // 91: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
+	69,  // 92: lockfs.store.Query.list_quotas:type_name -> lockfs.store.ListQuotas
+	10,  // 93: lockfs.store.Read.name:type_name -> lockfs.store.Observation
+	74,  // 94: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
+	4,   // 95: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 96: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
+	10,  // 97: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
+	28,  // 98: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
+	74,  // 99: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
+	74,  // 100: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
+	0,   // 101: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	87,  // 102: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	88,  // 103: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	89,  // 104: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	90,  // 105: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	45,  // 106: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	107, // 107: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	10,  // 108: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
+	32,  // 109: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
+	95,  // 110: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	92,  // 111: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	8,   // 112: lockfs.store.Result.processes:type_name -> lockfs.store.Process
+	93,  // 113: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	31,  // 114: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	50,  // 115: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
+	53,  // 116: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
+	56,  // 117: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
+	37,  // 118: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
+	44,  // 119: lockfs.store.Result.quotas:type_name -> lockfs.store.QuotaUsage
+	9,   // 120: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	87,  // 121: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	31,  // 122: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	7,   // 123: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	93,  // 124: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	102, // 125: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	103, // 126: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	106, // 127: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	107, // 128: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	108, // 129: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	45,  // 130: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	32,  // 131: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	95,  // 132: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	93,  // 133: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	101, // 134: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	31,  // 135: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	98,  // 136: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
+	99,  // 137: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
+	56,  // 138: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
+	100, // 139: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
+	37,  // 140: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
+	41,  // 141: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
+	50,  // 142: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
+	53,  // 143: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
+	87,  // 144: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	89,  // 145: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	9,   // 146: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	9,   // 147: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	104, // 148: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
+	105, // 149: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
+	7,   // 150: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
+	8,   // 151: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
+	8,   // 152: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
+	91,  // 153: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	109, // 154: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	105, // 155: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
+	156, // [156:156] is the sub-list for method output_type
+	156, // [156:156] is the sub-list for method input_type
+	156, // [156:156] is the sub-list for extension type_name
+	156, // [156:156] is the sub-list for extension extendee
+	0,   // [0:156] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -9612,12 +10393,17 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Op_AdmitHost)(nil),
 		(*Op_RevokeHost)(nil),
 		(*Op_NoteRefusal)(nil),
+		(*Op_RaiseAlarm)(nil),
+		(*Op_ClearAlarm)(nil),
+		(*Op_FreezeState)(nil),
+		(*Op_SetQuota)(nil),
+		(*Op_DeleteQuota)(nil),
 	}
 	file_raftstore_storepb_store_proto_msgTypes[8].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[9].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[10].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[33].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[45].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[41].OneofWrappers = []any{}
+	file_raftstore_storepb_store_proto_msgTypes[53].OneofWrappers = []any{
 		(*Query_Lookup)(nil),
 		(*Query_GetAttr)(nil),
 		(*Query_Read)(nil),
@@ -9641,8 +10427,10 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Query_ListTokens)(nil),
 		(*Query_GetAdmission)(nil),
 		(*Query_ListAdmissions)(nil),
+		(*Query_ListAlarms)(nil),
+		(*Query_ListQuotas)(nil),
 	}
-	file_raftstore_storepb_store_proto_msgTypes[80].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[90].OneofWrappers = []any{
 		(*Record_Inode)(nil),
 		(*Record_Entry)(nil),
 		(*Record_Orphan)(nil),
@@ -9658,6 +10446,8 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Record_Token)(nil),
 		(*Record_Admission)(nil),
 		(*Record_RevokedKey)(nil),
+		(*Record_Alarm)(nil),
+		(*Record_Quota)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -9665,7 +10455,7 @@ func file_raftstore_storepb_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   93,
+			NumMessages:   103,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

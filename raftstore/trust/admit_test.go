@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"lockfs/raftstore/digest"
 	"lockfs/raftstore/storepb"
 )
 
@@ -288,7 +289,7 @@ func TestAuthoritiesAreReplaced(t *testing.T) {
 }
 
 func TestFirstClusterIDStays(t *testing.T) {
-	table := New()
+	table := New(digest.New())
 	requireCode(t, storepb.Code_INVALID, table.SetCluster(""))
 	requireCode(t, storepb.Code_INVALID, table.SetCluster(strings.Repeat("x", 256)))
 	require.Equal(t, "one", table.SetCluster("one").GetCluster())

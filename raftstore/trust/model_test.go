@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"lockfs/raftstore/digest"
 	"lockfs/raftstore/storepb"
 )
 
@@ -121,7 +122,7 @@ func (m *model) mayDrop(authority string) bool {
 
 func TestTableAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		table, m := New(), newModel()
+		table, m := New(digest.New()), newModel()
 		draw := func(what string, of ...string) string { return rapid.SampledFrom(of).Draw(t, what) }
 		name := func() string { return draw("name", "a", "b", "c") }
 		tokenID := func() string { return draw("token", "", "t", "t", "t", "u", "u", "u") }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"lockfs/raftstore/digest"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -16,40 +17,12 @@ const (
 	maxCertificate = 8 << 10 // or a sealed key
 )
 
-// Len is the number of records that Each visits.
-func (t *Table) Len() int {
-	return t.authorities.Len() + t.tokens.Len() + t.hosts.Len() + t.revoked.Len()
+// Tables are what a table holds apart from Cluster and ShutOut.
+func (t *Table) Tables() []digest.Table {
+	return []digest.Table{t.authorities, t.tokens, t.hosts, t.revoked}
 }
 
-// Each visits what a table holds apart from Cluster and ShutOut, in an order that it alone determines, until visit answers false.
-func (t *Table) Each(visit func(*storepb.Record) bool) {
-	going := true
-	put := func(record *storepb.Record) bool {
-		going = visit(record)
-		return going
-	}
-	t.authorities.Scan(func(_ ids.Index, record *storepb.AuthorityRecord) bool {
-		return put(&storepb.Record{Record: &storepb.Record_Authority{Authority: record}})
-	})
-	if going {
-		t.tokens.Scan(func(_ string, record *storepb.TokenRecord) bool {
-			return put(&storepb.Record{Record: &storepb.Record_Token{Token: record}})
-		})
-	}
-	if going {
-		t.hosts.Scan(func(_ string, host *storepb.Admission) bool {
-			return put(&storepb.Record{Record: &storepb.Record_Admission{Admission: host}})
-		})
-	}
-	if going {
-		t.revoked.Scan(func(keyHash string, index ids.Index) bool {
-			key := &storepb.RevokedKey{KeyHash: []byte(keyHash), Index: uint64(index)}
-			return put(&storepb.Record{Record: &storepb.Record_RevokedKey{RevokedKey: key}})
-		})
-	}
-}
-
-// RestoreHeader gives an empty table what Each does not visit.
+// RestoreHeader gives an empty table what is not in Tables.
 func (t *Table) RestoreHeader(cluster string, shutOut ids.Index) {
 	t.cluster, t.shutOut = cluster, shutOut
 }

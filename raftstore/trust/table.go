@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"lockfs/raftstore/digest"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -32,21 +33,21 @@ type Table struct {
 	now   int64
 
 	cluster     string
-	shutOut     ids.Index                                       // see ShutOut
-	authorities *btree.Map[ids.Index, *storepb.AuthorityRecord] // by when they were added
-	tokens      *btree.Map[string, *storepb.TokenRecord]        // by id
-	nextExpiry  int64                                           // of a token
-	hosts       *btree.Map[string, *storepb.Admission]          // by name
-	revoked     *btree.Map[string, ids.Index]                   // keys, by their hash
-	revocations *btree.Map[ids.Index, string]                   // the same by when
+	shutOut     ids.Index                                        // see ShutOut
+	authorities *digest.Map[ids.Index, *storepb.AuthorityRecord] // by when they were added
+	tokens      *digest.Map[string, *storepb.TokenRecord]        // by id
+	nextExpiry  int64                                            // of a token
+	hosts       *digest.Map[string, *storepb.Admission]          // by name
+	revoked     *digest.Map[string, ids.Index]                   // keys, by their hash
+	revocations *btree.Map[ids.Index, string]                    // the same by when
 }
 
-// New makes an empty table.
-func New() *Table {
+// New makes an empty table, whose records are in a digest.
+func New(d *digest.Digest) *Table {
 	return &Table{
-		authorities: new(btree.Map[ids.Index, *storepb.AuthorityRecord]), tokens: new(btree.Map[string, *storepb.TokenRecord]),
-		nextExpiry: math.MaxInt64, hosts: new(btree.Map[string, *storepb.Admission]),
-		revoked: new(btree.Map[string, ids.Index]), revocations: new(btree.Map[ids.Index, string]),
+		authorities: digest.NewMap(d, authorityValue), tokens: digest.NewMap(d, tokenValue),
+		nextExpiry: math.MaxInt64, hosts: digest.NewMap(d, hostValue),
+		revoked: digest.NewMap(d, keyValue), revocations: new(btree.Map[ids.Index, string]),
 	}
 }
 
@@ -79,7 +80,7 @@ func (t *Table) SetCluster(id string) *storepb.Result {
 // serving somebody looks again when it has changed.
 func (t *Table) ShutOut() ids.Index { return t.shutOut }
 
-// Frozen is a copy in constant time, for Len, Each, Cluster and ShutOut only.
+// Frozen is a copy in constant time, for Tables, Cluster and ShutOut only.
 func (t *Table) Frozen() *Table {
 	return &Table{
 		cluster: t.cluster, shutOut: t.shutOut, authorities: t.authorities.Copy(), tokens: t.tokens.Copy(), hosts: t.hosts.Copy(),

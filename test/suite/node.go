@@ -75,7 +75,10 @@ func (n *Node) Lockfs(args ...string) (string, error) {
 }
 
 // Get asks a node's HTTP address, from its host.
-func (n *Node) Get(path string) (string, error) {
+func (n *Node) Get(path string) (string, error) { return Get(n.Host, "http://"+n.HTTPAddr()+path) }
+
+// Get asks from a host by HTTP, and answers the status code and the text.
+func Get(h *hosts.Host, url string) (string, error) {
 	const script = `
 import sys, urllib.error, urllib.request
 try:
@@ -84,7 +87,7 @@ except urllib.error.HTTPError as error:
     answer = error
 print(answer.status, answer.read().decode())
 `
-	return n.Host.Run("python3", "-c", script, "http://"+n.HTTPAddr()+path)
+	return h.Run("python3", "-c", script, url)
 }
 
 // CountMounts counts the mounts of lockfs, alive or not, that a host has at dir.

@@ -8,6 +8,6 @@ import "github.com/spf13/cobra"
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		statusCommand(), memberCommand(), sessionCommand(), hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), rmCommand(),
-		tokenCommand(), caCommand(),
+		tokenCommand(), caCommand(), quotaCommand(), alarmCommand(), backupCommand(),
 	}
 }

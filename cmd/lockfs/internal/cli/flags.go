@@ -77,6 +77,11 @@ const (
 	DefaultForrstEndpoint = "http://" + DefaultForrstAddress + ForrstPath
 )
 
+// DefaultAddresses are the ports of a server, unless it is told otherwise.
+func DefaultAddresses() []string {
+	return []string{DefaultAddress, DefaultHTTPAddress, DefaultForrstAddress}
+}
+
 // ClusterFlags are for commands that ask a cluster: the daemon of this host, unless they say otherwise (see Find).
 type ClusterFlags struct {
 	Servers  []string

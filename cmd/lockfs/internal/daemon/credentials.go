@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 
 	"lockfs/cluster/enrolment"
 	"lockfs/cluster/identity"
@@ -36,6 +37,7 @@ func (p *mountPlan) identify(ctx context.Context, logger *slog.Logger) (*enrolme
 	if err != nil {
 		return nil, err
 	}
+	p.protect = func(listener net.Listener) net.Listener { return protect(listener, credentials) }
 	name := credentials.Name().Host
 	if p.host != "" && p.host != name {
 		return nil, fmt.Errorf("this host is called %s by its certificate in %s: leave --name %s out, or enroll it anew", name, dir, p.host)

@@ -12,19 +12,19 @@ import (
 // mostLinks is how many symbolic links a path may lead over (MAXSYMLINKS).
 const mostLinks = 40
 
-// refuseBelow answers an error if a data directory is where the locks are to be mounted, or below: a node cannot keep there what
-// the directory shows. Nothing below the mount point is touched.
-func refuseBelow(dataDir, mountDir string) error {
+// refuseBelow answers an error if a directory is where the locks are to be mounted, or below: a node cannot keep there what
+// the mount shows. Nothing below the mount point is touched.
+func refuseBelow(what, flag, dir, mountDir string) error {
 	mountDir, _, err := resolve(mountDir, "")
 	if err != nil {
 		return fmt.Errorf("mount point: %w", err)
 	}
-	_, below, err := resolve(dataDir, mountDir)
+	_, below, err := resolve(dir, mountDir)
 	if err != nil {
-		return fmt.Errorf("data directory: %w", err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	if below {
-		return fmt.Errorf("the data directory %s would be in the mount at %s itself: choose another --data", dataDir, mountDir)
+		return fmt.Errorf("the %s %s would be in the mount at %s itself: choose another %s", what, dir, mountDir, flag)
 	}
 	return nil
 }

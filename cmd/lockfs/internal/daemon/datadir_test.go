@@ -32,10 +32,10 @@ func TestDataBelowTheMountIsRefused(t *testing.T) {
 		{"new/data", "new/locks", false},
 		{"new/locks/data", "new/locks", true},
 	} {
-		err := refuseBelow(c.data, c.mount)
+		err := refuseBelow("data directory", "--data", c.data, c.mount)
 		require.Equal(t, c.refused, err != nil, "%+v: %v", c, err)
 	}
-	require.ErrorContains(t, refuseBelow("loop", "real/locks"), "too many levels of symbolic links")
+	require.ErrorContains(t, refuseBelow("data directory", "--data", "loop", "real/locks"), "too many levels of symbolic links")
 }
 
 func TestSessionFilesOfDifferentMountsDiffer(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 // inspected is what `lockfs server inspect --json` prints of a data directory.
 type inspected struct {
+	ID       string             `json:"id"`
 	Node     string             `json:"node"`
 	First    uint64             `json:"first"` // 0: the log is empty
 	Last     uint64             `json:"last"`
@@ -72,7 +73,9 @@ written is not shown.`,
 
 func printInspected(w io.Writer, found *consensus.Inspection, asJSON bool) error {
 	if asJSON {
-		shown := inspected{Node: found.Node, First: uint64(found.First), Last: uint64(found.Last), LastTerm: uint64(found.LastTerm), Unread: found.Unread}
+		shown := inspected{
+			ID: found.ID, Node: found.Node, First: uint64(found.First), Last: uint64(found.Last), LastTerm: uint64(found.LastTerm), Unread: found.Unread,
+		}
 		if s := found.Snapshot; s != nil {
 			shown.Snapshot = &inspectedSnapshot{uint64(s.Index), uint64(s.Term)}
 		}

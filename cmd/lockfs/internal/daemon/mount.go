@@ -1,12 +1,14 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -32,13 +34,15 @@ type mountPlan struct {
 	wait      time.Duration // for the cluster, before giving up
 	options   []string      // of the file system: nodev, nosuid, noexec, ...
 	logs      cli.LogFlags
+	httpAddr  string // empty: none
 	insecure  bool
 	identity  string          // directory; empty: that of this user
 	token     *identity.Token // to enter the cluster with; nil: none
 	remount   bool            // only change the options of the file system
 	fixed     []string        // other options that were given for that
 
-	rootIsNobody func() bool // nil: it is not
+	rootIsNobody func() bool                     // nil: it is not
+	protect      func(net.Listener) net.Listener // of its HTTP; nil: there are no certificates
 }
 
 const defaultMountWait = time.Minute
@@ -89,6 +93,7 @@ With --insecure there are no certificates and no tokens, and --servers says whom
 	flags.StringVar(&plan.host, "name", "", "how this host is called (default: as its identity says, or its host name)")
 	flags.BoolVar(&daemon, "daemon", false, "detach from the terminal once it is mounted; messages go to the system log")
 	flags.DurationVar(&plan.wait, "wait", defaultMountWait, "how long to look for the cluster before giving up")
+	flags.StringVar(&plan.httpAddr, "http-addr", "", "where /healthz and /metrics are served (default nowhere)")
 	cli.AddOpTimeout(flags, &plan.opTimeout)
 	plan.logs.Add(flags, "info")
 	return cmd
@@ -114,15 +119,25 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if p.source == "" {
 		p.source = strings.Join(p.servers, ",")
 	}
-	mounted, err := mount(p.dir, client, fusefs.Options{Logger: logger, FsName: p.source, MountOptions: p.options, RootIsNobody: p.rootIsNobody})
+	metrics := cluster.NewMountMetrics()
+	metrics.SetVersion(cli.ProgramVersion())
+	metrics.Registry.MustRegister(CertificateCollector{cmp.Or(p.identity, cli.DefaultIdentity())})
+	var serving parts
+	defer func() { serving.stop(logger) }()
+	if err := serveHTTP(p.httpAddr, p.protect, mountHandler(client, metrics), logger, &serving); err != nil {
+		return errors.Join(err, endSession(client, nil))
+	}
+	mounted, err := mount(p.dir, client, fusefs.Options{
+		Logger: logger, FsName: p.source, MountOptions: p.options, RootIsNobody: p.rootIsNobody, Observer: metrics.ObserveMount,
+	})
 	if err != nil {
 		return errors.Join(err, endSession(client, nil))
 	}
+	metrics.SetMount(client)
 	relay := cluster.NewRelay(p.host, p.servers, config.Security, logger)
 	defer relay.Close()
-	var parts parts
-	serveSocket(cli.MountSocket(p.dir), relay.Server(), logger, &parts)
-	defer func() { parts.stop(logger) }()
+	serveSocket(cli.MountSocket(p.dir), relay.Server(), logger, &serving)
+	serveDebug(cli.Daemon{Kind: "mount", Of: p.dir, Mount: p.dir}, metrics.Registry, logger, &serving)
 	ready()
 	gone := make(chan struct{})
 	go func() {

@@ -37,6 +37,7 @@ func MountHelperCommand() *cobra.Command {
   op-timeout=15s     how long a system call waits for a majority before it fails with ETIMEDOUT
   wait=1m            how long to look for the cluster before giving up
   log-level=info     debug, info, warn or error
+  http-addr=ADDR     where /healthz and /metrics are served (default nowhere)
   ro, nodev, nosuid, noexec, noatime and the like as for any file system
   remount            with those of the last line: change them while it is mounted
 
@@ -71,7 +72,9 @@ What is mounted already, from the same servers, is left alone.`,
 }
 
 // isOwn are those that mean nothing to the kernel.
-var isOwn = map[string]bool{"name": true, "op-timeout": true, "wait": true, "log-level": true, "insecure": true, "identity": true}
+var isOwn = map[string]bool{
+	"name": true, "op-timeout": true, "wait": true, "log-level": true, "http-addr": true, "insecure": true, "identity": true,
+}
 
 // kernelOptions are handed on; the others in quietOptions are meant for mount(8), systemd and libmount.
 var (
@@ -118,6 +121,8 @@ func (p *mountPlan) take(option string, sloppy bool) error {
 		p.identity = value
 	case name == "name":
 		p.host = value
+	case name == "http-addr":
+		p.httpAddr = value
 	case name == "log-level":
 		p.logs.Level = value
 	case name == "op-timeout", name == "wait":

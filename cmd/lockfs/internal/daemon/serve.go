@@ -3,10 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
-	"net"
-	"net/http"
 	"path/filepath"
 	"time"
 
@@ -45,8 +41,13 @@ func (s *service) run(ctx context.Context) error {
 
 func (s *service) start(ctx context.Context) error {
 	if s.mountDir != "" {
-		if err := refuseBelow(s.config.DataDir, s.mountDir); err != nil {
+		if err := refuseBelow("data directory", "--data", s.config.DataDir, s.mountDir); err != nil {
 			return err
+		}
+		if s.config.BackupDir != "" {
+			if err := refuseBelow("directory for backups", "--backup-dir", s.config.BackupDir, s.mountDir); err != nil {
+				return err
+			}
 		}
 	}
 	functions, err := s.forrst.functions()
@@ -59,15 +60,17 @@ func (s *service) start(ctx context.Context) error {
 		}
 	}
 	s.config.Metrics = cluster.NewMetrics()
+	s.config.Metrics.Registry.MustRegister(CertificateCollector{filepath.Join(s.config.DataDir, "identity")})
 	s.config.Version = cli.ProgramVersion()
 	node, err := cluster.Open(s.config)
 	if err != nil {
 		return err
 	}
 	s.parts.started("node", node.Close)
-	if err := s.serveHTTP(node); err != nil {
+	if err := serveHTTP(s.httpAddr, node.Protect, node.Handler(), s.config.Logger, &s.parts); err != nil {
 		return err
 	}
+	serveDebug(s.about(), s.config.Metrics.Registry, s.config.Logger, &s.parts)
 	serveSocket(s.socket, node.SocketServer(), s.config.Logger, &s.parts)
 	if err := node.WaitReady(ctx); err != nil {
 		return firstFailure(node, err)
@@ -97,13 +100,22 @@ func (s *service) start(ctx context.Context) error {
 	}
 }
 
+// about is what the process says of itself. One without a network is `lockfs dev`.
+func (s *service) about() cli.Daemon {
+	about := cli.Daemon{Kind: "server", Of: s.config.Name, Data: dataDirOf(s.config.DataDir), Mount: s.mountDir}
+	if s.config.Address == "" {
+		about.Kind, about.Of = "dev", s.mountDir
+	}
+	return about
+}
+
 // unmounted goes on as a voter without a mount: others depend on it. A node alone has nothing left to do.
 func (s *service) unmounted(ctx context.Context, node *cluster.Node) error {
 	s.config.Logger.Warn("unmounted from outside", "dir", s.mountDir)
 	if s.config.Address == "" {
 		return nil
 	}
-	s.config.Metrics.SetMounts(0)
+	s.config.Metrics.SetMount(nil)
 	node.SetMount("")
 	select {
 	case <-ctx.Done():
@@ -140,29 +152,7 @@ func (s *service) mount(ctx context.Context, node *cluster.Node) (*fusefs.Mounte
 	s.parts.started("connection", func() error { return mounted.End(client.Answers()) })
 	s.parts.started("session", func() error { return endSession(client, mounted) })
 	s.parts.started("mount", mounted.Unmount)
-	s.config.Metrics.SetMounts(1)
+	s.config.Metrics.SetMount(client)
 	node.SetMount(s.mountDir)
 	return mounted, nil
-}
-
-func (s *service) serveHTTP(node *cluster.Node) error {
-	if s.httpAddr == "" {
-		return nil
-	}
-	listener, err := net.Listen("tcp", s.httpAddr)
-	if err != nil {
-		return fmt.Errorf("listen for HTTP: %w", err)
-	}
-	listener = node.Protect(listener)
-	server := &http.Server{
-		Handler: node.Handler(), ReadHeaderTimeout: stopGrace,
-		ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn),
-	}
-	go func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			s.config.Logger.Error("HTTP is not served any more", "error", err)
-		}
-	}()
-	s.parts.started("HTTP", func() error { return withGrace(server.Shutdown) })
-	return nil
 }

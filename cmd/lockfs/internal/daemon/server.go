@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -82,9 +83,12 @@ With --insecure there are no certificates and no tokens, and others enter with -
 	flags.DurationVar(&s.config.SessionTTL, "session-term", cluster.DefaultSessionTTL,
 		"how long a mount may be silent before the cluster gives it up; the same on all servers")
 	flags.Uint64Var(&s.config.SnapshotEntries, "snapshot-entries", 0, "log entries between two snapshots, at least (default 8192)")
+	flags.StringVar(&s.config.BackupDir, "backup-dir", "", "`directory` in which this server makes backups of the cluster by itself; empty: none")
+	flags.DurationVar(&s.config.BackupEvery, "backup-every", time.Hour, "how often")
+	flags.IntVar(&s.config.BackupKeep, "backup-keep", 24, "how many of the newest are kept")
 	s.forrst.add(flags)
 	cli.AddOpTimeout(flags, &s.opTimeout)
 	logs.Add(flags, "info")
-	cmd.AddCommand(inspectCommand())
+	cmd.AddCommand(inspectCommand(), recoverCommand())
 	return cmd
 }

@@ -10,9 +10,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// DocsCommand makes what packages of lockfs ship. It is hidden, for nobody else needs it.
+// DocsCommand makes what packages of lockfs ship, and what Prometheus and Grafana are to know of it.
 func DocsCommand(version string) *cobra.Command {
-	docs := &cobra.Command{Use: "docs", Short: "Make documents of this program", Hidden: true}
+	docs := &cobra.Command{Use: "docs", Short: "Man pages, alert rules for Prometheus, a dashboard for Grafana"}
+	docs.Args, docs.RunE = cobra.ArbitraryArgs, func(cmd *cobra.Command, _ []string) error {
+		return fmt.Errorf("say what to make; see `%s --help`", cmd.CommandPath())
+	}
 	docs.AddCommand(&cobra.Command{
 		Use:   "man DIR",
 		Short: "Write man pages of all commands (section 1) and chapters (section 7) to a directory",
@@ -24,6 +27,7 @@ missing. The same program always writes the same.`,
 			return writePages(cmd.Root(), version, args[0])
 		},
 	})
+	docs.AddCommand(monitoringCommands()...)
 	return docs
 }
 

@@ -1,0 +1,115 @@
+package backup
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"lockfs/raftstore/codec"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
+)
+
+// Write writes a backup of a state. Of the header it fills in what the snapshot says; its length takes going through the
+// snapshot once more.
+func Write(w io.Writer, h Header, snapshot *namespace.Snapshot) error {
+	var length counter
+	if err := snapshot.Write(&length); err != nil {
+		return err
+	}
+	h.Version, h.Length = formatVersion, int64(length)
+	h.Index, h.ClusterTime = uint64(snapshot.Index()), snapshot.Time().UTC()
+	sum := sha256.New()
+	to := io.MultiWriter(w, sum)
+	if err := h.write(to); err != nil {
+		return err
+	}
+	if err := snapshot.Write(to); err != nil {
+		return err
+	}
+	_, err := w.Write(sum.Sum(nil))
+	return err
+}
+
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// Check reads a backup to its end and compares its checksum, with no more memory than a buffer. The error is [ErrDamaged],
+// codec.ErrNewer, or that of the reader.
+func Check(r io.Reader) (*Header, error) {
+	h, rest, err := begin(r)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(io.Discard, rest.snapshot); err != nil {
+		return nil, err
+	}
+	return h, rest.end()
+}
+
+// Read reads a backup, all of which is checked, and answers the state in it. Beside the errors of [Check] there is codec.ErrOlder,
+// and that its state contradicts itself.
+func Read(r io.Reader) (*Header, *namespace.Namespace, error) {
+	h, rest, err := begin(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	state, err := namespace.Restore(rest.snapshot)
+	if errors.Is(err, codec.ErrCorrupt) {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if err == nil {
+		err = rest.end()
+	}
+	if err == nil && state.Index() != ids.Index(h.Index) {
+		err = fmt.Errorf("%w: its state is that of index %d", ErrDamaged, state.Index())
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return h, state, nil
+}
+
+// remainder is what follows a header.
+type remainder struct {
+	in       *bufio.Reader
+	sum      hash.Hash // of all that was read before
+	snapshot io.Reader
+	short    *io.LimitedReader
+}
+
+func begin(r io.Reader) (*Header, *remainder, error) {
+	sum := sha256.New()
+	in := bufio.NewReaderSize(r, 64<<10)
+	h, err := readHeader(in, sum)
+	if err != nil {
+		return nil, nil, err
+	}
+	short := &io.LimitedReader{R: in, N: h.Length}
+	return h, &remainder{in: in, sum: sum, snapshot: io.TeeReader(short, sum), short: short}, nil
+}
+
+// end checks what comes after the snapshot.
+func (r *remainder) end() error {
+	got := make([]byte, sha256.Size)
+	if _, err := io.ReadFull(r.in, got); err != nil && !isEnd(err) {
+		return err
+	}
+	if r.short.N != 0 || !bytes.Equal(got, r.sum.Sum(nil)) {
+		return ErrDamaged
+	}
+	if _, err := r.in.ReadByte(); err == nil {
+		return fmt.Errorf("%w: it goes on after its end", ErrDamaged)
+	} else if !isEnd(err) {
+		return err
+	}
+	return nil
+}

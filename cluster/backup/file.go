@@ -1,0 +1,60 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"lockfs/cluster/durable"
+)
+
+// unfinished ends the name of a file that is being written.
+const unfinished = ".part"
+
+// Create makes a file of what write writes, unless that or the check of what is on disk fails: a file of that name is replaced once
+// the new one is complete, and otherwise stays as it is.
+func Create(path string, write func(io.Writer) error) (*Header, error) {
+	file, err := os.OpenFile(path+unfinished, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	h, err := writeAndCheck(file, write)
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(path+unfinished, path)
+	}
+	if err != nil {
+		_ = os.Remove(path + unfinished)
+		return nil, fmt.Errorf("write %s: %w", path, err)
+	}
+	return h, durable.SyncDir(filepath.Dir(path))
+}
+
+func writeAndCheck(file *os.File, write func(io.Writer) error) (*Header, error) {
+	if err := errors.Join(write(&piecewise{file: file}), file.Sync()); err != nil {
+		return nil, err
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return Check(file)
+}
+
+// piece is how many bytes may wait for the disk: a voter's log that shares it waits for all of them.
+const piece = 8 << 20
+
+// piecewise is a file that is brought to the disk now and then.
+type piecewise struct {
+	file    *os.File
+	waiting int
+}
+
+func (p *piecewise) Write(b []byte) (int, error) {
+	n, err := p.file.Write(b)
+	if p.waiting += n; err == nil && p.waiting >= piece {
+		p.waiting = 0
+		err = p.file.Sync()
+	}
+	return n, err
+}

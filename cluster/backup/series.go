@@ -1,0 +1,109 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Series is the backups that a node makes by itself, in a directory in which others may have theirs. Only files that are complete
+// have their names, and count.
+type Series struct {
+	Dir  string
+	Node string // name
+	Keep int    // how many of the newest
+}
+
+// Made is a backup that was added to a series.
+type Made struct {
+	Path    string
+	Header  *Header
+	Removed []string // paths of older ones
+}
+
+const (
+	seriesSuffix = ".backup"
+	seriesTime   = "20060102T150405Z"
+)
+
+// Name is what the backup of a node is called that was made at a time, to the second.
+func Name(node string, at time.Time) string {
+	return fmt.Sprintf("lockfs-%s-%s%s", node, at.UTC().Format(seriesTime), seriesSuffix)
+}
+
+// Add makes a backup of what write writes, and removes the oldest ones once it is there. The directory is made if it is missing.
+func (s *Series) Add(at time.Time, write func(io.Writer) error) (*Made, error) {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := s.removeUnfinished(); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(s.Dir, Name(s.Node, at))
+	header, err := Create(path, write)
+	if err != nil {
+		return nil, err
+	}
+	made := &Made{Path: path, Header: header}
+	names, err := s.names()
+	for ; err == nil && len(names) > s.Keep; names = names[1:] {
+		old := filepath.Join(s.Dir, names[0])
+		if err = os.Remove(old); err == nil {
+			made.Removed = append(made.Removed, old)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("remove old backups: %w", err)
+	}
+	return made, nil
+}
+
+// Last is when the newest one was made, as of now; zero if there is none. One of the future was made when the clock was wrong.
+func (s *Series) Last(now time.Time) (last time.Time, err error) {
+	names, err := s.names()
+	for _, name := range names {
+		if at, _ := s.timeOf(name); !at.After(now) {
+			last = at
+		}
+	}
+	return last, err
+}
+
+// names are those of its files, the oldest first.
+func (s *Series) names() ([]string, error) {
+	entries, err := os.ReadDir(s.Dir) // sorted
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, entry := range entries {
+		if _, is := s.timeOf(entry.Name()); is {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, err
+}
+
+// timeOf answers when a file of the series was made by its name, and whether it is one.
+func (s *Series) timeOf(name string) (time.Time, bool) {
+	text, is := strings.CutPrefix(name, "lockfs-"+s.Node+"-")
+	text, ends := strings.CutSuffix(text, seriesSuffix)
+	at, err := time.Parse(seriesTime, text)
+	return at, is && ends && err == nil
+}
+
+// removeUnfinished removes what a process left that ended while it wrote.
+func (s *Series) removeUnfinished() error {
+	entries, err := os.ReadDir(s.Dir)
+	for _, entry := range entries {
+		name, unfinished := strings.CutSuffix(entry.Name(), unfinished)
+		if _, is := s.timeOf(name); is && unfinished {
+			err = errors.Join(err, os.Remove(filepath.Join(s.Dir, entry.Name())))
+		}
+	}
+	return err
+}

@@ -1,0 +1,48 @@
+package backup
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestASeriesRemovesItsOwnOnly: the oldest ones, and what a process left that ended while it wrote.
+func TestASeriesRemovesItsOwnOnly(t *testing.T) {
+	content, _ := someBackup(t)
+	write := func(w io.Writer) error { _, err := w.Write(content); return err }
+	dir := filepath.Join(t.TempDir(), "missing", "dir")
+	now := time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC)
+	s := &Series{Dir: dir, Node: "a", Keep: 2}
+	last, err := s.Last(now)
+	require.NoError(t, err)
+	require.Zero(t, last)
+	for i := range 4 {
+		made, err := s.Add(now.Add(time.Duration(i)*time.Hour), write)
+		require.NoError(t, err)
+		require.Equal(t, uint64(12), made.Header.Index)
+		require.Equal(t, i >= 2, len(made.Removed) == 1)
+		if i == 0 {
+			for _, other := range []string{"lockfs-a-b-20200101T000000Z.backup", "lockfs-b-20200101T000000Z.backup", "lockfs-a-1.backup", "notes", "x" + unfinished} {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, other), nil, 0o600))
+			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, Name("a", now)+unfinished), nil, 0o600))
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	require.Equal(t, []string{
+		"lockfs-a-1.backup", "lockfs-a-20260203T060506Z.backup", "lockfs-a-20260203T070506Z.backup", "lockfs-a-b-20200101T000000Z.backup",
+		"lockfs-b-20200101T000000Z.backup", "notes", "x.part",
+	}, names)
+	last, err = s.Last(now.Add(150 * time.Minute))
+	require.NoError(t, err)
+	require.Equal(t, now.Add(2*time.Hour).Truncate(time.Second), last, "what is of the future does not count")
+}

@@ -1,0 +1,98 @@
+package consensus
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/raft"
+
+	"lockfs/cluster/consensus/wal"
+	"lockfs/cluster/durable"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
+)
+
+// Found makes a data directory of a new cluster of one, whose first state that of the namespace is; term is that which it was in.
+// The directory must be empty, or not there yet. What is left of it after an error is empty again.
+func Found(path string, claim Claim, state *namespace.Namespace, term ids.Term, logger *slog.Logger) (err error) {
+	if !ValidName(claim.Name) {
+		return fmt.Errorf("node name %q: it takes 1 to 63 letters, digits, '.', '_' and '-'", claim.Name)
+	}
+	if err := requireEmpty(path); err != nil {
+		return err
+	}
+	lock, err := lockDirectory(path)
+	if err != nil {
+		return err
+	}
+	d := &Directory{Path: path, Identity: newIdentity(claim.Name, claim.Address), lock: lock}
+	defer func() {
+		if err != nil {
+			for _, made := range []string{IdentityFile, votesFile, logDir, snapshotDir, lockFile} {
+				_ = os.RemoveAll(filepath.Join(path, made))
+			}
+		}
+		err = errors.Join(err, d.Close())
+	}()
+	snapshots, err := openSnapshots(path, logger)
+	if err != nil {
+		return err
+	}
+	votes, err := openVotes(filepath.Join(path, votesFile), false)
+	if err != nil {
+		return err
+	}
+	log, err := wal.Open(filepath.Join(path, logDir), false, raftLogger(logger, slog.LevelDebug))
+	if err != nil {
+		return errors.Join(err, votes.Close())
+	}
+	err = d.begin(votes, snapshots, state, term)
+	if err := errors.Join(err, log.Close(), votes.Close(), durable.SyncDir(path)); err != nil {
+		return fmt.Errorf("make the data directory %s: %w", path, err)
+	}
+	return d.SetJoined() // from here on it is a node's
+}
+
+// requireEmpty passes over what a file system has by itself.
+func requireEmpty(path string) error {
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		if entry.Name() != "lost+found" {
+			return fmt.Errorf("%s is not empty (it has %q): name a directory that is, or is not there yet", path, entry.Name())
+		}
+	}
+	return err
+}
+
+// begin makes a directory's node the only voter of a cluster that starts from a state. That is done once the snapshot is there:
+// entries of the log that end before it are dropped when the node starts (dropBehind).
+func (d *Directory) begin(votes *voteStore, snapshots *snapshotStore, state *namespace.Namespace, term ids.Term) error {
+	term = max(term, votes.stored.current) + 1
+	next := votes.stored
+	next.current = term
+	if err := votes.save(next); err != nil {
+		return err
+	}
+	_, local := raft.NewInmemTransport(aloneAddress)
+	address := raft.ServerAddress(d.Address)
+	if address == "" {
+		address = local.LocalAddr()
+	}
+	only := raft.Configuration{Servers: []raft.Server{{Suffrage: raft.Voter, ID: raft.ServerID(d.ID), Address: address}}}
+	snapshot := state.Snapshot()
+	index := uint64(snapshot.Index())
+	sink, err := snapshots.Create(raft.SnapshotVersionMax, index, uint64(term), only, index, local)
+	if err != nil {
+		return err
+	}
+	if err := snapshot.Write(sink); err != nil {
+		return errors.Join(err, sink.Cancel())
+	}
+	return sink.Close()
+}

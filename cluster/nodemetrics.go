@@ -1,0 +1,227 @@
+package cluster
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sys/unix"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/namespace"
+)
+
+// nodeCollector reads what a node knows when it is asked. Whatever it reads is kept or counted already, or takes time
+// proportional to the number of voters, hosts and sessions, never to that of locks.
+type nodeCollector struct {
+	node     *Node
+	families map[string]family
+}
+
+var _ prometheus.Collector = (*nodeCollector)(nil)
+
+type family struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+}
+
+// emit hands on a value of a family of [nodeFamilies], with its labels.
+type emit func(name string, value float64, labels ...string)
+
+// nodeFamilies are the metrics of a node, without the prefix that they all have.
+var nodeFamilies = []struct {
+	name, help string
+	kind       prometheus.ValueType
+	labels     []string
+}{
+	{name: "raft_term", help: "Raft's current term.", kind: prometheus.GaugeValue},
+	{name: "raft_commit_index", help: "Index up to which the log is known to be committed.", kind: prometheus.GaugeValue},
+	{name: "raft_applied_index", help: "Index up to which the log has been applied.", kind: prometheus.GaugeValue},
+	{name: "raft_last_index", help: "Index of the last entry in the log.", kind: prometheus.GaugeValue},
+	{name: "raft_voters", help: "Voters in the configuration.", kind: prometheus.GaugeValue},
+	{name: "raft_is_leader", help: "1 while this node leads.", kind: prometheus.GaugeValue},
+	{name: "raft_leader_known", help: "1 while a leader is known.", kind: prometheus.GaugeValue},
+	{name: "raft_last_contact_seconds", help: "Time since this node heard from the leader; 0 on the leader itself.", kind: prometheus.GaugeValue},
+	{name: "raft_log_entries", help: "Entries that this node's log has.", kind: prometheus.GaugeValue},
+	{name: "raft_log_bytes", help: "What the entries of this node's log need on disk, about.", kind: prometheus.GaugeValue},
+	{name: "snapshot_index", help: "Index of this node's newest snapshot.", kind: prometheus.GaugeValue},
+	{name: "snapshot_bytes", help: "Size of this node's newest snapshot.", kind: prometheus.GaugeValue},
+	{name: "snapshot_timestamp_seconds", help: "When this node's newest snapshot was taken or received, in seconds since 1970.", kind: prometheus.GaugeValue},
+	{name: "data_disk_bytes", help: "Size of the file system of the data directory.", kind: prometheus.GaugeValue},
+	{name: "data_disk_free_bytes", help: "Bytes of the file system of the data directory that are free for this process.", kind: prometheus.GaugeValue},
+	{name: "data_disk_inodes", help: "Inodes of the file system of the data directory; 0 if it counts none.", kind: prometheus.GaugeValue},
+	{name: "data_disk_free_inodes", help: "Inodes of the file system of the data directory that are free.", kind: prometheus.GaugeValue},
+
+	{name: "leader_voters_reached", help: "Voters that have answered this leader within 10 s, itself included.", kind: prometheus.GaugeValue},
+	{name: "leader_unconfirmed_seconds", help: "Time since this leader last asked a majority that then confirmed that it leads.", kind: prometheus.GaugeValue},
+	{name: "voter_silent_seconds", help: "Time since the leader asked this voter and was answered, as the leader knows it.", kind: prometheus.GaugeValue, labels: []string{"voter"}},
+	{name: "voter_clock_offset_seconds", help: "How far a voter's clock is ahead of cluster time, as the leader knows it.", kind: prometheus.GaugeValue, labels: []string{"voter"}},
+	{name: "session_silent_seconds_max", help: "For how long the most silent mount has been so, as the leader knows it.", kind: prometheus.GaugeValue},
+	{name: "session_clock_offset_seconds_max", help: "How far the clock of the mounting host that is most wrong is ahead of cluster time, as the leader knows it.", kind: prometheus.GaugeValue},
+
+	{name: "inodes", help: "Files, directories and links.", kind: prometheus.GaugeValue},
+	{name: "inodes_limit", help: "How many inodes there may be (--max-inodes).", kind: prometheus.GaugeValue},
+	{name: "bytes", help: "Bytes used by files, directories and links, as they count for the limit.", kind: prometheus.GaugeValue},
+	{name: "bytes_limit", help: "How many bytes may be used (--max-bytes).", kind: prometheus.GaugeValue},
+	{name: "alarms", help: "Alarms that nobody has cleared (lockfs alarm list).", kind: prometheus.GaugeValue},
+	{name: "sessions", help: "Mounts in the whole cluster.", kind: prometheus.GaugeValue},
+	{name: "hosts", help: "Hosts by state: mounted; silent, if they were given up on; left, if their mounts have ended.", kind: prometheus.GaugeValue, labels: []string{"state"}},
+	{name: "locks", help: "Files that are locks, by format and state: held, or stale.", kind: prometheus.GaugeValue, labels: []string{"format", "state"}},
+	{name: "locks_unreachable", help: "Locks of processes on hosts without a mount, which nobody can judge until these are back. They count as held too.", kind: prometheus.GaugeValue},
+	{name: "lock_directories", help: "Empty directories that were made exclusively, as scripts do that lock with mkdir.", kind: prometheus.GaugeValue},
+	{name: "kernel_locks", help: "Locks of flock and fcntl that are held.", kind: prometheus.GaugeValue},
+	{name: "kernel_lock_waiters", help: "Requests that wait for a lock of flock or fcntl.", kind: prometheus.GaugeValue},
+	{name: "events_total", help: "Events of the audit trail that ever happened in the whole cluster, as far as this node knows.", kind: prometheus.CounterValue, labels: []string{"event"}},
+	{name: "refusals_total", help: "Removals and changes of locks that were refused, by reason, since this node was started or received a snapshot.", kind: prometheus.CounterValue, labels: []string{"reason"}},
+}
+
+func newNodeCollector(n *Node) *nodeCollector {
+	c := &nodeCollector{node: n, families: make(map[string]family, len(nodeFamilies))}
+	for _, f := range nodeFamilies {
+		c.families[f.name] = family{prometheus.NewDesc("lockfs_"+f.name, f.help, f.labels, nil), f.kind}
+	}
+	return c
+}
+
+// Describe is part of prometheus.Collector.
+func (c *nodeCollector) Describe(descs chan<- *prometheus.Desc) {
+	for _, f := range c.families {
+		descs <- f.desc
+	}
+}
+
+// Collect is part of prometheus.Collector.
+func (c *nodeCollector) Collect(metrics chan<- prometheus.Metric) {
+	emit := func(name string, value float64, labels ...string) {
+		f := c.families[name]
+		metrics <- prometheus.MustNewConstMetric(f.desc, f.kind, value, labels...)
+	}
+	c.node.emitRaft(emit)
+	c.node.emitDisk(emit)
+	c.node.emitLeading(emit)
+	for _, figure := range c.node.stateFigures() {
+		emit(figure.name, figure.value, figure.labels...)
+	}
+}
+
+func oneIf(condition bool) float64 {
+	if condition {
+		return 1
+	}
+	return 0
+}
+
+func (n *Node) emitRaft(emit emit) {
+	r := n.raft
+	emit("raft_term", float64(r.CurrentTerm()))
+	emit("raft_commit_index", float64(r.CommitIndex()))
+	emit("raft_applied_index", float64(r.AppliedIndex()))
+	emit("raft_last_index", float64(r.LastIndex()))
+	emit("raft_voters", float64(len(r.VoterIDs())))
+	_, leader := r.LeaderWithID()
+	emit("raft_leader_known", oneIf(leader != ""))
+	leads := r.State() == raft.Leader
+	emit("raft_is_leader", oneIf(leads))
+	if contact := r.LastContact(); leads {
+		emit("raft_last_contact_seconds", 0)
+	} else if !contact.IsZero() {
+		emit("raft_last_contact_seconds", time.Since(contact).Seconds())
+	}
+	entries, bytes := r.LogSize()
+	emit("raft_log_entries", float64(entries))
+	emit("raft_log_bytes", float64(bytes))
+	if newest := r.NewestSnapshot(); newest != nil {
+		emit("snapshot_index", float64(newest.Index))
+		emit("snapshot_bytes", float64(newest.Bytes))
+		emit("snapshot_timestamp_seconds", float64(newest.Taken.UnixNano())/1e9)
+	}
+}
+
+func (n *Node) emitDisk(emit emit) {
+	var fs unix.Statfs_t
+	if unix.Statfs(n.cfg.DataDir, &fs) != nil {
+		return
+	}
+	emit("data_disk_bytes", float64(fs.Blocks)*float64(fs.Bsize))
+	emit("data_disk_free_bytes", float64(fs.Bavail)*float64(fs.Bsize))
+	emit("data_disk_inodes", float64(fs.Files))
+	emit("data_disk_free_inodes", float64(fs.Ffree))
+}
+
+// reachedWithin is how recently a voter has answered that counts as reached: a leader asks all of them every 2 s.
+const reachedWithin = 5 * clockInterval
+
+// emitLeading tells what only a leader knows.
+func (n *Node) emitLeading(emit emit) {
+	term := n.leadership.term()
+	if term == 0 {
+		return
+	}
+	var others []string
+	names := map[string]string{}
+	for _, voter := range n.members.voters() {
+		names[voter.GetId()] = cmp.Or(voter.GetName(), voter.GetId())
+		if voter.GetId() != n.dir.ID {
+			others = append(others, voter.GetId())
+		}
+	}
+	silences, reached := n.readIndex.heard.silences(term, time.Now(), others), 1
+	for voter, silent := range silences {
+		emit("voter_silent_seconds", silent.Seconds(), names[voter])
+		if silent <= reachedWithin {
+			reached++
+		}
+	}
+	emit("leader_voters_reached", float64(reached))
+	emit("leader_unconfirmed_seconds", unconfirmed(silences).Seconds())
+	for voter, offset := range n.clock.offsets(n.dir.ID) {
+		if name, isVoter := names[voter]; isVoter {
+			emit("voter_clock_offset_seconds", offset.Seconds(), name)
+		}
+	}
+	silent, offset := n.sessions.leases.extremes(readClocks().mono)
+	emit("session_silent_seconds_max", silent.Seconds())
+	emit("session_clock_offset_seconds_max", offset.Seconds())
+}
+
+// figure is a value of a family.
+type figure struct {
+	name   string
+	value  float64
+	labels []string
+}
+
+// stateFigures are what the state says at one moment. They are handed on once nobody waits for the state.
+func (n *Node) stateFigures() (figures []figure) {
+	add := func(name string, value float64, labels ...string) {
+		figures = append(figures, figure{name, value, labels})
+	}
+	n.fsm.View(func(ns *namespace.Namespace) {
+		usage, hosts := ns.Usage(), ns.HostCounts()
+		add("inodes", float64(ns.Inodes()))
+		add("inodes_limit", float64(usage.GetMaxInodes()))
+		add("bytes", float64(usage.GetBytes()))
+		add("bytes_limit", float64(usage.GetMaxBytes()))
+		add("alarms", float64(len(ns.Alarms())))
+		add("sessions", float64(ns.Sessions()))
+		add("hosts", float64(hosts.Mounted), "mounted")
+		add("hosts", float64(hosts.Silent), "silent")
+		add("hosts", float64(hosts.Left), "left")
+		add("locks_unreachable", float64(hosts.Unreachable))
+		add("lock_directories", float64(ns.LockDirectories()))
+		ns.LockCounts(func(format lockfact.Format, stale bool, count int) {
+			state := lockfact.Held
+			if stale {
+				state = lockfact.Stale
+			}
+			add("locks", float64(count), format.String(), string(state))
+		})
+		held, waiting := ns.KernelLocks()
+		add("kernel_locks", float64(held))
+		add("kernel_lock_waiters", float64(waiting))
+		ns.EventCounts(func(event string, count uint64) { add("events_total", float64(count), event) })
+		ns.Refusals(func(reason namespace.Refusal, count uint64) { add("refusals_total", float64(count), string(reason)) })
+	})
+	return figures
+}

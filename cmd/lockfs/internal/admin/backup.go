@@ -1,0 +1,157 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster/backup"
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+// standardOutput is the name of a file that is none.
+const standardOutput = "-"
+
+func backupCommand() *cobra.Command {
+	var flags cli.ClusterFlags
+	cmd := &cobra.Command{
+		Use:   "backup [FILE|-]",
+		Short: "Write a backup of a cluster",
+		Long: `Write a backup of a cluster, while it is at work: of one moment, with all that was acknowledged before. It takes
+root on a server, or the identity of one. Without FILE it goes into a new file in the working directory; - is
+standard output. The file has its name once it is complete. ` + "`lockfs help backup`" + ` tells what to do with it.`,
+		Example: `  lockfs backup
+  lockfs backup - | ssh elsewhere 'cat > locks.backup && lockfs backup verify locks.backup'`,
+		Args: cli.Exactly(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			admin, asked, err := openAdmin(cmd.Context(), &flags)
+			if err != nil {
+				return err
+			}
+			defer admin.Close()
+			progress := showProgress(cmd.ErrOrStderr())
+			write := func(w io.Writer) error {
+				err := admin.Backup(cmd.Context(), flags.Timeout, w, progress)
+				if cmd.Context().Err() != nil {
+					return context.Cause(cmd.Context())
+				}
+				return asked.Explain(err)
+			}
+			if len(args) == 1 && args[0] == standardOutput {
+				return writeToOutput(cmd.OutOrStdout(), write, flags.JSON)
+			}
+			path := fmt.Sprintf("lockfs-%s.backup", time.Now().UTC().Format("20060102T150405Z"))
+			if len(args) == 1 {
+				path = args[0]
+			}
+			header, err := backup.Create(path, write)
+			if err != nil {
+				return err
+			}
+			if flags.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), described{File: path, Header: header})
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: all up to index %d, cluster time %s\n", cli.Text(path), header.Index, header.ClusterTime.Format(time.RFC3339))
+			return nil
+		},
+	}
+	flags.Add(cmd.Flags())
+	cmd.AddCommand(backupVerifyCommand())
+	return cmd
+}
+
+func writeToOutput(out io.Writer, write func(io.Writer) error, asJSON bool) error {
+	switch {
+	case asJSON:
+		return errors.New("--json tells of a file, and the backup itself goes to standard output: give one of them")
+	case cli.IsTerminal(out):
+		return errors.New("a backup is nothing to look at: redirect the output, or name a file")
+	}
+	return write(out)
+}
+
+// showProgress answers what tells people how much there is so far; nil if there is nobody.
+func showProgress(to io.Writer) func(done, all int64) {
+	if !cli.IsTerminal(to) {
+		return nil
+	}
+	return func(done, all int64) {
+		end := ""
+		if done == all {
+			end = "\n"
+		}
+		fmt.Fprintf(to, "\r%s of %s (%d%%)  %s", cli.SizeText(uint64(done)), cli.SizeText(uint64(all)), done*100/max(all, 1), end)
+	}
+}
+
+// described is what --json prints of a backup.
+type described struct {
+	File string `json:"file"`
+	*backup.Header
+	StateHash string         `json:"state_hash,omitempty"`
+	Counts    map[string]int `json:"counts,omitempty"`
+}
+
+func backupVerifyCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "verify FILE|-",
+		Short: "Check a backup and show what is in it",
+		Long: `Check a backup and show what is in it. All of it is read, and fails to be verified unless it could be restored. The state
+hash is the one that the servers had at that index (lockfs status --json). It takes the memory that a server takes for this state.`,
+		Example: "  lockfs backup verify locks.backup\n  lockfs backup verify locks.backup --json | jq .counts.locks",
+		Args:    cli.Exactly(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, err := verify(args[0], cmd.InOrStdin())
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), found)
+			}
+			return printBackup(cmd.OutOrStdout(), found)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func verify(path string, input io.Reader) (*described, error) {
+	if path != standardOutput {
+		file, err := os.Open(filepath.Clean(path))
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }()
+		input = file
+	}
+	header, state, err := backup.Read(input)
+	if err != nil {
+		return nil, err
+	}
+	snapshot := state.Snapshot()
+	return &described{File: path, Header: header, StateHash: snapshot.Hash(), Counts: state.Counts()}, nil
+}
+
+func printBackup(w io.Writer, d *described) error {
+	of := "a cluster without an id"
+	if d.Cluster != "" {
+		of = "cluster " + cli.Text(d.Cluster)
+	}
+	_, err := fmt.Fprintf(w, "sound     version %d, of %s\nmade      %s by node %s (lockfs %s)\nstate     index %d, term %d, cluster time %s, hash %s\n",
+		d.Version, of, d.Made.Format(time.RFC3339), cli.Text(d.Node), cli.Text(d.Program), d.Index, d.Term, d.ClusterTime.Format(time.RFC3339), d.StateHash)
+	if err != nil {
+		return err
+	}
+	c := d.Counts
+	_, err = fmt.Fprintf(w, "holds     %d inodes with %d names, %d of them locks; %d flock and fcntl locks and requests;\n"+
+		"          %d sessions of %d hosts, %d rules, %d events, %d members\n",
+		c["inodes"], c["names"], c["locks"], c["advisory_locks"], c["sessions"], c["hosts"], c["rules"], c["events"], c["members"])
+	return err
+}

@@ -1,0 +1,204 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster"
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/raftstore/storepb"
+)
+
+// quota is what `lockfs quota list --json` prints of each: of a path or of a uid. A limit that is left out is not set.
+type quota struct {
+	Path      string  `json:"path,omitempty"` // from the root of the mount
+	UID       *uint32 `json:"uid,omitempty"`
+	Inodes    uint64  `json:"inodes"`
+	MaxInodes uint64  `json:"max_inodes,omitempty"`
+	Bytes     uint64  `json:"bytes"`
+	MaxBytes  uint64  `json:"max_bytes,omitempty"`
+}
+
+func quotaCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "quota",
+		Short: "List, set or remove what there may be in a directory, or of a user",
+		Long: `A quota bounds what there may be in a directory at any depth, or of a user. What goes beyond it is refused with EDQUOT
+("Disk quota exceeded"); what is there already stays. df shows the quota in the directory where it leaves less than the
+limits of the cluster.
+
+` + quotaHelp,
+	}
+	return cli.Parent(cmd, quotaListCommand(), quotaSetCommand(), quotaRemoveCommand())
+}
+
+const quotaHelp = `PATH is a directory's from the root of the mount: /ci. Its quota binds everybody, root too, and stays with the
+directory when that is renamed. Quotas in one another all count. Each name in it counts as an inode and the bytes of
+that: a file with two names there counts twice, and one with a name in another directory too. What is renamed into it
+must fit, with all that is below.
+
+The quota of a user takes the place of the share that each has (--max-inodes-per-user and --max-bytes-per-user of the
+servers). Root has none. How bytes are counted is in lockfs help limits.`
+
+func quotaListCommand() *cobra.Command {
+	var flags cli.ClusterFlags
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the quotas, and what is used of them",
+		Example: "  lockfs quota list --servers 10.0.0.1:7421",
+		Args:    cli.Exactly(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
+				result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListQuotas{ListQuotas: &storepb.ListQuotas{}}})
+				if err != nil {
+					return err
+				}
+				quotas := make([]quota, len(result.GetQuotas()))
+				for i, q := range result.GetQuotas() {
+					quotas[i] = describeQuota(q)
+				}
+				if flags.JSON {
+					return cli.PrintJSON(cmd.OutOrStdout(), quotas)
+				}
+				return printQuotas(cmd.OutOrStdout(), quotas)
+			})
+		},
+	}
+	flags.Add(cmd.Flags())
+	return cmd
+}
+
+func quotaSetCommand() *cobra.Command {
+	var (
+		flags cli.ClusterFlags
+		set   storepb.Quota
+	)
+	cmd := &cobra.Command{
+		Use:   "set PATH|--uid UID",
+		Short: "Set the quota of a directory or a user, in place of the one it has",
+		Long:  "Set the quota of a directory or a user, in place of the whole quota that it has.\n\n" + quotaHelp,
+		Example: `  lockfs quota set /ci --inodes 10000 --bytes 64M
+  lockfs quota set --uid 1001 --bytes 8M`,
+		Args: cli.Exactly(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := quotaSubject(cmd, args)
+			if err != nil {
+				return err
+			}
+			if set.GetMaxInodes() == 0 && set.GetMaxBytes() == 0 {
+				return errors.New("it limits nothing; give --inodes, --bytes or both")
+			}
+			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
+				op := &storepb.Op_SetQuota{SetQuota: &storepb.SetQuota{Path: []byte(path), Quota: &set}}
+				if err := change(ctx, admin, &storepb.Op{Op: op}); err != nil {
+					return fmt.Errorf("set the quota of %s: %w", subjectText(path, set.GetUid()), err)
+				}
+				if flags.JSON {
+					return cli.PrintJSON(cmd.OutOrStdout(), map[string]string{"set": subjectText(path, set.GetUid())})
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "set the quota of %s\n", subjectText(path, set.GetUid()))
+				return nil
+			})
+		},
+	}
+	cmd.Flags().Uint32Var(&set.Uid, "uid", 0, "of this user, by number")
+	cmd.Flags().Uint64Var(&set.MaxInodes, "inodes", 0, "how many files, directories and links there may be")
+	cmd.Flags().Var(cli.Size(&set.MaxBytes), "bytes", "how many bytes, as they count for limits; also with K, M, G or T")
+	flags.Add(cmd.Flags())
+	return cmd
+}
+
+func quotaRemoveCommand() *cobra.Command {
+	var (
+		flags cli.ClusterFlags
+		uid   uint32
+	)
+	cmd := &cobra.Command{
+		Use:     "remove PATH|--uid UID",
+		Short:   "Remove the quota of a directory or a user",
+		Long:    "Remove the quota of a directory, given from the root of the mount, or of a user, who has the share of each then.",
+		Example: "  lockfs quota remove /ci",
+		Args:    cli.Exactly(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := quotaSubject(cmd, args)
+			if err != nil {
+				return err
+			}
+			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
+				op := &storepb.Op_DeleteQuota{DeleteQuota: &storepb.DeleteQuota{Path: []byte(path), Uid: uid}}
+				if err := change(ctx, admin, &storepb.Op{Op: op}); err != nil {
+					return fmt.Errorf("remove the quota of %s: %w", subjectText(path, uid), err)
+				}
+				if flags.JSON {
+					return cli.PrintJSON(cmd.OutOrStdout(), map[string]string{"removed": subjectText(path, uid)})
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "removed the quota of %s\n", subjectText(path, uid))
+				return nil
+			})
+		},
+	}
+	cmd.Flags().Uint32Var(&uid, "uid", 0, "of this user, by number")
+	flags.Add(cmd.Flags())
+	return cmd
+}
+
+// quotaSubject is the path that was given; empty: a uid was.
+func quotaSubject(cmd *cobra.Command, args []string) (path string, err error) {
+	if (len(args) == 1) == cmd.Flags().Changed("uid") {
+		return "", errors.New("give either the path of a directory or --uid")
+	}
+	if len(args) == 0 {
+		return "", nil
+	}
+	if args[0] == "" {
+		return "", errors.New("the path is empty")
+	}
+	return args[0], nil
+}
+
+func subjectText(path string, uid uint32) string {
+	if path == "" {
+		return fmt.Sprintf("user %d", uid)
+	}
+	return cli.Word(path)
+}
+
+func describeQuota(q *storepb.QuotaUsage) quota {
+	described := quota{
+		Inodes: q.GetInodes(), MaxInodes: q.GetQuota().GetMaxInodes(), Bytes: q.GetBytes(), MaxBytes: q.GetQuota().GetMaxBytes(),
+	}
+	if q.GetQuota().GetDir() != 0 {
+		described.Path = "/" + string(q.GetPath())
+	} else {
+		uid := q.GetQuota().GetUid()
+		described.UID = &uid
+	}
+	return described
+}
+
+func printQuotas(w io.Writer, quotas []quota) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "OF\tINODES\tMOST\tUSED\tMOST")
+	for _, q := range quotas {
+		of, mostInodes, mostBytes := "", "-", "-"
+		if q.UID != nil {
+			of = subjectText("", *q.UID)
+		} else {
+			of = cli.Word(q.Path)
+		}
+		if q.MaxInodes != 0 {
+			mostInodes = strconv.FormatUint(q.MaxInodes, 10)
+		}
+		if q.MaxBytes != 0 {
+			mostBytes = cli.SizeText(q.MaxBytes)
+		}
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", of, q.Inodes, mostInodes, cli.SizeText(q.Bytes), mostBytes)
+	}
+	return table.Flush()
+}

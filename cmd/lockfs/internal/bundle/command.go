@@ -1,0 +1,102 @@
+// Package bundle has the command that collects what somebody needs who is to find out what is wrong with a cluster, and nothing
+// that is nobody's business: no keys, tokens or contents of locks. It takes what is known to be harmless (files by name, fields
+// of events by name), and looks through all text once more ([redact]).
+package bundle
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+// Command is lockfs debug.
+func Command() *cobra.Command {
+	return cli.Parent(&cobra.Command{Use: "debug", Short: "Collect what is needed to find out what is wrong"}, bundleCommand())
+}
+
+func bundleCommand() *cobra.Command {
+	var flags cli.ClusterFlags
+	plan := new(plan)
+	cmd := &cobra.Command{
+		Use:   "bundle [FILE|-]",
+		Short: "Collect status, logs, metrics and profiles in one archive",
+		Long: `Collect in a tar.gz, for whoever is to find out what is wrong: the status of the servers, members, mounts, hosts and
+rules, what lockfs doctor says, the last events, versions, the kernel and its mounts of FUSE, and of each daemon on
+this host metrics, goroutines, profiles of heap and CPU, the sizes of the files in its data directory, and the log
+(from the journal). What could not be had is listed in missing.txt.
+
+There are no keys, tokens, or contents of lock files in it, nor who holds a lock where that is said in its content. Paths
+of locks, names and addresses of hosts, and numbers of users are. Look through it before you give it away.
+
+Run it as root: profiles and logs of a daemon are for its own user and root. FILE is
+lockfs-debug-HOST-TIME.tar.gz in this directory unless given; - is standard output.`,
+		Example: `  lockfs debug bundle
+  lockfs debug bundle - | ssh desk 'cat > bundle.tar.gz'`,
+		Args: cli.Exactly(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			host, err := cli.HostName()
+			if err != nil {
+				return err
+			}
+			plan.name = fmt.Sprintf("lockfs-debug-%s-%s", strings.ReplaceAll(host, "/", "_"), time.Now().UTC().Format("20060102T150405Z"))
+			plan.ask = cli.PassedOn(cmd, "json", "cpu", "data")
+			file := plan.name + ".tar.gz"
+			if len(args) == 1 {
+				file = args[0]
+			}
+			if file == "-" {
+				_, err := plan.write(cmd.Context(), cmd.OutOrStdout())
+				return err
+			}
+			missing, err := plan.writeFile(cmd.Context(), file)
+			if err != nil {
+				return err
+			}
+			if flags.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"file": file, "missing": missing})
+			}
+			for _, what := range missing {
+				fmt.Fprintf(cmd.ErrOrStderr(), "lockfs: not in it: %s\n", what)
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), file)
+			return nil
+		},
+	}
+	flags.Add(cmd.Flags())
+	cmd.Flags().DurationVar(&plan.cpu, "cpu", 5*time.Second, "how long to watch what daemons spend their time with; 0: not at all")
+	cmd.Flags().StringSliceVar(&plan.data, "data", nil, "further data directories whose files' sizes are listed")
+	return cmd
+}
+
+// writeFile makes a file that only this user can read, and leaves none behind that is not whole.
+func (p *plan) writeFile(ctx context.Context, path string) (missing []string, err error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	missing, err = p.write(ctx, file)
+	if closing := file.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		_ = os.Remove(path)
+	}
+	return missing, err
+}
+
+// write collects everything and writes the archive.
+func (p *plan) write(ctx context.Context, w io.Writer) (missing []string, err error) {
+	c := &collection{name: p.name, made: time.Now()}
+	p.collect(ctx, c)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return c.missing, c.write(w)
+}

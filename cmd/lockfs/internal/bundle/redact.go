@@ -1,0 +1,36 @@
+package bundle
+
+import (
+	"bytes"
+	"regexp"
+)
+
+// What looks like a secret in a text that nobody made for this archive, a log above all.
+var (
+	pemBlock  = regexp.MustCompile(`(?s)-----BEGIN ([A-Z0-9 ]+)-----.*?(?:-----END [A-Z0-9 ]+-----|\z)`)
+	joinToken = regexp.MustCompile(`\blockfs-(server|client)-[A-Za-z0-9_-]{16,}`)
+	// A fencing token is a number, and no secret.
+	assigned = regexp.MustCompile(`(?i)((?:[a-z0-9_-]*(?:token|secret|passw(?:or)?d|passphrase|credential|private[_-]?key|seal[_-]?key|api[_-]?key)[a-z0-9_-]*|authorization|owner)["']?(?:\s*[=:]\s*|\s+)["']?)(bearer\s+)?([^\s"',;{}()]+)`)
+	number   = regexp.MustCompile(`^[0-9]+$`)
+)
+
+const redacted = "REDACTED"
+
+// redact takes out private keys (any PEM block that is no certificate), tokens by which hosts join, and values of what is called
+// a token, secret, password, key, or owner, in flags, variables, JSON and logs. Rather too much than too little.
+func redact(text []byte) []byte {
+	text = pemBlock.ReplaceAllFunc(text, func(block []byte) []byte {
+		if bytes.HasPrefix(block, []byte("-----BEGIN CERTIFICATE-----")) {
+			return block
+		}
+		return []byte(redacted)
+	})
+	text = joinToken.ReplaceAll(text, []byte("lockfs-$1-"+redacted))
+	return assigned.ReplaceAllFunc(text, func(match []byte) []byte {
+		parts := assigned.FindSubmatch(match)
+		if number.Match(parts[3]) || len(bytes.TrimSpace(parts[3])) == 0 {
+			return match
+		}
+		return append(append(bytes.Clone(parts[1]), parts[2]...), redacted...)
+	})
+}

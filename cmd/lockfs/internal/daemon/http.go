@@ -1,0 +1,83 @@
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"lockfs/cluster"
+	"lockfs/cluster/identity"
+	"lockfs/cluster/session"
+	"lockfs/raftstore/storepb"
+)
+
+// serveHTTP serves what people and Prometheus look at; an empty address is nowhere. protect says who may look; nil: everybody.
+func serveHTTP(address string, protect func(net.Listener) net.Listener, handler http.Handler, logger *slog.Logger, parts *parts) error {
+	if address == "" {
+		return nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen for HTTP: %w", err)
+	}
+	if protect != nil {
+		listener = protect(listener)
+	}
+	serveOn(listener, handler, logger, parts)
+	return nil
+}
+
+// protect is cluster.Node.Protect for a host that is no server.
+func protect(listener net.Listener, credentials *identity.Credentials) net.Listener {
+	if address, isTCP := listener.Addr().(*net.TCPAddr); isTCP && address.IP.IsLoopback() {
+		return listener
+	}
+	return tls.NewListener(listener, credentials.ServerConfig(credentials.Judge(nil), protocolHTTP))
+}
+
+// protocolHTTP is what the endpoint speaks (ALPN).
+const protocolHTTP = "http/1.1"
+
+func serveOn(listener net.Listener, handler http.Handler, logger *slog.Logger, parts *parts) {
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: stopGrace,
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			logger.Error("HTTP is not served any more", "error", err)
+		}
+	}()
+	parts.started("HTTP", func() error { return withGrace(server.Shutdown) })
+}
+
+// healthTimeout is how long a mount may take to prove that it is of use.
+const healthTimeout = 2 * time.Second
+
+// mountHandler serves /metrics, and /healthz, which is 200 when a linearizable read through the mount's session succeeds, else
+// 503 with the reason.
+func mountHandler(client *session.Client, metrics *cluster.MountMetrics) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
+		defer cancel()
+		_, err := client.Query(ctx, &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{}}})
+		if err == nil && client.Remaining() == 0 {
+			err = errors.New("the session of the mount is not confirmed")
+		}
+		if err != nil {
+			http.Error(w, "unavailable: "+err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = fmt.Fprintln(w, "ok")
+	})
+	return mux
+}

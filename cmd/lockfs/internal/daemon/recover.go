@@ -1,0 +1,253 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster"
+	"lockfs/cluster/consensus"
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// recovered is what `lockfs server recover --json` prints.
+type recovered struct {
+	survivingLog
+	Appended   *time.Time     `json:"last_appended_at,omitempty"` // when the last entry was made, by its leader's clock
+	Voters     []string       `json:"voters"`                     // ids, this one's too
+	Compared   []survivingLog `json:"compared"`
+	Newer      []string       `json:"newer"`      // names of those whose log has entries that this one has not
+	Missing    uint64         `json:"missing"`    // at least so many of these
+	Uncertain  uint64         `json:"uncertain"`  // entries at the end that no compared voter has, which count from now on
+	Uncompared int            `json:"uncompared"` // so many voters more have to be compared, or what is missing is not known; 0: nothing is
+	Alive      []string       `json:"alive"`      // names or ids of other members that answer
+	GoesOn     uint64         `json:"goes_on"`    // index from which it does; 0: nothing was done
+}
+
+// survivingLog is where the log of a voter ends.
+type survivingLog struct {
+	Node  string `json:"node"`
+	ID    string `json:"id"`
+	Index uint64 `json:"index"`
+	Term  uint64 `json:"term"`
+	Voter bool   `json:"voter"`
+	// Unread says that something stands behind the end that cannot be read.
+	Unread bool `json:"unread"`
+}
+
+func (l survivingLog) position() consensus.Position {
+	return consensus.Position{Term: ids.Term(l.Term), Index: ids.Index(l.Index)}
+}
+
+func recoverCommand() *cobra.Command {
+	var dir string
+	var compare []string
+	var force, dryRun, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "recover --data DIR [--compare FILE...]",
+		Short: "Make a cluster of one of a server that has lost its majority",
+		Long: `Make a cluster of one of a server that is left of a cluster whose majority is lost for good. Nothing else than a
+majority that comes back, or this, makes a lost majority good.
+
+On each server that can still be read, ` + "`lockfs server inspect --data DIR --json > FILE`" + ` says where its log ends: the one with
+the newest log is to be recovered, which this command finds out with --compare, and how much can be missing. It refuses if a log
+is newer, or a member still answers; --force does it all the same. --dry-run only tells.
+
+Then start the server as before; others join it with --join and empty data directories. Never start one of the old
+ones with its old directory again: together they could be a cluster of their own. ` + "`lockfs help backup`" + ` has more.`,
+		Example: `  lockfs server inspect --data /mnt/disk-of-b/lockfs --json > b.json
+  lockfs server recover --data /var/lib/lockfs --compare b.json --dry-run
+  lockfs server recover --data /var/lib/lockfs --compare b.json`,
+		Args: cli.Exactly(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if dir == "" {
+				return errors.New("--data is needed: the data directory of a server")
+			}
+			logs, err := readInspected(compare)
+			if err != nil {
+				return err
+			}
+			r, err := consensus.OpenRecovery(dir, slog.New(slog.DiscardHandler))
+			if err != nil {
+				return err
+			}
+			report, err := recoverFrom(cmd.Context(), r, logs, force, dryRun)
+			err = errors.Join(err, r.Close())
+			if report == nil {
+				return err
+			}
+			show := report.print
+			if asJSON {
+				show = func(w io.Writer) error { return cli.PrintJSON(w, report) }
+			}
+			return errors.Join(show(cmd.OutOrStdout()), err)
+		},
+	}
+	cmd.Flags().StringVar(&dir, "data", "", "data directory (required)")
+	cmd.Flags().StringSliceVar(&compare, "compare", nil, "what `FILE`s say that server inspect --json printed of other servers, by comma")
+	cmd.Flags().BoolVar(&force, "force", false, "also if other members answer, or a log is newer")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "tell what would be lost, and change nothing")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// readInspected answers where the logs end of which files tell.
+func readInspected(files []string) ([]survivingLog, error) {
+	logs := []survivingLog{}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		var found inspected
+		if json.Unmarshal(content, &found) != nil || found.ID == "" {
+			return nil, fmt.Errorf("%s is not what `lockfs server inspect --data DIR --json` prints", file)
+		}
+		log := survivingLog{Node: found.Node, ID: found.ID, Index: found.Last, Term: found.LastTerm, Unread: found.Unread != ""}
+		if s := found.Snapshot; s != nil && s.Index > log.Index {
+			log.Index, log.Term = s.Index, s.Term
+		}
+		if slices.ContainsFunc(logs, func(other survivingLog) bool { return other.ID == log.ID }) {
+			return nil, fmt.Errorf("%s tells of %s, as another file does", file, cli.Text(log.Node))
+		}
+		logs = append(logs, log)
+	}
+	return logs, nil
+}
+
+// recoverFrom compares logs, and does it if nothing is against it. The report is nil if there is nothing to tell.
+func recoverFrom(ctx context.Context, r *consensus.Recovery, logs []survivingLog, force, dryRun bool) (*recovered, error) {
+	node, voters := r.Node(), r.Voters()
+	if len(voters) == 1 && string(voters[0].ID) == node.ID {
+		return nil, fmt.Errorf("%s is the only voter of its cluster: start it, there is nothing to recover", node.Name)
+	}
+	report := compareLogs(r, logs)
+	report.Alive = membersAlive(ctx, r.State.Members(), voters, node.ID)
+	if dryRun {
+		return report, nil
+	}
+	var against []string
+	if len(report.Newer) > 0 {
+		against = append(against, fmt.Sprintf("the log of %s is newer: recover that one", strings.Join(report.Newer, " and ")))
+	}
+	if len(report.Alive) > 0 {
+		against = append(against, fmt.Sprintf("%s can still be reached: stop what is left of the cluster, so that it never goes on beside this one",
+			strings.Join(report.Alive, " and ")))
+	}
+	if len(against) > 0 && !force {
+		return report, fmt.Errorf("nothing was done: %s; --force does it all the same", strings.Join(against, "; "))
+	}
+	from, err := r.Do(time.Now())
+	report.GoesOn = uint64(from)
+	return report, err
+}
+
+func compareLogs(r *consensus.Recovery, logs []survivingLog) *recovered {
+	node := r.Node()
+	report := &recovered{
+		survivingLog: survivingLog{Node: node.Name, ID: node.ID, Index: uint64(r.Last.Index), Term: uint64(r.Last.Term)},
+		Compared:     logs, Newer: []string{}, Voters: []string{},
+	}
+	if at := r.LastAppended.UTC(); !at.IsZero() {
+		report.Appended = &at
+	}
+	for _, voter := range r.Voters() {
+		report.Voters = append(report.Voters, string(voter.ID))
+	}
+	report.Voter = slices.Contains(report.Voters, report.ID)
+	var sound []string
+	common := uint64(0) // the last entry of this log that another one surely has
+	for i := range logs {
+		log := &logs[i]
+		log.Voter = slices.Contains(report.Voters, log.ID)
+		if log.ID == report.ID {
+			continue
+		}
+		if log.position().Newer(r.Last) {
+			report.Newer = append(report.Newer, cli.Text(log.Node))
+			report.Missing = max(report.Missing, log.Index-min(log.Index, report.Index), 1)
+		}
+		if log.Term == report.Term {
+			common = max(common, min(log.Index, report.Index))
+		}
+		if !log.Unread {
+			sound = append(sound, log.ID)
+		}
+	}
+	report.Uncompared = r.Misses(sound)
+	if common > 0 {
+		report.Uncertain = report.Index - common
+	}
+	return report
+}
+
+// membersAlive names those other members that answer: those in the state, and voters that are only in raft's configuration.
+func membersAlive(ctx context.Context, members []*storepb.Member, voters []raft.Server, self string) []string {
+	for _, voter := range voters {
+		if !slices.ContainsFunc(members, func(m *storepb.Member) bool { return m.GetId() == string(voter.ID) }) {
+			members = append(members, &storepb.Member{Id: string(voter.ID), Name: string(voter.ID), Address: string(voter.Address)})
+		}
+	}
+	alive := []string{}
+	for _, member := range members {
+		if member.GetId() != self && cluster.SeenAlive(ctx, member, nil) {
+			alive = append(alive, cli.Text(member.GetName()))
+		}
+	}
+	return alive
+}
+
+func (r *recovered) print(w io.Writer) error {
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	since := "an unknown time"
+	if r.Appended != nil {
+		since = r.Appended.Format(time.RFC3339)
+	}
+	add("%s: the log ends with entry %d of term %d, of %s; it knows %d voters", cli.Text(r.Node), r.Index, r.Term, since, len(r.Voters))
+	for _, log := range r.Compared {
+		what := "older, or the same"
+		if log.position().Newer(r.position()) {
+			what = "NEWER"
+		}
+		if !log.Voter {
+			what += "; it is no voter, and proves nothing"
+		}
+		if log.Unread {
+			what += "; what stands behind its end cannot be read, so it proves nothing"
+		}
+		add("%s: the log ends with entry %d of term %d: %s", cli.Text(log.Node), log.Index, log.Term, what)
+	}
+	switch {
+	case len(r.Newer) > 0:
+		add("Missing here: at least %d entries that %s has, which may have been acknowledged.", r.Missing, strings.Join(r.Newer, " or "))
+	case r.Uncompared == 0:
+		add("Missing here: nothing that was ever acknowledged. Each majority had one of these voters, and none has a newer log.")
+	default:
+		add("Missing here: what the other voters acknowledged after %s without this one. How much that is, if anything, cannot be known "+
+			"from fewer than %d voters more (--compare).", since, r.Uncompared)
+	}
+	if r.Uncertain > 0 {
+		add("The last %d entries are on no voter that was compared: whether anybody was told of them is not known. They count.", r.Uncertain)
+	}
+	for _, name := range r.Alive {
+		add("%s can still be reached.", name)
+	}
+	if r.GoesOn > 0 {
+		add("Recovered: %s is a cluster of one, and goes on from index %d. Start it as before; others join it with empty data directories.", cli.Text(r.Node), r.GoesOn)
+	}
+	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
+	return err
+}

@@ -1,0 +1,198 @@
+package daemon
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/cluster"
+	"lockfs/cluster/backup"
+	"lockfs/cluster/session"
+	"lockfs/cmd/lockfs/internal/cli/clitest"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
+)
+
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+// server is a node that is started and stopped.
+type server struct {
+	cluster.Config
+	node *cluster.Node
+}
+
+func newServer(t testing.TB, name string, join ...string) *server {
+	return &server{Config: cluster.Config{
+		Name: name, DataDir: filepath.Join(t.TempDir(), name), Address: freeAddress(t), Bootstrap: len(join) == 0,
+		Join: join, Insecure: true, Logger: slog.New(slog.DiscardHandler), SessionTTL: 3 * time.Second,
+	}}
+}
+
+func (s *server) start(t testing.TB) {
+	t.Helper()
+	node, err := cluster.Open(s.Config)
+	require.NoError(t, err)
+	s.node = node
+	t.Cleanup(func() { _ = node.Close() })
+}
+
+func (s *server) ready(t testing.TB) {
+	t.Helper()
+	s.start(t)
+	require.NoError(t, s.node.WaitReady(t.Context()))
+}
+
+func (s *server) stop(t testing.TB) {
+	t.Helper()
+	require.NoError(t, s.node.Close())
+}
+
+// do has a mount that comes and goes do something.
+func (s *server) do(t testing.TB, op *storepb.Op) *storepb.Result {
+	t.Helper()
+	client, err := s.node.OpenClient(t.Context(), session.Config{Host: "h", Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	result, err := client.Mutate(t.Context(), &storepb.Caller{}, op)
+	require.NoError(t, err)
+	require.NoError(t, client.Close(t.Context()))
+	return result
+}
+
+func creation(name string) *storepb.Op {
+	return &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
+		Parent: namespace.RootIno, Name: []byte(name), Mode: syscall.S_IFREG | 0o644, Exclusive: true,
+	}}}
+}
+
+// TestTheNewestOfThreeIsRecovered: the commands say which one that is, and refuse what could lose something or end in two clusters.
+func TestTheNewestOfThreeIsRecovered(t *testing.T) {
+	program := clitest.ProgramNamed(t, "lockfs")
+	lockfs := func(code int, args ...string) clitest.Outcome {
+		t.Helper()
+		done := clitest.Execute(t, nil, program, args...)
+		require.Equal(t, code, done.Code, "%v: %s", args, done.Stderr)
+		return done
+	}
+	a := newServer(t, "a")
+	b, c := newServer(t, "b", a.Address), newServer(t, "c", a.Address)
+	for _, s := range []*server{a, b, c} {
+		s.ready(t)
+	}
+	require.Equal(t, storepb.Code_OK, a.do(t, creation("all")).GetCode())
+	c.stop(t)
+	require.Equal(t, storepb.Code_OK, a.do(t, creation("two")).GetCode())
+	b.stop(t)
+	require.Contains(t, lockfs(1, "server", "recover", "--data", a.DataDir).Stderr, "in use by another process")
+	a.stop(t)
+
+	inspect := func(s *server) string {
+		path := filepath.Join(t.TempDir(), s.Name+".json")
+		require.NoError(t, os.WriteFile(path, []byte(lockfs(0, "server", "inspect", "--json", "--data", s.DataDir).Stdout), 0o600))
+		return path
+	}
+	ofA, ofB, ofC := inspect(a), inspect(b), inspect(c)
+	refused := lockfs(1, "server", "recover", "--data", c.DataDir, "--compare", ofA+","+ofB)
+	require.Contains(t, refused.Stderr, "nothing was done: the log of ")
+	require.Contains(t, refused.Stdout, "NEWER")
+	require.Contains(t, refused.Stdout, "Missing here: at least ")
+
+	tell := func(args ...string) (report recovered) {
+		t.Helper()
+		done := lockfs(0, append([]string{"server", "recover", "--dry-run", "--json", "--data", a.DataDir}, args...)...)
+		require.NoError(t, json.Unmarshal([]byte(done.Stdout), &report), done.Stdout)
+		require.Zero(t, report.GoesOn)
+		return report
+	}
+	alone := tell()
+	require.Len(t, alone.Voters, 3)
+	require.Equal(t, 1, alone.Uncompared)
+	require.Contains(t, lockfs(0, "server", "recover", "--dry-run", "--data", a.DataDir).Stdout, "cannot be known from fewer than 1 voters more")
+	with := tell("--compare", ofC)
+	require.Zero(t, with.Uncompared)
+	require.Empty(t, with.Newer)
+	require.Contains(t, lockfs(0, "server", "recover", "--dry-run", "--data", a.DataDir, "--compare", ofC).Stdout, "nothing that was ever acknowledged")
+	require.Contains(t, lockfs(1, "server", "recover", "--data", a.DataDir, "--compare", ofC+","+ofC).Stderr, "as another file does")
+	require.Contains(t, lockfs(1, "server", "recover", "--data", a.DataDir, "--compare", os.DevNull).Stderr, "is not what")
+
+	b.start(t) // it cannot do anything alone, but another could come back
+	alive := lockfs(1, "server", "recover", "--data", a.DataDir, "--compare", ofC)
+	require.Contains(t, alive.Stderr, "b can still be reached: stop what is left")
+	b.stop(t)
+
+	done := lockfs(0, "server", "recover", "--data", a.DataDir, "--compare", ofC)
+	require.Contains(t, done.Stdout, "Recovered: a is a cluster of one")
+	a.ready(t)
+	for _, name := range []string{"all", "two"} {
+		require.Equal(t, storepb.Code_EXISTS, a.do(t, creation(name)).GetCode())
+	}
+	again := newServer(t, "b", a.Address)
+	again.ready(t)
+	require.Equal(t, storepb.Code_EXISTS, again.do(t, creation("two")).GetCode())
+	again.stop(t)
+	a.stop(t)
+	require.Contains(t, lockfs(1, "server", "recover", "--data", t.TempDir()).Stderr, "is no data directory")
+
+	forced := lockfs(0, "server", "recover", "--data", c.DataDir, "--compare", ofA, "--force").Stdout
+	require.Contains(t, forced, "NEWER")
+	require.Contains(t, forced, "Recovered: c is a cluster of one")
+	c.ready(t)
+	require.Equal(t, storepb.Code_EXISTS, c.do(t, creation("all")).GetCode())
+	require.Equal(t, storepb.Code_OK, c.do(t, creation("two")).GetCode(), "it was lost, as it said")
+	c.stop(t)
+
+	single := newServer(t, "s")
+	single.ready(t)
+	single.stop(t)
+	require.Contains(t, lockfs(1, "server", "recover", "--data", single.DataDir).Stderr, "there is nothing to recover")
+}
+
+// TestRestoreMakesADirectoryThatAServerStartsWith from a file and from standard input, and of nothing that is no backup.
+func TestRestoreMakesADirectoryThatAServerStartsWith(t *testing.T) {
+	program := clitest.ProgramNamed(t, "lockfs")
+	state := namespace.New()
+	file := filepath.Join(t.TempDir(), "backup")
+	header, err := backup.Create(file, func(w io.Writer) error { return backup.Write(w, backup.Header{Node: "x", Term: 5}, state.Snapshot()) })
+	require.NoError(t, err)
+	s := newServer(t, "a")
+	s.Bootstrap = false
+	args := []string{"restore", file, "--data", s.DataDir, "--name", "a", "--addr", s.Address}
+	done := clitest.Execute(t, nil, program, append(args, "--json")...)
+	require.Equal(t, 0, done.Code, done.Stderr)
+	var made restored
+	require.NoError(t, json.Unmarshal([]byte(done.Stdout), &made))
+	require.Equal(t, header, made.Backup)
+	require.Greater(t, made.Index, uint64(1<<40))
+	s.ready(t)
+	require.Equal(t, storepb.Code_OK, s.do(t, creation("new")).GetCode())
+	s.stop(t)
+
+	refused := func(says string, args ...string) {
+		t.Helper()
+		done := clitest.Execute(t, nil, program, args...)
+		require.Equal(t, 1, done.Code)
+		require.Contains(t, done.Stderr, says)
+	}
+	refused("is not empty", args...)
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+	refused("--data and --name are needed", "restore", file, "--data", elsewhere)
+	refused("it is no backup of lockfs", "restore", os.DevNull, "--data", elsewhere, "--name", "a")
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, content[:len(content)-1], 0o600))
+	refused("damaged, or not complete", "restore", file, "--data", elsewhere, "--name", "a")
+	require.NoDirExists(t, elsewhere)
+}

@@ -1,0 +1,74 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+// daemonSocket is a socket of a daemon, and what came of connecting to it.
+type daemonSocket struct {
+	path  string
+	about *cli.Daemon // nil: it does not say
+	err   error
+}
+
+func lookAtDaemons(_ context.Context, h *host) []Finding {
+	sockets, err := h.daemons()
+	if err != nil {
+		return one(unknown("", "sockets cannot be looked for: %v", err))
+	}
+	var found []Finding
+	for _, s := range sockets {
+		switch {
+		case errors.Is(s.err, unix.ECONNREFUSED):
+			found = append(found, warning("start the daemon again if it should run, or remove the file", "nobody listens on %s: its process was killed", s.path))
+		case errors.Is(s.err, fs.ErrPermission):
+			found = append(found, unknown("ask as root", "%s is another user's", s.path))
+		case s.err != nil:
+			found = append(found, warning("see the daemon's log", "%s does not answer: %v", s.path, s.err))
+		case s.about != nil:
+			found = append(found, ok("%s %s runs as process %d, version %s", s.about.Kind, s.about.Of, s.about.PID, s.about.Version))
+		default:
+			found = append(found, ok("a daemon listens on %s", s.path))
+		}
+	}
+	if found == nil {
+		return one(ok("no daemon of lockfs runs here that this user can see"))
+	}
+	return found
+}
+
+const socketTimeout = 2 * time.Second
+
+// findDaemons connects to all sockets of daemons.
+func findDaemons() ([]daemonSocket, error) {
+	debug, err := cli.DebugSockets()
+	if err != nil {
+		return nil, err
+	}
+	others, err := cli.Sockets()
+	if err != nil {
+		return nil, err
+	}
+	var found []daemonSocket
+	for _, path := range debug {
+		about, err := cli.AskDaemon(path)
+		found = append(found, daemonSocket{path, about, err})
+	}
+	for _, path := range others {
+		conn, err := net.DialTimeout("unix", filepath.Clean(path), socketTimeout)
+		if err == nil {
+			_ = conn.Close()
+		}
+		found = append(found, daemonSocket{path: path, err: err})
+	}
+	return found, nil
+}

@@ -1,0 +1,128 @@
+// Package doctor has the command that checks whether a host can run lockfs, and whether what runs there is well. Each check is
+// a function of a [host], which is all that it knows of the machine; the table has them in the order in which they are shown.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+// check looks at one thing. It says at least one sentence: that something could not be looked at is one too.
+type check struct {
+	name  string
+	about string // what it looks at, for the manual
+	look  func(context.Context, *host) []Finding
+}
+
+var checks = []check{
+	{"fuse", "/dev/fuse is there and may be opened", lookAtFuse},
+	{"fusermount", "fusermount3, without which only root can mount", lookAtFusermount},
+	{"allow-other", "user_allow_other in /etc/fuse.conf, for mounts of users", lookAtAllowOther},
+	{"kernel", "the kernel's version", lookAtKernel},
+	{"fuse-timeouts", "limits of the kernel for how long a request may wait", lookAtTimeouts},
+	{"mounts", "mounts of lockfs that are dead or do not answer", lookAtMounts},
+	{"daemons", "sockets of daemons, and whether anybody answers there", lookAtDaemons},
+	{"clock", "whether the clock is synchronised, and how far it is from cluster time", lookAtClock},
+	{"servers", "which servers answer, their versions and their number", lookAtServers},
+	{"ports", "whether the ports of a server are free, or a lockfs's", lookAtPorts},
+	{"disk", "how long a small write to the data directory takes until it is on disk", lookAtDisk},
+	{"file-system", "the kind of file system of the data directory", lookAtFileSystem},
+	{"space", "what is free of it", lookAtSpace},
+	{"memory", "memory beside --max-bytes", lookAtMemory},
+	{"files", "how many files a process may have open", lookAtOpenFiles},
+	{"certificates", "when certificates in an identity directory expire", lookAtCertificates},
+}
+
+// Command is lockfs doctor.
+func Command() *cobra.Command {
+	var flags cli.ClusterFlags
+	var data []string
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check this host, and say what to do",
+		Long: `Check whether this host can run lockfs, and whether what runs here is well. Each line is one finding: ok,
+warning, failed, or unknown where it could not be looked at, with what to do. Nothing is changed; the test of the
+disk writes to a file without a name. Root sees more than others, but nothing needs root.
+
+` + listing() + `
+
+The exit code is 0 if all is well, 1 after a warning, 2 if something failed.`,
+		Example: `  lockfs doctor
+  lockfs doctor --data /var/lib/lockfs --json | jq -r '.findings[] | select(.state == "failed") | .finding'`,
+		Args: cli.Exactly(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h := thisHost(cmd, data)
+			report := examine(cmd.Context(), h)
+			if err := report.write(cmd.OutOrStdout(), flags.JSON); err != nil {
+				return err
+			}
+			if code := report.exitCode(); code != 0 {
+				return cli.Exit(code, nil)
+			}
+			return nil
+		},
+	}
+	flags.Add(cmd.Flags())
+	cmd.Flags().StringSliceVar(&data, "data", nil, "data directories to look at (default: those of the daemons here, or /var/lib/lockfs)")
+	return cmd
+}
+
+// listing says what is checked.
+func listing() string {
+	text := "It looks at\n"
+	for _, c := range checks {
+		text += fmt.Sprintf("\n  %-14s  %s", c.name, c.about)
+	}
+	return text
+}
+
+// report is what `lockfs doctor --json` prints.
+type report struct {
+	State    State     `json:"state"` // of the worst finding
+	Findings []Finding `json:"findings"`
+}
+
+// examine does every check.
+func examine(ctx context.Context, h *host) *report {
+	r := &report{State: OK, Findings: []Finding{}}
+	for _, c := range checks {
+		for _, finding := range c.look(ctx, h) {
+			finding.Check = c.name
+			r.Findings = append(r.Findings, finding)
+			if finding.State.worse(r.State) {
+				r.State = finding.State
+			}
+		}
+	}
+	return r
+}
+
+func (r *report) exitCode() int {
+	switch r.State {
+	case Failed:
+		return 2
+	case Warning:
+		return 1
+	}
+	return 0
+}
+
+func (r *report) write(w io.Writer, asJSON bool) error {
+	if asJSON {
+		return cli.PrintJSON(w, r)
+	}
+	for _, f := range r.Findings {
+		if _, err := fmt.Fprintf(w, "%-7s  %-13s  %s\n", f.State, f.Check, f.Finding); err != nil {
+			return err
+		}
+		if f.Advice != "" {
+			fmt.Fprintf(w, "%-7s  %-13s  -> %s\n", "", "", f.Advice)
+		}
+	}
+	return nil
+}

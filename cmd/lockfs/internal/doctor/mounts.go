@@ -1,0 +1,27 @@
+package doctor
+
+import "context"
+
+func lookAtMounts(_ context.Context, h *host) []Finding {
+	dirs, err := h.mounts()
+	switch {
+	case err != nil:
+		return one(unknown("", "the mounts cannot be listed: %v", err))
+	case len(dirs) == 0:
+		return one(ok("lockfs is mounted nowhere"))
+	}
+	var found []Finding
+	for _, dir := range dirs {
+		dead, err := h.mountState(dir)
+		switch {
+		case dead:
+			found = append(found, failed("start lockfs on it again, which cleans up, or unmount it: umount "+dir,
+				"%s is dead (Transport endpoint is not connected): its process has ended", dir))
+		case err != nil:
+			found = append(found, failed("see whether its process runs and a majority of the servers does: lockfs status", "%s: %v", dir, err))
+		default:
+			found = append(found, ok("%s answers", dir))
+		}
+	}
+	return found
+}

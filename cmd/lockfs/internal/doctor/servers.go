@@ -1,0 +1,92 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+// clusterStatus is what is of use here of what `lockfs status --json` prints.
+type clusterStatus struct {
+	Leader string    `json:"leader"`
+	Time   time.Time `json:"cluster_time"` // at some moment between the next two
+	asked  time.Time
+	came   time.Time
+	Usage  *struct {
+		Bytes    uint64 `json:"bytes"`
+		MaxBytes uint64 `json:"max_bytes"`
+	} `json:"usage"`
+	Nodes []struct {
+		Name    string `json:"name"`
+		Address string `json:"address"`
+		Version string `json:"version"`
+		State   string `json:"state"`
+		Voter   bool   `json:"voter"`
+		Error   string `json:"error"`
+	} `json:"nodes"`
+}
+
+// askStatus has this very program ask, with the flags that were given: whom it asks, and as whom, is decided in one place.
+func askStatus(ctx context.Context, flags []string) (*clusterStatus, error) {
+	asked := time.Now()
+	done := cli.RunSelf(ctx, append([]string{"status", "--json"}, flags...)...)
+	if done.Err != nil {
+		return nil, errors.New(strings.TrimPrefix(string(bytes.TrimSpace(done.Stderr)), "lockfs: "))
+	}
+	status := &clusterStatus{asked: asked, came: time.Now()}
+	if err := json.Unmarshal(done.Stdout, status); err != nil {
+		return nil, fmt.Errorf("lockfs status --json: %w", err)
+	}
+	return status, nil
+}
+
+func lookAtServers(ctx context.Context, h *host) []Finding {
+	status, err := h.cluster(ctx)
+	if err != nil {
+		const advice = "see whether `lockfs server` runs there and a majority of the servers does"
+		if h.asked {
+			return one(failed(advice, "no server answers: %v", err))
+		}
+		return one(unknown("on a host that is to have some, say which with --servers", "no server answers: %v", err))
+	}
+	var found []Finding
+	versions, voters, silent := map[string][]string{}, 0, 0
+	for _, node := range status.Nodes {
+		if node.Error != "" {
+			silent++
+			found = append(found, warning("see whether it runs, and whether its port is open to this host", "server %s (%s) is not reached: %s", node.Name, node.Address, node.Error))
+			continue
+		}
+		versions[node.Version] = append(versions[node.Version], node.Name)
+		if node.Voter {
+			voters++
+		}
+		found = append(found, ok("server %s (%s) answers: %s, version %s", node.Name, node.Address, node.State, node.Version))
+	}
+	if status.Leader == "" {
+		found = append(found, failed("start servers until a majority runs", "there is no leader: nothing can be changed"))
+	}
+	if len(versions) > 1 {
+		found = append(found, warning("bring all to the newest of them, one server after the other", "servers have different versions: %s", describeVersions(versions)))
+	}
+	if silent == 0 && voters > 0 && voters%2 == 0 {
+		found = append(found, warning("have an odd number of them", "%d voters survive the loss of no more than %d do", voters, voters-1))
+	}
+	return found
+}
+
+func describeVersions(versions map[string][]string) string {
+	var parts []string
+	for version, names := range versions {
+		parts = append(parts, fmt.Sprintf("%s (%s)", version, strings.Join(names, ", ")))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,101 @@
+package namespace
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// TestAStateThatBeginsAnewGivesOutNothingTwice: what it gives out is above all that the lost cluster can have given out.
+func TestAStateThatBeginsAnewGivesOutNothingTwice(t *testing.T) {
+	tr := newDriver(t)
+	held := tr.take(here, "held", pidFacts(storepb.Format_PID, processOf(7)))
+	tr.do(0, opOf(&storepb.SetMember{Member: &storepb.Member{Id: "a-1", Name: "a"}})).ok()
+	old, token := restored(t, snapshotBytes(t, tr.ns.Snapshot())), tr.token("held")
+	for range 100 { // lost
+		tr.take(here, "later", nil)
+		tr.unlink(here, RootIno, "later").ok()
+	}
+	tr.take(here, "later", nil)
+	lostToken, lostIno, lostEvent, lostIndex := tr.token("later"), tr.ns.tree.nextIno, tr.ns.events.last, tr.ns.Index()
+
+	tr.ns = old
+	require.NoError(t, tr.ns.BeginAnew(time.Unix(0, tr.now)))
+	requireConsistent(t, tr.ns)
+	require.Greater(t, tr.ns.Index(), lostIndex+1<<39)
+	require.Empty(t, tr.ns.Members())
+	require.Zero(t, tr.ns.Sessions())
+	for _, kept := range tr.ns.Events(0, 1000) {
+		if kept.GetEvent() == eventSessionEnded {
+			require.Greater(t, kept.GetNumber(), lostEvent)
+		}
+	}
+	require.Equal(t, token, tr.token("held"), "what it has keeps its token")
+	tr.requireState("unreachable", "held")
+	require.EqualValues(t, held, tr.at(RootIno, "held"))
+
+	tr.index = uint64(tr.ns.Index())
+	tr.do(here, createOp(RootIno, "x", true)).is(storepb.Code_SESSION_UNKNOWN)
+	tr.do(99, createOp(RootIno, "x", true)).is(storepb.Code_SESSION_FORGOTTEN)
+	tr.open(3, "here", "boot").ok()
+	tr.requireState("held", "held")
+	require.Greater(t, tr.take(3, "later", nil), uint64(lostIno))
+	require.Greater(t, tr.token("later"), lostToken)
+
+	first := tr.ns.Index()
+	again := restored(t, snapshotBytes(t, old.Snapshot()))
+	require.NoError(t, again.BeginAnew(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
+	require.Greater(t, again.Index(), first, "the same state is taken once more, later")
+}
+
+// TestLocksOfAStateThatBeginsAnewWaitForTheLockDelay: programs may rely on them, and their mounts find out that they are lost.
+func TestLocksOfAStateThatBeginsAnewWaitForTheLockDelay(t *testing.T) {
+	tr := newLockTree(t)
+	tr.flock(anna, exclusive).ok()
+	tr.flockWait(bert, exclusive).is(storepb.Code_WAITING)
+	tr.wait(time.Hour)
+	require.NoError(t, tr.ns.BeginAnew(time.Unix(0, tr.now)))
+	requireConsistent(t, tr.ns)
+	tr.index = uint64(tr.ns.Index())
+	const mine = 17
+	tr.open(mine, "here", "boot").ok()
+	take := func() step {
+		return tr.do(mine, opOf(&storepb.TakeLock{Ino: tr.ino, Kind: storepb.LockKind_FLOCK, Type: exclusive, Owner: 1, Session: mine}))
+	}
+	take().is(storepb.Code_WOULD_BLOCK)
+	tr.wait(DefaultLockDelay)
+	take().ok()
+}
+
+func TestAnyStateCanBeginAnew(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ns := New()
+		g := newGenerator(t, ns)
+		g.locks = true
+		steps := 1 + g.below(60)
+		for index := range steps {
+			ns.Apply(ids.Index(index+1), g.next())
+		}
+		require.NoError(t, ns.BeginAnew(time.Unix(0, ns.time)))
+		requireConsistent(t, ns)
+		require.Equal(t, ns.Snapshot().Hash(), restored(t, snapshotBytes(t, ns.Snapshot())).Snapshot().Hash())
+	})
+}
+
+func TestNumbersThatNoStateEverHadAreRefused(t *testing.T) {
+	for _, set := range []func(*Namespace){
+		func(ns *Namespace) { ns.index = math.MaxInt64 },
+		func(ns *Namespace) { ns.tree.nextIno = math.MaxUint64 },
+		func(ns *Namespace) { ns.events.last = math.MaxUint64 - 5 },
+	} {
+		ns := New()
+		set(ns)
+		require.ErrorContains(t, ns.BeginAnew(time.Now()), "leave no room")
+	}
+}

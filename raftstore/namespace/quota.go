@@ -1,0 +1,160 @@
+package namespace
+
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// eachQuota visits the quotas that bind what is in a directory, the nearest first.
+func (t *tree) eachQuota(dir ids.Inode, visit func(dir ids.Inode, used *usage)) {
+	if t.quotas.used.Len() == 0 {
+		return
+	}
+	for {
+		if used, found := t.quotas.used.Get(dir); found {
+			visit(dir, used)
+		}
+		in, found := t.inode(dir)
+		if dir == RootIno || !found {
+			return
+		}
+		dir = in.parent
+	}
+}
+
+// countQuotasIn adds to what is used of the quotas that bind what is in a directory.
+func (t *tree) countQuotasIn(dir ids.Inode, inodes, bytes int64) {
+	t.eachQuota(dir, func(_ ids.Inode, used *usage) { used.add(inodes, bytes) })
+}
+
+// recountQuotas is for an inode that counts so many bytes more.
+func (t *tree) recountQuotas(ino ids.Inode, more int64) {
+	if more == 0 || t.quotas.used.Len() == 0 {
+		return
+	}
+	for _, e := range t.namesOf(ino) {
+		t.countQuotasIn(e.parent, 0, more)
+	}
+}
+
+// moveQuota takes what is in a directory from the quotas above its old place to those above its new one. One that was removed has
+// no quota any more.
+func (t *tree) moveQuota(old, in *inode) {
+	if in.nlink == 0 {
+		t.dropQuota(in.ino)
+	}
+	if old.parent == in.parent || t.quotas.used.Len() == 0 {
+		return
+	}
+	below := t.usageBelow(in.ino)
+	t.countQuotasIn(old.parent, -int64(below.inodes), -int64(below.bytes))
+	t.countQuotasIn(in.parent, +int64(below.inodes), +int64(below.bytes))
+}
+
+func (t *tree) dropQuota(dir ids.Inode) {
+	t.quotas.byDir.Delete(dir)
+	t.quotas.used.Delete(dir)
+}
+
+// countQuotas counts all of them anew.
+func (t *tree) countQuotas() {
+	t.quotas.byDir.Scan(func(dir ids.Inode, _ *storepb.Quota) bool {
+		used := t.usageBelow(dir)
+		t.quotas.used.Set(dir, &used)
+		return true
+	})
+}
+
+// usageBelow is what the names in a directory count, at any depth: proportional to their number.
+func (t *tree) usageBelow(dir ids.Inode) (used usage) {
+	t.byName.Ascend(&entry{parent: dir}, func(e *entry) bool {
+		if e.parent != dir {
+			return false
+		}
+		if in, found := t.inode(e.ino); found {
+			used.add(1, in.bytes()+e.bytes())
+			if in.isDir() {
+				below := t.usageBelow(in.ino)
+				used.add(int64(below.inodes), int64(below.bytes))
+			}
+		}
+		return true
+	})
+	return used
+}
+
+// quotaOf is a directory's quota as a limit.
+func (t *tree) quotaOf(dir ids.Inode) usage {
+	limit := usage{inodes: ^uint64(0), bytes: ^uint64(0)}
+	if q, found := t.quotas.byDir.Get(dir); found {
+		if q.GetMaxInodes() != 0 {
+			limit.inodes = q.GetMaxInodes()
+		}
+		if q.GetMaxBytes() != 0 {
+			limit.bytes = q.GetMaxBytes()
+		}
+	}
+	return limit
+}
+
+// roomBelow tells whether what somebody wants to add in a directory fits into the quotas there: QUOTA if it does not. What adds
+// nothing always fits.
+func (t *tree) roomBelow(dir ids.Inode, inodes, bytes int64) storepb.Code {
+	return t.roomToMove(0, dir, inodes, bytes)
+}
+
+// roomToMove is roomBelow for what is in another directory now: quotas that bind both stay as they are.
+func (t *tree) roomToMove(from, to ids.Inode, inodes, bytes int64) storepb.Code {
+	bound := make(map[ids.Inode]bool)
+	if from != 0 {
+		t.eachQuota(from, func(dir ids.Inode, _ *usage) { bound[dir] = true })
+	}
+	code := storepb.Code_OK
+	t.eachQuota(to, func(dir ids.Inode, used *usage) {
+		if !bound[dir] && used.exceeds(t.quotaOf(dir), inodes, bytes) {
+			code = storepb.Code_QUOTA
+		}
+	})
+	return code
+}
+
+// roomToGrow is roomBelow for an inode that is to count so many bytes more under each of its names.
+func (t *tree) roomToGrow(ino ids.Inode, more int64) storepb.Code {
+	if more <= 0 || t.quotas.used.Len() == 0 {
+		return storepb.Code_OK
+	}
+	grows := make(map[ids.Inode]int64)
+	code := storepb.Code_OK
+	for _, e := range t.namesOf(ino) {
+		t.eachQuota(e.parent, func(dir ids.Inode, used *usage) {
+			if grows[dir] += more; used.exceeds(t.quotaOf(dir), 0, grows[dir]) {
+				code = storepb.Code_QUOTA
+			}
+		})
+	}
+	return code
+}
+
+// roomToRename tells whether a name, with all that is below it, fits into the quotas at its new place, where something is replaced
+// by it unless that is nil.
+func (t *tree) roomToRename(source, target *entry, moved, replaced *inode) storepb.Code {
+	if t.quotas.used.Len() == 0 || source.parent == target.parent {
+		return storepb.Code_OK
+	}
+	adds := t.usageWith(source, moved)
+	if replaced != nil {
+		frees := t.usageWith(target, replaced)
+		return t.roomToMove(source.parent, target.parent, int64(adds.inodes)-int64(frees.inodes), int64(adds.bytes)-int64(frees.bytes))
+	}
+	return t.roomToMove(source.parent, target.parent, int64(adds.inodes), int64(adds.bytes))
+}
+
+// usageWith is what a name counts, with all that is below it.
+func (t *tree) usageWith(e *entry, in *inode) usage {
+	var used usage
+	if in.isDir() {
+		used = t.usageBelow(in.ino)
+	}
+	used.add(1, in.bytes()+e.bytes())
+	return used
+}

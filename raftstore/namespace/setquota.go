@@ -1,0 +1,137 @@
+package namespace
+
+import (
+	"strings"
+
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// setQuota counts what is in the directory: proportional to the number of its names, at any depth.
+func (ns *Namespace) setQuota(op *storepb.SetQuota) *storepb.Result {
+	q := &storepb.Quota{Uid: op.GetQuota().GetUid(), MaxInodes: op.GetQuota().GetMaxInodes(), MaxBytes: op.GetQuota().GetMaxBytes()}
+	if q.GetMaxInodes() == 0 && q.GetMaxBytes() == 0 {
+		return &storepb.Result{Code: storepb.Code_INVALID, Message: "the quota limits nothing; give --inodes, --bytes or both"}
+	}
+	if len(op.GetPath()) == 0 {
+		return ns.setUserQuota(q)
+	}
+	dir, refused := ns.quotaDir(op.GetPath())
+	if refused != nil {
+		return refused
+	}
+	if _, known := ns.tree.quotas.byDir.Get(dir); !known {
+		if ns.tree.quotas.byDir.Len() >= MaxQuotas {
+			return tooManyQuotas()
+		}
+		used := ns.tree.usageBelow(dir)
+		ns.tree.quotas.used.Set(dir, &used)
+	}
+	q.Dir, q.Uid = uint64(dir), 0
+	ns.tree.quotas.byDir.Set(dir, q)
+	return ok()
+}
+
+func (ns *Namespace) setUserQuota(q *storepb.Quota) *storepb.Result {
+	if q.GetUid() == 0 {
+		return &storepb.Result{Code: storepb.Code_INVALID, Message: "root has no share, so it can have no quota"}
+	}
+	if _, known := ns.tree.ledger.quotas.Get(q.GetUid()); !known && ns.tree.ledger.quotas.Len() >= MaxQuotas {
+		return tooManyQuotas()
+	}
+	ns.tree.ledger.quotas.Set(q.GetUid(), q)
+	return ok()
+}
+
+func tooManyQuotas() *storepb.Result {
+	return &storepb.Result{Code: storepb.Code_NO_SPACE, Message: "there are too many quotas; see `lockfs quota list`"}
+}
+
+func (ns *Namespace) deleteQuota(op *storepb.DeleteQuota) *storepb.Result {
+	none := &storepb.Result{Code: storepb.Code_NOT_FOUND, Message: "there is no such quota; see `lockfs quota list`"}
+	if len(op.GetPath()) == 0 {
+		if _, found := ns.tree.ledger.quotas.Delete(op.GetUid()); !found {
+			return none
+		}
+		return ok()
+	}
+	dir, refused := ns.quotaDir(op.GetPath())
+	if refused != nil {
+		return refused
+	}
+	if _, found := ns.tree.quotas.byDir.Get(dir); !found {
+		return none
+	}
+	ns.tree.dropQuota(dir)
+	return ok()
+}
+
+// quotaDir finds the directory of a path. The root has none: what there may be in all is said otherwise.
+func (ns *Namespace) quotaDir(path []byte) (dir ids.Inode, refused *storepb.Result) {
+	dir = RootIno
+	for name := range strings.SplitSeq(string(path), "/") {
+		if name == "" || name == "." {
+			continue
+		}
+		e, found := ns.tree.entry(dir, []byte(name))
+		if !found {
+			return 0, &storepb.Result{Code: storepb.Code_NOT_FOUND, Message: "there is no such directory"}
+		}
+		if _, code := ns.tree.directory(e.ino); code != storepb.Code_OK {
+			return 0, &storepb.Result{Code: code, Message: "that is no directory"}
+		}
+		dir = e.ino
+	}
+	if dir == RootIno {
+		return 0, &storepb.Result{
+			Code: storepb.Code_INVALID, Message: "the limits for everything are --max-inodes and --max-bytes of the servers",
+		}
+	}
+	return dir, nil
+}
+
+func (t *tree) listQuotas() (quotas []*storepb.QuotaUsage) {
+	t.quotas.byDir.Scan(func(dir ids.Inode, q *storepb.Quota) bool {
+		used, _ := t.quotas.used.Get(dir)
+		path := ""
+		if e := t.nameOf(dir); e != nil {
+			path = t.path(e)
+		}
+		quotas = append(quotas, &storepb.QuotaUsage{Quota: q, Path: []byte(path), Inodes: used.inodes, Bytes: used.bytes})
+		return true
+	})
+	t.ledger.quotas.Scan(func(uid uint32, q *storepb.Quota) bool {
+		used := t.ledger.usageOf(uid)
+		quotas = append(quotas, &storepb.QuotaUsage{Quota: q, Inodes: used.inodes, Bytes: used.bytes})
+		return true
+	})
+	return quotas
+}
+
+// fsStats tells a user what is used and what there may be where an inode is: by the limits for all together, or by that quota which
+// leaves less. A file is where its first name is.
+func (t *tree) fsStats(uid uint32, ino ids.Inode) *storepb.FsStats {
+	stats := t.ledger.fsStats(uid)
+	dir := ino
+	if in, found := t.inode(ino); !found {
+		return stats
+	} else if !in.isDir() {
+		e := t.nameOf(ino)
+		if e == nil {
+			return stats
+		}
+		dir = e.parent
+	}
+	t.eachQuota(dir, func(dir ids.Inode, used *usage) {
+		limit := t.quotaOf(dir)
+		if left := limit.inodes - min(limit.inodes, used.inodes); left < stats.MaxInodes-min(stats.MaxInodes, stats.Inodes) {
+			stats.Inodes, stats.MaxInodes = used.inodes, limit.inodes
+		}
+		left := used.bytesLeftOf(limit)
+		if left < stats.MaxBytes-min(stats.MaxBytes, stats.Bytes) {
+			stats.Bytes, stats.MaxBytes = used.bytes, limit.bytes
+		}
+		stats.FreeBytes = min(stats.FreeBytes, left)
+	})
+	return stats
+}

@@ -1,0 +1,77 @@
+package faults
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+	"lockfs/test/suite"
+)
+
+// TestFlippedBitIsFound has a bit flip in the memory of one of three servers: it ends, and again when it is started with the same data,
+// and the others go on. With an empty data directory it comes back, and no alarm is raised any more.
+func TestFlippedBitIsFound(t *testing.T) {
+	c := suite.NewCluster(t)
+	c.Program = suite.FaultyProgram(t)
+	for range 3 {
+		n := c.Add(t)
+		n.Environment = []string{"LOCKFS_TEST_COMPARE_INTERVAL=1s"}
+		if len(c.Nodes) == 3 {
+			n.Environment = append(n.Environment, "LOCKFS_TEST_FAULT=flip-bit")
+		}
+		n.Start(t)
+	}
+	first, broken := c.Nodes[0], c.Nodes[2]
+	first.Host.MustRun(t, "sh", "-c", "echo held > "+c.Path("lock"))
+	require.Error(t, broken.Server.Wait())
+	require.Contains(t, broken.Server.Log(), "take the member out with `lockfs member remove "+broken.Name+"`")
+	c.RequireService(t, first)
+	require.Equal(t, "held\n", first.Host.MustRun(t, "cat", c.Path("lock")))
+	alarm := onlyAlarm(t, first)
+	require.Equal(t, "state_differs", alarm.Kind)
+	require.Equal(t, broken.Name, alarm.Member)
+	health, err := first.Get("/healthz")
+	require.NoError(t, err)
+	require.Contains(t, health, "200 ok, insecure, with alarms\n")
+	metrics, err := first.Get("/metrics")
+	require.NoError(t, err)
+	require.Contains(t, metrics, "\nlockfs_alarms 1\n")
+
+	broken.Environment = nil
+	broken.Launch()
+	require.Error(t, broken.Server.Wait(), "it trusts its data again")
+	_, err = first.Lockfs("member", "remove", broken.Name)
+	require.NoError(t, err)
+	broken.Host.MustRun(t, "rm", "-r", broken.Data)
+	broken.Start(t)
+	number, err := json.Marshal(alarm.Number)
+	require.NoError(t, err)
+	_, err = first.Lockfs("alarm", "clear", string(number))
+	require.NoError(t, err)
+	c.RequireSameState(t)
+	events, err := first.Lockfs("events")
+	require.NoError(t, err)
+	require.Contains(t, events, "alarm_raised")
+	require.Contains(t, events, "alarm_cleared")
+}
+
+type alarm struct {
+	Number uint64 `json:"number"`
+	Kind   string `json:"kind"`
+	Member string `json:"member"`
+}
+
+func onlyAlarm(t testing.TB, n *suite.Node) alarm {
+	t.Helper()
+	var alarms []alarm
+	hosts.Eventually(t, "an alarm", func() (string, bool) {
+		list, err := n.Lockfs("alarm", "list", "--json")
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal([]byte(list), &alarms))
+		return list, len(alarms) > 0
+	})
+	require.Len(t, alarms, 1)
+	return alarms[0]
+}
