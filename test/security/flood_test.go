@@ -53,9 +53,9 @@ func BenchmarkFlood(b *testing.B) {
 		begin func(context.Context)
 	}{
 		{"quiet", func(context.Context) {}},
-		{"elsewhere", func(ctx context.Context) { flood(b, ctx, c.Net, other.Addr()+":7420") }},
-		{"flooded", func(ctx context.Context) { flood(b, ctx, c.Net, leader.Addr()) }},
-		{"slow-reader", func(ctx context.Context) { readSlowly(b, ctx, asIn(b, m.Host, c.IdentityDir("m")), leader.Addr()) }},
+		{"elsewhere", func(ctx context.Context) { flood(ctx, b, c.Net, other.Addr()+":7420") }},
+		{"flooded", func(ctx context.Context) { flood(ctx, b, c.Net, leader.Addr()) }},
+		{"slow-reader", func(ctx context.Context) { readSlowly(ctx, b, asIn(b, m.Host, c.IdentityDir("m")), leader.Addr()) }},
 	}
 	took := make([][]float64, len(cases))
 	for range b.N {
@@ -83,7 +83,7 @@ func cycle(b *testing.B, c *suite.Cluster, n *suite.Node) float64 {
 }
 
 // flood makes connections that say nothing, or the beginning of something, and waits until all have been made once.
-func flood(b *testing.B, ctx context.Context, net *hosts.Net, address string) {
+func flood(ctx context.Context, b *testing.B, net *hosts.Net, address string) {
 	b.Helper()
 	var made sync.WaitGroup
 	var failed atomic.Int32
@@ -126,7 +126,7 @@ func hold(ctx context.Context, conn net.Conn, begun bool) {
 }
 
 // readSlowly asks for the status again and again, and reads nothing of it.
-func readSlowly(b *testing.B, ctx context.Context, v visitor, address string) {
+func readSlowly(ctx context.Context, b *testing.B, v visitor, address string) {
 	b.Helper()
 	conn, err := v.connect(address, protocolRPC)
 	require.NoError(b, err)

@@ -65,6 +65,9 @@ func (c *Cluster) MountFlags(t testing.TB, host, servers string) []string {
 	if !c.Secure {
 		return append(flags, "--insecure")
 	}
+	if i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.Name == host }); i >= 0 {
+		return append(flags, "--identity", c.Nodes[i].Identity()) // a host has one
+	}
 	flags = append(flags, "--identity", c.IdentityDir(host))
 	if _, err := os.Stat(c.IdentityDir(host)); err == nil {
 		return flags
