@@ -37,7 +37,11 @@ type enrollment struct {
 // enroll answers a certificate to who comes with a token or with the key that his host is known by.
 func (e *enrollment) enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error) {
 	caller := rpc.CallerOf(ctx)
-	if caller.Role != rpc.RoleLocal && !e.attempts.allowed(caller.Address.String(), readClocks().mono) {
+	who := caller.Address.String()
+	if hasCertificate(caller) {
+		who = caller.Host // which strangers cannot use up
+	}
+	if caller.Role != rpc.RoleLocal && !e.attempts.allowed(who, readClocks().mono) {
 		return nil, refuse(storepb.Code_TOO_MANY_REQUESTS, "too many hosts want to join from this address; try again in a moment")
 	}
 	term, leader := e.leadership.await(ctx)

@@ -90,7 +90,7 @@ func (j *judge) Standing(name identity.Name, key identity.KeyHash) identity.Stan
 		}
 	})
 	if !begun && name.Role == identity.Server {
-		return identity.Admitted
+		return identity.NotAsked
 	}
 	return standing
 }
@@ -117,13 +117,23 @@ func (j *judge) caller(state *tls.ConnectionState) (rpc.Caller, error) {
 
 // shutOut tells whether somebody was let in who would not be any more.
 func (j *judge) shutOut(caller rpc.Caller) bool {
-	role := identity.Client
+	standing, has := j.standingOf(caller)
+	return has && standing != identity.Admitted && standing != identity.NotAsked
+}
+
+// revoked is shutOut for connections of raft, which servers have that are not known here yet.
+func (j *judge) revoked(caller rpc.Caller) bool {
+	standing, has := j.standingOf(caller)
+	return has && standing == identity.Revoked
+}
+
+// standingOf is false for a caller without a certificate.
+func (j *judge) standingOf(caller rpc.Caller) (identity.Standing, bool) {
 	switch caller.Role {
 	case rpc.RoleServer:
-		role = identity.Server
+		return j.Standing(identity.Name{Role: identity.Server, Host: caller.Host}, caller.Key), true
 	case rpc.RoleClient:
-	default:
-		return false
+		return j.Standing(identity.Name{Role: identity.Client, Host: caller.Host}, caller.Key), true
 	}
-	return j.Standing(identity.Name{Role: role, Host: caller.Host}, caller.Key) != identity.Admitted
+	return 0, false
 }

@@ -44,7 +44,7 @@ func signerOf(ns *namespace.Namespace) string {
 // cutOff ends the connections of those who are shut out.
 func (n *Node) cutOff() {
 	n.server.HangUp(n.security.judge.shutOut)
-	n.port.HangUp(n.security.judge.shutOut)
+	n.port.HangUp(n.security.judge.revoked)
 }
 
 // revoke shuts a host out for good: without a name, the one that asks. A member is removed first: it has a vote.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -321,6 +322,26 @@ func TestCertificatesAreRenewedWhileTheyAreUsed(t *testing.T) {
 	late := callerAs(t, nodes[1], mount.credentials)
 	_, err := late.Status(t.Context(), new(clusterpb.StatusRequest))
 	require.NoError(t, err)
+}
+
+// TestStrangersDoNotHinderRenewals has nobody be let in any more.
+func TestStrangersDoNotHinderRenewals(t *testing.T) {
+	nodes := startSecureNodes(t, 2, func(cfg *Config) { cfg.validity = 6 * time.Second })
+	web, _ := join(t, nodes[0], "web1")
+	mount := mountAt(t, web)
+	for _, node := range nodes {
+		node.joinServer.Close()
+	}
+	began := map[*identity.Credentials]*x509.Certificate{web: web.Leaf()}
+	for _, node := range nodes {
+		began[node.security.credentials] = node.security.credentials.Leaf()
+	}
+	for credentials, leaf := range began {
+		for credentials.Leaf().Equal(leaf) {
+			require.Equal(t, storepb.Code_OK, create(t, mount.Client, "lock"+time.Now().String()), "followers have the time from commands")
+			require.False(t, mount.Client.ClusterTime().After(leaf.NotAfter), "%v", credentials.Name())
+		}
+	}
 }
 
 // TestAHostThatWasOffForLongComesBack has the certificate of a host end while it is off.

@@ -3,15 +3,19 @@ package durable
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
 
-// Replace puts a content in place of a file, or makes it. The directory may keep a file of that name with ".tmp" behind it
-// when that is cut short.
+// Replace puts a content in place of a file, or makes it. Only its owner may read it, whoever could read what was there. The directory may
+// keep a file of that name with ".tmp" behind it when that is cut short.
 func Replace(path string, content []byte) error {
 	temp := path + ".tmp"
-	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

@@ -23,3 +23,19 @@ func TestReplace(t *testing.T) {
 	require.Error(t, Replace(filepath.Join(path, "below"), nil), "not a directory")
 	require.Error(t, SyncDir(path+"s"))
 }
+
+// TestReplaceIsNotReadByOthers finds a file that somebody else left open to all, and still has.
+func TestReplaceIsNotReadByOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	left, err := os.Create(path + ".tmp")
+	require.NoError(t, err)
+	defer left.Close()
+	require.NoError(t, left.Chmod(0o666))
+	require.NoError(t, Replace(path, []byte("secret")))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	info, err = left.Stat()
+	require.NoError(t, err)
+	require.Zero(t, info.Size())
+}

@@ -39,7 +39,7 @@ func Join(ctx context.Context, token *identity.Token, host, dir string, keep fun
 	}
 	secret := token.Secret
 	config := func(string) *tls.Config { return identity.JoinConfig(authority, token.Made) }
-	reply, err := ask(ctx, nil, token.Addresses, &rpc.Security{Client: config}, key, name,
+	reply, err := ask(ctx, nil, rpc.NewJoinPeers(&rpc.Security{Client: config}), token.Addresses, key, name,
 		&clusterpb.EnrollRequest{TokenId: token.ID[:], Secret: secret[:]})
 	if err != nil {
 		return nil, err
@@ -75,17 +75,17 @@ func discover(ctx context.Context, token *identity.Token) (*x509.Certificate, er
 	return nil, fmt.Errorf("no server that the token names can be believed: %w", errors.Join(failures...))
 }
 
-// ask asks a node of this process, if there is one, and join servers, and follows the leader, for a certificate of a name and a key.
+// ask asks a node of this process, if there is one, and servers among the peers, and follows the leader, for a certificate of a name and a
+// key. It closes the peers.
 func ask(
-	ctx context.Context, near rpc.Node, servers []string, security *rpc.Security, key *identity.Key, name identity.Name, request *clusterpb.EnrollRequest,
+	ctx context.Context, near rpc.Node, peers *rpc.Peers, servers []string, key *identity.Key, name identity.Name, request *clusterpb.EnrollRequest,
 ) (*clusterpb.EnrollReply, error) {
+	defer peers.Close()
 	var err error
 	request.Host = name.Host
 	if request.Request, err = key.Request(name); err != nil {
 		return nil, err
 	}
-	peers := rpc.NewJoinPeers(security)
-	defer peers.Close()
 	entries := peers.Nodes(servers)
 	if near != nil {
 		entries = append([]rpc.Node{near}, entries...)

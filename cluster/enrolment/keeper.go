@@ -102,7 +102,7 @@ func (k *Keeper) Run(ctx context.Context) {
 			lastTurned = time.Now()
 		}
 		if k.due() || turned {
-			err := k.renew(ctx, turned)
+			err := k.renew(ctx, turned, retry > firstRetry)
 			if ctx.Err() != nil {
 				return
 			}
@@ -152,8 +152,9 @@ func (k *Keeper) untilDue() time.Duration {
 // renewTime is for one attempt.
 const renewTime = 10 * time.Second
 
-// renew gets a new certificate, unless another process of this host has got one meanwhile.
-func (k *Keeper) renew(ctx context.Context, turned bool) error {
+// renew gets a new certificate, unless another process of this host has got one meanwhile. Where the present one may not be good enough, it
+// asks as somebody who has none. Else it does not: strangers ask there too, and may be many.
+func (k *Keeper) renew(ctx context.Context, turned, failed bool) error {
 	if err := k.credentials.Reload(); err != nil {
 		return err
 	}
@@ -162,7 +163,11 @@ func (k *Keeper) renew(ctx context.Context, turned bool) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, renewTime)
 	defer cancel()
-	reply, err := ask(ctx, k.near, k.servers(), k.Security(), k.credentials.Key(), k.credentials.Name(), new(clusterpb.EnrollRequest))
+	peers := rpc.NewPeers
+	if turned || failed || k.credentials.Expired(k.judge.Now()) {
+		peers = rpc.NewJoinPeers
+	}
+	reply, err := ask(ctx, k.near, peers(k.Security()), k.servers(), k.credentials.Key(), k.credentials.Name(), new(clusterpb.EnrollRequest))
 	if err != nil {
 		return err
 	}

@@ -18,9 +18,10 @@ const (
 	backdate = time.Hour
 )
 
-// An authority's certificate is as good at any time: clocks that are wrong must not matter, and what ends it is rotation.
+// An authority's certificate is as good at any time: clocks that are wrong must not matter, those of hosts that begin in 1970 either, and
+// what ends it is rotation.
 var (
-	always  = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	always  = time.Date(1950, 1, 1, 0, 0, 0, 0, time.UTC)
 	forever = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) // RFC 5280, section 4.1.2.5: no well-defined end
 )
 

@@ -55,6 +55,26 @@ func TestRolesAreWords(t *testing.T) {
 	require.Error(t, err)
 }
 
+// TestAClusterBeginsAtAnyTime has clocks that were never set, and some of later.
+func TestAClusterBeginsAtAnyTime(t *testing.T) {
+	for _, at := range []time.Time{time.Unix(0, 0), time.Date(1999, 12, 31, 23, 59, 59, 0, time.UTC), time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		authority, err := NewAuthority(at)
+		require.NoError(t, err)
+		key := newKey(t)
+		credentials, err := NewCredentials(key, Grant{
+			Leaf: issue(t, authority, key, Name{Server, "s1"}, at), Authorities: [][]byte{authority.Certificate().Raw},
+		})
+		require.NoError(t, err, at)
+		require.True(t, credentials.Issued().Equal(at))
+		made := NewToken(Client, []string{"s1:1"}, authority.Fingerprint(), at)
+		text, err := made.Text()
+		require.NoError(t, err)
+		token, err := ParseToken(text)
+		require.NoError(t, err, at)
+		require.Equal(t, made, token)
+	}
+}
+
 func TestIssuedLeaf(t *testing.T) {
 	authority, key := newAuthority(t), newKey(t)
 	leaf := parsed(t, issue(t, authority, key, Name{Client, "m1"}, now))

@@ -26,7 +26,7 @@ func Load(dir string) (*Credentials, error) {
 
 // Prepare is the key to enrol with: a new one, or that of an enrolment which was cut short, so that it can be asked for again. It is on
 // disk when Prepare returns, and takes the place of the key that is in use only when [Install] has its leaf. The
-// directory is made if it is not there.
+// directory is made if it is not there, and for its owner only; it is an error if it has other things in it and others may enter it.
 func Prepare(dir string) (*Key, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func Install(dir string, grant Grant) (*Credentials, error) {
 // Remove deletes an identity and its directory. Cut short, it leaves what is no identity any more. No error if there is none.
 func Remove(dir string) error {
 	err := locked(dir, func() error {
-		for _, name := range []string{leafFile, keyFile, nextKeyFile, authoritiesFile, serversFile} {
+		for _, name := range allFiles {
 			for _, path := range []string{name, name + ".tmp"} {
 				if err := os.Remove(filepath.Join(dir, path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 					return err

@@ -41,6 +41,29 @@ func requireSame(t testing.TB, want, got *Credentials) {
 	require.Equal(t, want.Signer(), got.Signer())
 }
 
+// TestOtherDirectoriesAreLeftAlone gives a home, or /etc, in place of a directory in it.
+func TestOtherDirectoriesAreLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o755))
+	other := filepath.Join(dir, "passwd")
+	require.NoError(t, os.WriteFile(other, nil, 0o644))
+	_, err := Prepare(dir)
+	require.ErrorContains(t, err, "directory of its own")
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o755), info.Mode().Perm())
+
+	require.NoError(t, os.Remove(other))
+	for range 2 { // empty, and with a key of ours
+		require.NoError(t, os.Chmod(dir, 0o755))
+		_, err = Prepare(dir)
+		require.NoError(t, err)
+		info, err = os.Stat(dir)
+		require.NoError(t, err)
+		require.Equal(t, fs.FileMode(0o700), info.Mode().Perm())
+	}
+}
+
 func TestDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etc", "lockfs", "identity")
 	_, err := Load(dir)
@@ -290,7 +313,7 @@ func TestRenewThatCannotBeKept(t *testing.T) {
 	require.Error(t, credentials.Renew(grant(t, authority, newKey(t), Name{Client, "m1"})), "another key")
 	require.Error(t, credentials.Renew(grant(t, authority, credentials.Key(), Name{Client, "m2"})), "another name")
 	require.Error(t, credentials.Renew(Grant{}))
-	require.NoError(t, os.Mkdir(filepath.Join(dir, leafFile+".tmp"), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, leafFile+".tmp", "in the way"), 0o700))
 	require.Error(t, credentials.Renew(grant(t, authority, credentials.Key(), Name{Client, "m1"})))
 	require.Equal(t, was, credentials.Leaf())
 

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -24,15 +25,36 @@ const (
 	serversFile     = "servers" // an address in each line
 )
 
-// makeDir is for the owner only.
+var allFiles = []string{leafFile, keyFile, nextKeyFile, authoritiesFile, serversFile}
+
+// makeDir is for the owner only: others could hold its lock. It leaves a directory alone that is also somebody else's, such as a home.
 func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if err := os.Chmod(dir, 0o700); err != nil {
+	info, err := os.Stat(dir)
+	if err != nil {
 		return err
 	}
+	if mode := info.Mode().Perm(); mode != 0o700 {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(entries, isNotOurs) {
+			err = os.Chmod(dir, 0o700)
+		} else if mode&0o077 != 0 {
+			err = fmt.Errorf("%s has mode %04o and other things in it: an identity needs a directory of its own", dir, mode)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return durable.SyncDir(filepath.Dir(dir))
+}
+
+func isNotOurs(entry os.DirEntry) bool {
+	return !slices.Contains(allFiles, strings.TrimSuffix(entry.Name(), ".tmp"))
 }
 
 // locked keeps other processes out: several mounts of a host have one identity.

@@ -81,6 +81,10 @@ func clientConfig(judge Judge, protocol string) *tls.Config {
 	config.ServerName = ServerName
 	config.InsecureSkipVerify = true // verifyPeer does it, with the cluster's time
 	config.VerifyConnection = func(state tls.ConnectionState) error {
+		// A server that knows no protocols of connections would be another service with the same certificate.
+		if state.NegotiatedProtocol != protocol {
+			return fmt.Errorf("%w: it was asked for %q", errProtocol, protocol)
+		}
 		return verifyPeer(judge, &state, true)
 	}
 	return config

@@ -182,6 +182,10 @@ func TestWhatIsSpoken(t *testing.T) {
 		require.ErrorIs(t, met.server, errProtocol, what)
 		require.Error(t, met.client, what)
 	}
+	other := server.ServerConfig(judge, ProtocolRPC)
+	other.GetConfigForClient = nil
+	other.NextProtos, other.Certificates = nil, []tls.Certificate{*server.current.Load().shown}
+	require.ErrorIs(t, connect(t, other, config(ProtocolRPC)).client, errProtocol, "a service that knows no protocols")
 	old := config(ProtocolRPC)
 	old.MaxVersion, old.MinVersion = tls.VersionTLS12, tls.VersionTLS12
 	met := connect(t, server.ServerConfig(judge, allProtocols...), old)
@@ -193,7 +197,7 @@ func TestWhatIsSpoken(t *testing.T) {
 	for _, offer := range [][]string{{ProtocolJoin, ProtocolRPC}, {ProtocolRPC, ProtocolJoin}} {
 		for _, serves := range [][]string{{ProtocolJoin, ProtocolRPC}, {ProtocolRPC, ProtocolJoin}} {
 			config := stranger.ClientConfig(client.Judge(nil), ProtocolRPC)
-			config.NextProtos = offer
+			config.NextProtos, config.VerifyConnection = offer, nil
 			met := connect(t, server.ServerConfig(judge, serves...), config)
 			if met.server == nil {
 				require.NoError(t, met.client)

@@ -67,9 +67,9 @@ func (c *Client) Call(ctx context.Context, method byte, request, reply proto.Mes
 		var conn *connection
 		if conn, err = c.connect(ctx); err == nil {
 			answer, err = conn.call(ctx, h.number, message)
+			c.security.noteRefusal(err)
 		}
 	}
-	c.security.noteRefusal(err)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)

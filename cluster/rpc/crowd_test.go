@@ -3,11 +3,16 @@ package rpc
 import (
 	"context"
 	"fmt"
+	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"lockfs/cluster/clusterpb"
 )
 
 // TestWhoWaitsForRoomMayGo has a connection end, in each way, with a request that there is no room for and others behind it.
@@ -78,4 +83,47 @@ func TestLargeRequestsComeOneAfterTheOther(t *testing.T) {
 		require.NoError(t, <-failures)
 	}
 	require.Eventually(t, func() bool { return s.left().coming == l.coming }, testWait, time.Millisecond)
+}
+
+// TestStrangersDoNotKeepJoinersOut has them hold all connections that there may be, of one address and in all.
+func TestStrangersDoNotKeepJoinersOut(t *testing.T) {
+	for what, addresses := range map[string]int{"at the joiner's address": 1, "in all": joinLimits.connections / joinLimits.connectionsPerHost} {
+		t.Run(what, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			s := NewJoinServer(new(testPort), func() {}, func(Caller) {})
+			go func() { _ = s.Serve(listener) }()
+			defer s.Close()
+			defer listener.Close()
+			first := make([]net.Conn, 0, addresses)
+			for i := range addresses {
+				from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(i+1))}}
+				for n := range joinLimits.connectionsPerHost {
+					conn, err := from.DialContext(t.Context(), "tcp", listener.Addr().String())
+					require.NoError(t, err)
+					defer conn.Close()
+					_, err = conn.Write([]byte(Preface))
+					require.NoError(t, err)
+					if n == 0 {
+						first = append(first, conn)
+					}
+				}
+			}
+			require.Eventually(t, func() bool { return s.count() == addresses*joinLimits.connectionsPerHost }, testWait, time.Millisecond)
+			joiner := newTestClient(t, listener.Addr().String())
+			require.EventuallyWithT(t, func(t *assert.CollectT) {
+				require.NoError(t, joiner.Call(context.Background(), enrollMethod, &clusterpb.EnrollRequest{Host: "h"}, new(clusterpb.EnrollReply)))
+			}, joinTimes.idle/2, 10*time.Millisecond, "before the strangers are hung up on for their silence")
+			require.LessOrEqual(t, s.count(), addresses*joinLimits.connectionsPerHost)
+			_ = first[0].SetReadDeadline(time.Now().Add(testWait))
+			_, err = first[0].Read(make([]byte, 1))
+			require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "who came first has gone")
+		})
+	}
+}
+
+func (s *Server) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
 }

@@ -2,6 +2,8 @@ package rpc
 
 import (
 	"container/list"
+	"errors"
+	"math"
 	"net"
 	"net/netip"
 	"sync"
@@ -101,3 +103,30 @@ func (h *halfOpen) close() {
 		_ = element.Value.(*pending).Close()
 	}
 }
+
+// mostHandshake is how many bytes somebody may send until it is known who he is. TLS would keep 256 KiB of certificates, for each; ours are
+// below 1 KiB, and hardly ever more than three.
+const mostHandshake = 32 << 10
+
+var errHandshakeSize = errors.New("it sends too much before it is known who it is")
+
+// fewBytes is a connection of which only so much is read.
+type fewBytes struct {
+	net.Conn
+	left int
+}
+
+// Read is part of net.Conn.
+func (c *fewBytes) Read(b []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, errHandshakeSize
+	}
+	n, err := c.Conn.Read(b[:min(len(b), c.left)])
+	if c.left != math.MaxInt {
+		c.left -= n
+	}
+	return n, err
+}
+
+// enough lifts the limit. Nobody may read meanwhile.
+func (c *fewBytes) enough() { c.left = math.MaxInt }

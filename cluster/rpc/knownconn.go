@@ -62,6 +62,8 @@ func socketOf(conn net.Conn) net.Conn {
 		return socketOf(c.Conn)
 	case *tls.Conn:
 		return socketOf(c.NetConn())
+	case *fewBytes:
+		return socketOf(c.Conn)
 	}
 	return conn
 }

@@ -38,10 +38,11 @@ var socketLimits = limits{
 	bytes: 64 << 20, bytesPerHost: 32 << 20, bytesPerConnection: 16 << 20,
 }
 
-// joinLimits are for who may be anybody.
+// joinLimits are for who may be anybody. To take all connections somebody has to do as many handshakes in each joinSettled, which takes
+// the server's time anyway.
 var joinLimits = limits{
 	request:     16 << 10,
-	connections: 64, connectionsPerHost: 8,
+	connections: 512, connectionsPerHost: 16,
 	coming: 1 << 20, comingPerHost: 128 << 10,
 	bytes: 8 << 20, bytesPerHost: 1 << 20, bytesPerConnection: 128 << 10,
 }
@@ -120,8 +121,9 @@ func newRoom(l limits) *room {
 	return r
 }
 
-// enter answers the accounts of another connection, and false if there is no room for one.
-func (r *room) enter(from origin) (accounts, bool) {
+// enter answers the accounts of another connection, and false if there is no room for one. There is for one in whose place another one
+// is leaving.
+func (r *room) enter(from origin, replacing bool) (accounts, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := r.hosts[from]
@@ -131,7 +133,7 @@ func (r *room) enter(from origin) (accounts, bool) {
 			coming:  account{above: &r.coming, limit: r.limits.comingPerHost},
 		}
 	}
-	if r.connections >= r.limits.connections || h.connections >= r.limits.connectionsPerHost {
+	if !replacing && (r.connections >= r.limits.connections || h.connections >= r.limits.connectionsPerHost) {
 		return accounts{}, false
 	}
 	r.hosts[from] = h

@@ -154,10 +154,12 @@ func (p *Port) identify(conn net.Conn) (net.Conn, *handing, error) {
 		return p.readBeginning(conn)
 	}
 	_ = conn.SetDeadline(time.Now().Add(p.times.handshake))
-	secure := tls.Server(conn, p.security.Server)
+	few := &fewBytes{Conn: conn, left: mostHandshake}
+	secure := tls.Server(few, p.security.Server)
 	if err := secure.Handshake(); err != nil {
 		return nil, nil, answerPlain(err)
 	}
+	few.enough()
 	_ = conn.SetDeadline(time.Time{})
 	state := secure.ConnectionState()
 	if state.NegotiatedProtocol == ProtocolJoin {
@@ -188,7 +190,7 @@ func answerPlain(err error) error {
 	case string(header.RecordHeader[:]) != Preface[:len(header.RecordHeader)]:
 		return errNotOurs
 	}
-	refuseConnection(header.Conn, NeedsTLS)
+	refuseConnection(socketOf(header.Conn), NeedsTLS)
 	return NeedsTLS
 }
 

@@ -333,3 +333,72 @@ func TestNewcomersWaitTheirGrace(t *testing.T) {
 	require.Equal(t, alert, told)
 	require.Equal(t, int32(1), p.crowded.Load())
 }
+
+// TestHandshakesAreShort has a stranger send as many certificates as TLS takes, and a host as many as an authority gives it.
+func TestHandshakesAreShort(t *testing.T) {
+	of := newTestAuthority(t)
+	p := startPort(t, of.security(t, RoleServer, "a"))
+	for _, sends := range []struct{ certificates, failed int32 }{{16, 0}, {300, 1}} {
+		security := of.security(t, RoleClient, "m")
+		config := security.Client(ProtocolRPC)
+		for range sends.certificates {
+			config.Certificates[0].Certificate = append(config.Certificates[0].Certificate, of.certificate.Raw)
+		}
+		security.Client = func(string) *tls.Config { return config }
+		who, err := p.whoIs(t, security)
+		if sends.failed == 0 {
+			require.NoError(t, err)
+			require.Contains(t, who, "client m")
+			large := NewClient(p.address, security)
+			defer large.Close()
+			for range 4 { // what comes later has no such limit
+				_, err = say(t.Context(), large, whoAmI, strings.Repeat("x", mostHandshake))
+				require.NoError(t, err)
+			}
+		} else {
+			require.Error(t, err)
+		}
+		require.Eventually(t, func() bool { return p.failed.Load() == sends.failed }, testWait, time.Millisecond)
+	}
+}
+
+// TestWhoIsCrowdedOutIsNotTurnedAway tells the two apart: it is no use to ask for another certificate where there is no room.
+func TestWhoIsCrowdedOutIsNotTurnedAway(t *testing.T) {
+	of := newTestAuthority(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	p := servePort(t, listener, of.security(t, RoleServer, "a"), newHalfOpen(1, 1, testWait), standardPortTimes)
+	slow, err := net.Dial("tcp", p.address)
+	require.NoError(t, err)
+	defer slow.Close()
+	require.Eventually(t, func() bool {
+		p.halfOpen.mu.Lock()
+		defer p.halfOpen.mu.Unlock()
+		return p.halfOpen.all.Len() == 1
+	}, testWait, time.Millisecond)
+	var turned atomic.Int32
+	client := of.security(t, RoleClient, "m")
+	client.TurnedAway = func() { turned.Add(1) }
+	_, err = p.whoIs(t, client)
+	require.Error(t, err)
+	require.Equal(t, int32(1), p.crowded.Load())
+	require.Zero(t, turned.Load())
+
+	stranger := newTestAuthority(t).security(t, RoleClient, "m")
+	stranger.Client, stranger.TurnedAway = withRoots(stranger, client), client.TurnedAway
+	require.NoError(t, slow.Close())
+	require.Eventually(t, func() bool {
+		_, err := p.whoIs(t, stranger)
+		require.Error(t, err)
+		return turned.Load() > 0
+	}, testWait, time.Millisecond)
+}
+
+// withRoots shows one certificate and trusts the authority of another.
+func withRoots(shown, trusting *Security) func(string) *tls.Config {
+	return func(protocol string) *tls.Config {
+		config := trusting.Client(protocol)
+		config.Certificates = shown.Client(protocol).Certificates
+		return config
+	}
+}

@@ -37,7 +37,8 @@ type Security struct {
 	TurnedAway func()
 }
 
-// noteRefusal looks for the other side's word, in TLS, at the end of a connection: with TLS 1.3 that comes after the handshake.
+// noteRefusal looks for the other side's word, in TLS, at the end of a connection: with TLS 1.3 that comes after the handshake. What comes
+// sooner says nothing of the certificate, which has not been seen then: there is no room, for example.
 func (s *Security) noteRefusal(err error) {
 	var operation *net.OpError
 	if s != nil && s.TurnedAway != nil && errors.As(err, &operation) && operation.Op == "remote error" {

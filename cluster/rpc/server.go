@@ -15,9 +15,17 @@ type Server struct {
 	crowded   func(Caller)
 	lingering atomic.Int32 // connections that are told that there is no room for them
 
+	settled time.Duration // after it a connection goes for one that there is no room for; 0: none does
+
 	mu     sync.Mutex
-	conns  map[net.Conn]Caller
+	conns  map[net.Conn]*attendee
 	closed bool
+}
+
+// attendee is who has a connection.
+type attendee struct {
+	Caller
+	since time.Time
 }
 
 // NewServer answers for a node. malformed is called for each request that nobody should have sent, crowded for each connection that
@@ -31,18 +39,24 @@ func NewSocketServer(node Node, malformed func(), crowded func(Caller)) *Server 
 	return newServer(handlersOf(node), withinFiles(socketLimits), standardTimes, malformed, crowded)
 }
 
-// NewJoinServer answers who has no certificate yet, and does nothing else than to enroll him.
+// NewJoinServer answers who has no certificate yet, and does nothing else than to enroll him. It makes room for who comes: strangers could
+// take all there is, and keep it.
 func NewJoinServer(e Enroller, malformed func(), crowded func(Caller)) *Server {
 	handlers := map[byte]Handler{enrollMethod: {Do: handle(e.Enroll)}}
-	return newServer(handlers, withinFiles(joinLimits), joinTimes, malformed, crowded)
+	s := newServer(handlers, withinFiles(joinLimits), joinTimes, malformed, crowded)
+	s.settled = joinSettled
+	return s
 }
 
 func newServer(handlers map[byte]Handler, l limits, t times, malformed func(), crowded func(Caller)) *Server {
 	return &Server{
 		service: service{handlers: handlers, malformed: malformed, room: newRoom(l), times: t},
-		crowded: crowded, conns: make(map[net.Conn]Caller),
+		crowded: crowded, conns: make(map[net.Conn]*attendee),
 	}
 }
+
+// joinSettled is how long somebody has to enroll whoever else wants to.
+const joinSettled = time.Second
 
 // acceptPause is for a process or host that has no room for another connection.
 const acceptPause = 50 * time.Millisecond
@@ -93,8 +107,8 @@ func (s *Server) Close() {
 func (s *Server) HangUp(on func(Caller) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for conn, caller := range s.conns {
-		if on(caller) {
+	for conn, who := range s.conns {
+		if on(who.Caller) {
 			abort(conn)
 		}
 	}
@@ -107,7 +121,10 @@ func (s *Server) serve(conn net.Conn) {
 		return // it has gone
 	}
 	from := originOf(caller)
-	accounts, fits := s.room.enter(from)
+	accounts, fits := s.room.enter(from, false)
+	if !fits && s.makeRoom(from) {
+		accounts, fits = s.room.enter(from, true)
+	}
 	if !fits {
 		s.crowded(caller)
 		s.sayCrowded(conn)
@@ -118,6 +135,37 @@ func (s *Server) serve(conn net.Conn) {
 		defer s.unregister(conn)
 		newServing(&s.service, conn, caller, accounts).serve()
 	}
+}
+
+// makeRoom hangs up on the connection that has been there for longest: of the same origin if that has too many. It is false if none
+// has had its time.
+func (s *Server) makeRoom(from origin) bool {
+	if s.settled == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	oldest := func(of func(*attendee) bool) (goes net.Conn, count int) {
+		for conn, who := range s.conns {
+			if !of(who) {
+				continue
+			}
+			if count++; goes == nil || who.since.Before(s.conns[goes].since) {
+				goes = conn
+			}
+		}
+		return goes, count
+	}
+	goes, count := oldest(func(who *attendee) bool { return originOf(who.Caller) == from })
+	if count < s.room.limits.connectionsPerHost {
+		goes, _ = oldest(func(*attendee) bool { return true })
+	}
+	if goes == nil || time.Since(s.conns[goes].since) < s.settled {
+		return false
+	}
+	delete(s.conns, goes)
+	abort(goes)
+	return true
 }
 
 // sayCrowded tells some of those why they are hung up on: they take a connection and a moment, too.
@@ -132,7 +180,7 @@ func (s *Server) register(conn net.Conn, caller Caller) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
-		s.conns[conn] = caller
+		s.conns[conn] = &attendee{caller, time.Now()}
 	}
 	return !s.closed
 }

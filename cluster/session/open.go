@@ -7,15 +7,11 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
-
-// reopenPause is for a cluster that says no: it will for a while.
-const reopenPause = time.Second
 
 // open opens or takes over a session. The error is a *rpc.RefusedError if the cluster says no.
 func (c *Client) open(ctx context.Context, id ids.Session, numbers *numbers) (*clientSession, error) {

@@ -64,3 +64,6 @@ func (p *patience) Err() error {
 	}
 	return context.Cause(p.Context)
 }
+
+// reopenPause is for a cluster that says no: it will for a while.
+const reopenPause = time.Second

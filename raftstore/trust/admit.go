@@ -124,7 +124,24 @@ func (t *Table) letIn(op *storepb.AdmitHost, by *storepb.TokenRecord, known *sto
 	if known != nil {
 		t.shutOut = t.index
 	}
+	if t.isLost(known) {
+		t.revokeKey(string(known.GetKeyHash()), t.index)
+	}
 	return answerHost(admission), true
+}
+
+// isLost tells whether nobody is to have a key any more, because another has taken its place. It has to be known of those of servers: with
+// each other they put up with keys that are not known yet. Of a client's it is enough that no host has it.
+func (t *Table) isLost(known *storepb.Admission) bool {
+	if !isLive(known) || known.GetRole() != storepb.Role_SERVER {
+		return false
+	}
+	lost := true
+	t.hosts.Scan(func(_ string, other *storepb.Admission) bool {
+		lost = !isLive(other) || !bytes.Equal(other.GetKeyHash(), known.GetKeyHash())
+		return lost
+	})
+	return lost
 }
 
 // dropRevokedHost makes room: it forgets the host that was revoked longest ago, if there is one. Its key stays revoked.

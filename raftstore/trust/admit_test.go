@@ -156,6 +156,25 @@ func TestWhoIsLetIn(t *testing.T) {
 	}
 }
 
+// TestKeysOfServersAreReplacedForGood tells what becomes of a key whose host has come back with another one.
+func TestKeysOfServersAreReplacedForGood(t *testing.T) {
+	for _, role := range []storepb.Role{server, client} {
+		d := newDriver(t)
+		requireCode(t, storepb.Code_OK, d.put(tokenOf("t", role, 2)))
+		requireCode(t, storepb.Code_OK, d.put(&storepb.JoinToken{Id: []byte("again"), Role: role, Host: "a", Uses: 9, Expires: int64(time.Hour)}))
+		requireCode(t, storepb.Code_OK, d.admit("a", role, "first", "t"))
+		requireCode(t, storepb.Code_OK, d.admit("a", role, "second", "again"))
+		want := map[storepb.Role]error{server: ErrRevoked, client: ErrOtherKey}[role]
+		require.ErrorIs(t, d.isAdmitted("a", role, "first"), want)
+		require.NoError(t, d.isAdmitted("a", role, "second"))
+
+		requireCode(t, storepb.Code_OK, d.admit("b", role, "second", "t"))
+		requireCode(t, storepb.Code_OK, d.admit("a", role, "third", "again"))
+		require.NoError(t, d.isAdmitted("b", role, "second"), "somebody else has it, too")
+		requireRestorable(t, d.Table)
+	}
+}
+
 func TestTokenDecidesWhatAHostIs(t *testing.T) {
 	d := newDriver(t)
 	token := tokenOf("t", client, 5)

@@ -73,17 +73,18 @@ func (t *Table) Revoke(name string) (result *storepb.Result, revoked bool) {
 		t.hosts.Set(gone.GetName(), gone)
 	}
 	t.revokeKey(string(host.GetKeyHash()), t.index)
-	if t.revoked.Len() > MaxRevoked {
-		_, oldest, _ := t.revocations.PopMin()
-		t.revoked.Delete(oldest)
-	}
 	t.shutOut = t.index
 	return answerHost(t.Host(name)), true
 }
 
+// revokeKey forgets the key that was revoked longest ago where there are too many.
 func (t *Table) revokeKey(keyHash string, index ids.Index) {
 	t.revoked.Set(keyHash, index)
 	t.revocations.Set(index, keyHash)
+	if t.revoked.Len() > MaxRevoked {
+		_, oldest, _ := t.revocations.PopMin()
+		t.revoked.Delete(oldest)
+	}
 }
 
 // isLive tells whether there is such a host and it was not revoked.

@@ -88,7 +88,7 @@ func (m *model) admit(w wanted) (in, used bool) {
 			return false, false
 		}
 		h.token, h.squash = "", false
-		m.hosts[w.name] = &h
+		m.replace(w.name, &h)
 		return true, false
 	}
 	token := m.tokens[w.token]
@@ -102,8 +102,23 @@ func (m *model) admit(w wanted) (in, used bool) {
 	}
 	token.letIn++
 	h.squash = token.squash
-	m.hosts[w.name] = &h
+	m.replace(w.name, &h)
 	return true, true
+}
+
+// replace lets a host in. Nobody is to have the key any more that a server of that name had, unless somebody else has it.
+func (m *model) replace(name string, h *modelHost) {
+	was, live := m.hosts[name], m.live(name)
+	m.hosts[name] = h
+	if !live || was.role != server {
+		return
+	}
+	for other, host := range m.hosts {
+		if m.live(other) && host.key == was.key {
+			return
+		}
+	}
+	m.revoked[was.key] = true
 }
 
 func (m *model) mayDrop(authority string) bool {

@@ -2,7 +2,7 @@
 //
 // A host is known by the hash of its key, so who has the key of a host is that host, whatever certificate he shows. It comes in with a token,
 // once for each use that the token has, and renews its certificate as often as it likes with the key that it is known by. A revoked key is never
-// let in again. The last [MaxRevoked] of them are kept: what was revoked before that could only come in with a new token, as
+// let in again, nor is one that a server had before it came back with another. The last [MaxRevoked] of them are kept: what was revoked before that could only come in with a new token, as
 // any other key could.
 //
 // A table checks no signature and knows no clock: who proposes an admission has verified the certificate, and index and time come in

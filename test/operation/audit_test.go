@@ -56,8 +56,9 @@ func replay(events []suite.Event) (faults []string) {
 			if now.Token != e.Token {
 				fault("not this one's")
 			}
-		case "host_unreachable", "host_back", "host_forgotten", "session_ended", "rule_set", "rule_deleted", "member_added", "member_removed",
-			"host_joined", "host_revoked", "token_created", "token_revoked", "join_refused", "authority_added", "authority_dropped":
+		case "host_unreachable", "host_back", "host_forgotten", "session_ended", "alarm_raised", "alarm_cleared", "rule_set",
+			"rule_deleted", "member_added", "member_removed", "host_joined", "host_revoked", "token_created", "token_revoked",
+			"join_refused", "authority_added", "authority_dropped":
 			if e.Path != "" {
 				fault("of no lock")
 			}

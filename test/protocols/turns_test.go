@@ -66,9 +66,11 @@ func TestSlots(t *testing.T) {
 		h := on[(i*3+1)%len(on)]
 		waiting = append(waiting, h.Start(c.Program, "run", "--slots", "1", "--format", "pid", c.Path("one"), "--",
 			"sh", "-c", `echo "$1" >> "$2"`, "sh", fmt.Sprint(i), served))
-		if i > 0 { // the first one looks at the slots
-			names = append(names, h.Name())
+		if i == 0 { // it looks at the slots
+			c.Nodes[0].AwaitAdvisory(t, "one/.queue", "held", h.Name())
+			continue
 		}
+		names = append(names, h.Name())
 		c.Nodes[0].AwaitAdvisory(t, "one/.queue", "waiting", names...)
 	}
 	held.Kill()

@@ -116,5 +116,6 @@ func (n *Node) entry() []string {
 	if _, err := os.Stat(n.Identity()); err == nil {
 		return nil
 	}
-	return []string{"--token", n.cluster.JoinToken(n.cluster.t, "server")}
+	// With its name in it: it may have lost its data, and with them the key that it is known by.
+	return []string{"--token", n.cluster.NewJoinToken(n.cluster.t, "--role", "server", "--host", n.Name)}
 }

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
-	"lockfs/cluster/identity"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/raftstore/storepb"
 )
@@ -105,22 +103,4 @@ matter: see lockfs host admitted, and lockfs host revoke.
 	}
 	flags.Add(cmd.Flags())
 	return cmd
-}
-
-// authorities answers those that are trusted; the first one signs.
-func authorities(ctx context.Context, admin *cluster.Admin) ([]*storepb.Authority, error) {
-	result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListAuthorities{ListAuthorities: &storepb.ListAuthorities{}}})
-	return result.GetAuthorities(), err
-}
-
-// signing answers the one that signs.
-func signing(ctx context.Context, admin *cluster.Admin) (identity.Fingerprint, error) {
-	found, err := authorities(ctx, admin)
-	if err != nil {
-		return identity.Fingerprint{}, err
-	}
-	if len(found) == 0 {
-		return identity.Fingerprint{}, errors.New("this cluster has no authority: its servers were started with --insecure")
-	}
-	return identity.Fingerprint(found[0].GetFingerprint()), nil
 }

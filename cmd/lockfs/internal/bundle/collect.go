@@ -12,21 +12,9 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
-	"time"
 
 	"lockfs/cmd/lockfs/internal/cli"
 )
-
-// plan is what a bundle is made with.
-type plan struct {
-	name string
-	ask  []string // flags that say whom to ask
-	cpu  time.Duration
-	data []string
-}
-
-// commandTime is how long a command may take that asks the cluster.
-const commandTime = 30 * time.Second
 
 // collect has all parts collected at the same time: they show one moment, as far as that is possible.
 func (p *plan) collect(ctx context.Context, c *collection) {
@@ -135,29 +123,4 @@ func (c *collection) journal(ctx context.Context) {
 	default:
 		c.text(name, text)
 	}
-}
-
-// sizes lists the files below a directory: when they changed, how large they are, and their names. It opens none.
-func (c *collection) sizes(name, dir string) {
-	var list bytes.Buffer
-	fmt.Fprintf(&list, "%s\n", dir)
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := entry.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // removed meanwhile
-		}
-		if err != nil {
-			return err
-		}
-		below, err := filepath.Rel(dir, path)
-		fmt.Fprintf(&list, "%s  %s  %12d  %s\n", info.Mode(), info.ModTime().UTC().Format(time.RFC3339), info.Size(), below)
-		return err
-	})
-	if err != nil {
-		c.lack(name, err)
-	}
-	c.text(name, list.Bytes())
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"os"
+	"path/filepath"
 )
 
 // LeafFile is what an identity directory has its host's certificate in, first of its chain.
@@ -22,4 +23,16 @@ func ReadLeaf(path string) (*x509.Certificate, error) {
 		}
 	}
 	return nil, errors.New("there is no certificate in it")
+}
+
+// DefaultIdentity is the directory of this user's identity on a host that is no server.
+func DefaultIdentity() string {
+	if os.Geteuid() == 0 {
+		return "/etc/lockfs/identity"
+	}
+	folder, err := os.UserConfigDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(folder, "lockfs", "identity")
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -83,18 +82,6 @@ func (f *ClusterFlags) security() (*rpc.Security, error) {
 	return &rpc.Security{Client: func(protocol string) *tls.Config {
 		return credentials.ClientConfig(credentials.Judge(nil), protocol)
 	}}, nil
-}
-
-// DefaultIdentity is the directory of this user's identity on a host that is no server.
-func DefaultIdentity() string {
-	if os.Geteuid() == 0 {
-		return "/etc/lockfs/identity"
-	}
-	folder, err := os.UserConfigDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(folder, "lockfs", "identity")
 }
 
 // findDaemon prefers the daemon that knows most. Where there are several they must be of one cluster, as a command is for one.

@@ -77,18 +77,23 @@ func OwnSocketDir() string {
 }
 
 // MakeSocketDir makes [OwnSocketDir] if it is missing: open to all if it is root's, else to this user only. It is an error if it
-// belongs to somebody else, who could answer in a daemon's place.
+// belongs to somebody else, who could answer in a daemon's place. One that [SocketDirVariable] names keeps its mode.
 func MakeSocketDir() error {
 	dir, mode := OwnSocketDir(), os.FileMode(0o700)
 	if os.Geteuid() == 0 {
 		mode = 0o755
 	}
+	_, err := os.Lstat(dir)
+	made := errors.Is(err, os.ErrNotExist)
 	if err := os.MkdirAll(dir, mode); err != nil {
 		return fmt.Errorf("directory for sockets: %w", err)
 	}
 	if !trustedDir(dir) {
 		return fmt.Errorf("directory for sockets: %s belongs to somebody else, or others may write to it; set %s to another one",
 			dir, SocketDirVariable)
+	}
+	if os.Getenv(SocketDirVariable) != "" && !made {
+		return nil
 	}
 	// The directory is also that of sessions, which are nobody else's.
 	if err := os.Chmod(dir, mode); err != nil {
@@ -111,14 +116,15 @@ func SocketDirs() []string {
 func Sockets() ([]string, error) {
 	var found []string
 	for _, dir := range SocketDirs() {
+		if !trustedDir(dir) { // also what somebody else has made there, so that commands do not work
+			continue
+		}
 		entries, err := os.ReadDir(dir)
 		switch {
-		case errors.Is(err, os.ErrNotExist):
+		case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
 			continue
 		case err != nil:
 			return nil, fmt.Errorf("look for sockets: %w", err)
-		case !trustedDir(dir):
-			continue
 		}
 		for _, entry := range entries {
 			if socketKind(entry.Name()) >= 0 && entry.Type() == os.ModeSocket {
@@ -139,10 +145,10 @@ func socketKind(name string) int {
 	return slices.Index(socketKinds, kind)
 }
 
-// trustedDir tells whether only root or this user can have put something into a directory.
+// trustedDir tells whether only root or this user can have put something into a directory. A link to one can be changed by who made it.
 func trustedDir(dir string) bool {
-	info, err := os.Stat(dir)
-	if err != nil {
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() {
 		return false
 	}
 	owner := info.Sys().(*syscall.Stat_t).Uid

@@ -49,3 +49,37 @@ func TestSocketsAreFoundInOrder(t *testing.T) {
 	require.Empty(t, found, "anybody could have put them there")
 	require.Error(t, MakeSocketDir())
 }
+
+// TestSocketsOfOthersAreNotFound has somebody else make the directory first, or a link to one.
+func TestSocketsOfOthersAreNotFound(t *testing.T) {
+	dir := t.TempDir()
+	real := filepath.Join(dir, "real")
+	t.Setenv(SocketDirVariable, real)
+	require.NoError(t, MakeSocketDir())
+	listener, err := net.Listen("unix", ServerSocket("a"))
+	require.NoError(t, err)
+	defer listener.Close()
+
+	t.Setenv(SocketDirVariable, filepath.Join(dir, "link"))
+	require.NoError(t, os.Symlink(real, OwnSocketDir()))
+	found, err := Sockets()
+	require.NoError(t, err)
+	require.Empty(t, found, "who has made the link can make it another one")
+	require.Error(t, MakeSocketDir())
+
+	t.Setenv(SocketDirVariable, filepath.Join(real, "a file", "lockfs"))
+	require.NoError(t, os.WriteFile(filepath.Join(real, "a file"), nil, 0o600))
+	found, err = Sockets()
+	require.NoError(t, err)
+	require.Empty(t, found)
+}
+
+func TestADirectoryThatIsGivenKeepsItsMode(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(SocketDirVariable, dir)
+	require.NoError(t, os.Chmod(dir, 0o711))
+	require.NoError(t, MakeSocketDir())
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o711), info.Mode().Perm())
+}

@@ -13,13 +13,6 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// daemonSocket is a socket of a daemon, and what came of connecting to it.
-type daemonSocket struct {
-	path  string
-	about *cli.Daemon // nil: it does not say
-	err   error
-}
-
 func lookAtDaemons(_ context.Context, h *host) []Finding {
 	sockets, err := h.daemons()
 	if err != nil {

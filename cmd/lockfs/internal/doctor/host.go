@@ -2,16 +2,12 @@ package doctor
 
 import (
 	"context"
+	"lockfs/cmd/lockfs/internal/cli"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
-
-	"lockfs/cmd/lockfs/internal/cli"
-	"lockfs/fusefs/mountpoint"
 )
 
 // host is all that the checks know of the machine. Tests have others.
@@ -37,48 +33,6 @@ type host struct {
 	openFiles    func() (soft, hard uint64, err error)
 }
 
-const defaultData = "/var/lib/lockfs"
-
-// thisHost looks at the real one. The command's flags say how to ask the cluster.
-func thisHost(cmd *cobra.Command, data []string) *host {
-	h := &host{
-		root: "/", uid: os.Geteuid(), data: data, now: time.Now, openDevice: openDevice, lookPath: exec.LookPath, clock: readClock,
-		mounts: mountpoint.All, mountState: mountpoint.State, daemons: findDaemons, fileSystem: statfs,
-		syncedWrites: syncedWrites, listen: tryListen, memory: readMemory, openFiles: readOpenFiles,
-	}
-	ask := cli.PassedOn(cmd, "data", "json")
-	h.asked = len(ask) > 0
-	h.cluster = once(func(ctx context.Context) (*clusterStatus, error) { return askStatus(ctx, ask) })
-	found, _ := h.daemons()
-	for _, d := range found {
-		if len(data) == 0 && d.about != nil && d.about.Data != "" {
-			h.data = append(h.data, d.about.Data)
-		}
-	}
-	if len(h.data) == 0 && isDir(defaultData) {
-		h.data = []string{defaultData}
-	}
-	h.identities = []string{cli.DefaultIdentity()}
-	for _, dir := range h.data {
-		h.identities = append(h.identities, filepath.Join(dir, "identity"))
-	}
-	return h
-}
-
-// once asks only the first time.
-func once(ask func(context.Context) (*clusterStatus, error)) func(context.Context) (*clusterStatus, error) {
-	var status *clusterStatus
-	var err error
-	asked := false
-	return func(ctx context.Context) (*clusterStatus, error) {
-		if !asked {
-			status, err = ask(ctx)
-			asked = true
-		}
-		return status, err
-	}
-}
-
 // path is where a file of the machine is.
 func (h *host) path(name string) string { return filepath.Join(h.root, name) }
 
@@ -97,4 +51,31 @@ func (h *host) eachData(look func(dir string) Finding) []Finding {
 		found = append(found, look(dir))
 	}
 	return found
+}
+
+// clusterStatus is what is of use here of what `lockfs status --json` prints.
+type clusterStatus struct {
+	Leader string    `json:"leader"`
+	Time   time.Time `json:"cluster_time"` // at some moment between the next two
+	asked  time.Time
+	came   time.Time
+	Usage  *struct {
+		Bytes    uint64 `json:"bytes"`
+		MaxBytes uint64 `json:"max_bytes"`
+	} `json:"usage"`
+	Nodes []struct {
+		Name    string `json:"name"`
+		Address string `json:"address"`
+		Version string `json:"version"`
+		State   string `json:"state"`
+		Voter   bool   `json:"voter"`
+		Error   string `json:"error"`
+	} `json:"nodes"`
+}
+
+// daemonSocket is a socket of a daemon, and what came of connecting to it.
+type daemonSocket struct {
+	path  string
+	about *cli.Daemon // nil: it does not say
+	err   error
 }

@@ -13,26 +13,6 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// clusterStatus is what is of use here of what `lockfs status --json` prints.
-type clusterStatus struct {
-	Leader string    `json:"leader"`
-	Time   time.Time `json:"cluster_time"` // at some moment between the next two
-	asked  time.Time
-	came   time.Time
-	Usage  *struct {
-		Bytes    uint64 `json:"bytes"`
-		MaxBytes uint64 `json:"max_bytes"`
-	} `json:"usage"`
-	Nodes []struct {
-		Name    string `json:"name"`
-		Address string `json:"address"`
-		Version string `json:"version"`
-		State   string `json:"state"`
-		Voter   bool   `json:"voter"`
-		Error   string `json:"error"`
-	} `json:"nodes"`
-}
-
 // askStatus has this very program ask, with the flags that were given: whom it asks, and as whom, is decided in one place.
 func askStatus(ctx context.Context, flags []string) (*clusterStatus, error) {
 	asked := time.Now()

@@ -1,0 +1,77 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"lockfs/cluster/enrolment"
+	"lockfs/cluster/identity"
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/storepb"
+)
+
+// raftAs speaks raft to a node with credentials.
+func raftAs(t testing.TB, credentials *identity.Credentials) *raft.NetworkTransport {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	security := &rpc.Security{Client: func(protocol string) *tls.Config { return credentials.ClientConfig(credentials.Judge(nil), protocol) }}
+	over := raft.NewNetworkTransportWithLogger(&raftStream{listener, advertised(listener.Addr().String()), security}, 1, testWait, nil)
+	t.Cleanup(func() {
+		over.CloseStreams()
+		_ = over.Close()
+	})
+	return over
+}
+
+// requestVote asks as a server that is no member.
+func requestVote(over *raft.NetworkTransport, of *Node) error {
+	return over.RequestVote("", raft.ServerAddress(of.cfg.Advertise), &raft.RequestVoteRequest{
+		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("somebody"), Addr: []byte("nowhere:1")}, Term: 1,
+	}, new(raft.RequestVoteResponse))
+}
+
+// TestWhoSpeaksRaft has a server that is not known yet, and one that was replaced by another of its name.
+func TestWhoSpeaksRaft(t *testing.T) {
+	node := foundSecure(t)
+	enrolled := func(want *storepb.JoinToken) *identity.Credentials {
+		ctx, cancel := context.WithTimeout(t.Context(), testWait)
+		defer cancel()
+		dir := filepath.Join(t.TempDir(), "identity")
+		joined, err := enrolment.Join(ctx, newToken(t, node, want), "n9", dir, func(identity.SealKey) error { return nil })
+		require.NoError(t, err)
+		return joined.Credentials
+	}
+	key, err := identity.NewKey()
+	require.NoError(t, err)
+	der, err := key.Request(identity.Name{Role: identity.Server, Host: "later"})
+	require.NoError(t, err)
+	request, err := identity.ParseRequest(der)
+	require.NoError(t, err)
+	authority, err := node.enrollment.office.signing()
+	require.NoError(t, err)
+	leaf, err := authority.Issue(request, node.clusterTime(), time.Hour)
+	require.NoError(t, err)
+	credentials, err := identity.NewCredentials(key, identity.Grant{Leaf: leaf, Authorities: [][]byte{authority.Certificate().Raw}})
+	require.NoError(t, err)
+	later := raftAs(t, credentials)
+	require.NoError(t, requestVote(later, node), "its state may be behind")
+
+	replaced := enrolled(&storepb.JoinToken{Role: storepb.Role_SERVER})
+	gone := raftAs(t, replaced)
+	require.NoError(t, requestVote(gone, node))
+	replacing := raftAs(t, enrolled(&storepb.JoinToken{Role: storepb.Role_SERVER, Host: "n9"}))
+	require.NoError(t, requestVote(replacing, node))
+	require.Eventually(t, func() bool { return requestVote(gone, node) != nil }, testWait, time.Millisecond, "its connection is ended")
+	require.Error(t, requestVote(gone, node), "and there is no other one")
+	require.NoError(t, requestVote(replacing, node))
+	node.cutOff()
+	require.NoError(t, requestVote(later, node), "on the connection that it has")
+}

@@ -1,0 +1,55 @@
+package doctor
+
+import (
+	"context"
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/fusefs/mountpoint"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+const defaultData = "/var/lib/lockfs"
+
+// thisHost looks at the real one. The command's flags say how to ask the cluster.
+func thisHost(cmd *cobra.Command, data []string) *host {
+	h := &host{
+		root: "/", uid: os.Geteuid(), data: data, now: time.Now, openDevice: openDevice, lookPath: exec.LookPath, clock: readClock,
+		mounts: mountpoint.All, mountState: mountpoint.State, daemons: findDaemons, fileSystem: statfs,
+		syncedWrites: syncedWrites, listen: tryListen, memory: readMemory, openFiles: readOpenFiles,
+	}
+	ask := cli.PassedOn(cmd, "data", "json")
+	h.asked = len(ask) > 0
+	h.cluster = once(func(ctx context.Context) (*clusterStatus, error) { return askStatus(ctx, ask) })
+	found, _ := h.daemons()
+	for _, d := range found {
+		if len(data) == 0 && d.about != nil && d.about.Data != "" {
+			h.data = append(h.data, d.about.Data)
+		}
+	}
+	if len(h.data) == 0 && isDir(defaultData) {
+		h.data = []string{defaultData}
+	}
+	h.identities = []string{cli.DefaultIdentity()}
+	for _, dir := range h.data {
+		h.identities = append(h.identities, filepath.Join(dir, "identity"))
+	}
+	return h
+}
+
+// once asks only the first time.
+func once(ask func(context.Context) (*clusterStatus, error)) func(context.Context) (*clusterStatus, error) {
+	var status *clusterStatus
+	var err error
+	asked := false
+	return func(ctx context.Context) (*clusterStatus, error) {
+		if !asked {
+			status, err = ask(ctx)
+			asked = true
+		}
+		return status, err
+	}
+}
