@@ -55,7 +55,7 @@ func contenders(t testing.TB, c *suite.Cluster, on ...*hosts.Host) suite.Jobs {
 func TestBackupsUnderLoadAreRestoredElsewhere(t *testing.T) {
 	t.Parallel()
 	own := filepath.Join(t.TempDir(), "own")
-	c := suite.StartCluster(t, 3, "--backup-dir", own, "--backup-every", "2s", "--backup-keep", "2")
+	c := suite.StartInsecureCluster(t, 3, "--backup-dir", own, "--backup-every", "2s", "--backup-keep", "2")
 	a := c.Nodes[0]
 	jobs := contenders(t, c, c.Hosts()...)
 	for round := range suite.Rounds(4, 20) {
