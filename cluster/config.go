@@ -12,6 +12,7 @@ import (
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/identity"
 	"lockfs/raftstore"
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -57,10 +58,13 @@ type Config struct {
 }
 
 func (c *Config) certificateValidity() time.Duration {
-	if c.validity == 0 {
-		return identity.Validity
+	switch {
+	case c.validity != 0:
+		return c.validity
+	case fault.CertificateValidity != 0:
+		return fault.CertificateValidity
 	}
-	return c.validity
+	return identity.Validity
 }
 
 func (c *Config) validate() error {

@@ -37,10 +37,9 @@ func (w *removalWatch) look() {
 	if _, leader := w.raft.LeaderWithID(); leader != "" || !w.members.dir.Joined {
 		return
 	}
-	// One that has just started may not know the members yet.
 	asked := slices.Clone(w.join)
-	for _, member := range w.members.all() {
-		asked = append(asked, member.GetAddress())
+	for _, server := range w.raft.Servers() { // one that has just started may not know the members yet
+		asked = append(asked, string(server.Address))
 	}
 	for _, address := range asked {
 		removed, leader := w.removedAccordingTo(address)

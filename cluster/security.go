@@ -158,7 +158,11 @@ func (n *Node) otherServers() []string {
 	if servers := n.members.addresses(); len(servers) > 0 {
 		return servers
 	}
-	return n.security.credentials.Servers()
+	servers := n.security.credentials.Servers() // when it came in
+	for _, server := range n.raft.Servers() {
+		servers = append(servers, string(server.Address))
+	}
+	return servers
 }
 
 // certificateRefused ends a node that the cluster has shut out.

@@ -20,5 +20,7 @@
 //	die-answering     the process is killed when a creation's result is on its way to the kernel
 //	lose-answers      a name that begins with "untold" is created, and the answer to that never comes
 //
-// LOCKFS_TEST_COMPARE_INTERVAL says how often the voters compare their states. And LOCKFS_TEST_CLOCK_OFFSET says by how much the program's wall clock is wrong: 1h is an hour fast.
+// LOCKFS_TEST_COMPARE_INTERVAL says how often the voters compare their states, LOCKFS_TEST_CERTIFICATE_VALIDITY how long the
+// certificates are valid that a server gives, and LOCKFS_TEST_CLOCK_OFFSET by how much the program's wall clock is wrong: 1h is an
+// hour fast.
 package fault

@@ -24,6 +24,9 @@ const (
 
 	// ClockOffset is by how much this program's wall clock is ahead of the host's.
 	ClockOffset = time.Duration(0)
+
+	// CertificateValidity is how long the certificates are valid that this program gives; 0: as long as they are to be.
+	CertificateValidity = time.Duration(0)
 )
 
 // CompareInterval is how often voters compare their states.

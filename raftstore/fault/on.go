@@ -34,17 +34,22 @@ var CacheTime = func() time.Duration {
 }()
 
 // ClockOffset is by how much this program's wall clock is ahead of the host's.
-var ClockOffset = func() time.Duration {
-	text := os.Getenv("LOCKFS_TEST_CLOCK_OFFSET")
+var ClockOffset = durationOf("LOCKFS_TEST_CLOCK_OFFSET")
+
+// CertificateValidity is how long the certificates are valid that this program gives; 0: as long as they are to be.
+var CertificateValidity = durationOf("LOCKFS_TEST_CERTIFICATE_VALIDITY")
+
+func durationOf(variable string) time.Duration {
+	text := os.Getenv(variable)
 	if text == "" {
 		return 0
 	}
-	offset, err := time.ParseDuration(text)
+	duration, err := time.ParseDuration(text)
 	if err != nil {
 		panic(err)
 	}
-	return offset
-}()
+	return duration
+}
 
 // CompareInterval is how often voters compare their states.
 func CompareInterval(usual time.Duration) time.Duration {

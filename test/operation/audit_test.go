@@ -56,8 +56,9 @@ func replay(events []suite.Event) (faults []string) {
 			if now.Token != e.Token {
 				fault("not this one's")
 			}
-		case "host_unreachable", "host_back", "host_forgotten", "session_ended", "alarm_raised", "alarm_cleared",
-			"rule_set", "rule_deleted", "member_added", "member_removed":
+		case "host_unreachable", "host_back", "host_forgotten", "session_ended", "alarm_raised", "alarm_cleared", "rule_set",
+			"rule_deleted", "member_added", "member_removed", "host_joined", "host_revoked", "token_created", "token_revoked",
+			"join_refused", "authority_added", "authority_dropped":
 			if e.Path != "" {
 				fault("of no lock")
 			}
@@ -202,7 +203,7 @@ func TestEvents(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 2)
 	a, b := c.Nodes[0], c.Nodes[1]
-	follower := b.Host.Start(c.Program, "events", "--follow", "--json", "--servers", b.Addr(), "--insecure")
+	follower := b.Host.Start(c.Program, append([]string{"events", "--follow", "--json"}, b.Asked()...)...)
 	reader := b.Host.Start("cat", c.Path(".lockfs/events"))
 	told := func(words ...string) {
 		t.Helper()

@@ -55,7 +55,7 @@ func contenders(t testing.TB, c *suite.Cluster, on ...*hosts.Host) suite.Jobs {
 func TestBackupsUnderLoadAreRestoredElsewhere(t *testing.T) {
 	t.Parallel()
 	own := filepath.Join(t.TempDir(), "own")
-	c := suite.StartCluster(t, 3, "--backup-dir", own, "--backup-every", "2s", "--backup-keep", "2")
+	c := suite.StartInsecureCluster(t, 3, "--backup-dir", own, "--backup-every", "2s", "--backup-keep", "2")
 	a := c.Nodes[0]
 	jobs := contenders(t, c, c.Hosts()...)
 	for round := range suite.Rounds(4, 20) {
@@ -94,7 +94,7 @@ func TestBackupsUnderLoadAreRestoredElsewhere(t *testing.T) {
 			}
 		}
 	}
-	piped := a.Host.MustRun(t, "sh", "-ec", `"$1" backup - --servers "$2" --insecure | "$1" backup verify -`, "sh", c.Program, a.Addr())
+	piped := a.Host.MustRun(t, "sh", append([]string{"-ec", `"$0" backup - "$@" | "$0" backup verify -`, c.Program}, a.Asked()...)...)
 	require.Contains(t, piped, "by node a ")
 	a.Host.MustRun(t, "sh", "-c", "set -C; > "+c.Path("held"))
 	_, err := a.Lockfs("backup", filepath.Join(c.Net.Dir(), "last"))

@@ -20,7 +20,7 @@ func twoMounts(t testing.TB) (c *suite.Cluster, h *hosts.Host, second string) {
 	c = suite.StartCluster(t, 1)
 	h = c.Nodes[0].Host
 	second = filepath.Join(c.Net.Dir(), "second")
-	p := h.Start(c.Program, "mount", "--insecure", "--servers", c.Servers(), "--name", "second", second)
+	p := h.Start(c.Program, append([]string{"mount", "--name", "second", second}, c.MountFlags(t, "second", c.Servers())...)...)
 	require.NoError(t, p.WaitOutput("lockfs: ready at "+second))
 	return c, h, second
 }

@@ -53,7 +53,7 @@ func TestLocksAreListed(t *testing.T) {
 	why := g.Host.MustRun(t, "cat", c.Path(".lockfs/why/jobs/lock"))
 	require.Contains(t, why, "flock: exclusive, held by process")
 	require.Contains(t, why, "flock: shared, waited for by process")
-	text, err := a.Host.Run(c.Program, "locks", c.Path("jobs"), "--servers", a.Addr(), "--insecure")
+	text, err := a.Host.Run(c.Program, append([]string{"locks", c.Path("jobs")}, a.Asked()...)...)
 	require.NoError(t, err)
 	require.Contains(t, text, "jobs/lock")
 	require.NotContains(t, text, "other")
@@ -96,7 +96,7 @@ func eachSeesHisOwn(t *testing.T, a *suite.Node, c *suite.Cluster) {
 		run := func(args ...string) string {
 			as := []string{"--reuid", id, "--regid", id, "--groups", user.groups, "env", "--chdir=" + c.Mount, program}
 			if id == "0" {
-				args = append(args, "--servers", a.Addr(), "--insecure")
+				args = append(args, a.Asked()...)
 			}
 			return a.Host.MustRun(t, "setpriv", append(as, args...)...)
 		}

@@ -79,7 +79,7 @@ func TestMembersComeAndGo(t *testing.T) {
 // nothing has changed for the first one, and once its address is right it may join.
 func TestAStrayServerLeavesTheClusterAlone(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := suite.StartInsecureCluster(t, 1)
 	a := c.Nodes[0]
 	a.Host.MustRun(t, "sh", "-c", "echo held > "+c.Path("lock"))
 	b := c.Add(t)

@@ -32,7 +32,7 @@ func TestMountWithoutAVoter(t *testing.T) {
 // TestMountThroughMount8 uses mount(8), which wants its helper in /sbin.
 func TestMountThroughMount8(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := suite.StartInsecureCluster(t, 1)
 	h := c.AddClient(t, "m")
 	h.MustRun(t, "sh", "-ec", `
 		mount -t tmpfs tmpfs /mnt
@@ -62,7 +62,7 @@ func TestMountThroughMount8(t *testing.T) {
 // TestFstab mounts what /etc/fstab says, again, and with other options.
 func TestFstab(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 1)
+	c := suite.StartInsecureCluster(t, 1)
 	h := c.AddClient(t, "m")
 	source := c.Nodes[0].Host.Addr() + ",10.77.0.99"
 	h.MustRun(t, "sh", "-ec", `
@@ -146,10 +146,10 @@ func TestMountInTheBackground(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
-	h.MustRun(t, c.Program, "mount", "--insecure", "--daemon", "--servers", c.Servers(), c.Mount)
+	h.MustRun(t, c.Program, append([]string{"mount", "--daemon", c.Mount}, c.MountFlags(t, "m", c.Servers())...)...)
 	require.Equal(t, 1, suite.CountMounts(t, h, c.Mount))
 	suite.RequireLocking(t, c, h, c.Nodes[0].Host)
-	_, err := h.Run(c.Program, "mount", "--insecure", "--daemon", "--servers", c.Servers(), c.Mount)
+	_, err := h.Run(c.Program, append([]string{"mount", "--daemon", c.Mount}, c.MountFlags(t, "m", c.Servers())...)...)
 	require.Error(t, err, "mounted twice")
 	h.MustRun(t, "umount", c.Mount)
 	c.Nodes[0].AwaitSession(t, "m", "the session ends with umount", suite.NoSession)
@@ -222,6 +222,7 @@ func TestSignals(t *testing.T) {
 func TestMountLimit(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 1, "--max-sessions", "1") // that of the server's own mount
-	_, err := c.AddClient(t, "m").Run(c.Program, "mount", "--insecure", "--servers", c.Servers(), c.Mount)
+	args := append([]string{"mount", c.Mount}, c.MountFlags(t, "m", c.Servers())...)
+	_, err := c.AddClient(t, "m").Run(c.Program, args...)
 	require.ErrorContains(t, err, "--max-sessions")
 }

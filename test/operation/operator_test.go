@@ -55,7 +55,7 @@ func TestAnOperatorSeesLocksAndMounts(t *testing.T) {
 
 	mount.Kill()
 	c.AwaitDeadMount(t, client)
-	report, err := client.Run(c.Program, "doctor", "--insecure", "--servers", c.Servers())
+	report, err := client.Run(c.Program, append([]string{"doctor"}, c.MountFlags(t, client.Name(), c.Servers())...)...)
 	require.Error(t, err, "the exit code says that something failed")
 	require.Contains(t, report, c.Mount+" is dead (Transport endpoint is not connected)")
 	require.Contains(t, report, "server "+c.Nodes[2].Name+" ("+c.Nodes[2].Addr()+") answers")

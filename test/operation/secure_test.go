@@ -13,7 +13,7 @@ func TestServersAndAMountWithCertificates(t *testing.T) {
 	t.Parallel()
 	c := suite.StartSecureCluster(t, 3)
 	client := c.AddClient(t, "d")
-	mounted := c.JoinOn(t, client)
+	mounted := c.MountOn(t, client, c.Servers())
 	hosts := append(c.Hosts(), client)
 	for i, host := range hosts {
 		host.MustRun(t, "mkdir", c.Path("lock"))

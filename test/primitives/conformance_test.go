@@ -85,9 +85,10 @@ func TestConformanceReadOnly(t *testing.T) {
 		plan.Root, plan.Lockfs = c.Mount, true
 		host.MustRun(t, "sh", "-ec", `cd "$1"; `+conformance.ReadOnlyScript, "sh", c.Mount)
 		reader := c.AddClient(t, "reader")
+		require.NoError(t, c.MountOn(t, reader, c.Servers()).Stop(), "it has its identity")
 		helper := filepath.Join(c.Net.Dir(), "mount.lockfs")
 		require.NoError(t, os.Symlink(c.Program, helper))
-		reader.MustRun(t, helper, c.Servers(), c.Mount, "-o", "insecure,ro")
+		reader.MustRun(t, helper, c.Servers(), c.Mount, "-o", c.MountOption(reader)+",ro")
 		requireConformance(t, reader, plan)
 	})
 }
@@ -107,7 +108,7 @@ func TestConformanceBetween(t *testing.T) {
 		plan := plan
 		plan.Root, plan.Lockfs = c.Mount, true
 		plan.Other = suite.LocalDir(t, c, "other", host, `mount -t tmpfs session-files /run`)
-		mount := host.Start(c.Program, "mount", "--insecure", "--servers", c.Servers(), plan.Other)
+		mount := host.Start(c.Program, append([]string{"mount", plan.Other}, c.MountFlags(t, host.Name(), c.Servers())...)...)
 		require.NoError(t, mount.WaitOutput("lockfs: ready at "))
 		requireConformance(t, host, plan)
 	})

@@ -28,6 +28,7 @@ const (
 func startForrst(t testing.TB) *forrstCluster {
 	t.Helper()
 	c := suite.NewCluster(t, "--session-term", "2s", "--forrst-addr", "0.0.0.0:"+forrstPort)
+	c.Secure = false // its clients come from other hosts, and have no certificates
 	h := c.Net.Host("upstream")
 	c.Flags = append(c.Flags, "--forrst-upstream", "http://"+h.Addr()+":"+upstreamPort+"/rpc")
 	f := &forrstCluster{Cluster: c, upstream: h.Start("python3", suite.ClientPath(t, "upstream.py"), h.Addr(), upstreamPort)}

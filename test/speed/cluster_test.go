@@ -62,7 +62,7 @@ func BenchmarkPollers(b *testing.B) {
 	dirs := make([]string, pollers)
 	for i := range dirs {
 		dirs[i] = filepath.Join(c.Net.Dir(), fmt.Sprintf("m%d", i))
-		p := clients.Start(c.Program, "mount", "--insecure", "--servers", c.Servers(), "--name", fmt.Sprintf("m%d", i), dirs[i])
+		p := clients.Start(c.Program, append([]string{"mount", "--name", fmt.Sprintf("m%d", i), dirs[i]}, c.MountFlags(b, fmt.Sprintf("m%d", i), c.Servers())...)...)
 		require.NoError(b, p.WaitOutput("lockfs: ready at "))
 	}
 	script := suite.ClientPath(b, "poll.py")

@@ -19,37 +19,26 @@ type Cluster struct {
 	Net     *hosts.Net
 	Program string
 	Mount   string
-	Secure  bool     // its hosts have certificates
 	Flags   []string // of every server
 	Nodes   []*Node
 	Started []*hosts.Process // all servers ever started
+	Secure  bool             // hosts have certificates; to be set before the first server is started
+
+	tokens map[string]string // by role
 }
 
 // StartCluster starts n nodes, named a, b, c and so on, and waits until all can be used.
 func StartCluster(t testing.TB, n int, flags ...string) *Cluster {
 	t.Helper()
-	c := NewCluster(t, flags...)
+	return NewCluster(t, flags...).startAll(t, n)
+}
+
+func (c *Cluster) startAll(t testing.TB, n int) *Cluster {
+	t.Helper()
 	for range n {
 		c.Add(t).Start(t)
 	}
 	return c
-}
-
-// StartSecureCluster is StartCluster with certificates.
-func StartSecureCluster(t testing.TB, n int, flags ...string) *Cluster {
-	t.Helper()
-	c := NewCluster(t, flags...)
-	c.Secure = true
-	for range n {
-		c.Add(t).Start(t)
-	}
-	return c
-}
-
-// NewToken makes one for a "server" or a "client", as root of the first node.
-func (c *Cluster) NewToken(t testing.TB, role string) string {
-	t.Helper()
-	return strings.TrimSpace(c.Nodes[0].Host.MustRun(t, c.Program, "token", "create", "--role", role))
 }
 
 // NewCluster makes a cluster without nodes.
@@ -57,7 +46,10 @@ func NewCluster(t testing.TB, flags ...string) *Cluster {
 	t.Helper()
 	program := Program(t)
 	net := hosts.New(t)
-	c := &Cluster{t: t, Net: net, Program: program, Mount: filepath.Join(net.Dir(), "locks"), Flags: flags}
+	c := &Cluster{
+		t: t, Net: net, Program: program, Mount: filepath.Join(net.Dir(), "locks"), Flags: flags,
+		Secure: os.Getenv(SecureVariable) == "1", tokens: make(map[string]string),
+	}
 	require.NoError(t, os.Mkdir(c.Mount, 0o755))
 	t.Cleanup(func() {
 		for _, server := range c.Started {

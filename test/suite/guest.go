@@ -32,7 +32,7 @@ func (c *Cluster) AddGuest(t testing.TB, name string, flags ...string) *Guest {
 // Start starts the daemon and waits until the mount can be used.
 func (g *Guest) Start(t testing.TB) {
 	t.Helper()
-	args := []string{"mount", "--insecure", "--servers", g.Cluster.Servers(), g.Cluster.Mount}
+	args := append([]string{"mount", g.Cluster.Mount}, g.Cluster.MountFlags(t, named(g.Host.Name(), g.flags), g.Cluster.Servers())...)
 	g.Daemon = g.Host.Start("env", slices.Concat(g.Environment, g.command(g.Cluster.Program), args, g.flags)...)
 	require.NoError(t, g.Daemon.WaitOutput("lockfs: ready at "))
 }

@@ -2,7 +2,6 @@ package suite
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,24 +35,8 @@ func (c *Cluster) Servers() string {
 // MountOn mounts without a voter, and waits until the mount can be used.
 func (c *Cluster) MountOn(t testing.TB, h *hosts.Host, servers string, flags ...string) *hosts.Process {
 	t.Helper()
-	args := append([]string{"mount", "--insecure", "--servers", servers, c.Mount}, flags...)
-	if c.Secure {
-		args = append([]string{"mount", "--identity", c.identityOf(h), c.Mount}, flags...)
-	}
-	p := h.Start(c.Program, args...)
-	require.NoError(t, p.WaitOutput("lockfs: ready at "+c.Mount))
-	return p
-}
-
-// identityOf is where a host keeps its identity that only mounts.
-func (c *Cluster) identityOf(h *hosts.Host) string {
-	return filepath.Join(c.Net.Dir(), h.Name()+".identity")
-}
-
-// JoinOn mounts on a host for the first time, with a token, and waits until the mount can be used.
-func (c *Cluster) JoinOn(t testing.TB, h *hosts.Host) *hosts.Process {
-	t.Helper()
-	p := h.Start("env", "LOCKFS_TOKEN="+c.NewToken(t, "client"), c.Program, "mount", "--identity", c.identityOf(h), "--name", h.Name(), c.Mount)
+	args := append([]string{"mount", c.Mount}, c.MountFlags(t, named(h.Name(), flags), servers)...)
+	p := h.Start(c.Program, append(args, flags...)...)
 	require.NoError(t, p.WaitOutput("lockfs: ready at "+c.Mount))
 	return p
 }

@@ -18,7 +18,6 @@ type Node struct {
 	Data    string
 	Server  *hosts.Process // nil while it does not run
 
-	token       string   // that it came in with
 	Environment []string // for the server, beyond that of the test
 	clock
 }
@@ -26,8 +25,13 @@ type Node struct {
 // Addr is the address that other nodes, mounts and commands ask.
 func (n *Node) Addr() string { return n.Host.Addr() + ":7420" }
 
-// HTTPAddr is the address of health and metrics.
-func (n *Node) HTTPAddr() string { return n.Host.Addr() + ":7422" }
+// HTTPAddr is the address of health and metrics, on the host itself where it would need certificates else.
+func (n *Node) HTTPAddr() string {
+	if n.cluster.Secure {
+		return "127.0.0.1:7422"
+	}
+	return n.Host.Addr() + ":7422"
+}
 
 // Launch starts the server and does not wait for it.
 func (n *Node) Launch() {
@@ -35,19 +39,7 @@ func (n *Node) Launch() {
 		"server", "--name", n.Name, "--data", n.Data, "--mount", n.cluster.Mount,
 		"--addr", n.Addr(), "--http-addr", n.HTTPAddr(),
 	}
-	if !n.cluster.Secure {
-		args = append(args, "--insecure")
-	}
-	environment := n.Environment
-	switch {
-	case n == n.cluster.Nodes[0]:
-		args = append(args, "--bootstrap")
-	case n.cluster.Secure:
-		environment = append(slices.Clone(environment), "LOCKFS_TOKEN="+n.token)
-	default:
-		args = append(args, "--join", n.cluster.Nodes[0].Addr())
-	}
-	n.Server = n.Host.Start("env", slices.Concat(environment, n.command(n.cluster.Program), args, n.cluster.Flags)...)
+	n.Server = n.Host.Start("env", slices.Concat(n.Environment, n.command(n.cluster.Program), args, n.entry(), n.cluster.Flags)...)
 	n.cluster.Started = append(n.cluster.Started, n.Server)
 }
 
@@ -60,9 +52,6 @@ func (n *Node) AwaitReady(t testing.TB) {
 // Start starts the server and waits until it can be used.
 func (n *Node) Start(t testing.TB) {
 	t.Helper()
-	if n.cluster.Secure && n != n.cluster.Nodes[0] && n.token == "" {
-		n.token = n.cluster.NewToken(t, "server")
-	}
 	n.Launch()
 	n.AwaitReady(t)
 }
@@ -82,10 +71,7 @@ func (n *Node) Stop(t testing.TB) {
 
 // Lockfs runs the program on the node's host, against the node.
 func (n *Node) Lockfs(args ...string) (string, error) {
-	if n.cluster.Secure {
-		return n.Host.Run(n.cluster.Program, args...) // which finds the server's socket
-	}
-	return n.Host.Run(n.cluster.Program, append(args, "--servers", n.Addr(), "--insecure")...)
+	return n.Host.Run(n.cluster.Program, append(args, n.Asked()...)...)
 }
 
 // Get asks a node's HTTP address, from its host.
