@@ -94,7 +94,7 @@ func TestBackupsUnderLoadAreRestoredElsewhere(t *testing.T) {
 			}
 		}
 	}
-	piped := a.Host.MustRun(t, "sh", "-ec", `"$1" backup - --servers "$2" | "$1" backup verify -`, "sh", c.Program, a.Addr())
+	piped := a.Host.MustRun(t, "sh", "-ec", `"$1" backup - --insecure --servers "$2" | "$1" backup verify -`, "sh", c.Program, a.Addr())
 	require.Contains(t, piped, "by node a ")
 	a.Host.MustRun(t, "sh", "-c", "set -C; > "+c.Path("held"))
 	_, err := a.Lockfs("backup", filepath.Join(c.Net.Dir(), "last"))
