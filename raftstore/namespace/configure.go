@@ -63,7 +63,11 @@ func (ns *Namespace) setMember(by *storepb.Caller, m *storepb.Member) *storepb.R
 			"a member named %q is there already, with another data directory (id %s)", m.GetName(), taken.GetId())}
 	}
 	if _, known := ns.members.Set(m.GetId(), m); !known {
-		ns.emitDeed(by, eventMemberAdded, m.GetName(), fmt.Sprintf("id %s, reached at %s", m.GetId(), m.GetAddress()))
+		what := "id " + m.GetId()
+		if m.GetAddress() != "" {
+			what += ", reached at " + m.GetAddress()
+		}
+		ns.emitDeed(by, eventMemberAdded, m.GetName(), what)
 	}
 	return ok()
 }

@@ -68,7 +68,8 @@ func memberRemoveCommand() *cobra.Command {
 		Use:   "remove NAME",
 		Short: "Take a member out of the cluster",
 		Long: `Take a member out of the cluster, whether it is running or not. Stop it first: a node that was removed has
-no part in the cluster any more. To bring it back, start it with --join and an empty data directory.`,
+no part in the cluster any more. To bring it back, give it an empty data directory and a new join token
+(with --insecure: --join).`,
 		Example: "  lockfs member remove c",
 		Args:    cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
