@@ -53,22 +53,22 @@ func TestSocketsAreFoundInOrder(t *testing.T) {
 // TestSocketsOfOthersAreNotFound has somebody else make the directory first, or a link to one.
 func TestSocketsOfOthersAreNotFound(t *testing.T) {
 	dir := t.TempDir()
-	real := filepath.Join(dir, "real")
-	t.Setenv(SocketDirVariable, real)
+	there := filepath.Join(dir, "real")
+	t.Setenv(SocketDirVariable, there)
 	require.NoError(t, MakeSocketDir())
 	listener, err := net.Listen("unix", ServerSocket("a"))
 	require.NoError(t, err)
 	defer listener.Close()
 
 	t.Setenv(SocketDirVariable, filepath.Join(dir, "link"))
-	require.NoError(t, os.Symlink(real, OwnSocketDir()))
+	require.NoError(t, os.Symlink(there, OwnSocketDir()))
 	found, err := Sockets()
 	require.NoError(t, err)
 	require.Empty(t, found, "who has made the link can make it another one")
 	require.Error(t, MakeSocketDir())
 
-	t.Setenv(SocketDirVariable, filepath.Join(real, "a file", "lockfs"))
-	require.NoError(t, os.WriteFile(filepath.Join(real, "a file"), nil, 0o600))
+	t.Setenv(SocketDirVariable, filepath.Join(there, "a file", "lockfs"))
+	require.NoError(t, os.WriteFile(filepath.Join(there, "a file"), nil, 0o600))
 	found, err = Sockets()
 	require.NoError(t, err)
 	require.Empty(t, found)
