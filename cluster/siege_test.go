@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -40,35 +39,6 @@ func asStranger(t testing.TB, address string) context.Context {
 // anybodysSecurity takes whatever a server shows, and shows nothing.
 func anybodysSecurity(protocol string) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{protocol}, InsecureSkipVerify: true}
-}
-
-// TestStrangersDoNotHoldUpRenewals has strangers take all the room that a server has for those who want to join.
-func TestStrangersDoNotHoldUpRenewals(t *testing.T) {
-	node := foundSecure(t, func(cfg *Config) { cfg.validity = 6 * time.Second })
-	web, _ := join(t, node, "web1")
-	mount := mountAt(t, web)
-	siege, lift := context.WithCancel(t.Context())
-	var strangers sync.WaitGroup
-	defer strangers.Wait()
-	defer lift()
-	dialer := &tls.Dialer{Config: anybodysSecurity(identity.ProtocolJoin)}
-	for range 20 {
-		strangers.Go(func() {
-			for siege.Err() == nil {
-				conn, err := dialer.DialContext(siege, "tcp", node.cfg.Advertise)
-				if err != nil {
-					continue
-				}
-				stop := context.AfterFunc(siege, func() { _ = conn.Close() })
-				_, _ = conn.Read(make([]byte, 1)) // until he is hung up on
-				stop()
-				_ = conn.Close()
-			}
-		})
-	}
-	first := web.Leaf().NotAfter
-	require.Eventually(t, func() bool { return web.Leaf().NotAfter.After(first.Add(6 * time.Second)) }, testWait, 10*time.Millisecond)
-	require.Equal(t, storepb.Code_OK, create(t, mount.Client, "lock"))
 }
 
 // TestAStrangerHearsNothingOfHosts asks for names without a token.
