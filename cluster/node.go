@@ -2,21 +2,13 @@ package cluster
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/hashicorp/raft"
-
-	"lockfs/cluster/backup"
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
-	"lockfs/raftstore/fault"
-	"lockfs/raftstore/storepb"
 )
 
 // Node is a running voter.
@@ -60,160 +52,6 @@ type Node struct {
 	mount      atomic.Pointer[string]
 }
 
-// Open starts a node. It is of use once [Node.WaitReady] returns. The error is a *consensus.DamagedError when
-// the data directory is.
-func Open(cfg Config) (*Node, error) {
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
-	n := &Node{
-		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
-		silence: consensus.NewWithdrawal(), clock: newClock(readClocks),
-	}
-	if n.cfg.Metrics == nil {
-		n.cfg.Metrics = NewMetrics()
-	}
-	n.ctx, n.cancel = context.WithCancel(context.Background())
-	n.broken, n.breaks = context.WithCancelCause(n.ctx)
-	if err := n.open(); err != nil {
-		return nil, errors.Join(err, n.Close())
-	}
-	return n, nil
-}
-
-func (n *Node) open() error {
-	var err error
-	if n.dir, err = consensus.OpenDirectory(n.cfg.DataDir, consensus.Claim{
-		Name: n.cfg.Name, Address: n.cfg.Advertise, Bootstrap: n.cfg.Bootstrap,
-	}); err != nil {
-		return err
-	}
-	if err := n.openSecurity(); err != nil {
-		return err
-	}
-	n.peers = rpc.NewPeers(n.connections())
-	if !n.dir.Joined && !n.cfg.Bootstrap && len(n.cfg.Join) == 0 {
-		return fmt.Errorf("data directory %s belongs to no cluster yet: say --bootstrap to begin one, or --join to enter one", n.cfg.DataDir)
-	}
-	if err := n.startRaft(); err != nil {
-		return err
-	}
-	if err := n.bootstrap(); err != nil {
-		return err
-	}
-	if n.audit, err = openAuditTrail(n.ctx, n.cfg.DataDir, n.fsm, n.logger); err != nil {
-		return err
-	}
-	go n.raft.TakeSnapshots(n.ctx)
-	go n.leaderLoop().run()
-	go n.frozen.run()
-	go n.comparison().run()
-	n.serve()
-	go n.hangUp()
-	go n.raft.WatchDisk()
-	return nil
-}
-
-func (n *Node) startRaft() error {
-	n.leadership = newLeadership(raft.ServerID(n.dir.ID), n.silence)
-	network, err := n.openPort()
-	if err != nil {
-		return err
-	}
-	n.raft, err = consensus.Open(n.dir, consensus.Config{
-		Network: network, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
-		Silence: n.silence, Wrote: func(took time.Duration) { n.cfg.Metrics.writes.Observe(took.Seconds()) },
-		Fail: n.fail, CannotApply: n.cannotApply, Entries: n.cfg.entries,
-	})
-	if err != nil {
-		return err
-	}
-	n.fsm = n.raft.FSM
-	if n.security != nil {
-		n.security.judge.fsm.Store(n.fsm)
-	}
-	n.store = &raftstore.Store{
-		Raft: n.raft.Raft, Now: n.clock.Now, Committed: func(took time.Duration) { n.cfg.Metrics.commits.Observe(took.Seconds()) },
-	}
-	n.members = &members{dir: n.dir, raft: n.raft}
-	n.leadership.follow(n.raft.Raft, n.members, n.ctx.Done())
-	n.assemble()
-	n.cfg.Metrics.SetVersion(n.cfg.Version)
-	return n.cfg.Metrics.Registry.Register(newNodeCollector(n))
-}
-
-// assemble makes what a leader does for others, each part of those before it.
-func (n *Node) assemble() {
-	newcomers := newNewcomers()
-	n.readIndex = newReadIndex(n.ctx, n.raft, n.members, n.leadership, n.peers, n.clock)
-	n.changes = &changes{ctx: n.ctx, raft: n.raft, store: n.store, leadership: n.leadership, logger: n.logger}
-	n.binding = &binding{fsm: n.fsm, openings: newAttempts()}
-	n.sessions = &sessions{
-		binding: n.binding,
-		ctx:     n.ctx, leases: newSessionLeases(n.cfg.SessionTTL), fsm: n.fsm, members: n.members, leadership: n.leadership,
-		readIndex: n.readIndex, clock: n.clock, changes: n.changes, logger: n.logger,
-	}
-	n.expulsion = &expulsion{raft: n.raft, members: n.members, changes: n.changes, newcomers: newcomers, revokes: n.security != nil}
-	n.admission = &admission{
-		ctx: n.ctx, alone: n.cfg.Address == "", raft: n.raft, members: n.members, leadership: n.leadership,
-		changes: n.changes, newcomers: newcomers, expulsion: n.expulsion, caller: &caller{n.dir.ID, n.raft, n.connections()},
-		logger: n.logger,
-	}
-	if n.security != nil {
-		n.enrollment = &enrollment{
-			fsm: n.fsm, leadership: n.leadership, readIndex: n.readIndex, clock: n.clock, changes: n.changes, members: n.members,
-			office: &office{fsm: n.fsm, seal: n.security.seal}, founding: &n.security.founding, attempts: newAttempts(), validity: n.cfg.certificateValidity(), logger: n.logger,
-		}
-	}
-	n.frozen = &frozenState{ctx: n.ctx, fsm: n.fsm, logger: n.logger}
-	state := &stateBackup{node: n, peers: n.peers, raft: n.raft, name: n.cfg.Name, program: n.cfg.Version}
-	n.backups = newBackups(n.ctx, state.begin)
-	n.ownBackups = &ownBackups{
-		ctx: n.ctx, series: backup.Series{Dir: n.cfg.BackupDir, Node: n.cfg.Name, Keep: n.cfg.BackupKeep}, every: n.cfg.BackupEvery,
-		begin: state.begin, metrics: n.cfg.Metrics, logger: n.logger,
-	}
-	n.removal = &removalWatch{ctx: n.ctx, raft: n.raft, members: n.members, peers: n.peers, join: n.cfg.Join, fail: n.fail}
-}
-
-func (n *Node) leaderLoop() *leaderLoop {
-	return &leaderLoop{
-		ctx: n.ctx, raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, clock: n.clock,
-		changes: n.changes, sessions: n.sessions, admission: n.admission, removal: n.removal, logger: n.logger,
-		enrollment: n.enrollment, limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) }, cluster: n.recordCluster,
-	}
-}
-
-func (n *Node) comparison() *comparison {
-	return &comparison{
-		ctx: n.ctx, interval: fault.CompareInterval(compareInterval), members: n.members, leadership: n.leadership,
-		changes: n.changes, peers: n.peers, self: n, logger: n.logger,
-	}
-}
-
-// bootstrap begins a cluster of this node alone, once.
-func (n *Node) bootstrap() error {
-	if n.dir.Joined || !n.cfg.Bootstrap {
-		return nil
-	}
-	err := n.raft.Bootstrap(n.broken)
-	if n.broken.Err() != nil {
-		err = context.Cause(n.broken) // raft may have ended with the disk
-	}
-	if err != nil {
-		return fmt.Errorf("bootstrap: %w", err)
-	}
-	return n.dir.SetJoined()
-}
-
-// hangUp ends all that others could hear of this node once it is to be silent.
-func (n *Node) hangUp() {
-	select {
-	case <-n.silence.Done():
-		n.stopServing()
-	case <-n.ctx.Done():
-	}
-}
-
 // fail says that the node cannot go on. Only the first reason counts.
 func (n *Node) fail(err error) {
 	n.breaks(err)
@@ -242,28 +80,10 @@ func (n *Node) mountPoint() string {
 	return ""
 }
 
-// Close stops the node. What it acknowledged is on disk already.
-func (n *Node) Close() error {
-	n.cancel()
-	if n.server != nil {
-		n.server.Close()
-		n.joinServer.Close()
-	}
-	var errs []error
-	if n.raft != nil {
-		errs = append(errs, n.raft.Close())
-	}
-	if n.port != nil {
-		errs = append(errs, n.port.Close())
-	}
-	if n.peers != nil {
-		n.peers.Close()
-	}
-	if n.audit != nil {
-		errs = append(errs, n.audit.close())
-	}
-	if n.dir != nil {
-		errs = append(errs, n.dir.Close())
-	}
-	return errors.Join(errs...)
+// turnedAway is what has been said of those whom the node does not answer.
+type turnedAway struct {
+	crowded sync.Once
+
+	mu     sync.Mutex
+	failed map[string]bool // addresses whose handshakes failed
 }

@@ -118,3 +118,6 @@ func (advertised) Network() string { return "tcp" }
 
 // String is part of net.Addr.
 func (a advertised) String() string { return string(a) }
+
+// mostTurnedAway is of how many addresses it is said: whoever reaches the port could fill the log.
+const mostTurnedAway = 1000

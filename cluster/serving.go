@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/hashicorp/raft"
 
@@ -65,17 +64,6 @@ func (n *Node) stopServing() {
 		_ = n.port.Close()
 	}
 }
-
-// turnedAway is what has been said of those whom the node does not answer.
-type turnedAway struct {
-	crowded sync.Once
-
-	mu     sync.Mutex
-	failed map[string]bool // addresses whose handshakes failed
-}
-
-// mostTurnedAway is of how many addresses it is said: whoever reaches the port could fill the log.
-const mostTurnedAway = 1000
 
 // crowded counts a connection that there was no room for.
 func (n *Node) crowded(caller rpc.Caller) {

@@ -1,23 +1,13 @@
 package identity
 
 import (
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
-
-// Grant is what a cluster gives to a host that enrols or renews. Certificates are DER.
-type Grant struct {
-	Leaf        []byte
-	Chain       [][]byte // what leads from the leaf to older authorities: cross-signed certificates
-	Authorities [][]byte // whom to trust, all that are trusted now
-	Servers     []string // addresses; none: those known before stay
-}
 
 // Credentials is what a host shows, and whom it trusts. It is safe for concurrent use. A renewal takes effect with the next handshake of each
 // config made of it; connections stay.
@@ -26,19 +16,6 @@ type Credentials struct {
 
 	writing sync.Mutex
 	current atomic.Pointer[material]
-}
-
-// material does not change.
-type material struct {
-	name        Name
-	key         *Key
-	leaf        *x509.Certificate
-	chain       []*x509.Certificate
-	authorities []*x509.Certificate
-	servers     []string
-	signer      Fingerprint      // of which authority the leaf is; zero if none that is known
-	shown       *tls.Certificate // leaf and chain
-	withRoots   *tls.Certificate // and the authorities: who comes with a token finds its own among them
 }
 
 // NewCredentials are kept in memory only. The leaf must be for the key, and from one of the authorities.
@@ -56,59 +33,6 @@ func NewCredentials(key *Key, grant Grant) (*Credentials, error) {
 }
 
 var errOtherKey = errors.New("the certificate that was issued is for another key")
-
-// parseGrant lacks the key.
-func parseGrant(grant Grant) (*material, error) {
-	leaf, err := parseCertificates("the certificate that was issued", [][]byte{grant.Leaf})
-	if err != nil {
-		return nil, err
-	}
-	chain, err := parseCertificates("the chain of the certificate that was issued", grant.Chain)
-	if err != nil {
-		return nil, err
-	}
-	authorities, err := parseCertificates("an authority", grant.Authorities)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := verifyChain(authorities, leaf[0], chain); err != nil {
-		return nil, fmt.Errorf("what was issued: %w", err)
-	}
-	return newMaterial(leaf[0], chain, authorities, grant.Servers)
-}
-
-// newMaterial lacks the key. It does not demand that the leaf is from one of the authorities: what is in a directory may be on
-// its way from one to the next.
-func newMaterial(leaf *x509.Certificate, chain, authorities []*x509.Certificate, servers []string) (*material, error) {
-	name, err := NameOf(leaf)
-	if err != nil {
-		return nil, err
-	}
-	m := &material{name: name, leaf: leaf, chain: chain, authorities: authorities, servers: slices.Clone(servers)}
-	for _, authority := range authorities {
-		if leaf.CheckSignatureFrom(authority) == nil {
-			m.signer = FingerprintOf(authority)
-		}
-	}
-	return m, nil
-}
-
-// with is the same with the key of the leaf.
-func (m *material) with(key *Key) *material {
-	whole := *m
-	whole.key = key
-	whole.shown = showing(key, m.leaf, m.chain)
-	whole.withRoots = showing(key, m.leaf, m.chain, m.authorities)
-	return &whole
-}
-
-func showing(key *Key, leaf *x509.Certificate, more ...[]*x509.Certificate) *tls.Certificate {
-	shown := &tls.Certificate{Certificate: [][]byte{leaf.Raw}, PrivateKey: key.private, Leaf: leaf}
-	for _, certificate := range slices.Concat(more...) {
-		shown.Certificate = append(shown.Certificate, certificate.Raw)
-	}
-	return shown
-}
 
 // Name is who this host is.
 func (c *Credentials) Name() Name { return c.current.Load().name }
@@ -182,13 +106,6 @@ func (c *Credentials) take(m *material) error {
 		return err
 	}
 	c.current.Store(m)
-	return nil
-}
-
-func (m *material) sameHost(next *material) error {
-	if next.name != m.name {
-		return fmt.Errorf("the certificate is for %v, and this was started as %v", next.name, m.name)
-	}
 	return nil
 }
 

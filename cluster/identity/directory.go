@@ -10,9 +10,6 @@ import (
 	"lockfs/cluster/durable"
 )
 
-// ErrNone says that a directory has no identity: no enrolment was finished there.
-var ErrNone = errors.New("this host belongs to no cluster yet: lockfs up TOKEN makes it one of a cluster")
-
 // Load reads the identity in a directory. [ErrNone] if there is none; an [*ExposedError] if others can read its key.
 func Load(dir string) (*Credentials, error) {
 	loaded, err := loadDir(dir)

@@ -236,3 +236,6 @@ func writeServers(dir string, servers []string) error {
 	}
 	return durable.Replace(filepath.Join(dir, serversFile), out.Bytes())
 }
+
+// ErrNone says that a directory has no identity: no enrolment was finished there.
+var ErrNone = errors.New("this host belongs to no cluster yet: lockfs up TOKEN makes it one of a cluster")

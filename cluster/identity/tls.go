@@ -7,13 +7,6 @@ import (
 	"slices"
 )
 
-// What is spoken over a connection (ALPN).
-const (
-	ProtocolRaft = "lockfs-raft" // between servers
-	ProtocolRPC  = "lockfs-rpc"  // calls of hosts with a certificate
-	ProtocolJoin = "lockfs-join" // of those who have none yet, or whose has expired
-)
-
 // ServerConfig is for a server's side of connections. Whoever asks for [ProtocolJoin] needs no certificate; all others are verified
 // in the handshake, which fails with a [*Refused]. Each handshake uses the credentials of that moment, and asks the judge.
 //

@@ -13,9 +13,6 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// connectTime is for one attempt: a host that comes back is to be found soon.
-const connectTime = time.Second
-
 var errClosed = errors.New("closed")
 
 // Client calls the server at one address. It connects when it is needed, and anew when a connection is lost.

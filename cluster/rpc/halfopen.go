@@ -116,6 +116,9 @@ type fewBytes struct {
 	left int
 }
 
+// NetConn is part of wrapped.
+func (c *fewBytes) NetConn() net.Conn { return c.Conn }
+
 // Read is part of net.Conn.
 func (c *fewBytes) Read(b []byte) (int, error) {
 	if c.left <= 0 {

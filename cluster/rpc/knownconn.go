@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"crypto/tls"
 	"net"
 	"net/netip"
 )
@@ -12,6 +11,9 @@ type knownConn struct {
 	caller Caller
 	begun  []byte // what has been read of it
 }
+
+// NetConn is part of wrapped.
+func (c *knownConn) NetConn() net.Conn { return c.Conn }
 
 // Read is part of net.Conn.
 func (c *knownConn) Read(b []byte) (int, error) {
@@ -52,21 +54,6 @@ func (c *knownConn) CloseWrite() error {
 }
 
 type halfCloser interface{ CloseWrite() error }
-
-// socketOf answers what is below.
-func socketOf(conn net.Conn) net.Conn {
-	switch c := conn.(type) {
-	case *knownConn:
-		return socketOf(c.Conn)
-	case *raftConn:
-		return socketOf(c.Conn)
-	case *tls.Conn:
-		return socketOf(c.NetConn())
-	case *fewBytes:
-		return socketOf(c.Conn)
-	}
-	return conn
-}
 
 // abort ends a connection without a word, so that it does not wait for the other side.
 func abort(conn net.Conn) { _ = socketOf(conn).Close() }

@@ -236,6 +236,9 @@ type raftConn struct {
 	port *Port
 }
 
+// NetConn is part of wrapped.
+func (c *raftConn) NetConn() net.Conn { return c.Conn }
+
 // Close is part of net.Conn.
 func (c *raftConn) Close() error {
 	c.port.forget(c)

@@ -117,3 +117,6 @@ func limitUnacknowledged(_ context.Context, _, _ string, conn syscall.RawConn) e
 	})
 	return errors.Join(controlled, err)
 }
+
+// connectTime is for one attempt: a host that comes back is to be found soon.
+const connectTime = time.Second

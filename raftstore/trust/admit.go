@@ -154,7 +154,3 @@ func (t *Table) dropRevokedHost() bool {
 	}
 	return oldest != nil
 }
-
-func answerHost(host *storepb.Admission) *storepb.Result {
-	return &storepb.Result{Admissions: []*storepb.Admission{host}}
-}

@@ -115,3 +115,7 @@ func checkHost(host *storepb.Admission) string {
 	}
 	return ""
 }
+
+func answerHost(host *storepb.Admission) *storepb.Result {
+	return &storepb.Result{Admissions: []*storepb.Admission{host}}
+}

@@ -10,13 +10,6 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// What is kept is bounded, in bytes, so that a snapshot can always be read again.
-const (
-	maxName        = 255
-	maxTokenID     = 64
-	maxCertificate = 8 << 10 // or a sealed key
-)
-
 // Tables are what a table holds apart from Cluster and ShutOut.
 func (t *Table) Tables() []digest.Table {
 	return []digest.Table{t.authorities, t.tokens, t.hosts, t.revoked}

@@ -51,17 +51,6 @@ func New(d *digest.Digest) *Table {
 	}
 }
 
-// Begin has what follows be done by the command with that index, at that time (nanoseconds since the Unix epoch). Tokens whose time is over go.
-func (t *Table) Begin(index ids.Index, now int64) {
-	t.index, t.now = index, now
-	if t.nextExpiry <= now {
-		t.dropExpired()
-	}
-}
-
-// NextDue is the time from which on Begin changes something; math.MaxInt64 if nothing is under way.
-func (t *Table) NextDue() int64 { return t.nextExpiry }
-
 // Cluster is the id of the cluster; empty if it has none.
 func (t *Table) Cluster() string { return t.cluster }
 

@@ -20,7 +20,7 @@ func TestASecureClusterIsRestoredElsewhere(t *testing.T) {
 	c := suite.StartSecureCluster(t, 3)
 	a, b, old := c.Nodes[0], c.Nodes[1], c.Nodes[2]
 	client := c.AddClient(t, "m")
-	mounted := c.JoinOn(t, client)
+	mounted := c.MountOn(t, client, c.Servers())
 	client.MustRun(t, "mkdir", c.Path("before"))
 	file := filepath.Join(c.Net.Dir(), "locks.backup")
 
@@ -75,7 +75,7 @@ func TestASecureClusterIsRestoredElsewhere(t *testing.T) {
 	a.Data += ".again"
 	a.Start(t)
 	require.NoError(t, os.RemoveAll(filepath.Join(c.Net.Dir(), "m.identity")))
-	mounted = c.JoinOn(t, client)
+	mounted = c.MountOn(t, client, c.Servers())
 	client.MustRun(t, "ls", c.Path("before"))
 	suite.RequireLocking(t, c, client, a.Host)
 	require.NoError(t, mounted.Stop())

@@ -1,0 +1,38 @@
+package cluster
+
+import "errors"
+
+// hangUp ends all that others could hear of this node once it is to be silent.
+func (n *Node) hangUp() {
+	select {
+	case <-n.silence.Done():
+		n.stopServing()
+	case <-n.ctx.Done():
+	}
+}
+
+// Close stops the node. What it acknowledged is on disk already.
+func (n *Node) Close() error {
+	n.cancel()
+	if n.server != nil {
+		n.server.Close()
+		n.joinServer.Close()
+	}
+	var errs []error
+	if n.raft != nil {
+		errs = append(errs, n.raft.Close())
+	}
+	if n.port != nil {
+		errs = append(errs, n.port.Close())
+	}
+	if n.peers != nil {
+		n.peers.Close()
+	}
+	if n.audit != nil {
+		errs = append(errs, n.audit.close())
+	}
+	if n.dir != nil {
+		errs = append(errs, n.dir.Close())
+	}
+	return errors.Join(errs...)
+}
