@@ -54,6 +54,7 @@ func TestAStrayJoinLeavesTheClusterAlone(t *testing.T) {
 	other := startNodes(t, 1)[0]
 	unreached, impostor := strayMember(t, "unreached"), strayMember(t, "impostor")
 	impostor.Address = other.cfg.Address
+	require.NoError(t, other.dir.SetCluster(node.dir.ClusterID())) // one of another cluster would not even listen
 	for _, c := range []struct {
 		member *storepb.Member
 		reason string
