@@ -140,7 +140,7 @@ func TestANewLeaderGoesOnWithANewcomer(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = newcomer.Close() }()
 	require.NoError(t, newcomer.dir.SetCluster(leader.dir.ClusterID())) // as it does before it asks
-	leader.changes.mu.Lock() // it does not get any further
+	leader.changes.mu.Lock()                                            // it does not get any further
 	addNewcomer(t, leader, newcomer.members.own())
 	require.NoError(t, newcomer.fsm.WaitFor(t.Context(), func(ns *namespace.Namespace) bool { return ns.Member(newcomer.dir.ID) != nil }))
 	require.Equal(t, raft.Nonvoter, leader.raft.Server(newcomer.dir.ID).Suffrage)
