@@ -188,7 +188,7 @@ func TestWhatIsLeftOfAMemberCanBeRemoved(t *testing.T) {
 		require.False(t, leader.knows(member.GetId()))
 	}
 	reply := leader.admission.join(t.Context(), joining)
-	require.Contains(t, reply.GetResult().GetMessage(), "removed by an administrator")
+	require.Contains(t, reply.GetResult().GetMessage(), errRemoved.Error())
 	require.Equal(t, storepb.Code_NOT_PERMITTED, leader.expulsion.remove(t.Context(), nil, "n0").GetResult().GetCode(), "the only one")
 
 	result, err = leader.changes.propose(t.Context(), setMember(left))
