@@ -45,7 +45,7 @@ func Found(path string, claim Claim, state *namespace.Namespace, term ids.Term, 
 	if err != nil {
 		return err
 	}
-	log, err := wal.Open(filepath.Join(path, logDir), false, raftLogger(logger, slog.LevelDebug))
+	log, err := wal.Open(filepath.Join(path, logDir), false, raftLogger(logger, slog.LevelDebug), wal.Once)
 	if err != nil {
 		return errors.Join(err, votes.Close())
 	}
