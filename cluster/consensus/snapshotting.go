@@ -95,13 +95,13 @@ func (r *Raft) snapshotBytes() (bytes uint64) {
 		return shortSnapshotBytes
 	}
 	r.FSM.View(func(ns *namespace.Namespace) { bytes = ns.Usage().GetBytes() })
-	return max(bytes, cmp.Or(r.cfg.snapshotBytes, defaultSnapshotBytes))
+	return max(bytes, cmp.Or(r.cfg.snapshotBytes, r.files.space.logShare()))
 }
 
 // trailingEntries is how many entries are left behind a snapshot: those of the newest that have no more than the least bytes
 // between two snapshots.
 func (r *Raft) trailingEntries() uint64 {
-	entries, most := r.snapshotEntries(), cmp.Or(r.cfg.snapshotBytes, defaultSnapshotBytes)
+	entries, most := r.snapshotEntries(), cmp.Or(r.cfg.snapshotBytes, r.files.space.logShare())
 	if r.files.space.short.Load() {
 		most = min(most, shortSnapshotBytes)
 	}
