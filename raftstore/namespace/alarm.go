@@ -14,6 +14,8 @@ const (
 	AlarmStateDiffers = "state_differs"
 	// AlarmStateUndecided is of states that were not the same where no majority had one.
 	AlarmStateUndecided = "state_undecided"
+	// AlarmNoSpace is of a voter whose disk is short of space: while there is one, nothing may grow.
+	AlarmNoSpace = "no_space"
 )
 
 // Limits of alarms, so that a snapshot can always be read again.
