@@ -47,7 +47,7 @@ func (e *expulsion) remove(ctx context.Context, by *storepb.Caller, name string)
 			err := consensus.Await(ctx, e.raft.LeadershipTransfer())
 			return nil, errors.Join(raftstore.ErrNotDone, err)
 		}
-		if err := e.takeOut(ctx, by, id, "it was removed by an administrator"); err != nil || !e.revokes || host == "" {
+		if err := e.takeOut(ctx, by, id, errRemoved.Error()); err != nil || !e.revokes || host == "" {
 			return &storepb.Result{}, err
 		}
 		_, err := e.changes.store.Propose(ctx, &storepb.Command{Caller: by, Op: revokeHost(host)})

@@ -76,7 +76,7 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"get_admission":       ofServers,
 		"list_admissions":     ofServers,
 		"list_alarms":         ofUsers,
-		"list_quotas":         ofUsers,
+		"list_quotas":         ofMounts, // with names of directories
 		unknown:               ofMounts, // it is answered that nobody here knows it
 	},
 	// In a session of the host that sends them.

@@ -22,20 +22,21 @@ var (
 	usersMay     = []string{
 		"Sessions", "Status", "query stat_fs", "query list_members", "query list_sessions", "query list_rules", "query list_hosts",
 		"query list_locks", "query list_advisory_locks", "query list_events", "query get_cluster", "query list_authorities",
+		"query list_alarms",
 	}
 	mountsMay = []string{
 		"KeepAlive", "Removals", "Probe",
 		"query ", "query lookup", "query get_attr", "query read", "query read_dir", "query get_xattrs", "query get_lock", "query list_processes",
-		"query await_lock", "query test_lock", "query await_change",
+		"query await_lock", "query test_lock", "query await_change", "query list_quotas",
 		"command ", "command create", "command link", "command unlink", "command rename", "command set_attr", "command set_content",
 		"command set_xattr", "command remove_xattr", "command pin", "command unpin", "command open_session", "command close_session",
 		"command cancel", "command process_gone", "command take_lock", "command drop_locks", "command interrupt_lock",
 		"change " + ownRevocation,
 	}
 	serversMay = []string{
-		"Join", "Remove", workStatus, "query list_tokens", "query get_admission", "query list_admissions",
+		"Join", "Remove", "Backup", workStatus, "query list_tokens", "query get_admission", "query list_admissions",
 		"change set_rule", "change delete_rule", "change forget_host", "change put_token", "change delete_token", "change revoke_host",
-		"change add_authority",
+		"change add_authority", "change clear_alarm", "change set_quota", "change delete_quota",
 	}
 )
 

@@ -64,6 +64,7 @@ var argumentCompletions = map[string]cobra.CompletionFunc{
 	"lockfs run":               first(files),
 	"lockfs wait":              first(files),
 	"lockfs locks":             first(files),
+	"lockfs why":               first(files),
 	"lockfs rm":                files,
 
 	"lockfs up":            first(files), // as @FILE

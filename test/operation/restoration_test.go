@@ -75,7 +75,7 @@ func TestASecureClusterIsRestoredElsewhere(t *testing.T) {
 	a.Data += ".again"
 	a.Start(t)
 	require.NoError(t, os.RemoveAll(filepath.Join(c.Net.Dir(), "m.identity")))
-	mounted = c.MountOn(t, client, c.Servers())
+	mounted = c.MountOn(t, client, a.Addr(), "--token", c.NewJoinToken(t, "--role", "client"))
 	client.MustRun(t, "ls", c.Path("before"))
 	suite.RequireLocking(t, c, client, a.Host)
 	require.NoError(t, mounted.Stop())

@@ -3,6 +3,7 @@ package operation
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -97,6 +98,23 @@ func TestFiveCommands(t *testing.T) {
 		}
 		require.Contains(t, h.asNobody(t, "session", "list"), h.Name())
 	}
+	require.NoError(t, os.Chmod(filepath.Dir(net.Dir()), 0o755)) // for nobody to get to the mount
+	a.MustRun(t, "sh", "-c", `set -C; date +%s > "$1/deploy.lock"`, "sh", a.mount)
+	for _, h := range all {
+		for _, ask := range []func(testing.TB, ...string) string{h.mustLockfs, h.asNobody} {
+			require.Contains(t, ask(t, "locks"), "deploy.lock")
+			require.Contains(t, ask(t, "locks", "deploy.lock"), "deploy.lock")
+			require.Contains(t, ask(t, "why", "deploy.lock"), "state: held\n")
+			require.Contains(t, ask(t, "why", "--json", filepath.Join(h.mount, "deploy.lock")), `"state": "held"`)
+			hosts.Eventually(t, "the event of the lock", func() (string, bool) {
+				text := ask(t, "events")
+				return text, strings.Contains(text, "lock_acquired")
+			})
+		}
+	}
+	a.MustRun(t, "rm", filepath.Join(a.mount, "deploy.lock"))
+	_, err = a.lockfs("why", "deploy.lock")
+	require.ErrorContains(t, err, "there is no deploy.lock on the mount at "+a.mount)
 	require.Equal(t, "/etc/lockfs/lockfs.env 600\n", a.MustRun(t, "stat", "-c", "%n %a", "/etc/lockfs/lockfs.env"))
 	require.NotContains(t, a.MustRun(t, "cat", "/etc/lockfs/lockfs.env"), "BOOTSTRAP", "should its data ever be lost")
 	require.NotContains(t, b.MustRun(t, "cat", "/etc/lockfs/lockfs.env", "/var/log/lockfs.log"), token("server"))

@@ -62,7 +62,8 @@ func TestExclusionWhileLeadersDie(t *testing.T) {
 // follower and the leader in turn.
 func TestExclusionWhileAHostIsCutOff(t *testing.T) {
 	t.Parallel()
-	c := suite.StartCluster(t, 3, "--op-timeout", "3s")
+	// Followers may take two seconds to miss their leader, after an attempt to ask it has been given up.
+	c := suite.StartCluster(t, 3, "--op-timeout", "6s")
 	jobs := c.StartJobs(t)
 	cut := make(map[*suite.Node]bool)
 	for i := range suite.Faults(4) {

@@ -1,0 +1,75 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/fusefs/mountpoint"
+	"lockfs/raftstore/lockjson"
+)
+
+func whyCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "why PATH",
+		Short: "Tell all that is known of a lock: who has it, and why it is not stale",
+		Long: `Tell all that is known of a lock: what makes it one, who has it, why it is stale or not, who may remove it, and who waits
+for it. PATH is a path on a mount, or one from the root of the only mount of this host. It tells what this user may know, as
+reading .lockfs/why/PATH below the mount does.`,
+		Example: `  lockfs why /locks/deploy.lock
+  lockfs why deploy.lock --json | jq -r .holder`,
+		Args: cli.Exactly(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root, below := fromRoot(args[0])
+			if root == "" {
+				var err error
+				if root, err = onlyMount(); err != nil {
+					return fmt.Errorf("%s is on no mount of lockfs, and %w", cli.Word(args[0]), err)
+				}
+			}
+			text, err := os.ReadFile(filepath.Join(root, controlDir, "why", below))
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return fmt.Errorf("there is no %s on the mount at %s; see `lockfs locks`", cli.Word(below), cli.Word(root))
+			case err != nil:
+				return err
+			case !asJSON:
+				_, err = cmd.OutOrStdout().Write(text)
+				return err
+			}
+			locks, err := locksOn(root, below)
+			if err != nil {
+				return err
+			}
+			at := slices.IndexFunc(locks, func(l lockjson.Lock) bool { return l.Path == below })
+			if at < 0 {
+				return fmt.Errorf("%s is no lock", cli.Word(args[0]))
+			}
+			return cli.PrintJSON(cmd.OutOrStdout(), locks[at])
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, as lockfs locks does of many")
+	return cmd
+}
+
+// onlyMount is where this host has the locks mounted.
+func onlyMount() (string, error) {
+	points, err := mountpoint.All()
+	switch {
+	case err != nil:
+		return "", err
+	case len(points) == 0:
+		return "", errors.New("this host has none; see `lockfs locks`")
+	case len(points) > 1:
+		return "", fmt.Errorf("this host has several: %s", cli.Text(strings.Join(points, ", ")))
+	}
+	return mountRoot(points[0])
+}
