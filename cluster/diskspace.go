@@ -94,6 +94,6 @@ func (d *diskSpace) raise(voter *storepb.Member, told spaceTold) {
 }
 
 func (d *diskSpace) clear(alarm *storepb.Alarm) {
-	d.logger.Info("the disk has space again", "member", alarm.GetName())
+	d.logger.Info("an alarm is over", "kind", alarm.GetKind(), "member", alarm.GetName())
 	d.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_ClearAlarm{ClearAlarm: &storepb.ClearAlarm{Number: alarm.GetNumber()}}})
 }

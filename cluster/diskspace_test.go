@@ -2,10 +2,16 @@ package cluster
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"lockfs/cluster/session"
 	"lockfs/raftstore/namespace"
@@ -51,4 +57,63 @@ func TestAnAlarmIsNotClearedForAMoment(t *testing.T) {
 	require.True(t, spaceTold{free: 125, min: 100}.hasEnough())
 	require.False(t, spaceTold{}.isShort(), "who does not look is never short")
 	require.True(t, spaceTold{}.hasEnough())
+}
+
+// fullLog has no space while it is full.
+type fullLog struct {
+	raft.LogStore
+	full *atomic.Bool
+}
+
+func (l fullLog) StoreLogs(entries []*raft.Log) error {
+	if l.full.Load() {
+		return &os.PathError{Op: "write", Path: "log", Err: unix.ENOSPC}
+	}
+	return l.LogStore.StoreLogs(entries)
+}
+
+// TestTheMountOfAFullServerGoesOn fills the disk of the leader, and then that of whoever leads then: those who mount through it go on
+// by others.
+func TestTheMountOfAFullServerGoesOn(t *testing.T) {
+	t.Parallel()
+	full := make(map[*Node]*atomic.Bool)
+	var nodes []*Node
+	for _, name := range []string{"n0", "n1", "n2"} {
+		var join []string
+		if len(nodes) > 0 {
+			join = []string{nodes[0].cfg.Address}
+		}
+		cfg := testConfig(t, name, join...)
+		cfg.MinFree = 1 << 20
+		is := new(atomic.Bool)
+		cfg.entries = func(log raft.LogStore) raft.LogStore { return fullLog{log, is} }
+		node := startNode(t, cfg)
+		nodes, full[node] = append(nodes, node), is
+	}
+	for _, name := range []string{"first", "second"} {
+		leader := leaderOf(t, nodes)
+		others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
+		client, err := leader.OpenClient(t.Context(), session.Config{Host: leader.cfg.Name, Logger: quietLogger()})
+		require.NoError(t, err)
+		require.Equal(t, storepb.Code_OK, create(t, client, name))
+		full[leader].Store(true)
+		result, err := client.Mutate(t.Context(), &storepb.Caller{}, &storepb.Op{Op: &storepb.Op_Unlink{
+			Unlink: &storepb.Unlink{Parent: namespace.RootIno, Name: []byte(name)},
+		}})
+		require.NoError(t, err)
+		require.Equal(t, storepb.Code_OK, result.GetCode())
+		require.Equal(t, storepb.Code_NOT_FOUND, lookup(t, client, name))
+		tries := 0
+		require.Eventually(t, func() bool {
+			tries++
+			return create(t, client, fmt.Sprintf("%s %d", name, tries)) == storepb.Code_NO_SPACE
+		}, testWait, 10*time.Millisecond)
+		alarms := alarmsOf(leaderOf(t, others))
+		require.Len(t, alarms, 1)
+		require.Equal(t, leader.dir.ID, alarms[0].GetNode())
+
+		full[leader].Store(false)
+		require.Eventually(t, func() bool { return create(t, client, name+" after") == storepb.Code_OK }, testWait, 10*time.Millisecond)
+		require.NoError(t, client.Close(t.Context()))
+	}
 }

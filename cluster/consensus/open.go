@@ -97,17 +97,13 @@ func (r *Raft) Bootstrap(ctx context.Context) error {
 // WatchSpace keeps a reserve of space until the context ends.
 func (r *Raft) WatchSpace(ctx context.Context) { r.files.space.watch(ctx) }
 
-// FreeSpace is how many bytes are free on the disk besides the reserve, and how many should be; 0: nobody looks.
+// FreeSpace is how many bytes were free on the disk a moment ago besides the reserve, and how many should be; 0: nobody looks.
 func (r *Raft) FreeSpace() (free, minFree uint64) {
-	if r.cfg.MinFree == 0 {
-		return 0, 0
-	}
-	free, err := r.files.space.free()
-	if err != nil {
-		return 0, 0
-	}
-	return free, r.cfg.MinFree
+	return r.files.space.lastFree.Load(), r.cfg.MinFree
 }
+
+// IsFull tells whether this node takes no part in the cluster, since a write waits for space on its disk.
+func (r *Raft) IsFull() bool { return r.files.space.isFull() }
 
 // WatchDisk ends the process when a write takes too long, until raft is closed: sooner while others wait for this node as
 // their leader.

@@ -34,6 +34,7 @@ type space struct {
 	waits    atomic.Bool   // writes wait for space; else they fail, as they do until raft runs
 	waiting  atomic.Int32  // writes
 	short    atomic.Bool   // less than minFree is free
+	lastFree atomic.Uint64 // bytes, when somebody looked last
 	released chan struct{} // has something when the reserve is gone
 	ended    chan struct{} // closed: nobody waits any more
 	end      sync.Once
@@ -42,7 +43,9 @@ type space struct {
 }
 
 func newSpace(dir string, minFree uint64, logger *slog.Logger) *space {
-	return &space{dir: dir, minFree: minFree, logger: logger, released: make(chan struct{}, 1), ended: make(chan struct{})}
+	s := &space{dir: dir, minFree: minFree, logger: logger, released: make(chan struct{}, 1), ended: make(chan struct{})}
+	s.measure()
+	return s
 }
 
 // persist does a write until there is space for it, or nobody waits any more. A write that failed must be such that it can be done
@@ -52,9 +55,8 @@ func (s *space) persist(write func() error) error {
 	if !isNoSpace(err) {
 		return err
 	}
-	if s.release() {
-		err = write()
-	}
+	s.release() // unless somebody else just has
+	err = write()
 	if !isNoSpace(err) || !s.waits.Load() {
 		return err
 	}
@@ -86,8 +88,12 @@ func (s *space) pause() bool {
 // isFull tells whether some write waits for space.
 func (s *space) isFull() bool { return s.waiting.Load() > 0 }
 
-// close has writes fail that wait for space.
-func (s *space) close() { s.end.Do(func() { close(s.ended) }) }
+// close has writes fail that wait for space. No reserve is made afterwards.
+func (s *space) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end.Do(func() { close(s.ended) })
+}
 
 func (s *space) closed() bool {
 	select {
@@ -166,12 +172,8 @@ func (s *space) watch(ctx context.Context) {
 
 // look finds out how much is free, and fills the reserve when there is enough again.
 func (s *space) look() {
-	free, err := s.free()
-	if err != nil {
-		return // writes fail too then, and tell
-	}
-	s.short.Store(free < s.minFree)
-	if free < s.minFree || s.isFull() || s.hasReserve() {
+	s.measure()
+	if s.short.Load() || s.hasReserve() {
 		return
 	}
 	if err := s.fill(); err != nil && !isNoSpace(err) {
@@ -179,9 +181,25 @@ func (s *space) look() {
 	}
 }
 
+// measure finds out how much is free: nothing while a write finds no space, whatever there is for others.
+func (s *space) measure() {
+	free, err := s.free()
+	if err != nil {
+		return // writes fail too then, and tell
+	}
+	if s.isFull() {
+		free = 0
+	}
+	s.lastFree.Store(free)
+	s.short.Store(free < s.minFree)
+}
+
 func (s *space) fill() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed() {
+		return nil
+	}
 	file, err := os.OpenFile(s.reserve(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
