@@ -51,6 +51,14 @@ func (ns *Namespace) clearAlarm(by *storepb.Caller, number uint64) *storepb.Resu
 	return ok()
 }
 
+// clearAlarmsOf clears what is over with a member that is removed: the space on its disk is nobody's any more. That its state was
+// another one than the majority's stays, as what it has is not to be trusted when it comes back.
+func (ns *Namespace) clearAlarmsOf(by *storepb.Caller, member string) {
+	if alarm := ns.alarms.find(AlarmNoSpace, member); alarm != nil {
+		ns.clearAlarm(by, alarm.GetNumber())
+	}
+}
+
 // Alarms answers the alarms in the order in which they were raised.
 func (ns *Namespace) Alarms() []*storepb.Alarm { return ns.alarms.byNumber.Values() }
 

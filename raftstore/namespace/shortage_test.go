@@ -53,6 +53,28 @@ func TestShortOfSpace(t *testing.T) {
 	tr.write(here, large, strings.Repeat("x", 5000)).ok()
 }
 
+// TestAMemberThatIsRemovedIsNotShortOfSpace has only the alarm of its disk be cleared.
+func TestAMemberThatIsRemovedIsNotShortOfSpace(t *testing.T) {
+	tr := newDriver(t)
+	for _, alarm := range []*storepb.Alarm{
+		{Kind: AlarmNoSpace, Node: "a"}, {Kind: AlarmNoSpace, Node: "b"}, {Kind: AlarmStateDiffers, Node: "b"},
+	} {
+		tr.do(0, opOf(&storepb.RaiseAlarm{Alarm: alarm})).ok()
+	}
+	left := func() (kinds []string) {
+		for _, alarm := range tr.ns.Alarms() {
+			kinds = append(kinds, alarm.GetKind()+" "+alarm.GetNode())
+		}
+		return kinds
+	}
+	tr.do(0, opOf(&storepb.RemoveMember{Id: "b"})).ok()
+	require.Equal(t, []string{"no_space a", "state_differs b"}, left())
+	tr.create(RootIno, "refused", someFile).is(storepb.Code_NO_SPACE)
+	tr.do(0, opOf(&storepb.RemoveMember{Id: "a"})).ok()
+	require.Equal(t, []string{"state_differs b"}, left())
+	tr.create(RootIno, "made", someFile).ok()
+}
+
 // TestWhatWasDoneBeforeTheShortage has a creation come again that was done, and one that was refused.
 func TestWhatWasDoneBeforeTheShortage(t *testing.T) {
 	tr := newDriver(t)
