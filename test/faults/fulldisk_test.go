@@ -103,9 +103,14 @@ func TestFullDisks(t *testing.T) {
 			return strconv.Itoa(now), now > before+20
 		})
 	}
+	stops := func(n *suite.Node) int { return strings.Count(n.Server.Log(), "the disk is full: this node takes no part") }
 	goesOn()
 	leader := c.Leader()
 	for _, full := range [][]*suite.Node{{leader}, c.Others(leader)[:1], c.Nodes} {
+		stopped := make(map[*suite.Node]int)
+		for _, n := range full {
+			stopped[n] = stops(n)
+		}
 		var fillers []*hosts.Process
 		for _, n := range full {
 			fillers = append(fillers, n.Host.Start("sh", "-c", "while :; do cat /dev/zero >> "+n.Data+"/filler; sleep 0.05; done 2> /dev/null"))
@@ -118,13 +123,14 @@ func TestFullDisks(t *testing.T) {
 				return said, err != nil && strings.Contains(said+err.Error(), "No space left")
 			})
 		}
-		hosts.Eventually(t, "the log needs space, and has none", func() (string, bool) {
+		hosts.Eventually(t, "logs need space, and have none", func() (string, bool) {
+			waiting := 0
 			for _, n := range full {
-				if !strings.Contains(n.Server.Log(), "the disk is full: this node takes no part") {
-					return n.Name, false
+				if stops(n) > stopped[n] {
+					waiting++
 				}
 			}
-			return "", true
+			return strconv.Itoa(waiting), waiting > len(full)/2 // then there is nothing to write for the others
 		})
 		if len(full) == 1 {
 			alarms, err := c.Others(full[0])[0].Lockfs("alarm", "list")
