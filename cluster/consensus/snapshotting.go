@@ -15,7 +15,8 @@ const (
 	defaultSnapshotEntries = 8192
 	defaultSnapshotBytes   = 64 << 20
 	snapshotInterval       = 2 * time.Second // between looks at the number of entries
-	// While the disk is short of space the log is kept small, though a snapshot costs more than that.
+	// While the disk is short of space the log of a small state is kept smaller. That of a large one is not: its snapshots take more
+	// space than the log does, and would never end.
 	shortSnapshotEntries = 1024
 	shortSnapshotBytes   = 4 << 20
 	// A snapshot writes the whole state: what it costs is spread over an entry for this many inodes.
@@ -79,7 +80,7 @@ func (r *Raft) takeSnapshotFromReserve() (taken bool) {
 func (r *Raft) snapshotEntries() uint64 {
 	entries := cmp.Or(r.cfg.SnapshotEntries, defaultSnapshotEntries)
 	if r.files.space.short.Load() {
-		return min(entries, shortSnapshotEntries)
+		entries = min(entries, shortSnapshotEntries)
 	}
 	inodes := 0
 	r.FSM.View(func(ns *namespace.Namespace) { inodes = ns.Inodes() })
@@ -91,9 +92,6 @@ func (r *Raft) snapshotEntries() uint64 {
 
 // snapshotBytes is after how many bytes of the log a snapshot is taken: it writes about as much as is used.
 func (r *Raft) snapshotBytes() (bytes uint64) {
-	if r.files.space.short.Load() {
-		return shortSnapshotBytes
-	}
 	r.FSM.View(func(ns *namespace.Namespace) { bytes = ns.Usage().GetBytes() })
 	return max(bytes, cmp.Or(r.cfg.snapshotBytes, r.files.space.logShare()))
 }
@@ -102,9 +100,6 @@ func (r *Raft) snapshotBytes() (bytes uint64) {
 // between two snapshots.
 func (r *Raft) trailingEntries() uint64 {
 	entries, most := r.snapshotEntries(), cmp.Or(r.cfg.snapshotBytes, r.files.space.logShare())
-	if r.files.space.short.Load() {
-		most = min(most, shortSnapshotBytes)
-	}
 	if r.files.sizes.between(0, math.MaxUint64-1) > most {
 		entries = min(entries, r.files.sizes.newest(most))
 	}

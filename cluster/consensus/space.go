@@ -39,6 +39,8 @@ type space struct {
 	ended    chan struct{} // closed: nobody waits any more
 	end      sync.Once
 
+	noReserve bool // the disk cannot have one; for who looks
+
 	mu sync.Mutex // for the reserve
 }
 
@@ -138,8 +140,11 @@ func (s *space) free() (uint64, error) {
 }
 
 // logShare is after how many bytes of the log a snapshot is taken at the earliest: less on a small disk, which has to hold
-// them twice, and three states.
+// them twice, and three states, and less while it is short of space.
 func (s *space) logShare() uint64 {
+	if s.short.Load() {
+		return shortSnapshotBytes
+	}
 	var fs unix.Statfs_t
 	if unix.Statfs(s.dir, &fs) != nil {
 		return defaultSnapshotBytes
@@ -173,11 +178,12 @@ func (s *space) watch(ctx context.Context) {
 // look finds out how much is free, and fills the reserve when there is enough again.
 func (s *space) look() {
 	s.measure()
-	if s.short.Load() || s.hasReserve() {
+	if s.short.Load() || s.hasReserve() || s.noReserve {
 		return
 	}
 	if err := s.fill(); err != nil && !isNoSpace(err) {
 		s.logger.Warn("there is no reserve for a full disk", "dir", s.dir, "error", err)
+		s.noReserve = true
 	}
 }
 
