@@ -70,21 +70,14 @@ while not os.path.exists(outside + "/stop"):
 // TestFullDisks has the disks of one server, and then of all, be filled by another program and freed again, under contenders:
 // nothing that was acknowledged is lost, nobody meets another one, and the service is back by itself.
 func TestFullDisks(t *testing.T) {
-	c := suite.NewCluster(t, "--min-free", "16M")
-	for range 3 {
-		n := c.Add(t)
-		n.Host.MustRun(t, "mkdir", n.Data)
-		n.Host.MustRun(t, "mount", "-t", "tmpfs", "-o", "size=64m", "data", n.Data)
-		n.Start(t)
-	}
+	c := startOnSmallDisks(t)
 	outside := t.TempDir()
 	first := c.Nodes[0]
-	first.Host.MustRun(t, "python3", "-c", "import sys; open(sys.argv[1], 'w').write('0' * 200000)", c.Path("heart"))
 	var running []*hosts.Process
 	for _, n := range c.Nodes {
 		running = append(running, n.Host.Start("python3", "-c", contender, c.Mount, outside, n.Name))
 	}
-	running = append(running, c.Nodes[1].Host.Start("python3", "-c", heartbeat, c.Mount, outside))
+	running = append(running, startHeartbeat(t, c, c.Nodes[1], outside))
 	made := func() (names []string) {
 		for _, n := range c.Nodes {
 			told, err := os.ReadFile(filepath.Join(outside, "made."+n.Name))
@@ -103,7 +96,6 @@ func TestFullDisks(t *testing.T) {
 			return strconv.Itoa(now), now > before+20
 		})
 	}
-	stops := func(n *suite.Node) int { return strings.Count(n.Server.Log(), "the disk is full: this node takes no part") }
 	goesOn()
 	leader := c.Leader()
 	for _, full := range [][]*suite.Node{{leader}, c.Others(leader)[:1], c.Nodes} {
@@ -111,9 +103,9 @@ func TestFullDisks(t *testing.T) {
 		for _, n := range full {
 			stopped[n] = stops(n)
 		}
-		var fillers []*hosts.Process
+		var free []func()
 		for _, n := range full {
-			fillers = append(fillers, n.Host.Start("sh", "-c", "while :; do cat /dev/zero >> "+n.Data+"/filler; sleep 0.05; done 2> /dev/null"))
+			free = append(free, fill(t, n))
 		}
 		if len(full) == 1 { // else there may be no majority before there is an alarm
 			attempt := 0
@@ -138,9 +130,8 @@ func TestFullDisks(t *testing.T) {
 			require.Contains(t, alarms, "no_space")
 			c.Others(full[0])[0].Host.MustRun(t, "chmod", "640", c.Path("heart"))
 		}
-		for i, n := range full {
-			fillers[i].Kill()
-			n.Host.MustRun(t, "rm", filepath.Join(n.Data, "filler"))
+		for _, free := range free {
+			free()
 		}
 		goesOn()
 	}
@@ -158,13 +149,80 @@ func TestFullDisks(t *testing.T) {
 	for _, name := range made() {
 		require.True(t, listed[name], name)
 	}
-	beats, err := strconv.Atoi(strings.TrimSpace(first.Host.MustRun(t, "cat", filepath.Join(outside, "beats"))))
-	require.NoError(t, err)
-	last, err := strconv.Atoi(first.Host.MustRun(t, "head", "-c", "10", c.Path("heart")))
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, last, beats, "a renewal that was acknowledged")
+	requireBeats(t, c, outside)
 	c.RequireSameState(t)
 	for _, n := range c.Nodes {
 		n.Stop(t)
 	}
+}
+
+// TestAFullServerIsKilled has it be started again while its disk still is full, and then when there is space.
+func TestAFullServerIsKilled(t *testing.T) {
+	c := startOnSmallDisks(t)
+	outside := t.TempDir()
+	leader := c.Leader()
+	killed := c.Others(leader)[0]
+	beating := startHeartbeat(t, c, leader, outside)
+	free := fill(t, killed)
+	hosts.Eventually(t, "its log needs space, and has none", func() (string, bool) { return killed.Server.Log(), stops(killed) > 0 })
+	killed.Kill()
+	killed.Launch()
+	hosts.Eventually(t, "it finds no space", func() (string, bool) {
+		log := killed.Server.Log()
+		return log, stops(killed) > 0 || strings.Contains(log, "no space left on device")
+	})
+	killed.Kill() // if it has not ended
+	free()
+	killed.Start(t)
+	leader.Host.MustRun(t, "touch", filepath.Join(outside, "stop"))
+	require.NoError(t, beating.Wait(), beating.Log())
+	requireBeats(t, c, outside)
+	c.RequireSameState(t)
+	for _, n := range c.Nodes {
+		n.Stop(t)
+	}
+}
+
+// startOnSmallDisks starts three servers whose data is on disks of their own.
+func startOnSmallDisks(t *testing.T) *suite.Cluster {
+	c := suite.NewCluster(t, "--min-free", "16M")
+	for range 3 {
+		n := c.Add(t)
+		n.Host.MustRun(t, "mkdir", n.Data)
+		n.Host.MustRun(t, "mount", "-t", "tmpfs", "-o", "size=64m", "data", n.Data)
+		n.Start(t)
+	}
+	return c
+}
+
+func startHeartbeat(t *testing.T, c *suite.Cluster, on *suite.Node, outside string) *hosts.Process {
+	on.Host.MustRun(t, "python3", "-c", "import sys; open(sys.argv[1], 'w').write('0' * 200000)", c.Path("heart"))
+	return on.Host.Start("python3", "-c", heartbeat, c.Mount, outside)
+}
+
+// requireBeats requires that the last renewal is there that was acknowledged.
+func requireBeats(t *testing.T, c *suite.Cluster, outside string) {
+	t.Helper()
+	on := c.Nodes[0].Host
+	beats, err := strconv.Atoi(strings.TrimSpace(on.MustRun(t, "cat", filepath.Join(outside, "beats"))))
+	require.NoError(t, err)
+	require.Positive(t, beats)
+	last, err := strconv.Atoi(on.MustRun(t, "head", "-c", "10", c.Path("heart")))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, last, beats, "a renewal that was acknowledged")
+}
+
+// fill leaves no space on a server's disk until free is called.
+func fill(t *testing.T, n *suite.Node) (free func()) {
+	filler := filepath.Join(n.Data, "filler")
+	filling := n.Host.Start("sh", "-c", "while :; do cat /dev/zero >> "+filler+"; sleep 0.05; done 2> /dev/null")
+	return func() {
+		filling.Kill()
+		n.Host.MustRun(t, "rm", filler)
+	}
+}
+
+// stops is how often a server has said that it waits for space.
+func stops(n *suite.Node) int {
+	return strings.Count(n.Server.Log(), "the disk is full: this node takes no part")
 }
