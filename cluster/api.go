@@ -23,7 +23,9 @@ func (n *Node) Sessions(ctx context.Context, _ *clusterpb.SessionsRequest) (*clu
 
 // Probe is part of rpc.Node.
 func (n *Node) Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
+	free, minFree := n.raft.FreeSpace()
 	return &clusterpb.ProbeReply{
+		FreeSpace: free, MinSpace: minFree,
 		Term: n.raft.CurrentTerm(), WallClock: readClocks().wall, Id: n.dir.ID, Leads: n.leadership.term() != 0,
 	}, nil
 }

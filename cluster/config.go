@@ -46,6 +46,10 @@ type Config struct {
 	// SnapshotEntries is the least number of log entries after which a snapshot is taken; 0: 8192.
 	SnapshotEntries uint64
 
+	// MinFree is how many bytes are to be free on the disk of the data directory: with less the cluster lets nothing grow. A part of
+	// it is kept in reserve. 0: nobody looks.
+	MinFree uint64
+
 	// BackupDir is where this node makes a backup every so often by itself, of which it keeps the last ones; empty: nowhere.
 	BackupDir   string
 	BackupEvery time.Duration

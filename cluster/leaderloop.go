@@ -22,6 +22,7 @@ type leaderLoop struct {
 	members    *members
 	leadership *leadership
 	readIndex  *readIndex
+	space      *diskSpace
 	clock      *clock
 	changes    *changes
 	sessions   *sessions
@@ -75,6 +76,7 @@ func (l *leaderLoop) lead(removed <-chan time.Time) {
 		case <-compare.C:
 			_ = l.readIndex.probeVoters(term)
 			l.clock.keepOnly(l.raft.VoterIDs())
+			l.space.look()
 			if l.enrollment != nil {
 				l.enrollment.dropUnneeded()
 				l.recordFounding()

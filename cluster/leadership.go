@@ -24,6 +24,7 @@ type leadership struct {
 	members  *members
 
 	readyTerm atomic.Uint64 // term in which this node became ready; 0: never
+	named     atomic.Uint32 // how often another voter was named instead of this one
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at each change
@@ -99,8 +100,12 @@ func (l *leadership) ready(term ids.Term) {
 // leaderWait is how long a request waits on a node that knows no leader before it is sent away.
 const leaderWait = time.Second
 
-// await answers the term if this node leads and is ready, else the leader's API address as far as one is known.
+// await answers the term if this node leads and is ready, else the leader's API address as far as one is known, or that of somebody
+// who may know more.
 func (l *leadership) await(ctx context.Context) (term ids.Term, leader string) {
+	if other := l.insteadOfFull(); other != "" {
+		return 0, other
+	}
 	if term := l.term(); term != 0 {
 		return term, ""
 	}
@@ -120,4 +125,23 @@ func (l *leadership) await(ctx context.Context) (term ids.Term, leader string) {
 			return 0, ""
 		}
 	}
+}
+
+// insteadOfFull answers another voter's API address while this node's disk is full, each time the next one's; "": it is not, or there
+// is no other. Raft waits for the disk then, and this node hears neither that another one leads nor that itself does no more; but
+// the mount on its host goes by what it says.
+func (l *leadership) insteadOfFull() string {
+	if !l.members.raft.IsFull() {
+		return ""
+	}
+	var others []string
+	for _, voter := range l.members.voters() {
+		if voter.GetId() != string(l.self) && voter.GetAddress() != "" {
+			others = append(others, voter.GetAddress())
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	return others[l.named.Add(1)%uint32(len(others))]
 }

@@ -32,6 +32,7 @@ type Node struct {
 	members    *members
 	leadership *leadership
 	readIndex  *readIndex
+	space      *diskSpace
 	changes    *changes
 	sessions   *sessions
 	admission  *admission

@@ -66,6 +66,7 @@ func (n *Node) open() error {
 	n.serve()
 	go n.hangUp()
 	go n.raft.WatchDisk()
+	go n.raft.WatchSpace(n.ctx)
 	return nil
 }
 
@@ -78,7 +79,7 @@ func (n *Node) startRaft() error {
 	n.raft, err = consensus.Open(n.dir, consensus.Config{
 		Network: network, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
 		Silence: n.silence, Wrote: func(took time.Duration) { n.cfg.Metrics.writes.Observe(took.Seconds()) },
-		Fail: n.fail, CannotApply: n.cannotApply, Entries: n.cfg.entries,
+		MinFree: n.cfg.MinFree, Fail: n.fail, CannotApply: n.cannotApply, Entries: n.cfg.entries,
 	})
 	if err != nil {
 		return err
@@ -100,8 +101,9 @@ func (n *Node) startRaft() error {
 // assemble makes what a leader does for others, each part of those before it.
 func (n *Node) assemble() {
 	newcomers := newNewcomers()
-	n.readIndex = newReadIndex(n.ctx, n.raft, n.members, n.leadership, n.peers, n.clock)
 	n.changes = &changes{ctx: n.ctx, raft: n.raft, store: n.store, leadership: n.leadership, logger: n.logger}
+	n.space = &diskSpace{own: n.raft.FreeSpace, members: n.members, changes: n.changes, logger: n.logger}
+	n.readIndex = newReadIndex(n.ctx, n.raft, n.members, n.leadership, n.peers, n.clock, n.space)
 	n.binding = &binding{fsm: n.fsm, openings: newAttempts()}
 	n.sessions = &sessions{
 		binding: n.binding,
@@ -132,7 +134,7 @@ func (n *Node) assemble() {
 
 func (n *Node) leaderLoop() *leaderLoop {
 	return &leaderLoop{
-		ctx: n.ctx, raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, clock: n.clock,
+		ctx: n.ctx, raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, space: n.space, clock: n.clock,
 		changes: n.changes, sessions: n.sessions, admission: n.admission, removal: n.removal, logger: n.logger,
 		enrollment: n.enrollment, limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) }, cluster: n.recordCluster,
 	}

@@ -32,12 +32,13 @@ type readIndex struct {
 	clock      *clock
 	askFirst   atomic.Uint32 // number of the voter whose word is asked for before others'
 	heard      heard
+	space      *diskSpace
 }
 
 func newReadIndex(
-	ctx context.Context, raft *consensus.Raft, members *members, leadership *leadership, peers *rpc.Peers, clock *clock,
+	ctx context.Context, raft *consensus.Raft, members *members, leadership *leadership, peers *rpc.Peers, clock *clock, space *diskSpace,
 ) *readIndex {
-	r := &readIndex{ctx: ctx, raft: raft, members: members, leadership: leadership, peers: peers, clock: clock}
+	r := &readIndex{ctx: ctx, raft: raft, members: members, leadership: leadership, peers: peers, clock: clock, space: space}
 	r.round = r.ask
 	return r
 }
@@ -124,6 +125,7 @@ func (r *readIndex) probe(voter *storepb.Member, timeout time.Duration) ids.Term
 		return 0
 	}
 	r.clock.measured(voter.GetId(), reply.GetWallClock()+int64(time.Since(asked)/2))
+	r.space.note(voter.GetId(), reply.GetFreeSpace(), reply.GetMinSpace())
 	r.heard.note(voter.GetId(), ids.Term(reply.GetTerm()), asked)
 	return ids.Term(reply.GetTerm())
 }

@@ -792,6 +792,8 @@ type ProbeReply struct {
 	WallClock     int64                  `protobuf:"varint,2,opt,name=wall_clock,json=wallClock,proto3" json:"wall_clock,omitempty"` // nanoseconds since the Unix epoch
 	Id            string                 `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`                                 // of the raft server
 	Leads         bool                   `protobuf:"varint,4,opt,name=leads,proto3" json:"leads,omitempty"`
+	FreeSpace     uint64                 `protobuf:"varint,61,opt,name=free_space,json=freeSpace,proto3" json:"free_space,omitempty"` // bytes that are free on the disk of its data directory
+	MinSpace      uint64                 `protobuf:"varint,62,opt,name=min_space,json=minSpace,proto3" json:"min_space,omitempty"`    // as many are to be free at least; 0: nobody looks
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -852,6 +854,20 @@ func (x *ProbeReply) GetLeads() bool {
 		return x.Leads
 	}
 	return false
+}
+
+func (x *ProbeReply) GetFreeSpace() uint64 {
+	if x != nil {
+		return x.FreeSpace
+	}
+	return 0
+}
+
+func (x *ProbeReply) GetMinSpace() uint64 {
+	if x != nil {
+		return x.MinSpace
+	}
+	return 0
 }
 
 type StatusRequest struct {
@@ -1752,14 +1768,17 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\fR\x04name\x12\x10\n" +
 	"\x03ino\x18\x04 \x01(\x04R\x03ino\"\x0e\n" +
-	"\fProbeRequest\"e\n" +
+	"\fProbeRequest\"\xa1\x01\n" +
 	"\n" +
 	"ProbeReply\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x1d\n" +
 	"\n" +
 	"wall_clock\x18\x02 \x01(\x03R\twallClock\x12\x0e\n" +
 	"\x02id\x18\x03 \x01(\tR\x02id\x12\x14\n" +
-	"\x05leads\x18\x04 \x01(\bR\x05leads\"m\n" +
+	"\x05leads\x18\x04 \x01(\bR\x05leads\x12\x1d\n" +
+	"\n" +
+	"free_space\x18= \x01(\x04R\tfreeSpace\x12\x1b\n" +
+	"\tmin_space\x18> \x01(\x04R\bminSpace\"m\n" +
 	"\rStatusRequest\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\bR\x04hash\x12\x18\n" +
 	"\aconfirm\x18\x02 \x01(\bR\aconfirm\x12\x16\n" +

@@ -55,7 +55,7 @@ func Found(
 	if err != nil {
 		return err
 	}
-	log, err := wal.Open(filepath.Join(path, logDir), false, raftLogger(logger, slog.LevelDebug))
+	log, err := wal.Open(filepath.Join(path, logDir), false, raftLogger(logger, slog.LevelDebug), wal.Once)
 	if err != nil {
 		return errors.Join(err, votes.Close())
 	}

@@ -17,7 +17,7 @@ func TestLogBehindASnapshotIsBegunAnew(t *testing.T) {
 	found, err := Inspect(cfg.path)
 	require.NoError(t, err)
 	require.Less(t, found.First, found.Snapshot.Index)
-	log, err := wal.Open(filepath.Join(cfg.path, logDir), true, raftLogger(cfg.Logger, 0))
+	log, err := wal.Open(filepath.Join(cfg.path, logDir), true, raftLogger(cfg.Logger, 0), wal.Once)
 	require.NoError(t, err)
 	require.NoError(t, log.DeleteRange(uint64(found.Snapshot.Index-1), uint64(found.Last)))
 	require.NoError(t, log.Close())

@@ -20,6 +20,9 @@ type Config struct {
 	Silence *Withdrawal
 	// Wrote is told how long each write of the log and of votes took until it was on disk; nil: nobody wants to know.
 	Wrote func(time.Duration)
+	// MinFree is how many bytes are to be free on the disk, of which a part is kept in reserve (see the package documentation);
+	// 0: there is no reserve.
+	MinFree uint64
 	// Fail is told why this node cannot go on.
 	Fail func(error)
 	// CannotApply is told of an entry that cannot be applied as the other nodes do (raftstore.NewFSM).

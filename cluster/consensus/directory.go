@@ -18,6 +18,7 @@ const (
 	votesFile   = "votes.db"    // raft-boltdb: term and vote
 	logDir      = "log"         // raft-wal: the log
 	snapshotDir = "snapshots"   // raft's file snapshot store
+	reserveFile = "reserve"     // nothing: space for when the disk is full
 	AuditFile   = "audit.jsonl" // the audit trail, with what is rotated beside it
 
 	// What a node may have of a secure cluster before it has raft's files.
@@ -124,7 +125,7 @@ func (d *Directory) identify(claim Claim) error {
 		case CredentialsDir, SealKeyFile, SealKeyFile + ".tmp": // it has come in with a token
 		case "machine-id": // of this host, which may have mounted before it has a server
 		case "lost+found", lockFile, IdentityFile + ".tmp": // a node that stopped before it saved its identity
-		case votesFile, logDir, snapshotDir, AuditFile:
+		case votesFile, logDir, snapshotDir, reserveFile, AuditFile:
 			return &DamagedError{
 				Path: filepath.Join(d.Path, IdentityFile), Err: errors.New("it is missing, but other files of a node are there"),
 			}

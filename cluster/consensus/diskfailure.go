@@ -25,6 +25,7 @@ type disk struct {
 	fatal   func(error)         // is told that this process cannot go on
 	silence *Withdrawal         // begins then, too: others need not wait for the end of the process
 	wrote   func(time.Duration) // is told how long each write took; nil: nobody wants to know
+	space   *space
 
 	mu      sync.Mutex
 	writing map[*diskWrite]struct{}
@@ -34,12 +35,23 @@ type disk struct {
 
 type diskWrite struct{ ticks int } // for how many ticks it has been under way
 
-func newDisk(path string, fatal func(error), silence *Withdrawal) *disk {
-	return &disk{path: path, fatal: fatal, silence: silence, writing: make(map[*diskWrite]struct{}), stopped: make(chan struct{})}
+func newDisk(path string, fatal func(error), silence *Withdrawal, space *space) *disk {
+	return &disk{
+		path: path, fatal: fatal, silence: silence, space: space, writing: make(map[*diskWrite]struct{}), stopped: make(chan struct{}),
+	}
 }
 
-// do writes something. That it fails is the end: a voter that cannot write exits rather than lead.
+// do writes something, and waits for that while the disk is full. That it fails otherwise is the end: a voter that cannot write
+// exits rather than lead.
 func (d *disk) do(write func() error) error {
+	err := d.space.persist(func() error { return d.timed(write) })
+	if err != nil && !d.closed() && !d.space.closed() {
+		d.fail(fmt.Errorf("write %s: %w", d.path, err))
+	}
+	return err
+}
+
+func (d *disk) timed(write func() error) error {
 	w := new(diskWrite)
 	d.mu.Lock()
 	d.writing[w] = struct{}{}
@@ -52,9 +64,6 @@ func (d *disk) do(write func() error) error {
 	d.mu.Lock()
 	delete(d.writing, w)
 	d.mu.Unlock()
-	if err != nil && !d.closed() {
-		d.fail(fmt.Errorf("write %s: %w", d.path, err))
-	}
 	return err
 }
 
@@ -79,8 +88,11 @@ func (d *disk) watch(leads func() bool) {
 	}
 }
 
-// tick tells whether the disk has failed: a write has taken too long.
+// tick tells whether the disk has failed: a write has taken too long, and not because it waits for space.
 func (d *disk) tick(leads bool) bool {
+	if d.space.isFull() {
+		return false
+	}
 	longest := 0
 	d.mu.Lock()
 	for w := range d.writing {

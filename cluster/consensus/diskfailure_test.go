@@ -13,7 +13,7 @@ import (
 // testDisk is one that nobody watches.
 func testDisk() (d *disk, failed chan error) {
 	failed = make(chan error, 1)
-	return newDisk("data", func(err error) { failed <- err }, NewWithdrawal()), failed
+	return newDisk("data", func(err error) { failed <- err }, NewWithdrawal(), newSpace("data", 0, quietLogger())), failed
 }
 
 // TestADiskHangsForAsManyTicks has a write take long, while clocks may show what they like.

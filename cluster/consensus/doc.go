@@ -26,6 +26,10 @@
 //
 // A disk that fails or hangs ends the process, and before that its node is silent (disk, [Withdrawal]).
 //
+// A full one does not. A part of what is to be free is a file that is given up then, so that a snapshot can be taken and the log
+// shortened. If that does not help, writes wait until there is space (space): the node stays, as a voter that says nothing as
+// candidate or leader, and acknowledges nothing.
+//
 // # Snapshots
 //
 // They come after a number of entries, or of bytes, that grows with the state, since each writes all of it; of both there is a

@@ -12,9 +12,9 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-func openLog(path string, snapshot ids.Index, used bool, logger *slog.Logger) (*wal.Log, entrySizes, error) {
+func openLog(path string, snapshot ids.Index, used bool, logger *slog.Logger, space *space) (*wal.Log, entrySizes, error) {
 	var sizes entrySizes
-	log, err := wal.Open(path, used, raftLogger(logger, slog.LevelDebug))
+	log, err := wal.Open(path, used, raftLogger(logger, slog.LevelDebug), space.persist)
 	if damage := new(wal.Damage); errors.As(err, &damage) {
 		return nil, sizes, &DamagedError{Path: damage.Path, Err: damage.Err}
 	}

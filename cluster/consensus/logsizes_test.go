@@ -14,7 +14,7 @@ import (
 func TestSizesOfEntries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		silence := NewWithdrawal()
-		disk := newDisk("", func(error) {}, silence)
+		disk := newDisk("", func(error) {}, silence, newSpace("", 0, quietLogger()))
 		store := raft.NewInmemStore()
 		log := newSizedLog(&guardedLog{store, disk}, entrySizes{})
 		next := uint64(1)

@@ -44,7 +44,7 @@ func Open(dir *Directory, cfg Config) (*Raft, error) {
 
 func (r *Raft) start(state *namespace.Namespace) error {
 	var err error
-	r.Transport = newTransport(r.cfg.Network, r.files.logs, r.cfg.Silence, r.cfg.Logger)
+	r.Transport = newTransport(r.cfg.Network, r.files, r.cfg.Silence, r.cfg.Logger)
 	r.FSM = raftstore.NewFSM(state, string(r.id), r.cfg.CannotApply)
 	logs, fsm := logCache(r.files.logs), earlyFSM{r.FSM, r.files.logs}
 	r.Raft, err = raft.NewRaft(r.raftConfig(), fsm, logs, r.files.votes, r.files.snapshots, r.Transport)
@@ -56,6 +56,7 @@ func (r *Raft) start(state *namespace.Namespace) error {
 	if err != nil || ids.Index(last) < r.files.snapshot {
 		return fmt.Errorf("raft starts from the snapshot at index %d, and the state is that of index %d: start again", last, r.files.snapshot)
 	}
+	r.files.space.waits.Store(true)
 	if r.cfg.Network != nil {
 		r.files.logs.raft.Store(r.Raft)
 	}
@@ -92,6 +93,17 @@ func (r *Raft) Bootstrap(ctx context.Context) error {
 	}
 	return err
 }
+
+// WatchSpace keeps a reserve of space until the context ends.
+func (r *Raft) WatchSpace(ctx context.Context) { r.files.space.watch(ctx) }
+
+// FreeSpace is how many bytes were free on the disk a moment ago besides the reserve, and how many should be; 0: nobody looks.
+func (r *Raft) FreeSpace() (free, minFree uint64) {
+	return r.files.space.lastFree.Load(), r.cfg.MinFree
+}
+
+// IsFull tells whether this node takes no part in the cluster, since a write waits for space on its disk.
+func (r *Raft) IsFull() bool { return r.files.space.isFull() }
 
 // WatchDisk ends the process when a write takes too long, until raft is closed: sooner while others wait for this node as
 // their leader.

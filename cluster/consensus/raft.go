@@ -22,6 +22,7 @@ type Raft struct {
 // Close ends it. What was acknowledged is on disk already.
 func (r *Raft) Close() error {
 	var errs []error
+	r.files.space.close()
 	if r.Raft != nil {
 		errs = append(errs, r.Shutdown().Error())
 	}

@@ -15,6 +15,10 @@ const (
 	defaultSnapshotEntries = 8192
 	defaultSnapshotBytes   = 64 << 20
 	snapshotInterval       = 2 * time.Second // between looks at the number of entries
+	// While the disk is short of space the log of a small state is kept smaller. That of a large one is not: its snapshots take more
+	// space than the log does, and would never end.
+	shortSnapshotEntries = 1024
+	shortSnapshotBytes   = 4 << 20
 	// A snapshot writes the whole state: what it costs is spread over an entry for this many inodes.
 	inodesPerEntry = 8
 )
@@ -27,6 +31,9 @@ func (r *Raft) TakeSnapshots(ctx context.Context) {
 	grown, slack := r.files.sizes.grown, rand.Float64()
 	for {
 		select {
+		case <-r.files.space.released:
+			r.takeSnapshot()
+			continue
 		case <-grown:
 		case <-ticker.C:
 			grown = r.files.sizes.grown
@@ -36,7 +43,7 @@ func (r *Raft) TakeSnapshots(ctx context.Context) {
 		if !r.snapshotDue(slack) {
 			continue
 		}
-		if slack = rand.Float64(); !r.takeSnapshot() {
+		if slack = rand.Float64(); !r.takeSnapshot() && !r.takeSnapshotFromReserve() {
 			grown = nil // not again at once
 		}
 	}
@@ -63,10 +70,18 @@ func (r *Raft) takeSnapshot() (taken bool) {
 	return r.Snapshot().Error() == nil
 }
 
+// takeSnapshotFromReserve takes one with the space that the reserve had: the log that it ends has as much, or more.
+func (r *Raft) takeSnapshotFromReserve() (taken bool) {
+	return r.files.space.short.Load() && r.files.space.release() && r.takeSnapshot()
+}
+
 // snapshotEntries is after how many entries a snapshot is taken, and how many are kept behind it. It is a small number times a
 // power of two, so that it seldom changes.
 func (r *Raft) snapshotEntries() uint64 {
 	entries := cmp.Or(r.cfg.SnapshotEntries, defaultSnapshotEntries)
+	if r.files.space.short.Load() {
+		entries = min(entries, shortSnapshotEntries)
+	}
 	inodes := 0
 	r.FSM.View(func(ns *namespace.Namespace) { inodes = ns.Inodes() })
 	for entries < uint64(inodes/inodesPerEntry) {
@@ -78,13 +93,13 @@ func (r *Raft) snapshotEntries() uint64 {
 // snapshotBytes is after how many bytes of the log a snapshot is taken: it writes about as much as is used.
 func (r *Raft) snapshotBytes() (bytes uint64) {
 	r.FSM.View(func(ns *namespace.Namespace) { bytes = ns.Usage().GetBytes() })
-	return max(bytes, cmp.Or(r.cfg.snapshotBytes, defaultSnapshotBytes))
+	return max(bytes, cmp.Or(r.cfg.snapshotBytes, r.files.space.logShare()))
 }
 
 // trailingEntries is how many entries are left behind a snapshot: those of the newest that have no more than the least bytes
 // between two snapshots.
 func (r *Raft) trailingEntries() uint64 {
-	entries, most := r.snapshotEntries(), cmp.Or(r.cfg.snapshotBytes, defaultSnapshotBytes)
+	entries, most := r.snapshotEntries(), cmp.Or(r.cfg.snapshotBytes, r.files.space.logShare())
 	if r.files.sizes.between(0, math.MaxUint64-1) > most {
 		entries = min(entries, r.files.sizes.newest(most))
 	}

@@ -14,6 +14,7 @@ import (
 // storage is all that raft has on disk.
 type storage struct {
 	disk      *disk
+	space     *space
 	log       *wal.Log
 	logs      *earlyLog
 	sizes     *sizedLog
@@ -41,7 +42,8 @@ func openStorage(dir *Directory, cfg *Config) (*storage, *namespace.Namespace, e
 	if err != nil {
 		return nil, nil, err
 	}
-	log, sizes, err := openLog(filepath.Join(dir.Path, logDir), newest, dir.Joined, cfg.Logger)
+	space := newSpace(dir.Path, cfg.MinFree, cfg.Logger)
+	log, sizes, err := openLog(filepath.Join(dir.Path, logDir), newest, dir.Joined, cfg.Logger, space)
 	if err != nil {
 		return nil, nil, errors.Join(err, votes.Close())
 	}
@@ -49,12 +51,12 @@ func openStorage(dir *Directory, cfg *Config) (*storage, *namespace.Namespace, e
 	if cfg.Entries != nil {
 		entries = cfg.Entries(log)
 	}
-	disk := newDisk(dir.Path, cfg.Fail, cfg.Silence)
+	disk := newDisk(dir.Path, cfg.Fail, cfg.Silence, space)
 	disk.wrote = cfg.Wrote
 	sized := newSizedLog(&guardedLog{entries, disk}, sizes)
 	logs := newEarlyLog(sized)
 	votes.log, votes.disk = logs, disk
-	return &storage{disk: disk, log: log, logs: logs, sizes: sized, votes: votes, snapshots: snapshots, snapshot: newest}, state, nil
+	return &storage{disk: disk, space: space, log: log, logs: logs, sizes: sized, votes: votes, snapshots: snapshots, snapshot: newest}, state, nil
 }
 
 func (s *storage) close() error {

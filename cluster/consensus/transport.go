@@ -17,9 +17,26 @@ type transport struct {
 	network
 	log     *earlyLog
 	silence *Withdrawal
+	space   *space
 }
 
-var errSilent = errors.New("this node is to be silent")
+// Why a node does not speak for the cluster.
+var (
+	errSilent = errors.New("this node is to be silent")
+	errFull   = errors.New("the disk of this node is full")
+)
+
+// maySpeak is nil unless nothing may be said to others. A leader whose disk is full says nothing as such, and so it leads no more
+// within a lease, and another one can be elected, whatever is only in its memory.
+func (t transport) maySpeak() error {
+	if t.silence.Begun() {
+		return errSilent
+	}
+	if t.space.isFull() {
+		return errFull
+	}
+	return nil
+}
 
 type network interface {
 	raft.Transport
@@ -34,8 +51,8 @@ func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 func (t transport) AppendEntries(
 	id raft.ServerID, to raft.ServerAddress, req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
 ) error {
-	if t.silence.Begun() {
-		return errSilent
+	if err := t.maySpeak(); err != nil {
+		return err
 	}
 	shorten(req)
 	req.LeaderCommitIndex = uint64(t.log.committed(ids.Index(req.LeaderCommitIndex)))
@@ -44,29 +61,28 @@ func (t transport) AppendEntries(
 
 // AppendEntriesPipeline is part of raft.Transport.
 func (t transport) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress) (raft.AppendPipeline, error) {
-	if t.silence.Begun() {
-		return nil, errSilent
+	if err := t.maySpeak(); err != nil {
+		return nil, err
 	}
 	pipeline, err := t.network.AppendEntriesPipeline(id, to)
 	if err != nil {
 		return nil, err
 	}
-	return appendPipeline{pipeline, t.log, t.silence}, nil
+	return appendPipeline{pipeline, t}, nil
 }
 
 type appendPipeline struct {
 	raft.AppendPipeline
-	log     *earlyLog
-	silence *Withdrawal
+	transport transport
 }
 
 // AppendEntries is part of raft.AppendPipeline.
 func (p appendPipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
-	if p.silence.Begun() {
-		return nil, errSilent
+	if err := p.transport.maySpeak(); err != nil {
+		return nil, err
 	}
 	shorten(req)
-	req.LeaderCommitIndex = uint64(p.log.committed(ids.Index(req.LeaderCommitIndex)))
+	req.LeaderCommitIndex = uint64(p.transport.log.committed(ids.Index(req.LeaderCommitIndex)))
 	return p.AppendPipeline.AppendEntries(req, resp)
 }
 
@@ -74,8 +90,8 @@ func (p appendPipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft
 func (t transport) RequestPreVote(
 	id raft.ServerID, to raft.ServerAddress, req *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse,
 ) error {
-	if t.silence.Begun() {
-		return errSilent
+	if err := t.maySpeak(); err != nil {
+		return err
 	}
 	return t.network.RequestPreVote(id, to, req, resp)
 }
@@ -84,8 +100,8 @@ func (t transport) RequestPreVote(
 func (t transport) RequestVote(
 	id raft.ServerID, to raft.ServerAddress, req *raft.RequestVoteRequest, resp *raft.RequestVoteResponse,
 ) error {
-	if t.silence.Begun() {
-		return errSilent
+	if err := t.maySpeak(); err != nil {
+		return err
 	}
 	return t.network.RequestVote(id, to, req, resp)
 }
@@ -94,18 +110,18 @@ func (t transport) RequestVote(
 func (t transport) InstallSnapshot(
 	id raft.ServerID, to raft.ServerAddress, req *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader,
 ) error {
-	return t.network.InstallSnapshot(id, to, req, resp, untilSilent{data, t.silence})
+	return t.network.InstallSnapshot(id, to, req, resp, untilSilent{data, t})
 }
 
-// untilSilent ends with an error once this node is to be silent.
+// untilSilent ends with an error once this node may not speak.
 type untilSilent struct {
 	io.Reader
-	silence *Withdrawal
+	transport transport
 }
 
 func (r untilSilent) Read(b []byte) (int, error) {
-	if r.silence.Begun() {
-		return 0, errSilent
+	if err := r.transport.maySpeak(); err != nil {
+		return 0, err
 	}
 	return r.Reader.Read(b)
 }
@@ -118,11 +134,11 @@ const (
 // aloneAddress is that of a node without network.
 const aloneAddress = "local"
 
-func newTransport(stream raft.StreamLayer, log *earlyLog, silence *Withdrawal, logger *slog.Logger) raft.Transport {
+func newTransport(stream raft.StreamLayer, files *storage, silence *Withdrawal, logger *slog.Logger) raft.Transport {
 	if stream == nil {
 		_, local := raft.NewInmemTransport(aloneAddress)
 		return local
 	}
 	over := raft.NewNetworkTransportWithLogger(stream, transportPool, transportTimeout, raftLogger(logger, slog.LevelDebug))
-	return transport{over, log, silence}
+	return transport{over, files.logs, silence, files.space}
 }

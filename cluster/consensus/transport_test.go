@@ -13,7 +13,7 @@ func TestASnapshotOnItsWayEndsWithSilence(t *testing.T) {
 	logger := quietLogger()
 	silence := NewWithdrawal()
 	open := func() raft.Transport {
-		opened := newTransport(listen(t), nil, silence, logger)
+		opened := newTransport(listen(t), &storage{space: newSpace("", 0, logger)}, silence, logger)
 		t.Cleanup(func() { _ = opened.(raft.WithClose).Close() })
 		return opened
 	}

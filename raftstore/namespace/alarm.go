@@ -14,6 +14,8 @@ const (
 	AlarmStateDiffers = "state_differs"
 	// AlarmStateUndecided is of states that were not the same where no majority had one.
 	AlarmStateUndecided = "state_undecided"
+	// AlarmNoSpace is of a voter whose disk is short of space: while there is one, nothing may grow.
+	AlarmNoSpace = "no_space"
 )
 
 // Limits of alarms, so that a snapshot can always be read again.
@@ -47,6 +49,14 @@ func (ns *Namespace) clearAlarm(by *storepb.Caller, number uint64) *storepb.Resu
 		Event: eventAlarmCleared, Host: cleared.GetName(), By: withoutLineage(by), Reason: cleared.GetKind() + ": " + cleared.GetText(),
 	})
 	return ok()
+}
+
+// clearAlarmsOf clears what is over with a member that is removed: the space on its disk is nobody's any more. That its state was
+// another one than the majority's stays, as what it has is not to be trusted when it comes back.
+func (ns *Namespace) clearAlarmsOf(by *storepb.Caller, member string) {
+	if alarm := ns.alarms.find(AlarmNoSpace, member); alarm != nil {
+		ns.clearAlarm(by, alarm.GetNumber())
+	}
 }
 
 // Alarms answers the alarms in the order in which they were raised.

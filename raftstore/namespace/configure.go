@@ -76,5 +76,6 @@ func (ns *Namespace) removeMember(by *storepb.Caller, id string) *storepb.Result
 	if m, found := ns.members.Delete(id); found {
 		ns.emitDeed(by, eventMemberRemoved, m.GetName(), "id "+m.GetId())
 	}
+	ns.clearAlarmsOf(by, id)
 	return ok()
 }

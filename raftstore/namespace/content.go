@@ -28,6 +28,11 @@ func (ns *Namespace) setContent(cmd *storepb.Command, op *storepb.SetContent) *s
 	if refused := ns.refuseContent(cmd.GetCaller(), op, name, in); refused != nil {
 		return refused
 	}
+	changed := *in
+	changed.content, changed.evidence = op.GetContent(), op.GetFacts().GetEvidence()
+	if refused := ns.refuseGrowth(in.bytes(), changed.bytes()); refused != nil {
+		return refused
+	}
 	if code := ns.roomForContent(cmd.GetCaller(), in, op); code != storepb.Code_OK {
 		return fail(code)
 	}

@@ -22,6 +22,9 @@ func (ns *Namespace) create(caller *storepb.Caller, op *storepb.Create) (*storep
 		return fail(code), nil
 	}
 
+	if refused := ns.refuseGrowth(0, smallBytes); refused != nil {
+		return refused, nil
+	}
 	in := &inode{
 		ino: ns.tree.nextIno, mode: op.GetMode(), nlink: 1, uid: caller.GetUid(), gid: caller.GetGid(),
 		atime: ns.time, mtime: ns.time, ctime: ns.time, btime: ns.time, version: ns.index, changed: ns.index,

@@ -24,7 +24,7 @@ const (
 	eventHostForgotten   = "host_forgotten" // somebody said that it is gone for good
 	eventSessionEnded    = "session_ended"  // it was given up on
 	eventAlarmRaised     = "alarm_raised"
-	eventAlarmCleared    = "alarm_cleared" // by an administrator
+	eventAlarmCleared    = "alarm_cleared" // by an administrator, or since what it was about is over
 
 	// What administrators and the leader do to the cluster itself.
 	eventRuleSet          = "rule_set"

@@ -24,6 +24,9 @@ func (ns *Namespace) link(caller *storepb.Caller, op *storepb.Link) (*storepb.Re
 	if _, taken := ns.tree.entry(ids.Inode(op.GetParent()), op.GetName()); taken {
 		return fail(storepb.Code_EXISTS), nil
 	}
+	if refused := ns.refuseGrowth(0, nameOverhead); refused != nil {
+		return refused, nil
+	}
 	made := &entry{parent: ids.Inode(op.GetParent()), name: string(op.GetName()), ino: in.ino}
 	var code storepb.Code
 	if made.maker, code = ns.makerOf(caller, made); code != storepb.Code_OK {

@@ -37,7 +37,11 @@ func (r reader) query(query *storepb.Query) *storepb.Result {
 		}
 		return &storepb.Result{Xattrs: in.xattrs}
 	case *storepb.Query_StatFs:
-		return &storepb.Result{FsStats: r.tree.fsStats(q.StatFs.GetUid(), ids.Inode(q.StatFs.GetIno()))}
+		stats := r.tree.fsStats(q.StatFs.GetUid(), ids.Inode(q.StatFs.GetIno()))
+		if r.shortage() != nil {
+			stats.FreeBytes = 0
+		}
+		return &storepb.Result{FsStats: stats}
 	case *storepb.Query_ListMembers:
 		return &storepb.Result{Members: r.members.Values()}
 	case *storepb.Query_ListSessions:

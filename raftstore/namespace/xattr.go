@@ -42,6 +42,9 @@ func (ns *Namespace) setXattr(by *storepb.Caller, op *storepb.SetXattr) *storepb
 	}
 	larger := *in
 	larger.xattrs = xattrs
+	if refused := ns.refuseGrowth(in.bytes(), larger.bytes()); refused != nil {
+		return refused
+	}
 	if code := ns.tree.ledger.room(by, in.uid, 0, larger.bytes()-in.bytes()); code != storepb.Code_OK {
 		return fail(code)
 	}

@@ -3425,13 +3425,15 @@ func (*Tick) Descriptor() ([]byte, []int) {
 
 // Alarm is what an administrator has to know of until he clears it.
 type Alarm struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // index of the command that raised it
-	Kind          string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`      // state_differs: the node is not trusted any more; state_undecided: nobody knows which node is right
-	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`      // raft server id of the member that it is about; empty: of none alone
-	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`      // of that member
-	Since         int64                  `protobuf:"varint,5,opt,name=since,proto3" json:"since,omitempty"`   // cluster time
-	Text          string                 `protobuf:"bytes,6,opt,name=text,proto3" json:"text,omitempty"`      // for people
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // index of the command that raised it
+	// state_differs: the node is not trusted any more; state_undecided: nobody knows which node is right; no_space: the node's disk
+	// is short of space, and nothing may grow.
+	Kind          string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	Node          string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`    // raft server id of the member that it is about; empty: of none alone
+	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`    // of that member
+	Since         int64  `protobuf:"varint,5,opt,name=since,proto3" json:"since,omitempty"` // cluster time
+	Text          string `protobuf:"bytes,6,opt,name=text,proto3" json:"text,omitempty"`    // for people
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -20,8 +20,9 @@ const metaFile = "segments"
 
 // meta says which segments make up the log. It is replaced as a whole, durably, at each change.
 type meta struct {
-	dir  string
-	data metaData
+	dir     string
+	data    metaData
+	persist Persist
 }
 
 var _ types.MetaStore = (*meta)(nil)
@@ -71,7 +72,7 @@ func (m *meta) save() error {
 	if err != nil {
 		return err
 	}
-	return durable.Replace(filepath.Join(m.dir, metaFile), content)
+	return m.persist(func() error { return durable.Replace(filepath.Join(m.dir, metaFile), content) })
 }
 
 // open notes that the log is open, and a segment that was filled when the process ended before it could be noted: raft-wal

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	raftwal "github.com/hashicorp/raft-wal"
+	walfs "github.com/hashicorp/raft-wal/fs"
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 
@@ -26,15 +27,18 @@ type Log struct {
 
 // Open opens the log in a directory, or begins one there if it is not used yet. The error is a [Damage] if something that
 // was written is missing.
-func Open(dir string, used bool, logger hclog.Logger) (*Log, error) {
-	return open(dir, used, segmentSize, logger)
+//
+// What has to get to the disk for the log to go on, besides entries, is written by persist, which may repeat it.
+func Open(dir string, used bool, logger hclog.Logger, persist Persist) (*Log, error) {
+	return open(dir, used, segmentSize, logger, persist)
 }
 
-func open(dir string, used bool, segmentSize int, logger hclog.Logger) (*Log, error) {
+func open(dir string, used bool, segmentSize int, logger hclog.Logger, persist Persist) (*Log, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	m, err := loadMeta(dir)
+	m.persist = persist
 	switch {
 	case err == nil:
 		err = checkSegments(m)
@@ -46,7 +50,8 @@ func open(dir string, used bool, segmentSize int, logger hclog.Logger) (*Log, er
 	if err != nil {
 		return nil, err
 	}
-	log, err := raftwal.Open(dir, raftwal.WithMetaStore(m), raftwal.WithSegmentSize(segmentSize), raftwal.WithLogger(logger))
+	log, err := raftwal.Open(dir, raftwal.WithMetaStore(m), raftwal.WithSegmentSize(segmentSize), raftwal.WithLogger(logger),
+		raftwal.WithSegmentFiler(segment.NewFiler(dir, segmentFiles{walfs.New(), persist})))
 	if err != nil {
 		return nil, fmt.Errorf("open the log in %s: %w", dir, err)
 	}

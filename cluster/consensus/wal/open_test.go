@@ -24,7 +24,7 @@ func entry(index uint64) *raft.Log {
 const testSegment = 32 << 10
 
 func openTest(dir string, used bool) (*Log, error) {
-	return open(dir, used, testSegment, hclog.NewNullLogger())
+	return open(dir, used, testSegment, hclog.NewNullLogger(), Once)
 }
 
 func mustOpen(t testing.TB, dir string, used bool) *Log {

@@ -18,7 +18,7 @@ import (
 // alarm is what `lockfs alarm list --json` prints of each.
 type alarm struct {
 	Number uint64    `json:"number"`
-	Kind   string    `json:"kind"`             // state_differs, state_undecided
+	Kind   string    `json:"kind"`             // state_differs, state_undecided, no_space
 	Member string    `json:"member,omitempty"` // that it is about
 	Since  time.Time `json:"since"`            // cluster time
 	Text   string    `json:"text"`
@@ -28,11 +28,13 @@ func alarmCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "alarm",
 		Short: "List or clear what an administrator has to know of",
-		Long: `An alarm stays until somebody clears it. Alarms are in the answer of /healthz and in the metrics too.
+		Long: `An alarm stays until somebody clears it, if nothing else is said below. Alarms are in the answer of /healthz and in the metrics too.
 
   state_differs    the memory of a member was not what the majority's was: it is out of service, and does not start any
                    more with the data that it has
-  state_undecided  the members' memories were not the same, and none was what a majority had`,
+  state_undecided  the members' memories were not the same, and none was what a majority had
+  no_space         a member's disk has less than --min-free: things can only be removed, released and renewed. It is
+                   cleared by itself once there is a quarter more than that`,
 	}
 	return cli.Parent(cmd, alarmListCommand(), alarmClearCommand())
 }

@@ -48,6 +48,11 @@ With --insecure there are no certificates and no tokens, and others enter with -
 			if !s.config.Insecure {
 				s.hostName = s.config.Name // as its certificate has it
 			}
+			if !cmd.Flags().Changed("min-free") {
+				if s.config.MinFree, err = minFreeOf(s.config.DataDir); err != nil {
+					return err
+				}
+			}
 			if s.token, err = readToken(token, s.config.Insecure, cmd.InOrStdin()); err != nil {
 				return err
 			}
@@ -83,6 +88,9 @@ With --insecure there are no certificates and no tokens, and others enter with -
 	flags.DurationVar(&s.config.SessionTTL, "session-term", cluster.DefaultSessionTTL,
 		"how long a mount may be silent before the cluster gives it up; the same on all servers")
 	flags.Uint64Var(&s.config.SnapshotEntries, "snapshot-entries", 0, "log entries between two snapshots, at least (default 8192)")
+	flags.Var(cli.Size(&s.config.MinFree), "min-free",
+		"what is to be free on the disk of the data directory: with less, on any server, nothing in the cluster may grow; 0: it does not look "+
+			"(default 256M, or a sixteenth of a smaller disk)")
 	flags.StringVar(&s.config.BackupDir, "backup-dir", "", "`directory` in which this server makes backups of the cluster by itself; empty: none")
 	flags.DurationVar(&s.config.BackupEvery, "backup-every", time.Hour, "how often")
 	flags.IntVar(&s.config.BackupKeep, "backup-keep", 24, "how many of the newest are kept")

@@ -1,0 +1,106 @@
+package consensus
+
+import (
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/storepb"
+)
+
+// fullLog has no space while it is full.
+type fullLog struct {
+	raft.LogStore
+	full *atomic.Bool
+}
+
+func (l fullLog) StoreLogs(entries []*raft.Log) error {
+	if l.full.Load() {
+		return &os.PathError{Op: "write", Path: "log", Err: unix.ENOSPC}
+	}
+	return l.LogStore.StoreLogs(entries)
+}
+
+// TestANodeWhoseDiskIsFullGoesOnWhenThereIsSpace answers nothing that is not on disk meanwhile, says nothing as a leader, and
+// does not end.
+func TestANodeWhoseDiskIsFullGoesOnWhenThereIsSpace(t *testing.T) {
+	cfg := newSetup(t)
+	full := new(atomic.Bool)
+	cfg.Entries = func(log raft.LogStore) raft.LogStore { return fullLog{log, full} }
+	v := cfg.start(t)
+	full.Store(true)
+	done := make(chan *storepb.Result, 1)
+	go func() { done <- v.create(t, "a") }()
+	require.Eventually(t, v.files.space.isFull, testWait, time.Millisecond)
+	require.ErrorIs(t, v.Transport.(transport).maySpeak(), errFull)
+	for range 2 * diskTicks {
+		require.False(t, v.files.disk.tick(true), "it waits for space, not for the disk")
+	}
+	require.Empty(t, done)
+	require.Empty(t, v.failed)
+	full.Store(false)
+	require.Equal(t, storepb.Code_OK, (<-done).GetCode())
+	require.False(t, v.files.space.isFull())
+	require.NoError(t, v.Transport.(transport).maySpeak())
+	require.Empty(t, v.failed)
+}
+
+func TestANodeWhoseDiskIsFullCanBeClosed(t *testing.T) {
+	cfg := newSetup(t)
+	full := new(atomic.Bool)
+	cfg.Entries = func(log raft.LogStore) raft.LogStore { return fullLog{log, full} }
+	v := cfg.start(t)
+	v.mustCreate(t, "acknowledged")
+	full.Store(true)
+	v.Apply([]byte("never written"), 0)
+	require.Eventually(t, v.files.space.isFull, testWait, time.Millisecond)
+	go func() { _ = v.files.votes.SetUint64([]byte(keyCurrentTerm), v.CurrentTerm()+1) }()
+	closed := make(chan error, 1)
+	go func() { closed <- v.close() }()
+	select {
+	case err := <-closed:
+		require.NoError(t, err)
+	case <-time.After(testWait):
+		t.Fatal("it does not end")
+	}
+	require.Empty(t, v.failed)
+	cfg.Entries, cfg.Network = nil, listen(t)
+	again := cfg.start(t)
+	require.Equal(t, storepb.Code_EXISTS, again.create(t, "acknowledged").GetCode())
+}
+
+// TestTheReserveIsGivenUpAndFilledAgain has a write fail until the reserve is gone.
+func TestTheReserveIsGivenUpAndFilledAgain(t *testing.T) {
+	dir := t.TempDir()
+	s := newSpace(dir, 1<<20, quietLogger())
+	s.look()
+	info, err := os.Stat(s.reserve())
+	require.NoError(t, err)
+	require.EqualValues(t, 512<<10, info.Size())
+	before, err := s.free()
+	require.NoError(t, err)
+	require.Positive(t, before)
+
+	write := func() error {
+		if s.hasReserve() {
+			return unix.ENOSPC
+		}
+		return nil
+	}
+	require.NoError(t, s.persist(write))
+	require.NoFileExists(t, s.reserve())
+	require.NotEmpty(t, s.released, "a snapshot is taken")
+	require.NoError(t, s.persist(write))
+	require.ErrorIs(t, s.persist(func() error { return unix.ENOSPC }), unix.ENOSPC, "nobody waits before raft runs")
+	s.look()
+	require.FileExists(t, s.reserve())
+
+	s.minFree = 1 << 60
+	s.look()
+	require.True(t, s.short.Load())
+}

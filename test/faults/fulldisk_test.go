@@ -1,0 +1,228 @@
+package faults
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+	"lockfs/test/suite"
+)
+
+// contender takes a lock on its host again and again until a file is there, and makes a file while it has it. What it was told is on
+// the disk that all hosts share: whom it met in there, and which files it made.
+const contender = `
+import os, sys, time
+mount, outside, me = sys.argv[1:]
+lock, inside = mount + "/lock", outside + "/inside"
+told = open(outside + "/made." + me, "w", buffering=1)
+n = 0
+while not os.path.exists(outside + "/stop"):
+    try:
+        fd = os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+    except OSError:
+        time.sleep(0.02)
+        continue
+    os.close(fd)
+    try:
+        os.mkdir(inside)
+        os.rmdir(inside)
+    except OSError as error:
+        open(outside + "/violated", "a").write(me + ": " + str(error) + "\n")
+    n += 1
+    try:
+        os.mkdir(mount + "/made." + me + "." + str(n))
+        print("made.%s.%d" % (me, n), file=told)
+    except OSError:
+        pass
+    while True:
+        try:
+            os.unlink(lock)
+            break
+        except FileNotFoundError:
+            break
+        except OSError:
+            time.sleep(0.02)
+`
+
+// heartbeat renews a large file in its size for as long as there is no stop, and tells how often it was done.
+const heartbeat = `
+import os, sys, time
+mount, outside = sys.argv[1:]
+n = 0
+while not os.path.exists(outside + "/stop"):
+    try:
+        with open(mount + "/heart", "r+") as file:
+            file.write(("%010d" % (n + 1)) * 20000)
+        n += 1
+        open(outside + "/beats.new", "w").write(str(n))
+        os.rename(outside + "/beats.new", outside + "/beats")
+    except OSError:
+        time.sleep(0.05)
+`
+
+// TestFullDisks has the disks of one server, and then of all, be filled by another program and freed again, under contenders:
+// nothing that was acknowledged is lost, nobody meets another one, and the service is back by itself.
+func TestFullDisks(t *testing.T) {
+	c := startOnSmallDisks(t)
+	outside := t.TempDir()
+	first := c.Nodes[0]
+	var running []*hosts.Process
+	for _, n := range c.Nodes {
+		running = append(running, n.Host.Start("python3", "-c", contender, c.Mount, outside, n.Name))
+	}
+	running = append(running, startHeartbeat(t, c, c.Nodes[1], outside))
+	made := func() (names []string) {
+		for _, n := range c.Nodes {
+			told, err := os.ReadFile(filepath.Join(outside, "made."+n.Name))
+			if !errors.Is(err, fs.ErrNotExist) { // it has not begun
+				require.NoError(t, err)
+			}
+			names = append(names, strings.Fields(string(told))...)
+		}
+		return names
+	}
+	goesOn := func() {
+		t.Helper()
+		before := len(made())
+		hosts.Eventually(t, "locks are taken again", func() (string, bool) {
+			now := len(made())
+			return strconv.Itoa(now), now > before+20
+		})
+	}
+	goesOn()
+	leader := c.Leader()
+	for _, full := range [][]*suite.Node{{leader}, c.Others(leader)[:1], c.Nodes} {
+		stopped := make(map[*suite.Node]int)
+		for _, n := range full {
+			stopped[n] = stops(n)
+		}
+		var free []func()
+		for _, n := range full {
+			free = append(free, fill(t, n))
+		}
+		if len(full) == 1 { // else there may be no majority before there is an alarm
+			attempt := 0
+			hosts.Eventually(t, "nothing may grow", func() (string, bool) {
+				attempt++
+				said, err := first.Host.Run("touch", c.Path("grows."+full[0].Name+"."+strconv.Itoa(attempt)))
+				return said, err != nil && strings.Contains(said+err.Error(), "No space left")
+			})
+		}
+		hosts.Eventually(t, "logs need space, and have none", func() (string, bool) {
+			waiting := 0
+			for _, n := range full {
+				if stops(n) > stopped[n] {
+					waiting++
+				}
+			}
+			return strconv.Itoa(waiting), waiting > len(full)/2 // then there is nothing to write for the others
+		})
+		if len(full) == 1 {
+			alarms, err := c.Others(full[0])[0].Lockfs("alarm", "list")
+			require.NoError(t, err)
+			require.Contains(t, alarms, "no_space")
+			c.Others(full[0])[0].Host.MustRun(t, "chmod", "640", c.Path("heart"))
+		}
+		for _, free := range free {
+			free()
+		}
+		goesOn()
+	}
+	first.Host.MustRun(t, "touch", filepath.Join(outside, "stop"))
+	for _, p := range running {
+		require.NoError(t, p.Wait(), p.Log())
+	}
+	_, err := first.Host.Run("test", "!", "-e", filepath.Join(outside, "violated"))
+	require.NoError(t, err, "two were in there at once")
+	there := first.Host.MustRun(t, "ls", c.Mount)
+	listed := make(map[string]bool)
+	for _, name := range strings.Fields(there) {
+		listed[name] = true
+	}
+	for _, name := range made() {
+		require.True(t, listed[name], name)
+	}
+	requireBeats(t, c, outside)
+	c.RequireSameState(t)
+	for _, n := range c.Nodes {
+		n.Stop(t)
+	}
+}
+
+// TestAFullServerIsKilled has it be started again while its disk still is full, and then when there is space.
+func TestAFullServerIsKilled(t *testing.T) {
+	c := startOnSmallDisks(t)
+	outside := t.TempDir()
+	leader := c.Leader()
+	killed := c.Others(leader)[0]
+	beating := startHeartbeat(t, c, leader, outside)
+	free := fill(t, killed)
+	hosts.Eventually(t, "its log needs space, and has none", func() (string, bool) { return killed.Server.Log(), stops(killed) > 0 })
+	killed.Kill()
+	killed.Launch()
+	hosts.Eventually(t, "it finds no space", func() (string, bool) {
+		log := killed.Server.Log()
+		return log, stops(killed) > 0 || strings.Contains(log, "no space left on device")
+	})
+	killed.Kill() // if it has not ended
+	free()
+	killed.Start(t)
+	leader.Host.MustRun(t, "touch", filepath.Join(outside, "stop"))
+	require.NoError(t, beating.Wait(), beating.Log())
+	requireBeats(t, c, outside)
+	c.RequireSameState(t)
+	for _, n := range c.Nodes {
+		n.Stop(t)
+	}
+}
+
+// startOnSmallDisks starts three servers whose data is on disks of their own.
+func startOnSmallDisks(t *testing.T) *suite.Cluster {
+	c := suite.NewCluster(t, "--min-free", "16M")
+	for range 3 {
+		n := c.Add(t)
+		n.Host.MustRun(t, "mkdir", n.Data)
+		n.Host.MustRun(t, "mount", "-t", "tmpfs", "-o", "size=64m", "data", n.Data)
+		n.Start(t)
+	}
+	return c
+}
+
+func startHeartbeat(t *testing.T, c *suite.Cluster, on *suite.Node, outside string) *hosts.Process {
+	on.Host.MustRun(t, "python3", "-c", "import sys; open(sys.argv[1], 'w').write('0' * 200000)", c.Path("heart"))
+	return on.Host.Start("python3", "-c", heartbeat, c.Mount, outside)
+}
+
+// requireBeats requires that the last renewal is there that was acknowledged.
+func requireBeats(t *testing.T, c *suite.Cluster, outside string) {
+	t.Helper()
+	on := c.Nodes[0].Host
+	beats, err := strconv.Atoi(strings.TrimSpace(on.MustRun(t, "cat", filepath.Join(outside, "beats"))))
+	require.NoError(t, err)
+	require.Positive(t, beats)
+	last, err := strconv.Atoi(on.MustRun(t, "head", "-c", "10", c.Path("heart")))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, last, beats, "a renewal that was acknowledged")
+}
+
+// fill leaves no space on a server's disk until free is called.
+func fill(t *testing.T, n *suite.Node) (free func()) {
+	filler := filepath.Join(n.Data, "filler")
+	filling := n.Host.Start("sh", "-c", "while :; do cat /dev/zero >> "+filler+"; sleep 0.05; done 2> /dev/null")
+	return func() {
+		filling.Kill()
+		n.Host.MustRun(t, "rm", filler)
+	}
+}
+
+// stops is how often a server has said that it waits for space.
+func stops(n *suite.Node) int {
+	return strings.Count(n.Server.Log(), "the disk is full: this node takes no part")
+}
