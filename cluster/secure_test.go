@@ -314,14 +314,14 @@ func TestAMemberIsRemovedBeforeItIsRevoked(t *testing.T) {
 // TestCertificatesAreRenewedWhileTheyAreUsed gives certificates for so short a time that all are renewed several times.
 func TestCertificatesAreRenewedWhileTheyAreUsed(t *testing.T) {
 	t.Parallel()
-	nodes := startSecureNodes(t, 2, func(cfg *Config) { cfg.validity = 6 * time.Second })
+	nodes := startSecureNodes(t, 2, func(cfg *Config) { cfg.validity = 12 * time.Second })
 	web, _ := join(t, nodes[0], "web1")
 	mount := mountAt(t, web)
 	began := map[*identity.Credentials][]byte{web: web.Leaf().Raw}
 	for _, node := range nodes {
 		began[node.security.credentials] = node.security.credentials.Leaf().Raw
 	}
-	ended := mount.ClusterTime().Add(8 * time.Second)
+	ended := mount.ClusterTime().Add(14 * time.Second)
 	for round := 0; mount.ClusterTime().Before(ended); round++ {
 		require.Equal(t, storepb.Code_OK, create(t, mount.Client, "lock"+time.Now().String()))
 	}
