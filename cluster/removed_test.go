@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
 	"lockfs/raftstore/storepb"
 )
@@ -54,7 +55,7 @@ func TestANodeThatWasRemovedMeanwhileSaysSo(t *testing.T) {
 	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
 	cfg := others[0].cfg
 	require.NoError(t, others[0].Close())
-	require.Equal(t, storepb.Code_OK, leader.expulsion.remove(t.Context(), nil, cfg.Name).GetResult().GetCode())
+	require.Equal(t, storepb.Code_OK, leader.expulsion.remove(t.Context(), &clusterpb.RemoveRequest{Name: cfg.Name}).GetResult().GetCode())
 	cfg.Metrics = nil
 	node, err := Open(cfg)
 	require.NoError(t, err)
