@@ -36,6 +36,7 @@ func (a *Admin) Close() { a.peers.Close() }
 // NodeStatus is what one node says of itself, or why it says nothing.
 type NodeStatus struct {
 	Address string
+	ID      string
 	Name    string // of the member, also when it does not answer
 	Voter   bool
 	Joining bool // it has no vote yet
@@ -52,7 +53,7 @@ func (a *Admin) Status(ctx context.Context, withHash bool) ([]NodeStatus, error)
 	nodes := make([]NodeStatus, len(members))
 	var asking sync.WaitGroup
 	for i, member := range members {
-		nodes[i] = NodeStatus{Address: member.GetAddress(), Name: member.GetName(), Voter: member.Voter, Joining: member.Joining}
+		nodes[i] = NodeStatus{Address: member.GetAddress(), ID: member.GetId(), Name: member.GetName(), Voter: member.Voter, Joining: member.Joining}
 		asking.Go(func() { nodes[i].Status, nodes[i].Err = a.statusOf(ctx, member.Member, withHash) })
 	}
 	asking.Wait()
