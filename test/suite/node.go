@@ -20,11 +20,18 @@ type Node struct {
 
 	token       string   // that it came in with
 	Environment []string // for the server, beyond that of the test
+	Flags       []string // for the server, beyond those of all
+	Port        string   // for all but HTTP; empty: 7420
 	clock
 }
 
 // Addr is the address that other nodes, mounts and commands ask.
-func (n *Node) Addr() string { return n.Host.Addr() + ":7420" }
+func (n *Node) Addr() string {
+	if n.Port != "" {
+		return n.Host.Addr() + ":" + n.Port
+	}
+	return n.Host.Addr() + ":7420"
+}
 
 // HTTPAddr is the address of health and metrics.
 func (n *Node) HTTPAddr() string { return n.Host.Addr() + ":7422" }
@@ -47,7 +54,7 @@ func (n *Node) Launch() {
 	default:
 		args = append(args, "--join", n.cluster.Nodes[0].Addr())
 	}
-	n.Server = n.Host.Start("env", slices.Concat(environment, n.command(n.cluster.Program), args, n.cluster.Flags)...)
+	n.Server = n.Host.Start("env", slices.Concat(environment, n.command(n.cluster.Program), args, n.cluster.Flags, n.Flags)...)
 	n.cluster.Started = append(n.cluster.Started, n.Server)
 }
 
