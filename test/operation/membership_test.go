@@ -50,3 +50,39 @@ func TestServersMoveAndChangeTheirVotesUnderLoad(t *testing.T) {
 	}
 	c.RequireSameState(t)
 }
+
+// TestEachServerIsReplacedUnderLoad replaces three servers by three others, one after the other, and has the cluster remove one
+// that is dead by itself.
+func TestEachServerIsReplacedUnderLoad(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 3, "--remove-dead", "10s")
+	told := c.Net.Dir() + "/made"
+	for i := range 3 {
+		old, fresh := c.Nodes[i], c.Add(t)
+		fresh.Flags = []string{"--join", c.Nodes[i+1].Addr() + "," + c.Nodes[i+2].Addr()}
+		fresh.Start(t)
+		work := fresh.Host.Start("sh", "-c", `while [ ! -e "$2.stop" ]; do i=$((i+1)); mkdir "$1/$3.$i" && echo $3.$i >> "$2"; done`,
+			"sh", c.Path(), told, fresh.Name)
+		_, err := fresh.Lockfs("member", "replace", old.Name, fresh.Name)
+		require.NoError(t, err)
+		old.Kill()
+		c.RequireService(t, fresh)
+		fresh.Host.MustRun(t, "touch", told+".stop")
+		require.NoError(t, work.Wait(), "%s", work.Log())
+		fresh.Host.MustRun(t, "rm", told+".stop")
+	}
+	last := c.Nodes[5]
+	require.Equal(t, []string{"d", "e", "f"}, membersOf(t, last))
+	present := suite.ListDir(t, last, c.Path())
+	made := strings.Fields(last.Host.MustRun(t, "cat", told))
+	require.NotEmpty(t, made)
+	for _, name := range made {
+		require.Contains(t, present, name)
+	}
+	c.Nodes[3].Kill()
+	hosts.Eventually(t, "the dead server is removed", func() (string, bool) {
+		text, err := last.Lockfs("member", "list")
+		return fmt.Sprint(text, err), err == nil && strings.Count(text, "voter") == 2
+	})
+	c.RequireService(t, last)
+}
