@@ -36,6 +36,7 @@ func (a *admission) join(ctx context.Context, member *storepb.Member) *clusterpb
 	if err := checkMember(member); err != nil {
 		return refuseJoin(storepb.Code_INVALID, err.Error())
 	}
+	a.meet(ctx, member)
 	term, leader := a.leadership.await(ctx)
 	if term == 0 {
 		return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
@@ -45,7 +46,7 @@ func (a *admission) join(ctx context.Context, member *storepb.Member) *clusterpb
 	}
 	id := member.GetId()
 	known := a.raft.Server(id)
-	if known != nil && known.Suffrage == raft.Voter {
+	if known != nil && (known.Suffrage == raft.Voter || a.members.get(id).GetNonvoter()) {
 		return a.joinAgain(ctx, known, member)
 	}
 	if reason := a.newcomers.refused(id, readClocks().mono); reason != "" {
@@ -62,6 +63,9 @@ func (a *admission) join(ctx context.Context, member *storepb.Member) *clusterpb
 	a.newcomers.reached(id)
 	reply := a.changes.administer(ctx, func() (*storepb.Result, error) { return a.try(ctx, member) })
 	if reply.GetOutcome() != clusterpb.Outcome_DONE || reply.GetResult().GetCode() != storepb.Code_OK {
+		return reply
+	}
+	if a.members.get(id).GetNonvoter() {
 		return reply
 	}
 	return a.awaitTrial(ctx, id)
@@ -82,18 +86,82 @@ func notYet(message string) *clusterpb.AdminReply {
 	return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_DONE, Result: &storepb.Result{Message: message}}
 }
 
-// joinAgain records the name and address of a voter, which is what it stays whether it is reached or not.
+// meet remembers where a server is that has another address now, also if this node does not lead: it may have to, or to vote for it,
+// before that can be written down.
+func (a *admission) meet(ctx context.Context, member *storepb.Member) {
+	known := a.raft.Server(member.GetId())
+	if known == nil || member.GetId() == a.members.dir.ID || string(known.Address) == member.GetAddress() ||
+		a.members.addressBook.Of(member.GetId(), "") == member.GetAddress() {
+		return
+	}
+	if err := a.caller.callBack(ctx, member); err != nil {
+		a.logger.Warn("a member is not reached where it says to be now", "name", member.GetName(), "error", err)
+		return
+	}
+	a.logger.Info("a member has another address", "name", member.GetName(), "address", member.GetAddress(), "before", known.Address)
+	a.members.addressBook.Meet(known.ID, raft.ServerAddress(member.GetAddress()))
+}
+
+// joinAgain records the name and address of a member, whose vote stays what it is whether it is reached or not. Its address changes
+// only if it is there.
 func (a *admission) joinAgain(ctx context.Context, known *raft.Server, member *storepb.Member) *clusterpb.AdminReply {
-	if string(known.Address) != member.GetAddress() {
-		return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("%s is a member with the address %s, which cannot change to %s",
-			member.GetName(), known.Address, member.GetAddress()))
+	id, moved := member.GetId(), string(known.Address) != member.GetAddress()
+	if id == a.members.dir.ID && member.GetAddress() != a.members.dir.Address {
+		return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("%s is this node, whose address is %s", member.GetName(), a.members.dir.Address))
+	}
+	if moved && id != a.members.dir.ID {
+		if err := a.caller.callBack(ctx, member); err != nil {
+			return notYet(err.Error())
+		}
+		if other := a.withAddress(known.ID, raft.ServerAddress(member.GetAddress())); other != nil {
+			return notYet(fmt.Sprintf("the address %s is still that of the member %s: start that with its new one first, or remove it",
+				member.GetAddress(), a.members.get(string(other.ID)).GetName()))
+		}
 	}
 	return a.changes.administer(ctx, func() (*storepb.Result, error) {
 		if err := a.changes.confirmConfiguration(ctx); err != nil {
 			return nil, err
 		}
-		return a.changes.propose(ctx, setMember(member))
+		result, err := a.changes.propose(ctx, setMember(a.recorded(member)))
+		if err != nil || result.GetCode() != storepb.Code_OK {
+			return result, err
+		}
+		return result, a.move(ctx, id, raft.ServerAddress(member.GetAddress()))
 	})
+}
+
+// move has raft's configuration follow a server, which keeps its vote or has none.
+func (a *admission) move(ctx context.Context, id string, to raft.ServerAddress) error {
+	known := a.raft.Server(id)
+	if known == nil || known.Address == to {
+		return nil
+	}
+	a.logger.Info("a member's new address is written down", "id", id, "address", to, "before", known.Address)
+	if known.Suffrage == raft.Voter {
+		return consensus.Await(ctx, a.raft.AddVoter(known.ID, to, 0, configChangeTimeout))
+	}
+	return consensus.Await(ctx, a.raft.AddNonvoter(known.ID, to, 0, configChangeTimeout))
+}
+
+// withAddress is another server that has an address in the configuration, which cannot have two of them; nil: there is none.
+func (a *admission) withAddress(but raft.ServerID, address raft.ServerAddress) *raft.Server {
+	for _, server := range a.raft.Servers() {
+		if server.Address == address && server.ID != but {
+			return &server
+		}
+	}
+	return nil
+}
+
+// recorded is what is to be known of a member. Whether it is to have a vote it says itself only when it comes.
+func (a *admission) recorded(member *storepb.Member) *storepb.Member {
+	recorded := &storepb.Member{
+		Id: member.GetId(), Name: member.GetName(), Address: member.GetAddress(), Nonvoter: member.GetNonvoter(),
+	}
+	if known := a.members.get(member.GetId()); known != nil {
+		recorded.Nonvoter = known.GetNonvoter()
+	}
+	return recorded
 }
 
 // try puts a newcomer into raft's configuration. It is recorded as a member first, because a voter whose address nobody
@@ -105,14 +173,12 @@ func (a *admission) try(ctx context.Context, member *storepb.Member) (*storepb.R
 	server := raft.Server{
 		Suffrage: raft.Nonvoter, ID: raft.ServerID(member.GetId()), Address: raft.ServerAddress(member.GetAddress()),
 	}
-	servers := a.raft.Servers()
-	taken := slices.IndexFunc(servers, func(s raft.Server) bool { return s.Address == server.Address && s.ID != server.ID })
-	if taken >= 0 {
+	if other := a.withAddress(server.ID, server.Address); other != nil {
 		return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
 			"the address %s is that of the member %s (id %s); remove that one first",
-			server.Address, a.members.get(string(servers[taken].ID)).GetName(), servers[taken].ID)}, nil
+			server.Address, a.members.get(string(other.ID)).GetName(), other.ID)}, nil
 	}
-	result, err := a.changes.propose(ctx, setMember(member))
+	result, err := a.changes.propose(ctx, setMember(a.recorded(member)))
 	if err != nil || result.GetCode() != storepb.Code_OK {
 		return result, err
 	}
@@ -162,7 +228,9 @@ func (a *admission) tend(term ids.Term) {
 		case <-a.ctx.Done():
 			return
 		}
-		joining := slices.DeleteFunc(a.raft.Servers(), func(s raft.Server) bool { return s.Suffrage == raft.Voter })
+		joining := slices.DeleteFunc(a.raft.Servers(), func(s raft.Server) bool {
+			return s.Suffrage == raft.Voter || a.members.get(string(s.ID)).GetNonvoter()
+		})
 		now := readClocks().mono
 		a.newcomers.keepOnly(joining, now)
 		var looking sync.WaitGroup
@@ -227,8 +295,8 @@ func (a *admission) drop(server raft.Server, reason string) {
 	}
 }
 
-// isNewcomer tells whether a server is still the same in raft's configuration and has no vote yet.
+// isNewcomer tells whether a server is still the same in raft's configuration, and is to get a vote.
 func (a *admission) isNewcomer(server raft.Server) bool {
 	known := a.raft.Server(string(server.ID))
-	return known != nil && *known == server
+	return known != nil && *known == server && !a.members.get(string(server.ID)).GetNonvoter()
 }

@@ -53,7 +53,16 @@ func (n *Node) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clust
 
 // Remove is part of rpc.Node.
 func (n *Node) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
-	return n.expulsion.remove(ctx, callerFor(ctx, req.GetCaller()), req.GetName()), nil
+	return n.expulsion.remove(ctx, &clusterpb.RemoveRequest{
+		Name: req.GetName(), Caller: callerFor(ctx, req.GetCaller()), Force: req.GetForce(), Replacement: req.GetReplacement(),
+	}), nil
+}
+
+// SetVote is part of rpc.Node.
+func (n *Node) SetVote(ctx context.Context, req *clusterpb.SetVoteRequest) (*clusterpb.AdminReply, error) {
+	return n.suffrage.set(ctx, &clusterpb.SetVoteRequest{
+		Name: req.GetName(), Vote: req.GetVote(), Force: req.GetForce(), Caller: callerFor(ctx, req.GetCaller()),
+	}), nil
 }
 
 // Backup is part of rpc.Node.

@@ -26,6 +26,7 @@ type leaderLoop struct {
 	changes    *changes
 	sessions   *sessions
 	admission  *admission
+	vigil      *vigil
 	removal    *removalWatch
 	logger     *slog.Logger
 	enrollment *enrollment               // nil: there are no certificates
@@ -48,6 +49,7 @@ func (l *leaderLoop) run() {
 		case <-l.leadership.elected:
 			l.becomeReady()
 			go l.admission.tend(l.leadership.term())
+			go l.vigil.keep(l.leadership.term())
 			l.lead(removed.C)
 		case <-removed.C:
 			l.removal.look()
@@ -170,7 +172,21 @@ func (l *leaderLoop) recordOwn() {
 	if !proto.Equal(l.members.get(l.members.dir.ID), l.members.own()) {
 		l.changes.proposeOwn(setMember(l.members.own()))
 	}
+	l.correctOwnAddress()
 	if limits := l.limits(); !proto.Equal(limits, new(storepb.SetLimits)) {
 		l.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_SetLimits{SetLimits: limits}})
+	}
+}
+
+// correctOwnAddress has raft's configuration follow this node to another address.
+func (l *leaderLoop) correctOwnAddress() {
+	own := l.members.own()
+	known := l.raft.Server(own.GetId())
+	if own.GetAddress() == "" || known == nil || string(known.Address) == own.GetAddress() {
+		return
+	}
+	address := raft.ServerAddress(own.GetAddress())
+	if err := consensus.Await(l.ctx, l.raft.AddVoter(known.ID, address, 0, configChangeTimeout)); err != nil {
+		l.logger.Warn("this node's new address is not written down yet", "address", address, "error", err)
 	}
 }

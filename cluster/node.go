@@ -36,6 +36,8 @@ type Node struct {
 	sessions   *sessions
 	admission  *admission
 	expulsion  *expulsion
+	suffrage   *suffrage
+	vigil      *vigil
 	removal    *removalWatch
 	binding    *binding
 	enrollment *enrollment // nil: there are no certificates

@@ -63,5 +63,5 @@ func (w *removalWatch) removedAccordingTo(address string) (removed bool, leader 
 	if err != nil || w.raft.Server(status.GetId()) == nil {
 		return false, status.GetLeaderAddress()
 	}
-	return status.GetConfirmed() && !slices.Contains(status.GetVoters(), w.members.dir.ID), status.GetLeaderAddress()
+	return status.GetConfirmed() && !slices.Contains(append(status.GetVoters(), status.GetNonvoters()...), w.members.dir.ID), status.GetLeaderAddress()
 }

@@ -150,13 +150,13 @@ func (d *Directory) check(claim Claim) error {
 			return err
 		}
 	}
-	if !d.Joined && !claim.Bootstrap { // the cluster may have refused the address
-		d.Address = claim.Address
-		return d.save(d.Path)
+	if d.Address == claim.Address {
+		return nil
 	}
-	if d.Address != claim.Address {
-		return fmt.Errorf("node %q is known to its cluster by the address %s, which cannot change to %s; "+
-			"keep it, or remove the member and join it with an empty data directory", d.Name, d.Address, claim.Address)
+	if d.Joined && (d.Address == "" || claim.Address == "") {
+		return fmt.Errorf("node %q was started with the address %q and cannot change to %q: a node with a network keeps one, "+
+			"and one without has none", d.Name, d.Address, claim.Address)
 	}
-	return nil
+	d.Address = claim.Address
+	return d.save(d.Path)
 }
