@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
@@ -27,16 +28,17 @@ type admission struct {
 	newcomers  *newcomers
 	expulsion  *expulsion
 	caller     *caller
+	moves      *moves
 	logger     *slog.Logger
 }
 
 // join makes a node a member without a vote, which gets one once it has caught up, and answers when it has: NOT_DONE means that
-// it is to ask again, and says why.
-func (a *admission) join(ctx context.Context, member *storepb.Member) *clusterpb.AdminReply {
+// it is to ask again, and says why. Who joins again was a member before, and does not become one anew.
+func (a *admission) join(ctx context.Context, member *storepb.Member, again bool) *clusterpb.AdminReply {
 	if err := checkMember(member); err != nil {
 		return refuseJoin(storepb.Code_INVALID, err.Error())
 	}
-	a.meet(ctx, member)
+	a.moves.meet(ctx, member)
 	term, leader := a.leadership.await(ctx)
 	if term == 0 {
 		return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
@@ -48,6 +50,9 @@ func (a *admission) join(ctx context.Context, member *storepb.Member) *clusterpb
 	known := a.raft.Server(id)
 	if known != nil && (known.Suffrage == raft.Voter || a.members.get(id).GetNonvoter()) {
 		return a.joinAgain(ctx, known, member)
+	}
+	if known == nil && again {
+		return refuseJoin(storepb.Code_NOT_PERMITTED, errRemoved.Error())
 	}
 	if reason := a.newcomers.refused(id, readClocks().mono); reason != "" {
 		return refuseJoin(storepb.Code_NOT_PERMITTED, reason)
@@ -86,71 +91,33 @@ func notYet(message string) *clusterpb.AdminReply {
 	return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_DONE, Result: &storepb.Result{Message: message}}
 }
 
-// meet remembers where a server is that has another address now, also if this node does not lead: it may have to, or to vote for it,
-// before that can be written down.
-func (a *admission) meet(ctx context.Context, member *storepb.Member) {
-	known := a.raft.Server(member.GetId())
-	if known == nil || member.GetId() == a.members.dir.ID || string(known.Address) == member.GetAddress() ||
-		a.members.addressBook.Of(member.GetId(), "") == member.GetAddress() {
-		return
-	}
-	if err := a.caller.callBack(ctx, member); err != nil {
-		a.logger.Warn("a member is not reached where it says to be now", "name", member.GetName(), "error", err)
-		return
-	}
-	a.logger.Info("a member has another address", "name", member.GetName(), "address", member.GetAddress(), "before", known.Address)
-	a.members.addressBook.Meet(known.ID, raft.ServerAddress(member.GetAddress()))
-}
-
 // joinAgain records the name and address of a member, whose vote stays what it is whether it is reached or not. Its address changes
 // only if it is there.
 func (a *admission) joinAgain(ctx context.Context, known *raft.Server, member *storepb.Member) *clusterpb.AdminReply {
-	id, moved := member.GetId(), string(known.Address) != member.GetAddress()
-	if id == a.members.dir.ID && member.GetAddress() != a.members.dir.Address {
-		return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("%s is this node, whose address is %s", member.GetName(), a.members.dir.Address))
-	}
-	if moved && id != a.members.dir.ID {
+	address := raft.ServerAddress(member.GetAddress())
+	if string(known.ID) == a.members.dir.ID {
+		if member.GetAddress() != a.members.dir.Address {
+			return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("%s is this node, whose address is %s", member.GetName(), a.members.dir.Address))
+		}
+	} else if known.Address != address {
 		if err := a.caller.callBack(ctx, member); err != nil {
 			return notYet(err.Error())
 		}
-		if other := a.withAddress(known.ID, raft.ServerAddress(member.GetAddress())); other != nil {
-			return notYet(fmt.Sprintf("the address %s is still that of the member %s: start that with its new one first, or remove it",
-				member.GetAddress(), a.members.get(string(other.ID)).GetName()))
-		}
+	}
+	if inTheWay := a.moves.inTheWay(address, known.ID); inTheWay != "" {
+		return notYet(inTheWay)
 	}
 	return a.changes.administer(ctx, func() (*storepb.Result, error) {
 		if err := a.changes.confirmConfiguration(ctx); err != nil {
 			return nil, err
 		}
-		result, err := a.changes.propose(ctx, setMember(a.recorded(member)))
-		if err != nil || result.GetCode() != storepb.Code_OK {
-			return result, err
+		if recorded := a.recorded(member); !proto.Equal(a.members.get(member.GetId()), recorded) {
+			if result, err := a.changes.propose(ctx, setMember(recorded)); err != nil || result.GetCode() != storepb.Code_OK {
+				return result, err
+			}
 		}
-		return result, a.move(ctx, id, raft.ServerAddress(member.GetAddress()))
+		return new(storepb.Result), a.moves.writeDown(ctx, member.GetId(), address)
 	})
-}
-
-// move has raft's configuration follow a server, which keeps its vote or has none.
-func (a *admission) move(ctx context.Context, id string, to raft.ServerAddress) error {
-	known := a.raft.Server(id)
-	if known == nil || known.Address == to {
-		return nil
-	}
-	a.logger.Info("a member's new address is written down", "id", id, "address", to, "before", known.Address)
-	if known.Suffrage == raft.Voter {
-		return consensus.Await(ctx, a.raft.AddVoter(known.ID, to, 0, configChangeTimeout))
-	}
-	return consensus.Await(ctx, a.raft.AddNonvoter(known.ID, to, 0, configChangeTimeout))
-}
-
-// withAddress is another server that has an address in the configuration, which cannot have two of them; nil: there is none.
-func (a *admission) withAddress(but raft.ServerID, address raft.ServerAddress) *raft.Server {
-	for _, server := range a.raft.Servers() {
-		if server.Address == address && server.ID != but {
-			return &server
-		}
-	}
-	return nil
 }
 
 // recorded is what is to be known of a member. Whether it is to have a vote it says itself only when it comes.
@@ -173,7 +140,7 @@ func (a *admission) try(ctx context.Context, member *storepb.Member) (*storepb.R
 	server := raft.Server{
 		Suffrage: raft.Nonvoter, ID: raft.ServerID(member.GetId()), Address: raft.ServerAddress(member.GetAddress()),
 	}
-	if other := a.withAddress(server.ID, server.Address); other != nil {
+	if other := a.moves.holder(server.Address, server.ID); other != nil {
 		return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
 			"the address %s is that of the member %s (id %s); remove that one first",
 			server.Address, a.members.get(string(other.ID)).GetName(), other.ID)}, nil

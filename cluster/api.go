@@ -38,7 +38,7 @@ func (n *Node) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb
 		return refuseJoin(storepb.Code_NOT_PERMITTED, fmt.Sprintf(
 			"it belongs to the cluster %q, and this one is %q: it can join with an empty data directory", theirs, ours)), nil
 	}
-	return n.admission.join(ctx, req.GetMember()), nil
+	return n.admission.join(ctx, req.GetMember(), req.GetAgain()), nil
 }
 
 // Enroll is part of rpc.Node.

@@ -65,12 +65,14 @@ func (n *Node) encounter(ctx context.Context, address string) {
 		return // of another cluster, or it has joined since
 	}
 	if string(known.Address) != address {
-		n.members.addressBook.Meet(known.ID, raft.ServerAddress(address))
+		n.members.addressBook.Meet(*known, raft.ServerAddress(address))
 	}
-	if !n.hasMoved() {
+	if _, leader := n.raft.LeaderWithID(); leader != "" && !n.hasMoved() {
 		return
 	}
-	if joined, err := there.Join(ctx, &clusterpb.JoinRequest{Member: n.members.own()}); err == nil && joined.GetResult().GetMessage() != "" {
+	if joined, err := there.Join(ctx, &clusterpb.JoinRequest{
+		Member: n.members.own(), Cluster: n.dir.ClusterID(), Again: true,
+	}); err == nil && joined.GetResult().GetMessage() != "" {
 		n.logger.Warn("this node's new address is not written down yet", "by", address, "reason", joined.GetResult().GetMessage())
 	}
 }

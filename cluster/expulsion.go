@@ -9,6 +9,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
+	"lockfs/raftstore"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -38,6 +39,9 @@ func (e *expulsion) remove(ctx context.Context, req *clusterpb.RemoveRequest) *c
 		}
 	}
 	return e.changes.administer(ctx, func() (*storepb.Result, error) {
+		if replacement := req.GetReplacement(); replacement != "" && !e.votes(replacement) {
+			return nil, raftstore.ErrNotDone // somebody has taken its vote meanwhile
+		}
 		id := e.members.find(req.GetName())
 		known := e.raft.Server(id)
 		switch {
@@ -57,6 +61,11 @@ func (e *expulsion) remove(ctx context.Context, req *clusterpb.RemoveRequest) *c
 		}
 		return new(storepb.Result), e.expel(ctx, req.GetCaller(), id, errRemoved.Error())
 	})
+}
+
+func (e *expulsion) votes(name string) bool {
+	known := e.raft.Server(e.members.find(name))
+	return known != nil && known.Suffrage == raft.Voter
 }
 
 // expel takes a member out for good, with the certificate of its host.

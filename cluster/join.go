@@ -106,7 +106,7 @@ func (n *Node) announce(ctx context.Context, via *rpc.Router) error {
 		}
 		member := n.members.own()
 		member.Nonvoter = n.cfg.Nonvoter
-		reply, err := rpc.Ask(ctx, via, join, &clusterpb.JoinRequest{Member: member, Cluster: n.dir.ClusterID()})
+		reply, err := rpc.Ask(ctx, via, join, &clusterpb.JoinRequest{Member: member, Cluster: n.dir.ClusterID(), Again: n.dir.Joined})
 		switch {
 		case err == nil && reply.GetResult().GetCode() != storepb.Code_OK:
 			return &rpc.RefusedError{Result: reply.GetResult()}

@@ -26,6 +26,7 @@ type leaderLoop struct {
 	changes    *changes
 	sessions   *sessions
 	admission  *admission
+	moves      *moves
 	vigil      *vigil
 	removal    *removalWatch
 	logger     *slog.Logger
@@ -77,6 +78,7 @@ func (l *leaderLoop) lead(removed <-chan time.Time) {
 		case <-compare.C:
 			_ = l.readIndex.probeVoters(term)
 			l.clock.keepOnly(l.raft.VoterIDs())
+			l.correctOwnAddress()
 			if l.enrollment != nil {
 				l.enrollment.dropUnneeded()
 				l.recordFounding()
@@ -144,6 +146,7 @@ func (l *leaderLoop) becomeReady() {
 			l.leadership.ready(term)
 			l.logger.Info("leading", "term", term)
 			l.recordOwn()
+			l.correctOwnAddress()
 			return
 		}
 		l.logger.Warn("elected, but not ready to lead yet", "term", term, "error", err)
@@ -172,7 +175,6 @@ func (l *leaderLoop) recordOwn() {
 	if !proto.Equal(l.members.get(l.members.dir.ID), l.members.own()) {
 		l.changes.proposeOwn(setMember(l.members.own()))
 	}
-	l.correctOwnAddress()
 	if limits := l.limits(); !proto.Equal(limits, new(storepb.SetLimits)) {
 		l.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_SetLimits{SetLimits: limits}})
 	}
@@ -180,13 +182,13 @@ func (l *leaderLoop) recordOwn() {
 
 // correctOwnAddress has raft's configuration follow this node to another address.
 func (l *leaderLoop) correctOwnAddress() {
-	own := l.members.own()
-	known := l.raft.Server(own.GetId())
-	if own.GetAddress() == "" || known == nil || string(known.Address) == own.GetAddress() {
+	id, address := l.members.dir.ID, raft.ServerAddress(l.members.dir.Address)
+	if known := l.raft.Server(id); address == "" || known == nil || known.Address == address {
 		return
 	}
-	address := raft.ServerAddress(own.GetAddress())
-	if err := consensus.Await(l.ctx, l.raft.AddVoter(known.ID, address, 0, configChangeTimeout)); err != nil {
+	l.changes.mu.Lock()
+	defer l.changes.mu.Unlock()
+	if err := l.moves.writeDown(l.ctx, id, address); err != nil {
 		l.logger.Warn("this node's new address is not written down yet", "address", address, "error", err)
 	}
 }

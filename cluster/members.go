@@ -29,8 +29,17 @@ func (m *members) get(id string) (member *storepb.Member) {
 	return member
 }
 
-// address is where a member was met, or else where the state has it.
-func (m *members) address(id string) string { return m.addressBook.Of(id, m.get(id).GetAddress()) }
+func (m *members) address(id string) string { return m.addressOf(id, m.get(id).GetAddress()) }
+
+// addressOf is where a member was met, or else where the state has it.
+func (m *members) addressOf(id, recorded string) string {
+	if known := m.raft.Server(id); known != nil {
+		if met := m.addressBook.Of(known.ID, known.Address); met != known.Address {
+			return string(met)
+		}
+	}
+	return recorded
+}
 
 // voters answers the voters; one that is not known as a member has only an id.
 func (m *members) voters() []*storepb.Member {
@@ -41,7 +50,7 @@ func (m *members) voters() []*storepb.Member {
 			if voters[i] = ns.Member(id); voters[i] == nil {
 				voters[i] = &storepb.Member{Id: id}
 			}
-			if address := m.addressBook.Of(id, voters[i].GetAddress()); address != voters[i].GetAddress() {
+			if address := m.addressOf(id, voters[i].GetAddress()); address != voters[i].GetAddress() {
 				voters[i] = &storepb.Member{Id: id, Name: voters[i].GetName(), Address: address}
 			}
 		}

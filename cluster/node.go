@@ -37,6 +37,7 @@ type Node struct {
 	admission  *admission
 	expulsion  *expulsion
 	suffrage   *suffrage
+	moves      *moves
 	vigil      *vigil
 	removal    *removalWatch
 	binding    *binding

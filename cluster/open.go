@@ -110,6 +110,7 @@ func (n *Node) assemble() {
 		readIndex: n.readIndex, clock: n.clock, changes: n.changes, logger: n.logger,
 	}
 	callsBack := &caller{n.dir.ID, n.raft, n.connections()}
+	n.moves = &moves{raft: n.raft, members: n.members, caller: callsBack, logger: n.logger}
 	n.suffrage = &suffrage{
 		raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, changes: n.changes, caller: callsBack, logger: n.logger,
 	}
@@ -122,7 +123,7 @@ func (n *Node) assemble() {
 	}
 	n.admission = &admission{
 		ctx: n.ctx, alone: n.cfg.Address == "", raft: n.raft, members: n.members, leadership: n.leadership,
-		changes: n.changes, newcomers: newcomers, expulsion: n.expulsion, caller: callsBack,
+		changes: n.changes, newcomers: newcomers, expulsion: n.expulsion, caller: callsBack, moves: n.moves,
 		logger: n.logger,
 	}
 	if n.security != nil {
@@ -144,7 +145,7 @@ func (n *Node) assemble() {
 func (n *Node) leaderLoop() *leaderLoop {
 	return &leaderLoop{
 		ctx: n.ctx, raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, clock: n.clock,
-		changes: n.changes, sessions: n.sessions, admission: n.admission, vigil: n.vigil, removal: n.removal, logger: n.logger,
+		changes: n.changes, sessions: n.sessions, admission: n.admission, moves: n.moves, vigil: n.vigil, removal: n.removal, logger: n.logger,
 		enrollment: n.enrollment, limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) }, cluster: n.recordCluster,
 	}
 }

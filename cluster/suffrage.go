@@ -48,8 +48,7 @@ func (s *suffrage) give(ctx context.Context, by *storepb.Caller, name string) *c
 	case known == nil:
 		return &clusterpb.AdminReply{Result: noMember(name)}
 	case known.Suffrage == raft.Voter:
-		err := s.changes.confirmConfiguration(ctx)
-		return &clusterpb.AdminReply{Outcome: outcomeOf(err), Result: new(storepb.Result)}
+		return s.changes.administer(ctx, func() (*storepb.Result, error) { return s.giveNow(ctx, by, name) })
 	case !member.GetNonvoter():
 		return notYet(fmt.Sprintf("%s is joining, and gets its vote once it has caught up", name))
 	}
@@ -62,17 +61,28 @@ func (s *suffrage) give(ctx context.Context, by *storepb.Caller, name string) *c
 	if err := s.awaitCaughtUp(ctx, member); err != nil {
 		return notYet(err.Error())
 	}
-	return s.changes.administer(ctx, func() (*storepb.Result, error) {
-		known := s.raft.Server(member.GetId())
-		if known == nil {
-			return noMember(name), nil
+	return s.changes.administer(ctx, func() (*storepb.Result, error) { return s.giveNow(ctx, by, name) })
+}
+
+// giveNow gives a vote, and then takes the mark of who is to have none: without that and without a vote it would be one that joins, and
+// be dropped if it did not answer.
+func (s *suffrage) giveNow(ctx context.Context, by *storepb.Caller, name string) (*storepb.Result, error) {
+	id := s.members.find(name)
+	known := s.raft.Server(id)
+	if known == nil {
+		return noMember(name), nil
+	}
+	if known.Suffrage != raft.Voter {
+		s.logger.Info("a member gets a vote", "name", name, "id", id)
+		if err := consensus.Await(ctx, s.raft.AddVoter(known.ID, known.Address, 0, configChangeTimeout)); err != nil {
+			return nil, err
 		}
-		if result, err := s.mark(ctx, by, member, false); err != nil || result.GetCode() != storepb.Code_OK {
-			return result, err
-		}
-		s.logger.Info("a member gets a vote", "name", name, "id", known.ID)
-		return new(storepb.Result), consensus.Await(ctx, s.raft.AddVoter(known.ID, known.Address, 0, configChangeTimeout))
-	})
+	}
+	member := s.members.get(id)
+	if !member.GetNonvoter() {
+		return new(storepb.Result), s.changes.confirmConfiguration(ctx)
+	}
+	return s.mark(ctx, by, member, false)
 }
 
 // awaitCaughtUp waits a moment for a member to have applied what is committed now.

@@ -133,7 +133,7 @@ func (v *vigil) remove(id string, answered map[string]bool) {
 	if known := v.raft.Server(id); known == nil || known.Suffrage == raft.Voter && !isSpare(id, v.raft.VoterIDs(), answered) {
 		return
 	}
-	reason := fmt.Sprintf("the leader %s removed it: it had not answered for %v", v.members.dir.Name, v.after)
+	reason := fmt.Sprintf("%v (the leader %s had not heard it for %v)", errRemoved, v.members.dir.Name, v.after)
 	v.logger.Warn("a dead member is removed", "name", v.members.get(id).GetName(), "id", id, "silent", v.after)
 	by := &storepb.Caller{Host: v.members.dir.Name}
 	if err := v.expulsion.expel(v.ctx, by, id, reason); err != nil {

@@ -1260,6 +1260,7 @@ type JoinRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Member        *storepb.Member        `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
 	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the one that it belongs to
+	Again         bool                   `protobuf:"varint,3,opt,name=again,proto3" json:"again,omitempty"`    // it has joined already, and is no member any more if it is not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1306,6 +1307,13 @@ func (x *JoinRequest) GetCluster() string {
 		return x.Cluster
 	}
 	return ""
+}
+
+func (x *JoinRequest) GetAgain() bool {
+	if x != nil {
+		return x.Again
+	}
+	return false
 }
 
 type RemoveRequest struct {
@@ -1951,10 +1959,11 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\bduration\x18\x02 \x01(\x03R\bduration\">\n" +
 	"\vFrozenState\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\tR\x04hash\x12\x1b\n" +
-	"\tkept_hash\x18\x02 \x01(\tR\bkeptHash\"U\n" +
+	"\tkept_hash\x18\x02 \x01(\tR\bkeptHash\"k\n" +
 	"\vJoinRequest\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\x12\x18\n" +
-	"\acluster\x18\x02 \x01(\tR\acluster\"\x89\x01\n" +
+	"\acluster\x18\x02 \x01(\tR\acluster\x12\x14\n" +
+	"\x05again\x18\x03 \x01(\bR\x05again\"\x89\x01\n" +
 	"\rRemoveRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
 	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\x12\x14\n" +

@@ -7,44 +7,43 @@ import (
 )
 
 // Addresses are where servers were met that are not, or not yet, where the configuration has them: a majority has to find each other
-// before it can write down that its addresses have changed. It is a hint, and is forgotten as soon as the server is not met there:
-// safety rests on who answers, not on where.
+// before it can write down that its addresses have changed. It is a hint, and is of no use as soon as the server is not met there or the
+// configuration has another address: safety rests on who answers, not on where.
 type Addresses struct {
 	mu  sync.Mutex
-	met map[raft.ServerID]raft.ServerAddress
+	met map[raft.ServerID]meeting
 }
+
+// meeting is where a server was met in place of where the configuration had it.
+type meeting struct{ at, insteadOf raft.ServerAddress }
 
 // NewAddresses knows nothing yet.
 func NewAddresses() *Addresses {
-	return &Addresses{met: make(map[raft.ServerID]raft.ServerAddress)}
+	return &Addresses{met: make(map[raft.ServerID]meeting)}
 }
 
-// Meet notes that a server has answered at an address.
-func (a *Addresses) Meet(id raft.ServerID, at raft.ServerAddress) {
+// Meet notes that a server, as it is in the configuration, has answered at an address.
+func (a *Addresses) Meet(server raft.Server, at raft.ServerAddress) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.met[id] = at
+	a.met[server.ID] = meeting{at, server.Address}
 }
 
-// Of answers where a server was met, and the address that is given where that is not known.
-func (a *Addresses) Of(id, otherwise string) string {
-	return string(a.of(raft.ServerID(id), raft.ServerAddress(otherwise)))
-}
-
-func (a *Addresses) of(id raft.ServerID, otherwise raft.ServerAddress) raft.ServerAddress {
+// Of answers where a server was met, or else the address that it is known by.
+func (a *Addresses) Of(id raft.ServerID, known raft.ServerAddress) raft.ServerAddress {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if at, met := a.met[id]; met {
-		return at
+	if m, met := a.met[id]; met && m.insteadOf == known {
+		return m.at
 	}
-	return otherwise
+	return known
 }
 
 // missed notes that a server was not met at an address.
 func (a *Addresses) missed(id raft.ServerID, at raft.ServerAddress) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.met[id] == at {
+	if a.met[id].at == at {
 		delete(a.met, id)
 	}
 }

@@ -51,7 +51,7 @@ func (t transport) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress
 	if t.silence.Begun() {
 		return nil, errSilent
 	}
-	at := t.addresses.of(id, to)
+	at := t.addresses.Of(id, to)
 	pipeline, err := t.network.AppendEntriesPipeline(id, at)
 	if err != nil {
 		t.addresses.missed(id, at)
@@ -85,7 +85,7 @@ func (t transport) RequestVote(
 func (t transport) InstallSnapshot(
 	id raft.ServerID, to raft.ServerAddress, req *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader,
 ) error {
-	at := t.addresses.of(id, to)
+	at := t.addresses.Of(id, to)
 	err := t.call(id, at)
 	if err == nil {
 		err = t.network.InstallSnapshot(id, at, req, resp, untilSilent{data, t.silence})
@@ -98,12 +98,12 @@ func (t transport) InstallSnapshot(
 
 // TimeoutNow is part of raft.Transport. The answer does not say whose it is; another server that stands for election does no harm.
 func (t transport) TimeoutNow(id raft.ServerID, to raft.ServerAddress, req *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
-	return t.network.TimeoutNow(id, t.addresses.of(id, to), req, resp)
+	return t.network.TimeoutNow(id, t.addresses.Of(id, to), req, resp)
 }
 
 // reach calls a server where it was met last, or else where the configuration has it. The answer has to be its own.
 func (t transport) reach(id raft.ServerID, configured raft.ServerAddress, answer raft.WithRPCHeader, call func(raft.ServerAddress) error) error {
-	at := t.addresses.of(id, configured)
+	at := t.addresses.Of(id, configured)
 	err := call(at)
 	if err == nil {
 		err = ofServer(id, at, answer)

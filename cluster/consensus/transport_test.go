@@ -79,11 +79,13 @@ func TestAnotherServersAnswersCountForNothing(t *testing.T) {
 		require.NoError(t, pipeline.Close())
 	}
 
-	addresses.Meet("c", at)
+	addresses.Meet(raft.Server{ID: "c", Address: "127.0.0.1:1"}, at)
 	require.NoError(t, a.RequestVote("c", "127.0.0.1:1", vote, new(raft.RequestVoteResponse)), "where it was met")
-	addresses.Meet("b", at)
+	addresses.Meet(raft.Server{ID: "b", Address: "127.0.0.1:1"}, at)
 	require.ErrorContains(t, a.RequestVote("b", "127.0.0.1:1", vote, new(raft.RequestVoteResponse)), other)
-	require.Equal(t, "elsewhere", addresses.Of("b", "elsewhere"), "it was not met there again")
+	require.Equal(t, raft.ServerAddress("127.0.0.1:1"), addresses.Of("b", "127.0.0.1:1"), "it was not met there again")
+	require.Equal(t, at, addresses.Of("c", "127.0.0.1:1"))
+	require.Equal(t, raft.ServerAddress("127.0.0.1:2"), addresses.Of("c", "127.0.0.1:2"), "the configuration has another one since")
 }
 
 // zeros are without end.
