@@ -180,7 +180,7 @@ func memberChangeCommand(c *memberChange) *cobra.Command {
 				}
 				warning := ""
 				if members, err := admin.Members(ctx); err == nil {
-					warning = WarnOfVoters(countVoters(members))
+					warning = WarnOfVoters(CountVoters(members))
 				}
 				if flags.JSON {
 					return cli.PrintJSON(cmd.OutOrStdout(), map[string]string{c.did: args[0]})
@@ -197,7 +197,8 @@ func memberChangeCommand(c *memberChange) *cobra.Command {
 	return cmd
 }
 
-func countVoters(members []cluster.Member) (voters int) {
+// CountVoters counts those that have a vote.
+func CountVoters(members []cluster.Member) (voters int) {
 	for _, m := range members {
 		if m.Voter {
 			voters++

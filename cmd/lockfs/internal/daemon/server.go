@@ -70,7 +70,8 @@ changed while all servers were stopped, --join tells a server where others are n
 	flags.BoolVar(&s.config.Insecure, "insecure", false, insecureUsage)
 	flags.StringVar(&s.httpAddr, "http-addr", cli.DefaultHTTPAddress, "where /healthz and /metrics are served; empty: nowhere")
 	flags.BoolVar(&s.config.Bootstrap, "bootstrap", false, "begin a new cluster")
-	flags.StringSliceVar(&s.config.Join, "join", nil, "with --insecure, enter a cluster: addresses of members, host:port, by comma; of a cluster that it is in: where others are now")
+	flags.StringSliceVar(&s.config.Join, "join", nil,
+		"with --insecure, enter a cluster: addresses of members, host:port, by comma; of a cluster that it is in: where others are now")
 	flags.BoolVar(&s.config.Nonvoter, "nonvoter", false, "join without a vote, until lockfs member promote gives it one")
 	flags.DurationVar(&s.config.RemoveDead, "remove-dead", 0,
 		"remove a server that has not answered for so long, if two are left and a majority of them answers; the same on all servers; 0: never")
