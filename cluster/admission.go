@@ -38,6 +38,9 @@ func (a *admission) join(ctx context.Context, member *storepb.Member, again bool
 	if err := checkMember(member); err != nil {
 		return refuseJoin(storepb.Code_INVALID, err.Error())
 	}
+	if known := a.members.get(member.GetId()); known != nil && known.GetName() != member.GetName() { // certificates are of names
+		return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("the member with the id %s is called %s", member.GetId(), known.GetName()))
+	}
 	a.moves.meet(ctx, member)
 	term, leader := a.leadership.await(ctx)
 	if term == 0 {

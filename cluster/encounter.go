@@ -26,15 +26,41 @@ func (n *Node) hasMoved() bool {
 // Whoever leads writes it down; where nobody can lead before enough have found each other, each remembers whom it has met where.
 func (n *Node) findOthers(ctx context.Context) {
 	for {
-		var asking sync.WaitGroup
-		for address := range n.whereOthersMayBe() {
-			asking.Go(func() { n.encounter(ctx, address) })
+		there := n.whoIsWhere(ctx)
+		n.remember(there)
+		if _, leader := n.raft.LeaderWithID(); leader == "" || n.hasMoved() {
+			var telling sync.WaitGroup
+			for address := range there {
+				telling.Go(func() { n.tellAddress(ctx, address) })
+			}
+			telling.Wait()
 		}
-		asking.Wait()
 		if pause.For(ctx, encounterInterval) != nil {
 			return
 		}
 	}
+}
+
+// whoIsWhere asks at the addresses of others, and answers the id of each member that is there.
+func (n *Node) whoIsWhere(ctx context.Context) map[string]raft.ServerID {
+	ctx, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
+	defer cancel()
+	var mu sync.Mutex
+	there := make(map[string]raft.ServerID)
+	var asking sync.WaitGroup
+	for address := range n.whereOthersMayBe() {
+		asking.Go(func() {
+			reply, err := n.peers.Node(address).Probe(ctx, new(clusterpb.ProbeRequest))
+			if err != nil || reply.GetId() == n.dir.ID || n.raft.Server(reply.GetId()) == nil {
+				return // one that is not known may be of another cluster, or have joined since
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			there[address] = raft.ServerID(reply.GetId())
+		})
+	}
+	asking.Wait()
+	return there
 }
 
 func (n *Node) whereOthersMayBe() map[string]bool {
@@ -51,28 +77,22 @@ func (n *Node) whereOthersMayBe() map[string]bool {
 	return addresses
 }
 
-// encounter asks at an address who is there, and says where this node is.
-func (n *Node) encounter(ctx context.Context, address string) {
+// remember notes who was met elsewhere than the configuration has him, and not there: a server may have several addresses.
+func (n *Node) remember(there map[string]raft.ServerID) {
+	for address, id := range there {
+		if known := n.raft.Server(string(id)); known != nil && there[string(known.Address)] != id {
+			n.members.addressBook.Meet(*known, raft.ServerAddress(address))
+		}
+	}
+}
+
+// tellAddress says to who is at an address where this node is.
+func (n *Node) tellAddress(ctx context.Context, address string) {
 	ctx, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
 	defer cancel()
-	there := n.peers.Node(address)
-	reply, err := there.Probe(ctx, new(clusterpb.ProbeRequest))
-	if err != nil || reply.GetId() == n.dir.ID {
-		return
-	}
-	known := n.raft.Server(reply.GetId())
-	if known == nil {
-		return // of another cluster, or it has joined since
-	}
-	if string(known.Address) != address {
-		n.members.addressBook.Meet(*known, raft.ServerAddress(address))
-	}
-	if _, leader := n.raft.LeaderWithID(); leader != "" && !n.hasMoved() {
-		return
-	}
-	if joined, err := there.Join(ctx, &clusterpb.JoinRequest{
-		Member: n.members.own(), Cluster: n.dir.ClusterID(), Again: true,
-	}); err == nil && joined.GetResult().GetMessage() != "" {
-		n.logger.Warn("this node's new address is not written down yet", "by", address, "reason", joined.GetResult().GetMessage())
+	request := &clusterpb.JoinRequest{Member: n.members.own(), Cluster: n.dir.ClusterID(), Again: true}
+	reply, err := n.peers.Node(address).Join(ctx, request)
+	if err == nil && reply.GetResult().GetMessage() != "" {
+		n.logger.Warn("this node's address is not written down yet", "by", address, "reason", reply.GetResult().GetMessage())
 	}
 }

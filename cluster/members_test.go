@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/clusterpb"
@@ -138,6 +139,48 @@ func TestEachServerIsReplaced(t *testing.T) {
 		require.Len(t, leaderOf(t, nodes).raft.VoterIDs(), 3)
 	}
 	require.Equal(t, storepb.Code_EXISTS, create(t, client, "lock"))
+}
+
+// TestAReplacementGoesOnWithAnotherLeader loses the leader as soon as that has given the newcomer its vote.
+func TestAReplacementGoesOnWithAnotherLeader(t *testing.T) {
+	nodes := startNodes(t, 3)
+	cfg := testConfig(t, "n3", nodes[0].cfg.Address)
+	cfg.Nonvoter = true
+	fresh := startNode(t, cfg)
+	leader := leaderOf(t, nodes)
+	left := append(followersOf(t, nodes), fresh)
+	old := left[0]
+	left = left[1:]
+	var losing sync.WaitGroup
+	losing.Go(func() {
+		assert.Eventually(t, func() bool { return slices.Contains(leader.raft.VoterIDs(), fresh.dir.ID) }, testWait, time.Millisecond)
+		_ = leader.Close()
+	})
+	defer losing.Wait()
+	requireDone(t, administer(t, left, rpc.Node.Remove, &clusterpb.RemoveRequest{Name: old.cfg.Name, Replacement: "n3"}))
+	servers := leaderOf(t, left).raft.VoterIDs()
+	require.Len(t, servers, 3)
+	require.NotContains(t, servers, old.dir.ID)
+	require.Equal(t, storepb.Code_OK, create(t, openTestClient(t, left[0], ""), "lock"))
+}
+
+// TestOperatorsWhoTakeAllVotesAtOnce leaves one.
+func TestOperatorsWhoTakeAllVotesAtOnce(t *testing.T) {
+	nodes := startNodes(t, 3)
+	var taking sync.WaitGroup
+	codes := make([]storepb.Code, len(nodes))
+	for i, node := range nodes {
+		taking.Go(func() {
+			for codes[i] = storepb.Code_BUSY; codes[i] == storepb.Code_BUSY; { // a voter that is slow to answer may look as if it were gone
+				codes[i] = administer(t, nodes, rpc.Node.SetVote, &clusterpb.SetVoteRequest{Name: node.cfg.Name}).GetCode()
+			}
+		})
+	}
+	taking.Wait()
+	slices.Sort(codes)
+	require.Equal(t, []storepb.Code{storepb.Code_OK, storepb.Code_OK, storepb.Code_NOT_PERMITTED}, codes)
+	require.Len(t, leaderOf(t, nodes).raft.VoterIDs(), 1)
+	require.Equal(t, storepb.Code_OK, create(t, openTestClient(t, nodes[0], ""), "lock"))
 }
 
 func TestADeadServerIsRemoved(t *testing.T) {
