@@ -62,23 +62,8 @@ func awaitReady(t testing.TB, nodes ...*Node) {
 	waiting.Wait()
 }
 
-// requireAddresses waits until all nodes know all by their addresses, in raft's configuration and in the state.
-func requireAddresses(t testing.TB, nodes ...*Node) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		for _, at := range nodes {
-			for _, of := range nodes {
-				known := at.raft.Server(of.dir.ID)
-				if known == nil || string(known.Address) != of.cfg.Address || at.members.get(of.dir.ID).GetAddress() != of.cfg.Address {
-					return false
-				}
-			}
-		}
-		return true
-	}, testWait, 10*time.Millisecond)
-}
-
 func TestANonvoterStaysOneUntilItIsPromoted(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 2)
 	cfg := testConfig(t, "n2", nodes[0].cfg.Address)
 	cfg.Nonvoter = true
@@ -108,6 +93,7 @@ func TestANonvoterStaysOneUntilItIsPromoted(t *testing.T) {
 }
 
 func TestAVoteThatIsNeededIsNotTaken(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
@@ -125,6 +111,7 @@ func TestAVoteThatIsNeededIsNotTaken(t *testing.T) {
 
 // TestEachServerIsReplaced replaces the leader too.
 func TestEachServerIsReplaced(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	client := openTestClient(t, nodes[2], "")
 	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
@@ -143,6 +130,7 @@ func TestEachServerIsReplaced(t *testing.T) {
 
 // TestAReplacementGoesOnWithAnotherLeader loses the leader as soon as that has given the newcomer its vote.
 func TestAReplacementGoesOnWithAnotherLeader(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	cfg := testConfig(t, "n3", nodes[0].cfg.Address)
 	cfg.Nonvoter = true
@@ -166,6 +154,7 @@ func TestAReplacementGoesOnWithAnotherLeader(t *testing.T) {
 
 // TestOperatorsWhoTakeAllVotesAtOnce leaves one.
 func TestOperatorsWhoTakeAllVotesAtOnce(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	var taking sync.WaitGroup
 	codes := make([]storepb.Code, len(nodes))
@@ -184,6 +173,7 @@ func TestOperatorsWhoTakeAllVotesAtOnce(t *testing.T) {
 }
 
 func TestADeadServerIsRemoved(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
@@ -198,6 +188,7 @@ func TestADeadServerIsRemoved(t *testing.T) {
 }
 
 func TestWhoIsDead(t *testing.T) {
+	t.Parallel()
 	v := &vigil{after: 10 * time.Second}
 	v.begin(time.Hour)
 	now := time.Hour
@@ -216,4 +207,28 @@ func TestWhoIsDead(t *testing.T) {
 	require.True(t, isSpare("c", []string{"a", "b", "c"}, answered))
 	require.False(t, isSpare("b", []string{"a", "b"}, answered), "one would be left")
 	require.False(t, isSpare("c", []string{"a", "b", "c", "d", "e"}, answered))
+}
+
+// TestARemovedServerDoesNotComeBackFromAnotherAddress starts it again where it says to all where it is.
+func TestARemovedServerDoesNotComeBackFromAnotherAddress(t *testing.T) {
+	t.Parallel()
+	nodes := startNodes(t, 3)
+	leader := leaderOf(t, nodes)
+	gone := followersOf(t, nodes)[0]
+	require.NoError(t, gone.Close())
+	requireDone(t, administer(t, []*Node{leader}, rpc.Node.Remove, &clusterpb.RemoveRequest{Name: gone.cfg.Name}))
+	reply := leader.admission.join(t.Context(), gone.members.own(), true)
+	require.Contains(t, reply.GetResult().GetMessage(), errRemoved.Error())
+	cfg := gone.cfg
+	cfg.Address = freeAddress(t)
+	gone = reopen(t, cfg)
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	require.ErrorContains(t, gone.WaitReady(ctx), errRemoved.Error())
+	require.False(t, leader.knows(gone.dir.ID))
+}
+
+func followersOf(t testing.TB, nodes []*Node) []*Node {
+	leader := leaderOf(t, nodes)
+	return slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
 }
