@@ -18,7 +18,7 @@ const encounterInterval = 500 * time.Millisecond
 // hasMoved tells whether the cluster has another address of this node than it has now, as far as it knows.
 func (n *Node) hasMoved() bool {
 	known := n.raft.Server(n.dir.ID)
-	return n.dir.Joined && n.cfg.Address != "" && known != nil &&
+	return n.dir.HasJoined() && n.cfg.Address != "" && known != nil &&
 		(string(known.Address) != n.dir.Address || n.members.get(n.dir.ID).GetAddress() != n.dir.Address)
 }
 

@@ -39,7 +39,7 @@ func (n *Node) whileSound(ctx context.Context, do func(context.Context) error) e
 }
 
 func (n *Node) becomeReady(ctx context.Context) error {
-	if !n.dir.Joined {
+	if !n.dir.HasJoined() {
 		n.logger.Info("joining", "servers", n.cfg.Join)
 		if err := n.insist(ctx, "hear of the cluster", n.hearOfCluster); err != nil {
 			return err
@@ -106,7 +106,7 @@ func (n *Node) announce(ctx context.Context, via *rpc.Router) error {
 		}
 		member := n.members.own()
 		member.Nonvoter = n.cfg.Nonvoter
-		reply, err := rpc.Ask(ctx, via, join, &clusterpb.JoinRequest{Member: member, Cluster: n.dir.ClusterID(), Again: n.dir.Joined})
+		reply, err := rpc.Ask(ctx, via, join, &clusterpb.JoinRequest{Member: member, Cluster: n.dir.ClusterID(), Again: n.dir.HasJoined()})
 		switch {
 		case err == nil && reply.GetResult().GetCode() != storepb.Code_OK:
 			return &rpc.RefusedError{Result: reply.GetResult()}

@@ -34,7 +34,7 @@ func (w *removalWatch) look() {
 		w.fail(errRemoved) // it led, and removed itself
 		return
 	}
-	if _, leader := w.raft.LeaderWithID(); leader != "" || !w.members.dir.Joined {
+	if _, leader := w.raft.LeaderWithID(); leader != "" || !w.members.dir.HasJoined() {
 		return
 	}
 	asked := slices.Clone(w.join)

@@ -29,10 +29,10 @@ const (
 // Directory is the data directory of a node. No other process uses it while it is open.
 type Directory struct {
 	Path     string
-	Identity // Cluster is for ClusterID and SetCluster
+	Identity // once the node runs, Cluster and Joined are for the methods
 
 	lock *os.File
-	mu   sync.Mutex // for Cluster
+	mu   sync.Mutex // for Cluster and Joined
 }
 
 // Claim says for whom a data directory is opened.
@@ -61,8 +61,17 @@ func (d *Directory) Close() error { return d.lock.Close() }
 
 // SetJoined notes that the node is in the cluster's configuration.
 func (d *Directory) SetJoined() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.Joined = true
 	return d.save(d.Path)
+}
+
+// HasJoined tells whether the node was ever in the cluster's configuration, as far as it knows.
+func (d *Directory) HasJoined() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.Joined
 }
 
 // ClusterID is the id of the cluster that the node belongs to; empty: it does not know that yet.
