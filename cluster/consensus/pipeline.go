@@ -4,24 +4,23 @@ import (
 	"sync"
 
 	"github.com/hashicorp/raft"
-
-	"lockfs/raftstore/ids"
 )
 
-// appendPipeline sends entries to a server without waiting for its answers, with what [transport] sees to for single messages.
+// appendPipeline sends entries to a server without waiting for its answers, with what is seen to for single messages.
 type appendPipeline struct {
 	raft.AppendPipeline
-	transport transport
-	id        raft.ServerID
-	at        raft.ServerAddress
-	answers   chan raft.AppendFuture
-	ended     chan struct{}
-	ending    sync.Once
+	prepare func(*raft.AppendEntriesRequest) error // before it is sent
+	accept  func(raft.WithRPCHeader) error         // nil for an answer of the server itself
+	answers chan raft.AppendFuture
+	ended   chan struct{}
+	ending  sync.Once
 }
 
-func newAppendPipeline(pipeline raft.AppendPipeline, t transport, id raft.ServerID, at raft.ServerAddress) *appendPipeline {
+func newAppendPipeline(
+	pipeline raft.AppendPipeline, prepare func(*raft.AppendEntriesRequest) error, accept func(raft.WithRPCHeader) error,
+) *appendPipeline {
 	p := &appendPipeline{
-		AppendPipeline: pipeline, transport: t, id: id, at: at, answers: make(chan raft.AppendFuture), ended: make(chan struct{}),
+		AppendPipeline: pipeline, prepare: prepare, accept: accept, answers: make(chan raft.AppendFuture), ended: make(chan struct{}),
 	}
 	go p.check()
 	return p
@@ -29,11 +28,9 @@ func newAppendPipeline(pipeline raft.AppendPipeline, t transport, id raft.Server
 
 // AppendEntries is part of raft.AppendPipeline.
 func (p *appendPipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
-	if p.transport.silence.Begun() {
-		return nil, errSilent
+	if err := p.prepare(req); err != nil {
+		return nil, err
 	}
-	shorten(req)
-	req.LeaderCommitIndex = uint64(p.transport.log.committed(ids.Index(req.LeaderCommitIndex)))
 	return p.AppendPipeline.AppendEntries(req, resp)
 }
 
@@ -51,8 +48,7 @@ func (p *appendPipeline) check() {
 	for {
 		select {
 		case answer := <-p.AppendPipeline.Consumer():
-			if err := ofServer(p.id, p.at, answer.Response()); err != nil {
-				p.transport.addresses.missed(p.id, p.at)
+			if err := p.accept(answer.Response()); err != nil {
 				answer = notAccepted{answer, err}
 			}
 			select {

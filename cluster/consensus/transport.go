@@ -38,11 +38,9 @@ func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 func (t transport) AppendEntries(
 	id raft.ServerID, to raft.ServerAddress, req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
 ) error {
-	if t.silence.Begun() {
-		return errSilent
+	if err := t.prepare(req); err != nil {
+		return err
 	}
-	shorten(req)
-	req.LeaderCommitIndex = uint64(t.log.committed(ids.Index(req.LeaderCommitIndex)))
 	return t.reach(id, to, resp, func(at raft.ServerAddress) error { return t.network.AppendEntries(id, at, req, resp) })
 }
 
@@ -57,7 +55,17 @@ func (t transport) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress
 		t.addresses.missed(id, at)
 		return nil, err
 	}
-	return newAppendPipeline(pipeline, t, id, at), nil
+	return newAppendPipeline(pipeline, t.prepare, func(answer raft.WithRPCHeader) error { return t.accept(id, at, answer) }), nil
+}
+
+// prepare makes of a message what may be sent.
+func (t transport) prepare(req *raft.AppendEntriesRequest) error {
+	if t.silence.Begun() {
+		return errSilent
+	}
+	shorten(req)
+	req.LeaderCommitIndex = uint64(t.log.committed(ids.Index(req.LeaderCommitIndex)))
+	return nil
 }
 
 // RequestPreVote is part of raft.WithPreVote.
@@ -104,10 +112,16 @@ func (t transport) TimeoutNow(id raft.ServerID, to raft.ServerAddress, req *raft
 // reach calls a server where it was met last, or else where the configuration has it. The answer has to be its own.
 func (t transport) reach(id raft.ServerID, configured raft.ServerAddress, answer raft.WithRPCHeader, call func(raft.ServerAddress) error) error {
 	at := t.addresses.Of(id, configured)
-	err := call(at)
-	if err == nil {
-		err = ofServer(id, at, answer)
+	if err := call(at); err != nil {
+		t.addresses.missed(id, at)
+		return err
 	}
+	return t.accept(id, at, answer)
+}
+
+// accept is nil if a server has given the answer itself; else it was not met there.
+func (t transport) accept(id raft.ServerID, at raft.ServerAddress, answer raft.WithRPCHeader) error {
+	err := ofServer(id, at, answer)
 	if err != nil {
 		t.addresses.missed(id, at)
 	}
