@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
@@ -35,8 +36,10 @@ func (a *Admin) Close() { a.peers.Close() }
 // NodeStatus is what one node says of itself, or why it says nothing.
 type NodeStatus struct {
 	Address string
+	ID      string
 	Name    string // of the member, also when it does not answer
-	Joining bool   // it has no vote yet
+	Voter   bool
+	Joining bool // it has no vote yet
 	Status  *clusterpb.StatusReply
 	Err     error
 }
@@ -50,7 +53,7 @@ func (a *Admin) Status(ctx context.Context, withHash bool) ([]NodeStatus, error)
 	nodes := make([]NodeStatus, len(members))
 	var asking sync.WaitGroup
 	for i, member := range members {
-		nodes[i] = NodeStatus{Address: member.GetAddress(), Name: member.GetName(), Joining: member.Joining}
+		nodes[i] = NodeStatus{Address: member.GetAddress(), ID: member.GetId(), Name: member.GetName(), Voter: member.Voter, Joining: member.Joining}
 		asking.Go(func() { nodes[i].Status, nodes[i].Err = a.statusOf(ctx, member.Member, withHash) })
 	}
 	asking.Wait()
@@ -77,6 +80,7 @@ func (a *Admin) status(ctx context.Context, address string, request *clusterpb.S
 // Member is a node of the cluster.
 type Member struct {
 	*storepb.Member
+	Voter   bool
 	Joining bool // it has no vote yet
 }
 
@@ -91,7 +95,8 @@ func (a *Admin) Members(ctx context.Context) ([]Member, error) {
 		}
 		members := make([]Member, len(status.GetMembers()))
 		for i, member := range status.GetMembers() {
-			members[i] = Member{member, !slices.Contains(status.GetVoters(), member.GetId())}
+			voter := slices.Contains(status.GetVoters(), member.GetId())
+			members[i] = Member{member, voter, !voter && !member.GetNonvoter()}
 		}
 		return members, nil
 	}
@@ -121,9 +126,38 @@ func (a *Admin) Change(ctx context.Context, caller *storepb.Caller, op *storepb.
 	return done(rpc.Ask(ctx, a.router, rpc.Node.Change, &clusterpb.ChangeRequest{Op: op, Caller: caller}))
 }
 
-// Remove takes a member out by its name.
-func (a *Admin) Remove(ctx context.Context, name string) error {
-	return done(rpc.Ask(ctx, a.router, rpc.Node.Remove, &clusterpb.RemoveRequest{Name: name}))
+// Remove takes a member out by its name; by force also if what is left has no majority that answers.
+func (a *Admin) Remove(ctx context.Context, name string, force bool) error {
+	return done(rpc.Ask(ctx, a.router, rpc.Node.Remove, &clusterpb.RemoveRequest{Name: name, Force: force}))
+}
+
+// Replace takes a member out once another one that has joined has caught up and is a voter.
+func (a *Admin) Replace(ctx context.Context, name, by string) error {
+	return done(rpc.Ask(ctx, a.router, rpc.Node.Remove, &clusterpb.RemoveRequest{Name: name, Replacement: by}))
+}
+
+// SetVote gives a member a vote, or takes it; by force also if the other voters have no majority that answers.
+func (a *Admin) SetVote(ctx context.Context, name string, vote, force bool) error {
+	return done(rpc.Ask(ctx, a.router, rpc.Node.SetVote, &clusterpb.SetVoteRequest{Name: name, Vote: vote, Force: force}))
+}
+
+// Silences are for how long the leader has not heard members, by id; nil if it does not say.
+func (a *Admin) Silences(ctx context.Context) map[string]time.Duration {
+	status, err := a.status(ctx, a.servers[0], new(clusterpb.StatusRequest))
+	if err != nil {
+		return nil
+	}
+	if status.GetLeaderId() != status.GetId() {
+		leader := &storepb.Member{Id: status.GetLeaderId(), Address: status.GetLeaderAddress()}
+		if status, err = a.statusOf(ctx, leader, false); err != nil {
+			return nil
+		}
+	}
+	silences := make(map[string]time.Duration)
+	for _, silence := range status.GetSilences() {
+		silences[silence.GetId()] = time.Duration(silence.GetDuration())
+	}
+	return silences
 }
 
 // done says why a change was not made, if it was not.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
@@ -27,15 +28,20 @@ type admission struct {
 	newcomers  *newcomers
 	expulsion  *expulsion
 	caller     *caller
+	moves      *moves
 	logger     *slog.Logger
 }
 
 // join makes a node a member without a vote, which gets one once it has caught up, and answers when it has: NOT_DONE means that
-// it is to ask again, and says why.
-func (a *admission) join(ctx context.Context, member *storepb.Member) *clusterpb.AdminReply {
+// it is to ask again, and says why. Who joins again was a member before, and does not become one anew.
+func (a *admission) join(ctx context.Context, member *storepb.Member, again bool) *clusterpb.AdminReply {
 	if err := checkMember(member); err != nil {
 		return refuseJoin(storepb.Code_INVALID, err.Error())
 	}
+	if known := a.members.get(member.GetId()); known != nil && known.GetName() != member.GetName() { // certificates are of names
+		return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("the member with the id %s is called %s", member.GetId(), known.GetName()))
+	}
+	a.moves.meet(ctx, member)
 	term, leader := a.leadership.await(ctx)
 	if term == 0 {
 		return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
@@ -45,8 +51,11 @@ func (a *admission) join(ctx context.Context, member *storepb.Member) *clusterpb
 	}
 	id := member.GetId()
 	known := a.raft.Server(id)
-	if known != nil && known.Suffrage == raft.Voter {
+	if known != nil && (known.Suffrage == raft.Voter || a.members.get(id).GetNonvoter()) {
 		return a.joinAgain(ctx, known, member)
+	}
+	if known == nil && again {
+		return refuseJoin(storepb.Code_NOT_PERMITTED, errRemoved.Error())
 	}
 	if reason := a.newcomers.refused(id, readClocks().mono); reason != "" {
 		return refuseJoin(storepb.Code_NOT_PERMITTED, reason)
@@ -62,6 +71,9 @@ func (a *admission) join(ctx context.Context, member *storepb.Member) *clusterpb
 	a.newcomers.reached(id)
 	reply := a.changes.administer(ctx, func() (*storepb.Result, error) { return a.try(ctx, member) })
 	if reply.GetOutcome() != clusterpb.Outcome_DONE || reply.GetResult().GetCode() != storepb.Code_OK {
+		return reply
+	}
+	if a.members.get(id).GetNonvoter() {
 		return reply
 	}
 	return a.awaitTrial(ctx, id)
@@ -82,18 +94,44 @@ func notYet(message string) *clusterpb.AdminReply {
 	return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_DONE, Result: &storepb.Result{Message: message}}
 }
 
-// joinAgain records the name and address of a voter, which is what it stays whether it is reached or not.
+// joinAgain records the name and address of a member, whose vote stays what it is whether it is reached or not. Its address changes
+// only if it is there.
 func (a *admission) joinAgain(ctx context.Context, known *raft.Server, member *storepb.Member) *clusterpb.AdminReply {
-	if string(known.Address) != member.GetAddress() {
-		return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("%s is a member with the address %s, which cannot change to %s",
-			member.GetName(), known.Address, member.GetAddress()))
+	address := raft.ServerAddress(member.GetAddress())
+	if string(known.ID) == a.members.dir.ID {
+		if member.GetAddress() != a.members.dir.Address {
+			return refuseJoin(storepb.Code_INVALID, fmt.Sprintf("%s is this node, whose address is %s", member.GetName(), a.members.dir.Address))
+		}
+	} else if known.Address != address {
+		if err := a.caller.callBack(ctx, member); err != nil {
+			return notYet(err.Error())
+		}
+	}
+	if inTheWay := a.moves.inTheWay(address, known.ID); inTheWay != "" {
+		return notYet(inTheWay)
 	}
 	return a.changes.administer(ctx, func() (*storepb.Result, error) {
 		if err := a.changes.confirmConfiguration(ctx); err != nil {
 			return nil, err
 		}
-		return a.changes.propose(ctx, setMember(member))
+		if recorded := a.recorded(member); !proto.Equal(a.members.get(member.GetId()), recorded) {
+			if result, err := a.changes.propose(ctx, setMember(recorded)); err != nil || result.GetCode() != storepb.Code_OK {
+				return result, err
+			}
+		}
+		return new(storepb.Result), a.moves.writeDown(ctx, member.GetId(), address)
 	})
+}
+
+// recorded is what is to be known of a member. Whether it is to have a vote it says itself only when it comes.
+func (a *admission) recorded(member *storepb.Member) *storepb.Member {
+	recorded := &storepb.Member{
+		Id: member.GetId(), Name: member.GetName(), Address: member.GetAddress(), Nonvoter: member.GetNonvoter(),
+	}
+	if known := a.members.get(member.GetId()); known != nil {
+		recorded.Nonvoter = known.GetNonvoter()
+	}
+	return recorded
 }
 
 // try puts a newcomer into raft's configuration. It is recorded as a member first, because a voter whose address nobody
@@ -105,14 +143,12 @@ func (a *admission) try(ctx context.Context, member *storepb.Member) (*storepb.R
 	server := raft.Server{
 		Suffrage: raft.Nonvoter, ID: raft.ServerID(member.GetId()), Address: raft.ServerAddress(member.GetAddress()),
 	}
-	servers := a.raft.Servers()
-	taken := slices.IndexFunc(servers, func(s raft.Server) bool { return s.Address == server.Address && s.ID != server.ID })
-	if taken >= 0 {
+	if other := a.moves.holder(server.Address, server.ID); other != nil {
 		return &storepb.Result{Code: storepb.Code_BUSY, Message: fmt.Sprintf(
 			"the address %s is that of the member %s (id %s); remove that one first",
-			server.Address, a.members.get(string(servers[taken].ID)).GetName(), servers[taken].ID)}, nil
+			server.Address, a.members.get(string(other.ID)).GetName(), other.ID)}, nil
 	}
-	result, err := a.changes.propose(ctx, setMember(member))
+	result, err := a.changes.propose(ctx, setMember(a.recorded(member)))
 	if err != nil || result.GetCode() != storepb.Code_OK {
 		return result, err
 	}
@@ -162,7 +198,9 @@ func (a *admission) tend(term ids.Term) {
 		case <-a.ctx.Done():
 			return
 		}
-		joining := slices.DeleteFunc(a.raft.Servers(), func(s raft.Server) bool { return s.Suffrage == raft.Voter })
+		joining := slices.DeleteFunc(a.raft.Servers(), func(s raft.Server) bool {
+			return s.Suffrage == raft.Voter || a.members.get(string(s.ID)).GetNonvoter()
+		})
 		now := readClocks().mono
 		a.newcomers.keepOnly(joining, now)
 		var looking sync.WaitGroup
@@ -227,8 +265,8 @@ func (a *admission) drop(server raft.Server, reason string) {
 	}
 }
 
-// isNewcomer tells whether a server is still the same in raft's configuration and has no vote yet.
+// isNewcomer tells whether a server is still the same in raft's configuration, and is to get a vote.
 func (a *admission) isNewcomer(server raft.Server) bool {
 	known := a.raft.Server(string(server.ID))
-	return known != nil && *known == server
+	return known != nil && *known == server && !a.members.get(string(server.ID)).GetNonvoter()
 }

@@ -40,7 +40,7 @@ func (n *Node) Join(ctx context.Context, req *clusterpb.JoinRequest) (*clusterpb
 		return refuseJoin(storepb.Code_NOT_PERMITTED, fmt.Sprintf(
 			"it belongs to the cluster %q, and this one is %q: it can join with an empty data directory", theirs, ours)), nil
 	}
-	return n.admission.join(ctx, req.GetMember()), nil
+	return n.admission.join(ctx, req.GetMember(), req.GetAgain()), nil
 }
 
 // Enroll is part of rpc.Node.
@@ -55,7 +55,16 @@ func (n *Node) Enroll(ctx context.Context, req *clusterpb.EnrollRequest) (*clust
 
 // Remove is part of rpc.Node.
 func (n *Node) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error) {
-	return n.expulsion.remove(ctx, callerFor(ctx, req.GetCaller()), req.GetName()), nil
+	return n.expulsion.remove(ctx, &clusterpb.RemoveRequest{
+		Name: req.GetName(), Caller: callerFor(ctx, req.GetCaller()), Force: req.GetForce(), Replacement: req.GetReplacement(),
+	}), nil
+}
+
+// SetVote is part of rpc.Node.
+func (n *Node) SetVote(ctx context.Context, req *clusterpb.SetVoteRequest) (*clusterpb.AdminReply, error) {
+	return n.suffrage.set(ctx, &clusterpb.SetVoteRequest{
+		Name: req.GetName(), Vote: req.GetVote(), Force: req.GetForce(), Caller: callerFor(ctx, req.GetCaller()),
+	}), nil
 }
 
 // Backup is part of rpc.Node.

@@ -275,12 +275,12 @@ func TestMembersJoinListAndLeave(t *testing.T) {
 	defer func() { _ = node.Close() }()
 	require.ErrorContains(t, node.WaitReady(t.Context()), "n1")
 
-	reply := nodes[0].expulsion.remove(t.Context(), nil, "nobody")
+	reply := nodes[0].expulsion.remove(t.Context(), &clusterpb.RemoveRequest{Name: "nobody"})
 	require.Equal(t, storepb.Code_NOT_FOUND, reply.GetResult().GetCode())
-	reply = nodes[1].expulsion.remove(t.Context(), nil, "n2")
+	reply = nodes[1].expulsion.remove(t.Context(), &clusterpb.RemoveRequest{Name: "n2"})
 	require.Equal(t, clusterpb.Outcome_NOT_LEADER, reply.GetOutcome())
 	require.Equal(t, nodes[0].cfg.Address, reply.GetLeaderAddress())
-	reply = nodes[0].expulsion.remove(t.Context(), nil, "n2")
+	reply = nodes[0].expulsion.remove(t.Context(), &clusterpb.RemoveRequest{Name: "n2"})
 	require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode())
 	require.Len(t, nodes[0].members.all(), 2)
 	select {
@@ -303,9 +303,9 @@ func TestNodeRefusesWhatIsNotItsOwn(t *testing.T) {
 	other.Name = "b"
 	_, err = Open(other)
 	require.ErrorContains(t, err, `belongs to node "a"`)
-	moved := cfg
-	moved.Address = freeAddress(t)
-	_, err = Open(moved)
+	alone := cfg
+	alone.Address, alone.Advertise = "", ""
+	_, err = Open(alone)
 	require.ErrorContains(t, err, "cannot change")
 	aimless := testConfig(t, "c")
 	aimless.Bootstrap = false

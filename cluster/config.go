@@ -21,14 +21,16 @@ import (
 type Config struct {
 	Name      string // unique among the members; letters, digits, '.', '_' and '-', at most 63
 	DataDir   string
-	Address   string   // host:port where it listens for all that other hosts say; empty: a single node without network
-	Advertise string   // host:port where others reach it; empty: Address
-	Insecure  bool     // connections are plain and whoever reaches the port is trusted
-	Bootstrap bool     // begin a new cluster; ignored once the data directory belongs to one
-	Join      []string // addresses of members, of an insecure cluster; else the identity has them
-	Version   string   // of the program, shown in the status
-	Logger    *slog.Logger
-	Metrics   *Metrics // may be nil
+	Address   string // host:port where it listens for all that other hosts say; empty: a single node without network
+	Advertise string // host:port where others reach it; empty: Address
+	Insecure  bool   // connections are plain and whoever reaches the port is trusted
+	Bootstrap bool   // begin a new cluster; ignored once the data directory belongs to one
+	// Join are addresses of members, to enter an insecure cluster (else the identity has them), or where a node of any cluster
+	// finds others again that have other addresses now.
+	Join    []string
+	Version string // of the program, shown in the status
+	Logger  *slog.Logger
+	Metrics *Metrics // may be nil
 
 	// MaxInodes, MaxBytes, what of them each user but root may have, and MaxSessions change the cluster's limits when this node
 	// leads; 0 leaves them. Where no limit of bytes was ever set, it becomes a quarter of this node's memory.
@@ -43,6 +45,12 @@ type Config struct {
 	// SessionTTL is how long a session lasts without a keepalive; 0: DefaultSessionTTL. It is to be
 	// the same on all nodes.
 	SessionTTL time.Duration
+	// Nonvoter has a node join without a vote, which it does not get either until an administrator gives it one. It is ignored
+	// once the node is a member.
+	Nonvoter bool
+	// RemoveDead is after how much time without an answer this node, when it leads, removes another one, if a majority of those
+	// that are left answers and they are two voters or more; 0: never.
+	RemoveDead time.Duration
 	// SnapshotEntries is the least number of log entries after which a snapshot is taken; 0: 8192.
 	SnapshotEntries uint64
 
@@ -61,6 +69,9 @@ type Config struct {
 	validity time.Duration
 }
 
+// leastRemoveDead is longer than a server takes to start again.
+const leastRemoveDead = 10 * time.Second
+
 func (c *Config) certificateValidity() time.Duration {
 	switch {
 	case c.validity != 0:
@@ -77,6 +88,9 @@ func (c *Config) validate() error {
 	}
 	if c.DataDir == "" {
 		return errors.New("no data directory is given")
+	}
+	if c.RemoveDead != 0 && c.RemoveDead < leastRemoveDead {
+		return fmt.Errorf("dead servers are removed after %v at least, not after %v", leastRemoveDead, c.RemoveDead)
 	}
 	if c.BackupDir != "" && (c.BackupEvery < time.Second || c.BackupKeep < 1) {
 		return errors.New("backups are made every second at most, and one is kept at least")

@@ -43,7 +43,7 @@ func TestAVoterWithoutSpaceRaisesAnAlarm(t *testing.T) {
 	admin, err := NewAdmin([]string{first.cfg.Address}, nil)
 	require.NoError(t, err)
 	defer admin.Close()
-	require.NoError(t, admin.Remove(t.Context(), "n2"))
+	require.NoError(t, admin.Remove(t.Context(), "n2", false))
 	require.Eventually(t, func() bool { return len(alarms()) == 0 }, testWait, 10*time.Millisecond)
 	require.Equal(t, storepb.Code_OK, create(t, client, "after"))
 }

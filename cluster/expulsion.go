@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -21,38 +20,62 @@ type expulsion struct {
 	members   *members
 	changes   *changes
 	newcomers *newcomers
+	suffrage  *suffrage
 	revokes   bool // hosts have certificates
 }
 
-// remove takes a member out by its name, or by its raft id, and its host with it: it is not let in any more. It goes on where a leader was
-// cut off that had taken the member out.
-func (e *expulsion) remove(ctx context.Context, by *storepb.Caller, name string) *clusterpb.AdminReply {
+// remove takes a member out by its name, or by its raft id, and its host with it: it is not let in any more. One that it is replaced
+// by has to be a voter first, so that there are never fewer. It goes on where a leader was cut off that had taken the member out.
+func (e *expulsion) remove(ctx context.Context, req *clusterpb.RemoveRequest) *clusterpb.AdminReply {
+	if replacement := req.GetReplacement(); replacement != "" {
+		if e.members.find(replacement) == e.members.find(req.GetName()) {
+			return &clusterpb.AdminReply{Result: &storepb.Result{
+				Code: storepb.Code_INVALID, Message: fmt.Sprintf("%q cannot replace itself", replacement),
+			}}
+		}
+		reply := e.suffrage.set(ctx, &clusterpb.SetVoteRequest{Name: replacement, Vote: true, Caller: req.GetCaller()})
+		if reply.GetOutcome() != clusterpb.Outcome_DONE || reply.GetResult().GetCode() != storepb.Code_OK {
+			return reply
+		}
+	}
 	return e.changes.administer(ctx, func() (*storepb.Result, error) {
-		id := e.members.find(name)
-		host := e.members.get(id).GetName()
+		if replacement := req.GetReplacement(); replacement != "" && !e.votes(replacement) {
+			return nil, raftstore.ErrNotDone // somebody has taken its vote meanwhile
+		}
+		id := e.members.find(req.GetName())
 		known := e.raft.Server(id)
 		switch {
-		case id == "" && e.isServer(name):
-			return e.changes.store.Propose(ctx, &storepb.Command{Caller: by, Op: revokeHost(name)})
+		case id == "" && e.isServer(req.GetName()):
+			return e.changes.store.Propose(ctx, &storepb.Command{Caller: req.GetCaller(), Op: revokeHost(req.GetName())})
+		case id == "" && req.GetReplacement() != "": // an earlier answer was lost
+			return new(storepb.Result), nil
 		case id == "":
-			return &storepb.Result{
-				Code: storepb.Code_NOT_FOUND, Message: fmt.Sprintf("no member is named %q; see `lockfs member list`", name),
-			}, nil
-		case known != nil && known.Suffrage == raft.Voter && len(e.raft.VoterIDs()) == 1:
-			return &storepb.Result{
-				Code: storepb.Code_NOT_PERMITTED, Message: fmt.Sprintf("%q is the only member; stop it instead", name),
-			}, nil
+			return noMember(req.GetName()), nil
+		case known != nil && known.Suffrage == raft.Voter:
+			if refused := e.suffrage.needed(id, req.GetForce()); refused != nil {
+				return refused, nil
+			}
 		}
 		if e.revokes && id == e.members.dir.ID { // who does it must still lead afterwards
-			err := consensus.Await(ctx, e.raft.LeadershipTransfer())
-			return nil, errors.Join(raftstore.ErrNotDone, err)
+			return nil, e.suffrage.handOver(ctx)
 		}
-		if err := e.takeOut(ctx, by, id, errRemoved.Error()); err != nil || !e.revokes || host == "" {
-			return &storepb.Result{}, err
-		}
-		_, err := e.changes.store.Propose(ctx, &storepb.Command{Caller: by, Op: revokeHost(host)})
-		return &storepb.Result{}, err
+		return new(storepb.Result), e.expel(ctx, req.GetCaller(), id, errRemoved.Error())
 	})
+}
+
+func (e *expulsion) votes(name string) bool {
+	known := e.raft.Server(e.members.find(name))
+	return known != nil && known.Suffrage == raft.Voter
+}
+
+// expel takes a member out for good, with the certificate of its host.
+func (e *expulsion) expel(ctx context.Context, by *storepb.Caller, id, reason string) error {
+	host := e.members.get(id).GetName()
+	if err := e.takeOut(ctx, by, id, reason); err != nil || !e.revokes || host == "" {
+		return err
+	}
+	_, err := e.changes.store.Propose(ctx, &storepb.Command{Caller: by, Op: revokeHost(host)})
+	return err
 }
 
 // isServer tells whether a host is in as a server.

@@ -81,6 +81,11 @@ func (g *guard) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clus
 	return pass(ctx, g, req, rpc.Node.Remove)
 }
 
+// SetVote is part of rpc.Node.
+func (g *guard) SetVote(ctx context.Context, req *clusterpb.SetVoteRequest) (*clusterpb.AdminReply, error) {
+	return pass(ctx, g, req, rpc.Node.SetVote)
+}
+
 // Change is part of rpc.Node.
 func (g *guard) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error) {
 	return pass(ctx, g, req, rpc.Node.Change)

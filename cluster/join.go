@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/ids"
@@ -41,7 +39,7 @@ func (n *Node) whileSound(ctx context.Context, do func(context.Context) error) e
 }
 
 func (n *Node) becomeReady(ctx context.Context) error {
-	if !n.dir.Joined {
+	if !n.dir.HasJoined() {
 		n.logger.Info("joining", "servers", n.cfg.Join)
 		if err := n.insist(ctx, "hear of the cluster", n.hearOfCluster); err != nil {
 			return err
@@ -54,11 +52,16 @@ func (n *Node) becomeReady(ctx context.Context) error {
 			return fmt.Errorf("note that this node has joined: %w", err)
 		}
 	}
+	if n.hasMoved() || n.cfg.Address != "" && len(n.cfg.Join) > 0 {
+		finding, found := context.WithCancel(ctx)
+		defer found()
+		go n.findOthers(finding)
+	}
 	local := rpc.NewRouter(n.peers, n)
 	if err := n.catchUp(ctx, local); err != nil {
 		return err
 	}
-	if n.cfg.Address == "" || proto.Equal(n.members.get(n.dir.ID), n.members.own()) {
+	if n.cfg.Address == "" || n.members.get(n.dir.ID) != nil && !n.hasMoved() {
 		return nil
 	}
 	return n.announce(ctx, local)
@@ -101,7 +104,9 @@ func (n *Node) announce(ctx context.Context, via *rpc.Router) error {
 			}
 			return reply, err
 		}
-		reply, err := rpc.Ask(ctx, via, join, &clusterpb.JoinRequest{Member: n.members.own(), Cluster: n.dir.ClusterID()})
+		member := n.members.own()
+		member.Nonvoter = n.cfg.Nonvoter
+		reply, err := rpc.Ask(ctx, via, join, &clusterpb.JoinRequest{Member: member, Cluster: n.dir.ClusterID(), Again: n.dir.HasJoined()})
 		switch {
 		case err == nil && reply.GetResult().GetCode() != storepb.Code_OK:
 			return &rpc.RefusedError{Result: reply.GetResult()}

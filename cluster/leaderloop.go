@@ -27,6 +27,8 @@ type leaderLoop struct {
 	changes    *changes
 	sessions   *sessions
 	admission  *admission
+	moves      *moves
+	vigil      *vigil
 	removal    *removalWatch
 	logger     *slog.Logger
 	enrollment *enrollment               // nil: there are no certificates
@@ -49,6 +51,7 @@ func (l *leaderLoop) run() {
 		case <-l.leadership.elected:
 			l.becomeReady()
 			go l.admission.tend(l.leadership.term())
+			go l.vigil.keep(l.leadership.term())
 			l.lead(removed.C)
 		case <-removed.C:
 			l.removal.look()
@@ -77,6 +80,7 @@ func (l *leaderLoop) lead(removed <-chan time.Time) {
 			_ = l.readIndex.probeVoters(term)
 			l.clock.keepOnly(l.raft.VoterIDs())
 			l.space.look()
+			l.correctOwnAddress()
 			if l.enrollment != nil {
 				l.enrollment.dropUnneeded()
 				l.recordFounding()
@@ -144,6 +148,7 @@ func (l *leaderLoop) becomeReady() {
 			l.leadership.ready(term)
 			l.logger.Info("leading", "term", term)
 			l.recordOwn()
+			l.correctOwnAddress()
 			return
 		}
 		l.logger.Warn("elected, but not ready to lead yet", "term", term, "error", err)
@@ -174,5 +179,18 @@ func (l *leaderLoop) recordOwn() {
 	}
 	if limits := l.limits(); !proto.Equal(limits, new(storepb.SetLimits)) {
 		l.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_SetLimits{SetLimits: limits}})
+	}
+}
+
+// correctOwnAddress has raft's configuration follow this node to another address.
+func (l *leaderLoop) correctOwnAddress() {
+	id, address := l.members.dir.ID, raft.ServerAddress(l.members.dir.Address)
+	if known := l.raft.Server(id); address == "" || known == nil || known.Address == address {
+		return
+	}
+	l.changes.mu.Lock()
+	defer l.changes.mu.Unlock()
+	if err := l.moves.writeDown(l.ctx, id, address); err != nil {
+		l.logger.Warn("this node's new address is not written down yet", "address", address, "error", err)
 	}
 }

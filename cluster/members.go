@@ -8,8 +8,9 @@ import (
 
 // members is who belongs to the cluster. Raft's configuration says who it is and who has a vote, the state where he is reached.
 type members struct {
-	dir  *consensus.Directory // whose this node is
-	raft *consensus.Raft
+	dir         *consensus.Directory // whose this node is
+	raft        *consensus.Raft
+	addressBook *consensus.Addresses // where they were met, if that is not where the state has them
 }
 
 // own is this node.
@@ -28,7 +29,17 @@ func (m *members) get(id string) (member *storepb.Member) {
 	return member
 }
 
-func (m *members) address(id string) string { return m.get(id).GetAddress() }
+func (m *members) address(id string) string { return m.addressOf(id, m.get(id).GetAddress()) }
+
+// addressOf is where a member was met, or else where the state has it.
+func (m *members) addressOf(id, recorded string) string {
+	if known := m.raft.Server(id); known != nil {
+		if met := m.addressBook.Of(known.ID, known.Address); met != known.Address {
+			return string(met)
+		}
+	}
+	return recorded
+}
 
 // voters answers the voters; one that is not known as a member has only an id.
 func (m *members) voters() []*storepb.Member {
@@ -38,6 +49,9 @@ func (m *members) voters() []*storepb.Member {
 		for i, id := range ids {
 			if voters[i] = ns.Member(id); voters[i] == nil {
 				voters[i] = &storepb.Member{Id: id}
+			}
+			if address := m.addressOf(id, voters[i].GetAddress()); address != voters[i].GetAddress() {
+				voters[i] = &storepb.Member{Id: id, Name: voters[i].GetName(), Address: address}
 			}
 		}
 	})

@@ -37,6 +37,9 @@ type Node struct {
 	sessions   *sessions
 	admission  *admission
 	expulsion  *expulsion
+	suffrage   *suffrage
+	moves      *moves
+	vigil      *vigil
 	removal    *removalWatch
 	binding    *binding
 	enrollment *enrollment // nil: there are no certificates

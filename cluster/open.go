@@ -72,12 +72,13 @@ func (n *Node) open() error {
 
 func (n *Node) startRaft() error {
 	n.leadership = newLeadership(raft.ServerID(n.dir.ID), n.silence)
+	met := consensus.NewAddresses()
 	network, err := n.openPort()
 	if err != nil {
 		return err
 	}
 	n.raft, err = consensus.Open(n.dir, consensus.Config{
-		Network: network, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
+		Network: network, Addresses: met, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
 		Silence: n.silence, Wrote: func(took time.Duration) { n.cfg.Metrics.writes.Observe(took.Seconds()) },
 		MinFree: n.cfg.MinFree, Fail: n.fail, CannotApply: n.cannotApply, Entries: n.cfg.entries,
 	})
@@ -91,7 +92,7 @@ func (n *Node) startRaft() error {
 	n.store = &raftstore.Store{
 		Raft: n.raft.Raft, Now: n.clock.Now, Committed: func(took time.Duration) { n.cfg.Metrics.commits.Observe(took.Seconds()) },
 	}
-	n.members = &members{dir: n.dir, raft: n.raft}
+	n.members = &members{dir: n.dir, raft: n.raft, addressBook: met}
 	n.leadership.follow(n.raft.Raft, n.members, n.ctx.Done())
 	n.assemble()
 	n.cfg.Metrics.SetVersion(n.cfg.Version)
@@ -110,10 +111,21 @@ func (n *Node) assemble() {
 		ctx:     n.ctx, leases: newSessionLeases(n.cfg.SessionTTL), fsm: n.fsm, members: n.members, leadership: n.leadership,
 		readIndex: n.readIndex, clock: n.clock, changes: n.changes, logger: n.logger,
 	}
-	n.expulsion = &expulsion{raft: n.raft, members: n.members, changes: n.changes, newcomers: newcomers, revokes: n.security != nil}
+	callsBack := &caller{n.dir.ID, n.raft, n.connections()}
+	n.moves = &moves{raft: n.raft, members: n.members, caller: callsBack, logger: n.logger}
+	n.suffrage = &suffrage{
+		raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, changes: n.changes, caller: callsBack, logger: n.logger,
+	}
+	n.expulsion = &expulsion{
+		raft: n.raft, members: n.members, changes: n.changes, newcomers: newcomers, suffrage: n.suffrage, revokes: n.security != nil,
+	}
+	n.vigil = &vigil{
+		ctx: n.ctx, after: n.cfg.RemoveDead, raft: n.raft, members: n.members, leadership: n.leadership, peers: n.peers, changes: n.changes,
+		expulsion: n.expulsion, logger: n.logger,
+	}
 	n.admission = &admission{
 		ctx: n.ctx, alone: n.cfg.Address == "", raft: n.raft, members: n.members, leadership: n.leadership,
-		changes: n.changes, newcomers: newcomers, expulsion: n.expulsion, caller: &caller{n.dir.ID, n.raft, n.connections()},
+		changes: n.changes, newcomers: newcomers, expulsion: n.expulsion, caller: callsBack, moves: n.moves,
 		logger: n.logger,
 	}
 	if n.security != nil {
@@ -135,7 +147,7 @@ func (n *Node) assemble() {
 func (n *Node) leaderLoop() *leaderLoop {
 	return &leaderLoop{
 		ctx: n.ctx, raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, space: n.space, clock: n.clock,
-		changes: n.changes, sessions: n.sessions, admission: n.admission, removal: n.removal, logger: n.logger,
+		changes: n.changes, sessions: n.sessions, admission: n.admission, moves: n.moves, vigil: n.vigil, removal: n.removal, logger: n.logger,
 		enrollment: n.enrollment, limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) }, cluster: n.recordCluster,
 	}
 }

@@ -119,6 +119,12 @@ func (r relayed) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clu
 	return forward(ctx, r.Relay, rpc.Node.Remove, req, &clusterpb.AdminReply{Outcome: clusterpb.Outcome_UNKNOWN})
 }
 
+// SetVote is part of rpc.Node.
+func (r relayed) SetVote(ctx context.Context, req *clusterpb.SetVoteRequest) (*clusterpb.AdminReply, error) {
+	req.Caller = r.by(ctx, req.GetCaller())
+	return forward(ctx, r.Relay, rpc.Node.SetVote, req, &clusterpb.AdminReply{Outcome: clusterpb.Outcome_UNKNOWN})
+}
+
 // Change is part of rpc.Node.
 func (r relayed) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error) {
 	req.Caller = r.by(ctx, req.GetCaller())

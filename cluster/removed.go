@@ -34,7 +34,7 @@ func (w *removalWatch) look() {
 		w.fail(errRemoved) // it led, and removed itself
 		return
 	}
-	if _, leader := w.raft.LeaderWithID(); leader != "" || !w.members.dir.Joined {
+	if _, leader := w.raft.LeaderWithID(); leader != "" || !w.members.dir.HasJoined() {
 		return
 	}
 	asked := slices.Clone(w.join)
@@ -63,5 +63,5 @@ func (w *removalWatch) removedAccordingTo(address string) (removed bool, leader 
 	if err != nil || w.raft.Server(status.GetId()) == nil {
 		return false, status.GetLeaderAddress()
 	}
-	return status.GetConfirmed() && !slices.Contains(status.GetVoters(), w.members.dir.ID), status.GetLeaderAddress()
+	return status.GetConfirmed() && !slices.Contains(append(status.GetVoters(), status.GetNonvoters()...), w.members.dir.ID), status.GetLeaderAddress()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
 	"lockfs/raftstore/storepb"
 )
@@ -61,7 +62,7 @@ func TestANodeThatWasRemovedMeanwhileSaysSo(t *testing.T) {
 			cfg := nodes[0].cfg
 			require.NoError(t, nodes[0].Close())
 			leader := leaderOf(t, nodes[1:])
-			require.Equal(t, storepb.Code_OK, leader.expulsion.remove(t.Context(), nil, cfg.Name).GetResult().GetCode())
+			require.Equal(t, storepb.Code_OK, leader.expulsion.remove(t.Context(), &clusterpb.RemoveRequest{Name: cfg.Name}).GetResult().GetCode())
 			cfg.Metrics = nil
 			node, err := Open(cfg)
 			require.NoError(t, err)

@@ -48,6 +48,7 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		workStatus:  ofServers,
 		"Join":      ofServers,
 		"Remove":    ofServers,
+		"SetVote":   ofServers,
 		"Backup":    ofServers,   // which has everything, whatever the permissions of files are
 		"Enroll":    ofStrangers, // a token or a known key says who may
 	},

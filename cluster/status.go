@@ -17,7 +17,7 @@ func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clust
 		State:    strings.ToLower(n.raft.State().String()),
 		LeaderId: string(leader), LeaderAddress: n.members.address(string(leader)),
 		Term: n.raft.CurrentTerm(), CommitIndex: n.raft.CommitIndex(), AppliedIndex: n.raft.AppliedIndex(),
-		Voters: n.raft.VoterIDs(), Mount: n.mountPoint(), Insecure: n.cfg.insecure(),
+		Voters: n.raft.VoterIDs(), Nonvoters: n.raft.NonvoterIDs(), Silences: n.vigil.silences(), Mount: n.mountPoint(), Insecure: n.cfg.insecure(),
 	}
 	n.fsm.View(func(ns *namespace.Namespace) {
 		status.Cluster = ns.Cluster()

@@ -960,8 +960,10 @@ type StatusReply struct {
 	Confirmed     bool                   `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"` // as asked for
 	Insecure      bool                   `protobuf:"varint,21,opt,name=insecure,proto3" json:"insecure,omitempty"`   // whoever reaches its port is trusted
 	Usage         *storepb.FsStats       `protobuf:"bytes,20,opt,name=usage,proto3" json:"usage,omitempty"`
-	Cluster       string                 `protobuf:"bytes,22,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the cluster; empty: it has none yet
-	Frozen        *FrozenState           `protobuf:"bytes,60,opt,name=frozen,proto3" json:"frozen,omitempty"`   // nothing if it is not known, or not yet
+	Cluster       string                 `protobuf:"bytes,22,opt,name=cluster,proto3" json:"cluster,omitempty"`     // id of the cluster; empty: it has none yet
+	Nonvoters     []string               `protobuf:"bytes,23,rep,name=nonvoters,proto3" json:"nonvoters,omitempty"` // raft server ids: those that have no vote, or none yet
+	Silences      []*Silence             `protobuf:"bytes,24,rep,name=silences,proto3" json:"silences,omitempty"`   // of members that do not answer, if this node leads
+	Frozen        *FrozenState           `protobuf:"bytes,60,opt,name=frozen,proto3" json:"frozen,omitempty"`       // nothing if it is not known, or not yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1143,11 +1145,78 @@ func (x *StatusReply) GetCluster() string {
 	return ""
 }
 
+func (x *StatusReply) GetNonvoters() []string {
+	if x != nil {
+		return x.Nonvoters
+	}
+	return nil
+}
+
+func (x *StatusReply) GetSilences() []*Silence {
+	if x != nil {
+		return x.Silences
+	}
+	return nil
+}
+
 func (x *StatusReply) GetFrozen() *FrozenState {
 	if x != nil {
 		return x.Frozen
 	}
 	return nil
+}
+
+// Silence is for how long the leader has not heard a member, as far as it has led and looked.
+type Silence struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Duration      int64                  `protobuf:"varint,2,opt,name=duration,proto3" json:"duration,omitempty"` // nanoseconds
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Silence) Reset() {
+	*x = Silence{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Silence) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Silence) ProtoMessage() {}
+
+func (x *Silence) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Silence.ProtoReflect.Descriptor instead.
+func (*Silence) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Silence) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Silence) GetDuration() int64 {
+	if x != nil {
+		return x.Duration
+	}
+	return 0
 }
 
 // FrozenState is what a node's state was after one command.
@@ -1161,7 +1230,7 @@ type FrozenState struct {
 
 func (x *FrozenState) Reset() {
 	*x = FrozenState{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1173,7 +1242,7 @@ func (x *FrozenState) String() string {
 func (*FrozenState) ProtoMessage() {}
 
 func (x *FrozenState) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1186,7 +1255,7 @@ func (x *FrozenState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrozenState.ProtoReflect.Descriptor instead.
 func (*FrozenState) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *FrozenState) GetHash() string {
@@ -1207,13 +1276,14 @@ type JoinRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Member        *storepb.Member        `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
 	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the one that it belongs to
+	Again         bool                   `protobuf:"varint,3,opt,name=again,proto3" json:"again,omitempty"`    // it has joined already, and is no member any more if it is not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1225,7 +1295,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1238,7 +1308,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *JoinRequest) GetMember() *storepb.Member {
@@ -1255,17 +1325,26 @@ func (x *JoinRequest) GetCluster() string {
 	return ""
 }
 
+func (x *JoinRequest) GetAgain() bool {
+	if x != nil {
+		return x.Again
+	}
+	return false
+}
+
 type RemoveRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Caller        *storepb.Caller        `protobuf:"bytes,2,opt,name=caller,proto3" json:"caller,omitempty"` // for the audit trail
+	Caller        *storepb.Caller        `protobuf:"bytes,2,opt,name=caller,proto3" json:"caller,omitempty"`           // for the audit trail
+	Force         bool                   `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`            // also if too few voters answer for what is left to decide anything
+	Replacement   string                 `protobuf:"bytes,4,opt,name=replacement,proto3" json:"replacement,omitempty"` // a member that has to be a voter before; it is made one. Whom it replaces may be gone already
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1277,7 +1356,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1290,7 +1369,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RemoveRequest) GetName() string {
@@ -1307,6 +1386,88 @@ func (x *RemoveRequest) GetCaller() *storepb.Caller {
 	return nil
 }
 
+func (x *RemoveRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+func (x *RemoveRequest) GetReplacement() string {
+	if x != nil {
+		return x.Replacement
+	}
+	return ""
+}
+
+type SetVoteRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Vote          bool                   `protobuf:"varint,2,opt,name=vote,proto3" json:"vote,omitempty"`
+	Force         bool                   `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`  // take the vote also if too few of the other voters answer
+	Caller        *storepb.Caller        `protobuf:"bytes,4,opt,name=caller,proto3" json:"caller,omitempty"` // for the audit trail
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetVoteRequest) Reset() {
+	*x = SetVoteRequest{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetVoteRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetVoteRequest) ProtoMessage() {}
+
+func (x *SetVoteRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetVoteRequest.ProtoReflect.Descriptor instead.
+func (*SetVoteRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *SetVoteRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SetVoteRequest) GetVote() bool {
+	if x != nil {
+		return x.Vote
+	}
+	return false
+}
+
+func (x *SetVoteRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+func (x *SetVoteRequest) GetCaller() *storepb.Caller {
+	if x != nil {
+		return x.Caller
+	}
+	return nil
+}
+
 type ChangeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Op            *storepb.Op            `protobuf:"bytes,1,opt,name=op,proto3" json:"op,omitempty"`
@@ -1317,7 +1478,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1490,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1503,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ChangeRequest) GetOp() *storepb.Op {
@@ -1369,7 +1530,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1381,7 +1542,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1394,7 +1555,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BackupRequest) GetId() uint64 {
@@ -1423,7 +1584,7 @@ type BackupReply struct {
 
 func (x *BackupReply) Reset() {
 	*x = BackupReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1596,7 @@ func (x *BackupReply) String() string {
 func (*BackupReply) ProtoMessage() {}
 
 func (x *BackupReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1609,7 @@ func (x *BackupReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupReply.ProtoReflect.Descriptor instead.
 func (*BackupReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BackupReply) GetId() uint64 {
@@ -1490,7 +1651,7 @@ type AdminReply struct {
 
 func (x *AdminReply) Reset() {
 	*x = AdminReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1502,7 +1663,7 @@ func (x *AdminReply) String() string {
 func (*AdminReply) ProtoMessage() {}
 
 func (x *AdminReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1515,7 +1676,7 @@ func (x *AdminReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminReply.ProtoReflect.Descriptor instead.
 func (*AdminReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{20}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AdminReply) GetOutcome() Outcome {
@@ -1552,7 +1713,7 @@ type EnrollRequest struct {
 
 func (x *EnrollRequest) Reset() {
 	*x = EnrollRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1564,7 +1725,7 @@ func (x *EnrollRequest) String() string {
 func (*EnrollRequest) ProtoMessage() {}
 
 func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1577,7 +1738,7 @@ func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollRequest.ProtoReflect.Descriptor instead.
 func (*EnrollRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{21}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *EnrollRequest) GetTokenId() []byte {
@@ -1625,7 +1786,7 @@ type EnrollReply struct {
 
 func (x *EnrollReply) Reset() {
 	*x = EnrollReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1637,7 +1798,7 @@ func (x *EnrollReply) String() string {
 func (*EnrollReply) ProtoMessage() {}
 
 func (x *EnrollReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1650,7 +1811,7 @@ func (x *EnrollReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollReply.ProtoReflect.Descriptor instead.
 func (*EnrollReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{22}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *EnrollReply) GetOutcome() Outcome {
@@ -1783,7 +1944,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x04hash\x18\x01 \x01(\bR\x04hash\x12\x18\n" +
 	"\aconfirm\x18\x02 \x01(\bR\aconfirm\x12\x16\n" +
 	"\x06member\x18\x03 \x01(\tR\x06member\x12\x16\n" +
-	"\x06frozen\x18< \x01(\x04R\x06frozen\"\xac\x05\n" +
+	"\x06frozen\x18< \x01(\x04R\x06frozen\"\xff\x05\n" +
 	"\vStatusReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1808,17 +1969,30 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\tconfirmed\x18\x12 \x01(\bR\tconfirmed\x12\x1a\n" +
 	"\binsecure\x18\x15 \x01(\bR\binsecure\x12+\n" +
 	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\x12\x18\n" +
-	"\acluster\x18\x16 \x01(\tR\acluster\x123\n" +
-	"\x06frozen\x18< \x01(\v2\x1b.lockfs.cluster.FrozenStateR\x06frozen\">\n" +
+	"\acluster\x18\x16 \x01(\tR\acluster\x12\x1c\n" +
+	"\tnonvoters\x18\x17 \x03(\tR\tnonvoters\x123\n" +
+	"\bsilences\x18\x18 \x03(\v2\x17.lockfs.cluster.SilenceR\bsilences\x123\n" +
+	"\x06frozen\x18< \x01(\v2\x1b.lockfs.cluster.FrozenStateR\x06frozen\"5\n" +
+	"\aSilence\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
+	"\bduration\x18\x02 \x01(\x03R\bduration\">\n" +
 	"\vFrozenState\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\tR\x04hash\x12\x1b\n" +
-	"\tkept_hash\x18\x02 \x01(\tR\bkeptHash\"U\n" +
+	"\tkept_hash\x18\x02 \x01(\tR\bkeptHash\"k\n" +
 	"\vJoinRequest\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\x12\x18\n" +
-	"\acluster\x18\x02 \x01(\tR\acluster\"Q\n" +
+	"\acluster\x18\x02 \x01(\tR\acluster\x12\x14\n" +
+	"\x05again\x18\x03 \x01(\bR\x05again\"\x89\x01\n" +
 	"\rRemoveRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
-	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\"_\n" +
+	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\x12\x14\n" +
+	"\x05force\x18\x03 \x01(\bR\x05force\x12 \n" +
+	"\vreplacement\x18\x04 \x01(\tR\vreplacement\"|\n" +
+	"\x0eSetVoteRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04vote\x18\x02 \x01(\bR\x04vote\x12\x14\n" +
+	"\x05force\x18\x03 \x01(\bR\x05force\x12,\n" +
+	"\x06caller\x18\x04 \x01(\v2\x14.lockfs.store.CallerR\x06caller\"_\n" +
 	"\rChangeRequest\x12 \n" +
 	"\x02op\x18\x01 \x01(\v2\x10.lockfs.store.OpR\x02op\x12,\n" +
 	"\x06caller\x18\x02 \x01(\v2\x14.lockfs.store.CallerR\x06caller\"5\n" +
@@ -1856,7 +2030,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
 	"NOT_LEADER\x10\x01\x12\v\n" +
 	"\aUNKNOWN\x10\x02\x12\f\n" +
-	"\bNOT_DONE\x10\x032\x96\x06\n" +
+	"\bNOT_DONE\x10\x032\xdd\x06\n" +
 	"\x04Node\x12G\n" +
 	"\aExecute\x12\x1e.lockfs.cluster.ExecuteRequest\x1a\x1c.lockfs.cluster.ExecuteReply\x12M\n" +
 	"\tKeepAlive\x12 .lockfs.cluster.KeepAliveRequest\x1a\x1e.lockfs.cluster.KeepAliveReply\x12J\n" +
@@ -1865,7 +2039,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x05Probe\x12\x1c.lockfs.cluster.ProbeRequest\x1a\x1a.lockfs.cluster.ProbeReply\x12D\n" +
 	"\x06Status\x12\x1d.lockfs.cluster.StatusRequest\x1a\x1b.lockfs.cluster.StatusReply\x12?\n" +
 	"\x04Join\x12\x1b.lockfs.cluster.JoinRequest\x1a\x1a.lockfs.cluster.AdminReply\x12C\n" +
-	"\x06Remove\x12\x1d.lockfs.cluster.RemoveRequest\x1a\x1a.lockfs.cluster.AdminReply\x12C\n" +
+	"\x06Remove\x12\x1d.lockfs.cluster.RemoveRequest\x1a\x1a.lockfs.cluster.AdminReply\x12E\n" +
+	"\aSetVote\x12\x1e.lockfs.cluster.SetVoteRequest\x1a\x1a.lockfs.cluster.AdminReply\x12C\n" +
 	"\x06Change\x12\x1d.lockfs.cluster.ChangeRequest\x1a\x1a.lockfs.cluster.AdminReply\x12D\n" +
 	"\x06Enroll\x12\x1d.lockfs.cluster.EnrollRequest\x1a\x1b.lockfs.cluster.EnrollReply\x12D\n" +
 	"\x06Backup\x12\x1d.lockfs.cluster.BackupRequest\x1a\x1b.lockfs.cluster.BackupReplyB\x1aZ\x18lockfs/cluster/clusterpbb\x06proto3"
@@ -1883,7 +2058,7 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: lockfs.cluster.Outcome
 	(*ExecuteRequest)(nil),        // 1: lockfs.cluster.ExecuteRequest
@@ -1900,72 +2075,78 @@ var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(*ProbeReply)(nil),            // 12: lockfs.cluster.ProbeReply
 	(*StatusRequest)(nil),         // 13: lockfs.cluster.StatusRequest
 	(*StatusReply)(nil),           // 14: lockfs.cluster.StatusReply
-	(*FrozenState)(nil),           // 15: lockfs.cluster.FrozenState
-	(*JoinRequest)(nil),           // 16: lockfs.cluster.JoinRequest
-	(*RemoveRequest)(nil),         // 17: lockfs.cluster.RemoveRequest
-	(*ChangeRequest)(nil),         // 18: lockfs.cluster.ChangeRequest
-	(*BackupRequest)(nil),         // 19: lockfs.cluster.BackupRequest
-	(*BackupReply)(nil),           // 20: lockfs.cluster.BackupReply
-	(*AdminReply)(nil),            // 21: lockfs.cluster.AdminReply
-	(*EnrollRequest)(nil),         // 22: lockfs.cluster.EnrollRequest
-	(*EnrollReply)(nil),           // 23: lockfs.cluster.EnrollReply
-	(*storepb.Command)(nil),       // 24: lockfs.store.Command
-	(*storepb.Query)(nil),         // 25: lockfs.store.Query
-	(*storepb.Result)(nil),        // 26: lockfs.store.Result
-	(*storepb.SessionRecord)(nil), // 27: lockfs.store.SessionRecord
-	(*storepb.Member)(nil),        // 28: lockfs.store.Member
-	(*storepb.FsStats)(nil),       // 29: lockfs.store.FsStats
-	(*storepb.Caller)(nil),        // 30: lockfs.store.Caller
-	(*storepb.Op)(nil),            // 31: lockfs.store.Op
+	(*Silence)(nil),               // 15: lockfs.cluster.Silence
+	(*FrozenState)(nil),           // 16: lockfs.cluster.FrozenState
+	(*JoinRequest)(nil),           // 17: lockfs.cluster.JoinRequest
+	(*RemoveRequest)(nil),         // 18: lockfs.cluster.RemoveRequest
+	(*SetVoteRequest)(nil),        // 19: lockfs.cluster.SetVoteRequest
+	(*ChangeRequest)(nil),         // 20: lockfs.cluster.ChangeRequest
+	(*BackupRequest)(nil),         // 21: lockfs.cluster.BackupRequest
+	(*BackupReply)(nil),           // 22: lockfs.cluster.BackupReply
+	(*AdminReply)(nil),            // 23: lockfs.cluster.AdminReply
+	(*EnrollRequest)(nil),         // 24: lockfs.cluster.EnrollRequest
+	(*EnrollReply)(nil),           // 25: lockfs.cluster.EnrollReply
+	(*storepb.Command)(nil),       // 26: lockfs.store.Command
+	(*storepb.Query)(nil),         // 27: lockfs.store.Query
+	(*storepb.Result)(nil),        // 28: lockfs.store.Result
+	(*storepb.SessionRecord)(nil), // 29: lockfs.store.SessionRecord
+	(*storepb.Member)(nil),        // 30: lockfs.store.Member
+	(*storepb.FsStats)(nil),       // 31: lockfs.store.FsStats
+	(*storepb.Caller)(nil),        // 32: lockfs.store.Caller
+	(*storepb.Op)(nil),            // 33: lockfs.store.Op
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	24, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	25, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	26, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	27, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
 	0,  // 2: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	26, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	28, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
 	0,  // 4: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 5: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
 	7,  // 6: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
-	27, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	29, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
 	10, // 8: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
-	28, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	29, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
-	15, // 11: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
-	28, // 12: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	30, // 13: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
-	31, // 14: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	30, // 15: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
-	0,  // 16: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	26, // 17: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	0,  // 18: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
-	26, // 19: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
-	1,  // 20: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	3,  // 21: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	5,  // 22: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	8,  // 23: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	11, // 24: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	13, // 25: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	16, // 26: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	17, // 27: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	18, // 28: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	22, // 29: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
-	19, // 30: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
-	2,  // 31: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	4,  // 32: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	6,  // 33: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	9,  // 34: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	12, // 35: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	14, // 36: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	21, // 37: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	21, // 38: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	21, // 39: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	23, // 40: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
-	20, // 41: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
-	31, // [31:42] is the sub-list for method output_type
-	20, // [20:31] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	30, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	31, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
+	15, // 11: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
+	16, // 12: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
+	30, // 13: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	32, // 14: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
+	32, // 15: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
+	33, // 16: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	32, // 17: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 18: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	28, // 19: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	0,  // 20: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
+	28, // 21: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
+	1,  // 22: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	3,  // 23: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	5,  // 24: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	8,  // 25: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	11, // 26: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	13, // 27: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	17, // 28: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	18, // 29: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	19, // 30: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
+	20, // 31: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	24, // 32: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
+	21, // 33: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
+	2,  // 34: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	4,  // 35: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	6,  // 36: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	9,  // 37: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	12, // 38: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	14, // 39: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	23, // 40: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	23, // 41: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	23, // 42: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
+	23, // 43: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	25, // 44: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	22, // 45: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
+	34, // [34:46] is the sub-list for method output_type
+	22, // [22:34] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
@@ -1983,7 +2164,7 @@ func file_cluster_clusterpb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   23,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

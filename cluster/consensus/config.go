@@ -11,7 +11,9 @@ import (
 type Config struct {
 	// Network is how the other voters are reached, and reach this one at its Addr; nil: a single node without network.
 	Network raft.StreamLayer
-	Logger  *slog.Logger
+	// Addresses are where they were met; nil: where the configuration has them.
+	Addresses *Addresses
+	Logger    *slog.Logger
 	// SnapshotEntries is the least number of log entries after which a snapshot is taken; 0: 8192.
 	SnapshotEntries uint64
 	// Elected is told true when this node has won an election, and false when it leads no more. Raft waits for its reader.

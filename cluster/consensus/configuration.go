@@ -16,6 +16,17 @@ func (r *Raft) Servers() []raft.Server {
 	return slices.Clone(r.GetConfiguration().Configuration().Servers) // raft's own
 }
 
+// NonvoterIDs answers who has none, which may be on its way to one.
+func (r *Raft) NonvoterIDs() []string {
+	var ids []string
+	for _, server := range r.Servers() {
+		if server.Suffrage != raft.Voter {
+			ids = append(ids, string(server.ID))
+		}
+	}
+	return ids
+}
+
 // Server answers nil for an id that is not in raft's newest configuration.
 func (r *Raft) Server(id string) *raft.Server {
 	for _, server := range r.Servers() {
@@ -53,22 +64,11 @@ func Await(ctx context.Context, future raft.Future) error {
 	}
 }
 
-// Call asks at a raft address who is there, and is nil if it is the server with that id. What it asks is for a vote in a term
-// that is over, which changes nothing.
+// Call asks at a raft address who is there, and is nil if it is the server with that id.
 func (r *Raft) Call(id raft.ServerID, address raft.ServerAddress) error {
-	caller, ok := r.Transport.(raft.WithPreVote)
+	over, ok := r.Transport.(transport)
 	if !ok {
 		return errors.New("this node cannot call others")
 	}
-	request := &raft.RequestPreVoteRequest{RPCHeader: raft.RPCHeader{
-		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(r.id), Addr: r.Transport.EncodePeer(r.id, r.Transport.LocalAddr()),
-	}}
-	reply := new(raft.RequestPreVoteResponse)
-	if err := caller.RequestPreVote(id, address, request, reply); err != nil {
-		return fmt.Errorf("its address %s does not answer: %w", address, err)
-	}
-	if string(reply.ID) != string(id) {
-		return fmt.Errorf("at its address %s answers %q", address, reply.ID)
-	}
-	return nil
+	return over.call(id, address)
 }

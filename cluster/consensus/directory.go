@@ -30,10 +30,10 @@ const (
 // Directory is the data directory of a node. No other process uses it while it is open.
 type Directory struct {
 	Path     string
-	Identity // Cluster is for ClusterID and SetCluster
+	Identity // once the node runs, Cluster and Joined are for the methods
 
 	lock *os.File
-	mu   sync.Mutex // for Cluster
+	mu   sync.Mutex // for Cluster and Joined
 }
 
 // Claim says for whom a data directory is opened.
@@ -62,8 +62,17 @@ func (d *Directory) Close() error { return d.lock.Close() }
 
 // SetJoined notes that the node is in the cluster's configuration.
 func (d *Directory) SetJoined() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.Joined = true
 	return d.save(d.Path)
+}
+
+// HasJoined tells whether the node was ever in the cluster's configuration, as far as it knows.
+func (d *Directory) HasJoined() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.Joined
 }
 
 // ClusterID is the id of the cluster that the node belongs to; empty: it does not know that yet.
@@ -151,13 +160,13 @@ func (d *Directory) check(claim Claim) error {
 			return err
 		}
 	}
-	if !d.Joined && !claim.Bootstrap { // the cluster may have refused the address
-		d.Address = claim.Address
-		return d.save(d.Path)
+	if d.Address == claim.Address {
+		return nil
 	}
-	if d.Address != claim.Address {
-		return fmt.Errorf("node %q is known to its cluster by the address %s, which cannot change to %s; "+
-			"keep it, or remove the member and join it with an empty data directory", d.Name, d.Address, claim.Address)
+	if d.Joined && (d.Address == "" || claim.Address == "") {
+		return fmt.Errorf("node %q was started with the address %q and cannot change to %q: a node with a network keeps one, "+
+			"and one without has none", d.Name, d.Address, claim.Address)
 	}
-	return nil
+	d.Address = claim.Address
+	return d.save(d.Path)
 }

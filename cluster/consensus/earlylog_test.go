@@ -253,7 +253,9 @@ func (m *machine) start(t testing.TB) {
 	var err error
 	fsm := earlyFSM{numberFSM{m.cluster}, m.log}
 	votes := flushingVotes{m.votes, m.log}
-	m.raft, err = raft.NewRaft(m.config(), fsm, logCache(m.log), votes, raft.NewInmemSnapshotStore(), transport{m.network, m.log, NewWithdrawal(), newSpace("", 0, quietLogger())})
+	m.raft, err = raft.NewRaft(m.config(), fsm, logCache(m.log), votes, raft.NewInmemSnapshotStore(), transport{
+		m.network, m.config().LocalID, NewAddresses(), m.log, NewWithdrawal(), newSpace("", 0, quietLogger()),
+	})
 	require.NoError(t, err)
 	m.log.raft.Store(m.raft)
 }

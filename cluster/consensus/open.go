@@ -44,7 +44,10 @@ func Open(dir *Directory, cfg Config) (*Raft, error) {
 
 func (r *Raft) start(state *namespace.Namespace) error {
 	var err error
-	r.Transport = newTransport(r.cfg.Network, r.files, r.cfg.Silence, r.cfg.Logger)
+	if r.cfg.Addresses == nil {
+		r.cfg.Addresses = NewAddresses()
+	}
+	r.Transport = newTransport(r.cfg.Network, r.id, r.cfg.Addresses, r.files, r.cfg.Silence, r.cfg.Logger)
 	r.FSM = raftstore.NewFSM(state, string(r.id), r.cfg.CannotApply)
 	logs, fsm := logCache(r.files.logs), earlyFSM{r.FSM, r.files.logs}
 	r.Raft, err = raft.NewRaft(r.raftConfig(), fsm, logs, r.files.votes, r.files.snapshots, r.Transport)

@@ -2,6 +2,7 @@ package consensus
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -12,12 +13,15 @@ import (
 )
 
 // transport is raft's network transport without the heartbeat fast path (hashicorp/raft#695). It tells followers only what
-// earlyLog lets it, and says nothing to anybody once it is to be silent.
+// earlyLog lets it, and says nothing to anybody once it is to be silent. It finds a server where that was met last, and takes no
+// answer for a server's that is another's: addresses change, and one vote or one copy must not count for two.
 type transport struct {
 	network
-	log     *earlyLog
-	silence *Withdrawal
-	space   *space
+	self      raft.ServerID
+	addresses *Addresses
+	log       *earlyLog
+	silence   *Withdrawal
+	space     *space
 }
 
 // Why a node does not speak for the cluster.
@@ -51,12 +55,10 @@ func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 func (t transport) AppendEntries(
 	id raft.ServerID, to raft.ServerAddress, req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
 ) error {
-	if err := t.maySpeak(); err != nil {
+	if err := t.prepare(req); err != nil {
 		return err
 	}
-	shorten(req)
-	req.LeaderCommitIndex = uint64(t.log.committed(ids.Index(req.LeaderCommitIndex)))
-	return t.network.AppendEntries(id, to, req, resp)
+	return t.reach(id, to, resp, func(at raft.ServerAddress) error { return t.network.AppendEntries(id, at, req, resp) })
 }
 
 // AppendEntriesPipeline is part of raft.Transport.
@@ -64,26 +66,23 @@ func (t transport) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress
 	if err := t.maySpeak(); err != nil {
 		return nil, err
 	}
-	pipeline, err := t.network.AppendEntriesPipeline(id, to)
+	at := t.addresses.Of(id, to)
+	pipeline, err := t.network.AppendEntriesPipeline(id, at)
 	if err != nil {
+		t.addresses.missed(id, at)
 		return nil, err
 	}
-	return appendPipeline{pipeline, t}, nil
+	return newAppendPipeline(pipeline, t.prepare, func(answer raft.WithRPCHeader) error { return t.accept(id, at, answer) }), nil
 }
 
-type appendPipeline struct {
-	raft.AppendPipeline
-	transport transport
-}
-
-// AppendEntries is part of raft.AppendPipeline.
-func (p appendPipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
-	if err := p.transport.maySpeak(); err != nil {
-		return nil, err
+// prepare makes of a message what may be sent.
+func (t transport) prepare(req *raft.AppendEntriesRequest) error {
+	if err := t.maySpeak(); err != nil {
+		return err
 	}
 	shorten(req)
-	req.LeaderCommitIndex = uint64(p.transport.log.committed(ids.Index(req.LeaderCommitIndex)))
-	return p.AppendPipeline.AppendEntries(req, resp)
+	req.LeaderCommitIndex = uint64(t.log.committed(ids.Index(req.LeaderCommitIndex)))
+	return nil
 }
 
 // RequestPreVote is part of raft.WithPreVote.
@@ -93,7 +92,7 @@ func (t transport) RequestPreVote(
 	if err := t.maySpeak(); err != nil {
 		return err
 	}
-	return t.network.RequestPreVote(id, to, req, resp)
+	return t.reach(id, to, resp, func(at raft.ServerAddress) error { return t.network.RequestPreVote(id, at, req, resp) })
 }
 
 // RequestVote is part of raft.Transport.
@@ -103,14 +102,70 @@ func (t transport) RequestVote(
 	if err := t.maySpeak(); err != nil {
 		return err
 	}
-	return t.network.RequestVote(id, to, req, resp)
+	return t.reach(id, to, resp, func(at raft.ServerAddress) error { return t.network.RequestVote(id, at, req, resp) })
 }
 
-// InstallSnapshot is part of raft.Transport. A follower does nothing else until it has all of a snapshot, or no more comes.
+// InstallSnapshot is part of raft.Transport. The answer does not say whose it is, so that is asked before: another server would go
+// back to the snapshot. A follower does nothing else until it has all of a snapshot, or no more comes.
 func (t transport) InstallSnapshot(
 	id raft.ServerID, to raft.ServerAddress, req *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader,
 ) error {
-	return t.network.InstallSnapshot(id, to, req, resp, untilSilent{data, t})
+	at := t.addresses.Of(id, to)
+	err := t.call(id, at)
+	if err == nil {
+		err = t.network.InstallSnapshot(id, at, req, resp, untilSilent{data, t})
+	}
+	if err != nil {
+		t.addresses.missed(id, at)
+	}
+	return err
+}
+
+// TimeoutNow is part of raft.Transport. The answer does not say whose it is; another server that stands for election does no harm.
+func (t transport) TimeoutNow(id raft.ServerID, to raft.ServerAddress, req *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
+	return t.network.TimeoutNow(id, t.addresses.Of(id, to), req, resp)
+}
+
+// reach calls a server where it was met last, or else where the configuration has it. The answer has to be its own.
+func (t transport) reach(id raft.ServerID, configured raft.ServerAddress, answer raft.WithRPCHeader, call func(raft.ServerAddress) error) error {
+	at := t.addresses.Of(id, configured)
+	if err := call(at); err != nil {
+		t.addresses.missed(id, at)
+		return err
+	}
+	return t.accept(id, at, answer)
+}
+
+// accept is nil if a server has given the answer itself; else it was not met there.
+func (t transport) accept(id raft.ServerID, at raft.ServerAddress, answer raft.WithRPCHeader) error {
+	err := ofServer(id, at, answer)
+	if err != nil {
+		t.addresses.missed(id, at)
+	}
+	return err
+}
+
+// call asks for a vote in a term that is over, which changes nothing, and is nil if the server itself answers.
+func (t transport) call(id raft.ServerID, at raft.ServerAddress) error {
+	if err := t.maySpeak(); err != nil {
+		return err
+	}
+	request := &raft.RequestPreVoteRequest{RPCHeader: raft.RPCHeader{
+		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(t.self), Addr: t.EncodePeer(t.self, t.LocalAddr()),
+	}}
+	reply := new(raft.RequestPreVoteResponse)
+	if err := t.network.RequestPreVote(id, at, request, reply); err != nil {
+		return fmt.Errorf("its address %s does not answer: %w", at, err)
+	}
+	return ofServer(id, at, reply)
+}
+
+// ofServer is nil if a server has given the answer itself.
+func ofServer(id raft.ServerID, at raft.ServerAddress, answer raft.WithRPCHeader) error {
+	if by := answer.GetRPCHeader().ID; string(by) != string(id) {
+		return fmt.Errorf("at its address %s answers %q", at, by)
+	}
+	return nil
 }
 
 // untilSilent ends with an error once this node may not speak.
@@ -134,11 +189,13 @@ const (
 // aloneAddress is that of a node without network.
 const aloneAddress = "local"
 
-func newTransport(stream raft.StreamLayer, files *storage, silence *Withdrawal, logger *slog.Logger) raft.Transport {
+func newTransport(
+	stream raft.StreamLayer, self raft.ServerID, addresses *Addresses, files *storage, silence *Withdrawal, logger *slog.Logger,
+) raft.Transport {
 	if stream == nil {
 		_, local := raft.NewInmemTransport(aloneAddress)
 		return local
 	}
 	over := raft.NewNetworkTransportWithLogger(stream, transportPool, transportTimeout, raftLogger(logger, slog.LevelDebug))
-	return transport{over, files.logs, silence, files.space}
+	return transport{over, self, addresses, files.logs, silence, files.space}
 }

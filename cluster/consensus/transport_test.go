@@ -13,7 +13,7 @@ func TestASnapshotOnItsWayEndsWithSilence(t *testing.T) {
 	logger := quietLogger()
 	silence := NewWithdrawal()
 	open := func() raft.Transport {
-		opened := newTransport(listen(t), &storage{space: newSpace("", 0, logger)}, silence, logger)
+		opened := newTransport(listen(t), "", NewAddresses(), &storage{space: newSpace("", 0, logger)}, silence, logger)
 		t.Cleanup(func() { _ = opened.(raft.WithClose).Close() })
 		return opened
 	}
@@ -24,6 +24,8 @@ func TestASnapshotOnItsWayEndsWithSilence(t *testing.T) {
 		request := &raft.InstallSnapshotRequest{Size: size}
 		sent <- leader.InstallSnapshot("b", follower.LocalAddr(), request, new(raft.InstallSnapshotResponse), zeros{})
 	}()
+	whoIsThere := <-follower.Consumer()
+	whoIsThere.Respond(answerOf("b"), nil)
 	rpc := <-follower.Consumer()
 	_, err := io.ReadFull(rpc.Reader, make([]byte, 1<<20))
 	require.NoError(t, err)
@@ -32,6 +34,59 @@ func TestASnapshotOnItsWayEndsWithSilence(t *testing.T) {
 	require.Less(t, received, int64(size-1<<20), err)
 	rpc.Respond(new(raft.InstallSnapshotResponse), nil)
 	require.ErrorIs(t, <-sent, errSilent)
+}
+
+func answerOf(id string) *raft.RequestPreVoteResponse {
+	return &raft.RequestPreVoteResponse{RPCHeader: raft.RPCHeader{ID: []byte(id)}}
+}
+
+// TestAnotherServersAnswersCountForNothing has "c" answer where "b" was.
+func TestAnotherServersAnswersCountForNothing(t *testing.T) {
+	addresses := NewAddresses()
+	files := &storage{logs: newEarlyLog(raft.NewInmemStore()), space: newSpace("", 0, quietLogger())}
+	open := func() raft.Transport {
+		opened := newTransport(listen(t), "a", addresses, files, NewWithdrawal(), quietLogger())
+		t.Cleanup(func() { _ = opened.(raft.WithClose).Close() })
+		return opened
+	}
+	a, c := open(), open()
+	go func() {
+		header := raft.RPCHeader{ID: []byte("c")}
+		for rpc := range c.Consumer() {
+			switch rpc.Command.(type) {
+			case *raft.RequestVoteRequest:
+				rpc.Respond(&raft.RequestVoteResponse{RPCHeader: header, Granted: true}, nil)
+			case *raft.RequestPreVoteRequest:
+				rpc.Respond(answerOf("c"), nil)
+			case *raft.AppendEntriesRequest:
+				rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: header, Success: true}, nil)
+			}
+		}
+	}()
+	at := c.LocalAddr()
+	vote, entries := new(raft.RequestVoteRequest), new(raft.AppendEntriesRequest)
+	const other = `answers "c"`
+	require.ErrorContains(t, a.RequestVote("b", at, vote, new(raft.RequestVoteResponse)), other)
+	require.NoError(t, a.RequestVote("c", at, vote, new(raft.RequestVoteResponse)))
+	require.ErrorContains(t, a.AppendEntries("b", at, entries, new(raft.AppendEntriesResponse)), other)
+	require.NoError(t, a.AppendEntries("c", at, entries, new(raft.AppendEntriesResponse)))
+	require.ErrorContains(t, a.InstallSnapshot("b", at, new(raft.InstallSnapshotRequest), new(raft.InstallSnapshotResponse), zeros{}), other)
+	for id, accepted := range map[raft.ServerID]bool{"b": false, "c": true} {
+		pipeline, err := a.AppendEntriesPipeline(id, at)
+		require.NoError(t, err)
+		_, err = pipeline.AppendEntries(entries, new(raft.AppendEntriesResponse))
+		require.NoError(t, err)
+		require.Equal(t, accepted, (<-pipeline.Consumer()).Response().Success)
+		require.NoError(t, pipeline.Close())
+	}
+
+	addresses.Meet(raft.Server{ID: "c", Address: "127.0.0.1:1"}, at)
+	require.NoError(t, a.RequestVote("c", "127.0.0.1:1", vote, new(raft.RequestVoteResponse)), "where it was met")
+	addresses.Meet(raft.Server{ID: "b", Address: "127.0.0.1:1"}, at)
+	require.ErrorContains(t, a.RequestVote("b", "127.0.0.1:1", vote, new(raft.RequestVoteResponse)), other)
+	require.Equal(t, raft.ServerAddress("127.0.0.1:1"), addresses.Of("b", "127.0.0.1:1"), "it was not met there again")
+	require.Equal(t, at, addresses.Of("c", "127.0.0.1:1"))
+	require.Equal(t, raft.ServerAddress("127.0.0.1:2"), addresses.Of("c", "127.0.0.1:2"), "the configuration has another one since")
 }
 
 // zeros are without end.

@@ -27,6 +27,7 @@ func handlersOf(n Node) map[byte]Handler {
 		changeMethod:    {Do: handle(n.Change)},
 		enrollMethod:    {Do: handle(n.Enroll)},
 		backupMethod:    {Do: handle(n.Backup)},
+		setVoteMethod:   {Do: handle(n.SetVote)},
 	}
 }
 

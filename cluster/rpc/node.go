@@ -18,6 +18,7 @@ type Node interface {
 	Status(context.Context, *clusterpb.StatusRequest) (*clusterpb.StatusReply, error)
 	Join(context.Context, *clusterpb.JoinRequest) (*clusterpb.AdminReply, error)
 	Remove(context.Context, *clusterpb.RemoveRequest) (*clusterpb.AdminReply, error)
+	SetVote(context.Context, *clusterpb.SetVoteRequest) (*clusterpb.AdminReply, error)
 	Change(context.Context, *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error)
 	Backup(context.Context, *clusterpb.BackupRequest) (*clusterpb.BackupReply, error)
 	Enroller
@@ -50,4 +51,5 @@ const (
 	changeMethod
 	enrollMethod
 	backupMethod
+	setVoteMethod
 )

@@ -77,6 +77,12 @@ func (r *Remote) Remove(ctx context.Context, req *clusterpb.RemoveRequest) (*clu
 	return reply, r.client.Call(ctx, removeMethod, req, reply)
 }
 
+// SetVote is part of Node.
+func (r *Remote) SetVote(ctx context.Context, req *clusterpb.SetVoteRequest) (*clusterpb.AdminReply, error) {
+	reply := new(clusterpb.AdminReply)
+	return reply, r.client.Call(ctx, setVoteMethod, req, reply)
+}
+
 // Change is part of Node.
 func (r *Remote) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error) {
 	reply := new(clusterpb.AdminReply)

@@ -3882,9 +3882,10 @@ func (x *QuotaUsage) GetBytes() uint64 {
 // Member is one node of the cluster, as the others reach it.
 type Member struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`           // raft server id: never used again once its disk is wiped
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`       // unique among the members
-	Address       string                 `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"` // host:port, for everything
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`              // raft server id: never used again once its disk is wiped
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`          // unique among the members
+	Address       string                 `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"`    // host:port, for everything
+	Nonvoter      bool                   `protobuf:"varint,8,opt,name=nonvoter,proto3" json:"nonvoter,omitempty"` // it has a copy of everything and no vote, and is to get none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3938,6 +3939,13 @@ func (x *Member) GetAddress() string {
 		return x.Address
 	}
 	return ""
+}
+
+func (x *Member) GetNonvoter() bool {
+	if x != nil {
+		return x.Nonvoter
+	}
+	return false
 }
 
 // SetMember adds or updates a member; BUSY if another id has its name.
@@ -9530,11 +9538,12 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05quota\x18\x01 \x01(\v2\x13.lockfs.store.QuotaR\x05quota\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\fR\x04path\x12\x16\n" +
 	"\x06inodes\x18\x03 \x01(\x04R\x06inodes\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"R\n" +
+	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"n\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
-	"\aaddress\x18\x05 \x01(\tR\aaddressJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"9\n" +
+	"\aaddress\x18\x05 \x01(\tR\aaddress\x12\x1a\n" +
+	"\bnonvoter\x18\b \x01(\bR\bnonvoterJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"9\n" +
 	"\tSetMember\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"\x1e\n" +
 	"\fRemoveMember\x12\x0e\n" +

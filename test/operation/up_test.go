@@ -81,8 +81,14 @@ func TestFiveCommands(t *testing.T) {
 		require.NotNil(t, found, began)
 		return found[1]
 	}
-	b.mustLockfs(t, "up", token("server"))
-	c.mustLockfs(t, "up", token("server"))
+	require.NotContains(t, began, "even number")
+	require.Contains(t, b.mustLockfs(t, "up", token("server")), "2 voters are an even number")
+	_, err = c.lockfs("up", "--nonvoter", token("client"))
+	require.ErrorContains(t, err, "--nonvoter is for a server")
+	require.Contains(t, c.mustLockfs(t, "up", "--nonvoter", token("server")), "2 voters are an even number")
+	require.Contains(t, c.mustLockfs(t, "member", "list"), "non-voter")
+	c.mustLockfs(t, "member", "promote", "c")
+	require.NotContains(t, c.mustLockfs(t, "up"), "even number")
 	d.mustLockfs(t, "up", token("client"))
 	e.MustRun(t, "sh", "-ec", `echo "$3" > /run/token; LOCKFS_MOUNT=$1 "$2" up @/run/token`, "sh", e.mount, e.program, token("client"))
 

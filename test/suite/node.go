@@ -19,11 +19,18 @@ type Node struct {
 	Server  *hosts.Process // nil while it does not run
 
 	Environment []string // for the server, beyond that of the test
+	Flags       []string // for the server, beyond those of all
+	Port        string   // for all but HTTP; empty: 7420
 	clock
 }
 
 // Addr is the address that other nodes, mounts and commands ask.
-func (n *Node) Addr() string { return n.Host.Addr() + ":7420" }
+func (n *Node) Addr() string {
+	if n.Port != "" {
+		return n.Host.Addr() + ":" + n.Port
+	}
+	return n.Host.Addr() + ":7420"
+}
 
 // HTTPAddr is the address of health and metrics, on the host itself where it would need certificates else.
 func (n *Node) HTTPAddr() string {
@@ -39,7 +46,7 @@ func (n *Node) Launch() {
 		"server", "--name", n.Name, "--data", n.Data, "--mount", n.cluster.Mount,
 		"--addr", n.Addr(), "--http-addr", n.HTTPAddr(),
 	}
-	n.Server = n.Host.Start("env", slices.Concat(n.Environment, n.command(n.cluster.Program), args, n.entry(), n.cluster.Flags)...)
+	n.Server = n.Host.Start("env", slices.Concat(n.Environment, n.command(n.cluster.Program), args, n.entry(), n.cluster.Flags, n.Flags)...)
 	n.cluster.Started = append(n.cluster.Started, n.Server)
 }
 

@@ -3,7 +3,9 @@ package admin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,13 +17,36 @@ import (
 type member struct {
 	Name    string `json:"name"`
 	ID      string `json:"id"`
-	State   string `json:"state"` // voter; joining: it has no vote yet
+	State   string `json:"state"` // voter; non-voter; joining: it has no vote yet
 	Address string `json:"address"`
+	// DeadSince is from when on the leader has not heard it, as far as that has led.
+	DeadSince *time.Time `json:"dead_since,omitempty"`
+}
+
+// The states of a member.
+const (
+	voter    = "voter"
+	nonvoter = "non-voter"
+	joining  = "joining" // it has no vote yet
+)
+
+// deadAfter is how long a member is silent that is shown as dead.
+const deadAfter = 10 * time.Second
+
+func stateOf(isVoter, isJoining bool) string {
+	switch {
+	case isVoter:
+		return voter
+	case isJoining:
+		return joining
+	}
+	return nonvoter
 }
 
 func memberCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "member", Short: "List or remove the members of a cluster"}
-	return cli.Parent(cmd, memberListCommand(), memberRemoveCommand())
+	cmd := &cobra.Command{Use: "member", Short: "List, add, replace or remove the members of a cluster"}
+	return cli.Parent(cmd, memberListCommand(), memberAddCommand(), memberReplaceCommand(), memberRemoveCommand(),
+		memberPromoteCommand(), memberDemoteCommand())
 }
 
 func memberListCommand() *cobra.Command {
@@ -30,7 +55,8 @@ func memberListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the members",
 		Long: `List the members. One that is joining has no vote until it has caught up; one that is not reached is dropped
-after a while.`,
+after a while. A non-voter has a copy of everything and no vote, until lockfs member promote gives it one. One that the leader
+has not heard for ten seconds is dead.`,
 		Example: "  lockfs member list",
 		Args:    cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -39,11 +65,13 @@ after a while.`,
 				if err != nil {
 					return err
 				}
+				silences := admin.Silences(ctx)
 				members := make([]member, len(found))
 				for i, m := range found {
-					members[i] = member{m.GetName(), m.GetId(), "voter", m.GetAddress()}
-					if m.Joining {
-						members[i].State = joining
+					members[i] = member{m.GetName(), m.GetId(), stateOf(m.Voter, m.Joining), m.GetAddress(), nil}
+					if silent := silences[m.GetId()]; silent >= deadAfter {
+						since := time.Now().Add(-silent).UTC().Truncate(time.Second)
+						members[i].DeadSince = &since
 					}
 				}
 				if flags.JSON {
@@ -52,7 +80,11 @@ after a while.`,
 				table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 				fmt.Fprintln(table, "NAME\tSTATE\tADDRESS\tID")
 				for _, m := range members {
-					fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", m.Name, m.State, m.Address, m.ID)
+					state := m.State
+					if m.DeadSince != nil {
+						state += ", dead since " + m.DeadSince.Format(time.RFC3339)
+					}
+					fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", m.Name, state, m.Address, m.ID)
 				}
 				return table.Flush()
 			})
@@ -63,28 +95,125 @@ after a while.`,
 }
 
 func memberRemoveCommand() *cobra.Command {
+	force := false
+	cmd := memberChangeCommand(&memberChange{
+		Use: "remove NAME", Short: "Take a member out of the cluster",
+		Long: `Take a member out of the cluster, whether it is running or not, and shut its host out. A node that was removed has
+no part in the cluster any more. To bring it back, give it an empty data directory and a new join token (with --insecure:
+--join). The leader too can be removed: another one leads then.
+
+It is refused if too few of the other voters answer to decide anything without it, unless --force is given.`,
+		Example: "  lockfs member remove c", args: 1, did: "removed",
+		do: func(ctx context.Context, admin *cluster.Admin, args []string) error {
+			return admin.Remove(ctx, args[0], force)
+		},
+	})
+	cmd.Flags().BoolVar(&force, "force", false, "also if the other voters could decide nothing without it")
+	return cmd
+}
+
+func memberReplaceCommand() *cobra.Command {
+	return memberChangeCommand(&memberChange{
+		Use: "replace OLD NEW", Short: "Take a member out once another one stands in for it",
+		Long: `Take the member OLD out once NEW has caught up and has a vote; there are never fewer voters than before. NEW has to have
+joined (lockfs member add), with a vote or without. It waits for --timeout until NEW has caught up, and can be given again.`,
+		Example: "  lockfs member replace a d --timeout 10m", args: 2, did: "replaced",
+		do: func(ctx context.Context, admin *cluster.Admin, args []string) error {
+			members, err := admin.Members(ctx)
+			if err != nil {
+				return err
+			}
+			for _, name := range args {
+				if !slices.ContainsFunc(members, func(m cluster.Member) bool { return m.GetName() == name || m.GetId() == name }) {
+					return fmt.Errorf("no member is named %s; see `lockfs member list`", cli.Word(name))
+				}
+			}
+			return admin.Replace(ctx, args[0], args[1])
+		},
+	})
+}
+
+func memberPromoteCommand() *cobra.Command {
+	return memberChangeCommand(&memberChange{
+		Use: "promote NAME", Short: "Give a member a vote",
+		Long:    "Give a member a vote that has none, once it has caught up. It waits for that for --timeout, and can be given again.",
+		Example: "  lockfs member promote d", args: 1, did: "promoted",
+		do: func(ctx context.Context, admin *cluster.Admin, args []string) error {
+			return admin.SetVote(ctx, args[0], true, false)
+		},
+	})
+}
+
+func memberDemoteCommand() *cobra.Command {
+	force := false
+	cmd := memberChangeCommand(&memberChange{
+		Use: "demote NAME", Short: "Take a member's vote",
+		Long: `Take a member's vote. It keeps a copy of everything, serves its mount, backups and metrics, and counts for no majority.
+
+It is refused if too few of the other voters answer to decide anything without it, unless --force is given.`,
+		Example: "  lockfs member demote d", args: 1, did: "demoted",
+		do: func(ctx context.Context, admin *cluster.Admin, args []string) error {
+			return admin.SetVote(ctx, args[0], false, force)
+		},
+	})
+	cmd.Flags().BoolVar(&force, "force", false, "also if the other voters could decide nothing without it")
+	return cmd
+}
+
+// memberChange is a command that changes who is a member, or has a vote.
+type memberChange struct {
+	Use, Short, Long, Example string
+
+	args int
+	did  string // to the member that is named first
+	do   func(context.Context, *cluster.Admin, []string) error
+}
+
+func memberChangeCommand(c *memberChange) *cobra.Command {
 	var flags cli.ClusterFlags
 	cmd := &cobra.Command{
-		Use:   "remove NAME",
-		Short: "Take a member out of the cluster",
-		Long: `Take a member out of the cluster, whether it is running or not. Stop it first: a node that was removed has
-no part in the cluster any more. To bring it back, give it an empty data directory and a new join token
-(with --insecure: --join).`,
-		Example: "  lockfs member remove c",
-		Args:    cli.Exactly(1, 1),
+		Use: c.Use, Short: c.Short, Long: c.Long, Example: c.Example, Args: cli.Exactly(c.args, c.args),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
-				if err := admin.Remove(ctx, args[0]); err != nil {
-					return fmt.Errorf("remove %s: %w", args[0], err)
+				if err := c.do(ctx, admin, args); err != nil {
+					return fmt.Errorf("%s %s: %w", cmd.Name(), args[0], err)
+				}
+				warning := ""
+				if members, err := admin.Members(ctx); err == nil {
+					warning = WarnOfVoters(CountVoters(members))
 				}
 				if flags.JSON {
-					return cli.PrintJSON(cmd.OutOrStdout(), map[string]string{"removed": args[0]})
+					return cli.PrintJSON(cmd.OutOrStdout(), map[string]string{c.did: args[0]})
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", args[0])
+				fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", c.did, args[0])
+				if warning != "" {
+					fmt.Fprintln(cmd.ErrOrStderr(), warning)
+				}
 				return nil
 			})
 		},
 	}
 	flags.Add(cmd.Flags())
 	return cmd
+}
+
+// CountVoters counts those that have a vote.
+func CountVoters(members []cluster.Member) (voters int) {
+	for _, m := range members {
+		if m.Voter {
+			voters++
+		}
+	}
+	return voters
+}
+
+// WarnOfVoters says what is wrong with a number of voters, or nothing.
+func WarnOfVoters(voters int) string {
+	switch {
+	case voters == 0 || voters%2 == 1:
+		return ""
+	case voters == 2:
+		return "2 voters are an even number: neither may fail. Three survive the loss of one."
+	}
+	return fmt.Sprintf("%d voters are an even number: they survive the loss of no more than %d do", voters, voters-1)
 }

@@ -43,7 +43,7 @@ type nodeStatus struct {
 	Address      string `json:"address"`
 	ID           string `json:"id,omitempty"`
 	Version      string `json:"version,omitempty"`
-	State        string `json:"state"` // leader, follower, candidate; joining; unreachable
+	State        string `json:"state"` // leader, follower, candidate; non-voter, joining; unreachable
 	Voter        bool   `json:"voter"`
 	Term         uint64 `json:"term,omitempty"`
 	CommitIndex  uint64 `json:"commit_index,omitempty"`
@@ -53,6 +53,8 @@ type nodeStatus struct {
 	Inodes       uint64 `json:"inodes,omitempty"`
 	Mount        string `json:"mount,omitempty"`
 	Error        string `json:"error,omitempty"`
+	// DeadSince is from when on the leader has not heard it, as far as that has led.
+	DeadSince *time.Time `json:"dead_since,omitempty"`
 }
 
 func statusCommand() *cobra.Command {
@@ -136,18 +138,42 @@ func summarize(nodes []cluster.NodeStatus) *clusterStatus {
 		}
 	}
 	summary.Leader = names[leaderID]
+	silences := silencesOf(nodes)
 	for _, node := range nodes {
-		summary.Nodes = append(summary.Nodes, describe(node, voters))
+		described := describe(node, voters)
+		if silent := silences[node.ID]; silent >= deadAfter {
+			since := summary.Time.Add(-silent).Truncate(time.Second)
+			described.DeadSince = &since
+		}
+		summary.Nodes = append(summary.Nodes, described)
 	}
 	return summary
 }
 
-// joining is the state of a node that has no vote yet.
-const joining = "joining"
+// silencesOf are for how long the leader has not heard members, by id.
+func silencesOf(nodes []cluster.NodeStatus) map[string]time.Duration {
+	silences := make(map[string]time.Duration)
+	for _, node := range nodes {
+		for _, silence := range node.Status.GetSilences() {
+			silences[silence.GetId()] = time.Duration(silence.GetDuration())
+		}
+	}
+	return silences
+}
+
+func (s *clusterStatus) warnOfVoters() string {
+	voters := 0
+	for _, node := range s.Nodes {
+		if node.Voter {
+			voters++
+		}
+	}
+	return WarnOfVoters(voters)
+}
 
 func describe(node cluster.NodeStatus, voters map[string]bool) nodeStatus {
 	if node.Err != nil {
-		described := nodeStatus{Name: node.Name, Address: node.Address, State: "unreachable", Error: node.Err.Error()}
+		described := nodeStatus{Name: node.Name, Address: node.Address, State: "unreachable", Voter: node.Voter, Error: node.Err.Error()}
 		if node.Joining {
 			described.State = joining
 		}
@@ -159,8 +185,8 @@ func describe(node cluster.NodeStatus, voters map[string]bool) nodeStatus {
 		Voter: voters[s.GetId()], Term: s.GetTerm(), CommitIndex: s.GetCommitIndex(), AppliedIndex: s.GetAppliedIndex(),
 		StateIndex: s.GetStateIndex(), StateHash: s.GetStateHash(), Inodes: s.GetInodes(), Mount: s.GetMount(),
 	}
-	if node.Joining && !described.Voter {
-		described.State = joining
+	if !node.Voter && !described.Voter {
+		described.State = stateOf(false, node.Joining)
 	}
 	return described
 }
@@ -177,12 +203,19 @@ func (s *clusterStatus) print(w io.Writer) error {
 	if s.Insecure {
 		fmt.Fprintln(w, "insecure: whoever reaches a server's port may do anything")
 	}
+	if warning := s.warnOfVoters(); warning != "" {
+		fmt.Fprintln(w, warning)
+	}
 	fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tADDRESS\tSTATE\tTERM\tCOMMIT\tAPPLIED\tINODES\tMOUNT")
 	for _, node := range s.Nodes {
 		if node.Error != "" {
-			fmt.Fprintf(table, "%s\t%s\t%s\t\t\t\t\t%s\n", node.Name, node.Address, node.State, node.Error)
+			state := node.State
+			if node.DeadSince != nil {
+				state = "dead since " + node.DeadSince.Format(time.RFC3339)
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t\t\t\t\t%s\n", node.Name, node.Address, state, node.Error)
 			continue
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", node.Name, node.Address, node.State,

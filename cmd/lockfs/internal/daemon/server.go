@@ -24,16 +24,16 @@ to a cluster both are ignored, so the same command line serves every start. lock
 
 Three voters survive the loss of any one, five of any two. SIGTERM stops a voter cleanly.
 
-With --insecure there are no certificates and no tokens, and others enter with --join.`,
+With --insecure there are no certificates and no tokens, and others enter with --join.
+
+A server may be started with another --addr or --advertise: the others write it down once it is there. If all addresses have
+changed while all servers were stopped, --join tells a server where others are now, in every cluster.`,
 		Example: `  lockfs server --data /var/lib/lockfs --mount /locks --addr 10.0.0.1:7420 --bootstrap
   lockfs server --data /var/lib/lockfs --mount /locks --addr 10.0.0.2:7420 --token @/run/token`,
 		Args: cli.Exactly(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.config.Bootstrap && len(s.config.Join) > 0 {
 				return errors.New("--bootstrap begins a cluster and --join enters one: give one of them")
-			}
-			if !s.config.Insecure && len(s.config.Join) > 0 {
-				return errors.New("--join is for clusters without certificates (--insecure): give --token to enter one that has them")
 			}
 			var err error
 			if s.config.Logger, err = logs.Logger(); err != nil {
@@ -75,7 +75,11 @@ With --insecure there are no certificates and no tokens, and others enter with -
 	flags.BoolVar(&s.config.Insecure, "insecure", false, insecureUsage)
 	flags.StringVar(&s.httpAddr, "http-addr", cli.DefaultHTTPAddress, "where /healthz and /metrics are served; empty: nowhere")
 	flags.BoolVar(&s.config.Bootstrap, "bootstrap", false, "begin a new cluster")
-	flags.StringSliceVar(&s.config.Join, "join", nil, "with --insecure, enter a cluster: addresses of members, host:port, by comma")
+	flags.StringSliceVar(&s.config.Join, "join", nil,
+		"with --insecure, enter a cluster: addresses of members, host:port, by comma; of a cluster that it is in: where others are now")
+	flags.BoolVar(&s.config.Nonvoter, "nonvoter", false, "join without a vote, until lockfs member promote gives it one")
+	flags.DurationVar(&s.config.RemoveDead, "remove-dead", 0,
+		"remove a server that has not answered for so long, if two are left and a majority of them answers; the same on all servers; 0: never")
 	flags.StringVar(&s.mountDir, "mount", "", "also mount the locks here; created if it is missing")
 	flags.Uint64Var(&s.config.MaxInodes, "max-inodes", 0, "files, directories and links there may be in the whole cluster (default 4194304)")
 	flags.Uint64Var(&s.config.MaxInodesPerUser, "max-inodes-per-user", 0, "as many of them may be of one user other than root (default half of them)")

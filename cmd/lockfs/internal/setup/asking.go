@@ -24,6 +24,17 @@ func (h *host) askServers(ctx context.Context, servers []string, question func(c
 	return asking(ctx, &cli.ClusterFlags{Servers: servers, Identity: h.identityDir()}, nil, question)
 }
 
+// warnOfVoters tells of a number of voters that is worse than it looks, if the cluster says how many there are.
+func (h *host) warnOfVoters(ctx context.Context, r *report) {
+	_ = h.ask(ctx, func(ctx context.Context, asked *cluster.Admin) error {
+		members, err := asked.Members(ctx)
+		if warning := admin.WarnOfVoters(admin.CountVoters(members)); warning != "" {
+			r.is("warning", "%s", warning)
+		}
+		return err
+	})
+}
+
 // asking tells turnedAway, which may be nil, that a server does not know this host.
 func asking(ctx context.Context, whom *cli.ClusterFlags, turnedAway func(), question func(context.Context, *cluster.Admin) error) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)

@@ -143,14 +143,14 @@ func (p *leavePlan) resignAsServer(ctx context.Context, r *report, h *host, aske
 	if len(others) == len(nodes) {
 		return nil // it was removed before
 	}
-	others = slices.DeleteFunc(others, func(n cluster.NodeStatus) bool { return n.Joining })
+	others = slices.DeleteFunc(others, func(n cluster.NodeStatus) bool { return !n.Voter })
 	if err := enoughWithout(others); err != nil && !p.force {
 		return err
 	}
 	if err := p.unmount(r, h); err != nil {
 		return err
 	}
-	err = h.askToBeOut(ctx, servers, func(ctx context.Context, asked *cluster.Admin) error { return asked.Remove(ctx, h.name) })
+	err = h.askToBeOut(ctx, servers, func(ctx context.Context, asked *cluster.Admin) error { return asked.Remove(ctx, h.name, p.force) })
 	var refused *rpc.RefusedError
 	if err != nil && (!errors.As(err, &refused) || refused.Result.GetCode() != storepb.Code_NOT_FOUND) {
 		return fmt.Errorf("remove %s from the members: %w", h.name, err)

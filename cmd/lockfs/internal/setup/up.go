@@ -24,6 +24,7 @@ import (
 type upPlan struct {
 	bootstrap bool
 	token     *identity.Token // nil: none was given
+	nonvoter  bool
 	name      string
 	addr      string
 	advertise string
@@ -52,7 +53,8 @@ func upCommand() *cobra.Command {
 		Long: `Make this host one of a cluster: with --bootstrap the first server of a new one, with a TOKEN what that is for, a server or
 a host that only mounts. It gets an identity for this host, writes what the daemon is started with to
 ` + settingsFile + `, installs and starts its unit where systemd runs (elsewhere it starts the daemon in the background),
-mounts the locks, and waits until they work. --bootstrap prints two tokens, for further servers and for mounts.
+mounts the locks, and waits until they work. --bootstrap prints two tokens, for further servers and for mounts. A server has a
+vote as soon as it has caught up, unless --nonvoter is given; an even number of voters is warned of.
 
 Without either it brings back what lockfs down stopped, or mends what is not as it should be: a daemon that does not run, a
 unit that is gone. Run again, it says that all is there.
@@ -92,6 +94,7 @@ A TOKEN lets whoever has it into the cluster, and all users of this host can see
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&plan.bootstrap, "bootstrap", false, "begin a new cluster, of which this is the first server")
+	flags.BoolVar(&plan.nonvoter, "nonvoter", false, "a new server is to get no vote, until lockfs member promote gives it one")
 	flags.StringVar(&plan.name, "name", "", "how this host is called (default: its host name)")
 	flags.StringVar(&plan.addr, "addr", "", "where a server listens, HOST:PORT (default: port 7420 of the address towards the others)")
 	flags.StringVar(&plan.advertise, "advertise", "", "where the others reach this server, HOST:PORT, if that is not --addr")
@@ -128,6 +131,9 @@ func (p *upPlan) run(ctx context.Context, r *report) (*outcome, error) {
 	if err := h.awaitMount(ctx, r, daemon, p.wait); err != nil {
 		return nil, err
 	}
+	if h.role == identity.Server {
+		h.warnOfVoters(ctx, r)
+	}
 	done := &outcome{Host: h.name, Role: h.role.String(), Mount: h.mount, Data: h.data, Address: h.advertised()}
 	if begins {
 		if done.Tokens, err = h.firstTokens(ctx); err != nil {
@@ -152,6 +158,7 @@ const (
 	addrVariable      = "LOCKFS_ADDR"
 	advertiseVariable = "LOCKFS_ADVERTISE"
 	bootstrapVariable = "LOCKFS_BOOTSTRAP"
+	nonvoterVariable  = "LOCKFS_NONVOTER" // once it has joined, it says nothing
 	identityVariable  = "LOCKFS_IDENTITY"
 )
 
@@ -176,6 +183,9 @@ func (p *upPlan) host(was *host) (*host, error) {
 	}
 	if was != nil && p.name != "" && p.name != was.name {
 		return nil, fmt.Errorf("this host is called %s in its cluster: `lockfs leave` takes it out, and another name needs another token", was.name)
+	}
+	if p.nonvoter && (p.token == nil || role != identity.Server) {
+		return nil, errors.New("--nonvoter is for a server that comes in with a token; `lockfs member demote` takes the vote of one that has it")
 	}
 	h.role = role
 	for value, given := range map[*string]string{&h.name: p.name, &h.mount: p.mount, &h.data: p.data} {
@@ -211,6 +221,9 @@ func (p *upPlan) configure(h *host) error {
 		return nil
 	}
 	h.settings.set(dataVariable, h.data)
+	if p.nonvoter {
+		h.settings.set(nonvoterVariable, "true")
+	}
 	if p.advertise != "" {
 		h.settings.set(advertiseVariable, p.advertise)
 	}

@@ -1,0 +1,102 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster"
+	"lockfs/cluster/identity"
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+// addition is what `lockfs member add --json` prints.
+type addition struct {
+	Token   *Token `json:"token,omitempty"` // nil: the cluster has no certificates
+	Command string `json:"command"`         // for the new server
+}
+
+func memberAddCommand() *cobra.Command {
+	var flags cli.ClusterFlags
+	plan := TokenPlan{Role: identity.Server, Uses: 1}
+	withoutVote := false
+	cmd := &cobra.Command{
+		Use:   "add",
+		Short: "Say how another server comes into the cluster",
+		Long: `Make a token that lets one more server in, and print the command line that the server is started with. It joins without a
+vote, and gets one once it has caught up; with --nonvoter it stays without, until lockfs member promote: it has a copy of
+everything, serves its mount, backups and metrics, and counts for no majority.
+
+Where there are no certificates (--insecure) there is no token either, and the command line has --join.
+
+` + needsAdministrator,
+		Example: "  lockfs member add\n  lockfs member add --nonvoter --host d",
+		Args:    cli.Exactly(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := plan.check(); err != nil {
+				return err
+			}
+			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
+				nodes, err := admin.Status(ctx, false)
+				if err != nil {
+					return err
+				}
+				made, err := planAddition(ctx, admin, &plan, nodes)
+				if err != nil {
+					return err
+				}
+				if withoutVote {
+					made.Command += " --nonvoter"
+				}
+				if flags.JSON {
+					return cli.PrintJSON(cmd.OutOrStdout(), made)
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), made.Command)
+				if warning := WarnOfVoters(votersOf(nodes) + 1); warning != "" && !withoutVote {
+					fmt.Fprintln(cmd.ErrOrStderr(), "with it, "+warning)
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&withoutVote, "nonvoter", false, "it is to get no vote")
+	cmd.Flags().StringVar(&plan.Host, "host", "", "the token is for the host of this name only")
+	cmd.Flags().DurationVar(&plan.TTL, "ttl", time.Hour, "how long the token is good")
+	flags.Add(cmd.Flags())
+	return cmd
+}
+
+func planAddition(ctx context.Context, admin *cluster.Admin, plan *TokenPlan, nodes []cluster.NodeStatus) (*addition, error) {
+	const command = "lockfs server --data /var/lib/lockfs --mount /locks --addr HOST:7420"
+	if slices.ContainsFunc(nodes, func(n cluster.NodeStatus) bool { return n.Status.GetInsecure() }) {
+		var addresses []string
+		for _, node := range nodes {
+			if node.Address != "" {
+				addresses = append(addresses, node.Address)
+			}
+		}
+		return &addition{Command: command + " --insecure --join " + strings.Join(addresses, ",")}, nil
+	}
+	if !slices.ContainsFunc(nodes, func(n cluster.NodeStatus) bool { return n.Address != "" }) {
+		return nil, errors.New("nobody can join this cluster: its only node has no address")
+	}
+	token, err := CreateToken(ctx, admin, plan)
+	if err != nil {
+		return nil, err
+	}
+	return &addition{Token: token, Command: command + " --token " + token.Token}, nil
+}
+
+func votersOf(nodes []cluster.NodeStatus) (voters int) {
+	for _, node := range nodes {
+		if node.Voter {
+			voters++
+		}
+	}
+	return voters
+}

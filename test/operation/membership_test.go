@@ -1,0 +1,88 @@
+package operation
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+	"lockfs/test/suite"
+)
+
+// TestServersMoveAndChangeTheirVotesUnderLoad starts each of three servers with another address, takes and gives votes, while a
+// host makes files one after the other. All that it was told are made are there at the end.
+func TestServersMoveAndChangeTheirVotesUnderLoad(t *testing.T) {
+	t.Parallel()
+	c := suite.StartSecureCluster(t, 3)
+	for i, n := range c.Nodes {
+		worker := c.Others(n)[0]
+		told := c.Net.Dir() + fmt.Sprintf("/made%d", i)
+		work := worker.Host.Start("sh", "-c", `i=0; while [ ! -e "$2.stop" ]; do i=$((i+1)); mkdir "$1/$i" && echo $i >> "$2"; done`,
+			"sh", c.Path(), told)
+		n.Stop(t)
+		n.Port = "7430"
+		n.Start(t)
+		hosts.Eventually(t, "its new address is known", func() (string, bool) {
+			text, err := worker.Lockfs("member", "list")
+			return fmt.Sprint(text, err), err == nil && strings.Contains(text, n.Addr()) && strings.Count(text, n.Host.Addr()+":") == 1
+		})
+		_, err := worker.Lockfs("member", "demote", n.Name)
+		require.NoError(t, err)
+		text, err := worker.Lockfs("member", "list")
+		require.NoError(t, err)
+		require.Equal(t, 1, strings.Count(text, "non-voter"), text)
+		text, err = worker.Lockfs("status")
+		require.NoError(t, err)
+		require.Contains(t, text, "2 voters are an even number")
+		_, err = worker.Lockfs("member", "promote", n.Name)
+		require.NoError(t, err)
+		worker.Host.MustRun(t, "touch", told+".stop")
+		require.NoError(t, work.Wait(), "%s", work.Log())
+		made := strings.Fields(worker.Host.MustRun(t, "cat", told))
+		require.NotEmpty(t, made)
+		present := suite.ListDir(t, n, c.Path())
+		for _, name := range made {
+			require.Contains(t, present, name)
+		}
+		worker.Host.MustRun(t, "sh", "-c", `rmdir "$1"/[0-9]*`, "sh", c.Path())
+	}
+	c.RequireSameState(t)
+}
+
+// TestEachServerIsReplacedUnderLoad replaces three servers by three others, one after the other, and has the cluster remove one
+// that is dead by itself.
+func TestEachServerIsReplacedUnderLoad(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 3, "--remove-dead", "10s")
+	told := c.Net.Dir() + "/made"
+	for i := range 3 {
+		old, fresh := c.Nodes[i], c.Add(t)
+		fresh.Flags = []string{"--join", c.Nodes[i+1].Addr() + "," + c.Nodes[i+2].Addr()}
+		fresh.Start(t)
+		work := fresh.Host.Start("sh", "-c", `while [ ! -e "$2.stop" ]; do i=$((i+1)); mkdir "$1/$3.$i" && echo $3.$i >> "$2"; done`,
+			"sh", c.Path(), told, fresh.Name)
+		_, err := fresh.Lockfs("member", "replace", old.Name, fresh.Name)
+		require.NoError(t, err)
+		old.Kill()
+		c.RequireService(t, fresh)
+		fresh.Host.MustRun(t, "touch", told+".stop")
+		require.NoError(t, work.Wait(), "%s", work.Log())
+		fresh.Host.MustRun(t, "rm", told+".stop")
+	}
+	last := c.Nodes[5]
+	require.Equal(t, []string{"d", "e", "f"}, membersOf(t, last))
+	present := suite.ListDir(t, last, c.Path())
+	made := strings.Fields(last.Host.MustRun(t, "cat", told))
+	require.NotEmpty(t, made)
+	for _, name := range made {
+		require.Contains(t, present, name)
+	}
+	c.Nodes[3].Kill()
+	hosts.Eventually(t, "the dead server is removed", func() (string, bool) {
+		text, err := last.Lockfs("member", "list")
+		return fmt.Sprint(text, err), err == nil && strings.Count(text, "voter") == 2
+	})
+	c.RequireService(t, last)
+}
