@@ -47,7 +47,7 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 		if err := n.binding.command(rpc.CallerOf(ctx), r.Command); err != nil {
 			return nil, err
 		}
-		if result, err = n.store.Propose(ctx, r.Command); errors.Is(err, codec.ErrNewer) || errors.Is(err, codec.ErrOlder) {
+		if result, err = notBeforeItsVersion(n.store.Propose(ctx, r.Command)); errors.Is(err, codec.ErrNewer) || errors.Is(err, codec.ErrOlder) {
 			n.cfg.Metrics.malformed.Inc()
 			n.newer.Do(func() { n.logger.Error("a mount asks for what this node does not know", "error", err) })
 		}
@@ -111,7 +111,7 @@ func mayCommand(cmd *storepb.Command) string {
 	case *storepb.Op_SetMember, *storepb.Op_RemoveMember, *storepb.Op_SetLimits, *storepb.Op_EndSession,
 		*storepb.Op_SetRule, *storepb.Op_DeleteRule, *storepb.Op_ForgetHost, *storepb.Op_Tick, *storepb.Op_SetCluster, *storepb.Op_AddAuthority,
 		*storepb.Op_DropAuthority, *storepb.Op_PutToken, *storepb.Op_DeleteToken, *storepb.Op_AdmitHost, *storepb.Op_RevokeHost, *storepb.Op_NoteRefusal,
-		*storepb.Op_RaiseAlarm, *storepb.Op_ClearAlarm, *storepb.Op_FreezeState,
+		*storepb.Op_SetVersion, *storepb.Op_RaiseAlarm, *storepb.Op_ClearAlarm, *storepb.Op_FreezeState,
 		*storepb.Op_SetQuota, *storepb.Op_DeleteQuota:
 		return "that is for the leader itself to do"
 	}

@@ -100,6 +100,7 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"interrupt_lock": ofMounts,
 		unknown:          ofMounts,
 		"set_member":     nobodys, // these are the leader's own, and what administrators ask for by Change
+		"set_version":    nobodys,
 		"remove_member":  nobodys,
 		"set_limits":     nobodys,
 		"end_session":    nobodys,

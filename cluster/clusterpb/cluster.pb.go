@@ -923,31 +923,34 @@ func (x *StatusRequest) GetFrozen() uint64 {
 }
 
 type StatusReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Version       string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"` // of the program
-	State         string                 `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`     // leader, candidate, follower, shutdown
-	LeaderId      string                 `protobuf:"bytes,5,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
-	Term          uint64                 `protobuf:"varint,6,opt,name=term,proto3" json:"term,omitempty"`
-	CommitIndex   uint64                 `protobuf:"varint,7,opt,name=commit_index,json=commitIndex,proto3" json:"commit_index,omitempty"`
-	AppliedIndex  uint64                 `protobuf:"varint,8,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"` // of raft, configuration entries included
-	StateIndex    uint64                 `protobuf:"varint,9,opt,name=state_index,json=stateIndex,proto3" json:"state_index,omitempty"`       // last command in the state: the index state_hash belongs to
-	StateHash     string                 `protobuf:"bytes,10,opt,name=state_hash,json=stateHash,proto3" json:"state_hash,omitempty"`
-	Inodes        uint64                 `protobuf:"varint,11,opt,name=inodes,proto3" json:"inodes,omitempty"`
-	Members       []*storepb.Member      `protobuf:"bytes,12,rep,name=members,proto3" json:"members,omitempty"`
-	Voters        []string               `protobuf:"bytes,13,rep,name=voters,proto3" json:"voters,omitempty"` // raft server ids
-	Mount         string                 `protobuf:"bytes,14,opt,name=mount,proto3" json:"mount,omitempty"`   // mount point of this process, if any
-	ClusterTime   int64                  `protobuf:"varint,15,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
-	LeaderAddress string                 `protobuf:"bytes,16,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
-	Sessions      uint64                 `protobuf:"varint,17,opt,name=sessions,proto3" json:"sessions,omitempty"`
-	Confirmed     bool                   `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"` // as asked for
-	Insecure      bool                   `protobuf:"varint,21,opt,name=insecure,proto3" json:"insecure,omitempty"`   // whoever reaches its port is trusted
-	Usage         *storepb.FsStats       `protobuf:"bytes,20,opt,name=usage,proto3" json:"usage,omitempty"`
-	Cluster       string                 `protobuf:"bytes,22,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the cluster; empty: it has none yet
-	Frozen        *FrozenState           `protobuf:"bytes,60,opt,name=frozen,proto3" json:"frozen,omitempty"`   // nothing if it is not known, or not yet
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Id             string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Name           string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Version        string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"` // of the program
+	State          string                 `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`     // leader, candidate, follower, shutdown
+	LeaderId       string                 `protobuf:"bytes,5,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
+	Term           uint64                 `protobuf:"varint,6,opt,name=term,proto3" json:"term,omitempty"`
+	CommitIndex    uint64                 `protobuf:"varint,7,opt,name=commit_index,json=commitIndex,proto3" json:"commit_index,omitempty"`
+	AppliedIndex   uint64                 `protobuf:"varint,8,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"` // of raft, configuration entries included
+	StateIndex     uint64                 `protobuf:"varint,9,opt,name=state_index,json=stateIndex,proto3" json:"state_index,omitempty"`       // last command in the state: the index state_hash belongs to
+	StateHash      string                 `protobuf:"bytes,10,opt,name=state_hash,json=stateHash,proto3" json:"state_hash,omitempty"`
+	Inodes         uint64                 `protobuf:"varint,11,opt,name=inodes,proto3" json:"inodes,omitempty"`
+	Members        []*storepb.Member      `protobuf:"bytes,12,rep,name=members,proto3" json:"members,omitempty"`
+	Voters         []string               `protobuf:"bytes,13,rep,name=voters,proto3" json:"voters,omitempty"` // raft server ids
+	Mount          string                 `protobuf:"bytes,14,opt,name=mount,proto3" json:"mount,omitempty"`   // mount point of this process, if any
+	ClusterTime    int64                  `protobuf:"varint,15,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
+	LeaderAddress  string                 `protobuf:"bytes,16,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
+	Sessions       uint64                 `protobuf:"varint,17,opt,name=sessions,proto3" json:"sessions,omitempty"`
+	Confirmed      bool                   `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"` // as asked for
+	Insecure       bool                   `protobuf:"varint,21,opt,name=insecure,proto3" json:"insecure,omitempty"`   // whoever reaches its port is trusted
+	Usage          *storepb.FsStats       `protobuf:"bytes,20,opt,name=usage,proto3" json:"usage,omitempty"`
+	Cluster        string                 `protobuf:"bytes,22,opt,name=cluster,proto3" json:"cluster,omitempty"`                                      // id of the cluster; empty: it has none yet
+	ClusterVersion uint32                 `protobuf:"varint,70,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"` // at which the cluster runs, as far as this node has applied its log
+	OldestVersion  uint32                 `protobuf:"varint,71,opt,name=oldest_version,json=oldestVersion,proto3" json:"oldest_version,omitempty"`    // of those that this node's program knows
+	NewestVersion  uint32                 `protobuf:"varint,72,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"`
+	Frozen         *FrozenState           `protobuf:"bytes,60,opt,name=frozen,proto3" json:"frozen,omitempty"` // nothing if it is not known, or not yet
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *StatusReply) Reset() {
@@ -1125,6 +1128,27 @@ func (x *StatusReply) GetCluster() string {
 		return x.Cluster
 	}
 	return ""
+}
+
+func (x *StatusReply) GetClusterVersion() uint32 {
+	if x != nil {
+		return x.ClusterVersion
+	}
+	return 0
+}
+
+func (x *StatusReply) GetOldestVersion() uint32 {
+	if x != nil {
+		return x.OldestVersion
+	}
+	return 0
+}
+
+func (x *StatusReply) GetNewestVersion() uint32 {
+	if x != nil {
+		return x.NewestVersion
+	}
+	return 0
 }
 
 func (x *StatusReply) GetFrozen() *FrozenState {
@@ -1764,7 +1788,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x04hash\x18\x01 \x01(\bR\x04hash\x12\x18\n" +
 	"\aconfirm\x18\x02 \x01(\bR\aconfirm\x12\x16\n" +
 	"\x06member\x18\x03 \x01(\tR\x06member\x12\x16\n" +
-	"\x06frozen\x18< \x01(\x04R\x06frozen\"\xac\x05\n" +
+	"\x06frozen\x18< \x01(\x04R\x06frozen\"\xa3\x06\n" +
 	"\vStatusReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1789,7 +1813,10 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\tconfirmed\x18\x12 \x01(\bR\tconfirmed\x12\x1a\n" +
 	"\binsecure\x18\x15 \x01(\bR\binsecure\x12+\n" +
 	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\x12\x18\n" +
-	"\acluster\x18\x16 \x01(\tR\acluster\x123\n" +
+	"\acluster\x18\x16 \x01(\tR\acluster\x12'\n" +
+	"\x0fcluster_version\x18F \x01(\rR\x0eclusterVersion\x12%\n" +
+	"\x0eoldest_version\x18G \x01(\rR\roldestVersion\x12%\n" +
+	"\x0enewest_version\x18H \x01(\rR\rnewestVersion\x123\n" +
 	"\x06frozen\x18< \x01(\v2\x1b.lockfs.cluster.FrozenStateR\x06frozen\">\n" +
 	"\vFrozenState\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\tR\x04hash\x12\x1b\n" +

@@ -19,7 +19,8 @@ type messagePlan struct {
 
 type fieldPlan struct {
 	isKnown bool
-	wasHere bool // in an earlier version
+	wasHere bool   // in an earlier version
+	since   uint32 // the version that has added it; 0: the first
 	wire    protowire.Type
 	packed  bool                              // many may also come in one, as bytes
 	below   *messagePlan                      // of a message
@@ -47,7 +48,7 @@ func planOf(of protoreflect.MessageDescriptor) *messagePlan {
 	}
 	for i := range of.Fields().Len() {
 		field := of.Fields().Get(i)
-		f := fieldPlan{isKnown: true, wire: wireTypes[field.Kind()], packed: field.IsPacked()}
+		f := fieldPlan{isKnown: true, wire: wireTypes[field.Kind()], packed: field.IsPacked(), since: since[field.FullName()]}
 		switch field.Kind() {
 		case protoreflect.MessageKind:
 			f.below = planOf(field.Message())

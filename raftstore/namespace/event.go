@@ -37,6 +37,7 @@ const (
 	eventTokenRevoked     = "token_revoked"
 	eventHostJoined       = "host_joined"
 	eventHostRevoked      = "host_revoked"
+	eventVersionRaised    = "version_raised"
 	eventJoinRefused      = "join_refused" // somebody was not let in
 )
 

@@ -1001,6 +1001,7 @@ type Op struct {
 	//	*Op_FreezeState
 	//	*Op_SetQuota
 	//	*Op_DeleteQuota
+	//	*Op_SetVersion
 	Op            isOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1385,6 +1386,15 @@ func (x *Op) GetDeleteQuota() *DeleteQuota {
 	return nil
 }
 
+func (x *Op) GetSetVersion() *SetVersion {
+	if x != nil {
+		if x, ok := x.Op.(*Op_SetVersion); ok {
+			return x.SetVersion
+		}
+	}
+	return nil
+}
+
 type isOp_Op interface {
 	isOp_Op()
 }
@@ -1541,6 +1551,10 @@ type Op_DeleteQuota struct {
 	DeleteQuota *DeleteQuota `protobuf:"bytes,64,opt,name=delete_quota,json=deleteQuota,proto3,oneof"`
 }
 
+type Op_SetVersion struct {
+	SetVersion *SetVersion `protobuf:"bytes,70,opt,name=set_version,json=setVersion,proto3,oneof"`
+}
+
 func (*Op_Create) isOp_Op() {}
 
 func (*Op_Link) isOp_Op() {}
@@ -1616,6 +1630,8 @@ func (*Op_FreezeState) isOp_Op() {}
 func (*Op_SetQuota) isOp_Op() {}
 
 func (*Op_DeleteQuota) isOp_Op() {}
+
+func (*Op_SetVersion) isOp_Op() {}
 
 // Create makes a file, directory, symbolic link or fifo. Answers attr, created and observations. A file that is made
 // exclusively may come with its content. NEED_LINEAGE where a rule says that its maker holds it; Link and Rename too.
@@ -3880,9 +3896,11 @@ func (x *QuotaUsage) GetBytes() uint64 {
 // Member is one node of the cluster, as the others reach it.
 type Member struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`           // raft server id: never used again once its disk is wiped
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`       // unique among the members
-	Address       string                 `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"` // host:port, for everything
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`                                             // raft server id: never used again once its disk is wiped
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`                                         // unique among the members
+	Address       string                 `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"`                                   // host:port, for everything
+	OldestVersion uint32                 `protobuf:"varint,6,opt,name=oldest_version,json=oldestVersion,proto3" json:"oldest_version,omitempty"` // of those of a cluster that its program knows; 0: 1
+	NewestVersion uint32                 `protobuf:"varint,7,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"` // likewise
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3938,7 +3956,21 @@ func (x *Member) GetAddress() string {
 	return ""
 }
 
-// SetMember adds or updates a member; BUSY if another id has its name.
+func (x *Member) GetOldestVersion() uint32 {
+	if x != nil {
+		return x.OldestVersion
+	}
+	return 0
+}
+
+func (x *Member) GetNewestVersion() uint32 {
+	if x != nil {
+		return x.NewestVersion
+	}
+	return 0
+}
+
+// SetMember adds or updates a member; BUSY if another id has its name, INVALID if its program does not know the version of the cluster.
 type SetMember struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Member        *Member                `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
@@ -3983,6 +4015,52 @@ func (x *SetMember) GetMember() *Member {
 	return nil
 }
 
+// SetVersion raises the version of the cluster by one. INVALID unless all members know it. What a version has added is proposed
+// only after that; a node whose program does not know the version stops there.
+type SetVersion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetVersion) Reset() {
+	*x = SetVersion{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetVersion) ProtoMessage() {}
+
+func (x *SetVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetVersion.ProtoReflect.Descriptor instead.
+func (*SetVersion) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *SetVersion) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
 type RemoveMember struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -3992,7 +4070,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4004,7 +4082,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4017,7 +4095,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RemoveMember) GetId() string {
@@ -4042,7 +4120,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4054,7 +4132,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4067,7 +4145,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SetLimits) GetMaxInodes() uint64 {
@@ -4122,7 +4200,7 @@ type SetCluster struct {
 
 func (x *SetCluster) Reset() {
 	*x = SetCluster{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4134,7 +4212,7 @@ func (x *SetCluster) String() string {
 func (*SetCluster) ProtoMessage() {}
 
 func (x *SetCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4147,7 +4225,7 @@ func (x *SetCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCluster.ProtoReflect.Descriptor instead.
 func (*SetCluster) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SetCluster) GetId() string {
@@ -4170,7 +4248,7 @@ type Authority struct {
 
 func (x *Authority) Reset() {
 	*x = Authority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4182,7 +4260,7 @@ func (x *Authority) String() string {
 func (*Authority) ProtoMessage() {}
 
 func (x *Authority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4195,7 +4273,7 @@ func (x *Authority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Authority.ProtoReflect.Descriptor instead.
 func (*Authority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Authority) GetFingerprint() []byte {
@@ -4239,7 +4317,7 @@ type AddAuthority struct {
 
 func (x *AddAuthority) Reset() {
 	*x = AddAuthority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4251,7 +4329,7 @@ func (x *AddAuthority) String() string {
 func (*AddAuthority) ProtoMessage() {}
 
 func (x *AddAuthority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4264,7 +4342,7 @@ func (x *AddAuthority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddAuthority.ProtoReflect.Descriptor instead.
 func (*AddAuthority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *AddAuthority) GetCertificate() []byte {
@@ -4299,7 +4377,7 @@ type DropAuthority struct {
 
 func (x *DropAuthority) Reset() {
 	*x = DropAuthority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4311,7 +4389,7 @@ func (x *DropAuthority) String() string {
 func (*DropAuthority) ProtoMessage() {}
 
 func (x *DropAuthority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4324,7 +4402,7 @@ func (x *DropAuthority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropAuthority.ProtoReflect.Descriptor instead.
 func (*DropAuthority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DropAuthority) GetFingerprint() []byte {
@@ -4350,7 +4428,7 @@ type JoinToken struct {
 
 func (x *JoinToken) Reset() {
 	*x = JoinToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4362,7 +4440,7 @@ func (x *JoinToken) String() string {
 func (*JoinToken) ProtoMessage() {}
 
 func (x *JoinToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4375,7 +4453,7 @@ func (x *JoinToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinToken.ProtoReflect.Descriptor instead.
 func (*JoinToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *JoinToken) GetId() []byte {
@@ -4439,7 +4517,7 @@ type PutToken struct {
 
 func (x *PutToken) Reset() {
 	*x = PutToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4451,7 +4529,7 @@ func (x *PutToken) String() string {
 func (*PutToken) ProtoMessage() {}
 
 func (x *PutToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4464,7 +4542,7 @@ func (x *PutToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutToken.ProtoReflect.Descriptor instead.
 func (*PutToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PutToken) GetToken() *JoinToken {
@@ -4490,7 +4568,7 @@ type DeleteToken struct {
 
 func (x *DeleteToken) Reset() {
 	*x = DeleteToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4502,7 +4580,7 @@ func (x *DeleteToken) String() string {
 func (*DeleteToken) ProtoMessage() {}
 
 func (x *DeleteToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4515,7 +4593,7 @@ func (x *DeleteToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteToken.ProtoReflect.Descriptor instead.
 func (*DeleteToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DeleteToken) GetId() []byte {
@@ -4544,7 +4622,7 @@ type Admission struct {
 
 func (x *Admission) Reset() {
 	*x = Admission{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4556,7 +4634,7 @@ func (x *Admission) String() string {
 func (*Admission) ProtoMessage() {}
 
 func (x *Admission) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4569,7 +4647,7 @@ func (x *Admission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admission.ProtoReflect.Descriptor instead.
 func (*Admission) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Admission) GetName() string {
@@ -4657,7 +4735,7 @@ type AdmitHost struct {
 
 func (x *AdmitHost) Reset() {
 	*x = AdmitHost{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4669,7 +4747,7 @@ func (x *AdmitHost) String() string {
 func (*AdmitHost) ProtoMessage() {}
 
 func (x *AdmitHost) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4682,7 +4760,7 @@ func (x *AdmitHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitHost.ProtoReflect.Descriptor instead.
 func (*AdmitHost) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *AdmitHost) GetTokenId() []byte {
@@ -4723,7 +4801,7 @@ type RevokeHost struct {
 
 func (x *RevokeHost) Reset() {
 	*x = RevokeHost{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4735,7 +4813,7 @@ func (x *RevokeHost) String() string {
 func (*RevokeHost) ProtoMessage() {}
 
 func (x *RevokeHost) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4748,7 +4826,7 @@ func (x *RevokeHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeHost.ProtoReflect.Descriptor instead.
 func (*RevokeHost) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *RevokeHost) GetName() string {
@@ -4770,7 +4848,7 @@ type NoteRefusal struct {
 
 func (x *NoteRefusal) Reset() {
 	*x = NoteRefusal{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4782,7 +4860,7 @@ func (x *NoteRefusal) String() string {
 func (*NoteRefusal) ProtoMessage() {}
 
 func (x *NoteRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4795,7 +4873,7 @@ func (x *NoteRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteRefusal.ProtoReflect.Descriptor instead.
 func (*NoteRefusal) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *NoteRefusal) GetAddress() string {
@@ -4859,7 +4937,7 @@ type Query struct {
 
 func (x *Query) Reset() {
 	*x = Query{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4871,7 +4949,7 @@ func (x *Query) String() string {
 func (*Query) ProtoMessage() {}
 
 func (x *Query) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4884,7 +4962,7 @@ func (x *Query) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Query.ProtoReflect.Descriptor instead.
 func (*Query) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Query) GetQuery() isQuery_Query {
@@ -5291,7 +5369,7 @@ type Lookup struct {
 
 func (x *Lookup) Reset() {
 	*x = Lookup{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5303,7 +5381,7 @@ func (x *Lookup) String() string {
 func (*Lookup) ProtoMessage() {}
 
 func (x *Lookup) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5316,7 +5394,7 @@ func (x *Lookup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
 func (*Lookup) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Lookup) GetParent() uint64 {
@@ -5342,7 +5420,7 @@ type GetAttr struct {
 
 func (x *GetAttr) Reset() {
 	*x = GetAttr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5354,7 +5432,7 @@ func (x *GetAttr) String() string {
 func (*GetAttr) ProtoMessage() {}
 
 func (x *GetAttr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5367,7 +5445,7 @@ func (x *GetAttr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAttr.ProtoReflect.Descriptor instead.
 func (*GetAttr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *GetAttr) GetIno() uint64 {
@@ -5390,7 +5468,7 @@ type Read struct {
 
 func (x *Read) Reset() {
 	*x = Read{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5402,7 +5480,7 @@ func (x *Read) String() string {
 func (*Read) ProtoMessage() {}
 
 func (x *Read) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5415,7 +5493,7 @@ func (x *Read) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read.ProtoReflect.Descriptor instead.
 func (*Read) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Read) GetIno() uint64 {
@@ -5452,7 +5530,7 @@ type ReadDir struct {
 
 func (x *ReadDir) Reset() {
 	*x = ReadDir{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5464,7 +5542,7 @@ func (x *ReadDir) String() string {
 func (*ReadDir) ProtoMessage() {}
 
 func (x *ReadDir) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5477,7 +5555,7 @@ func (x *ReadDir) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDir.ProtoReflect.Descriptor instead.
 func (*ReadDir) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ReadDir) GetIno() uint64 {
@@ -5510,7 +5588,7 @@ type GetXattrs struct {
 
 func (x *GetXattrs) Reset() {
 	*x = GetXattrs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5522,7 +5600,7 @@ func (x *GetXattrs) String() string {
 func (*GetXattrs) ProtoMessage() {}
 
 func (x *GetXattrs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5535,7 +5613,7 @@ func (x *GetXattrs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetXattrs.ProtoReflect.Descriptor instead.
 func (*GetXattrs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *GetXattrs) GetIno() uint64 {
@@ -5555,7 +5633,7 @@ type StatFs struct {
 
 func (x *StatFs) Reset() {
 	*x = StatFs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5567,7 +5645,7 @@ func (x *StatFs) String() string {
 func (*StatFs) ProtoMessage() {}
 
 func (x *StatFs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5580,7 +5658,7 @@ func (x *StatFs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatFs.ProtoReflect.Descriptor instead.
 func (*StatFs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *StatFs) GetUid() uint32 {
@@ -5605,7 +5683,7 @@ type ListMembers struct {
 
 func (x *ListMembers) Reset() {
 	*x = ListMembers{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5617,7 +5695,7 @@ func (x *ListMembers) String() string {
 func (*ListMembers) ProtoMessage() {}
 
 func (x *ListMembers) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5630,7 +5708,7 @@ func (x *ListMembers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembers.ProtoReflect.Descriptor instead.
 func (*ListMembers) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
 }
 
 // ListAlarms answers alarms in the order of their numbers.
@@ -5642,7 +5720,7 @@ type ListAlarms struct {
 
 func (x *ListAlarms) Reset() {
 	*x = ListAlarms{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5654,7 +5732,7 @@ func (x *ListAlarms) String() string {
 func (*ListAlarms) ProtoMessage() {}
 
 func (x *ListAlarms) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5667,7 +5745,7 @@ func (x *ListAlarms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAlarms.ProtoReflect.Descriptor instead.
 func (*ListAlarms) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
 }
 
 // ListQuotas answers those of directories, in the order of their inodes, then those of users.
@@ -5679,7 +5757,7 @@ type ListQuotas struct {
 
 func (x *ListQuotas) Reset() {
 	*x = ListQuotas{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5691,7 +5769,7 @@ func (x *ListQuotas) String() string {
 func (*ListQuotas) ProtoMessage() {}
 
 func (x *ListQuotas) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5704,7 +5782,7 @@ func (x *ListQuotas) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQuotas.ProtoReflect.Descriptor instead.
 func (*ListQuotas) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
 }
 
 // ListSessions answers those that have not ended.
@@ -5716,7 +5794,7 @@ type ListSessions struct {
 
 func (x *ListSessions) Reset() {
 	*x = ListSessions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5728,7 +5806,7 @@ func (x *ListSessions) String() string {
 func (*ListSessions) ProtoMessage() {}
 
 func (x *ListSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5741,7 +5819,7 @@ func (x *ListSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessions.ProtoReflect.Descriptor instead.
 func (*ListSessions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
 }
 
 type ListRules struct {
@@ -5752,7 +5830,7 @@ type ListRules struct {
 
 func (x *ListRules) Reset() {
 	*x = ListRules{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5764,7 +5842,7 @@ func (x *ListRules) String() string {
 func (*ListRules) ProtoMessage() {}
 
 func (x *ListRules) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5777,7 +5855,7 @@ func (x *ListRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRules.ProtoReflect.Descriptor instead.
 func (*ListRules) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
 }
 
 type ListHosts struct {
@@ -5788,7 +5866,7 @@ type ListHosts struct {
 
 func (x *ListHosts) Reset() {
 	*x = ListHosts{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5800,7 +5878,7 @@ func (x *ListHosts) String() string {
 func (*ListHosts) ProtoMessage() {}
 
 func (x *ListHosts) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5813,7 +5891,7 @@ func (x *ListHosts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHosts.ProtoReflect.Descriptor instead.
 func (*ListHosts) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
 }
 
 // ListLocks answers locks in the order of their directories and names: everything but directories that
@@ -5830,7 +5908,7 @@ type ListLocks struct {
 
 func (x *ListLocks) Reset() {
 	*x = ListLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5842,7 +5920,7 @@ func (x *ListLocks) String() string {
 func (*ListLocks) ProtoMessage() {}
 
 func (x *ListLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5855,7 +5933,7 @@ func (x *ListLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLocks.ProtoReflect.Descriptor instead.
 func (*ListLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ListLocks) GetAfterParent() uint64 {
@@ -5900,7 +5978,7 @@ type Viewer struct {
 
 func (x *Viewer) Reset() {
 	*x = Viewer{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5912,7 +5990,7 @@ func (x *Viewer) String() string {
 func (*Viewer) ProtoMessage() {}
 
 func (x *Viewer) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5925,7 +6003,7 @@ func (x *Viewer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Viewer.ProtoReflect.Descriptor instead.
 func (*Viewer) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Viewer) GetUid() uint32 {
@@ -5968,7 +6046,7 @@ type GetLock struct {
 
 func (x *GetLock) Reset() {
 	*x = GetLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5980,7 +6058,7 @@ func (x *GetLock) String() string {
 func (*GetLock) ProtoMessage() {}
 
 func (x *GetLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5993,7 +6071,7 @@ func (x *GetLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLock.ProtoReflect.Descriptor instead.
 func (*GetLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *GetLock) GetParent() uint64 {
@@ -6027,7 +6105,7 @@ type ListProcesses struct {
 
 func (x *ListProcesses) Reset() {
 	*x = ListProcesses{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6039,7 +6117,7 @@ func (x *ListProcesses) String() string {
 func (*ListProcesses) ProtoMessage() {}
 
 func (x *ListProcesses) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6052,7 +6130,7 @@ func (x *ListProcesses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcesses.ProtoReflect.Descriptor instead.
 func (*ListProcesses) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ListProcesses) GetHost() string {
@@ -6080,7 +6158,7 @@ type AwaitLock struct {
 
 func (x *AwaitLock) Reset() {
 	*x = AwaitLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6092,7 +6170,7 @@ func (x *AwaitLock) String() string {
 func (*AwaitLock) ProtoMessage() {}
 
 func (x *AwaitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6105,7 +6183,7 @@ func (x *AwaitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitLock.ProtoReflect.Descriptor instead.
 func (*AwaitLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *AwaitLock) GetSession() uint64 {
@@ -6176,7 +6254,7 @@ type AwaitChange struct {
 
 func (x *AwaitChange) Reset() {
 	*x = AwaitChange{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6188,7 +6266,7 @@ func (x *AwaitChange) String() string {
 func (*AwaitChange) ProtoMessage() {}
 
 func (x *AwaitChange) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6201,7 +6279,7 @@ func (x *AwaitChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitChange.ProtoReflect.Descriptor instead.
 func (*AwaitChange) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *AwaitChange) GetSeen() []*Observation {
@@ -6229,7 +6307,7 @@ type TestLock struct {
 
 func (x *TestLock) Reset() {
 	*x = TestLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6241,7 +6319,7 @@ func (x *TestLock) String() string {
 func (*TestLock) ProtoMessage() {}
 
 func (x *TestLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6254,7 +6332,7 @@ func (x *TestLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestLock.ProtoReflect.Descriptor instead.
 func (*TestLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *TestLock) GetSession() uint64 {
@@ -6282,7 +6360,7 @@ type ListAdvisoryLocks struct {
 
 func (x *ListAdvisoryLocks) Reset() {
 	*x = ListAdvisoryLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6294,7 +6372,7 @@ func (x *ListAdvisoryLocks) String() string {
 func (*ListAdvisoryLocks) ProtoMessage() {}
 
 func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6307,7 +6385,7 @@ func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdvisoryLocks.ProtoReflect.Descriptor instead.
 func (*ListAdvisoryLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ListAdvisoryLocks) GetIno() uint64 {
@@ -6340,7 +6418,7 @@ type ListEvents struct {
 
 func (x *ListEvents) Reset() {
 	*x = ListEvents{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6352,7 +6430,7 @@ func (x *ListEvents) String() string {
 func (*ListEvents) ProtoMessage() {}
 
 func (x *ListEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6365,7 +6443,7 @@ func (x *ListEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEvents.ProtoReflect.Descriptor instead.
 func (*ListEvents) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ListEvents) GetAfter() uint64 {
@@ -6419,7 +6497,7 @@ type GetCluster struct {
 
 func (x *GetCluster) Reset() {
 	*x = GetCluster{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6431,7 +6509,7 @@ func (x *GetCluster) String() string {
 func (*GetCluster) ProtoMessage() {}
 
 func (x *GetCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6444,7 +6522,7 @@ func (x *GetCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCluster.ProtoReflect.Descriptor instead.
 func (*GetCluster) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
 }
 
 // ListAuthorities answers authorities, the one that signs first.
@@ -6456,7 +6534,7 @@ type ListAuthorities struct {
 
 func (x *ListAuthorities) Reset() {
 	*x = ListAuthorities{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6468,7 +6546,7 @@ func (x *ListAuthorities) String() string {
 func (*ListAuthorities) ProtoMessage() {}
 
 func (x *ListAuthorities) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6481,7 +6559,7 @@ func (x *ListAuthorities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAuthorities.ProtoReflect.Descriptor instead.
 func (*ListAuthorities) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
 }
 
 // ListTokens answers tokens in the order of their ids.
@@ -6493,7 +6571,7 @@ type ListTokens struct {
 
 func (x *ListTokens) Reset() {
 	*x = ListTokens{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6505,7 +6583,7 @@ func (x *ListTokens) String() string {
 func (*ListTokens) ProtoMessage() {}
 
 func (x *ListTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6518,7 +6596,7 @@ func (x *ListTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokens.ProtoReflect.Descriptor instead.
 func (*ListTokens) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
 }
 
 // GetAdmission answers the admission of a host. NOT_FOUND if there never was one.
@@ -6531,7 +6609,7 @@ type GetAdmission struct {
 
 func (x *GetAdmission) Reset() {
 	*x = GetAdmission{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6543,7 +6621,7 @@ func (x *GetAdmission) String() string {
 func (*GetAdmission) ProtoMessage() {}
 
 func (x *GetAdmission) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6556,7 +6634,7 @@ func (x *GetAdmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAdmission.ProtoReflect.Descriptor instead.
 func (*GetAdmission) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *GetAdmission) GetName() string {
@@ -6577,7 +6655,7 @@ type ListAdmissions struct {
 
 func (x *ListAdmissions) Reset() {
 	*x = ListAdmissions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6589,7 +6667,7 @@ func (x *ListAdmissions) String() string {
 func (*ListAdmissions) ProtoMessage() {}
 
 func (x *ListAdmissions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6602,7 +6680,7 @@ func (x *ListAdmissions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdmissions.ProtoReflect.Descriptor instead.
 func (*ListAdmissions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{79}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ListAdmissions) GetAfter() string {
@@ -6638,7 +6716,7 @@ type Attr struct {
 
 func (x *Attr) Reset() {
 	*x = Attr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6650,7 +6728,7 @@ func (x *Attr) String() string {
 func (*Attr) ProtoMessage() {}
 
 func (x *Attr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6663,7 +6741,7 @@ func (x *Attr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attr.ProtoReflect.Descriptor instead.
 func (*Attr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{80}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Attr) GetIno() uint64 {
@@ -6755,7 +6833,7 @@ type DirEntry struct {
 
 func (x *DirEntry) Reset() {
 	*x = DirEntry{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6767,7 +6845,7 @@ func (x *DirEntry) String() string {
 func (*DirEntry) ProtoMessage() {}
 
 func (x *DirEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6780,7 +6858,7 @@ func (x *DirEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirEntry.ProtoReflect.Descriptor instead.
 func (*DirEntry) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{81}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *DirEntry) GetName() []byte {
@@ -6821,7 +6899,7 @@ type Xattr struct {
 
 func (x *Xattr) Reset() {
 	*x = Xattr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6833,7 +6911,7 @@ func (x *Xattr) String() string {
 func (*Xattr) ProtoMessage() {}
 
 func (x *Xattr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6846,7 +6924,7 @@ func (x *Xattr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Xattr.ProtoReflect.Descriptor instead.
 func (*Xattr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{82}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *Xattr) GetName() []byte {
@@ -6876,7 +6954,7 @@ type FsStats struct {
 
 func (x *FsStats) Reset() {
 	*x = FsStats{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6888,7 +6966,7 @@ func (x *FsStats) String() string {
 func (*FsStats) ProtoMessage() {}
 
 func (x *FsStats) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6901,7 +6979,7 @@ func (x *FsStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FsStats.ProtoReflect.Descriptor instead.
 func (*FsStats) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{83}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *FsStats) GetInodes() uint64 {
@@ -6974,7 +7052,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6986,7 +7064,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6999,7 +7077,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{84}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Result) GetCode() Code {
@@ -7209,7 +7287,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7221,7 +7299,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7234,7 +7312,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{85}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Lock) GetParent() uint64 {
@@ -7378,7 +7456,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7390,7 +7468,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7403,7 +7481,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{86}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -7553,7 +7631,7 @@ type MountStatus struct {
 
 func (x *MountStatus) Reset() {
 	*x = MountStatus{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7565,7 +7643,7 @@ func (x *MountStatus) String() string {
 func (*MountStatus) ProtoMessage() {}
 
 func (x *MountStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7578,7 +7656,7 @@ func (x *MountStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountStatus.ProtoReflect.Descriptor instead.
 func (*MountStatus) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{87}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *MountStatus) GetHost() string {
@@ -7631,7 +7709,7 @@ type HostRecord struct {
 
 func (x *HostRecord) Reset() {
 	*x = HostRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7643,7 +7721,7 @@ func (x *HostRecord) String() string {
 func (*HostRecord) ProtoMessage() {}
 
 func (x *HostRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7656,7 +7734,7 @@ func (x *HostRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRecord.ProtoReflect.Descriptor instead.
 func (*HostRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{88}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *HostRecord) GetName() string {
@@ -7717,16 +7795,17 @@ type SnapshotHeader struct {
 	MaxBytes         uint64                 `protobuf:"varint,20,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"` // this and those below like SetLimits'; 0: not set
 	MaxBytesPerUser  uint64                 `protobuf:"varint,21,opt,name=max_bytes_per_user,json=maxBytesPerUser,proto3" json:"max_bytes_per_user,omitempty"`
 	MaxInodesPerUser uint64                 `protobuf:"varint,22,opt,name=max_inodes_per_user,json=maxInodesPerUser,proto3" json:"max_inodes_per_user,omitempty"`
-	Cluster          string                 `protobuf:"bytes,23,opt,name=cluster,proto3" json:"cluster,omitempty"`                                  // its id
-	ShutOutIndex     uint64                 `protobuf:"varint,24,opt,name=shut_out_index,json=shutOutIndex,proto3" json:"shut_out_index,omitempty"` // log index of the last command that shut somebody out who had been let in
-	Digest           []byte                 `protobuf:"bytes,60,opt,name=digest,proto3" json:"digest,omitempty"`                                    // what the sum of the hashes of all that the records hold was in memory
+	Cluster          string                 `protobuf:"bytes,23,opt,name=cluster,proto3" json:"cluster,omitempty"`                                      // its id
+	ShutOutIndex     uint64                 `protobuf:"varint,24,opt,name=shut_out_index,json=shutOutIndex,proto3" json:"shut_out_index,omitempty"`     // log index of the last command that shut somebody out who had been let in
+	ClusterVersion   uint32                 `protobuf:"varint,70,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"` // at which the cluster runs; 0: 1
+	Digest           []byte                 `protobuf:"bytes,60,opt,name=digest,proto3" json:"digest,omitempty"`                                        // what the sum of the hashes of all that the records hold was in memory
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7738,7 +7817,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7751,7 +7830,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{89}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *SnapshotHeader) GetVersion() uint32 {
@@ -7859,6 +7938,13 @@ func (x *SnapshotHeader) GetShutOutIndex() uint64 {
 	return 0
 }
 
+func (x *SnapshotHeader) GetClusterVersion() uint32 {
+	if x != nil {
+		return x.ClusterVersion
+	}
+	return 0
+}
+
 func (x *SnapshotHeader) GetDigest() []byte {
 	if x != nil {
 		return x.Digest
@@ -7894,7 +7980,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7906,7 +7992,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7919,7 +8005,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{90}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Record) GetRecord() isRecord_Record {
@@ -8200,7 +8286,7 @@ type AuthorityRecord struct {
 
 func (x *AuthorityRecord) Reset() {
 	*x = AuthorityRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8212,7 +8298,7 @@ func (x *AuthorityRecord) String() string {
 func (*AuthorityRecord) ProtoMessage() {}
 
 func (x *AuthorityRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8225,7 +8311,7 @@ func (x *AuthorityRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthorityRecord.ProtoReflect.Descriptor instead.
 func (*AuthorityRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{91}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *AuthorityRecord) GetAuthority() *Authority {
@@ -8260,7 +8346,7 @@ type TokenRecord struct {
 
 func (x *TokenRecord) Reset() {
 	*x = TokenRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8272,7 +8358,7 @@ func (x *TokenRecord) String() string {
 func (*TokenRecord) ProtoMessage() {}
 
 func (x *TokenRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8285,7 +8371,7 @@ func (x *TokenRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenRecord.ProtoReflect.Descriptor instead.
 func (*TokenRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{92}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *TokenRecord) GetToken() *JoinToken {
@@ -8313,7 +8399,7 @@ type RevokedKey struct {
 
 func (x *RevokedKey) Reset() {
 	*x = RevokedKey{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8325,7 +8411,7 @@ func (x *RevokedKey) String() string {
 func (*RevokedKey) ProtoMessage() {}
 
 func (x *RevokedKey) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8338,7 +8424,7 @@ func (x *RevokedKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedKey.ProtoReflect.Descriptor instead.
 func (*RevokedKey) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{93}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *RevokedKey) GetKeyHash() []byte {
@@ -8366,7 +8452,7 @@ type EventCount struct {
 
 func (x *EventCount) Reset() {
 	*x = EventCount{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8378,7 +8464,7 @@ func (x *EventCount) String() string {
 func (*EventCount) ProtoMessage() {}
 
 func (x *EventCount) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8391,7 +8477,7 @@ func (x *EventCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventCount.ProtoReflect.Descriptor instead.
 func (*EventCount) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{94}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *EventCount) GetEvent() string {
@@ -8428,7 +8514,7 @@ type InodeRecord struct {
 
 func (x *InodeRecord) Reset() {
 	*x = InodeRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8440,7 +8526,7 @@ func (x *InodeRecord) String() string {
 func (*InodeRecord) ProtoMessage() {}
 
 func (x *InodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8453,7 +8539,7 @@ func (x *InodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InodeRecord.ProtoReflect.Descriptor instead.
 func (*InodeRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{95}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *InodeRecord) GetAttr() *Attr {
@@ -8564,7 +8650,7 @@ type EntryRecord struct {
 
 func (x *EntryRecord) Reset() {
 	*x = EntryRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8576,7 +8662,7 @@ func (x *EntryRecord) String() string {
 func (*EntryRecord) ProtoMessage() {}
 
 func (x *EntryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8589,7 +8675,7 @@ func (x *EntryRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRecord.ProtoReflect.Descriptor instead.
 func (*EntryRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{96}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *EntryRecord) GetParent() uint64 {
@@ -8715,7 +8801,7 @@ type PendingRecord struct {
 
 func (x *PendingRecord) Reset() {
 	*x = PendingRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8727,7 +8813,7 @@ func (x *PendingRecord) String() string {
 func (*PendingRecord) ProtoMessage() {}
 
 func (x *PendingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8740,7 +8826,7 @@ func (x *PendingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingRecord.ProtoReflect.Descriptor instead.
 func (*PendingRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{97}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *PendingRecord) GetUntil() int64 {
@@ -8773,7 +8859,7 @@ type MakerRecord struct {
 
 func (x *MakerRecord) Reset() {
 	*x = MakerRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8785,7 +8871,7 @@ func (x *MakerRecord) String() string {
 func (*MakerRecord) ProtoMessage() {}
 
 func (x *MakerRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8798,7 +8884,7 @@ func (x *MakerRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakerRecord.ProtoReflect.Descriptor instead.
 func (*MakerRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{98}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *MakerRecord) GetProcess() *Process {
@@ -8865,7 +8951,7 @@ type OrphanRecord struct {
 
 func (x *OrphanRecord) Reset() {
 	*x = OrphanRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8877,7 +8963,7 @@ func (x *OrphanRecord) String() string {
 func (*OrphanRecord) ProtoMessage() {}
 
 func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8890,7 +8976,7 @@ func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrphanRecord.ProtoReflect.Descriptor instead.
 func (*OrphanRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{99}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *OrphanRecord) GetIno() uint64 {
@@ -8955,7 +9041,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8967,7 +9053,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8980,7 +9066,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{100}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *SessionRecord) GetId() uint64 {
@@ -9080,7 +9166,7 @@ type ReplyRecord struct {
 
 func (x *ReplyRecord) Reset() {
 	*x = ReplyRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9092,7 +9178,7 @@ func (x *ReplyRecord) String() string {
 func (*ReplyRecord) ProtoMessage() {}
 
 func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9105,7 +9191,7 @@ func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRecord.ProtoReflect.Descriptor instead.
 func (*ReplyRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{101}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *ReplyRecord) GetSession() uint64 {
@@ -9152,7 +9238,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9164,7 +9250,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9177,7 +9263,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{102}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *Undo) GetIno() uint64 {
@@ -9284,7 +9370,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05acked\x18\x03 \x01(\x04R\x05acked\x12\x12\n" +
 	"\x04time\x18\x04 \x01(\x03R\x04time\x12,\n" +
 	"\x06caller\x18\x05 \x01(\v2\x14.lockfs.store.CallerR\x06caller\x12 \n" +
-	"\x02op\x18\x06 \x01(\v2\x10.lockfs.store.OpR\x02op\"\x9b\x11\n" +
+	"\x02op\x18\x06 \x01(\v2\x10.lockfs.store.OpR\x02op\"\xd8\x11\n" +
 	"\x02Op\x12.\n" +
 	"\x06create\x18\x01 \x01(\v2\x14.lockfs.store.CreateH\x00R\x06create\x12(\n" +
 	"\x04link\x18\x02 \x01(\v2\x12.lockfs.store.LinkH\x00R\x04link\x12.\n" +
@@ -9336,7 +9422,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"clearAlarm\x12>\n" +
 	"\ffreeze_state\x18> \x01(\v2\x19.lockfs.store.FreezeStateH\x00R\vfreezeState\x125\n" +
 	"\tset_quota\x18? \x01(\v2\x16.lockfs.store.SetQuotaH\x00R\bsetQuota\x12>\n" +
-	"\fdelete_quota\x18@ \x01(\v2\x19.lockfs.store.DeleteQuotaH\x00R\vdeleteQuotaB\x04\n" +
+	"\fdelete_quota\x18@ \x01(\v2\x19.lockfs.store.DeleteQuotaH\x00R\vdeleteQuota\x12;\n" +
+	"\vset_version\x18F \x01(\v2\x18.lockfs.store.SetVersionH\x00R\n" +
+	"setVersionB\x04\n" +
 	"\x02op\"\xdf\x01\n" +
 	"\x06Create\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
@@ -9528,13 +9616,18 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05quota\x18\x01 \x01(\v2\x13.lockfs.store.QuotaR\x05quota\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\fR\x04path\x12\x16\n" +
 	"\x06inodes\x18\x03 \x01(\x04R\x06inodes\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"R\n" +
+	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"\xa0\x01\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
-	"\aaddress\x18\x05 \x01(\tR\aaddressJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"9\n" +
+	"\aaddress\x18\x05 \x01(\tR\aaddress\x12%\n" +
+	"\x0eoldest_version\x18\x06 \x01(\rR\roldestVersion\x12%\n" +
+	"\x0enewest_version\x18\a \x01(\rR\rnewestVersionJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"9\n" +
 	"\tSetMember\x12,\n" +
-	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"\x1e\n" +
+	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"&\n" +
+	"\n" +
+	"SetVersion\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\"\x1e\n" +
 	"\fRemoveMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\xf9\x01\n" +
 	"\tSetLimits\x12\x1d\n" +
@@ -9837,7 +9930,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bsessions\x18\x03 \x01(\rR\bsessions\x12\x14\n" +
 	"\x05since\x18\x04 \x01(\x03R\x05since\x12\x12\n" +
 	"\x04left\x18\x05 \x01(\bR\x04left\x12\x18\n" +
-	"\amachine\x18\x06 \x01(\tR\amachine\"\xfb\x03\n" +
+	"\amachine\x18\x06 \x01(\tR\amachine\"\xa4\x04\n" +
 	"\x0eSnapshotHeader\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x12\n" +
@@ -9858,7 +9951,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x12max_bytes_per_user\x18\x15 \x01(\x04R\x0fmaxBytesPerUser\x12-\n" +
 	"\x13max_inodes_per_user\x18\x16 \x01(\x04R\x10maxInodesPerUser\x12\x18\n" +
 	"\acluster\x18\x17 \x01(\tR\acluster\x12$\n" +
-	"\x0eshut_out_index\x18\x18 \x01(\x04R\fshutOutIndex\x12\x16\n" +
+	"\x0eshut_out_index\x18\x18 \x01(\x04R\fshutOutIndex\x12'\n" +
+	"\x0fcluster_version\x18F \x01(\rR\x0eclusterVersion\x12\x16\n" +
 	"\x06digest\x18< \x01(\fR\x06digest\"\x93\a\n" +
 	"\x06Record\x121\n" +
 	"\x05inode\x18\x01 \x01(\v2\x19.lockfs.store.InodeRecordH\x00R\x05inode\x121\n" +
@@ -10078,7 +10172,7 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 }
 
 var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 103)
+var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 104)
 var file_raftstore_storepb_store_proto_goTypes = []any{
 	(Code)(0),                 // 0: lockfs.store.Code
 	(Format)(0),               // 1: lockfs.store.Format
@@ -10127,69 +10221,70 @@ var file_raftstore_storepb_store_proto_goTypes = []any{
 	(*QuotaUsage)(nil),        // 44: lockfs.store.QuotaUsage
 	(*Member)(nil),            // 45: lockfs.store.Member
 	(*SetMember)(nil),         // 46: lockfs.store.SetMember
-	(*RemoveMember)(nil),      // 47: lockfs.store.RemoveMember
-	(*SetLimits)(nil),         // 48: lockfs.store.SetLimits
-	(*SetCluster)(nil),        // 49: lockfs.store.SetCluster
-	(*Authority)(nil),         // 50: lockfs.store.Authority
-	(*AddAuthority)(nil),      // 51: lockfs.store.AddAuthority
-	(*DropAuthority)(nil),     // 52: lockfs.store.DropAuthority
-	(*JoinToken)(nil),         // 53: lockfs.store.JoinToken
-	(*PutToken)(nil),          // 54: lockfs.store.PutToken
-	(*DeleteToken)(nil),       // 55: lockfs.store.DeleteToken
-	(*Admission)(nil),         // 56: lockfs.store.Admission
-	(*AdmitHost)(nil),         // 57: lockfs.store.AdmitHost
-	(*RevokeHost)(nil),        // 58: lockfs.store.RevokeHost
-	(*NoteRefusal)(nil),       // 59: lockfs.store.NoteRefusal
-	(*Query)(nil),             // 60: lockfs.store.Query
-	(*Lookup)(nil),            // 61: lockfs.store.Lookup
-	(*GetAttr)(nil),           // 62: lockfs.store.GetAttr
-	(*Read)(nil),              // 63: lockfs.store.Read
-	(*ReadDir)(nil),           // 64: lockfs.store.ReadDir
-	(*GetXattrs)(nil),         // 65: lockfs.store.GetXattrs
-	(*StatFs)(nil),            // 66: lockfs.store.StatFs
-	(*ListMembers)(nil),       // 67: lockfs.store.ListMembers
-	(*ListAlarms)(nil),        // 68: lockfs.store.ListAlarms
-	(*ListQuotas)(nil),        // 69: lockfs.store.ListQuotas
-	(*ListSessions)(nil),      // 70: lockfs.store.ListSessions
-	(*ListRules)(nil),         // 71: lockfs.store.ListRules
-	(*ListHosts)(nil),         // 72: lockfs.store.ListHosts
-	(*ListLocks)(nil),         // 73: lockfs.store.ListLocks
-	(*Viewer)(nil),            // 74: lockfs.store.Viewer
-	(*GetLock)(nil),           // 75: lockfs.store.GetLock
-	(*ListProcesses)(nil),     // 76: lockfs.store.ListProcesses
-	(*AwaitLock)(nil),         // 77: lockfs.store.AwaitLock
-	(*AwaitChange)(nil),       // 78: lockfs.store.AwaitChange
-	(*TestLock)(nil),          // 79: lockfs.store.TestLock
-	(*ListAdvisoryLocks)(nil), // 80: lockfs.store.ListAdvisoryLocks
-	(*ListEvents)(nil),        // 81: lockfs.store.ListEvents
-	(*GetCluster)(nil),        // 82: lockfs.store.GetCluster
-	(*ListAuthorities)(nil),   // 83: lockfs.store.ListAuthorities
-	(*ListTokens)(nil),        // 84: lockfs.store.ListTokens
-	(*GetAdmission)(nil),      // 85: lockfs.store.GetAdmission
-	(*ListAdmissions)(nil),    // 86: lockfs.store.ListAdmissions
-	(*Attr)(nil),              // 87: lockfs.store.Attr
-	(*DirEntry)(nil),          // 88: lockfs.store.DirEntry
-	(*Xattr)(nil),             // 89: lockfs.store.Xattr
-	(*FsStats)(nil),           // 90: lockfs.store.FsStats
-	(*Result)(nil),            // 91: lockfs.store.Result
-	(*Lock)(nil),              // 92: lockfs.store.Lock
-	(*Event)(nil),             // 93: lockfs.store.Event
-	(*MountStatus)(nil),       // 94: lockfs.store.MountStatus
-	(*HostRecord)(nil),        // 95: lockfs.store.HostRecord
-	(*SnapshotHeader)(nil),    // 96: lockfs.store.SnapshotHeader
-	(*Record)(nil),            // 97: lockfs.store.Record
-	(*AuthorityRecord)(nil),   // 98: lockfs.store.AuthorityRecord
-	(*TokenRecord)(nil),       // 99: lockfs.store.TokenRecord
-	(*RevokedKey)(nil),        // 100: lockfs.store.RevokedKey
-	(*EventCount)(nil),        // 101: lockfs.store.EventCount
-	(*InodeRecord)(nil),       // 102: lockfs.store.InodeRecord
-	(*EntryRecord)(nil),       // 103: lockfs.store.EntryRecord
-	(*PendingRecord)(nil),     // 104: lockfs.store.PendingRecord
-	(*MakerRecord)(nil),       // 105: lockfs.store.MakerRecord
-	(*OrphanRecord)(nil),      // 106: lockfs.store.OrphanRecord
-	(*SessionRecord)(nil),     // 107: lockfs.store.SessionRecord
-	(*ReplyRecord)(nil),       // 108: lockfs.store.ReplyRecord
-	(*Undo)(nil),              // 109: lockfs.store.Undo
+	(*SetVersion)(nil),        // 47: lockfs.store.SetVersion
+	(*RemoveMember)(nil),      // 48: lockfs.store.RemoveMember
+	(*SetLimits)(nil),         // 49: lockfs.store.SetLimits
+	(*SetCluster)(nil),        // 50: lockfs.store.SetCluster
+	(*Authority)(nil),         // 51: lockfs.store.Authority
+	(*AddAuthority)(nil),      // 52: lockfs.store.AddAuthority
+	(*DropAuthority)(nil),     // 53: lockfs.store.DropAuthority
+	(*JoinToken)(nil),         // 54: lockfs.store.JoinToken
+	(*PutToken)(nil),          // 55: lockfs.store.PutToken
+	(*DeleteToken)(nil),       // 56: lockfs.store.DeleteToken
+	(*Admission)(nil),         // 57: lockfs.store.Admission
+	(*AdmitHost)(nil),         // 58: lockfs.store.AdmitHost
+	(*RevokeHost)(nil),        // 59: lockfs.store.RevokeHost
+	(*NoteRefusal)(nil),       // 60: lockfs.store.NoteRefusal
+	(*Query)(nil),             // 61: lockfs.store.Query
+	(*Lookup)(nil),            // 62: lockfs.store.Lookup
+	(*GetAttr)(nil),           // 63: lockfs.store.GetAttr
+	(*Read)(nil),              // 64: lockfs.store.Read
+	(*ReadDir)(nil),           // 65: lockfs.store.ReadDir
+	(*GetXattrs)(nil),         // 66: lockfs.store.GetXattrs
+	(*StatFs)(nil),            // 67: lockfs.store.StatFs
+	(*ListMembers)(nil),       // 68: lockfs.store.ListMembers
+	(*ListAlarms)(nil),        // 69: lockfs.store.ListAlarms
+	(*ListQuotas)(nil),        // 70: lockfs.store.ListQuotas
+	(*ListSessions)(nil),      // 71: lockfs.store.ListSessions
+	(*ListRules)(nil),         // 72: lockfs.store.ListRules
+	(*ListHosts)(nil),         // 73: lockfs.store.ListHosts
+	(*ListLocks)(nil),         // 74: lockfs.store.ListLocks
+	(*Viewer)(nil),            // 75: lockfs.store.Viewer
+	(*GetLock)(nil),           // 76: lockfs.store.GetLock
+	(*ListProcesses)(nil),     // 77: lockfs.store.ListProcesses
+	(*AwaitLock)(nil),         // 78: lockfs.store.AwaitLock
+	(*AwaitChange)(nil),       // 79: lockfs.store.AwaitChange
+	(*TestLock)(nil),          // 80: lockfs.store.TestLock
+	(*ListAdvisoryLocks)(nil), // 81: lockfs.store.ListAdvisoryLocks
+	(*ListEvents)(nil),        // 82: lockfs.store.ListEvents
+	(*GetCluster)(nil),        // 83: lockfs.store.GetCluster
+	(*ListAuthorities)(nil),   // 84: lockfs.store.ListAuthorities
+	(*ListTokens)(nil),        // 85: lockfs.store.ListTokens
+	(*GetAdmission)(nil),      // 86: lockfs.store.GetAdmission
+	(*ListAdmissions)(nil),    // 87: lockfs.store.ListAdmissions
+	(*Attr)(nil),              // 88: lockfs.store.Attr
+	(*DirEntry)(nil),          // 89: lockfs.store.DirEntry
+	(*Xattr)(nil),             // 90: lockfs.store.Xattr
+	(*FsStats)(nil),           // 91: lockfs.store.FsStats
+	(*Result)(nil),            // 92: lockfs.store.Result
+	(*Lock)(nil),              // 93: lockfs.store.Lock
+	(*Event)(nil),             // 94: lockfs.store.Event
+	(*MountStatus)(nil),       // 95: lockfs.store.MountStatus
+	(*HostRecord)(nil),        // 96: lockfs.store.HostRecord
+	(*SnapshotHeader)(nil),    // 97: lockfs.store.SnapshotHeader
+	(*Record)(nil),            // 98: lockfs.store.Record
+	(*AuthorityRecord)(nil),   // 99: lockfs.store.AuthorityRecord
+	(*TokenRecord)(nil),       // 100: lockfs.store.TokenRecord
+	(*RevokedKey)(nil),        // 101: lockfs.store.RevokedKey
+	(*EventCount)(nil),        // 102: lockfs.store.EventCount
+	(*InodeRecord)(nil),       // 103: lockfs.store.InodeRecord
+	(*EntryRecord)(nil),       // 104: lockfs.store.EntryRecord
+	(*PendingRecord)(nil),     // 105: lockfs.store.PendingRecord
+	(*MakerRecord)(nil),       // 106: lockfs.store.MakerRecord
+	(*OrphanRecord)(nil),      // 107: lockfs.store.OrphanRecord
+	(*SessionRecord)(nil),     // 108: lockfs.store.SessionRecord
+	(*ReplyRecord)(nil),       // 109: lockfs.store.ReplyRecord
+	(*Undo)(nil),              // 110: lockfs.store.Undo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	8,   // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
@@ -10213,8 +10308,8 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	24,  // 18: lockfs.store.Op.close_session:type_name -> lockfs.store.CloseSession
 	26,  // 19: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
 	46,  // 20: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
-	47,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
-	48,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
+	48,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
+	49,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
 	25,  // 23: lockfs.store.Op.end_session:type_name -> lockfs.store.EndSession
 	27,  // 24: lockfs.store.Op.process_gone:type_name -> lockfs.store.ProcessGone
 	33,  // 25: lockfs.store.Op.set_rule:type_name -> lockfs.store.SetRule
@@ -10224,135 +10319,136 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	28,  // 29: lockfs.store.Op.take_lock:type_name -> lockfs.store.TakeLock
 	29,  // 30: lockfs.store.Op.drop_locks:type_name -> lockfs.store.DropLocks
 	30,  // 31: lockfs.store.Op.interrupt_lock:type_name -> lockfs.store.InterruptLock
-	49,  // 32: lockfs.store.Op.set_cluster:type_name -> lockfs.store.SetCluster
-	51,  // 33: lockfs.store.Op.add_authority:type_name -> lockfs.store.AddAuthority
-	52,  // 34: lockfs.store.Op.drop_authority:type_name -> lockfs.store.DropAuthority
-	54,  // 35: lockfs.store.Op.put_token:type_name -> lockfs.store.PutToken
-	55,  // 36: lockfs.store.Op.delete_token:type_name -> lockfs.store.DeleteToken
-	57,  // 37: lockfs.store.Op.admit_host:type_name -> lockfs.store.AdmitHost
-	58,  // 38: lockfs.store.Op.revoke_host:type_name -> lockfs.store.RevokeHost
-	59,  // 39: lockfs.store.Op.note_refusal:type_name -> lockfs.store.NoteRefusal
+	50,  // 32: lockfs.store.Op.set_cluster:type_name -> lockfs.store.SetCluster
+	52,  // 33: lockfs.store.Op.add_authority:type_name -> lockfs.store.AddAuthority
+	53,  // 34: lockfs.store.Op.drop_authority:type_name -> lockfs.store.DropAuthority
+	55,  // 35: lockfs.store.Op.put_token:type_name -> lockfs.store.PutToken
+	56,  // 36: lockfs.store.Op.delete_token:type_name -> lockfs.store.DeleteToken
+	58,  // 37: lockfs.store.Op.admit_host:type_name -> lockfs.store.AdmitHost
+	59,  // 38: lockfs.store.Op.revoke_host:type_name -> lockfs.store.RevokeHost
+	60,  // 39: lockfs.store.Op.note_refusal:type_name -> lockfs.store.NoteRefusal
 	38,  // 40: lockfs.store.Op.raise_alarm:type_name -> lockfs.store.RaiseAlarm
 	39,  // 41: lockfs.store.Op.clear_alarm:type_name -> lockfs.store.ClearAlarm
 	40,  // 42: lockfs.store.Op.freeze_state:type_name -> lockfs.store.FreezeState
 	42,  // 43: lockfs.store.Op.set_quota:type_name -> lockfs.store.SetQuota
 	43,  // 44: lockfs.store.Op.delete_quota:type_name -> lockfs.store.DeleteQuota
-	9,   // 45: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
-	10,  // 46: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
-	10,  // 47: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
-	9,   // 48: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
-	10,  // 49: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
-	10,  // 50: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
-	8,   // 51: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
-	4,   // 52: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 53: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
-	4,   // 54: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
-	4,   // 55: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 56: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
-	4,   // 57: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 58: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
-	32,  // 59: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
-	37,  // 60: lockfs.store.RaiseAlarm.alarm:type_name -> lockfs.store.Alarm
-	41,  // 61: lockfs.store.SetQuota.quota:type_name -> lockfs.store.Quota
-	41,  // 62: lockfs.store.QuotaUsage.quota:type_name -> lockfs.store.Quota
-	45,  // 63: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
-	6,   // 64: lockfs.store.JoinToken.role:type_name -> lockfs.store.Role
-	53,  // 65: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
-	6,   // 66: lockfs.store.Admission.role:type_name -> lockfs.store.Role
-	56,  // 67: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
-	61,  // 68: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	62,  // 69: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	63,  // 70: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	64,  // 71: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	65,  // 72: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	66,  // 73: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	67,  // 74: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	70,  // 75: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
-	71,  // 76: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
-	72,  // 77: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
-	73,  // 78: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
-	75,  // 79: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
-	76,  // 80: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
-	81,  // 81: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
-	77,  // 82: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
-	79,  // 83: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
-	80,  // 84: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	78,  // 85: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
-	82,  // 86: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
-	83,  // 87: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
-	84,  // 88: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
-	85,  // 89: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
-	86,  // 90: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
-	68,  // 91: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
-	69,  // 92: lockfs.store.Query.list_quotas:type_name -> lockfs.store.ListQuotas
-	10,  // 93: lockfs.store.Read.name:type_name -> lockfs.store.Observation
-	74,  // 94: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
-	4,   // 95: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 96: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
-	10,  // 97: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
-	28,  // 98: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
-	74,  // 99: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
-	74,  // 100: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
-	0,   // 101: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	87,  // 102: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	88,  // 103: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	89,  // 104: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	90,  // 105: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	45,  // 106: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	107, // 107: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	10,  // 108: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
-	32,  // 109: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
-	95,  // 110: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
-	92,  // 111: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
-	8,   // 112: lockfs.store.Result.processes:type_name -> lockfs.store.Process
-	93,  // 113: lockfs.store.Result.events:type_name -> lockfs.store.Event
-	31,  // 114: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	50,  // 115: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
-	53,  // 116: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
-	56,  // 117: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
-	37,  // 118: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
-	44,  // 119: lockfs.store.Result.quotas:type_name -> lockfs.store.QuotaUsage
-	9,   // 120: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
-	87,  // 121: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
-	31,  // 122: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	7,   // 123: lockfs.store.Event.by:type_name -> lockfs.store.Caller
-	93,  // 124: lockfs.store.Event.previous:type_name -> lockfs.store.Event
-	102, // 125: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	103, // 126: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	106, // 127: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	107, // 128: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	108, // 129: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	45,  // 130: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	32,  // 131: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
-	95,  // 132: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
-	93,  // 133: lockfs.store.Record.event:type_name -> lockfs.store.Event
-	101, // 134: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
-	31,  // 135: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
-	98,  // 136: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
-	99,  // 137: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
-	56,  // 138: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
-	100, // 139: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
-	37,  // 140: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
-	41,  // 141: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
-	50,  // 142: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
-	53,  // 143: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
-	87,  // 144: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	89,  // 145: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	9,   // 146: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	9,   // 147: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	104, // 148: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
-	105, // 149: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
-	7,   // 150: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
-	8,   // 151: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
-	8,   // 152: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
-	91,  // 153: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	109, // 154: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	105, // 155: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
-	156, // [156:156] is the sub-list for method output_type
-	156, // [156:156] is the sub-list for method input_type
-	156, // [156:156] is the sub-list for extension type_name
-	156, // [156:156] is the sub-list for extension extendee
-	0,   // [0:156] is the sub-list for field type_name
+	47,  // 45: lockfs.store.Op.set_version:type_name -> lockfs.store.SetVersion
+	9,   // 46: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
+	10,  // 47: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
+	10,  // 48: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
+	9,   // 49: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
+	10,  // 50: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
+	10,  // 51: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
+	8,   // 52: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
+	4,   // 53: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 54: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
+	4,   // 55: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
+	4,   // 56: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 57: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
+	4,   // 58: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 59: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
+	32,  // 60: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
+	37,  // 61: lockfs.store.RaiseAlarm.alarm:type_name -> lockfs.store.Alarm
+	41,  // 62: lockfs.store.SetQuota.quota:type_name -> lockfs.store.Quota
+	41,  // 63: lockfs.store.QuotaUsage.quota:type_name -> lockfs.store.Quota
+	45,  // 64: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
+	6,   // 65: lockfs.store.JoinToken.role:type_name -> lockfs.store.Role
+	54,  // 66: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
+	6,   // 67: lockfs.store.Admission.role:type_name -> lockfs.store.Role
+	57,  // 68: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
+	62,  // 69: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	63,  // 70: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	64,  // 71: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	65,  // 72: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	66,  // 73: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	67,  // 74: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	68,  // 75: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	71,  // 76: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	72,  // 77: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
+	73,  // 78: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
+	74,  // 79: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
+	76,  // 80: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	77,  // 81: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	82,  // 82: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	78,  // 83: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	80,  // 84: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	81,  // 85: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	79,  // 86: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
+	83,  // 87: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
+	84,  // 88: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
+	85,  // 89: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
+	86,  // 90: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
+	87,  // 91: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
+	69,  // 92: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
+	70,  // 93: lockfs.store.Query.list_quotas:type_name -> lockfs.store.ListQuotas
+	10,  // 94: lockfs.store.Read.name:type_name -> lockfs.store.Observation
+	75,  // 95: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
+	4,   // 96: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 97: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
+	10,  // 98: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
+	28,  // 99: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
+	75,  // 100: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
+	75,  // 101: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
+	0,   // 102: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	88,  // 103: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	89,  // 104: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	90,  // 105: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	91,  // 106: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	45,  // 107: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	108, // 108: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	10,  // 109: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
+	32,  // 110: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
+	96,  // 111: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	93,  // 112: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	8,   // 113: lockfs.store.Result.processes:type_name -> lockfs.store.Process
+	94,  // 114: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	31,  // 115: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	51,  // 116: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
+	54,  // 117: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
+	57,  // 118: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
+	37,  // 119: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
+	44,  // 120: lockfs.store.Result.quotas:type_name -> lockfs.store.QuotaUsage
+	9,   // 121: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	88,  // 122: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	31,  // 123: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	7,   // 124: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	94,  // 125: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	103, // 126: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	104, // 127: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	107, // 128: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	108, // 129: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	109, // 130: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	45,  // 131: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	32,  // 132: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	96,  // 133: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	94,  // 134: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	102, // 135: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	31,  // 136: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	99,  // 137: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
+	100, // 138: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
+	57,  // 139: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
+	101, // 140: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
+	37,  // 141: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
+	41,  // 142: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
+	51,  // 143: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
+	54,  // 144: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
+	88,  // 145: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	90,  // 146: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	9,   // 147: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	9,   // 148: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	105, // 149: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
+	106, // 150: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
+	7,   // 151: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
+	8,   // 152: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
+	8,   // 153: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
+	92,  // 154: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	110, // 155: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	106, // 156: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
+	157, // [157:157] is the sub-list for method output_type
+	157, // [157:157] is the sub-list for method input_type
+	157, // [157:157] is the sub-list for extension type_name
+	157, // [157:157] is the sub-list for extension extendee
+	0,   // [0:157] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -10399,12 +10495,13 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Op_FreezeState)(nil),
 		(*Op_SetQuota)(nil),
 		(*Op_DeleteQuota)(nil),
+		(*Op_SetVersion)(nil),
 	}
 	file_raftstore_storepb_store_proto_msgTypes[8].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[9].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[10].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[41].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[53].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[42].OneofWrappers = []any{}
+	file_raftstore_storepb_store_proto_msgTypes[54].OneofWrappers = []any{
 		(*Query_Lookup)(nil),
 		(*Query_GetAttr)(nil),
 		(*Query_Read)(nil),
@@ -10431,7 +10528,7 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Query_ListAlarms)(nil),
 		(*Query_ListQuotas)(nil),
 	}
-	file_raftstore_storepb_store_proto_msgTypes[90].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[91].OneofWrappers = []any{
 		(*Record_Inode)(nil),
 		(*Record_Entry)(nil),
 		(*Record_Orphan)(nil),
@@ -10456,7 +10553,7 @@ func file_raftstore_storepb_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   103,
+			NumMessages:   104,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
