@@ -77,6 +77,7 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"list_admissions":     ofServers,
 		"list_alarms":         ofUsers,
 		"list_quotas":         ofMounts, // with names of directories
+		"get_note":            ofUsers,
 		unknown:               ofMounts, // it is answered that nobody here knows it
 	},
 	// In a session of the host that sends them.
@@ -121,6 +122,7 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"freeze_state":   nobodys,
 		"set_quota":      nobodys,
 		"delete_quota":   nobodys,
+		"set_note":       nobodys,
 	},
 	changes: map[protoreflect.Name]right{
 		"set_rule":      ofServers,
@@ -134,6 +136,7 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"clear_alarm":   ofServers,
 		"set_quota":     ofServers,
 		"delete_quota":  ofServers,
+		"set_note":      ofServers,
 	},
 }
 

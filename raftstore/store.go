@@ -35,7 +35,7 @@ type Applier interface {
 type Store struct {
 	Raft Applier
 	Now  func() int64 // cluster time, nanoseconds since the Unix epoch
-	// Version is that at which the cluster runs at least; nil: the newest that this program knows.
+	// Version is that at which the cluster runs at least.
 	Version func() uint32
 	// Committed is told how long each command took from being proposed until this node had applied it; nil: nobody wants to know.
 	Committed func(time.Duration)
@@ -51,13 +51,8 @@ func (s *Store) Propose(ctx context.Context, cmd *storepb.Command) (*storepb.Res
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotDone, err)
 	}
-	if err := codec.CheckKnown(data, cmd); err != nil {
+	if err := codec.CheckMayPropose(data, cmd, s.Version()); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotDone, err)
-	}
-	if s.Version != nil {
-		if err := codec.CheckVersion(data, s.Version()); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrNotDone, err)
-		}
 	}
 	began := time.Now()
 	future := s.Raft.Apply(data, enqueueTimeout)

@@ -77,15 +77,3 @@ func TestAnOlderProgramTakesNoLaterSnapshot(t *testing.T) {
 	require.ErrorIs(t, fsm.Restore(io.NopCloser(bytes.NewReader(snapshotBytes(t, leader.State())))), codec.ErrNewer)
 	requireStopped(t, fsm, failed)
 }
-
-// TestProposeAsksForTheVersion: nothing is held back where the cluster runs at the newest version that is known.
-func TestProposeAsksForTheVersion(t *testing.T) {
-	asked := false
-	store := &Store{Raft: failingRaft{raft.ErrNotLeader}, Now: func() int64 { return 1 }, Version: func() uint32 {
-		asked = true
-		return version.Newest
-	}}
-	_, err := store.Propose(t.Context(), &storepb.Command{Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}})
-	require.ErrorIs(t, err, ErrNotLeader)
-	require.True(t, asked)
-}

@@ -305,18 +305,21 @@ func (x *KeepAliveRequest) GetClockOffset() int64 {
 }
 
 type KeepAliveReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
-	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
-	Ended         bool                   `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"` // there is no such session any more
-	Ttl           int64                  `protobuf:"varint,4,opt,name=ttl,proto3" json:"ttl,omitempty"`     // how long the session lasts from when the request was sent, nanoseconds
-	ClusterTime   int64                  `protobuf:"varint,5,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
-	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`                          // addresses of the members
-	Leader        string                 `protobuf:"bytes,7,opt,name=leader,proto3" json:"leader,omitempty"`                            // name of the node that answers
-	Authority     []byte                 `protobuf:"bytes,8,opt,name=authority,proto3" json:"authority,omitempty"`                      // fingerprint of the one that signs; empty: there is none
-	SquashRoot    bool                   `protobuf:"varint,9,opt,name=squash_root,json=squashRoot,proto3" json:"squash_root,omitempty"` // root of this mount's host is nobody
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Outcome        Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
+	LeaderAddress  string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
+	Ended          bool                   `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"` // there is no such session any more
+	Ttl            int64                  `protobuf:"varint,4,opt,name=ttl,proto3" json:"ttl,omitempty"`     // how long the session lasts from when the request was sent, nanoseconds
+	ClusterTime    int64                  `protobuf:"varint,5,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
+	Servers        []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`                                       // addresses of the members
+	Leader         string                 `protobuf:"bytes,7,opt,name=leader,proto3" json:"leader,omitempty"`                                         // name of the node that answers
+	Authority      []byte                 `protobuf:"bytes,8,opt,name=authority,proto3" json:"authority,omitempty"`                                   // fingerprint of the one that signs; empty: there is none
+	SquashRoot     bool                   `protobuf:"varint,9,opt,name=squash_root,json=squashRoot,proto3" json:"squash_root,omitempty"`              // root of this mount's host is nobody
+	ClusterVersion uint32                 `protobuf:"varint,70,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"` // at which the cluster runs
+	OldestVersion  uint32                 `protobuf:"varint,71,opt,name=oldest_version,json=oldestVersion,proto3" json:"oldest_version,omitempty"`    // of those that the node's program knows
+	NewestVersion  uint32                 `protobuf:"varint,72,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *KeepAliveReply) Reset() {
@@ -410,6 +413,27 @@ func (x *KeepAliveReply) GetSquashRoot() bool {
 		return x.SquashRoot
 	}
 	return false
+}
+
+func (x *KeepAliveReply) GetClusterVersion() uint32 {
+	if x != nil {
+		return x.ClusterVersion
+	}
+	return 0
+}
+
+func (x *KeepAliveReply) GetOldestVersion() uint32 {
+	if x != nil {
+		return x.OldestVersion
+	}
+	return 0
+}
+
+func (x *KeepAliveReply) GetNewestVersion() uint32 {
+	if x != nil {
+		return x.NewestVersion
+	}
+	return 0
 }
 
 type SessionsRequest struct {
@@ -1743,7 +1767,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x04term\x18\x04 \x01(\x04R\x04term\"O\n" +
 	"\x10KeepAliveRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12!\n" +
-	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\xa6\x02\n" +
+	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\x9d\x03\n" +
 	"\x0eKeepAliveReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x14\n" +
@@ -1754,7 +1778,10 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06leader\x18\a \x01(\tR\x06leader\x12\x1c\n" +
 	"\tauthority\x18\b \x01(\fR\tauthority\x12\x1f\n" +
 	"\vsquash_root\x18\t \x01(\bR\n" +
-	"squashRoot\"\x11\n" +
+	"squashRoot\x12'\n" +
+	"\x0fcluster_version\x18F \x01(\rR\x0eclusterVersion\x12%\n" +
+	"\x0eoldest_version\x18G \x01(\rR\roldestVersion\x12%\n" +
+	"\x0enewest_version\x18H \x01(\rR\rnewestVersion\"\x11\n" +
 	"\x0fSessionsRequest\"\x9e\x01\n" +
 	"\rSessionsReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,14 +13,14 @@ import (
 
 // laterPlan is of commands as if a later version had added something to them.
 func laterPlan(t *testing.T, added ...protoreflect.FullName) *messagePlan {
-	known := plans
+	known, before := plans, maps.Clone(since)
 	plans = make(map[protoreflect.FullName]*messagePlan)
 	for _, name := range added {
 		since[name] = 2
 	}
 	t.Cleanup(func() {
 		plans = known
-		clear(since)
+		since = before
 	})
 	return planOf(new(storepb.Command).ProtoReflect().Descriptor())
 }

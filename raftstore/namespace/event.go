@@ -38,6 +38,7 @@ const (
 	eventHostJoined       = "host_joined"
 	eventHostRevoked      = "host_revoked"
 	eventVersionRaised    = "version_raised"
+	eventNoteSet          = "note_set"
 	eventJoinRefused      = "join_refused" // somebody was not let in
 )
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"lockfs/raftstore/codec"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 	"lockfs/raftstore/version"
 )
@@ -15,11 +16,18 @@ const firstVersion = 1
 func (ns *Namespace) Version() uint32 { return ns.version }
 
 // VersionsOf are those that a member's program knows.
-func VersionsOf(m *storepb.Member) version.Range {
+func VersionsOf(m *storepb.Member) version.Range { return versionsOf(m) }
+
+// versionsOf are those that somebody has told.
+func versionsOf(m interface {
+	GetOldestVersion() uint32
+	GetNewestVersion() uint32
+}) version.Range {
 	return version.Range{Oldest: max(m.GetOldestVersion(), firstVersion), Newest: max(m.GetNewestVersion(), firstVersion)}
 }
 
-// MayRaise tells why the cluster cannot be raised to a version; empty: it can, for that is the next one, and all members know it.
+// MayRaise tells why the cluster cannot be raised to a version; empty: it can, for that is the next one, and all members and all
+// mounts know it.
 func (ns *Namespace) MayRaise(to uint32) (wrong string) {
 	if to != ns.version+1 {
 		return fmt.Sprintf("the cluster runs at version %d, so it cannot be raised to %d", ns.version, to)
@@ -30,6 +38,15 @@ func (ns *Namespace) MayRaise(to uint32) (wrong string) {
 	ns.members.Scan(func(_ string, m *storepb.Member) bool {
 		if known := VersionsOf(m); !known.Has(to) {
 			wrong = fmt.Sprintf("the member %s knows version %s", m.GetName(), known)
+		}
+		return wrong == ""
+	})
+	if wrong != "" {
+		return wrong
+	}
+	ns.sessions.byID.Scan(func(_ ids.Session, s *session) bool {
+		if s.endedIndex == 0 && !s.versions.Has(to) {
+			wrong = fmt.Sprintf("the mount on %s knows version %s", s.host, s.versions)
 		}
 		return wrong == ""
 	})
@@ -47,16 +64,20 @@ func (ns *Namespace) setVersion(to uint32) *storepb.Result {
 
 // checkVersions refuses a member that cannot be part of this cluster.
 func (ns *Namespace) checkVersions(m *storepb.Member) *storepb.Result {
-	known := VersionsOf(m)
-	if known.Has(ns.version) {
-		return nil
+	if known := VersionsOf(m); !known.Has(ns.version) {
+		return ns.unfit(m.GetName(), known)
 	}
+	return nil
+}
+
+// unfit refuses somebody whose program does not know the version of the cluster.
+func (ns *Namespace) unfit(who string, known version.Range) *storepb.Result {
 	next := "install a newer one there"
 	if known.Oldest > ns.version {
 		next = "update the other servers first"
 	}
 	return &storepb.Result{Code: storepb.Code_INVALID, Message: fmt.Sprintf(
-		"the cluster runs at version %d, and the program of %s knows %s: %s", ns.version, m.GetName(), known, next)}
+		"the cluster runs at version %d, and the program of %s knows %s: %s", ns.version, who, known, next)}
 }
 
 // CheckVersion answers codec.ErrNewer or codec.ErrOlder unless a program that knows those versions can go on from this state.

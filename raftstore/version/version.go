@@ -1,18 +1,22 @@
 // Package version says which versions of a cluster this program can be part of.
 //
 // The version of a cluster is a number in its replicated state: what may be in its log, its snapshots and its messages. A program
-// knows a range of them. The cluster runs at one that all its members know, and is raised by one when all know the next; it never
-// goes back. So what a version has added is proposed only when nobody is left who does not know it, and until then all members can
-// go back to the program before.
+// knows a range of them. The cluster runs at one that all its members and mounts know, and is raised by one when all know the next; it
+// never goes back. So what a version has added is proposed only when nobody is left who does not know it, and until then all can go
+// back to the program before.
+//
+// # The next version
+//
+// What the next version adds may be in the tree before that is released. It is held back: package codec has a table of what each
+// version has added, and a program does not know what is later than Newest. The build tag "next" makes the program of the next
+// version; tests bring a cluster from this one to that. To release it is to raise Newest, and to keep data of it
+// beside that of the versions before (package kept).
 package version
 
 import "fmt"
 
-// Oldest and Newest are the versions that this program knows.
-const (
-	Oldest uint32 = 1
-	Newest uint32 = 1
-)
+// Oldest is the first of the versions that this program knows.
+const Oldest uint32 = 1
 
 // Range is the versions that a program knows.
 type Range struct{ Oldest, Newest uint32 }
