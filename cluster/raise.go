@@ -27,6 +27,8 @@ type raise struct {
 	peers      *rpc.Peers
 	self       rpc.Node
 	logger     *slog.Logger
+
+	told string // why it was not raised, as was logged last
 }
 
 // raiseInterval is how often a leader looks whether all know the next version.
@@ -49,19 +51,23 @@ func (r *raise) run() {
 
 // look raises the version by one if all servers, also those that do not vote, answer that they know the next.
 func (r *raise) look() {
-	to, may := uint32(0), false
+	to, wrong := uint32(0), ""
 	r.fsm.View(func(ns *namespace.Namespace) {
 		to = ns.Version() + 1
-		may = r.members.versions.Has(to) && ns.MayRaise(to) == ""
+		wrong = ns.MayRaise(to)
 	})
-	if !may {
+	if !r.members.versions.Has(to) {
+		return
+	}
+	if wrong != "" {
+		r.notYet(to, wrong)
 		return
 	}
 	r.changes.mu.Lock() // nobody joins meanwhile
 	defer r.changes.mu.Unlock()
 	for _, server := range r.raft.Servers() {
 		if err := r.ask(string(server.ID), to); err != nil {
-			r.logger.Info("the version of the cluster is not raised yet", "version", to, "reason", err)
+			r.notYet(to, err.Error())
 			return
 		}
 	}
@@ -71,6 +77,14 @@ func (r *raise) look() {
 		return
 	}
 	r.logger.Info("the cluster runs at a new version", "version", to)
+}
+
+// notYet says why the cluster is not raised to a version, unless it has said so before.
+func (r *raise) notYet(to uint32, why string) {
+	if why != r.told {
+		r.told = why
+		r.logger.Info("the version of the cluster is not raised yet", "version", to, "reason", why)
+	}
 }
 
 // ask asks a server whether the program that it runs knows a version.

@@ -3,4 +3,4 @@
 package version
 
 // Newest is the last of the versions that this program knows.
-const Newest uint32 = 1
+const Newest = Released

@@ -9,14 +9,18 @@
 //
 // What the next version adds may be in the tree before that is released. It is held back: package codec has a table of what each
 // version has added, and a program does not know what is later than Newest. The build tag "next" makes the program of the next
-// version; tests bring a cluster from this one to that. To release it is to raise Newest, and to keep data of it
-// beside that of the versions before (package kept).
+// version; tests bring a cluster from this one to that. To release it is to raise Released, and to keep data of it beside that of
+// the versions before (package kept).
 package version
 
 import "fmt"
 
-// Oldest is the first of the versions that this program knows.
-const Oldest uint32 = 1
+const (
+	// Oldest is the first of the versions that this program knows.
+	Oldest uint32 = 1
+	// Released is the last that is released, or is to be next.
+	Released uint32 = 1
+)
 
 // Range is the versions that a program knows.
 type Range struct{ Oldest, Newest uint32 }

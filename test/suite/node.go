@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ type Node struct {
 	Server  *hosts.Process // nil while it does not run
 
 	Environment []string // for the server, beyond that of the test
+	Other       string   // program that it is started with, in place of the cluster's
 	clock
 }
 
@@ -39,7 +41,7 @@ func (n *Node) Launch() {
 		"server", "--name", n.Name, "--data", n.Data, "--mount", n.cluster.Mount,
 		"--addr", n.Addr(), "--http-addr", n.HTTPAddr(),
 	}
-	n.Server = n.Host.Start("env", slices.Concat(n.Environment, n.command(n.cluster.Program), args, n.entry(), n.cluster.Flags)...)
+	n.Server = n.Host.Start("env", slices.Concat(n.Environment, n.command(cmp.Or(n.Other, n.cluster.Program)), args, n.entry(), n.cluster.Flags)...)
 	n.cluster.Started = append(n.cluster.Started, n.Server)
 }
 
