@@ -24,12 +24,25 @@ func keptConfig(t testing.TB) Config {
 	return cfg
 }
 
+// segmentSize is that of the files of the log. They are kept without what is empty at their end.
+const segmentSize = 4 << 20
+
+func segmentsOf(t testing.TB, dataDir string) []string {
+	paths, err := filepath.Glob(filepath.Join(dataDir, "log", "*.wal"))
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	return paths
+}
+
 // TestKeptDataIsOpened has the data directory of a server of each version, with a snapshot, a log that goes on from it, and votes; and a
 // backup. It goes on from both.
 func TestKeptDataIsOpened(t *testing.T) {
 	kept.Each(t, func(dir string) { writeKept(t, dir) }, func(t *testing.T, of uint32, dir string) {
 		cfg := keptConfig(t)
 		require.NoError(t, os.CopyFS(cfg.DataDir, os.DirFS(filepath.Join(dir, "data"))))
+		for _, path := range segmentsOf(t, cfg.DataDir) {
+			require.NoError(t, os.Truncate(path, segmentSize))
+		}
 		node := startNode(t, cfg)
 		client := openTestClient(t, node, "")
 		for i := range 20 {
@@ -65,4 +78,10 @@ func writeKept(t *testing.T, dir string) {
 	require.NoError(t, client.Close(t.Context()))
 	require.NoError(t, node.Close())
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "data"), os.DirFS(cfg.DataDir)))
+	for _, path := range segmentsOf(t, filepath.Join(dir, "data")) {
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Len(t, data, segmentSize)
+		require.NoError(t, os.WriteFile(path, bytes.TrimRight(data, "\x00"), 0o644))
+	}
 }

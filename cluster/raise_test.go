@@ -142,9 +142,10 @@ func TestTheVersionIsNotRaisedWithoutAnAnswer(t *testing.T) {
 	}
 	said := silent.members.own()
 	said.NewestVersion = 2
-	reply := ask(t, nodes[0], rpc.Node.Join, &clusterpb.JoinRequest{Member: said})
+	join := &clusterpb.JoinRequest{Member: said, Cluster: nodes[0].dir.ClusterID()}
+	reply := ask(t, nodes[0], rpc.Node.Join, join)
 	if reply.GetOutcome() == clusterpb.Outcome_NOT_LEADER {
-		reply = ask(t, nodes[1], rpc.Node.Join, &clusterpb.JoinRequest{Member: said})
+		reply = ask(t, nodes[1], rpc.Node.Join, join)
 	}
 	require.Equal(t, storepb.Code_OK, reply.GetResult().GetCode(), reply)
 	requireKnown(t, silent, firstAndSecond, nodes[:2]...)

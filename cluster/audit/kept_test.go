@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockfs/raftstore/version/kept"
+	keptfiles "lockfs/raftstore/version/kept"
 )
 
 // TestKeptTrailsGoOn has an audit trail that each version has written, and goes on with it.
@@ -17,7 +17,7 @@ func TestKeptTrailsGoOn(t *testing.T) {
 		require.NoError(t, log.Append(events(1, 2, 3)))
 		require.NoError(t, log.Close())
 	}
-	kept.Each(t, write, func(t *testing.T, _ uint32, dir string) {
+	keptfiles.Each(t, write, func(t *testing.T, _ uint32, dir string) {
 		data, err := os.ReadFile(filepath.Join(dir, "audit.jsonl"))
 		require.NoError(t, err)
 		cfg := testConfig(t)

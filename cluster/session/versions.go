@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
@@ -12,15 +13,28 @@ import (
 	"lockfs/raftstore/version"
 )
 
+// fitTimeout is how long the nodes are waited for to say at which version the cluster runs.
+const fitTimeout = time.Second
+
 // checkFits answers codec.ErrNewer or codec.ErrOlder if the first of the nodes that answers runs a cluster of a version that the
 // program does not know. That comes before anything of an earlier process is settled or taken over. It is nobody's last word:
 // the node may be behind, and nobody may answer; the session is refused then.
 func checkFits(ctx context.Context, nodes []rpc.Node, known version.Range) error {
+	ctx, cancel := context.WithTimeout(ctx, fitTimeout)
+	defer cancel()
+	answers := make(chan *clusterpb.StatusReply, len(nodes))
 	for _, node := range nodes {
-		attempt, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
-		status, err := node.Status(attempt, &clusterpb.StatusRequest{})
-		cancel()
-		if err != nil || status.GetClusterVersion() == 0 {
+		go func() {
+			status, err := node.Status(ctx, &clusterpb.StatusRequest{})
+			if err != nil {
+				status = nil
+			}
+			answers <- status
+		}()
+	}
+	for range nodes {
+		status := <-answers
+		if status.GetClusterVersion() == 0 {
 			continue
 		}
 		if err := namespace.CheckVersion(status.GetClusterVersion(), known); err != nil {

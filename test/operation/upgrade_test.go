@@ -85,9 +85,10 @@ func TestRollingUpgrade(t *testing.T) {
 		run(n, next, 2)
 	}
 	for _, g := range []*suite.Guest{first, second} {
-		hosts.Eventually(t, "the leader waits for "+g.Host.Name(), func() (string, bool) {
+		hosts.Eventually(t, "the leader waits for a mount", func() (string, bool) {
 			log := c.Leader().Server.Log()
-			return log, strings.Contains(log, "the mount on "+g.Host.Name()+" knows version 1")
+			return log, strings.Contains(log, "the mount on "+second.Host.Name()+" knows version 1") ||
+				g == first && strings.Contains(log, "the mount on "+first.Host.Name()+" knows version 1")
 		})
 		requireVersion(t, a, 1)
 		requireNoNote()
