@@ -40,6 +40,7 @@ func stateHash(node *Node) (index uint64, hash string) {
 
 // TestABackupHasAllThatWasAcknowledged takes one from each node, while others write, right after a creation.
 func TestABackupHasAllThatWasAcknowledged(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	client, busy := openTestClient(t, nodes[0], ""), openTestClient(t, nodes[1], "")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -74,6 +75,7 @@ func TestABackupHasAllThatWasAcknowledged(t *testing.T) {
 
 // TestABackupIsRestoredElsewhere: the state is that of the cluster at that index, and goes on with other numbers.
 func TestABackupIsRestoredElsewhere(t *testing.T) {
+	t.Parallel()
 	node := startNode(t, testConfig(t, "a"))
 	client := openTestClient(t, node, "")
 	for i := range 20 {
@@ -108,6 +110,7 @@ func TestABackupIsRestoredElsewhere(t *testing.T) {
 
 // TestBackupsAreBounded: as many as there may be, until somebody has all of his, or does not come for it any more.
 func TestBackupsAreBounded(t *testing.T) {
+	t.Parallel()
 	content := bytes.Repeat([]byte("0123456789abcdef"), backupPiece/8)
 	failure := errors.New("no")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -116,7 +119,7 @@ func TestBackupsAreBounded(t *testing.T) {
 	b := newBackups(ctx, func(context.Context) (func(io.Writer) error, error) {
 		return func(w io.Writer) error { _, err := w.Write(content); return err }, refuse
 	})
-	b.idle = 50 * time.Millisecond
+	b.idle = time.Second
 	piece := func(id, number uint64) *clusterpb.BackupReply {
 		return b.piece(t.Context(), &clusterpb.BackupRequest{Id: id, Piece: number})
 	}
@@ -164,6 +167,7 @@ func TestBackupsAreBounded(t *testing.T) {
 
 // TestANodeMakesBackupsByItself and keeps the last ones. That it cannot is told where operators look.
 func TestANodeMakesBackupsByItself(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, "a")
 	parent := t.TempDir()
 	cfg.BackupDir, cfg.BackupEvery, cfg.BackupKeep = filepath.Join(parent, "sub"), time.Second, 2

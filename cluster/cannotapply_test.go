@@ -40,6 +40,7 @@ func requireStopsAt(t *testing.T, node *Node, index uint64, why error) {
 }
 
 func TestNodeStopsAtAnEntryThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	node := startNode(t, testConfig(t, "a"))
 	future := node.raft.Apply([]byte("no command"), 0)
 	require.NoError(t, future.Error())
@@ -56,6 +57,7 @@ func newerCommand(session, seq uint64) *storepb.Command {
 // TestNodeStopsAtANewerCommand has one in the log, where a newer leader has put it: the node stops there, and again when it is
 // started.
 func TestNodeStopsAtANewerCommand(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, "a")
 	node := startNode(t, cfg)
 	data, err := codec.EncodeCommand(newerCommand(1, 1))
@@ -79,6 +81,7 @@ func TestNodeStopsAtANewerCommand(t *testing.T) {
 // TestNewerMountsAreNotServed has a mount ask for what its leader does not know: nothing of that is in the log, and another
 // leader may know it.
 func TestNewerMountsAreNotServed(t *testing.T) {
+	t.Parallel()
 	node := startNode(t, testConfig(t, "a"))
 	client := openTestClient(t, node, "")
 	require.Equal(t, storepb.Code_OK, create(t, client, "a"))
@@ -94,6 +97,7 @@ func TestNewerMountsAreNotServed(t *testing.T) {
 
 // TestALeaderThatCannotApplyIsSucceeded has its process take as long to end as it likes.
 func TestALeaderThatCannotApplyIsSucceeded(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
@@ -105,6 +109,7 @@ func TestALeaderThatCannotApplyIsSucceeded(t *testing.T) {
 
 // TestANodeThatCannotGoOnWaitsForNoSession has one without a majority fail while its first session is to be opened.
 func TestANodeThatCannotGoOnWaitsForNoSession(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 2)
 	require.NoError(t, nodes[1].Close())
 	require.Eventually(t, func() bool { return nodes[0].leadership.term() == 0 }, testWait, time.Millisecond)

@@ -22,6 +22,7 @@ func mutate(t testing.TB, client *session.Client, op *storepb.Op) {
 
 // TestFollowerCatchesUpBySnapshot joins a node when the log has long been cut.
 func TestFollowerCatchesUpBySnapshot(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, "a")
 	cfg.SnapshotEntries = 20
 	node := startNode(t, cfg)
@@ -46,6 +47,7 @@ func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 
 // TestFollowerCatchesUpByLargeEntries joins a node that has more to be sent than goes into one request.
 func TestFollowerCatchesUpByLargeEntries(t *testing.T) {
+	t.Parallel()
 	node := startNode(t, testConfig(t, "a"))
 	client := openTestClient(t, node, "")
 	for i := range 10 << 20 / namespace.MaxContent {

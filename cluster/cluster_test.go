@@ -7,8 +7,10 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -35,12 +37,22 @@ func ask[Request, Reply any](t testing.TB, node *Node, method func(rpc.Node, con
 	return reply
 }
 
+var addressesGiven atomic.Uint32
+
+// freeAddress is on a loopback address that no other test has, nor any connection that is being made, so that it stays free.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+	for {
+		n := addressesGiven.Add(1)
+		address := fmt.Sprintf("127.%d.%d.%d:%d", 1+os.Getpid()%250, n/250, 1+n%250, 10000+(os.Getpid()+int(n))%20000)
+		listener, err := net.Listen("tcp", address)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		require.NoError(t, err)
+		require.NoError(t, listener.Close())
+		return address
+	}
 }
 
 func quietLogger() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
@@ -119,6 +131,7 @@ func lookup(t testing.TB, client *session.Client, name string) storepb.Code {
 }
 
 func TestClusterSeesFromEveryNodeWhatOneDid(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	clients := make([]*session.Client, len(nodes))
 	for i, node := range nodes {
@@ -135,6 +148,7 @@ func TestClusterSeesFromEveryNodeWhatOneDid(t *testing.T) {
 }
 
 func TestClusterSurvivesTheLeader(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	client := openTestClient(t, nodes[1], "")
 	require.Equal(t, storepb.Code_OK, create(t, client, "before"))
@@ -145,6 +159,7 @@ func TestClusterSurvivesTheLeader(t *testing.T) {
 }
 
 func TestClusterExactlyOneOfManyCreations(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	var mu sync.Mutex
 	made := make(map[string]int)
@@ -171,10 +186,11 @@ func TestClusterExactlyOneOfManyCreations(t *testing.T) {
 }
 
 func TestClientWithoutQuorumTimesOutAndIsSettledLater(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 2)
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
-	client, err := nodes[0].OpenClient(ctx, session.Config{Host: "h", OpTimeout: time.Second, Logger: quietLogger()})
+	client, err := nodes[0].OpenClient(ctx, session.Config{Host: "h", OpTimeout: 3 * time.Second, Logger: quietLogger()})
 	require.NoError(t, err)
 	cfg := nodes[1].cfg
 	require.NoError(t, nodes[1].Close())
@@ -193,6 +209,7 @@ func TestClientWithoutQuorumTimesOutAndIsSettledLater(t *testing.T) {
 
 // TestLockOfUnknownOutcomeGoes: nobody was told of it, whether it was taken at once or waited for.
 func TestLockOfUnknownOutcomeGoes(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 2)
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
@@ -232,6 +249,7 @@ func TestLockOfUnknownOutcomeGoes(t *testing.T) {
 }
 
 func TestClientGoesOnAfterItsSessionEnded(t *testing.T) {
+	t.Parallel()
 	node := startNodes(t, 1)[0]
 	client := openTestClient(t, node, "")
 	id := client.Session()
@@ -249,6 +267,7 @@ func TestClientGoesOnAfterItsSessionEnded(t *testing.T) {
 }
 
 func TestMembersJoinListAndLeave(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	twin := testConfig(t, "n1", nodes[0].cfg.Address)
 	node, err := Open(twin)
@@ -273,6 +292,7 @@ func TestMembersJoinListAndLeave(t *testing.T) {
 }
 
 func TestNodeRefusesWhatIsNotItsOwn(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t, "a")
 	node := startNode(t, cfg)
 	_, err := Open(cfg)
@@ -298,6 +318,7 @@ func TestNodeRefusesWhatIsNotItsOwn(t *testing.T) {
 }
 
 func TestNodeAnswersNonsenseWithAnError(t *testing.T) {
+	t.Parallel()
 	node := startNodes(t, 1)[0]
 	for what, req := range map[string]*clusterpb.ExecuteRequest{
 		"nothing":           {},
@@ -316,6 +337,7 @@ func TestNodeAnswersNonsenseWithAnError(t *testing.T) {
 }
 
 func TestOutcomes(t *testing.T) {
+	t.Parallel()
 	for err, want := range map[error]clusterpb.Outcome{
 		nil:                    clusterpb.Outcome_DONE,
 		raftstore.ErrNotLeader: clusterpb.Outcome_NOT_LEADER,
@@ -331,6 +353,7 @@ func TestOutcomes(t *testing.T) {
 // be killed here, a successor finds the call in the journal, and the cluster must still know how to take
 // it back.
 func TestClientAcknowledgesOnlyWhatIsStruckOff(t *testing.T) {
+	t.Parallel()
 	node := startNodes(t, 1)[0]
 	client := openTestClient(t, node, "")
 	var acked []uint64

@@ -25,6 +25,7 @@ func newHandClocks() (*handClocks, *clock) {
 }
 
 func TestClockOneWrongAmongThreeMovesNothing(t *testing.T) {
+	t.Parallel()
 	for _, wrong := range []time.Duration{time.Hour, -time.Hour} {
 		hand, c := newHandClocks()
 		c.measured("b", hand.wall)
@@ -43,6 +44,7 @@ func TestClockOneWrongAmongThreeMovesNothing(t *testing.T) {
 }
 
 func TestClockStepOfTheLeadersWallClockMovesNothing(t *testing.T) {
+	t.Parallel()
 	for _, step := range []time.Duration{time.Hour, -time.Hour} {
 		hand, c := newHandClocks()
 		right := hand.wall
@@ -56,6 +58,7 @@ func TestClockStepOfTheLeadersWallClockMovesNothing(t *testing.T) {
 }
 
 func TestClockOfTwoTakesTheLater(t *testing.T) {
+	t.Parallel()
 	hand, c := newHandClocks()
 	c.measured("b", hand.wall+int64(time.Hour))
 	c.start(0)
@@ -63,6 +66,7 @@ func TestClockOfTwoTakesTheLater(t *testing.T) {
 }
 
 func TestClockOfTwoLeavesOutTheOneThatIsFarBehind(t *testing.T) {
+	t.Parallel()
 	hand, c := newHandClocks()
 	c.measured("b", hand.wall-int64(time.Hour))
 	c.start(hand.wall - int64(10*time.Minute)) // the last command is some time ago
@@ -70,6 +74,7 @@ func TestClockOfTwoLeavesOutTheOneThatIsFarBehind(t *testing.T) {
 }
 
 func TestClockAheadRunsAtHalfSpeed(t *testing.T) {
+	t.Parallel()
 	hand, c := newHandClocks()
 	last := hand.wall + int64(10*time.Second)
 	c.start(last)
@@ -81,6 +86,7 @@ func TestClockAheadRunsAtHalfSpeed(t *testing.T) {
 }
 
 func TestClockNeverGoesBack(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		hand, c := newHandClocks()
 		hours := rapid.Int64Range(-int64(2*time.Hour), int64(2*time.Hour))

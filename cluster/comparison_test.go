@@ -58,6 +58,7 @@ func compareNow(t *testing.T, nodes []*Node) (leader *Node) {
 
 // TestFlippedBitTakesVoterOut of service, a follower and then, in another cluster, the leader; and whenever it is started again.
 func TestFlippedBitTakesVoterOut(t *testing.T) {
+	t.Parallel()
 	for name, leads := range map[string]bool{"follower": false, "leader": true} {
 		t.Run(name, func(t *testing.T) {
 			nodes := startNodes(t, 3)
@@ -101,6 +102,7 @@ func TestFlippedBitTakesVoterOut(t *testing.T) {
 
 // TestFlippedBitOfTwo raises an alarm alone: nobody knows who is right. An administrator clears it.
 func TestFlippedBitOfTwo(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 2)
 	flip(t, nodes[1], heldLock(t, nodes))
 	leader := compareNow(t, nodes)

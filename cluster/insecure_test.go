@@ -14,6 +14,7 @@ import (
 
 // TestInsecureNodesSaySo has one with a plain port and one that nobody reaches.
 func TestInsecureNodesSaySo(t *testing.T) {
+	t.Parallel()
 	health := func(node *Node) string {
 		answer := httptest.NewRecorder()
 		node.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/healthz", nil))
@@ -37,6 +38,7 @@ func TestInsecureNodesSaySo(t *testing.T) {
 
 // TestTheAddressAtWhichANodeListensMayBeAnother has others reach it where it says.
 func TestTheAddressAtWhichANodeListensMayBeAnother(t *testing.T) {
+	t.Parallel()
 	first := startNode(t, testConfig(t, "n0"))
 	cfg := testConfig(t, "n1", first.cfg.Address)
 	cfg.Advertise = cfg.Address

@@ -19,6 +19,7 @@ func lookUntil(t *sessionLeases, now *time.Duration, end time.Duration, live ...
 }
 
 func TestLeasesEndOnlyAfterAFullTTL(t *testing.T) {
+	t.Parallel()
 	leases, now := newSessionLeases(10*time.Second), time.Duration(0)
 	leases.reset(now)
 	require.Empty(t, lookUntil(leases, &now, 10*time.Second, 1), "a full TTL from when the leader was elected")
@@ -28,6 +29,7 @@ func TestLeasesEndOnlyAfterAFullTTL(t *testing.T) {
 }
 
 func TestLeasesAnEndingSessionIsNotRenewed(t *testing.T) {
+	t.Parallel()
 	leases, now := newSessionLeases(time.Second), time.Duration(0)
 	leases.reset(now)
 	require.NotEmpty(t, lookUntil(leases, &now, 2*time.Second, 1))
@@ -37,6 +39,7 @@ func TestLeasesAnEndingSessionIsNotRenewed(t *testing.T) {
 }
 
 func TestLeasesALeaderThatWasStoppedGivesFullTTLs(t *testing.T) {
+	t.Parallel()
 	leases, now := newSessionLeases(time.Second), time.Duration(0)
 	leases.reset(now)
 	require.Empty(t, leases.expired(now, []ids.Session{1}))
@@ -46,6 +49,7 @@ func TestLeasesALeaderThatWasStoppedGivesFullTTLs(t *testing.T) {
 }
 
 func TestLeasesANewLeaderGivesFullTTLs(t *testing.T) {
+	t.Parallel()
 	leases, now := newSessionLeases(time.Second), time.Duration(0)
 	leases.reset(now)
 	require.NotEmpty(t, lookUntil(leases, &now, 2*time.Second, 1))

@@ -15,6 +15,7 @@ import (
 )
 
 func TestMalformedRequestsAreAnsweredAndCounted(t *testing.T) {
+	t.Parallel()
 	node := startNodes(t, 1)[0]
 	counted := func() float64 { return testutil.ToFloat64(node.cfg.Metrics.malformed) }
 	caller := rpc.NewClient(node.cfg.Address, nil)

@@ -11,6 +11,7 @@ import (
 
 // TestMemoryOfControlGroups: the least one counts, also of a group above.
 func TestMemoryOfControlGroups(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for group, limit := range map[string]string{"": "none", "system": "1000\n", "system/lockfs": "max\n", "system/other": "10\n"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, group), 0o755))

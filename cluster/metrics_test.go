@@ -45,6 +45,7 @@ func valueOf(kind dto.MetricType, metric *dto.Metric) float64 {
 }
 
 func TestMetricsOfALeader(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	client := openTestClient(t, leader, "")
@@ -82,6 +83,7 @@ func TestMetricsOfALeader(t *testing.T) {
 }
 
 func TestALeaderTellsOfVotersThatAreSilent(t *testing.T) {
+	t.Parallel()
 	others := []string{"a", "b"}
 	var h heard
 	asked := time.Now()

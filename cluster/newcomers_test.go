@@ -49,6 +49,7 @@ func (n *Node) knows(id string) bool { return n.raft.Server(id) != nil || n.memb
 // TestAStrayJoinLeavesTheClusterAlone asks a single server to take in somebody whom it does not reach, or who is not whom he
 // says.
 func TestAStrayJoinLeavesTheClusterAlone(t *testing.T) {
+	t.Parallel()
 	node := startNodes(t, 1)[0]
 	client := openTestClient(t, node, "")
 	other := startNodes(t, 1)[0]
@@ -86,6 +87,7 @@ func TestAStrayJoinLeavesTheClusterAlone(t *testing.T) {
 
 // TestANodeThatIsRefusedSaysWhy starts one in a cluster whose leader cannot reach it.
 func TestANodeThatIsRefusedSaysWhy(t *testing.T) {
+	t.Parallel()
 	leader := startNodes(t, 1)[0]
 	impatient(leader, trialLimits{silence: time.Hour, progress: time.Hour})
 	cfg := testConfig(t, "n1", leader.cfg.Address)
@@ -107,6 +109,7 @@ func TestANodeThatIsRefusedSaysWhy(t *testing.T) {
 // TestANewcomerThatDoesNotAnswerIsDropped has one in the configuration that is gone. Meanwhile the only voter goes on, and the
 // newcomer is shown.
 func TestANewcomerThatDoesNotAnswerIsDropped(t *testing.T) {
+	t.Parallel()
 	leader := startNodes(t, 1)[0]
 	client := openTestClient(t, leader, "")
 	stray := strayMember(t, "stray")
@@ -133,6 +136,7 @@ func TestANewcomerThatDoesNotAnswerIsDropped(t *testing.T) {
 
 // TestANewLeaderGoesOnWithANewcomer has the leader that began with it, and that is the only one it was told of, go.
 func TestANewLeaderGoesOnWithANewcomer(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
@@ -156,6 +160,7 @@ func TestANewLeaderGoesOnWithANewcomer(t *testing.T) {
 
 // TestABusyClusterTakesNewcomersIn has commands committed all the time, so that a newcomer is always some behind.
 func TestABusyClusterTakesNewcomersIn(t *testing.T) {
+	t.Parallel()
 	leader := startNodes(t, 1)[0]
 	client := openTestClient(t, leader, "")
 	ctx, stop := context.WithCancel(t.Context())
@@ -175,6 +180,7 @@ func TestABusyClusterTakesNewcomersIn(t *testing.T) {
 
 // TestWhatIsLeftOfAMemberCanBeRemoved removes one that is joining, and one that raft does not know.
 func TestWhatIsLeftOfAMemberCanBeRemoved(t *testing.T) {
+	t.Parallel()
 	leader := startNodes(t, 1)[0]
 	joining, left := strayMember(t, "joining"), strayMember(t, "left")
 	addNewcomer(t, leader, joining) // while somebody joins, nothing is tidied up
@@ -199,6 +205,7 @@ func TestWhatIsLeftOfAMemberCanBeRemoved(t *testing.T) {
 
 // TestAVoterStaysOneWhateverItsJoinSays asks again as a voter that is known, from which nothing can be reached.
 func TestAVoterStaysOneWhateverItsJoinSays(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	impatient(leader, trialLimits{})
@@ -217,6 +224,7 @@ func TestAVoterStaysOneWhateverItsJoinSays(t *testing.T) {
 }
 
 func TestPatienceWithNewcomers(t *testing.T) {
+	t.Parallel()
 	const second = time.Second
 	server := raft.Server{ID: "a", Address: "here"}
 	gone := errors.New("no answer")

@@ -42,6 +42,7 @@ func requestVote(over *raft.NetworkTransport, of *Node) error {
 
 // TestWhoSpeaksRaft has a server that is not known yet, and one that was replaced by another of its name.
 func TestWhoSpeaksRaft(t *testing.T) {
+	t.Parallel()
 	node := foundSecure(t)
 	enrolled := func(want *storepb.JoinToken) *identity.Credentials {
 		ctx, cancel := context.WithTimeout(t.Context(), testWait)

@@ -19,6 +19,7 @@ import (
 
 // TestRoundsBeginAfterTheyAreAskedFor counts how many rounds had begun when a reader came: its own begins after that.
 func TestRoundsBeginAfterTheyAreAskedFor(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	begun := 0
 	goOn := make(chan struct{})
@@ -68,6 +69,7 @@ func TestRoundsBeginAfterTheyAreAskedFor(t *testing.T) {
 
 // TestOneVotersWordIsEnough has a leader ask one voter at a time, also one that is gone.
 func TestOneVotersWordIsEnough(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	client := openTestClient(t, leader, "")
@@ -97,6 +99,7 @@ func leaderOf(t testing.TB, nodes []*Node) *Node {
 }
 
 func TestWhoseWordCounts(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	term := leader.leadership.term()
@@ -131,6 +134,7 @@ func TestWhoseWordCounts(t *testing.T) {
 
 // TestAnyStateThatIsNewEnough asks a node that does not lead for a state that it has, and for one that it has not.
 func TestAnyStateThatIsNewEnough(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	client := openTestClient(t, leader, "")
@@ -165,6 +169,7 @@ func TestAnyStateThatIsNewEnough(t *testing.T) {
 // TestALeaderThatRemovesItselfIsNotConfirmed leaves such a leader one of the other three voters, so that the removal cannot be
 // committed. That one is no majority with it: the two that it does not hear could have elected a leader.
 func TestALeaderThatRemovesItselfIsNotConfirmed(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 4)
 	leader := leaderOf(t, nodes)
 	term := leader.leadership.term()
@@ -182,6 +187,7 @@ func TestALeaderThatRemovesItselfIsNotConfirmed(t *testing.T) {
 
 // TestOnlyTheVotersOwnWordCounts has another node answer at the address of a voter.
 func TestOnlyTheVotersOwnWordCounts(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	others := slices.DeleteFunc(nodes, func(n *Node) bool { return n == leader })

@@ -29,6 +29,7 @@ func setRule(pattern string) *clusterpb.ChangeRequest {
 }
 
 func TestARelayKnowsWhoAsks(t *testing.T) {
+	t.Parallel()
 	nodes := startSecureNodes(t, 2)
 	leader := leaderOf(t, nodes)
 	follower := nodes[0]
@@ -84,6 +85,7 @@ func TestARelayKnowsWhoAsks(t *testing.T) {
 }
 
 func TestARelayAsksTheMemberThatIsMeant(t *testing.T) {
+	t.Parallel()
 	nodes := startSecureNodes(t, 2)
 	web, _ := join(t, nodes[0], "web1")
 	mount := mountAt(t, web)

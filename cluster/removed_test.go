@@ -21,6 +21,7 @@ func believes(node, of *Node) bool {
 
 // TestAnUncommittedRemovalIsNotBelieved has a leader remove a node when it hears nobody any more. It believes itself for a while.
 func TestAnUncommittedRemovalIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
@@ -36,6 +37,7 @@ func TestAnUncommittedRemovalIsNotBelieved(t *testing.T) {
 }
 
 func TestACommittedRemovalIsBelieved(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	others := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n == leader })
@@ -49,6 +51,7 @@ func TestACommittedRemovalIsBelieved(t *testing.T) {
 
 // TestANodeThatWasRemovedMeanwhileSaysSo starts one again, the one that began the cluster, that waits for a leader in vain.
 func TestANodeThatWasRemovedMeanwhileSaysSo(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func(testing.TB, int) []*Node{
 		"insecure": startNodes,
 		"secure":   func(t testing.TB, n int) []*Node { return startSecureNodes(t, n) },

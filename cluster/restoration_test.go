@@ -44,6 +44,7 @@ func (l *logText) has(text string) bool {
 // TestOldVotersDoNotReachARecoveredCluster has a majority of a cluster go on, in a later term, beside the one that was recovered from the
 // third: it sends that one entries, and is not heard.
 func TestOldVotersDoNotReachARecoveredCluster(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func(testing.TB, int) []*Node{
 		"insecure": startNodes, "secure": func(t testing.TB, n int) []*Node { return startSecureNodes(t, n) },
 	} {
@@ -111,6 +112,7 @@ func TestOldVotersDoNotReachARecoveredCluster(t *testing.T) {
 
 // TestASecureClusterIsRestored with its authority, with another one, and without any.
 func TestASecureClusterIsRestored(t *testing.T) {
+	t.Parallel()
 	nodes := startSecureNodes(t, 2)
 	require.Equal(t, storepb.Code_OK, create(t, openNodeClient(t, nodes[0]), "before"))
 	mount, _ := join(t, nodes[0], "m")

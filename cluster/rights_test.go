@@ -96,6 +96,7 @@ func newMessage(of protoreflect.MessageDescriptor) (proto.Message, error) {
 }
 
 func TestEachRoleMayWhatItsRowsSay(t *testing.T) {
+	t.Parallel()
 	may := map[rpc.Role][]string{
 		rpc.RoleJoiner: strangersMay,
 		rpc.RoleUser:   slices.Concat(strangersMay, usersMay),
@@ -122,6 +123,7 @@ func TestEachRoleMayWhatItsRowsSay(t *testing.T) {
 
 // TestEveryRowIsOfACall: a row with a name that is written wrongly would be nobody's.
 func TestEveryRowIsOfACall(t *testing.T) {
+	t.Parallel()
 	rows := make(map[string]bool)
 	for kind, table := range map[string]map[protoreflect.Name]right{
 		"": rights.methods, "query ": rights.queries, "command ": rights.commands, "change ": rights.changes,
@@ -153,6 +155,7 @@ func (n *told) Remove(context.Context, *clusterpb.RemoveRequest) (*clusterpb.Adm
 }
 
 func TestAGuardAnswersWhomItRefuses(t *testing.T) {
+	t.Parallel()
 	node := new(told)
 	counted := make(map[string]int)
 	refusals := newRefusals(quietLogger(), func(role, what string) { counted[fmt.Sprint(role, " ", what)]++ })

@@ -25,6 +25,7 @@ import (
 )
 
 func TestServersAndMountsComeInWithTokens(t *testing.T) {
+	t.Parallel()
 	nodes := startSecureNodes(t, 3)
 	web, _ := join(t, nodes[0], "web1")
 	mount := mountAt(t, web)
@@ -38,6 +39,7 @@ func TestServersAndMountsComeInWithTokens(t *testing.T) {
 
 // TestABeginningIsTakenUpWhereItWasCutOff has the first server stop after each of the files that it writes.
 func TestABeginningIsTakenUpWhereItWasCutOff(t *testing.T) {
+	t.Parallel()
 	whole := secureConfig(t, "n0")
 	whole.Bootstrap = true
 	node, err := Open(whole)
@@ -77,6 +79,7 @@ func TestABeginningIsTakenUpWhereItWasCutOff(t *testing.T) {
 }
 
 func TestADirectoryIsOfOneKindOfCluster(t *testing.T) {
+	t.Parallel()
 	secure := foundSecure(t)
 	cfg := secure.cfg
 	require.NoError(t, secure.Close())
@@ -107,6 +110,7 @@ func refusedCall(t testing.TB, to rpc.Node) {
 }
 
 func TestAStrangerIsToldNothing(t *testing.T) {
+	t.Parallel()
 	node := foundSecure(t)
 	other := foundSecure(t)
 	theirs, _ := join(t, other, "web1")
@@ -140,6 +144,7 @@ func TestAStrangerIsToldNothing(t *testing.T) {
 }
 
 func TestTokensLetInWhomTheySay(t *testing.T) {
+	t.Parallel()
 	node := foundSecure(t)
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
@@ -173,6 +178,7 @@ func TestTokensLetInWhomTheySay(t *testing.T) {
 
 // TestALostAnswerIsGivenAgain has a host join whose first answer was lost: with one use of the token, and the same certificate.
 func TestALostAnswerIsGivenAgain(t *testing.T) {
+	t.Parallel()
 	node := foundSecure(t)
 	token := newToken(t, node, &storepb.JoinToken{Role: storepb.Role_SERVER})
 	key, err := identity.NewKey()
@@ -200,6 +206,7 @@ func TestALostAnswerIsGivenAgain(t *testing.T) {
 }
 
 func TestAHostActsForItselfOnly(t *testing.T) {
+	t.Parallel()
 	node := foundSecure(t)
 	web1, _ := join(t, node, "web1")
 	web2, _ := join(t, node, "web2")
@@ -240,6 +247,7 @@ func TestAHostActsForItselfOnly(t *testing.T) {
 }
 
 func TestARevokedHostIsShutOutAtOnce(t *testing.T) {
+	t.Parallel()
 	nodes := startSecureNodes(t, 2)
 	web, dir := join(t, nodes[0], "web1")
 	mount := mountAt(t, web)
@@ -275,6 +283,7 @@ func TestARevokedHostIsShutOutAtOnce(t *testing.T) {
 }
 
 func TestAMemberIsRemovedBeforeItIsRevoked(t *testing.T) {
+	t.Parallel()
 	nodes := startSecureNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	reply := ask(t, leader, rpc.Node.Change, &clusterpb.ChangeRequest{Op: revokeHost("n2")})
@@ -304,6 +313,7 @@ func TestAMemberIsRemovedBeforeItIsRevoked(t *testing.T) {
 
 // TestCertificatesAreRenewedWhileTheyAreUsed gives certificates for so short a time that all are renewed several times.
 func TestCertificatesAreRenewedWhileTheyAreUsed(t *testing.T) {
+	t.Parallel()
 	nodes := startSecureNodes(t, 2, func(cfg *Config) { cfg.validity = 6 * time.Second })
 	web, _ := join(t, nodes[0], "web1")
 	mount := mountAt(t, web)
@@ -326,7 +336,8 @@ func TestCertificatesAreRenewedWhileTheyAreUsed(t *testing.T) {
 
 // TestStrangersDoNotHinderRenewals has nobody be let in any more.
 func TestStrangersDoNotHinderRenewals(t *testing.T) {
-	nodes := startSecureNodes(t, 2, func(cfg *Config) { cfg.validity = 6 * time.Second })
+	t.Parallel()
+	nodes := startSecureNodes(t, 2, func(cfg *Config) { cfg.validity = 15 * time.Second })
 	web, _ := join(t, nodes[0], "web1")
 	mount := mountAt(t, web)
 	for _, node := range nodes {
@@ -346,6 +357,7 @@ func TestStrangersDoNotHinderRenewals(t *testing.T) {
 
 // TestAHostThatWasOffForLongComesBack has the certificate of a host end while it is off.
 func TestAHostThatWasOffForLongComesBack(t *testing.T) {
+	t.Parallel()
 	node := foundSecure(t, func(cfg *Config) { cfg.validity = 2 * time.Second })
 	web, dir := join(t, node, "web1")
 	require.Eventually(t, func() bool { return web.Expired(node.clusterTime()) }, testWait, time.Millisecond)
@@ -357,6 +369,7 @@ func TestAHostThatWasOffForLongComesBack(t *testing.T) {
 }
 
 func TestAnotherAuthorityTakesOverWhileAllGoesOn(t *testing.T) {
+	t.Parallel()
 	nodes := startSecureNodes(t, 3)
 	web, _ := join(t, nodes[0], "web1")
 	off, offDir := join(t, nodes[0], "web2") // which is off meanwhile
@@ -407,6 +420,7 @@ func TestAnotherAuthorityTakesOverWhileAllGoesOn(t *testing.T) {
 
 // TestAnyLeaderGivesCertificates has the first server go.
 func TestAnyLeaderGivesCertificates(t *testing.T) {
+	t.Parallel()
 	nodes := startSecureNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	token := newToken(t, leader, new(storepb.JoinToken))
@@ -427,6 +441,7 @@ func TestAnyLeaderGivesCertificates(t *testing.T) {
 // TestAClockThatIsAYearOffLocksNobodyOut sets the clock of the leader a year ahead and a year back while hosts come and go. The
 // median of the voters counts.
 func TestAClockThatIsAYearOffLocksNobodyOut(t *testing.T) {
+	t.Parallel()
 	for name, off := range map[string]time.Duration{"ahead": 365 * 24 * time.Hour, "behind": -365 * 24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			nodes := startSecureNodes(t, 3)
@@ -451,6 +466,7 @@ func TestAClockThatIsAYearOffLocksNobodyOut(t *testing.T) {
 
 // TestAllComeBackAfterLong has every certificate of a cluster end while all is off.
 func TestAllComeBackAfterLong(t *testing.T) {
+	t.Parallel()
 	nodes := startSecureNodes(t, 3, func(cfg *Config) { cfg.validity = 5 * time.Second })
 	web, dir := join(t, nodes[0], "web1")
 	var configs []Config
@@ -488,6 +504,7 @@ func TestAllComeBackAfterLong(t *testing.T) {
 }
 
 func TestRootOfASquashedHostIsNobody(t *testing.T) {
+	t.Parallel()
 	node := foundSecure(t)
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
@@ -516,6 +533,7 @@ func TestRootOfASquashedHostIsNobody(t *testing.T) {
 }
 
 func TestSessionsAreNotOpenedTooOften(t *testing.T) {
+	t.Parallel()
 	node := foundSecure(t)
 	web, _ := join(t, node, "web1")
 	caller := callerAs(t, node, web)
@@ -537,6 +555,7 @@ func TestSessionsAreNotOpenedTooOften(t *testing.T) {
 }
 
 func TestAttemptsComeBack(t *testing.T) {
+	t.Parallel()
 	a := newAttempts()
 	for range attemptsAtOnce {
 		require.True(t, a.allowed("somebody", time.Hour))
@@ -552,6 +571,7 @@ func TestAttemptsComeBack(t *testing.T) {
 
 // TestHostsJoinWhileTheLeaderChanges has the leader go in the middle of it: each host comes in, and uses the token once.
 func TestHostsJoinWhileTheLeaderChanges(t *testing.T) {
+	t.Parallel()
 	const hosts = 8
 	nodes := startSecureNodes(t, 3)
 	leader := leaderOf(t, nodes)

@@ -43,6 +43,7 @@ func anybodysSecurity(protocol string) *tls.Config {
 
 // TestAStrangerHearsNothingOfHosts asks for names without a token.
 func TestAStrangerHearsNothingOfHosts(t *testing.T) {
+	t.Parallel()
 	node := foundSecure(t)
 	join(t, node, "web1")
 	join(t, node, "web2")
@@ -58,6 +59,7 @@ func TestAStrangerHearsNothingOfHosts(t *testing.T) {
 }
 
 func TestFollowersTellOnlyWhomTheyKnowWhoLeads(t *testing.T) {
+	t.Parallel()
 	nodes := startSecureNodes(t, 2)
 	leader := leaderOf(t, nodes)
 	follower := nodes[0]
@@ -86,6 +88,7 @@ func TestFollowersTellOnlyWhomTheyKnowWhoLeads(t *testing.T) {
 
 // TestEventsAreNotFloodedByStrangers has one come from many addresses.
 func TestEventsAreNotFloodedByStrangers(t *testing.T) {
+	t.Parallel()
 	node := foundSecure(t)
 	last := func() (number uint64) {
 		node.fsm.View(func(ns *namespace.Namespace) { number = ns.LastEvent() })
@@ -104,6 +107,7 @@ func TestEventsAreNotFloodedByStrangers(t *testing.T) {
 
 // TestARemovalThatWasCutOffGoesOn has the leader stop after it has taken a member out, and before it has revoked its certificate.
 func TestARemovalThatWasCutOffGoesOn(t *testing.T) {
+	t.Parallel()
 	nodes := startSecureNodes(t, 3)
 	leader := leaderOf(t, nodes)
 	member := nodes[0]
@@ -120,6 +124,7 @@ func TestARemovalThatWasCutOffGoesOn(t *testing.T) {
 }
 
 func TestAnActIsItsHostsWhateverItSays(t *testing.T) {
+	t.Parallel()
 	node := foundSecure(t)
 	remote := callerAs(t, node, node.security.credentials)
 	for _, said := range []*storepb.Caller{nil, {Host: "somebody else"}} {
@@ -133,6 +138,7 @@ func TestAnActIsItsHostsWhateverItSays(t *testing.T) {
 
 // TestABeginningIsRecordedWhileItLeads has the first server not be done with it when it begins to lead.
 func TestABeginningIsRecordedWhileItLeads(t *testing.T) {
+	t.Parallel()
 	node := foundSecure(t)
 	require.Eventually(t, func() bool { return node.security.founding.Load() == nil }, testWait, time.Millisecond)
 	authority, err := node.enrollment.office.signing()

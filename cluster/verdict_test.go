@@ -7,6 +7,7 @@ import (
 )
 
 func TestJudgeStates(t *testing.T) {
+	t.Parallel()
 	sound := func(version, hash string) stateAnswer { return stateAnswer{version, hash, hash} }
 	x, y, z := sound("1", "x"), sound("1", "y"), sound("1", "z")
 	flipped := stateAnswer{"1", "y", "x"}

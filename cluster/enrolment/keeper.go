@@ -97,8 +97,15 @@ func (k *Keeper) Run(ctx context.Context) {
 	retry := firstRetry
 	var lastTurned time.Time
 	for ctx.Err() == nil {
-		turned := k.takeTurned() && time.Since(lastTurned) > turnedPause
-		if turned {
+		turned := k.takeTurned()
+		switch {
+		case turned && time.Since(lastTurned) <= turnedPause:
+			// Somebody may have given this host another identity, as lockfs up does with a new token.
+			if err := k.credentials.Reload(); err != nil {
+				k.logger.Warn("the identity of this host is not read", "error", err)
+			}
+			turned = false
+		case turned:
 			lastTurned = time.Now()
 		}
 		if k.due() || turned {

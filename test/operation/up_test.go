@@ -27,6 +27,7 @@ func newUpHost(t testing.TB, net *hosts.Net, name string) *upHost {
 	t.Helper()
 	h := &upHost{net.Host(name), suite.Program(t), filepath.Join(net.Dir(), "locks")}
 	h.MustRun(t, "sh", "-ec", `
+		findmnt --raw --noheadings --output TARGET --types fuse.lockfs | xargs --no-run-if-empty umount --lazy
 		mount -t tmpfs of-this-host /mnt
 		for dir in etc var/lib var/log; do
 			mkdir -p "/mnt/$dir/new" "/mnt/$dir/work"

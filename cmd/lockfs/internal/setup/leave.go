@@ -105,26 +105,28 @@ func (p *leavePlan) resign(ctx context.Context, r *report, h *host) error {
 		if err := h.down(ctx, r, p.force); err != nil {
 			return err
 		}
-		err := h.revokeItself(ctx, credentials.Servers())
+		err := h.askToBeOut(ctx, credentials.Servers(), func(ctx context.Context, asked *cluster.Admin) error {
+			return admin.RevokeHost(ctx, asked, "")
+		})
 		if err == nil {
 			r.did("identity", "revoked")
 		}
 		return err
 	}
-	return h.askServers(ctx, credentials.Servers(), func(ctx context.Context, asked *cluster.Admin) error {
-		return p.resignAsServer(ctx, r, h, asked)
+	servers := credentials.Servers()
+	return h.askServers(ctx, servers, func(ctx context.Context, asked *cluster.Admin) error {
+		return p.resignAsServer(ctx, r, h, asked, servers)
 	})
 }
 
-// revokeItself may lose its connection before it hears that it is done: then it is turned away.
-func (h *host) revokeItself(ctx context.Context, servers []string) error {
+// askToBeOut asks for what ends this host's rights. The connection may end with them before that is said: then the servers turn this
+// host away, which is as good.
+func (h *host) askToBeOut(ctx context.Context, servers []string, question func(context.Context, *cluster.Admin) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var turnedAway atomic.Bool
 	whom := &cli.ClusterFlags{Servers: servers, Identity: h.identityDir()}
-	err := asking(ctx, whom, func() { turnedAway.Store(true); cancel() }, func(ctx context.Context, asked *cluster.Admin) error {
-		return admin.RevokeHost(ctx, asked, "")
-	})
+	err := asking(ctx, whom, func() { turnedAway.Store(true); cancel() }, question)
 	if turnedAway.Load() {
 		return nil
 	}
@@ -132,7 +134,7 @@ func (h *host) revokeItself(ctx context.Context, servers []string) error {
 }
 
 // resignAsServer is removed from the members, by which it is revoked too.
-func (p *leavePlan) resignAsServer(ctx context.Context, r *report, h *host, asked *cluster.Admin) error {
+func (p *leavePlan) resignAsServer(ctx context.Context, r *report, h *host, asked *cluster.Admin, servers []string) error {
 	nodes, err := asked.Status(ctx, false)
 	if err != nil {
 		return err
@@ -148,7 +150,7 @@ func (p *leavePlan) resignAsServer(ctx context.Context, r *report, h *host, aske
 	if err := p.unmount(r, h); err != nil {
 		return err
 	}
-	err = asked.Remove(ctx, h.name)
+	err = h.askToBeOut(ctx, servers, func(ctx context.Context, asked *cluster.Admin) error { return asked.Remove(ctx, h.name) })
 	var refused *rpc.RefusedError
 	if err != nil && (!errors.As(err, &refused) || refused.Result.GetCode() != storepb.Code_NOT_FOUND) {
 		return fmt.Errorf("remove %s from the members: %w", h.name, err)
