@@ -31,7 +31,7 @@ type fieldPlan struct {
 var (
 	plans       = make(map[protoreflect.FullName]*messagePlan)
 	commandPlan = planOf(new(storepb.Command).ProtoReflect().Descriptor())
-	_           = planOf(new(storepb.Query).ProtoReflect().Descriptor())
+	_           = planOf(new(storepb.Query).ProtoReflect().Descriptor()) // for CheckMaySend
 	recordPlan  = planOf(new(storepb.Record).ProtoReflect().Descriptor())
 	headerPlan  = planOf(new(storepb.SnapshotHeader).ProtoReflect().Descriptor())
 )

@@ -55,14 +55,6 @@ func CheckMaySend(request Request, of uint32) error {
 // Request is what a cluster is asked: a *storepb.Command, *storepb.Op or *storepb.Query.
 type Request interface{ proto.Message }
 
-func (p *messagePlan) checkMessage(m proto.Message, of uint32) error {
-	data, err := proto.Marshal(m)
-	if err != nil {
-		return err
-	}
-	return p.checkVersion(data, of)
-}
-
 func (p *messagePlan) checkVersion(data []byte, of uint32) error {
 	for len(data) > 0 {
 		number, wire, size := protowire.ConsumeTag(data)
