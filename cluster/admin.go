@@ -11,7 +11,9 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/codec"
 	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/version"
 )
 
 // Admin asks a cluster about itself, from outside.
@@ -111,6 +113,9 @@ func (a *Admin) Sessions(ctx context.Context) ([]*clusterpb.Session, error) {
 
 // Query answers a query from outside of a mount.
 func (a *Admin) Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
+	if err := a.maySend(ctx, query); err != nil {
+		return nil, err
+	}
 	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query}}
 	reply, err := rpc.Ask(ctx, a.router, rpc.Node.Execute, request)
 	result := reply.GetResult()
@@ -120,9 +125,28 @@ func (a *Admin) Query(ctx context.Context, query *storepb.Query) (*storepb.Resul
 	return result, err
 }
 
+// maySend is an error for what a later version has added than that at which the cluster runs. Nobody else is asked at which it does.
+func (a *Admin) maySend(ctx context.Context, request codec.Request) error {
+	if codec.CheckMaySend(request, version.Oldest) == nil {
+		return nil
+	}
+	known, err := a.Status(ctx, false)
+	if err != nil {
+		return err
+	}
+	at := version.Oldest
+	for _, node := range known {
+		at = max(at, node.Status.GetClusterVersion())
+	}
+	return codec.CheckMaySend(request, at)
+}
+
 // Change does an operation that belongs to no mount: one of those that a ChangeRequest may have. caller is for the
 // audit trail, and counts where nobody knows better who asks. Asked again after a lost answer, it does it again.
 func (a *Admin) Change(ctx context.Context, caller *storepb.Caller, op *storepb.Op) error {
+	if err := a.maySend(ctx, op); err != nil {
+		return err
+	}
 	return done(rpc.Ask(ctx, a.router, rpc.Node.Change, &clusterpb.ChangeRequest{Op: op, Caller: caller}))
 }
 

@@ -127,6 +127,7 @@ func (a *admission) joinAgain(ctx context.Context, known *raft.Server, member *s
 func (a *admission) recorded(member *storepb.Member) *storepb.Member {
 	recorded := &storepb.Member{
 		Id: member.GetId(), Name: member.GetName(), Address: member.GetAddress(), Nonvoter: member.GetNonvoter(),
+		OldestVersion: member.GetOldestVersion(), NewestVersion: member.GetNewestVersion(),
 	}
 	if known := a.members.get(member.GetId()); known != nil {
 		recorded.Nonvoter = known.GetNonvoter()

@@ -14,14 +14,14 @@ func (n *Node) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clust
 	by := callerFor(ctx, req.GetCaller())
 	switch req.GetOp().GetOp().(type) {
 	case *storepb.Op_SetRule, *storepb.Op_DeleteRule, *storepb.Op_ForgetHost, *storepb.Op_ClearAlarm,
-		*storepb.Op_SetQuota, *storepb.Op_DeleteQuota:
+		*storepb.Op_SetQuota, *storepb.Op_DeleteQuota, *storepb.Op_SetNote:
 	case *storepb.Op_PutToken, *storepb.Op_DeleteToken, *storepb.Op_RevokeHost, *storepb.Op_AddAuthority:
 		return n.changeTrust(ctx, by, req.GetOp()), nil
 	default:
 		return &clusterpb.AdminReply{Result: n.malformed("that is not for administrators to do")}, nil
 	}
 	return n.changes.administer(ctx, func() (*storepb.Result, error) {
-		return n.store.Propose(ctx, &storepb.Command{Caller: by, Op: req.GetOp()})
+		return notBeforeItsVersion(n.store.Propose(ctx, &storepb.Command{Caller: by, Op: req.GetOp()}))
 	}), nil
 }
 

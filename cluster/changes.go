@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
 	"lockfs/raftstore"
+	"lockfs/raftstore/codec"
 	"lockfs/raftstore/storepb"
 )
 
@@ -59,7 +61,16 @@ func (c *changes) proposeFor(by *storepb.Caller, op *storepb.Op) {
 
 // propose proposes an operation that belongs to no session.
 func (c *changes) propose(ctx context.Context, op *storepb.Op) (*storepb.Result, error) {
-	return c.store.Propose(ctx, &storepb.Command{Op: op})
+	return notBeforeItsVersion(c.store.Propose(ctx, &storepb.Command{Op: op}))
+}
+
+// notBeforeItsVersion makes an answer of the error that a command has a part which not all servers know yet: who asks again would
+// hear the same.
+func notBeforeItsVersion(result *storepb.Result, err error) (*storepb.Result, error) {
+	if errors.Is(err, codec.ErrNotYet) {
+		return &storepb.Result{Code: storepb.Code_UNSUPPORTED, Message: err.Error()}, nil
+	}
+	return result, err
 }
 
 func setMember(m *storepb.Member) *storepb.Op {

@@ -15,6 +15,7 @@ import (
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/version"
 )
 
 // Config is what a node is started with.
@@ -65,6 +66,8 @@ type Config struct {
 
 	// entries lets tests put something between a log and its disk; nil: nothing.
 	entries func(raft.LogStore) raft.LogStore
+	// versions are those of a cluster that the program knows; none: version.Own.
+	versions version.Range
 	// validity is that of the certificates that this node gives when it leads; 0: identity.Validity.
 	validity time.Duration
 }
@@ -85,6 +88,9 @@ func (c *Config) certificateValidity() time.Duration {
 func (c *Config) validate() error {
 	if !consensus.ValidName(c.Name) {
 		return fmt.Errorf("node name %q: it takes 1 to 63 letters, digits, '.', '_' and '-'", c.Name)
+	}
+	if c.versions == (version.Range{}) {
+		c.versions = version.Own()
 	}
 	if c.DataDir == "" {
 		return errors.New("no data directory is given")

@@ -12,6 +12,7 @@ import (
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/version"
 )
 
 // Execute does one command or query if this node leads, else names the leader.
@@ -47,7 +48,7 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 		if err := n.binding.command(rpc.CallerOf(ctx), r.Command); err != nil {
 			return nil, err
 		}
-		if result, err = n.store.Propose(ctx, r.Command); errors.Is(err, codec.ErrNewer) || errors.Is(err, codec.ErrOlder) {
+		if result, err = notBeforeItsVersion(n.store.Propose(ctx, r.Command)); errors.Is(err, codec.ErrNewer) || errors.Is(err, codec.ErrOlder) {
 			n.cfg.Metrics.malformed.Inc()
 			n.newer.Do(func() { n.logger.Error("a mount asks for what this node does not know", "error", err) })
 		}
@@ -63,6 +64,11 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 const eventWait = time.Second
 
 func (n *Node) query(ctx context.Context, query *storepb.Query, confirmed bool) (*storepb.Result, error) {
+	if at := n.clusterVersion(); at < version.Newest { // else it may be asked all that this program knows
+		if err := codec.CheckMaySend(query, at); err != nil {
+			return notBeforeItsVersion(nil, err)
+		}
+	}
 	if request := query.GetAwaitLock(); request != nil {
 		return n.awaitLock(ctx, request)
 	}
@@ -111,8 +117,8 @@ func mayCommand(cmd *storepb.Command) string {
 	case *storepb.Op_SetMember, *storepb.Op_RemoveMember, *storepb.Op_SetLimits, *storepb.Op_EndSession,
 		*storepb.Op_SetRule, *storepb.Op_DeleteRule, *storepb.Op_ForgetHost, *storepb.Op_Tick, *storepb.Op_SetCluster, *storepb.Op_AddAuthority,
 		*storepb.Op_DropAuthority, *storepb.Op_PutToken, *storepb.Op_DeleteToken, *storepb.Op_AdmitHost, *storepb.Op_RevokeHost, *storepb.Op_NoteRefusal,
-		*storepb.Op_RaiseAlarm, *storepb.Op_ClearAlarm, *storepb.Op_FreezeState,
-		*storepb.Op_SetQuota, *storepb.Op_DeleteQuota:
+		*storepb.Op_SetVersion, *storepb.Op_RaiseAlarm, *storepb.Op_ClearAlarm, *storepb.Op_FreezeState,
+		*storepb.Op_SetQuota, *storepb.Op_DeleteQuota, *storepb.Op_SetNote:
 		return "that is for the leader itself to do"
 	}
 	return ""

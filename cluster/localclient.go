@@ -12,6 +12,7 @@ var _ session.Voter = (*Node)(nil)
 
 // OpenClient opens a session through this node. It waits for a leader until ctx ends, or the node cannot go on.
 func (n *Node) OpenClient(ctx context.Context, cfg session.Config) (client *session.Client, err error) {
+	cfg.Versions = n.cfg.versions
 	err = n.whileSound(ctx, func(ctx context.Context) (err error) {
 		client, err = session.Open(ctx, n, n.peers, cfg)
 		return err

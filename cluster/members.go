@@ -4,6 +4,7 @@ import (
 	"lockfs/cluster/consensus"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/version"
 )
 
 // members is who belongs to the cluster. Raft's configuration says who it is and who has a vote, the state where he is reached.
@@ -11,11 +12,15 @@ type members struct {
 	dir         *consensus.Directory // whose this node is
 	raft        *consensus.Raft
 	addressBook *consensus.Addresses // where they were met, if that is not where the state has them
+	// versions are those of a cluster that this node's program knows.
+	versions version.Range
 }
 
 // own is this node.
 func (m *members) own() *storepb.Member {
-	return &storepb.Member{Id: m.dir.ID, Name: m.dir.Name, Address: m.dir.Address}
+	return &storepb.Member{
+		Id: m.dir.ID, Name: m.dir.Name, Address: m.dir.Address, OldestVersion: m.versions.Oldest, NewestVersion: m.versions.Newest,
+	}
 }
 
 func (m *members) all() (all []*storepb.Member) {

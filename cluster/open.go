@@ -9,6 +9,7 @@ import (
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/fault"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 	"time"
 
@@ -39,7 +40,7 @@ func Open(cfg Config) (*Node, error) {
 func (n *Node) open() error {
 	var err error
 	if n.dir, err = consensus.OpenDirectory(n.cfg.DataDir, consensus.Claim{
-		Name: n.cfg.Name, Address: n.cfg.Advertise, Bootstrap: n.cfg.Bootstrap,
+		Name: n.cfg.Name, Address: n.cfg.Advertise, Bootstrap: n.cfg.Bootstrap, Versions: n.cfg.versions,
 	}); err != nil {
 		return err
 	}
@@ -63,6 +64,7 @@ func (n *Node) open() error {
 	go n.leaderLoop().run()
 	go n.frozen.run()
 	go n.comparison().run()
+	go n.raise().run()
 	n.serve()
 	go n.hangUp()
 	go n.raft.WatchDisk()
@@ -90,9 +92,10 @@ func (n *Node) startRaft() error {
 		n.security.judge.fsm.Store(n.fsm)
 	}
 	n.store = &raftstore.Store{
-		Raft: n.raft.Raft, Now: n.clock.Now, Committed: func(took time.Duration) { n.cfg.Metrics.commits.Observe(took.Seconds()) },
+		Raft: n.raft.Raft, Now: n.clock.Now, Version: n.clusterVersion,
+		Committed: func(took time.Duration) { n.cfg.Metrics.commits.Observe(took.Seconds()) },
 	}
-	n.members = &members{dir: n.dir, raft: n.raft, addressBook: met}
+	n.members = &members{dir: n.dir, raft: n.raft, addressBook: met, versions: n.cfg.versions}
 	n.leadership.follow(n.raft.Raft, n.members, n.ctx.Done())
 	n.assemble()
 	n.cfg.Metrics.SetVersion(n.cfg.Version)
@@ -157,6 +160,19 @@ func (n *Node) comparison() *comparison {
 		ctx: n.ctx, interval: fault.CompareInterval(compareInterval), members: n.members, leadership: n.leadership,
 		changes: n.changes, peers: n.peers, self: n, logger: n.logger,
 	}
+}
+
+func (n *Node) raise() *raise {
+	return &raise{
+		ctx: n.ctx, fsm: n.fsm, raft: n.raft, members: n.members, leadership: n.leadership, changes: n.changes, peers: n.peers, self: n,
+		logger: n.logger,
+	}
+}
+
+// clusterVersion is that at which the cluster runs, as far as this node has applied its log.
+func (n *Node) clusterVersion() (at uint32) {
+	n.fsm.View(func(ns *namespace.Namespace) { at = ns.Version() })
+	return at
 }
 
 // bootstrap begins a cluster of this node alone, once.

@@ -78,6 +78,7 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"list_admissions":     ofServers,
 		"list_alarms":         ofUsers,
 		"list_quotas":         ofMounts, // with names of directories
+		"get_note":            ofUsers,
 		unknown:               ofMounts, // it is answered that nobody here knows it
 	},
 	// In a session of the host that sends them.
@@ -101,6 +102,7 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"interrupt_lock": ofMounts,
 		unknown:          ofMounts,
 		"set_member":     nobodys, // these are the leader's own, and what administrators ask for by Change
+		"set_version":    nobodys,
 		"remove_member":  nobodys,
 		"set_limits":     nobodys,
 		"end_session":    nobodys,
@@ -121,6 +123,7 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"freeze_state":   nobodys,
 		"set_quota":      nobodys,
 		"delete_quota":   nobodys,
+		"set_note":       nobodys,
 	},
 	changes: map[protoreflect.Name]right{
 		"set_rule":      ofServers,
@@ -134,6 +137,7 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"clear_alarm":   ofServers,
 		"set_quota":     ofServers,
 		"delete_quota":  ofServers,
+		"set_note":      ofServers,
 	},
 }
 

@@ -44,9 +44,11 @@ func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveReques
 	}
 	reply := &clusterpb.KeepAliveReply{SquashRoot: squashed, Ttl: int64(s.leases.ttl), ClusterTime: s.clock.Now(), Leader: s.members.dir.Name}
 	reply.Servers = s.members.addresses()
+	reply.OldestVersion, reply.NewestVersion = s.members.versions.Oldest, s.members.versions.Newest
 	alive := false
 	s.fsm.View(func(ns *namespace.Namespace) {
 		alive = ns.SessionLive(ids.Session(req.GetSession()))
+		reply.ClusterVersion = ns.Version()
 		reply.Authority = ns.SigningAuthority().GetAuthority().GetFingerprint()
 	})
 	reply.Ended = !alive || !s.leases.renew(ids.Session(req.GetSession()), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()))

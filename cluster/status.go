@@ -18,9 +18,10 @@ func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clust
 		LeaderId: string(leader), LeaderAddress: n.members.address(string(leader)),
 		Term: n.raft.CurrentTerm(), CommitIndex: n.raft.CommitIndex(), AppliedIndex: n.raft.AppliedIndex(),
 		Voters: n.raft.VoterIDs(), Nonvoters: n.raft.NonvoterIDs(), Silences: n.vigil.silences(), Mount: n.mountPoint(), Insecure: n.cfg.insecure(),
+		OldestVersion: n.cfg.versions.Oldest, NewestVersion: n.cfg.versions.Newest,
 	}
 	n.fsm.View(func(ns *namespace.Namespace) {
-		status.Cluster = ns.Cluster()
+		status.Cluster, status.ClusterVersion = ns.Cluster(), ns.Version()
 		status.StateIndex = uint64(ns.Index())
 		status.Inodes, status.Usage = uint64(ns.Inodes()), ns.Usage()
 		status.Members = ns.Members()

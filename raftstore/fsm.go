@@ -16,6 +16,7 @@ import (
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/version"
 )
 
 var _ raft.FSM = (*FSM)(nil)
@@ -25,6 +26,9 @@ type FSM struct {
 	self   string // id of the node whose it is
 	fail   func(error)
 	frozen chan *namespace.Snapshot // holds one
+
+	versions version.Range      // of a cluster, that this program knows
+	raise    func(uint32) error // nil: nobody is told
 
 	mu       sync.RWMutex
 	ns       *namespace.Namespace
@@ -41,10 +45,16 @@ type FSM struct {
 func NewFSM(ns *namespace.Namespace, self string, fail func(error)) *FSM {
 	f := &FSM{
 		self: self, fail: fail, frozen: make(chan *namespace.Snapshot, 1), ns: ns, awaited: make(map[advisory.Request]chan struct{}), removals: newRemovals(),
-		due: math.MaxInt64, sooner: make(chan struct{}, 1),
+		due: math.MaxInt64, sooner: make(chan struct{}, 1), versions: version.Own(),
 	}
 	f.wake()
 	return f
+}
+
+// Versions sets which versions of a cluster are known, and who is told before anything of a later one is applied: what he does not
+// take is not applied. It comes before the first Apply and Restore.
+func (f *FSM) Versions(known version.Range, raise func(version uint32) error) {
+	f.versions, f.raise = known, raise
 }
 
 // Apply answers a *storepb.Result, or an *ApplyError if this node applies no more: its state would differ from the others' if
@@ -58,6 +68,9 @@ func (f *FSM) Apply(entry *raft.Log) (answer any) {
 	defer f.mu.Unlock()
 	if f.stopped != nil {
 		return f.stopped
+	}
+	if err == nil {
+		err = f.prepareFor(cmd)
 	}
 	if err != nil {
 		stopped := applyError(entry, cmd, err)
@@ -82,6 +95,26 @@ func (f *FSM) Apply(entry *raft.Log) (answer any) {
 		f.tell(request)
 	}
 	return result
+}
+
+// prepareFor has what is to be told before a command raises the cluster's version told; the caller holds the lock.
+func (f *FSM) prepareFor(cmd *storepb.Command) error {
+	raise := cmd.GetOp().GetSetVersion()
+	if raise == nil || f.ns.MayRaise(raise.GetVersion()) != "" {
+		return nil
+	}
+	return f.enter(raise.GetVersion())
+}
+
+// enter has it told that the state will be of a version.
+func (f *FSM) enter(to uint32) error {
+	if to > f.versions.Newest { // what is older can be read, and the log goes on from there
+		return namespace.CheckVersion(to, f.versions)
+	}
+	if f.raise == nil {
+		return nil
+	}
+	return f.raise(to)
 }
 
 // Query answers from the state of this node, which may be behind the cluster's. The error is why it answers no more.
@@ -144,6 +177,9 @@ func (f *FSM) Restore(from io.ReadCloser) error {
 	ns, err := namespace.Restore(from)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err == nil && f.stopped == nil {
+		err = f.enter(ns.Version())
+	}
 	if errors.Is(err, codec.ErrNewer) || errors.Is(err, codec.ErrOlder) {
 		f.stop(err)
 	}

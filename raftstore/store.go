@@ -35,20 +35,23 @@ type Applier interface {
 type Store struct {
 	Raft Applier
 	Now  func() int64 // cluster time, nanoseconds since the Unix epoch
+	// Version is that at which the cluster runs at least.
+	Version func() uint32
 	// Committed is told how long each command took from being proposed until this node had applied it; nil: nobody wants to know.
 	Committed func(time.Duration)
 }
 
 // Propose stamps a command with cluster time, puts it into the log and waits until this node has
 // applied it or ctx ends. Its error is one of ErrNotLeader, ErrNotDone and ErrUnknown, wrapped. A command that this program does
-// not know all of is not proposed (ErrNotDone and codec.ErrNewer or codec.ErrOlder).
+// not know all of is not proposed (ErrNotDone and codec.ErrNewer or codec.ErrOlder), nor one with a part that is newer than the
+// cluster's version (ErrNotDone and codec.ErrNotYet).
 func (s *Store) Propose(ctx context.Context, cmd *storepb.Command) (*storepb.Result, error) {
 	cmd.Time = s.Now()
 	data, err := codec.EncodeCommand(cmd)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotDone, err)
 	}
-	if err := codec.CheckKnown(data, cmd); err != nil {
+	if err := codec.CheckMayPropose(data, cmd, s.Version()); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotDone, err)
 	}
 	began := time.Now()

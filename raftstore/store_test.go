@@ -34,7 +34,7 @@ func TestProposeSortsRaftErrors(t *testing.T) {
 		{raft.ErrLeader, ErrUnknown},
 		{errors.New("something that raft says one day"), ErrUnknown},
 	} {
-		store := &Store{Raft: failingRaft{row.raft}, Now: func() int64 { return 1 }}
+		store := &Store{Raft: failingRaft{row.raft}, Now: func() int64 { return 1 }, Version: ofFirst}
 		_, err := store.Propose(t.Context(), &storepb.Command{Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}})
 		require.ErrorIs(t, err, row.want, "raft says %q", row.raft)
 		require.ErrorIs(t, err, row.raft)
@@ -44,15 +44,21 @@ func TestProposeSortsRaftErrors(t *testing.T) {
 	}
 }
 
+// ofFirst is a cluster at the first version.
+func ofFirst() uint32 { return 1 }
+
 // noRaft is to be asked nothing.
 type noRaft struct{ Applier }
 
 func TestCommandOfAnotherVersionIsNotProposed(t *testing.T) {
-	store := &Store{Raft: noRaft{}, Now: func() int64 { return 1 }}
+	store := &Store{Raft: noRaft{}, Now: func() int64 { return 1 }, Version: ofFirst}
 	_, err := store.Propose(t.Context(), newerCommand(&storepb.Command{Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}}))
 	require.ErrorIs(t, err, ErrNotDone)
 	require.ErrorIs(t, err, codec.ErrNewer)
 	_, err = store.Propose(t.Context(), olderCommand())
 	require.ErrorIs(t, err, ErrNotDone)
 	require.ErrorIs(t, err, codec.ErrOlder)
+	_, err = store.Propose(t.Context(), &storepb.Command{Op: &storepb.Op{Op: &storepb.Op_SetNote{SetNote: &storepb.SetNote{Text: "t"}}}})
+	require.ErrorIs(t, err, ErrNotDone)
+	require.ErrorIs(t, err, codec.ErrNotYet)
 }

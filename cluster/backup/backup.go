@@ -12,6 +12,7 @@ import (
 	"lockfs/raftstore/codec"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/version"
 )
 
 // Write writes a backup of a state. Of the header it fills in what the snapshot says; its length takes going through the
@@ -68,6 +69,9 @@ func Read(r io.Reader) (*Header, *namespace.Namespace, error) {
 	}
 	if err == nil {
 		err = rest.end()
+	}
+	if err == nil {
+		err = state.CheckVersion(version.Own())
 	}
 	if err == nil && state.Index() != ids.Index(h.Index) {
 		err = fmt.Errorf("%w: its state is that of index %d", ErrDamaged, state.Index())

@@ -305,18 +305,21 @@ func (x *KeepAliveRequest) GetClockOffset() int64 {
 }
 
 type KeepAliveReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
-	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
-	Ended         bool                   `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"` // there is no such session any more
-	Ttl           int64                  `protobuf:"varint,4,opt,name=ttl,proto3" json:"ttl,omitempty"`     // how long the session lasts from when the request was sent, nanoseconds
-	ClusterTime   int64                  `protobuf:"varint,5,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
-	Servers       []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`                          // addresses of the members
-	Leader        string                 `protobuf:"bytes,7,opt,name=leader,proto3" json:"leader,omitempty"`                            // name of the node that answers
-	Authority     []byte                 `protobuf:"bytes,8,opt,name=authority,proto3" json:"authority,omitempty"`                      // fingerprint of the one that signs; empty: there is none
-	SquashRoot    bool                   `protobuf:"varint,9,opt,name=squash_root,json=squashRoot,proto3" json:"squash_root,omitempty"` // root of this mount's host is nobody
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Outcome        Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
+	LeaderAddress  string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
+	Ended          bool                   `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"` // there is no such session any more
+	Ttl            int64                  `protobuf:"varint,4,opt,name=ttl,proto3" json:"ttl,omitempty"`     // how long the session lasts from when the request was sent, nanoseconds
+	ClusterTime    int64                  `protobuf:"varint,5,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
+	Servers        []string               `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`                                       // addresses of the members
+	Leader         string                 `protobuf:"bytes,7,opt,name=leader,proto3" json:"leader,omitempty"`                                         // name of the node that answers
+	Authority      []byte                 `protobuf:"bytes,8,opt,name=authority,proto3" json:"authority,omitempty"`                                   // fingerprint of the one that signs; empty: there is none
+	SquashRoot     bool                   `protobuf:"varint,9,opt,name=squash_root,json=squashRoot,proto3" json:"squash_root,omitempty"`              // root of this mount's host is nobody
+	ClusterVersion uint32                 `protobuf:"varint,70,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"` // at which the cluster runs
+	OldestVersion  uint32                 `protobuf:"varint,71,opt,name=oldest_version,json=oldestVersion,proto3" json:"oldest_version,omitempty"`    // of those that the node's program knows
+	NewestVersion  uint32                 `protobuf:"varint,72,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *KeepAliveReply) Reset() {
@@ -410,6 +413,27 @@ func (x *KeepAliveReply) GetSquashRoot() bool {
 		return x.SquashRoot
 	}
 	return false
+}
+
+func (x *KeepAliveReply) GetClusterVersion() uint32 {
+	if x != nil {
+		return x.ClusterVersion
+	}
+	return 0
+}
+
+func (x *KeepAliveReply) GetOldestVersion() uint32 {
+	if x != nil {
+		return x.OldestVersion
+	}
+	return 0
+}
+
+func (x *KeepAliveReply) GetNewestVersion() uint32 {
+	if x != nil {
+		return x.NewestVersion
+	}
+	return 0
 }
 
 type SessionsRequest struct {
@@ -939,33 +963,36 @@ func (x *StatusRequest) GetFrozen() uint64 {
 }
 
 type StatusReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Version       string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"` // of the program
-	State         string                 `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`     // leader, candidate, follower, shutdown
-	LeaderId      string                 `protobuf:"bytes,5,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
-	Term          uint64                 `protobuf:"varint,6,opt,name=term,proto3" json:"term,omitempty"`
-	CommitIndex   uint64                 `protobuf:"varint,7,opt,name=commit_index,json=commitIndex,proto3" json:"commit_index,omitempty"`
-	AppliedIndex  uint64                 `protobuf:"varint,8,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"` // of raft, configuration entries included
-	StateIndex    uint64                 `protobuf:"varint,9,opt,name=state_index,json=stateIndex,proto3" json:"state_index,omitempty"`       // last command in the state: the index state_hash belongs to
-	StateHash     string                 `protobuf:"bytes,10,opt,name=state_hash,json=stateHash,proto3" json:"state_hash,omitempty"`
-	Inodes        uint64                 `protobuf:"varint,11,opt,name=inodes,proto3" json:"inodes,omitempty"`
-	Members       []*storepb.Member      `protobuf:"bytes,12,rep,name=members,proto3" json:"members,omitempty"`
-	Voters        []string               `protobuf:"bytes,13,rep,name=voters,proto3" json:"voters,omitempty"` // raft server ids
-	Mount         string                 `protobuf:"bytes,14,opt,name=mount,proto3" json:"mount,omitempty"`   // mount point of this process, if any
-	ClusterTime   int64                  `protobuf:"varint,15,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
-	LeaderAddress string                 `protobuf:"bytes,16,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
-	Sessions      uint64                 `protobuf:"varint,17,opt,name=sessions,proto3" json:"sessions,omitempty"`
-	Confirmed     bool                   `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"` // as asked for
-	Insecure      bool                   `protobuf:"varint,21,opt,name=insecure,proto3" json:"insecure,omitempty"`   // whoever reaches its port is trusted
-	Usage         *storepb.FsStats       `protobuf:"bytes,20,opt,name=usage,proto3" json:"usage,omitempty"`
-	Cluster       string                 `protobuf:"bytes,22,opt,name=cluster,proto3" json:"cluster,omitempty"`     // id of the cluster; empty: it has none yet
-	Nonvoters     []string               `protobuf:"bytes,23,rep,name=nonvoters,proto3" json:"nonvoters,omitempty"` // raft server ids: those that have no vote, or none yet
-	Silences      []*Silence             `protobuf:"bytes,24,rep,name=silences,proto3" json:"silences,omitempty"`   // of members that do not answer, if this node leads
-	Frozen        *FrozenState           `protobuf:"bytes,60,opt,name=frozen,proto3" json:"frozen,omitempty"`       // nothing if it is not known, or not yet
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Id             string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Name           string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Version        string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"` // of the program
+	State          string                 `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`     // leader, candidate, follower, shutdown
+	LeaderId       string                 `protobuf:"bytes,5,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
+	Term           uint64                 `protobuf:"varint,6,opt,name=term,proto3" json:"term,omitempty"`
+	CommitIndex    uint64                 `protobuf:"varint,7,opt,name=commit_index,json=commitIndex,proto3" json:"commit_index,omitempty"`
+	AppliedIndex   uint64                 `protobuf:"varint,8,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"` // of raft, configuration entries included
+	StateIndex     uint64                 `protobuf:"varint,9,opt,name=state_index,json=stateIndex,proto3" json:"state_index,omitempty"`       // last command in the state: the index state_hash belongs to
+	StateHash      string                 `protobuf:"bytes,10,opt,name=state_hash,json=stateHash,proto3" json:"state_hash,omitempty"`
+	Inodes         uint64                 `protobuf:"varint,11,opt,name=inodes,proto3" json:"inodes,omitempty"`
+	Members        []*storepb.Member      `protobuf:"bytes,12,rep,name=members,proto3" json:"members,omitempty"`
+	Voters         []string               `protobuf:"bytes,13,rep,name=voters,proto3" json:"voters,omitempty"` // raft server ids
+	Mount          string                 `protobuf:"bytes,14,opt,name=mount,proto3" json:"mount,omitempty"`   // mount point of this process, if any
+	ClusterTime    int64                  `protobuf:"varint,15,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
+	LeaderAddress  string                 `protobuf:"bytes,16,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
+	Sessions       uint64                 `protobuf:"varint,17,opt,name=sessions,proto3" json:"sessions,omitempty"`
+	Confirmed      bool                   `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"` // as asked for
+	Insecure       bool                   `protobuf:"varint,21,opt,name=insecure,proto3" json:"insecure,omitempty"`   // whoever reaches its port is trusted
+	Usage          *storepb.FsStats       `protobuf:"bytes,20,opt,name=usage,proto3" json:"usage,omitempty"`
+	Cluster        string                 `protobuf:"bytes,22,opt,name=cluster,proto3" json:"cluster,omitempty"`                                      // id of the cluster; empty: it has none yet
+	Nonvoters      []string               `protobuf:"bytes,23,rep,name=nonvoters,proto3" json:"nonvoters,omitempty"`                                  // raft server ids: those that have no vote, or none yet
+	Silences       []*Silence             `protobuf:"bytes,24,rep,name=silences,proto3" json:"silences,omitempty"`                                    // of members that do not answer, if this node leads
+	ClusterVersion uint32                 `protobuf:"varint,70,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"` // at which the cluster runs, as far as this node has applied its log
+	OldestVersion  uint32                 `protobuf:"varint,71,opt,name=oldest_version,json=oldestVersion,proto3" json:"oldest_version,omitempty"`    // of those that this node's program knows
+	NewestVersion  uint32                 `protobuf:"varint,72,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"`
+	Frozen         *FrozenState           `protobuf:"bytes,60,opt,name=frozen,proto3" json:"frozen,omitempty"` // nothing if it is not known, or not yet
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *StatusReply) Reset() {
@@ -1157,6 +1184,27 @@ func (x *StatusReply) GetSilences() []*Silence {
 		return x.Silences
 	}
 	return nil
+}
+
+func (x *StatusReply) GetClusterVersion() uint32 {
+	if x != nil {
+		return x.ClusterVersion
+	}
+	return 0
+}
+
+func (x *StatusReply) GetOldestVersion() uint32 {
+	if x != nil {
+		return x.OldestVersion
+	}
+	return 0
+}
+
+func (x *StatusReply) GetNewestVersion() uint32 {
+	if x != nil {
+		return x.NewestVersion
+	}
+	return 0
 }
 
 func (x *StatusReply) GetFrozen() *FrozenState {
@@ -1896,7 +1944,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x04term\x18\x04 \x01(\x04R\x04term\"O\n" +
 	"\x10KeepAliveRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12!\n" +
-	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\xa6\x02\n" +
+	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\x9d\x03\n" +
 	"\x0eKeepAliveReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x14\n" +
@@ -1907,7 +1955,10 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06leader\x18\a \x01(\tR\x06leader\x12\x1c\n" +
 	"\tauthority\x18\b \x01(\fR\tauthority\x12\x1f\n" +
 	"\vsquash_root\x18\t \x01(\bR\n" +
-	"squashRoot\"\x11\n" +
+	"squashRoot\x12'\n" +
+	"\x0fcluster_version\x18F \x01(\rR\x0eclusterVersion\x12%\n" +
+	"\x0eoldest_version\x18G \x01(\rR\roldestVersion\x12%\n" +
+	"\x0enewest_version\x18H \x01(\rR\rnewestVersion\"\x11\n" +
 	"\x0fSessionsRequest\"\x9e\x01\n" +
 	"\rSessionsReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
@@ -1944,7 +1995,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x04hash\x18\x01 \x01(\bR\x04hash\x12\x18\n" +
 	"\aconfirm\x18\x02 \x01(\bR\aconfirm\x12\x16\n" +
 	"\x06member\x18\x03 \x01(\tR\x06member\x12\x16\n" +
-	"\x06frozen\x18< \x01(\x04R\x06frozen\"\xff\x05\n" +
+	"\x06frozen\x18< \x01(\x04R\x06frozen\"\xf6\x06\n" +
 	"\vStatusReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1971,7 +2022,10 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\x12\x18\n" +
 	"\acluster\x18\x16 \x01(\tR\acluster\x12\x1c\n" +
 	"\tnonvoters\x18\x17 \x03(\tR\tnonvoters\x123\n" +
-	"\bsilences\x18\x18 \x03(\v2\x17.lockfs.cluster.SilenceR\bsilences\x123\n" +
+	"\bsilences\x18\x18 \x03(\v2\x17.lockfs.cluster.SilenceR\bsilences\x12'\n" +
+	"\x0fcluster_version\x18F \x01(\rR\x0eclusterVersion\x12%\n" +
+	"\x0eoldest_version\x18G \x01(\rR\roldestVersion\x12%\n" +
+	"\x0enewest_version\x18H \x01(\rR\rnewestVersion\x123\n" +
 	"\x06frozen\x18< \x01(\v2\x1b.lockfs.cluster.FrozenStateR\x06frozen\"5\n" +
 	"\aSilence\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +

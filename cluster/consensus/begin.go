@@ -13,6 +13,7 @@ import (
 	"lockfs/cluster/durable"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/version"
 )
 
 // Found makes a data directory of a new cluster of one, whose first state that of the namespace is; term is that which it was in.
@@ -32,7 +33,7 @@ func Found(
 	if err != nil {
 		return err
 	}
-	d := &Directory{Path: path, Identity: newIdentity(claim.Name, claim.Address), lock: lock}
+	d := &Directory{Path: path, Identity: newIdentity(claim.Name, claim.Address), lock: lock, versions: version.Own()}
 	d.Cluster = state.Cluster()
 	defer func() {
 		if err != nil {
@@ -83,6 +84,9 @@ func requireEmpty(path string) error {
 // begin makes a directory's node the only voter of a cluster that starts from a state. That is done once the snapshot is there:
 // entries of the log that end before it are dropped when the node starts (dropBehind).
 func (d *Directory) begin(votes *voteStore, snapshots *snapshotStore, state *namespace.Namespace, term ids.Term) error {
+	if err := d.enter(state.Version()); err != nil {
+		return err
+	}
 	term = max(term, votes.stored.current) + 1
 	next := votes.stored
 	next.current = term

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/version"
 )
 
 // What a data directory holds besides IdentityFile.
@@ -32,8 +33,9 @@ type Directory struct {
 	Path     string
 	Identity // once the node runs, Cluster and Joined are for the methods
 
-	lock *os.File
-	mu   sync.Mutex // for Cluster and Joined
+	lock     *os.File
+	versions version.Range // of a cluster, that the program knows
+	mu       sync.Mutex    // of changes of the identity
 }
 
 // Claim says for whom a data directory is opened.
@@ -41,16 +43,26 @@ type Claim struct {
 	Name      string // of the node
 	Address   string // by which the other voters know it; empty: it is alone
 	Bootstrap bool   // it is to begin a cluster
+	// Versions are those of a cluster that the program knows; none: this program's.
+	Versions version.Range
+}
+
+func (c *Claim) versions() version.Range {
+	if c.Versions == (version.Range{}) {
+		return version.Own()
+	}
+	return c.Versions
 }
 
 // OpenDirectory opens a data directory, which is made if there is none. It is an error if it is another node's, in use, or not
-// lockfs's; a [DamagedError] if parts of it are missing.
+// lockfs's; a [DamagedError] if parts of it are missing; codec.ErrNewer or codec.ErrOlder, before anything is written, if the cluster
+// runs at a version that the program does not know.
 func OpenDirectory(path string, claim Claim) (*Directory, error) {
 	lock, err := lockDirectory(path)
 	if err != nil {
 		return nil, err
 	}
-	d := &Directory{Path: path, lock: lock}
+	d := &Directory{Path: path, lock: lock, versions: claim.versions()}
 	if err := d.identify(claim); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -98,6 +110,23 @@ func (d *Directory) followState(state *namespace.Namespace) error {
 	return nil
 }
 
+// enter notes durably that the rest of the directory may hold something of a version of the cluster: a program that does not know
+// it is not to open that.
+func (d *Directory) enter(to uint32) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if to <= max(d.ClusterVersion, 1) {
+		return nil
+	}
+	next := d.Identity
+	next.ClusterVersion = to
+	if err := next.save(d.Path); err != nil {
+		return err
+	}
+	d.ClusterVersion = to
+	return nil
+}
+
 // lockDirectory keeps a second process away from a data directory.
 func lockDirectory(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -119,6 +148,9 @@ func lockDirectory(dir string) (*os.File, error) {
 func (d *Directory) identify(claim Claim) error {
 	id, err := loadIdentity(d.Path)
 	if err == nil {
+		if err := id.checkVersion(d.Path, d.versions); err != nil {
+			return err
+		}
 		d.Identity = *id
 		return d.check(claim)
 	}

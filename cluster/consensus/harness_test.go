@@ -18,6 +18,7 @@ import (
 	"lockfs/raftstore"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/version"
 )
 
 // testWait is far beyond what anything here takes on a busy machine.
@@ -85,7 +86,9 @@ func (s setup) open(ctx context.Context) (*voter, error) {
 	if v.Raft, err = Open(v.dir, s.Config); err != nil {
 		return nil, errors.Join(err, v.dir.Close())
 	}
-	v.store = &raftstore.Store{Raft: v.Raft.Raft, Now: func() int64 { return time.Now().UnixNano() }}
+	v.store = &raftstore.Store{
+		Raft: v.Raft.Raft, Now: func() int64 { return time.Now().UnixNano() }, Version: func() uint32 { return version.Newest },
+	}
 	if err := errors.Join(v.Bootstrap(ctx), v.dir.SetJoined()); err != nil {
 		return nil, errors.Join(err, v.close())
 	}

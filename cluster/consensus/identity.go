@@ -13,6 +13,8 @@ import (
 
 	"lockfs/cluster/durable"
 	"lockfs/raftstore/codec"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/version"
 )
 
 // IdentityFile says whose data directory it is. Its presence means that the directory belongs to a cluster.
@@ -38,6 +40,17 @@ type Identity struct {
 	Cluster string `json:"cluster,omitempty"`
 	// Joined is set once the node is known to be in the cluster's configuration.
 	Joined bool `json:"joined"`
+	// ClusterVersion is that of the newest that the rest of the directory may hold something of; 0: 1.
+	ClusterVersion uint32 `json:"cluster_version,omitempty"`
+}
+
+// checkVersion answers codec.ErrNewer or codec.ErrOlder unless a program that knows those versions of a cluster may open the rest of
+// the directory.
+func (id *Identity) checkVersion(dir string, known version.Range) error {
+	if err := namespace.CheckVersion(max(id.ClusterVersion, 1), known); err != nil {
+		return fmt.Errorf("data directory %s, which stays as it is: %w", dir, err)
+	}
+	return nil
 }
 
 // loadIdentity answers fs.ErrNotExist for a directory that no node has used yet.

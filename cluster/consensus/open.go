@@ -36,19 +36,30 @@ func Open(dir *Directory, cfg Config) (*Raft, error) {
 		return nil, err
 	}
 	r := &Raft{cfg: cfg, id: raft.ServerID(dir.ID), files: files}
-	if err := errors.Join(dir.followState(state), r.start(state)); err != nil {
+	if err := errors.Join(dir.followState(state), r.start(dir, state)); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
 }
 
-func (r *Raft) start(state *namespace.Namespace) error {
-	var err error
+func (r *Raft) start(dir *Directory, state *namespace.Namespace) error {
+	err := dir.enter(state.Version())
+	if err != nil {
+		return fmt.Errorf("note the version of the cluster: %w", err)
+	}
 	if r.cfg.Addresses == nil {
 		r.cfg.Addresses = NewAddresses()
 	}
 	r.Transport = newTransport(r.cfg.Network, r.id, r.cfg.Addresses, r.files, r.cfg.Silence, r.cfg.Logger)
 	r.FSM = raftstore.NewFSM(state, string(r.id), r.cfg.CannotApply)
+	r.FSM.Versions(dir.versions, func(to uint32) error {
+		err := dir.enter(to)
+		if err != nil {
+			err = fmt.Errorf("note the version of the cluster: %w", err)
+			r.cfg.Fail(err)
+		}
+		return err
+	})
 	logs, fsm := logCache(r.files.logs), earlyFSM{r.FSM, r.files.logs}
 	r.Raft, err = raft.NewRaft(r.raftConfig(), fsm, logs, r.files.votes, r.files.snapshots, r.Transport)
 	if err != nil {

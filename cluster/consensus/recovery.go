@@ -15,6 +15,7 @@ import (
 	"lockfs/raftstore/codec"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/version"
 )
 
 // Recovery makes a cluster of one of a voter that is left of a cluster without a majority.
@@ -57,6 +58,9 @@ func OpenRecovery(path string, logger *slog.Logger) (*Recovery, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := id.checkVersion(path, version.Own()); err != nil {
+		return nil, err
+	}
 	if !id.Joined {
 		return nil, fmt.Errorf("the server of %s was never in a cluster: there is nothing to recover", path)
 	}
@@ -64,7 +68,7 @@ func OpenRecovery(path string, logger *slog.Logger) (*Recovery, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Recovery{dir: &Directory{Path: path, Identity: *id, lock: lock}}
+	r := &Recovery{dir: &Directory{Path: path, Identity: *id, lock: lock, versions: version.Own()}}
 	cfg := &Config{Logger: logger, Silence: NewWithdrawal(), Fail: func(error) {}} // whoever writes is told of errors
 	if r.files, r.State, err = openStorage(r.dir, cfg); err != nil {
 		return nil, errors.Join(err, lock.Close())

@@ -2,6 +2,7 @@ package consensus
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/hashicorp/raft"
@@ -33,6 +34,10 @@ func openStorage(dir *Directory, cfg *Config) (*storage, *namespace.Namespace, e
 	state, newest, err := restoreSnapshot(dir.Path, snapshots)
 	if err != nil {
 		return nil, nil, err
+	}
+	if state.Version() > dir.versions.Newest { // what is older can be read, and the log goes on from there
+		err := state.CheckVersion(dir.versions)
+		return nil, nil, fmt.Errorf("data directory %s, which stays as it is: %w", dir.Path, err)
 	}
 	snapshots.newest.Store(uint64(newest))
 	if err := snapshots.describeNewest(); err != nil {

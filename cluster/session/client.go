@@ -11,6 +11,7 @@ import (
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/version"
 )
 
 // DefaultOpTimeout is how long one operation may wait for the cluster, while this process runs.
@@ -38,7 +39,9 @@ type Client struct {
 	holders    *holders
 	probed     probedVoter
 	noDelay    bool
-	asksMakers atomic.Int64 // until when, on CLOCK_BOOTTIME, makers of names are told without being asked for
+	versions   version.Range // of a cluster, that this program knows
+	runsAt     atomic.Uint32 // the cluster, when it was heard of last; 0: it was not
+	asksMakers atomic.Int64  // until when, on CLOCK_BOOTTIME, makers of names are told without being asked for
 
 	ctx       context.Context // ends when the client is closed
 	cancel    context.CancelFunc
@@ -61,6 +64,7 @@ type Config struct {
 	Security     *rpc.Security                   // of the connections to servers that Dial makes; nil: they are plain
 	Heard        func(*clusterpb.KeepAliveReply) // is told the answer to each keepalive; may be nil
 	NoLockDelay  bool                            // nobody relies on its advisory locks once the session has ended, so others need not wait
+	Versions     version.Range                   // of a cluster, that the program knows; none: version.Own
 	Logger       *slog.Logger
 }
 

@@ -8,6 +8,7 @@ import (
 	"lockfs/formats/pause"
 	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/version"
 )
 
 // Open opens a session through the voter of this process, which knows other nodes by their addresses. It waits for a leader
@@ -19,20 +20,32 @@ func Open(ctx context.Context, near Voter, peers *rpc.Peers, cfg Config) (*Clien
 // Dial opens a session through the servers with these addresses. It waits for a leader until ctx ends.
 func Dial(ctx context.Context, servers []string, cfg Config) (*Client, error) {
 	peers := rpc.NewPeers(cfg.Security)
-	client, err := openClient(ctx, nil, rpc.NewRoamingRouter(peers, peers.Nodes(servers)...), peers, cfg)
+	cfg.setDefaults()
+	var client *Client
+	err := checkFits(ctx, peers.Nodes(servers), cfg.Versions)
+	if err == nil {
+		client, err = openClient(ctx, nil, rpc.NewRoamingRouter(peers, peers.Nodes(servers)...), peers, cfg)
+	}
 	if err != nil {
 		peers.Close()
 	}
 	return client, err
 }
 
-func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers, cfg Config) (*Client, error) {
+func (cfg *Config) setDefaults() {
 	if cfg.OpTimeout == 0 {
 		cfg.OpTimeout = DefaultOpTimeout
 	}
+	if cfg.Versions == (version.Range{}) {
+		cfg.Versions = version.Own()
+	}
+}
+
+func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers, cfg Config) (*Client, error) {
+	cfg.setDefaults()
 	c := &Client{
 		router: via, near: near, peers: own, heard: cfg.Heard, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: hostinfo.BootTime(), timeout: cfg.OpTimeout,
-		noDelay: cfg.NoLockDelay, slots: make(chan int, inFlight), current: newCurrent(),
+		noDelay: cfg.NoLockDelay, versions: cfg.Versions, slots: make(chan int, inFlight), current: newCurrent(),
 		hurried: make(chan struct{}, 1), stopped: make(chan struct{}), leaving: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())

@@ -171,6 +171,9 @@ func notAsked(err error) (*storepb.Result, ids.Sequence, error) {
 }
 
 func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Result, error) {
+	if refused := c.notYet(cmd); refused != nil {
+		return refused, nil
+	}
 	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: cmd}}
 	reply, err := rpc.Ask(ctx, c.router, rpc.Node.Execute, request)
 	if err == nil {

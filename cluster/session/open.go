@@ -17,6 +17,7 @@ import (
 func (c *Client) open(ctx context.Context, id ids.Session, numbers *numbers) (*clientSession, error) {
 	op := &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{
 		Host: c.host, BootId: c.bootID, Started: int64(c.started), NoLockDelay: c.noDelay, Machine: c.machine, PidNamespace: c.holders.namespace,
+		OldestVersion: c.versions.Oldest, NewestVersion: c.versions.Newest,
 	}}}
 	result, err := c.send(ctx, &storepb.Command{Session: uint64(id), Op: op})
 	if err == nil && result.GetCode() != storepb.Code_OK {

@@ -13,6 +13,9 @@ import (
 // Query answers from the state as it is after everything that was acknowledged before. An error wraps
 // context.DeadlineExceeded (see Create), or why ctx has ended.
 func (c *Client) Query(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
+	if refused := c.notYet(query); refused != nil {
+		return refused, nil
+	}
 	if c.near != nil {
 		if result := c.near.QuerySince(query); result != nil {
 			return result, nil

@@ -46,6 +46,7 @@ func (c *Client) renew(s *clientSession) time.Duration {
 	c.offset.Store(wallClock(asked.Add(took/2)) - reply.GetClusterTime())
 	c.router.Meet(reply.GetServers())
 	c.leader.Store(new(reply.GetLeader()))
+	c.runsAt.Store(reply.GetClusterVersion())
 	ttl := time.Duration(reply.GetTtl())
 	s.extend(sent + ttl - margin(ttl))
 	c.current.wake()

@@ -8,6 +8,7 @@ import (
 
 	"lockfs/raftstore/checksum"
 	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/version"
 )
 
 // messagePlan is which fields of an encoded message this program knows. What it does not know can be at any depth, and to
@@ -19,7 +20,8 @@ type messagePlan struct {
 
 type fieldPlan struct {
 	isKnown bool
-	wasHere bool // in an earlier version
+	wasHere bool   // in an earlier version
+	since   uint32 // the version that has added it; 0: the first
 	wire    protowire.Type
 	packed  bool                              // many may also come in one, as bytes
 	below   *messagePlan                      // of a message
@@ -29,6 +31,7 @@ type fieldPlan struct {
 var (
 	plans       = make(map[protoreflect.FullName]*messagePlan)
 	commandPlan = planOf(new(storepb.Command).ProtoReflect().Descriptor())
+	_           = planOf(new(storepb.Query).ProtoReflect().Descriptor()) // for CheckMaySend
 	recordPlan  = planOf(new(storepb.Record).ProtoReflect().Descriptor())
 	headerPlan  = planOf(new(storepb.SnapshotHeader).ProtoReflect().Descriptor())
 )
@@ -47,7 +50,8 @@ func planOf(of protoreflect.MessageDescriptor) *messagePlan {
 	}
 	for i := range of.Fields().Len() {
 		field := of.Fields().Get(i)
-		f := fieldPlan{isKnown: true, wire: wireTypes[field.Kind()], packed: field.IsPacked()}
+		f := fieldPlan{wire: wireTypes[field.Kind()], packed: field.IsPacked(), since: since[field.FullName()]}
+		f.isKnown = f.since <= version.Newest
 		switch field.Kind() {
 		case protoreflect.MessageKind:
 			f.below = planOf(field.Message())
@@ -105,7 +109,7 @@ func (p *messagePlan) checkField(number protowire.Number, wire protowire.Type, v
 		return field.below.check(content)
 	case field.values != nil:
 		value, _ := protowire.ConsumeVarint(value)
-		if field.values.ByNumber(protoreflect.EnumNumber(int32(value))) == nil {
+		if known := field.values.ByNumber(protoreflect.EnumNumber(int32(value))); known == nil || since[known.FullName()] > version.Newest {
 			return fmt.Errorf("%d in field %d of %s: %w", value, number, p.name, ErrNewer)
 		}
 	}

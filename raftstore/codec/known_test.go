@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/version"
 )
 
 func encoded(t testing.TB, cmd *storepb.Command) []byte {
@@ -80,10 +81,13 @@ func filledValue(value protoreflect.Value, field protoreflect.FieldDescriptor, d
 	return value
 }
 
-// everyCommand has each operation with everything in it set.
+// everyCommand has each operation that this program knows with everything in it set.
 func everyCommand(t *testing.T) []*storepb.Command {
 	var commands []*storepb.Command
 	for i := range new(storepb.Op).ProtoReflect().Descriptor().Fields().Len() {
+		if since[new(storepb.Op).ProtoReflect().Descriptor().Fields().Get(i).FullName()] > version.Newest {
+			continue
+		}
 		cmd := new(storepb.Command)
 		filled(cmd.ProtoReflect(), 6, "")
 		filled(cmd.GetOp().ProtoReflect(), 5, cmd.GetOp().ProtoReflect().Descriptor().Fields().Get(i).Name())

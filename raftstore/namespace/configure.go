@@ -51,6 +51,9 @@ func (ns *Namespace) setMember(by *storepb.Caller, m *storepb.Member) *storepb.R
 	if m.GetId() == "" || m.GetName() == "" || proto.Size(m) > maxMember {
 		return fail(storepb.Code_INVALID)
 	}
+	if refused := ns.checkVersions(m); refused != nil {
+		return refused
+	}
 	var taken *storepb.Member
 	ns.members.Scan(func(_ string, other *storepb.Member) bool {
 		if other.GetName() == m.GetName() && other.GetId() != m.GetId() {

@@ -37,6 +37,8 @@ const (
 	eventTokenRevoked     = "token_revoked"
 	eventHostJoined       = "host_joined"
 	eventHostRevoked      = "host_revoked"
+	eventVersionRaised    = "version_raised"
+	eventNoteSet          = "note_set"
 	eventJoinRefused      = "join_refused" // somebody was not let in
 )
 

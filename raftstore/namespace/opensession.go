@@ -12,6 +12,8 @@ func (ns *Namespace) openSession(id ids.Session, op *storepb.OpenSession) *store
 	switch {
 	case id == 0 || len(op.GetHost()) > MaxName || len(op.GetBootId()) > MaxName || len(op.GetMachine()) > MaxName:
 		return fail(storepb.Code_INVALID)
+	case !versionsOf(op).Has(ns.version):
+		return ns.unfit(fmt.Sprintf("the mount on %s", op.GetHost()), versionsOf(op))
 	case !found && uint64(ns.sessions.live()) >= ns.sessions.most:
 		return &storepb.Result{Code: storepb.Code_TOO_MANY_REQUESTS, Message: fmt.Sprintf(
 			"there are %d sessions already; see `lockfs session list`, or raise --max-sessions on the servers", ns.sessions.live())}
@@ -21,7 +23,7 @@ func (ns *Namespace) openSession(id ids.Session, op *storepb.OpenSession) *store
 		}
 		ns.sessions.byID.Set(id, &session{
 			id: id, host: op.GetHost(), bootID: op.GetBootId(), opened: ns.time, active: ns.index, started: op.GetStarted(),
-			noDelay: op.GetNoLockDelay(), machine: op.GetMachine(), namespace: op.GetPidNamespace(),
+			noDelay: op.GetNoLockDelay(), machine: op.GetMachine(), namespace: op.GetPidNamespace(), versions: versionsOf(op),
 		})
 		ns.hostCame(op.GetHost(), op.GetBootId(), op.GetMachine())
 	case s.endedIndex != 0 || s.bootID != op.GetBootId() || op.GetStarted() < s.started:
@@ -29,7 +31,9 @@ func (ns *Namespace) openSession(id ids.Session, op *storepb.OpenSession) *store
 	case op.GetStarted() > s.started:
 		ns.succeedProcess(s, op)
 	default:
-		ns.sessions.acknowledge(ns.index, s, 0) // it asks again
+		again := *ns.sessions.acknowledge(ns.index, s, 0) // it asks again, or tells of another program
+		again.versions = versionsOf(op)
+		ns.sessions.byID.Set(id, &again)
 	}
 	return ok()
 }
@@ -41,7 +45,7 @@ func (ns *Namespace) succeedProcess(s *session, op *storepb.OpenSession) {
 	ns.locks.DropAll(s.id, ns.sessions.delayAfter(s))
 	s = ns.sessions.acknowledge(ns.index, s, 0)
 	succeeded := *s
-	succeeded.started, succeeded.namespace = op.GetStarted(), op.GetPidNamespace()
+	succeeded.started, succeeded.namespace, succeeded.versions = op.GetStarted(), op.GetPidNamespace(), versionsOf(op)
 	ns.sessions.byID.Set(s.id, &succeeded)
 }
 

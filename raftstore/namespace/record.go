@@ -117,6 +117,6 @@ func sessionOf(r *storepb.SessionRecord) *session {
 	return &session{
 		id: ids.Session(r.GetId()), host: r.GetHost(), bootID: r.GetBootId(), opened: r.GetOpened(), acked: ids.Sequence(r.GetAcked()),
 		active: ids.Index(r.GetActive()), endedIndex: ids.Index(r.GetEndedIndex()), ended: r.GetEnded(), started: r.GetStarted(),
-		noDelay: r.GetNoLockDelay(), machine: r.GetMachine(), namespace: r.GetPidNamespace(),
+		noDelay: r.GetNoLockDelay(), machine: r.GetMachine(), namespace: r.GetPidNamespace(), versions: versionsOf(r),
 	}
 }

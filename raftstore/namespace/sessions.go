@@ -9,6 +9,7 @@ import (
 	"lockfs/raftstore/digest"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/version"
 )
 
 // sessions is the mounts that are or were there, and what their commands were answered.
@@ -64,8 +65,9 @@ type session struct {
 	ended      int64
 	started    int64 // of the process that has it, on its host's CLOCK_BOOTTIME
 	machine    string
-	namespace  uint64 // of the processes whose end its own sees; 0: it is not known
-	noDelay    bool   // its advisory locks are of no account once it has ended
+	namespace  uint64        // of the processes whose end its own sees; 0: it is not known
+	noDelay    bool          // its advisory locks are of no account once it has ended
+	versions   version.Range // of a cluster, that its program knows
 }
 
 // reply answers a command of a session, also when the same command comes again.
@@ -87,7 +89,7 @@ func (s *session) message() *storepb.SessionRecord {
 	return &storepb.SessionRecord{
 		Id: uint64(s.id), Host: s.host, BootId: s.bootID, Opened: s.opened, Acked: uint64(s.acked), Active: uint64(s.active),
 		EndedIndex: uint64(s.endedIndex), Ended: s.ended, Started: s.started, NoLockDelay: s.noDelay, Machine: s.machine,
-		PidNamespace: s.namespace,
+		PidNamespace: s.namespace, OldestVersion: s.versions.Oldest, NewestVersion: s.versions.Newest,
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 // tables is the whole state. Each of them is a thing of its own; what they mean together is for a [judge] to say.
 type tables struct {
 	clock
+	version  uint32 // at which the cluster runs
+	note     string // of administrators, for one another
 	tree     tree
 	sessions sessions
 	hosts    hosts
@@ -31,7 +33,7 @@ type clock struct {
 
 func emptyTables(d *digest.Digest) tables {
 	return tables{
-		tree: newTree(d), sessions: newSessions(d), hosts: newHosts(d), rules: newRules(d), events: newEvents(d),
+		version: firstVersion, tree: newTree(d), sessions: newSessions(d), hosts: newHosts(d), rules: newRules(d), events: newEvents(d),
 		members: digest.NewMap(d, memberValue), locks: advisory.New(d), trust: trust.New(d),
 		alarms: newAlarms(d), digest: d,
 	}
@@ -40,7 +42,7 @@ func emptyTables(d *digest.Digest) tables {
 // frozen is a copy in constant time, without what is worked out from the rest when it is restored.
 func (ts *tables) frozen() tables {
 	return tables{
-		clock: ts.clock, tree: ts.tree.frozen(), sessions: ts.sessions.frozen(), hosts: hosts{ts.hosts.byName.Copy()},
+		clock: ts.clock, version: ts.version, note: ts.note, tree: ts.tree.frozen(), sessions: ts.sessions.frozen(), hosts: hosts{ts.hosts.byName.Copy()},
 		rules: rules{ts.rules.byPattern.Copy()}, events: ts.events.frozen(), members: ts.members.Copy(), locks: ts.locks.Frozen(),
 		alarms: alarms{ts.alarms.byNumber.Copy()},
 		trust:  ts.trust.Frozen(),

@@ -1001,6 +1001,8 @@ type Op struct {
 	//	*Op_FreezeState
 	//	*Op_SetQuota
 	//	*Op_DeleteQuota
+	//	*Op_SetVersion
+	//	*Op_SetNote
 	Op            isOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1385,6 +1387,24 @@ func (x *Op) GetDeleteQuota() *DeleteQuota {
 	return nil
 }
 
+func (x *Op) GetSetVersion() *SetVersion {
+	if x != nil {
+		if x, ok := x.Op.(*Op_SetVersion); ok {
+			return x.SetVersion
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetSetNote() *SetNote {
+	if x != nil {
+		if x, ok := x.Op.(*Op_SetNote); ok {
+			return x.SetNote
+		}
+	}
+	return nil
+}
+
 type isOp_Op interface {
 	isOp_Op()
 }
@@ -1541,6 +1561,14 @@ type Op_DeleteQuota struct {
 	DeleteQuota *DeleteQuota `protobuf:"bytes,64,opt,name=delete_quota,json=deleteQuota,proto3,oneof"`
 }
 
+type Op_SetVersion struct {
+	SetVersion *SetVersion `protobuf:"bytes,70,opt,name=set_version,json=setVersion,proto3,oneof"`
+}
+
+type Op_SetNote struct {
+	SetNote *SetNote `protobuf:"bytes,71,opt,name=set_note,json=setNote,proto3,oneof"` // since version 2
+}
+
 func (*Op_Create) isOp_Op() {}
 
 func (*Op_Link) isOp_Op() {}
@@ -1616,6 +1644,10 @@ func (*Op_FreezeState) isOp_Op() {}
 func (*Op_SetQuota) isOp_Op() {}
 
 func (*Op_DeleteQuota) isOp_Op() {}
+
+func (*Op_SetVersion) isOp_Op() {}
+
+func (*Op_SetNote) isOp_Op() {}
 
 // Create makes a file, directory, symbolic link or fifo. Answers attr, created and observations. A file that is made
 // exclusively may come with its content. NEED_LINEAGE where a rule says that its maker holds it; Link and Rename too.
@@ -2425,15 +2457,18 @@ func (x *Unpin) GetIno() uint64 {
 
 // OpenSession makes the session that the command's session field names, or takes it over for a process
 // that succeeds another: what that one had open is closed. It has no number. SESSION_UNKNOWN if the
-// session has ended; TOO_MANY_REQUESTS if there are too many.
+// session has ended; TOO_MANY_REQUESTS if there are too many; INVALID if its program does not know the version of the cluster. The
+// process that has the session may send it again, to tell that it runs another program now.
 type OpenSession struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
 	BootId        string                 `protobuf:"bytes,2,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
-	Started       int64                  `protobuf:"varint,3,opt,name=started,proto3" json:"started,omitempty"`                               // of the process, on its host's CLOCK_BOOTTIME: tells a successor from one that asks again
-	NoLockDelay   bool                   `protobuf:"varint,4,opt,name=no_lock_delay,json=noLockDelay,proto3" json:"no_lock_delay,omitempty"`  // nobody goes on relying on its advisory locks once it has ended
-	Machine       string                 `protobuf:"bytes,5,opt,name=machine,proto3" json:"machine,omitempty"`                                // id of the machine: a boot is followed by another one of the same machine only
-	PidNamespace  uint64                 `protobuf:"varint,6,opt,name=pid_namespace,json=pidNamespace,proto3" json:"pid_namespace,omitempty"` // in which its process sees others end; 0: it is not known
+	Started       int64                  `protobuf:"varint,3,opt,name=started,proto3" json:"started,omitempty"`                                   // of the process, on its host's CLOCK_BOOTTIME: tells a successor from one that asks again
+	NoLockDelay   bool                   `protobuf:"varint,4,opt,name=no_lock_delay,json=noLockDelay,proto3" json:"no_lock_delay,omitempty"`      // nobody goes on relying on its advisory locks once it has ended
+	Machine       string                 `protobuf:"bytes,5,opt,name=machine,proto3" json:"machine,omitempty"`                                    // id of the machine: a boot is followed by another one of the same machine only
+	PidNamespace  uint64                 `protobuf:"varint,6,opt,name=pid_namespace,json=pidNamespace,proto3" json:"pid_namespace,omitempty"`     // in which its process sees others end; 0: it is not known
+	OldestVersion uint32                 `protobuf:"varint,70,opt,name=oldest_version,json=oldestVersion,proto3" json:"oldest_version,omitempty"` // of those of a cluster that its program knows; 0: 1
+	NewestVersion uint32                 `protobuf:"varint,71,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"` // likewise
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2506,6 +2541,20 @@ func (x *OpenSession) GetMachine() string {
 func (x *OpenSession) GetPidNamespace() uint64 {
 	if x != nil {
 		return x.PidNamespace
+	}
+	return 0
+}
+
+func (x *OpenSession) GetOldestVersion() uint32 {
+	if x != nil {
+		return x.OldestVersion
+	}
+	return 0
+}
+
+func (x *OpenSession) GetNewestVersion() uint32 {
+	if x != nil {
+		return x.NewestVersion
 	}
 	return 0
 }
@@ -3882,10 +3931,12 @@ func (x *QuotaUsage) GetBytes() uint64 {
 // Member is one node of the cluster, as the others reach it.
 type Member struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`              // raft server id: never used again once its disk is wiped
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`          // unique among the members
-	Address       string                 `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"`    // host:port, for everything
-	Nonvoter      bool                   `protobuf:"varint,8,opt,name=nonvoter,proto3" json:"nonvoter,omitempty"` // it has a copy of everything and no vote, and is to get none
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`                                             // raft server id: never used again once its disk is wiped
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`                                         // unique among the members
+	Address       string                 `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"`                                   // host:port, for everything
+	OldestVersion uint32                 `protobuf:"varint,6,opt,name=oldest_version,json=oldestVersion,proto3" json:"oldest_version,omitempty"` // of those of a cluster that its program knows; 0: 1
+	NewestVersion uint32                 `protobuf:"varint,7,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"` // likewise
+	Nonvoter      bool                   `protobuf:"varint,8,opt,name=nonvoter,proto3" json:"nonvoter,omitempty"`                                // it has a copy of everything and no vote, and is to get none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3941,6 +3992,20 @@ func (x *Member) GetAddress() string {
 	return ""
 }
 
+func (x *Member) GetOldestVersion() uint32 {
+	if x != nil {
+		return x.OldestVersion
+	}
+	return 0
+}
+
+func (x *Member) GetNewestVersion() uint32 {
+	if x != nil {
+		return x.NewestVersion
+	}
+	return 0
+}
+
 func (x *Member) GetNonvoter() bool {
 	if x != nil {
 		return x.Nonvoter
@@ -3948,7 +4013,7 @@ func (x *Member) GetNonvoter() bool {
 	return false
 }
 
-// SetMember adds or updates a member; BUSY if another id has its name.
+// SetMember adds or updates a member; BUSY if another id has its name, INVALID if its program does not know the version of the cluster.
 type SetMember struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Member        *Member                `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
@@ -3993,6 +4058,97 @@ func (x *SetMember) GetMember() *Member {
 	return nil
 }
 
+// SetVersion raises the version of the cluster by one. INVALID unless all members and all mounts know it. What a version has added is proposed
+// only after that; a node whose program does not know the version stops there.
+type SetVersion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetVersion) Reset() {
+	*x = SetVersion{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetVersion) ProtoMessage() {}
+
+func (x *SetVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetVersion.ProtoReflect.Descriptor instead.
+func (*SetVersion) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *SetVersion) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+// SetNote leaves a line of text for all administrators, in place of the one before; empty: none. INVALID if it is longer than 1 KiB.
+type SetNote struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetNote) Reset() {
+	*x = SetNote{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetNote) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetNote) ProtoMessage() {}
+
+func (x *SetNote) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetNote.ProtoReflect.Descriptor instead.
+func (*SetNote) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *SetNote) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 type RemoveMember struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -4002,7 +4158,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4014,7 +4170,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[40]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4027,7 +4183,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{40}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RemoveMember) GetId() string {
@@ -4052,7 +4208,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4064,7 +4220,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[41]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4077,7 +4233,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{41}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SetLimits) GetMaxInodes() uint64 {
@@ -4132,7 +4288,7 @@ type SetCluster struct {
 
 func (x *SetCluster) Reset() {
 	*x = SetCluster{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4144,7 +4300,7 @@ func (x *SetCluster) String() string {
 func (*SetCluster) ProtoMessage() {}
 
 func (x *SetCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[42]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4157,7 +4313,7 @@ func (x *SetCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCluster.ProtoReflect.Descriptor instead.
 func (*SetCluster) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{42}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SetCluster) GetId() string {
@@ -4180,7 +4336,7 @@ type Authority struct {
 
 func (x *Authority) Reset() {
 	*x = Authority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4192,7 +4348,7 @@ func (x *Authority) String() string {
 func (*Authority) ProtoMessage() {}
 
 func (x *Authority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[43]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4205,7 +4361,7 @@ func (x *Authority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Authority.ProtoReflect.Descriptor instead.
 func (*Authority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{43}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Authority) GetFingerprint() []byte {
@@ -4249,7 +4405,7 @@ type AddAuthority struct {
 
 func (x *AddAuthority) Reset() {
 	*x = AddAuthority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4261,7 +4417,7 @@ func (x *AddAuthority) String() string {
 func (*AddAuthority) ProtoMessage() {}
 
 func (x *AddAuthority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[44]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4274,7 +4430,7 @@ func (x *AddAuthority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddAuthority.ProtoReflect.Descriptor instead.
 func (*AddAuthority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{44}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *AddAuthority) GetCertificate() []byte {
@@ -4309,7 +4465,7 @@ type DropAuthority struct {
 
 func (x *DropAuthority) Reset() {
 	*x = DropAuthority{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4321,7 +4477,7 @@ func (x *DropAuthority) String() string {
 func (*DropAuthority) ProtoMessage() {}
 
 func (x *DropAuthority) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[45]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4334,7 +4490,7 @@ func (x *DropAuthority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropAuthority.ProtoReflect.Descriptor instead.
 func (*DropAuthority) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{45}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *DropAuthority) GetFingerprint() []byte {
@@ -4360,7 +4516,7 @@ type JoinToken struct {
 
 func (x *JoinToken) Reset() {
 	*x = JoinToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4372,7 +4528,7 @@ func (x *JoinToken) String() string {
 func (*JoinToken) ProtoMessage() {}
 
 func (x *JoinToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[46]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4385,7 +4541,7 @@ func (x *JoinToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinToken.ProtoReflect.Descriptor instead.
 func (*JoinToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{46}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *JoinToken) GetId() []byte {
@@ -4449,7 +4605,7 @@ type PutToken struct {
 
 func (x *PutToken) Reset() {
 	*x = PutToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4461,7 +4617,7 @@ func (x *PutToken) String() string {
 func (*PutToken) ProtoMessage() {}
 
 func (x *PutToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[47]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4474,7 +4630,7 @@ func (x *PutToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutToken.ProtoReflect.Descriptor instead.
 func (*PutToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{47}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PutToken) GetToken() *JoinToken {
@@ -4500,7 +4656,7 @@ type DeleteToken struct {
 
 func (x *DeleteToken) Reset() {
 	*x = DeleteToken{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4512,7 +4668,7 @@ func (x *DeleteToken) String() string {
 func (*DeleteToken) ProtoMessage() {}
 
 func (x *DeleteToken) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[48]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4525,7 +4681,7 @@ func (x *DeleteToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteToken.ProtoReflect.Descriptor instead.
 func (*DeleteToken) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{48}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DeleteToken) GetId() []byte {
@@ -4554,7 +4710,7 @@ type Admission struct {
 
 func (x *Admission) Reset() {
 	*x = Admission{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4566,7 +4722,7 @@ func (x *Admission) String() string {
 func (*Admission) ProtoMessage() {}
 
 func (x *Admission) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[49]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4579,7 +4735,7 @@ func (x *Admission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admission.ProtoReflect.Descriptor instead.
 func (*Admission) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{49}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Admission) GetName() string {
@@ -4667,7 +4823,7 @@ type AdmitHost struct {
 
 func (x *AdmitHost) Reset() {
 	*x = AdmitHost{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4679,7 +4835,7 @@ func (x *AdmitHost) String() string {
 func (*AdmitHost) ProtoMessage() {}
 
 func (x *AdmitHost) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[50]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4692,7 +4848,7 @@ func (x *AdmitHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitHost.ProtoReflect.Descriptor instead.
 func (*AdmitHost) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{50}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *AdmitHost) GetTokenId() []byte {
@@ -4733,7 +4889,7 @@ type RevokeHost struct {
 
 func (x *RevokeHost) Reset() {
 	*x = RevokeHost{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4745,7 +4901,7 @@ func (x *RevokeHost) String() string {
 func (*RevokeHost) ProtoMessage() {}
 
 func (x *RevokeHost) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[51]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4758,7 +4914,7 @@ func (x *RevokeHost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeHost.ProtoReflect.Descriptor instead.
 func (*RevokeHost) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{51}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *RevokeHost) GetName() string {
@@ -4780,7 +4936,7 @@ type NoteRefusal struct {
 
 func (x *NoteRefusal) Reset() {
 	*x = NoteRefusal{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4792,7 +4948,7 @@ func (x *NoteRefusal) String() string {
 func (*NoteRefusal) ProtoMessage() {}
 
 func (x *NoteRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[52]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4805,7 +4961,7 @@ func (x *NoteRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteRefusal.ProtoReflect.Descriptor instead.
 func (*NoteRefusal) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{52}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *NoteRefusal) GetAddress() string {
@@ -4859,6 +5015,7 @@ type Query struct {
 	//	*Query_ListAdmissions
 	//	*Query_ListAlarms
 	//	*Query_ListQuotas
+	//	*Query_GetNote
 	Query isQuery_Query `protobuf_oneof:"query"`
 	// Any state will do that has applied this command: the caller was answered from one that had during the same system
 	// call. 0: the newest is wanted.
@@ -4869,7 +5026,7 @@ type Query struct {
 
 func (x *Query) Reset() {
 	*x = Query{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4881,7 +5038,7 @@ func (x *Query) String() string {
 func (*Query) ProtoMessage() {}
 
 func (x *Query) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[53]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4894,7 +5051,7 @@ func (x *Query) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Query.ProtoReflect.Descriptor instead.
 func (*Query) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{53}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Query) GetQuery() isQuery_Query {
@@ -5129,6 +5286,15 @@ func (x *Query) GetListQuotas() *ListQuotas {
 	return nil
 }
 
+func (x *Query) GetGetNote() *GetNote {
+	if x != nil {
+		if x, ok := x.Query.(*Query_GetNote); ok {
+			return x.GetNote
+		}
+	}
+	return nil
+}
+
 func (x *Query) GetSince() uint64 {
 	if x != nil {
 		return x.Since
@@ -5240,6 +5406,10 @@ type Query_ListQuotas struct {
 	ListQuotas *ListQuotas `protobuf:"bytes,61,opt,name=list_quotas,json=listQuotas,proto3,oneof"`
 }
 
+type Query_GetNote struct {
+	GetNote *GetNote `protobuf:"bytes,70,opt,name=get_note,json=getNote,proto3,oneof"` // since version 2
+}
+
 func (*Query_Lookup) isQuery_Query() {}
 
 func (*Query_GetAttr) isQuery_Query() {}
@@ -5290,6 +5460,45 @@ func (*Query_ListAlarms) isQuery_Query() {}
 
 func (*Query_ListQuotas) isQuery_Query() {}
 
+func (*Query_GetNote) isQuery_Query() {}
+
+// GetNote answers the note that administrators have left.
+type GetNote struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetNote) Reset() {
+	*x = GetNote{}
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetNote) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetNote) ProtoMessage() {}
+
+func (x *GetNote) ProtoReflect() protoreflect.Message {
+	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetNote.ProtoReflect.Descriptor instead.
+func (*GetNote) Descriptor() ([]byte, []int) {
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
+}
+
 // Lookup answers attr of a directory's entry. "." and ".." are entries too.
 type Lookup struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5301,7 +5510,7 @@ type Lookup struct {
 
 func (x *Lookup) Reset() {
 	*x = Lookup{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5313,7 +5522,7 @@ func (x *Lookup) String() string {
 func (*Lookup) ProtoMessage() {}
 
 func (x *Lookup) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[54]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5326,7 +5535,7 @@ func (x *Lookup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
 func (*Lookup) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{54}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Lookup) GetParent() uint64 {
@@ -5352,7 +5561,7 @@ type GetAttr struct {
 
 func (x *GetAttr) Reset() {
 	*x = GetAttr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5364,7 +5573,7 @@ func (x *GetAttr) String() string {
 func (*GetAttr) ProtoMessage() {}
 
 func (x *GetAttr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[55]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5377,7 +5586,7 @@ func (x *GetAttr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAttr.ProtoReflect.Descriptor instead.
 func (*GetAttr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{55}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *GetAttr) GetIno() uint64 {
@@ -5400,7 +5609,7 @@ type Read struct {
 
 func (x *Read) Reset() {
 	*x = Read{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5412,7 +5621,7 @@ func (x *Read) String() string {
 func (*Read) ProtoMessage() {}
 
 func (x *Read) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[56]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5425,7 +5634,7 @@ func (x *Read) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read.ProtoReflect.Descriptor instead.
 func (*Read) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{56}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Read) GetIno() uint64 {
@@ -5462,7 +5671,7 @@ type ReadDir struct {
 
 func (x *ReadDir) Reset() {
 	*x = ReadDir{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5474,7 +5683,7 @@ func (x *ReadDir) String() string {
 func (*ReadDir) ProtoMessage() {}
 
 func (x *ReadDir) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[57]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5487,7 +5696,7 @@ func (x *ReadDir) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDir.ProtoReflect.Descriptor instead.
 func (*ReadDir) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{57}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ReadDir) GetIno() uint64 {
@@ -5520,7 +5729,7 @@ type GetXattrs struct {
 
 func (x *GetXattrs) Reset() {
 	*x = GetXattrs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5532,7 +5741,7 @@ func (x *GetXattrs) String() string {
 func (*GetXattrs) ProtoMessage() {}
 
 func (x *GetXattrs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[58]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5545,7 +5754,7 @@ func (x *GetXattrs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetXattrs.ProtoReflect.Descriptor instead.
 func (*GetXattrs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{58}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *GetXattrs) GetIno() uint64 {
@@ -5565,7 +5774,7 @@ type StatFs struct {
 
 func (x *StatFs) Reset() {
 	*x = StatFs{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5577,7 +5786,7 @@ func (x *StatFs) String() string {
 func (*StatFs) ProtoMessage() {}
 
 func (x *StatFs) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[59]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5590,7 +5799,7 @@ func (x *StatFs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatFs.ProtoReflect.Descriptor instead.
 func (*StatFs) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{59}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *StatFs) GetUid() uint32 {
@@ -5615,7 +5824,7 @@ type ListMembers struct {
 
 func (x *ListMembers) Reset() {
 	*x = ListMembers{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5627,7 +5836,7 @@ func (x *ListMembers) String() string {
 func (*ListMembers) ProtoMessage() {}
 
 func (x *ListMembers) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[60]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5640,7 +5849,7 @@ func (x *ListMembers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMembers.ProtoReflect.Descriptor instead.
 func (*ListMembers) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{60}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
 }
 
 // ListAlarms answers alarms in the order of their numbers.
@@ -5652,7 +5861,7 @@ type ListAlarms struct {
 
 func (x *ListAlarms) Reset() {
 	*x = ListAlarms{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5664,7 +5873,7 @@ func (x *ListAlarms) String() string {
 func (*ListAlarms) ProtoMessage() {}
 
 func (x *ListAlarms) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[61]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5677,7 +5886,7 @@ func (x *ListAlarms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAlarms.ProtoReflect.Descriptor instead.
 func (*ListAlarms) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{61}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
 }
 
 // ListQuotas answers those of directories, in the order of their inodes, then those of users.
@@ -5689,7 +5898,7 @@ type ListQuotas struct {
 
 func (x *ListQuotas) Reset() {
 	*x = ListQuotas{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5701,7 +5910,7 @@ func (x *ListQuotas) String() string {
 func (*ListQuotas) ProtoMessage() {}
 
 func (x *ListQuotas) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[62]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5714,7 +5923,7 @@ func (x *ListQuotas) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQuotas.ProtoReflect.Descriptor instead.
 func (*ListQuotas) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{62}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
 }
 
 // ListSessions answers those that have not ended.
@@ -5726,7 +5935,7 @@ type ListSessions struct {
 
 func (x *ListSessions) Reset() {
 	*x = ListSessions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5738,7 +5947,7 @@ func (x *ListSessions) String() string {
 func (*ListSessions) ProtoMessage() {}
 
 func (x *ListSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[63]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5751,7 +5960,7 @@ func (x *ListSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessions.ProtoReflect.Descriptor instead.
 func (*ListSessions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{63}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
 }
 
 type ListRules struct {
@@ -5762,7 +5971,7 @@ type ListRules struct {
 
 func (x *ListRules) Reset() {
 	*x = ListRules{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5774,7 +5983,7 @@ func (x *ListRules) String() string {
 func (*ListRules) ProtoMessage() {}
 
 func (x *ListRules) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[64]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5787,7 +5996,7 @@ func (x *ListRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRules.ProtoReflect.Descriptor instead.
 func (*ListRules) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{64}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
 }
 
 type ListHosts struct {
@@ -5798,7 +6007,7 @@ type ListHosts struct {
 
 func (x *ListHosts) Reset() {
 	*x = ListHosts{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5810,7 +6019,7 @@ func (x *ListHosts) String() string {
 func (*ListHosts) ProtoMessage() {}
 
 func (x *ListHosts) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[65]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5823,7 +6032,7 @@ func (x *ListHosts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHosts.ProtoReflect.Descriptor instead.
 func (*ListHosts) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{65}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
 }
 
 // ListLocks answers locks in the order of their directories and names: everything but directories that
@@ -5840,7 +6049,7 @@ type ListLocks struct {
 
 func (x *ListLocks) Reset() {
 	*x = ListLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5852,7 +6061,7 @@ func (x *ListLocks) String() string {
 func (*ListLocks) ProtoMessage() {}
 
 func (x *ListLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[66]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5865,7 +6074,7 @@ func (x *ListLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLocks.ProtoReflect.Descriptor instead.
 func (*ListLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{66}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ListLocks) GetAfterParent() uint64 {
@@ -5910,7 +6119,7 @@ type Viewer struct {
 
 func (x *Viewer) Reset() {
 	*x = Viewer{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5922,7 +6131,7 @@ func (x *Viewer) String() string {
 func (*Viewer) ProtoMessage() {}
 
 func (x *Viewer) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[67]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5935,7 +6144,7 @@ func (x *Viewer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Viewer.ProtoReflect.Descriptor instead.
 func (*Viewer) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{67}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Viewer) GetUid() uint32 {
@@ -5978,7 +6187,7 @@ type GetLock struct {
 
 func (x *GetLock) Reset() {
 	*x = GetLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5990,7 +6199,7 @@ func (x *GetLock) String() string {
 func (*GetLock) ProtoMessage() {}
 
 func (x *GetLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[68]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6003,7 +6212,7 @@ func (x *GetLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLock.ProtoReflect.Descriptor instead.
 func (*GetLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{68}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *GetLock) GetParent() uint64 {
@@ -6037,7 +6246,7 @@ type ListProcesses struct {
 
 func (x *ListProcesses) Reset() {
 	*x = ListProcesses{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6049,7 +6258,7 @@ func (x *ListProcesses) String() string {
 func (*ListProcesses) ProtoMessage() {}
 
 func (x *ListProcesses) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[69]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6062,7 +6271,7 @@ func (x *ListProcesses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcesses.ProtoReflect.Descriptor instead.
 func (*ListProcesses) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{69}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ListProcesses) GetHost() string {
@@ -6090,7 +6299,7 @@ type AwaitLock struct {
 
 func (x *AwaitLock) Reset() {
 	*x = AwaitLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6102,7 +6311,7 @@ func (x *AwaitLock) String() string {
 func (*AwaitLock) ProtoMessage() {}
 
 func (x *AwaitLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[70]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6115,7 +6324,7 @@ func (x *AwaitLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitLock.ProtoReflect.Descriptor instead.
 func (*AwaitLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{70}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *AwaitLock) GetSession() uint64 {
@@ -6186,7 +6395,7 @@ type AwaitChange struct {
 
 func (x *AwaitChange) Reset() {
 	*x = AwaitChange{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6198,7 +6407,7 @@ func (x *AwaitChange) String() string {
 func (*AwaitChange) ProtoMessage() {}
 
 func (x *AwaitChange) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[71]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6211,7 +6420,7 @@ func (x *AwaitChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitChange.ProtoReflect.Descriptor instead.
 func (*AwaitChange) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{71}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *AwaitChange) GetSeen() []*Observation {
@@ -6239,7 +6448,7 @@ type TestLock struct {
 
 func (x *TestLock) Reset() {
 	*x = TestLock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6251,7 +6460,7 @@ func (x *TestLock) String() string {
 func (*TestLock) ProtoMessage() {}
 
 func (x *TestLock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[72]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6264,7 +6473,7 @@ func (x *TestLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestLock.ProtoReflect.Descriptor instead.
 func (*TestLock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{72}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *TestLock) GetSession() uint64 {
@@ -6292,7 +6501,7 @@ type ListAdvisoryLocks struct {
 
 func (x *ListAdvisoryLocks) Reset() {
 	*x = ListAdvisoryLocks{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6304,7 +6513,7 @@ func (x *ListAdvisoryLocks) String() string {
 func (*ListAdvisoryLocks) ProtoMessage() {}
 
 func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[73]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6317,7 +6526,7 @@ func (x *ListAdvisoryLocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdvisoryLocks.ProtoReflect.Descriptor instead.
 func (*ListAdvisoryLocks) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{73}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ListAdvisoryLocks) GetIno() uint64 {
@@ -6350,7 +6559,7 @@ type ListEvents struct {
 
 func (x *ListEvents) Reset() {
 	*x = ListEvents{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6362,7 +6571,7 @@ func (x *ListEvents) String() string {
 func (*ListEvents) ProtoMessage() {}
 
 func (x *ListEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[74]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6375,7 +6584,7 @@ func (x *ListEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEvents.ProtoReflect.Descriptor instead.
 func (*ListEvents) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{74}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ListEvents) GetAfter() uint64 {
@@ -6429,7 +6638,7 @@ type GetCluster struct {
 
 func (x *GetCluster) Reset() {
 	*x = GetCluster{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6441,7 +6650,7 @@ func (x *GetCluster) String() string {
 func (*GetCluster) ProtoMessage() {}
 
 func (x *GetCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[75]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6454,7 +6663,7 @@ func (x *GetCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCluster.ProtoReflect.Descriptor instead.
 func (*GetCluster) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{75}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
 }
 
 // ListAuthorities answers authorities, the one that signs first.
@@ -6466,7 +6675,7 @@ type ListAuthorities struct {
 
 func (x *ListAuthorities) Reset() {
 	*x = ListAuthorities{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6478,7 +6687,7 @@ func (x *ListAuthorities) String() string {
 func (*ListAuthorities) ProtoMessage() {}
 
 func (x *ListAuthorities) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[76]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6491,7 +6700,7 @@ func (x *ListAuthorities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAuthorities.ProtoReflect.Descriptor instead.
 func (*ListAuthorities) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{76}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{79}
 }
 
 // ListTokens answers tokens in the order of their ids.
@@ -6503,7 +6712,7 @@ type ListTokens struct {
 
 func (x *ListTokens) Reset() {
 	*x = ListTokens{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6515,7 +6724,7 @@ func (x *ListTokens) String() string {
 func (*ListTokens) ProtoMessage() {}
 
 func (x *ListTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[77]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6528,7 +6737,7 @@ func (x *ListTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokens.ProtoReflect.Descriptor instead.
 func (*ListTokens) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{77}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{80}
 }
 
 // GetAdmission answers the admission of a host. NOT_FOUND if there never was one.
@@ -6541,7 +6750,7 @@ type GetAdmission struct {
 
 func (x *GetAdmission) Reset() {
 	*x = GetAdmission{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6553,7 +6762,7 @@ func (x *GetAdmission) String() string {
 func (*GetAdmission) ProtoMessage() {}
 
 func (x *GetAdmission) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[78]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6566,7 +6775,7 @@ func (x *GetAdmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAdmission.ProtoReflect.Descriptor instead.
 func (*GetAdmission) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{78}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *GetAdmission) GetName() string {
@@ -6587,7 +6796,7 @@ type ListAdmissions struct {
 
 func (x *ListAdmissions) Reset() {
 	*x = ListAdmissions{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6599,7 +6808,7 @@ func (x *ListAdmissions) String() string {
 func (*ListAdmissions) ProtoMessage() {}
 
 func (x *ListAdmissions) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[79]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6612,7 +6821,7 @@ func (x *ListAdmissions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAdmissions.ProtoReflect.Descriptor instead.
 func (*ListAdmissions) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{79}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ListAdmissions) GetAfter() string {
@@ -6648,7 +6857,7 @@ type Attr struct {
 
 func (x *Attr) Reset() {
 	*x = Attr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6660,7 +6869,7 @@ func (x *Attr) String() string {
 func (*Attr) ProtoMessage() {}
 
 func (x *Attr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[80]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6673,7 +6882,7 @@ func (x *Attr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attr.ProtoReflect.Descriptor instead.
 func (*Attr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{80}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *Attr) GetIno() uint64 {
@@ -6765,7 +6974,7 @@ type DirEntry struct {
 
 func (x *DirEntry) Reset() {
 	*x = DirEntry{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6777,7 +6986,7 @@ func (x *DirEntry) String() string {
 func (*DirEntry) ProtoMessage() {}
 
 func (x *DirEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[81]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6790,7 +6999,7 @@ func (x *DirEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirEntry.ProtoReflect.Descriptor instead.
 func (*DirEntry) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{81}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *DirEntry) GetName() []byte {
@@ -6831,7 +7040,7 @@ type Xattr struct {
 
 func (x *Xattr) Reset() {
 	*x = Xattr{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6843,7 +7052,7 @@ func (x *Xattr) String() string {
 func (*Xattr) ProtoMessage() {}
 
 func (x *Xattr) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[82]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6856,7 +7065,7 @@ func (x *Xattr) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Xattr.ProtoReflect.Descriptor instead.
 func (*Xattr) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{82}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Xattr) GetName() []byte {
@@ -6886,7 +7095,7 @@ type FsStats struct {
 
 func (x *FsStats) Reset() {
 	*x = FsStats{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6898,7 +7107,7 @@ func (x *FsStats) String() string {
 func (*FsStats) ProtoMessage() {}
 
 func (x *FsStats) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[83]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6911,7 +7120,7 @@ func (x *FsStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FsStats.ProtoReflect.Descriptor instead.
 func (*FsStats) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{83}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *FsStats) GetInodes() uint64 {
@@ -6978,13 +7187,14 @@ type Result struct {
 	Index         uint64                 `protobuf:"varint,20,opt,name=index,proto3" json:"index,omitempty"` // of a query: the last command that the state had applied; FreezeState: its own
 	Alarms        []*Alarm               `protobuf:"bytes,60,rep,name=alarms,proto3" json:"alarms,omitempty"`
 	Quotas        []*QuotaUsage          `protobuf:"bytes,61,rep,name=quotas,proto3" json:"quotas,omitempty"`
+	Note          string                 `protobuf:"bytes,70,opt,name=note,proto3" json:"note,omitempty"` // since version 2
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6996,7 +7206,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[84]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7009,7 +7219,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{84}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Result) GetCode() Code {
@@ -7194,6 +7404,13 @@ func (x *Result) GetQuotas() []*QuotaUsage {
 	return nil
 }
 
+func (x *Result) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
 // Lock is everything that is known of a name, with the rule for it applied.
 type Lock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -7219,7 +7436,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7231,7 +7448,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[85]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7244,7 +7461,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{85}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Lock) GetParent() uint64 {
@@ -7388,7 +7605,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7400,7 +7617,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[86]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7413,7 +7630,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{86}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Event) GetNumber() uint64 {
@@ -7563,7 +7780,7 @@ type MountStatus struct {
 
 func (x *MountStatus) Reset() {
 	*x = MountStatus{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7575,7 +7792,7 @@ func (x *MountStatus) String() string {
 func (*MountStatus) ProtoMessage() {}
 
 func (x *MountStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[87]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7588,7 +7805,7 @@ func (x *MountStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountStatus.ProtoReflect.Descriptor instead.
 func (*MountStatus) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{87}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *MountStatus) GetHost() string {
@@ -7641,7 +7858,7 @@ type HostRecord struct {
 
 func (x *HostRecord) Reset() {
 	*x = HostRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7653,7 +7870,7 @@ func (x *HostRecord) String() string {
 func (*HostRecord) ProtoMessage() {}
 
 func (x *HostRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[88]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7666,7 +7883,7 @@ func (x *HostRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRecord.ProtoReflect.Descriptor instead.
 func (*HostRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{88}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *HostRecord) GetName() string {
@@ -7727,16 +7944,18 @@ type SnapshotHeader struct {
 	MaxBytes         uint64                 `protobuf:"varint,20,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"` // this and those below like SetLimits'; 0: not set
 	MaxBytesPerUser  uint64                 `protobuf:"varint,21,opt,name=max_bytes_per_user,json=maxBytesPerUser,proto3" json:"max_bytes_per_user,omitempty"`
 	MaxInodesPerUser uint64                 `protobuf:"varint,22,opt,name=max_inodes_per_user,json=maxInodesPerUser,proto3" json:"max_inodes_per_user,omitempty"`
-	Cluster          string                 `protobuf:"bytes,23,opt,name=cluster,proto3" json:"cluster,omitempty"`                                  // its id
-	ShutOutIndex     uint64                 `protobuf:"varint,24,opt,name=shut_out_index,json=shutOutIndex,proto3" json:"shut_out_index,omitempty"` // log index of the last command that shut somebody out who had been let in
-	Digest           []byte                 `protobuf:"bytes,60,opt,name=digest,proto3" json:"digest,omitempty"`                                    // what the sum of the hashes of all that the records hold was in memory
+	Cluster          string                 `protobuf:"bytes,23,opt,name=cluster,proto3" json:"cluster,omitempty"`                                      // its id
+	ShutOutIndex     uint64                 `protobuf:"varint,24,opt,name=shut_out_index,json=shutOutIndex,proto3" json:"shut_out_index,omitempty"`     // log index of the last command that shut somebody out who had been let in
+	ClusterVersion   uint32                 `protobuf:"varint,70,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"` // at which the cluster runs; 0: 1
+	Note             string                 `protobuf:"bytes,71,opt,name=note,proto3" json:"note,omitempty"`                                            // since version 2
+	Digest           []byte                 `protobuf:"bytes,60,opt,name=digest,proto3" json:"digest,omitempty"`                                        // what the sum of the hashes of all that the records hold was in memory
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *SnapshotHeader) Reset() {
 	*x = SnapshotHeader{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7748,7 +7967,7 @@ func (x *SnapshotHeader) String() string {
 func (*SnapshotHeader) ProtoMessage() {}
 
 func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[89]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7761,7 +7980,7 @@ func (x *SnapshotHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotHeader.ProtoReflect.Descriptor instead.
 func (*SnapshotHeader) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{89}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *SnapshotHeader) GetVersion() uint32 {
@@ -7869,6 +8088,20 @@ func (x *SnapshotHeader) GetShutOutIndex() uint64 {
 	return 0
 }
 
+func (x *SnapshotHeader) GetClusterVersion() uint32 {
+	if x != nil {
+		return x.ClusterVersion
+	}
+	return 0
+}
+
+func (x *SnapshotHeader) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
 func (x *SnapshotHeader) GetDigest() []byte {
 	if x != nil {
 		return x.Digest
@@ -7904,7 +8137,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7916,7 +8149,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[90]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7929,7 +8162,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{90}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *Record) GetRecord() isRecord_Record {
@@ -8210,7 +8443,7 @@ type AuthorityRecord struct {
 
 func (x *AuthorityRecord) Reset() {
 	*x = AuthorityRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8222,7 +8455,7 @@ func (x *AuthorityRecord) String() string {
 func (*AuthorityRecord) ProtoMessage() {}
 
 func (x *AuthorityRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[91]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8235,7 +8468,7 @@ func (x *AuthorityRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthorityRecord.ProtoReflect.Descriptor instead.
 func (*AuthorityRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{91}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *AuthorityRecord) GetAuthority() *Authority {
@@ -8270,7 +8503,7 @@ type TokenRecord struct {
 
 func (x *TokenRecord) Reset() {
 	*x = TokenRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8282,7 +8515,7 @@ func (x *TokenRecord) String() string {
 func (*TokenRecord) ProtoMessage() {}
 
 func (x *TokenRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[92]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8295,7 +8528,7 @@ func (x *TokenRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenRecord.ProtoReflect.Descriptor instead.
 func (*TokenRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{92}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *TokenRecord) GetToken() *JoinToken {
@@ -8323,7 +8556,7 @@ type RevokedKey struct {
 
 func (x *RevokedKey) Reset() {
 	*x = RevokedKey{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8335,7 +8568,7 @@ func (x *RevokedKey) String() string {
 func (*RevokedKey) ProtoMessage() {}
 
 func (x *RevokedKey) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[93]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8348,7 +8581,7 @@ func (x *RevokedKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedKey.ProtoReflect.Descriptor instead.
 func (*RevokedKey) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{93}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *RevokedKey) GetKeyHash() []byte {
@@ -8376,7 +8609,7 @@ type EventCount struct {
 
 func (x *EventCount) Reset() {
 	*x = EventCount{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8388,7 +8621,7 @@ func (x *EventCount) String() string {
 func (*EventCount) ProtoMessage() {}
 
 func (x *EventCount) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[94]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8401,7 +8634,7 @@ func (x *EventCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventCount.ProtoReflect.Descriptor instead.
 func (*EventCount) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{94}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *EventCount) GetEvent() string {
@@ -8438,7 +8671,7 @@ type InodeRecord struct {
 
 func (x *InodeRecord) Reset() {
 	*x = InodeRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8450,7 +8683,7 @@ func (x *InodeRecord) String() string {
 func (*InodeRecord) ProtoMessage() {}
 
 func (x *InodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[95]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8463,7 +8696,7 @@ func (x *InodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InodeRecord.ProtoReflect.Descriptor instead.
 func (*InodeRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{95}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *InodeRecord) GetAttr() *Attr {
@@ -8574,7 +8807,7 @@ type EntryRecord struct {
 
 func (x *EntryRecord) Reset() {
 	*x = EntryRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8586,7 +8819,7 @@ func (x *EntryRecord) String() string {
 func (*EntryRecord) ProtoMessage() {}
 
 func (x *EntryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[96]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8599,7 +8832,7 @@ func (x *EntryRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRecord.ProtoReflect.Descriptor instead.
 func (*EntryRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{96}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *EntryRecord) GetParent() uint64 {
@@ -8725,7 +8958,7 @@ type PendingRecord struct {
 
 func (x *PendingRecord) Reset() {
 	*x = PendingRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8737,7 +8970,7 @@ func (x *PendingRecord) String() string {
 func (*PendingRecord) ProtoMessage() {}
 
 func (x *PendingRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[97]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8750,7 +8983,7 @@ func (x *PendingRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingRecord.ProtoReflect.Descriptor instead.
 func (*PendingRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{97}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *PendingRecord) GetUntil() int64 {
@@ -8783,7 +9016,7 @@ type MakerRecord struct {
 
 func (x *MakerRecord) Reset() {
 	*x = MakerRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8795,7 +9028,7 @@ func (x *MakerRecord) String() string {
 func (*MakerRecord) ProtoMessage() {}
 
 func (x *MakerRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[98]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8808,7 +9041,7 @@ func (x *MakerRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakerRecord.ProtoReflect.Descriptor instead.
 func (*MakerRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{98}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *MakerRecord) GetProcess() *Process {
@@ -8875,7 +9108,7 @@ type OrphanRecord struct {
 
 func (x *OrphanRecord) Reset() {
 	*x = OrphanRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8887,7 +9120,7 @@ func (x *OrphanRecord) String() string {
 func (*OrphanRecord) ProtoMessage() {}
 
 func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[99]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8900,7 +9133,7 @@ func (x *OrphanRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrphanRecord.ProtoReflect.Descriptor instead.
 func (*OrphanRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{99}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *OrphanRecord) GetIno() uint64 {
@@ -8959,13 +9192,15 @@ type SessionRecord struct {
 	NoLockDelay   bool                   `protobuf:"varint,10,opt,name=no_lock_delay,json=noLockDelay,proto3" json:"no_lock_delay,omitempty"`
 	Machine       string                 `protobuf:"bytes,11,opt,name=machine,proto3" json:"machine,omitempty"`
 	PidNamespace  uint64                 `protobuf:"varint,12,opt,name=pid_namespace,json=pidNamespace,proto3" json:"pid_namespace,omitempty"`
+	OldestVersion uint32                 `protobuf:"varint,70,opt,name=oldest_version,json=oldestVersion,proto3" json:"oldest_version,omitempty"` // of those of a cluster that its program knows; 0: 1
+	NewestVersion uint32                 `protobuf:"varint,71,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"` // likewise
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8977,7 +9212,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[100]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8990,7 +9225,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{100}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *SessionRecord) GetId() uint64 {
@@ -9077,6 +9312,20 @@ func (x *SessionRecord) GetPidNamespace() uint64 {
 	return 0
 }
 
+func (x *SessionRecord) GetOldestVersion() uint32 {
+	if x != nil {
+		return x.OldestVersion
+	}
+	return 0
+}
+
+func (x *SessionRecord) GetNewestVersion() uint32 {
+	if x != nil {
+		return x.NewestVersion
+	}
+	return 0
+}
+
 // ReplyRecord is kept until the session acknowledges it; undo says how to take a creation back.
 type ReplyRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -9090,7 +9339,7 @@ type ReplyRecord struct {
 
 func (x *ReplyRecord) Reset() {
 	*x = ReplyRecord{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9102,7 +9351,7 @@ func (x *ReplyRecord) String() string {
 func (*ReplyRecord) ProtoMessage() {}
 
 func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[101]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9115,7 +9364,7 @@ func (x *ReplyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRecord.ProtoReflect.Descriptor instead.
 func (*ReplyRecord) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{101}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *ReplyRecord) GetSession() uint64 {
@@ -9162,7 +9411,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9174,7 +9423,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_raftstore_storepb_store_proto_msgTypes[102]
+	mi := &file_raftstore_storepb_store_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9187,7 +9436,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{102}
+	return file_raftstore_storepb_store_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *Undo) GetIno() uint64 {
@@ -9294,7 +9543,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05acked\x18\x03 \x01(\x04R\x05acked\x12\x12\n" +
 	"\x04time\x18\x04 \x01(\x03R\x04time\x12,\n" +
 	"\x06caller\x18\x05 \x01(\v2\x14.lockfs.store.CallerR\x06caller\x12 \n" +
-	"\x02op\x18\x06 \x01(\v2\x10.lockfs.store.OpR\x02op\"\x9b\x11\n" +
+	"\x02op\x18\x06 \x01(\v2\x10.lockfs.store.OpR\x02op\"\x8c\x12\n" +
 	"\x02Op\x12.\n" +
 	"\x06create\x18\x01 \x01(\v2\x14.lockfs.store.CreateH\x00R\x06create\x12(\n" +
 	"\x04link\x18\x02 \x01(\v2\x12.lockfs.store.LinkH\x00R\x04link\x12.\n" +
@@ -9346,7 +9595,10 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"clearAlarm\x12>\n" +
 	"\ffreeze_state\x18> \x01(\v2\x19.lockfs.store.FreezeStateH\x00R\vfreezeState\x125\n" +
 	"\tset_quota\x18? \x01(\v2\x16.lockfs.store.SetQuotaH\x00R\bsetQuota\x12>\n" +
-	"\fdelete_quota\x18@ \x01(\v2\x19.lockfs.store.DeleteQuotaH\x00R\vdeleteQuotaB\x04\n" +
+	"\fdelete_quota\x18@ \x01(\v2\x19.lockfs.store.DeleteQuotaH\x00R\vdeleteQuota\x12;\n" +
+	"\vset_version\x18F \x01(\v2\x18.lockfs.store.SetVersionH\x00R\n" +
+	"setVersion\x122\n" +
+	"\bset_note\x18G \x01(\v2\x15.lockfs.store.SetNoteH\x00R\asetNoteB\x04\n" +
 	"\x02op\"\xdf\x01\n" +
 	"\x06Create\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
@@ -9425,14 +9677,16 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x03Pin\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\x19\n" +
 	"\x05Unpin\x12\x10\n" +
-	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\xb7\x01\n" +
+	"\x03ino\x18\x01 \x01(\x04R\x03ino\"\x85\x02\n" +
 	"\vOpenSession\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x17\n" +
 	"\aboot_id\x18\x02 \x01(\tR\x06bootId\x12\x18\n" +
 	"\astarted\x18\x03 \x01(\x03R\astarted\x12\"\n" +
 	"\rno_lock_delay\x18\x04 \x01(\bR\vnoLockDelay\x12\x18\n" +
 	"\amachine\x18\x05 \x01(\tR\amachine\x12#\n" +
-	"\rpid_namespace\x18\x06 \x01(\x04R\fpidNamespace\"%\n" +
+	"\rpid_namespace\x18\x06 \x01(\x04R\fpidNamespace\x12%\n" +
+	"\x0eoldest_version\x18F \x01(\rR\roldestVersion\x12%\n" +
+	"\x0enewest_version\x18G \x01(\rR\rnewestVersion\"%\n" +
 	"\fCloseSession\x12\x15\n" +
 	"\x06in_use\x18\x01 \x01(\bR\x05inUse\"`\n" +
 	"\n" +
@@ -9538,14 +9792,21 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05quota\x18\x01 \x01(\v2\x13.lockfs.store.QuotaR\x05quota\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\fR\x04path\x12\x16\n" +
 	"\x06inodes\x18\x03 \x01(\x04R\x06inodes\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"n\n" +
+	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"\xbc\x01\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
-	"\aaddress\x18\x05 \x01(\tR\aaddress\x12\x1a\n" +
+	"\aaddress\x18\x05 \x01(\tR\aaddress\x12%\n" +
+	"\x0eoldest_version\x18\x06 \x01(\rR\roldestVersion\x12%\n" +
+	"\x0enewest_version\x18\a \x01(\rR\rnewestVersion\x12\x1a\n" +
 	"\bnonvoter\x18\b \x01(\bR\bnonvoterJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"9\n" +
 	"\tSetMember\x12,\n" +
-	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"\x1e\n" +
+	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"&\n" +
+	"\n" +
+	"SetVersion\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\"\x1d\n" +
+	"\aSetNote\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\"\x1e\n" +
 	"\fRemoveMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\xf9\x01\n" +
 	"\tSetLimits\x12\x1d\n" +
@@ -9614,7 +9875,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vNoteRefusal\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\"\x8b\f\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\"\xbf\f\n" +
 	"\x05Query\x12.\n" +
 	"\x06lookup\x18\x01 \x01(\v2\x14.lockfs.store.LookupH\x00R\x06lookup\x122\n" +
 	"\bget_attr\x18\x02 \x01(\v2\x15.lockfs.store.GetAttrH\x00R\agetAttr\x12(\n" +
@@ -9651,9 +9912,11 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\vlist_alarms\x18< \x01(\v2\x18.lockfs.store.ListAlarmsH\x00R\n" +
 	"listAlarms\x12;\n" +
 	"\vlist_quotas\x18= \x01(\v2\x18.lockfs.store.ListQuotasH\x00R\n" +
-	"listQuotas\x12\x14\n" +
+	"listQuotas\x122\n" +
+	"\bget_note\x18F \x01(\v2\x15.lockfs.store.GetNoteH\x00R\agetNote\x12\x14\n" +
 	"\x05since\x18\x13 \x01(\x04R\x05sinceB\a\n" +
-	"\x05query\"4\n" +
+	"\x05query\"\t\n" +
+	"\aGetNote\"4\n" +
 	"\x06Lookup\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\"\x1b\n" +
@@ -9762,7 +10025,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\x12\x1b\n" +
 	"\tmax_bytes\x18\x05 \x01(\x04R\bmaxBytes\x12\x1d\n" +
 	"\n" +
-	"free_bytes\x18\x06 \x01(\x04R\tfreeBytesJ\x04\b\x03\x10\x04\"\xfc\b\n" +
+	"free_bytes\x18\x06 \x01(\x04R\tfreeBytesJ\x04\b\x03\x10\x04\"\x90\t\n" +
 	"\x06Result\x12&\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x12.lockfs.store.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12&\n" +
@@ -9794,7 +10057,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"admissions\x12\x14\n" +
 	"\x05index\x18\x14 \x01(\x04R\x05index\x12+\n" +
 	"\x06alarms\x18< \x03(\v2\x13.lockfs.store.AlarmR\x06alarms\x120\n" +
-	"\x06quotas\x18= \x03(\v2\x18.lockfs.store.QuotaUsageR\x06quotas\"\xd3\x03\n" +
+	"\x06quotas\x18= \x03(\v2\x18.lockfs.store.QuotaUsageR\x06quotas\x12\x12\n" +
+	"\x04note\x18F \x01(\tR\x04note\"\xd3\x03\n" +
 	"\x04Lock\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x12\n" +
@@ -9848,7 +10112,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bsessions\x18\x03 \x01(\rR\bsessions\x12\x14\n" +
 	"\x05since\x18\x04 \x01(\x03R\x05since\x12\x12\n" +
 	"\x04left\x18\x05 \x01(\bR\x04left\x12\x18\n" +
-	"\amachine\x18\x06 \x01(\tR\amachine\"\xfb\x03\n" +
+	"\amachine\x18\x06 \x01(\tR\amachine\"\xb8\x04\n" +
 	"\x0eSnapshotHeader\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x12\n" +
@@ -9869,7 +10133,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x12max_bytes_per_user\x18\x15 \x01(\x04R\x0fmaxBytesPerUser\x12-\n" +
 	"\x13max_inodes_per_user\x18\x16 \x01(\x04R\x10maxInodesPerUser\x12\x18\n" +
 	"\acluster\x18\x17 \x01(\tR\acluster\x12$\n" +
-	"\x0eshut_out_index\x18\x18 \x01(\x04R\fshutOutIndex\x12\x16\n" +
+	"\x0eshut_out_index\x18\x18 \x01(\x04R\fshutOutIndex\x12'\n" +
+	"\x0fcluster_version\x18F \x01(\rR\x0eclusterVersion\x12\x12\n" +
+	"\x04note\x18G \x01(\tR\x04note\x12\x16\n" +
 	"\x06digest\x18< \x01(\fR\x06digest\"\x93\a\n" +
 	"\x06Record\x121\n" +
 	"\x05inode\x18\x01 \x01(\v2\x19.lockfs.store.InodeRecordH\x00R\x05inode\x121\n" +
@@ -9967,7 +10233,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"removed_at\x18\x04 \x01(\x03R\tremovedAt\x12\x16\n" +
 	"\x06pinned\x18\x05 \x01(\bR\x06pinned\x12\x1d\n" +
 	"\n" +
-	"taken_back\x18\x06 \x01(\bR\ttakenBack\"\xc6\x02\n" +
+	"taken_back\x18\x06 \x01(\bR\ttakenBack\"\x94\x03\n" +
 	"\rSessionRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x17\n" +
@@ -9982,7 +10248,9 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\rno_lock_delay\x18\n" +
 	" \x01(\bR\vnoLockDelay\x12\x18\n" +
 	"\amachine\x18\v \x01(\tR\amachine\x12#\n" +
-	"\rpid_namespace\x18\f \x01(\x04R\fpidNamespace\"\x8f\x01\n" +
+	"\rpid_namespace\x18\f \x01(\x04R\fpidNamespace\x12%\n" +
+	"\x0eoldest_version\x18F \x01(\rR\roldestVersion\x12%\n" +
+	"\x0enewest_version\x18G \x01(\rR\rnewestVersion\"\x8f\x01\n" +
 	"\vReplyRecord\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12,\n" +
@@ -10089,7 +10357,7 @@ func file_raftstore_storepb_store_proto_rawDescGZIP() []byte {
 }
 
 var file_raftstore_storepb_store_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 103)
+var file_raftstore_storepb_store_proto_msgTypes = make([]protoimpl.MessageInfo, 106)
 var file_raftstore_storepb_store_proto_goTypes = []any{
 	(Code)(0),                 // 0: lockfs.store.Code
 	(Format)(0),               // 1: lockfs.store.Format
@@ -10138,69 +10406,72 @@ var file_raftstore_storepb_store_proto_goTypes = []any{
 	(*QuotaUsage)(nil),        // 44: lockfs.store.QuotaUsage
 	(*Member)(nil),            // 45: lockfs.store.Member
 	(*SetMember)(nil),         // 46: lockfs.store.SetMember
-	(*RemoveMember)(nil),      // 47: lockfs.store.RemoveMember
-	(*SetLimits)(nil),         // 48: lockfs.store.SetLimits
-	(*SetCluster)(nil),        // 49: lockfs.store.SetCluster
-	(*Authority)(nil),         // 50: lockfs.store.Authority
-	(*AddAuthority)(nil),      // 51: lockfs.store.AddAuthority
-	(*DropAuthority)(nil),     // 52: lockfs.store.DropAuthority
-	(*JoinToken)(nil),         // 53: lockfs.store.JoinToken
-	(*PutToken)(nil),          // 54: lockfs.store.PutToken
-	(*DeleteToken)(nil),       // 55: lockfs.store.DeleteToken
-	(*Admission)(nil),         // 56: lockfs.store.Admission
-	(*AdmitHost)(nil),         // 57: lockfs.store.AdmitHost
-	(*RevokeHost)(nil),        // 58: lockfs.store.RevokeHost
-	(*NoteRefusal)(nil),       // 59: lockfs.store.NoteRefusal
-	(*Query)(nil),             // 60: lockfs.store.Query
-	(*Lookup)(nil),            // 61: lockfs.store.Lookup
-	(*GetAttr)(nil),           // 62: lockfs.store.GetAttr
-	(*Read)(nil),              // 63: lockfs.store.Read
-	(*ReadDir)(nil),           // 64: lockfs.store.ReadDir
-	(*GetXattrs)(nil),         // 65: lockfs.store.GetXattrs
-	(*StatFs)(nil),            // 66: lockfs.store.StatFs
-	(*ListMembers)(nil),       // 67: lockfs.store.ListMembers
-	(*ListAlarms)(nil),        // 68: lockfs.store.ListAlarms
-	(*ListQuotas)(nil),        // 69: lockfs.store.ListQuotas
-	(*ListSessions)(nil),      // 70: lockfs.store.ListSessions
-	(*ListRules)(nil),         // 71: lockfs.store.ListRules
-	(*ListHosts)(nil),         // 72: lockfs.store.ListHosts
-	(*ListLocks)(nil),         // 73: lockfs.store.ListLocks
-	(*Viewer)(nil),            // 74: lockfs.store.Viewer
-	(*GetLock)(nil),           // 75: lockfs.store.GetLock
-	(*ListProcesses)(nil),     // 76: lockfs.store.ListProcesses
-	(*AwaitLock)(nil),         // 77: lockfs.store.AwaitLock
-	(*AwaitChange)(nil),       // 78: lockfs.store.AwaitChange
-	(*TestLock)(nil),          // 79: lockfs.store.TestLock
-	(*ListAdvisoryLocks)(nil), // 80: lockfs.store.ListAdvisoryLocks
-	(*ListEvents)(nil),        // 81: lockfs.store.ListEvents
-	(*GetCluster)(nil),        // 82: lockfs.store.GetCluster
-	(*ListAuthorities)(nil),   // 83: lockfs.store.ListAuthorities
-	(*ListTokens)(nil),        // 84: lockfs.store.ListTokens
-	(*GetAdmission)(nil),      // 85: lockfs.store.GetAdmission
-	(*ListAdmissions)(nil),    // 86: lockfs.store.ListAdmissions
-	(*Attr)(nil),              // 87: lockfs.store.Attr
-	(*DirEntry)(nil),          // 88: lockfs.store.DirEntry
-	(*Xattr)(nil),             // 89: lockfs.store.Xattr
-	(*FsStats)(nil),           // 90: lockfs.store.FsStats
-	(*Result)(nil),            // 91: lockfs.store.Result
-	(*Lock)(nil),              // 92: lockfs.store.Lock
-	(*Event)(nil),             // 93: lockfs.store.Event
-	(*MountStatus)(nil),       // 94: lockfs.store.MountStatus
-	(*HostRecord)(nil),        // 95: lockfs.store.HostRecord
-	(*SnapshotHeader)(nil),    // 96: lockfs.store.SnapshotHeader
-	(*Record)(nil),            // 97: lockfs.store.Record
-	(*AuthorityRecord)(nil),   // 98: lockfs.store.AuthorityRecord
-	(*TokenRecord)(nil),       // 99: lockfs.store.TokenRecord
-	(*RevokedKey)(nil),        // 100: lockfs.store.RevokedKey
-	(*EventCount)(nil),        // 101: lockfs.store.EventCount
-	(*InodeRecord)(nil),       // 102: lockfs.store.InodeRecord
-	(*EntryRecord)(nil),       // 103: lockfs.store.EntryRecord
-	(*PendingRecord)(nil),     // 104: lockfs.store.PendingRecord
-	(*MakerRecord)(nil),       // 105: lockfs.store.MakerRecord
-	(*OrphanRecord)(nil),      // 106: lockfs.store.OrphanRecord
-	(*SessionRecord)(nil),     // 107: lockfs.store.SessionRecord
-	(*ReplyRecord)(nil),       // 108: lockfs.store.ReplyRecord
-	(*Undo)(nil),              // 109: lockfs.store.Undo
+	(*SetVersion)(nil),        // 47: lockfs.store.SetVersion
+	(*SetNote)(nil),           // 48: lockfs.store.SetNote
+	(*RemoveMember)(nil),      // 49: lockfs.store.RemoveMember
+	(*SetLimits)(nil),         // 50: lockfs.store.SetLimits
+	(*SetCluster)(nil),        // 51: lockfs.store.SetCluster
+	(*Authority)(nil),         // 52: lockfs.store.Authority
+	(*AddAuthority)(nil),      // 53: lockfs.store.AddAuthority
+	(*DropAuthority)(nil),     // 54: lockfs.store.DropAuthority
+	(*JoinToken)(nil),         // 55: lockfs.store.JoinToken
+	(*PutToken)(nil),          // 56: lockfs.store.PutToken
+	(*DeleteToken)(nil),       // 57: lockfs.store.DeleteToken
+	(*Admission)(nil),         // 58: lockfs.store.Admission
+	(*AdmitHost)(nil),         // 59: lockfs.store.AdmitHost
+	(*RevokeHost)(nil),        // 60: lockfs.store.RevokeHost
+	(*NoteRefusal)(nil),       // 61: lockfs.store.NoteRefusal
+	(*Query)(nil),             // 62: lockfs.store.Query
+	(*GetNote)(nil),           // 63: lockfs.store.GetNote
+	(*Lookup)(nil),            // 64: lockfs.store.Lookup
+	(*GetAttr)(nil),           // 65: lockfs.store.GetAttr
+	(*Read)(nil),              // 66: lockfs.store.Read
+	(*ReadDir)(nil),           // 67: lockfs.store.ReadDir
+	(*GetXattrs)(nil),         // 68: lockfs.store.GetXattrs
+	(*StatFs)(nil),            // 69: lockfs.store.StatFs
+	(*ListMembers)(nil),       // 70: lockfs.store.ListMembers
+	(*ListAlarms)(nil),        // 71: lockfs.store.ListAlarms
+	(*ListQuotas)(nil),        // 72: lockfs.store.ListQuotas
+	(*ListSessions)(nil),      // 73: lockfs.store.ListSessions
+	(*ListRules)(nil),         // 74: lockfs.store.ListRules
+	(*ListHosts)(nil),         // 75: lockfs.store.ListHosts
+	(*ListLocks)(nil),         // 76: lockfs.store.ListLocks
+	(*Viewer)(nil),            // 77: lockfs.store.Viewer
+	(*GetLock)(nil),           // 78: lockfs.store.GetLock
+	(*ListProcesses)(nil),     // 79: lockfs.store.ListProcesses
+	(*AwaitLock)(nil),         // 80: lockfs.store.AwaitLock
+	(*AwaitChange)(nil),       // 81: lockfs.store.AwaitChange
+	(*TestLock)(nil),          // 82: lockfs.store.TestLock
+	(*ListAdvisoryLocks)(nil), // 83: lockfs.store.ListAdvisoryLocks
+	(*ListEvents)(nil),        // 84: lockfs.store.ListEvents
+	(*GetCluster)(nil),        // 85: lockfs.store.GetCluster
+	(*ListAuthorities)(nil),   // 86: lockfs.store.ListAuthorities
+	(*ListTokens)(nil),        // 87: lockfs.store.ListTokens
+	(*GetAdmission)(nil),      // 88: lockfs.store.GetAdmission
+	(*ListAdmissions)(nil),    // 89: lockfs.store.ListAdmissions
+	(*Attr)(nil),              // 90: lockfs.store.Attr
+	(*DirEntry)(nil),          // 91: lockfs.store.DirEntry
+	(*Xattr)(nil),             // 92: lockfs.store.Xattr
+	(*FsStats)(nil),           // 93: lockfs.store.FsStats
+	(*Result)(nil),            // 94: lockfs.store.Result
+	(*Lock)(nil),              // 95: lockfs.store.Lock
+	(*Event)(nil),             // 96: lockfs.store.Event
+	(*MountStatus)(nil),       // 97: lockfs.store.MountStatus
+	(*HostRecord)(nil),        // 98: lockfs.store.HostRecord
+	(*SnapshotHeader)(nil),    // 99: lockfs.store.SnapshotHeader
+	(*Record)(nil),            // 100: lockfs.store.Record
+	(*AuthorityRecord)(nil),   // 101: lockfs.store.AuthorityRecord
+	(*TokenRecord)(nil),       // 102: lockfs.store.TokenRecord
+	(*RevokedKey)(nil),        // 103: lockfs.store.RevokedKey
+	(*EventCount)(nil),        // 104: lockfs.store.EventCount
+	(*InodeRecord)(nil),       // 105: lockfs.store.InodeRecord
+	(*EntryRecord)(nil),       // 106: lockfs.store.EntryRecord
+	(*PendingRecord)(nil),     // 107: lockfs.store.PendingRecord
+	(*MakerRecord)(nil),       // 108: lockfs.store.MakerRecord
+	(*OrphanRecord)(nil),      // 109: lockfs.store.OrphanRecord
+	(*SessionRecord)(nil),     // 110: lockfs.store.SessionRecord
+	(*ReplyRecord)(nil),       // 111: lockfs.store.ReplyRecord
+	(*Undo)(nil),              // 112: lockfs.store.Undo
 }
 var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	8,   // 0: lockfs.store.Caller.lineage:type_name -> lockfs.store.Process
@@ -10224,8 +10495,8 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	24,  // 18: lockfs.store.Op.close_session:type_name -> lockfs.store.CloseSession
 	26,  // 19: lockfs.store.Op.cancel:type_name -> lockfs.store.Cancel
 	46,  // 20: lockfs.store.Op.set_member:type_name -> lockfs.store.SetMember
-	47,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
-	48,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
+	49,  // 21: lockfs.store.Op.remove_member:type_name -> lockfs.store.RemoveMember
+	50,  // 22: lockfs.store.Op.set_limits:type_name -> lockfs.store.SetLimits
 	25,  // 23: lockfs.store.Op.end_session:type_name -> lockfs.store.EndSession
 	27,  // 24: lockfs.store.Op.process_gone:type_name -> lockfs.store.ProcessGone
 	33,  // 25: lockfs.store.Op.set_rule:type_name -> lockfs.store.SetRule
@@ -10235,135 +10506,138 @@ var file_raftstore_storepb_store_proto_depIdxs = []int32{
 	28,  // 29: lockfs.store.Op.take_lock:type_name -> lockfs.store.TakeLock
 	29,  // 30: lockfs.store.Op.drop_locks:type_name -> lockfs.store.DropLocks
 	30,  // 31: lockfs.store.Op.interrupt_lock:type_name -> lockfs.store.InterruptLock
-	49,  // 32: lockfs.store.Op.set_cluster:type_name -> lockfs.store.SetCluster
-	51,  // 33: lockfs.store.Op.add_authority:type_name -> lockfs.store.AddAuthority
-	52,  // 34: lockfs.store.Op.drop_authority:type_name -> lockfs.store.DropAuthority
-	54,  // 35: lockfs.store.Op.put_token:type_name -> lockfs.store.PutToken
-	55,  // 36: lockfs.store.Op.delete_token:type_name -> lockfs.store.DeleteToken
-	57,  // 37: lockfs.store.Op.admit_host:type_name -> lockfs.store.AdmitHost
-	58,  // 38: lockfs.store.Op.revoke_host:type_name -> lockfs.store.RevokeHost
-	59,  // 39: lockfs.store.Op.note_refusal:type_name -> lockfs.store.NoteRefusal
+	51,  // 32: lockfs.store.Op.set_cluster:type_name -> lockfs.store.SetCluster
+	53,  // 33: lockfs.store.Op.add_authority:type_name -> lockfs.store.AddAuthority
+	54,  // 34: lockfs.store.Op.drop_authority:type_name -> lockfs.store.DropAuthority
+	56,  // 35: lockfs.store.Op.put_token:type_name -> lockfs.store.PutToken
+	57,  // 36: lockfs.store.Op.delete_token:type_name -> lockfs.store.DeleteToken
+	59,  // 37: lockfs.store.Op.admit_host:type_name -> lockfs.store.AdmitHost
+	60,  // 38: lockfs.store.Op.revoke_host:type_name -> lockfs.store.RevokeHost
+	61,  // 39: lockfs.store.Op.note_refusal:type_name -> lockfs.store.NoteRefusal
 	38,  // 40: lockfs.store.Op.raise_alarm:type_name -> lockfs.store.RaiseAlarm
 	39,  // 41: lockfs.store.Op.clear_alarm:type_name -> lockfs.store.ClearAlarm
 	40,  // 42: lockfs.store.Op.freeze_state:type_name -> lockfs.store.FreezeState
 	42,  // 43: lockfs.store.Op.set_quota:type_name -> lockfs.store.SetQuota
 	43,  // 44: lockfs.store.Op.delete_quota:type_name -> lockfs.store.DeleteQuota
-	9,   // 45: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
-	10,  // 46: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
-	10,  // 47: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
-	9,   // 48: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
-	10,  // 49: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
-	10,  // 50: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
-	8,   // 51: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
-	4,   // 52: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 53: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
-	4,   // 54: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
-	4,   // 55: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 56: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
-	4,   // 57: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 58: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
-	32,  // 59: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
-	37,  // 60: lockfs.store.RaiseAlarm.alarm:type_name -> lockfs.store.Alarm
-	41,  // 61: lockfs.store.SetQuota.quota:type_name -> lockfs.store.Quota
-	41,  // 62: lockfs.store.QuotaUsage.quota:type_name -> lockfs.store.Quota
-	45,  // 63: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
-	6,   // 64: lockfs.store.JoinToken.role:type_name -> lockfs.store.Role
-	53,  // 65: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
-	6,   // 66: lockfs.store.Admission.role:type_name -> lockfs.store.Role
-	56,  // 67: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
-	61,  // 68: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
-	62,  // 69: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
-	63,  // 70: lockfs.store.Query.read:type_name -> lockfs.store.Read
-	64,  // 71: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
-	65,  // 72: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
-	66,  // 73: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
-	67,  // 74: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
-	70,  // 75: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
-	71,  // 76: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
-	72,  // 77: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
-	73,  // 78: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
-	75,  // 79: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
-	76,  // 80: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
-	81,  // 81: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
-	77,  // 82: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
-	79,  // 83: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
-	80,  // 84: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
-	78,  // 85: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
-	82,  // 86: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
-	83,  // 87: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
-	84,  // 88: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
-	85,  // 89: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
-	86,  // 90: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
-	68,  // 91: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
-	69,  // 92: lockfs.store.Query.list_quotas:type_name -> lockfs.store.ListQuotas
-	10,  // 93: lockfs.store.Read.name:type_name -> lockfs.store.Observation
-	74,  // 94: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
-	4,   // 95: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
-	5,   // 96: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
-	10,  // 97: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
-	28,  // 98: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
-	74,  // 99: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
-	74,  // 100: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
-	0,   // 101: lockfs.store.Result.code:type_name -> lockfs.store.Code
-	87,  // 102: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
-	88,  // 103: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
-	89,  // 104: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
-	90,  // 105: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
-	45,  // 106: lockfs.store.Result.members:type_name -> lockfs.store.Member
-	107, // 107: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
-	10,  // 108: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
-	32,  // 109: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
-	95,  // 110: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
-	92,  // 111: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
-	8,   // 112: lockfs.store.Result.processes:type_name -> lockfs.store.Process
-	93,  // 113: lockfs.store.Result.events:type_name -> lockfs.store.Event
-	31,  // 114: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	50,  // 115: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
-	53,  // 116: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
-	56,  // 117: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
-	37,  // 118: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
-	44,  // 119: lockfs.store.Result.quotas:type_name -> lockfs.store.QuotaUsage
-	9,   // 120: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
-	87,  // 121: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
-	31,  // 122: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
-	7,   // 123: lockfs.store.Event.by:type_name -> lockfs.store.Caller
-	93,  // 124: lockfs.store.Event.previous:type_name -> lockfs.store.Event
-	102, // 125: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
-	103, // 126: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
-	106, // 127: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
-	107, // 128: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
-	108, // 129: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
-	45,  // 130: lockfs.store.Record.member:type_name -> lockfs.store.Member
-	32,  // 131: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
-	95,  // 132: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
-	93,  // 133: lockfs.store.Record.event:type_name -> lockfs.store.Event
-	101, // 134: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
-	31,  // 135: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
-	98,  // 136: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
-	99,  // 137: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
-	56,  // 138: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
-	100, // 139: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
-	37,  // 140: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
-	41,  // 141: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
-	50,  // 142: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
-	53,  // 143: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
-	87,  // 144: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
-	89,  // 145: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
-	9,   // 146: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
-	9,   // 147: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
-	104, // 148: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
-	105, // 149: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
-	7,   // 150: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
-	8,   // 151: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
-	8,   // 152: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
-	91,  // 153: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
-	109, // 154: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
-	105, // 155: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
-	156, // [156:156] is the sub-list for method output_type
-	156, // [156:156] is the sub-list for method input_type
-	156, // [156:156] is the sub-list for extension type_name
-	156, // [156:156] is the sub-list for extension extendee
-	0,   // [0:156] is the sub-list for field type_name
+	47,  // 45: lockfs.store.Op.set_version:type_name -> lockfs.store.SetVersion
+	48,  // 46: lockfs.store.Op.set_note:type_name -> lockfs.store.SetNote
+	9,   // 47: lockfs.store.Create.facts:type_name -> lockfs.store.Facts
+	10,  // 48: lockfs.store.Unlink.observations:type_name -> lockfs.store.Observation
+	10,  // 49: lockfs.store.Rename.observations:type_name -> lockfs.store.Observation
+	9,   // 50: lockfs.store.SetContent.facts:type_name -> lockfs.store.Facts
+	10,  // 51: lockfs.store.SetContent.name:type_name -> lockfs.store.Observation
+	10,  // 52: lockfs.store.SetContent.observations:type_name -> lockfs.store.Observation
+	8,   // 53: lockfs.store.ProcessGone.processes:type_name -> lockfs.store.Process
+	4,   // 54: lockfs.store.TakeLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 55: lockfs.store.TakeLock.type:type_name -> lockfs.store.LockType
+	4,   // 56: lockfs.store.DropLocks.kind:type_name -> lockfs.store.LockKind
+	4,   // 57: lockfs.store.InterruptLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 58: lockfs.store.InterruptLock.type:type_name -> lockfs.store.LockType
+	4,   // 59: lockfs.store.AdvisoryLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 60: lockfs.store.AdvisoryLock.type:type_name -> lockfs.store.LockType
+	32,  // 61: lockfs.store.SetRule.rule:type_name -> lockfs.store.Rule
+	37,  // 62: lockfs.store.RaiseAlarm.alarm:type_name -> lockfs.store.Alarm
+	41,  // 63: lockfs.store.SetQuota.quota:type_name -> lockfs.store.Quota
+	41,  // 64: lockfs.store.QuotaUsage.quota:type_name -> lockfs.store.Quota
+	45,  // 65: lockfs.store.SetMember.member:type_name -> lockfs.store.Member
+	6,   // 66: lockfs.store.JoinToken.role:type_name -> lockfs.store.Role
+	55,  // 67: lockfs.store.PutToken.token:type_name -> lockfs.store.JoinToken
+	6,   // 68: lockfs.store.Admission.role:type_name -> lockfs.store.Role
+	58,  // 69: lockfs.store.AdmitHost.host:type_name -> lockfs.store.Admission
+	64,  // 70: lockfs.store.Query.lookup:type_name -> lockfs.store.Lookup
+	65,  // 71: lockfs.store.Query.get_attr:type_name -> lockfs.store.GetAttr
+	66,  // 72: lockfs.store.Query.read:type_name -> lockfs.store.Read
+	67,  // 73: lockfs.store.Query.read_dir:type_name -> lockfs.store.ReadDir
+	68,  // 74: lockfs.store.Query.get_xattrs:type_name -> lockfs.store.GetXattrs
+	69,  // 75: lockfs.store.Query.stat_fs:type_name -> lockfs.store.StatFs
+	70,  // 76: lockfs.store.Query.list_members:type_name -> lockfs.store.ListMembers
+	73,  // 77: lockfs.store.Query.list_sessions:type_name -> lockfs.store.ListSessions
+	74,  // 78: lockfs.store.Query.list_rules:type_name -> lockfs.store.ListRules
+	75,  // 79: lockfs.store.Query.list_hosts:type_name -> lockfs.store.ListHosts
+	76,  // 80: lockfs.store.Query.list_locks:type_name -> lockfs.store.ListLocks
+	78,  // 81: lockfs.store.Query.get_lock:type_name -> lockfs.store.GetLock
+	79,  // 82: lockfs.store.Query.list_processes:type_name -> lockfs.store.ListProcesses
+	84,  // 83: lockfs.store.Query.list_events:type_name -> lockfs.store.ListEvents
+	80,  // 84: lockfs.store.Query.await_lock:type_name -> lockfs.store.AwaitLock
+	82,  // 85: lockfs.store.Query.test_lock:type_name -> lockfs.store.TestLock
+	83,  // 86: lockfs.store.Query.list_advisory_locks:type_name -> lockfs.store.ListAdvisoryLocks
+	81,  // 87: lockfs.store.Query.await_change:type_name -> lockfs.store.AwaitChange
+	85,  // 88: lockfs.store.Query.get_cluster:type_name -> lockfs.store.GetCluster
+	86,  // 89: lockfs.store.Query.list_authorities:type_name -> lockfs.store.ListAuthorities
+	87,  // 90: lockfs.store.Query.list_tokens:type_name -> lockfs.store.ListTokens
+	88,  // 91: lockfs.store.Query.get_admission:type_name -> lockfs.store.GetAdmission
+	89,  // 92: lockfs.store.Query.list_admissions:type_name -> lockfs.store.ListAdmissions
+	71,  // 93: lockfs.store.Query.list_alarms:type_name -> lockfs.store.ListAlarms
+	72,  // 94: lockfs.store.Query.list_quotas:type_name -> lockfs.store.ListQuotas
+	63,  // 95: lockfs.store.Query.get_note:type_name -> lockfs.store.GetNote
+	10,  // 96: lockfs.store.Read.name:type_name -> lockfs.store.Observation
+	77,  // 97: lockfs.store.ListLocks.viewer:type_name -> lockfs.store.Viewer
+	4,   // 98: lockfs.store.AwaitLock.kind:type_name -> lockfs.store.LockKind
+	5,   // 99: lockfs.store.AwaitLock.type:type_name -> lockfs.store.LockType
+	10,  // 100: lockfs.store.AwaitChange.seen:type_name -> lockfs.store.Observation
+	28,  // 101: lockfs.store.TestLock.lock:type_name -> lockfs.store.TakeLock
+	77,  // 102: lockfs.store.ListAdvisoryLocks.viewer:type_name -> lockfs.store.Viewer
+	77,  // 103: lockfs.store.ListEvents.viewer:type_name -> lockfs.store.Viewer
+	0,   // 104: lockfs.store.Result.code:type_name -> lockfs.store.Code
+	90,  // 105: lockfs.store.Result.attr:type_name -> lockfs.store.Attr
+	91,  // 106: lockfs.store.Result.entries:type_name -> lockfs.store.DirEntry
+	92,  // 107: lockfs.store.Result.xattrs:type_name -> lockfs.store.Xattr
+	93,  // 108: lockfs.store.Result.fs_stats:type_name -> lockfs.store.FsStats
+	45,  // 109: lockfs.store.Result.members:type_name -> lockfs.store.Member
+	110, // 110: lockfs.store.Result.sessions:type_name -> lockfs.store.SessionRecord
+	10,  // 111: lockfs.store.Result.observations:type_name -> lockfs.store.Observation
+	32,  // 112: lockfs.store.Result.rules:type_name -> lockfs.store.Rule
+	98,  // 113: lockfs.store.Result.hosts:type_name -> lockfs.store.HostRecord
+	95,  // 114: lockfs.store.Result.locks:type_name -> lockfs.store.Lock
+	8,   // 115: lockfs.store.Result.processes:type_name -> lockfs.store.Process
+	96,  // 116: lockfs.store.Result.events:type_name -> lockfs.store.Event
+	31,  // 117: lockfs.store.Result.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	52,  // 118: lockfs.store.Result.authorities:type_name -> lockfs.store.Authority
+	55,  // 119: lockfs.store.Result.tokens:type_name -> lockfs.store.JoinToken
+	58,  // 120: lockfs.store.Result.admissions:type_name -> lockfs.store.Admission
+	37,  // 121: lockfs.store.Result.alarms:type_name -> lockfs.store.Alarm
+	44,  // 122: lockfs.store.Result.quotas:type_name -> lockfs.store.QuotaUsage
+	9,   // 123: lockfs.store.Lock.facts:type_name -> lockfs.store.Facts
+	90,  // 124: lockfs.store.Lock.attr:type_name -> lockfs.store.Attr
+	31,  // 125: lockfs.store.Lock.advisory_locks:type_name -> lockfs.store.AdvisoryLock
+	7,   // 126: lockfs.store.Event.by:type_name -> lockfs.store.Caller
+	96,  // 127: lockfs.store.Event.previous:type_name -> lockfs.store.Event
+	105, // 128: lockfs.store.Record.inode:type_name -> lockfs.store.InodeRecord
+	106, // 129: lockfs.store.Record.entry:type_name -> lockfs.store.EntryRecord
+	109, // 130: lockfs.store.Record.orphan:type_name -> lockfs.store.OrphanRecord
+	110, // 131: lockfs.store.Record.session:type_name -> lockfs.store.SessionRecord
+	111, // 132: lockfs.store.Record.reply:type_name -> lockfs.store.ReplyRecord
+	45,  // 133: lockfs.store.Record.member:type_name -> lockfs.store.Member
+	32,  // 134: lockfs.store.Record.rule:type_name -> lockfs.store.Rule
+	98,  // 135: lockfs.store.Record.host:type_name -> lockfs.store.HostRecord
+	96,  // 136: lockfs.store.Record.event:type_name -> lockfs.store.Event
+	104, // 137: lockfs.store.Record.event_count:type_name -> lockfs.store.EventCount
+	31,  // 138: lockfs.store.Record.advisory_lock:type_name -> lockfs.store.AdvisoryLock
+	101, // 139: lockfs.store.Record.authority:type_name -> lockfs.store.AuthorityRecord
+	102, // 140: lockfs.store.Record.token:type_name -> lockfs.store.TokenRecord
+	58,  // 141: lockfs.store.Record.admission:type_name -> lockfs.store.Admission
+	103, // 142: lockfs.store.Record.revoked_key:type_name -> lockfs.store.RevokedKey
+	37,  // 143: lockfs.store.Record.alarm:type_name -> lockfs.store.Alarm
+	41,  // 144: lockfs.store.Record.quota:type_name -> lockfs.store.Quota
+	52,  // 145: lockfs.store.AuthorityRecord.authority:type_name -> lockfs.store.Authority
+	55,  // 146: lockfs.store.TokenRecord.token:type_name -> lockfs.store.JoinToken
+	90,  // 147: lockfs.store.InodeRecord.attr:type_name -> lockfs.store.Attr
+	92,  // 148: lockfs.store.InodeRecord.xattrs:type_name -> lockfs.store.Xattr
+	9,   // 149: lockfs.store.InodeRecord.facts:type_name -> lockfs.store.Facts
+	9,   // 150: lockfs.store.EntryRecord.known:type_name -> lockfs.store.Facts
+	107, // 151: lockfs.store.EntryRecord.pending:type_name -> lockfs.store.PendingRecord
+	108, // 152: lockfs.store.EntryRecord.maker:type_name -> lockfs.store.MakerRecord
+	7,   // 153: lockfs.store.PendingRecord.by:type_name -> lockfs.store.Caller
+	8,   // 154: lockfs.store.MakerRecord.process:type_name -> lockfs.store.Process
+	8,   // 155: lockfs.store.MakerRecord.heirs:type_name -> lockfs.store.Process
+	94,  // 156: lockfs.store.ReplyRecord.result:type_name -> lockfs.store.Result
+	112, // 157: lockfs.store.ReplyRecord.undo:type_name -> lockfs.store.Undo
+	108, // 158: lockfs.store.Undo.back_maker:type_name -> lockfs.store.MakerRecord
+	159, // [159:159] is the sub-list for method output_type
+	159, // [159:159] is the sub-list for method input_type
+	159, // [159:159] is the sub-list for extension type_name
+	159, // [159:159] is the sub-list for extension extendee
+	0,   // [0:159] is the sub-list for field type_name
 }
 
 func init() { file_raftstore_storepb_store_proto_init() }
@@ -10410,12 +10684,14 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Op_FreezeState)(nil),
 		(*Op_SetQuota)(nil),
 		(*Op_DeleteQuota)(nil),
+		(*Op_SetVersion)(nil),
+		(*Op_SetNote)(nil),
 	}
 	file_raftstore_storepb_store_proto_msgTypes[8].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[9].OneofWrappers = []any{}
 	file_raftstore_storepb_store_proto_msgTypes[10].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[41].OneofWrappers = []any{}
-	file_raftstore_storepb_store_proto_msgTypes[53].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[43].OneofWrappers = []any{}
+	file_raftstore_storepb_store_proto_msgTypes[55].OneofWrappers = []any{
 		(*Query_Lookup)(nil),
 		(*Query_GetAttr)(nil),
 		(*Query_Read)(nil),
@@ -10441,8 +10717,9 @@ func file_raftstore_storepb_store_proto_init() {
 		(*Query_ListAdmissions)(nil),
 		(*Query_ListAlarms)(nil),
 		(*Query_ListQuotas)(nil),
+		(*Query_GetNote)(nil),
 	}
-	file_raftstore_storepb_store_proto_msgTypes[90].OneofWrappers = []any{
+	file_raftstore_storepb_store_proto_msgTypes[93].OneofWrappers = []any{
 		(*Record_Inode)(nil),
 		(*Record_Entry)(nil),
 		(*Record_Orphan)(nil),
@@ -10467,7 +10744,7 @@ func file_raftstore_storepb_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_raftstore_storepb_store_proto_rawDesc), len(file_raftstore_storepb_store_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   103,
+			NumMessages:   106,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

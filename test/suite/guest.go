@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -20,6 +21,7 @@ type Guest struct {
 	Daemon  *hosts.Process // nil while it does not run
 
 	Environment []string // for the daemon, beyond that of the test
+	Other       string   // program that it is started with, in place of the cluster's
 	clock
 }
 
@@ -32,9 +34,15 @@ func (c *Cluster) AddGuest(t testing.TB, name string, flags ...string) *Guest {
 // Start starts the daemon and waits until the mount can be used.
 func (g *Guest) Start(t testing.TB) {
 	t.Helper()
-	args := append([]string{"mount", g.Cluster.Mount}, g.Cluster.MountFlags(t, named(g.Host.Name(), g.flags), g.Cluster.Servers())...)
-	g.Daemon = g.Host.Start("env", slices.Concat(g.Environment, g.command(g.Cluster.Program), args, g.flags)...)
+	g.Launch(t)
 	require.NoError(t, g.Daemon.WaitOutput("lockfs: ready at "))
+}
+
+// Launch starts the daemon and does not wait for it.
+func (g *Guest) Launch(t testing.TB) {
+	t.Helper()
+	args := append([]string{"mount", g.Cluster.Mount}, g.Cluster.MountFlags(t, named(g.Host.Name(), g.flags), g.Cluster.Servers())...)
+	g.Daemon = g.Host.Start("env", slices.Concat(g.Environment, g.command(cmp.Or(g.Other, g.Cluster.Program)), args, g.flags)...)
 }
 
 // HostPID is the daemon's process id as the host sees it.

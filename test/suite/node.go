@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ type Node struct {
 	Environment []string // for the server, beyond that of the test
 	Flags       []string // for the server, beyond those of all
 	Port        string   // for all but HTTP; empty: 7420
+	Other       string   // program that it is started with, in place of the cluster's
 	clock
 }
 
@@ -46,7 +48,9 @@ func (n *Node) Launch() {
 		"server", "--name", n.Name, "--data", n.Data, "--mount", n.cluster.Mount,
 		"--addr", n.Addr(), "--http-addr", n.HTTPAddr(),
 	}
-	n.Server = n.Host.Start("env", slices.Concat(n.Environment, n.command(n.cluster.Program), args, n.entry(), n.cluster.Flags, n.Flags)...)
+	n.Server = n.Host.Start("env", slices.Concat(
+		n.Environment, n.command(cmp.Or(n.Other, n.cluster.Program)), args, n.entry(), n.cluster.Flags, n.Flags,
+	)...)
 	n.cluster.Started = append(n.cluster.Started, n.Server)
 }
 

@@ -15,10 +15,11 @@ import (
 
 // Variables for those who run the tests.
 const (
-	// ProgramVariable and FaultyVariable name built programs to test: without the build tag "faults" and with it.
-	// test/run sets them, so that the packages share two builds; without them each package makes its own.
+	// ProgramVariable, FaultyVariable and NextVariable name built programs to test: without build tags, with "faults" and with "next".
+	// test/run sets them, so that the packages share these builds; without them each package makes its own.
 	ProgramVariable = "LOCKFS_TEST_PROGRAM"
 	FaultyVariable  = "LOCKFS_TEST_FAULTY"
+	NextVariable    = "LOCKFS_TEST_NEXT"
 	// RaceVariable is 1 to build the programs with the race detector.
 	RaceVariable = "LOCKFS_TEST_RACE"
 )
@@ -56,7 +57,16 @@ func FaultyProgram(t testing.TB) string {
 	return path
 }
 
+// NextProgram is the path of the program of the next version, with what that adds.
+func NextProgram(t testing.TB) string {
+	t.Helper()
+	path, err := buildNext()
+	require.NoError(t, err)
+	return path
+}
+
 var (
+	buildNext    = sync.OnceValues(func() (string, error) { return build(NextVariable, "lockfs-next", "-tags", "next") })
 	buildProgram = sync.OnceValues(func() (string, error) { return build(ProgramVariable, "lockfs") })
 	buildFaulty  = sync.OnceValues(func() (string, error) { return build(FaultyVariable, "lockfs-faulty", "-tags", "faults") })
 )

@@ -12,8 +12,10 @@ import (
 
 // Status is what `lockfs status --json` says. Only what tests use is here.
 type Status struct {
-	Leader string       `json:"leader"`
-	Nodes  []NodeStatus `json:"nodes"`
+	Leader string `json:"leader"`
+	// ClusterVersion is at which the cluster runs.
+	ClusterVersion uint32       `json:"cluster_version"`
+	Nodes          []NodeStatus `json:"nodes"`
 }
 
 // NodeStatus is what it says of a node.
@@ -26,6 +28,9 @@ type NodeStatus struct {
 	StateIndex   uint64 `json:"state_index"`
 	StateHash    string `json:"state_hash"`
 	Error        string `json:"error"`
+
+	OldestVersion uint32 `json:"oldest_version"`
+	NewestVersion uint32 `json:"newest_version"`
 }
 
 // Status asks the node for the status of the cluster.

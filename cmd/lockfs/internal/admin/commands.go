@@ -2,12 +2,20 @@
 // who is let in (tokens, authorities, admitted hosts); and what removes a lock whoever holds it.
 package admin
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"lockfs/raftstore/version"
+)
 
 // Commands are all of them.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{
+	commands := []*cobra.Command{
 		statusCommand(), memberCommand(), sessionCommand(), hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), rmCommand(), whyCommand(),
 		tokenCommand(), caCommand(), quotaCommand(), alarmCommand(), backupCommand(),
 	}
+	if version.Newest >= 2 {
+		commands = append(commands, noteCommand())
+	}
+	return commands
 }

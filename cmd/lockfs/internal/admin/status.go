@@ -15,6 +15,7 @@ import (
 	"lockfs/cluster/rpc"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/version"
 )
 
 // clusterStatus is what `lockfs status --json` prints.
@@ -24,8 +25,10 @@ type clusterStatus struct {
 	Time   time.Time `json:"cluster_time"`
 	Usage  *usage    `json:"usage,omitempty"` // as the node knows it that has applied the most
 	// Insecure is that whoever reaches the port of one of the nodes is trusted.
-	Insecure bool         `json:"insecure"`
-	Nodes    []nodeStatus `json:"nodes"`
+	Insecure bool `json:"insecure"`
+	// ClusterVersion is that at which the cluster runs, as the node knows it that has applied the most of it.
+	ClusterVersion uint32       `json:"cluster_version,omitempty"`
+	Nodes          []nodeStatus `json:"nodes"`
 	// Sessions are the mounts; null if no leader could be asked.
 	Sessions []sessionRow `json:"sessions"`
 }
@@ -39,10 +42,14 @@ type usage struct {
 }
 
 type nodeStatus struct {
-	Name         string `json:"name"`
-	Address      string `json:"address"`
-	ID           string `json:"id,omitempty"`
-	Version      string `json:"version,omitempty"`
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	ID      string `json:"id,omitempty"`
+	Version string `json:"version,omitempty"`
+	// OldestVersion and NewestVersion are those of a cluster that its program knows.
+	OldestVersion uint32 `json:"oldest_version,omitempty"`
+	NewestVersion uint32 `json:"newest_version,omitempty"`
+
 	State        string `json:"state"` // leader, follower, candidate; non-voter, joining; unreachable
 	Voter        bool   `json:"voter"`
 	Term         uint64 `json:"term,omitempty"`
@@ -133,6 +140,7 @@ func summarize(nodes []cluster.NodeStatus) *clusterStatus {
 			newest = s.GetStateIndex()
 			summary.Usage = &usage{u.GetInodes(), u.GetMaxInodes(), u.GetBytes(), u.GetMaxBytes()}
 		}
+		summary.ClusterVersion = max(summary.ClusterVersion, s.GetClusterVersion()) // it never goes back
 		if at := time.Unix(0, s.GetClusterTime()).UTC(); at.After(summary.Time) {
 			summary.Time = at
 		}
@@ -183,6 +191,7 @@ func describe(node cluster.NodeStatus, voters map[string]bool) nodeStatus {
 	described := nodeStatus{
 		Name: s.GetName(), Address: node.Address, ID: s.GetId(), Version: s.GetVersion(), State: s.GetState(),
 		Voter: voters[s.GetId()], Term: s.GetTerm(), CommitIndex: s.GetCommitIndex(), AppliedIndex: s.GetAppliedIndex(),
+		OldestVersion: s.GetOldestVersion(), NewestVersion: s.GetNewestVersion(),
 		StateIndex: s.GetStateIndex(), StateHash: s.GetStateHash(), Inodes: s.GetInodes(), Mount: s.GetMount(),
 	}
 	if !node.Voter && !described.Voter {
@@ -200,6 +209,9 @@ func (s *clusterStatus) print(w io.Writer) error {
 	if u := s.Usage; u != nil {
 		fmt.Fprintf(w, "used %s of %s, %d of %d inodes\n", cli.SizeText(u.Bytes), cli.SizeText(u.MaxBytes), u.Inodes, u.MaxInodes)
 	}
+	if s.ClusterVersion != 0 {
+		fmt.Fprintf(w, "cluster version %d\n", s.ClusterVersion)
+	}
 	if s.Insecure {
 		fmt.Fprintln(w, "insecure: whoever reaches a server's port may do anything")
 	}
@@ -208,17 +220,18 @@ func (s *clusterStatus) print(w io.Writer) error {
 	}
 	fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tADDRESS\tSTATE\tTERM\tCOMMIT\tAPPLIED\tINODES\tMOUNT")
+	fmt.Fprintln(table, "NAME\tADDRESS\tSTATE\tVERSIONS\tTERM\tCOMMIT\tAPPLIED\tINODES\tMOUNT")
 	for _, node := range s.Nodes {
 		if node.Error != "" {
 			state := node.State
 			if node.DeadSince != nil {
 				state = "dead since " + node.DeadSince.Format(time.RFC3339)
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t\t\t\t\t%s\n", node.Name, node.Address, state, node.Error)
+			fmt.Fprintf(table, "%s\t%s\t%s\t\t\t\t\t\t%s\n", node.Name, node.Address, state, node.Error)
 			continue
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", node.Name, node.Address, node.State,
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", node.Name, node.Address, node.State,
+			version.Range{Oldest: node.OldestVersion, Newest: node.NewestVersion},
 			node.Term, node.CommitIndex, node.AppliedIndex, node.Inodes, node.Mount)
 	}
 	if err := table.Flush(); err != nil || s.Sessions == nil {

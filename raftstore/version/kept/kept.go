@@ -1,0 +1,34 @@
+// Package kept finds the files that each released version has written, for tests that read them: they are in testdata/versionN of the
+// package that reads them. Those of a version that is not released yet are made anew, after a change of what is in them, by
+//
+//	LOCKFS_MAKE_KEPT=1 go test -count=1 -run Kept ./raftstore/namespace ./cluster ./cluster/audit ./cluster/session
+//
+// Those of earlier versions never change.
+package kept
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore/version"
+)
+
+// Each runs a test with the directory of each released version. If the files of the last are to be made, write does that before, in
+// an empty directory.
+func Each(t *testing.T, write func(dir string), read func(t *testing.T, of uint32, dir string)) {
+	dir := func(of uint32) string { return filepath.Join("testdata", fmt.Sprintf("version%d", of)) }
+	if os.Getenv("LOCKFS_MAKE_KEPT") == "1" {
+		require.Equal(t, version.Released, version.Newest, "the program of the next version makes none")
+		last := dir(version.Released)
+		require.NoError(t, os.RemoveAll(last))
+		require.NoError(t, os.MkdirAll(last, 0o755))
+		write(last)
+	}
+	for v := uint32(1); v <= version.Released; v++ {
+		t.Run(fmt.Sprint("version", v), func(t *testing.T) { read(t, v, dir(v)) })
+	}
+}
