@@ -66,6 +66,7 @@ func (n *Node) open() error {
 	n.serve()
 	go n.hangUp()
 	go n.raft.WatchDisk()
+	go n.raft.WatchLeader()
 	return nil
 }
 
