@@ -21,8 +21,8 @@ const (
 
 // leaderWatch has a follower stand for election as soon as it is certain that its leader's process has ended: it has been silent for a
 // heartbeat timeout, and its host refuses connections. Raft alone looks at moments of its own, when up to three heartbeat timeouts have
-// passed, since a leader that is only slow should go on. One that is slow, stopped or cut off refuses nothing, and raft decides as
-// ever. Whoever is wrong disturbs nobody: a voter that hears a leader does not vote for another one (pre-vote).
+// passed, which is right for a leader that is only slow. That one, or one that is stopped or cut off, refuses nothing, and raft decides
+// as ever. Whoever is wrong disturbs nobody: a voter that hears a leader does not vote for another one (pre-vote).
 //
 // A process that was stopped itself, and so has heard nobody, waits once more before it believes that.
 type leaderWatch struct {
