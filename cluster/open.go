@@ -69,6 +69,7 @@ func (n *Node) open() error {
 	go n.hangUp()
 	go n.raft.WatchDisk()
 	go n.raft.WatchSpace(n.ctx)
+	go n.raft.WatchLeader()
 	return nil
 }
 

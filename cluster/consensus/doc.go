@@ -20,7 +20,8 @@
 // # Messages
 //
 // Heartbeats take raft's main loop, because handled on the transport's goroutine they run beside it
-// and can make logs diverge (hashicorp/raft#695). Pre-vote is on, leadership is never transferred.
+// and can make logs diverge (hashicorp/raft#695). Pre-vote is on, leadership is never transferred. A follower stands for election early if
+// the process of its leader has ended (leaderWatch).
 //
 // # Disk
 //

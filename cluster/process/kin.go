@@ -27,7 +27,7 @@ func FindKin(caller, pid int) (ID, error) {
 	if own.descendsFrom(id) {
 		return id, nil
 	}
-	of, err := readStat(id.PID, id.PID)
+	of, err := statOf(id.PID)
 	if err != nil {
 		return ID{}, err
 	}

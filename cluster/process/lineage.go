@@ -37,13 +37,19 @@ func (s stat) lineage() iter.Seq[Relative] {
 // parent ends gets another one.
 func (s stat) readParent() (stat, bool) {
 	for s.parent != 0 {
-		// A process that is younger than its child only has the pid of the parent.
-		if parent, err := readStat(s.parent, s.parent); err == nil && parent.Start <= s.Start {
+		// A process that is younger than its child only has the pid of the parent. One that lives still is the parent, whenever that was
+		// read.
+		if _, parent, err := known.find(s.parent); err == nil && parent.Start <= s.Start {
 			return parent, true
 		}
+		known.forget(s.PID)
 		now, err := readStat(s.PID, s.PID)
-		if err != nil || now.Start != s.Start || now.parent == s.parent {
+		if err != nil || now.Start != s.Start {
 			break
+		}
+		if now.parent == s.parent { // which there are no descriptors left to look at
+			parent, err := readStat(s.parent, s.parent)
+			return parent, err == nil && parent.Start <= s.Start
 		}
 		s = now
 	}

@@ -55,6 +55,13 @@ func runChild(role string, args []string) error {
 			fmt.Println(os.Getpid(), unix.Gettid())
 			select {}
 		})
+	case "regroup":
+		fmt.Println(os.Getpid())
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		if err := unix.Setpgid(0, 0); err != nil {
+			return err
+		}
+		fmt.Println(unix.Getpgrp())
 	case "leaderless":
 		startThread(func() {
 			for !zombie(os.Getpid()) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -28,6 +29,10 @@ func Namespace() (uint64, error) {
 // NamespaceOf answers the inode number of the pid namespace that a thread is in. It is ErrUnknown if the thread cannot
 // be seen, or its namespace cannot be looked at.
 func NamespaceOf(thread int) (uint64, error) {
+	return lasting(thread, func(r *record) *atomic.Pointer[uint64] { return &r.namespace }, readNamespace)
+}
+
+func readNamespace(thread int) (uint64, error) {
 	path := "/proc/" + strconv.Itoa(thread) + "/ns/pid"
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)
@@ -46,6 +51,11 @@ func NamespaceOf(thread int) (uint64, error) {
 // Namespaces answers the inode numbers of the pid namespaces that a thread is in: its own first, and then each that the
 // one before is nested in, as far up as can be seen, which is up to ours. Its errors are those of NamespaceOf.
 func Namespaces(thread int) ([]uint64, error) {
+	inodes, err := lasting(thread, func(r *record) *atomic.Pointer[[]uint64] { return &r.namespaces }, readNamespaces)
+	return slices.Clone(inodes), err
+}
+
+func readNamespaces(thread int) ([]uint64, error) {
 	namespace, err := openNamespace(thread, "pid")
 	var inodes []uint64
 	for err == nil {
@@ -68,22 +78,24 @@ func find(caller, pid int, candidates func(caller stat) iter.Seq[int]) (ID, erro
 	if caller <= 0 || pid <= 0 || pid > math.MaxInt32 {
 		return ID{}, ErrUnknown
 	}
-	pids, err := readPIDs(caller)
+	depth, err := lasting(caller, func(r *record) *atomic.Pointer[int] { return &r.depth }, readDepth)
 	if err != nil {
 		return ID{}, err
 	}
-	if len(pids) > 1 {
+	if depth > 1 {
 		return findNested(caller, pid, candidates)
 	}
-	id, pidfd, err := identify(pid)
-	if err != nil {
-		return ID{}, err
-	}
-	return id, unix.Close(pidfd)
+	_, s, err := known.find(pid)
+	return s.ID, err
+}
+
+// readDepth answers how many pid namespaces a thread has a pid in, from ours on. So it is 1 only if its own is ours.
+func readDepth(thread int) (int, error) {
+	pids, err := readPIDs(thread)
+	return len(pids), err
 }
 
 // readPIDs answers the pids of a process or thread: the one in our namespace first, the one in its own last.
-// So there is one only if its namespace is ours.
 func readPIDs(thread int) ([]int, error) {
 	path := "/proc/" + strconv.Itoa(thread) + "/status"
 	status, err := os.ReadFile(path) // the list of groups, which comes before them, can be of any length
@@ -116,7 +128,7 @@ func findNested(caller, pid int, candidates func(caller stat) iter.Seq[int]) (ID
 		if !isCalled(candidate, pid, namespace.inode) {
 			continue
 		}
-		id, pidfd, err := identify(candidate)
+		s, pidfd, err := identify(candidate)
 		if err != nil {
 			return ID{}, err
 		}
@@ -125,7 +137,7 @@ func findNested(caller, pid int, candidates func(caller stat) iter.Seq[int]) (ID
 		if !isCalled(candidate, pid, namespace.inode) {
 			return ID{}, errEnded
 		}
-		return id, checkRunning(pidfd)
+		return s.ID, checkRunning(pidfd)
 	}
 	return ID{}, ErrUnknown
 }

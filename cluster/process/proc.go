@@ -22,7 +22,10 @@ func statOf(thread int) (stat, error) {
 	if err != nil {
 		return stat{}, err
 	}
-	return readStat(thread, process)
+	if _, s, err := known.find(process); err == nil && isOf(thread, process) {
+		return s, nil
+	}
+	return readStat(thread, process) // also of a process that has ended and was not waited for
 }
 
 // leader answers the id of a thread's process, which is that of its main thread. Callers are mostly main
@@ -32,13 +35,20 @@ func leader(thread int) (int, error) {
 	if unix.Tgkill(thread, thread, 0) != unix.ESRCH {
 		return thread, nil
 	}
+	if process, found := known.processOf(thread); found {
+		return process, nil
+	}
 	// The field is one of the first, before those that can be long.
 	var buffer [1024]byte
 	status, err := read("/proc/"+strconv.Itoa(thread)+"/status", buffer[:])
 	if err != nil {
 		return 0, err
 	}
-	return strconv.Atoi(string(statusField(status, "Tgid")))
+	process, err := strconv.Atoi(string(statusField(status, "Tgid")))
+	if err == nil {
+		known.noteThread(thread, process)
+	}
+	return process, err
 }
 
 // statusField answers a field of proc_pid_status(5). The one before them all, the name, has no newlines.

@@ -26,7 +26,7 @@ func (id ID) open() (pidfd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	if found != id {
+	if found.ID != id {
 		_ = unix.Close(pidfd)
 		return -1, errEnded
 	}
@@ -35,18 +35,18 @@ func (id ID) open() (pidfd int, err error) {
 
 // identify answers which process has a pid, and a pidfd of it. Both are of one process, since the pidfd has
 // not fired yet once the start has been read.
-func identify(pid int) (id ID, pidfd int, err error) {
+func identify(pid int) (s stat, pidfd int, err error) {
 	pidfd, err = unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return ID{}, -1, pidfdError(pid, err)
+		return stat{}, -1, pidfdError(pid, err)
 	}
-	s, err := readStat(pid, pid)
+	s, err = readStat(pid, pid)
 	err = cmp.Or(checkRunning(pidfd), err)
 	if err != nil {
 		_ = unix.Close(pidfd)
-		return ID{}, -1, err
+		return stat{}, -1, err
 	}
-	return s.ID, pidfd, nil
+	return s, pidfd, nil
 }
 
 func pidfdError(pid int, err error) error {

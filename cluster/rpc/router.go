@@ -28,18 +28,30 @@ type Router struct {
 	peers *Peers
 	roam  bool // entry follows the membership
 
-	mu     sync.Mutex
-	entry  []Node // whom to ask for the leader, by turns
-	leader Node   // nil: not known
-	turn   int
+	mu       sync.Mutex
+	entry    []Node // whom to ask for the leader, by turns
+	leader   Node   // nil: not known
+	turn     int
+	attempts map[*attempt]struct{} // under way
+}
+
+// attempt is one node's chance to answer.
+type attempt struct {
+	node  Node
+	end   context.CancelFunc
+	moved bool // given up for a new leader
 }
 
 // NewRouter asks the entries for the leader, by turns, and finds it among the peers.
-func NewRouter(peers *Peers, entry ...Node) *Router { return &Router{peers: peers, entry: entry} }
+func NewRouter(peers *Peers, entry ...Node) *Router {
+	return &Router{peers: peers, entry: entry, attempts: make(map[*attempt]struct{})}
+}
 
 // NewRoamingRouter has the present members as its entries, as soon as it is told of them.
 func NewRoamingRouter(peers *Peers, entry ...Node) *Router {
-	return &Router{peers: peers, entry: entry, roam: true}
+	r := NewRouter(peers, entry...)
+	r.roam = true
+	return r
 }
 
 // Answer is what says whether the asked node did what it was asked.
@@ -57,10 +69,10 @@ func Ask[Request any, Reply Answer](
 ) (Reply, error) {
 	wait := firstPause
 	for redirects := 0; ; {
-		node := r.pick()
-		attempt, cancel := context.WithTimeout(ctx, AttemptTimeout)
-		reply, err := method(node, attempt, request)
-		cancel()
+		asking, attempt := r.begin(ctx)
+		node := attempt.node
+		reply, err := method(node, asking, request)
+		moved := r.end(attempt)
 		redirected := false
 		if err == nil {
 			if reply.GetOutcome() == clusterpb.Outcome_DONE {
@@ -75,6 +87,9 @@ func Ask[Request any, Reply Answer](
 		}
 		if ctx.Err() != nil {
 			return reply, fmt.Errorf("%w (last: %w)", ctx.Err(), err)
+		}
+		if moved {
+			continue
 		}
 		if redirected && redirects < mostRedirects {
 			redirects++
@@ -95,14 +110,46 @@ func isFinal(err error) bool {
 	return errors.As(err, &result) || errors.As(err, &refusal) && !refusal.isOfConnection()
 }
 
-func (r *Router) pick() Node {
+// begin gives a node its time.
+func (r *Router) begin(ctx context.Context) (context.Context, *attempt) {
+	ctx, end := context.WithTimeout(ctx, AttemptTimeout)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.leader == nil {
 		r.leader = r.entry[r.turn%len(r.entry)]
 		r.turn++
 	}
-	return r.leader
+	a := &attempt{node: r.leader, end: end}
+	r.attempts[a] = struct{}{}
+	return ctx, a
+}
+
+// end tells whether the attempt was given up.
+func (r *Router) end(a *attempt) (moved bool) {
+	a.end()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.attempts, a)
+	return a.moved
+}
+
+// Lead takes up a leader that the node of this process has found, which is the only entry; no address: that is itself. Attempts at other
+// nodes are given up for it: they may be at one that is stopped or cut off, and never answer. As after any attempt, what became of them
+// is unknown, and is asked again.
+func (r *Router) Lead(address string) {
+	leader := r.entry[0]
+	if address != "" {
+		leader = r.peers.Node(address)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.leader = leader
+	for a := range r.attempts {
+		if a.node != leader && a.node != r.entry[0] {
+			a.moved = true
+			a.end()
+		}
+	}
 }
 
 // Entrance answers a node for what any of them can answer: that of this process if there is one, else the one

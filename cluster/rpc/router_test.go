@@ -40,3 +40,47 @@ func TestARouterAsksAgainUnlessItIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, time.Since(began), firstPause+2*firstPause+4*firstPause)
 }
+
+// TestALostLeaderIsNotWaitedFor has a node learn of another leader while several calls wait for the one before. The node itself is
+// still waited for: it answers as soon as it can.
+func TestALostLeaderIsNotWaitedFor(t *testing.T) {
+	const calls = 5
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	self, peers := new(failingNode), NewPeers(nil)
+	r := NewRouter(peers, self)
+	waits, results := make(chan Node), make(chan Node, calls+1)
+	next := peers.Node("next:1")
+	method := func(node Node, ctx context.Context, _ *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+		if node == next {
+			return new(clusterpb.ExecuteReply), nil
+		}
+		waits <- node
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	ask := func() (asked Node) {
+		go func() {
+			if _, err := Ask(ctx, r, method, new(clusterpb.ExecuteRequest)); err != nil {
+				results <- nil
+				return
+			}
+			results <- next
+		}()
+		return <-waits
+	}
+	require.Equal(t, Node(self), ask())
+	r.Lead("lost:1")
+	for range calls {
+		require.Equal(t, peers.Node("lost:1"), ask())
+	}
+	r.Lead("next:1")
+	for range calls {
+		require.Equal(t, next, <-results)
+	}
+	cancel()
+	require.Nil(t, <-results, "the node itself")
+	require.Empty(t, r.attempts)
+	r.Lead("")
+	require.Equal(t, Node(self), r.leader)
+}

@@ -73,6 +73,8 @@ type Voter interface {
 	rpc.Node
 	// QuerySince answers from its own state if that is new enough for the query, which says so; else nil.
 	QuerySince(*storepb.Query) *storepb.Result
+	// FollowLeader tells of each leader that it learns of by its address, of itself by none, until ctx ends.
+	FollowLeader(ctx context.Context, leads func(address string))
 	// Word is its id and the term that it is in now.
 	Word() (id string, term ids.Term)
 }

@@ -80,6 +80,9 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 		return nil, errors.Join(err, c.journal.close())
 	}
 	c.current.set(nil, session)
+	if near != nil {
+		go near.FollowLeader(c.ctx, via.Lead)
+	}
 	go c.keepAlive()
 	c.holders.run()
 	return c, nil
