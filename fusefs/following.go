@@ -3,6 +3,7 @@ package fusefs
 import (
 	"context"
 	"sync"
+	"time"
 
 	"lockfs/fusefs/watch"
 	"lockfs/raftstore/namespace"
@@ -23,4 +24,20 @@ func (m *Mounted) follow() *following {
 	f.over.Go(func() { r.Run(ctx.Done()) })
 	go m.ops.FollowRemovals(ctx, r.Add)
 	return f
+}
+
+// end waits until the kernel is told of nothing any more, which may take until somebody has another answer; false: longer than the limit.
+func (f *following) end(limit time.Duration) bool {
+	f.stop()
+	over := make(chan struct{})
+	go func() {
+		f.over.Wait()
+		close(over)
+	}()
+	select {
+	case <-over:
+		return true
+	case <-time.After(limit):
+		return false
+	}
 }

@@ -40,6 +40,7 @@ type Mounted struct {
 
 	connection *mountpoint.Connection
 	following  *following
+	serving    sync.WaitGroup
 
 	unmount sync.Mutex
 	left    chan struct{} // closed when it is unmounted but still in use
@@ -108,7 +109,7 @@ func mayWait(header *fuse.InHeader) bool {
 func (m *Mounted) begin(given [][]byte) {
 	m.following = m.follow()
 	following := m.following
-	go func() {
+	m.serving.Go(func() {
 		gone, err := m.server.Serve(given)
 		if err != nil {
 			m.logger.Error("the mount cannot be served", "error", err)
@@ -118,7 +119,7 @@ func (m *Mounted) begin(given [][]byte) {
 			m.fs.OnUnmount()
 			close(m.served)
 		}
-	}()
+	})
 }
 
 // Connection is how another process can end the mount, which outlives this one for a moment.
