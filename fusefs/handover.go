@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockfs/fusefs/mountpoint"
+	"lockfs/raftstore/hostinfo"
 )
 
 // Handover is a mount that is not served: its programs wait until it is again, by whomever.
@@ -29,7 +30,7 @@ func (m *Mounted) HandOver(limit time.Duration) (*Handover, error) {
 	if m.isOver() {
 		return nil, errors.New("it is not mounted any more")
 	}
-	end := time.Now().Add(limit)
+	began, end := hostinfo.BootTime(), time.Now().Add(limit)
 	// A notification that waits for a program which waits for an answer would wait for ever.
 	if !m.following.end(limit) {
 		m.following = m.follow()
@@ -39,7 +40,7 @@ func (m *Mounted) HandOver(limit time.Duration) (*Handover, error) {
 	m.serving.Wait()
 	h := &Handover{mounted: m, given: given, Files: m.connection.Files()}
 	if err == nil {
-		h.State, err = m.state(given, end)
+		h.State, err = m.state(given, began, end)
 	}
 	if err != nil {
 		h.Resume()
@@ -52,7 +53,7 @@ func (m *Mounted) HandOver(limit time.Duration) (*Handover, error) {
 func (h *Handover) Resume() { h.mounted.begin(h.given) }
 
 // state waits until the cluster knows of all that was closed.
-func (m *Mounted) state(given [][]byte, end time.Time) ([]byte, error) {
+func (m *Mounted) state(given [][]byte, began time.Duration, end time.Time) ([]byte, error) {
 	for ; m.fs.insisting.Load() > 0; time.Sleep(savePause) {
 		if time.Now().After(end) {
 			return nil, errUntold
@@ -65,7 +66,7 @@ func (m *Mounted) state(given [][]byte, end time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Dir, s.Number, s.Init, s.Requests = m.dir, m.connection.Number, m.init, given
+	s.Dir, s.Number, s.Init, s.Requests, s.Began = m.dir, m.connection.Number, m.init, given, began
 	return json.Marshal(s)
 }
 
@@ -86,6 +87,7 @@ func TakeOver(data []byte, files []*os.File, ops Operator, opts Options) (*Mount
 		return nil, fmt.Errorf("take the mount at %s over: %w", s.Dir, err)
 	}
 	m.begin(s.Requests)
+	opts.Logger.Info("went on with the mount", "dir", s.Dir, "pause", hostinfo.BootTime()-s.Began)
 	return m, nil
 }
 

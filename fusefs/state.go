@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"syscall"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -25,6 +26,7 @@ const stateVersion = 1
 // files contained when they were seen last, rests of listings.
 type state struct {
 	Version      int
+	Began        time.Duration // when the mount was stopped, on CLOCK_BOOTTIME
 	Dir          string
 	Number       uint32
 	Init         *serve.Init

@@ -75,6 +75,9 @@ With --insecure there are no certificates and no tokens, and --servers says whom
 			if plan.dir, err = absolute(args[0]); err != nil {
 				return err
 			}
+			if os.Getenv(handoverVariable) != "" {
+				return plan.run(cmd.Context(), nil)
+			}
 			if plan.token, err = readToken(token, plan.insecure, cmd.InOrStdin()); err != nil {
 				return err
 			}
@@ -100,13 +103,25 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
+	program, err := os.Executable() // before another one takes its place
+	if err != nil {
+		return err
+	}
 	looking, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
+	asked := hangups()
+	inherited, err := inherit()
+	if err != nil {
+		return err
+	}
 	config := session.Config{OpTimeout: p.opTimeout, Logger: logger, MachineFiles: machineFiles()}
 	if err := p.secure(ctx, looking, &config); err != nil {
 		return err
 	}
 	config.Host, config.SessionFile = p.host, p.sessionFile()
+	if inherited != nil {
+		config.Inherited = inherited.session
+	}
 	client, err := session.Dial(looking, p.servers, config)
 	if err != nil {
 		return fmt.Errorf("no session with %s: %w", strings.Join(p.servers, ","), err)
@@ -114,7 +129,8 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if p.source == "" {
 		p.source = strings.Join(p.servers, ",")
 	}
-	mounted, err := mount(p.dir, client, fusefs.Options{Logger: logger, FsName: p.source, MountOptions: p.options, RootIsNobody: p.rootIsNobody})
+	options := fusefs.Options{Logger: logger, FsName: p.source, MountOptions: p.options, RootIsNobody: p.rootIsNobody}
+	mounted, guard, err := mount(p.dir, client, options, inherited)
 	if err != nil {
 		return errors.Join(err, endSession(client, nil))
 	}
@@ -123,16 +139,17 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	var parts parts
 	serveSocket(cli.MountSocket(p.dir), relay.Server(), logger, &parts)
 	defer func() { parts.stop(logger) }()
-	ready()
+	if inherited == nil {
+		ready()
+	}
 	gone := make(chan struct{})
 	go func() {
 		mounted.Wait()
 		close(gone)
 	}()
-	select {
-	case <-ctx.Done():
+	next := &upgrade{program: program, mounted: mounted, client: client, guard: guard, stop: func() { parts.stop(logger) }, logger: logger}
+	if next.await(ctx, asked, gone) {
 		err = mounted.Unmount()
-	case <-gone:
 	}
 	logStop(logger, endSession(client, mounted))
 	if err := mounted.End(client.Answers()); err != nil {

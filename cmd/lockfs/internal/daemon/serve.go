@@ -132,7 +132,7 @@ func (s *service) mount(ctx context.Context, node *cluster.Node) (*fusefs.Mounte
 	if err != nil {
 		return nil, err
 	}
-	mounted, err := mount(s.mountDir, client, fusefs.Options{Logger: s.config.Logger, Observer: s.config.Metrics.ObserveMount})
+	mounted, _, err := mount(s.mountDir, client, fusefs.Options{Logger: s.config.Logger, Observer: s.config.Metrics.ObserveMount}, nil)
 	if err != nil {
 		s.parts.started("session", func() error { return endSession(client, nil) })
 		return nil, err
