@@ -91,6 +91,30 @@ func TestMountIsUpgraded(t *testing.T) {
 	c.Nodes[0].AwaitSession(t, "m", "the session ends with the mount", suite.NoSession)
 }
 
+// TestServerIsUpgraded hands the mounts of three servers over, one after the other, under programs that use each.
+func TestServerIsUpgraded(t *testing.T) {
+	t.Parallel()
+	const upgrades = 3
+	c := suite.StartCluster(t, 3)
+	var users []user
+	for _, n := range c.Nodes {
+		n.Host.MustRun(t, "mkdir", c.Path(n.Name))
+		users = append(users, startUser(t, n.Host, "python3", suite.ClientPath(t, "unnoticed.py"), c.Path(n.Name)))
+	}
+	for upgrade := range upgrades {
+		for i, n := range c.Nodes {
+			n.Server.Signal(syscall.SIGHUP)
+			awaitUpgrade(t, n.Server, upgrade+1)
+			n.Host.MustRun(t, "touch", c.Path("between"))
+			_, err := c.Nodes[(i+1)%3].Host.Run("flock", "--nonblock", c.Path(n.Name, "held"), "true")
+			require.Error(t, err, "%s has it", n.Name)
+		}
+	}
+	for _, u := range users {
+		u.requireUnnoticed(t)
+	}
+}
+
 // TestUpgradeToAProgramThatDoesNotFit leaves the mount to the one that serves it.
 func TestUpgradeToAProgramThatDoesNotFit(t *testing.T) {
 	t.Parallel()

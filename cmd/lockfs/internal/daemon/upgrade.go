@@ -59,9 +59,7 @@ func (u *upgrade) await(ctx context.Context, asked <-chan os.Signal, gone <-chan
 	for {
 		select {
 		case <-asked:
-			over, err := u.run(ctx)
-			u.logger.Error("no new program goes on with the mount", "program", u.program, "error", err)
-			if over {
+			if u.attempt(ctx) {
 				return false
 			}
 		case <-ctx.Done():
@@ -70,6 +68,13 @@ func (u *upgrade) await(ctx context.Context, asked <-chan os.Signal, gone <-chan
 			return false
 		}
 	}
+}
+
+// attempt returns only if there is no upgrade, and answers whether the mount is over.
+func (u *upgrade) attempt(ctx context.Context) (over bool) {
+	over, err := u.run(ctx)
+	u.logger.Error("no new program goes on with the mount", "program", u.program, "error", err)
+	return over
 }
 
 // run returns only if there is no upgrade, with the reason, and whether the mount is over. Else it is served as before.
