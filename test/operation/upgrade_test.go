@@ -132,3 +132,22 @@ func TestUpgradeToAProgramThatDoesNotFit(t *testing.T) {
 	require.NotContains(t, p.Log(), goneOn)
 	require.NoError(t, p.Stop())
 }
+
+// TestUpUpgrades replaces the program and runs lockfs up, as an installation does.
+func TestUpUpgrades(t *testing.T) {
+	t.Parallel()
+	h := newUpHost(t, hosts.New(t), "a")
+	built := h.program
+	h.program = "/mnt/lockfs"
+	install := func() { h.MustRun(t, "sh", "-c", `cp "$1" /mnt/new && mv /mnt/new /mnt/lockfs`, "sh", built) }
+	install()
+	h.mustLockfs(t, "up", "--bootstrap")
+	daemon := h.daemon(t)
+	u := startUser(t, h.Host, "python3", suite.ClientPath(t, "unnoticed.py"), h.mount)
+	install()
+	require.Contains(t, h.mustLockfs(t, "up"), "goes on with the program that is there now")
+	require.Equal(t, daemon, h.daemon(t))
+	require.NotContains(t, h.mustLockfs(t, "up"), "goes on with the program", "once")
+	u.requireUnnoticed(t)
+	h.mustLockfs(t, "down")
+}
