@@ -49,8 +49,12 @@ func (m *Mounted) HandOver(limit time.Duration) (*Handover, error) {
 	return h, nil
 }
 
-// Resume serves the mount again, in this process.
-func (h *Handover) Resume() { h.mounted.begin(h.given) }
+// Resume serves the mount again, in this process, unless the kernel has let go of it meanwhile.
+func (h *Handover) Resume() {
+	if h.mounted.IsServed() {
+		h.mounted.begin(h.given)
+	}
+}
 
 // state waits until the cluster knows of all that was closed.
 func (m *Mounted) state(given [][]byte, began time.Duration, end time.Time) ([]byte, error) {

@@ -25,12 +25,10 @@ type Server struct {
 
 	buffers sync.Pool // of *buffers
 
-	loops sync.WaitGroup // goroutines that read
-
 	mu       sync.Mutex
 	underway map[uint64]*call // that wait for an answer, by the kernel's numbers
 	handled  int              // requests that are being handled
-	idle     *sync.Cond       // there are none
+	changed  *sync.Cond       // nobody reads, or is handled, any more
 	reading  map[*reader]struct{}
 	stopping bool
 	isGone   bool     // the kernel has let go
@@ -64,7 +62,7 @@ func New(
 	s.buffers.New = func() any {
 		return &buffers{in: make([]byte, kernel.MaxWrite+kernel.BlockSize), out: make([]byte, kernel.MaxWrite+answerRoom)}
 	}
-	s.idle = sync.NewCond(&s.mu)
+	s.changed = sync.NewCond(&s.mu)
 	return s, init.tell(s.protocol)
 }
 
@@ -82,17 +80,23 @@ func (s *Server) Serve(given [][]byte) (gone bool, err error) {
 	for _, request := range given {
 		s.again(request)
 	}
-	s.loops.Add(1)
-	s.loop()
-	s.loops.Wait()
-	s.mu.Lock()
-	gone = s.isGone
-	s.mu.Unlock()
+	go s.loop()
+	gone = s.awaitReaders()
 	if gone {
 		s.interrupt(func(*call) bool { return true })
 		s.awaitIdle()
 	}
 	return gone, nil
+}
+
+// awaitReaders waits until nobody reads or is to read any more. Some may still handle what they have read.
+func (s *Server) awaitReaders() (gone bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.stopping && !s.isGone || len(s.reading) > 0 {
+		s.changed.Wait()
+	}
+	return s.isGone
 }
 
 // again handles a request that was read before.
@@ -110,7 +114,7 @@ func (s *Server) awaitIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.handled > 0 {
-		s.idle.Wait()
+		s.changed.Wait()
 	}
 }
 
@@ -119,7 +123,6 @@ func (s *Server) give(b *buffers) { s.buffers.Put(b) }
 
 // loop reads and handles requests. Whoever gets one while nobody else waits for the next has another one do that.
 func (s *Server) loop() {
-	defer s.loops.Done()
 	for {
 		r := s.startReading()
 		if r == nil {
@@ -154,6 +157,7 @@ func (s *Server) startReading() *reader {
 func (s *Server) stopReading(r *reader, request []byte, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.changed.Broadcast()
 	delete(s.reading, r)
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EINTR):
@@ -161,15 +165,14 @@ func (s *Server) stopReading(r *reader, request []byte, err error) bool {
 	case errors.Is(err, unix.EAGAIN):
 		return !s.stopping
 	case err != nil:
+		s.isGone = true
 		if !errors.Is(err, unix.ENODEV) {
 			s.logger.Error("requests cannot be read any more", "error", err)
 		}
-		s.isGone = true
 		return false
 	}
 	// Those that tell what was forgotten wait for no answer: who sends many is not to have many handled at once.
 	if opcode := headerOf(request).Opcode; len(s.reading) == 0 && !s.stopping && opcode != opForget && opcode != opBatchForget {
-		s.loops.Add(1)
 		go s.loop()
 	}
 	return true

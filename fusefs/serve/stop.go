@@ -21,6 +21,7 @@ func (s *Server) Stop(limit time.Duration) (pending [][]byte, err error) {
 	if err := unix.SetNonblock(s.fd, true); err != nil {
 		return nil, os.NewSyscallError("fcntl", err)
 	}
+	s.changed.Broadcast()
 	for s.wakeReaders() {
 		time.Sleep(wakePause)
 	}
