@@ -47,7 +47,7 @@ func (s *service) run(ctx context.Context) error {
 }
 
 func (s *service) start(ctx context.Context) error {
-	if s.mountDir != "" {
+	if s.mountDir != "" && os.Getenv(handoverVariable) == "" { // nobody answers there until it is taken over
 		if err := refuseBelow(s.config.DataDir, s.mountDir); err != nil {
 			return err
 		}
