@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"os"
 
 	"lockfs/cluster/rpc"
 	"lockfs/formats/pause"
@@ -40,6 +41,9 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 	for slot := range inFlight {
 		c.slots <- slot
 	}
+	if cfg.Inherited != nil {
+		return c, c.goOn(cfg.Inherited)
+	}
 	var left *journalState
 	var others []*journal
 	var err error
@@ -70,6 +74,23 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 	go c.keepAlive()
 	c.holders.run()
 	return c, nil
+}
+
+// goOn is for a client that goes on with the session of a process before it.
+func (c *Client) goOn(journalFile *os.File) error {
+	session, err := c.inherit(journalFile)
+	if err == nil {
+		c.holders, err = newHolders(c.ctx, c, c.host, c.bootID, c.logger)
+	}
+	if err != nil {
+		c.cancel()
+		return err
+	}
+	c.current.set(nil, session)
+	c.renew(session) // should nobody answer, calls wait until somebody does
+	go c.keepAlive()
+	c.holders.run()
+	return nil
 }
 
 // begin settles the calls that an earlier process had under way, if there was one, for nobody was told their results, and

@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,8 +49,10 @@ With --insecure there are no certificates and no tokens, and others enter with -
 			if !s.config.Insecure {
 				s.hostName = s.config.Name // as its certificate has it
 			}
-			if s.token, err = readToken(token, s.config.Insecure, cmd.InOrStdin()); err != nil {
-				return err
+			if os.Getenv(handoverVariable) == "" { // else it has entered
+				if s.token, err = readToken(token, s.config.Insecure, cmd.InOrStdin()); err != nil {
+					return err
+				}
 			}
 			if s.mountDir != "" {
 				if s.mountDir, err = absolute(s.mountDir); err != nil {

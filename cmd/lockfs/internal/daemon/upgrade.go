@@ -1,0 +1,150 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"lockfs/cluster/session"
+	"lockfs/fusefs"
+	"lockfs/raftstore/storepb"
+)
+
+const (
+	// handoverLimit is how long requests under way may take before an upgrade is put off. Others wait meanwhile.
+	handoverLimit = 5 * time.Second
+	// checkLimit is how long the new program may take to say whether it fits, and the cluster to answer, which nobody waits for.
+	checkLimit = 10 * time.Second
+
+	takesOver = "takes-over"
+)
+
+// upgrade has the newest program at this one's path go on with a mount, in this very process: it is found under the same pid, and
+// the files of programs stay open. What is left of the program that runs now is its session file, and the connection to the kernel.
+type upgrade struct {
+	program string
+	mounted *fusefs.Mounted
+	client  *session.Client
+	guard   *guardKeeper
+	stop    func() // stops all else that the daemon does
+	logger  *slog.Logger
+}
+
+// hangups are the signals that ask for an upgrade. Where there is a terminal they say that it is gone, which ends the program.
+func hangups() <-chan os.Signal {
+	asked := make(chan os.Signal, 1)
+	if terminal, err := os.Open("/dev/tty"); err == nil {
+		_ = terminal.Close()
+		return asked
+	}
+	signal.Notify(asked, unix.SIGHUP)
+	return asked
+}
+
+// await upgrades whenever that is asked for, until the daemon is to end (true) or the mount is gone (false).
+func (u *upgrade) await(ctx context.Context, asked <-chan os.Signal, gone <-chan struct{}) bool {
+	for {
+		select {
+		case <-asked:
+			if u.attempt(ctx) {
+				return false
+			}
+		case <-ctx.Done():
+			return true
+		case <-gone:
+			return false
+		}
+	}
+}
+
+// attempt returns only if there is no upgrade, and answers whether the mount is over.
+func (u *upgrade) attempt(ctx context.Context) (over bool) {
+	over, err := u.run(ctx)
+	u.logger.Error("no new program goes on with the mount", "program", u.program, "error", err)
+	return over
+}
+
+// run returns only if there is no upgrade, with the reason, and whether the mount is over. Else it is served as before.
+func (u *upgrade) run(ctx context.Context) (over bool, err error) {
+	if err := u.check(ctx); err != nil {
+		return false, err
+	}
+	began := time.Now()
+	handover, err := u.mounted.HandOver(handoverLimit)
+	if err != nil {
+		return false, err
+	}
+	limited, cancel := context.WithTimeout(ctx, handoverLimit)
+	defer cancel()
+	sessionFile, err := u.client.HandOver(limited)
+	if err != nil {
+		handover.Resume()
+		return false, err
+	}
+	u.guard.end() // it would end the mount
+	u.stop()
+	u.logger.Info("the mount is handed over", "program", u.program, "state", len(handover.State), "after", time.Since(began))
+	variable, err := bequeath(handover.State, sessionFile, handover.Files)
+	if err == nil {
+		err = execute(u.program, variable)
+	}
+	return true, errors.Join(err, u.mounted.End(nil))
+}
+
+// execute puts a program in the place of this one, or this one anew if that cannot be done.
+func execute(program, variable string) (err error) {
+	signal.Ignore(unix.SIGHUP) // it would end the next one before that knows what to do
+	environment := append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, handoverVariable+"=") }), variable)
+	for _, path := range []string{program, "/proc/self/exe"} {
+		err = errors.Join(err, fmt.Errorf("%s: %w", path, syscall.Exec(path, os.Args, environment)))
+	}
+	return err
+}
+
+// check finds out what can be known before anything is stopped.
+func (u *upgrade) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	defer cancel()
+	offer, err := u.mounted.Offer()
+	if err != nil {
+		return err
+	}
+	asked := exec.CommandContext(ctx, u.program, takesOver)
+	asked.Stdin = bytes.NewReader(offer)
+	if output, err := asked.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s does not go on with the mount: %w: %s", u.program, err, bytes.TrimSpace(output))
+	}
+	if _, err := u.client.Query(ctx, &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{}}}); err != nil {
+		return fmt.Errorf("the cluster does not answer: %w", err)
+	}
+	return nil
+}
+
+func takesOverCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    takesOver,
+		Short:  "Tell whether this program could go on with a mount; asked by the program that serves it",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			offer, err := io.ReadAll(cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			return fusefs.Fits(offer)
+		},
+	}
+}
