@@ -161,7 +161,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 		mounted.Wait()
 		close(gone)
 	}()
-	next := &upgrade{program: program, mounted: mounted, client: client, guard: guard, stop: func() { serving.stop(logger) }, logger: logger}
+	next := &upgrade{program: program, mounted: mounted, client: client, guard: guard, others: serving, logger: logger}
 	if next.await(ctx, asked, gone) {
 		err = mounted.Unmount()
 	}

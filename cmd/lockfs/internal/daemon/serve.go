@@ -186,6 +186,5 @@ func (s *service) mount(ctx context.Context, node *cluster.Node) (*upgrade, erro
 	s.parts.started("mount", mounted.Unmount)
 	s.config.Metrics.SetMount(client)
 	node.SetMount(s.mountDir)
-	stop := func() { others.stop(s.config.Logger) }
-	return &upgrade{program: s.program, mounted: mounted, client: client, guard: guard, stop: stop, logger: s.config.Logger}, nil
+	return &upgrade{program: s.program, mounted: mounted, client: client, guard: guard, others: others, logger: s.config.Logger}, nil
 }

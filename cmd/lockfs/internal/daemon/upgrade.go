@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -29,6 +30,9 @@ const (
 	// checkLimit is how long the new program may take to say whether it fits, and the cluster to answer, which nobody waits for.
 	checkLimit = 10 * time.Second
 
+	// stopLimit is how long each other part of the daemon may take to stop, while programs wait. What it leaves undone is as after a crash.
+	stopLimit = time.Second
+
 	takesOver = "takes-over"
 )
 
@@ -39,7 +43,7 @@ type upgrade struct {
 	mounted *fusefs.Mounted
 	client  *session.Client
 	guard   *guardKeeper
-	stop    func() // stops all else that the daemon does
+	others  parts // all else that the daemon does
 	logger  *slog.Logger
 }
 
@@ -95,7 +99,7 @@ func (u *upgrade) run(ctx context.Context) (over bool, err error) {
 		return false, err
 	}
 	u.guard.end() // it would end the mount
-	u.stop()
+	u.others.stopWithin(stopLimit, u.logger)
 	u.logger.Info("the mount is handed over", "program", u.program, "state", len(handover.State), "after", time.Since(began))
 	variable, err := bequeath(handover.State, sessionFile, handover.Files)
 	if err == nil {
@@ -122,7 +126,7 @@ func (u *upgrade) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	asked := exec.CommandContext(ctx, u.program, takesOver)
+	asked := exec.CommandContext(ctx, u.program, slices.Concat([]string{takesOver, "--"}, os.Args)...)
 	asked.Stdin = bytes.NewReader(offer)
 	if output, err := asked.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s does not go on with the mount: %w: %s", u.program, err, bytes.TrimSpace(output))
@@ -135,11 +139,14 @@ func (u *upgrade) check(ctx context.Context) error {
 
 func takesOverCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    takesOver,
-		Short:  "Tell whether this program could go on with a mount; asked by the program that serves it",
+		Use:    takesOver + " -- COMMAND...",
+		Short:  "Tell whether this program could go on with a mount as a command; asked by the program that serves it",
 		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args:   cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := understands(cmd.Root(), args); err != nil {
+				return err
+			}
 			offer, err := io.ReadAll(cmd.InOrStdin())
 			if err != nil {
 				return err
@@ -147,4 +154,22 @@ func takesOverCommand() *cobra.Command {
 			return fusefs.Fits(offer)
 		},
 	}
+}
+
+// understands tells whether a command line with which an earlier program was started is one of this program too.
+func understands(root *cobra.Command, line []string) error {
+	if name := filepath.Base(line[0]); name == MountHelper || name == MountHelperOfFuse {
+		root = MountHelperCommand()
+	}
+	command, rest, err := root.Find(line[1:])
+	if err == nil {
+		err = command.ParseFlags(rest)
+	}
+	if err == nil {
+		err = command.ValidateArgs(command.Flags().Args())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(line, " "), err)
+	}
+	return nil
 }
