@@ -87,10 +87,23 @@ func (c *Client) goOn(journalFile *os.File) error {
 		return err
 	}
 	c.current.set(nil, session)
-	c.renew(session) // should nobody answer, calls wait until somebody does
+	c.confirm(session)
 	go c.keepAlive()
 	c.holders.run()
 	return nil
+}
+
+// confirm renews a session before anything is asked in it, or hears that it has ended. Should nobody answer, calls wait until
+// somebody does, and fail as when the cluster is silent.
+func (c *Client) confirm(session *clientSession) {
+	ctx, cancel := context.WithTimeout(c.alive, c.timeout)
+	defer cancel()
+	for {
+		wait := c.renew(session)
+		if s, _ := c.current.get(); s == nil || !s.fenced() || pause.For(ctx, wait) != nil {
+			return
+		}
+	}
 }
 
 // begin settles the calls that an earlier process had under way, if there was one, for nobody was told their results, and
