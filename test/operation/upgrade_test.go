@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -122,7 +123,7 @@ func TestUpgradeToAProgramThatDoesNotFit(t *testing.T) {
 	h := c.AddClient(t, "m")
 	program := c.Path("..", "lockfs-of-m")
 	h.MustRun(t, "cp", c.Program, program)
-	p := h.Start(program, "mount", "--insecure", "--servers", c.Servers(), c.Mount)
+	p := h.Start(program, slices.Concat([]string{"mount"}, c.MountFlags(t, "m", c.Servers()), []string{c.Mount})...)
 	require.NoError(t, p.WaitOutput("lockfs: ready at "+c.Mount))
 	require.NoError(t, os.Remove(program))
 	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho I am another\nexit 1\n"), 0o755))
