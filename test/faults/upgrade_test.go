@@ -63,5 +63,5 @@ func TestUpgradeHistories(t *testing.T) {
 	t.Parallel()
 	seed := randomSeed(t)
 	t.Run("names", func(t *testing.T) { testHistories(t, upgrades, seed, 5*time.Second) })
-	t.Run("locks", func(t *testing.T) { testLockHistories(t, upgrades, len(upgrades), seed, 5*time.Second, longLockDelay) })
+	t.Run("locks", func(t *testing.T) { testLockHistories(t, upgrades, len(upgrades), seed, 1500*time.Millisecond, 0) })
 }
