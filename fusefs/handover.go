@@ -74,8 +74,9 @@ func (m *Mounted) state(given [][]byte, began time.Duration, end time.Time) ([]b
 	return json.Marshal(s)
 }
 
-// TakeOver goes on with a mount that another process has handed over. After an error nobody serves it.
-func TakeOver(data []byte, files []*os.File, ops Operator, opts Options) (*Mounted, error) {
+// TakeOver goes on with a mount that another process has handed over. ready is called before anything is served. After an error
+// nobody serves it.
+func TakeOver(data []byte, files []*os.File, ops Operator, opts Options, ready func(*Mounted) error) (*Mounted, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
@@ -86,6 +87,9 @@ func TakeOver(data []byte, files []*os.File, ops Operator, opts Options) (*Mount
 	m, err := newMounted(mountpoint.Inherit(s.Dir, s.Number, files), s.Init, ops, opts)
 	if err == nil {
 		err = m.fs.restore(s)
+	}
+	if err == nil {
+		err = ready(m)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("take the mount at %s over: %w", s.Dir, err)

@@ -24,10 +24,11 @@ var upgrades = []harm{
 		s.cut(s.guest.Host)
 		await()
 	}},
-	{"guest upgraded and frozen", func(s *schedule, t testing.TB) {
+	{"guest frozen and upgraded", func(s *schedule, t testing.TB) {
+		s.guest.Daemon.Freeze() // before, for exec may lose a SIGSTOP
 		await := upgrade(t, s.guest.Daemon)
-		s.hold(0, 0.1)
-		s.freeze(s.guest.Daemon)
+		s.hold(1.2, 1.8)
+		s.guest.Daemon.Thaw()
 		await()
 	}},
 	{"guest upgraded and leader killed", func(s *schedule, t testing.TB) {

@@ -17,18 +17,23 @@ import (
 // mount mounts, under guard, in a directory that is created if it is missing, or goes on with what was mounted there.
 func mount(dir string, client *session.Client, options fusefs.Options, inherited *inheritance) (*fusefs.Mounted, *guardKeeper, error) {
 	options.Family = family
-	var mounted *fusefs.Mounted
-	var err error
-	if inherited != nil {
-		mounted, err = fusefs.TakeOver(inherited.state, inherited.files, client, options)
-	} else if err = makeMountPoint(dir); err == nil {
-		mounted, err = fusefs.Mount(dir, client, options)
+	var guard *guardKeeper
+	watch := func(mounted *fusefs.Mounted) (err error) {
+		guard, err = startGuard(client, mounted, options.Logger)
+		return err
 	}
+	if inherited != nil { // programs are there already, whose answers want a guard
+		mounted, err := fusefs.TakeOver(inherited.state, inherited.files, client, options, watch)
+		return mounted, guard, err
+	}
+	if err := makeMountPoint(dir); err != nil {
+		return nil, nil, err
+	}
+	mounted, err := fusefs.Mount(dir, client, options)
 	if err != nil {
 		return nil, nil, err
 	}
-	guard, err := startGuard(client, mounted, options.Logger)
-	if err != nil {
+	if err := watch(mounted); err != nil {
 		return nil, nil, errors.Join(err, mounted.Unmount(), mounted.End(nil))
 	}
 	return mounted, guard, nil
