@@ -17,7 +17,7 @@ var _ fuse.RawFileSystem = (*dispatcher)(nil)
 // that is about both of them is for the control directory, which refuses it. In all of them i is closed when the caller gets a signal.
 type dispatcher struct {
 	*fileSystem
-	control fuse.RawFileSystem
+	control control.Directory
 	known   *watch.Known
 }
 

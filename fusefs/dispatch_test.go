@@ -23,12 +23,12 @@ func TestKernelForgets(t *testing.T) {
 	require.NoError(t, unix.Mkfifo(path("fifo"), 0o600))
 	for range 3 {
 		for _, name := range []string{"file", "dir", "symlink", "link", "fifo"} {
-			require.True(t, m.known.Knows(ids.Inode(lstat(t, path(name)).Ino)), name)
+			require.True(t, m.fs.known.Knows(ids.Inode(lstat(t, path(name)).Ino)), name)
 		}
 	}
-	require.Equal(t, 4, m.known.Len())
+	require.Equal(t, 4, m.fs.known.Len())
 	shell(t, dir, "cat .lockfs/kv/dir .lockfs/why/dir; stat .lockfs/force/file")
-	require.Equal(t, 4+7, m.known.Len(), "in the control directory too: itself, kv, why, force, and one in each")
+	require.Equal(t, 4+7, m.fs.known.Len(), "in the control directory too: itself, kv, why, force, and one in each")
 	held := openFile(t, path("file"), os.O_RDWR)
 	ino := lstat(t, path("file")).Ino
 	for _, name := range []string{"file", "dir", "symlink", "link", "fifo"} {
@@ -36,8 +36,8 @@ func TestKernelForgets(t *testing.T) {
 	}
 	shell(t, dir, "! stat .lockfs/kv/dir .lockfs/why/dir .lockfs/force/file 2>&1")
 	const directories = 4 // .lockfs and three in it
-	eventually(t, "it forgets all but what is open", func() bool { return m.known.Len() == directories+1 })
-	require.True(t, m.known.Knows(ids.Inode(ino)))
+	eventually(t, "it forgets all but what is open", func() bool { return m.fs.known.Len() == directories+1 })
+	require.True(t, m.fs.known.Knows(ids.Inode(ino)))
 	require.NoError(t, held.Close())
-	eventually(t, "it forgets that too", func() bool { return m.known.Len() == directories })
+	eventually(t, "it forgets that too", func() bool { return m.fs.known.Len() == directories })
 }

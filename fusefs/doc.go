@@ -5,6 +5,7 @@
 // The requests are answered here, by a handler for each: [Mount] shows them to the kernel through the dispatcher, which has the
 // control directory stand beside the tree. What can be thought of by itself is a package below:
 //
+//	serve        the connection to the kernel: reading requests, and stopping in between
 //	mountpoint   mounts as the kernel has them: finding, cleaning up and ending them
 //	kernel       what answers are made of: error numbers, attributes, handles, who asks and what he may
 //	thread       what is known of the threads that ask: killed, in which system call, what they were told in it
@@ -91,6 +92,14 @@
 //
 // An exclusive creation must not outlive a call that failed, also when this process is killed while it answers. The
 // Operator keeps the answer where another process finds it, and that one hands it over ([answer.Finish]).
+//
+// # Another process goes on
+//
+// [Mounted.HandOver] stops serving, and [TakeOver] goes on in another process, or another program in this one. Requests wait in the kernel
+// meanwhile. Whoever waited for a lock or an event is given back its request, and keeps its place in the queue if it is asked again
+// within two seconds. What is open, pinned and locked, and what processes saw, goes along, so that nobody is let off a guard; what
+// is lost is what can be asked for again, and that a watched file was removed elsewhere during the pause (inotify).
+// Nothing is handed over while a request does not end, or the cluster does not know of all that was closed.
 //
 // # Deadlocks
 //

@@ -38,6 +38,7 @@ type fileSystem struct {
 	longestWait  time.Duration // for a lock; 0: for ever
 	pidNamespace uint64        // of this process; 0: it is not known
 	ended        atomic.Bool   // it is unmounted
+	insisting    atomic.Int64  // how much the cluster has not been told of that it has to know
 }
 
 func newFileSystem(ops Operator, opts Options) *fileSystem {

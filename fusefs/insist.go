@@ -22,7 +22,9 @@ func (fs *fileSystem) insist(caller *storepb.Caller, op *storepb.Op, over func()
 
 // insistLater is insist for who does not wait for the first try either.
 func (fs *fileSystem) insistLater(caller *storepb.Caller, op *storepb.Op, over func()) {
+	fs.insisting.Add(1)
 	go func() {
+		defer fs.insisting.Add(-1)
 		defer over()
 		for !fs.ended.Load() && !fs.told(caller, op) {
 			time.Sleep(insistPause)

@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
@@ -224,7 +226,10 @@ func mountAt(t testing.TB, dir string, ops Operator, opts Options) *Mounted {
 		assert.NotContains(t, mountTable(t), " "+m.dir+" ", "the mount is still there")
 	})
 	// So that Go may open files of the mount in the process that serves it.
-	require.NoError(t, m.server.WaitMount())
+	hack, err := unix.Open(filepath.Join(dir, ".go-fuse-epoll-hack"), unix.O_RDONLY, 0)
+	require.NoError(t, err)
+	_, err = unix.Poll([]unix.PollFd{{Fd: int32(hack), Events: unix.POLLIN}}, 0)
+	require.NoError(t, errors.Join(err, unix.Close(hack)))
 	return m
 }
 

@@ -1,7 +1,6 @@
 package fusefs
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,10 +10,12 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/fusefs/answer"
+	"lockfs/fusefs/control"
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/mountpoint"
+	"lockfs/fusefs/serve"
 	"lockfs/fusefs/watch"
-	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/ids"
 )
 
 const (
@@ -22,18 +23,24 @@ const (
 
 	// maxBackground leaves room for many a RELEASE that waits for the cluster.
 	maxBackground = 64
+
+	opRead   = 15 // FUSE_READ
+	opSetLkw = 33 // FUSE_SETLKW
 )
 
 // Mounted is a directory that shows the namespace.
 type Mounted struct {
 	dir    string
 	logger *slog.Logger
-	server *fuse.Server
+	fs     *dispatcher
+	ops    Operator
+	init   *serve.Init
+	server *serve.Server
 	served chan struct{} // closed when the kernel has let go
 
 	connection *mountpoint.Connection
-	files      *kernel.Handles[*fileHandle]
-	known      *watch.Known
+	following  *following
+	serving    sync.WaitGroup
 
 	unmount sync.Mutex
 	left    chan struct{} // closed when it is unmounted but still in use
@@ -63,39 +70,56 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 		opts.Logger.Warn("the kernel would abort the mount for a long wait, so waits for flock and fcntl locks end with EAGAIN",
 			"after", limit, "setting", "/proc/sys/fs/fuse/default_request_timeout, max_request_timeout")
 	}
-	fs := newFileSystem(ops, opts)
-	known := watch.NewKnown()
-	server, err := fuse.NewServer(newDispatcher(fs, known), path, mountOptions(opts))
+	options := mountOptions(opts)
+	opened, err := fuse.NewServer(fuse.NewDefaultRawFileSystem(), path, options) // it only opens the connection
 	if err != nil {
 		return nil, fmt.Errorf("cannot mount at %s: %w", dir, err)
 	}
-	m := &Mounted{
-		dir: path, logger: opts.Logger, server: server, files: fs.files, known: known,
-		served: make(chan struct{}), left: make(chan struct{}),
-	}
 	connection, errConnection := mountpoint.Open(path)
-	connection.Device, err = mountpoint.NewDevice(before)
-	m.connection = connection
-	following, stop := context.WithCancel(context.Background())
-	go func() {
-		defer close(m.served)
-		defer stop()
-		server.Serve()
-	}()
-	if err = errors.Join(err, errConnection); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot share the mount at %s: %w", dir, err), mountpoint.Detach(path, true), m.End(nil))
+	device, errDevice := mountpoint.NewDevice(before)
+	connection.Device = device
+	agreed, errInit := serve.Opened(opened.KernelSettings(), options)
+	err = errors.Join(errConnection, errDevice, errInit)
+	var m *Mounted
+	if err == nil {
+		m, err = newMounted(connection, agreed, ops, opts)
 	}
-	m.followRemovals(following, ops)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot serve the mount at %s: %w", dir, err), mountpoint.Detach(path, true), connection.End())
+	}
+	m.begin(nil)
 	return m, nil
 }
 
-// followRemovals lets programs know that watch a file with inotify(7) which somebody else removes.
-func (m *Mounted) followRemovals(ctx context.Context, ops Operator) {
-	r := watch.NewRemovals(m.known.Knows, m.connection.Number, func(r namespace.Removal) {
-		_ = m.server.DeleteNotify(uint64(r.Parent), uint64(r.Ino), r.Name) // the kernel may have forgotten it
+func newMounted(connection *mountpoint.Connection, agreed *serve.Init, ops Operator, opts Options) (*Mounted, error) {
+	fs := newDispatcher(newFileSystem(ops, opts), watch.NewKnown())
+	server, err := serve.New(fs, connection.Device, agreed, mountOptions(opts), mayWait, opts.Logger)
+	return &Mounted{
+		dir: connection.Dir, logger: opts.Logger, fs: fs, ops: ops, init: agreed, server: server, connection: connection,
+		served: make(chan struct{}), left: make(chan struct{}),
+	}, err
+}
+
+// mayWait tells of requests that take as long as they like: for a lock, or to read what is to come from the control directory.
+func mayWait(header *fuse.InHeader) bool {
+	return header.Opcode == opSetLkw || header.Opcode == opRead && control.Has(ids.Inode(header.NodeId))
+}
+
+// begin serves in the background, from those requests on that were given back.
+func (m *Mounted) begin(given [][]byte) {
+	m.following = m.follow()
+	following := m.following
+	m.serving.Go(func() {
+		gone, err := m.server.Serve(given)
+		if err != nil {
+			m.logger.Error("the mount cannot be served", "error", err)
+		}
+		if gone || err != nil {
+			following.stop()
+			m.fs.OnUnmount()
+			close(m.served)
+		}
 	})
-	go r.Run(ctx.Done())
-	go ops.FollowRemovals(ctx, r.Add)
 }
 
 // Connection is how another process can end the mount, which outlives this one for a moment.
@@ -166,7 +190,7 @@ func (m *Mounted) InUse() bool {
 	}
 	// The kernel lets go when the last user has, but also if somebody has forced the mount to an end (umount -f). It does not
 	// tell of all files that were closed just before.
-	return !m.files.AreNone() && !m.connection.IsGone(unmountGrace)
+	return !m.fs.files.AreNone() && !m.connection.IsGone(unmountGrace)
 }
 
 // End ends the mount for those who are still using it, as the end of this process would, and sees to it that this process can

@@ -249,7 +249,7 @@ func TestInUseIsToldByTheKernel(t *testing.T) {
 		t.Run(name+", not in use", func(t *testing.T) {
 			dir := t.TempDir()
 			m := mountAt(t, dir, newCluster().open(), Options{})
-			m.files.Add(&fileHandle{}) // as if the kernel had not told of a close
+			m.fs.files.Add(&fileHandle{}) // as if the kernel had not told of a close
 			writeFile(t, dir, "f", "")
 			require.NoError(t, end(m))
 			eventually(t, "nobody uses it", func() bool { return !m.InUse() })

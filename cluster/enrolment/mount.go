@@ -20,12 +20,13 @@ type MountKeeper struct {
 	ahead time.Duration // cluster time less CLOCK_BOOTTIME
 	known bool
 
-	rootIsNobody atomic.Bool
+	rootIsNobody atomic.Bool // until it was heard what is the case
 }
 
 // ForMount makes the keeper of a host that mounts.
 func ForMount(credentials *identity.Credentials, logger *slog.Logger) *MountKeeper {
 	m := &MountKeeper{logger: logger}
+	m.rootIsNobody.Store(true)
 	m.Keeper = newKeeper(credentials, credentials.Judge(m.now), credentials.Servers, logger)
 	return m
 }

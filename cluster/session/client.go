@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,6 +61,7 @@ type Config struct {
 	Host         string                          // name of this host, recorded as the caller's
 	OpTimeout    time.Duration                   // 0: DefaultOpTimeout
 	SessionFile  string                          // lets a process that succeeds this one take the session over; empty: none can
+	Inherited    *os.File                        // a session file that another process handed over (Client.HandOver), in place of SessionFile
 	MachineFiles []string                        // where an id of this machine is kept, if the system has none: the first that is there or can be made
 	Security     *rpc.Security                   // of the connections to servers that Dial makes; nil: they are plain
 	Heard        func(*clusterpb.KeepAliveReply) // is told the answer to each keepalive; may be nil

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"os"
 
 	"lockfs/cluster/rpc"
 	"lockfs/formats/pause"
@@ -53,6 +54,9 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 	for slot := range inFlight {
 		c.slots <- slot
 	}
+	if cfg.Inherited != nil {
+		return c, c.goOn(cfg.Inherited)
+	}
 	var left *journalState
 	var others []*journal
 	var err error
@@ -86,6 +90,38 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 	go c.keepAlive()
 	c.holders.run()
 	return c, nil
+}
+
+// goOn is for a client that goes on with the session of a process before it.
+func (c *Client) goOn(journalFile *os.File) error {
+	session, err := c.inherit(journalFile)
+	if err == nil {
+		c.holders, err = newHolders(c.ctx, c, c.host, c.bootID, c.logger)
+	}
+	if err != nil {
+		c.cancel()
+		return err
+	}
+	c.current.set(nil, session)
+	c.confirm(session)
+	c.settling.Add(1)
+	go c.tellVersions(session.id)
+	go c.keepAlive()
+	c.holders.run()
+	return nil
+}
+
+// confirm renews a session before anything is asked in it, or hears that it has ended. Should nobody answer, calls wait until
+// somebody does, and fail as when the cluster is silent.
+func (c *Client) confirm(session *clientSession) {
+	ctx, cancel := context.WithTimeout(c.alive, c.timeout)
+	defer cancel()
+	for {
+		wait := c.renew(session)
+		if s, _ := c.current.get(); s == nil || !s.fenced() || pause.For(ctx, wait) != nil {
+			return
+		}
+	}
 }
 
 // begin settles the calls that an earlier process had under way, if there was one, for nobody was told their results, and

@@ -16,6 +16,9 @@
 // A mount that ends says farewell, once nothing of it is under way, and whether programs are still using it: then its advisory
 // locks wait for the lock delay, as those of one that was given up on.
 //
+// A process can also hand its session over (Client.HandOver) when nothing is under way: whoever goes on with it opens nothing,
+// so that nothing is closed.
+//
 // # Holders
 //
 // A mount attaches to the content that it commits what that says about its lock, and watches the process

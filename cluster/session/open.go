@@ -4,32 +4,58 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"lockfs/cluster/rpc"
+	"lockfs/formats/pause"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // open opens or takes over a session. The error is a *rpc.RefusedError if the cluster says no.
 func (c *Client) open(ctx context.Context, id ids.Session, numbers *numbers) (*clientSession, error) {
-	op := &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{
-		Host: c.host, BootId: c.bootID, Started: int64(c.started), NoLockDelay: c.noDelay, Machine: c.machine, PidNamespace: c.holders.namespace,
-		OldestVersion: c.versions.Oldest, NewestVersion: c.versions.Newest,
-	}}}
-	result, err := c.send(ctx, &storepb.Command{Session: uint64(id), Op: op})
-	if err == nil && result.GetCode() != storepb.Code_OK {
-		err = &rpc.RefusedError{Result: result}
-	}
-	if err != nil {
+	if err := c.propose(ctx, id, false); err != nil {
 		return nil, fmt.Errorf("open a session: %w", err)
 	}
 	c.journal.adopt(id, numbers.last)
 	s := &clientSession{id: id, numbers: numbers}
 	c.renew(s)
 	return s, nil
+}
+
+// propose has the cluster open a session, or give it to this process, or only know that this program goes on with it. The error is a
+// *rpc.RefusedError if the cluster says no.
+func (c *Client) propose(ctx context.Context, id ids.Session, goesOn bool) error {
+	op := &storepb.Op{Op: &storepb.Op_OpenSession{OpenSession: &storepb.OpenSession{
+		Host: c.host, BootId: c.bootID, Started: int64(c.started), NoLockDelay: c.noDelay, Machine: c.machine, PidNamespace: c.holders.namespace,
+		OldestVersion: c.versions.Oldest, NewestVersion: c.versions.Newest, GoesOn: goesOn,
+	}}}
+	result, err := c.send(ctx, &storepb.Command{Session: uint64(id), Op: op})
+	if err == nil && result.GetCode() != storepb.Code_OK {
+		err = &rpc.RefusedError{Result: result}
+	}
+	return err
+}
+
+// tellVersions has the cluster know which versions the program knows that goes on with a session: a raise waits for it.
+func (c *Client) tellVersions(id ids.Session) {
+	defer c.settling.Done()
+	for {
+		err := c.propose(c.ctx, id, true)
+		refused := new(rpc.RefusedError)
+		switch {
+		case err == nil:
+			return
+		case errors.As(err, &refused):
+			c.logger.Error("the cluster does not know this program's versions", "session", id, "error", err)
+			return
+		case pause.For(c.ctx, reopenPause) != nil:
+			return
+		}
+	}
 }
 
 // newSessionID draws an id that no other session has; 0 means no session.

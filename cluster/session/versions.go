@@ -46,10 +46,13 @@ func checkFits(ctx context.Context, nodes []rpc.Node, known version.Range) error
 	return nil
 }
 
+// RunsAt is the version of the cluster, as far as was heard.
+func (c *Client) RunsAt() uint32 { return max(c.runsAt.Load(), version.Oldest) }
+
 // notYet is the answer to what a later version has added than that at which the cluster runs, as far as was heard: nobody is asked,
 // who may not know it. It is nil for all else.
 func (c *Client) notYet(request codec.Request) *storepb.Result {
-	at := max(c.runsAt.Load(), version.Oldest)
+	at := c.RunsAt()
 	if at >= c.versions.Newest {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-var _ fuse.RawFileSystem = (*directory)(nil)
+var _ Directory = (*directory)(nil)
 
 // directory is the control directory. All of it is worked out when it is asked for. Its requests are not
 // reported to the Observer: a reader of events may wait for hours.
@@ -26,7 +26,7 @@ type directory struct {
 
 // New makes the control directory of a mount. What is asked of it is not handed on to the tree, but for lookups and removals below
 // force.
-func New(cluster Cluster, tree Tree, observations *observation.Memory, logger *slog.Logger) fuse.RawFileSystem {
+func New(cluster Cluster, tree Tree, observations *observation.Memory, logger *slog.Logger) Directory {
 	return newDirectory(&source{
 		cluster: cluster, tree: tree, observations: observations, logger: logger, began: cluster.Status().GetClusterTime(),
 	})
@@ -40,11 +40,19 @@ func newDirectory(from *source) *directory {
 		open:          kernel.NewHandles[handle](),
 	}
 	// Counted once more than the kernel knows of, so that they keep their numbers.
-	c.nodes.use(root{})
-	for _, entry := range rootEntries {
-		c.nodes.use(entry.node)
+	for _, n := range fixedNodes() {
+		c.nodes.use(n)
 	}
 	return c
+}
+
+// fixedNodes are those that are always there.
+func fixedNodes() []node {
+	nodes := []node{root{}}
+	for _, entry := range rootEntries {
+		nodes = append(nodes, entry.node)
+	}
+	return nodes
 }
 
 // Lookup is also asked for the control directory itself.

@@ -1,6 +1,9 @@
 package kernel
 
-import "sync"
+import (
+	"maps"
+	"sync"
+)
 
 // Handles give open files and directories the numbers by which the kernel names them. A number is never
 // used again.
@@ -46,4 +49,19 @@ func (t *Handles[H]) Remove(fh uint64) (h H, found bool) {
 	h, found = t.open[fh]
 	delete(t.open, fh)
 	return h, found
+}
+
+// All answers what is open, and the number that was given last.
+func (t *Handles[H]) All() (open map[uint64]H, last uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.open), t.last
+}
+
+// Restore begins with what was open, and goes on after the number that was given last.
+func (t *Handles[H]) Restore(open map[uint64]H, last uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.Copy(t.open, open)
+	t.last = last
 }

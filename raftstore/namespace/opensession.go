@@ -14,6 +14,8 @@ func (ns *Namespace) openSession(id ids.Session, op *storepb.OpenSession) *store
 		return fail(storepb.Code_INVALID)
 	case !versionsOf(op).Has(ns.version):
 		return ns.unfit(fmt.Sprintf("the mount on %s", op.GetHost()), versionsOf(op))
+	case !found && op.GetGoesOn():
+		return fail(storepb.Code_SESSION_UNKNOWN)
 	case !found && uint64(ns.sessions.live()) >= ns.sessions.most:
 		return &storepb.Result{Code: storepb.Code_TOO_MANY_REQUESTS, Message: fmt.Sprintf(
 			"there are %d sessions already; see `lockfs session list`, or raise --max-sessions on the servers", ns.sessions.live())}
@@ -26,9 +28,9 @@ func (ns *Namespace) openSession(id ids.Session, op *storepb.OpenSession) *store
 			noDelay: op.GetNoLockDelay(), machine: op.GetMachine(), namespace: op.GetPidNamespace(), versions: versionsOf(op),
 		})
 		ns.hostCame(op.GetHost(), op.GetBootId(), op.GetMachine())
-	case s.endedIndex != 0 || s.bootID != op.GetBootId() || op.GetStarted() < s.started:
+	case s.endedIndex != 0 || s.bootID != op.GetBootId() || op.GetStarted() < s.started && !op.GetGoesOn():
 		return fail(storepb.Code_SESSION_UNKNOWN)
-	case op.GetStarted() > s.started:
+	case op.GetStarted() > s.started && !op.GetGoesOn():
 		ns.succeedProcess(s, op)
 	default:
 		again := *ns.sessions.acknowledge(ns.index, s, 0) // it asks again, or tells of another program

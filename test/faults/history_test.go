@@ -48,8 +48,8 @@ func TestHistories(t *testing.T) {
 	t.Parallel()
 	seed := randomSeed(t)
 	// Longer and shorter than what most harms last: many calls that survive, or many unknown outcomes.
-	t.Run("fixed seed", func(t *testing.T) { testHistories(t, fixedSeed, 5*time.Second) })
-	t.Run("random seed", func(t *testing.T) { testHistories(t, seed, 1500*time.Millisecond) })
+	t.Run("fixed seed", func(t *testing.T) { testHistories(t, harms, fixedSeed, 5*time.Second) })
+	t.Run("random seed", func(t *testing.T) { testHistories(t, harms, seed, 1500*time.Millisecond) })
 }
 
 func randomSeed(t testing.TB) uint64 {
@@ -63,7 +63,7 @@ func randomSeed(t testing.TB) uint64 {
 	return seed
 }
 
-func testHistories(t *testing.T, seed uint64, opTimeout time.Duration) {
+func testHistories(t *testing.T, harms []harm, seed uint64, opTimeout time.Duration) {
 	t.Parallel()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -71,7 +71,7 @@ func testHistories(t *testing.T, seed uint64, opTimeout time.Duration) {
 	c := suite.StartCluster(t, 3, "--session-term="+historyTerm.String(), timeout)
 	g := c.AddGuest(t, "m", timeout)
 	g.Start(t)
-	s := &schedule{c: c, guest: g, term: historyTerm, random: random}
+	s := &schedule{c: c, guest: g, term: historyTerm, random: random, harms: harms}
 	b := &bustle{c: c, hosts: s.hosts(), seed: seed, calls: callsPerClient}
 	c.Nodes[0].SetRule(t, "*", "--stale-after", "10000h") // all names are locks: the model knows nothing of data
 	stop := b.start(t)

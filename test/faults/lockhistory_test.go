@@ -35,22 +35,24 @@ func TestLockHistories(t *testing.T) {
 	t.Parallel()
 	seed := randomSeed(t)
 	// Without a lock delay nothing but EIO keeps those who have lost their locks from going on.
-	t.Run("fixed seed", func(t *testing.T) { testLockHistories(t, harmfulSeed, 5*time.Second, longLockDelay) })
-	t.Run("random seed", func(t *testing.T) { testLockHistories(t, seed, 1500*time.Millisecond, 0) })
+	t.Run("fixed seed", func(t *testing.T) {
+		testLockHistories(t, harms, harmsToLocks, harmfulSeed, 5*time.Second, longLockDelay)
+	})
+	t.Run("random seed", func(t *testing.T) { testLockHistories(t, harms, harmsToLocks, seed, 1500*time.Millisecond, 0) })
 }
 
-func testLockHistories(t *testing.T, seed uint64, opTimeout, lockDelay time.Duration) {
+func testLockHistories(t *testing.T, harms []harm, count int, seed uint64, opTimeout, lockDelay time.Duration) {
 	t.Parallel()
 	t.Logf("seed %d", seed)
 	timeout := "--op-timeout=" + opTimeout.String()
 	c := suite.StartCluster(t, 3, "--session-term="+historyTerm.String(), "--lock-delay="+lockDelay.String(), timeout)
 	g := c.AddGuest(t, "m", timeout)
 	g.Start(t)
-	s := &schedule{c: c, guest: g, term: historyTerm, random: rand.New(rand.NewPCG(seed, 0))}
+	s := &schedule{c: c, guest: g, term: historyTerm, random: rand.New(rand.NewPCG(seed, 0)), harms: harms}
 	b := &bustle{c: c, hosts: s.hosts(), seed: seed, calls: lockCallsPerClient, files: []string{"x", "y"}}
 	stop := b.start(t)
 	b.awaitPlaying(t)
-	s.run(t, suite.Faults(harmsToLocks))
+	s.run(t, suite.Faults(count))
 	stop()
 	b.checkLocks(t, opTimeout, lockDelay)
 	b.requireFiles(t, c.Nodes[0].Host)
@@ -68,7 +70,7 @@ func TestHoldHistories(t *testing.T) {
 	c := suite.StartCluster(t, 3, "--session-term="+historyTerm.String(), "--lock-delay="+longLockDelay.String(), timeout)
 	g := c.AddGuest(t, "m", timeout)
 	g.Start(t)
-	s := &schedule{c: c, guest: g, term: historyTerm, random: rand.New(rand.NewPCG(seed, 0))}
+	s := &schedule{c: c, guest: g, term: historyTerm, random: rand.New(rand.NewPCG(seed, 0)), harms: harms}
 	b := &bustle{c: c, hosts: s.hosts(), seed: seed, holds: lockCallsPerClient}
 	stop := b.start(t)
 	b.awaitPlaying(t)

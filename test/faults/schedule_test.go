@@ -16,13 +16,17 @@ type schedule struct {
 	guest  *suite.Guest
 	term   time.Duration // of sessions
 	random *rand.Rand
+	harms  []harm
 }
 
-// harms are all that it can do. Each is over when it returns; all hosts can be used again soon.
-var harms = []struct {
+// harm is over when it returns; all hosts can be used again soon.
+type harm struct {
 	name string
 	do   func(*schedule, testing.TB)
-}{
+}
+
+// harms are those of faults.
+var harms = []harm{
 	{"leader killed", func(s *schedule, t testing.TB) { s.restart(t, s.c.Leader()) }},
 	{"follower killed", func(s *schedule, t testing.TB) { s.restart(t, s.follower()) }},
 	{"guest's daemon killed", func(s *schedule, t testing.TB) {
@@ -57,15 +61,15 @@ var harms = []struct {
 func (s *schedule) run(t testing.TB, count int) {
 	t.Helper()
 	for done := 0; done < count; {
-		for _, i := range s.random.Perm(len(harms)) {
+		for _, i := range s.random.Perm(len(s.harms)) {
 			if done == count {
 				return
 			}
 			began := time.Now()
-			harms[i].do(s, t)
+			s.harms[i].do(s, t)
 			s.c.Leader()
 			done++
-			t.Logf("%s (%.1fs)", harms[i].name, time.Since(began).Seconds())
+			t.Logf("%s (%.1fs)", s.harms[i].name, time.Since(began).Seconds())
 		}
 	}
 }

@@ -6,5 +6,5 @@ import "github.com/spf13/cobra"
 
 // Commands are all of them.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{devCommand(), serverCommand(), mountCommand(), guardCommand(), restoreCommand()}
+	return []*cobra.Command{devCommand(), serverCommand(), mountCommand(), guardCommand(), takesOverCommand(), restoreCommand()}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -35,33 +36,74 @@ const (
 	guardPause = time.Second
 )
 
+// guardKeeper sees to it that there is a guard.
+type guardKeeper struct {
+	mu      sync.Mutex
+	running *guardProcess // nil: none
+	ended   bool          // there is to be none any more
+}
+
 // startGuard has a process watch this one for as long as it lives, which does what this one may leave undone (see guardCommand).
 // One that ends is followed by another.
-func startGuard(client *session.Client, mounted *fusefs.Mounted, logger *slog.Logger) error {
+func startGuard(client *session.Client, mounted *fusefs.Mounted, logger *slog.Logger) (*guardKeeper, error) {
 	guard := func() (*guardProcess, error) { return newGuard(client.SessionFile(), mounted) }
-	running, err := guard()
+	keeper := new(guardKeeper)
+	running, _, err := keeper.start(guard)
 	if err != nil {
-		return fmt.Errorf("start the guard of the mount: %w", err)
+		return nil, fmt.Errorf("start the guard of the mount: %w", err)
 	}
 	go func() {
 		for began := time.Now(); ; began = time.Now() {
 			if err == nil {
 				err = running.wait()
 			}
-			if !mounted.IsServed() {
+			if !mounted.IsServed() || keeper.isEnded() {
 				return
 			}
 			logger.Warn("the guard of the mount has ended, or could not be started; starting another", "error", err)
 			time.Sleep(guardPause - time.Since(began))
-			running, err = guard()
+			var wanted bool
+			if running, wanted, err = keeper.start(guard); !wanted {
+				return
+			}
 		}
 	}()
-	return nil
+	return keeper, nil
+}
+
+func (k *guardKeeper) start(guard func() (*guardProcess, error)) (running *guardProcess, wanted bool, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ended {
+		return nil, false, nil
+	}
+	k.running, err = guard()
+	return k.running, true, err
+}
+
+func (k *guardKeeper) isEnded() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.ended
+}
+
+// end ends the guard for good, before it can take what follows for the end of this process.
+func (k *guardKeeper) end() {
+	k.mu.Lock()
+	k.ended = true
+	running := k.running
+	k.mu.Unlock()
+	if running == nil {
+		return
+	}
+	_ = running.Process.Kill()
+	<-running.over
 }
 
 type guardProcess struct {
 	*exec.Cmd
-	end *os.File // of the pipe of which the guard has the other
+	end  *os.File      // of the pipe of which the guard has the other
+	over chan struct{} // closed when it has ended
 }
 
 func newGuard(journal *os.File, mounted *fusefs.Mounted) (*guardProcess, error) {
@@ -91,11 +133,15 @@ func newGuard(journal *os.File, mounted *fusefs.Mounted) (*guardProcess, error) 
 	if err := guard.Start(); err != nil {
 		return nil, errors.Join(err, end.Close())
 	}
-	return &guardProcess{guard, end}, nil
+	return &guardProcess{guard, end, make(chan struct{})}, nil
 }
 
 // wait waits for the end of a guard, which comes before that of this process only if somebody kills it.
-func (g *guardProcess) wait() error { return errors.Join(g.Wait(), g.end.Close()) }
+func (g *guardProcess) wait() error {
+	err := g.Wait()
+	close(g.over)
+	return errors.Join(err, g.end.Close())
+}
 
 func guardCommand() *cobra.Command {
 	return &cobra.Command{

@@ -79,6 +79,9 @@ With --insecure there are no certificates and no tokens, and --servers says whom
 			if plan.dir, err = absolute(args[0]); err != nil {
 				return err
 			}
+			if os.Getenv(handoverVariable) != "" {
+				return plan.run(cmd.Context(), nil)
+			}
 			if plan.token, err = readToken(token, plan.insecure, cmd.InOrStdin()); err != nil {
 				return err
 			}
@@ -105,13 +108,25 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
+	program, err := os.Executable() // before another one takes its place
+	if err != nil {
+		return err
+	}
 	looking, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
+	asked := hangups()
+	inherited, err := inherit()
+	if err != nil {
+		return err
+	}
 	config := session.Config{OpTimeout: p.opTimeout, Logger: logger, MachineFiles: machineFiles()}
 	if err := p.secure(ctx, looking, &config); err != nil {
 		return err
 	}
 	config.Host, config.SessionFile = p.host, p.sessionFile()
+	if inherited != nil {
+		config.Inherited = inherited.session
+	}
 	client, err := session.Dial(looking, p.servers, config)
 	if err != nil {
 		return fmt.Errorf("no session with %s: %w", strings.Join(p.servers, ","), err)
@@ -127,9 +142,9 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if err := serveHTTP(p.httpAddr, p.protect, mountHandler(client, metrics), logger, &serving); err != nil {
 		return errors.Join(err, endSession(client, nil))
 	}
-	mounted, err := mount(p.dir, client, fusefs.Options{
+	mounted, guard, err := mount(p.dir, client, fusefs.Options{
 		Logger: logger, FsName: p.source, MountOptions: p.options, RootIsNobody: p.rootIsNobody, Observer: metrics.ObserveMount,
-	})
+	}, inherited)
 	if err != nil {
 		return errors.Join(err, endSession(client, nil))
 	}
@@ -138,16 +153,17 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	defer relay.Close()
 	serveSocket(cli.MountSocket(p.dir), relay.Server(), logger, &serving)
 	serveDebug(cli.Daemon{Kind: "mount", Of: p.dir, Mount: p.dir}, metrics.Registry, logger, &serving)
-	ready()
+	if inherited == nil {
+		ready()
+	}
 	gone := make(chan struct{})
 	go func() {
 		mounted.Wait()
 		close(gone)
 	}()
-	select {
-	case <-ctx.Done():
+	next := &upgrade{program: program, mounted: mounted, client: client, guard: guard, others: serving, logger: logger}
+	if next.await(ctx, asked, gone) {
 		err = mounted.Unmount()
-	case <-gone:
 	}
 	logStop(logger, endSession(client, mounted))
 	if err := mounted.End(client.Answers()); err != nil {

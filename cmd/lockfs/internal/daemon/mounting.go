@@ -14,20 +14,29 @@ import (
 	"lockfs/fusefs/observation"
 )
 
-// mount mounts, under guard, in a directory that is created if it is missing.
-func mount(dir string, client *session.Client, options fusefs.Options) (*fusefs.Mounted, error) {
-	if err := makeMountPoint(dir); err != nil {
-		return nil, err
-	}
+// mount mounts, under guard, in a directory that is created if it is missing, or goes on with what was mounted there.
+func mount(dir string, client *session.Client, options fusefs.Options, inherited *inheritance) (*fusefs.Mounted, *guardKeeper, error) {
 	options.Family = family
+	var guard *guardKeeper
+	watch := func(mounted *fusefs.Mounted) (err error) {
+		guard, err = startGuard(client, mounted, options.Logger)
+		return err
+	}
+	if inherited != nil { // programs are there already, whose answers want a guard
+		mounted, err := fusefs.TakeOver(inherited.state, inherited.files, client, options, watch)
+		return mounted, guard, err
+	}
+	if err := makeMountPoint(dir); err != nil {
+		return nil, nil, err
+	}
 	mounted, err := fusefs.Mount(dir, client, options)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := startGuard(client, mounted, options.Logger); err != nil {
-		return nil, errors.Join(err, mounted.Unmount(), mounted.End(nil))
+	if err := watch(mounted); err != nil {
+		return nil, nil, errors.Join(err, mounted.Unmount(), mounted.End(nil))
 	}
-	return mounted, nil
+	return mounted, guard, nil
 }
 
 // endSession says farewell for a mount. If that is nil, nobody knows what programs have: it failed, perhaps after it could be

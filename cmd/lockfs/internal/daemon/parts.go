@@ -20,24 +20,27 @@ type part struct {
 	stop func() error
 }
 
-// stopInTime gives up on a part that hangs, on a disk that does not answer for instance.
-func (p part) stopInTime() error {
+// stopIn gives up on a part that takes longer than the limit.
+func (p part) stopIn(limit time.Duration) error {
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.stop() }()
 	select {
 	case err := <-stopped:
 		return err
-	case <-time.After(2 * stopGrace):
+	case <-time.After(limit):
 		return errors.New("it hangs")
 	}
 }
 
 func (p *parts) started(name string, stop func() error) { *p = append(*p, part{name, stop}) }
 
-// stop stops all in reverse.
-func (p parts) stop(logger *slog.Logger) {
+// stop stops all in reverse, but for what hangs, on a disk that does not answer for instance.
+func (p parts) stop(logger *slog.Logger) { p.stopWithin(2*stopGrace, logger) }
+
+// stopWithin gives each part so much time.
+func (p parts) stopWithin(limit time.Duration, logger *slog.Logger) {
 	for _, part := range slices.Backward(p) {
-		if err := part.stopInTime(); err != nil {
+		if err := part.stopIn(limit); err != nil {
 			logger.Warn("did not stop cleanly", "part", part.name, "error", err)
 		}
 	}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -23,7 +24,9 @@ type service struct {
 	httpAddr  string          // empty: none
 	socket    string          // where commands on this host ask
 	forrst    forrstEndpoint
-	ready     func() // called once it can be used
+	ready     func()       // called once it can be used
+	program   string       // that is run
+	inherited *inheritance // nil: nothing
 
 	parts parts
 }
@@ -40,7 +43,7 @@ func (s *service) run(ctx context.Context) error {
 }
 
 func (s *service) start(ctx context.Context) error {
-	if s.mountDir != "" {
+	if s.mountDir != "" && os.Getenv(handoverVariable) == "" { // nobody answers there until it is taken over
 		if err := refuseBelow("data directory", "--data", s.config.DataDir, s.mountDir); err != nil {
 			return err
 		}
@@ -52,6 +55,13 @@ func (s *service) start(ctx context.Context) error {
 	}
 	functions, err := s.forrst.functions()
 	if err != nil {
+		return err
+	}
+	asked := hangups()
+	if s.inherited, err = inherit(); err != nil {
+		return err
+	}
+	if s.program, err = os.Executable(); err != nil { // before another one takes its place
 		return err
 	}
 	if s.token != nil {
@@ -79,25 +89,42 @@ func (s *service) start(ctx context.Context) error {
 		return firstFailure(node, err)
 	}
 	gone := make(chan struct{})
+	var next *upgrade
 	if s.mountDir != "" {
-		mounted, err := s.mount(ctx, node)
-		if err != nil {
+		if next, err = s.mount(ctx, node); err != nil {
 			return err
 		}
 		go func() {
-			mounted.Wait()
+			next.mounted.Wait()
 			close(gone)
 		}()
 	}
-	s.ready()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case err := <-node.Failed():
-		return err
-	case <-gone:
-		return s.unmounted(ctx, node)
+	if s.inherited == nil {
+		s.ready()
 	}
+	for {
+		select {
+		case <-asked:
+			if s.upgrade(ctx, next) {
+				return errors.New("the mount has ended, for no program could go on with it")
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-node.Failed():
+			return err
+		case <-gone:
+			return s.unmounted(ctx, node)
+		}
+	}
+}
+
+// upgrade returns if there is none, and answers whether the mount is over. A server without a mount is started anew for that.
+func (s *service) upgrade(ctx context.Context, next *upgrade) (over bool) {
+	if next == nil {
+		s.config.Logger.Warn("nothing is mounted: start this server anew for another program")
+		return false
+	}
+	return next.attempt(ctx)
 }
 
 // about is what the process says of itself. One without a network is `lockfs dev`.
@@ -135,16 +162,21 @@ func firstFailure(node *cluster.Node, err error) error {
 	}
 }
 
-func (s *service) mount(ctx context.Context, node *cluster.Node) (*fusefs.Mounted, error) {
-	client, err := node.OpenClient(ctx, session.Config{
+func (s *service) mount(ctx context.Context, node *cluster.Node) (*upgrade, error) {
+	config := session.Config{
 		Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger,
 		SessionFile:  filepath.Join(s.config.DataDir, "mount.session"),
 		MachineFiles: append(machineFiles(), filepath.Join(s.config.DataDir, "machine-id")),
-	})
+	}
+	if s.inherited != nil {
+		config.Inherited = s.inherited.session
+	}
+	client, err := node.OpenClient(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	mounted, err := mount(s.mountDir, client, fusefs.Options{Logger: s.config.Logger, Observer: s.config.Metrics.ObserveMount})
+	others := s.parts // all that is to be stopped before another program takes over
+	mounted, guard, err := mount(s.mountDir, client, fusefs.Options{Logger: s.config.Logger, Observer: s.config.Metrics.ObserveMount}, s.inherited)
 	if err != nil {
 		s.parts.started("session", func() error { return endSession(client, nil) })
 		return nil, err
@@ -154,5 +186,5 @@ func (s *service) mount(ctx context.Context, node *cluster.Node) (*fusefs.Mounte
 	s.parts.started("mount", mounted.Unmount)
 	s.config.Metrics.SetMount(client)
 	node.SetMount(s.mountDir)
-	return mounted, nil
+	return &upgrade{program: s.program, mounted: mounted, client: client, guard: guard, others: others, logger: s.config.Logger}, nil
 }

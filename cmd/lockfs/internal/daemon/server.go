@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,8 +54,10 @@ changed while all servers were stopped, --join tells a server where others are n
 					return err
 				}
 			}
-			if s.token, err = readToken(token, s.config.Insecure, cmd.InOrStdin()); err != nil {
-				return err
+			if os.Getenv(handoverVariable) == "" { // else it has entered
+				if s.token, err = readToken(token, s.config.Insecure, cmd.InOrStdin()); err != nil {
+					return err
+				}
 			}
 			if s.mountDir != "" {
 				if s.mountDir, err = absolute(s.mountDir); err != nil {

@@ -81,6 +81,21 @@ func (b *background) running(context.Context) (bool, error) {
 	return b.find()
 }
 
+func (b *background) pid(context.Context) (int, error) {
+	if b.child != nil {
+		return b.child.Process.Pid, nil
+	}
+	return listener(b.socket)
+}
+
+func (b *background) reload(context.Context) error {
+	there, err := b.find()
+	if err != nil || !there {
+		return err
+	}
+	return ignoreGone(unix.PidfdSendSignal(int(b.process.Fd()), unix.SIGHUP, nil, 0))
+}
+
 // find finds the daemon that another process has started, and remembers it: it may go on for a while once its socket is gone.
 func (b *background) find() (there bool, err error) {
 	if b.process != nil {
@@ -133,7 +148,7 @@ func (b *background) stop(ctx context.Context, force bool) error {
 }
 
 func ignoreGone(err error) error {
-	if errors.Is(err, unix.ESRCH) {
+	if err == nil || errors.Is(err, unix.ESRCH) {
 		return nil
 	}
 	return os.NewSyscallError("pidfd_send_signal", err)

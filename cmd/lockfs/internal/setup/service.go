@@ -25,6 +25,12 @@ type service interface {
 	// running tells whether the daemon runs, or is on its way.
 	running(ctx context.Context) (bool, error)
 
+	// pid is the process of the daemon that runs; 0 if none does.
+	pid(ctx context.Context) (int, error)
+
+	// reload has the newest program go on with the mount, in the process that runs. It does not wait for that.
+	reload(ctx context.Context) error
+
 	// String says what it is, for people.
 	String() string
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"lockfs/cluster/durable"
@@ -80,6 +81,18 @@ func (s *systemd) running(ctx context.Context) (bool, error) {
 	}
 	state := strings.TrimSpace(string(output))
 	return state == "active" || state == "activating" || state == "reloading", nil
+}
+
+func (s *systemd) pid(ctx context.Context) (int, error) {
+	output, err := exec.CommandContext(ctx, "systemctl", "show", "--property=MainPID", "--value", unitName(s.role)).Output()
+	if err != nil {
+		return 0, fmt.Errorf("process of %s: %w", unitName(s.role), err)
+	}
+	return strconv.Atoi(strings.TrimSpace(string(output)))
+}
+
+func (s *systemd) reload(ctx context.Context) error {
+	return systemctl(ctx, "reload", unitName(s.role))
 }
 
 // String is part of service.

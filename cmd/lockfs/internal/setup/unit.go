@@ -26,7 +26,7 @@ func commandOf(role identity.Role, mountDir string) []string {
 	return []string{daemonOf(role)}
 }
 
-// unitText is the unit. Only the main process is told to stop: the guard of the mount has to outlive it. Nothing there may give
+// unitText is the unit. To reload it is to have the newest program go on with the mount. Only the main process is told to stop: the guard of the mount has to outlive it. Nothing there may give
 // the daemon a view of the file system of its own: others would not see what it mounts.
 func unitText(role identity.Role, program string) string {
 	return fmt.Sprintf(`# Written by "lockfs up". For other settings see %[1]s, or "systemctl edit %[2]s".
@@ -40,6 +40,7 @@ StartLimitIntervalSec=0
 [Service]
 EnvironmentFile=%[1]s
 ExecStart=%[4]s %[5]s
+ExecReload=kill -HUP $MAINPID
 Restart=on-failure
 RestartSec=1
 KillMode=process

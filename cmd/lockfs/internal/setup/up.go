@@ -332,9 +332,18 @@ func (h *host) keep(ctx context.Context, r *report, was *host, begins bool) (ser
 	if err := daemon.start(ctx); err != nil {
 		return nil, err
 	}
-	if running && !installed {
+	upgraded := false
+	if running {
+		if upgraded, err = upgrade(ctx, daemon); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case upgraded:
+		r.did("daemon", "%s; it goes on with the program that is there now", daemon)
+	case running && !installed:
 		r.is("daemon", "%s", daemon)
-	} else {
+	default:
 		r.did("daemon", "%s", daemon)
 	}
 	return daemon, nil

@@ -1,0 +1,185 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"lockfs/cluster/session"
+	"lockfs/fusefs"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/version"
+)
+
+const (
+	// handoverLimit is how long requests under way may take before an upgrade is put off. Others wait meanwhile.
+	handoverLimit = 5 * time.Second
+	// checkLimit is how long the new program may take to say whether it fits, and the cluster to answer, which nobody waits for.
+	checkLimit = 10 * time.Second
+
+	// stopLimit is how long each other part of the daemon may take to stop, while programs wait. What it leaves undone is as after a crash.
+	stopLimit = time.Second
+
+	takesOver  = "takes-over"
+	runsAtFlag = "runs-at"
+)
+
+// upgrade has the newest program at this one's path go on with a mount, in this very process: it is found under the same pid, and
+// the files of programs stay open. What is left of the program that runs now is its session file, and the connection to the kernel.
+type upgrade struct {
+	program string
+	mounted *fusefs.Mounted
+	client  *session.Client
+	guard   *guardKeeper
+	others  parts // all else that the daemon does
+	logger  *slog.Logger
+}
+
+// hangups are the signals that ask for an upgrade. Where there is a terminal they say that it is gone, which ends the program.
+func hangups() <-chan os.Signal {
+	asked := make(chan os.Signal, 1)
+	if terminal, err := os.Open("/dev/tty"); err == nil {
+		_ = terminal.Close()
+		return asked
+	}
+	signal.Notify(asked, unix.SIGHUP)
+	return asked
+}
+
+// await upgrades whenever that is asked for, until the daemon is to end (true) or the mount is gone (false).
+func (u *upgrade) await(ctx context.Context, asked <-chan os.Signal, gone <-chan struct{}) bool {
+	for {
+		select {
+		case <-asked:
+			if u.attempt(ctx) {
+				return false
+			}
+		case <-ctx.Done():
+			return true
+		case <-gone:
+			return false
+		}
+	}
+}
+
+// attempt returns only if there is no upgrade, and answers whether the mount is over.
+func (u *upgrade) attempt(ctx context.Context) (over bool) {
+	over, err := u.run(ctx)
+	u.logger.Error("no new program goes on with the mount", "program", u.program, "error", err)
+	return over
+}
+
+// run returns only if there is no upgrade, with the reason, and whether the mount is over. Else it is served as before.
+func (u *upgrade) run(ctx context.Context) (over bool, err error) {
+	if err := u.check(ctx); err != nil {
+		return false, err
+	}
+	began := time.Now()
+	handover, err := u.mounted.HandOver(handoverLimit)
+	if err != nil {
+		return false, err
+	}
+	limited, cancel := context.WithTimeout(ctx, handoverLimit)
+	defer cancel()
+	sessionFile, err := u.client.HandOver(limited)
+	if err != nil {
+		handover.Resume()
+		return false, err
+	}
+	u.guard.end() // it would end the mount
+	u.others.stopWithin(stopLimit, u.logger)
+	u.logger.Info("the mount is handed over", "program", u.program, "state", len(handover.State), "after", time.Since(began))
+	variable, err := bequeath(handover.State, sessionFile, handover.Files)
+	if err == nil {
+		err = execute(u.program, variable)
+	}
+	return true, errors.Join(err, u.mounted.End(nil))
+}
+
+// execute puts a program in the place of this one, or this one anew if that cannot be done.
+func execute(program, variable string) (err error) {
+	signal.Ignore(unix.SIGHUP) // it would end the next one before that knows what to do
+	environment := append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, handoverVariable+"=") }), variable)
+	for _, path := range []string{program, "/proc/self/exe"} {
+		err = errors.Join(err, fmt.Errorf("%s: %w", path, syscall.Exec(path, os.Args, environment)))
+	}
+	return err
+}
+
+// check finds out what can be known before anything is stopped.
+func (u *upgrade) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	defer cancel()
+	offer, err := u.mounted.Offer()
+	if err != nil {
+		return err
+	}
+	runsAt := fmt.Sprintf("--%s=%d", runsAtFlag, u.client.RunsAt())
+	asked := exec.CommandContext(ctx, u.program, slices.Concat([]string{takesOver, runsAt, "--"}, os.Args)...)
+	asked.Stdin = bytes.NewReader(offer)
+	if output, err := asked.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s does not go on with the mount: %w: %s", u.program, err, bytes.TrimSpace(output))
+	}
+	if _, err := u.client.Query(ctx, &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{}}}); err != nil {
+		return fmt.Errorf("the cluster does not answer: %w", err)
+	}
+	return nil
+}
+
+func takesOverCommand() *cobra.Command {
+	var runsAt uint32
+	cmd := &cobra.Command{
+		Use:    takesOver + " -- COMMAND...",
+		Short:  "Tell whether this program could go on with a mount as a command; asked by the program that serves it",
+		Hidden: true,
+		Args:   cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := understands(cmd.Root(), args); err != nil {
+				return err
+			}
+			if err := namespace.CheckVersion(runsAt, version.Own()); err != nil {
+				return err
+			}
+			offer, err := io.ReadAll(cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			return fusefs.Fits(offer)
+		},
+	}
+	cmd.Flags().Uint32Var(&runsAt, runsAtFlag, version.Oldest, "the version of the cluster")
+	return cmd
+}
+
+// understands tells whether a command line with which an earlier program was started is one of this program too.
+func understands(root *cobra.Command, line []string) error {
+	if name := filepath.Base(line[0]); name == MountHelper || name == MountHelperOfFuse {
+		root = MountHelperCommand()
+	}
+	command, rest, err := root.Find(line[1:])
+	if err == nil {
+		err = command.ParseFlags(rest)
+	}
+	if err == nil {
+		err = command.ValidateArgs(command.Flags().Args())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(line, " "), err)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package filelock
+
+import (
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// Saved is what an owner has of a file, for the process that serves the mount next.
+type Saved struct {
+	Kind    storepb.LockKind
+	Owner   ids.Owner
+	Through []uint64    // handles by which it asked for locks; the last one it used is last
+	Ranges  [][2]uint64 // both ends included
+}
+
+// Save answers what there is, by the numbers that handles have; false while requests or releases are under way.
+func (f *File) Save(number func(*Description) (handle uint64, isOpen bool)) (saved []Saved, done bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.dropping) > 0 {
+		return nil, false
+	}
+	for key, own := range f.owners {
+		if own.underway > 0 {
+			return nil, false
+		}
+		s := Saved{Kind: key.Kind, Owner: key.Number}
+		for _, through := range own.through {
+			if handle, isOpen := number(through); isOpen {
+				s.Through = append(s.Through, handle)
+			}
+		}
+		for _, r := range own.ranges {
+			s.Ranges = append(s.Ranges, [2]uint64{r.start, r.end})
+		}
+		saved = append(saved, s)
+	}
+	return saved, true
+}
+
+// Restore is for a file of which nothing is known yet.
+func (f *File) Restore(saved Saved, through []*Description) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.owners == nil {
+		f.owners = make(map[Owner]*owned)
+	}
+	own := &owned{through: through}
+	for _, r := range saved.Ranges {
+		own.ranges = append(own.ranges, lockRange{r[0], r[1]})
+	}
+	f.owners[Owner{saved.Kind, saved.Owner}] = own
+}
+
+// SavedDescription is a [Description].
+type SavedDescription struct {
+	Session ids.Session
+	Closing bool
+}
+
+// Save answers what is known.
+func (d *Description) Save() SavedDescription {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return SavedDescription{d.session, d.closing}
+}
+
+// Restore is for a description through which nothing was done yet.
+func (d *Description) Restore(saved SavedDescription) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.session, d.closing = saved.Session, saved.Closing
+}

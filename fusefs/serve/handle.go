@@ -1,0 +1,138 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"unsafe"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	opForget      = 2
+	opInit        = 26
+	opInterrupt   = 36
+	opBatchForget = 42
+)
+
+var headerSize = int(unsafe.Sizeof(fuse.InHeader{}))
+
+// headerOf is the zero header if the request is too short for one.
+func headerOf(request []byte) (header fuse.InHeader) {
+	if len(request) >= headerSize {
+		_, _ = binary.Decode(request, binary.NativeEndian, &header)
+	}
+	return header
+}
+
+// begin notes a request that was read.
+func (s *Server) begin(request []byte) *call {
+	c := &call{header: headerOf(request)}
+	if c.header.Opcode == opInterrupt && len(request) >= headerSize+8 {
+		s.noteInterrupt(binary.NativeEndian.Uint64(request[headerSize:]))
+	}
+	if s.mayWait(&c.header) {
+		c.raw = bytes.Clone(request)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handled++
+	if waitsForAnswer(&c.header) {
+		s.underway[c.header.Unique] = c
+	}
+	return c
+}
+
+func (s *Server) noteInterrupt(unique uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.underway[unique]; c != nil {
+		c.interrupted = true
+	}
+}
+
+func waitsForAnswer(header *fuse.InHeader) bool {
+	return header.Opcode != opForget && header.Opcode != opBatchForget && header.Opcode != opInterrupt
+}
+
+// handle answers a request, unless it was ended to be given back and has no answer.
+func (s *Server) handle(c *call, b *buffers, n int) {
+	length, status := s.protocol.HandleRequest([][]byte{b.in[:n]}, [][]byte{b.out})
+	answer := b.out[:length]
+	if !status.Ok() && waitsForAnswer(&c.header) {
+		answer = refusal(c.header.Unique, unix.EIO)
+	}
+	if !s.toGiveBack(c, answer) && len(answer) > 0 {
+		if err := s.write(answer); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENODEV) {
+			s.logger.Warn("an answer was refused", "opcode", c.header.Opcode, "error", err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.handled--; s.handled == 0 {
+		s.changed.Broadcast()
+	}
+}
+
+// toGiveBack tells whether a request was ended that has no answer. If the server was not stopped after all, it is handled once more.
+func (s *Server) toGiveBack(c *call, answer []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.underway[c.header.Unique] == c {
+		delete(s.underway, c.header.Unique)
+	}
+	if !c.back || statusOf(answer) != -int32(unix.EINTR) {
+		return false
+	}
+	if s.stopping {
+		s.pending = append(s.pending, c.raw)
+	} else {
+		go s.again(c.raw)
+	}
+	return true
+}
+
+func (s *Server) write(message []byte) error {
+	for {
+		_, err := unix.Write(s.fd, message)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+func refusal(unique uint64, errno unix.Errno) []byte {
+	header := fuse.OutHeader{Status: -int32(errno), Unique: unique}
+	header.Length = uint32(binary.Size(header))
+	answer, _ := binary.Append(nil, binary.NativeEndian, header)
+	return answer
+}
+
+// statusOf is 0 if there is no answer.
+func statusOf(answer []byte) int32 {
+	var header fuse.OutHeader
+	if len(answer) >= binary.Size(header) {
+		_, _ = binary.Decode(answer, binary.NativeEndian, &header)
+	}
+	return header.Status
+}
+
+// interrupt has handlers know that those who asked wait no more.
+func (s *Server) interrupt(which func(*call) bool) {
+	s.mu.Lock()
+	var uniques []uint64
+	for unique, c := range s.underway {
+		if which(c) {
+			uniques = append(uniques, unique)
+		}
+	}
+	s.mu.Unlock()
+	for _, unique := range uniques {
+		in := fuse.InterruptIn{InHeader: fuse.InHeader{Opcode: opInterrupt}, Unique: unique}
+		in.Length = uint32(binary.Size(in))
+		message, _ := binary.Append(nil, binary.NativeEndian, in)
+		_, _ = s.protocol.HandleRequest([][]byte{message}, [][]byte{make([]byte, answerRoom)})
+	}
+}

@@ -1,0 +1,257 @@
+package fusefs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/fusefs/control"
+	"lockfs/fusefs/filelock"
+	"lockfs/fusefs/observation"
+	"lockfs/fusefs/serve"
+	"lockfs/fusefs/thread"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// stateVersion rises when a process of an earlier version could not go on with a state, or an earlier state not be gone on with.
+const stateVersion = 1
+
+// state is all that a mount's process knows of the mount beyond what the cluster and the kernel do. What is missing is worked out anew: what
+// files contained when they were seen last, rests of listings.
+type state struct {
+	Version      int
+	Began        time.Duration // when the mount was stopped, on CLOCK_BOOTTIME
+	Dir          string
+	Number       uint32
+	Init         *serve.Init
+	Requests     [][]byte // that were read and not answered
+	Files        []savedFile
+	LastFile     uint64
+	Dirs         map[uint64]ids.Inode
+	LastDir      uint64
+	Inodes       []savedInode
+	Known        map[ids.Inode]uint64
+	Control      *control.Saved
+	Observations *observation.Saved
+	Created      []thread.Saved[[]byte] // storepb.Attr
+	Walked       []thread.Saved[savedWalk]
+	Judged       []thread.Saved[savedJudgement]
+}
+
+// savedFile is an open file.
+type savedFile struct {
+	Handle uint64
+	Ino    ids.Inode
+	By     [][]byte // storepb.Observation
+	How    observation.How
+	Locks  filelock.SavedDescription
+}
+
+// savedInode is a file in use of which more is known.
+type savedInode struct {
+	Ino    ids.Inode
+	Pinned bool
+	Locks  []filelock.Saved
+}
+
+type savedWalk struct {
+	Ino  ids.Inode
+	Seen [][]byte // storepb.Observation
+}
+
+type savedJudgement struct {
+	Last, Before savedName
+	Again        bool
+}
+
+type savedName struct {
+	Parent ids.Inode
+	Name   []byte
+	Ino    ids.Inode
+}
+
+// errUntold says that the mount is not done yet with what its programs have closed.
+var errUntold = errors.New("the cluster has not been told of all that was closed")
+
+// save is called when nothing is under way.
+func (fs *dispatcher) save() (*state, error) {
+	s := &state{Version: stateVersion, Dirs: make(map[uint64]ids.Inode), Known: fs.known.Save(), Observations: fs.observations.Save()}
+	if err := errors.Join(s.saveFiles(fs), s.saveCalls(fs)); err != nil {
+		return nil, err
+	}
+	dirs, last := fs.dirs.All()
+	for handle, dir := range dirs {
+		s.Dirs[handle] = dir.ino
+	}
+	s.LastDir = last
+	var err error
+	s.Control, err = fs.control.Save()
+	return s, err
+}
+
+func (s *state) saveFiles(fs *dispatcher) error {
+	files, last := fs.files.All()
+	s.LastFile = last
+	numbers, open := make(map[*filelock.Description]uint64), make(map[ids.Inode]bool)
+	for handle, file := range files {
+		open[file.inode.ino] = true
+		by, err := marshalAll(file.by)
+		if err != nil {
+			return err
+		}
+		numbers[&file.locks] = handle
+		s.Files = append(s.Files, savedFile{handle, file.inode.ino, by, file.how, file.locks.Save()})
+	}
+	fs.inodes.mu.Lock()
+	defer fs.inodes.mu.Unlock()
+	for ino, in := range fs.inodes.byIno {
+		locks, done := in.locks.Save(func(d *filelock.Description) (uint64, bool) { handle, found := numbers[d]; return handle, found })
+		if !done || !open[ino] || slices.ContainsFunc(locks, func(l filelock.Saved) bool { return len(l.Through) == 0 }) {
+			return errUntold
+		}
+		if in.pinned || len(locks) > 0 {
+			s.Inodes = append(s.Inodes, savedInode{ino, in.pinned, locks})
+		}
+	}
+	return nil
+}
+
+func (s *state) saveCalls(fs *dispatcher) error {
+	for _, c := range fs.calls.created.Save() {
+		attr, err := proto.Marshal(c.Value)
+		if err != nil {
+			return err
+		}
+		s.Created = append(s.Created, thread.Saved[[]byte]{Thread: c.Thread, Value: attr, Age: c.Age})
+	}
+	for _, w := range fs.calls.walked.Save() {
+		seen, err := marshalAll(w.Value.seen)
+		if err != nil {
+			return err
+		}
+		s.Walked = append(s.Walked, thread.Saved[savedWalk]{Thread: w.Thread, Value: savedWalk{w.Value.ino, seen}, Age: w.Age})
+	}
+	saveName := func(r resolved) savedName { return savedName{r.name.parent, []byte(r.name.name), r.ino} }
+	for _, j := range fs.judgements.Save() {
+		value := savedJudgement{saveName(j.Value.last), saveName(j.Value.before), j.Value.again}
+		s.Judged = append(s.Judged, thread.Saved[savedJudgement]{Thread: j.Thread, Value: value, Age: j.Age})
+	}
+	return nil
+}
+
+// restore is for a file system of which the kernel knows nothing yet.
+func (fs *dispatcher) restore(s *state) error {
+	if err := errors.Join(s.restoreFiles(fs), s.restoreCalls(fs), fs.control.Restore(s.Control)); err != nil {
+		return err
+	}
+	dirs := make(map[uint64]*dirHandle)
+	for handle, ino := range s.Dirs {
+		dirs[handle] = &dirHandle{ino: ino}
+	}
+	fs.dirs.Restore(dirs, s.LastDir)
+	fs.known.Restore(s.Known)
+	fs.observations.Restore(s.Observations)
+	return nil
+}
+
+func (s *state) restoreFiles(fs *dispatcher) error {
+	files := make(map[uint64]*fileHandle)
+	for _, saved := range s.Files {
+		by, err := unmarshalAll(saved.By)
+		if err != nil {
+			return err
+		}
+		file := &fileHandle{inode: fs.inodes.use(saved.Ino), by: by, how: saved.How}
+		file.locks.Restore(saved.Locks)
+		files[saved.Handle] = file
+	}
+	fs.files.Restore(files, s.LastFile)
+	for _, saved := range s.Inodes {
+		in, isUsed := fs.inodes.byIno[saved.Ino]
+		if !isUsed {
+			return fmt.Errorf("inode %d is not open and yet known", saved.Ino)
+		}
+		in.pinned = saved.Pinned
+		for _, lock := range saved.Locks {
+			var through []*filelock.Description
+			for _, handle := range lock.Through {
+				if file := files[handle]; file != nil {
+					through = append(through, &file.locks)
+				}
+			}
+			if len(through) == 0 {
+				return fmt.Errorf("a lock of inode %d was taken through nothing", saved.Ino)
+			}
+			in.locks.Restore(lock, through)
+		}
+	}
+	return nil
+}
+
+func (s *state) restoreCalls(fs *dispatcher) error {
+	var created []thread.Saved[*storepb.Attr]
+	for _, c := range s.Created {
+		attr := new(storepb.Attr)
+		if err := proto.Unmarshal(c.Value, attr); err != nil {
+			return err
+		}
+		created = append(created, thread.Saved[*storepb.Attr]{Thread: c.Thread, Value: attr, Age: c.Age})
+	}
+	fs.calls.created.Restore(created)
+	var walks []thread.Saved[walked]
+	for _, w := range s.Walked {
+		seen, err := unmarshalAll(w.Value.Seen)
+		if err != nil {
+			return err
+		}
+		walks = append(walks, thread.Saved[walked]{Thread: w.Thread, Value: walked{w.Value.Ino, seen}, Age: w.Age})
+	}
+	fs.calls.walked.Restore(walks)
+	restoreName := func(n savedName) resolved { return resolved{name{n.Parent, string(n.Name)}, n.Ino} }
+	var judgements []thread.Saved[judged]
+	for _, j := range s.Judged {
+		value := judged{restoreName(j.Value.Last), restoreName(j.Value.Before), j.Value.Again}
+		judgements = append(judgements, thread.Saved[judged]{Thread: j.Thread, Value: value, Age: j.Age})
+	}
+	fs.judgements.Restore(judgements)
+	return nil
+}
+
+func marshalAll(observations []*storepb.Observation) (all [][]byte, err error) {
+	for _, o := range observations {
+		one, err := proto.Marshal(o)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func unmarshalAll(all [][]byte) (observations []*storepb.Observation, err error) {
+	for _, one := range all {
+		o := new(storepb.Observation)
+		if err := proto.Unmarshal(one, o); err != nil {
+			return nil, err
+		}
+		observations = append(observations, o)
+	}
+	return observations, nil
+}
+
+func parseState(data []byte) (*state, error) {
+	s := new(state)
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, err
+	}
+	if s.Version != stateVersion {
+		return nil, fmt.Errorf("it is of version %d, and this program knows %d: %w", s.Version, stateVersion, syscall.EPROTONOSUPPORT)
+	}
+	return s, nil
+}

@@ -1,0 +1,68 @@
+package faults
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lockfs/test/hosts"
+)
+
+// upgrades hand mounts over to another program, alone and together with other harm.
+var upgrades = []harm{
+	{"guest upgraded", func(s *schedule, t testing.TB) { upgrade(t, s.guest.Daemon)() }},
+	{"guest upgraded again and again", func(s *schedule, t testing.TB) {
+		for range 5 {
+			upgrade(t, s.guest.Daemon)()
+		}
+	}},
+	{"leader upgraded", func(s *schedule, t testing.TB) { upgrade(t, s.c.Leader().Server)() }},
+	{"follower upgraded", func(s *schedule, t testing.TB) { upgrade(t, s.follower().Server)() }},
+	{"guest upgraded and cut off", func(s *schedule, t testing.TB) {
+		await := upgrade(t, s.guest.Daemon)
+		s.cut(s.guest.Host)
+		await()
+	}},
+	{"guest frozen and upgraded", func(s *schedule, t testing.TB) {
+		s.guest.Daemon.Freeze() // before, for exec may lose a SIGSTOP
+		await := upgrade(t, s.guest.Daemon)
+		s.hold(1.2, 1.8)
+		s.guest.Daemon.Thaw()
+		await()
+	}},
+	{"guest upgraded and leader killed", func(s *schedule, t testing.TB) {
+		await := upgrade(t, s.guest.Daemon)
+		s.restart(t, s.c.Leader())
+		await()
+	}},
+	{"guest killed in an upgrade", func(s *schedule, t testing.TB) {
+		_ = upgrade(t, s.guest.Daemon)
+		s.hold(0, 0.2)
+		s.guest.Kill()
+		s.guest.Start(t)
+	}},
+}
+
+// upgrade has the program at its path go on with the mount of a daemon, and answers how to wait for that, or for the daemon to have put it off.
+func upgrade(t testing.TB, daemon *hosts.Process) (await func()) {
+	t.Helper()
+	attempts := func() int {
+		log := daemon.Log()
+		return strings.Count(log, "went on with the mount") + strings.Count(log, "no new program goes on with the mount")
+	}
+	before := attempts()
+	daemon.Signal(syscall.SIGHUP)
+	return func() {
+		t.Helper()
+		hosts.Eventually(t, "the mount is handed over, or not", func() (string, bool) { return daemon.Log(), attempts() > before })
+	}
+}
+
+// TestUpgradeHistories is TestHistories and TestLockHistories for mounts that are handed over to another program.
+func TestUpgradeHistories(t *testing.T) {
+	t.Parallel()
+	seed := randomSeed(t)
+	t.Run("names", func(t *testing.T) { testHistories(t, upgrades, seed, 5*time.Second) })
+	t.Run("locks", func(t *testing.T) { testLockHistories(t, upgrades, len(upgrades), seed, 1500*time.Millisecond, 0) })
+}

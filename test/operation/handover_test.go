@@ -1,0 +1,154 @@
+package operation
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+	"lockfs/test/suite"
+)
+
+// goneOn is what a program says that goes on with a mount.
+const goneOn = "went on with the mount"
+
+// awaitUpgrade waits until a mount has been handed over for the n-th time.
+func awaitUpgrade(t testing.TB, mount *hosts.Process, n int) {
+	t.Helper()
+	hosts.Eventually(t, fmt.Sprint("upgrade ", n), func() (string, bool) {
+		seen := strings.Count(mount.Log(), goneOn)
+		return fmt.Sprint(seen, " upgrades"), seen >= n
+	})
+}
+
+// user is a program that uses a mount in every way at once.
+type user struct{ *hosts.Process }
+
+func startUser(t testing.TB, h *hosts.Host, before ...string) user {
+	t.Helper()
+	u := user{h.Start(before[0], before[1:]...)}
+	require.NoError(t, u.WaitOutput("working"))
+	return u
+}
+
+// requireUnnoticed ends it, and answers the longest that one of its calls took.
+func (u user) requireUnnoticed(t testing.TB) (longest time.Duration) {
+	t.Helper()
+	u.Signal(syscall.SIGTERM)
+	err := u.Wait()
+	var said struct {
+		Longest  map[string]float64
+		Counts   map[string]int
+		Failures []string
+	}
+	_, text, _ := strings.Cut(u.Stdout(), "\n")
+	require.NoError(t, json.Unmarshal([]byte(text), &said), "%v: %s", err, text)
+	require.Empty(t, said.Failures)
+	require.NoError(t, err)
+	for name, seconds := range said.Longest {
+		require.NotZero(t, said.Counts[name])
+		if name != "events" && name != "flock" { // they wait for others
+			longest = max(longest, time.Duration(seconds*float64(time.Second)))
+		}
+	}
+	t.Logf("longest %v; calls %v, longest of each %v", longest, said.Counts, said.Longest)
+	return longest
+}
+
+// TestMountIsUpgraded hands a mount over again and again, under programs that use it, one of which sees it in another mount namespace.
+// Nothing fails, and nobody gets a lock that one of them has.
+func TestMountIsUpgraded(t *testing.T) {
+	t.Parallel()
+	const upgrades, patience = 100, 5 * time.Second
+	c := suite.StartCluster(t, 1)
+	h := c.AddClient(t, "m")
+	p := c.MountOn(t, h, c.Servers())
+	h.MustRun(t, "mkdir", c.Path("below"))
+	client := suite.ClientPath(t, "unnoticed.py")
+	outside := startUser(t, h, "python3", client, c.Mount)
+	inside := startUser(t, h, "unshare", "--mount", "sh", "-ec", `mount --bind "$1" /mnt; exec python3 "$2" /mnt`, "sh", c.Path("below"), client)
+	for n := range upgrades {
+		p.Signal(syscall.SIGHUP)
+		awaitUpgrade(t, p, n+1)
+		h.MustRun(t, "touch", c.Path("between")) // it works before the next one
+		for _, name := range []string{"held", "below/held"} {
+			_, err := c.Nodes[0].Host.Run("flock", "--nonblock", c.Path(name), "true")
+			require.Error(t, err, "%s is locked after upgrade %d", name, n+1)
+		}
+	}
+	for _, u := range []user{outside, inside} {
+		require.Less(t, u.requireUnnoticed(t), patience, "it says how long the longest pause was: on a machine at leisure, well below a second")
+	}
+	require.Equal(t, 1, suite.CountMounts(t, h, c.Mount))
+	c.Nodes[0].AwaitSession(t, "m", "still the same session", suite.OneSession)
+	require.NoError(t, p.Stop())
+	c.Nodes[0].AwaitSession(t, "m", "the session ends with the mount", suite.NoSession)
+}
+
+// TestServerIsUpgraded hands the mounts of three servers over, one after the other, under programs that use each.
+func TestServerIsUpgraded(t *testing.T) {
+	t.Parallel()
+	const upgrades = 3
+	c := suite.StartCluster(t, 3)
+	var users []user
+	for _, n := range c.Nodes {
+		n.Host.MustRun(t, "mkdir", c.Path(n.Name))
+		users = append(users, startUser(t, n.Host, "python3", suite.ClientPath(t, "unnoticed.py"), c.Path(n.Name)))
+	}
+	for upgrade := range upgrades {
+		for i, n := range c.Nodes {
+			n.Server.Signal(syscall.SIGHUP)
+			awaitUpgrade(t, n.Server, upgrade+1)
+			n.Host.MustRun(t, "touch", c.Path("between"))
+			_, err := c.Nodes[(i+1)%3].Host.Run("flock", "--nonblock", c.Path(n.Name, "held"), "true")
+			require.Error(t, err, "%s has it", n.Name)
+		}
+	}
+	for _, u := range users {
+		u.requireUnnoticed(t)
+	}
+}
+
+// TestUpgradeToAProgramThatDoesNotFit leaves the mount to the one that serves it.
+func TestUpgradeToAProgramThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 1)
+	h := c.AddClient(t, "m")
+	program := c.Path("..", "lockfs-of-m")
+	h.MustRun(t, "cp", c.Program, program)
+	p := h.Start(program, slices.Concat([]string{"mount"}, c.MountFlags(t, "m", c.Servers()), []string{c.Mount})...)
+	require.NoError(t, p.WaitOutput("lockfs: ready at "+c.Mount))
+	require.NoError(t, os.Remove(program))
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho I am another\nexit 1\n"), 0o755))
+	p.Signal(syscall.SIGHUP)
+	require.NoError(t, p.WaitOutput("I am another"))
+	suite.RequireLocking(t, c, h, c.Nodes[0].Host)
+	require.NotContains(t, p.Log(), goneOn)
+	require.NoError(t, p.Stop())
+}
+
+// TestUpUpgrades replaces the program and runs lockfs up, as an installation does.
+func TestUpUpgrades(t *testing.T) {
+	t.Parallel()
+	h := newUpHost(t, hosts.New(t), "a")
+	built := h.program
+	h.program = "/mnt/lockfs"
+	install := func() { h.MustRun(t, "sh", "-c", `cp "$1" /mnt/new && mv /mnt/new /mnt/lockfs`, "sh", built) }
+	install()
+	h.mustLockfs(t, "up", "--bootstrap")
+	daemon := h.daemon(t)
+	u := startUser(t, h.Host, "python3", suite.ClientPath(t, "unnoticed.py"), h.mount)
+	install()
+	require.Contains(t, h.mustLockfs(t, "up"), "goes on with the program that is there now")
+	require.Equal(t, daemon, h.daemon(t))
+	require.NotContains(t, h.mustLockfs(t, "up"), "goes on with the program", "once")
+	u.requireUnnoticed(t)
+	h.mustLockfs(t, "down")
+}
