@@ -38,7 +38,8 @@ type Client struct {
 	holders    *holders
 	probed     probedVoter
 	noDelay    bool
-	asksMakers atomic.Int64 // until when, on CLOCK_BOOTTIME, makers of names are told without being asked for
+	roundDue   atomic.Pointer[time.Time] // see RoundDue
+	asksMakers atomic.Int64              // until when, on CLOCK_BOOTTIME, makers of names are told without being asked for
 
 	ctx       context.Context // ends when the client is closed
 	cancel    context.CancelFunc

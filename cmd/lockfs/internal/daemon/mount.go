@@ -21,6 +21,7 @@ import (
 	"lockfs/cluster/identity"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/daemon/supervisor"
 	"lockfs/fusefs"
 )
 
@@ -112,6 +113,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 		return err
 	}
 	config.Host, config.SessionFile = p.host, p.sessionFile()
+	supervisor.Status("looks for the cluster")
 	client, err := session.Dial(looking, p.servers, config)
 	if err != nil {
 		return fmt.Errorf("no session with %s: %w", strings.Join(p.servers, ","), err)
@@ -138,7 +140,9 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	defer relay.Close()
 	serveSocket(cli.MountSocket(p.dir), relay.Server(), logger, &serving)
 	serveDebug(cli.Daemon{Kind: "mount", Of: p.dir, Mount: p.dir}, metrics.Registry, logger, &serving)
+	supervisor.Ready()
 	ready()
+	supervisor.Watch(ctx, logger, supervisor.Loop{Name: "session", Due: client.RoundDue})
 	gone := make(chan struct{})
 	go func() {
 		mounted.Wait()
@@ -146,8 +150,10 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	}()
 	select {
 	case <-ctx.Done():
+		supervisor.Stopping()
 		err = mounted.Unmount()
 	case <-gone:
+		supervisor.Stopping()
 	}
 	logStop(logger, endSession(client, mounted))
 	if err := mounted.End(client.Answers()); err != nil {

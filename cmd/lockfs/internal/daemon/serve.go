@@ -10,6 +10,7 @@ import (
 	"lockfs/cluster/identity"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/daemon/supervisor"
 	"lockfs/fusefs"
 )
 
@@ -32,6 +33,7 @@ type service struct {
 func (s *service) run(ctx context.Context) error {
 	go tuneCollector()
 	failure := s.start(ctx)
+	supervisor.Stopping()
 	s.parts.stop(s.config.Logger)
 	if ctx.Err() != nil && errors.Is(failure, ctx.Err()) {
 		return nil // told to end
@@ -72,24 +74,28 @@ func (s *service) start(ctx context.Context) error {
 	}
 	serveDebug(s.about(), s.config.Metrics.Registry, s.config.Logger, &s.parts)
 	serveSocket(s.socket, node.SocketServer(), s.config.Logger, &s.parts)
+	supervisor.Status("waits until a majority of the servers answers")
 	if err := node.WaitReady(ctx); err != nil {
 		return firstFailure(node, err)
 	}
 	if err := s.forrst.serve(ctx, node, session.Config{Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger}, functions, &s.parts); err != nil {
 		return firstFailure(node, err)
 	}
+	loops := []supervisor.Loop{{Name: "leading", Due: node.RoundDue}}
 	gone := make(chan struct{})
 	if s.mountDir != "" {
-		mounted, err := s.mount(ctx, node)
+		mounted, client, err := s.mount(ctx, node)
 		if err != nil {
 			return err
 		}
+		loops = append(loops, supervisor.Loop{Name: "session", Due: client.RoundDue})
 		go func() {
 			mounted.Wait()
 			close(gone)
 		}()
 	}
 	s.ready()
+	supervisor.Watch(ctx, s.config.Logger, loops...)
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -135,24 +141,24 @@ func firstFailure(node *cluster.Node, err error) error {
 	}
 }
 
-func (s *service) mount(ctx context.Context, node *cluster.Node) (*fusefs.Mounted, error) {
+func (s *service) mount(ctx context.Context, node *cluster.Node) (*fusefs.Mounted, *session.Client, error) {
 	client, err := node.OpenClient(ctx, session.Config{
 		Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger,
 		SessionFile:  filepath.Join(s.config.DataDir, "mount.session"),
 		MachineFiles: append(machineFiles(), filepath.Join(s.config.DataDir, "machine-id")),
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	mounted, err := mount(s.mountDir, client, fusefs.Options{Logger: s.config.Logger, Observer: s.config.Metrics.ObserveMount})
 	if err != nil {
 		s.parts.started("session", func() error { return endSession(client, nil) })
-		return nil, err
+		return nil, nil, err
 	}
 	s.parts.started("connection", func() error { return mounted.End(client.Answers()) })
 	s.parts.started("session", func() error { return endSession(client, mounted) })
 	s.parts.started("mount", mounted.Unmount)
 	s.config.Metrics.SetMount(client)
 	node.SetMount(s.mountDir)
-	return mounted, nil
+	return mounted, client, nil
 }

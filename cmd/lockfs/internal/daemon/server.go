@@ -9,6 +9,7 @@ import (
 
 	"lockfs/cluster"
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/daemon/supervisor"
 )
 
 func serverCommand() *cobra.Command {
@@ -57,7 +58,10 @@ With --insecure there are no certificates and no tokens, and others enter with -
 				}
 			}
 			s.socket = cli.ServerSocket(s.config.Name)
-			s.ready = func() { fmt.Fprintf(cmd.OutOrStdout(), "lockfs: %s ready\n", s.config.Name) }
+			s.ready = func() {
+				supervisor.Ready()
+				fmt.Fprintf(cmd.OutOrStdout(), "lockfs: %s ready\n", s.config.Name)
+			}
 			return s.run(cmd.Context())
 		},
 	}
