@@ -156,6 +156,6 @@ func clusterOf(ctx context.Context, socket string) (string, error) {
 }
 
 func noDaemon() error {
-	return fmt.Errorf("no lockfs daemon runs here (looked in %s): run this on a server or a mount, "+
+	return fmt.Errorf("no lockfs daemon runs here (looked in %s): run this on a server or a mount, make this host one with `lockfs up`, "+
 		"or give --servers with --identity", strings.Join(SocketDirs(), " and "))
 }

@@ -1,0 +1,12 @@
+// Package packages shows what is released at work: packages installed, upgraded and removed on a system of their own, and the image
+// beside others that share a mount.
+package packages
+
+import (
+	"os"
+	"testing"
+
+	"lockfs/test/suite"
+)
+
+func TestMain(m *testing.M) { os.Exit(suite.Main(m)) }
