@@ -19,7 +19,7 @@ func TestDebianPackage(t *testing.T) {
 	r := newRoot(t, net, "a")
 	first, second := r.bring(t, the(t, released(t, older), "*.deb")), r.bring(t, the(t, released(t, newer), "*.deb"))
 
-	require.Contains(t, r.install(t, first), "`lockfs up TOKEN` makes this host one of a cluster")
+	require.Contains(t, r.mustDpkg(t, "-i", first), "`lockfs up TOKEN` makes this host one of a cluster")
 	require.Equal(t, older+"\n", r.mustRun(t, "dpkg-query", "-W", "-f", "${Version}\n", "lockfs"))
 	require.Contains(t, r.mustRun(t, "lockfs", "version"), "lockfs")
 	r.sh(t, `test -d /locks; test -x /sbin/mount.lockfs; mount.lockfs -f 10.0.0.1 /locks; gzip -dc /usr/share/man/man1/lockfs-up.1.gz | grep -q '^.TH'
@@ -35,7 +35,7 @@ func TestDebianPackage(t *testing.T) {
 	daemon := r.sh(t, `pgrep -o -f '^/usr/bin/lockfs server'`)
 
 	t.Run("Upgrade", func(t *testing.T) {
-		require.Contains(t, r.install(t, second), "goes on with the version before")
+		require.Contains(t, r.mustDpkg(t, "-i", second), "goes on with the version before")
 		require.Equal(t, newer+"\n", r.mustRun(t, "dpkg-query", "-W", "-f", "${Version}\n", "lockfs"))
 		require.Contains(t, r.mustRun(t, "cat", settingsFile), "LOCKFS_MAX_BYTES=300M")
 		require.Equal(t, daemon, r.sh(t, `pgrep -o -f '^/usr/bin/lockfs server'`))
@@ -44,7 +44,7 @@ func TestDebianPackage(t *testing.T) {
 		require.Contains(t, r.mustRun(t, "lockfs", "up"), "all is as it should be")
 	})
 	t.Run("RemovalRefusesInUse", func(t *testing.T) {
-		_, err := r.run("dpkg", "-r", "lockfs")
+		_, err := r.dpkg("-r", "lockfs")
 		require.ErrorContains(t, err, "/locks is in use")
 		require.ErrorContains(t, err, "sleep (pid ")
 		require.Equal(t, "held\n", r.mustRun(t, "cat", "/locks/deploy.lock"))
@@ -52,21 +52,21 @@ func TestDebianPackage(t *testing.T) {
 		_ = held.Wait()
 	})
 	t.Run("RemoveAndInstall", func(t *testing.T) {
-		r.mustRun(t, "dpkg", "-r", "lockfs")
+		r.mustDpkg(t, "-r", "lockfs")
 		r.sh(t, `! pgrep -f '^/usr/bin/lockfs'; ! test -e /usr/bin/lockfs; ! test -e /locks; grep -q LOCKFS_MAX_BYTES `+settingsFile)
-		r.install(t, second)
+		r.mustDpkg(t, "-i", second)
 		r.mustRun(t, "lockfs", "up")
 		require.Equal(t, "held\n", r.mustRun(t, "cat", "/locks/deploy.lock"))
 		require.Contains(t, r.mustRun(t, "cat", settingsFile), "LOCKFS_MAX_BYTES=300M")
 	})
 	t.Run("Purge", func(t *testing.T) {
-		require.Contains(t, r.mustRun(t, "dpkg", "--purge", "lockfs"), "/var/lib/lockfs has the data of a server, and stays")
+		require.Contains(t, r.mustDpkg(t, "--purge", "lockfs"), "/var/lib/lockfs has the data of a server, and stays")
 		for _, path := range r.left(t) {
 			require.True(t, strings.HasPrefix(path+"/", "/var/lib/lockfs/"), path)
 		}
 		r.mustRun(t, "rm", "-r", "/var/lib/lockfs")
-		r.install(t, second)
-		r.mustRun(t, "dpkg", "--purge", "lockfs")
+		r.mustDpkg(t, "-i", second)
+		r.mustDpkg(t, "--purge", "lockfs")
 		require.Empty(t, r.left(t))
 	})
 }

@@ -75,10 +75,17 @@ func (r *root) bring(t testing.TB, file string) string {
 	return to
 }
 
-// install has dpkg install a package, and answers what it says.
-func (r *root) install(t testing.TB, file string) string {
+// dpkg does something with the package, and answers what it says. It leaves out what takes long: syncing files, and indexing all
+// pages of the manual.
+func (r *root) dpkg(args ...string) (string, error) {
+	return r.run("dpkg", append([]string{"--force-unsafe-io", "--no-triggers"}, args...)...)
+}
+
+func (r *root) mustDpkg(t testing.TB, args ...string) string {
 	t.Helper()
-	return r.mustRun(t, "dpkg", "--force-unsafe-io", "-i", file)
+	text, err := r.dpkg(args...)
+	require.NoError(t, err)
+	return text
 }
 
 // managers keep books and caches, which are none of a package's files.

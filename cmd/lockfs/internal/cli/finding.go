@@ -33,7 +33,7 @@ func (a *Asked) Explain(err error) error {
 	case !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, rpc.ErrUnreachable):
 		return err
 	case strings.HasPrefix(a.Addresses[0], unixPrefix):
-		return fmt.Errorf("%w; the daemon of this host was asked (%s): see whether a majority of the servers runs, and is reached from here",
+		return fmt.Errorf("%w; the daemon of this host was asked (%s): `lockfs doctor` tells whether a majority of the servers runs, and is reached from here",
 			err, strings.TrimPrefix(a.Addresses[0], unixPrefix))
 	}
 	return fmt.Errorf("%w; see whether `lockfs server` runs at %v and a majority of the servers does, or name others with --servers",
