@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,10 +23,12 @@ func KnownCommands(cmd *cobra.Command, args []string) error {
 // meantCommand asks whether another command was meant; empty if none is like it.
 func meantCommand(cmd *cobra.Command, word string) string {
 	cmd.SuggestionsMinimumDistance = mostTypos
-	if like := cmd.SuggestionsFor(word); len(like) > 0 {
-		return fmt.Sprintf(" (did you mean `%s %s`?)", cmd.CommandPath(), like[0])
+	like := cmd.SuggestionsFor(word)
+	if len(like) == 0 {
+		return ""
 	}
-	return ""
+	nearest := slices.MinFunc(like, func(a, b string) int { return distance(a, word) - distance(b, word) })
+	return fmt.Sprintf(" (did you mean `%s %s`?)", cmd.CommandPath(), nearest)
 }
 
 // meantFlag asks whether another flag was meant.
