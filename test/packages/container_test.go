@@ -125,10 +125,16 @@ func (e *engine) container(t testing.TB, name, propagation string, command ...st
 	return e.crun("run", "--bundle", bundle, name)
 }
 
-// start starts lockfs on the host, with the locks at DIR/locks.
-func (e *engine) start(t testing.TB) *hosts.Process {
+// lockfs is a command of the host, whose daemon is asked by no other.
+func (e *engine) lockfs(t testing.TB, args ...string) []string {
+	return append([]string{"env", "LOCKFS_SOCKET_DIR=" + e.mnt + ".run", suite.Program(t)}, args...)
+}
+
+// serve starts lockfs on the host, with the locks at DIR/locks.
+func (e *engine) serve(t testing.TB) *hosts.Process {
 	t.Helper()
-	p := e.Start(suite.Program(t), "dev", filepath.Join(e.mnt, "locks"), "--data", e.mnt+".data")
+	dev := e.lockfs(t, "dev", filepath.Join(e.mnt, "locks"), "--data", e.mnt+".data")
+	p := e.Start(dev[0], dev[1:]...)
 	require.NoError(t, p.WaitOutput("ready at"))
 	return p
 }
@@ -138,13 +144,15 @@ func (e *engine) start(t testing.TB) *hosts.Process {
 func TestContainers(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, hosts.New(t))
-	daemon := e.start(t)
+	daemon := e.serve(t)
+	rule := e.lockfs(t, "rule", "set", "job", "--holder", "creator")
+	e.MustRun(t, rule[0], rule[1:]...)
 	e.MustRun(t, "sh", "-c", `set -C; echo > "$1/locks/gate"`, "sh", e.mnt)
 	job := func(name string) []string {
 		return e.container(t, name, "rslave", "/usr/bin/lockfs", "run", "--nonblock", "/locks/locks/job", "--", "/usr/bin/lockfs", "wait", "/locks/locks/gate")
 	}
 	first := job("first")
-	holds := e.Host.Start(first[0], first[1:]...)
+	holds := e.Start(first[0], first[1:]...)
 	hosts.Eventually(t, "the lock of the first container", func() (string, bool) {
 		text, err := e.Run("cat", filepath.Join(e.mnt, "locks/job"))
 		return fmt.Sprint(text, err), err == nil && text != ""
@@ -165,7 +173,7 @@ func TestContainers(t *testing.T) {
 
 	for _, propagation := range []string{"rslave", "rprivate"} {
 		stays := e.container(t, propagation, propagation, "/usr/bin/lockfs", "wait", "/tmp/never")
-		e.Host.Start(stays[0], stays[1:]...)
+		e.Start(stays[0], stays[1:]...)
 	}
 	inside := func(name string) (string, error) {
 		run := e.crun("exec", name, "/usr/bin/lockfs", "run", "/locks/locks/again", "--", "/usr/bin/lockfs", "version")
@@ -178,7 +186,7 @@ func TestContainers(t *testing.T) {
 		})
 	}
 	require.NoError(t, daemon.Stop())
-	e.start(t)
+	e.serve(t)
 	_, err = inside("rslave")
 	require.NoError(t, err)
 	_, err = inside("rprivate")
