@@ -116,7 +116,10 @@ func (e *engine) container(t testing.TB, name, propagation string, command ...st
 		"root":     object{"path": e.image, "readonly": true},
 		"hostname": name,
 		"mounts":   mounts,
-		"linux":    object{"namespaces": []object{{"type": "pid"}, {"type": "mount"}, {"type": "uts"}, {"type": "ipc"}}},
+		"linux": object{
+			"namespaces":        []object{{"type": "pid"}, {"type": "mount"}, {"type": "uts"}, {"type": "ipc"}},
+			"rootfsPropagation": "rslave", // as podman and containerd say where a mount is to come from the host
+		},
 	}
 	text, err := json.Marshal(config)
 	require.NoError(t, err)
