@@ -32,13 +32,14 @@ func TestDebianPackage(t *testing.T) {
 	r.sh(t, `echo LOCKFS_MAX_BYTES=300M >> `+settingsFile+`; set -C; echo held > /locks/deploy.lock`)
 	held := r.Start("chroot", rootDir, "sh", "-c", `cd /locks; exec 9> flock; flock 9; echo begun; exec sleep 1000`)
 	require.NoError(t, held.WaitOutput("begun"))
-	daemon := r.sh(t, `pgrep -o -f '^/usr/bin/lockfs server'`)
+	daemon := r.daemons()
+	require.NotEmpty(t, daemon)
 
 	t.Run("Upgrade", func(t *testing.T) {
 		require.Contains(t, r.mustDpkg(t, "-i", second), "goes on with the version before")
 		require.Equal(t, newer+"\n", r.mustRun(t, "dpkg-query", "-W", "-f", "${Version}\n", "lockfs"))
 		require.Contains(t, r.mustRun(t, "cat", settingsFile), "LOCKFS_MAX_BYTES=300M")
-		require.Equal(t, daemon, r.sh(t, `pgrep -o -f '^/usr/bin/lockfs server'`))
+		require.Equal(t, daemon, r.daemons())
 		_, err := r.run("flock", "--nonblock", "/locks/flock", "true")
 		require.Error(t, err, "the lock is held on")
 		require.Contains(t, r.mustRun(t, "lockfs", "up"), "all is as it should be")
@@ -53,7 +54,8 @@ func TestDebianPackage(t *testing.T) {
 	})
 	t.Run("RemoveAndInstall", func(t *testing.T) {
 		r.mustDpkg(t, "-r", "lockfs")
-		r.sh(t, `! pgrep -f '^/usr/bin/lockfs'; ! test -e /usr/bin/lockfs; ! test -e /locks; grep -q LOCKFS_MAX_BYTES `+settingsFile)
+		require.Empty(t, r.daemons())
+		r.sh(t, `! test -e /usr/bin/lockfs; ! test -e /locks; grep -q LOCKFS_MAX_BYTES `+settingsFile)
 		r.mustDpkg(t, "-i", second)
 		r.mustRun(t, "lockfs", "up")
 		require.Equal(t, "held\n", r.mustRun(t, "cat", "/locks/deploy.lock"))

@@ -9,4 +9,10 @@ import (
 	"lockfs/test/suite"
 )
 
-func TestMain(m *testing.M) { os.Exit(suite.Main(m)) }
+func TestMain(m *testing.M) {
+	status := suite.Main(m)
+	if releaserDir != "" {
+		_ = os.RemoveAll(releaserDir)
+	}
+	os.Exit(status)
+}

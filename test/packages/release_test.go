@@ -18,12 +18,16 @@ const (
 	newer = "1.0.1"
 )
 
+// releaserDir is where it is then; TestMain removes that.
+var releaserDir string
+
 // releaser builds the command that makes releases, once.
 var releaser = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "releaser")
 	if err != nil {
 		return "", err
 	}
+	releaserDir = dir
 	program := filepath.Join(dir, "release")
 	said, err := exec.Command("go", "build", "-C", "../../cmd/release", "-buildvcs=false", "-o", program, ".").CombinedOutput()
 	if err != nil {

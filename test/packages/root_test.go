@@ -88,6 +88,15 @@ func (r *root) mustDpkg(t testing.TB, args ...string) string {
 	return text
 }
 
+// daemons are the pids of those of the packages' program that serve; empty: none.
+func (r *root) daemons() string {
+	pids, err := r.Run("pgrep", "-f", "^/usr/bin/lockfs (server|mount)")
+	if err != nil {
+		return ""
+	}
+	return pids
+}
+
 // managers keep books and caches, which are none of a package's files.
 var managers = []string{"/var/lib/dpkg", "/var/log", "/var/cache", "/var/lib/systemd", "/etc/ld.so.cache", "/usr/lib/sysimage/rpm", "/var/lib/rpm"}
 

@@ -37,5 +37,6 @@ func TestRPM(t *testing.T) {
 	_ = user.Wait()
 	_, err = rpm("-e", "lockfs")
 	require.NoError(t, err)
-	r.sh(t, `! pgrep -f '^/usr/bin/lockfs'; ! test -e /usr/bin/lockfs; ! test -e /locks; test -e /var/lib/lockfs; grep -q LOCKFS_MAX_BYTES /etc/lockfs/lockfs.env*`)
+	require.Empty(t, r.daemons())
+	r.sh(t, `! test -e /usr/bin/lockfs; ! test -e /locks; test -e /var/lib/lockfs; grep -q LOCKFS_MAX_BYTES /etc/lockfs/lockfs.env*`)
 }
