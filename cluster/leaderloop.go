@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -34,6 +35,7 @@ type leaderLoop struct {
 	enrollment *enrollment               // nil: there are no certificates
 	limits     func() *storepb.SetLimits // that this node is to set when it leads
 	cluster    func()                    // has the state know which cluster it is
+	roundDue   *atomic.Pointer[time.Time]
 }
 
 // clockInterval is how often the leader compares the voters' clocks when no reader makes it.
@@ -42,11 +44,17 @@ const clockInterval = 2 * time.Second
 // readyRetry is the pause after a majority of the voters could not be asked, though they voted.
 const readyRetry = 100 * time.Millisecond
 
+// longestRound is far more than a round takes in which all others are silent.
+const longestRound = time.Minute
+
+func (l *leaderLoop) goesRound() { l.roundDue.Store(new(time.Now().Add(longestRound))) }
+
 // run is what this node does whenever it is elected, until it is closed.
 func (l *leaderLoop) run() {
 	removed := time.NewTicker(removalInterval)
 	defer removed.Stop()
 	for {
+		l.goesRound()
 		select {
 		case <-l.leadership.elected:
 			l.becomeReady()
@@ -70,6 +78,7 @@ func (l *leaderLoop) lead(removed <-chan time.Time) {
 	due := time.NewTimer(0)
 	defer due.Stop()
 	for {
+		l.goesRound()
 		due.Reset(l.untilDue())
 		term := l.leadership.term()
 		if term == 0 {
@@ -137,6 +146,7 @@ func (l *leaderLoop) letTimePass() {
 // the clocks of a majority.
 func (l *leaderLoop) becomeReady() {
 	for l.raft.State() == raft.Leader {
+		l.goesRound()
 		term := ids.Term(l.raft.CurrentTerm())
 		err := l.raft.Barrier(0).Error()
 		if err == nil {

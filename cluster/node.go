@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/rpc"
@@ -54,6 +55,7 @@ type Node struct {
 	server     *rpc.Server
 	joinServer *rpc.Server
 	mount      atomic.Pointer[string]
+	roundDue   atomic.Pointer[time.Time] // see RoundDue
 }
 
 // fail says that the node cannot go on. Only the first reason counts.
@@ -73,6 +75,9 @@ func (n *Node) cannotApply(err error) {
 
 // Failed delivers the reason when the node cannot go on; the process is to end then.
 func (n *Node) Failed() <-chan error { return n.failed }
+
+// RoundDue is by when the loop in which this node leads, or waits to, is to begin anew, whether others answer or not.
+func (n *Node) RoundDue() time.Time { return *n.roundDue.Load() }
 
 // SetMount notes where this process has mounted the namespace, for the status.
 func (n *Node) SetMount(dir string) { n.mount.Store(&dir) }

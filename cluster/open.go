@@ -30,6 +30,7 @@ func Open(cfg Config) (*Node, error) {
 		n.cfg.Metrics = NewMetrics()
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
+	n.roundDue.Store(new(time.Now().Add(longestRound)))
 	n.broken, n.breaks = context.WithCancelCause(n.ctx)
 	if err := n.open(); err != nil {
 		return nil, errors.Join(err, n.Close())
@@ -153,6 +154,7 @@ func (n *Node) leaderLoop() *leaderLoop {
 		ctx: n.ctx, raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, space: n.space, clock: n.clock,
 		changes: n.changes, sessions: n.sessions, admission: n.admission, moves: n.moves, vigil: n.vigil, removal: n.removal, logger: n.logger,
 		enrollment: n.enrollment, limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) }, cluster: n.recordCluster,
+		roundDue: &n.roundDue,
 	}
 }
 

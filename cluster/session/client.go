@@ -40,9 +40,10 @@ type Client struct {
 	holders    *holders
 	probed     probedVoter
 	noDelay    bool
-	versions   version.Range // of a cluster, that this program knows
-	runsAt     atomic.Uint32 // the cluster, when it was heard of last; 0: it was not
-	asksMakers atomic.Int64  // until when, on CLOCK_BOOTTIME, makers of names are told without being asked for
+	versions   version.Range             // of a cluster, that this program knows
+	runsAt     atomic.Uint32             // the cluster, when it was heard of last; 0: it was not
+	roundDue   atomic.Pointer[time.Time] // see RoundDue
+	asksMakers atomic.Int64              // until when, on CLOCK_BOOTTIME, makers of names are told without being asked for
 
 	ctx       context.Context // ends when the client is closed
 	cancel    context.CancelFunc

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"time"
 
 	"lockfs/cluster/rpc"
 	"lockfs/formats/pause"
@@ -49,6 +50,7 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 		noDelay: cfg.NoLockDelay, versions: cfg.Versions, slots: make(chan int, inFlight), current: newCurrent(),
 		hurried: make(chan struct{}, 1), stopped: make(chan struct{}), leaving: make(chan struct{}),
 	}
+	c.roundDue.Store(new(time.Now().Add(c.timeout)))
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.alive, c.rest = context.WithCancel(c.ctx)
 	for slot := range inFlight {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"lockfs/cluster/rpc"
 	"lockfs/formats/pause"
 )
 
@@ -12,6 +13,7 @@ func (c *Client) keepAlive() {
 	defer close(c.stopped)
 	wait := firstKeepalive
 	for {
+		c.roundDue.Store(new(time.Now().Add(wait + rpc.AttemptTimeout)))
 		select {
 		case <-time.After(wait):
 		case <-c.hurried:
@@ -27,9 +29,13 @@ func (c *Client) keepAlive() {
 	}
 }
 
+// RoundDue is by when the loop that keeps the session alive is to begin anew, whether the cluster answers or not.
+func (c *Client) RoundDue() time.Time { return *c.roundDue.Load() }
+
 // reopen opens a session in place of one that was lost, and tries until it has one.
 func (c *Client) reopen() {
 	for c.alive.Err() == nil {
+		c.roundDue.Store(new(time.Now().Add(c.timeout + reopenPause)))
 		ctx, cancel := context.WithTimeout(c.alive, c.timeout)
 		s, err := c.open(ctx, newSessionID(), newNumbers(0))
 		cancel()

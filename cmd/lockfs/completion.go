@@ -75,6 +75,9 @@ var argumentCompletions = map[string]cobra.CompletionFunc{
 	"lockfs mount": first(directories),
 	"lockfs dev":   first(directories),
 	"lockfs bench": directories,
+
+	"lockfs docs man":   first(directories),
+	"lockfs docs units": first(directories),
 }
 
 // flagCompletions are for flags by name, of one command or of all.
@@ -96,6 +99,7 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"--socket":     sockets,
 	"--audit-log":  files,
 	"--backup-dir": directories,
+	"--program":    files,
 	"--compare":    files,
 }
 

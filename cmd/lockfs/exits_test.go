@@ -26,10 +26,13 @@ import (
 func TestWrongCalls(t *testing.T) {
 	program, nobody := clitest.ProgramNamed(t, "lockfs"), []string{"LOCKFS_SERVERS=127.0.0.1:1", "LOCKFS_INSECURE=true"}
 	for call, problem := range map[string]string{
-		"lock":                                   `unknown command "lock" for "lockfs"`,
+		"lock":                                   "unknown command \"lock\" for \"lockfs\" (did you mean `lockfs locks`?); see `lockfs --help`",
+		"sttaus":                                 "did you mean `lockfs status`?",
+		"status --sevrers a":                     "unknown flag: --sevrers (did you mean --servers?); see `lockfs status --help`",
+		"status --nothinglike":                   "unknown flag: --nothinglike; see `lockfs status --help`",
 		"--other":                                "see `lockfs --help`",
 		"host":                                   "lockfs: say what to do",
-		"host lst":                               "lst is no command of it; see `lockfs host --help`",
+		"host lst":                               "lst is no command of it (did you mean `lockfs host list`?); see `lockfs host --help`",
 		"host list a":                            "usage: lockfs host list",
 		"host forget":                            "usage: lockfs host forget NAME",
 		"host list --timeout 10":                 `missing unit in duration "10"; write it like 90s, 10m or 24h; see`,

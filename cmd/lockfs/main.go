@@ -42,8 +42,17 @@ The exit code is 0, or 1 after an error, unless the help of a command says more 
 
 `+manual.Listing(),
 		slices.Concat(setup.Commands(), daemon.Commands(), admin.Commands(), protocol.Commands(),
-			[]*cobra.Command{doctor.Command(), bundle.Command(), bench.Command(), cli.VersionCommand(), manual.DocsCommand(cli.ProgramVersion())})...)
+			[]*cobra.Command{doctor.Command(), bundle.Command(), bench.Command(), cli.VersionCommand(), docsCommand()})...)
+	root.Args, root.RunE = cli.KnownCommands, admin.Standing
+	root.ValidArgsFunction = cobra.NoFileCompletions
 	root.SetHelpCommand(manual.HelpCommand(cli.IsTerminal))
 	complete(root)
 	return root
+}
+
+// docsCommand makes what packages ship: what the manual has, and what lockfs up would write.
+func docsCommand() *cobra.Command {
+	docs := manual.DocsCommand(cli.ProgramVersion())
+	docs.AddCommand(setup.UnitsCommand())
+	return docs
 }

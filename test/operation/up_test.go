@@ -119,6 +119,12 @@ func TestFiveCommands(t *testing.T) {
 			})
 		}
 	}
+	for _, stands := range []string{d.mustLockfs(t), d.asNobody(t)} {
+		require.Contains(t, stands, "mounted   "+d.mount+"\n")
+		require.Contains(t, stands, "; 3 of 3 servers answer\n")
+		require.Contains(t, stands, "locks     1 held")
+		require.LessOrEqual(t, strings.Count(stands, "\n"), 10, stands)
+	}
 	a.MustRun(t, "rm", filepath.Join(a.mount, "deploy.lock"))
 	_, err = a.lockfs("why", "deploy.lock")
 	require.ErrorContains(t, err, "there is no deploy.lock on the mount at "+a.mount)

@@ -10,11 +10,14 @@ const longVariable = "LOCKFS_TEST_LONG"
 
 // Rounds is how often something is done that shows by luck only: few times, or many in a long run.
 func Rounds(few, many int) int {
-	if os.Getenv(longVariable) == "1" {
+	if Long() {
 		return many
 	}
 	return few
 }
+
+// Long tells whether this is a long run, in which what is the same each time but expensive is done too.
+func Long() bool { return os.Getenv(longVariable) == "1" }
 
 // soakVariable multiplies the number of faults, for longer runs.
 const soakVariable = "LOCKFS_TEST_SOAK"

@@ -18,6 +18,7 @@ func withAdmin(ctx context.Context, flags *cli.ClusterFlags, ask func(context.Co
 		return err
 	}
 	defer admin.Close()
+	defer cli.Waiting(os.Stderr, "waiting for an answer of the cluster, for %s at most", flags.Timeout)()
 	return asked.Explain(ask(ctx, admin))
 }
 

@@ -26,7 +26,7 @@ func advice(err error) string {
 	case errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0:
 		return fmt.Sprintf("user %d may not do that: change it with chmod or chown, or be another user", os.Geteuid())
 	case errors.Is(err, syscall.ENOTCONN):
-		return "lockfs, which was mounted there, has ended: start it again"
+		return "lockfs, which was mounted there, has ended: `lockfs up` starts it again, and `lockfs doctor` tells what is wrong"
 	case errors.Is(err, syscall.ETIMEDOUT):
 		return "no majority of the servers answers that mount: see `lockfs status`"
 	}

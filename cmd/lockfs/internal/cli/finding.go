@@ -33,7 +33,7 @@ func (a *Asked) Explain(err error) error {
 	case !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, rpc.ErrUnreachable):
 		return err
 	case strings.HasPrefix(a.Addresses[0], unixPrefix):
-		return fmt.Errorf("%w; the daemon of this host was asked (%s): see whether a majority of the servers runs, and is reached from here",
+		return fmt.Errorf("%w; the daemon of this host was asked (%s): `lockfs doctor` tells whether a majority of the servers runs, and is reached from here",
 			err, strings.TrimPrefix(a.Addresses[0], unixPrefix))
 	}
 	return fmt.Errorf("%w; see whether `lockfs server` runs at %v and a majority of the servers does, or name others with --servers",
@@ -156,6 +156,6 @@ func clusterOf(ctx context.Context, socket string) (string, error) {
 }
 
 func noDaemon() error {
-	return fmt.Errorf("no lockfs daemon runs here (looked in %s): run this on a server or a mount, "+
+	return fmt.Errorf("no lockfs daemon runs here (looked in %s): run this on a server or a mount, make this host one with `lockfs up`, "+
 		"or give --servers with --identity", strings.Join(SocketDirs(), " and "))
 }

@@ -20,7 +20,7 @@ func Parent(cmd *cobra.Command, of ...*cobra.Command) *cobra.Command {
 // rest out must not go on.
 func needSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%s is no command of it; see `%s --help`", Word(args[0]), cmd.CommandPath())
+		return fmt.Errorf("%s is no command of it%s; see `%s --help`", Word(args[0]), meantCommand(cmd, args[0]), cmd.CommandPath())
 	}
 	cmd.SetOut(cmd.ErrOrStderr())
 	if err := cmd.Usage(); err != nil {
@@ -44,7 +44,7 @@ func Exactly(least, most int) cobra.PositionalArgs {
 
 // WrongFlag says where to find what is right.
 func WrongFlag(cmd *cobra.Command, err error) error {
-	hint := ""
+	hint := meantFlag(cmd, err)
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration" {
 		hint = "; write it like 90s, 10m or 24h"

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by release builds (-ldflags "-X main.version=v1.2.3").
+// version is set by release builds (-ldflags "-X lockfs/cmd/lockfs/internal/cli.version=1.2.3").
 var version = ""
 
 // ProgramVersion is this program's, as far as the build tells.

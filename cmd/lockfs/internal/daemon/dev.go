@@ -2,6 +2,9 @@ package daemon
 
 import (
 	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,7 +60,7 @@ Works for root and, where fusermount3 is installed (Debian: apt install fuse3), 
 				forrst:    forrst,
 				mountDir:  path,
 				socket:    cli.DevSocket(path),
-				ready:     func() { fmt.Fprintf(cmd.OutOrStdout(), "lockfs: ready at %s\n", dir) },
+				ready:     func() { reportDev(cmd.OutOrStdout(), dir) },
 			}
 			return s.run(cmd.Context())
 		},
@@ -67,4 +70,18 @@ Works for root and, where fusermount3 is installed (Debian: apt install fuse3), 
 	cli.AddOpTimeout(cmd.Flags(), &timeout)
 	logs.Add(cmd.Flags(), "warn")
 	return cmd
+}
+
+// reportDev also says what to try: what locks are for, who has one, and what can be known of it.
+func reportDev(w io.Writer, dir string) {
+	reportReady(w, dir)
+	lock := filepath.Join(dir, "try.lock")
+	if strings.ContainsAny(dir, " '\"$`\\") {
+		lock = "'" + strings.ReplaceAll(lock, "'", `'\''`) + "'"
+	}
+	fmt.Fprintf(w, `  try, in another shell:
+    (set -C; echo mine > %[1]s)    # and again, which fails
+    lockfs why %[1]s
+    rm %[1]s
+`, lock)
 }

@@ -21,6 +21,7 @@ import (
 	"lockfs/cluster/identity"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/daemon/supervisor"
 	"lockfs/fusefs"
 )
 
@@ -127,6 +128,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if inherited != nil {
 		config.Inherited = inherited.session
 	}
+	supervisor.Status("looks for the cluster")
 	client, err := session.Dial(looking, p.servers, config)
 	if err != nil {
 		return fmt.Errorf("no session with %s: %w", strings.Join(p.servers, ","), err)
@@ -153,16 +155,20 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	defer relay.Close()
 	serveSocket(cli.MountSocket(p.dir), relay.Server(), logger, &serving)
 	serveDebug(cli.Daemon{Kind: "mount", Of: p.dir, Mount: p.dir}, metrics.Registry, logger, &serving)
+	supervisor.Ready()
 	if inherited == nil {
 		ready()
 	}
+	supervisor.Watch(ctx, logger, supervisor.Loop{Name: "session", Due: client.RoundDue})
 	gone := make(chan struct{})
 	go func() {
 		mounted.Wait()
 		close(gone)
 	}()
 	next := &upgrade{program: program, mounted: mounted, client: client, guard: guard, others: serving, logger: logger}
-	if next.await(ctx, asked, gone) {
+	over := !next.await(ctx, asked, gone)
+	supervisor.Stopping()
+	if !over {
 		err = mounted.Unmount()
 	}
 	logStop(logger, endSession(client, mounted))

@@ -63,7 +63,9 @@ becomes of which lock.`,
 			if r.Dir == "" || r.Claim.Name == "" {
 				return errors.New("--data and --name are needed: those of the server that is to run")
 			}
+			over := cli.Waiting(cmd.ErrOrStderr(), "restoring %s", cli.Text(args[0]))
 			done, err := restore(&r, args[0], sealKey, cmd.InOrStdin())
+			over()
 			if err != nil {
 				return err
 			}

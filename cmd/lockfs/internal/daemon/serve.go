@@ -11,6 +11,7 @@ import (
 	"lockfs/cluster/identity"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/cmd/lockfs/internal/daemon/supervisor"
 	"lockfs/fusefs"
 )
 
@@ -35,6 +36,7 @@ type service struct {
 func (s *service) run(ctx context.Context) error {
 	go tuneCollector()
 	failure := s.start(ctx)
+	supervisor.Stopping()
 	s.parts.stop(s.config.Logger)
 	if ctx.Err() != nil && errors.Is(failure, ctx.Err()) {
 		return nil // told to end
@@ -82,26 +84,31 @@ func (s *service) start(ctx context.Context) error {
 	}
 	serveDebug(s.about(), s.config.Metrics.Registry, s.config.Logger, &s.parts)
 	serveSocket(s.socket, node.SocketServer(), s.config.Logger, &s.parts)
+	supervisor.Status("waits until a majority of the servers answers")
 	if err := node.WaitReady(ctx); err != nil {
 		return firstFailure(node, err)
 	}
 	if err := s.forrst.serve(ctx, node, session.Config{Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger}, functions, &s.parts); err != nil {
 		return firstFailure(node, err)
 	}
+	loops := []supervisor.Loop{{Name: "leading", Due: node.RoundDue}}
 	gone := make(chan struct{})
 	var next *upgrade
 	if s.mountDir != "" {
 		if next, err = s.mount(ctx, node); err != nil {
 			return err
 		}
+		loops = append(loops, supervisor.Loop{Name: "session", Due: next.client.RoundDue})
 		go func() {
 			next.mounted.Wait()
 			close(gone)
 		}()
 	}
+	supervisor.Ready()
 	if s.inherited == nil {
 		s.ready()
 	}
+	supervisor.Watch(ctx, s.config.Logger, loops...)
 	for {
 		select {
 		case <-asked:

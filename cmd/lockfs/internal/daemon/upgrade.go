@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/cluster/session"
+	"lockfs/cmd/lockfs/internal/daemon/supervisor"
 	"lockfs/fusefs"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -101,6 +102,7 @@ func (u *upgrade) run(ctx context.Context) (over bool, err error) {
 		handover.Resume()
 		return false, err
 	}
+	supervisor.Reloading()
 	u.guard.end() // it would end the mount
 	u.others.stopWithin(stopLimit, u.logger)
 	u.logger.Info("the mount is handed over", "program", u.program, "state", len(handover.State), "after", time.Since(began))

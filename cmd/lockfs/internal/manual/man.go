@@ -12,7 +12,7 @@ import (
 
 // DocsCommand makes what packages of lockfs ship, and what Prometheus and Grafana are to know of it.
 func DocsCommand(version string) *cobra.Command {
-	docs := &cobra.Command{Use: "docs", Short: "Man pages, alert rules for Prometheus, a dashboard for Grafana"}
+	docs := &cobra.Command{Use: "docs", Short: "Man pages, units of systemd, manifests for Kubernetes, alert rules for Prometheus, a dashboard for Grafana"}
 	docs.Args, docs.RunE = cobra.ArbitraryArgs, func(cmd *cobra.Command, _ []string) error {
 		return fmt.Errorf("say what to make; see `%s --help`", cmd.CommandPath())
 	}
@@ -28,6 +28,7 @@ missing. The same program always writes the same.`,
 		},
 	})
 	docs.AddCommand(monitoringCommands()...)
+	docs.AddCommand(kubernetesCommand(version))
 	return docs
 }
 

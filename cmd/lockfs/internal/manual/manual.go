@@ -16,7 +16,9 @@ import (
 var sources embed.FS
 
 // names are the chapters in the order in which they are listed.
-var names = []string{"locks", "rules", "files", "protocols", "operation", "metrics", "security", "backup", "upgrade", "limits"}
+var names = []string{
+	"locks", "rules", "files", "protocols", "operation", "packages", "containers", "metrics", "security", "backup", "upgrade", "limits",
+}
 
 // Chapter is one chapter of the manual.
 type Chapter struct {

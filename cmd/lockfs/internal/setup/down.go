@@ -55,7 +55,7 @@ On one of three servers the other two go on; on one of two nothing goes on until
 }
 
 func notSetUp() error {
-	return fmt.Errorf("this host is not set up (there is no %s): `lockfs up TOKEN` does that", settingsFile)
+	return fmt.Errorf("this host is not set up (%s names no role): `lockfs up TOKEN` does that", settingsFile)
 }
 
 // down unmounts and stops the daemon. It unmounts before, in one step, for programs can begin to use the mount at any time; by

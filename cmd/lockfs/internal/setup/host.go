@@ -28,7 +28,7 @@ const (
 // thisHost answers nil if this host is not set up.
 func thisHost() (*host, error) {
 	s, there, err := readSettings(settingsFile)
-	if err != nil || !there {
+	if err != nil || !there || s.get(roleVariable) == "" { // as packages bring it
 		return nil, err
 	}
 	role, err := identity.ParseRole(s.get(roleVariable))

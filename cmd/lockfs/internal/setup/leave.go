@@ -52,7 +52,7 @@ cluster cannot be asked, and says what is left to be done on a server.`,
 			}
 			r := &report{w: cmd.OutOrStdout()}
 			if h == nil {
-				r.title("this host is in no cluster (there is no %s)", settingsFile)
+				r.title("this host is in no cluster (%s names no role)", settingsFile)
 				return nil
 			}
 			r.title("%s leaves its cluster", h.describe())

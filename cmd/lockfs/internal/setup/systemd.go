@@ -3,10 +3,13 @@ package setup
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,7 +17,11 @@ import (
 	"lockfs/cluster/identity"
 )
 
-const unitDir = "/etc/systemd/system"
+// Where units are: those of this host, which hide those of its packages, and those.
+const (
+	unitDir     = "/etc/systemd/system"
+	packagedDir = "/usr/lib/systemd/system"
+)
 
 // systemd is a unit of the system manager.
 type systemd struct {
@@ -24,8 +31,12 @@ type systemd struct {
 
 func (s *systemd) file() string { return filepath.Join(unitDir, unitName(s.role)) }
 
+// install leaves it to a package that has the very unit, and what that becomes with the next version.
 func (s *systemd) install() (changed bool, err error) {
 	text := []byte(unitText(s.role, s.program))
+	if packaged, err := os.ReadFile(filepath.Join(packagedDir, unitName(s.role))); err == nil && bytes.Equal(packaged, text) {
+		return s.removeOwn()
+	}
 	there, err := os.ReadFile(s.file())
 	if err == nil && bytes.Equal(there, text) {
 		return false, nil
@@ -34,6 +45,26 @@ func (s *systemd) install() (changed bool, err error) {
 		return false, fmt.Errorf("install %s: %w", unitName(s.role), err)
 	}
 	return true, os.Chmod(s.file(), 0o644)
+}
+
+// removeOwn removes the unit of this host.
+func (s *systemd) removeOwn() (changed bool, err error) {
+	err = os.Remove(s.file())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("remove %s: %w", unitName(s.role), err)
+	}
+	return true, nil
+}
+
+// isInstalled tells whether there is a unit at all.
+func (s *systemd) isInstalled() bool {
+	return slices.ContainsFunc([]string{unitDir, packagedDir}, func(dir string) bool {
+		_, err := os.Lstat(filepath.Join(dir, unitName(s.role)))
+		return err == nil
+	})
 }
 
 func (s *systemd) start(ctx context.Context) error {
@@ -47,7 +78,7 @@ func (s *systemd) start(ctx context.Context) error {
 }
 
 func (s *systemd) stop(ctx context.Context, force bool) error {
-	if _, err := os.Lstat(s.file()); os.IsNotExist(err) {
+	if !s.isInstalled() {
 		return nil
 	}
 	if err := systemctl(ctx, "disable", unitName(s.role)); err != nil {
@@ -67,8 +98,8 @@ func (s *systemd) stop(ctx context.Context, force bool) error {
 }
 
 func (s *systemd) remove() error {
-	if err := removeFile(s.file()); err != nil {
-		return fmt.Errorf("remove %s: %w", unitName(s.role), err)
+	if _, err := s.removeOwn(); err != nil {
+		return err
 	}
 	return systemctl(context.Background(), "daemon-reload")
 }

@@ -26,10 +26,11 @@ func commandOf(role identity.Role, mountDir string) []string {
 	return []string{daemonOf(role)}
 }
 
-// unitText is the unit. To reload it is to have the newest program go on with the mount. Only the main process is told to stop: the guard of the mount has to outlive it. Nothing there may give
-// the daemon a view of the file system of its own: others would not see what it mounts.
+// unitText is the unit, for hosts and for packages. It is ready once the locks are there, however long the others take to come.
+// To reload it is to have the newest program go on with the mount. Only the main process is told to stop: the guard of the mount
+// has to outlive it. Nothing there may give the daemon a view of the file system of its own: others would not see what it mounts.
 func unitText(role identity.Role, program string) string {
-	return fmt.Sprintf(`# Written by "lockfs up". For other settings see %[1]s, or "systemctl edit %[2]s".
+	return fmt.Sprintf(`# Of lockfs, started by "lockfs up". For other settings see %[1]s, or "systemctl edit %[2]s".
 [Unit]
 Description=lockfs %[3]s
 Documentation=man:lockfs-%[3]s(1) man:lockfs-operation(7)
@@ -38,9 +39,12 @@ After=network-online.target
 StartLimitIntervalSec=0
 
 [Service]
+Type=notify
 EnvironmentFile=%[1]s
 ExecStart=%[4]s %[5]s
 ExecReload=kill -HUP $MAINPID
+TimeoutStartSec=infinity
+WatchdogSec=5min
 Restart=on-failure
 RestartSec=1
 KillMode=process

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// mostTypos is by how much a word may differ from what was meant by it.
+const mostTypos = 2
+
+// KnownCommands is cobra's check that there is the command of a program which does something without one too.
+func KnownCommands(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("unknown command %q for %q%s; see `%s --help`", args[0], cmd.CommandPath(), meantCommand(cmd, args[0]), cmd.CommandPath())
+}
+
+// meantCommand asks whether another command was meant; empty if none is like it.
+func meantCommand(cmd *cobra.Command, word string) string {
+	cmd.SuggestionsMinimumDistance = mostTypos
+	like := cmd.SuggestionsFor(word)
+	if len(like) == 0 {
+		return ""
+	}
+	nearest := slices.MinFunc(like, func(a, b string) int { return distance(a, word) - distance(b, word) })
+	return fmt.Sprintf(" (did you mean `%s %s`?)", cmd.CommandPath(), nearest)
+}
+
+// meantFlag asks whether another flag was meant.
+func meantFlag(cmd *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return ""
+	}
+	like, least := "", mostTypos+1
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if d := distance(flag.Name, unknown.GetSpecifiedName()); d < least && !flag.Hidden {
+			like, least = flag.Name, d
+		}
+	})
+	if like == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean --%s?)", like)
+}
+
+// distance is how many bytes have to be put in, left out or replaced to make one word of the other.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := before
+			if a[i] != b[j] {
+				replaced++
+			}
+			before = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, before+1)
+		}
+	}
+	return row[len(b)]
+}

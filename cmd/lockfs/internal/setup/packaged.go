@@ -1,0 +1,37 @@
+package setup
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cluster/identity"
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+// UnitsCommand writes what lockfs up installs, and what it finds installed where a package did that.
+func UnitsCommand() *cobra.Command {
+	program := ""
+	cmd := &cobra.Command{
+		Use:   "units DIR",
+		Short: "Write the units of systemd, and the settings that they read, to a directory",
+		Long: `Write the units of systemd, and the settings that they read, to a directory, which is made if it is missing: for packages. lockfs up
+uses units in ` + packagedDir + ` that are for the program which it is itself, and writes its own otherwise.`,
+		Example: "  lockfs docs units --program /usr/bin/lockfs ./units",
+		Args:    cli.Exactly(1, 1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			for _, role := range []identity.Role{identity.Server, identity.Client} {
+				if err := os.WriteFile(filepath.Join(args[0], unitName(role)), []byte(unitText(role, program)), 0o644); err != nil {
+					return err
+				}
+			}
+			return os.WriteFile(filepath.Join(args[0], filepath.Base(settingsFile)), []byte(settingsHead), 0o600)
+		},
+	}
+	cmd.Flags().StringVar(&program, "program", "/usr/bin/lockfs", "where the program will be")
+	return cmd
+}
