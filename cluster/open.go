@@ -23,7 +23,7 @@ func Open(cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
-		silence: consensus.NewWithdrawal(), clock: newClock(readClocks),
+		silence: consensus.NewWithdrawal(), clock: newClock(readClocks), recent: newRecent(),
 	}
 	if n.cfg.Metrics == nil {
 		n.cfg.Metrics = NewMetrics()
@@ -62,6 +62,7 @@ func (n *Node) open() error {
 	go n.raft.TakeSnapshots(n.ctx)
 	go n.leaderLoop().run()
 	go n.frozen.run()
+	go n.sample()
 	go n.comparison().run()
 	n.serve()
 	go n.hangUp()
@@ -77,7 +78,7 @@ func (n *Node) startRaft() error {
 	}
 	n.raft, err = consensus.Open(n.dir, consensus.Config{
 		Network: network, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
-		Silence: n.silence, Wrote: func(took time.Duration) { n.cfg.Metrics.writes.Observe(took.Seconds()) },
+		Silence: n.silence, Wrote: func(took time.Duration) { n.observeWrite(took) },
 		Fail: n.fail, CannotApply: n.cannotApply, Entries: n.cfg.entries,
 	})
 	if err != nil {
@@ -88,7 +89,7 @@ func (n *Node) startRaft() error {
 		n.security.judge.fsm.Store(n.fsm)
 	}
 	n.store = &raftstore.Store{
-		Raft: n.raft.Raft, Now: n.clock.Now, Committed: func(took time.Duration) { n.cfg.Metrics.commits.Observe(took.Seconds()) },
+		Raft: n.raft.Raft, Now: n.clock.Now, Committed: func(took time.Duration) { n.observeCommit(took) },
 	}
 	n.members = &members{dir: n.dir, raft: n.raft}
 	n.leadership.follow(n.raft.Raft, n.members, n.ctx.Done())

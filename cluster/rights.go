@@ -133,6 +133,7 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"clear_alarm":   ofServers,
 		"set_quota":     ofServers,
 		"delete_quota":  ofServers,
+		"unlink":        ofServers, // of one lock, whoever has it
 	},
 }
 
