@@ -122,11 +122,16 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	metrics := cluster.NewMountMetrics()
 	metrics.SetVersion(cli.ProgramVersion())
 	metrics.Registry.MustRegister(CertificateCollector{cmp.Or(p.identity, cli.DefaultIdentity())})
+	relay := cluster.NewRelay(p.host, p.servers, config.Security, logger)
+	defer relay.Close()
 	var serving parts
 	defer func() { serving.stop(logger) }()
-	if err := serveHTTP(p.httpAddr, p.protect, mountHandler(client, metrics), logger, &serving); err != nil {
-		return errors.Join(err, endSession(client, nil))
+	http, err := listenHTTP(p.httpAddr, p.protect)
+	if err != nil {
+		return errors.Join(fmt.Errorf("listen for HTTP: %w", err), endSession(client, nil))
 	}
+	about := cli.Daemon{Kind: "mount", Of: p.dir, Mount: p.dir}
+	serveHTTP(http, about, relay, mountHandler(client, metrics), logger, &serving)
 	mounted, err := mount(p.dir, client, fusefs.Options{
 		Logger: logger, FsName: p.source, MountOptions: p.options, RootIsNobody: p.rootIsNobody, Observer: metrics.ObserveMount,
 	})
@@ -134,10 +139,8 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 		return errors.Join(err, endSession(client, nil))
 	}
 	metrics.SetMount(client)
-	relay := cluster.NewRelay(p.host, p.servers, config.Security, logger)
-	defer relay.Close()
 	serveSocket(cli.MountSocket(p.dir), relay.Server(), logger, &serving)
-	serveDebug(cli.Daemon{Kind: "mount", Of: p.dir, Mount: p.dir}, metrics.Registry, logger, &serving)
+	serveDebug(about, metrics.Registry, logger, &serving)
 	ready()
 	gone := make(chan struct{})
 	go func() {
