@@ -11,7 +11,7 @@ import (
 
 // kind is one sort of page.
 type kind struct {
-	name, path, title string
+	Name, Path, Title string
 	every             time.Duration // how often a live one is made anew
 	build             func(*Server, *http.Request) (*content, error)
 }
@@ -208,7 +208,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, k kind) {
 		return
 	}
 	live := (&url.URL{Path: "/live" + r.URL.Path, RawPath: "/live" + r.URL.EscapedPath(), RawQuery: r.URL.RawQuery}).String()
-	s.write(w, http.StatusOK, k.name, s.view(r, &view{content: c, Kind: k.name, Live: live}))
+	s.write(w, http.StatusOK, k.Name, s.view(r, &view{content: c, Kind: k.Name, Live: live}))
 }
 
 // view fills in what all pages have.

@@ -106,8 +106,8 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 func (s *Server) pages() http.Handler {
 	mux := http.NewServeMux()
 	for _, kind := range kinds {
-		mux.HandleFunc("GET "+kind.path, func(w http.ResponseWriter, r *http.Request) { s.show(w, r, kind) })
-		mux.HandleFunc("GET /live"+kind.path, func(w http.ResponseWriter, r *http.Request) { s.stream(w, r, kind) })
+		mux.HandleFunc("GET "+kind.Path, func(w http.ResponseWriter, r *http.Request) { s.show(w, r, kind) })
+		mux.HandleFunc("GET /live"+kind.Path, func(w http.ResponseWriter, r *http.Request) { s.stream(w, r, kind) })
 	}
 	mux.HandleFunc("GET /release/{path...}", s.askRelease)
 	mux.HandleFunc("POST /release/{path...}", s.release)

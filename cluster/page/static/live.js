@@ -54,7 +54,7 @@ document.addEventListener("keydown", (e) => {
   const page = going && { l: "/", e: "/events", h: "/hosts", m: "/members" }[e.key];
   going = e.key === "g";
   if (page) location.href = page;
-  if (e.key === "/" && filter) { e.preventDefault(); filter.select(); }
+  if (e.key === "/" && filter) { e.preventDefault(); filter.focus(); filter.select(); }
   const links = [...document.querySelectorAll("[data-list] .path a")], at = links.indexOf(document.activeElement), step = { j: 1, k: -1 }[e.key];
   if (step && links.length) links[Math.min(Math.max(at + step, 0), links.length - 1)].focus();
 });
