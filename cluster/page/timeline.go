@@ -49,12 +49,12 @@ type Tick struct {
 const (
 	timelineWidth = 960
 	timelineLeft  = 190
-	timelineRight = 16
+	timelineRight = 44
 	laneHeight    = 26
 	mostLanes     = 10
 	barHeight     = 14
 	timelineTicks = 5
-	markRadius    = 5
+	shortestTime  = 10 * time.Second
 	longestLabel  = 26
 	timelineGrain = 2 * time.Second // of now: the drawing is no other one each time it is looked at
 )
@@ -78,7 +78,7 @@ func drawTimeline(d *LockDetail, now moment) *Timeline {
 		return nil
 	}
 	t := &Timeline{Width: timelineWidth, Left: timelineLeft}
-	first := now - moment(time.Minute)
+	first := now - moment(shortestTime)
 	for _, h := range holds {
 		first = min(first, h.from)
 	}

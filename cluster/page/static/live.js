@@ -5,7 +5,7 @@ const filter = document.querySelector("[data-filter]");
 let ahead = 0; // of cluster time before this clock, milliseconds
 const rowOf = (list, key) => list.querySelector(`:scope > [data-key="${CSS.escape(key)}"]`);
 const parse = (html) => { const t = document.createElement("template"); t.innerHTML = html.trim(); return t.content.firstElementChild; };
-const say = (state, text) => { sign.textContent = state; sign.className = "live " + state; trouble.hidden = !text; trouble.textContent = text || ""; };
+const say = (state, text) => { sign.textContent = state; sign.className = "sign " + state; trouble.hidden = !text; trouble.textContent = text || ""; };
 
 function span(ms) {
   const s = Math.floor(Math.abs(ms) / 1000), f = (a, x, b, y) => `${Math.floor(a)}${x} ${Math.floor(b)}${y}`;
