@@ -13,10 +13,6 @@ import (
 
 // What is answered as JSON is described in openapi.json.
 
-type apiError struct {
-	Error string `json:"error"`
-}
-
 type apiLockList struct {
 	Time  moment `json:"time"`  // cluster time
 	Found int    `json:"found"` // by the filter; no more than limit are there

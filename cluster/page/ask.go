@@ -72,3 +72,6 @@ func viewer(ctx context.Context) *storepb.Viewer {
 	caller := rpc.CallerOf(ctx)
 	return &storepb.Viewer{Uid: caller.UID, Gid: caller.GID, Groups: caller.Groups, MoreGroups: caller.Groups == nil}
 }
+
+// eventPage is how many events are asked for at once, which is less than what an answer may hold.
+const eventPage = 500

@@ -11,8 +11,6 @@ import (
 )
 
 const (
-	// eventPage is how many events are asked for at once, which is less than what an answer may hold.
-	eventPage = 500
 	// eventsShown is how many of the newest the page has, and eventsSearched in how many of them it looks for those.
 	eventsShown    = 200
 	eventsSearched = 2000

@@ -11,39 +11,18 @@ import (
 
 // kind is one sort of page.
 type kind struct {
-	Name, Path, Title string
-	every             time.Duration // how often a live one is made anew
-	build             func(*Server, *http.Request) (*content, error)
+	Name, Path string
+	every      time.Duration // how often a live one is made anew
+	build      func(*Server, *http.Request) (*content, error)
 }
 
-// kinds are all of them, in the order in which they are named at the top.
+// kinds are all of them.
 var kinds = []kind{
-	{"locks", "/{$}", "Locks", 250 * time.Millisecond, (*Server).locksPage},
-	{"events", "/events", "Events", 500 * time.Millisecond, (*Server).eventsPage},
-	{"hosts", "/hosts", "Hosts", time.Second, (*Server).hostsPage},
-	{"members", "/members", "Members", time.Second, (*Server).membersPage},
-	{"lock", "/lock/{path...}", "Lock", 500 * time.Millisecond, (*Server).lockPage},
-}
-
-// content is what changes of a page, and what it was asked for with.
-type content struct {
-	Title  string
-	Asked  any
-	Blocks []piece
-	Lists  []list
-}
-
-// piece is a part of a page: a template and what it shows. It is another one if that is not equal.
-type piece struct {
-	Key      string
-	Template string
-	Value    any
-}
-
-// list is rows, whose keys are all different.
-type list struct {
-	Name string
-	Rows []piece
+	{"locks", "/{$}", 250 * time.Millisecond, (*Server).locksPage},
+	{"events", "/events", 500 * time.Millisecond, (*Server).eventsPage},
+	{"hosts", "/hosts", time.Second, (*Server).hostsPage},
+	{"members", "/members", time.Second, (*Server).membersPage},
+	{"lock", "/lock/{path...}", 500 * time.Millisecond, (*Server).lockPage},
 }
 
 // rowsShown is how many locks a page has.
@@ -185,22 +164,6 @@ func (s *Server) build(r *http.Request, k kind) (*content, error) {
 	return c, nil
 }
 
-// view is what the template of a page has.
-type view struct {
-	*content
-	Kind    string
-	Kinds   []kind
-	Live    string // address of the stream; empty: the page stays as it is
-	Now     moment
-	User    string
-	Admin   bool
-	Host    string
-	Code    string
-	Logout  bool
-	render  func(name string, value any) string
-	Content any // of pages that are not live
-}
-
 func (s *Server) show(w http.ResponseWriter, r *http.Request, k kind) {
 	c, err := s.build(r, k)
 	if err != nil {
@@ -209,20 +172,4 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, k kind) {
 	}
 	live := (&url.URL{Path: "/live" + r.URL.Path, RawPath: "/live" + r.URL.EscapedPath(), RawQuery: r.URL.RawQuery}).String()
 	s.write(w, http.StatusOK, k.Name, s.view(r, &view{content: c, Kind: k.Name, Live: live}))
-}
-
-// view fills in what all pages have.
-func (s *Server) view(r *http.Request, v *view) *view {
-	caller := rpc.CallerOf(r.Context())
-	v.Kinds, v.Now, v.Host = kinds[:len(kinds)-1], s.overview.now(), s.cfg.Host
-	v.render = func(name string, value any) string { return s.piece(name, value, v.Now) }
-	if v.content == nil {
-		v.content = new(content)
-	}
-	if caller.Role == rpc.RoleUser {
-		v.User, v.Admin, v.Code = userName(caller.UID), s.cfg.Administers(caller), s.code(r)
-		_, err := r.Cookie(cookieName)
-		v.Logout = err == nil
-	}
-	return v
 }

@@ -4,91 +4,41 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"html/template"
 	"io"
-	"math"
 	"net/http"
 	"os/user"
 	"strconv"
 	"strings"
-	"time"
 
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/storepb"
 )
 
-func parseTemplates() *template.Template {
-	return template.Must(template.New("").Funcs(template.FuncMap{
-		"when":    func(at moment) timed { return timed{at, 0} },
-		"ago":     func(seconds float64) string { return span(time.Duration(seconds * float64(time.Second))) },
-		"fine":    func(seconds float64) string { return fineSigned(seconds) },
-		"event":   func(name string) string { return strings.ReplaceAll(name, "_", " ") },
-		"path":    escapePath,
-		"mid":     func(width, part int) int { return width / part },
-		"add":     func(a, b int) int { return a + b },
-		"version": func(v string) string { v, _, _ = strings.Cut(v, " "); return v },
-	}).ParseFS(files, "templates/*.html"))
-}
-
-func fineSigned(seconds float64) string {
-	if seconds < 0 {
-		return "−" + fine(time.Duration(math.Abs(seconds)*float64(time.Second)))
-	}
-	return fine(time.Duration(seconds * float64(time.Second)))
-}
-
-// timed is a moment that is shown by how far it is from now.
-type timed struct {
-	At  moment
-	Now moment
-}
-
-// Distance is of the time at which the page was made; the script goes on with it.
-func (t timed) Distance() string {
-	if t.Now == 0 {
-		t.Now = moment(time.Now().UnixNano())
-	}
-	return t.At.Distance(t.Now)
-}
-
-// Block shows one of the blocks.
-func (v *view) Block(key string) template.HTML {
-	for _, p := range v.Blocks {
-		if p.Key == key {
-			return template.HTML(v.render(p.Template, p.Value)) //nolint:gosec // it comes from a template
-		}
-	}
-	return ""
-}
-
-// Rows shows those of a list.
-func (v *view) Rows(name string) template.HTML {
-	var rows strings.Builder
-	for _, l := range v.Lists {
-		for _, p := range l.Rows {
-			if l.Name == name {
-				rows.WriteString(v.render(p.Template, shownRow{p.Key, p.Value}))
-			}
-		}
-	}
-	return template.HTML(rows.String()) //nolint:gosec // it comes from a template
-}
-
-// shownRow is what the template of a row has.
-type shownRow struct {
-	Key string
-	Row any
-}
-
 func rowKey(number uint64) string { return strconv.FormatUint(number, 10) }
 
 // piece makes the HTML of a piece.
-func (s *Server) piece(name string, value any, _ moment) string {
+func (s *Server) piece(name string, value any) string {
 	var out bytes.Buffer
 	if err := s.templates.ExecuteTemplate(&out, name, value); err != nil {
 		s.cfg.Logger.Error("a page cannot be made", "template", name, "error", err)
 	}
 	return out.String()
+}
+
+// view fills in what all pages have.
+func (s *Server) view(r *http.Request, v *view) *view {
+	caller := rpc.CallerOf(r.Context())
+	v.Now, v.Host = s.overview.now(), s.cfg.Host
+	v.render = func(name string, value any) string { return s.piece(name, value) }
+	if v.content == nil {
+		v.content = new(content)
+	}
+	if caller.Role == rpc.RoleUser {
+		v.User, v.Admin, v.Code = userName(caller.UID), s.cfg.Administers(caller), s.code(r)
+		_, err := r.Cookie(cookieName)
+		v.Logout = err == nil
+	}
+	return v
 }
 
 func (s *Server) write(w http.ResponseWriter, code int, name string, v *view) {

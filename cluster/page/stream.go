@@ -106,7 +106,7 @@ func (s *Server) changedBlocks(blocks []piece, before *sent) map[string]string {
 	for _, p := range blocks {
 		if had, has := before.blocks[p.Key]; !has || !reflect.DeepEqual(had, p.Value) {
 			before.blocks[p.Key] = p.Value
-			changed[p.Key] = s.piece(p.Template, p.Value, 0)
+			changed[p.Key] = s.piece(p.Template, p.Value)
 		}
 	}
 	return changed
@@ -119,7 +119,7 @@ func (s *Server) changedLists(lists []list, before *sent) map[string]listUpdate 
 		for i, p := range l.Rows {
 			order[i], rows[p.Key] = p.Key, p.Value
 			if had, has := before.rows[l.Name][p.Key]; !has || !reflect.DeepEqual(had, p.Value) {
-				u.Rows[p.Key] = s.piece(p.Template, shownRow{p.Key, p.Value}, 0)
+				u.Rows[p.Key] = s.piece(p.Template, shownRow{p.Key, p.Value})
 			}
 		}
 		if had, has := before.order[l.Name]; !has || !slices.Equal(had, order) {
