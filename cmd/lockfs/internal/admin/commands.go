@@ -7,7 +7,7 @@ import "github.com/spf13/cobra"
 // Commands are all of them.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
-		statusCommand(), memberCommand(), sessionCommand(), hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), rmCommand(), whyCommand(),
+		statusCommand(), memberCommand(), sessionCommand(), hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), topCommand(), rmCommand(), whyCommand(),
 		tokenCommand(), caCommand(), quotaCommand(), alarmCommand(), backupCommand(),
 	}
 }
