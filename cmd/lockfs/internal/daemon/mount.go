@@ -93,7 +93,7 @@ With --insecure there are no certificates and no tokens, and --servers says whom
 	flags.StringVar(&plan.host, "name", "", "how this host is called (default: as its identity says, or its host name)")
 	flags.BoolVar(&daemon, "daemon", false, "detach from the terminal once it is mounted; messages go to the system log")
 	flags.DurationVar(&plan.wait, "wait", defaultMountWait, "how long to look for the cluster before giving up")
-	flags.StringVar(&plan.httpAddr, "http-addr", "", "where /healthz and /metrics are served (default nowhere)")
+	flags.StringVar(&plan.httpAddr, "http-addr", "", "where /healthz, /metrics and the page of lockfs ui are served (default nowhere)")
 	cli.AddOpTimeout(flags, &plan.opTimeout)
 	plan.logs.Add(flags, "info")
 	return cmd

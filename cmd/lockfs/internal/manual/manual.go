@@ -16,7 +16,7 @@ import (
 var sources embed.FS
 
 // names are the chapters in the order in which they are listed.
-var names = []string{"locks", "rules", "files", "protocols", "operation", "metrics", "security", "backup", "limits"}
+var names = []string{"locks", "rules", "files", "protocols", "operation", "page", "metrics", "security", "backup", "limits"}
 
 // Chapter is one chapter of the manual.
 type Chapter struct {

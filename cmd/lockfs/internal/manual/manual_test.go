@@ -70,7 +70,7 @@ func TestHelp(t *testing.T) {
 	for _, wrong := range [][]string{{"nosuch"}, {"tower", "nosuch"}, {"rules", "nosuch"}} {
 		_, err = help(false, wrong...)
 		require.ErrorContains(t, err, "there is no command and no chapter")
-		require.ErrorContains(t, err, "locks, rules, files, protocols, operation, metrics, security, backup, limits")
+		require.ErrorContains(t, err, "locks, rules, files, protocols, operation, page, metrics, security, backup, limits")
 	}
 }
 
