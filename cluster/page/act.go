@@ -72,7 +72,7 @@ func (s *Server) askRelease(w http.ResponseWriter, r *http.Request) {
 	}
 	s.render(w, r, http.StatusOK, "confirm", question{
 		Title: "Release this lock?", Text: text, Action: "/release/" + escapePath(d.Path), Token: d.Token, Button: "Release it", Back: d.Link(),
-		Command: "lockfs rm --force /locks/" + word(d.Path),
+		Command: "lockfs rm --force " + word(s.cfg.Mount+"/"+d.Path),
 	})
 }
 

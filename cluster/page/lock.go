@@ -63,7 +63,7 @@ func (s *Server) lock(ctx context.Context, path string) (*LockDetail, error) {
 			return nil, fs.ErrNotExist
 		}
 		d.Path, d.Gone = path, true
-		d.Commands = commandsFor(d)
+		d.Commands = commandsFor(d, s.cfg.Mount)
 		return d, nil
 	}
 	d.Lock = describe(found)
@@ -79,7 +79,7 @@ func (s *Server) lock(ctx context.Context, path string) (*LockDetail, error) {
 			d.Queue = append(d.Queue, lockjson.DescribeAdvisory(a, int64(now)))
 		}
 	}
-	d.Commands = commandsFor(d)
+	d.Commands = commandsFor(d, s.cfg.Mount)
 	return d, nil
 }
 
@@ -106,8 +106,8 @@ func (s *Server) history(ctx context.Context, path string) ([]lockjson.Event, er
 }
 
 // commandsFor says what to type.
-func commandsFor(d *LockDetail) []Command {
-	path := word(d.Path)
+func commandsFor(d *LockDetail, mount string) []Command {
+	path, onMount := word(d.Path), word(mount+"/"+d.Path)
 	commands := []Command{{"lockfs why " + path, "the same in a terminal"}}
 	switch {
 	case d.Gone:
@@ -117,13 +117,13 @@ func commandsFor(d *LockDetail) []Command {
 	case d.State == string(lockfact.Unreachable):
 		commands = append(commands, Command{"lockfs host forget " + word(d.Host), "if that host is gone for good: its locks become stale"})
 	case d.State == string(lockfact.Stale):
-		commands = append(commands, Command{"lockfs rm /locks/" + path, "take it away: nobody holds it any more"})
+		commands = append(commands, Command{"lockfs rm " + onMount, "take it away: nobody holds it any more"})
 	}
 	if d.Waiters > 0 {
 		commands = append(commands, Command{"lockfs locks " + path, "who waits, in order"})
 	}
 	if d.State != string(lockfact.Stale) {
-		commands = append(commands, Command{"lockfs rm --force /locks/" + path, "take it from a holder that may be alive, and goes on believing that it has it"})
+		commands = append(commands, Command{"lockfs rm --force " + onMount, "take it from a holder that may be alive, and goes on believing that it has it"})
 	}
 	return commands
 }

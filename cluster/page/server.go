@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -19,6 +20,7 @@ type Config struct {
 	Front       rpc.Node              // answers the caller that the context of a call names
 	Administers func(rpc.Caller) bool // who may release locks and forget hosts
 	Host        string                // name of this host in events
+	Mount       string                // where this host has the locks, for what to type; empty: nowhere
 	Address     string                // URL at which [Server.Handler] is served; empty: nowhere
 	Logger      *slog.Logger
 }
@@ -43,6 +45,7 @@ const mostStreams = 128
 
 // New makes a server.
 func New(cfg Config) *Server {
+	cfg.Mount = cmp.Or(cfg.Mount, "/locks")
 	s := &Server{cfg: cfg, logins: newLogins(), room: make(chan struct{}, mostStreams)}
 	_, _ = rand.Read(s.secret[:]) // never fails
 	s.overview = &overviewCache{ask: asker{cfg.Front}}

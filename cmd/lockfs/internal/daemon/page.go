@@ -48,7 +48,7 @@ func listenHTTP(address string, protect func(net.Listener) net.Listener) (endpoi
 // serveHTTP serves at an endpoint, if there is one, and the page of `lockfs ui` on a socket besides. other is what there is for machines.
 func serveHTTP(e endpoint, about cli.Daemon, relay *cluster.Relay, other http.Handler, logger *slog.Logger, parts *parts) {
 	shown := page.New(page.Config{
-		Front: relay.Front(), Administers: relay.Administers, Host: relay.Host(), Address: e.url, Logger: logger,
+		Front: relay.Front(), Administers: relay.Administers, Host: relay.Host(), Mount: about.Mount, Address: e.url, Logger: logger,
 	})
 	if e.listener != nil {
 		mux := http.NewServeMux()
