@@ -85,8 +85,10 @@ func (s *Server) apiEvents(w http.ResponseWriter, r *http.Request) {
 	if strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 		format, kind = "id: %[1]d\ndata: %[2]s\n\n", "text/event-stream"
 	}
-	s.streams.Add(1)
-	defer s.streams.Done()
+	if !s.enter(w) {
+		return
+	}
+	defer s.leave()
 	out := http.NewResponseController(w)
 	for begun := false; ; begun = true {
 		result, err := s.events(r.Context(), &storepb.ListEvents{After: after, Limit: eventPage, Wait: follow && begun})

@@ -37,6 +37,9 @@ func (s *Server) SocketHandler() http.Handler {
 
 // ConnContext notes who has connected to a unix socket, for [Server.SocketHandler]. It is for http.Server.
 func ConnContext(ctx context.Context, conn net.Conn) context.Context {
+	if over, is := conn.(interface{ NetConn() net.Conn }); is {
+		conn = over.NetConn()
+	}
 	socket, is := conn.(*net.UnixConn)
 	if !is {
 		return ctx

@@ -10,7 +10,6 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
-	"sync"
 
 	"lockfs/cluster/rpc"
 )
@@ -36,7 +35,6 @@ type Server struct {
 
 	closing context.Context
 	close   context.CancelFunc
-	streams sync.WaitGroup
 	room    chan struct{} // one of each stream
 }
 
@@ -55,12 +53,24 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Close ends the streams, which would keep an HTTP server from ending.
+// Close ends the streams, which would keep an HTTP server from ending, and does not wait for them.
 func (s *Server) Close() error {
 	s.close()
-	s.streams.Wait()
 	return nil
 }
+
+// enter answers that there is no room if there is none for another stream.
+func (s *Server) enter(w http.ResponseWriter) bool {
+	select {
+	case s.room <- struct{}{}:
+		return true
+	default:
+		writeJSON(w, http.StatusServiceUnavailable, apiError{"too many pages and streams are live"})
+		return false
+	}
+}
+
+func (s *Server) leave() { <-s.room }
 
 // code is what a form has to have: nobody else's page can know it.
 func (s *Server) code(r *http.Request) string {

@@ -42,15 +42,10 @@ const quietTime = 10 * time.Second
 
 // stream keeps a page live, by server-sent events.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, k kind) {
-	select {
-	case s.room <- struct{}{}:
-		defer func() { <-s.room }()
-	default:
-		http.Error(w, "too many pages are live", http.StatusServiceUnavailable)
+	if !s.enter(w) {
 		return
 	}
-	s.streams.Add(1)
-	defer s.streams.Done()
+	defer s.leave()
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	before, last := newSent(), time.Time{}

@@ -63,6 +63,9 @@ func serveHTTP(e endpoint, about cli.Daemon, relay *cluster.Relay, other http.Ha
 	parts.started("page", shown.Close)
 }
 
+// mostOnPageSocket is how many connections there may be to it; others wait.
+const mostOnPageSocket = 128
+
 func servePageSocket(path string, shown *page.Server, logger *slog.Logger, parts *parts) error {
 	if err := cli.MakeSocketDir(); err != nil {
 		return err
@@ -71,8 +74,10 @@ func servePageSocket(path string, shown *page.Server, logger *slog.Logger, parts
 	if err != nil {
 		return err
 	}
+	// Everybody on this host may connect, and must not be able to use up the files of a process that has locks to serve.
+	listener = newFewConns(listener, mostOnPageSocket)
 	server := &http.Server{
-		Handler: shown.SocketHandler(), ConnContext: page.ConnContext, ReadHeaderTimeout: stopGrace,
+		IdleTimeout: stopGrace, Handler: shown.SocketHandler(), ConnContext: page.ConnContext, ReadHeaderTimeout: stopGrace,
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 	go func() {
