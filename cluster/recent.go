@@ -13,8 +13,6 @@ const (
 	// sampleTime is how long a sample of a node's figures takes, and samplesKept are those of an hour.
 	sampleTime  = 30 * time.Second
 	samplesKept = int(time.Hour / sampleTime)
-	// lagInterval is how often a node looks how far its state is behind the log.
-	lagInterval = time.Second
 )
 
 // recent is what a node noticed of itself in the last hour, in memory only.
@@ -92,49 +90,4 @@ func (r *recent) all() []*clusterpb.Sample {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.samples)
-}
-
-func (n *Node) observeCommit(took time.Duration) {
-	n.cfg.Metrics.commits.Observe(took.Seconds())
-	n.recent.commit(took)
-}
-
-func (n *Node) observeWrite(took time.Duration) {
-	n.cfg.Metrics.writes.Observe(took.Seconds())
-	n.recent.write(took)
-}
-
-// sample goes on until the node is closed.
-func (n *Node) sample() {
-	looks := time.NewTicker(lagInterval)
-	defer looks.Stop()
-	ends := time.NewTicker(sampleTime)
-	defer ends.Stop()
-	for {
-		select {
-		case <-n.ctx.Done():
-			return
-		case <-looks.C:
-			if commit, applied := n.raft.CommitIndex(), n.raft.AppliedIndex(); commit > applied {
-				n.recent.behind(commit - applied)
-			}
-		case now := <-ends.C:
-			n.recent.finish(now)
-		}
-	}
-}
-
-// votersSeen is nil unless this node leads.
-func (n *Node) votersSeen() (seen []*clusterpb.VoterSeen) {
-	term := n.leadership.term()
-	if term == 0 {
-		return nil
-	}
-	offsets := n.clock.offsets(n.dir.ID)
-	silences := n.readIndex.heard.silences(term, time.Now(), n.raft.VoterIDs())
-	silences[n.dir.ID] = 0
-	for _, id := range n.raft.VoterIDs() {
-		seen = append(seen, &clusterpb.VoterSeen{Id: id, ClockOffset: int64(offsets[id]), Silent: int64(silences[id])})
-	}
-	return seen
 }

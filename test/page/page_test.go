@@ -111,6 +111,10 @@ func takeSomeLocks(t testing.TB, c *suite.Cluster, one, other *hosts.Host) {
 		_, err := one.Run("flock", "-n", c.Path("busy.lock"), "true")
 		return "", err != nil
 	})
+	hosts.Eventually(t, "that it says whose it is", func() (string, bool) {
+		text, err := other.Run("cat", c.Path("deploy/web.pid"))
+		return text, err == nil && text != ""
+	})
 	hosts.Eventually(t, "that another host is refused", func() (string, bool) {
 		_, err := other.Run("rm", "-f", c.Path("deploy/web.pid"))
 		return "", err != nil
