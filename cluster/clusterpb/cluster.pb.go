@@ -860,7 +860,7 @@ type StatusRequest struct {
 	Confirm       bool                   `protobuf:"varint,2,opt,name=confirm,proto3" json:"confirm,omitempty"` // prove that this node leads and that its voters are committed: one entry of the log
 	Member        string                 `protobuf:"bytes,3,opt,name=member,proto3" json:"member,omitempty"`    // of a relay: id or name of the member that is meant; empty: any
 	Frozen        uint64                 `protobuf:"varint,60,opt,name=frozen,proto3" json:"frozen,omitempty"`  // answer frozen too: index of a command FreezeState
-	Recent        bool                   `protobuf:"varint,61,opt,name=recent,proto3" json:"recent,omitempty"`  // answer recent and voters_seen too
+	Recent        bool                   `protobuf:"varint,80,opt,name=recent,proto3" json:"recent,omitempty"`  // answer recent and voters_seen too
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -954,8 +954,8 @@ type StatusReply struct {
 	Usage         *storepb.FsStats       `protobuf:"bytes,20,opt,name=usage,proto3" json:"usage,omitempty"`
 	Cluster       string                 `protobuf:"bytes,22,opt,name=cluster,proto3" json:"cluster,omitempty"`                         // id of the cluster; empty: it has none yet
 	Frozen        *FrozenState           `protobuf:"bytes,60,opt,name=frozen,proto3" json:"frozen,omitempty"`                           // nothing if it is not known, or not yet
-	Recent        []*Sample              `protobuf:"bytes,61,rep,name=recent,proto3" json:"recent,omitempty"`                           // of the last hour, the oldest first
-	VotersSeen    []*VoterSeen           `protobuf:"bytes,62,rep,name=voters_seen,json=votersSeen,proto3" json:"voters_seen,omitempty"` // of the leader
+	Recent        []*Sample              `protobuf:"bytes,80,rep,name=recent,proto3" json:"recent,omitempty"`                           // of the last hour, the oldest first
+	VotersSeen    []*VoterSeen           `protobuf:"bytes,81,rep,name=voters_seen,json=votersSeen,proto3" json:"voters_seen,omitempty"` // of the leader
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1951,7 +1951,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\aconfirm\x18\x02 \x01(\bR\aconfirm\x12\x16\n" +
 	"\x06member\x18\x03 \x01(\tR\x06member\x12\x16\n" +
 	"\x06frozen\x18< \x01(\x04R\x06frozen\x12\x16\n" +
-	"\x06recent\x18= \x01(\bR\x06recent\"\x98\x06\n" +
+	"\x06recent\x18P \x01(\bR\x06recent\"\x98\x06\n" +
 	"\vStatusReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1978,8 +1978,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x05usage\x18\x14 \x01(\v2\x15.lockfs.store.FsStatsR\x05usage\x12\x18\n" +
 	"\acluster\x18\x16 \x01(\tR\acluster\x123\n" +
 	"\x06frozen\x18< \x01(\v2\x1b.lockfs.cluster.FrozenStateR\x06frozen\x12.\n" +
-	"\x06recent\x18= \x03(\v2\x16.lockfs.cluster.SampleR\x06recent\x12:\n" +
-	"\vvoters_seen\x18> \x03(\v2\x19.lockfs.cluster.VoterSeenR\n" +
+	"\x06recent\x18P \x03(\v2\x16.lockfs.cluster.SampleR\x06recent\x12:\n" +
+	"\vvoters_seen\x18Q \x03(\v2\x19.lockfs.cluster.VoterSeenR\n" +
 	"votersSeen\"\xda\x01\n" +
 	"\x06Sample\x12\x14\n" +
 	"\x05ended\x18\x01 \x01(\x03R\x05ended\x12\x10\n" +
