@@ -12,9 +12,13 @@ import (
 // Change does an operation that an administrator asks for if this node leads.
 func (n *Node) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clusterpb.AdminReply, error) {
 	by := callerFor(ctx, req.GetCaller())
-	switch req.GetOp().GetOp().(type) {
+	switch op := req.GetOp().GetOp().(type) {
 	case *storepb.Op_SetRule, *storepb.Op_DeleteRule, *storepb.Op_ForgetHost, *storepb.Op_ClearAlarm,
 		*storepb.Op_SetQuota, *storepb.Op_DeleteQuota, *storepb.Op_SetNote:
+	case *storepb.Op_Unlink:
+		if unlink := op.Unlink; !unlink.GetForce() || unlink.GetIfToken() == 0 || unlink.GetPin() != 0 {
+			return &clusterpb.AdminReply{Result: n.malformed("a lock is released by force, and by the token that was seen")}, nil
+		}
 	case *storepb.Op_PutToken, *storepb.Op_DeleteToken, *storepb.Op_RevokeHost, *storepb.Op_AddAuthority:
 		return n.changeTrust(ctx, by, req.GetOp()), nil
 	default:

@@ -48,6 +48,7 @@ type Node struct {
 	frozen     *frozenState
 	backups    *backups
 	ownBackups *ownBackups
+	recent     *recent
 
 	security   *security // nil: connections are plain, or there are none
 	peers      *rpc.Peers

@@ -24,7 +24,7 @@ func Open(cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
-		silence: consensus.NewWithdrawal(), clock: newClock(readClocks),
+		silence: consensus.NewWithdrawal(), clock: newClock(readClocks), recent: newRecent(),
 	}
 	if n.cfg.Metrics == nil {
 		n.cfg.Metrics = NewMetrics()
@@ -64,6 +64,7 @@ func (n *Node) open() error {
 	go n.raft.TakeSnapshots(n.ctx)
 	go n.leaderLoop().run()
 	go n.frozen.run()
+	go n.sample()
 	go n.comparison().run()
 	go n.raise().run()
 	n.serve()
@@ -83,7 +84,7 @@ func (n *Node) startRaft() error {
 	}
 	n.raft, err = consensus.Open(n.dir, consensus.Config{
 		Network: network, Addresses: met, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
-		Silence: n.silence, Wrote: func(took time.Duration) { n.cfg.Metrics.writes.Observe(took.Seconds()) },
+		Silence: n.silence, Wrote: func(took time.Duration) { n.observeWrite(took) },
 		MinFree: n.cfg.MinFree, Fail: n.fail, CannotApply: n.cannotApply, Entries: n.cfg.entries,
 	})
 	if err != nil {
@@ -95,7 +96,7 @@ func (n *Node) startRaft() error {
 	}
 	n.store = &raftstore.Store{
 		Raft: n.raft.Raft, Now: n.clock.Now, Version: n.clusterVersion,
-		Committed: func(took time.Duration) { n.cfg.Metrics.commits.Observe(took.Seconds()) },
+		Committed: func(took time.Duration) { n.observeCommit(took) },
 	}
 	n.members = &members{dir: n.dir, raft: n.raft, addressBook: met, versions: n.cfg.versions}
 	n.leadership.follow(n.raft.Raft, n.members, n.ctx.Done())

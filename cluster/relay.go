@@ -38,8 +38,8 @@ func NewRelay(host string, servers []string, security *rpc.Security, logger *slo
 	return r
 }
 
-// relay is that of a node.
-func (n *Node) relay() *Relay {
+// Relay is that of a node, and ends with it.
+func (n *Node) Relay() *Relay {
 	return &Relay{
 		host: n.dir.Name, near: n, peers: n.peers, router: rpc.NewRouter(n.peers, n), roots: ofServers, logger: n.logger,
 		count: n.cfg.Metrics.refused,
@@ -51,9 +51,12 @@ func (r *Relay) Close() { r.peers.Close() }
 
 // Server answers on unix sockets. It is the caller's to close.
 func (r *Relay) Server() *rpc.Server {
-	refusals := newRefusals(r.logger, r.count)
-	front := &guard{node: relayed{r}, rightOf: r.rightOf, refused: refusals.note}
-	return rpc.NewSocketServer(front, func() {}, func(rpc.Caller) {})
+	return rpc.NewSocketServer(r.Front(), func() {}, func(rpc.Caller) {})
+}
+
+// Front answers in this process whom the context of a call names (rpc.RoleUser), as a socket would: with what he may, and no more.
+func (r *Relay) Front() rpc.Node {
+	return &guard{node: relayed{r}, rightOf: r.rightOf, refused: newRefusals(r.logger, r.count).note}
 }
 
 func (r *Relay) rightOf(caller rpc.Caller) right {
@@ -62,6 +65,12 @@ func (r *Relay) rightOf(caller rpc.Caller) right {
 	}
 	return rightOf(caller)
 }
+
+// Administers tells whether a caller of [Relay.Front] may change what belongs to no mount: rules, members, and others' locks.
+func (r *Relay) Administers(caller rpc.Caller) bool { return r.rightOf(caller) >= ofServers }
+
+// Host is the name by which changes that are asked for here are told in events.
+func (r *Relay) Host() string { return r.host }
 
 func (r *Relay) isRoot(caller rpc.Caller) bool {
 	return caller.Role == rpc.RoleUser && (caller.UID == 0 || int(caller.UID) == os.Geteuid())
@@ -148,7 +157,7 @@ func (r *Relay) by(ctx context.Context, said *storepb.Caller) *storepb.Caller {
 // Status is part of rpc.Node.
 func (r relayed) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {
 	ctx = rpc.WithCaller(ctx, rpc.Caller{})
-	asked := &clusterpb.StatusRequest{Hash: req.GetHash(), Confirm: req.GetConfirm()}
+	asked := &clusterpb.StatusRequest{Hash: req.GetHash(), Confirm: req.GetConfirm(), Recent: req.GetRecent()}
 	if req.GetMember() == "" {
 		return r.anybody(ctx, asked)
 	}

@@ -12,12 +12,6 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// relayedBy is a node that asks a relay in somebody's name, as a socket would.
-func relayedBy(r *Relay) *guard {
-	refusals := newRefusals(quietLogger(), nil)
-	return &guard{node: relayed{r}, rightOf: r.rightOf, refused: refusals.note}
-}
-
 func asUser(t testing.TB, uid uint32, groups ...uint32) context.Context {
 	return rpc.WithCaller(t.Context(), rpc.Caller{Role: rpc.RoleUser, UID: uid, GID: uid, Groups: groups})
 }
@@ -45,8 +39,8 @@ func TestARelayKnowsWhoAsks(t *testing.T) {
 	onMount := NewRelay("web1", web.Servers(), mount.keeper.Security(), quietLogger())
 	defer onMount.Close()
 
-	for name, relay := range map[string]*Relay{"leader": leader.relay(), "follower": follower.relay(), "mount": onMount} {
-		ask := relayedBy(relay)
+	for name, relay := range map[string]*Relay{"leader": leader.Relay(), "follower": follower.Relay(), "mount": onMount} {
+		ask := relay.Front()
 		_, err := ask.Change(asUser(t, 1000), setRule("x/*"))
 		require.ErrorContains(t, err, "uid 1000 may not ask for set_rule", name)
 		reply, err := ask.Change(asUser(t, 0), setRule(name+"/*"))

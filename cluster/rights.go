@@ -138,6 +138,7 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"set_quota":     ofServers,
 		"delete_quota":  ofServers,
 		"set_note":      ofServers,
+		"unlink":        ofServers, // of one lock, whoever has it
 	},
 }
 

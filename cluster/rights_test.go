@@ -36,7 +36,7 @@ var (
 	serversMay = []string{
 		"Join", "Remove", "SetVote", "Backup", workStatus, "query list_tokens", "query get_admission", "query list_admissions",
 		"change set_rule", "change delete_rule", "change forget_host", "change put_token", "change delete_token", "change revoke_host",
-		"change add_authority", "change clear_alarm", "change set_quota", "change delete_quota",
+		"change add_authority", "change clear_alarm", "change set_quota", "change delete_quota", "change unlink",
 	}
 )
 

@@ -53,7 +53,7 @@ func (n *Node) serve() {
 
 // SocketServer answers on unix sockets of this host. It is the caller's to close.
 func (n *Node) SocketServer() *rpc.Server {
-	return n.relay().Server()
+	return n.Relay().Server()
 }
 
 // stopServing ends all that others hear of this node.

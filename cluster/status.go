@@ -39,6 +39,10 @@ func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clust
 	if index := ids.Index(req.GetFrozen()); index != 0 {
 		status.Frozen = n.frozen.after(index)
 	}
+	if req.GetRecent() {
+		status.Recent = n.recent.all()
+		status.VotersSeen = n.votersSeen()
+	}
 	if req.GetConfirm() {
 		status.Confirmed = n.changes.confirmConfiguration(ctx) == nil
 	}

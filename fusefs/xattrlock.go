@@ -7,11 +7,11 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/formats/lockfact"
-	"lockfs/fusefs/control"
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
+	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
@@ -85,10 +85,10 @@ func (fs *fileSystem) describeLock(lock *storepb.Lock) []*storepb.Xattr {
 		add("pid", fmt.Sprint(pid))
 	}
 	add("token", fmt.Sprint(lock.GetToken()))
-	add("acquired", control.Timestamp(lock.GetAcquired()))
-	add("renewed", control.Timestamp(lock.GetAttr().GetMtime()))
+	add("acquired", lockjson.Timestamp(lock.GetAcquired()))
+	add("renewed", lockjson.Timestamp(lock.GetAttr().GetMtime()))
 	if at := facts.GetExpiresAt(); at != 0 {
-		add("expires", control.Timestamp(at))
+		add("expires", lockjson.Timestamp(at))
 	}
 	if fs.isWatched(lock) {
 		add("watched", "yes")

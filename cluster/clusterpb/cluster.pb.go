@@ -900,6 +900,7 @@ type StatusRequest struct {
 	Confirm       bool                   `protobuf:"varint,2,opt,name=confirm,proto3" json:"confirm,omitempty"` // prove that this node leads and that its voters are committed: one entry of the log
 	Member        string                 `protobuf:"bytes,3,opt,name=member,proto3" json:"member,omitempty"`    // of a relay: id or name of the member that is meant; empty: any
 	Frozen        uint64                 `protobuf:"varint,60,opt,name=frozen,proto3" json:"frozen,omitempty"`  // answer frozen too: index of a command FreezeState
+	Recent        bool                   `protobuf:"varint,80,opt,name=recent,proto3" json:"recent,omitempty"`  // answer recent and voters_seen too
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -962,6 +963,13 @@ func (x *StatusRequest) GetFrozen() uint64 {
 	return 0
 }
 
+func (x *StatusRequest) GetRecent() bool {
+	if x != nil {
+		return x.Recent
+	}
+	return false
+}
+
 type StatusReply struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Id             string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -990,7 +998,9 @@ type StatusReply struct {
 	ClusterVersion uint32                 `protobuf:"varint,70,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"` // at which the cluster runs, as far as this node has applied its log
 	OldestVersion  uint32                 `protobuf:"varint,71,opt,name=oldest_version,json=oldestVersion,proto3" json:"oldest_version,omitempty"`    // of those that this node's program knows
 	NewestVersion  uint32                 `protobuf:"varint,72,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"`
-	Frozen         *FrozenState           `protobuf:"bytes,60,opt,name=frozen,proto3" json:"frozen,omitempty"` // nothing if it is not known, or not yet
+	Frozen         *FrozenState           `protobuf:"bytes,60,opt,name=frozen,proto3" json:"frozen,omitempty"`                           // nothing if it is not known, or not yet
+	Recent         []*Sample              `protobuf:"bytes,80,rep,name=recent,proto3" json:"recent,omitempty"`                           // of the last hour, the oldest first
+	VotersSeen     []*VoterSeen           `protobuf:"bytes,81,rep,name=voters_seen,json=votersSeen,proto3" json:"voters_seen,omitempty"` // of the leader
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1214,6 +1224,182 @@ func (x *StatusReply) GetFrozen() *FrozenState {
 	return nil
 }
 
+func (x *StatusReply) GetRecent() []*Sample {
+	if x != nil {
+		return x.Recent
+	}
+	return nil
+}
+
+func (x *StatusReply) GetVotersSeen() []*VoterSeen {
+	if x != nil {
+		return x.VotersSeen
+	}
+	return nil
+}
+
+// Sample is what a node noticed of itself in some time. Durations are in nanoseconds; 0: there were none.
+type Sample struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ended         int64                  `protobuf:"varint,1,opt,name=ended,proto3" json:"ended,omitempty"`     // on the node's clock, nanoseconds since the Unix epoch
+	Lag           uint64                 `protobuf:"varint,2,opt,name=lag,proto3" json:"lag,omitempty"`         // entries that it knew to be committed and had not applied, at most
+	Commits       uint64                 `protobuf:"varint,3,opt,name=commits,proto3" json:"commits,omitempty"` // changes that it proposed as the leader
+	CommitP50     int64                  `protobuf:"varint,4,opt,name=commit_p50,json=commitP50,proto3" json:"commit_p50,omitempty"`
+	CommitP99     int64                  `protobuf:"varint,5,opt,name=commit_p99,json=commitP99,proto3" json:"commit_p99,omitempty"`
+	Writes        uint64                 `protobuf:"varint,6,opt,name=writes,proto3" json:"writes,omitempty"` // of its log, until they were on disk
+	WriteP50      int64                  `protobuf:"varint,7,opt,name=write_p50,json=writeP50,proto3" json:"write_p50,omitempty"`
+	WriteP99      int64                  `protobuf:"varint,8,opt,name=write_p99,json=writeP99,proto3" json:"write_p99,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sample) Reset() {
+	*x = Sample{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sample) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sample) ProtoMessage() {}
+
+func (x *Sample) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sample.ProtoReflect.Descriptor instead.
+func (*Sample) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Sample) GetEnded() int64 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
+}
+
+func (x *Sample) GetLag() uint64 {
+	if x != nil {
+		return x.Lag
+	}
+	return 0
+}
+
+func (x *Sample) GetCommits() uint64 {
+	if x != nil {
+		return x.Commits
+	}
+	return 0
+}
+
+func (x *Sample) GetCommitP50() int64 {
+	if x != nil {
+		return x.CommitP50
+	}
+	return 0
+}
+
+func (x *Sample) GetCommitP99() int64 {
+	if x != nil {
+		return x.CommitP99
+	}
+	return 0
+}
+
+func (x *Sample) GetWrites() uint64 {
+	if x != nil {
+		return x.Writes
+	}
+	return 0
+}
+
+func (x *Sample) GetWriteP50() int64 {
+	if x != nil {
+		return x.WriteP50
+	}
+	return 0
+}
+
+func (x *Sample) GetWriteP99() int64 {
+	if x != nil {
+		return x.WriteP99
+	}
+	return 0
+}
+
+// VoterSeen is what the leader knows of a voter.
+type VoterSeen struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	ClockOffset   int64                  `protobuf:"varint,2,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"` // how far its clock is ahead of cluster time, nanoseconds
+	Silent        int64                  `protobuf:"varint,3,opt,name=silent,proto3" json:"silent,omitempty"`                              // since it last answered, nanoseconds
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VoterSeen) Reset() {
+	*x = VoterSeen{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VoterSeen) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VoterSeen) ProtoMessage() {}
+
+func (x *VoterSeen) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VoterSeen.ProtoReflect.Descriptor instead.
+func (*VoterSeen) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *VoterSeen) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *VoterSeen) GetClockOffset() int64 {
+	if x != nil {
+		return x.ClockOffset
+	}
+	return 0
+}
+
+func (x *VoterSeen) GetSilent() int64 {
+	if x != nil {
+		return x.Silent
+	}
+	return 0
+}
+
 // Silence is for how long the leader has not heard a member, as far as it has led and looked.
 type Silence struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1225,7 +1411,7 @@ type Silence struct {
 
 func (x *Silence) Reset() {
 	*x = Silence{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1237,7 +1423,7 @@ func (x *Silence) String() string {
 func (*Silence) ProtoMessage() {}
 
 func (x *Silence) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1250,7 +1436,7 @@ func (x *Silence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silence.ProtoReflect.Descriptor instead.
 func (*Silence) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Silence) GetId() string {
@@ -1278,7 +1464,7 @@ type FrozenState struct {
 
 func (x *FrozenState) Reset() {
 	*x = FrozenState{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1290,7 +1476,7 @@ func (x *FrozenState) String() string {
 func (*FrozenState) ProtoMessage() {}
 
 func (x *FrozenState) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1303,7 +1489,7 @@ func (x *FrozenState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrozenState.ProtoReflect.Descriptor instead.
 func (*FrozenState) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *FrozenState) GetHash() string {
@@ -1331,7 +1517,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1343,7 +1529,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1356,7 +1542,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *JoinRequest) GetMember() *storepb.Member {
@@ -1392,7 +1578,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1590,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +1603,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RemoveRequest) GetName() string {
@@ -1460,7 +1646,7 @@ type SetVoteRequest struct {
 
 func (x *SetVoteRequest) Reset() {
 	*x = SetVoteRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1472,7 +1658,7 @@ func (x *SetVoteRequest) String() string {
 func (*SetVoteRequest) ProtoMessage() {}
 
 func (x *SetVoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +1671,7 @@ func (x *SetVoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVoteRequest.ProtoReflect.Descriptor instead.
 func (*SetVoteRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SetVoteRequest) GetName() string {
@@ -1526,7 +1712,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1538,7 +1724,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1551,7 +1737,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ChangeRequest) GetOp() *storepb.Op {
@@ -1578,7 +1764,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1590,7 +1776,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1603,7 +1789,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{20}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BackupRequest) GetId() uint64 {
@@ -1632,7 +1818,7 @@ type BackupReply struct {
 
 func (x *BackupReply) Reset() {
 	*x = BackupReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1644,7 +1830,7 @@ func (x *BackupReply) String() string {
 func (*BackupReply) ProtoMessage() {}
 
 func (x *BackupReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1657,7 +1843,7 @@ func (x *BackupReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupReply.ProtoReflect.Descriptor instead.
 func (*BackupReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{21}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BackupReply) GetId() uint64 {
@@ -1699,7 +1885,7 @@ type AdminReply struct {
 
 func (x *AdminReply) Reset() {
 	*x = AdminReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1711,7 +1897,7 @@ func (x *AdminReply) String() string {
 func (*AdminReply) ProtoMessage() {}
 
 func (x *AdminReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1724,7 +1910,7 @@ func (x *AdminReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminReply.ProtoReflect.Descriptor instead.
 func (*AdminReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{22}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AdminReply) GetOutcome() Outcome {
@@ -1761,7 +1947,7 @@ type EnrollRequest struct {
 
 func (x *EnrollRequest) Reset() {
 	*x = EnrollRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +1959,7 @@ func (x *EnrollRequest) String() string {
 func (*EnrollRequest) ProtoMessage() {}
 
 func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +1972,7 @@ func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollRequest.ProtoReflect.Descriptor instead.
 func (*EnrollRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{23}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *EnrollRequest) GetTokenId() []byte {
@@ -1834,7 +2020,7 @@ type EnrollReply struct {
 
 func (x *EnrollReply) Reset() {
 	*x = EnrollReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1846,7 +2032,7 @@ func (x *EnrollReply) String() string {
 func (*EnrollReply) ProtoMessage() {}
 
 func (x *EnrollReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1859,7 +2045,7 @@ func (x *EnrollReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollReply.ProtoReflect.Descriptor instead.
 func (*EnrollReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{24}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *EnrollReply) GetOutcome() Outcome {
@@ -1990,12 +2176,13 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x05leads\x18\x04 \x01(\bR\x05leads\x12\x1d\n" +
 	"\n" +
 	"free_space\x18= \x01(\x04R\tfreeSpace\x12\x1b\n" +
-	"\tmin_space\x18> \x01(\x04R\bminSpace\"m\n" +
+	"\tmin_space\x18> \x01(\x04R\bminSpace\"\x85\x01\n" +
 	"\rStatusRequest\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\bR\x04hash\x12\x18\n" +
 	"\aconfirm\x18\x02 \x01(\bR\aconfirm\x12\x16\n" +
 	"\x06member\x18\x03 \x01(\tR\x06member\x12\x16\n" +
-	"\x06frozen\x18< \x01(\x04R\x06frozen\"\xf6\x06\n" +
+	"\x06frozen\x18< \x01(\x04R\x06frozen\x12\x16\n" +
+	"\x06recent\x18P \x01(\bR\x06recent\"\xe2\a\n" +
 	"\vStatusReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -2026,7 +2213,25 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x0fcluster_version\x18F \x01(\rR\x0eclusterVersion\x12%\n" +
 	"\x0eoldest_version\x18G \x01(\rR\roldestVersion\x12%\n" +
 	"\x0enewest_version\x18H \x01(\rR\rnewestVersion\x123\n" +
-	"\x06frozen\x18< \x01(\v2\x1b.lockfs.cluster.FrozenStateR\x06frozen\"5\n" +
+	"\x06frozen\x18< \x01(\v2\x1b.lockfs.cluster.FrozenStateR\x06frozen\x12.\n" +
+	"\x06recent\x18P \x03(\v2\x16.lockfs.cluster.SampleR\x06recent\x12:\n" +
+	"\vvoters_seen\x18Q \x03(\v2\x19.lockfs.cluster.VoterSeenR\n" +
+	"votersSeen\"\xda\x01\n" +
+	"\x06Sample\x12\x14\n" +
+	"\x05ended\x18\x01 \x01(\x03R\x05ended\x12\x10\n" +
+	"\x03lag\x18\x02 \x01(\x04R\x03lag\x12\x18\n" +
+	"\acommits\x18\x03 \x01(\x04R\acommits\x12\x1d\n" +
+	"\n" +
+	"commit_p50\x18\x04 \x01(\x03R\tcommitP50\x12\x1d\n" +
+	"\n" +
+	"commit_p99\x18\x05 \x01(\x03R\tcommitP99\x12\x16\n" +
+	"\x06writes\x18\x06 \x01(\x04R\x06writes\x12\x1b\n" +
+	"\twrite_p50\x18\a \x01(\x03R\bwriteP50\x12\x1b\n" +
+	"\twrite_p99\x18\b \x01(\x03R\bwriteP99\"V\n" +
+	"\tVoterSeen\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12!\n" +
+	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\x12\x16\n" +
+	"\x06silent\x18\x03 \x01(\x03R\x06silent\"5\n" +
 	"\aSilence\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bduration\x18\x02 \x01(\x03R\bduration\">\n" +
@@ -2112,7 +2317,7 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: lockfs.cluster.Outcome
 	(*ExecuteRequest)(nil),        // 1: lockfs.cluster.ExecuteRequest
@@ -2129,78 +2334,82 @@ var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(*ProbeReply)(nil),            // 12: lockfs.cluster.ProbeReply
 	(*StatusRequest)(nil),         // 13: lockfs.cluster.StatusRequest
 	(*StatusReply)(nil),           // 14: lockfs.cluster.StatusReply
-	(*Silence)(nil),               // 15: lockfs.cluster.Silence
-	(*FrozenState)(nil),           // 16: lockfs.cluster.FrozenState
-	(*JoinRequest)(nil),           // 17: lockfs.cluster.JoinRequest
-	(*RemoveRequest)(nil),         // 18: lockfs.cluster.RemoveRequest
-	(*SetVoteRequest)(nil),        // 19: lockfs.cluster.SetVoteRequest
-	(*ChangeRequest)(nil),         // 20: lockfs.cluster.ChangeRequest
-	(*BackupRequest)(nil),         // 21: lockfs.cluster.BackupRequest
-	(*BackupReply)(nil),           // 22: lockfs.cluster.BackupReply
-	(*AdminReply)(nil),            // 23: lockfs.cluster.AdminReply
-	(*EnrollRequest)(nil),         // 24: lockfs.cluster.EnrollRequest
-	(*EnrollReply)(nil),           // 25: lockfs.cluster.EnrollReply
-	(*storepb.Command)(nil),       // 26: lockfs.store.Command
-	(*storepb.Query)(nil),         // 27: lockfs.store.Query
-	(*storepb.Result)(nil),        // 28: lockfs.store.Result
-	(*storepb.SessionRecord)(nil), // 29: lockfs.store.SessionRecord
-	(*storepb.Member)(nil),        // 30: lockfs.store.Member
-	(*storepb.FsStats)(nil),       // 31: lockfs.store.FsStats
-	(*storepb.Caller)(nil),        // 32: lockfs.store.Caller
-	(*storepb.Op)(nil),            // 33: lockfs.store.Op
+	(*Sample)(nil),                // 15: lockfs.cluster.Sample
+	(*VoterSeen)(nil),             // 16: lockfs.cluster.VoterSeen
+	(*Silence)(nil),               // 17: lockfs.cluster.Silence
+	(*FrozenState)(nil),           // 18: lockfs.cluster.FrozenState
+	(*JoinRequest)(nil),           // 19: lockfs.cluster.JoinRequest
+	(*RemoveRequest)(nil),         // 20: lockfs.cluster.RemoveRequest
+	(*SetVoteRequest)(nil),        // 21: lockfs.cluster.SetVoteRequest
+	(*ChangeRequest)(nil),         // 22: lockfs.cluster.ChangeRequest
+	(*BackupRequest)(nil),         // 23: lockfs.cluster.BackupRequest
+	(*BackupReply)(nil),           // 24: lockfs.cluster.BackupReply
+	(*AdminReply)(nil),            // 25: lockfs.cluster.AdminReply
+	(*EnrollRequest)(nil),         // 26: lockfs.cluster.EnrollRequest
+	(*EnrollReply)(nil),           // 27: lockfs.cluster.EnrollReply
+	(*storepb.Command)(nil),       // 28: lockfs.store.Command
+	(*storepb.Query)(nil),         // 29: lockfs.store.Query
+	(*storepb.Result)(nil),        // 30: lockfs.store.Result
+	(*storepb.SessionRecord)(nil), // 31: lockfs.store.SessionRecord
+	(*storepb.Member)(nil),        // 32: lockfs.store.Member
+	(*storepb.FsStats)(nil),       // 33: lockfs.store.FsStats
+	(*storepb.Caller)(nil),        // 34: lockfs.store.Caller
+	(*storepb.Op)(nil),            // 35: lockfs.store.Op
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	26, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	27, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	28, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	29, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
 	0,  // 2: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	28, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	30, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
 	0,  // 4: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
 	0,  // 5: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
 	7,  // 6: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
-	29, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	31, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
 	10, // 8: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
-	30, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	31, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
-	15, // 11: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
-	16, // 12: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
-	30, // 13: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	32, // 14: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
-	32, // 15: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
-	33, // 16: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	32, // 17: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
-	0,  // 18: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	28, // 19: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	0,  // 20: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
-	28, // 21: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
-	1,  // 22: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	3,  // 23: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	5,  // 24: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	8,  // 25: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	11, // 26: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	13, // 27: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	17, // 28: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	18, // 29: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	19, // 30: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
-	20, // 31: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	24, // 32: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
-	21, // 33: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
-	2,  // 34: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	4,  // 35: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	6,  // 36: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	9,  // 37: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	12, // 38: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	14, // 39: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	23, // 40: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	23, // 41: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	23, // 42: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
-	23, // 43: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	25, // 44: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
-	22, // 45: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
-	34, // [34:46] is the sub-list for method output_type
-	22, // [22:34] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	32, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	33, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
+	17, // 11: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
+	18, // 12: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
+	15, // 13: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
+	16, // 14: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
+	32, // 15: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	34, // 16: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
+	34, // 17: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
+	35, // 18: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	34, // 19: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 20: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	30, // 21: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	0,  // 22: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
+	30, // 23: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
+	1,  // 24: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	3,  // 25: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	5,  // 26: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	8,  // 27: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	11, // 28: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	13, // 29: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	19, // 30: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	20, // 31: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	21, // 32: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
+	22, // 33: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	26, // 34: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
+	23, // 35: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
+	2,  // 36: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	4,  // 37: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	6,  // 38: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	9,  // 39: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	12, // 40: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	14, // 41: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	25, // 42: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	25, // 43: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	25, // 44: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
+	25, // 45: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	27, // 46: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	24, // 47: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
+	36, // [36:48] is the sub-list for method output_type
+	24, // [24:36] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
@@ -2218,7 +2427,7 @@ func file_cluster_clusterpb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

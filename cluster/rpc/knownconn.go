@@ -31,7 +31,7 @@ func callerAt(conn net.Conn) (Caller, error) {
 	case *knownConn:
 		return c.caller, nil
 	case *net.UnixConn:
-		return userAt(c)
+		return UserAt(c)
 	}
 	return Caller{Role: RoleInsecure, Address: addressOf(conn)}, nil
 }

@@ -51,8 +51,8 @@ func removeSocket(path string) error {
 	return nil
 }
 
-// userAt answers who has connected to a unix socket, as he was then.
-func userAt(conn *net.UnixConn) (Caller, error) {
+// UserAt answers who has connected to a unix socket, as he was then.
+func UserAt(conn *net.UnixConn) (Caller, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return Caller{}, err

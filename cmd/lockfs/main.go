@@ -15,6 +15,7 @@ import (
 	"lockfs/cmd/lockfs/internal/manual"
 	"lockfs/cmd/lockfs/internal/protocol"
 	"lockfs/cmd/lockfs/internal/setup"
+	"lockfs/cmd/lockfs/internal/ui"
 )
 
 func main() { cli.Main(program) }
@@ -42,7 +43,9 @@ The exit code is 0, or 1 after an error, unless the help of a command says more 
 
 `+manual.Listing(),
 		slices.Concat(setup.Commands(), daemon.Commands(), admin.Commands(), protocol.Commands(),
-			[]*cobra.Command{doctor.Command(), bundle.Command(), bench.Command(), cli.VersionCommand(), docsCommand()})...)
+			[]*cobra.Command{
+				ui.Command(), doctor.Command(), bundle.Command(), bench.Command(), cli.VersionCommand(), docsCommand(),
+			})...)
 	root.Args, root.RunE = cli.KnownCommands, admin.Standing
 	root.ValidArgsFunction = cobra.NoFileCompletions
 	root.SetHelpCommand(manual.HelpCommand(cli.IsTerminal))

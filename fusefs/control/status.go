@@ -7,6 +7,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
 
@@ -19,5 +20,5 @@ func (statusFile) open(s *source, _ *fuse.OpenIn) (handle, syscall.Errno) {
 	known := s.cluster.Status()
 	return snapshot(fmt.Sprintf("host=%s\nsession=%016x\nleader=%s\nclock_offset=%+.9f\ncluster_time=%s\n",
 		oneLine(known.GetHost()), known.GetSession(), oneLine(known.GetLeader()),
-		time.Duration(known.GetClockOffset()).Seconds(), Timestamp(known.GetClusterTime()))), 0
+		time.Duration(known.GetClockOffset()).Seconds(), lockjson.Timestamp(known.GetClusterTime()))), 0
 }

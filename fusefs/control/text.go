@@ -3,7 +3,6 @@ package control
 import (
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -40,9 +39,4 @@ func isPrintable(s string) bool {
 		}
 	}
 	return true
-}
-
-// Timestamp shows a time in nanoseconds with all its digits, so that times compare as texts.
-func Timestamp(ns int64) string {
-	return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000000000Z07:00")
 }

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"syscall"
-	"time"
 
 	"lockfs/formats/lockfact"
 	"lockfs/fusefs/kernel"
+	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
 
@@ -22,12 +22,12 @@ func why(lock *storepb.Lock, now int64) snapshot {
 		}
 	}
 	line("path", string(lock.GetPath()))
-	line("lock", whether(lock))
+	line("lock", lockjson.Whether(lock))
 	line("state", lock.GetState())
 	line("reason", lock.GetReason())
-	line("since", moment(lock.GetSince(), now))
-	line("lives", lives(lock, now))
-	line("may be removed by", remover(lock))
+	line("since", lockjson.Moment(lock.GetSince(), now))
+	line("lives", lockjson.Lives(lock, now))
+	line("may be removed by", lockjson.Remover(lock))
 	line("format", lockfact.Format(facts.GetFormat()).String())
 	line("invalid", facts.GetInvalid())
 	line("holder", facts.GetHolder())
@@ -36,10 +36,10 @@ func why(lock *storepb.Lock, now int64) snapshot {
 	line("process", process(facts.GetProcess()))
 	line("tag", facts.GetTag())
 	line("token", fmt.Sprint(lock.GetToken()))
-	line("acquired", moment(lock.GetAcquired(), now))
-	line("issued", moment(facts.GetIssuedAt(), now))
-	line("renewed", moment(attr.GetMtime(), now))
-	line("expires", moment(facts.GetExpiresAt(), now))
+	line("acquired", lockjson.Moment(lock.GetAcquired(), now))
+	line("issued", lockjson.Moment(facts.GetIssuedAt(), now))
+	line("renewed", lockjson.Moment(attr.GetMtime(), now))
+	line("expires", lockjson.Moment(facts.GetExpiresAt(), now))
 	line("guard", lockfact.Guard(facts.GetGuard()).String())
 	line("on_stale", lockfact.OnStale(facts.GetOnStale()).String())
 	line("rule", lock.GetRule())
@@ -74,21 +74,9 @@ func advisory(a *storepb.AdvisoryLock, now int64) string {
 	case a.GetPosition() != 0:
 		what = "waited for"
 	case a.GetUntil() != 0:
-		what = fmt.Sprintf("kept until %s, because its mount was given up on; held", moment(a.GetUntil(), now))
+		what = fmt.Sprintf("kept until %s, because its mount was given up on; held", lockjson.Moment(a.GetUntil(), now))
 	}
-	return fmt.Sprintf("%s, %s by process %d on host %s since %s", kind, what, a.GetPid(), a.GetHost(), moment(a.GetSince(), now))
-}
-
-// moment shows a time, and how far it is from now; nothing for 0.
-func moment(at, now int64) string {
-	if at == 0 {
-		return ""
-	}
-	distance := time.Unix(0, now).Sub(time.Unix(0, at)).Round(time.Second)
-	if distance < 0 {
-		return fmt.Sprintf("%s (in %v)", Timestamp(at), -distance)
-	}
-	return fmt.Sprintf("%s (%v ago)", Timestamp(at), distance)
+	return fmt.Sprintf("%s, %s by process %d on host %s since %s", kind, what, a.GetPid(), a.GetHost(), lockjson.Moment(a.GetSince(), now))
 }
 
 func process(p *storepb.Process) string {
@@ -111,48 +99,4 @@ func fileType(mode uint32) string {
 		return "socket"
 	}
 	return "file"
-}
-
-// lives says until when a lock is held, and what becomes of it then.
-func lives(lock *storepb.Lock, now int64) string {
-	facts := lock.GetFacts()
-	then := "then it stays until somebody removes it"
-	if lockfact.OnStale(facts.GetOnStale()) == lockfact.Remove {
-		then = "then lockfs removes it"
-	}
-	byProcess := lock.GetByCreator() ||
-		lockfact.Facts{Format: lockfact.Format(facts.GetFormat()), PID: int(facts.GetPid())}.ByProcess()
-	switch {
-	case lock.GetState() == string(lockfact.Stale):
-		return "no more; " + strings.TrimPrefix(then, "then ")
-	case byProcess && facts.GetProcess() == nil:
-		return "until somebody removes it: its process could not be identified"
-	case lock.GetState() == string(lockfact.Unreachable):
-		return fmt.Sprintf("until host %[1]s is back and its process is found to be gone, or `lockfs host forget %[1]s`; %[2]s",
-			facts.GetHost(), then)
-	case byProcess:
-		return fmt.Sprintf("as long as process %d on host %s; %s", facts.GetPid(), facts.GetHost(), then)
-	case facts.GetExpiresAt() != 0:
-		return fmt.Sprintf("until %s if it is not renewed; %s", moment(facts.GetExpiresAt(), now), then)
-	}
-	return "until somebody removes it"
-}
-
-// remover says who may remove a lock as it is now, permissions apart.
-func remover(lock *storepb.Lock) string {
-	if lock.GetRemover() == "" {
-		return "anyone"
-	}
-	return lock.GetRemover() + ", or anyone with `lockfs rm --force`"
-}
-
-// whether says what makes a name a lock, or what it is instead.
-func whether(lock *storepb.Lock) string {
-	switch {
-	case lock.GetBecause() != "":
-		return "yes: " + lock.GetBecause()
-	case len(lock.GetAdvisoryLocks()) > 0:
-		return "no: it is data, guarded by its flock and fcntl locks alone"
-	}
-	return "no: it is data"
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
 
@@ -25,9 +26,9 @@ func TestWhatLives(t *testing.T) {
 			State: "unreachable", Facts: &storepb.Facts{Format: storepb.Format_BEADS, Pid: 7, Host: "h", OnStale: storepb.OnStale_KEEP, Process: process},
 		},
 	} {
-		require.Equal(t, want, lives(lock, 0))
+		require.Equal(t, want, lockjson.Lives(lock, 0))
 	}
-	require.Equal(t, "anyone", remover(&storepb.Lock{State: "stale", Facts: &storepb.Facts{Guard: storepb.Guard_HOST}}))
+	require.Equal(t, "anyone", lockjson.Remover(&storepb.Lock{State: "stale", Facts: &storepb.Facts{Guard: storepb.Guard_HOST}}))
 	require.Equal(t, "its owner, by token, or anyone with `lockfs rm --force`",
-		remover(&storepb.Lock{State: "held", Remover: "its owner, by token"}))
+		lockjson.Remover(&storepb.Lock{State: "held", Remover: "its owner, by token"}))
 }

@@ -62,7 +62,7 @@ func (ns *Namespace) unlink(cmd *storepb.Command, op *storepb.Unlink) *storepb.R
 	}
 	in, found := ns.tree.inode(e.ino)
 	switch {
-	case !found:
+	case !found, op.GetIfToken() != 0 && ids.Token(op.GetIfToken()) != e.token:
 		return fail(storepb.Code_NOT_FOUND)
 	case !ns.tree.mayTake(cmd.GetCaller(), op.Judged, e, in):
 		return fail(storepb.Code_NOT_JUDGED)

@@ -1819,13 +1819,14 @@ type Unlink struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parent        uint64                 `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`
 	Name          []byte                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Directory     bool                   `protobuf:"varint,3,opt,name=directory,proto3" json:"directory,omitempty"`      // rmdir(2) instead of unlink(2)
-	Observations  []*Observation         `protobuf:"bytes,4,rep,name=observations,proto3" json:"observations,omitempty"` // what the caller saw last, of this name and of others
-	Force         bool                   `protobuf:"varint,5,opt,name=force,proto3" json:"force,omitempty"`              // whatever the guard and the observations say
-	Owner         string                 `protobuf:"bytes,6,opt,name=owner,proto3" json:"owner,omitempty"`               // satisfies a guard "owner" if the lock's holder has this name
-	Request       string                 `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`           // on whose behalf, for the event
-	Judged        *uint64                `protobuf:"varint,8,opt,name=judged,proto3,oneof" json:"judged,omitempty"`      // inode that the caller's kernel had found under the name; unset: it is not known
-	Pin           uint64                 `protobuf:"varint,12,opt,name=pin,proto3" json:"pin,omitempty"`                 // inode to be kept as with Pin if that was its last name
+	Directory     bool                   `protobuf:"varint,3,opt,name=directory,proto3" json:"directory,omitempty"`             // rmdir(2) instead of unlink(2)
+	Observations  []*Observation         `protobuf:"bytes,4,rep,name=observations,proto3" json:"observations,omitempty"`        // what the caller saw last, of this name and of others
+	Force         bool                   `protobuf:"varint,5,opt,name=force,proto3" json:"force,omitempty"`                     // whatever the guard and the observations say
+	Owner         string                 `protobuf:"bytes,6,opt,name=owner,proto3" json:"owner,omitempty"`                      // satisfies a guard "owner" if the lock's holder has this name
+	Request       string                 `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`                  // on whose behalf, for the event
+	Judged        *uint64                `protobuf:"varint,8,opt,name=judged,proto3,oneof" json:"judged,omitempty"`             // inode that the caller's kernel had found under the name; unset: it is not known
+	Pin           uint64                 `protobuf:"varint,12,opt,name=pin,proto3" json:"pin,omitempty"`                        // inode to be kept as with Pin if that was its last name
+	IfToken       uint64                 `protobuf:"varint,13,opt,name=if_token,json=ifToken,proto3" json:"if_token,omitempty"` // NOT_FOUND if the lock there has another one, also by force; 0: whichever is there
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1919,6 +1920,13 @@ func (x *Unlink) GetJudged() uint64 {
 func (x *Unlink) GetPin() uint64 {
 	if x != nil {
 		return x.Pin
+	}
+	return 0
+}
+
+func (x *Unlink) GetIfToken() uint64 {
+	if x != nil {
+		return x.IfToken
 	}
 	return 0
 }
@@ -9620,7 +9628,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x04Link\x12\x10\n" +
 	"\x03ino\x18\x01 \x01(\x04R\x03ino\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\fR\x04name\"\x91\x02\n" +
+	"\x04name\x18\x03 \x01(\fR\x04name\"\xac\x02\n" +
 	"\x06Unlink\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x1c\n" +
@@ -9630,7 +9638,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05owner\x18\x06 \x01(\tR\x05owner\x12\x18\n" +
 	"\arequest\x18\a \x01(\tR\arequest\x12\x1b\n" +
 	"\x06judged\x18\b \x01(\x04H\x00R\x06judged\x88\x01\x01\x12\x10\n" +
-	"\x03pin\x18\f \x01(\x04R\x03pinB\t\n" +
+	"\x03pin\x18\f \x01(\x04R\x03pin\x12\x19\n" +
+	"\bif_token\x18\r \x01(\x04R\aifTokenB\t\n" +
 	"\a_judged\"\xd5\x02\n" +
 	"\x06Rename\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\x04R\x06parent\x12\x12\n" +

@@ -11,7 +11,7 @@ import (
 // Commands are all of them.
 func Commands() []*cobra.Command {
 	commands := []*cobra.Command{
-		statusCommand(), memberCommand(), sessionCommand(), hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), rmCommand(), whyCommand(),
+		statusCommand(), memberCommand(), sessionCommand(), hostCommand(), locksCommand(), ruleCommand(), eventsCommand(), topCommand(), rmCommand(), whyCommand(),
 		tokenCommand(), caCommand(), quotaCommand(), alarmCommand(), backupCommand(),
 	}
 	if version.Newest >= 2 {

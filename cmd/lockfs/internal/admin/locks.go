@@ -24,12 +24,14 @@ import (
 
 func locksCommand() *cobra.Command {
 	var flags cli.ClusterFlags
+	watch := false
 	cmd := &cobra.Command{
 		Use:   "locks [PATH]",
 		Short: "List lock files, and who holds or waits for a flock or fcntl lock",
 		Long: `List the locks: every file, symbolic link and empty directory, with its holder as far as its content tells, and
 the flock and fcntl locks that are held on it and waited for, in the order in which they are served. With PATH,
-only that and what is below it: a path on a mount, or one from the root of the cluster's locks.
+only that and what is below it: a path on a mount, or one from the root of the cluster's locks. With --watch the list is printed
+again, until Ctrl-C, whenever it is another one; with --json too, one array a line.
 
 ` + whoSees,
 		Example: `  lockfs locks
@@ -41,6 +43,11 @@ only that and what is below it: a path on a mount, or one from the root of the c
 			if len(args) == 1 {
 				root, below = fromRoot(args[0])
 			}
+			if watch {
+				return watchLocks(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), flags.JSON, func() ([]lockjson.Lock, error) {
+					return locksFor(cmd, &flags, root, below)
+				})
+			}
 			locks, err := locksFor(cmd, &flags, root, below)
 			if err != nil {
 				return err
@@ -51,6 +58,7 @@ only that and what is below it: a path on a mount, or one from the root of the c
 			return printLocks(cmd.OutOrStdout(), locks)
 		},
 	}
+	cmd.Flags().BoolVar(&watch, "watch", false, "go on, and print them again when something has changed")
 	flags.Add(cmd.Flags())
 	return cmd
 }

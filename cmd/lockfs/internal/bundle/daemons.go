@@ -36,7 +36,7 @@ func (p *plan) daemon(ctx context.Context, c *collection, folder, socket string)
 	if text, err := json.MarshalIndent(about, "", "  "); err == nil {
 		c.text(folder+"about.json", text)
 	}
-	client := cli.DebugClient(socket)
+	client := cli.SocketClient(socket)
 	var asking sync.WaitGroup
 	get := func(name, path string, add func(string, []byte)) {
 		asking.Go(func() {

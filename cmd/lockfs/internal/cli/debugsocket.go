@@ -69,8 +69,8 @@ func DebugSockets() ([]string, error) {
 // daemonTimeout is how long a daemon may take to say what it is.
 const daemonTimeout = 2 * time.Second
 
-// DebugClient asks the daemon behind a socket for debugging by HTTP; the host in the address is of no account.
-func DebugClient(socket string) *http.Client {
+// SocketClient asks the daemon behind a socket by HTTP; the host in the address is of no account.
+func SocketClient(socket string) *http.Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{Timeout: daemonTimeout}).DialContext(ctx, "unix", socket)
 	}
@@ -79,7 +79,7 @@ func DebugClient(socket string) *http.Client {
 
 // AskDaemon answers what the daemon behind a socket for debugging says of itself.
 func AskDaemon(socket string) (*Daemon, error) {
-	client := DebugClient(socket)
+	client := SocketClient(socket)
 	client.Timeout = daemonTimeout
 	reply, err := client.Get("http://lockfs/about")
 	if err != nil {

@@ -18,22 +18,6 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// serveHTTP serves what people and Prometheus look at; an empty address is nowhere. protect says who may look; nil: everybody.
-func serveHTTP(address string, protect func(net.Listener) net.Listener, handler http.Handler, logger *slog.Logger, parts *parts) error {
-	if address == "" {
-		return nil
-	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return fmt.Errorf("listen for HTTP: %w", err)
-	}
-	if protect != nil {
-		listener = protect(listener)
-	}
-	serveOn(listener, handler, logger, parts)
-	return nil
-}
-
 // protect is cluster.Node.Protect for a host that is no server.
 func protect(listener net.Listener, credentials *identity.Credentials) net.Listener {
 	if address, isTCP := listener.Addr().(*net.TCPAddr); isTCP && address.IP.IsLoopback() {

@@ -97,7 +97,7 @@ With --insecure there are no certificates and no tokens, and --servers says whom
 	flags.StringVar(&plan.host, "name", "", "how this host is called (default: as its identity says, or its host name)")
 	flags.BoolVar(&daemon, "daemon", false, "detach from the terminal once it is mounted; messages go to the system log")
 	flags.DurationVar(&plan.wait, "wait", defaultMountWait, "how long to look for the cluster before giving up")
-	flags.StringVar(&plan.httpAddr, "http-addr", "", "where /healthz and /metrics are served (default nowhere)")
+	flags.StringVar(&plan.httpAddr, "http-addr", "", "where /healthz, /metrics and the page of lockfs ui are served (default nowhere)")
 	cli.AddOpTimeout(flags, &plan.opTimeout)
 	plan.logs.Add(flags, "info")
 	return cmd
@@ -139,11 +139,16 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	metrics := cluster.NewMountMetrics()
 	metrics.SetVersion(cli.ProgramVersion())
 	metrics.Registry.MustRegister(CertificateCollector{cmp.Or(p.identity, cli.DefaultIdentity())})
+	relay := cluster.NewRelay(p.host, p.servers, config.Security, logger)
+	defer relay.Close()
 	var serving parts
 	defer func() { serving.stop(logger) }()
-	if err := serveHTTP(p.httpAddr, p.protect, mountHandler(client, metrics), logger, &serving); err != nil {
-		return errors.Join(err, endSession(client, nil))
+	http, err := listenHTTP(p.httpAddr, p.protect)
+	if err != nil {
+		return errors.Join(fmt.Errorf("listen for HTTP: %w", err), endSession(client, nil))
 	}
+	about := cli.Daemon{Kind: "mount", Of: p.dir, Mount: p.dir}
+	serveHTTP(http, about, relay, mountHandler(client, metrics), logger, &serving)
 	mounted, guard, err := mount(p.dir, client, fusefs.Options{
 		Logger: logger, FsName: p.source, MountOptions: p.options, RootIsNobody: p.rootIsNobody, Observer: metrics.ObserveMount,
 	}, inherited)
@@ -151,10 +156,8 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 		return errors.Join(err, endSession(client, nil))
 	}
 	metrics.SetMount(client)
-	relay := cluster.NewRelay(p.host, p.servers, config.Security, logger)
-	defer relay.Close()
 	serveSocket(cli.MountSocket(p.dir), relay.Server(), logger, &serving)
-	serveDebug(cli.Daemon{Kind: "mount", Of: p.dir, Mount: p.dir}, metrics.Registry, logger, &serving)
+	serveDebug(about, metrics.Registry, logger, &serving)
 	supervisor.Ready()
 	if inherited == nil {
 		ready()

@@ -37,7 +37,7 @@ func MountHelperCommand() *cobra.Command {
   op-timeout=15s     how long a system call waits for a majority before it fails with ETIMEDOUT
   wait=1m            how long to look for the cluster before giving up
   log-level=info     debug, info, warn or error
-  http-addr=ADDR     where /healthz and /metrics are served (default nowhere)
+  http-addr=ADDR     where /healthz, /metrics and the page of lockfs ui are served (default nowhere)
   ro, nodev, nosuid, noexec, noatime and the like as for any file system
   remount            with those of the last line: change them while it is mounted
 

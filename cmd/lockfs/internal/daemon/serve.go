@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -79,9 +80,11 @@ func (s *service) start(ctx context.Context) error {
 		return err
 	}
 	s.parts.started("node", node.Close)
-	if err := serveHTTP(s.httpAddr, node.Protect, node.Handler(), s.config.Logger, &s.parts); err != nil {
-		return err
+	http, err := listenHTTP(s.httpAddr, node.Protect)
+	if err != nil {
+		return fmt.Errorf("listen for HTTP: %w", err)
 	}
+	serveHTTP(http, s.about(), node.Relay(), node.Handler(), s.config.Logger, &s.parts)
 	serveDebug(s.about(), s.config.Metrics.Registry, s.config.Logger, &s.parts)
 	serveSocket(s.socket, node.SocketServer(), s.config.Logger, &s.parts)
 	supervisor.Status("waits until a majority of the servers answers")

@@ -76,7 +76,7 @@ changed while all servers were stopped, --join tells a server where others are n
 	flags.StringVar(&s.config.Advertise, "advertise", "", "where they reach it, if that differs; needed for --addr 0.0.0.0:7420")
 	flags.StringVar(&token, "token", "", "enter a cluster: a token for a server, or @FILE, or - for standard input")
 	flags.BoolVar(&s.config.Insecure, "insecure", false, insecureUsage)
-	flags.StringVar(&s.httpAddr, "http-addr", cli.DefaultHTTPAddress, "where /healthz and /metrics are served; empty: nowhere")
+	flags.StringVar(&s.httpAddr, "http-addr", cli.DefaultHTTPAddress, "where /healthz, /metrics and the page of lockfs ui are served; empty: nowhere")
 	flags.BoolVar(&s.config.Bootstrap, "bootstrap", false, "begin a new cluster")
 	flags.StringSliceVar(&s.config.Join, "join", nil,
 		"with --insecure, enter a cluster: addresses of members, host:port, by comma; of a cluster that it is in: where others are now")

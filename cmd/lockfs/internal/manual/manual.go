@@ -17,7 +17,8 @@ var sources embed.FS
 
 // names are the chapters in the order in which they are listed.
 var names = []string{
-	"locks", "rules", "files", "protocols", "operation", "packages", "containers", "metrics", "security", "backup", "upgrade", "limits",
+	"locks", "rules", "files", "protocols", "operation", "page", "packages", "containers", "metrics", "security", "backup", "upgrade",
+	"limits",
 }
 
 // Chapter is one chapter of the manual.

@@ -71,7 +71,7 @@ func TestHelp(t *testing.T) {
 		_, err = help(false, wrong...)
 		require.ErrorContains(t, err, "there is no command and no chapter")
 		require.ErrorContains(t, err,
-			"locks, rules, files, protocols, operation, packages, containers, metrics, security, backup, upgrade, limits")
+			"locks, rules, files, protocols, operation, page, packages, containers, metrics, security, backup, upgrade, limits")
 	}
 }
 

@@ -1,0 +1,146 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"syscall"
+
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/storepb"
+)
+
+// question is what is asked before something is done that cannot be undone.
+type question struct {
+	Title   string
+	Text    []string
+	Action  string // where the form goes
+	Token   uint64 // of the lock that was seen; 0: it is of a host
+	Button  string
+	Back    string
+	Command string // that does the same
+}
+
+// mayAct tells whether somebody is an administrator, and else answers him. The cluster judges it again.
+func (s *Server) mayAct(w http.ResponseWriter, r *http.Request) bool {
+	if s.cfg.Administers(rpc.CallerOf(r.Context())) {
+		return true
+	}
+	s.fail(w, r, http.StatusForbidden, "Only root on a server releases locks of others and forgets hosts.", "lockfs rm --force PATH")
+	return false
+}
+
+// seen finds the lock that a request names, by its token as it was seen.
+func (s *Server) seen(w http.ResponseWriter, r *http.Request) *storepb.Lock {
+	path := r.PathValue("path")
+	token, err := strconv.ParseUint(r.FormValue("token"), 10, 64)
+	if err != nil || token == 0 {
+		s.fail(w, r, http.StatusBadRequest, "The token of the lock is missing.", "")
+		return nil
+	}
+	all, err := s.listings.get(r.Context(), s.overview.now())
+	if err != nil {
+		s.failWith(w, r, err)
+		return nil
+	}
+	lock := all.full[path]
+	if lock == nil || lock.GetToken() != token {
+		s.fail(w, r, http.StatusConflict, fmt.Sprintf("The lock with token %d is gone. What has its name now was not touched.", token), "lockfs why "+word(path))
+		return nil
+	}
+	return lock
+}
+
+func (s *Server) askRelease(w http.ResponseWriter, r *http.Request) {
+	if !s.mayAct(w, r) {
+		return
+	}
+	lock := s.seen(w, r)
+	if lock == nil {
+		return
+	}
+	d := describe(lock)
+	text := []string{fmt.Sprintf("%s is %s, with token %d.", d.Path, d.State, d.Token)}
+	if who := d.Who(); who != "" || d.Host != "" {
+		text = append(text, "It is of "+cmp.Or(who, "somebody")+" on "+cmp.Or(d.Host, "a host that is not known")+".")
+	}
+	if d.State != "stale" {
+		text = append(text, "Its holder may be alive. This does not stop it: it goes on believing that it has the lock, and so will the next one.")
+	}
+	s.render(w, r, http.StatusOK, "confirm", question{
+		Title: "Release this lock?", Text: text, Action: "/release/" + escapePath(d.Path), Token: d.Token, Button: "Release it", Back: d.Link(),
+		Command: "lockfs rm --force " + word(s.cfg.Mount+"/"+d.Path),
+	})
+}
+
+// release takes a lock away, if it is the one that was seen. The state compares the tokens.
+func (s *Server) release(w http.ResponseWriter, r *http.Request) {
+	if !s.isOurs(w, r) || !s.mayAct(w, r) {
+		return
+	}
+	lock := s.seen(w, r)
+	if lock == nil {
+		return
+	}
+	err := s.listings.ask.change(r.Context(), &storepb.Op{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{
+		Parent: lock.GetParent(), Name: lock.GetName(), Force: true, IfToken: lock.GetToken(),
+		Directory: lock.GetAttr().GetMode()&syscall.S_IFMT == syscall.S_IFDIR,
+	}}})
+	if err != nil {
+		s.failWith(w, r, err)
+		return
+	}
+	http.Redirect(w, r, Lock{Path: string(lock.GetPath())}.Link()+"?done=released", http.StatusSeeOther)
+}
+
+// forgettable finds a host that may be said to be gone.
+func (s *Server) forgettable(w http.ResponseWriter, r *http.Request) *Host {
+	if !s.mayAct(w, r) {
+		return nil
+	}
+	name := r.PathValue("host")
+	hosts := s.overview.get(r.Context()).Hosts
+	i := slices.IndexFunc(hosts, func(h Host) bool { return h.Name == name })
+	switch {
+	case i < 0:
+		s.fail(w, r, http.StatusNotFound, "There is no such host.", "lockfs host list")
+	case hosts[i].State == hostReachable:
+		s.fail(w, r, http.StatusConflict, name+" is mounted: it is not gone.", "lockfs host list")
+	default:
+		return &hosts[i]
+	}
+	return nil
+}
+
+func (s *Server) askForget(w http.ResponseWriter, r *http.Request) {
+	h := s.forgettable(w, r)
+	if h == nil {
+		return
+	}
+	s.render(w, r, http.StatusOK, "confirm", question{
+		Title: "Forget " + h.Name + "?", Action: "/forget/" + url.PathEscape(h.Name), Button: "It is gone for good", Back: "/hosts",
+		Command: "lockfs host forget " + word(h.Name),
+		Text: []string{
+			"Every lock that lives as long as a process of " + h.Name + " becomes stale at once, and is removed where stale locks are.",
+			"Only do this when the host will not come back, or was switched off: a process that still runs there goes on believing that it has its lock.",
+		},
+	})
+}
+
+func (s *Server) forget(w http.ResponseWriter, r *http.Request) {
+	if !s.isOurs(w, r) {
+		return
+	}
+	h := s.forgettable(w, r)
+	if h == nil {
+		return
+	}
+	if err := s.listings.ask.change(r.Context(), &storepb.Op{Op: &storepb.Op_ForgetHost{ForgetHost: &storepb.ForgetHost{Name: h.Name}}}); err != nil {
+		s.failWith(w, r, err)
+		return
+	}
+	http.Redirect(w, r, "/hosts", http.StatusSeeOther)
+}

@@ -1,0 +1,17 @@
+package page
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// apiError is how an error is answered where JSON is.
+type apiError struct {
+	Error string `json:"error"`
+}
+
+func writeJSON(w http.ResponseWriter, code int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(value) // who asked is gone
+}

@@ -1,0 +1,145 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/lockjson"
+	"lockfs/raftstore/storepb"
+)
+
+// LockDetail is all that is known of a lock, and what /v1/locks/PATH answers. Without a token there is no lock of that name any more, or
+// the viewer may not read it; its history may tell of those before.
+type LockDetail struct {
+	Lock
+	Lives    string              `json:"lives,omitempty"`   // until when it is held, in words
+	Remover  string              `json:"remover,omitempty"` // who may remove it as it is now, permissions apart
+	Rule     string              `json:"rule,omitempty"`    // pattern of the rule that counts
+	Guard    string              `json:"guard,omitempty"`
+	OnStale  string              `json:"on_stale,omitempty"`
+	Invalid  string              `json:"invalid,omitempty"` // which rule of its format it breaks
+	Tag      string              `json:"tag,omitempty"`
+	Issued   moment              `json:"issued,omitzero"`  // the format's own time of acquisition or last heartbeat
+	Renewed  moment              `json:"renewed,omitzero"` // when it was written last
+	Inode    uint64              `json:"inode,omitempty"`
+	Mode     string              `json:"mode,omitempty"` // octal
+	UID      uint32              `json:"uid"`
+	GID      uint32              `json:"gid"`
+	Size     uint64              `json:"size"`
+	Queue    []lockjson.Advisory `json:"queue"`    // flock and fcntl locks on it, and after them who waits, in order
+	History  []lockjson.Event    `json:"history"`  // the last events, the oldest first
+	Commands []Command           `json:"commands"` // that help here
+	Gone     bool                `json:"gone"`     // there is none of that name now
+}
+
+// Command is what to type, and what for.
+type Command struct {
+	Line string `json:"command"`
+	For  string `json:"for"`
+}
+
+// historyKept is how many events of a lock are shown.
+const historyKept = 200
+
+// lock finds a lock by its path. fs.ErrNotExist: there is none, and no event tells of one.
+func (s *Server) lock(ctx context.Context, path string) (*LockDetail, error) {
+	now := s.overview.now()
+	all, err := s.listings.get(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	d := &LockDetail{Queue: []lockjson.Advisory{}, History: []lockjson.Event{}}
+	if d.History, err = s.history(ctx, path); err != nil {
+		return nil, err
+	}
+	found, here := all.full[path]
+	if !here {
+		if len(d.History) == 0 {
+			return nil, fs.ErrNotExist
+		}
+		d.Path, d.Gone = path, true
+		d.Commands = commandsFor(d, s.cfg.Mount)
+		return d, nil
+	}
+	d.Lock = describe(found)
+	if d.State != stateHidden {
+		f, attr := found.GetFacts(), found.GetAttr()
+		// Moments in these words are of now, to ten seconds: else the page would be another one each time.
+		d.Lives, d.Remover = lockjson.Lives(found, int64(now)/roundTo*roundTo), lockjson.Remover(found)
+		d.Rule, d.Guard, d.OnStale = found.GetRule(), lockfact.Guard(f.GetGuard()).String(), lockfact.OnStale(f.GetOnStale()).String()
+		d.Invalid, d.Tag, d.Issued, d.Renewed = f.GetInvalid(), f.GetTag(), moment(f.GetIssuedAt()), moment(attr.GetMtime())
+		d.Inode, d.UID, d.GID, d.Size = attr.GetIno(), attr.GetUid(), attr.GetGid(), attr.GetSize()
+		d.Mode = fmt.Sprintf("%04o", attr.GetMode()&0o7777)
+		for _, a := range found.GetAdvisoryLocks() {
+			d.Queue = append(d.Queue, lockjson.DescribeAdvisory(a, int64(now)))
+		}
+	}
+	d.Commands = commandsFor(d, s.cfg.Mount)
+	return d, nil
+}
+
+const roundTo = 10e9
+
+// history answers the last events of a path that the caller may know of.
+func (s *Server) history(ctx context.Context, path string) ([]lockjson.Event, error) {
+	events := []lockjson.Event{}
+	for after := uint64(0); ; {
+		result, err := s.listings.ask.query(ctx, &storepb.Query{Query: &storepb.Query_ListEvents{
+			ListEvents: &storepb.ListEvents{After: after, Path: []byte(path), Limit: eventPage, Viewer: viewer(ctx)},
+		}})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range result.GetEvents() {
+			events = append(events, lockjson.DescribeEvent(e))
+			after = e.GetNumber()
+		}
+		if len(result.GetEvents()) < eventPage {
+			return events[max(0, len(events)-historyKept):], nil
+		}
+	}
+}
+
+// commandsFor says what to type.
+func commandsFor(d *LockDetail, mount string) []Command {
+	path, onMount := word(d.Path), word(mount+"/"+d.Path)
+	commands := []Command{{"lockfs why " + path, "the same in a terminal"}}
+	switch {
+	case d.Gone:
+		return []Command{{"lockfs events --follow", "to see it come"}}
+	case d.State == stateData, d.State == stateHidden:
+		return commands
+	case d.State == string(lockfact.Unreachable):
+		commands = append(commands, Command{"lockfs host forget " + word(d.Host), "if that host is gone for good: its locks become stale"})
+	case d.State == string(lockfact.Stale):
+		commands = append(commands, Command{"lockfs rm " + onMount, "take it away: nobody holds it any more"})
+	}
+	if d.Waiters > 0 {
+		commands = append(commands, Command{"lockfs locks " + path, "who waits, in order"})
+	}
+	if d.State != string(lockfact.Stale) {
+		commands = append(commands, Command{"lockfs rm --force " + onMount, "take it from a holder that may be alive, and goes on believing that it has it"})
+	}
+	return commands
+}
+
+// word shows a text as one word for a shell.
+func word(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@,%", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	if strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) >= 0 {
+		return "$" + "'" + strings.ReplaceAll(strings.Trim(strconv.QuoteToASCII(s), `"`), "'", `\'`) + "'"
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,245 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/storepb"
+)
+
+// Lock is a row of the list of locks, and an element of what /v1/locks answers. Of a lock that the viewer may not read only its
+// path and times are told.
+type Lock struct {
+	Path     string `json:"path"`              // from the root of the mount
+	State    string `json:"state"`             // held, stale, unreachable; hidden: the viewer may not read it; data: it is no lock
+	Why      string `json:"why,omitempty"`     // why it is not held, or what makes it a lock
+	Format   string `json:"format,omitempty"`  // flock or fcntl, if that is all that is held
+	Holder   string `json:"holder,omitempty"`  // as its format names it
+	Host     string `json:"host,omitempty"`    // of the holder
+	PID      uint32 `json:"pid,omitempty"`     // of the holder
+	Token    uint64 `json:"token,omitempty"`   // fencing token
+	Acquired moment `json:"acquired,omitzero"` // when its holder got it
+	Expires  moment `json:"expires,omitzero"`  // when it becomes stale unless it is renewed
+	Waiters  int    `json:"waiters,omitempty"` // who wait for its flock or fcntl lock
+	Parent   uint64 `json:"-"`                 // with name, what the cluster knows it by
+	Name     string `json:"-"`                 //
+}
+
+// The states of a lock besides those of lockfact.
+const (
+	stateHidden = "hidden"
+	stateData   = "data"
+)
+
+func describe(l *storepb.Lock) Lock {
+	f := l.GetFacts()
+	d := Lock{
+		Path: string(l.GetPath()), State: l.GetState(), Why: l.GetReason(), Holder: f.GetHolder(), Host: f.GetHost(), PID: f.GetPid(),
+		Token: l.GetToken(), Acquired: moment(l.GetAcquired()), Expires: moment(f.GetExpiresAt()), Parent: l.GetParent(), Name: string(l.GetName()),
+	}
+	if l.GetState() == "" {
+		d.State = stateHidden
+		return d
+	}
+	if format := lockfact.Format(f.GetFormat()); format != lockfact.None {
+		d.Format = format.String()
+	}
+	var held *storepb.AdvisoryLock
+	for _, a := range l.GetAdvisoryLocks() {
+		if a.GetPosition() != 0 {
+			d.Waiters++
+		} else if held == nil {
+			held = a
+		}
+	}
+	switch {
+	case l.GetBecause() != "" && d.Why == "":
+		d.Why = l.GetBecause()
+	case l.GetBecause() == "" && held != nil:
+		d.Why, d.Format = "a program holds it with "+kindOf(held), kindOf(held)
+		d.Holder, d.Host, d.PID, d.Acquired, d.Expires = "", held.GetHost(), held.GetPid(), moment(held.GetSince()), 0
+	case l.GetBecause() == "" && d.Waiters == 0:
+		d.State = stateData
+	}
+	return d
+}
+
+func kindOf(a *storepb.AdvisoryLock) string {
+	if a.GetKind() == storepb.LockKind_RECORD {
+		return "fcntl"
+	}
+	return "flock"
+}
+
+// Key is what a row is known by while the page is live.
+func (l Lock) Key() string { return fmt.Sprintf("%d/%s", l.Parent, l.Name) }
+
+// Who is the holder in a few words.
+func (l Lock) Who() string {
+	pid := fmt.Sprintf("pid %d", l.PID)
+	switch {
+	case l.PID == 0 || l.Holder == fmt.Sprint(l.PID):
+		if l.PID != 0 {
+			return pid
+		}
+		return l.Holder
+	case l.Holder == "":
+		return pid
+	}
+	return l.Holder + ", " + pid
+}
+
+// Link is where the page of the lock is.
+func (l Lock) Link() string { return "/lock/" + escapePath(l.Path) }
+
+func escapePath(path string) string {
+	names := strings.Split(path, "/")
+	for i, name := range names {
+		names[i] = url.PathEscape(name)
+	}
+	return strings.Join(names, "/")
+}
+
+// longQueue is how many waiters are trouble.
+const longQueue = 3
+
+// trouble orders locks by how much somebody should look at them, the worst first.
+func (l Lock) trouble() int {
+	switch {
+	case l.State == string(lockfact.Unreachable):
+		return 0
+	case l.State == string(lockfact.Stale):
+		return 1
+	case l.Waiters >= longQueue:
+		return 2
+	case l.Waiters > 0:
+		return 3
+	case l.State == stateHidden:
+		return 5
+	case l.State == stateData:
+		return 6
+	}
+	return 4
+}
+
+// selection is which locks are shown, and in which order.
+type selection struct {
+	Words   string // each has to be in the path, the holder, the host or the format
+	State   string // empty: all that are locks; "all": also data; "waited": those with waiters; else this one
+	Sort    string // a column; empty: trouble first
+	Reverse bool
+	Path    string // only this one and what is below; empty: all
+}
+
+// columns are what can be sorted by.
+var columns = map[string]func(a, b Lock) int{
+	"path":    func(a, b Lock) int { return strings.Compare(a.Path, b.Path) },
+	"state":   func(a, b Lock) int { return strings.Compare(a.State, b.State) },
+	"holder":  func(a, b Lock) int { return strings.Compare(a.Who(), b.Who()) },
+	"host":    func(a, b Lock) int { return strings.Compare(a.Host, b.Host) },
+	"age":     func(a, b Lock) int { return cmp.Compare(a.Acquired, b.Acquired) },
+	"token":   func(a, b Lock) int { return cmp.Compare(a.Token, b.Token) },
+	"waiters": func(a, b Lock) int { return cmp.Compare(b.Waiters, a.Waiters) },
+	"expires": func(a, b Lock) int {
+		return cmp.Or(cmp.Compare(btoi(a.Expires == 0), btoi(b.Expires == 0)), cmp.Compare(a.Expires, b.Expires))
+	},
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func parseSelection(q url.Values) selection {
+	s := selection{Words: strings.TrimSpace(q.Get("q")), State: q.Get("state"), Sort: q.Get("sort"), Path: strings.Trim(q.Get("path"), "/")}
+	s.Sort, s.Reverse = strings.TrimPrefix(s.Sort, "-"), strings.HasPrefix(s.Sort, "-")
+	if columns[s.Sort] == nil {
+		s.Sort, s.Reverse = "", false
+	}
+	return s
+}
+
+// Query is the selection as an address has it, sorted by another column; by the same one again: the other way round.
+func (s selection) Query(sort string) string {
+	if sort == s.Sort && !s.Reverse {
+		sort = "-" + sort
+	}
+	q := url.Values{}
+	for key, value := range map[string]string{"q": s.Words, "state": s.State, "sort": sort, "path": s.Path} {
+		if value != "" {
+			q.Set(key, value)
+		}
+	}
+	return "?" + q.Encode()
+}
+
+// Arrow shows by which column it is sorted, for aria-sort.
+func (s selection) Arrow(column string) string {
+	switch {
+	case s.Sort != column:
+		return "none"
+	case s.Reverse:
+		return "descending"
+	}
+	return "ascending"
+}
+
+func (s selection) has(l Lock, words []string) bool {
+	switch s.State {
+	case "":
+		if l.State == stateData {
+			return false
+		}
+	case "all":
+	case "waited":
+		if l.Waiters == 0 {
+			return false
+		}
+	default:
+		if l.State != s.State {
+			return false
+		}
+	}
+	if s.Path != "" && l.Path != s.Path && !strings.HasPrefix(l.Path, s.Path+"/") {
+		return false
+	}
+	for _, word := range words {
+		if !containsFold(l.Path, word) && !containsFold(l.Holder, word) && !containsFold(l.Host, word) && !containsFold(l.Format, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// containsFold wants the word in lower case.
+func containsFold(text, word string) bool { return strings.Contains(strings.ToLower(text), word) }
+
+// of picks and sorts, and answers no more than limit, and how many there were.
+func (s selection) of(all []Lock, limit int) (picked []Lock, found int) {
+	words := strings.Fields(strings.ToLower(s.Words))
+	for _, l := range all {
+		if s.has(l, words) {
+			picked = append(picked, l)
+		}
+	}
+	order := func(a, b Lock) int {
+		return cmp.Or(cmp.Compare(a.trouble(), b.trouble()), cmp.Compare(b.Waiters, a.Waiters), strings.Compare(a.Path, b.Path))
+	}
+	if by := columns[s.Sort]; by != nil {
+		order = func(a, b Lock) int {
+			if s.Reverse {
+				a, b = b, a
+			}
+			return cmp.Or(by(a, b), strings.Compare(a.Path, b.Path))
+		}
+	}
+	slices.SortStableFunc(picked, order)
+	found = len(picked)
+	return picked[:min(limit, found)], found
+}

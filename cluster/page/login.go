@@ -1,0 +1,73 @@
+package page
+
+import (
+	"crypto/hmac"
+	"net/http"
+
+	"lockfs/cluster/rpc"
+)
+
+// Invitation is the answer to POST /v1/login.
+type Invitation struct {
+	URL  string `json:"url"`  // where to log in; empty: this daemon serves the page on its socket only
+	User uint32 `json:"user"` // uid as whom
+}
+
+func (s *Server) invite(w http.ResponseWriter, r *http.Request) {
+	caller := rpc.CallerOf(r.Context())
+	answer := Invitation{User: caller.UID}
+	if s.cfg.Address != "" {
+		answer.URL = s.cfg.Address + "/login/" + s.logins.invite(caller)
+	}
+	writeJSON(w, http.StatusOK, answer)
+}
+
+// login makes of an address that works once a cookie.
+func (s *Server) login(w http.ResponseWriter, r *http.Request) {
+	secret, ok := s.logins.enter(r.PathValue("token"))
+	if !ok {
+		s.fail(w, r, http.StatusForbidden, "This address has been used, or is too old.", "lockfs ui")
+		return
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName, Value: secret, Path: "/", HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
+		MaxAge: int(loginTime.Seconds()),
+	})
+	// A redirect from an address that was opened elsewhere would come without a cookie that is strict; a page that goes on is this site's.
+	s.render(w, r, http.StatusOK, "welcome", nil)
+}
+
+func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
+	if !s.isOurs(w, r) {
+		return
+	}
+	if cookie, err := r.Cookie(cookieName); err == nil {
+		s.logins.leave(cookie.Value)
+	}
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Path: "/", MaxAge: -1})
+	s.fail(w, r, http.StatusOK, "You are logged out.", "lockfs ui")
+}
+
+// loggedIn lets those in who have a login's cookie.
+func (s *Server) loggedIn(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		cookie, err := r.Cookie(cookieName)
+		if err == nil {
+			if caller, ok := s.logins.who(cookie.Value); ok {
+				next.ServeHTTP(w, r.WithContext(rpc.WithCaller(r.Context(), caller)))
+				return
+			}
+		}
+		s.fail(w, r, http.StatusUnauthorized, "You are not logged in. On this host, this opens the page as whoever runs it:", "lockfs ui")
+	})
+}
+
+// isOurs tells whether a form that was sent is one of this server's, and else answers it.
+func (s *Server) isOurs(w http.ResponseWriter, r *http.Request) bool {
+	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+	if hmac.Equal([]byte(r.PostFormValue("code")), []byte(s.code(r))) {
+		return true
+	}
+	s.fail(w, r, http.StatusForbidden, "This form is not of this page, or the daemon was started again since. Nothing was done.", "")
+	return false
+}

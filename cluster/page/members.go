@@ -1,0 +1,78 @@
+package page
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"lockfs/cluster/clusterpb"
+)
+
+// Member is a row of the members, and an element of what /v1/members answers.
+type Member struct {
+	Name     string   `json:"name"`
+	Address  string   `json:"address"`
+	State    string   `json:"state"` // leader, follower, candidate; joining: it has no vote yet; unreachable
+	Version  string   `json:"version,omitempty"`
+	Error    string   `json:"error,omitempty"`
+	Term     uint64   `json:"term,omitempty"`
+	Commit   uint64   `json:"commit_index,omitempty"`
+	Applied  uint64   `json:"applied_index,omitempty"`
+	Lag      uint64   `json:"lag"` // entries that the leader has committed and it has not applied
+	Offset   float64  `json:"clock_offset_seconds"`
+	Silent   float64  `json:"silent_seconds"` // since it last answered the leader
+	Mount    string   `json:"mount,omitempty"`
+	Samples  []Sample `json:"samples"` // of the last hour
+	insecure bool
+}
+
+// Sample is what a member noticed of itself in half a minute. A percentile is 0 if there was nothing.
+type Sample struct {
+	Ended     moment  `json:"ended"` // on the member's clock
+	Lag       uint64  `json:"lag"`
+	Commits   uint64  `json:"commits"`
+	CommitP50 float64 `json:"commit_p50_seconds"`
+	CommitP99 float64 `json:"commit_p99_seconds"`
+	Writes    uint64  `json:"fsyncs"`
+	WriteP50  float64 `json:"fsync_p50_seconds"`
+	WriteP99  float64 `json:"fsync_p99_seconds"`
+}
+
+func describeMembers(known *clusterpb.StatusReply, replies []*clusterpb.StatusReply, failures []error, leader *clusterpb.StatusReply) []Member {
+	members := make([]Member, len(replies))
+	for i, member := range known.GetMembers() {
+		m := Member{Name: member.GetName(), Address: member.GetAddress(), State: "unreachable", Samples: []Sample{}}
+		if failures[i] != nil {
+			m.Error = failures[i].Error()
+		} else {
+			reply := replies[i]
+			m.State, m.Version, m.Term, m.Mount = reply.GetState(), reply.GetVersion(), reply.GetTerm(), reply.GetMount()
+			m.Commit, m.Applied, m.insecure = reply.GetCommitIndex(), reply.GetAppliedIndex(), reply.GetInsecure()
+			if committed := max(leader.GetCommitIndex(), m.Commit); committed > m.Applied {
+				m.Lag = committed - m.Applied
+			}
+			for _, sample := range reply.GetRecent() {
+				m.Samples = append(m.Samples, describeSample(sample))
+			}
+		}
+		if !slices.Contains(known.GetVoters(), member.GetId()) {
+			m.State = "joining"
+		}
+		for _, seen := range leader.GetVotersSeen() {
+			if seen.GetId() == member.GetId() {
+				m.Offset, m.Silent = time.Duration(seen.GetClockOffset()).Seconds(), time.Duration(seen.GetSilent()).Seconds()
+			}
+		}
+		members[i] = m
+	}
+	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+	return members
+}
+
+func describeSample(s *clusterpb.Sample) Sample {
+	seconds := func(ns int64) float64 { return time.Duration(ns).Seconds() }
+	return Sample{
+		Ended: moment(s.GetEnded()), Lag: s.GetLag(), Commits: s.GetCommits(), CommitP50: seconds(s.GetCommitP50()),
+		CommitP99: seconds(s.GetCommitP99()), Writes: s.GetWrites(), WriteP50: seconds(s.GetWriteP50()), WriteP99: seconds(s.GetWriteP99()),
+	}
+}

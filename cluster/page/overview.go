@@ -1,0 +1,164 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore/storepb"
+)
+
+// overview is what is known of the cluster, which is the same for everybody. Nobody changes it.
+type overview struct {
+	Banner  Banner
+	Members []Member
+	Hosts   []Host
+}
+
+// Banner is what stands above every page.
+type Banner struct {
+	Problem string // why there is no answer; empty: there is one
+	Leader  string
+	Term    uint64
+	Voters  int
+	Answer  int           // of the voters
+	Spread  time.Duration // between the clock of a server or mounting host that is most ahead, and the one most behind
+	Clocks  int           // that are known
+	Silent  []string      // hosts
+	Alarms  []string
+	Locks   int // files, directories and links
+	Warning string
+}
+
+// Majority tells whether most voters answer.
+func (b Banner) Majority() bool { return b.Answer > b.Voters/2 }
+
+// SpreadText shows the spread.
+func (b Banner) SpreadText() string { return fine(b.Spread.Round(time.Millisecond)) }
+
+// Wide tells whether clocks differ by more than timestamps in locks should.
+func (b Banner) Wide() bool { return b.Spread >= time.Second }
+
+// Calm tells whether there is nothing to look after.
+func (b Banner) Calm() bool {
+	return b.Problem == "" && b.Majority() && !b.Wide() && len(b.Silent) == 0 && len(b.Alarms) == 0 && b.Answer == b.Voters
+}
+
+// overviewTime is how old an overview may be that is shown again.
+const overviewTime = time.Second
+
+// overviewCache asks all members at most once in overviewTime, whoever looks.
+type overviewCache struct {
+	ask asker
+
+	mu    sync.Mutex
+	last  *overview
+	asked time.Time
+	ahead time.Duration // of cluster time before this host's clock
+}
+
+func (c *overviewCache) get(ctx context.Context) *overview {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil || time.Since(c.asked) >= overviewTime {
+		c.last = c.look(context.WithoutCancel(ctx))
+		c.asked = time.Now()
+	}
+	return c.last
+}
+
+// now is cluster time, as this host last heard it.
+func (c *overviewCache) now() moment {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return moment(time.Now().Add(c.ahead).UnixNano())
+}
+
+// look asks everybody. What does not answer leaves a gap, and never an error.
+func (c *overviewCache) look(ctx context.Context) *overview {
+	known, err := c.ask.status(ctx, "", false)
+	if err != nil {
+		return &overview{Banner: Banner{Problem: err.Error()}}
+	}
+	replies := make([]*clusterpb.StatusReply, len(known.GetMembers()))
+	failures := make([]error, len(replies))
+	var asking sync.WaitGroup
+	for i, member := range known.GetMembers() {
+		asking.Go(func() { replies[i], failures[i] = c.ask.status(ctx, member.GetId(), true) })
+	}
+	var hosts, alarms *storepb.Result
+	var sessions []*clusterpb.Session
+	var unanswered error
+	asking.Go(func() {
+		hosts, unanswered = c.ask.query(ctx, &storepb.Query{Query: &storepb.Query_ListHosts{ListHosts: new(storepb.ListHosts)}})
+	})
+	asking.Go(func() {
+		alarms, _ = c.ask.query(ctx, &storepb.Query{Query: &storepb.Query_ListAlarms{ListAlarms: new(storepb.ListAlarms)}})
+	})
+	asking.Go(func() { sessions, _ = c.ask.sessions(ctx) })
+	asking.Wait()
+
+	leader := leaderOf(replies)
+	o := &overview{Members: describeMembers(known, replies, failures, leader)}
+	if leader != nil {
+		c.ahead = time.Until(time.Unix(0, leader.GetClusterTime()))
+	}
+	o.Hosts = describeHosts(hosts.GetHosts(), sessions, o.Members)
+	o.Banner = Banner{
+		Leader: leader.GetName(), Term: leader.GetTerm(), Voters: len(known.GetVoters()), Locks: int(known.GetInodes()),
+		Answer: answering(known.GetVoters(), replies),
+	}
+	if unanswered != nil {
+		o.Banner.Problem = unanswered.Error()
+	}
+	o.Banner.Spread, o.Banner.Clocks = spread(leader, sessions)
+	for _, h := range o.Hosts {
+		if h.State == hostUnreachable {
+			o.Banner.Silent = append(o.Banner.Silent, h.Name)
+		}
+	}
+	for _, alarm := range alarms.GetAlarms() {
+		o.Banner.Alarms = append(o.Banner.Alarms, fmt.Sprintf("%s: %s", alarm.GetKind(), alarm.GetText()))
+	}
+	if known.GetInsecure() {
+		o.Banner.Warning = "insecure: whoever reaches a server's port may do anything"
+	}
+	return o
+}
+
+// leaderOf is that of the highest term; nil: none has answered.
+func leaderOf(replies []*clusterpb.StatusReply) (leader *clusterpb.StatusReply) {
+	for _, reply := range replies {
+		if reply.GetState() == "leader" && reply.GetTerm() >= leader.GetTerm() {
+			leader = reply
+		}
+	}
+	return leader
+}
+
+func answering(voters []string, replies []*clusterpb.StatusReply) (count int) {
+	for _, reply := range replies {
+		if slices.Contains(voters, reply.GetId()) {
+			count++
+		}
+	}
+	return count
+}
+
+// spread is between the clocks that the leader knows.
+func spread(leader *clusterpb.StatusReply, sessions []*clusterpb.Session) (time.Duration, int) {
+	var offsets []int64
+	for _, voter := range leader.GetVotersSeen() {
+		offsets = append(offsets, voter.GetClockOffset())
+	}
+	for _, session := range sessions {
+		offsets = append(offsets, session.GetClockOffset())
+	}
+	if len(offsets) == 0 {
+		return 0, 0
+	}
+	return time.Duration(slices.Max(offsets) - slices.Min(offsets)), len(offsets)
+}

@@ -1,0 +1,175 @@
+package page
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"lockfs/cluster/rpc"
+)
+
+// kind is one sort of page.
+type kind struct {
+	Name, Path string
+	every      time.Duration // how often a live one is made anew
+	build      func(*Server, *http.Request) (*content, error)
+}
+
+// kinds are all of them.
+var kinds = []kind{
+	{"locks", "/{$}", 250 * time.Millisecond, (*Server).locksPage},
+	{"events", "/events", 500 * time.Millisecond, (*Server).eventsPage},
+	{"hosts", "/hosts", time.Second, (*Server).hostsPage},
+	{"members", "/members", time.Second, (*Server).membersPage},
+	{"lock", "/lock/{path...}", 500 * time.Millisecond, (*Server).lockPage},
+}
+
+// rowsShown is how many locks a page has.
+const rowsShown = 500
+
+// locksAsked is with what the page of the locks was asked for.
+type locksAsked struct {
+	Selection selection
+	States    []choice
+}
+
+type choice struct{ Value, Label string }
+
+var states = []choice{
+	{"", "all locks"}, {"unreachable", "unreachable"}, {"stale", "stale"}, {"waited", "with waiters"}, {"held", "held"}, {"all", "data too"},
+}
+
+// count is what the page says below the filter.
+type count struct {
+	Shown, Found, All, Unreachable, Stale, Waited int
+	Words                                         string
+}
+
+func (s *Server) locksPage(r *http.Request) (*content, error) {
+	selected := parseSelection(r.URL.Query())
+	all, err := s.listings.get(r.Context(), s.overview.now())
+	if err != nil {
+		return nil, err
+	}
+	shown, found := selected.of(all.locks, rowsShown)
+	n := count{Shown: len(shown), Found: found, All: len(all.locks), Words: selected.Words}
+	for _, l := range all.locks {
+		n.Unreachable += btoi(l.State == "unreachable")
+		n.Stale += btoi(l.State == "stale")
+		n.Waited += btoi(l.Waiters > 0)
+	}
+	rows := make([]piece, len(shown))
+	for i, l := range shown {
+		rows[i] = piece{l.Key(), "row-lock", l}
+	}
+	return &content{
+		Title: "Locks", Asked: locksAsked{selected, states},
+		Blocks: []piece{{"count", "block-count", n}}, Lists: []list{{"locks", rows}},
+	}, nil
+}
+
+// lockShown is what the page of a lock has.
+type lockShown struct {
+	*LockDetail
+	Timeline *Timeline
+	Admin    bool
+	Now      moment
+}
+
+func (s *Server) lockPage(r *http.Request) (*content, error) {
+	path := r.PathValue("path")
+	d, err := s.lock(r.Context(), path)
+	if err != nil {
+		return nil, err
+	}
+	shown := lockShown{LockDetail: d, Timeline: drawTimeline(d, s.overview.now()), Admin: s.cfg.Administers(rpc.CallerOf(r.Context()))}
+	for i := range d.Queue {
+		d.Queue[i].Age -= float64(int64(d.Queue[i].Age) % 5) // the page would be another one each second
+	}
+	return &content{
+		Title: path, Asked: r.URL.Query().Get("done"),
+		Blocks: []piece{{"facts", "block-facts", shown}, {"timeline", "block-timeline", shown.Timeline}, {"queue", "block-queue", d.Queue}, {"history", "block-history", d.History}},
+	}, nil
+}
+
+func (s *Server) eventsPage(r *http.Request) (*content, error) {
+	asked := strings.TrimSpace(r.URL.Query().Get("q"))
+	events, err := s.newest(r.Context(), strings.Fields(strings.ToLower(asked)))
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]piece, len(events))
+	for i, e := range events {
+		rows[i] = piece{rowKey(e.Number), "row-event", e}
+	}
+	return &content{Title: "Events", Asked: asked, Lists: []list{{"events", rows}}}, nil
+}
+
+// hostRow is a row of the hosts.
+type hostRow struct {
+	Host
+	Cert  Certificate
+	Admin bool
+}
+
+// Forgettable tells whether a host is one that can be said to be gone.
+func (h hostRow) Forgettable() bool {
+	return h.Admin && (h.State == hostUnreachable || h.State == hostLeft)
+}
+
+func (s *Server) hostsPage(r *http.Request) (*content, error) {
+	hosts, err := s.hosts(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	admin := s.cfg.Administers(rpc.CallerOf(r.Context()))
+	rows := make([]piece, len(hosts))
+	for i, h := range hosts {
+		row := hostRow{Host: h, Admin: admin}
+		if h.Certificate != nil {
+			row.Cert = *h.Certificate
+		}
+		row.Certificate = nil
+		rows[i] = piece{h.Name, "row-host", row}
+	}
+	return &content{Title: "Hosts", Asked: admin, Lists: []list{{"hosts", rows}}}, nil
+}
+
+// memberShown is a member with its drawings.
+type memberShown struct {
+	Member
+	Charts []Chart
+}
+
+func (s *Server) membersPage(r *http.Request) (*content, error) {
+	o := s.overview.get(r.Context())
+	rows := make([]piece, len(o.Members))
+	for i, m := range o.Members {
+		m.Silent = float64(int(m.Silent)/5) * 5 // it moves all the time
+		m.Offset = float64(int64(m.Offset*100)) / 100
+		rows[i] = piece{m.Name, "row-member", memberShown{m, charts(m.Samples)}}
+	}
+	return &content{Title: "Members", Lists: []list{{"members", rows}}}, nil
+}
+
+// build makes a page, with what all of them have.
+func (s *Server) build(r *http.Request, k kind) (*content, error) {
+	o := s.overview.get(r.Context())
+	c, err := k.build(s, r)
+	if err != nil {
+		return nil, err
+	}
+	c.Blocks = append(c.Blocks, piece{"banner", "block-banner", o.Banner})
+	return c, nil
+}
+
+func (s *Server) show(w http.ResponseWriter, r *http.Request, k kind) {
+	c, err := s.build(r, k)
+	if err != nil {
+		s.failWith(w, r, err)
+		return
+	}
+	live := (&url.URL{Path: "/live" + r.URL.Path, RawPath: "/live" + r.URL.EscapedPath(), RawQuery: r.URL.RawQuery}).String()
+	s.write(w, http.StatusOK, k.Name, s.view(r, &view{content: c, Kind: k.Name, Live: live}))
+}

@@ -1,0 +1,231 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"lockfs/raftstore/lockjson"
+)
+
+// Timeline is the history of a lock as a drawing: a lane for each of those who had it, who wait for it, and who were refused, over time from
+// left to right. Lengths are those of the drawing.
+type Timeline struct {
+	Width, Height int
+	Left          int // where time begins
+	Lanes         []Lane
+	Bars          []Bar
+	Marks         []Mark
+	Ticks         []Tick
+	Says          string // the same in a sentence, for who does not see it
+}
+
+// Lane is a line of the drawing.
+type Lane struct {
+	Y     int
+	Label string
+}
+
+// Bar is for how long somebody had the lock, or has waited for it.
+type Bar struct {
+	X, Y, Width int
+	Kind        string // held, stale, waits
+	Says        string
+}
+
+// Mark is what happened at a moment.
+type Mark struct {
+	X, Y int
+	Kind string // refused, stolen, removed
+	Says string
+}
+
+// Tick is a time below the drawing.
+type Tick struct {
+	X     int
+	Label string
+}
+
+const (
+	timelineWidth = 960
+	timelineLeft  = 190
+	timelineRight = 44
+	laneHeight    = 26
+	mostLanes     = 10
+	barHeight     = 14
+	timelineTicks = 5
+	shortestTime  = 10 * time.Second
+	longestLabel  = 26
+	timelineGrain = 2 * time.Second // of now: the drawing is no other one each time it is looked at
+)
+
+// hold is a time in which one had the lock.
+type hold struct {
+	who      string
+	token    uint64
+	from, to moment
+	stale    moment // since when; 0: it never was
+	open     bool   // it has it yet
+	how      string // it ended
+	reason   string
+}
+
+// drawTimeline draws what events tell, and who waits now. nil: there is nothing to draw.
+func drawTimeline(d *LockDetail, now moment) *Timeline {
+	now -= now % moment(timelineGrain)
+	holds, marks := holdsOf(d.History, now)
+	if len(holds) == 0 && len(marks) == 0 && len(d.Queue) == 0 {
+		return nil
+	}
+	t := &Timeline{Width: timelineWidth, Left: timelineLeft}
+	first := now - moment(shortestTime)
+	for _, h := range holds {
+		first = min(first, h.from)
+	}
+	for _, m := range marks {
+		first = min(first, m.at)
+	}
+	for _, a := range d.Queue {
+		first = min(first, now-moment(time.Duration(a.Age*float64(time.Second))))
+	}
+	x := func(at moment) int {
+		share := float64(min(max(at, first), now)-first) / float64(now-first)
+		return timelineLeft + int(share*(timelineWidth-timelineLeft-timelineRight))
+	}
+	t.drawHolds(holds, x)
+	for _, m := range marks {
+		t.Marks = append(t.Marks, Mark{X: x(m.at), Y: t.lane(m.who) + laneHeight/2, Kind: m.kind, Says: m.says})
+	}
+	for _, a := range d.Queue {
+		kind := "waits"
+		if a.State != lockjson.AdvisoryWaiting && a.State != lockjson.AdvisoryInterrupted {
+			kind = "held"
+		}
+		from := now - moment(time.Duration(a.Age*float64(time.Second)))
+		who := fmt.Sprintf("pid %d on %s", a.PID, a.Host)
+		t.Bars = append(t.Bars, t.bar(who, kind, x(from), x(now), fmt.Sprintf("%s: %s %s %s since %s", who, a.State, a.Type, a.Kind, from.Clock())))
+	}
+	t.Height = len(t.Lanes)*laneHeight + 30
+	t.drawTicks(first, now, x)
+	t.Says = fmt.Sprintf("%d holders and %d refusals since %s; %d wait now", len(holds), len(marks), first.Text(), d.Waiters)
+	return t
+}
+
+func (t *Timeline) drawHolds(holds []hold, x func(moment) int) {
+	for _, h := range holds {
+		end := "until " + h.to.Clock() + ", then " + h.how
+		if h.open {
+			end = "and has it"
+		}
+		if h.reason != "" {
+			end += " (" + h.reason + ")"
+		}
+		says := fmt.Sprintf("%s, token %d, from %s %s", h.who, h.token, h.from.Clock(), end)
+		healthy := h.to
+		if h.stale != 0 {
+			healthy = h.stale
+			t.Bars = append(t.Bars, t.bar(h.who, "stale", x(h.stale), x(h.to), says+"; stale since "+h.stale.Clock()))
+		}
+		t.Bars = append(t.Bars, t.bar(h.who, "held", x(h.from), x(healthy), says))
+		if h.how == "stolen" || h.how == "removed" {
+			t.Marks = append(t.Marks, Mark{X: x(h.to), Y: t.lane(h.who) + laneHeight/2, Kind: h.how, Says: h.how + " at " + h.to.Clock() + " " + h.reason})
+		}
+	}
+}
+
+func (t *Timeline) bar(who, kind string, from, to int, says string) Bar {
+	return Bar{X: from, Y: t.lane(who) + (laneHeight-barHeight)/2, Width: max(3, to-from), Kind: kind, Says: says}
+}
+
+// lane answers where the lane of somebody is. The last one is for all for whom there is no room.
+func (t *Timeline) lane(who string) int {
+	label := shorten(who, longestLabel)
+	if i := slices.IndexFunc(t.Lanes, func(l Lane) bool { return l.Label == label }); i >= 0 {
+		return t.Lanes[i].Y
+	}
+	if len(t.Lanes) == mostLanes {
+		t.Lanes[mostLanes-1].Label = "others"
+		return t.Lanes[mostLanes-1].Y
+	}
+	t.Lanes = append(t.Lanes, Lane{Y: len(t.Lanes) * laneHeight, Label: label})
+	return t.Lanes[len(t.Lanes)-1].Y
+}
+
+func shorten(s string, most int) string {
+	runes := []rune(s)
+	if len(runes) <= most {
+		return s
+	}
+	return string(runes[:most-1]) + "…"
+}
+
+func (t *Timeline) drawTicks(first, now moment, x func(moment) int) {
+	days := now-first > moment(20*time.Hour)
+	for i := range timelineTicks {
+		at := first + (now-first)*moment(i)/(timelineTicks-1)
+		label := at.Clock()
+		if days {
+			label = at.Day() + " " + label[:5]
+		}
+		t.Ticks = append(t.Ticks, Tick{X: x(at), Label: label})
+	}
+}
+
+// happened is a mark with its time.
+type happened struct {
+	at              moment
+	who, kind, says string
+}
+
+// holdsOf makes of events who had the lock from when to when.
+func holdsOf(events []lockjson.Event, now moment) (holds []hold, refusals []happened) {
+	end := func(at moment, how, reason string) {
+		if len(holds) > 0 && holds[len(holds)-1].open {
+			last := &holds[len(holds)-1]
+			last.to, last.open, last.how, last.reason = at, false, how, reason
+		}
+	}
+	for _, e := range events {
+		at := moment(e.Timestamp.UnixNano())
+		switch e.Event {
+		case "lock_acquired", "lock_stolen":
+			how := "released"
+			if e.Event == "lock_stolen" {
+				how = "stolen"
+			}
+			end(at, how, e.Reason)
+			holds = append(holds, hold{who: holderOf(e), token: e.Token, from: at, to: now, open: true})
+		case "lock_released":
+			end(at, "released", e.Reason)
+		case "lock_removed":
+			end(at, "removed", e.Reason)
+		case "lock_stale":
+			if len(holds) > 0 && holds[len(holds)-1].open {
+				holds[len(holds)-1].stale = at
+			}
+		case "removal_refused":
+			refusals = append(refusals, happened{at, callerOf(e), "refused", "refused at " + at.Clock() + ": " + e.Reason})
+		}
+	}
+	return holds, refusals
+}
+
+func holderOf(e lockjson.Event) string {
+	who := Lock{Holder: e.Holder, PID: e.PID}.Who()
+	switch {
+	case who == "" && e.Host == "":
+		return "somebody"
+	case who == "":
+		return "on " + e.Host
+	case e.Host == "":
+		return who
+	}
+	return who + " on " + e.Host
+}
+
+func callerOf(e lockjson.Event) string {
+	if e.By == nil {
+		return "lockfs"
+	}
+	return fmt.Sprintf("pid %d on %s", e.By.PID, e.By.Host)
+}

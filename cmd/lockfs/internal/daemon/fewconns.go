@@ -1,0 +1,42 @@
+package daemon
+
+import (
+	"net"
+	"sync"
+)
+
+// fewConns is a listener that has no more than some connections at a time; others wait to be accepted.
+type fewConns struct {
+	net.Listener
+	room chan struct{}
+}
+
+func newFewConns(listener net.Listener, most int) *fewConns {
+	return &fewConns{listener, make(chan struct{}, most)}
+}
+
+// Accept is part of net.Listener.
+func (l *fewConns) Accept() (net.Conn, error) {
+	l.room <- struct{}{}
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		<-l.room
+		return nil, err
+	}
+	return &countedConn{Conn: conn, leave: sync.OnceFunc(func() { <-l.room })}, nil
+}
+
+// countedConn makes room when it is closed.
+type countedConn struct {
+	net.Conn
+	leave func()
+}
+
+// NetConn is what is below, as that of a *tls.Conn.
+func (c *countedConn) NetConn() net.Conn { return c.Conn }
+
+// Close is part of net.Conn.
+func (c *countedConn) Close() error {
+	defer c.leave()
+	return c.Conn.Close()
+}

@@ -1,0 +1,148 @@
+package ui
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+// Command is `lockfs ui`.
+func Command() *cobra.Command {
+	p := new(plan)
+	cmd := &cobra.Command{
+		Use:   "ui",
+		Short: "Open a live page with locks, events, hosts and members in a browser",
+		Long: `Open a live page with locks, events, hosts and members: in a browser if this runs on a desktop, else it prints the address. That
+works once, within two minutes, and logs in whoever runs this command: the page shows him what he could stat and read
+himself, and lets root on a server release locks and forget hosts.
+
+The page is that of the daemon of this host. Where it has one on loopback (lockfs server --http-addr) this command ends
+at once. Else, on a mount's host for one, it serves the page on loopback itself until Ctrl-C.
+
+To look at it from elsewhere: ssh -L 7422:127.0.0.1:7422 HOST, and lockfs ui there.`,
+		Example: `  lockfs ui
+  lockfs ui --print --listen 127.0.0.1:8080`,
+		Args: cli.Exactly(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), cmd.OutOrStdout()) },
+	}
+	cmd.Flags().BoolVar(&p.print, "print", false, "only print the address")
+	cmd.Flags().StringVar(&p.listen, "listen", "", "serve the page here, on loopback, whatever the daemon does")
+	cmd.Flags().StringVar(&p.socket, "socket", "", "ask the daemon that has this socket for pages (default: which is there)")
+	return cmd
+}
+
+type plan struct {
+	print  bool
+	listen string // empty: where the daemon has it, or any port
+	socket string // empty: the first that answers
+}
+
+// invitation is what a daemon answers to POST /v1/login.
+type invitation struct {
+	URL  string `json:"url"`
+	User uint32 `json:"user"`
+}
+
+// askTimeout is how long a daemon may take to say where its page is.
+const askTimeout = 5 * time.Second
+
+func (p *plan) run(ctx context.Context, out io.Writer) error {
+	socket, invited, err := p.find(ctx)
+	if err != nil {
+		return err
+	}
+	if p.listen == "" && isNear(invited.URL) {
+		return p.show(out, invited.URL)
+	}
+	listen := p.listen
+	if listen == "" {
+		listen = "127.0.0.1:0"
+	}
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return err
+	}
+	if address, is := listener.Addr().(*net.TCPAddr); !is || !address.IP.IsLoopback() {
+		return errors.Join(fmt.Errorf("--listen %s: it is to be on loopback: what is sent is not encrypted", listen), listener.Close())
+	}
+	door := newDoor(socket)
+	server := &http.Server{Handler: door, ReadHeaderTimeout: askTimeout}
+	ended := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer ended()
+	if err := p.show(out, "http://"+listener.Addr().String()+door.invite()); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "Ctrl-C ends it.")
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// isNear tells whether a browser on this host can open an address as it is: elsewhere than on loopback it would need a certificate.
+func isNear(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Scheme == "http" && net.ParseIP(u.Hostname()).IsLoopback()
+}
+
+// find answers the first daemon that has a page.
+func (p *plan) find(ctx context.Context) (socket string, invited *invitation, err error) {
+	sockets := []string{p.socket}
+	if p.socket == "" {
+		if sockets, err = cli.PageSockets(); err != nil {
+			return "", nil, err
+		}
+	}
+	err = errors.New("no daemon of lockfs runs on this host; start one with lockfs up, or on a laptop lockfs dev")
+	for _, socket := range sockets {
+		var failed error
+		if invited, failed = ask(ctx, socket); failed == nil {
+			return socket, invited, nil
+		}
+		err = fmt.Errorf("no daemon of lockfs answers: %w; see lockfs doctor", failed)
+	}
+	return "", nil, err
+}
+
+func ask(ctx context.Context, socket string) (*invitation, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://lockfs/v1/login", nil)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := cli.SocketClient(socket).Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = reply.Body.Close() }()
+	if reply.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("socket %s answers %s", socket, reply.Status)
+	}
+	invited := new(invitation)
+	return invited, json.NewDecoder(io.LimitReader(reply.Body, 1<<20)).Decode(invited)
+}
+
+// show opens an address where there is a desktop, and prints it in any case.
+func (p *plan) show(out io.Writer, address string) error {
+	_, err := fmt.Fprintln(out, address)
+	if p.print || os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+		return err
+	}
+	if program, lookErr := exec.LookPath("xdg-open"); lookErr == nil {
+		_ = exec.Command(program, address).Start() // it is printed, too
+	}
+	return err
+}

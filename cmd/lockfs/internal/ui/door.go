@@ -1,0 +1,77 @@
+package ui
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strings"
+	"sync"
+)
+
+// door serves the page of a daemon on loopback, to the browser that has opened an address that works once. To the daemon it is the user who
+// runs it, so nobody else may come in: other users of the host reach loopback too.
+type door struct {
+	daemon http.Handler
+	cookie string
+
+	mu     sync.Mutex
+	secret string // empty: it was used
+}
+
+func newDoor(socket string) *door {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+	return &door{
+		cookie: rand.Text(), secret: rand.Text(),
+		daemon: &httputil.ReverseProxy{
+			Rewrite: func(r *httputil.ProxyRequest) {
+				r.Out.URL.Scheme, r.Out.URL.Host = "http", "lockfs"
+				r.Out.Host = r.In.Host // a form has to come from there
+				r.Out.Header.Del("Cookie")
+			},
+			Transport: &http.Transport{DialContext: dial}, FlushInterval: -1,
+			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+				http.Error(w, "the daemon does not answer: "+err.Error(), http.StatusBadGateway)
+			},
+		},
+	}
+}
+
+const (
+	doorPath   = "/login/"
+	doorCookie = "lockfs_door"
+)
+
+// invite is the path of the address that works once.
+func (d *door) invite() string { return doorPath + d.secret }
+
+// ServeHTTP is part of http.Handler.
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if secret, is := strings.CutPrefix(r.URL.Path, doorPath); is && d.open(secret) {
+		http.SetCookie(w, &http.Cookie{Name: doorCookie, Value: d.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte(`<!DOCTYPE html><title>lockfs</title><meta http-equiv="refresh" content="0; url=/"><a href="/">Go on to the locks</a>`))
+		return
+	}
+	cookie, err := r.Cookie(doorCookie)
+	if err != nil || subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(d.cookie)) != 1 {
+		http.Error(w, "Open the address that lockfs ui has printed; it works once. Else start lockfs ui again.", http.StatusUnauthorized)
+		return
+	}
+	d.daemon.ServeHTTP(w, r)
+}
+
+// open tells whether a secret is the one, and was not used.
+func (d *door) open(secret string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	ok := d.secret != "" && subtle.ConstantTimeCompare([]byte(secret), []byte(d.secret)) == 1
+	if ok {
+		d.secret = ""
+	}
+	return ok
+}

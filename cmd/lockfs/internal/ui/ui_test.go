@@ -1,0 +1,93 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// serveDaemon is a daemon that has its page at an address, or on its socket only.
+func serveDaemon(t testing.TB, address string) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "page.sock")
+	listener, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/login", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintf(w, `{"url":%q,"user":7}`, address) })
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, "the page at %s for %s, cookies %q", r.URL.Path, r.Host, r.Header.Get("Cookie"))
+	})
+	server := &http.Server{Handler: mux}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return socket
+}
+
+func TestThePageOfTheDaemonIsShownWhereItIsNear(t *testing.T) {
+	var out bytes.Buffer
+	p := &plan{print: true, socket: serveDaemon(t, "http://127.0.0.1:7422/login/x")}
+	require.NoError(t, p.run(t.Context(), &out))
+	require.Equal(t, "http://127.0.0.1:7422/login/x\n", out.String())
+	for address, near := range map[string]bool{
+		"": false, "http://[::1]:1/": true, "https://127.0.0.1:7422/": false, "http://10.0.0.1:7422/": false, "http://host:7422/": false,
+	} {
+		require.Equal(t, near, isNear(address), address)
+	}
+}
+
+func TestElsewhereItIsServedOnLoopbackToWhoHasTheAddress(t *testing.T) {
+	for _, address := range []string{"", "https://10.0.0.1:7422/login/x"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		reader, writer := io.Pipe()
+		ended := make(chan error, 1)
+		p := &plan{print: true, socket: serveDaemon(t, address)}
+		go func() { ended <- p.run(ctx, writer) }()
+		var line string
+		_, err := fmt.Fscanln(reader, &line)
+		require.NoError(t, err)
+		go func() { _, _ = io.Copy(io.Discard, reader) }()
+		base := line[:strings.Index(line, "/login/")]
+
+		get := func(client *http.Client, url string) (int, string) {
+			answer, err := client.Get(url)
+			require.NoError(t, err)
+			defer func() { _ = answer.Body.Close() }()
+			body, err := io.ReadAll(answer.Body)
+			require.NoError(t, err)
+			return answer.StatusCode, string(body)
+		}
+		jar, err := cookiejar.New(nil)
+		require.NoError(t, err)
+		browser, stranger := &http.Client{Jar: jar, Timeout: 10 * time.Second}, &http.Client{Timeout: 10 * time.Second}
+		code, _ := get(stranger, base+"/v1/locks")
+		require.Equal(t, http.StatusUnauthorized, code)
+		code, _ = get(stranger, base+"/login/guess")
+		require.Equal(t, http.StatusUnauthorized, code)
+		code, _ = get(browser, line)
+		require.Equal(t, http.StatusOK, code)
+		code, _ = get(stranger, line)
+		require.Equal(t, http.StatusUnauthorized, code, "it works once")
+		code, body := get(browser, base+"/events")
+		require.Equal(t, http.StatusOK, code)
+		require.Equal(t, fmt.Sprintf("the page at /events for %s, cookies %q", strings.TrimPrefix(base, "http://"), ""), body)
+		cancel()
+		require.NoError(t, <-ended)
+	}
+}
+
+func TestItIsNotServedToTheNetwork(t *testing.T) {
+	p := &plan{print: true, listen: "0.0.0.0:0", socket: serveDaemon(t, "")}
+	require.ErrorContains(t, p.run(t.Context(), io.Discard), "loopback")
+	p = &plan{print: true, socket: filepath.Join(t.TempDir(), "none.sock")}
+	require.ErrorContains(t, p.run(t.Context(), io.Discard), "lockfs doctor")
+}

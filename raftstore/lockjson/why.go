@@ -1,0 +1,71 @@
+package lockjson
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"lockfs/formats/lockfact"
+	"lockfs/raftstore/storepb"
+)
+
+// Whether says what makes a name a lock, or what it is instead.
+func Whether(lock *storepb.Lock) string {
+	switch {
+	case lock.GetBecause() != "":
+		return "yes: " + lock.GetBecause()
+	case len(lock.GetAdvisoryLocks()) > 0:
+		return "no: it is data, guarded by its flock and fcntl locks alone"
+	}
+	return "no: it is data"
+}
+
+// Lives says until when a lock is held, and what becomes of it then.
+func Lives(lock *storepb.Lock, now int64) string {
+	facts := lock.GetFacts()
+	then := "then it stays until somebody removes it"
+	if lockfact.OnStale(facts.GetOnStale()) == lockfact.Remove {
+		then = "then lockfs removes it"
+	}
+	byProcess := lock.GetByCreator() ||
+		lockfact.Facts{Format: lockfact.Format(facts.GetFormat()), PID: int(facts.GetPid())}.ByProcess()
+	switch {
+	case lock.GetState() == string(lockfact.Stale):
+		return "no more; " + strings.TrimPrefix(then, "then ")
+	case byProcess && facts.GetProcess() == nil:
+		return "until somebody removes it: its process could not be identified"
+	case lock.GetState() == string(lockfact.Unreachable):
+		return fmt.Sprintf("until host %[1]s is back and its process is found to be gone, or `lockfs host forget %[1]s`; %[2]s",
+			facts.GetHost(), then)
+	case byProcess:
+		return fmt.Sprintf("as long as process %d on host %s; %s", facts.GetPid(), facts.GetHost(), then)
+	case facts.GetExpiresAt() != 0:
+		return fmt.Sprintf("until %s if it is not renewed; %s", Moment(facts.GetExpiresAt(), now), then)
+	}
+	return "until somebody removes it"
+}
+
+// Remover says who may remove a lock as it is now, permissions apart.
+func Remover(lock *storepb.Lock) string {
+	if lock.GetRemover() == "" {
+		return "anyone"
+	}
+	return lock.GetRemover() + ", or anyone with `lockfs rm --force`"
+}
+
+// Moment shows a time, and how far it is from now; nothing for 0.
+func Moment(at, now int64) string {
+	if at == 0 {
+		return ""
+	}
+	distance := time.Unix(0, now).Sub(time.Unix(0, at)).Round(time.Second)
+	if distance < 0 {
+		return fmt.Sprintf("%s (in %v)", Timestamp(at), -distance)
+	}
+	return fmt.Sprintf("%s (%v ago)", Timestamp(at), distance)
+}
+
+// Timestamp shows a time in nanoseconds with all its digits, so that times compare as texts.
+func Timestamp(ns int64) string {
+	return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000000000Z07:00")
+}

@@ -1,0 +1,126 @@
+package page
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+	"lockfs/test/suite"
+)
+
+// startUI runs lockfs ui on a host, and answers where a browser on the test's own finds it, and the address that works once.
+func startUI(t testing.TB, c *suite.Cluster, h *hosts.Host) (at, login string) {
+	t.Helper()
+	const listen = "127.0.0.1:7430"
+	ui := h.Start(c.Program, "ui", "--print", "--listen", listen)
+	require.NoError(t, ui.WaitOutput("Ctrl-C ends it."))
+	line, _, _ := strings.Cut(ui.Stdout(), "\n")
+	u, err := url.Parse(line)
+	require.NoError(t, err, ui.Stdout())
+	at = forward(t, h, listen)
+	return at, "http://" + at + u.Path
+}
+
+// TestAnOperatorLooksAtACluster in a browser, from a server that does not lead: the page shows locks as they come and go, goes on through
+// a change of the leader, and releases a lock.
+func TestAnOperatorLooksAtACluster(t *testing.T) {
+	c := suite.StartCluster(t, 3)
+	leader := c.Leader()
+	near, far := c.Others(leader)[0], c.Others(leader)[1]
+	at, login := startUI(t, c, near.Host)
+	takeSomeLocks(t, c, far.Host, leader.Host)
+
+	b := openBrowser(t)
+	b.do(chromedp.Navigate("http://" + at + "/"))
+	require.Contains(t, b.ask("document.body.innerText"), "Open the address that lockfs ui has printed")
+	b.do(chromedp.Navigate(login))
+	b.await("the locks", `location.pathname === "/" && document.getElementById("live")?.textContent === "live"`)
+	b.await("all locks", rows+".length === 6")
+	require.Equal(t, "busy.lock", b.ask(rows+"[0]"), "who is waited for by many comes first")
+
+	began := time.Now()
+	far.Host.Start("sh", "-c", "set -C; echo $$ > "+c.Path("new.pid")+" && exec sleep 600")
+	b.await("a lock that was taken elsewhere", hasRow("new.pid"))
+	came := time.Since(began)
+	began = time.Now()
+	far.Host.MustRun(t, "rm", "-f", c.Path("new.pid"))
+	b.await("that it goes", "!"+hasRow("new.pid"))
+	t.Logf("a lock is seen %v after it was asked for, and is gone after %v", came.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+
+	for _, look := range []struct {
+		name  string
+		width int64
+		dark  bool
+	}{{"light", 1280, false}, {"dark", 1280, true}, {"narrow", 390, false}} {
+		b.picture("locks-"+look.name, look.width, look.dark)
+	}
+	b.ask(`document.dispatchEvent(new KeyboardEvent("keydown", {key: "/"})), document.activeElement.name`)
+	b.do(chromedp.KeyEvent("deploy\r"))
+	b.await("what fits the filter", rows+`.join() === "deploy/api.pid,deploy/web.pid" && document.getElementById("live").textContent === "live"`)
+
+	for _, page := range []string{"events", "hosts", "members"} {
+		b.open("http://" + at + "/" + page)
+		b.await("rows", fmt.Sprintf(`document.querySelectorAll("[data-list=%s] > *").length > 2`, page))
+		b.picture(page+"-light", 1280, false)
+	}
+
+	b.open("http://" + at + "/lock/busy.lock")
+	b.await("who holds it and who waits", `document.querySelectorAll(".timeline .bar.waits").length === 4 && document.querySelectorAll(".timeline .bar.held").length === 1`)
+	b.open("http://" + at + "/lock/deploy/web.pid")
+	b.await("its history as a drawing", `document.querySelectorAll(".timeline .bar.held").length === 4 && document.querySelector(".timeline .mark.refused")`)
+	b.picture("lock-light", 1280, false)
+	b.picture("lock-dark", 1280, true)
+	b.picture("lock-narrow", 390, false)
+
+	b.open("http://" + at + "/")
+	leader.Kill()
+	next := c.Leader()
+	far.Host.Start("sh", "-c", "set -C; echo $$ > "+c.Path("after.pid")+" && exec sleep 600")
+	b.await("a lock that was taken after the change of the leader", hasRow("after.pid"))
+	b.await("the new leader", fmt.Sprintf(`document.getElementById("banner").innerText.includes("Leader %s")`, next.Name))
+
+	b.open("http://" + at + "/lock/deploy/web.pid")
+	b.click("a.danger")
+	b.await("the question", `document.querySelector("h1").textContent === "Release this lock?"`)
+	b.picture("release", 1280, false)
+	b.click("button.danger")
+	b.await("that it is done", `document.body.innerText.includes("The lock was released")`)
+	_, err := far.Host.Run("ls", c.Path("deploy/web.pid"))
+	require.Error(t, err)
+	b.requireOnlyFrom(at)
+}
+
+// takeSomeLocks leaves 6 of them: two of processes, one with a history, one that is waited for, and some of no format.
+func takeSomeLocks(t testing.TB, c *suite.Cluster, one, other *hosts.Host) {
+	t.Helper()
+	one.MustRun(t, "sh", "-c", "cd "+c.Mount+" && mkdir deploy backup && printf 'worker=w1\\n' > notes.txt && mkdir backup/nightly.lock backup/weekly.lock")
+	for _, h := range []*hosts.Host{one, other, one} {
+		h.MustRun(t, "sh", "-c", "set -C; echo $$ > "+c.Path("deploy/web.pid")+" && sleep 0.4 && rm -f "+c.Path("deploy/web.pid"))
+	}
+	for _, name := range []string{"deploy/web.pid", "deploy/api.pid"} {
+		one.Start("sh", "-c", "set -C; echo $$ > "+c.Path(name)+" && exec sleep 600")
+	}
+	other.Start("flock", "-x", c.Path("busy.lock"), "sleep", "600")
+	hosts.Eventually(t, "that it is held", func() (string, bool) {
+		_, err := one.Run("flock", "-n", c.Path("busy.lock"), "true")
+		return "", err != nil
+	})
+	hosts.Eventually(t, "that it says whose it is", func() (string, bool) {
+		text, err := other.Run("cat", c.Path("deploy/web.pid"))
+		return text, err == nil && text != ""
+	})
+	hosts.Eventually(t, "that another host is refused", func() (string, bool) {
+		_, err := other.Run("rm", "-f", c.Path("deploy/web.pid"))
+		return "", err != nil
+	})
+	for _, h := range []*hosts.Host{one, one, other, one} {
+		h.Start("flock", "-x", c.Path("busy.lock"), "sleep", "600")
+	}
+	one.MustRun(t, "sh", "-c", "set -C; : > "+c.Path("empty.lock"))
+}
