@@ -121,3 +121,6 @@ func (c *clock) median(now reading, clusterTime int64) int64 {
 	}
 	return int64(now.mono) + lower
 }
+
+// reachedWithin is how recently a voter has answered that counts as reached: a leader asks all of them every 2 s.
+const reachedWithin = 5 * clockInterval

@@ -7,7 +7,6 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
-	"lockfs/raftstore"
 	"lockfs/raftstore/codec"
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/namespace"
@@ -89,14 +88,6 @@ func (n *Node) query(ctx context.Context, query *storepb.Query, confirmed bool) 
 	}
 	result, err := n.fsm.Query(query)
 	return result, notAnswered(err)
-}
-
-// notAnswered says of an error, if there is one, that a query was not answered.
-func notAnswered(err error) error {
-	if err != nil {
-		err = errors.Join(raftstore.ErrNotDone, err)
-	}
-	return err
 }
 
 func (n *Node) malformed(message string) *storepb.Result {

@@ -149,9 +149,6 @@ func (n *Node) emitDisk(emit emit) {
 	emit("data_disk_free_inodes", float64(fs.Ffree))
 }
 
-// reachedWithin is how recently a voter has answered that counts as reached: a leader asks all of them every 2 s.
-const reachedWithin = 5 * clockInterval
-
 // emitLeading tells what only a leader knows.
 func (n *Node) emitLeading(emit emit) {
 	term := n.leadership.term()

@@ -20,3 +20,11 @@ func outcomeOf(err error) clusterpb.Outcome {
 		return clusterpb.Outcome_UNKNOWN
 	}
 }
+
+// notAnswered says of an error, if there is one, that a query was not answered.
+func notAnswered(err error) error {
+	if err != nil {
+		err = errors.Join(raftstore.ErrNotDone, err)
+	}
+	return err
+}

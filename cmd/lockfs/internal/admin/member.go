@@ -196,24 +196,3 @@ func memberChangeCommand(c *memberChange) *cobra.Command {
 	flags.Add(cmd.Flags())
 	return cmd
 }
-
-// CountVoters counts those that have a vote.
-func CountVoters(members []cluster.Member) (voters int) {
-	for _, m := range members {
-		if m.Voter {
-			voters++
-		}
-	}
-	return voters
-}
-
-// WarnOfVoters says what is wrong with a number of voters, or nothing.
-func WarnOfVoters(voters int) string {
-	switch {
-	case voters == 0 || voters%2 == 1:
-		return ""
-	case voters == 2:
-		return "2 voters are an even number: neither may fail. Three survive the loss of one."
-	}
-	return fmt.Sprintf("%d voters are an even number: they survive the loss of no more than %d do", voters, voters-1)
-}

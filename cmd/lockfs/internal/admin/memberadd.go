@@ -91,12 +91,3 @@ func planAddition(ctx context.Context, admin *cluster.Admin, plan *TokenPlan, no
 	}
 	return &addition{Token: token, Command: command + " --token " + token.Token}, nil
 }
-
-func votersOf(nodes []cluster.NodeStatus) (voters int) {
-	for _, node := range nodes {
-		if node.Voter {
-			voters++
-		}
-	}
-	return voters
-}
