@@ -74,7 +74,7 @@ func TestDamagedDataIsRefused(t *testing.T) {
 }
 
 // dataFiles names the files of a data directory that hold something that a node needs. The audit file only
-// reports: what a crash tore off it is written again.
+// reports: what a crash tore off it is written again. The reserve is there to be given up.
 func dataFiles(t testing.TB, dir string) []string {
 	t.Helper()
 	var names []string
@@ -83,7 +83,7 @@ func dataFiles(t testing.TB, dir string) []string {
 			return err
 		}
 		info, err := entry.Info()
-		if err != nil || info.Size() == 0 || entry.Name() == "audit.jsonl" {
+		if err != nil || info.Size() == 0 || entry.Name() == "audit.jsonl" || entry.Name() == "reserve" {
 			return err
 		}
 		name, err := filepath.Rel(dir, path)

@@ -247,7 +247,12 @@ case $1 in
 daemon-reload) ;;
 enable) touch /run/enabled ;;
 disable) rm -f /run/enabled ;;
-show) if running; then echo active; else echo inactive; fi ;;
+show)
+	case $2 in
+	--property=MainPID) if running; then cat /run/main.pid; else echo 0; fi ;;
+	*) if running; then echo active; else echo inactive; fi ;;
+	esac ;;
+reload) kill -HUP "$(cat /run/main.pid)" ;;
 start)
 	running && exit
 	set -a
