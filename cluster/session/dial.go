@@ -46,6 +46,8 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 	if c.journal, left, others, err = openJournal(cfg.SessionFile, c.bootID); err != nil {
 		return nil, err
 	}
+	c.cluster = &affiliation{id: left.cluster, moved: c.moved, logger: c.logger}
+	c.journal.belong(left.cluster)
 	var session *clientSession
 	if c.holders, err = newHolders(c.ctx, c, c.host, c.bootID, c.logger); err == nil {
 		session, err = c.begin(ctx, left)

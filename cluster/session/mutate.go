@@ -172,7 +172,7 @@ func notAsked(err error) (*storepb.Result, ids.Sequence, error) {
 
 func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Result, error) {
 	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: cmd}}
-	reply, err := rpc.Ask(ctx, c.router, rpc.Node.Execute, request)
+	reply, err := rpc.Ask(ctx, c.router, c.executeAt, request)
 	if err == nil {
 		c.answered(aCommand)
 	}

@@ -48,7 +48,7 @@ func (c *Client) query(ctx context.Context, query *storepb.Query) (*storepb.Resu
 }
 
 func (c *Client) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*storepb.Result, error) {
-	reply, err := rpc.Ask(ctx, c.router, rpc.Node.Execute, req)
+	reply, err := rpc.Ask(ctx, c.router, c.executeAt, req)
 	return reply.GetResult(), err
 }
 
@@ -66,14 +66,14 @@ func (c *Client) queryProbing(ctx context.Context, req *clusterpb.ExecuteRequest
 	word := make(chan ids.Term, 1)
 	go func() {
 		reply, err := node.Probe(asked, &clusterpb.ProbeRequest{})
-		if err != nil || reply.GetId() != id || reply.GetLeads() {
+		if err != nil || reply.GetId() != id || reply.GetLeads() || !c.cluster.is(reply.GetCluster()) {
 			word <- 0
 			return
 		}
 		word <- ids.Term(reply.GetTerm())
 	}()
 	req.Probed = id
-	reply, err := rpc.Ask(ctx, c.router, rpc.Node.Execute, req)
+	reply, err := rpc.Ask(ctx, c.router, c.executeAt, req)
 	if err == nil && reply.GetTerm() == 0 {
 		c.probed.forget(node) // the leader has asked for more
 	}

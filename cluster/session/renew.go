@@ -22,7 +22,7 @@ func (c *Client) renew(s *clientSession) time.Duration {
 	var took time.Duration
 	keepAlive := func(to rpc.Node, ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
 		sent, asked = hostinfo.BootTime(), time.Now()
-		reply, err := to.KeepAlive(ctx, req)
+		reply, err := c.keepAliveAt(to, ctx, req)
 		took = time.Since(asked)
 		return reply, err
 	}
