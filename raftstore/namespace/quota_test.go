@@ -85,6 +85,9 @@ func TestQuotasCountWhatIsThere(t *testing.T) {
 				if was, known := before[dir]; known && used.inodes > was.inodes {
 					require.LessOrEqual(t, used.inodes, ns.tree.quotaOf(dir).inodes, "%v", cmd)
 				}
+				if was, known := before[dir]; known && used.bytes > was.bytes {
+					require.LessOrEqual(t, used.bytes, ns.tree.quotaOf(dir).bytes, "%v", cmd)
+				}
 				return true
 			})
 			if g.often(5) {
