@@ -74,6 +74,7 @@ func TestAMountStaysWithTheClusterThatGoesOn(t *testing.T) {
 	require.Error(t, mount.Close(ctx), "nobody can be told")
 	_, err = dial(3 * time.Second)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "remove "+config.SessionFile)
 	require.True(t, log.has("a server of another cluster is not asked"))
 	startNode(t, cfg)
 	next, err := dial(testWait)

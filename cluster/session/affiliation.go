@@ -38,6 +38,13 @@ func (a *affiliation) is(id string) bool {
 	return id == "" || a.id == "" || id == a.id
 }
 
+// metOthers tells whether servers of other clusters have answered.
+func (a *affiliation) metOthers() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.others) > 0
+}
+
 // take is told which cluster has answered what was asked in the name of another one, or the same. The answer counts unless there is
 // an error.
 func (a *affiliation) take(asked string, outcome clusterpb.Outcome, answered string) error {

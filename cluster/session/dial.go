@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"lockfs/cluster/rpc"
 	"lockfs/formats/pause"
@@ -65,6 +66,8 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 		}
 		if left.session == 0 {
 			err = errors.Join(err, c.journal.discard())
+		} else if c.cluster.metOthers() {
+			err = fmt.Errorf("%w; if the cluster that this mount was of is gone for good, remove %s", err, cfg.SessionFile)
 		}
 		return nil, errors.Join(err, c.journal.close())
 	}
