@@ -13,8 +13,8 @@ var _ rpc.Node = (*Node)(nil)
 
 // KeepAlive is part of rpc.Node.
 func (n *Node) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
-	if !n.serves(req.GetCluster()) {
-		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_OTHER_CLUSTER, Cluster: n.dir.ClusterID()}, nil
+	if outcome := n.answersTo(req.GetCluster()); outcome != clusterpb.Outcome_DONE {
+		return &clusterpb.KeepAliveReply{Outcome: outcome, Cluster: n.idFor(outcome)}, nil
 	}
 	reply, err := n.sessions.keepAlive(ctx, req)
 	if err == nil {

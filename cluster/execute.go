@@ -16,8 +16,8 @@ import (
 
 // Execute does one command or query if this node leads, else names the leader.
 func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
-	if !n.serves(req.GetCluster()) {
-		return &clusterpb.ExecuteReply{Outcome: clusterpb.Outcome_OTHER_CLUSTER, Cluster: n.dir.ClusterID()}, nil
+	if outcome := n.answersTo(req.GetCluster()); outcome != clusterpb.Outcome_DONE {
+		return &clusterpb.ExecuteReply{Outcome: outcome, Cluster: n.idFor(outcome)}, nil
 	}
 	reply, err := n.execute(ctx, req)
 	if err == nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/session"
 	"lockfs/raftstore/storepb"
@@ -82,4 +83,30 @@ func TestAMountStaysWithTheClusterThatGoesOn(t *testing.T) {
 	t.Cleanup(func() { _ = next.Close(context.Background()) })
 	require.Equal(t, storepb.Code_EXISTS, create(t, next, "after"))
 	require.Equal(t, storepb.Code_OK, create(t, next, "of the lost cluster"))
+}
+
+// TestWhomANodeAnswers: one that has not caught up does not know for which clusters its own goes on, and sends nobody away for good.
+func TestWhomANodeAnswers(t *testing.T) {
+	t.Parallel()
+	node := startNodes(t, 1)[0]
+	ours := node.dir.ClusterID()
+	execute := func(cluster string) (clusterpb.Outcome, string) {
+		reply, err := node.Execute(t.Context(), &clusterpb.ExecuteRequest{Request: statFs.GetRequest(), Cluster: cluster})
+		require.NoError(t, err)
+		renewed, err := node.KeepAlive(t.Context(), &clusterpb.KeepAliveRequest{Session: 1, Cluster: cluster})
+		require.NoError(t, err)
+		require.Equal(t, []any{reply.GetOutcome(), reply.GetCluster()}, []any{renewed.GetOutcome(), renewed.GetCluster()})
+		return reply.GetOutcome(), reply.GetCluster()
+	}
+	for cluster, want := range map[string]clusterpb.Outcome{
+		"": clusterpb.Outcome_DONE, ours: clusterpb.Outcome_DONE, "other": clusterpb.Outcome_OTHER_CLUSTER,
+	} {
+		outcome, id := execute(cluster)
+		require.Equal(t, want, outcome, cluster)
+		require.Equal(t, ours, id)
+	}
+	require.NoError(t, node.dir.SetCluster("joined"))
+	outcome, id := execute("other")
+	require.Equal(t, clusterpb.Outcome_NOT_LEADER, outcome)
+	require.Empty(t, id)
 }

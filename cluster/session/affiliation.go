@@ -80,24 +80,15 @@ func (c *Client) moved(from, to string) {
 	}
 }
 
-// executeAt asks one node in the name of the mount's cluster.
-func (c *Client) executeAt(to rpc.Node, ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
-	asked := c.cluster.get()
-	req.Cluster = asked
-	reply, err := to.Execute(ctx, req)
-	if err == nil {
-		err = c.cluster.take(asked, reply.GetOutcome(), reply.GetCluster())
-	}
-	return reply, err
-}
-
-// keepAliveAt is executeAt for a keepalive.
-func (c *Client) keepAliveAt(to rpc.Node, ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
-	asked := c.cluster.get()
-	req.Cluster = asked
-	reply, err := to.KeepAlive(ctx, req)
-	if err == nil {
-		err = c.cluster.take(asked, reply.GetOutcome(), reply.GetCluster())
-	}
-	return reply, err
+// execute asks nodes in the name of the mount's cluster, until one has done it.
+func (c *Client) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+	return rpc.Ask(ctx, c.router, func(to rpc.Node, ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+		asked := c.cluster.get()
+		req.Cluster = asked
+		reply, err := to.Execute(ctx, req)
+		if err == nil {
+			err = c.cluster.take(asked, reply.GetOutcome(), reply.GetCluster())
+		}
+		return reply, err
+	}, req)
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
-	"lockfs/cluster/rpc"
 	"lockfs/formats/pause"
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/hostinfo"
@@ -172,7 +171,7 @@ func notAsked(err error) (*storepb.Result, ids.Sequence, error) {
 
 func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Result, error) {
 	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: cmd}}
-	reply, err := rpc.Ask(ctx, c.router, c.executeAt, request)
+	reply, err := c.execute(ctx, request)
 	if err == nil {
 		c.answered(aCommand)
 	}
