@@ -36,17 +36,17 @@ type journal struct {
 const inFlight = 1024
 
 // Layout: a header, then a slot for each call in flight: session, number (0: struck off), length of the
-// answer (0: none), the answer.
+// answer (0: none), the answer; at the end the cluster, which was not known to the first programs that wrote one.
 const (
-	journalMagic   = 0x326c6e726a736b6c // "lksjrnl2"
-	journalHeader  = 128
+	journalMagic   = 0x316c6e726a736b6c // "lksjrnl1"
+	journalHeader  = 64
 	journalSlot    = 256
-	journalAnswer  = 24 // offset in a slot
-	journalSize    = journalHeader + inFlight*journalSlot
+	journalAnswer  = 24                                   // offset in a slot
+	journalCluster = journalHeader + inFlight*journalSlot // length of the id of the cluster (0: none is known), then that
+	journalIDLen   = 56
+	journalSize    = journalCluster + 8 + journalIDLen
 	journalBootID  = 24
 	journalBootLen = 36
-	journalCluster = 64 // length of the id of the cluster (0: none is known), then that
-	journalIDLen   = journalHeader - journalCluster - 8
 )
 
 // journalState is what earlier processes left.
