@@ -13,7 +13,14 @@ var _ rpc.Node = (*Node)(nil)
 
 // KeepAlive is part of rpc.Node.
 func (n *Node) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
-	return n.sessions.keepAlive(ctx, req)
+	if outcome := n.answersTo(req.GetCluster()); outcome != clusterpb.Outcome_DONE {
+		return &clusterpb.KeepAliveReply{Outcome: outcome, Cluster: n.idFor(outcome)}, nil
+	}
+	reply, err := n.sessions.keepAlive(ctx, req)
+	if err == nil {
+		reply.Cluster = n.dir.ClusterID()
+	}
+	return reply, err
 }
 
 // Sessions is part of rpc.Node.
@@ -27,6 +34,7 @@ func (n *Node) Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.Probe
 	return &clusterpb.ProbeReply{
 		FreeSpace: free, MinSpace: minFree,
 		Term: n.raft.CurrentTerm(), WallClock: readClocks().wall, Id: n.dir.ID, Leads: n.leadership.term() != 0,
+		Cluster: n.dir.ClusterID(),
 	}, nil
 }
 

@@ -16,6 +16,17 @@ import (
 
 // Execute does one command or query if this node leads, else names the leader.
 func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+	if outcome := n.answersTo(req.GetCluster()); outcome != clusterpb.Outcome_DONE {
+		return &clusterpb.ExecuteReply{Outcome: outcome, Cluster: n.idFor(outcome)}, nil
+	}
+	reply, err := n.execute(ctx, req)
+	if err == nil {
+		reply.Cluster = n.dir.ClusterID()
+	}
+	return reply, err
+}
+
+func (n *Node) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
 	n.binding.viewer(rpc.CallerOf(ctx), req.GetQuery())
 	if query := req.GetQuery(); fault.UnverifiedReads && query != nil {
 		result, err := n.fsm.Query(query)

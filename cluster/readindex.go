@@ -112,7 +112,7 @@ func (r *readIndex) probeVoters(term ids.Term) error {
 }
 
 // probe answers a voter's term and notes its clock. It is 0 if the voter does not answer in time, or somebody else does at its
-// address.
+// address: it may have been recovered as another cluster, and its term counts there.
 func (r *readIndex) probe(voter *storepb.Member, timeout time.Duration) ids.Term {
 	if voter.GetAddress() == "" {
 		return 0
@@ -121,7 +121,7 @@ func (r *readIndex) probe(voter *storepb.Member, timeout time.Duration) ids.Term
 	defer cancel()
 	asked := time.Now()
 	reply, err := r.peers.Node(voter.GetAddress()).Probe(ctx, &clusterpb.ProbeRequest{})
-	if err != nil || reply.GetId() != voter.GetId() {
+	if err != nil || reply.GetId() != voter.GetId() || reply.GetCluster() != r.members.dir.ClusterID() {
 		return 0
 	}
 	r.clock.measured(voter.GetId(), reply.GetWallClock()+int64(time.Since(asked)/2))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -35,7 +36,8 @@ func Name(node string, at time.Time) string {
 	return fmt.Sprintf("lockfs-%s-%s%s", node, at.UTC().Format(seriesTime), seriesSuffix)
 }
 
-// Add makes a backup of what write writes, and removes the oldest ones once it is there. The directory is made if it is missing.
+// Add makes a backup of what write writes, and removes the oldest ones once it is there: first those of the future, which were made
+// when the clock was wrong, and before this one whatever they say. The directory is made if it is missing.
 func (s *Series) Add(at time.Time, write func(io.Writer) error) (*Made, error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, err
@@ -50,6 +52,9 @@ func (s *Series) Add(at time.Time, write func(io.Writer) error) (*Made, error) {
 	}
 	made := &Made{Path: path, Header: header}
 	names, err := s.names()
+	if future := slices.Index(names, Name(s.Node, at)) + 1; future > 0 {
+		names = slices.Concat(names[future:], names[:future])
+	}
 	for ; err == nil && len(names) > s.Keep; names = names[1:] {
 		old := filepath.Join(s.Dir, names[0])
 		if err = os.Remove(old); err == nil {

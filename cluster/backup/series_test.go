@@ -46,3 +46,27 @@ func TestASeriesRemovesItsOwnOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, now.Add(2*time.Hour).Truncate(time.Second), last, "what is of the future does not count")
 }
+
+// TestAClockThatWasAhead has made more backups than are kept: the next ones stay, nevertheless.
+func TestAClockThatWasAhead(t *testing.T) {
+	content, _ := someBackup(t)
+	write := func(w io.Writer) error { _, err := w.Write(content); return err }
+	now := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+	s := &Series{Dir: t.TempDir(), Node: "a", Keep: 2}
+	for i := range 3 {
+		_, err := s.Add(now.AddDate(4, 0, i), write)
+		require.NoError(t, err)
+	}
+	for i := range 3 {
+		at := now.Add(time.Duration(i) * time.Hour)
+		made, err := s.Add(at, write)
+		require.NoError(t, err)
+		require.FileExists(t, made.Path)
+		last, err := s.Last(at)
+		require.NoError(t, err)
+		require.Equal(t, at, last)
+	}
+	names, err := s.names()
+	require.NoError(t, err)
+	require.Equal(t, []string{Name("a", now.Add(time.Hour)), Name("a", now.Add(2*time.Hour))}, names)
+}

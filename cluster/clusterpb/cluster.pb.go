@@ -27,10 +27,11 @@ const (
 type Outcome int32
 
 const (
-	Outcome_DONE       Outcome = 0 // result holds the answer
-	Outcome_NOT_LEADER Outcome = 1 // nothing was done; ask leader_address, or again later when it is empty
-	Outcome_UNKNOWN    Outcome = 2 // it may have been done; ask again with the same number
-	Outcome_NOT_DONE   Outcome = 3 // nothing was done; ask again
+	Outcome_DONE          Outcome = 0 // result holds the answer
+	Outcome_NOT_LEADER    Outcome = 1 // nothing was done; ask leader_address, or again later when it is empty
+	Outcome_UNKNOWN       Outcome = 2 // it may have been done; ask again with the same number
+	Outcome_NOT_DONE      Outcome = 3 // nothing was done; ask again
+	Outcome_OTHER_CLUSTER Outcome = 4 // nothing was done: the mount belongs to a cluster that this one does not go on for
 )
 
 // Enum value maps for Outcome.
@@ -40,12 +41,14 @@ var (
 		1: "NOT_LEADER",
 		2: "UNKNOWN",
 		3: "NOT_DONE",
+		4: "OTHER_CLUSTER",
 	}
 	Outcome_value = map[string]int32{
-		"DONE":       0,
-		"NOT_LEADER": 1,
-		"UNKNOWN":    2,
-		"NOT_DONE":   3,
+		"DONE":          0,
+		"NOT_LEADER":    1,
+		"UNKNOWN":       2,
+		"NOT_DONE":      3,
+		"OTHER_CLUSTER": 4,
 	}
 )
 
@@ -87,7 +90,8 @@ type ExecuteRequest struct {
 	// newer had been elected by then.
 	Voter         string `protobuf:"bytes,3,opt,name=voter,proto3" json:"voter,omitempty"`
 	Term          uint64 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
-	Probed        string `protobuf:"bytes,5,opt,name=probed,proto3" json:"probed,omitempty"` // of a query: a voter that the sender probes itself, meanwhile
+	Probed        string `protobuf:"bytes,5,opt,name=probed,proto3" json:"probed,omitempty"`   // of a query: a voter that the sender probes itself, meanwhile
+	Cluster       string `protobuf:"bytes,6,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the one that the mount belongs to; empty: it does not say
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -168,6 +172,13 @@ func (x *ExecuteRequest) GetProbed() string {
 	return ""
 }
 
+func (x *ExecuteRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
 type isExecuteRequest_Request interface {
 	isExecuteRequest_Request()
 }
@@ -189,7 +200,8 @@ type ExecuteReply struct {
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
 	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
 	Result        *storepb.Result        `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
-	Term          uint64                 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"` // not 0: the result counts only if the probed voter was in this term
+	Term          uint64                 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`      // not 0: the result counts only if the probed voter was in this term
+	Cluster       string                 `protobuf:"bytes,5,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the one that answers; of one that goes on for the mount's, if it was done
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -252,10 +264,18 @@ func (x *ExecuteReply) GetTerm() uint64 {
 	return 0
 }
 
+func (x *ExecuteReply) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
 type KeepAliveRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
 	ClockOffset   int64                  `protobuf:"varint,2,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"` // how far the host's clock is ahead of cluster time, nanoseconds, as last measured
+	Cluster       string                 `protobuf:"bytes,3,opt,name=cluster,proto3" json:"cluster,omitempty"`                             // as in ExecuteRequest
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -304,6 +324,13 @@ func (x *KeepAliveRequest) GetClockOffset() int64 {
 	return 0
 }
 
+func (x *KeepAliveRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
 type KeepAliveReply struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Outcome        Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
@@ -315,6 +342,7 @@ type KeepAliveReply struct {
 	Leader         string                 `protobuf:"bytes,7,opt,name=leader,proto3" json:"leader,omitempty"`                                         // name of the node that answers
 	Authority      []byte                 `protobuf:"bytes,8,opt,name=authority,proto3" json:"authority,omitempty"`                                   // fingerprint of the one that signs; empty: there is none
 	SquashRoot     bool                   `protobuf:"varint,9,opt,name=squash_root,json=squashRoot,proto3" json:"squash_root,omitempty"`              // root of this mount's host is nobody
+	Cluster        string                 `protobuf:"bytes,10,opt,name=cluster,proto3" json:"cluster,omitempty"`                                      // as in ExecuteReply
 	ClusterVersion uint32                 `protobuf:"varint,70,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"` // at which the cluster runs
 	OldestVersion  uint32                 `protobuf:"varint,71,opt,name=oldest_version,json=oldestVersion,proto3" json:"oldest_version,omitempty"`    // of those that the node's program knows
 	NewestVersion  uint32                 `protobuf:"varint,72,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"`
@@ -413,6 +441,13 @@ func (x *KeepAliveReply) GetSquashRoot() bool {
 		return x.SquashRoot
 	}
 	return false
+}
+
+func (x *KeepAliveReply) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
 }
 
 func (x *KeepAliveReply) GetClusterVersion() uint32 {
@@ -816,6 +851,7 @@ type ProbeReply struct {
 	WallClock     int64                  `protobuf:"varint,2,opt,name=wall_clock,json=wallClock,proto3" json:"wall_clock,omitempty"` // nanoseconds since the Unix epoch
 	Id            string                 `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`                                 // of the raft server
 	Leads         bool                   `protobuf:"varint,4,opt,name=leads,proto3" json:"leads,omitempty"`
+	Cluster       string                 `protobuf:"bytes,5,opt,name=cluster,proto3" json:"cluster,omitempty"`                        // id of the node's
 	FreeSpace     uint64                 `protobuf:"varint,61,opt,name=free_space,json=freeSpace,proto3" json:"free_space,omitempty"` // bytes that are free on the disk of its data directory
 	MinSpace      uint64                 `protobuf:"varint,62,opt,name=min_space,json=minSpace,proto3" json:"min_space,omitempty"`    // as many are to be free at least; 0: nobody looks
 	unknownFields protoimpl.UnknownFields
@@ -878,6 +914,13 @@ func (x *ProbeReply) GetLeads() bool {
 		return x.Leads
 	}
 	return false
+}
+
+func (x *ProbeReply) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
 }
 
 func (x *ProbeReply) GetFreeSpace() uint64 {
@@ -2115,22 +2158,25 @@ var File_cluster_clusterpb_cluster_proto protoreflect.FileDescriptor
 
 const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x1fcluster/clusterpb/cluster.proto\x12\x0elockfs.cluster\x1a\x1draftstore/storepb/store.proto\"\xbd\x01\n" +
+	"\x1fcluster/clusterpb/cluster.proto\x12\x0elockfs.cluster\x1a\x1draftstore/storepb/store.proto\"\xd7\x01\n" +
 	"\x0eExecuteRequest\x121\n" +
 	"\acommand\x18\x01 \x01(\v2\x15.lockfs.store.CommandH\x00R\acommand\x12+\n" +
 	"\x05query\x18\x02 \x01(\v2\x13.lockfs.store.QueryH\x00R\x05query\x12\x14\n" +
 	"\x05voter\x18\x03 \x01(\tR\x05voter\x12\x12\n" +
 	"\x04term\x18\x04 \x01(\x04R\x04term\x12\x16\n" +
-	"\x06probed\x18\x05 \x01(\tR\x06probedB\t\n" +
-	"\arequest\"\xaa\x01\n" +
+	"\x06probed\x18\x05 \x01(\tR\x06probed\x12\x18\n" +
+	"\acluster\x18\x06 \x01(\tR\aclusterB\t\n" +
+	"\arequest\"\xc4\x01\n" +
 	"\fExecuteReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12,\n" +
 	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\x12\x12\n" +
-	"\x04term\x18\x04 \x01(\x04R\x04term\"O\n" +
+	"\x04term\x18\x04 \x01(\x04R\x04term\x12\x18\n" +
+	"\acluster\x18\x05 \x01(\tR\acluster\"i\n" +
 	"\x10KeepAliveRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12!\n" +
-	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\"\x9d\x03\n" +
+	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\x12\x18\n" +
+	"\acluster\x18\x03 \x01(\tR\acluster\"\xb7\x03\n" +
 	"\x0eKeepAliveReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x14\n" +
@@ -2141,7 +2187,9 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06leader\x18\a \x01(\tR\x06leader\x12\x1c\n" +
 	"\tauthority\x18\b \x01(\fR\tauthority\x12\x1f\n" +
 	"\vsquash_root\x18\t \x01(\bR\n" +
-	"squashRoot\x12'\n" +
+	"squashRoot\x12\x18\n" +
+	"\acluster\x18\n" +
+	" \x01(\tR\acluster\x12'\n" +
 	"\x0fcluster_version\x18F \x01(\rR\x0eclusterVersion\x12%\n" +
 	"\x0eoldest_version\x18G \x01(\rR\roldestVersion\x12%\n" +
 	"\x0enewest_version\x18H \x01(\rR\rnewestVersion\"\x11\n" +
@@ -2166,14 +2214,15 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\fR\x04name\x12\x10\n" +
 	"\x03ino\x18\x04 \x01(\x04R\x03ino\"\x0e\n" +
-	"\fProbeRequest\"\xa1\x01\n" +
+	"\fProbeRequest\"\xbb\x01\n" +
 	"\n" +
 	"ProbeReply\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x1d\n" +
 	"\n" +
 	"wall_clock\x18\x02 \x01(\x03R\twallClock\x12\x0e\n" +
 	"\x02id\x18\x03 \x01(\tR\x02id\x12\x14\n" +
-	"\x05leads\x18\x04 \x01(\bR\x05leads\x12\x1d\n" +
+	"\x05leads\x18\x04 \x01(\bR\x05leads\x12\x18\n" +
+	"\acluster\x18\x05 \x01(\tR\acluster\x12\x1d\n" +
 	"\n" +
 	"free_space\x18= \x01(\x04R\tfreeSpace\x12\x1b\n" +
 	"\tmin_space\x18> \x01(\x04R\bminSpace\"\x85\x01\n" +
@@ -2283,13 +2332,14 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\bseal_key\x18\a \x01(\fR\asealKey\x12\x18\n" +
 	"\aservers\x18\b \x03(\tR\aservers\x12\x1f\n" +
 	"\vsquash_root\x18\t \x01(\bR\n" +
-	"squashRoot*>\n" +
+	"squashRoot*Q\n" +
 	"\aOutcome\x12\b\n" +
 	"\x04DONE\x10\x00\x12\x0e\n" +
 	"\n" +
 	"NOT_LEADER\x10\x01\x12\v\n" +
 	"\aUNKNOWN\x10\x02\x12\f\n" +
-	"\bNOT_DONE\x10\x032\xdd\x06\n" +
+	"\bNOT_DONE\x10\x03\x12\x11\n" +
+	"\rOTHER_CLUSTER\x10\x042\xdd\x06\n" +
 	"\x04Node\x12G\n" +
 	"\aExecute\x12\x1e.lockfs.cluster.ExecuteRequest\x1a\x1c.lockfs.cluster.ExecuteReply\x12M\n" +
 	"\tKeepAlive\x12 .lockfs.cluster.KeepAliveRequest\x1a\x1e.lockfs.cluster.KeepAliveReply\x12J\n" +

@@ -33,6 +33,7 @@ type Client struct {
 	journal    *journal
 	slots      chan int // free slots of the journal
 	current    *current
+	cluster    *affiliation
 	hurried    chan struct{}
 	offset     atomic.Int64 // see Offset
 	ahead      atomic.Int64 // cluster time less CLOCK_BOOTTIME; see ClusterTime

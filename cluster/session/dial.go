@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -65,6 +66,8 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 	if c.journal, left, others, err = openJournal(cfg.SessionFile, c.bootID); err != nil {
 		return nil, err
 	}
+	c.cluster = &affiliation{id: left.cluster, moved: c.moved, logger: c.logger}
+	c.journal.belong(left.cluster)
 	var session *clientSession
 	if c.holders, err = newHolders(c.ctx, c, c.host, c.bootID, c.logger); err == nil {
 		session, err = c.begin(ctx, left)
@@ -82,6 +85,8 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 		}
 		if left.session == 0 {
 			err = errors.Join(err, c.journal.discard())
+		} else if c.cluster.metOthers() {
+			err = fmt.Errorf("%w; if the cluster that this mount was of is gone for good, remove %s", err, cfg.SessionFile)
 		}
 		return nil, errors.Join(err, c.journal.close())
 	}

@@ -50,6 +50,7 @@ func (c *Client) inherit(journalFile *os.File) (*clientSession, error) {
 	if left.session == 0 || len(left.pending) > 0 {
 		return nil, errors.New("the session file was not handed over")
 	}
+	c.cluster = &affiliation{id: left.cluster, moved: c.moved, logger: c.logger}
 	for slot := range inFlight {
 		c.journal.answerLength(slot).Store(0) // they were told
 	}

@@ -36,13 +36,15 @@ type journal struct {
 const inFlight = 1024
 
 // Layout: a header, then a slot for each call in flight: session, number (0: struck off), length of the
-// answer (0: none), the answer.
+// answer (0: none), the answer; at the end the cluster, which was not known to the first programs that wrote one.
 const (
 	journalMagic   = 0x316c6e726a736b6c // "lksjrnl1"
 	journalHeader  = 64
 	journalSlot    = 256
-	journalAnswer  = 24 // offset in a slot
-	journalSize    = journalHeader + inFlight*journalSlot
+	journalAnswer  = 24                                   // offset in a slot
+	journalCluster = journalHeader + inFlight*journalSlot // length of the id of the cluster (0: none is known), then that
+	journalIDLen   = 56
+	journalSize    = journalCluster + 8 + journalIDLen
 	journalBootID  = 24
 	journalBootLen = 36
 )
@@ -50,6 +52,7 @@ const (
 // journalState is what earlier processes left.
 type journalState struct {
 	session ids.Session  // 0: nothing
+	cluster string       // whose session it is; empty: that is not known
 	last    ids.Sequence // number taken last in that session
 	pending []pendingCall
 }
@@ -71,6 +74,9 @@ func (j *journal) read(bootID string) *journalState {
 		return left
 	}
 	left.session, left.last = ids.Session(j.word(8).Load()), ids.Sequence(j.word(16).Load())
+	if length := j.word(journalCluster).Load(); length <= journalIDLen {
+		left.cluster = string(j.data[journalCluster+8 : journalCluster+8+int(length)])
+	}
 	for slot := range inFlight {
 		session, seq := j.slot(slot)
 		if seq.Load() != 0 {
@@ -155,6 +161,16 @@ func (j *journal) promises() (answers [][]byte, slots []int) {
 func (j *journal) adopt(session ids.Session, last ids.Sequence) {
 	j.word(8).Store(uint64(session))
 	j.word(16).Store(uint64(last))
+}
+
+// belong notes to which cluster the session does.
+func (j *journal) belong(cluster string) {
+	length := j.word(journalCluster)
+	length.Store(0) // this process may be killed in between
+	if len(cluster) <= journalIDLen {
+		copy(j.data[journalCluster+8:], cluster)
+		length.Store(uint64(len(cluster)))
+	}
 }
 
 // discard removes the file: nobody is to take the session over.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
-	"lockfs/cluster/rpc"
 	"lockfs/formats/pause"
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/hostinfo"
@@ -175,7 +174,7 @@ func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Resul
 		return refused, nil
 	}
 	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: cmd}}
-	reply, err := rpc.Ask(ctx, c.router, rpc.Node.Execute, request)
+	reply, err := c.execute(ctx, request)
 	if err == nil {
 		c.answered(aCommand)
 	}

@@ -48,7 +48,7 @@ func TestProbedVoterMustBeInTheLeadersTerm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			voter := &scriptedNode{probe: func() (*clusterpb.ProbeReply, error) { return c.word, c.failure }}
-			client := &Client{router: rpc.NewRouter(nil, leader), current: newCurrent(), timeout: time.Minute}
+			client := &Client{router: rpc.NewRouter(nil, leader), current: newCurrent(), cluster: new(affiliation), timeout: time.Minute}
 			client.probed.node, client.probed.id = voter, "v"
 			result, err := client.Query(t.Context(), &storepb.Query{})
 			require.NoError(t, err)

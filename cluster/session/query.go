@@ -45,38 +45,38 @@ func (c *Client) query(ctx context.Context, query *storepb.Query) (*storepb.Resu
 	if c.near != nil {
 		voter, term := c.near.Word()
 		request.Voter, request.Term = voter, uint64(term)
-		return c.execute(ctx, request)
+		return c.answer(ctx, request)
 	}
 	return c.queryProbing(ctx, request)
 }
 
-func (c *Client) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*storepb.Result, error) {
-	reply, err := rpc.Ask(ctx, c.router, rpc.Node.Execute, req)
+func (c *Client) answer(ctx context.Context, req *clusterpb.ExecuteRequest) (*storepb.Result, error) {
+	reply, err := c.execute(ctx, req)
 	return reply.GetResult(), err
 }
 
 // queryProbing answers a query whose confirmation is up to this client if a voter to probe is known, to the leader if not.
 func (c *Client) queryProbing(ctx context.Context, req *clusterpb.ExecuteRequest) (*storepb.Result, error) {
 	if req.GetQuery().GetSince() != 0 { // mostly answered without a majority's word
-		return c.execute(ctx, req)
+		return c.answer(ctx, req)
 	}
 	node, id := c.probed.get(c.ctx, c.router.Entries)
 	if node == nil {
-		return c.execute(ctx, req)
+		return c.answer(ctx, req)
 	}
 	asked, cancel := context.WithTimeout(ctx, rpc.ProbeTimeout)
 	defer cancel()
 	word := make(chan ids.Term, 1)
 	go func() {
 		reply, err := node.Probe(asked, &clusterpb.ProbeRequest{})
-		if err != nil || reply.GetId() != id || reply.GetLeads() {
+		if err != nil || reply.GetId() != id || reply.GetLeads() || !c.cluster.is(reply.GetCluster()) {
 			word <- 0
 			return
 		}
 		word <- ids.Term(reply.GetTerm())
 	}()
 	req.Probed = id
-	reply, err := rpc.Ask(ctx, c.router, rpc.Node.Execute, req)
+	reply, err := c.execute(ctx, req)
 	if err == nil && reply.GetTerm() == 0 {
 		c.probed.forget(node) // the leader has asked for more
 	}
@@ -92,5 +92,5 @@ func (c *Client) queryProbing(ctx context.Context, req *clusterpb.ExecuteRequest
 	}
 	c.probed.forget(node)
 	req.Probed = ""
-	return c.execute(ctx, req)
+	return c.answer(ctx, req)
 }

@@ -22,8 +22,13 @@ func (c *Client) renew(s *clientSession) time.Duration {
 	var took time.Duration
 	keepAlive := func(to rpc.Node, ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
 		sent, asked = hostinfo.BootTime(), time.Now()
+		in := c.cluster.get()
+		req.Cluster = in
 		reply, err := to.KeepAlive(ctx, req)
 		took = time.Since(asked)
+		if err == nil {
+			err = c.cluster.take(in, reply.GetOutcome(), reply.GetCluster())
+		}
 		return reply, err
 	}
 	reply, err := rpc.Ask(ctx, c.router, keepAlive, &clusterpb.KeepAliveRequest{Session: uint64(s.id), ClockOffset: c.offset.Load()})

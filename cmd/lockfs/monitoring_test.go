@@ -135,7 +135,7 @@ func TestAlertRules(t *testing.T) {
 	}
 	for _, name := range []string{
 		"LockfsNoLeader", "LockfsMajorityAtRisk", "LockfsSlowDisk", "LockfsClockSpread", "LockfsCertificateExpires",
-		"LockfsDiskNearlyFull", "LockfsSilentHosts", "LockfsLongQueues",
+		"LockfsDiskNearlyFull", "LockfsSilentHosts", "LockfsLongQueues", "LockfsAlarm", "LockfsNoBackups",
 	} {
 		require.True(t, slices.Contains(names, name), name)
 	}

@@ -130,6 +130,8 @@ func TestABundleHasNoSecrets(t *testing.T) {
 		"sessions.json":                   `"host": "h"`,
 		"hosts.json":                      `"h"`,
 		"rules.json":                      "[]",
+		"alarms.json":                     "[]",
+		"quotas.json":                     "[]",
 		"doctor.json":                     `"check": "servers"`,
 		"events.jsonl":                    `"lock_path":"visible.lock"`,
 		"version.txt":                     "lockfs ",

@@ -8,6 +8,9 @@ import (
 // Cluster is the id of the cluster; empty: it has none yet.
 func (ns *Namespace) Cluster() string { return ns.trust.Cluster() }
 
+// GoesOnFor tells whether the cluster was recovered or restored from the one with this id, at first or second hand.
+func (ns *Namespace) GoesOnFor(cluster string) bool { return ns.trust.GoesOnFor(cluster) }
+
 // Authorities are those that certificates of hosts may be of, the one that signs first.
 func (ns *Namespace) Authorities() []*storepb.Authority { return ns.trust.Authorities() }
 

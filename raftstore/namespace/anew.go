@@ -30,7 +30,7 @@ type Anew struct {
 //
 // Its sessions end, for they may rely on what is not known here any more: their flock and fcntl locks are kept from others for the
 // lock delay, and hosts are silent until they mount again. It has no members and no join tokens, which may have been used up since. Hosts
-// that were let in as servers are revoked, so that none comes back with what it has on its disk. Nothing else is changed. now is the
+// that were let in as servers are revoked, so that none comes back with what it has on its disk. Alarms of states that differed are over. Nothing else is changed. now is the
 // time on this host: the lock delay counts from then. The state is as if these had been commands, and its index is that of the last one.
 //
 // The error is that the numbers have no room for the jump, which is no state that ever was.
@@ -53,6 +53,11 @@ func (ns *Namespace) BeginAnew(now time.Time, anew Anew) error {
 	}
 	for _, m := range ns.Members() {
 		do(&storepb.Op{Op: &storepb.Op_RemoveMember{RemoveMember: &storepb.RemoveMember{Id: m.GetId()}}})
+	}
+	for _, alarm := range ns.Alarms() { // of voters that it has not; a survivor that was out of service is so no more: nobody else is left
+		if alarm.GetKind() == AlarmStateDiffers || alarm.GetKind() == AlarmStateUndecided {
+			do(&storepb.Op{Op: &storepb.Op_ClearAlarm{ClearAlarm: &storepb.ClearAlarm{Number: alarm.GetNumber()}}})
+		}
 	}
 	for _, host := range ns.servers() {
 		if host != anew.Survivor && !anew.ForgetHosts {

@@ -99,3 +99,16 @@ func TestNumbersThatNoStateEverHadAreRefused(t *testing.T) {
 		require.ErrorContains(t, ns.BeginAnew(time.Now(), Anew{Cluster: "another"}), "leave no room")
 	}
 }
+
+// TestWhoWasOutOfServiceCanGoOnAnew: there is nobody any more whose state differs from his.
+func TestWhoWasOutOfServiceCanGoOnAnew(t *testing.T) {
+	tr := newDriver(t)
+	for _, kind := range []string{AlarmStateDiffers, AlarmStateUndecided, "another"} {
+		tr.do(0, opOf(&storepb.RaiseAlarm{Alarm: &storepb.Alarm{Kind: kind, Node: "survivor"}})).ok()
+	}
+	require.NotNil(t, tr.ns.Distrusted("survivor"))
+	require.NoError(t, tr.ns.BeginAnew(time.Unix(0, tr.now), Anew{Cluster: "another"}))
+	require.Nil(t, tr.ns.Distrusted("survivor"))
+	require.Len(t, tr.ns.Alarms(), 1)
+	requireConsistent(t, tr.ns)
+}

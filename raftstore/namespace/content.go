@@ -63,17 +63,22 @@ func (ns *Namespace) roomForContent(by *storepb.Caller, in *inode, op *storepb.S
 	changed := *in
 	changed.content, changed.evidence = op.GetContent(), op.GetFacts().GetEvidence()
 	more := changed.bytes() - in.bytes()
+	var ofName func(*entry) int64
+	all := more
 	if factsOf(op.GetFacts()) != nil {
-		for _, e := range ns.tree.namesOf(in.ino) {
+		ofName = func(e *entry) int64 {
 			known := *e
 			known.known = nil
-			more += known.bytes() + saidBytes(op.GetFacts()) - e.bytes()
+			return known.bytes() + saidBytes(op.GetFacts()) - e.bytes()
+		}
+		for _, e := range ns.tree.namesOf(in.ino) {
+			all += ofName(e)
 		}
 	}
-	if code := ns.tree.ledger.room(by, in.uid, 0, more); code != storepb.Code_OK {
+	if code := ns.tree.ledger.room(by, in.uid, 0, all); code != storepb.Code_OK {
 		return code
 	}
-	return ns.tree.roomToGrow(in.ino, more)
+	return ns.tree.roomToGrow(in.ino, more, ofName)
 }
 
 func (k *keeper) replaceContent(by *storepb.Caller, in *inode, content []byte, what *storepb.Facts) *inode {

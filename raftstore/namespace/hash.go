@@ -14,7 +14,10 @@ func (s *Snapshot) Hash() string { return s.state.hash(s.sum) }
 // Recomputed is what the hash should be, by all that is in memory: something has changed there by itself if it is not
 // [Snapshot.Hash]. It takes time proportional to the size of the state, and calls pause after every few thousand records.
 func (s *Snapshot) Recomputed(pause func()) string {
-	var sum digest.Sum
+	return s.state.hash(s.state.recomputed(pause))
+}
+
+func (ts *tables) recomputed(pause func()) (sum digest.Sum) {
 	visited := 0
 	digest.Each(func(v digest.Value) bool {
 		sum.Add(v.Record())
@@ -22,8 +25,17 @@ func (s *Snapshot) Recomputed(pause func()) string {
 			pause()
 		}
 		return true
-	}, s.state.all()...)
-	return s.state.hash(sum)
+	}, ts.all()...)
+	return sum
+}
+
+// Rehash makes the hash that of what is in memory, and tells whether it was that before. Else something had changed by itself: here, or,
+// if the state was restored, where that was written.
+func (ns *Namespace) Rehash() (was bool) {
+	sum := ns.Snapshot().state.recomputed(func() {})
+	was = sum == ns.digest.Sum()
+	ns.digest.Restored(sum)
+	return was
 }
 
 // recomputedAtOnce is as many records as take some milliseconds.

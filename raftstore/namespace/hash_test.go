@@ -108,3 +108,19 @@ func TestRecomputedHashSeesFlippedBit(t *testing.T) {
 	require.Equal(t, before, again.Hash())
 	require.NotEqual(t, before, again.Snapshot().Recomputed(func() {}))
 }
+
+// TestRehashFindsWhatHasChangedByItself also where that was before the state was written: a snapshot tells it.
+func TestRehashFindsWhatHasChangedByItself(t *testing.T) {
+	tr := newDriver(t)
+	ino := tr.file(RootIno, "f")
+	tr.write(here, ino, "held").ok()
+	sound := tr.ns.Hash()
+	in, _ := tr.ns.tree.inode(ids.Inode(ino))
+	in.content[0] ^= 4
+	again := restored(t, snapshotBytes(t, tr.ns.Snapshot()))
+	require.Equal(t, sound, again.Hash(), "what is kept goes with it")
+	require.False(t, again.Rehash())
+	require.NotEqual(t, sound, again.Hash())
+	require.True(t, again.Rehash())
+	requireHash(t, again)
+}

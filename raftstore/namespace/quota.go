@@ -131,21 +131,26 @@ func (t *tree) roomToMove(from, to ids.Inode, inodes, bytes int64) storepb.Code 
 	return code
 }
 
-// roomToGrow is roomBelow for an inode that is to count so many bytes more under each of its names.
-func (t *tree) roomToGrow(ino ids.Inode, more int64) storepb.Code {
-	if more <= 0 || t.quotas.used.Len() == 0 {
+// roomToGrow is roomBelow for an inode that is to count so many bytes more under each of its names, and for what each name is to count
+// more by itself; ofName may be nil.
+func (t *tree) roomToGrow(ino ids.Inode, more int64, ofName func(*entry) int64) storepb.Code {
+	if t.quotas.used.Len() == 0 || more <= 0 && ofName == nil {
 		return storepb.Code_OK
 	}
 	grows := make(map[ids.Inode]int64)
-	code := storepb.Code_OK
 	for _, e := range t.namesOf(ino) {
-		t.eachQuota(e.parent, func(dir ids.Inode, used *usage) {
-			if grows[dir] += more; used.exceeds(t.quotaOf(dir), 0, grows[dir]) {
-				code = storepb.Code_QUOTA
-			}
-		})
+		ofThis := more
+		if ofName != nil {
+			ofThis += ofName(e)
+		}
+		t.eachQuota(e.parent, func(dir ids.Inode, _ *usage) { grows[dir] += ofThis })
 	}
-	return code
+	for dir, more := range grows { // in no order: all that counts is whether there is one
+		if used, _ := t.quotas.used.Get(dir); used.exceeds(t.quotaOf(dir), 0, more) {
+			return storepb.Code_QUOTA
+		}
+	}
+	return storepb.Code_OK
 }
 
 // roomToRename tells whether a name, with all that is below it, fits into the quotas at its new place, where something is replaced

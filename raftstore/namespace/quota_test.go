@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -83,6 +84,9 @@ func TestQuotasCountWhatIsThere(t *testing.T) {
 			ns.tree.quotas.used.Scan(func(dir ids.Inode, used *usage) bool {
 				if was, known := before[dir]; known && used.inodes > was.inodes {
 					require.LessOrEqual(t, used.inodes, ns.tree.quotaOf(dir).inodes, "%v", cmd)
+				}
+				if was, known := before[dir]; known && used.bytes > was.bytes {
+					require.LessOrEqual(t, used.bytes, ns.tree.quotaOf(dir).bytes, "%v", cmd)
 				}
 				return true
 			})
@@ -212,4 +216,43 @@ func TestQuotaOfUser(t *testing.T) {
 	require.EqualValues(t, 3, listed[0].GetInodes())
 	tr.do(0, opOf(&storepb.DeleteQuota{Uid: 7})).ok()
 	tr.file(RootIno, "d")
+}
+
+// TestQuotaOfAFileWithNamesInOthers has each directory count what its own names know of the holder, and the growth of the file.
+func TestQuotaOfAFileWithNamesInOthers(t *testing.T) {
+	tr := newDriver(t)
+	facts := func(holder int) *storepb.Facts {
+		return &storepb.Facts{Format: storepb.Format_PID, Holder: strings.Repeat("h", holder)}
+	}
+	fill := func(dir uint64, holder, content int) step {
+		op := tr.fillOp(here, dir, "f", facts(holder))
+		op.Content = make([]byte, content)
+		return tr.do(here, opOf(op))
+	}
+	used := func(dir uint64) uint64 { return usedIn(tr.ns, ids.Inode(dir)).bytes }
+	twice := func(name string) (dir uint64) {
+		dir = tr.mkdir(RootIno, name)
+		ino := tr.file(dir, "f")
+		tr.link(ino, dir, "g").ok()
+		return dir
+	}
+	free := twice("free")
+	fill(free, 600, 900).ok()
+	exact := twice("exact")
+	tr.quota("exact", 0, used(free)-1).ok()
+	fill(exact, 600, 900).is(storepb.Code_QUOTA)
+	tr.quota("exact", 0, used(free)).ok()
+	fill(exact, 600, 900).ok()
+	require.Equal(t, used(free), used(exact))
+
+	one := tr.mkdir(RootIno, "one")
+	ino := tr.file(one, "f")
+	for i := range 3 {
+		tr.link(ino, RootIno, nameOf(i)).ok()
+	}
+	fill(one, 600, 0).ok()
+	tr.quota("one", 0, used(one)).ok()
+	fill(one, 1, 1200).is(storepb.Code_QUOTA)
+	fill(one, 1, 900).ok()
+	requireQuotasCounted(t, tr.ns)
 }

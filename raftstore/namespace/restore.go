@@ -106,7 +106,7 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	}
 	ns.locks.Begin(ns.index, ns.time)
 	ns.trust.Begin(ns.index, ns.time)
-	ns.trust.RestoreHeader(header.GetCluster(), ids.Index(header.GetShutOutIndex()))
+	ns.trust.RestoreHeader(header.GetCluster(), header.GetEarlier(), ids.Index(header.GetShutOutIndex()))
 	ns.events.last, ns.sessions.lockDelay = header.GetLastEvent(), header.GetLockDelay()
 	restored := 0
 	for record, err := range r.records(header.GetRecords()) {

@@ -77,7 +77,8 @@ func (ts *tables) header() *storepb.SnapshotHeader {
 		Index: uint64(ts.index), Time: ts.time, NextIno: uint64(ts.tree.nextIno), NextCookie: ts.tree.nextCookie,
 		MaxInodes: limits.maxInodes, MaxSessions: ts.sessions.most, LastEvent: ts.events.last, LockDelay: ts.sessions.lockDelay,
 		MaxBytes: limits.maxBytes, MaxInodesPerUser: limits.maxInodesPerUser, MaxBytesPerUser: limits.maxBytesPerUser,
-		Cluster: ts.trust.Cluster(), ShutOutIndex: uint64(ts.trust.ShutOut()), ClusterVersion: ts.version, Note: ts.note,
+		Cluster: ts.trust.Cluster(), Earlier: ts.trust.Earlier(), ShutOutIndex: uint64(ts.trust.ShutOut()),
+		ClusterVersion: ts.version, Note: ts.note,
 	}
 }
 

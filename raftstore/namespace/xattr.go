@@ -48,7 +48,7 @@ func (ns *Namespace) setXattr(by *storepb.Caller, op *storepb.SetXattr) *storepb
 	if code := ns.tree.ledger.room(by, in.uid, 0, larger.bytes()-in.bytes()); code != storepb.Code_OK {
 		return fail(code)
 	}
-	if code := ns.tree.roomToGrow(in.ino, larger.bytes()-in.bytes()); code != storepb.Code_OK {
+	if code := ns.tree.roomToGrow(in.ino, larger.bytes()-in.bytes(), nil); code != storepb.Code_OK {
 		return fail(code)
 	}
 	ns.replaceXattrs(in, xattrs)

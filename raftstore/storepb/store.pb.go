@@ -7961,6 +7961,7 @@ type SnapshotHeader struct {
 	MaxBytesPerUser  uint64                 `protobuf:"varint,21,opt,name=max_bytes_per_user,json=maxBytesPerUser,proto3" json:"max_bytes_per_user,omitempty"`
 	MaxInodesPerUser uint64                 `protobuf:"varint,22,opt,name=max_inodes_per_user,json=maxInodesPerUser,proto3" json:"max_inodes_per_user,omitempty"`
 	Cluster          string                 `protobuf:"bytes,23,opt,name=cluster,proto3" json:"cluster,omitempty"`                                      // its id
+	Earlier          []string               `protobuf:"bytes,25,rep,name=earlier,proto3" json:"earlier,omitempty"`                                      // ids of those that it goes on for
 	ShutOutIndex     uint64                 `protobuf:"varint,24,opt,name=shut_out_index,json=shutOutIndex,proto3" json:"shut_out_index,omitempty"`     // log index of the last command that shut somebody out who had been let in
 	ClusterVersion   uint32                 `protobuf:"varint,70,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"` // at which the cluster runs; 0: 1
 	Note             string                 `protobuf:"bytes,71,opt,name=note,proto3" json:"note,omitempty"`                                            // since version 2
@@ -8095,6 +8096,13 @@ func (x *SnapshotHeader) GetCluster() string {
 		return x.Cluster
 	}
 	return ""
+}
+
+func (x *SnapshotHeader) GetEarlier() []string {
+	if x != nil {
+		return x.Earlier
+	}
+	return nil
 }
 
 func (x *SnapshotHeader) GetShutOutIndex() uint64 {
@@ -10130,7 +10138,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bsessions\x18\x03 \x01(\rR\bsessions\x12\x14\n" +
 	"\x05since\x18\x04 \x01(\x03R\x05since\x12\x12\n" +
 	"\x04left\x18\x05 \x01(\bR\x04left\x12\x18\n" +
-	"\amachine\x18\x06 \x01(\tR\amachine\"\xb8\x04\n" +
+	"\amachine\x18\x06 \x01(\tR\amachine\"\xd2\x04\n" +
 	"\x0eSnapshotHeader\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x12\n" +
@@ -10150,7 +10158,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\tmax_bytes\x18\x14 \x01(\x04R\bmaxBytes\x12+\n" +
 	"\x12max_bytes_per_user\x18\x15 \x01(\x04R\x0fmaxBytesPerUser\x12-\n" +
 	"\x13max_inodes_per_user\x18\x16 \x01(\x04R\x10maxInodesPerUser\x12\x18\n" +
-	"\acluster\x18\x17 \x01(\tR\acluster\x12$\n" +
+	"\acluster\x18\x17 \x01(\tR\acluster\x12\x18\n" +
+	"\aearlier\x18\x19 \x03(\tR\aearlier\x12$\n" +
 	"\x0eshut_out_index\x18\x18 \x01(\x04R\fshutOutIndex\x12'\n" +
 	"\x0fcluster_version\x18F \x01(\rR\x0eclusterVersion\x12\x12\n" +
 	"\x04note\x18G \x01(\tR\x04note\x12\x16\n" +

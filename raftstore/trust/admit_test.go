@@ -387,8 +387,8 @@ func TestLimits(t *testing.T) {
 func TestCheckFindsWhatCannotBe(t *testing.T) {
 	for name, spoil := range map[string]func(*Table){
 		"nothing":             func(*Table) {},
-		"cluster id":          func(t *Table) { t.RestoreHeader(strings.Repeat("x", 256), 0) },
-		"shut out later":      func(t *Table) { t.RestoreHeader("", t.index+1) },
+		"cluster id":          func(t *Table) { t.RestoreHeader(strings.Repeat("x", 256), nil, 0) },
+		"shut out later":      func(t *Table) { t.RestoreHeader("", nil, t.index+1) },
 		"authority":           func(t *Table) { t.RestoreAuthority(&storepb.AuthorityRecord{}) },
 		"authority of nobody": func(t *Table) { t.RestoreAuthority(nil) },
 		"authority added later": func(t *Table) {

@@ -2,6 +2,7 @@ package trust
 
 import (
 	"math"
+	"slices"
 
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -11,6 +12,9 @@ import (
 // lost one: what join tokens were used for since is not known, so there are none any more. forget: it knows neither authorities nor hosts
 // either. Keys that were revoked stay so.
 func (t *Table) BeginAnew(cluster string, forget bool) {
+	if t.cluster != "" {
+		t.earlier = append(slices.Clip(t.earlier), t.cluster)
+	}
 	t.cluster = cluster
 	for _, token := range t.Tokens() {
 		t.tokens.Delete(string(token.GetId()))

@@ -100,7 +100,7 @@ func requireRestorable(t require.TestingT, table *Table) {
 	again := New(digest.New())
 	again.Begin(table.index, table.now)
 	frozen := table.Frozen()
-	again.RestoreHeader(frozen.Cluster(), frozen.ShutOut())
+	again.RestoreHeader(frozen.Cluster(), frozen.Earlier(), frozen.ShutOut())
 	frozen.each(again.restore)
 	require.NoError(t, again.Check())
 	requireSameRecords(t, table, again)

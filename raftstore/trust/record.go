@@ -10,14 +10,14 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// Tables are what a table holds apart from Cluster and ShutOut.
+// Tables are what a table holds apart from Cluster, Earlier and ShutOut.
 func (t *Table) Tables() []digest.Table {
 	return []digest.Table{t.authorities, t.tokens, t.hosts, t.revoked}
 }
 
 // RestoreHeader gives an empty table what is not in Tables.
-func (t *Table) RestoreHeader(cluster string, shutOut ids.Index) {
-	t.cluster, t.shutOut = cluster, shutOut
+func (t *Table) RestoreHeader(cluster string, earlier []string, shutOut ids.Index) {
+	t.cluster, t.earlier, t.shutOut = cluster, earlier, shutOut
 }
 
 // The rest is given back record by record, and then Check tells whether that can be.

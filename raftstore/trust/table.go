@@ -11,6 +11,7 @@ package trust
 
 import (
 	"math"
+	"slices"
 
 	"github.com/tidwall/btree"
 
@@ -33,6 +34,7 @@ type Table struct {
 	now   int64
 
 	cluster     string
+	earlier     []string                                         // see GoesOnFor
 	shutOut     ids.Index                                        // see ShutOut
 	authorities *digest.Map[ids.Index, *storepb.AuthorityRecord] // by when they were added
 	tokens      *digest.Map[string, *storepb.TokenRecord]        // by id
@@ -54,6 +56,12 @@ func New(d *digest.Digest) *Table {
 // Cluster is the id of the cluster; empty if it has none.
 func (t *Table) Cluster() string { return t.cluster }
 
+// GoesOnFor tells whether the cluster began from the state of the one with this id, at first or second hand.
+func (t *Table) GoesOnFor(id string) bool { return slices.Contains(t.earlier, id) }
+
+// Earlier are the ids of the clusters that this one goes on for.
+func (t *Table) Earlier() []string { return t.earlier }
+
 // SetCluster gives the cluster its id, unless it has one.
 func (t *Table) SetCluster(id string) *storepb.Result {
 	if id == "" || len(id) > maxName {
@@ -69,10 +77,10 @@ func (t *Table) SetCluster(id string) *storepb.Result {
 // serving somebody looks again when it has changed.
 func (t *Table) ShutOut() ids.Index { return t.shutOut }
 
-// Frozen is a copy in constant time, for Tables, Cluster and ShutOut only.
+// Frozen is a copy in constant time, for Tables, Cluster, Earlier and ShutOut only.
 func (t *Table) Frozen() *Table {
 	return &Table{
-		cluster: t.cluster, shutOut: t.shutOut, authorities: t.authorities.Copy(), tokens: t.tokens.Copy(), hosts: t.hosts.Copy(),
+		cluster: t.cluster, earlier: t.earlier, shutOut: t.shutOut, authorities: t.authorities.Copy(), tokens: t.tokens.Copy(), hosts: t.hosts.Copy(),
 		revoked: t.revoked.Copy(),
 	}
 }

@@ -136,13 +136,16 @@ func TestBackupsUnderLoadAreRestoredElsewhere(t *testing.T) {
 }
 
 // TestALostMajorityIsRecovered kills all servers while contenders are at work on a mount and on the server that survives, one of them
-// earlier than the others. What was acknowledged to anybody is there afterwards, and the contenders go on.
+// earlier than the others. What was acknowledged to anybody is there afterwards, and the contenders go on, also beside the others on
+// their old data, to which no mount goes back.
 func TestALostMajorityIsRecovered(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 3)
 	a, b, early := c.Nodes[0], c.Nodes[1], c.Nodes[2]
 	client := c.AddClient(t, "m")
 	c.MountOn(t, client, c.Servers(), "--op-timeout", "3s")
+	late := c.AddClient(t, "l")
+	mounted := c.MountOn(t, late, c.Servers(), "--op-timeout", "3s")
 	jobs := contenders(t, c, a.Host, client)
 	client.MustRun(t, "mkdir", c.Path("acknowledged"))
 	told := filepath.Join(c.Net.Dir(), "told")
@@ -186,7 +189,23 @@ func TestALostMajorityIsRecovered(t *testing.T) {
 	a.Start(t)
 	require.Equal(t, []string{a.Name}, membersOf(t, a))
 	jobs.AwaitProgress(t, a)
+	hosts.Eventually(t, "the mount is with the recovered cluster", func() (string, bool) {
+		_, err := late.Run("mkdir", "-p", c.Path("found"))
+		return fmt.Sprint(err), err == nil
+	})
+	// The others are started on their old data, as nobody should do: they are a majority of the lost cluster.
+	b.Launch()
+	early.Start(t)
+	b.AwaitReady(t)
+	mounted.Kill()
+	c.AwaitDeadMount(t, late)
+	c.MountOn(t, late, b.Addr()+","+early.Addr()+","+a.Addr(), "--op-timeout", "3s")
+	late.MustRun(t, "mkdir", c.Path("remounted"))
+	require.Contains(t, suite.ListDir(t, a, c.Mount), "remounted")
+	require.NotContains(t, suite.ListDir(t, b, c.Mount), "found")
+	jobs.AwaitProgress(t, a)
 	for _, n := range []*suite.Node{b, early} {
+		n.Kill()
 		require.NoError(t, os.RemoveAll(n.Data))
 		n.Start(t)
 	}

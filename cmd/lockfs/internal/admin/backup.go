@@ -103,8 +103,8 @@ func backupVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify FILE|-",
 		Short: "Check a backup and show what is in it",
-		Long: `Check a backup and show what is in it. All of it is read, and fails to be verified unless it could be restored. The state
-hash is the one that the servers had at that index (lockfs status --json). It takes the memory that a server takes for this state.`,
+		Long: `Check a backup and show what is in it. All of it is read, and fails to be verified unless it could be restored, and its
+state is what the log of the cluster made of it. The state hash is the one that the servers had at that index (lockfs status --json). It takes the memory that a server takes for this state.`,
 		Example: "  lockfs backup verify locks.backup\n  lockfs backup verify locks.backup --json | jq .counts.locks",
 		Args:    cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -135,8 +135,11 @@ func verify(path string, input io.Reader) (*described, error) {
 	if err != nil {
 		return nil, err
 	}
-	snapshot := state.Snapshot()
-	return &described{File: path, Header: header, StateHash: snapshot.Hash(), Counts: state.Counts()}, nil
+	if !state.Rehash() {
+		return nil, fmt.Errorf("the file is as node %s wrote it, but the state in it is not what it should have been: the memory of that host, or its "+
+			"disk, is at fault; take a backup of another server", cli.Text(header.Node))
+	}
+	return &described{File: path, Header: header, StateHash: state.Hash(), Counts: state.Counts()}, nil
 }
 
 func printBackup(w io.Writer, d *described) error {

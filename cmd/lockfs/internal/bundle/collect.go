@@ -25,6 +25,8 @@ func (p *plan) collect(ctx context.Context, c *collection) {
 		"sessions.json": {"session", "list"},
 		"hosts.json":    {"host", "list"},
 		"rules.json":    {"rule", "list"},
+		"alarms.json":   {"alarm", "list"},
+		"quotas.json":   {"quota", "list"},
 		"doctor.json":   {"doctor"},
 	} {
 		parts.Go(func() { p.runSelf(ctx, c, name, args, func(text []byte) ([]byte, error) { return text, nil }) })

@@ -27,8 +27,8 @@ func bundleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bundle [FILE|-]",
 		Short: "Collect status, logs, metrics and profiles in one archive",
-		Long: `Collect in a tar.gz, for whoever is to find out what is wrong: the status of the servers, members, mounts, hosts and
-rules, what lockfs doctor says, the last events, versions, the kernel and its mounts of FUSE, and of each daemon on
+		Long: `Collect in a tar.gz, for whoever is to find out what is wrong: the status of the servers, members, mounts, hosts,
+rules, alarms and quotas, what lockfs doctor says, the last events, versions, the kernel and its mounts of FUSE, and of each daemon on
 this host metrics, goroutines, profiles of heap and CPU, the sizes of the files in its data directory, and the log
 (from the journal). What could not be had is listed in missing.txt.
 

@@ -3,13 +3,10 @@ package daemon
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,9 +44,6 @@ type mountPlan struct {
 }
 
 const defaultMountWait = time.Minute
-
-// longestName is what the name of a session file may have, in bytes, besides what is added to it.
-const longestName = 200
 
 func mountCommand() *cobra.Command {
 	plan := new(mountPlan)
@@ -124,7 +118,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if err := p.secure(ctx, looking, &config); err != nil {
 		return err
 	}
-	config.Host, config.SessionFile = p.host, p.sessionFile()
+	config.Host, config.SessionFile = p.host, cli.SessionFile(p.host, p.dir)
 	if inherited != nil {
 		config.Inherited = inherited.session
 	}
@@ -206,29 +200,6 @@ func logStop(logger *slog.Logger, err error) {
 	if err != nil {
 		logger.Warn("the session was not ended; it ends by itself", "error", err)
 	}
-}
-
-// sessionFile is where a later process on this boot finds the session of this one: hosts in namespaces
-// of one machine may share the folder, so their names are part of it.
-func (p *mountPlan) sessionFile() string {
-	folder := os.Getenv("XDG_RUNTIME_DIR")
-	if os.Geteuid() == 0 || folder == "" {
-		folder = "/run"
-	}
-	if os.Geteuid() != 0 && folder == "/run" {
-		return "" // nowhere to keep it: a successor opens a session of its own
-	}
-	return filepath.Join(folder, "lockfs", sessionFileName(p.host, p.dir))
-}
-
-// sessionFileName is another one for each host and directory.
-func sessionFileName(host, dir string) string {
-	name := url.PathEscape(host) + "," + url.PathEscape(dir)
-	if len(name) > longestName {
-		sum := sha256.Sum256([]byte(name))
-		name = hex.EncodeToString(sum[:])
-	}
-	return name + ".session"
 }
 
 // machineFiles is where an id of this machine may be, if the system has none: all users' first, which root can make.

@@ -98,7 +98,7 @@ old ones with its old directory again: this one refuses them, but together they 
 	}
 	cmd.Flags().StringVar(&dir, "data", "", "data directory (required)")
 	cmd.Flags().StringSliceVar(&compare, "compare", nil, "what `FILE`s say that server inspect --json printed of other servers, by comma")
-	cmd.Flags().BoolVar(&force, "force", false, "also if other members answer, or a log is newer")
+	cmd.Flags().BoolVar(&force, "force", false, "also if other members answer, a log is newer, or the server is out of service")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "tell what would be lost, and change nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -146,6 +146,9 @@ func recoverFrom(ctx context.Context, r *consensus.Recovery, logs []survivingLog
 	var against []string
 	if len(report.Newer) > 0 {
 		against = append(against, fmt.Sprintf("the log of %s is newer: recover that one", strings.Join(report.Newer, " and ")))
+	}
+	if r.State.Distrusted(node.ID) != nil {
+		against = append(against, fmt.Sprintf("%s is out of service, for its state was not that of the majority: recover another one, or restore a backup", node.Name))
 	}
 	if len(report.Alive) > 0 {
 		against = append(against, fmt.Sprintf("%s can still be reached: stop what is left of the cluster, so that it never goes on beside this one",

@@ -43,7 +43,7 @@ var nextSteps = map[string]string{
 func restoreCommand() *cobra.Command {
 	var r cluster.Restoration
 	var sealKey string
-	var asJSON bool
+	var asJSON, force bool
 	cmd := &cobra.Command{
 		Use:   "restore FILE|- --data DIR --name NAME --addr HOST:PORT [--ca-key FILE]",
 		Short: "Make the data directory of a new cluster from a backup",
@@ -64,7 +64,7 @@ becomes of which lock.`,
 				return errors.New("--data and --name are needed: those of the server that is to run")
 			}
 			over := cli.Waiting(cmd.ErrOrStderr(), "restoring %s", cli.Text(args[0]))
-			done, err := restore(&r, args[0], sealKey, cmd.InOrStdin())
+			done, err := restore(&r, args[0], sealKey, force, cmd.InOrStdin())
 			over()
 			if err != nil {
 				return err
@@ -83,12 +83,13 @@ becomes of which lock.`,
 		"where others reach its server: its --advertise, or --addr; empty for a directory of lockfs dev, whose name is dev")
 	cmd.Flags().StringVar(&sealKey, "ca-key", "", "`FILE` with the seal key of the old cluster: ca.key in the data directory of each of its servers")
 	cmd.Flags().BoolVar(&r.Insecure, "insecure", false, insecureUsage)
+	cmd.Flags().BoolVar(&force, "force", false, "also if the state in the backup is not what it should have been")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
 // restore does it with a backup, and a seal key if a file of one is named.
-func restore(r *cluster.Restoration, file, sealKey string, input io.Reader) (*restored, error) {
+func restore(r *cluster.Restoration, file, sealKey string, force bool, input io.Reader) (*restored, error) {
 	if sealKey != "" {
 		seal, err := identity.LoadSealKey(sealKey)
 		if err != nil {
@@ -99,6 +100,10 @@ func restore(r *cluster.Restoration, file, sealKey string, input io.Reader) (*re
 	header, state, err := readBackup(file, input)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if !state.Rehash() && !force {
+		return nil, fmt.Errorf("%s: the state in it is not what it should have been: the memory or disk of node %s was at fault; take another backup, or "+
+			"restore this one all the same with --force", file, cli.Text(header.Node))
 	}
 	r.State, r.Term = state, ids.Term(header.Term)
 	if err := r.Do(time.Now()); err != nil {

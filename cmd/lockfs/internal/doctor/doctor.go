@@ -29,6 +29,7 @@ var checks = []check{
 	{"daemons", "sockets of daemons, and whether anybody answers there", lookAtDaemons},
 	{"clock", "whether the clock is synchronised, and how far it is from cluster time", lookAtClock},
 	{"servers", "which servers answer, their versions and their number", lookAtServers},
+	{"alarms", "what the cluster says that somebody has to mend", lookAtAlarms},
 	{"ports", "whether the ports of a server are free, or a lockfs's", lookAtPorts},
 	{"disk", "how long a small write to the data directory takes until it is on disk", lookAtDisk},
 	{"file-system", "the kind of file system of the data directory", lookAtFileSystem},

@@ -22,7 +22,8 @@ type host struct {
 	lookPath     func(program string) (path string, err error)
 	clock        func() (synchronised bool, err error)
 	cluster      func(context.Context) (*clusterStatus, error) // asks it
-	asked        bool                                          // whom to ask was said
+	alarms       func(context.Context) ([]alarm, error)
+	asked        bool // whom to ask was said
 	mounts       func() ([]string, error)
 	mountState   func(dir string) (dead bool, err error)
 	daemons      func() ([]daemonSocket, error)

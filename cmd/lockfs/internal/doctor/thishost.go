@@ -24,6 +24,7 @@ func thisHost(cmd *cobra.Command, data []string) *host {
 	ask := cli.PassedOn(cmd, "data", "json")
 	h.asked = len(ask) > 0
 	h.cluster = once(func(ctx context.Context) (*clusterStatus, error) { return askStatus(ctx, ask) })
+	h.alarms = func(ctx context.Context) ([]alarm, error) { return askAlarms(ctx, ask) }
 	found, _ := h.daemons()
 	for _, d := range found {
 		if len(data) == 0 && d.about != nil && d.about.Data != "" {

@@ -211,6 +211,9 @@ func (p *leavePlan) remove(r *report, h *host) error {
 		return fmt.Errorf("remove the identity: %w", err)
 	}
 	r.did("identity", "removed from %s", h.identityDir())
+	if err := h.forgetSession(); err != nil {
+		return err
+	}
 	if h.role == identity.Server {
 		if err := removeFile(filepath.Join(h.data, consensus.SealKeyFile)); err != nil {
 			return err
@@ -224,6 +227,15 @@ func (p *leavePlan) remove(r *report, h *host) error {
 	}
 	r.did("settings", "removed %s", settingsFile)
 	return nil
+}
+
+// forgetSession removes what a mount has left that could not end its session: the next one may be of another cluster.
+func (h *host) forgetSession() error {
+	left, err := filepath.Glob(cli.SessionFile(h.name, h.mount) + "*")
+	for _, file := range left {
+		err = errors.Join(err, removeFile(file))
+	}
+	return err
 }
 
 // clearData empties the data directory, which may be a mount point.
