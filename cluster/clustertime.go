@@ -124,3 +124,6 @@ func (c *clock) median(now reading, clusterTime int64) int64 {
 
 // reachedWithin is how recently a voter has answered that counts as reached: a leader asks all of them every 2 s.
 const reachedWithin = 5 * clockInterval
+
+// clockInterval is how often the leader compares the voters' clocks when no reader makes it.
+const clockInterval = 2 * time.Second

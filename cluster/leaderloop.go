@@ -38,9 +38,6 @@ type leaderLoop struct {
 	roundDue   *atomic.Pointer[time.Time]
 }
 
-// clockInterval is how often the leader compares the voters' clocks when no reader makes it.
-const clockInterval = 2 * time.Second
-
 // readyRetry is the pause after a majority of the voters could not be asked, though they voted.
 const readyRetry = 100 * time.Millisecond
 

@@ -105,3 +105,15 @@ func (c mountCollector) Collect(metrics chan<- prometheus.Metric) {
 		gauge(offsetDesc, time.Duration((*session).Status().GetClockOffset()).Seconds())
 	}
 }
+
+// latencyBuckets reach from a read in this process to an operation that timed out.
+var latencyBuckets = []float64{
+	25e-6, 50e-6, 100e-6, 200e-6, 400e-6, 800e-6, 1.6e-3, 3.2e-3, 6.4e-3, 12.8e-3, 25.6e-3, 51.2e-3, .1, .25, 1, 4, 16,
+}
+
+func oneIf(condition bool) float64 {
+	if condition {
+		return 1
+	}
+	return 0
+}

@@ -105,13 +105,6 @@ func (c *nodeCollector) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-func oneIf(condition bool) float64 {
-	if condition {
-		return 1
-	}
-	return 0
-}
-
 func (n *Node) emitRaft(emit emit) {
 	r := n.raft
 	emit("raft_term", float64(r.CurrentTerm()))

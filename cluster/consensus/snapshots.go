@@ -79,6 +79,24 @@ func (s *snapshotStore) Create(
 	}, nil
 }
 
+// describeNewest looks for what an earlier process has left.
+func (s *snapshotStore) describeNewest() error {
+	kept, err := s.List()
+	if err != nil || len(kept) == 0 {
+		return err
+	}
+	s.describe(kept[0].Index, kept[0].ID)
+	return nil
+}
+
+// describe keeps in mind what there is to say of the newest snapshot: who asks does not wait for the disk. One that is gone
+// again has a newer one in its place, which is described next.
+func (s *snapshotStore) describe(index uint64, id string) {
+	if figures := figuresOf(index, filepath.Join(s.dir, id, stateFile)); figures != nil {
+		s.figure.Store(figures)
+	}
+}
+
 type snapshotSink struct {
 	raft.SnapshotSink
 	sync    func() error

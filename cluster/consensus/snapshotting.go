@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 )
@@ -104,4 +106,17 @@ func (r *Raft) trailingEntries() uint64 {
 		entries = min(entries, r.files.sizes.newest(most))
 	}
 	return entries
+}
+
+// logShare is after how many bytes of the log a snapshot is taken at the earliest: less on a small disk, which has to hold
+// them twice, and three states, and less while it is short of space.
+func (s *space) logShare() uint64 {
+	if s.short.Load() {
+		return shortSnapshotBytes
+	}
+	var fs unix.Statfs_t
+	if unix.Statfs(s.dir, &fs) != nil {
+		return defaultSnapshotBytes
+	}
+	return min(defaultSnapshotBytes, max(shortSnapshotBytes, fs.Blocks*uint64(fs.Bsize)/16))
 }

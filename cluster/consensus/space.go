@@ -139,19 +139,6 @@ func (s *space) free() (uint64, error) {
 	return free, nil
 }
 
-// logShare is after how many bytes of the log a snapshot is taken at the earliest: less on a small disk, which has to hold
-// them twice, and three states, and less while it is short of space.
-func (s *space) logShare() uint64 {
-	if s.short.Load() {
-		return shortSnapshotBytes
-	}
-	var fs unix.Statfs_t
-	if unix.Statfs(s.dir, &fs) != nil {
-		return defaultSnapshotBytes
-	}
-	return min(defaultSnapshotBytes, max(shortSnapshotBytes, fs.Blocks*uint64(fs.Bsize)/16))
-}
-
 func (s *space) hasReserve() bool {
 	info, err := os.Stat(s.reserve())
 	return err == nil && info.Size() == int64(s.reserveSize())

@@ -16,41 +16,6 @@ type stat struct {
 	parent int // 0 if it has none that can be seen
 }
 
-// statOf answers that of the process which a thread belongs to.
-func statOf(thread int) (stat, error) {
-	process, err := leader(thread)
-	if err != nil {
-		return stat{}, err
-	}
-	if _, s, err := known.find(process); err == nil && isOf(thread, process) {
-		return s, nil
-	}
-	return readStat(thread, process) // also of a process that has ended and was not waited for
-}
-
-// leader answers the id of a thread's process, which is that of its main thread. Callers are mostly main
-// threads themselves, and whether they are costs a twentieth of reading a file in /proc: tgkill(2) answers
-// ESRCH for a thread of another process before it looks at anything else.
-func leader(thread int) (int, error) {
-	if unix.Tgkill(thread, thread, 0) != unix.ESRCH {
-		return thread, nil
-	}
-	if process, found := known.processOf(thread); found {
-		return process, nil
-	}
-	// The field is one of the first, before those that can be long.
-	var buffer [1024]byte
-	status, err := read("/proc/"+strconv.Itoa(thread)+"/status", buffer[:])
-	if err != nil {
-		return 0, err
-	}
-	process, err := strconv.Atoi(string(statusField(status, "Tgid")))
-	if err == nil {
-		known.noteThread(thread, process)
-	}
-	return process, err
-}
-
 // statusField answers a field of proc_pid_status(5). The one before them all, the name, has no newlines.
 func statusField(status []byte, name string) []byte {
 	_, value, _ := bytes.Cut(status, []byte("\n"+name+":"))
@@ -121,4 +86,9 @@ func procError(op, path string, err error) error {
 		return ErrUnknown
 	}
 	return &os.PathError{Op: op, Path: path, Err: err}
+}
+
+// isOf tells whether a thread is one of a process. Main threads are, for as long as their process lives.
+func isOf(thread, process int) bool {
+	return thread == process || unix.Tgkill(process, thread, 0) != unix.ESRCH
 }

@@ -12,9 +12,6 @@ const (
 	mostThreads = 1024
 )
 
-// known is what was read of processes lately. It is the same whoever asks, so there is one.
-var known = newRecords(mostRecords)
-
 // records spare reading the files of a process again, which costs ten times what it costs to see that they would say the
 // same: a process that makes a lock asks dozens of times a second, and its family each time.
 //
@@ -143,29 +140,4 @@ func (r *records) noteThread(thread, process int) {
 		clear(r.threads)
 	}
 	r.threads[thread] = process
-}
-
-// lasting answers what stays the same for a process and all its threads, and asks for it if that was not done yet. An error is
-// not remembered.
-func lasting[T any](thread int, of func(*record) *atomic.Pointer[T], ask func(thread int) (T, error)) (T, error) {
-	var one *record
-	if process, err := leader(thread); err == nil {
-		one, _, _ = known.find(process)
-	}
-	if one == nil || !isOf(thread, one.PID) {
-		return ask(thread)
-	}
-	if answer := of(one).Load(); answer != nil {
-		return *answer, nil
-	}
-	answer, err := ask(thread)
-	if err == nil && known.lives(one) && isOf(thread, one.PID) {
-		of(one).Store(&answer)
-	}
-	return answer, err
-}
-
-// isOf tells whether a thread is one of a process. Main threads are, for as long as their process lives.
-func isOf(thread, process int) bool {
-	return thread == process || unix.Tgkill(process, thread, 0) != unix.ESRCH
 }

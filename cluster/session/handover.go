@@ -51,8 +51,6 @@ func (c *Client) inherit(journalFile *os.File) (*clientSession, error) {
 		return nil, errors.New("the session file was not handed over")
 	}
 	c.cluster = &affiliation{id: left.cluster, moved: c.moved, logger: c.logger}
-	for slot := range inFlight {
-		c.journal.answerLength(slot).Store(0) // they were told
-	}
+	c.journal.keepPromises()
 	return &clientSession{id: left.session, numbers: newNumbers(left.last)}, nil
 }

@@ -36,7 +36,7 @@ type journal struct {
 const inFlight = 1024
 
 // Layout: a header, then a slot for each call in flight: session, number (0: struck off), length of the
-// answer (0: none), the answer; at the end the cluster, which was not known to the first programs that wrote one.
+// answer (0: none) and in its upper half the thread that it is for, the answer; at the end the cluster, which was not known to the first programs that wrote one.
 const (
 	journalMagic   = 0x316c6e726a736b6c // "lksjrnl1"
 	journalHeader  = 64
@@ -95,13 +95,13 @@ func (j *journal) slot(slot int) (session, seq *atomic.Uint64) {
 	return j.word(at), j.word(at + 8)
 }
 
-func (j *journal) answerLength(slot int) *atomic.Uint64 {
+func (j *journal) promised(slot int) *atomic.Uint64 {
 	return j.word(journalHeader + slot*journalSlot + 16)
 }
 
 // begin notes a call before it is sent.
 func (j *journal) begin(slot int, session ids.Session, seq ids.Sequence) {
-	j.answerLength(slot).Store(0)
+	j.promised(slot).Store(0)
 	inSession, number := j.slot(slot)
 	inSession.Store(uint64(session))
 	number.Store(uint64(seq))
@@ -122,11 +122,25 @@ func (j *journal) promise(slot int, thread uint32, answer []byte) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	copy(j.data[journalHeader+slot*journalSlot+journalAnswer:], answer)
-	j.answerLength(slot).Store(uint64(len(answer)))
+	j.promised(slot).Store(uint64(thread)<<32 | uint64(len(answer)))
+	j.remember(slot, thread)
+}
+
+func (j *journal) remember(slot int, thread uint32) {
 	if j.answered == nil || len(j.answered) >= inFlight {
 		j.answered = make(map[uint32]int) // what is forgotten so is at most given once too often
 	}
 	j.answered[thread], j.threads[slot] = slot, thread
+}
+
+// keepPromises goes on with the answers that an earlier program of this process has left: the kernel has had them, but the system call
+// of a creation may not be over.
+func (j *journal) keepPromises() {
+	for slot := range inFlight {
+		if promised := j.promised(slot).Load(); promised != 0 {
+			j.remember(slot, uint32(promised>>32))
+		}
+	}
 }
 
 // goesOn takes the answer to a thread back, which has had it.
@@ -139,14 +153,14 @@ func (j *journal) goesOn(thread uint32) {
 	}
 	delete(j.answered, thread)
 	if j.threads[slot] == thread { // else the slot has been used again
-		j.answerLength(slot).Store(0)
+		j.promised(slot).Store(0)
 	}
 }
 
 // promises answers what was left to tell, and in which slots: their calls are to be struck off then.
 func (j *journal) promises() (answers [][]byte, slots []int) {
 	for slot := range inFlight {
-		length := j.answerLength(slot).Load()
+		length := uint64(uint32(j.promised(slot).Load()))
 		if length == 0 || length > journalSlot-journalAnswer {
 			continue
 		}

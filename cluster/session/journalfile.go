@@ -146,7 +146,7 @@ func openJournal(path, bootID string) (j *journal, left *journalState, others []
 	j, others = journals[0], journals[1:]
 	for _, each := range journals {
 		for slot := range inFlight {
-			each.answerLength(slot).Store(0) // they were for another mount
+			each.promised(slot).Store(0) // they were for another mount
 		}
 	}
 	left = j.read(bootID)

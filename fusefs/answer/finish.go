@@ -19,8 +19,8 @@ const (
 
 	// quiet is how long the kernel may take to ask again before there is nothing left to finish.
 	quiet = 20 * time.Millisecond
-	// freshAnswer is how old an answer can be whose open(2) may still be under way.
-	freshAnswer = time.Second
+	// freshAnswer is how old an answer can be whose open(2) may still be under way, also while another program takes over.
+	freshAnswer = 3 * time.Second
 )
 
 // Finish tells the kernel what a mount's process, that is gone or leaving, had on its way: answers as it left them. It is called by

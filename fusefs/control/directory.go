@@ -12,6 +12,15 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
+// Directory is a control directory that another process can go on with.
+type Directory interface {
+	fuse.RawFileSystem
+	// Save answers what the kernel knows of it. Nothing may be asked of it meanwhile.
+	Save() (*Saved, error)
+	// Restore is for one of which the kernel knows nothing yet.
+	Restore(*Saved) error
+}
+
 var _ Directory = (*directory)(nil)
 
 // directory is the control directory. All of it is worked out when it is asked for. Its requests are not

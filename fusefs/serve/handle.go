@@ -4,28 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"unsafe"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 )
-
-const (
-	opForget      = 2
-	opInit        = 26
-	opInterrupt   = 36
-	opBatchForget = 42
-)
-
-var headerSize = int(unsafe.Sizeof(fuse.InHeader{}))
-
-// headerOf is the zero header if the request is too short for one.
-func headerOf(request []byte) (header fuse.InHeader) {
-	if len(request) >= headerSize {
-		_, _ = binary.Decode(request, binary.NativeEndian, &header)
-	}
-	return header
-}
 
 // begin notes a request that was read.
 func (s *Server) begin(request []byte) *call {
@@ -51,10 +33,6 @@ func (s *Server) noteInterrupt(unique uint64) {
 	if c := s.underway[unique]; c != nil {
 		c.interrupted = true
 	}
-}
-
-func waitsForAnswer(header *fuse.InHeader) bool {
-	return header.Opcode != opForget && header.Opcode != opBatchForget && header.Opcode != opInterrupt
 }
 
 // handle answers a request, unless it was ended to be given back and has no answer.
@@ -103,22 +81,6 @@ func (s *Server) write(message []byte) error {
 	}
 }
 
-func refusal(unique uint64, errno unix.Errno) []byte {
-	header := fuse.OutHeader{Status: -int32(errno), Unique: unique}
-	header.Length = uint32(binary.Size(header))
-	answer, _ := binary.Append(nil, binary.NativeEndian, header)
-	return answer
-}
-
-// statusOf is 0 if there is no answer.
-func statusOf(answer []byte) int32 {
-	var header fuse.OutHeader
-	if len(answer) >= binary.Size(header) {
-		_, _ = binary.Decode(answer, binary.NativeEndian, &header)
-	}
-	return header.Status
-}
-
 // interrupt has handlers know that those who asked wait no more.
 func (s *Server) interrupt(which func(*call) bool) {
 	s.mu.Lock()
@@ -135,4 +97,15 @@ func (s *Server) interrupt(which func(*call) bool) {
 		message, _ := binary.Append(nil, binary.NativeEndian, in)
 		_, _ = s.protocol.HandleRequest([][]byte{message}, [][]byte{make([]byte, answerRoom)})
 	}
+}
+
+// again handles a request that was read before.
+func (s *Server) again(request []byte) {
+	b := s.take()
+	n := copy(b.in, request)
+	c := s.begin(b.in[:n])
+	go func() {
+		defer s.give(b)
+		s.handle(c, b, n)
+	}()
 }

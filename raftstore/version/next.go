@@ -2,5 +2,5 @@
 
 package version
 
-// Newest is the last of the versions that this program knows.
-const Newest = Released + 1
+// unreleased is how many versions after Released this program knows.
+const unreleased uint32 = 1

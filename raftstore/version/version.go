@@ -20,6 +20,8 @@ const (
 	Oldest uint32 = 1
 	// Released is the last that is released, or is to be next.
 	Released uint32 = 1
+	// Newest is the last of the versions that this program knows.
+	Newest = Released + unreleased
 )
 
 // Range is the versions that a program knows.

@@ -42,6 +42,10 @@ func TestDebianPackage(t *testing.T) {
 		require.Equal(t, daemon, r.daemons())
 		_, err := r.run("flock", "--nonblock", "/locks/flock", "true")
 		require.Error(t, err, "the lock is held on")
+		require.Contains(t, r.mustRun(t, "lockfs", "up"), "it goes on with the program that is there now")
+		require.Equal(t, daemon, r.daemons())
+		_, err = r.run("flock", "--nonblock", "/locks/flock", "true")
+		require.Error(t, err, "the lock is held on")
 		require.Contains(t, r.mustRun(t, "lockfs", "up"), "all is as it should be")
 	})
 	t.Run("RemovalRefusesInUse", func(t *testing.T) {

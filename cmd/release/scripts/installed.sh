@@ -9,7 +9,7 @@ mkdir /locks 2> /dev/null || true
 [ ! -d /run/systemd/system ] || systemctl daemon-reload
 
 if grep -qs '^LOCKFS_ROLE=' /etc/lockfs/lockfs.env; then
-	echo 'lockfs: what runs goes on with the version before, until `lockfs down` and `lockfs up`, on one host after the other.'
+	echo 'lockfs: what runs goes on with the version before, until `lockfs up`, on one host after the other.'
 elif [ "$1" = 1 ] || { [ "$1" = configure ] && [ -z "$2" ]; }; then
 	echo 'lockfs: `lockfs up TOKEN` makes this host one of a cluster, `lockfs up --bootstrap` begins one.'
 fi

@@ -23,26 +23,6 @@ type member struct {
 	DeadSince *time.Time `json:"dead_since,omitempty"`
 }
 
-// The states of a member.
-const (
-	voter    = "voter"
-	nonvoter = "non-voter"
-	joining  = "joining" // it has no vote yet
-)
-
-// deadAfter is how long a member is silent that is shown as dead.
-const deadAfter = 10 * time.Second
-
-func stateOf(isVoter, isJoining bool) string {
-	switch {
-	case isVoter:
-		return voter
-	case isJoining:
-		return joining
-	}
-	return nonvoter
-}
-
 func memberCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "member", Short: "List, add, replace or remove the members of a cluster"}
 	return cli.Parent(cmd, memberListCommand(), memberAddCommand(), memberReplaceCommand(), memberRemoveCommand(),

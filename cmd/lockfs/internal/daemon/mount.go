@@ -6,44 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
-	"lockfs/cluster/identity"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/daemon/supervisor"
 	"lockfs/fusefs"
 )
-
-// mountPlan is a mount without a voter.
-type mountPlan struct {
-	servers   []string
-	source    string // what /proc/mounts says; empty: the servers
-	dir       string
-	host      string
-	opTimeout time.Duration
-	wait      time.Duration // for the cluster, before giving up
-	options   []string      // of the file system: nodev, nosuid, noexec, ...
-	logs      cli.LogFlags
-	httpAddr  string // empty: none
-	insecure  bool
-	identity  string          // directory; empty: that of this user
-	token     *identity.Token // to enter the cluster with; nil: none
-	remount   bool            // only change the options of the file system
-	fixed     []string        // other options that were given for that
-
-	rootIsNobody func() bool                     // nil: it is not
-	protect      func(net.Listener) net.Listener // of its HTTP; nil: there are no certificates
-}
-
-const defaultMountWait = time.Minute
 
 func mountCommand() *cobra.Command {
 	plan := new(mountPlan)

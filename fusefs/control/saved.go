@@ -1,0 +1,139 @@
+package control
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// Saved is what the kernel knows of a control directory, for the process that serves the mount next.
+type Saved struct {
+	Began      int64
+	LastNode   ids.Inode
+	LastHandle uint64
+	Nodes      []SavedNode
+	Handles    []SavedHandle
+}
+
+// SavedNode is a node that the kernel knows.
+type SavedNode struct {
+	Number  ids.Inode
+	Lookups uint64
+	Kind    string
+	View    string
+	Parent  ids.Inode
+	Ino     ids.Inode
+	Name    []byte
+}
+
+// SavedHandle is an open file.
+type SavedHandle struct {
+	Number uint64
+	Kind   string
+	Data   []byte // that is there to be read
+	Parent ids.Inode
+	Name   []byte
+	Viewer []byte // a storepb.Viewer
+	Waits  bool
+	Ends   bool
+	Last   uint64
+	Seen   uint64
+}
+
+// Kinds of nodes and handles, as they are saved.
+const (
+	kindRoot     = "root"
+	kindFree     = "free"
+	kindStatus   = "status"
+	kindLocks    = "locks"
+	kindEvents   = "events"
+	kindMirror   = "mirror"
+	kindFile     = "file"
+	kindWait     = "wait"
+	kindForce    = "force"
+	kindSnapshot = "snapshot"
+)
+
+func saveNode(of node) SavedNode {
+	switch n := of.(type) {
+	case root:
+		return SavedNode{Kind: kindRoot}
+	case freeFile:
+		return SavedNode{Kind: kindFree}
+	case statusFile:
+		return SavedNode{Kind: kindStatus}
+	case locksFile:
+		return SavedNode{Kind: kindLocks, View: string(n)}
+	case eventsFile:
+		return SavedNode{Kind: kindEvents, View: string(n)}
+	case mirrorDir:
+		return SavedNode{Kind: kindMirror, View: string(n.view), Ino: n.ino}
+	case mirrorFile:
+		return SavedNode{Kind: kindFile, View: string(n.view), Parent: n.parent, Name: []byte(n.name), Ino: n.ino}
+	case waitFile:
+		return SavedNode{Kind: kindWait, Parent: n.parent, Name: []byte(n.name)}
+	case forceNode:
+		return SavedNode{Kind: kindForce, Ino: n.ino}
+	}
+	panic(fmt.Sprintf("no kind of node: %T", of))
+}
+
+func (s *SavedNode) node() (node, error) {
+	switch s.Kind {
+	case kindRoot:
+		return root{}, nil
+	case kindFree:
+		return freeFile{}, nil
+	case kindStatus:
+		return statusFile{}, nil
+	case kindLocks:
+		return locksFile(s.View), nil
+	case kindEvents:
+		return eventsFile(s.View), nil
+	case kindMirror:
+		return mirrorDir{view(s.View), s.Ino}, nil
+	case kindFile:
+		return mirrorFile{view(s.View), s.Parent, string(s.Name), s.Ino}, nil
+	case kindWait:
+		return waitFile{s.Parent, string(s.Name)}, nil
+	case kindForce:
+		return forceNode{s.Ino}, nil
+	}
+	return nil, fmt.Errorf("the control directory has no %q", s.Kind)
+}
+
+func saveHandle(of handle) (SavedHandle, error) {
+	switch h := of.(type) {
+	case snapshot:
+		return SavedHandle{Kind: kindSnapshot, Data: h}, nil
+	case *eventStream:
+		viewer, err := proto.Marshal(h.viewer)
+		return SavedHandle{Kind: kindEvents, Data: h.ahead, Viewer: viewer, Waits: h.waits, Ends: h.ends, Last: h.last, Seen: h.seen}, err
+	case *waiting:
+		return SavedHandle{Kind: kindWait, Data: h.found, Parent: h.parent, Name: []byte(h.name)}, nil
+	}
+	return SavedHandle{}, fmt.Errorf("the control directory has no handle %T", of)
+}
+
+func (s *SavedHandle) handle(of *source) (handle, error) {
+	switch s.Kind {
+	case kindSnapshot:
+		return snapshot(s.Data), nil
+	case kindEvents:
+		viewer := new(storepb.Viewer)
+		err := proto.Unmarshal(s.Viewer, viewer)
+		return &eventStream{
+			source: of, viewer: viewer, waits: s.Waits, ends: s.Ends, last: s.Last, turn: make(chan struct{}, 1), seen: s.Seen, ahead: s.Data,
+		}, err
+	case kindWait:
+		w := &waiting{waitFile: waitFile{s.Parent, string(s.Name)}, source: of, turn: make(chan struct{}, 1)}
+		if len(s.Data) > 0 {
+			w.found = s.Data
+		}
+		return w, nil
+	}
+	return nil, fmt.Errorf("the control directory has no handle %q", s.Kind)
+}
