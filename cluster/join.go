@@ -61,10 +61,17 @@ func (n *Node) becomeReady(ctx context.Context) error {
 	if err := n.catchUp(ctx, local); err != nil {
 		return err
 	}
-	if n.cfg.Address == "" || n.members.get(n.dir.ID) != nil && !n.hasMoved() {
+	if n.cfg.Address == "" || n.isRecorded() {
 		return nil
 	}
 	return n.announce(ctx, local)
+}
+
+// isRecorded tells whether the cluster knows this node as it is now: where it is reached, and which versions its program knows.
+func (n *Node) isRecorded() bool {
+	recorded, own := n.members.get(n.dir.ID), n.members.own()
+	return recorded != nil && !n.hasMoved() &&
+		recorded.GetOldestVersion() == own.GetOldestVersion() && recorded.GetNewestVersion() == own.GetNewestVersion()
 }
 
 // hearOfCluster notes to which cluster the servers belong that this node is to join. Before, it takes nothing from other nodes. Once it has

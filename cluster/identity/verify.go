@@ -5,6 +5,14 @@ import (
 	"crypto/x509"
 	"errors"
 	"strings"
+	"time"
+)
+
+// A host that was let in just now may come to a server before the entry does that says so. One that an authority has signed for is worth
+// the wait, for so long and with such pauses.
+const (
+	learnTime  = 300 * time.Millisecond
+	learnPause = 20 * time.Millisecond
 )
 
 // verifyPeer is the one place that says who is let in. Where a server is needed, nobody else is.
@@ -21,6 +29,10 @@ func verifyPeer(judge Judge, state *tls.ConnectionState, serverNeeded bool) erro
 		return &Refused{Reason: WrongRole, Name: name}
 	}
 	standing := judge.Standing(name, KeyHashOf(leaf))
+	for waited := time.Duration(0); standing == Unknown && state.NegotiatedProtocol != ProtocolRaft && waited < learnTime; waited += learnPause {
+		time.Sleep(learnPause)
+		standing = judge.Standing(name, KeyHashOf(leaf))
+	}
 	if standing == Revoked {
 		return &Refused{Reason: KeyRevoked, Name: name}
 	}
