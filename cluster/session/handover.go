@@ -51,6 +51,14 @@ func (c *Client) inherit(journalFile *os.File) (*clientSession, error) {
 		return nil, errors.New("the session file was not handed over")
 	}
 	c.cluster = &affiliation{id: left.cluster, moved: c.moved, logger: c.logger}
-	c.journal.keepPromises()
+	kept := c.journal.keepPromises()
+	for range inFlight {
+		if slot := <-c.slots; !kept[slot] {
+			c.slots <- slot
+		}
+	}
+	for slot := range kept { // they are used last
+		c.slots <- slot
+	}
 	return &clientSession{id: left.session, numbers: newNumbers(left.last)}, nil
 }

@@ -134,13 +134,16 @@ func (j *journal) remember(slot int, thread uint32) {
 }
 
 // keepPromises goes on with the answers that an earlier program of this process has left: the kernel has had them, but the system call
-// of a creation may not be over.
-func (j *journal) keepPromises() {
+// of a creation may not be over. It answers in which slots they are.
+func (j *journal) keepPromises() map[int]bool {
+	kept := make(map[int]bool)
 	for slot := range inFlight {
 		if promised := j.promised(slot).Load(); promised != 0 {
 			j.remember(slot, uint32(promised>>32))
+			kept[slot] = true
 		}
 	}
+	return kept
 }
 
 // goesOn takes the answer to a thread back, which has had it.

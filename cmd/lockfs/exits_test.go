@@ -77,7 +77,7 @@ func TestWrongCalls(t *testing.T) {
 		"dev --forrst-addr :1 --forrst-upstream u": "give one like http://127.0.0.1:9000/rpc",
 		"server --bootstrap --join a":              "give one of them",
 		"server --log-level loud":                  "it is debug, info, warn or error",
-		"server --join a --insecure=false":         "give --token to enter one that has them",
+		"server --join a --insecure=false":         "no data directory is given",
 		"server --token x":                         "a token lets into a cluster that has certificates",
 		"status --insecure=false --identity /none": "--identity: /none: this host belongs to no cluster yet",
 		"status --identity /none":                  "give one of them",

@@ -31,8 +31,8 @@ func Devices() (map[int]bool, error) {
 	return devices, nil
 }
 
-// NewDevice answers a descriptor of its own for the device that is not among those before. go-fuse keeps
-// the one that it uses to itself, and leaves it open in programs that this process starts, which is mended here.
+// NewDevice takes over the descriptor of the device that is not among those before. go-fuse keeps it to itself, leaves it open in
+// programs that this process starts, and closes it some time later (a finalizer): from here on its descriptor is one of /dev/null.
 func NewDevice(before map[int]bool) (*os.File, error) {
 	now, err := Devices()
 	if err != nil {
@@ -42,12 +42,19 @@ func NewDevice(before map[int]bool) (*os.File, error) {
 		if before[fd] {
 			continue
 		}
-		unix.CloseOnExec(fd)
 		own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
 			return nil, os.NewSyscallError("fcntl", err)
 		}
-		return os.NewFile(uintptr(own), fuseDevice), nil
+		device := os.NewFile(uintptr(own), fuseDevice)
+		null, err := os.Open(os.DevNull)
+		if err == nil {
+			err = errors.Join(os.NewSyscallError("dup3", unix.Dup3(int(null.Fd()), fd, unix.O_CLOEXEC)), null.Close())
+		}
+		if err != nil {
+			return nil, errors.Join(err, device.Close())
+		}
+		return device, nil
 	}
 	return nil, errors.New("no new descriptor of /dev/fuse")
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// begin notes a request that was read.
+// begin notes a request that was read, and counted.
 func (s *Server) begin(request []byte) *call {
 	c := &call{header: headerOf(request)}
 	if c.header.Opcode == opInterrupt && len(request) >= headerSize+8 {
@@ -20,7 +20,6 @@ func (s *Server) begin(request []byte) *call {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.handled++
 	if waitsForAnswer(&c.header) {
 		s.underway[c.header.Unique] = c
 	}
@@ -67,6 +66,7 @@ func (s *Server) toGiveBack(c *call, answer []byte) bool {
 	if s.stopping {
 		s.pending = append(s.pending, c.raw)
 	} else {
+		s.handled++
 		go s.again(c.raw)
 	}
 	return true
@@ -99,7 +99,7 @@ func (s *Server) interrupt(which func(*call) bool) {
 	}
 }
 
-// again handles a request that was read before.
+// again handles a request that was read before, and counted again.
 func (s *Server) again(request []byte) {
 	b := s.take()
 	n := copy(b.in, request)

@@ -20,6 +20,7 @@ func (s *Server) Serve(given [][]byte) (gone bool, err error) {
 	s.mu.Lock()
 	given = append(given, s.pending...)
 	s.stopping, s.pending = false, nil
+	s.handled += len(given)
 	s.mu.Unlock()
 	for _, request := range given {
 		s.again(request)
@@ -75,7 +76,8 @@ func (s *Server) startReading() *reader {
 	return r
 }
 
-// stopReading answers whether to go on.
+// stopReading answers whether to go on. A request that was read counts as being handled before its reader is gone: what nobody
+// counts would be answered by nobody after a Stop.
 func (s *Server) stopReading(r *reader, request []byte, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,6 +95,7 @@ func (s *Server) stopReading(r *reader, request []byte, err error) bool {
 		}
 		return false
 	}
+	s.handled++
 	// Those that tell what was forgotten wait for no answer: who sends many is not to have many handled at once.
 	if opcode := headerOf(request).Opcode; len(s.reading) == 0 && !s.stopping && opcode != opForget && opcode != opBatchForget {
 		go s.loop()

@@ -28,13 +28,13 @@ func (ns *Namespace) openSession(id ids.Session, op *storepb.OpenSession) *store
 			noDelay: op.GetNoLockDelay(), machine: op.GetMachine(), namespace: op.GetPidNamespace(), versions: versionsOf(op),
 		})
 		ns.hostCame(op.GetHost(), op.GetBootId(), op.GetMachine())
-	case s.endedIndex != 0 || s.bootID != op.GetBootId() || op.GetStarted() < s.started && !op.GetGoesOn():
+	case s.endedIndex != 0 || s.bootID != op.GetBootId() || op.GetStarted() < s.started:
 		return fail(storepb.Code_SESSION_UNKNOWN)
 	case op.GetStarted() > s.started && !op.GetGoesOn():
 		ns.succeedProcess(s, op)
 	default:
 		again := *ns.sessions.acknowledge(ns.index, s, 0) // it asks again, or tells of another program
-		again.versions = versionsOf(op)
+		again.started, again.versions = op.GetStarted(), versionsOf(op)
 		ns.sessions.byID.Set(id, &again)
 	}
 	return ok()

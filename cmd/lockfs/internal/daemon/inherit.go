@@ -40,6 +40,9 @@ func inherit() (*inheritance, error) {
 		var file *os.File
 		if fd >= 0 {
 			unix.CloseOnExec(fd)
+			if err := unix.SetNonblock(fd, false); err != nil { // else the runtime polls it too
+				return nil, os.NewSyscallError("fcntl", err)
+			}
 			file = os.NewFile(uintptr(fd), nameOf(fd))
 		}
 		files = append(files, file)

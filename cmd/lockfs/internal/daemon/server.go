@@ -49,13 +49,13 @@ changed while all servers were stopped, --join tells a server where others are n
 			if !s.config.Insecure {
 				s.hostName = s.config.Name // as its certificate has it
 			}
-			if !cmd.Flags().Changed("min-free") {
-				if s.config.MinFree, err = minFreeOf(s.config.DataDir); err != nil {
+			if os.Getenv(handoverVariable) == "" { // else it has entered
+				if s.token, err = readToken(token, s.config.Insecure, cmd.InOrStdin()); err != nil {
 					return err
 				}
 			}
-			if os.Getenv(handoverVariable) == "" { // else it has entered
-				if s.token, err = readToken(token, s.config.Insecure, cmd.InOrStdin()); err != nil {
+			if !cmd.Flags().Changed("min-free") {
+				if s.config.MinFree, err = minFreeOf(s.config.DataDir); err != nil {
 					return err
 				}
 			}

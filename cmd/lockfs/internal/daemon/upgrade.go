@@ -98,14 +98,14 @@ func (u *upgrade) run(ctx context.Context) (over bool, err error) {
 		return false, err
 	}
 	supervisor.Reloading()
-	u.guard.end() // it would end the mount
 	u.others.stopWithin(stopLimit, u.logger)
 	u.logger.Info("the mount is handed over", "program", u.program, "state", len(handover.State), "after", time.Since(began))
 	variable, err := bequeath(handover.State, sessionFile, handover.Files)
+	u.guard.end() // it would end the mount; not before, for nobody else finishes answers now
 	if err == nil {
 		err = execute(u.program, variable)
 	}
-	return true, errors.Join(err, u.mounted.End(nil))
+	return true, errors.Join(err, u.mounted.End(u.client.Answers()))
 }
 
 // execute puts a program in the place of this one, or this one anew if that cannot be done.
