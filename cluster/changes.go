@@ -42,6 +42,9 @@ func (c *changes) administer(ctx context.Context, change func() (*storepb.Result
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if ctx.Err() != nil { // whoever asked has gone, and may have asked for something else since
+		return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_DONE}
+	}
 	result, err := change()
 	if err != nil {
 		c.logger.Warn("a change by an administrator failed", "error", err)

@@ -55,6 +55,11 @@ func (r *raise) look() {
 	r.fsm.View(func(ns *namespace.Namespace) {
 		to = ns.Version() + 1
 		wrong = ns.MayRaise(to)
+		for _, alarm := range ns.Alarms() {
+			if alarm.GetKind() == namespace.AlarmNoSpace { // each server notes the version on its disk
+				wrong = "a disk is full (lockfs alarm list)"
+			}
+		}
 	})
 	if !r.members.versions.Has(to) {
 		return

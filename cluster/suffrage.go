@@ -115,11 +115,12 @@ func (s *suffrage) take(ctx context.Context, req *clusterpb.SetVoteRequest) (*st
 		return noMember(req.GetName()), nil
 	case known.Suffrage != raft.Voter:
 		return s.mark(ctx, req.GetCaller(), member, true)
-	case member.GetId() == s.members.dir.ID && len(s.raft.VoterIDs()) > 1:
-		return nil, s.handOver(ctx)
 	}
 	if refused := s.needed(member.GetId(), req.GetForce()); refused != nil {
 		return refused, nil
+	}
+	if member.GetId() == s.members.dir.ID && len(s.raft.VoterIDs()) > 1 {
+		return nil, s.handOver(ctx)
 	}
 	if result, err := s.mark(ctx, req.GetCaller(), member, true); err != nil || result.GetCode() != storepb.Code_OK {
 		return result, err

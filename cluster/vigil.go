@@ -133,6 +133,9 @@ func (v *vigil) remove(id string, answered map[string]bool) {
 	if known := v.raft.Server(id); known == nil || known.Suffrage == raft.Voter && !isSpare(id, v.raft.VoterIDs(), answered) {
 		return
 	}
+	if v.hears(id) { // it came back while others held the lock
+		return
+	}
 	reason := fmt.Sprintf("%v (the leader %s had not heard it for %v)", errRemoved, v.members.dir.Name, v.after)
 	v.logger.Warn("a dead member is removed", "name", v.members.get(id).GetName(), "id", id, "silent", v.after)
 	by := &storepb.Caller{Host: v.members.dir.Name}
