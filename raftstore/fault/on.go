@@ -23,6 +23,43 @@ var (
 	AnyNumber       = chosen == "any-number"
 	GuardLocked     = chosen == "guard-locked"
 	FlipBit         = chosen == "flip-bit"
+
+	AnyTerm         = chosen == "any-term"
+	OldSilence      = chosen == "old-silence"
+	EndActive       = chosen == "end-active"
+	RebornSession   = chosen == "reborn-session"
+	NoLockDelay     = chosen == "no-lock-delay"
+	UndoOthers      = chosen == "undo-others"
+	StaleEarly      = chosen == "stale-early"
+	LeaderClock     = chosen == "leader-clock"
+	DeafHeartbeat   = chosen == "deaf-heartbeat"
+	MissedEnd       = chosen == "missed-end"
+	RenameOver      = chosen == "rename-over"
+	TruncateUnseen  = chosen == "truncate-unseen"
+	QueueJump       = chosen == "queue-jump"
+	ServeGone       = chosen == "serve-gone"
+	ForgetReplies   = chosen == "forget-replies"
+	ReuseInodes     = chosen == "reuse-inodes"
+	BelieveTorn     = chosen == "believe-torn"
+	TermBeforeLog   = chosen == "term-before-log"
+	EarlyVote       = chosen == "early-vote"
+	RemovedVote     = chosen == "removed-vote"
+	ForgetPending   = chosen == "forget-pending"
+	ProposeEarly    = chosen == "propose-early"
+	HostFromMessage = chosen == "host-from-message"
+	AdmitRevoked    = chosen == "admit-revoked"
+	MountMayAll     = chosen == "mount-may-all"
+
+	AnswerBeforeRevocation = chosen == "answer-before-revocation"
+	ShowBeforeRevocation   = chosen == "show-before-revocation"
+	NoLeaseWait            = chosen == "no-lease-wait"
+	ForgetWords            = chosen == "forget-words"
+	LeaseFromAnswer        = chosen == "lease-from-answer"
+	KeepOverTicks          = chosen == "keep-over-ticks"
+	KeepAbsent             = chosen == "keep-absent"
+
+	// EagerLeases has everything be leased that can be, also what has just changed or was asked for once.
+	EagerLeases = os.Getenv("LOCKFS_TEST_EAGER_LEASES") == "1"
 )
 
 // CacheTime is how long the kernel may keep what it is told.
@@ -33,8 +70,26 @@ var CacheTime = func() time.Duration {
 	return 0
 }()
 
-// ClockOffset is by how much this program's wall clock is ahead of the host's.
-var ClockOffset = durationOf("LOCKFS_TEST_CLOCK_OFFSET")
+// ClockOffset is by how much this program's wall clock is ahead of the host's, now.
+func ClockOffset() time.Duration {
+	if clockFile == "" {
+		return clockOffset
+	}
+	text, err := os.ReadFile(clockFile)
+	if err != nil {
+		return 0
+	}
+	offset, err := time.ParseDuration(string(bytes.TrimSpace(text)))
+	if err != nil {
+		panic(err)
+	}
+	return offset
+}
+
+var (
+	clockFile   = os.Getenv("LOCKFS_TEST_CLOCK_FILE")
+	clockOffset = durationOf("LOCKFS_TEST_CLOCK_OFFSET")
+)
 
 // CertificateValidity is how long the certificates are valid that this program gives; 0: as long as they are to be.
 var CertificateValidity = durationOf("LOCKFS_TEST_CERTIFICATE_VALIDITY")
