@@ -39,6 +39,9 @@ type Call struct {
 	Ino    uint64 `json:"ino,omitempty"`    // that the descriptor is open on
 	Data   string `json:"data,omitempty"`   // that is written
 	Got    Got    `json:"got"`
+	// Over is from when on, as the caller knows, nothing comes any more of a call of unknown outcome, and what it alone had made is
+	// taken back; 0: that is not known. It is on the clock of the record.
+	Over int64 `json:"over,omitempty"`
 }
 
 // Got is what a call without an error answered. What a kind of call does not answer is zero.

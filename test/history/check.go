@@ -1,16 +1,16 @@
 package history
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"lockfs/raftstore/linear"
 )
 
 // History is calls of several clients, in one or more directories.
@@ -23,13 +23,9 @@ type History struct {
 	SessionsLast bool
 	// Forgetful: removals are held to nothing that was seen before, as on any other file system.
 	Forgetful bool
+	// DisksFill: servers may have had no space, so that what would need more was refused, and not done.
+	DisksFill bool
 }
-
-// Errors of Check.
-var (
-	ErrImpossible = errors.New("there is no order in which these calls can have happened")
-	ErrUndecided  = errors.New("not decided in time")
-)
 
 // Check answers nil if there is an order. within bounds the search in each directory.
 func (h *History) Check(within time.Duration) error {
@@ -52,27 +48,14 @@ func (h *History) checkDir(calls []*Call, within time.Duration) error {
 	}
 	settled := h.Settled
 	if settled == 0 {
-		settled = never
+		settled = linear.Never
 	}
-	x, err := expand(calls, settled, h.Forgetful)
+	x, err := expand(calls, settled, h.Forgetful, h.DisksFill)
 	if err != nil {
 		return err
 	}
 	rules := (&model{asked: x.asked, sessionsLast: h.SessionsLast}).porcupine()
-	return checkOrder(rules, x.operations, within)
-}
-
-func checkOrder(rules porcupine.Model, operations []porcupine.Operation, within time.Duration) error {
-	result := porcupine.CheckOperationsTimeout(rules, operations, within)
-	if result == porcupine.Ok {
-		return nil
-	}
-	_, info := porcupine.CheckOperationsVerbose(rules, operations, within)
-	cause := ErrImpossible
-	if result == porcupine.Unknown {
-		cause = ErrUndecided
-	}
-	return fmt.Errorf("%w:\n%s", cause, describe(operations, info))
+	return linear.Check(rules, x.operations, within)
 }
 
 // checkNumbers requires that each creation made an inode of its own.
@@ -83,7 +66,7 @@ func checkNumbers(calls []*Call) error {
 			continue
 		}
 		if other, twice := made[call.Got.Ino]; twice {
-			return fmt.Errorf("%w: one inode was created twice:\n%v\n%v", ErrImpossible, other, call)
+			return fmt.Errorf("%w: one inode was created twice:\n%v\n%v", linear.ErrImpossible, other, call)
 		}
 		made[call.Got.Ino] = call
 	}
@@ -104,52 +87,13 @@ func (m *model) porcupine() porcupine.Model {
 }
 
 func (a *action) String() string {
-	if a.verb == doTakeBack {
+	switch a.verb {
+	case doTakeBack:
 		return "taking back of " + a.call.String()
+	case doGiveUp:
+		return "giving up of " + a.call.String()
 	}
 	return a.call.String()
-}
-
-// describe shows the calls in the order in which they began, and how far a search for an order got: the
-// numbers are places in the longest one found. Of a long history it shows what is around the first that is not in that.
-func describe(operations []porcupine.Operation, info porcupine.LinearizationInfo) string {
-	const around = 30
-	place := make(map[any]int) // of an action
-	for _, partition := range info.PartialLinearizationsOperations() {
-		var longest []porcupine.Operation
-		for _, found := range partition {
-			if len(found) > len(longest) {
-				longest = found
-			}
-		}
-		for i, operation := range longest {
-			place[operation.Input] = i + 1
-		}
-	}
-	sorted := slices.Clone(operations)
-	slices.SortStableFunc(sorted, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
-	stuck := -1
-	for i, o := range sorted {
-		if place[o.Input] == 0 && (stuck < 0 || o.Return < sorted[stuck].Return) {
-			stuck = i
-		}
-	}
-	var b strings.Builder
-	for i, operation := range sorted {
-		if operation.Return != never && (i < stuck-around || i > stuck+around) {
-			continue
-		}
-		at := "    -"
-		if n := place[operation.Input]; n != 0 {
-			at = fmt.Sprintf("%5d", n)
-		}
-		end := "      later"
-		if operation.Return != never {
-			end = fmt.Sprintf("%11.6f", float64(operation.Return-sorted[0].Call)/1e9)
-		}
-		fmt.Fprintf(&b, "%s %11.6f %s %v\n", at, float64(operation.Call-sorted[0].Call)/1e9, end, operation.Input)
-	}
-	return b.String()
 }
 
 // Tally is how often calls came out in which way.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore/linear"
 )
 
 // made is one call of a history made by hand: client, interval, what it does and what came of it.
@@ -324,7 +326,7 @@ func TestHistories(t *testing.T) {
 				return
 			}
 			require.Error(t, err)
-			require.NotErrorIs(t, err, ErrUndecided)
+			require.NotErrorIs(t, err, linear.ErrUndecided)
 		})
 	}
 }
@@ -337,7 +339,7 @@ func TestSessionsLast(t *testing.T) {
 		made{client: 0, start: 5, end: 6, kind: Write, on: 5, data: "ab", errno: stale}.call(3),
 	}
 	require.NoError(t, (&History{Calls: calls}).Check(time.Second))
-	require.ErrorIs(t, (&History{Calls: calls, SessionsLast: true}).Check(time.Second), ErrImpossible)
+	require.ErrorIs(t, (&History{Calls: calls, SessionsLast: true}).Check(time.Second), linear.ErrImpossible)
 }
 
 func TestRecorder(t *testing.T) {

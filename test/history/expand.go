@@ -2,30 +2,30 @@ package history
 
 import (
 	"fmt"
-	"math"
 	"syscall"
 
 	"github.com/anishathalye/porcupine"
+
+	"lockfs/raftstore/linear"
 )
 
-// maxUnknown is how many creations of unknown outcome a directory may have: bits in a state.
+// maxUnknown is how many creations of unknown outcome, and other such calls of which is known when they were over, a directory may have:
+// bits in a state.
 const maxUnknown = 64
-
-// never is later than any call.
-const never = math.MaxInt64
 
 // expansion turns the calls in one directory into operations.
 type expansion struct {
 	settled    int64
 	operations []porcupine.Operation
-	unknown    int // creations of unknown outcome so far
+	unknown    int // of these so far
 	unnamed    int64
 	asked      map[int64]bool
 	views      map[*Call]view
+	disksFill  bool
 }
 
-func expand(calls []*Call, settled int64, forgetful bool) (*expansion, error) {
-	x := &expansion{settled: settled, asked: make(map[int64]bool)}
+func expand(calls []*Call, settled int64, forgetful, disksFill bool) (*expansion, error) {
+	x := &expansion{settled: settled, asked: make(map[int64]bool), disksFill: disksFill}
 	if !forgetful {
 		x.views = viewsOf(calls)
 	}
@@ -38,7 +38,7 @@ func expand(calls []*Call, settled int64, forgetful bool) (*expansion, error) {
 		}
 	}
 	if x.unknown > maxUnknown {
-		return nil, fmt.Errorf("%d creations of unknown outcome are too many", x.unknown)
+		return nil, fmt.Errorf("%d calls of unknown outcome are too many", x.unknown)
 	}
 	return x, nil
 }
@@ -75,6 +75,8 @@ func (x *expansion) expand(call *Call) error {
 		x.add(action{call: call, verb: seeGone, ino: int64(call.Ino)})
 		return nil
 	case call.Errno == syscall.ESTALE:
+		return nil
+	case call.Errno == syscall.ENOSPC && call.Mutates() && x.disksFill:
 		return nil
 	}
 	seen := refusal(call)
@@ -164,22 +166,31 @@ func (x *expansion) expandDone(call *Call) {
 func (x *expansion) expandUnknown(call *Call) {
 	a := x.changeOf(call)
 	a.maybe = true
+	over := int64(linear.Never)
+	if call.Over != 0 {
+		over = call.Over
+	}
 	switch call.Kind {
 	case Create, Mkdir, Link, NoReplace:
 	default:
-		x.until(a, never)
+		if call.Over != 0 {
+			x.unknown++
+			a.number = x.unknown
+			x.until(action{call: call, verb: doGiveUp, number: a.number}, over)
+		}
+		x.until(a, over)
 		return
 	}
 	x.unknown++
-	a.maker = x.unknown
-	x.until(a, never)
-	back := action{call: call, verb: doTakeBack, maker: a.maker}
+	a.maker, a.number = x.unknown, x.unknown
+	x.until(a, over)
+	back := action{call: call, verb: doTakeBack, maker: a.maker, number: a.number}
 	if call.End == 0 {
-		x.until(back, never)
+		x.until(back, linear.Never)
 		return
 	}
 	// Nobody has seen the run settled yet if it is not later than the call.
-	x.until(back, max(x.settled, call.End))
+	x.until(back, min(over, max(x.settled, call.End)))
 }
 
 func (x *expansion) changeOf(call *Call) action {

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore/linear"
 )
 
 func TestCheckHolds(t *testing.T) {
@@ -31,7 +33,7 @@ func TestCheckHolds(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, err, ErrImpossible)
+			require.ErrorIs(t, err, linear.ErrImpossible)
 		})
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"lockfs/raftstore/linear"
 )
 
 // LockHistory is what several clients did to locks.
@@ -16,6 +18,7 @@ type LockHistory struct {
 	Calls     []*LockCall
 	OpTimeout time.Duration // of the mounts
 	Prompt    time.Duration // who is interrupted and told so later than this may have the lock, in a session that ends
+	DisksFill bool          // servers may have had no space, so that what would need more was refused, and not done
 	LockDelay time.Duration // for so long at least nobody else has the locks of a session that ended
 }
 
@@ -30,7 +33,7 @@ func (h *LockHistory) Check(within time.Duration) error {
 	var failed, refused []error
 	for _, call := range h.Calls {
 		if !h.allowed(call) {
-			refused = append(refused, fmt.Errorf("%w: an error that nobody should get: %v", ErrImpossible, call))
+			refused = append(refused, fmt.Errorf("%w: an error that nobody should get: %v", linear.ErrImpossible, call))
 		}
 		f := file{call.Dir, call.File}
 		byFile[f] = append(byFile[f], call)
@@ -40,7 +43,7 @@ func (h *LockHistory) Check(within time.Duration) error {
 			return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Seq, b.Seq))
 		})
 		for _, space := range lockSpaces {
-			if err := checkOrder(lockModel, h.operations(calls, space), within); err != nil {
+			if err := linear.Check(lockModel, h.operations(calls, space), within); err != nil {
 				failed = append(failed, fmt.Errorf("%s/%s, %v: %w", f.dir, f.name, space, err))
 			}
 		}
@@ -58,6 +61,8 @@ func (h *LockHistory) allowed(c *LockCall) bool {
 		return !c.Wait && c.Mode != NoLock
 	case syscall.EINTR:
 		return c.Wait
+	case syscall.ENOSPC:
+		return h.DisksFill && (c.Mode != NoLock || c.Kind == Write)
 	}
 	return c.Orphaned()
 }
@@ -69,7 +74,7 @@ func (h *LockHistory) operations(calls []*LockCall, space []Kind) []porcupine.Op
 	add := func(call *LockCall, verb lockVerb, o *lockOwner) {
 		end := call.End
 		if end == 0 {
-			end = never
+			end = linear.Never
 		}
 		operations = append(operations, porcupine.Operation{
 			ClientId: call.Client, Input: &lockAction{call, verb, o}, Call: call.Start, Return: end,
@@ -109,7 +114,7 @@ func (h *LockHistory) verbsOf(c *LockCall) []lockVerb {
 	switch {
 	case h.inDoubt(c):
 		return []lockVerb{doDoubt}
-	case c.Errno == syscall.EINTR:
+	case c.Errno == syscall.EINTR, c.Errno == syscall.ENOSPC:
 		return verbs
 	case c.Errno == syscall.EAGAIN:
 		return append(verbs, seeInUse)

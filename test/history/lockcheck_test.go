@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore/linear"
 )
 
 // locked is one call of a history of locks made by hand. Client 0 and 1 are on host a, 2 on b. The descriptor of
@@ -317,7 +319,7 @@ func TestLockHistories(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, err, ErrImpossible)
+			require.ErrorIs(t, err, linear.ErrImpossible)
 		})
 	}
 }

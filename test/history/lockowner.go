@@ -3,6 +3,8 @@ package history
 import (
 	"slices"
 	"syscall"
+
+	"lockfs/raftstore/linear"
 )
 
 // lockOwner is who has locks: an open file description, or a process until it closes the file.
@@ -163,7 +165,7 @@ func (h *LockHistory) inDoubt(c *LockCall) bool {
 // judge works out when the locks can have gone: with the close, or a lock delay after the session ended, which was
 // alive at the last proof.
 func (o *lockOwner) judge(h *LockHistory) {
-	o.earliest, o.latest = o.first.Start, never
+	o.earliest, o.latest = o.first.Start, linear.Never
 	if o.proof != nil {
 		o.earliest = o.proof.Start + int64(h.LockDelay)
 	}

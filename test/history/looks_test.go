@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockfs/raftstore/linear"
 )
 
 const busy = syscall.EBUSY
@@ -108,7 +110,7 @@ func TestRemovals(t *testing.T) {
 					require.NoError(t, err)
 				} else {
 					require.Error(t, err, "%v", errno)
-					require.NotErrorIs(t, err, ErrUndecided)
+					require.NotErrorIs(t, err, linear.ErrUndecided)
 				}
 			}
 		})
@@ -141,12 +143,12 @@ func TestRemovalThatCannotComeLate(t *testing.T) {
 	gone := made{kind: Stat, name: "x", errno: none}
 	require.NoError(t, (&History{Calls: inTurn(slices.Concat(makes, opens, reads, []made{late, gone}))}).Check(time.Second))
 	err := (&History{Calls: inTurn(slices.Concat(makes, opens, reads, replaces, []made{late, gone}))}).Check(time.Second)
-	require.ErrorIs(t, err, ErrImpossible)
+	require.ErrorIs(t, err, linear.ErrImpossible)
 }
 
 // TestForgetful is for file systems that remember nothing.
 func TestForgetful(t *testing.T) {
 	calls := inTurn(slices.Concat(makes, opens, reads, replaces, []made{unlinks}))
-	require.ErrorIs(t, (&History{Calls: calls}).Check(time.Second), ErrImpossible)
+	require.ErrorIs(t, (&History{Calls: calls}).Check(time.Second), linear.ErrImpossible)
 	require.NoError(t, (&History{Calls: calls, Forgetful: true}).Check(time.Second))
 }

@@ -31,6 +31,7 @@ const (
 	doRename   //
 	doContent  // of a file
 	doTakeBack // a creation of unknown outcome
+	doGiveUp   // another call of unknown outcome: it does nothing if it comes later
 )
 
 // action is a step of the model.
@@ -44,7 +45,9 @@ type action struct {
 
 	// maybe: it need not have been done. What cannot be done then does nothing, instead of being wrong.
 	maybe bool
-	maker int // of a creation of unknown outcome, and of its taking back: 1 + its number; else 0
+	// number is 1 + that of a call of unknown outcome which may be given up or taken back, and of that; else 0. maker is the same for
+	// creations only.
+	number, maker int
 
 	view
 }
@@ -82,10 +85,14 @@ func (m *model) step(s *state, a *action) *state {
 }
 
 func (m *model) do(s *state, a *action) *state {
-	if a.verb == doTakeBack {
+	switch {
+	case a.verb == doTakeBack:
 		return m.takeBack(s, a)
-	}
-	if a.maker != 0 && s.void&(1<<(a.maker-1)) != 0 {
+	case a.verb == doGiveUp:
+		c := s.change()
+		c.void |= 1 << (a.number - 1)
+		return c.done()
+	case a.number != 0 && s.void&(1<<(a.number-1)) != 0:
 		return nil
 	}
 	switch a.verb {

@@ -11,7 +11,7 @@ type state struct {
 	entries []entry // by name
 	inodes  []inode // by number; those without a name as long as a call of the history may ask about them
 	looks   []look  // by process, descriptor and name
-	void    uint64  // bit n: the creation of unknown outcome n was taken back, and does nothing any more
+	void    uint64  // bit n: the call of unknown outcome n was taken back or given up, and does nothing any more
 	hash    uint64
 }
 

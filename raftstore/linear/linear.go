@@ -1,0 +1,86 @@
+// Package linear looks for an order in which operations that overlap in time can have happened, and shows how far it got where there is
+// none. The search is porcupine's; what the operations mean is a model of who asks.
+package linear
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Errors of Check.
+var (
+	ErrImpossible = errors.New("there is no order in which these calls can have happened")
+	ErrUndecided  = errors.New("not decided in time")
+)
+
+// Never is when an operation returns of which nobody knows an end: later than any other.
+const Never = math.MaxInt64
+
+// Check answers nil if there is an order. within bounds the search. Inputs of operations are pointers, each its own, that can be printed.
+func Check(rules porcupine.Model, operations []porcupine.Operation, within time.Duration) error {
+	result := porcupine.CheckOperationsTimeout(rules, operations, within)
+	if result == porcupine.Ok {
+		return nil
+	}
+	cause := ErrImpossible
+	if result == porcupine.Unknown {
+		cause = ErrUndecided
+	}
+	return fmt.Errorf("%w:\n%s", cause, describe(operations, longest(rules, operations, within)))
+}
+
+// longest is the longest order that a search finds of some of the operations.
+func longest(rules porcupine.Model, operations []porcupine.Operation, within time.Duration) (order []porcupine.Operation) {
+	_, info := porcupine.CheckOperationsVerbose(rules, operations, within)
+	for _, partition := range info.PartialLinearizationsOperations() {
+		var longest []porcupine.Operation
+		for _, found := range partition {
+			if len(found) > len(longest) {
+				longest = found
+			}
+		}
+		order = append(order, longest...)
+	}
+	return order
+}
+
+// describe shows the calls in the order in which they began, and how far a search for an order got: the
+// numbers are places in the longest one found. Of a long history it shows what is around the first that is not in that.
+func describe(operations, longest []porcupine.Operation) string {
+	const around = 30
+	place := make(map[any]int)
+	for i, operation := range longest {
+		place[operation.Input] = i + 1
+	}
+	sorted := slices.Clone(operations)
+	slices.SortStableFunc(sorted, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	stuck := -1
+	for i, o := range sorted {
+		if place[o.Input] == 0 && (stuck < 0 || o.Return < sorted[stuck].Return) {
+			stuck = i
+		}
+	}
+	var b strings.Builder
+	for i, operation := range sorted {
+		if operation.Return != Never && (i < stuck-around || i > stuck+around) {
+			continue
+		}
+		at := "    -"
+		if n := place[operation.Input]; n != 0 {
+			at = fmt.Sprintf("%5d", n)
+		}
+		end := "      later"
+		if operation.Return != Never {
+			end = fmt.Sprintf("%11.6f", float64(operation.Return-sorted[0].Call)/1e9)
+		}
+		fmt.Fprintf(&b, "%s %11.6f %s %v\n", at, float64(operation.Call-sorted[0].Call)/1e9, end, operation.Input)
+	}
+	return b.String()
+}

@@ -1,0 +1,56 @@
+package lockhistory
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"lockfs/raftstore/storepb"
+)
+
+// evidence of an expiry, as the state machine words it.
+var (
+	timeOver    = regexp.MustCompile(`^its time was over at (\S+)$`)
+	processGone = regexp.MustCompile(`^its process \d+ on (.+) is gone$`)
+	hostBooted  = regexp.MustCompile(`^its host (.+) has booted since$`)
+	hostSilent  = regexp.MustCompile(`^its host (.+) has been silent for more than (\S+) \(rule .+\)$`)
+	hostGone    = regexp.MustCompile(`^its host (.+) was declared gone for good$`)
+)
+
+// doubtEvidence says what is wrong with what lock_stale or lock_removed tells as its reason; empty: nothing.
+func doubtEvidence(e *storepb.Event) string {
+	reason := e.GetReason()
+	if reason == "" {
+		return "no evidence is given for its expiry"
+	}
+	if over := timeOver.FindStringSubmatch(reason); over != nil {
+		at, err := time.Parse(time.RFC3339Nano, over[1])
+		switch {
+		case err != nil:
+			return fmt.Sprintf("the evidence for its expiry is no time: %q", reason)
+		case at.UnixNano() >= e.GetTime():
+			return fmt.Sprintf("it expired before its time: %s, at %s", reason, time.Unix(0, e.GetTime()).UTC().Format(time.RFC3339Nano))
+		}
+		return ""
+	}
+	for _, known := range []*regexp.Regexp{processGone, hostBooted, hostSilent, hostGone} {
+		if known.MatchString(reason) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("its expiry has no evidence that is known: %q", reason)
+}
+
+// hostOfGone is the host that has to have been declared gone for an expiry; empty: none.
+func hostOfGone(e *storepb.Event) string {
+	if found := hostGone.FindStringSubmatch(e.GetReason()); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+// byForce tells whether lock_removed is of somebody, and not of lockfs itself.
+func byForce(e *storepb.Event) bool {
+	return e.GetBy() != nil && strings.HasPrefix(e.GetReason(), "by force")
+}
