@@ -161,8 +161,10 @@ func TestAwaitLockHasAnEnd(t *testing.T) {
 func TestAwaitLockMissesNothing(t *testing.T) {
 	a := newAwaited(t)
 	const rounds = 300
+	const enough = 5 * time.Second // after which who was not told answers that he still waits
 	for round := range rounds {
-		answers := a.await(t.Context(), 1+round%3)
+		ctx, cancel := context.WithTimeout(t.Context(), enough)
+		answers := a.await(ctx, 1+round%3)
 		if round%2 == 0 {
 			time.Sleep(time.Duration(round) * time.Microsecond)
 		}
@@ -170,6 +172,7 @@ func TestAwaitLockMissesNothing(t *testing.T) {
 		for _, code := range answers() {
 			require.Equal(t, storepb.Code_OK, code)
 		}
+		cancel()
 		require.Equal(t, storepb.Code_OK, a.lock(bert, nothing))
 		require.Equal(t, storepb.Code_OK, a.lock(anna, exclusive))
 		require.Equal(t, storepb.Code_WAITING, a.lock(bert, exclusive))

@@ -8,18 +8,20 @@ import (
 	"math"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/raft"
 
 	"lockfs/raftstore/advisory"
 	"lockfs/raftstore/codec"
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 	"lockfs/raftstore/version"
 )
 
-var _ raft.FSM = (*FSM)(nil)
+var _ raft.ConfigurationStore = (*FSM)(nil)
 
 // FSM lets raft apply commands to a namespace that others read meanwhile.
 type FSM struct {
@@ -30,14 +32,16 @@ type FSM struct {
 	versions version.Range      // of a cluster, that this program knows
 	raise    func(uint32) error // nil: nobody is told
 
-	mu       sync.RWMutex
-	ns       *namespace.Namespace
-	stopped  error         // an ApplyError, a DistrustedError, codec.ErrNewer or codec.ErrOlder; nil: it goes on
-	advanced chan struct{} // closed when the state moves on; nil while nobody waits
-	awaited  map[advisory.Request]chan struct{}
-	removals *removals
-	due      int64         // what NextDue was
-	sooner   chan struct{} // has something when it has become sooner
+	mu         sync.RWMutex
+	ns         *namespace.Namespace
+	stopped    error         // an ApplyError, a DistrustedError, codec.ErrNewer or codec.ErrOlder; nil: it goes on
+	advanced   chan struct{} // closed when the state moves on; nil while nobody waits
+	awaited    map[advisory.Request]chan struct{}
+	removals   *removals
+	applied    func(*namespace.Namespace) // may be nil
+	configured func()                     // may be nil
+	due        int64                      // what NextDue was
+	sooner     chan struct{}              // has something when it has become sooner
 }
 
 // NewFSM goes on from a state, for the node with that id. fail is called when it can apply no more, with its lock held; the node is
@@ -89,6 +93,9 @@ func (f *FSM) Apply(entry *raft.Log) (answer any) {
 	if cmd.GetOp().GetFreezeState() != nil {
 		f.freeze()
 	}
+	if f.applied != nil {
+		f.applied(f.ns)
+	}
 	f.removals.add(f.ns.Removed())
 	f.wake()
 	for _, request := range f.ns.Ended() {
@@ -127,11 +134,53 @@ func (f *FSM) Query(query *storepb.Query) (*storepb.Result, error) {
 	return f.query(query), nil
 }
 
-// QuerySince answers as soon as this node's state will do for a query; nil: it does not yet, or the newest is wanted.
+// OnApply has applied be called after each command, before anybody can read what it did.
+func (f *FSM) OnApply(applied func(*namespace.Namespace)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.applied = applied
+}
+
+// OnConfiguration has changed be called after each change of raft's configuration that is committed, and when there may have been one
+// in a state that was received.
+func (f *FSM) OnConfiguration(changed func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.configured = changed
+}
+
+// StoreConfiguration is part of raft.ConfigurationStore.
+func (f *FSM) StoreConfiguration(uint64, raft.Configuration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reconfigured()
+}
+
+// reconfigured tells who wants to know of configurations; the caller holds the lock.
+func (f *FSM) reconfigured() {
+	if f.configured != nil {
+		f.configured()
+	}
+}
+
+// QueryAnd is Query, and calls look with the result before anything else is applied.
+func (f *FSM) QueryAnd(query *storepb.Query, look func(*namespace.Namespace, *storepb.Result)) (*storepb.Result, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.stopped != nil {
+		return nil, f.stopped
+	}
+	result := f.query(query)
+	look(f.ns, result)
+	return result, nil
+}
+
+// QuerySince answers as soon as this node's state will do for a query; nil: it does not yet, or the newest is wanted, or only the
+// leader knows what may be shown (namespace.Namespace.MayLease).
 func (f *FSM) QuerySince(query *storepb.Query) *storepb.Result {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if f.stopped != nil || query.GetSince() == 0 || ids.Index(query.GetSince()) > f.ns.Index() {
+	if f.stopped != nil || query.GetSince() == 0 || ids.Index(query.GetSince()) > f.ns.Index() || f.ns.MayLease() {
 		return nil
 	}
 	return f.query(query)
@@ -190,6 +239,7 @@ func (f *FSM) Restore(from io.ReadCloser) error {
 		return err
 	}
 	f.ns = ns
+	f.reconfigured()
 	f.wake()
 	for request := range f.awaited {
 		f.tell(request)
@@ -210,6 +260,11 @@ func (f *FSM) AwaitLock(ctx context.Context, query *storepb.AwaitLock) (*storepb
 		if result.GetCode() != storepb.Code_WAITING {
 			f.mu.Unlock()
 			return result, nil
+		}
+		if fault.MissedEnd {
+			f.mu.Unlock()
+			time.Sleep(time.Millisecond)
+			f.mu.Lock()
 		}
 		ended, found := f.awaited[request]
 		if !found {

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"lockfs/raftstore/codec"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
@@ -39,6 +40,11 @@ type Store struct {
 	Version func() uint32
 	// Committed is told how long each command took from being proposed until this node had applied it; nil: nobody wants to know.
 	Committed func(time.Duration)
+	// Foretell is told of each operation before it goes into the log, and what it answers is called when that is over; nil: nobody wants to
+	// know.
+	Foretell func(*storepb.Op) (over func())
+	// Settle waits until the result of the command with an index may be told; nil: it always may.
+	Settle func(context.Context, ids.Index) error
 }
 
 // Propose stamps a command with cluster time, puts it into the log and waits until this node has
@@ -55,9 +61,17 @@ func (s *Store) Propose(ctx context.Context, cmd *storepb.Command) (*storepb.Res
 		return nil, fmt.Errorf("%w: %w", ErrNotDone, err)
 	}
 	began := time.Now()
+	over := func() {}
+	if s.Foretell != nil {
+		over = s.Foretell(cmd.GetOp())
+	}
 	future := s.Raft.Apply(data, enqueueTimeout)
 	answered := make(chan error, 1)
-	go func() { answered <- future.Error() }()
+	go func() {
+		err := future.Error()
+		over()
+		answered <- err
+	}()
 	select {
 	case err := <-answered:
 		if err != nil {
@@ -68,6 +82,11 @@ func (s *Store) Propose(ctx context.Context, cmd *storepb.Command) (*storepb.Res
 		}
 		if s.Committed != nil {
 			s.Committed(time.Since(began))
+		}
+		if s.Settle != nil {
+			if err := s.Settle(ctx, ids.Index(future.Index())); err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
+			}
 		}
 		return future.Response().(*storepb.Result), nil
 	case <-ctx.Done():

@@ -1,6 +1,7 @@
 package advisory
 
 import (
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -27,7 +28,9 @@ func (t *Table) DropAll(session ids.Session, delay int64) {
 	}
 	var released files
 	for _, request := range t.requestsOfSession(session) {
-		t.deleteWaiter(request)
+		if !fault.ServeGone {
+			t.deleteWaiter(request)
+		}
 		released.add(&request.lock)
 	}
 	var own []*lock

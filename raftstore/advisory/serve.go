@@ -1,6 +1,7 @@
 package advisory
 
 import (
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -30,7 +31,7 @@ func (t *Table) serveInTurn(ino ids.Inode, kind storepb.LockKind) (again bool) {
 		return true
 	})
 	for _, w := range requests {
-		first := waiting.against(&w.lock) == nil
+		first := waiting.against(&w.lock) == nil || fault.QueueJump
 		if held.against(&w.lock) != nil || !first && t.queuedAgainst(w) != nil {
 			waiting.add(&w.lock)
 			continue

@@ -10,7 +10,15 @@ import (
 
 // BootTime answers for how long the host has been up (CLOCK_BOOTTIME). Nobody sets that clock, and it goes on while the host is
 // suspended, unlike Go's monotonic one.
-func BootTime() time.Duration {
+func BootTime() time.Duration { return clock() }
+
+// clock is what BootTime answers from.
+var clock = kernelClock
+
+// Simulate has BootTime answer from a clock of a simulation, whose time is not the kernel's. It is for before anybody asks.
+func Simulate(simulated func() time.Duration) { clock = simulated }
+
+func kernelClock() time.Duration {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) // cannot fail for this clock
 	return time.Duration(now.Nano())

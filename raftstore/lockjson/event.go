@@ -2,6 +2,7 @@ package lockjson
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -16,12 +17,15 @@ import (
 // Event is how an event is printed, one object a line: in audit.jsonl, by `lockfs events --json` and
 // in .lockfs/events and .lockfs/history. Its names follow the tower protocol (sections 4.3 and 7.2) where that has one.
 type Event struct {
-	Number       uint64    `json:"number"` // from 1, without gaps
+	Number       uint64    `json:"number"`          // from 1, without gaps
+	Index        uint64    `json:"index,omitempty"` // of the command in the log that it came with
 	Event        string    `json:"event"`
-	Timestamp    time.Time `json:"timestamp"`           // cluster time
-	LockName     string    `json:"lock_name,omitempty"` // last element of the path
-	LockPath     string    `json:"lock_path,omitempty"` // from the root of the mount
+	Timestamp    time.Time `json:"timestamp"`                // cluster time
+	LockName     string    `json:"lock_name,omitempty"`      // last element of the path
+	LockPath     string    `json:"lock_path,omitempty"`      // from the root of the mount
+	Directory    uint64    `json:"lock_directory,omitempty"` // inode that the name was in, whatever its path is called
 	Token        uint64    `json:"token,omitempty"`
+	AcquiredAt   time.Time `json:"acquired_at,omitzero"` // of lock_acquired: cluster time, up to a second before
 	Format       string    `json:"format,omitempty"`
 	Holder       string    `json:"holder,omitempty"`
 	Host         string    `json:"host,omitempty"` // of the holder, or what the event is about
@@ -31,6 +35,9 @@ type Event struct {
 	Request      string    `json:"request,omitempty"` // on whose behalf a lock was released, where the call said so
 	PreviousLock *Previous `json:"previous_lock,omitempty"`
 	PreviousHash string    `json:"previous_lock_hash,omitempty"` // "sha256:" and the content's checksum
+	Cluster      string    `json:"cluster,omitempty"`            // of cluster_begun: its id
+	Before       string    `json:"hash_before,omitempty"`        // of the event before; missing where a chain begins
+	Hash         string    `json:"hash,omitempty"`               // see package eventchain, in hexadecimal; for root alone
 }
 
 // Caller is who made a call.
@@ -55,6 +62,11 @@ func DescribeEvent(e *storepb.Event) Event {
 		Number: e.GetNumber(), Event: e.GetEvent(), Timestamp: time.Unix(0, e.GetTime()).UTC(),
 		LockPath: string(e.GetPath()), Token: e.GetToken(), Format: e.GetFormat(), Holder: e.GetHolder(),
 		Host: e.GetHost(), PID: e.GetPid(), Reason: e.GetReason(), Request: e.GetRequest(), PreviousHash: e.GetPreviousHash(),
+		Index: e.GetIndex(), Directory: e.GetParent(), Cluster: e.GetCluster(),
+		Before: hex.EncodeToString(e.GetBefore()), Hash: hex.EncodeToString(e.GetHash()),
+	}
+	if e.GetAcquired() != 0 {
+		described.AcquiredAt = time.Unix(0, e.GetAcquired()).UTC()
 	}
 	if len(e.GetPath()) > 0 {
 		described.LockName = path.Base(described.LockPath)
@@ -79,6 +91,17 @@ func ParseEventLine(line []byte) (*storepb.Event, error) {
 	e := &storepb.Event{
 		Number: d.Number, Event: d.Event, Time: d.Timestamp.UnixNano(), Token: d.Token, Format: d.Format,
 		Holder: d.Holder, Host: d.Host, Pid: d.PID, Reason: d.Reason, Request: d.Request, PreviousHash: d.PreviousHash,
+		Index: d.Index, Parent: d.Directory, Cluster: d.Cluster,
+	}
+	if !d.AcquiredAt.IsZero() {
+		e.Acquired = d.AcquiredAt.UnixNano()
+	}
+	var err error
+	if e.Before, err = hashOf(d.Before); err != nil {
+		return nil, err
+	}
+	if e.Hash, err = hashOf(d.Hash); err != nil {
+		return nil, err
 	}
 	if d.LockPath != "" {
 		e.Path = []byte(d.LockPath)
@@ -90,6 +113,14 @@ func ParseEventLine(line []byte) (*storepb.Event, error) {
 		e.Previous = &storepb.Event{Token: p.Token, Format: p.Format, Holder: p.Holder, Host: p.Host, Pid: p.PID}
 	}
 	return e, nil
+}
+
+// hashOf is nil where there is none.
+func hashOf(text string) ([]byte, error) {
+	if text == "" {
+		return nil, nil
+	}
+	return hex.DecodeString(text)
 }
 
 // EventLine renders an event as a line of JSON, without its newline. What a terminal could obey is escaped;

@@ -15,6 +15,7 @@ func TestEventLinesCanBeReadBack(t *testing.T) {
 		{
 			Number: 23456, Event: "lock_stolen", Time: 5, Path: []byte("a \x1b/b\u202e"), Token: 52, Format: "tower", Holder: "r\n2", Host: "b", Pid: 3,
 			By: &storepb.Caller{Host: "b", Pid: 99, Uid: 1000}, Reason: "why", Request: "req", PreviousHash: "sha256:00",
+			Index: 9, Parent: 7, Acquired: 4, Cluster: "c", Before: []byte{1, 2}, Hash: []byte{3, 4},
 			Previous: &storepb.Event{Token: 40, Format: "tower", Holder: "r-1", Host: "a", Pid: 7},
 		},
 	} {

@@ -12,7 +12,7 @@ import (
 func (ns *Namespace) changeTrust(by *storepb.Caller, op *storepb.Op) *storepb.Result {
 	switch op := op.GetOp().(type) {
 	case *storepb.Op_SetCluster:
-		return ns.trust.SetCluster(op.SetCluster.GetId())
+		return ns.setCluster(op.SetCluster.GetId())
 	case *storepb.Op_AddAuthority:
 		return ns.addAuthority(by, op.AddAuthority)
 	case *storepb.Op_DropAuthority:
@@ -30,6 +30,15 @@ func (ns *Namespace) changeTrust(by *storepb.Caller, op *storepb.Op) *storepb.Re
 	default:
 		return fail(storepb.Code_UNKNOWN_COMMAND)
 	}
+}
+
+func (ns *Namespace) setCluster(id string) *storepb.Result {
+	before := ns.trust.Cluster()
+	result := ns.trust.SetCluster(id)
+	if now := ns.trust.Cluster(); now != before {
+		ns.emit(&storepb.Event{Event: eventClusterBegun, Cluster: now})
+	}
+	return result
 }
 
 func (ns *Namespace) addAuthority(by *storepb.Caller, op *storepb.AddAuthority) *storepb.Result {

@@ -30,7 +30,7 @@ type Anew struct {
 //
 // Its sessions end, for they may rely on what is not known here any more: their flock and fcntl locks are kept from others for the
 // lock delay, and hosts are silent until they mount again. It has no members and no join tokens, which may have been used up since. Hosts
-// that were let in as servers are revoked, so that none comes back with what it has on its disk. Alarms of states that differed are over. Nothing else is changed. now is the
+// that were let in as servers are revoked, so that none comes back with what it has on its disk. Its events are a new chain, which says so. Alarms of states that differed are over. Nothing else is changed. now is the
 // time on this host: the lock delay counts from then. The state is as if these had been commands, and its index is that of the last one.
 //
 // The error is that the numbers have no room for the jump, which is no state that ever was.
@@ -48,6 +48,9 @@ func (ns *Namespace) BeginAnew(now time.Time, anew Anew) error {
 		index++
 		ns.Apply(ids.Index(index), &storepb.Command{Time: now.UnixNano(), Op: op})
 	}
+	index++
+	ns.index, ns.time = ids.Index(index), max(ns.time, now.UnixNano())
+	ns.emitAnew(anew.Cluster)
 	for _, s := range ns.sessions.liveSessions() {
 		do(&storepb.Op{Op: &storepb.Op_EndSession{EndSession: &storepb.EndSession{Id: s.GetId(), IfActive: s.GetActive()}}})
 	}

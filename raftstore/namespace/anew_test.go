@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -26,8 +27,15 @@ func TestAStateThatBeginsAnewGivesOutNothingTwice(t *testing.T) {
 	lostToken, lostIno, lostEvent, lostIndex := tr.token("later"), tr.ns.tree.nextIno, tr.ns.events.last, tr.ns.Index()
 
 	tr.ns = old
+	tr.do(0, opOf(&storepb.SetCluster{Id: "lost"})).ok()
+	lastHash := tr.eventsSince(tr.lastEvent() - 1)[0].GetHash()
 	require.NoError(t, tr.ns.BeginAnew(time.Unix(0, tr.now), Anew{Cluster: "another"}))
 	requireConsistent(t, tr.ns)
+	begun := tr.eventsSince(lostEvent)[0]
+	require.Equal(t, eventClusterBegun, begun.GetEvent(), "before anything else is told")
+	require.Equal(t, "another", begun.GetCluster())
+	require.Empty(t, begun.GetBefore(), "a chain of its own")
+	require.Contains(t, begun.GetReason(), fmt.Sprintf("cluster lost, which was lost; the last event known of that is %x", lastHash))
 	require.Greater(t, tr.ns.Index(), lostIndex+1<<39)
 	require.Empty(t, tr.ns.Members())
 	require.Zero(t, tr.ns.Sessions())

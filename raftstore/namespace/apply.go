@@ -1,6 +1,8 @@
 package namespace
 
 import (
+	"slices"
+
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -10,7 +12,21 @@ import (
 // the order of their indexes. What a session has sent before is not done again: its first reply is the answer.
 // The result belongs to the state: callers do not change it.
 func (ns *Namespace) Apply(index ids.Index, cmd *storepb.Command) *storepb.Result {
+	ns.tree.touched = ns.tree.touched[:0]
 	ns.passTo(index, cmd.GetTime())
+	passed := len(ns.tree.touched)
+	result := ns.applyOnce(cmd)
+	ns.touchedOwn = len(ns.tree.touched) > passed
+	if fault.KeepOverTicks {
+		ns.tree.touched = ns.tree.touched[passed:]
+	}
+	if made := cmd.GetOp().GetCreate(); made != nil && fault.KeepAbsent {
+		ns.tree.touched = slices.DeleteFunc(ns.tree.touched, func(ino ids.Inode) bool { return ino == ids.Inode(made.GetParent()) })
+	}
+	return result
+}
+
+func (ns *Namespace) applyOnce(cmd *storepb.Command) *storepb.Result {
 	if cmd.GetSession() == 0 {
 		return ns.applyWithoutSession(cmd)
 	}
@@ -82,13 +98,16 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 	}
 	switch op := cmd.GetOp().GetOp().(type) {
 	case *storepb.Op_Create:
-		return ns.create(cmd.GetCaller(), op.Create)
+		result, undo = ns.create(cmd.GetCaller(), op.Create)
+		return ns.indexed(result), undo
 	case *storepb.Op_Link:
-		return ns.link(cmd.GetCaller(), op.Link)
+		result, undo = ns.link(cmd.GetCaller(), op.Link)
+		return ns.indexed(result), undo
 	case *storepb.Op_Rename:
-		return ns.rename(cmd, op.Rename)
+		result, undo = ns.rename(cmd, op.Rename)
+		return ns.indexed(result), undo
 	case *storepb.Op_Unlink:
-		return ns.unlink(cmd, op.Unlink), nil
+		return ns.indexed(ns.unlink(cmd, op.Unlink)), nil
 	case *storepb.Op_SetAttr:
 		return ns.setAttr(cmd.GetCaller(), op.SetAttr), nil
 	case *storepb.Op_SetContent:
@@ -134,9 +153,9 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 	case *storepb.Op_ClearAlarm:
 		return ns.clearAlarm(cmd.GetCaller(), op.ClearAlarm.GetNumber()), nil
 	case *storepb.Op_SetQuota:
-		return ns.setQuota(op.SetQuota), nil
+		return ns.setQuota(cmd.GetCaller(), op.SetQuota), nil
 	case *storepb.Op_DeleteQuota:
-		return ns.deleteQuota(op.DeleteQuota), nil
+		return ns.deleteQuota(cmd.GetCaller(), op.DeleteQuota), nil
 	case *storepb.Op_FreezeState:
 		ns.flipBit()
 		return &storepb.Result{Index: uint64(ns.index)}, nil
@@ -145,6 +164,14 @@ func (ns *Namespace) applyOp(cmd *storepb.Command) (result *storepb.Result, undo
 		return ns.changeTrust(cmd.GetCaller(), cmd.GetOp()), nil
 	}
 	return fail(storepb.Code_UNKNOWN_COMMAND), nil
+}
+
+// indexed tells of a change of names when it was, so that what a program was told can be found among the events.
+func (ns *Namespace) indexed(result *storepb.Result) *storepb.Result {
+	if result.GetCode() == storepb.Code_OK {
+		result.Index = uint64(ns.index)
+	}
+	return result
 }
 
 // applyWithoutSession does what the leader itself proposes.

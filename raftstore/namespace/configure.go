@@ -41,6 +41,9 @@ func (ns *Namespace) setLimits(op *storepb.SetLimits) *storepb.Result {
 	if op != nil && op.LockDelay != nil {
 		ns.sessions.lockDelay = max(0, op.GetLockDelay())
 	}
+	if op != nil && op.Leases != nil {
+		ns.leases = op.GetLeases()
+	}
 	return ok()
 }
 

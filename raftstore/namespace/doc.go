@@ -107,6 +107,11 @@
 // hashes of secrets are in no answer to a query. Every change is an event. Root of a host may be nobody here ([storepb.Caller]): then what
 // it changes is judged as for an ordinary user (squash.go), as no kernel has done so.
 //
+// # What changes
+//
+// What a command has touched can be told ([Namespace.Touched]), by inodes: their attributes and content, their names, and the names in
+// them. It is noted where tables change. What the answer to a query says something of are inodes, too ([Keys]).
+//
 // # Snapshots
 //
 // The state lives in copy-on-write B-trees, so taking a snapshot is a copy of a few pointers and never

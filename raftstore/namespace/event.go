@@ -1,8 +1,10 @@
 package namespace
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 
 	"lockfs/formats/lockfact"
 	"lockfs/raftstore/storepb"
@@ -27,8 +29,11 @@ const (
 	eventAlarmCleared    = "alarm_cleared" // by an administrator, or since what it was about is over
 
 	// What administrators and the leader do to the cluster itself.
+	eventClusterBegun     = "cluster_begun" // it was given its id
 	eventRuleSet          = "rule_set"
 	eventRuleDeleted      = "rule_deleted"
+	eventQuotaSet         = "quota_set"
+	eventQuotaDeleted     = "quota_deleted"
 	eventMemberAdded      = "member_added"
 	eventMemberRemoved    = "member_removed"
 	eventAuthorityAdded   = "authority_added"
@@ -58,7 +63,19 @@ func withoutLineage(by *storepb.Caller) *storepb.Caller {
 }
 
 // emit numbers an event and keeps it.
-func (a *announcer) emit(e *storepb.Event) { a.events.add(a.time, e) }
+func (a *announcer) emit(e *storepb.Event) {
+	e.Index = uint64(a.index)
+	a.events.add(a.time, e)
+}
+
+// emitAnew is emit, of the event with which another chain begins: of a cluster that goes on for one that was lost.
+func (a *announcer) emitAnew(cluster string) {
+	reason := "it goes on for a cluster that was lost, of which no event is known"
+	if _, last, found := a.events.kept.Max(); found {
+		reason = fmt.Sprintf("it goes on for cluster %s, which was lost; the last event known of that is %x", cmp.Or(a.trust.Cluster(), "without an id"), last.GetHash())
+	}
+	a.events.beginChain(a.time, &storepb.Event{Event: eventClusterBegun, Index: uint64(a.index), Cluster: cluster, Reason: reason})
+}
 
 // emitDeed tells of what somebody did to the cluster itself. host is whom it is about; empty: none.
 func (a *announcer) emitDeed(by *storepb.Caller, event, host, reason string) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
@@ -62,18 +63,18 @@ func TestEventTellsWhoAndWhat(t *testing.T) {
 		Format: "tower", Holder: "x", Host: "here", Pid: 1, By: &storepb.Caller{Host: "here", Uid: 7, Gid: 8, Pid: 77},
 		Parent: dir, Mode: syscall.S_IFREG | 0o644, Uid: 7, Gid: 8,
 	}
-	requireSame(t, want, tr.eventsSince(1)[0])
+	requireSame(t, want, unchained(tr.eventsSince(1)[0]))
 
 	tr.tick(time.Hour)
 	want.Number, want.Time, want.Event, want.By, want.Acquired = 3, tr.now, "lock_stale", nil, 0
 	want.Reason = tr.lockIn(dir, "lock").GetReason()
-	requireSame(t, want, tr.eventsSince(2)[0])
+	requireSame(t, want, unchained(tr.eventsSince(2)[0]))
 
 	tr.unlink(there, dir, "lock").ok()
 	want.Number, want.Time, want.Event = 4, tr.now, "lock_released"
 	want.By = &storepb.Caller{Host: "there", Uid: 7, Gid: 8}
 	want.Reason = "it was stale: " + want.GetReason()
-	requireSame(t, want, tr.eventsSince(3)[0])
+	requireSame(t, want, unchained(tr.eventsSince(3)[0]))
 
 	tr.file(dir, "unknown")
 	tr.announceAll()
@@ -81,7 +82,14 @@ func TestEventTellsWhoAndWhat(t *testing.T) {
 		Number: 5, Time: tr.now, Event: "lock_acquired", Path: []byte("dir/unknown"), Token: tr.index - 1, Acquired: tr.now - int64(announceDelay),
 		Format: "none", Host: "here", By: &storepb.Caller{Host: "here", Uid: 7, Gid: 8},
 		Parent: dir, Mode: syscall.S_IFREG | 0o644, Uid: 7, Gid: 8,
-	}, tr.eventsSince(4)[0])
+	}, unchained(tr.eventsSince(4)[0]))
+}
+
+// unchained is an event by itself, without its place among the others.
+func unchained(e *storepb.Event) *storepb.Event {
+	e = proto.CloneOf(e)
+	e.Index, e.Before, e.Hash = 0, nil, nil
+	return e
 }
 
 func TestStolenTellsOfThePreviousLock(t *testing.T) {
@@ -105,7 +113,7 @@ func TestStolenTellsOfThePreviousLock(t *testing.T) {
 				},
 				PreviousHash: "sha256:" + hex.EncodeToString(sum[:]),
 				Parent:       RootIno, Mode: syscall.S_IFREG | 0o644, Uid: 7, Gid: 8,
-			}, events[0])
+			}, unchained(events[0]))
 			require.Equal(t, "lock_acquired", events[1].GetEvent())
 			require.Equal(t, tr.index, events[1].GetToken())
 		})
@@ -216,6 +224,8 @@ func TestEventLine(t *testing.T) {
 			"token": float64(4), "format": "swarm", "holder": "x", "host": "here", "pid": float64(1),
 		},
 		"previous_lock_hash": stolen.GetPreviousHash(),
+		"index":              float64(6), "lock_directory": float64(2),
+		"hash_before": hex.EncodeToString(stolen.GetBefore()), "hash": hex.EncodeToString(stolen.GetHash()),
 	}, line)
 	require.JSONEq(t, `{"number":9,"event":"host_back","timestamp":"1970-01-01T00:00:01Z","host":"h"}`,
 		string(lockjson.EventLine(&storepb.Event{Number: 9, Event: "host_back", Time: int64(time.Second), Host: "h"})))

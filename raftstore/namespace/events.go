@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"lockfs/raftstore/digest"
+	"lockfs/raftstore/eventchain"
 	"lockfs/raftstore/storepb"
 )
 
@@ -25,10 +26,19 @@ func (log *events) frozen() events {
 	return events{kept: log.kept.Copy(), last: log.last, counts: log.counts.Copy()}
 }
 
-// add numbers an event and keeps it.
+// add numbers an event and keeps it, as the next of the chain.
 func (log *events) add(now int64, e *storepb.Event) {
+	if _, before, found := log.kept.Max(); found {
+		e.Before = before.GetHash()
+	}
+	log.beginChain(now, e)
+}
+
+// beginChain is add, of the first event of a chain.
+func (log *events) beginChain(now int64, e *storepb.Event) {
 	log.last++
 	e.Number, e.Time = log.last, now
+	e.Hash = eventchain.Hash(e)
 	log.kept.Set(e.Number, e)
 	if log.kept.Len() > keptEvents {
 		log.kept.PopMin()

@@ -1,12 +1,15 @@
 package namespace
 
-import "lockfs/raftstore/storepb"
+import (
+	"lockfs/raftstore/fault"
+	"lockfs/raftstore/storepb"
+)
 
 // expireLocks does what is due. It runs with every command, like dropExpiredOrphans.
 func (k *keeper) expireLocks() {
 	for range expiryBatch {
 		e, found := k.tree.byDue.Min()
-		if !found || e.due >= k.time {
+		if !found || e.due > k.time || e.due == k.time && !fault.StaleEarly {
 			return
 		}
 		in, found := k.tree.inode(e.ino)

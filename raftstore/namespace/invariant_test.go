@@ -1,11 +1,13 @@
 package namespace
 
 import (
+	"bytes"
 	"math"
 
 	"github.com/stretchr/testify/require"
 
 	"lockfs/formats/lockfact"
+	"lockfs/raftstore/eventchain"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -242,9 +244,14 @@ func requireEventsConsistent(t require.TestingT, ns *Namespace) {
 	require.LessOrEqual(t, ns.events.kept.Len(), keptEvents)
 	anew := ns.events.last >= anewJump // then numbers have a gap where it began anew
 	number := ns.events.last - uint64(ns.events.kept.Len())
+	var before []byte
 	ns.events.kept.Scan(func(at uint64, e *storepb.Event) bool {
 		number++
 		require.True(t, e.GetNumber() == at && (at == number || anew), "event %d of number %d", at, e.GetNumber())
+		require.Equal(t, eventchain.Hash(e), e.GetHash())
+		begins := e.GetEvent() == eventClusterBegun && len(e.GetBefore()) == 0
+		require.True(t, before == nil || begins || bytes.Equal(before, e.GetBefore()), "event %d follows another one", at)
+		before = e.GetHash()
 		return true
 	})
 	total := uint64(0)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockfs/formats/lockfact"
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/storepb"
 )
 
@@ -71,7 +72,7 @@ func (j *judge) staleNow(e *entry, g governed) *staleness {
 		return e.stale
 	case g.gone != nil && g.ByProcess():
 		return g.gone
-	case g.StaleAt(j.time):
+	case g.StaleAt(j.time), fault.StaleEarly && g.StaleAt(j.time+1):
 		reason := fmt.Sprintf("its time was over at %s", timestamp(g.ExpiresAt))
 		return &staleness{reason: reason, since: j.time, byTime: true}
 	}

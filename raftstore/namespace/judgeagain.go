@@ -19,6 +19,7 @@ func (k *keeper) putJudged(e *entry, in *inode) *entry {
 // stay as they are, and cost no more than to come to them.
 func (k *keeper) judgeAgain(names ...*entry) {
 	for _, e := range names {
+		k.tree.touchEntry(e) // whether it is a lock may follow from a rule alone
 		in, found := k.tree.inode(e.ino)
 		if !found {
 			continue

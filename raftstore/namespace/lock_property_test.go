@@ -2,12 +2,14 @@ package namespace
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"lockfs/raftstore/ids"
+	"lockfs/raftstore/lockhistory"
 	"lockfs/raftstore/storepb"
 )
 
@@ -39,7 +41,17 @@ func TestLocksStayConsistent(t *testing.T) {
 			ns.Apply(ids.Index(steps+2+depth), &storepb.Command{Op: opOf(&storepb.Tick{}), Time: ns.time})
 		}
 		s.follow(t)
+		requireMakesSense(t, ns)
 	})
+}
+
+// requireMakesSense judges the events as somebody does who has nothing else.
+func requireMakesSense(t require.TestingT, ns *Namespace) {
+	found, err := (&lockhistory.History{Events: ns.Events(0, keptEvents), Whole: true}).Check(time.Minute)
+	require.NoError(t, err)
+	for _, c := range found {
+		require.Fail(t, c.Why, "%s: %v", c.Path, c.Piece)
+	}
 }
 
 // requireSameLocks compares what is known of all names.

@@ -7,7 +7,10 @@ import (
 )
 
 // Namespace is the replicated state machine. It is not safe for concurrent use.
-type Namespace struct{ keeper }
+type Namespace struct {
+	keeper
+	touchedOwn bool // see Touched
+}
 
 // New makes an empty tree: a root directory that every user may write to.
 func New() *Namespace {

@@ -3,6 +3,7 @@ package namespace
 import "lockfs/raftstore/ids"
 
 func (t *tree) putInode(in *inode) {
+	t.touch(in.ino)
 	old, _ := t.inodes.Set(in.ino, in)
 	if old != nil {
 		t.forgetInode(old)
@@ -26,13 +27,21 @@ func (t *tree) forgetInode(in *inode) {
 
 func (t *tree) deleteInode(ino ids.Inode) {
 	if old, found := t.inodes.Delete(ino); found {
+		t.touch(ino)
 		t.forgetInode(old)
 		t.countInode(old, -1)
 	}
 }
 
 func (t *tree) putEntry(e *entry) {
-	if old, replaced := t.byName.Set(e); replaced {
+	old, replaced := t.byName.Set(e)
+	if !replaced {
+		t.touchEntry(e)
+	} else if !e.looksLike(old) {
+		t.touchEntry(e)
+		t.touch(old.ino)
+	}
+	if replaced {
 		t.forgetEntry(old)
 	} else if t.hasOne(e.parent) {
 		t.countFilled(e.parent, -1)
@@ -53,6 +62,7 @@ func (t *tree) putEntry(e *entry) {
 
 func (t *tree) deleteEntry(e *entry) {
 	if old, found := t.byName.Delete(e); found {
+		t.touchEntry(old)
 		t.forgetEntry(old)
 		if !t.hasEntries(old.parent) {
 			t.countFilled(old.parent, +1)

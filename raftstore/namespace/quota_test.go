@@ -256,3 +256,33 @@ func TestQuotaOfAFileWithNamesInOthers(t *testing.T) {
 	fill(one, 1, 900).ok()
 	requireQuotasCounted(t, tr.ns)
 }
+
+// TestQuotasAreTold to all if they are of users, and of a directory to those who could list it.
+func TestQuotasAreTold(t *testing.T) {
+	tr := newOpenTree(t)
+	tr.mkdir(RootIno, "open")
+	tr.chmod(tr.mkdir(RootIno, "closed"), 0o700)
+	for range 2 { // asked again, it is the same
+		tr.quota("open", 5, 0).ok()
+		tr.quota("closed", 0, 4096).ok()
+		tr.do(0, opOf(&storepb.SetQuota{Quota: &storepb.Quota{Uid: 9, MaxInodes: 3, MaxBytes: 1}})).ok()
+	}
+	tr.do(0, opOf(&storepb.DeleteQuota{Path: []byte("open")})).ok()
+	tr.do(0, opOf(&storepb.DeleteQuota{Path: []byte("closed")})).ok()
+	tr.do(0, opOf(&storepb.DeleteQuota{Uid: 9})).ok()
+	told := func(viewer *storepb.Viewer) (told []string) {
+		for _, e := range (reader{&tr.ns.judge}).listEvents(&storepb.ListEvents{Viewer: viewer}).GetEvents() {
+			if strings.HasPrefix(e.GetEvent(), "quota_") {
+				told = append(told, strings.TrimSpace(fmt.Sprintf("%s %s %s", e.GetEvent(), e.GetPath(), e.GetReason())))
+			}
+		}
+		return told
+	}
+	require.Equal(t, []string{
+		"quota_set open 5 inodes", "quota_set closed 4096 bytes", "quota_set  of user 9: 3 inodes, 1 bytes",
+		"quota_deleted open", "quota_deleted closed", "quota_deleted  of user 9",
+	}, told(root))
+	require.Equal(t, []string{
+		"quota_set open 5 inodes", "quota_set  of user 9: 3 inodes, 1 bytes", "quota_deleted open", "quota_deleted  of user 9",
+	}, told(stranger))
+}

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -74,7 +75,7 @@ func (ns *Namespace) refuseRename(
 			return refused
 		}
 	}
-	if replaced == nil {
+	if replaced == nil || fault.RenameOver {
 		return nil
 	}
 	return ns.refuse(by, op.GetObservations(), target, replaced, overwrite)

@@ -16,6 +16,7 @@ import (
 
 	"lockfs/raftstore/codec"
 	"lockfs/raftstore/digest"
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -108,6 +109,7 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	ns.trust.Begin(ns.index, ns.time)
 	ns.trust.RestoreHeader(header.GetCluster(), header.GetEarlier(), ids.Index(header.GetShutOutIndex()))
 	ns.events.last, ns.sessions.lockDelay = header.GetLastEvent(), header.GetLockDelay()
+	ns.leases = header.GetLeases()
 	restored := 0
 	for record, err := range r.records(header.GetRecords()) {
 		if err == nil && record != nil {
@@ -134,12 +136,16 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 	if r.newer != nil {
 		return nil, r.newer
 	}
+	if highest, _, found := ns.tree.inodes.Max(); found && fault.ReuseInodes {
+		ns.tree.nextIno = highest + 1
+	}
 	if err := ns.check(header.GetRecords()); err != nil {
 		return nil, fmt.Errorf("%w: %w", codec.ErrCorrupt, err)
 	}
 	ns.tree.countQuotas()
 	ns.restoreDueTimes()
 	ns.digest.Restored(sum)
+	ns.tree.touched = nil
 	return ns, nil
 }
 

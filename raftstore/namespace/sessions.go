@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"lockfs/raftstore/digest"
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 	"lockfs/raftstore/version"
@@ -142,7 +143,7 @@ func (ss *sessions) dropReplies(session ids.Session, seq ids.Sequence) int {
 
 // delayAfter is for how long nobody gets the advisory locks of a session that ends while programs may rely on them.
 func (ss *sessions) delayAfter(s *session) int64 {
-	if s.noDelay {
+	if s.noDelay || fault.NoLockDelay {
 		return 0
 	}
 	return ss.lockDelay

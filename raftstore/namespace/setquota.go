@@ -1,26 +1,30 @@
 package namespace
 
 import (
+	"fmt"
 	"strings"
+
+	"google.golang.org/protobuf/proto"
 
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // setQuota counts what is in the directory: proportional to the number of its names, at any depth.
-func (ns *Namespace) setQuota(op *storepb.SetQuota) *storepb.Result {
+func (ns *Namespace) setQuota(by *storepb.Caller, op *storepb.SetQuota) *storepb.Result {
 	q := &storepb.Quota{Uid: op.GetQuota().GetUid(), MaxInodes: op.GetQuota().GetMaxInodes(), MaxBytes: op.GetQuota().GetMaxBytes()}
 	if q.GetMaxInodes() == 0 && q.GetMaxBytes() == 0 {
 		return &storepb.Result{Code: storepb.Code_INVALID, Message: "the quota limits nothing; give --inodes, --bytes or both"}
 	}
 	if len(op.GetPath()) == 0 {
-		return ns.setUserQuota(q)
+		return ns.setUserQuota(by, q)
 	}
 	dir, refused := ns.quotaDir(op.GetPath())
 	if refused != nil {
 		return refused
 	}
-	if _, known := ns.tree.quotas.byDir.Get(dir); !known {
+	before, known := ns.tree.quotas.byDir.Get(dir)
+	if !known {
 		if ns.tree.quotas.byDir.Len() >= MaxQuotas {
 			return tooManyQuotas()
 		}
@@ -29,17 +33,24 @@ func (ns *Namespace) setQuota(op *storepb.SetQuota) *storepb.Result {
 	}
 	q.Dir, q.Uid = uint64(dir), 0
 	ns.tree.quotas.byDir.Set(dir, q)
+	if !proto.Equal(before, q) { // else it is asked again
+		ns.emitQuota(by, eventQuotaSet, dir, describeQuota(q))
+	}
 	return ok()
 }
 
-func (ns *Namespace) setUserQuota(q *storepb.Quota) *storepb.Result {
+func (ns *Namespace) setUserQuota(by *storepb.Caller, q *storepb.Quota) *storepb.Result {
 	if q.GetUid() == 0 {
 		return &storepb.Result{Code: storepb.Code_INVALID, Message: "root has no share, so it can have no quota"}
 	}
-	if _, known := ns.tree.ledger.quotas.Get(q.GetUid()); !known && ns.tree.ledger.quotas.Len() >= MaxQuotas {
+	before, known := ns.tree.ledger.quotas.Get(q.GetUid())
+	if !known && ns.tree.ledger.quotas.Len() >= MaxQuotas {
 		return tooManyQuotas()
 	}
 	ns.tree.ledger.quotas.Set(q.GetUid(), q)
+	if !proto.Equal(before, q) {
+		ns.emitDeed(by, eventQuotaSet, "", fmt.Sprintf("of user %d: %s", q.GetUid(), describeQuota(q)))
+	}
 	return ok()
 }
 
@@ -47,12 +58,13 @@ func tooManyQuotas() *storepb.Result {
 	return &storepb.Result{Code: storepb.Code_NO_SPACE, Message: "there are too many quotas; see `lockfs quota list`"}
 }
 
-func (ns *Namespace) deleteQuota(op *storepb.DeleteQuota) *storepb.Result {
+func (ns *Namespace) deleteQuota(by *storepb.Caller, op *storepb.DeleteQuota) *storepb.Result {
 	none := &storepb.Result{Code: storepb.Code_NOT_FOUND, Message: "there is no such quota; see `lockfs quota list`"}
 	if len(op.GetPath()) == 0 {
 		if _, found := ns.tree.ledger.quotas.Delete(op.GetUid()); !found {
 			return none
 		}
+		ns.emitDeed(by, eventQuotaDeleted, "", fmt.Sprintf("of user %d", op.GetUid()))
 		return ok()
 	}
 	dir, refused := ns.quotaDir(op.GetPath())
@@ -63,7 +75,29 @@ func (ns *Namespace) deleteQuota(op *storepb.DeleteQuota) *storepb.Result {
 		return none
 	}
 	ns.tree.dropQuota(dir)
+	ns.emitQuota(by, eventQuotaDeleted, dir, "")
 	return ok()
+}
+
+// emitQuota tells those of a directory's quota who could list it.
+func (ns *Namespace) emitQuota(by *storepb.Caller, event string, dir ids.Inode, reason string) {
+	e := ns.tree.nameOf(dir)
+	in, _ := ns.tree.inode(dir)
+	ns.emit(&storepb.Event{
+		Event: event, Path: []byte(ns.tree.path(e)), Parent: uint64(e.parent), Mode: in.mode, Uid: in.uid, Gid: in.gid,
+		Reason: reason, By: withoutLineage(by),
+	})
+}
+
+func describeQuota(q *storepb.Quota) string {
+	var limits []string
+	if most := q.GetMaxInodes(); most > 0 {
+		limits = append(limits, fmt.Sprintf("%d inodes", most))
+	}
+	if most := q.GetMaxBytes(); most > 0 {
+		limits = append(limits, fmt.Sprintf("%d bytes", most))
+	}
+	return strings.Join(limits, ", ")
 }
 
 // quotaDir finds the directory of a path. The root has none: what there may be in all is said otherwise.

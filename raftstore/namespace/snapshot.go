@@ -11,12 +11,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/raftstore/digest"
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
 // snapshotVersion changes when an older program could misread what a newer one writes.
-const snapshotVersion = 6
+const snapshotVersion = 7
 
 const snapshotMagic = "lockfs-snapshot\n"
 
@@ -78,16 +79,17 @@ func (ts *tables) header() *storepb.SnapshotHeader {
 		MaxInodes: limits.maxInodes, MaxSessions: ts.sessions.most, LastEvent: ts.events.last, LockDelay: ts.sessions.lockDelay,
 		MaxBytes: limits.maxBytes, MaxInodesPerUser: limits.maxInodesPerUser, MaxBytesPerUser: limits.maxBytesPerUser,
 		Cluster: ts.trust.Cluster(), Earlier: ts.trust.Earlier(), ShutOutIndex: uint64(ts.trust.ShutOut()),
-		ClusterVersion: ts.version, Note: ts.note,
+		ClusterVersion: ts.version, Note: ts.note, Leases: ts.leases,
 	}
 }
 
 // all is the whole state but for the header, in the order in which it can be restored.
 func (ts *tables) all() []digest.Table {
-	tables := []digest.Table{
-		ts.tree.inodes, ts.tree.byName, ts.tree.orphans.byIno, ts.sessions.byID, ts.sessions.replies, ts.members, ts.rules.byPattern,
-		ts.hosts.byName, ts.events.kept,
+	tables := []digest.Table{ts.tree.inodes, ts.tree.byName, ts.tree.orphans.byIno, ts.sessions.byID}
+	if !fault.ForgetReplies {
+		tables = append(tables, ts.sessions.replies)
 	}
+	tables = append(tables, ts.members, ts.rules.byPattern, ts.hosts.byName, ts.events.kept)
 	tables = append(tables, ts.locks.Tables()...)
 	tables = append(tables, ts.events.counts, ts.alarms.byNumber, ts.tree.quotas.byDir, ts.tree.ledger.quotas)
 	return append(tables, ts.trust.Tables()...)

@@ -24,6 +24,8 @@ type tree struct {
 	holdings   holdings
 	ledger     ledger
 	quotas     quotas
+
+	touched []ids.Inode // by the last command; not part of the state
 }
 
 func newTree(d *digest.Digest) tree {

@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -101,9 +103,23 @@ var comesAndGoes = map[string]bool{eventAcquired: true, eventReleased: true, eve
 
 // event answers what the viewer may know of an event; nil: nothing. It is judged by who may walk to the very directory by the
 // very path today, and by the permissions that the file had then: neither can be had back by who makes a path anew. If that
-// directory is gone, or elsewhere, nobody but root and the one who did it knows any more.
+// directory is gone, or elsewhere, nobody but root and the one who did it knows any more. Hashes are for root: whoever has those of the events
+// around one that is not for him could try out what that says.
 func (v *view) event(e *storepb.Event) *storepb.Event {
-	if v.ofRoot() || len(e.GetPath()) == 0 {
+	if v.ofRoot() {
+		return e
+	}
+	if e = v.part(e); e.GetHash() == nil {
+		return e
+	}
+	unchained := proto.CloneOf(e)
+	unchained.Before, unchained.Hash = nil, nil
+	return unchained
+}
+
+// part is the event for others than root.
+func (v *view) part(e *storepb.Event) *storepb.Event {
+	if len(e.GetPath()) == 0 {
 		return e // what is about a host is for everybody
 	}
 	did := e.GetBy() != nil && v.viewer != nil && e.GetBy().GetUid() == v.viewer.GetUid()

@@ -279,6 +279,12 @@ func TestAStolenLockIsToldOfByWhatCouldBeReadOfEach(t *testing.T) {
 	}
 	require.Equal(t, "of lock", stolen(owner).GetPrevious().GetHolder())
 	require.NotEmpty(t, stolen(root).GetPreviousHash())
+	require.NotEmpty(t, stolen(root).GetHash())
+	require.NotEmpty(t, stolen(root).GetBefore())
+	for _, other := range []*storepb.Viewer{owner, stranger} {
+		require.Empty(t, stolen(other).GetHash(), "it tells of what is between two events")
+		require.Empty(t, stolen(other).GetBefore())
+	}
 	require.Equal(t, "of tmp", stolen(stranger).GetHolder())
 	require.Nil(t, stolen(stranger).GetPrevious())
 	require.Empty(t, stolen(stranger).GetPreviousHash())

@@ -3953,6 +3953,7 @@ type Member struct {
 	OldestVersion uint32                 `protobuf:"varint,6,opt,name=oldest_version,json=oldestVersion,proto3" json:"oldest_version,omitempty"` // of those of a cluster that its program knows; 0: 1
 	NewestVersion uint32                 `protobuf:"varint,7,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"` // likewise
 	Nonvoter      bool                   `protobuf:"varint,8,opt,name=nonvoter,proto3" json:"nonvoter,omitempty"`                                // it has a copy of everything and no vote, and is to get none
+	Leaving       bool                   `protobuf:"varint,9,opt,name=leaving,proto3" json:"leaving,omitempty"`                                  // it is being taken out for good, with the certificate of its host
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4025,6 +4026,13 @@ func (x *Member) GetNewestVersion() uint32 {
 func (x *Member) GetNonvoter() bool {
 	if x != nil {
 		return x.Nonvoter
+	}
+	return false
+}
+
+func (x *Member) GetLeaving() bool {
+	if x != nil {
+		return x.Leaving
 	}
 	return false
 }
@@ -4218,6 +4226,7 @@ type SetLimits struct {
 	MaxBytes         uint64                 `protobuf:"varint,10,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`                             // of inodes and names; 256 MiB until it is set
 	MaxBytesPerUser  uint64                 `protobuf:"varint,11,opt,name=max_bytes_per_user,json=maxBytesPerUser,proto3" json:"max_bytes_per_user,omitempty"`    // for each uid but 0, by the owners of inodes; half of all until it is set
 	MaxInodesPerUser uint64                 `protobuf:"varint,12,opt,name=max_inodes_per_user,json=maxInodesPerUser,proto3" json:"max_inodes_per_user,omitempty"` // likewise
+	Leases           *bool                  `protobuf:"varint,13,opt,name=leases,proto3,oneof" json:"leases,omitempty"`                                           // leaders may give leases on what they answer, so a new one waits until those of others are over
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -4292,6 +4301,13 @@ func (x *SetLimits) GetMaxInodesPerUser() uint64 {
 		return x.MaxInodesPerUser
 	}
 	return 0
+}
+
+func (x *SetLimits) GetLeases() bool {
+	if x != nil && x.Leases != nil {
+		return *x.Leases
+	}
+	return false
 }
 
 // SetCluster gives the cluster its id. The first one stays: answers the one that it has.
@@ -7200,7 +7216,7 @@ type Result struct {
 	Authorities   []*Authority           `protobuf:"bytes,22,rep,name=authorities,proto3" json:"authorities,omitempty"`
 	Tokens        []*JoinToken           `protobuf:"bytes,23,rep,name=tokens,proto3" json:"tokens,omitempty"`
 	Admissions    []*Admission           `protobuf:"bytes,24,rep,name=admissions,proto3" json:"admissions,omitempty"`
-	Index         uint64                 `protobuf:"varint,20,opt,name=index,proto3" json:"index,omitempty"` // of a query: the last command that the state had applied; FreezeState: its own
+	Index         uint64                 `protobuf:"varint,20,opt,name=index,proto3" json:"index,omitempty"` // of a query: the last command that the state had applied; FreezeState, Create, Link, Rename, Unlink: its own
 	Alarms        []*Alarm               `protobuf:"bytes,60,rep,name=alarms,proto3" json:"alarms,omitempty"`
 	Quotas        []*QuotaUsage          `protobuf:"bytes,61,rep,name=quotas,proto3" json:"quotas,omitempty"`
 	Note          string                 `protobuf:"bytes,70,opt,name=note,proto3" json:"note,omitempty"` // since version 2
@@ -7615,6 +7631,10 @@ type Event struct {
 	Mode          uint32 `protobuf:"varint,17,opt,name=mode,proto3" json:"mode,omitempty"`
 	Uid           uint32 `protobuf:"varint,18,opt,name=uid,proto3" json:"uid,omitempty"`
 	Gid           uint32 `protobuf:"varint,19,opt,name=gid,proto3" json:"gid,omitempty"`
+	Index         uint64 `protobuf:"varint,20,opt,name=index,proto3" json:"index,omitempty"`    // log index of the command that it came with
+	Cluster       string `protobuf:"bytes,21,opt,name=cluster,proto3" json:"cluster,omitempty"` // of cluster_begun: its id
+	Before        []byte `protobuf:"bytes,22,opt,name=before,proto3" json:"before,omitempty"`   // hash of the event before; empty: it begins a chain
+	Hash          []byte `protobuf:"bytes,23,opt,name=hash,proto3" json:"hash,omitempty"`       // of all that is printed of it, before included: see package eventchain
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7782,14 +7802,44 @@ func (x *Event) GetGid() uint32 {
 	return 0
 }
 
+func (x *Event) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *Event) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *Event) GetBefore() []byte {
+	if x != nil {
+		return x.Before
+	}
+	return nil
+}
+
+func (x *Event) GetHash() []byte {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
 // MountStatus is what a mount knows of itself.
 type MountStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
-	Leader        string                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`                               // name of the node that answered the last keepalive
-	Session       uint64                 `protobuf:"varint,3,opt,name=session,proto3" json:"session,omitempty"`                            // 0: it has none
-	ClockOffset   int64                  `protobuf:"varint,4,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"` // how far the host's clock is ahead of cluster time, nanoseconds
-	ClusterTime   int64                  `protobuf:"varint,5,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"` // as the mount reckons it
+	Leader        string                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`                                  // name of the node that answered the last keepalive
+	Session       uint64                 `protobuf:"varint,3,opt,name=session,proto3" json:"session,omitempty"`                               // 0: it has none
+	ClockOffset   int64                  `protobuf:"varint,4,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"`    // how far the host's clock is ahead of cluster time, nanoseconds
+	ClusterTime   int64                  `protobuf:"varint,5,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`    // as the mount reckons it
+	ClusterAhead  int64                  `protobuf:"varint,6,opt,name=cluster_ahead,json=clusterAhead,proto3" json:"cluster_ahead,omitempty"` // cluster time less CLOCK_BOOTTIME, nanoseconds
+	AheadWithin   int64                  `protobuf:"varint,7,opt,name=ahead_within,json=aheadWithin,proto3" json:"ahead_within,omitempty"`    // how far that may be wrong by what the last keepalive took, nanoseconds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7855,6 +7905,20 @@ func (x *MountStatus) GetClockOffset() int64 {
 func (x *MountStatus) GetClusterTime() int64 {
 	if x != nil {
 		return x.ClusterTime
+	}
+	return 0
+}
+
+func (x *MountStatus) GetClusterAhead() int64 {
+	if x != nil {
+		return x.ClusterAhead
+	}
+	return 0
+}
+
+func (x *MountStatus) GetAheadWithin() int64 {
+	if x != nil {
+		return x.AheadWithin
 	}
 	return 0
 }
@@ -7963,6 +8027,7 @@ type SnapshotHeader struct {
 	Cluster          string                 `protobuf:"bytes,23,opt,name=cluster,proto3" json:"cluster,omitempty"`                                      // its id
 	Earlier          []string               `protobuf:"bytes,25,rep,name=earlier,proto3" json:"earlier,omitempty"`                                      // ids of those that it goes on for
 	ShutOutIndex     uint64                 `protobuf:"varint,24,opt,name=shut_out_index,json=shutOutIndex,proto3" json:"shut_out_index,omitempty"`     // log index of the last command that shut somebody out who had been let in
+	Leases           bool                   `protobuf:"varint,26,opt,name=leases,proto3" json:"leases,omitempty"`                                       // like SetLimits'
 	ClusterVersion   uint32                 `protobuf:"varint,70,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"` // at which the cluster runs; 0: 1
 	Note             string                 `protobuf:"bytes,71,opt,name=note,proto3" json:"note,omitempty"`                                            // since version 2
 	Digest           []byte                 `protobuf:"bytes,60,opt,name=digest,proto3" json:"digest,omitempty"`                                        // what the sum of the hashes of all that the records hold was in memory
@@ -8110,6 +8175,13 @@ func (x *SnapshotHeader) GetShutOutIndex() uint64 {
 		return x.ShutOutIndex
 	}
 	return 0
+}
+
+func (x *SnapshotHeader) GetLeases() bool {
+	if x != nil {
+		return x.Leases
+	}
+	return false
 }
 
 func (x *SnapshotHeader) GetClusterVersion() uint32 {
@@ -9818,14 +9890,15 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x05quota\x18\x01 \x01(\v2\x13.lockfs.store.QuotaR\x05quota\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\fR\x04path\x12\x16\n" +
 	"\x06inodes\x18\x03 \x01(\x04R\x06inodes\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"\xbc\x01\n" +
+	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"\xd6\x01\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x05 \x01(\tR\aaddress\x12%\n" +
 	"\x0eoldest_version\x18\x06 \x01(\rR\roldestVersion\x12%\n" +
 	"\x0enewest_version\x18\a \x01(\rR\rnewestVersion\x12\x1a\n" +
-	"\bnonvoter\x18\b \x01(\bR\bnonvoterJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"9\n" +
+	"\bnonvoter\x18\b \x01(\bR\bnonvoter\x12\x18\n" +
+	"\aleaving\x18\t \x01(\bR\aleavingJ\x04\b\x03\x10\x04J\x04\b\x04\x10\x05\"9\n" +
 	"\tSetMember\x12,\n" +
 	"\x06member\x18\x01 \x01(\v2\x14.lockfs.store.MemberR\x06member\"&\n" +
 	"\n" +
@@ -9834,7 +9907,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\aSetNote\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\"\x1e\n" +
 	"\fRemoveMember\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xf9\x01\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xa1\x02\n" +
 	"\tSetLimits\x12\x1d\n" +
 	"\n" +
 	"max_inodes\x18\x01 \x01(\x04R\tmaxInodes\x12!\n" +
@@ -9844,8 +9917,10 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\tmax_bytes\x18\n" +
 	" \x01(\x04R\bmaxBytes\x12+\n" +
 	"\x12max_bytes_per_user\x18\v \x01(\x04R\x0fmaxBytesPerUser\x12-\n" +
-	"\x13max_inodes_per_user\x18\f \x01(\x04R\x10maxInodesPerUserB\r\n" +
-	"\v_lock_delay\"\x1c\n" +
+	"\x13max_inodes_per_user\x18\f \x01(\x04R\x10maxInodesPerUser\x12\x1b\n" +
+	"\x06leases\x18\r \x01(\bH\x01R\x06leases\x88\x01\x01B\r\n" +
+	"\v_lock_delayB\t\n" +
+	"\a_leases\"\x1c\n" +
 	"\n" +
 	"SetCluster\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x92\x01\n" +
@@ -10103,7 +10178,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\abecause\x18\x0e \x01(\tR\abecause\x12\x18\n" +
 	"\aremover\x18\x0f \x01(\tR\aremover\x12\x1d\n" +
 	"\n" +
-	"by_creator\x18\x10 \x01(\bR\tbyCreator\"\xe3\x03\n" +
+	"by_creator\x18\x10 \x01(\bR\tbyCreator\"\xbf\x04\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x14\n" +
@@ -10124,13 +10199,19 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x06parent\x18\x10 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04mode\x18\x11 \x01(\rR\x04mode\x12\x10\n" +
 	"\x03uid\x18\x12 \x01(\rR\x03uid\x12\x10\n" +
-	"\x03gid\x18\x13 \x01(\rR\x03gid\"\x99\x01\n" +
+	"\x03gid\x18\x13 \x01(\rR\x03gid\x12\x14\n" +
+	"\x05index\x18\x14 \x01(\x04R\x05index\x12\x18\n" +
+	"\acluster\x18\x15 \x01(\tR\acluster\x12\x16\n" +
+	"\x06before\x18\x16 \x01(\fR\x06before\x12\x12\n" +
+	"\x04hash\x18\x17 \x01(\fR\x04hash\"\xe1\x01\n" +
 	"\vMountStatus\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x18\n" +
 	"\asession\x18\x03 \x01(\x04R\asession\x12!\n" +
 	"\fclock_offset\x18\x04 \x01(\x03R\vclockOffset\x12!\n" +
-	"\fcluster_time\x18\x05 \x01(\x03R\vclusterTime\"\x99\x01\n" +
+	"\fcluster_time\x18\x05 \x01(\x03R\vclusterTime\x12#\n" +
+	"\rcluster_ahead\x18\x06 \x01(\x03R\fclusterAhead\x12!\n" +
+	"\fahead_within\x18\a \x01(\x03R\vaheadWithin\"\x99\x01\n" +
 	"\n" +
 	"HostRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x17\n" +
@@ -10138,7 +10219,7 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\bsessions\x18\x03 \x01(\rR\bsessions\x12\x14\n" +
 	"\x05since\x18\x04 \x01(\x03R\x05since\x12\x12\n" +
 	"\x04left\x18\x05 \x01(\bR\x04left\x12\x18\n" +
-	"\amachine\x18\x06 \x01(\tR\amachine\"\xd2\x04\n" +
+	"\amachine\x18\x06 \x01(\tR\amachine\"\xea\x04\n" +
 	"\x0eSnapshotHeader\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x12\n" +
@@ -10160,7 +10241,8 @@ const file_raftstore_storepb_store_proto_rawDesc = "" +
 	"\x13max_inodes_per_user\x18\x16 \x01(\x04R\x10maxInodesPerUser\x12\x18\n" +
 	"\acluster\x18\x17 \x01(\tR\acluster\x12\x18\n" +
 	"\aearlier\x18\x19 \x03(\tR\aearlier\x12$\n" +
-	"\x0eshut_out_index\x18\x18 \x01(\x04R\fshutOutIndex\x12'\n" +
+	"\x0eshut_out_index\x18\x18 \x01(\x04R\fshutOutIndex\x12\x16\n" +
+	"\x06leases\x18\x1a \x01(\bR\x06leases\x12'\n" +
 	"\x0fcluster_version\x18F \x01(\rR\x0eclusterVersion\x12\x12\n" +
 	"\x04note\x18G \x01(\tR\x04note\x12\x16\n" +
 	"\x06digest\x18< \x01(\fR\x06digest\"\x93\a\n" +

@@ -1,0 +1,84 @@
+package namespace
+
+import (
+	"lockfs/raftstore/fault"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// Keys are the inodes that the result of a query says something of: as long as none of them is touched, it stays what it is, but for
+// its index. ok is false where it may say something of any other.
+func Keys(query *storepb.Query, result *storepb.Result) (inodes []ids.Inode, ok bool) {
+	switch q := query.GetQuery().(type) {
+	case *storepb.Query_GetAttr:
+		return keys(q.GetAttr.GetIno(), 0), true
+	case *storepb.Query_GetXattrs:
+		return keys(q.GetXattrs.GetIno(), 0), true
+	case *storepb.Query_ReadDir:
+		return keys(q.ReadDir.GetIno(), 0), true
+	case *storepb.Query_Lookup:
+		return keys(q.Lookup.GetParent(), result.GetAttr().GetIno()), true
+	case *storepb.Query_Read:
+		return keys(q.Read.GetIno(), q.Read.GetName().GetParent()), true
+	}
+	return nil, false
+}
+
+func keys(ino, other uint64) []ids.Inode {
+	if other == 0 || other == ino {
+		return []ids.Inode{ids.Inode(ino)}
+	}
+	return []ids.Inode{ids.Inode(ino), ids.Inode(other)}
+}
+
+// Foreseen are inodes that an operation will touch, as far as that can be told by looking at it.
+func (ns *Namespace) Foreseen(op *storepb.Op) (inodes []ids.Inode) {
+	name := func(parent uint64, name []byte) {
+		inodes = append(inodes, ids.Inode(parent))
+		if e, found := ns.tree.entry(ids.Inode(parent), name); found {
+			inodes = append(inodes, e.ino)
+		}
+	}
+	switch op := op.GetOp().(type) {
+	case *storepb.Op_Create:
+		if fault.KeepAbsent {
+			break
+		}
+		name(op.Create.GetParent(), nil)
+	case *storepb.Op_Link:
+		name(op.Link.GetParent(), nil)
+		inodes = append(inodes, ids.Inode(op.Link.GetIno()))
+	case *storepb.Op_Unlink:
+		name(op.Unlink.GetParent(), op.Unlink.GetName())
+	case *storepb.Op_Rename:
+		name(op.Rename.GetParent(), op.Rename.GetName())
+		name(op.Rename.GetNewParent(), op.Rename.GetNewName())
+	case *storepb.Op_SetAttr:
+		inodes = append(inodes, ids.Inode(op.SetAttr.GetIno()))
+	case *storepb.Op_SetContent:
+		inodes = append(inodes, ids.Inode(op.SetContent.GetIno()))
+	case *storepb.Op_SetXattr:
+		inodes = append(inodes, ids.Inode(op.SetXattr.GetIno()))
+	case *storepb.Op_RemoveXattr:
+		inodes = append(inodes, ids.Inode(op.RemoveXattr.GetIno()))
+	}
+	return inodes
+}
+
+// Settled tells whether an inode has not changed since a time, and until when lockfs does nothing to a name of it by itself;
+// 0: nothing is to come.
+func (ns *Namespace) Settled(ino ids.Inode, since int64) (settled bool, until int64) {
+	in, found := ns.tree.inode(ino)
+	if !found || in.ctime > since || in.nlink == 0 {
+		return false, 0
+	}
+	if in.isDir() {
+		return true, 0
+	}
+	for _, e := range ns.tree.namesOf(ino) {
+		if e.due != 0 && (until == 0 || e.due < until) {
+			until = e.due
+		}
+	}
+	return true, until
+}
