@@ -10,8 +10,9 @@ import (
 // before it can write down that its addresses have changed. It is a hint, and is of no use as soon as the server is not met there or the
 // configuration has another address: safety rests on who answers, not on where.
 type Addresses struct {
-	mu  sync.Mutex
-	met map[raft.ServerID]meeting
+	mu         sync.Mutex
+	met        map[raft.ServerID]meeting
+	configured map[raft.ServerID]raft.ServerAddress // of the newest configuration that was committed
 }
 
 // meeting is where a server was met in place of where the configuration had it.
@@ -19,7 +20,7 @@ type meeting struct{ at, insteadOf raft.ServerAddress }
 
 // NewAddresses knows nothing yet.
 func NewAddresses() *Addresses {
-	return &Addresses{met: make(map[raft.ServerID]meeting)}
+	return &Addresses{met: make(map[raft.ServerID]meeting), configured: make(map[raft.ServerID]raft.ServerAddress)}
 }
 
 // Meet notes that a server, as it is in the configuration, has answered at an address.
@@ -37,6 +38,20 @@ func (a *Addresses) Of(id raft.ServerID, known raft.ServerAddress) raft.ServerAd
 		return m.at
 	}
 	return known
+}
+
+// follow forgets where servers were met in place of an address that the configuration had before this one: they may go back to it.
+func (a *Addresses) follow(configuration raft.Configuration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.configured
+	a.configured = make(map[raft.ServerID]raft.ServerAddress)
+	for _, server := range configuration.Servers {
+		a.configured[server.ID] = server.Address
+		if before[server.ID] != server.Address && a.met[server.ID].insteadOf != server.Address {
+			delete(a.met, server.ID)
+		}
+	}
 }
 
 // missed notes that a server was not met at an address.

@@ -24,7 +24,7 @@ func Found(
 	path string, claim Claim, state *namespace.Namespace, term ids.Term, furnish func() error, logger *slog.Logger,
 ) (err error) {
 	if !ValidName(claim.Name) {
-		return fmt.Errorf("node name %q: it takes 1 to 63 letters, digits, '.', '_' and '-'", claim.Name)
+		return fmt.Errorf("node name %q: it takes 1 to 63 letters, digits, '.', '_' and '-'; give another with --name", claim.Name)
 	}
 	if err := requireEmpty(path); err != nil {
 		return err

@@ -22,6 +22,9 @@ type Config struct {
 	Silence *Withdrawal
 	// Wrote is told how long each write of the log and of votes took until it was on disk; nil: nobody wants to know.
 	Wrote func(time.Duration)
+	// Writing does each write of the log and of votes, and has it on disk when it returns; nil: the write itself is all. It lets a
+	// simulation have a disk that takes its time.
+	Writing func(write func() error) error
 	// MinFree is how many bytes are to be free on the disk, of which a part is kept in reserve (see the package documentation);
 	// 0: there is no reserve.
 	MinFree uint64

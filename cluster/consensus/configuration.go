@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -62,6 +63,17 @@ func Await(ctx context.Context, future raft.Future) error {
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", raftstore.ErrUnknown, ctx.Err())
 	}
+}
+
+// GiveVote makes a server a voter at an address, and waits until that is committed. Its errors are those of Await. timeout bounds the
+// wait for a place in raft's queue.
+//
+// Another entry follows the change. Raft sends the change before it begins to count what the server has, and passes over an answer that
+// comes between the two: if the change needs that server, it is not committed until the server answers to something later.
+func (r *Raft) GiveVote(ctx context.Context, id raft.ServerID, address raft.ServerAddress, timeout time.Duration) error {
+	change := r.AddVoter(id, address, 0, timeout)
+	_ = r.Barrier(timeout)
+	return Await(ctx, change)
 }
 
 // Call asks at a raft address who is there, and is nil if it is the server with that id.

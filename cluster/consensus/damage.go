@@ -35,7 +35,7 @@ func damagedOr(path string, err error) error {
 	case errors.Is(err, bbolterrors.ErrVersionMismatch):
 		return fmt.Errorf("%s: %w", path, codec.ErrNewer)
 	case errors.Is(err, bbolterrors.ErrTimeout):
-		return fmt.Errorf("%s is in use by another process (%w)", path, err)
+		return fmt.Errorf("%s is in use by another process (%w); stop that first", path, err)
 	case errors.As(err, &failed) && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s cannot be read: %w", path, err)
 	}

@@ -138,7 +138,7 @@ func lockDirectory(dir string) (*os.File, error) {
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = file.Close()
-		return nil, fmt.Errorf("data directory %s is in use by another process (%w)", dir, err)
+		return nil, fmt.Errorf("data directory %s is in use by another process (%w); stop that first, or name another with --data", dir, err)
 	}
 	return file, nil
 }

@@ -22,13 +22,14 @@ const LeaderDiskLimit = leaderDiskTicks * diskTick
 // goes on with a tick or two, and a wall clock that is set means nothing.
 type disk struct {
 	path    string
-	fatal   func(error)         // is told that this process cannot go on
-	silence *Withdrawal         // begins then, too: others need not wait for the end of the process
-	wrote   func(time.Duration) // is told how long each write took; nil: nobody wants to know
+	fatal   func(error)              // is told that this process cannot go on
+	silence *Withdrawal              // begins then, too: others need not wait for the end of the process
+	writing func(func() error) error // does each write; nil: the write is all
+	wrote   func(time.Duration)      // is told how long each write took; nil: nobody wants to know
 	space   *space
 
 	mu      sync.Mutex
-	writing map[*diskWrite]struct{}
+	waiting map[*diskWrite]struct{}
 	stopped chan struct{} // closed when nobody watches any more
 	stop    sync.Once
 }
@@ -37,7 +38,7 @@ type diskWrite struct{ ticks int } // for how many ticks it has been under way
 
 func newDisk(path string, fatal func(error), silence *Withdrawal, space *space) *disk {
 	return &disk{
-		path: path, fatal: fatal, silence: silence, space: space, writing: make(map[*diskWrite]struct{}), stopped: make(chan struct{}),
+		path: path, fatal: fatal, silence: silence, space: space, waiting: make(map[*diskWrite]struct{}), stopped: make(chan struct{}),
 	}
 }
 
@@ -54,15 +55,19 @@ func (d *disk) do(write func() error) error {
 func (d *disk) timed(write func() error) error {
 	w := new(diskWrite)
 	d.mu.Lock()
-	d.writing[w] = struct{}{}
+	d.waiting[w] = struct{}{}
 	d.mu.Unlock()
+	if d.writing != nil {
+		alone := write
+		write = func() error { return d.writing(alone) }
+	}
 	began := time.Now()
 	err := write()
 	if d.wrote != nil {
 		d.wrote(time.Since(began))
 	}
 	d.mu.Lock()
-	delete(d.writing, w)
+	delete(d.waiting, w)
 	d.mu.Unlock()
 	return err
 }
@@ -95,7 +100,7 @@ func (d *disk) tick(leads bool) bool {
 	}
 	longest := 0
 	d.mu.Lock()
-	for w := range d.writing {
+	for w := range d.waiting {
 		w.ticks++
 		longest = max(longest, w.ticks)
 	}

@@ -205,7 +205,7 @@ func (l *earlyLog) close() {
 
 // earlyFSM applies what is on this node's disk.
 type earlyFSM struct {
-	raft.FSM
+	raft.ConfigurationStore
 	log *earlyLog
 }
 
@@ -215,7 +215,14 @@ func (f earlyFSM) Apply(entry *raft.Log) any {
 	if err := f.log.await(ids.Index(entry.Index)); err != nil {
 		return err
 	}
-	return f.FSM.Apply(entry)
+	return f.ConfigurationStore.Apply(entry)
+}
+
+// StoreConfiguration is part of raft.ConfigurationStore.
+func (f earlyFSM) StoreConfiguration(index uint64, configuration raft.Configuration) {
+	if f.log.await(ids.Index(index)) == nil {
+		f.ConfigurationStore.StoreConfiguration(index, configuration)
+	}
 }
 
 // Snapshot fails once the disk has: what raft believes to be in the state may not be.
@@ -223,5 +230,5 @@ func (f earlyFSM) Snapshot() (raft.FSMSnapshot, error) {
 	if err := f.log.failure(); err != nil {
 		return nil, err
 	}
-	return f.FSM.Snapshot()
+	return f.ConfigurationStore.Snapshot()
 }

@@ -132,7 +132,7 @@ func TestEarlyEntries(t *testing.T) {
 
 // countingFSM has applied so many entries.
 type countingFSM struct {
-	raft.FSM
+	raft.ConfigurationStore
 	applied int
 }
 
@@ -377,6 +377,8 @@ func (n numberFSM) Apply(entry *raft.Log) any {
 	n.cluster.applied[entry.Index] = number
 	return nil
 }
+
+func (numberFSM) StoreConfiguration(uint64, raft.Configuration) {}
 
 func (numberFSM) Snapshot() (raft.FSMSnapshot, error) { return nil, errors.New("no snapshots here") }
 

@@ -52,15 +52,8 @@ func (r *Raft) start(dir *Directory, state *namespace.Namespace) error {
 	}
 	r.Transport = newTransport(r.cfg.Network, r.id, r.cfg.Addresses, r.files, r.cfg.Silence, r.cfg.Logger)
 	r.FSM = raftstore.NewFSM(state, string(r.id), r.cfg.CannotApply)
-	r.FSM.Versions(dir.versions, func(to uint32) error {
-		err := dir.enter(to)
-		if err != nil {
-			err = fmt.Errorf("note the version of the cluster: %w", err)
-			r.cfg.Fail(err)
-		}
-		return err
-	})
-	logs, fsm := logCache(r.files.logs), earlyFSM{r.FSM, r.files.logs}
+	r.FSM.Versions(dir.versions, r.noteVersion(dir.enter))
+	logs, fsm := logCache(r.files.logs), configuredFSM{earlyFSM{r.FSM, r.files.logs}, r.cfg.Addresses}
 	r.Raft, err = raft.NewRaft(r.raftConfig(), fsm, logs, r.files.votes, r.files.snapshots, r.Transport)
 	if err != nil {
 		return fmt.Errorf("start raft: %w", err)
@@ -75,6 +68,20 @@ func (r *Raft) start(dir *Directory, state *namespace.Namespace) error {
 		r.files.logs.raft.Store(r.Raft)
 	}
 	return nil
+}
+
+// noteVersion is how a new version of the cluster is noted. That waits for space as the log does: a full disk is no reason to end.
+func (r *Raft) noteVersion(enter func(to uint32) error) func(to uint32) error {
+	return func(to uint32) error {
+		err := r.files.space.persist(func() error { return enter(to) })
+		if err != nil {
+			err = fmt.Errorf("note the version of the cluster: %w", err)
+			if !r.files.space.closed() {
+				r.cfg.Fail(err)
+			}
+		}
+		return err
+	}
 }
 
 func (r *Raft) raftConfig() *raft.Config {

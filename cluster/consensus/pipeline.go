@@ -43,13 +43,15 @@ func (p *appendPipeline) Close() error {
 	return p.AppendPipeline.Close()
 }
 
-// check passes answers on, but for those of another server.
+// check passes answers on, up to one of another server: that ends the pipeline. Raft is told nothing of it, for any answer, also one
+// with an error, would count as having heard the server.
 func (p *appendPipeline) check() {
 	for {
 		select {
 		case answer := <-p.AppendPipeline.Consumer():
-			if err := p.accept(answer.Response()); err != nil {
-				answer = notAccepted{answer, err}
+			if p.accept(answer.Response()) != nil {
+				_ = p.Close() // what is sent next has an error
+				return
 			}
 			select {
 			case p.answers <- answer:
@@ -61,15 +63,3 @@ func (p *appendPipeline) check() {
 		}
 	}
 }
-
-// notAccepted is an answer that is as good as none: raft ends the pipeline for it, and counts nothing.
-type notAccepted struct {
-	raft.AppendFuture
-	err error
-}
-
-// Error is part of raft.Future.
-func (a notAccepted) Error() error { return a.err }
-
-// Response is part of raft.AppendFuture.
-func (notAccepted) Response() *raft.AppendEntriesResponse { return new(raft.AppendEntriesResponse) }

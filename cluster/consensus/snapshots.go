@@ -12,6 +12,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"golang.org/x/sys/unix"
+
+	"lockfs/cluster/durable"
 )
 
 // snapshotPiece is how many bytes of a snapshot may wait for the disk. The log shares that disk, and a write of it waits for
@@ -49,6 +51,11 @@ func openSnapshots(dir string, logger *slog.Logger) (*snapshotStore, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("remove unfinished snapshots: %w", err)
+	}
+	if len(entries) > 0 {
+		if err := durable.SyncDir(snapshots); err != nil { // the process may have been killed before it did
+			return nil, fmt.Errorf("open snapshots: %w", err)
+		}
 	}
 	store, err := raft.NewFileSnapshotStoreWithLogger(dir, keptSnapshots, raftLogger(logger, slog.LevelDebug))
 	if err != nil {

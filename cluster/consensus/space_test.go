@@ -10,28 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"lockfs/cluster/consensus/fulldisk"
 	"lockfs/raftstore/storepb"
 )
-
-// fullLog has no space while it is full.
-type fullLog struct {
-	raft.LogStore
-	full *atomic.Bool
-}
-
-func (l fullLog) StoreLogs(entries []*raft.Log) error {
-	if l.full.Load() {
-		return &os.PathError{Op: "write", Path: "log", Err: unix.ENOSPC}
-	}
-	return l.LogStore.StoreLogs(entries)
-}
 
 // TestANodeWhoseDiskIsFullGoesOnWhenThereIsSpace answers nothing that is not on disk meanwhile, says nothing as a leader, and
 // does not end.
 func TestANodeWhoseDiskIsFullGoesOnWhenThereIsSpace(t *testing.T) {
 	cfg := newSetup(t)
 	full := new(atomic.Bool)
-	cfg.Entries = func(log raft.LogStore) raft.LogStore { return fullLog{log, full} }
+	cfg.Entries = func(log raft.LogStore) raft.LogStore { return fulldisk.Log{LogStore: log, Full: full} }
 	v := cfg.start(t)
 	full.Store(true)
 	done := make(chan *storepb.Result, 1)
@@ -50,10 +38,31 @@ func TestANodeWhoseDiskIsFullGoesOnWhenThereIsSpace(t *testing.T) {
 	require.Empty(t, v.failed)
 }
 
+// TestANewVersionWaitsForSpace has the disk be full when the cluster is raised.
+func TestANewVersionWaitsForSpace(t *testing.T) {
+	v := newSetup(t).start(t)
+	full := new(atomic.Bool)
+	full.Store(true)
+	noted := make(chan error, 1)
+	go func() {
+		noted <- v.noteVersion(func(uint32) error {
+			if full.Load() {
+				return &os.PathError{Op: "write", Path: IdentityFile, Err: unix.EDQUOT}
+			}
+			return nil
+		})(2)
+	}()
+	require.Eventually(t, v.IsFull, testWait, time.Millisecond)
+	full.Store(false)
+	require.NoError(t, <-noted)
+	require.Empty(t, v.failed)
+	require.False(t, v.IsFull())
+}
+
 func TestANodeWhoseDiskIsFullCanBeClosed(t *testing.T) {
 	cfg := newSetup(t)
 	full := new(atomic.Bool)
-	cfg.Entries = func(log raft.LogStore) raft.LogStore { return fullLog{log, full} }
+	cfg.Entries = func(log raft.LogStore) raft.LogStore { return fulldisk.Log{LogStore: log, Full: full} }
 	v := cfg.start(t)
 	v.mustCreate(t, "acknowledged")
 	full.Store(true)

@@ -57,7 +57,7 @@ func openStorage(dir *Directory, cfg *Config) (*storage, *namespace.Namespace, e
 		entries = cfg.Entries(log)
 	}
 	disk := newDisk(dir.Path, cfg.Fail, cfg.Silence, space)
-	disk.wrote = cfg.Wrote
+	disk.writing, disk.wrote = cfg.Writing, cfg.Wrote
 	sized := newSizedLog(&guardedLog{entries, disk}, sizes)
 	logs := newEarlyLog(sized)
 	votes.log, votes.disk = logs, disk

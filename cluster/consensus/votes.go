@@ -14,7 +14,9 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
 
+	"lockfs/cluster/durable"
 	"lockfs/raftstore/checksum"
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 )
 
@@ -117,7 +119,7 @@ func (v *voteStore) save(next votes) error {
 	record = binary.BigEndian.AppendUint64(record, uint64(next.term))
 	record = append(record, next.candidate...)
 	binary.BigEndian.PutUint32(record, checksum.Of(record[checksum.Size:]))
-	if v.log != nil {
+	if v.log != nil && !fault.TermBeforeLog {
 		if err := v.log.flush(); err != nil {
 			return err
 		}
@@ -164,6 +166,9 @@ func checkVotes(path string, used bool) (err error) {
 		return nil
 	case info.Size() == 0:
 		return &DamagedError{Path: path, Err: errors.New("it is empty")}
+	}
+	if err := durable.Settle(path); err != nil {
+		return err
 	}
 	if _, err := os.ReadFile(path); err != nil { // as a fault it would look like damage
 		return err

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // Replace puts a content in place of a file, or makes it. Only its owner may read it, whoever could read what was there. The directory may
@@ -27,6 +29,16 @@ func Replace(path string, content []byte) error {
 		return err
 	}
 	return SyncDir(filepath.Dir(path))
+}
+
+// Settle has a file that may have been left by a process that was killed, or by a sync that failed, be read as the disk has it: what was
+// written and not synced is on the disk when it returns, or, where that could not be done, is no longer taken from memory.
+func Settle(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED), file.Close())
 }
 
 // SyncDir makes durable which names a directory has.

@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
 	raftwal "github.com/hashicorp/raft-wal"
 	walfs "github.com/hashicorp/raft-wal/fs"
 	"github.com/hashicorp/raft-wal/segment"
@@ -23,6 +25,8 @@ const segmentSize = 4 << 20
 type Log struct {
 	*raftwal.WAL
 	meta *meta
+	// failed: the last write was not done, or not in full, or only its fsync failed. So nobody knows where the log ends on disk.
+	failed atomic.Bool
 }
 
 // Open opens the log in a directory, or begins one there if it is not used yet. The error is a [Damage] if something that
@@ -55,13 +59,23 @@ func open(dir string, used bool, segmentSize int, logger hclog.Logger, persist P
 	if err != nil {
 		return nil, fmt.Errorf("open the log in %s: %w", dir, err)
 	}
-	return &Log{log, m}, nil
+	return &Log{WAL: log, meta: m}, nil
 }
 
-// Close notes where the log ends.
+// StoreLog is part of raft.LogStore.
+func (l *Log) StoreLog(entry *raft.Log) error { return l.StoreLogs([]*raft.Log{entry}) }
+
+// StoreLogs is part of raft.LogStore.
+func (l *Log) StoreLogs(entries []*raft.Log) error {
+	err := l.WAL.StoreLogs(entries)
+	l.failed.Store(err != nil)
+	return err
+}
+
+// Close notes where the log ends, unless the last write failed: what it left is judged like that of a process that was killed.
 func (l *Log) Close() error {
 	end, err := l.LastIndex()
-	if err := errors.Join(err, l.WAL.Close()); err != nil {
+	if err := errors.Join(err, l.WAL.Close()); err != nil || l.failed.Load() {
 		return err
 	}
 	l.meta.data.Closed, l.meta.data.End = true, end
@@ -95,7 +109,14 @@ func checkSegments(m *meta) error {
 func checkSegment(m *meta, info types.SegmentInfo) (tail, error) {
 	path := filepath.Join(m.dir, segment.FileName(info))
 	isSealed := !info.SealTime.IsZero()
-	content, err := os.ReadFile(path)
+	var content []byte
+	var err error
+	if !isSealed {
+		err = durable.Settle(path)
+	}
+	if err == nil {
+		content, err = os.ReadFile(path)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && isSealed:
 		return tail{}, &Damage{path, errors.New("it is missing")}

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/hashicorp/raft-wal/types"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 )
 
@@ -60,6 +61,16 @@ func tailOf(t testing.TB, dir string) string {
 	require.NoError(t, err)
 	require.NotEmpty(t, segments)
 	return segments[len(segments)-1]
+}
+
+// TestWhatWasNotSyncedIsBeforeItIsRead puts something in the place of the tail that cannot be synced: who relied on what it reads
+// there would promise what a power cut takes.
+func TestWhatWasNotSyncedIsBeforeItIsRead(t *testing.T) {
+	s := newSample(t, 3)
+	require.NoError(t, os.Remove(s.tail))
+	require.NoError(t, os.Symlink("/dev/null", s.tail))
+	_, err := openTest(s.dir, true)
+	require.ErrorIs(t, err, unix.EINVAL)
 }
 
 // sample is a directory with a log, closed or not, and where its batches end in the file.
@@ -226,6 +237,35 @@ func TestClosedLogsAreWhole(t *testing.T) {
 }
 
 // TestSealedSegmentsAreChecked fills segments, and damages the first.
+// TestAWriteThatFailedMayBeThere: entries whose fsync failed are read again, or not, and are no damage.
+func TestAWriteThatFailedMayBeThere(t *testing.T) {
+	t.Parallel()
+	other, dir := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "log")
+	written := mustOpen(t, other, false)
+	log := mustOpen(t, dir, false)
+	for index := uint64(1); index <= 3; index++ {
+		require.NoError(t, written.StoreLog(entry(index)))
+		if index < 3 {
+			require.NoError(t, log.StoreLog(entry(index)))
+		}
+	}
+	crash(t, written)
+	require.Error(t, log.StoreLog(entry(17)), "a gap")
+	content, err := os.ReadFile(tailOf(t, other))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(tailOf(t, dir), content, 0o600))
+	require.NoError(t, log.Close())
+
+	log = mustOpen(t, dir, true)
+	requireEntries(t, log, 1, 3)
+	require.Error(t, log.StoreLog(entry(17)), "a gap")
+	require.NoError(t, log.StoreLog(entry(4)))
+	require.NoError(t, log.Close())
+	m, err := loadMeta(dir)
+	require.NoError(t, err)
+	require.True(t, m.data.Closed, "the last write was done")
+}
+
 func TestSealedSegmentsAreChecked(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	log := mustOpen(t, dir, false)

@@ -1,0 +1,15 @@
+package consensus
+
+import "github.com/hashicorp/raft"
+
+// configuredFSM tells of each configuration that is committed, in the order of the log.
+type configuredFSM struct {
+	raft.ConfigurationStore
+	addresses *Addresses
+}
+
+// StoreConfiguration is part of raft.ConfigurationStore.
+func (f configuredFSM) StoreConfiguration(index uint64, configuration raft.Configuration) {
+	f.addresses.follow(configuration)
+	f.ConfigurationStore.StoreConfiguration(index, configuration)
+}
