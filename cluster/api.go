@@ -23,6 +23,14 @@ func (n *Node) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (
 	return reply, err
 }
 
+// Lease is part of rpc.Node.
+func (n *Node) Lease(ctx context.Context, req *clusterpb.LeaseRequest) (*clusterpb.LeaseReply, error) {
+	if outcome := n.answersTo(req.GetCluster()); outcome != clusterpb.Outcome_DONE {
+		return &clusterpb.LeaseReply{Outcome: outcome}, nil
+	}
+	return n.sessions.lease(ctx, req)
+}
+
 // Sessions is part of rpc.Node.
 func (n *Node) Sessions(ctx context.Context, _ *clusterpb.SessionsRequest) (*clusterpb.SessionsReply, error) {
 	return n.sessions.list(ctx), nil
@@ -31,9 +39,10 @@ func (n *Node) Sessions(ctx context.Context, _ *clusterpb.SessionsRequest) (*clu
 // Probe is part of rpc.Node.
 func (n *Node) Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
 	free, minFree := n.raft.FreeSpace()
+	term, silent := n.words.give()
 	return &clusterpb.ProbeReply{
-		FreeSpace: free, MinSpace: minFree,
-		Term: n.raft.CurrentTerm(), WallClock: readClocks().wall, Id: n.dir.ID, Leads: n.leadership.term() != 0,
+		FreeSpace: free, MinSpace: minFree, Full: n.raft.IsFull(),
+		Term: uint64(term), Silent: int64(silent), WallClock: n.clock.now().wall, Id: n.dir.ID, Leads: n.leadership.term() != 0,
 		Cluster: n.dir.ClusterID(),
 	}, nil
 }

@@ -61,5 +61,8 @@ func (c *caller) askNewcomer(ctx context.Context, member *storepb.Member) (appli
 	if status.GetId() != member.GetId() {
 		return 0, fmt.Errorf("at its address %s answers %q", address, status.GetId())
 	}
+	if status.GetFull() {
+		return 0, errors.New("its disk is full")
+	}
 	return ids.Index(status.GetAppliedIndex()), nil
 }

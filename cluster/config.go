@@ -11,6 +11,7 @@ import (
 
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/identity"
+	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/namespace"
@@ -43,6 +44,8 @@ type Config struct {
 	// LockDelay changes for how long nobody gets an advisory lock of a mount that was given up on, when this
 	// node leads; nil leaves it (namespace.DefaultLockDelay).
 	LockDelay *time.Duration
+	// Leases says that this node, when it leads, gives mounts leases on what it answers them (package lease).
+	Leases bool
 	// SessionTTL is how long a session lasts without a keepalive; 0: DefaultSessionTTL. It is to be
 	// the same on all nodes.
 	SessionTTL time.Duration
@@ -63,6 +66,12 @@ type Config struct {
 	BackupDir   string
 	BackupEvery time.Duration
 	BackupKeep  int
+
+	// What a simulation has in place of a host. Network is how others are reached, and reach this node; nil: TCP. Clock is the wall
+	// clock; nil: the kernel's. Writing does each write of the log and of votes, as in consensus.Config.
+	Network rpc.Network
+	Clock   func() time.Time
+	Writing func(write func() error) error
 
 	// entries lets tests put something between a log and its disk; nil: nothing.
 	entries func(raft.LogStore) raft.LogStore
@@ -87,7 +96,7 @@ func (c *Config) certificateValidity() time.Duration {
 
 func (c *Config) validate() error {
 	if !consensus.ValidName(c.Name) {
-		return fmt.Errorf("node name %q: it takes 1 to 63 letters, digits, '.', '_' and '-'", c.Name)
+		return fmt.Errorf("node name %q: it takes 1 to 63 letters, digits, '.', '_' and '-'; give another with --name", c.Name)
 	}
 	if c.versions == (version.Range{}) {
 		c.versions = version.Own()
@@ -135,6 +144,9 @@ func (c *Config) limits(fsm *raftstore.FSM) *storepb.SetLimits {
 	fsm.View(func(ns *namespace.Namespace) {
 		if limits.GetMaxBytes() == 0 && !ns.BytesLimited() {
 			limits.MaxBytes = max(Memory()/memoryShare, namespace.DefaultMaxBytes)
+		}
+		if ns.MayLease() != c.Leases {
+			limits.Leases = &c.Leases
 		}
 	})
 	return limits

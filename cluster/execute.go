@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/lease"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/codec"
 	"lockfs/raftstore/fault"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 	"lockfs/raftstore/version"
@@ -49,7 +51,13 @@ func (n *Node) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 		if !confirmed && n.readIndex.isMajorityWith(req.GetProbed()) {
 			confirmed, reply.Term = true, uint64(term)
 		}
-		result, err = n.query(ctx, r.Query, confirmed)
+		wanted := lease.Holder{Session: ids.Session(req.GetLease()), Client: req.GetClient()}
+		if _, err := n.binding.session(rpc.CallerOf(ctx), wanted.Session); err != nil {
+			wanted = lease.Holder{}
+		}
+		var given leased
+		result, given, err = n.query(ctx, term, r.Query, confirmed, wanted)
+		reply.Lease, reply.LeaseLasts = given.generation, int64(given.lasts)
 	case *clusterpb.ExecuteRequest_Command:
 		if wrong := mayCommand(r.Command); wrong != "" {
 			result = n.malformed(wrong)
@@ -73,14 +81,18 @@ func (n *Node) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 // eventWait is how long a query for events waits for one. It is below rpc.AttemptTimeout.
 const eventWait = time.Second
 
-func (n *Node) query(ctx context.Context, query *storepb.Query, confirmed bool) (*storepb.Result, error) {
+func (n *Node) query(
+	ctx context.Context, term ids.Term, query *storepb.Query, confirmed bool, wanted lease.Holder,
+) (*storepb.Result, leased, error) {
 	if at := n.clusterVersion(); at < version.Newest { // else it may be asked all that this program knows
 		if err := codec.CheckMaySend(query, at); err != nil {
-			return notBeforeItsVersion(nil, err)
+			result, err := notBeforeItsVersion(nil, err)
+			return result, leased{}, err
 		}
 	}
 	if request := query.GetAwaitLock(); request != nil {
-		return n.awaitLock(ctx, request)
+		result, err := n.awaitLock(ctx, term, request)
+		return result, leased{}, err
 	}
 	if events := query.GetListEvents(); events.GetWait() {
 		wait, cancel := context.WithTimeout(ctx, eventWait)
@@ -92,13 +104,25 @@ func (n *Node) query(ctx context.Context, query *storepb.Query, confirmed bool) 
 		_ = n.fsm.WaitFor(wait, func(ns *namespace.Namespace) bool { return ns.Changed(change) })
 		cancel()
 	}
-	if !confirmed {
+	if !confirmed && (wanted != (lease.Holder{}) || !n.hasApplied(query.GetSince())) {
 		if err := n.readIndex.confirm(ctx); err != nil {
-			return nil, notAnswered(err)
+			return nil, leased{}, notAnswered(err)
 		}
 	}
-	result, err := n.fsm.Query(query)
-	return result, notAnswered(err)
+	result, given, err := n.shown.query(ctx, func() bool { return n.stillLeads(term) }, query, wanted)
+	return result, given, notAnswered(err)
+}
+
+// stillLeads tells whether this node leads in a term. That is its own word, which counts like those of others.
+func (n *Node) stillLeads(term ids.Term) bool {
+	own, _ := n.words.give()
+	return own == term && n.leadership.term() == term
+}
+
+// hasApplied tells whether this node's state will do for a query that says which will; 0: the newest is wanted.
+func (n *Node) hasApplied(since uint64) (applied bool) {
+	n.fsm.View(func(ns *namespace.Namespace) { applied = since != 0 && ids.Index(since) <= ns.Index() })
+	return applied
 }
 
 func (n *Node) malformed(message string) *storepb.Result {
@@ -129,9 +153,8 @@ func mayCommand(cmd *storepb.Command) string {
 // lockWait is how long a node keeps a question for a lock. It is below rpc.AttemptTimeout.
 const lockWait = time.Second
 
-// awaitLock answers once a request has become a lock. That was committed, whoever leads meanwhile; only
-// that there is no such request needs to be confirmed.
-func (n *Node) awaitLock(ctx context.Context, request *storepb.AwaitLock) (*storepb.Result, error) {
+// awaitLock answers once a request has become a lock. That was committed; only that there is no such request needs to be confirmed.
+func (n *Node) awaitLock(ctx context.Context, term ids.Term, request *storepb.AwaitLock) (*storepb.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	result, err := n.fsm.AwaitLock(ctx, request)
@@ -139,6 +162,12 @@ func (n *Node) awaitLock(ctx context.Context, request *storepb.AwaitLock) (*stor
 		if err = n.readIndex.confirm(n.ctx); err == nil {
 			result, err = n.fsm.AwaitLock(ctx, request)
 		}
+	}
+	if err == nil && !n.stillLeads(term) {
+		err = errNotConfirmed // see shown.query
+	}
+	if err == nil {
+		err = n.shown.awaitAll(n.ctx)
 	}
 	return result, notAnswered(err)
 }

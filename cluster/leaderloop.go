@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/consensus"
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -23,6 +24,7 @@ type leaderLoop struct {
 	members    *members
 	leadership *leadership
 	readIndex  *readIndex
+	shown      *shown
 	space      *diskSpace
 	clock      *clock
 	changes    *changes
@@ -36,6 +38,7 @@ type leaderLoop struct {
 	limits     func() *storepb.SetLimits // that this node is to set when it leads
 	cluster    func()                    // has the state know which cluster it is
 	roundDue   *atomic.Pointer[time.Time]
+	recorded   bool // what this node has to say, since it leads
 }
 
 // readyRetry is the pause after a majority of the voters could not be asked, though they voted.
@@ -79,13 +82,15 @@ func (l *leaderLoop) lead(removed <-chan time.Time) {
 		due.Reset(l.untilDue())
 		term := l.leadership.term()
 		if term == 0 {
+			l.shown.end()
 			return
 		}
 		select {
 		case <-compare.C:
-			_ = l.readIndex.probeVoters(term)
+			_, _ = l.readIndex.probeVoters(term)
 			l.clock.keepOnly(l.raft.VoterIDs())
 			l.space.look()
+			l.recordOwn(0)
 			l.correctOwnAddress()
 			if l.enrollment != nil {
 				l.enrollment.dropUnneeded()
@@ -142,19 +147,26 @@ func (l *leaderLoop) letTimePass() {
 // becomeReady makes this node ready to lead: it has applied all that was ever acknowledged, and knows
 // the clocks of a majority.
 func (l *leaderLoop) becomeReady() {
-	for l.raft.State() == raft.Leader {
+	for l.raft.State() == raft.Leader && l.ctx.Err() == nil {
 		l.goesRound()
 		term := ids.Term(l.raft.CurrentTerm())
-		err := l.raft.Barrier(0).Error()
+		elected := readClocks().mono // or before
+		var silent time.Duration
+		err := l.applyAll()
 		if err == nil {
-			err = l.readIndex.probeVoters(term)
+			silent, err = l.readIndex.probeVoters(term)
 		}
 		if err == nil && ids.Term(l.raft.CurrentTerm()) == term {
 			l.raft.FSM.View(func(ns *namespace.Namespace) { l.clock.start(ns.Time().UnixNano()) })
+			if !l.awaitLeases(term, elected, silent) {
+				continue
+			}
 			l.sessions.leases.reset(readClocks().mono)
+			l.shown.begin(term)
 			l.leadership.ready(term)
 			l.logger.Info("leading", "term", term)
-			l.recordOwn()
+			l.recorded = false
+			l.recordOwn(ownPatience)
 			l.correctOwnAddress()
 			return
 		}
@@ -166,27 +178,79 @@ func (l *leaderLoop) becomeReady() {
 	}
 }
 
+// applyAll waits until this node has applied all that was in its log when it was called, but not for ever: its disk may be full.
+func (l *leaderLoop) applyAll() error {
+	ctx, cancel := context.WithTimeout(l.ctx, changeTimeout)
+	defer cancel()
+	return l.changes.confirmConfiguration(ctx)
+}
+
+// awaitLeases waits until all leases are over that somebody was given before this node was elected (see words). It answers false if this
+// node does not lead any more.
+func (l *leaderLoop) awaitLeases(term ids.Term, elected, silent time.Duration) bool {
+	mayLease := false
+	l.raft.FSM.View(func(ns *namespace.Namespace) { mayLease = ns.MayLease() })
+	if !mayLease || fault.NoLeaseWait {
+		return true
+	}
+	wait := l.readIndex.words.leasesOver(elected, silent) - monotonic()
+	if wait <= 0 {
+		return true
+	}
+	l.logger.Info("waiting until what others have leased is over", "term", term, "for", wait.Round(time.Millisecond))
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	for {
+		changed := l.leadership.change()
+		if l.raft.State() != raft.Leader || ids.Term(l.raft.CurrentTerm()) != term {
+			return false
+		}
+		select {
+		case <-over.C:
+			return true
+		case <-changed:
+		case <-l.ctx.Done():
+			return false
+		}
+	}
+}
+
 // recordFounding is for what the cluster begins with if it could not be recorded when this node began to lead.
 func (l *leaderLoop) recordFounding() {
 	if l.enrollment.founding.Load() == nil {
 		return
 	}
-	l.changes.mu.Lock()
-	defer l.changes.mu.Unlock()
+	if !l.changes.turn.takeNow() {
+		return
+	}
+	defer l.changes.turn.pass()
 	l.cluster()
 }
 
-// recordOwn makes this node's addresses and limits known.
-func (l *leaderLoop) recordOwn() {
-	l.changes.mu.Lock()
-	defer l.changes.mu.Unlock()
+// ownPatience is for how long a node that has begun to lead waits for its turn to record what a cluster begins with: somebody may be told
+// already that it is ready.
+const ownPatience = time.Second
+
+// recordOwn makes this node's addresses and limits known, once in each term: at its beginning, or as soon as nobody else has his turn,
+// for which it waits so long, and it can be recorded.
+func (l *leaderLoop) recordOwn(patience time.Duration) {
+	if l.recorded {
+		return
+	}
+	ctx, cancel := context.WithTimeout(l.ctx, patience)
+	defer cancel()
+	if !l.changes.turn.takeNow() && !l.changes.turn.take(ctx) {
+		return
+	}
+	defer l.changes.turn.pass()
 	l.cluster()
-	if !proto.Equal(l.members.get(l.members.dir.ID), l.members.own()) {
-		l.changes.proposeOwn(setMember(l.members.own()))
+	own := l.members.own()
+	if !proto.Equal(l.members.get(own.GetId()), own) && !l.changes.proposeOwn(setMember(own)) {
+		return
 	}
-	if limits := l.limits(); !proto.Equal(limits, new(storepb.SetLimits)) {
+	limits := l.limits()
+	l.recorded = proto.Equal(limits, new(storepb.SetLimits)) ||
 		l.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_SetLimits{SetLimits: limits}})
-	}
 }
 
 // correctOwnAddress has raft's configuration follow this node to another address.
@@ -195,9 +259,13 @@ func (l *leaderLoop) correctOwnAddress() {
 	if known := l.raft.Server(id); address == "" || known == nil || known.Address == address {
 		return
 	}
-	l.changes.mu.Lock()
-	defer l.changes.mu.Unlock()
-	if err := l.moves.writeDown(l.ctx, id, address); err != nil {
+	if !l.changes.turn.takeNow() {
+		return
+	}
+	defer l.changes.turn.pass()
+	ctx, cancel := context.WithTimeout(l.ctx, changeTimeout)
+	defer cancel()
+	if err := l.moves.writeDown(ctx, id, address); err != nil {
 		l.logger.Warn("this node's new address is not written down yet", "address", address, "error", err)
 	}
 }

@@ -3,8 +3,6 @@ package cluster
 import (
 	"context"
 
-	"github.com/hashicorp/raft"
-
 	"lockfs/cluster/session"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -27,18 +25,17 @@ func (n *Node) QuerySince(query *storepb.Query) *storepb.Result { return n.fsm.Q
 
 // FollowLeader tells of each leader that this node learns of by its address, of itself by none, until ctx ends.
 func (n *Node) FollowLeader(ctx context.Context, leads func(address string)) {
-	var last raft.ServerID
+	var lastID, lastAddress string
 	for {
 		changed := n.leadership.change()
-		_, leader := n.raft.LeaderWithID()
-		address, itself := n.members.address(string(leader)), string(leader) == n.dir.ID
+		leader, address := n.members.leader()
 		switch {
-		case leader == last:
-		case itself:
-			last = leader
+		case leader == "", leader == lastID && address == lastAddress:
+		case leader == n.dir.ID:
+			lastID, lastAddress = leader, address
 			leads("")
-		case address != "": // else there is none, or no more is known of it than that it is there
-			last = leader
+		default:
+			lastID, lastAddress = leader, address
 			leads(address)
 		}
 		select {
@@ -50,4 +47,7 @@ func (n *Node) FollowLeader(ctx context.Context, leads func(address string)) {
 }
 
 // Word is this node's id and the term that it is in now.
-func (n *Node) Word() (id string, term ids.Term) { return n.dir.ID, ids.Term(n.raft.CurrentTerm()) }
+func (n *Node) Word() (id string, term ids.Term) {
+	term, _ = n.words.give()
+	return n.dir.ID, term
+}

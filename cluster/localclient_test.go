@@ -7,7 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/rpc"
 )
 
 // TestANodeTellsOfEachLeader has the leader go. Of the others each tells of the same one after it: that one of itself, and the
@@ -35,4 +39,19 @@ func TestANodeTellsOfEachLeader(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return tells(0, "") && tells(1, others[0].cfg.Address) || tells(1, "") && tells(0, others[1].cfg.Address)
 	}, testWait, time.Millisecond)
+}
+
+// TestALeaderIsWhereItSaysItIs has a follower have met it elsewhere, before it came back to where the configuration has it.
+func TestALeaderIsWhereItSaysItIs(t *testing.T) {
+	t.Parallel()
+	nodes := startNodes(t, 2)
+	leader := leaderOf(t, nodes)
+	follower := followersOf(t, nodes)[0]
+	follower.members.addressBook.Meet(*follower.raft.Server(leader.dir.ID), raft.ServerAddress(freeAddress(t)))
+	require.Eventually(t, func() bool {
+		_, address := follower.leadership.await(t.Context())
+		return address == leader.cfg.Address
+	}, testWait, 10*time.Millisecond)
+	status := ask(t, follower, rpc.Node.Status, new(clusterpb.StatusRequest))
+	require.Equal(t, leader.cfg.Address, status.GetLeaderAddress())
 }

@@ -9,6 +9,7 @@ import (
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/fault"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 	"time"
@@ -24,7 +25,7 @@ func Open(cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, logger: cfg.Logger.With("node", cfg.Name), failed: make(chan error, 1),
-		silence: consensus.NewWithdrawal(), clock: newClock(readClocks), recent: newRecent(),
+		silence: consensus.NewWithdrawal(), clock: newClock(readingOf(cfg.Clock)), recent: newRecent(),
 	}
 	if n.cfg.Metrics == nil {
 		n.cfg.Metrics = NewMetrics()
@@ -66,6 +67,7 @@ func (n *Node) open() error {
 	go n.frozen.run()
 	go n.sample()
 	go n.comparison().run()
+	go n.beFound(n.ctx)
 	go n.raise().run()
 	n.serve()
 	go n.hangUp()
@@ -85,6 +87,7 @@ func (n *Node) startRaft() error {
 	n.raft, err = consensus.Open(n.dir, consensus.Config{
 		Network: network, Addresses: met, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
 		Silence: n.silence, Wrote: func(took time.Duration) { n.observeWrite(took) },
+		Writing: n.cfg.Writing,
 		MinFree: n.cfg.MinFree, Fail: n.fail, CannotApply: n.cannotApply, Entries: n.cfg.entries,
 	})
 	if err != nil {
@@ -108,12 +111,17 @@ func (n *Node) startRaft() error {
 // assemble makes what a leader does for others, each part of those before it.
 func (n *Node) assemble() {
 	newcomers := newNewcomers()
-	n.changes = &changes{ctx: n.ctx, raft: n.raft, store: n.store, leadership: n.leadership, logger: n.logger}
+	n.shown = newShown(n.fsm, n.clock, n.cfg.Leases)
+	n.words = newWords(func() ids.Term { return ids.Term(n.raft.CurrentTerm()) }, monotonic)
+	n.fsm.OnConfiguration(n.words.reconfigured)
+	n.store.Foretell, n.store.Settle = n.shown.foretell, n.shown.settle
+	n.changes = &changes{turn: newTurn(), ctx: n.ctx, raft: n.raft, store: n.store, leadership: n.leadership, logger: n.logger}
 	n.space = &diskSpace{own: n.raft.FreeSpace, members: n.members, changes: n.changes, logger: n.logger}
-	n.readIndex = newReadIndex(n.ctx, n.raft, n.members, n.leadership, n.peers, n.clock, n.space)
+	n.readIndex = newReadIndex(n.ctx, n.raft, n.members, n.leadership, n.peers, n.clock, n.space, n.words)
 	n.binding = &binding{fsm: n.fsm, openings: newAttempts()}
 	n.sessions = &sessions{
 		binding: n.binding,
+		shown:   n.shown,
 		ctx:     n.ctx, leases: newSessionLeases(n.cfg.SessionTTL), fsm: n.fsm, members: n.members, leadership: n.leadership,
 		readIndex: n.readIndex, clock: n.clock, changes: n.changes, logger: n.logger,
 	}
@@ -152,8 +160,9 @@ func (n *Node) assemble() {
 
 func (n *Node) leaderLoop() *leaderLoop {
 	return &leaderLoop{
-		ctx: n.ctx, raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, space: n.space, clock: n.clock,
-		changes: n.changes, sessions: n.sessions, admission: n.admission, moves: n.moves, vigil: n.vigil, removal: n.removal, logger: n.logger,
+		ctx: n.ctx, raft: n.raft, members: n.members, leadership: n.leadership, readIndex: n.readIndex, shown: n.shown, space: n.space,
+		clock: n.clock, changes: n.changes, sessions: n.sessions, admission: n.admission, moves: n.moves, vigil: n.vigil,
+		removal: n.removal, logger: n.logger,
 		enrollment: n.enrollment, limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) }, cluster: n.recordCluster,
 		roundDue: &n.roundDue,
 	}

@@ -9,6 +9,7 @@ import (
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -32,13 +33,14 @@ type readIndex struct {
 	clock      *clock
 	askFirst   atomic.Uint32 // number of the voter whose word is asked for before others'
 	heard      heard
+	words      *words
 	space      *diskSpace
 }
 
 func newReadIndex(
-	ctx context.Context, raft *consensus.Raft, members *members, leadership *leadership, peers *rpc.Peers, clock *clock, space *diskSpace,
+	ctx context.Context, raft *consensus.Raft, members *members, leadership *leadership, peers *rpc.Peers, clock *clock, space *diskSpace, words *words,
 ) *readIndex {
-	r := &readIndex{ctx: ctx, raft: raft, members: members, leadership: leadership, peers: peers, clock: clock, space: space}
+	r := &readIndex{ctx: ctx, raft: raft, members: members, leadership: leadership, peers: peers, clock: clock, space: space, words: words}
 	r.round = r.ask
 	return r
 }
@@ -57,12 +59,12 @@ func (r *readIndex) ask() error {
 	if isMajority(2, len(voters)) && len(others) > 0 {
 		asked := r.askFirst.Load()
 		voter := others[asked%uint32(len(others))]
-		if r.probe(voter, rpc.Promptly) == term && r.leadership.term() == term {
+		if r.probe(voter, rpc.Promptly).term == term && r.leadership.term() == term {
 			return nil
 		}
 		r.askFirst.CompareAndSwap(asked, asked+1)
 	}
-	if err := r.probeVoters(term); err != nil {
+	if _, err := r.probeVoters(term); err != nil {
 		return err
 	}
 	if r.leadership.term() != term {
@@ -76,7 +78,7 @@ func isMajority(some, all int) bool { return some > all/2 }
 // confirmedBy tells whether a request proves by itself that nobody newer had been elected when it was sent: it comes from
 // another voter, which was still in this term then, and two are a majority.
 func (r *readIndex) confirmedBy(req *clusterpb.ExecuteRequest, term ids.Term) bool {
-	return ids.Term(req.GetTerm()) == term && r.isMajorityWith(req.GetVoter())
+	return (ids.Term(req.GetTerm()) == term || fault.AnyTerm) && r.isMajorityWith(req.GetVoter())
 }
 
 // isMajorityWith tells whether this node and another voter are a majority. Nobody is called "". A leader that is removing
@@ -84,48 +86,70 @@ func (r *readIndex) confirmedBy(req *clusterpb.ExecuteRequest, term ids.Term) bo
 // leader without it, and without the one that it asks.
 func (r *readIndex) isMajorityWith(id string) bool {
 	voters := r.raft.VoterIDs()
-	return id != r.members.dir.ID && isMajority(2, len(voters)) && slices.Contains(voters, id) && slices.Contains(voters, r.members.dir.ID)
+	return id != r.members.dir.ID && isMajority(2, len(voters)) && slices.Contains(voters, id) &&
+		(slices.Contains(voters, r.members.dir.ID) || fault.RemovedVote)
+}
+
+// word is what a voter says of its term.
+type word struct {
+	term   ids.Term
+	silent time.Duration // from when on it has not said that it is in an earlier one, or before, on this node's monotonic clock
 }
 
 // probeVoters asks every voter for its term and clock. It is nil once a majority, this node included,
-// was in the given term after it was called.
-func (r *readIndex) probeVoters(term ids.Term) error {
+// was in the given term after it was called. From silent on none of these has said that it is in an earlier one.
+func (r *readIndex) probeVoters(term ids.Term) (silent time.Duration, err error) {
 	voters := r.members.voters()
-	inTerm := make(chan bool, len(voters))
+	said := make(chan word, len(voters))
 	for _, voter := range voters {
 		if voter.GetId() == r.members.dir.ID {
-			inTerm <- ids.Term(r.raft.CurrentTerm()) == term
+			said <- r.ownWord()
 			continue
 		}
-		go func() { inTerm <- r.probe(voter, rpc.ProbeTimeout) == term }()
+		go func() { said <- r.probe(voter, rpc.ProbeTimeout) }()
 	}
 	confirmed := 0
 	for range voters {
-		if <-inTerm {
+		if word := <-said; word.term == term {
 			confirmed++
+			silent = max(silent, word.silent)
 		}
 		if isMajority(confirmed, len(voters)) {
-			return nil
+			return silent, nil
 		}
 	}
-	return errNotConfirmed
+	return 0, errNotConfirmed
 }
 
-// probe answers a voter's term and notes its clock. It is 0 if the voter does not answer in time, or somebody else does at its
+func (r *readIndex) ownWord() word {
+	term, silent := r.words.give()
+	return word{term, monotonic() - silent}
+}
+
+// probe answers a voter's word; its term is 0 if it does not answer.
+func (r *readIndex) probe(voter *storepb.Member, timeout time.Duration) word {
+	reply := r.hear(voter, timeout)
+	if reply == nil {
+		return word{}
+	}
+	return word{ids.Term(reply.GetTerm()), monotonic() - time.Duration(reply.GetSilent())}
+}
+
+// hear asks a voter how it is, and notes its clock. It answers nil if the voter does not answer in time, or somebody else does at its
 // address: it may have been recovered as another cluster, and its term counts there.
-func (r *readIndex) probe(voter *storepb.Member, timeout time.Duration) ids.Term {
+func (r *readIndex) hear(voter *storepb.Member, timeout time.Duration) *clusterpb.ProbeReply {
 	if voter.GetAddress() == "" {
-		return 0
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, timeout)
 	defer cancel()
 	asked := time.Now()
 	reply, err := r.peers.Node(voter.GetAddress()).Probe(ctx, &clusterpb.ProbeRequest{})
 	if err != nil || reply.GetId() != voter.GetId() || reply.GetCluster() != r.members.dir.ClusterID() {
-		return 0
+		return nil
 	}
 	r.clock.measured(voter.GetId(), reply.GetWallClock()+int64(time.Since(asked)/2))
 	r.space.note(voter.GetId(), reply.GetFreeSpace(), reply.GetMinSpace())
 	r.heard.note(voter.GetId(), ids.Term(reply.GetTerm()), asked)
-	return ids.Term(reply.GetTerm())
+	return reply
 }

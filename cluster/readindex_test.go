@@ -135,7 +135,7 @@ func TestWhoseWordCounts(t *testing.T) {
 // TestAnyStateThatIsNewEnough asks a node that does not lead for a state that it has, and for one that it has not.
 func TestAnyStateThatIsNewEnough(t *testing.T) {
 	t.Parallel()
-	nodes := startNodes(t, 3)
+	nodes := nodesThatLease(t, 3, false) // see TestOnlyTheLeaderShowsItsState
 	leader := leaderOf(t, nodes)
 	client := openTestClient(t, leader, "")
 	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
@@ -193,11 +193,11 @@ func TestOnlyTheVotersOwnWordCounts(t *testing.T) {
 	others := slices.DeleteFunc(nodes, func(n *Node) bool { return n == leader })
 	voter, stranger := leader.members.get(others[0].dir.ID), others[1]
 	term := leader.leadership.term()
-	require.Eventually(t, func() bool { return leader.readIndex.probe(voter, rpc.ProbeTimeout) == term }, testWait, time.Millisecond)
+	require.Eventually(t, func() bool { return leader.readIndex.probe(voter, rpc.ProbeTimeout).term == term }, testWait, time.Millisecond)
 	voter = proto.CloneOf(voter)
 	voter.Address = stranger.cfg.Address
 	leader.clock.keepOnly(nil)
-	require.Zero(t, leader.readIndex.probe(voter, rpc.ProbeTimeout))
+	require.Zero(t, leader.readIndex.probe(voter, rpc.ProbeTimeout).term)
 	leader.clock.mu.Lock()
 	defer leader.clock.mu.Unlock()
 	require.NotContains(t, leader.clock.peers, voter.GetId(), "the clock of another host")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/lease"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/ids"
@@ -15,6 +16,7 @@ import (
 
 // sessions is what the leader does for the sessions of mounts.
 type sessions struct {
+	shown      *shown
 	ctx        context.Context // ends when the node is closed
 	leases     *sessionLeases
 	fsm        *raftstore.FSM
@@ -42,7 +44,7 @@ func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveReques
 	if err != nil {
 		return nil, err
 	}
-	reply := &clusterpb.KeepAliveReply{SquashRoot: squashed, Ttl: int64(s.leases.ttl), ClusterTime: s.clock.Now(), Leader: s.members.dir.Name}
+	reply := &clusterpb.KeepAliveReply{SquashRoot: squashed, Ttl: int64(s.leases.ttl), ClusterTime: s.clock.Now(), Leader: s.members.dir.Name, Leases: s.shown.gives}
 	reply.Servers = s.members.addresses()
 	reply.OldestVersion, reply.NewestVersion = s.members.versions.Oldest, s.members.versions.Newest
 	alive := false
@@ -51,8 +53,58 @@ func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveReques
 		reply.ClusterVersion = ns.Version()
 		reply.Authority = ns.SigningAuthority().GetAuthority().GetFingerprint()
 	})
+	if s.leadership.term() != term {
+		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}, nil
+	}
+	if !alive && s.shown.awaitAll(ctx) != nil { // what went with the session is gone for everybody
+		return &clusterpb.KeepAliveReply{Outcome: clusterpb.Outcome_NOT_DONE}, nil
+	}
 	reply.Ended = !alive || !s.leases.renew(ids.Session(req.GetSession()), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()))
 	return reply, nil
+}
+
+// lease does for the lease of a mount on what it was answered what keepAlive does for its session, and waits a moment for what it has
+// to drop.
+func (s *sessions) lease(ctx context.Context, req *clusterpb.LeaseRequest) (*clusterpb.LeaseReply, error) {
+	came := readClocks().mono
+	term, leader := s.leadership.await(ctx)
+	if term == 0 {
+		return &clusterpb.LeaseReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}, nil
+	}
+	id := lease.Holder{Session: ids.Session(req.GetSession()), Client: req.GetClient()}
+	if _, err := s.binding.session(rpc.CallerOf(ctx), id.Session); err != nil {
+		return nil, err
+	}
+	table := s.shown.table
+	table.Heard(id)
+	if req.GetRelease() {
+		table.Release(id, req.GetGeneration())
+		return &clusterpb.LeaseReply{}, nil
+	}
+	table.Dropped(id, req.GetGeneration(), req.GetDropped())
+	reply := new(clusterpb.LeaseReply)
+	if err := s.readIndex.confirm(ctx); err == nil && s.readIndex.ownWord().term == term {
+		reply.Extended = table.Extend(id, req.GetGeneration(), came)
+	}
+	wait := time.NewTimer(lease.Renewal)
+	defer wait.Stop()
+	for waiting := true; ; {
+		inodes, number, news, known := table.Drops(id, req.GetGeneration())
+		reply.Known, reply.Number = known, number
+		for _, ino := range inodes {
+			reply.Drop = append(reply.Drop, uint64(ino))
+		}
+		if !known || len(inodes) > 0 || !waiting {
+			return reply, nil
+		}
+		select {
+		case <-news:
+		case <-wait.C:
+			waiting = false
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // list lists the mounts if this node leads.
@@ -64,9 +116,16 @@ func (s *sessions) list(ctx context.Context) *clusterpb.SessionsReply {
 	if err := s.readIndex.confirm(ctx); err != nil {
 		return &clusterpb.SessionsReply{Outcome: clusterpb.Outcome_NOT_DONE}
 	}
+	records := s.live()
+	if s.leadership.term() != term {
+		return &clusterpb.SessionsReply{Outcome: clusterpb.Outcome_NOT_DONE}
+	}
+	if s.shown.awaitAll(ctx) != nil {
+		return &clusterpb.SessionsReply{Outcome: clusterpb.Outcome_NOT_DONE}
+	}
 	reply := new(clusterpb.SessionsReply)
 	now := readClocks().mono
-	for _, record := range s.live() {
+	for _, record := range records {
 		known := s.leases.get(ids.Session(record.GetId()), now)
 		reply.Sessions = append(reply.Sessions, &clusterpb.Session{
 			Record: record, Silent: int64(now - known.renewed), ClockOffset: int64(known.offset),

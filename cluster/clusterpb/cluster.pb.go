@@ -92,6 +92,8 @@ type ExecuteRequest struct {
 	Term          uint64 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
 	Probed        string `protobuf:"bytes,5,opt,name=probed,proto3" json:"probed,omitempty"`   // of a query: a voter that the sender probes itself, meanwhile
 	Cluster       string `protobuf:"bytes,6,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the one that the mount belongs to; empty: it does not say
+	Lease         uint64 `protobuf:"varint,7,opt,name=lease,proto3" json:"lease,omitempty"`    // of a query: the session that wants a lease on the answer; 0: none does
+	Client        uint64 `protobuf:"varint,8,opt,name=client,proto3" json:"client,omitempty"`  // whose client that is: a number that each draws
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -179,6 +181,20 @@ func (x *ExecuteRequest) GetCluster() string {
 	return ""
 }
 
+func (x *ExecuteRequest) GetLease() uint64 {
+	if x != nil {
+		return x.Lease
+	}
+	return 0
+}
+
+func (x *ExecuteRequest) GetClient() uint64 {
+	if x != nil {
+		return x.Client
+	}
+	return 0
+}
+
 type isExecuteRequest_Request interface {
 	isExecuteRequest_Request()
 }
@@ -200,8 +216,10 @@ type ExecuteReply struct {
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
 	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
 	Result        *storepb.Result        `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
-	Term          uint64                 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`      // not 0: the result counts only if the probed voter was in this term
-	Cluster       string                 `protobuf:"bytes,5,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the one that answers; of one that goes on for the mount's, if it was done
+	Term          uint64                 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`                               // not 0: the result counts only if the probed voter was in this term
+	Cluster       string                 `protobuf:"bytes,5,opt,name=cluster,proto3" json:"cluster,omitempty"`                          // id of the one that answers; of one that goes on for the mount's, if it was done
+	Lease         uint64                 `protobuf:"varint,6,opt,name=lease,proto3" json:"lease,omitempty"`                             // not 0: the result is leased, in this generation
+	LeaseLasts    int64                  `protobuf:"varint,7,opt,name=lease_lasts,json=leaseLasts,proto3" json:"lease_lasts,omitempty"` // not 0: for so long at most from when the request was sent, nanoseconds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -269,6 +287,20 @@ func (x *ExecuteReply) GetCluster() string {
 		return x.Cluster
 	}
 	return ""
+}
+
+func (x *ExecuteReply) GetLease() uint64 {
+	if x != nil {
+		return x.Lease
+	}
+	return 0
+}
+
+func (x *ExecuteReply) GetLeaseLasts() int64 {
+	if x != nil {
+		return x.LeaseLasts
+	}
+	return 0
 }
 
 type KeepAliveRequest struct {
@@ -343,6 +375,7 @@ type KeepAliveReply struct {
 	Authority      []byte                 `protobuf:"bytes,8,opt,name=authority,proto3" json:"authority,omitempty"`                                   // fingerprint of the one that signs; empty: there is none
 	SquashRoot     bool                   `protobuf:"varint,9,opt,name=squash_root,json=squashRoot,proto3" json:"squash_root,omitempty"`              // root of this mount's host is nobody
 	Cluster        string                 `protobuf:"bytes,10,opt,name=cluster,proto3" json:"cluster,omitempty"`                                      // as in ExecuteReply
+	Leases         bool                   `protobuf:"varint,11,opt,name=leases,proto3" json:"leases,omitempty"`                                       // the leader gives leases on what it answers
 	ClusterVersion uint32                 `protobuf:"varint,70,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"` // at which the cluster runs
 	OldestVersion  uint32                 `protobuf:"varint,71,opt,name=oldest_version,json=oldestVersion,proto3" json:"oldest_version,omitempty"`    // of those that the node's program knows
 	NewestVersion  uint32                 `protobuf:"varint,72,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"`
@@ -450,6 +483,13 @@ func (x *KeepAliveReply) GetCluster() string {
 	return ""
 }
 
+func (x *KeepAliveReply) GetLeases() bool {
+	if x != nil {
+		return x.Leases
+	}
+	return false
+}
+
 func (x *KeepAliveReply) GetClusterVersion() uint32 {
 	if x != nil {
 		return x.ClusterVersion
@@ -471,6 +511,174 @@ func (x *KeepAliveReply) GetNewestVersion() uint32 {
 	return 0
 }
 
+type LeaseRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
+	Generation    uint64                 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"` // of what the mount holds
+	Dropped       uint64                 `protobuf:"varint,3,opt,name=dropped,proto3" json:"dropped,omitempty"`       // it has dropped what it was asked to up to this number
+	Release       bool                   `protobuf:"varint,4,opt,name=release,proto3" json:"release,omitempty"`       // it holds nothing of that generation any more, and never will
+	Cluster       string                 `protobuf:"bytes,5,opt,name=cluster,proto3" json:"cluster,omitempty"`        // as in ExecuteRequest
+	Client        uint64                 `protobuf:"varint,6,opt,name=client,proto3" json:"client,omitempty"`         // likewise
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaseRequest) Reset() {
+	*x = LeaseRequest{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaseRequest) ProtoMessage() {}
+
+func (x *LeaseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaseRequest.ProtoReflect.Descriptor instead.
+func (*LeaseRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *LeaseRequest) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *LeaseRequest) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *LeaseRequest) GetDropped() uint64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return 0
+}
+
+func (x *LeaseRequest) GetRelease() bool {
+	if x != nil {
+		return x.Release
+	}
+	return false
+}
+
+func (x *LeaseRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *LeaseRequest) GetClient() uint64 {
+	if x != nil {
+		return x.Client
+	}
+	return 0
+}
+
+type LeaseReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
+	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
+	Known         bool                   `protobuf:"varint,3,opt,name=known,proto3" json:"known,omitempty"`       // there is a lease of that generation
+	Extended      bool                   `protobuf:"varint,4,opt,name=extended,proto3" json:"extended,omitempty"` // it lasts from when the request was sent
+	Drop          []uint64               `protobuf:"varint,5,rep,packed,name=drop,proto3" json:"drop,omitempty"`  // inodes of which nothing is to be kept
+	Number        uint64                 `protobuf:"varint,6,opt,name=number,proto3" json:"number,omitempty"`     // to say once they are dropped
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaseReply) Reset() {
+	*x = LeaseReply{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaseReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaseReply) ProtoMessage() {}
+
+func (x *LeaseReply) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaseReply.ProtoReflect.Descriptor instead.
+func (*LeaseReply) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *LeaseReply) GetOutcome() Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return Outcome_DONE
+}
+
+func (x *LeaseReply) GetLeaderAddress() string {
+	if x != nil {
+		return x.LeaderAddress
+	}
+	return ""
+}
+
+func (x *LeaseReply) GetKnown() bool {
+	if x != nil {
+		return x.Known
+	}
+	return false
+}
+
+func (x *LeaseReply) GetExtended() bool {
+	if x != nil {
+		return x.Extended
+	}
+	return false
+}
+
+func (x *LeaseReply) GetDrop() []uint64 {
+	if x != nil {
+		return x.Drop
+	}
+	return nil
+}
+
+func (x *LeaseReply) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 type SessionsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -479,7 +687,7 @@ type SessionsRequest struct {
 
 func (x *SessionsRequest) Reset() {
 	*x = SessionsRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[4]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -491,7 +699,7 @@ func (x *SessionsRequest) String() string {
 func (*SessionsRequest) ProtoMessage() {}
 
 func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[4]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -504,7 +712,7 @@ func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsRequest.ProtoReflect.Descriptor instead.
 func (*SessionsRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{4}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{6}
 }
 
 type SessionsReply struct {
@@ -518,7 +726,7 @@ type SessionsReply struct {
 
 func (x *SessionsReply) Reset() {
 	*x = SessionsReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[5]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -530,7 +738,7 @@ func (x *SessionsReply) String() string {
 func (*SessionsReply) ProtoMessage() {}
 
 func (x *SessionsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[5]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -543,7 +751,7 @@ func (x *SessionsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsReply.ProtoReflect.Descriptor instead.
 func (*SessionsReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{5}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SessionsReply) GetOutcome() Outcome {
@@ -579,7 +787,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[6]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -591,7 +799,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[6]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -604,7 +812,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{6}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Session) GetRecord() *storepb.SessionRecord {
@@ -638,7 +846,7 @@ type RemovalsRequest struct {
 
 func (x *RemovalsRequest) Reset() {
 	*x = RemovalsRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[7]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -650,7 +858,7 @@ func (x *RemovalsRequest) String() string {
 func (*RemovalsRequest) ProtoMessage() {}
 
 func (x *RemovalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[7]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -663,7 +871,7 @@ func (x *RemovalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemovalsRequest.ProtoReflect.Descriptor instead.
 func (*RemovalsRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{7}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RemovalsRequest) GetEpoch() uint64 {
@@ -691,7 +899,7 @@ type RemovalsReply struct {
 
 func (x *RemovalsReply) Reset() {
 	*x = RemovalsReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[8]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -703,7 +911,7 @@ func (x *RemovalsReply) String() string {
 func (*RemovalsReply) ProtoMessage() {}
 
 func (x *RemovalsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[8]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -716,7 +924,7 @@ func (x *RemovalsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemovalsReply.ProtoReflect.Descriptor instead.
 func (*RemovalsReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{8}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RemovalsReply) GetEpoch() uint64 {
@@ -753,7 +961,7 @@ type Removal struct {
 
 func (x *Removal) Reset() {
 	*x = Removal{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[9]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -765,7 +973,7 @@ func (x *Removal) String() string {
 func (*Removal) ProtoMessage() {}
 
 func (x *Removal) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[9]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -778,7 +986,7 @@ func (x *Removal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Removal.ProtoReflect.Descriptor instead.
 func (*Removal) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{9}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Removal) GetSession() uint64 {
@@ -817,7 +1025,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[10]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -829,7 +1037,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[10]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -842,7 +1050,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{10}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 type ProbeReply struct {
@@ -852,15 +1060,17 @@ type ProbeReply struct {
 	Id            string                 `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`                                 // of the raft server
 	Leads         bool                   `protobuf:"varint,4,opt,name=leads,proto3" json:"leads,omitempty"`
 	Cluster       string                 `protobuf:"bytes,5,opt,name=cluster,proto3" json:"cluster,omitempty"`                        // id of the node's
+	Silent        int64                  `protobuf:"varint,6,opt,name=silent,proto3" json:"silent,omitempty"`                         // for how long it has not said that it is in an earlier term, nanoseconds
 	FreeSpace     uint64                 `protobuf:"varint,61,opt,name=free_space,json=freeSpace,proto3" json:"free_space,omitempty"` // bytes that are free on the disk of its data directory
 	MinSpace      uint64                 `protobuf:"varint,62,opt,name=min_space,json=minSpace,proto3" json:"min_space,omitempty"`    // as many are to be free at least; 0: nobody looks
+	Full          bool                   `protobuf:"varint,90,opt,name=full,proto3" json:"full,omitempty"`                            // it takes no part in the cluster, since a write waits for space on that disk
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ProbeReply) Reset() {
 	*x = ProbeReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[11]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -872,7 +1082,7 @@ func (x *ProbeReply) String() string {
 func (*ProbeReply) ProtoMessage() {}
 
 func (x *ProbeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[11]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -885,7 +1095,7 @@ func (x *ProbeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeReply.ProtoReflect.Descriptor instead.
 func (*ProbeReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{11}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ProbeReply) GetTerm() uint64 {
@@ -923,6 +1133,13 @@ func (x *ProbeReply) GetCluster() string {
 	return ""
 }
 
+func (x *ProbeReply) GetSilent() int64 {
+	if x != nil {
+		return x.Silent
+	}
+	return 0
+}
+
 func (x *ProbeReply) GetFreeSpace() uint64 {
 	if x != nil {
 		return x.FreeSpace
@@ -935,6 +1152,13 @@ func (x *ProbeReply) GetMinSpace() uint64 {
 		return x.MinSpace
 	}
 	return 0
+}
+
+func (x *ProbeReply) GetFull() bool {
+	if x != nil {
+		return x.Full
+	}
+	return false
 }
 
 type StatusRequest struct {
@@ -950,7 +1174,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[12]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -962,7 +1186,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[12]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -975,7 +1199,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{12}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StatusRequest) GetHash() bool {
@@ -1044,13 +1268,14 @@ type StatusReply struct {
 	Frozen         *FrozenState           `protobuf:"bytes,60,opt,name=frozen,proto3" json:"frozen,omitempty"`                           // nothing if it is not known, or not yet
 	Recent         []*Sample              `protobuf:"bytes,80,rep,name=recent,proto3" json:"recent,omitempty"`                           // of the last hour, the oldest first
 	VotersSeen     []*VoterSeen           `protobuf:"bytes,81,rep,name=voters_seen,json=votersSeen,proto3" json:"voters_seen,omitempty"` // of the leader
+	Full           bool                   `protobuf:"varint,90,opt,name=full,proto3" json:"full,omitempty"`                              // as in ProbeReply
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
 
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1062,7 +1287,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1075,7 +1300,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{13}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StatusReply) GetId() string {
@@ -1281,6 +1506,13 @@ func (x *StatusReply) GetVotersSeen() []*VoterSeen {
 	return nil
 }
 
+func (x *StatusReply) GetFull() bool {
+	if x != nil {
+		return x.Full
+	}
+	return false
+}
+
 // Sample is what a node noticed of itself in some time. Durations are in nanoseconds; 0: there were none.
 type Sample struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1298,7 +1530,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1310,7 +1542,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1323,7 +1555,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Sample) GetEnded() int64 {
@@ -1394,7 +1626,7 @@ type VoterSeen struct {
 
 func (x *VoterSeen) Reset() {
 	*x = VoterSeen{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1406,7 +1638,7 @@ func (x *VoterSeen) String() string {
 func (*VoterSeen) ProtoMessage() {}
 
 func (x *VoterSeen) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1419,7 +1651,7 @@ func (x *VoterSeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoterSeen.ProtoReflect.Descriptor instead.
 func (*VoterSeen) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *VoterSeen) GetId() string {
@@ -1454,7 +1686,7 @@ type Silence struct {
 
 func (x *Silence) Reset() {
 	*x = Silence{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1466,7 +1698,7 @@ func (x *Silence) String() string {
 func (*Silence) ProtoMessage() {}
 
 func (x *Silence) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1479,7 +1711,7 @@ func (x *Silence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silence.ProtoReflect.Descriptor instead.
 func (*Silence) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Silence) GetId() string {
@@ -1507,7 +1739,7 @@ type FrozenState struct {
 
 func (x *FrozenState) Reset() {
 	*x = FrozenState{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1519,7 +1751,7 @@ func (x *FrozenState) String() string {
 func (*FrozenState) ProtoMessage() {}
 
 func (x *FrozenState) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1532,7 +1764,7 @@ func (x *FrozenState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrozenState.ProtoReflect.Descriptor instead.
 func (*FrozenState) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *FrozenState) GetHash() string {
@@ -1560,7 +1792,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1572,7 +1804,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1585,7 +1817,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *JoinRequest) GetMember() *storepb.Member {
@@ -1621,7 +1853,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1633,7 +1865,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1646,7 +1878,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RemoveRequest) GetName() string {
@@ -1689,7 +1921,7 @@ type SetVoteRequest struct {
 
 func (x *SetVoteRequest) Reset() {
 	*x = SetVoteRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1701,7 +1933,7 @@ func (x *SetVoteRequest) String() string {
 func (*SetVoteRequest) ProtoMessage() {}
 
 func (x *SetVoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1714,7 +1946,7 @@ func (x *SetVoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVoteRequest.ProtoReflect.Descriptor instead.
 func (*SetVoteRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{20}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SetVoteRequest) GetName() string {
@@ -1755,7 +1987,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +1999,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +2012,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{21}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ChangeRequest) GetOp() *storepb.Op {
@@ -1807,7 +2039,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1819,7 +2051,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1832,7 +2064,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{22}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BackupRequest) GetId() uint64 {
@@ -1861,7 +2093,7 @@ type BackupReply struct {
 
 func (x *BackupReply) Reset() {
 	*x = BackupReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1873,7 +2105,7 @@ func (x *BackupReply) String() string {
 func (*BackupReply) ProtoMessage() {}
 
 func (x *BackupReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1886,7 +2118,7 @@ func (x *BackupReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupReply.ProtoReflect.Descriptor instead.
 func (*BackupReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{23}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BackupReply) GetId() uint64 {
@@ -1928,7 +2160,7 @@ type AdminReply struct {
 
 func (x *AdminReply) Reset() {
 	*x = AdminReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1940,7 +2172,7 @@ func (x *AdminReply) String() string {
 func (*AdminReply) ProtoMessage() {}
 
 func (x *AdminReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1953,7 +2185,7 @@ func (x *AdminReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminReply.ProtoReflect.Descriptor instead.
 func (*AdminReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{24}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AdminReply) GetOutcome() Outcome {
@@ -1990,7 +2222,7 @@ type EnrollRequest struct {
 
 func (x *EnrollRequest) Reset() {
 	*x = EnrollRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2002,7 +2234,7 @@ func (x *EnrollRequest) String() string {
 func (*EnrollRequest) ProtoMessage() {}
 
 func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2015,7 +2247,7 @@ func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollRequest.ProtoReflect.Descriptor instead.
 func (*EnrollRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{25}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *EnrollRequest) GetTokenId() []byte {
@@ -2063,7 +2295,7 @@ type EnrollReply struct {
 
 func (x *EnrollReply) Reset() {
 	*x = EnrollReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2075,7 +2307,7 @@ func (x *EnrollReply) String() string {
 func (*EnrollReply) ProtoMessage() {}
 
 func (x *EnrollReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2088,7 +2320,7 @@ func (x *EnrollReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollReply.ProtoReflect.Descriptor instead.
 func (*EnrollReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{26}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *EnrollReply) GetOutcome() Outcome {
@@ -2158,25 +2390,30 @@ var File_cluster_clusterpb_cluster_proto protoreflect.FileDescriptor
 
 const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x1fcluster/clusterpb/cluster.proto\x12\x0elockfs.cluster\x1a\x1draftstore/storepb/store.proto\"\xd7\x01\n" +
+	"\x1fcluster/clusterpb/cluster.proto\x12\x0elockfs.cluster\x1a\x1draftstore/storepb/store.proto\"\x85\x02\n" +
 	"\x0eExecuteRequest\x121\n" +
 	"\acommand\x18\x01 \x01(\v2\x15.lockfs.store.CommandH\x00R\acommand\x12+\n" +
 	"\x05query\x18\x02 \x01(\v2\x13.lockfs.store.QueryH\x00R\x05query\x12\x14\n" +
 	"\x05voter\x18\x03 \x01(\tR\x05voter\x12\x12\n" +
 	"\x04term\x18\x04 \x01(\x04R\x04term\x12\x16\n" +
 	"\x06probed\x18\x05 \x01(\tR\x06probed\x12\x18\n" +
-	"\acluster\x18\x06 \x01(\tR\aclusterB\t\n" +
-	"\arequest\"\xc4\x01\n" +
+	"\acluster\x18\x06 \x01(\tR\acluster\x12\x14\n" +
+	"\x05lease\x18\a \x01(\x04R\x05lease\x12\x16\n" +
+	"\x06client\x18\b \x01(\x04R\x06clientB\t\n" +
+	"\arequest\"\xfb\x01\n" +
 	"\fExecuteReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12,\n" +
 	"\x06result\x18\x03 \x01(\v2\x14.lockfs.store.ResultR\x06result\x12\x12\n" +
 	"\x04term\x18\x04 \x01(\x04R\x04term\x12\x18\n" +
-	"\acluster\x18\x05 \x01(\tR\acluster\"i\n" +
+	"\acluster\x18\x05 \x01(\tR\acluster\x12\x14\n" +
+	"\x05lease\x18\x06 \x01(\x04R\x05lease\x12\x1f\n" +
+	"\vlease_lasts\x18\a \x01(\x03R\n" +
+	"leaseLasts\"i\n" +
 	"\x10KeepAliveRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12!\n" +
 	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\x12\x18\n" +
-	"\acluster\x18\x03 \x01(\tR\acluster\"\xb7\x03\n" +
+	"\acluster\x18\x03 \x01(\tR\acluster\"\xcf\x03\n" +
 	"\x0eKeepAliveReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x14\n" +
@@ -2189,10 +2426,28 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\vsquash_root\x18\t \x01(\bR\n" +
 	"squashRoot\x12\x18\n" +
 	"\acluster\x18\n" +
-	" \x01(\tR\acluster\x12'\n" +
+	" \x01(\tR\acluster\x12\x16\n" +
+	"\x06leases\x18\v \x01(\bR\x06leases\x12'\n" +
 	"\x0fcluster_version\x18F \x01(\rR\x0eclusterVersion\x12%\n" +
 	"\x0eoldest_version\x18G \x01(\rR\roldestVersion\x12%\n" +
-	"\x0enewest_version\x18H \x01(\rR\rnewestVersion\"\x11\n" +
+	"\x0enewest_version\x18H \x01(\rR\rnewestVersion\"\xae\x01\n" +
+	"\fLeaseRequest\x12\x18\n" +
+	"\asession\x18\x01 \x01(\x04R\asession\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x02 \x01(\x04R\n" +
+	"generation\x12\x18\n" +
+	"\adropped\x18\x03 \x01(\x04R\adropped\x12\x18\n" +
+	"\arelease\x18\x04 \x01(\bR\arelease\x12\x18\n" +
+	"\acluster\x18\x05 \x01(\tR\acluster\x12\x16\n" +
+	"\x06client\x18\x06 \x01(\x04R\x06client\"\xc4\x01\n" +
+	"\n" +
+	"LeaseReply\x121\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
+	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x14\n" +
+	"\x05known\x18\x03 \x01(\bR\x05known\x12\x1a\n" +
+	"\bextended\x18\x04 \x01(\bR\bextended\x12\x12\n" +
+	"\x04drop\x18\x05 \x03(\x04R\x04drop\x12\x16\n" +
+	"\x06number\x18\x06 \x01(\x04R\x06number\"\x11\n" +
 	"\x0fSessionsRequest\"\x9e\x01\n" +
 	"\rSessionsReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
@@ -2214,7 +2469,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\fR\x04name\x12\x10\n" +
 	"\x03ino\x18\x04 \x01(\x04R\x03ino\"\x0e\n" +
-	"\fProbeRequest\"\xbb\x01\n" +
+	"\fProbeRequest\"\xe7\x01\n" +
 	"\n" +
 	"ProbeReply\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x1d\n" +
@@ -2222,16 +2477,18 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"wall_clock\x18\x02 \x01(\x03R\twallClock\x12\x0e\n" +
 	"\x02id\x18\x03 \x01(\tR\x02id\x12\x14\n" +
 	"\x05leads\x18\x04 \x01(\bR\x05leads\x12\x18\n" +
-	"\acluster\x18\x05 \x01(\tR\acluster\x12\x1d\n" +
+	"\acluster\x18\x05 \x01(\tR\acluster\x12\x16\n" +
+	"\x06silent\x18\x06 \x01(\x03R\x06silent\x12\x1d\n" +
 	"\n" +
 	"free_space\x18= \x01(\x04R\tfreeSpace\x12\x1b\n" +
-	"\tmin_space\x18> \x01(\x04R\bminSpace\"\x85\x01\n" +
+	"\tmin_space\x18> \x01(\x04R\bminSpace\x12\x12\n" +
+	"\x04full\x18Z \x01(\bR\x04full\"\x85\x01\n" +
 	"\rStatusRequest\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\bR\x04hash\x12\x18\n" +
 	"\aconfirm\x18\x02 \x01(\bR\aconfirm\x12\x16\n" +
 	"\x06member\x18\x03 \x01(\tR\x06member\x12\x16\n" +
 	"\x06frozen\x18< \x01(\x04R\x06frozen\x12\x16\n" +
-	"\x06recent\x18P \x01(\bR\x06recent\"\xe2\a\n" +
+	"\x06recent\x18P \x01(\bR\x06recent\"\xf6\a\n" +
 	"\vStatusReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -2265,7 +2522,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06frozen\x18< \x01(\v2\x1b.lockfs.cluster.FrozenStateR\x06frozen\x12.\n" +
 	"\x06recent\x18P \x03(\v2\x16.lockfs.cluster.SampleR\x06recent\x12:\n" +
 	"\vvoters_seen\x18Q \x03(\v2\x19.lockfs.cluster.VoterSeenR\n" +
-	"votersSeen\"\xda\x01\n" +
+	"votersSeen\x12\x12\n" +
+	"\x04full\x18Z \x01(\bR\x04full\"\xda\x01\n" +
 	"\x06Sample\x12\x14\n" +
 	"\x05ended\x18\x01 \x01(\x03R\x05ended\x12\x10\n" +
 	"\x03lag\x18\x02 \x01(\x04R\x03lag\x12\x18\n" +
@@ -2339,10 +2597,11 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"NOT_LEADER\x10\x01\x12\v\n" +
 	"\aUNKNOWN\x10\x02\x12\f\n" +
 	"\bNOT_DONE\x10\x03\x12\x11\n" +
-	"\rOTHER_CLUSTER\x10\x042\xdd\x06\n" +
+	"\rOTHER_CLUSTER\x10\x042\xa0\a\n" +
 	"\x04Node\x12G\n" +
 	"\aExecute\x12\x1e.lockfs.cluster.ExecuteRequest\x1a\x1c.lockfs.cluster.ExecuteReply\x12M\n" +
-	"\tKeepAlive\x12 .lockfs.cluster.KeepAliveRequest\x1a\x1e.lockfs.cluster.KeepAliveReply\x12J\n" +
+	"\tKeepAlive\x12 .lockfs.cluster.KeepAliveRequest\x1a\x1e.lockfs.cluster.KeepAliveReply\x12A\n" +
+	"\x05Lease\x12\x1c.lockfs.cluster.LeaseRequest\x1a\x1a.lockfs.cluster.LeaseReply\x12J\n" +
 	"\bSessions\x12\x1f.lockfs.cluster.SessionsRequest\x1a\x1d.lockfs.cluster.SessionsReply\x12J\n" +
 	"\bRemovals\x12\x1f.lockfs.cluster.RemovalsRequest\x1a\x1d.lockfs.cluster.RemovalsReply\x12A\n" +
 	"\x05Probe\x12\x1c.lockfs.cluster.ProbeRequest\x1a\x1a.lockfs.cluster.ProbeReply\x12D\n" +
@@ -2367,99 +2626,104 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: lockfs.cluster.Outcome
 	(*ExecuteRequest)(nil),        // 1: lockfs.cluster.ExecuteRequest
 	(*ExecuteReply)(nil),          // 2: lockfs.cluster.ExecuteReply
 	(*KeepAliveRequest)(nil),      // 3: lockfs.cluster.KeepAliveRequest
 	(*KeepAliveReply)(nil),        // 4: lockfs.cluster.KeepAliveReply
-	(*SessionsRequest)(nil),       // 5: lockfs.cluster.SessionsRequest
-	(*SessionsReply)(nil),         // 6: lockfs.cluster.SessionsReply
-	(*Session)(nil),               // 7: lockfs.cluster.Session
-	(*RemovalsRequest)(nil),       // 8: lockfs.cluster.RemovalsRequest
-	(*RemovalsReply)(nil),         // 9: lockfs.cluster.RemovalsReply
-	(*Removal)(nil),               // 10: lockfs.cluster.Removal
-	(*ProbeRequest)(nil),          // 11: lockfs.cluster.ProbeRequest
-	(*ProbeReply)(nil),            // 12: lockfs.cluster.ProbeReply
-	(*StatusRequest)(nil),         // 13: lockfs.cluster.StatusRequest
-	(*StatusReply)(nil),           // 14: lockfs.cluster.StatusReply
-	(*Sample)(nil),                // 15: lockfs.cluster.Sample
-	(*VoterSeen)(nil),             // 16: lockfs.cluster.VoterSeen
-	(*Silence)(nil),               // 17: lockfs.cluster.Silence
-	(*FrozenState)(nil),           // 18: lockfs.cluster.FrozenState
-	(*JoinRequest)(nil),           // 19: lockfs.cluster.JoinRequest
-	(*RemoveRequest)(nil),         // 20: lockfs.cluster.RemoveRequest
-	(*SetVoteRequest)(nil),        // 21: lockfs.cluster.SetVoteRequest
-	(*ChangeRequest)(nil),         // 22: lockfs.cluster.ChangeRequest
-	(*BackupRequest)(nil),         // 23: lockfs.cluster.BackupRequest
-	(*BackupReply)(nil),           // 24: lockfs.cluster.BackupReply
-	(*AdminReply)(nil),            // 25: lockfs.cluster.AdminReply
-	(*EnrollRequest)(nil),         // 26: lockfs.cluster.EnrollRequest
-	(*EnrollReply)(nil),           // 27: lockfs.cluster.EnrollReply
-	(*storepb.Command)(nil),       // 28: lockfs.store.Command
-	(*storepb.Query)(nil),         // 29: lockfs.store.Query
-	(*storepb.Result)(nil),        // 30: lockfs.store.Result
-	(*storepb.SessionRecord)(nil), // 31: lockfs.store.SessionRecord
-	(*storepb.Member)(nil),        // 32: lockfs.store.Member
-	(*storepb.FsStats)(nil),       // 33: lockfs.store.FsStats
-	(*storepb.Caller)(nil),        // 34: lockfs.store.Caller
-	(*storepb.Op)(nil),            // 35: lockfs.store.Op
+	(*LeaseRequest)(nil),          // 5: lockfs.cluster.LeaseRequest
+	(*LeaseReply)(nil),            // 6: lockfs.cluster.LeaseReply
+	(*SessionsRequest)(nil),       // 7: lockfs.cluster.SessionsRequest
+	(*SessionsReply)(nil),         // 8: lockfs.cluster.SessionsReply
+	(*Session)(nil),               // 9: lockfs.cluster.Session
+	(*RemovalsRequest)(nil),       // 10: lockfs.cluster.RemovalsRequest
+	(*RemovalsReply)(nil),         // 11: lockfs.cluster.RemovalsReply
+	(*Removal)(nil),               // 12: lockfs.cluster.Removal
+	(*ProbeRequest)(nil),          // 13: lockfs.cluster.ProbeRequest
+	(*ProbeReply)(nil),            // 14: lockfs.cluster.ProbeReply
+	(*StatusRequest)(nil),         // 15: lockfs.cluster.StatusRequest
+	(*StatusReply)(nil),           // 16: lockfs.cluster.StatusReply
+	(*Sample)(nil),                // 17: lockfs.cluster.Sample
+	(*VoterSeen)(nil),             // 18: lockfs.cluster.VoterSeen
+	(*Silence)(nil),               // 19: lockfs.cluster.Silence
+	(*FrozenState)(nil),           // 20: lockfs.cluster.FrozenState
+	(*JoinRequest)(nil),           // 21: lockfs.cluster.JoinRequest
+	(*RemoveRequest)(nil),         // 22: lockfs.cluster.RemoveRequest
+	(*SetVoteRequest)(nil),        // 23: lockfs.cluster.SetVoteRequest
+	(*ChangeRequest)(nil),         // 24: lockfs.cluster.ChangeRequest
+	(*BackupRequest)(nil),         // 25: lockfs.cluster.BackupRequest
+	(*BackupReply)(nil),           // 26: lockfs.cluster.BackupReply
+	(*AdminReply)(nil),            // 27: lockfs.cluster.AdminReply
+	(*EnrollRequest)(nil),         // 28: lockfs.cluster.EnrollRequest
+	(*EnrollReply)(nil),           // 29: lockfs.cluster.EnrollReply
+	(*storepb.Command)(nil),       // 30: lockfs.store.Command
+	(*storepb.Query)(nil),         // 31: lockfs.store.Query
+	(*storepb.Result)(nil),        // 32: lockfs.store.Result
+	(*storepb.SessionRecord)(nil), // 33: lockfs.store.SessionRecord
+	(*storepb.Member)(nil),        // 34: lockfs.store.Member
+	(*storepb.FsStats)(nil),       // 35: lockfs.store.FsStats
+	(*storepb.Caller)(nil),        // 36: lockfs.store.Caller
+	(*storepb.Op)(nil),            // 37: lockfs.store.Op
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	28, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	29, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	30, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	31, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
 	0,  // 2: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	30, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	32, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
 	0,  // 4: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
-	0,  // 5: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
-	7,  // 6: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
-	31, // 7: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
-	10, // 8: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
-	32, // 9: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	33, // 10: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
-	17, // 11: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
-	18, // 12: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
-	15, // 13: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
-	16, // 14: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
-	32, // 15: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	34, // 16: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
-	34, // 17: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
-	35, // 18: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	34, // 19: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
-	0,  // 20: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	30, // 21: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	0,  // 22: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
-	30, // 23: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
-	1,  // 24: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	3,  // 25: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	5,  // 26: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	8,  // 27: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	11, // 28: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	13, // 29: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	19, // 30: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	20, // 31: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	21, // 32: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
-	22, // 33: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	26, // 34: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
-	23, // 35: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
-	2,  // 36: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	4,  // 37: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	6,  // 38: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	9,  // 39: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	12, // 40: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	14, // 41: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	25, // 42: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	25, // 43: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	25, // 44: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
-	25, // 45: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	27, // 46: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
-	24, // 47: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
-	36, // [36:48] is the sub-list for method output_type
-	24, // [24:36] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	0,  // 5: lockfs.cluster.LeaseReply.outcome:type_name -> lockfs.cluster.Outcome
+	0,  // 6: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
+	9,  // 7: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
+	33, // 8: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	12, // 9: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
+	34, // 10: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	35, // 11: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
+	19, // 12: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
+	20, // 13: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
+	17, // 14: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
+	18, // 15: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
+	34, // 16: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	36, // 17: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
+	36, // 18: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
+	37, // 19: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	36, // 20: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 21: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	32, // 22: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	0,  // 23: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
+	32, // 24: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
+	1,  // 25: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	3,  // 26: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	5,  // 27: lockfs.cluster.Node.Lease:input_type -> lockfs.cluster.LeaseRequest
+	7,  // 28: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	10, // 29: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	13, // 30: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	15, // 31: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	21, // 32: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	22, // 33: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	23, // 34: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
+	24, // 35: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	28, // 36: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
+	25, // 37: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
+	2,  // 38: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	4,  // 39: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	6,  // 40: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
+	8,  // 41: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	11, // 42: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	14, // 43: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	16, // 44: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	27, // 45: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	27, // 46: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	27, // 47: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
+	27, // 48: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	29, // 49: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	26, // 50: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
+	38, // [38:51] is the sub-list for method output_type
+	25, // [25:38] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
@@ -2477,7 +2741,7 @@ func file_cluster_clusterpb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -53,6 +53,9 @@ func (c *Client) dropOwner(caller *storepb.Caller, taken *storepb.TakeLock) {
 // owner has dropped its locks of the file.
 func (c *Client) TakeLock(ctx context.Context, caller *storepb.Caller, op *storepb.TakeLock) (*storepb.Result, error) {
 	result, seq, err := c.requestLock(caller, op)
+	if op.GetWait() {
+		defer c.journal.endWait(ids.Session(op.GetSession()), seq)
+	}
 	request := &storepb.AwaitLock{
 		Session: op.GetSession(), Seq: uint64(seq), Ino: op.GetIno(), Kind: op.GetKind(), Owner: op.GetOwner(),
 		Type: op.GetType(), Start: op.GetStart(), End: op.GetEnd(),
@@ -112,10 +115,7 @@ func (c *Client) stillOurs(request *storepb.AwaitLock, result *storepb.Result) (
 // only then, or gets an error (see TakeLock): once the time for an operation is up, or at once while the cluster is silent. In
 // another session the number of the request is that of another one.
 func (c *Client) interrupt(caller *storepb.Caller, request *storepb.AwaitLock) (*storepb.Result, error) {
-	op := &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: &storepb.InterruptLock{
-		Seq: request.GetSeq(), Ino: request.GetIno(), Kind: request.GetKind(), Owner: request.GetOwner(),
-		Type: request.GetType(), Start: request.GetStart(), End: request.GetEnd(),
-	}}}
+	op := &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: interruptOf(request)}}
 	err := c.mayAsk(aCommand)
 	if err != nil {
 		return nil, notStopped(err)
@@ -130,6 +130,13 @@ func (c *Client) interrupt(caller *storepb.Caller, request *storepb.AwaitLock) (
 		return c.stillOurs(request, result)
 	}
 	return &storepb.Result{Code: storepb.Code_CANCELLED}, nil
+}
+
+func interruptOf(request *storepb.AwaitLock) *storepb.InterruptLock {
+	return &storepb.InterruptLock{
+		Seq: request.GetSeq(), Ino: request.GetIno(), Kind: request.GetKind(), Owner: request.GetOwner(),
+		Type: request.GetType(), Start: request.GetStart(), End: request.GetEnd(),
+	}
 }
 
 func notStopped(err error) error { return fmt.Errorf("stop waiting for a lock: %w", err) }

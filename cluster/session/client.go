@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/lease"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
@@ -37,6 +38,7 @@ type Client struct {
 	hurried    chan struct{}
 	offset     atomic.Int64 // see Offset
 	ahead      atomic.Int64 // cluster time less CLOCK_BOOTTIME; see ClusterTime
+	took       atomic.Int64 // nanoseconds that the keepalive took which told it
 	leader     atomic.Pointer[string]
 	holders    *holders
 	probed     probedVoter
@@ -56,6 +58,12 @@ type Client struct {
 	settling  sync.WaitGroup
 	unsettled unsettled
 	silence   silence
+
+	number      uint64 // of this client, among those of a session
+	leases      *lease.Cache
+	givesLeases atomic.Bool   // the leader does
+	leaseBegun  chan struct{} // holds one
+	returned    chan struct{} // closed when the last lease has been given back
 }
 
 // Config is what a client is opened with.

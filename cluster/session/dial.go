@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"time"
 
+	"lockfs/cluster/lease"
 	"lockfs/cluster/rpc"
 	"lockfs/formats/pause"
 	"lockfs/raftstore/hostinfo"
@@ -25,7 +27,10 @@ func Dial(ctx context.Context, servers []string, cfg Config) (*Client, error) {
 	peers := rpc.NewPeers(cfg.Security)
 	cfg.setDefaults()
 	var client *Client
-	err := checkFits(ctx, peers.Nodes(servers), cfg.Versions)
+	var err error
+	if cfg.Inherited == nil { // else the cluster may be silent, and programs wait to be told so
+		err = checkFits(ctx, peers.Nodes(servers), cfg.Versions)
+	}
 	if err == nil {
 		client, err = openClient(ctx, nil, rpc.NewRoamingRouter(peers, peers.Nodes(servers)...), peers, cfg)
 	}
@@ -50,6 +55,7 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 		router: via, near: near, peers: own, heard: cfg.Heard, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: hostinfo.BootTime(), timeout: cfg.OpTimeout,
 		noDelay: cfg.NoLockDelay, versions: cfg.Versions, slots: make(chan int, inFlight), current: newCurrent(),
 		hurried: make(chan struct{}, 1), stopped: make(chan struct{}), leaving: make(chan struct{}),
+		number: rand.Uint64(), leases: lease.NewCache(), leaseBegun: make(chan struct{}, 1), returned: make(chan struct{}),
 	}
 	c.roundDue.Store(new(time.Now().Add(c.timeout)))
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -95,13 +101,14 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 		go near.FollowLeader(c.ctx, via.Lead)
 	}
 	go c.keepAlive()
+	go c.keepLeases()
 	c.holders.run()
 	return c, nil
 }
 
 // goOn is for a client that goes on with the session of a process before it.
 func (c *Client) goOn(journalFile *os.File) error {
-	session, err := c.inherit(journalFile)
+	session, left, err := c.inherit(journalFile)
 	if err == nil {
 		c.holders, err = newHolders(c.ctx, c, c.host, c.bootID, c.logger)
 	}
@@ -110,12 +117,28 @@ func (c *Client) goOn(journalFile *os.File) error {
 		return err
 	}
 	c.current.set(nil, session)
+	c.settleLeft(session, left)
 	c.confirm(session)
 	c.settling.Add(1)
 	go c.tellVersions(session.id)
+	if c.near != nil {
+		go c.near.FollowLeader(c.ctx, c.router.Lead)
+	}
 	go c.keepAlive()
+	go c.keepLeases()
 	c.holders.run()
+	c.awaitLeft()
 	return nil
+}
+
+// awaitLeft waits until nothing that a killed process had under way can be done or taken back any more: who is told that it failed may look
+// at once whether it was done.
+func (c *Client) awaitLeft() {
+	ctx, cancel := context.WithTimeout(c.alive, c.timeout)
+	defer cancel()
+	if err := c.unsettled.await(ctx); err != nil {
+		c.logger.Warn("what the process before had under way is not settled yet", "error", err)
+	}
 }
 
 // confirm renews a session before anything is asked in it, or hears that it has ended. Should nobody answer, calls wait until
@@ -137,7 +160,7 @@ func (c *Client) begin(ctx context.Context, left *journalState) (*clientSession,
 	var session *clientSession
 	var err error
 	for _, call := range left.pending {
-		if err := c.void(ctx, call); err != nil {
+		if err := c.void(ctx, call.callNumber); err != nil {
 			return nil, err
 		}
 	}

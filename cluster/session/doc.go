@@ -17,7 +17,14 @@
 // locks wait for the lock delay, as those of one that was given up on.
 //
 // A process can also hand its session over (Client.HandOver) when nothing is under way: whoever goes on with it opens nothing,
-// so that nothing is closed.
+// so that nothing is closed. So does who goes on with the journal of one that was killed: what that had under way is settled first, and its
+// requests for locks that wait in the cluster's queue are interrupted, which keeps their place for a moment. Who waits
+// asks again.
+//
+// # Leases
+//
+// What the leader has leased to the session (package lease) is answered by the client. One call of its own has the lease extended, and
+// brings what is to be dropped; it is made as long as somebody has a use for what is held.
 //
 // # Holders
 //

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"os"
 	"slices"
+
+	"lockfs/formats/pause"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
 )
 
 // HandOver lets go of the session without ending it, and answers the session file, with which another process opens a client that goes on
@@ -26,8 +30,10 @@ func (c *Client) HandOver(ctx context.Context) (*os.File, error) {
 			return nil, errors.New("calls are under way")
 		}
 	}
+	c.journal.word(journalWaits).Store(0) // whatever had no room there is over
 	c.rest()
 	<-c.stopped
+	<-c.returned // who goes on begins without leases, and may change what this client would answer
 	c.cancel()
 	c.settling.Wait()
 	err := c.holders.close()
@@ -40,25 +46,84 @@ func (c *Client) HandOver(ctx context.Context) (*os.File, error) {
 	return c.journal.file, nil
 }
 
-// inherit goes on with the session of the process before this one, which had nothing under way.
-func (c *Client) inherit(journalFile *os.File) (*clientSession, error) {
+// inherit goes on with the session of the process before this one. If that was killed, calls of it may have been under way.
+func (c *Client) inherit(journalFile *os.File) (session *clientSession, left *journalState, err error) {
 	c.journal = &journal{file: journalFile}
-	if err := c.journal.mapFile(); err != nil {
-		return nil, err
+	if err := c.journal.grow(); err != nil {
+		return nil, nil, err
 	}
-	left := c.journal.read(c.bootID)
-	if left.session == 0 || len(left.pending) > 0 {
-		return nil, errors.New("the session file was not handed over")
+	left = c.journal.read(c.bootID)
+	left.waits = c.journal.readWaits()
+	if left.session == 0 || c.journal.lacksWaits() {
+		return nil, nil, errors.New("nobody can go on with what the session file says")
 	}
 	c.cluster = &affiliation{id: left.cluster, moved: c.moved, logger: c.logger}
-	kept := c.journal.keepPromises()
+	c.journal.adoptWaits()
+	kept, pending := c.journal.keepPromises(), make(map[int]bool)
+	for _, call := range left.pending {
+		pending[call.slot] = true
+	}
 	for range inFlight {
-		if slot := <-c.slots; !kept[slot] {
+		if slot := <-c.slots; !kept[slot] && !pending[slot] {
 			c.slots <- slot
 		}
 	}
 	for slot := range kept { // they are used last
-		c.slots <- slot
+		if !pending[slot] {
+			c.slots <- slot
+		}
 	}
-	return &clientSession{id: left.session, numbers: newNumbers(left.last)}, nil
+	session = &clientSession{id: left.session, numbers: newNumbers(left.last)}
+	for _, call := range left.pending {
+		if call.session == session.id {
+			session.numbers.reopen(call.seq)
+		}
+	}
+	return session, left, nil
+}
+
+// settleLeft settles what a process that was killed had under way, before anything else begins: nobody was told the results. Who waited
+// for a lock asks anew; until then the request keeps its place for a moment.
+func (c *Client) settleLeft(session *clientSession, left *journalState) {
+	for _, call := range left.pending {
+		in := session
+		if call.session != session.id { // one that ended before
+			in = &clientSession{id: call.session, numbers: newNumbers(call.seq)}
+		}
+		c.settling.Add(1)
+		c.unsettled.begin()
+		go c.settle(in, call.seq, call.slot)
+	}
+	if len(left.waits) > 0 {
+		c.settling.Add(1)
+		c.unsettled.begin()
+		go c.interruptLeft(session, left.waits)
+	}
+}
+
+// interruptLeft tells the cluster that nobody waits any more, until it knows.
+func (c *Client) interruptLeft(session *clientSession, waits []*storepb.AwaitLock) {
+	defer c.settling.Done()
+	defer c.unsettled.end()
+	slot := <-c.slots
+	for _, wait := range waits {
+		if ids.Session(wait.GetSession()) != session.id {
+			c.journal.endWait(ids.Session(wait.GetSession()), ids.Sequence(wait.GetSeq()))
+			continue // it ended with that
+		}
+		op := &storepb.Op{Op: &storepb.Op_InterruptLock{InterruptLock: interruptOf(wait)}}
+		seq, acked := session.numbers.take(func(seq ids.Sequence) { c.journal.begin(slot, session.id, seq) })
+		command := &storepb.Command{
+			Session: uint64(session.id), Seq: uint64(seq), Acked: uint64(acked), Caller: &storepb.Caller{Host: c.host}, Op: op,
+		}
+		for _, err := c.send(c.ctx, command); err != nil; _, err = c.send(c.ctx, command) {
+			if pause.For(c.ctx, reopenPause) != nil {
+				return // the next process does it
+			}
+		}
+		c.journal.endWait(ids.Session(wait.GetSession()), ids.Sequence(wait.GetSeq()))
+		session.numbers.done(seq)
+	}
+	c.journal.end(slot)
+	c.slots <- slot
 }

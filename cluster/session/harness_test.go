@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -46,7 +47,7 @@ func startServers(t testing.TB, n int) []server {
 	for i := range n {
 		cfg := cluster.Config{
 			Name: fmt.Sprintf("n%d", i), DataDir: filepath.Join(t.TempDir(), "data"), Address: freeAddress(t), Insecure: true,
-			Bootstrap: i == 0, Logger: quietLogger(), SessionTTL: 3 * time.Second,
+			Bootstrap: i == 0, Logger: quietLogger(), SessionTTL: 3 * time.Second, Leases: os.Getenv("LOCKFS_TEST_LEASES") != "off",
 		}
 		if i > 0 {
 			cfg.Join = []string{servers[0].address}

@@ -11,7 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
 )
 
 // journal remembers, beyond a kill -9 of this process, its session and which of its calls are under way.
@@ -26,7 +28,8 @@ type journal struct {
 	file *os.File // locked by the process that uses it (see takeJournals)
 	data []byte
 
-	mu       sync.Mutex       // over answers
+	mu       sync.Mutex // over answers
+	waiting  waitSlots
 	answered map[uint32]int   // thread -> slot of the last answer to it
 	threads  [inFlight]uint32 // of the answers in the slots
 }
@@ -44,10 +47,28 @@ const (
 	journalAnswer  = 24                                   // offset in a slot
 	journalCluster = journalHeader + inFlight*journalSlot // length of the id of the cluster (0: none is known), then that
 	journalIDLen   = 56
-	journalSize    = journalCluster + 8 + journalIDLen
+	journalWaits   = journalCluster + 8 + journalIDLen // 1: there was no room for a wait; then a slot for each (see waitSlots)
+	journalSize    = journalWaits + 8 + mostWaits*waitSlot
 	journalBootID  = 24
 	journalBootLen = 36
 )
+
+const (
+	// mostWaits is how many waits for locks are noted in a journal.
+	mostWaits = 4096
+
+	// waitSlot is for session, number, inode, owner, start, end, kind and in its upper half the type; number 0: it is free.
+	waitSlot = 56
+)
+
+// waitSlots knows in which slots of a journal requests for locks are noted that wait: they are in the cluster's queue long after their
+// commands are done. Whoever goes on should this process be killed has to take them out of it: else they would become locks of which
+// nobody knows.
+type waitSlots struct {
+	slots map[callNumber]int
+	free  []int
+	next  int
+}
 
 // journalState is what earlier processes left.
 type journalState struct {
@@ -55,16 +76,35 @@ type journalState struct {
 	cluster string       // whose session it is; empty: that is not known
 	last    ids.Sequence // number taken last in that session
 	pending []pendingCall
+	waits   []*storepb.AwaitLock // for locks, that were in the queue or had just left it
+}
+
+// callNumber is what a call is called.
+type callNumber struct {
+	session ids.Session
+	seq     ids.Sequence
 }
 
 type pendingCall struct {
-	session ids.Session
-	seq     ids.Sequence
+	callNumber
+	slot int // in its journal
 }
 
 func (j *journal) mapFile() (err error) {
 	j.data, err = unix.Mmap(int(j.file.Fd()), 0, journalSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	return err
+}
+
+// grow maps a file that may be of a program that wrote less.
+func (j *journal) grow() error {
+	written, err := j.file.Stat()
+	if err == nil && written.Size() < journalSize {
+		err = j.file.Truncate(journalSize)
+	}
+	if err != nil {
+		return err
+	}
+	return j.mapFile()
 }
 
 func (j *journal) read(bootID string) *journalState {
@@ -79,8 +119,12 @@ func (j *journal) read(bootID string) *journalState {
 	}
 	for slot := range inFlight {
 		session, seq := j.slot(slot)
-		if seq.Load() != 0 {
-			left.pending = append(left.pending, pendingCall{ids.Session(session.Load()), ids.Sequence(seq.Load())})
+		if seq.Load() != 0 && !fault.ForgetPending {
+			call := pendingCall{callNumber{ids.Session(session.Load()), ids.Sequence(seq.Load())}, slot}
+			left.pending = append(left.pending, call)
+			if call.session == left.session {
+				left.last = max(left.last, call.seq) // the process may have been killed before it noted that the number was taken
+			}
 		}
 	}
 	return left

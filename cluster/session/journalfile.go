@@ -31,6 +31,16 @@ func journalPath(path string, number int) string {
 	return path + "." + strconv.Itoa(number)
 }
 
+// Files are the session files of a path that are there.
+func Files(path string) (there []string) {
+	for number := range mostJournals {
+		if _, err := os.Stat(journalPath(path, number)); err == nil {
+			there = append(there, journalPath(path, number))
+		}
+	}
+	return there
+}
+
 // takeJournals locks and maps all files of a path that hold a session and are used by nobody, or a new one if there is none.
 // A process may use one of them for long, although its mount is not seen any more: it was unmounted lazily, or is shown in
 // another mount namespace. The guard of one that was killed lets go soon, and is waited for.
@@ -148,6 +158,7 @@ func openJournal(path, bootID string) (j *journal, left *journalState, others []
 		for slot := range inFlight {
 			each.promised(slot).Store(0) // they were for another mount
 		}
+		each.clearWaits()
 	}
 	left = j.read(bootID)
 	if left.session == 0 {

@@ -44,7 +44,7 @@ func TestKeptJournalsAreRead(t *testing.T) {
 		require.NoError(t, file.letGo())
 		j, left, _, err := openJournal(path, keptBoot)
 		require.NoError(t, err)
-		require.Equal(t, &journalState{session: 7, last: 43, pending: []pendingCall{{7, 42}, {6, 43}}}, left)
+		require.Equal(t, &journalState{session: 7, last: 43, pending: []pendingCall{{callNumber{7, 42}, 1}, {callNumber{6, 43}, 2}}}, left)
 		require.NoError(t, j.close())
 	})
 }

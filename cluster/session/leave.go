@@ -21,6 +21,7 @@ func (c *Client) Leave(ctx context.Context, inUse func() bool) error {
 	err := c.finishCalls(ctx)
 	c.rest() // a keepalive after the farewell would hear that the session has ended, and another one would be opened
 	<-c.stopped
+	<-c.returned
 	if err == nil {
 		err = c.farewell(ctx, inUse())
 	}

@@ -98,7 +98,12 @@ func (c *Client) createIn(
 			c.slots <- slot
 			return &storepb.Result{Code: storepb.Code_SESSION_LOST}, 0, nil
 		}
-		seq, acked := session.numbers.take(func(seq ids.Sequence) { c.journal.begin(slot, session.id, seq) })
+		seq, acked := session.numbers.take(func(seq ids.Sequence) {
+			if lock := op.GetTakeLock(); lock.GetWait() {
+				c.journal.beginWait(session.id, seq, lock)
+			}
+			c.journal.begin(slot, session.id, seq)
+		})
 		result, err := c.send(ctx, &storepb.Command{
 			Session: uint64(session.id), Seq: uint64(seq), Acked: uint64(acked), Caller: caller, Op: op,
 		})
@@ -115,16 +120,19 @@ func (c *Client) createIn(
 			c.settling.Add(1)
 			c.unsettled.begin()
 			go c.settle(session, seq, slot)
+			c.journal.endWait(session.id, seq)
 			return nil, 0, err
 		}
 		if result.GetCode() == storepb.Code_SESSION_UNKNOWN {
 			session.numbers.done(seq)
+			c.journal.endWait(session.id, seq)
 			c.lose(session) // the command was not done and never will be: do it in another session
 			continue
 		}
 		if result.GetCode() == storepb.Code_SESSION_FORGOTTEN {
 			session.numbers.done(seq)
 			c.journal.end(slot)
+			c.journal.endWait(session.id, seq)
 			c.slots <- slot
 			c.lose(session)
 			return nil, 0, errForgotten
@@ -185,7 +193,7 @@ func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Resul
 func (c *Client) settle(session *clientSession, seq ids.Sequence, slot int) {
 	defer c.settling.Done()
 	defer c.unsettled.end()
-	for err := c.void(c.ctx, pendingCall{session.id, seq}); err != nil; err = c.void(c.ctx, pendingCall{session.id, seq}) {
+	for err := c.void(c.ctx, callNumber{session.id, seq}); err != nil; err = c.void(c.ctx, callNumber{session.id, seq}) {
 		if pause.For(c.ctx, reopenPause) != nil {
 			c.logger.Error("closed before the outcome of a call was settled", "session", session.id, "seq", seq, "error", err)
 			return
@@ -197,7 +205,7 @@ func (c *Client) settle(session *clientSession, seq ids.Sequence, slot int) {
 }
 
 // void makes a call leave nothing behind whose result nobody was told.
-func (c *Client) void(ctx context.Context, call pendingCall) error {
+func (c *Client) void(ctx context.Context, call callNumber) error {
 	op := &storepb.Op{Op: &storepb.Op_Cancel{Cancel: &storepb.Cancel{Seq: uint64(call.seq)}}}
 	result, err := c.send(ctx, &storepb.Command{Session: uint64(call.session), Op: op})
 	if err != nil {

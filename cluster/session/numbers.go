@@ -30,6 +30,14 @@ func (n *numbers) take(note func(seq ids.Sequence)) (seq, acked ids.Sequence) {
 	return n.last, n.low
 }
 
+// reopen is for a number that was handed out by an earlier process, and is not done.
+func (n *numbers) reopen(seq ids.Sequence) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.open[seq] = struct{}{}
+	n.low = min(n.low, seq-1)
+}
+
 // done says that the reply to a number has come, or will never be asked for again.
 func (n *numbers) done(seq ids.Sequence) {
 	n.mu.Lock()

@@ -35,6 +35,7 @@ func (c *Client) FollowRemovals(ctx context.Context, removed func(namespace.Remo
 				gone := namespace.Removal{
 					Session: ids.Session(r.GetSession()), Parent: ids.Inode(r.GetParent()), Name: string(r.GetName()), Ino: ids.Inode(r.GetIno()),
 				}
+				c.leases.Drop(gone.Parent, gone.Ino) // who is told of it and looks finds nothing
 				if gone.Session != c.lastSession() {
 					removed(gone)
 				}

@@ -48,9 +48,11 @@ func (c *Client) renew(s *clientSession) time.Duration {
 		return 0
 	}
 	c.ahead.Store(reply.GetClusterTime() - int64(sent))
+	c.took.Store(int64(took))
 	c.offset.Store(wallClock(asked.Add(took/2)) - reply.GetClusterTime())
 	c.router.Meet(reply.GetServers())
 	c.leader.Store(new(reply.GetLeader()))
+	c.givesLeases.Store(reply.GetLeases())
 	c.runsAt.Store(reply.GetClusterVersion())
 	ttl := time.Duration(reply.GetTtl())
 	s.extend(sent + ttl - margin(ttl))
@@ -62,6 +64,7 @@ func (c *Client) renew(s *clientSession) time.Duration {
 func (c *Client) lose(s *clientSession) {
 	if c.current.set(s, nil) {
 		c.logger.Warn("the cluster ended this mount's session; opening another", "session", s.id)
+		c.leases.Clear()
 		c.hurry()
 	}
 }

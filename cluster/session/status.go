@@ -11,6 +11,7 @@ func (c *Client) Status() *storepb.MountStatus {
 	status := &storepb.MountStatus{
 		Host: c.host, ClockOffset: c.offset.Load(), ClusterTime: wallClock(time.Now()) - c.offset.Load(),
 	}
+	status.ClusterAhead, status.AheadWithin = c.ahead.Load()-c.took.Load()/2, c.took.Load()/2
 	status.Session = uint64(c.lastSession())
 	if leader := c.leader.Load(); leader != nil {
 		status.Leader = *leader

@@ -1,7 +1,9 @@
 package session_test
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -72,4 +74,34 @@ func TestClientPrefersASessionThatWasLeft(t *testing.T) {
 	id := dead.Session()
 	dead.Die(t)
 	require.Equal(t, id, openClient(t, node, file).Session())
+}
+
+// TestClientGoesOnAfterAKill has all that the client before it had, but for what that had under way. A request that waited for a lock keeps
+// its place for a moment and gets none.
+func TestClientGoesOnAfterAKill(t *testing.T) {
+	node := startServers(t, 1)[0]
+	file := filepath.Join(t.TempDir(), "mount.session")
+	dead := openClient(t, node, file)
+	held := takeFlock(t, dead, "told", 1)
+	startWaiting(t, dead, held, 2)
+	id := dead.Session()
+	dead.BeginUntold(t, createOp("untold"))
+	left, err := os.OpenFile(file, os.O_RDWR, 0)
+	require.NoError(t, err)
+	dead.Die(t)
+
+	heir, err := node.OpenClient(t.Context(), session.Config{Host: "h", OpTimeout: testWait, Inherited: left, Logger: quietLogger()})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = heir.Close(context.Background()) })
+	require.Equal(t, id, heir.Session())
+	require.Equal(t, storepb.Code_OK, create(t, heir, "untold"), "it was taken back")
+	try := func(owner uint64) storepb.Code {
+		op := &storepb.TakeLock{Ino: held.GetIno(), Kind: held.GetKind(), Type: held.GetType(), Owner: owner}
+		result, err := heir.TakeLock(t.Context(), &storepb.Caller{}, op)
+		require.NoError(t, err)
+		return result.GetCode()
+	}
+	require.Equal(t, storepb.Code_WOULD_BLOCK, try(3), "the first has it still")
+	dropLocks(t, heir, held, 1)
+	require.Equal(t, storepb.Code_OK, try(3), "the second does not wait any more")
 }

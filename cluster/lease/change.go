@@ -1,0 +1,102 @@
+package lease
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"lockfs/raftstore/ids"
+)
+
+// Applied is told what each command touched, before anybody can read what it did: also while the node does not lead any more, for its
+// answer to a command from before may still be on its way.
+func (t *Table) Applied(index ids.Index, touched []ids.Inode, now time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now-t.looked >= Duration {
+		t.expire(now)
+	}
+	var waits map[*holder]uint64
+	for _, ino := range touched {
+		for h := range t.holders[ino] {
+			if waits == nil {
+				waits = make(map[*holder]uint64)
+			}
+			waits[h] = max(waits[h], h.ask(ino))
+		}
+	}
+	if waits != nil {
+		t.changes = append(t.changes, &change{index, touched, waits, make(chan struct{})})
+	}
+}
+
+// Pending is changes that must not be shown yet.
+type Pending []*change
+
+// IsOver tells whether all of them can be shown.
+func (p Pending) IsOver() bool {
+	for _, c := range p {
+		select {
+		case <-c.done:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// All are those that are pending up to an index.
+func (t *Table) All(upTo ids.Index) Pending {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var pending Pending
+	for _, c := range t.changes {
+		if c.index <= upTo {
+			pending = append(pending, c)
+		}
+	}
+	return pending
+}
+
+// Of are those that are pending up to an index and have touched one of the inodes.
+func (t *Table) Of(upTo ids.Index, inodes []ids.Inode) Pending {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var pending Pending
+	for _, c := range t.changes {
+		if c.index <= upTo && slices.ContainsFunc(c.touched, func(ino ids.Inode) bool { return slices.Contains(inodes, ino) }) {
+			pending = append(pending, c)
+		}
+	}
+	return pending
+}
+
+// deadline is when a change waits for nobody any more in any case.
+func (t *Table) deadline(c *change) (latest time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for h := range c.waits {
+		latest = max(latest, h.until)
+	}
+	return latest
+}
+
+// Await returns once changes can be shown. The error is why ctx has ended before.
+func (t *Table) Await(ctx context.Context, pending Pending, now func() time.Duration) error {
+	for _, c := range pending {
+		for waiting := true; waiting; {
+			timer := time.NewTimer(t.deadline(c) - now())
+			select {
+			case <-c.done:
+				waiting = false
+			case <-timer.C:
+				t.Expire(now())
+			case <-ctx.Done():
+				timer.Stop()
+				return ctx.Err()
+			}
+			timer.Stop()
+		}
+	}
+	return nil
+}

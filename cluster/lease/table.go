@@ -1,0 +1,207 @@
+package lease
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"lockfs/raftstore/ids"
+)
+
+// Table is what a leader has promised. Times are those of its monotonic clock.
+type Table struct {
+	mu         sync.Mutex
+	open       bool // it leads, and nothing that others have promised counts any more
+	generation uint64
+	byID       map[Holder]*holder
+	holders    map[ids.Inode]map[*holder]bool
+	foretold   map[ids.Inode]int        // how many commands are on their way that touch it
+	changes    []*change                // that wait for somebody, in the order of their indexes
+	looked     time.Duration            // when leases were last looked for that are over
+	silent     map[Holder]time.Duration // until when one gets nothing that did not drop what it was asked to
+}
+
+// NewTable makes a table of a node that does not lead.
+func NewTable() *Table {
+	t := new(Table)
+	t.clear()
+	return t
+}
+
+func (t *Table) clear() {
+	t.byID = make(map[Holder]*holder)
+	t.holders = make(map[ids.Inode]map[*holder]bool)
+	t.foretold = make(map[ids.Inode]int)
+	t.silent = make(map[Holder]time.Duration)
+}
+
+// Begin is called when a node leads in a term, and all promises of others, and its own of earlier terms, are over.
+func (t *Table) Begin(term ids.Term) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, h := range t.byID {
+		t.lose(h)
+	}
+	t.clear()
+	t.open, t.generation = true, uint64(term)<<32
+}
+
+// End is called when a node leads no more: it promises nothing more. What it has promised it still waits for.
+func (t *Table) End() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.open = false
+}
+
+// Grant promises a mount, whose request came just before now, that it is asked before any of the inodes changes. ok is false if it is
+// not promised that. Whoever calls it reads what it will answer after that, and before anything else is applied.
+func (t *Table) Grant(to Holder, inodes []ids.Inode, now time.Duration) (generation uint64, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.open || to.Session == 0 {
+		return 0, false
+	}
+	if now < t.silent[to] {
+		return 0, false
+	}
+	for _, ino := range inodes {
+		if t.foretold[ino] > 0 {
+			return 0, false
+		}
+	}
+	h := t.byID[to]
+	switch {
+	case h == nil:
+		t.generation++
+		h = &holder{id: to, generation: t.generation, holds: make(map[ids.Inode]uint64)}
+		t.byID[to] = h
+	case h.isAsked() || len(h.holds) >= mostHeld:
+		return 0, false
+	}
+	h.until = max(h.until, now+Duration)
+	for _, ino := range inodes {
+		h.holds[ino] = 0
+		if t.holders[ino] == nil {
+			t.holders[ino] = make(map[*holder]bool)
+		}
+		t.holders[ino][h] = true
+	}
+	return h.generation, true
+}
+
+// Extend extends the lease of a mount whose request came at that time, unless there is no such lease or it has something to drop.
+func (t *Table) Extend(of Holder, generation uint64, came time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.get(of, generation)
+	if h == nil || h.isAsked() || !t.open {
+		return false
+	}
+	h.until = max(h.until, came+Duration)
+	return true
+}
+
+// get answers nil for a generation that is over.
+func (t *Table) get(of Holder, generation uint64) *holder {
+	if h := t.byID[of]; h != nil && h.generation == generation {
+		return h
+	}
+	return nil
+}
+
+// Release is for a mount that holds nothing any more of a generation, and never will.
+func (t *Table) Release(of Holder, generation uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if h := t.get(of, generation); h != nil {
+		t.lose(h)
+	}
+}
+
+// lose ends a lease with all that is held by it.
+func (t *Table) lose(h *holder) {
+	for ino := range h.holds {
+		t.unhold(h, ino)
+	}
+	if t.byID[h.id] == h {
+		delete(t.byID, h.id)
+	}
+	h.dropped = h.asked
+	h.tell()
+	t.settle(h)
+}
+
+func (t *Table) unhold(h *holder, ino ids.Inode) {
+	delete(h.holds, ino)
+	delete(t.holders[ino], h)
+	if len(t.holders[ino]) == 0 {
+		delete(t.holders, ino)
+	}
+}
+
+// Expire loses the leases that are over.
+func (t *Table) Expire(now time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.expire(now)
+}
+
+func (t *Table) expire(now time.Duration) {
+	t.looked = now
+	for _, h := range t.byID {
+		if now < h.until {
+			continue
+		}
+		if h.isAsked() {
+			t.silent[h.id] = now + silence
+		}
+		t.lose(h)
+	}
+	for id, until := range t.silent {
+		if now >= until {
+			delete(t.silent, id)
+		}
+	}
+}
+
+// Heard is told that a mount asks about its lease.
+func (t *Table) Heard(of Holder) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.silent, of)
+}
+
+// IsIdle tells whether nobody holds anything, and nothing waits for anybody.
+func (t *Table) IsIdle() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.byID) == 0 && len(t.changes) == 0
+}
+
+// Held is how many mounts hold something, and how many inodes they do.
+func (t *Table) Held() (mounts, inodes int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.byID), len(t.holders)
+}
+
+// change is a command that was applied and waits for mounts to drop what it touched.
+type change struct {
+	index   ids.Index
+	touched []ids.Inode
+	waits   map[*holder]uint64 // for which of the requests to them
+	done    chan struct{}      // closed when it waits for nobody
+}
+
+// settle is called when a mount has dropped something.
+func (t *Table) settle(h *holder) {
+	t.changes = slices.DeleteFunc(t.changes, func(c *change) bool {
+		if number, waits := c.waits[h]; waits && number <= h.dropped {
+			delete(c.waits, h)
+		}
+		if len(c.waits) == 0 {
+			close(c.done)
+		}
+		return len(c.waits) == 0
+	})
+}

@@ -1,0 +1,30 @@
+package session
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/cluster/process"
+	"lockfs/raftstore/storepb"
+)
+
+// TestANumberIsNoPIDOfStrangers has a number that is the pid of a process with which its writer has nothing to do.
+func TestANumberIsNoPIDOfStrangers(t *testing.T) {
+	namespace, err := process.Namespace()
+	require.NoError(t, err)
+	h := &holders{bootID: readBootID(), namespace: namespace, cluster: exactClock{}}
+	writer := &storepb.Caller{Pid: uint32(os.Getpid())}
+	own := h.describe(writer, []byte(strconv.Itoa(os.Getpid())+"\n"))
+	require.Equal(t, storepb.Format_PID, own.GetFormat())
+	require.EqualValues(t, os.Getpid(), own.GetProcess().GetPid())
+	require.Nil(t, h.describe(writer, []byte("1\n")))
+}
+
+// exactClock is a cluster whose time is this host's.
+type exactClock struct{ asker }
+
+func (exactClock) Offset() time.Duration { return 0 }

@@ -1,0 +1,59 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/cluster/lease"
+	"lockfs/raftstore/ids"
+)
+
+// speaker is a node whose words are looked at.
+type speaker struct {
+	*words
+	term  ids.Term
+	clock time.Duration
+}
+
+func newSpeaker(term ids.Term) *speaker {
+	s := &speaker{term: term, clock: time.Hour}
+	s.words = newWords(func() ids.Term { return s.term }, func() time.Duration { return s.clock })
+	return s
+}
+
+func (s *speaker) requireSilent(t *testing.T, want time.Duration) {
+	t.Helper()
+	term, silent := s.give()
+	require.Equal(t, s.term, term)
+	require.Equal(t, want, silent)
+}
+
+func TestWordsOfTheSameTermDoNotCount(t *testing.T) {
+	s := newSpeaker(3)
+	s.clock += time.Minute
+	s.requireSilent(t, time.Minute) // what it said before it was started
+	s.clock += time.Second
+	s.requireSilent(t, time.Minute+time.Second)
+	s.term = 4
+	s.clock += 2 * time.Second
+	s.requireSilent(t, 2*time.Second)
+	s.clock += time.Second
+	s.requireSilent(t, 3*time.Second)
+	s.term = 6
+	s.requireSilent(t, 0)
+}
+
+func TestLeasesAreOverAfterTheLastWord(t *testing.T) {
+	s := newSpeaker(3)
+	elected := s.clock + lease.Duration/2
+	s.clock = elected
+	silent := s.clock - 2*lease.Duration
+	require.Equal(t, elected+lease.Duration, s.leasesOver(elected, silent), "it was started just now")
+	s.clock += lease.Duration
+	require.Equal(t, silent+lease.Duration, s.leasesOver(elected, silent))
+	require.Equal(t, elected+lease.Duration, s.leasesOver(elected, elected+time.Second), "whoever hears of it late does not matter")
+	s.reconfigured()
+	require.Equal(t, elected+lease.Duration, s.leasesOver(elected, silent))
+}
