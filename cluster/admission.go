@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -212,7 +213,7 @@ func (a *admission) tend(term ids.Term) {
 		looking.Wait()
 		wait = joinInterval
 		if len(joining) == 0 {
-			a.expulsion.forgetStrangers()
+			a.expulsion.forgetStrangers(a.ctx)
 			wait = idleInterval
 		}
 	}
@@ -227,7 +228,7 @@ func (a *admission) lookAt(server raft.Server) {
 	switch {
 	case ready:
 		if err = a.caller.callBack(a.ctx, member); err == nil {
-			err = a.admit(server)
+			err = a.admit(server, readClocks().mono)
 		}
 		if err != nil {
 			a.newcomers.held(id, err)
@@ -237,14 +238,24 @@ func (a *admission) lookAt(server raft.Server) {
 	}
 }
 
-// admit gives a newcomer its vote.
-func (a *admission) admit(server raft.Server) error {
-	a.changes.mu.Lock()
-	defer a.changes.mu.Unlock()
+var errOthersTurn = errors.New("other changes of the members are under way")
+
+// admit gives a newcomer its vote that answered at a (monotonic) time: with another voter gone, nothing may be decided without it from
+// then on. One that was asked long ago, since others had their turn, is to be asked again.
+func (a *admission) admit(server raft.Server, answered time.Duration) error {
+	ctx, cancel := context.WithTimeout(a.ctx, changeTimeout)
+	defer cancel()
+	if !a.changes.turn.take(ctx) {
+		return errOthersTurn
+	}
+	defer a.changes.turn.pass()
+	if readClocks().mono-answered > callBackTimeout {
+		return errOthersTurn
+	}
 	if !a.isNewcomer(server) {
 		return nil
 	}
-	err := consensus.Await(a.ctx, a.raft.AddVoter(server.ID, server.Address, 0, configChangeTimeout))
+	err := a.raft.GiveVote(ctx, server.ID, server.Address, configChangeTimeout)
 	if err == nil {
 		a.logger.Info("joined", "name", a.members.get(string(server.ID)).GetName(), "id", server.ID)
 		a.newcomers.wake()
@@ -254,14 +265,22 @@ func (a *admission) admit(server raft.Server) error {
 
 // drop takes a newcomer out that has never become a voter.
 func (a *admission) drop(server raft.Server, reason string) {
-	a.changes.mu.Lock()
-	defer a.changes.mu.Unlock()
+	ctx, cancel := context.WithTimeout(a.ctx, changeTimeout)
+	defer cancel()
+	if !a.changes.turn.take(ctx) {
+		return
+	}
+	defer a.changes.turn.pass()
 	if !a.isNewcomer(server) {
 		return
 	}
 	id := string(server.ID)
 	a.logger.Warn("a node that wanted to join is dropped", "name", a.members.get(id).GetName(), "id", id, "reason", reason)
-	if err := a.expulsion.takeOut(a.ctx, nil, id, reason); err != nil {
+	err := a.expulsion.takeOut(ctx, id, reason)
+	if err == nil {
+		err = a.expulsion.forget(ctx, nil, id, nil)
+	}
+	if err != nil {
 		a.logger.Warn("it is not dropped yet", "id", id, "error", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
+	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -43,7 +44,9 @@ func (b *binding) command(caller rpc.Caller, cmd *storepb.Command) error {
 		cmd.Caller = new(storepb.Caller) // else nobody would judge it
 	}
 	if by := cmd.GetCaller(); by != nil {
-		by.Host = caller.Host
+		if !fault.HostFromMessage {
+			by.Host = caller.Host
+		}
 		if squashed {
 			squash(by)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"lockfs/cluster/clusterpb"
@@ -14,8 +13,13 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// configChangeTimeout bounds the wait for a place in raft's queue, not for the change itself.
-const configChangeTimeout = 5 * time.Second
+const (
+	// configChangeTimeout bounds the wait for a place in raft's queue, not for the change itself.
+	configChangeTimeout = 5 * time.Second
+	// changeTimeout bounds a change of the leader's own, with the wait for its turn: on a full disk nothing is done until there is space,
+	// and others' changes, and all else that a leader does, are not to wait for that.
+	changeTimeout = 2 * consensus.LeaderDiskLimit
+)
 
 // changes are those of the leader's own and of administrators: they belong to no session.
 type changes struct {
@@ -25,7 +29,7 @@ type changes struct {
 	leadership *leadership
 	logger     *slog.Logger
 
-	mu sync.Mutex // one at a time of those that look first
+	turn turn // one at a time of those that look first
 }
 
 // confirmConfiguration returns nil once it is sure that this node led when it was called and that the newest configuration
@@ -40,11 +44,10 @@ func (c *changes) administer(ctx context.Context, change func() (*storepb.Result
 	if term == 0 {
 		return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if ctx.Err() != nil { // whoever asked has gone, and may have asked for something else since
+	if !c.turn.take(ctx) { // whoever asked has gone, and may have asked for something else since
 		return &clusterpb.AdminReply{Outcome: clusterpb.Outcome_NOT_DONE}
 	}
+	defer c.turn.pass()
 	result, err := change()
 	if err != nil {
 		c.logger.Warn("a change by an administrator failed", "error", err)
@@ -52,18 +55,22 @@ func (c *changes) administer(ctx context.Context, change func() (*storepb.Result
 	return &clusterpb.AdminReply{Outcome: outcomeOf(err), Result: result}
 }
 
-// proposeOwn proposes a change of the leader's own. That it failed is only logged: it is proposed again while it is due.
-func (c *changes) proposeOwn(op *storepb.Op) { c.proposeFor(nil, op) }
-
-// proposeFor is proposeOwn for what somebody has asked for; nil: nobody.
-func (c *changes) proposeFor(by *storepb.Caller, op *storepb.Op) {
-	if _, err := c.store.Propose(c.ctx, &storepb.Command{Caller: by, Op: op}); err != nil {
+// proposeOwn proposes a change of the leader's own, and tells whether it was recorded. That it was not is only logged: it is proposed
+// again while it is due.
+func (c *changes) proposeOwn(op *storepb.Op) bool {
+	ctx, cancel := context.WithTimeout(c.ctx, changeTimeout)
+	defer cancel()
+	if _, err := c.store.Propose(ctx, &storepb.Command{Op: op}); err != nil {
 		c.logger.Warn("a change of the leader's own was not recorded", "error", err)
+		return false
 	}
+	return true
 }
 
 // propose proposes an operation that belongs to no session.
 func (c *changes) propose(ctx context.Context, op *storepb.Op) (*storepb.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
+	defer cancel()
 	return notBeforeItsVersion(c.store.Propose(ctx, &storepb.Command{Op: op}))
 }
 

@@ -31,7 +31,15 @@ var processStart = time.Now()
 
 func readClocks() reading {
 	now := time.Now()
-	return reading{wall: now.UnixNano() + int64(fault.ClockOffset), mono: now.Sub(processStart)}
+	return reading{wall: now.UnixNano() + int64(fault.ClockOffset()), mono: now.Sub(processStart)}
+}
+
+// readingOf answers readings of another wall clock than this host's; nil: of this one.
+func readingOf(wall func() time.Time) func() reading {
+	if wall == nil {
+		return readClocks
+	}
+	return func() reading { return reading{wall: wall().UnixNano(), mono: readClocks().mono} }
 }
 
 // offset is how far a wall clock is ahead of this host's monotonic one.
@@ -110,6 +118,9 @@ const lateness = time.Minute
 
 // median takes the lower middle one of an even number of clocks, unless that is far behind cluster time.
 func (c *clock) median(now reading, clusterTime int64) int64 {
+	if fault.LeaderClock {
+		return now.wall
+	}
 	offsets := append(make([]int64, 0, len(c.peers)+1), now.offset(now.wall))
 	for _, offset := range c.peers {
 		offsets = append(offsets, offset)

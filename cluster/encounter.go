@@ -12,8 +12,10 @@ import (
 	"lockfs/formats/pause"
 )
 
-// encounterInterval is how often a server that starts looks for the others.
-const encounterInterval = 500 * time.Millisecond
+const (
+	encounterInterval = 500 * time.Millisecond // between looks of a server that starts for the others
+	lostInterval      = 5 * time.Second        // and of one that has been ready
+)
 
 // hasMoved tells whether the cluster has another address of this node than it has now, as far as it knows.
 func (n *Node) hasMoved() bool {
@@ -28,17 +30,39 @@ func (n *Node) findOthers(ctx context.Context) {
 	for {
 		there := n.whoIsWhere(ctx)
 		n.remember(there)
-		if _, leader := n.raft.LeaderWithID(); leader == "" || n.hasMoved() {
-			var telling sync.WaitGroup
-			for address := range there {
-				telling.Go(func() { n.tellAddress(ctx, address) })
-			}
-			telling.Wait()
+		if n.isLost() {
+			n.tellAll(ctx, there)
 		}
 		if pause.For(ctx, encounterInterval) != nil {
 			return
 		}
 	}
+}
+
+// isLost tells whether this server hears of no leader, or the cluster has it elsewhere.
+func (n *Node) isLost() bool {
+	leader, _ := n.members.leader()
+	return leader == "" || n.hasMoved()
+}
+
+// beFound has this server find the others whenever it is lost, until ctx ends: a leader may have taken its address away, and be gone
+// before it wrote the next one down (moves.writeDown).
+func (n *Node) beFound(ctx context.Context) {
+	for pause.For(ctx, lostInterval) == nil {
+		if n.dir.HasJoined() && n.cfg.Address != "" && n.isLost() {
+			there := n.whoIsWhere(ctx)
+			n.remember(there)
+			n.tellAll(ctx, there)
+		}
+	}
+}
+
+func (n *Node) tellAll(ctx context.Context, there map[string]raft.ServerID) {
+	var telling sync.WaitGroup
+	for address := range there {
+		telling.Go(func() { n.tellAddress(ctx, address) })
+	}
+	telling.Wait()
 }
 
 // whoIsWhere asks at the addresses of others, and answers the id of each member that is there.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/raft"
+	"google.golang.org/protobuf/proto"
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
@@ -68,13 +69,36 @@ func (e *expulsion) votes(name string) bool {
 	return known != nil && known.Suffrage == raft.Voter
 }
 
-// expel takes a member out for good, with the certificate of its host.
+// expel takes a member out for good, with the certificate of its host. That this is under way is recorded first: another leader goes on
+// with it once the member has lost its place in raft's configuration, without which nobody else would know that the certificate is to go.
 func (e *expulsion) expel(ctx context.Context, by *storepb.Caller, id, reason string) error {
-	host := e.members.get(id).GetName()
-	if err := e.takeOut(ctx, by, id, reason); err != nil || !e.revokes || host == "" {
+	member := e.members.get(id)
+	if e.revokes && member != nil {
+		member = proto.Clone(member).(*storepb.Member)
+		member.Leaving = true
+		if _, err := e.changes.store.Propose(ctx, &storepb.Command{Caller: by, Op: setMember(member)}); err != nil {
+			return err
+		}
+	}
+	if err := e.takeOut(ctx, id, reason); err != nil {
 		return err
 	}
-	_, err := e.changes.store.Propose(ctx, &storepb.Command{Caller: by, Op: revokeHost(host)})
+	if id == e.members.dir.ID { // a leader that removed itself is none any more; its successor tidies up
+		return nil
+	}
+	return e.forget(ctx, by, id, member)
+}
+
+// forget ends what is left of a member that is out of raft's configuration: the certificate of its host, if it was taken out for good,
+// and then its record.
+func (e *expulsion) forget(ctx context.Context, by *storepb.Caller, id string, member *storepb.Member) error {
+	if e.revokes && member.GetLeaving() {
+		if _, err := e.changes.store.Propose(ctx, &storepb.Command{Caller: by, Op: revokeHost(member.GetName())}); err != nil {
+			return err
+		}
+	}
+	remove := &storepb.Op{Op: &storepb.Op_RemoveMember{RemoveMember: &storepb.RemoveMember{Id: id}}}
+	_, err := e.changes.store.Propose(ctx, &storepb.Command{Caller: by, Op: remove})
 	return err
 }
 
@@ -87,9 +111,9 @@ func (e *expulsion) isServer(name string) (is bool) {
 	return is
 }
 
-// takeOut removes a server from raft's configuration and from the members. reason is for one that does not know that it has
-// joined: it goes on asking until it hears one.
-func (e *expulsion) takeOut(ctx context.Context, by *storepb.Caller, id, reason string) error {
+// takeOut removes a server from raft's configuration. reason is for one that does not know that it has joined: it goes on asking until
+// it hears one.
+func (e *expulsion) takeOut(ctx context.Context, id, reason string) error {
 	if known := e.raft.Server(id); known != nil {
 		if err := consensus.Await(ctx, e.raft.RemoveServer(known.ID, 0, configChangeTimeout)); err != nil {
 			return err
@@ -97,23 +121,26 @@ func (e *expulsion) takeOut(ctx context.Context, by *storepb.Caller, id, reason 
 		e.newcomers.refuse(id, reason, readClocks().mono)
 		e.newcomers.wake()
 	}
-	if id != e.members.dir.ID { // a leader that removed itself is none any more; its successor tidies up
-		e.changes.proposeFor(by, &storepb.Op{Op: &storepb.Op_RemoveMember{RemoveMember: &storepb.RemoveMember{Id: id}}})
-	}
 	return nil
 }
 
-// forgetStrangers removes members that are not in raft's configuration: a leader that removed itself could not, and neither could
-// one that was deposed in the middle of a change. One that is under way here has its member there before.
-func (e *expulsion) forgetStrangers() {
-	if !e.changes.mu.TryLock() {
+// forgetStrangers removes members that are not in raft's configuration, and the certificates of those that were taken out: a leader that
+// removed itself could not, and neither could one that was deposed in the middle of a change. One that is under way here has its member
+// there before.
+func (e *expulsion) forgetStrangers(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
+	defer cancel()
+	if !e.changes.turn.takeNow() {
 		return
 	}
-	defer e.changes.mu.Unlock()
+	defer e.changes.turn.pass()
 	servers := e.raft.Servers()
 	for _, member := range e.members.all() {
 		if !slices.ContainsFunc(servers, func(s raft.Server) bool { return string(s.ID) == member.GetId() }) {
-			e.changes.proposeOwn(&storepb.Op{Op: &storepb.Op_RemoveMember{RemoveMember: &storepb.RemoveMember{Id: member.GetId()}}})
+			if err := e.forget(ctx, nil, member.GetId(), member); err != nil {
+				e.changes.logger.Warn("what is left of a member is not removed yet", "name", member.GetName(), "id", member.GetId(), "error", err)
+				return
+			}
 		}
 	}
 }

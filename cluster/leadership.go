@@ -116,8 +116,8 @@ func (l *leadership) await(ctx context.Context) (term ids.Term, leader string) {
 		if term := l.term(); term != 0 {
 			return term, ""
 		}
-		if _, id := l.raft.LeaderWithID(); id != "" && id != l.self {
-			return 0, l.members.address(string(id))
+		if id, address := l.members.leader(); id != "" && id != string(l.self) {
+			return 0, address
 		}
 		select {
 		case <-changed:

@@ -34,6 +34,16 @@ func (m *members) get(id string) (member *storepb.Member) {
 	return member
 }
 
+// leader answers who leads as far as this node knows, "": nobody, and where that one says itself that it is: where others have met it may
+// have been before.
+func (m *members) leader() (id, address string) {
+	at, leader := m.raft.LeaderWithID()
+	if string(leader) == m.dir.ID {
+		return m.dir.ID, m.dir.Address
+	}
+	return string(leader), string(at)
+}
+
 func (m *members) address(id string) string { return m.addressOf(id, m.get(id).GetAddress()) }
 
 // addressOf is where a member was met, or else where the state has it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/consensus/fulldisk"
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore"
 	"lockfs/raftstore/storepb"
 )
 
@@ -107,6 +110,43 @@ func TestAVoteThatIsNeededIsNotTaken(t *testing.T) {
 	result := administer(t, here, rpc.Node.SetVote, &clusterpb.SetVoteRequest{Name: others[1].cfg.Name})
 	require.Equal(t, storepb.Code_BUSY, result.GetCode())
 	requireDone(t, administer(t, here, rpc.Node.Remove, &clusterpb.RemoveRequest{Name: others[0].cfg.Name}))
+}
+
+// TestAFullVoterIsNotCountedOn has one whose disk is full, and which answers all the same.
+func TestAFullVoterIsNotCountedOn(t *testing.T) {
+	t.Parallel()
+	leader := startNode(t, testConfig(t, "n0"))
+	cfg := testConfig(t, "n1", leader.cfg.Address)
+	is := new(atomic.Bool)
+	cfg.entries = func(log raft.LogStore) raft.LogStore { return fulldisk.Log{LogStore: log, Full: is} }
+	full := startNode(t, cfg)
+	needed := startNode(t, testConfig(t, "n2", leader.cfg.Address))
+	is.Store(true)
+	client := openTestClient(t, needed, "")
+	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
+	require.Eventually(t, full.raft.IsFull, testWait, time.Millisecond)
+	refused := leader.suffrage.needed(needed.dir.ID, false)
+	require.Equal(t, storepb.Code_BUSY, refused.GetCode())
+	require.Contains(t, refused.GetMessage(), "of the other 2 voters 1 answer")
+	_, able := leader.vigil.ask()
+	require.Equal(t, map[string]bool{leader.dir.ID: true, full.dir.ID: false, needed.dir.ID: true}, able)
+	_, err := leader.admission.caller.askNewcomer(t.Context(), full.members.own())
+	require.ErrorContains(t, err, "its disk is full")
+	is.Store(false)
+	require.Eventually(t, func() bool { return leader.suffrage.needed(needed.dir.ID, false) == nil }, testWait, 10*time.Millisecond)
+}
+
+// TestLeadershipIsHandedToWhoAnswers has one of two voters hang that raft itself would choose: it has all entries.
+func TestLeadershipIsHandedToWhoAnswers(t *testing.T) {
+	t.Parallel()
+	nodes := startNodes(t, 3)
+	leader := leaderOf(t, nodes)
+	others := followersOf(t, nodes)
+	hangs, answers := others[0], others[1]
+	hangs.server.Close()
+	require.ErrorIs(t, leader.suffrage.handOver(t.Context()), raftstore.ErrNotDone)
+	require.Eventually(t, func() bool { return answers.leadership.term() != 0 }, testWait, time.Millisecond)
+	require.Less(t, hangs.leadership.readyTerm.Load(), answers.raft.CurrentTerm())
 }
 
 // TestEachServerIsReplaced replaces the leader too.

@@ -65,7 +65,7 @@ func (m *moves) inTheWay(address raft.ServerAddress, but raft.ServerID) string {
 }
 
 // writeDown has raft's configuration follow a server, which keeps its vote or has none. Whoever had the address before and is elsewhere
-// now loses it, and gets its own next: servers may have changed places. It is called with changes.mu.
+// now loses it, and gets its own next: servers may have changed places. It is called by who has the turn.
 func (m *moves) writeDown(ctx context.Context, id string, to raft.ServerAddress) error {
 	known := m.raft.Server(id)
 	if known == nil || known.Address == to {
@@ -89,7 +89,7 @@ func (m *moves) writeDown(ctx context.Context, id string, to raft.ServerAddress)
 
 func (m *moves) setAddress(ctx context.Context, server raft.Server) error {
 	if server.Suffrage == raft.Voter {
-		return consensus.Await(ctx, m.raft.AddVoter(server.ID, server.Address, 0, configChangeTimeout))
+		return m.raft.GiveVote(ctx, server.ID, server.Address, configChangeTimeout)
 	}
 	return consensus.Await(ctx, m.raft.AddNonvoter(server.ID, server.Address, 0, configChangeTimeout))
 }

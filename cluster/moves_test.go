@@ -152,3 +152,16 @@ func TestMoveToATakenAddress(t *testing.T) {
 	awaitReady(t, moved, back)
 	requireAddresses(t, leader, moved, back)
 }
+
+// TestMoveThatWasNotWrittenDown has a leader take it away and write down no other, as one that is cut off between the two.
+func TestMoveThatWasNotWrittenDown(t *testing.T) {
+	t.Parallel()
+	nodes := startNodes(t, 3)
+	leader := leaderOf(t, nodes)
+	server := *leader.raft.Server(followersOf(t, nodes)[0].dir.ID)
+	server.Address = unknownAddress(server.ID)
+	require.True(t, leader.changes.turn.take(t.Context()))
+	require.NoError(t, leader.moves.setAddress(t.Context(), server))
+	leader.changes.turn.pass()
+	requireAddresses(t, nodes...)
+}

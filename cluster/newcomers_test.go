@@ -144,12 +144,12 @@ func TestANewLeaderGoesOnWithANewcomer(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = newcomer.Close() }()
 	require.NoError(t, newcomer.dir.SetCluster(leader.dir.ClusterID())) // as it does before it asks
-	leader.changes.mu.Lock()                                            // it does not get any further
+	require.True(t, leader.changes.turn.take(t.Context()))              // it does not get any further
 	addNewcomer(t, leader, newcomer.members.own())
 	require.NoError(t, newcomer.fsm.WaitFor(t.Context(), func(ns *namespace.Namespace) bool { return ns.Member(newcomer.dir.ID) != nil }))
 	require.Equal(t, raft.Nonvoter, leader.raft.Server(newcomer.dir.ID).Suffrage)
 	require.NoError(t, leader.Close())
-	leader.changes.mu.Unlock()
+	leader.changes.turn.pass()
 
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
@@ -183,9 +183,9 @@ func TestWhatIsLeftOfAMemberCanBeRemoved(t *testing.T) {
 	t.Parallel()
 	leader := startNodes(t, 1)[0]
 	joining, left := strayMember(t, "joining"), strayMember(t, "left")
-	leader.changes.mu.Lock() // or it is tidied up before raft knows it
+	require.True(t, leader.changes.turn.take(t.Context())) // or it is tidied up before raft knows it
 	addNewcomer(t, leader, joining)
-	leader.changes.mu.Unlock() // while somebody joins, nothing is
+	leader.changes.turn.pass() // while somebody joins, nothing is
 	result, err := leader.changes.propose(t.Context(), setMember(left))
 	require.NoError(t, err)
 	require.Equal(t, storepb.Code_OK, result.GetCode())

@@ -1,10 +1,15 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
 	"time"
+
+	"github.com/hashicorp/raft"
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
@@ -68,15 +73,21 @@ func (r *raise) look() {
 		r.notYet(to, wrong)
 		return
 	}
-	r.changes.mu.Lock() // nobody joins meanwhile
-	defer r.changes.mu.Unlock()
-	for _, server := range r.raft.Servers() {
-		if err := r.ask(string(server.ID), to); err != nil {
-			r.notYet(to, err.Error())
-			return
-		}
+	asked := r.raft.Servers()
+	if err := r.askAll(asked, to); err != nil {
+		r.notYet(to, err.Error())
+		return
 	}
-	result, err := r.changes.propose(r.ctx, &storepb.Op{Op: &storepb.Op_SetVersion{SetVersion: &storepb.SetVersion{Version: to}}})
+	ctx, cancel := context.WithTimeout(r.ctx, changeTimeout)
+	defer cancel()
+	if !r.changes.turn.take(ctx) { // nobody joins from here on
+		return
+	}
+	defer r.changes.turn.pass()
+	if !slices.Equal(r.raft.Servers(), asked) {
+		return // who has joined meanwhile is to be asked too
+	}
+	result, err := r.changes.propose(ctx, &storepb.Op{Op: &storepb.Op_SetVersion{SetVersion: &storepb.SetVersion{Version: to}}})
 	if err != nil || result.GetCode() != storepb.Code_OK {
 		r.logger.Warn("the version of the cluster was not raised", "version", to, "reason", result.GetMessage(), "error", err)
 		return
@@ -90,6 +101,17 @@ func (r *raise) notYet(to uint32, why string) {
 		r.told = why
 		r.logger.Info("the version of the cluster is not raised yet", "version", to, "reason", why)
 	}
+}
+
+// askAll is nil if all servers answer that they know a version.
+func (r *raise) askAll(servers []raft.Server, to uint32) error {
+	answers := make([]error, len(servers))
+	var asking sync.WaitGroup
+	for i, server := range servers {
+		asking.Go(func() { answers[i] = r.ask(string(server.ID), to) })
+	}
+	asking.Wait()
+	return cmp.Or(answers...)
 }
 
 // ask asks a server whether the program that it runs knows a version.

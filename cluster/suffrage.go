@@ -74,7 +74,7 @@ func (s *suffrage) giveNow(ctx context.Context, by *storepb.Caller, name string)
 	}
 	if known.Suffrage != raft.Voter {
 		s.logger.Info("a member gets a vote", "name", name, "id", id)
-		if err := consensus.Await(ctx, s.raft.AddVoter(known.ID, known.Address, 0, configChangeTimeout)); err != nil {
+		if err := s.raft.GiveVote(ctx, known.ID, known.Address, configChangeTimeout); err != nil {
 			return nil, err
 		}
 	}
@@ -129,9 +129,22 @@ func (s *suffrage) take(ctx context.Context, req *clusterpb.SetVoteRequest) (*st
 	return new(storepb.Result), consensus.Await(ctx, s.raft.DemoteVoter(known.ID, 0, configChangeTimeout))
 }
 
-// handOver has another voter lead, which then does what this one cannot do to itself. It is to be asked for again.
+// handOver has another voter lead, which then does what this one cannot do to itself. It is to be asked for again. Raft itself would
+// choose one that has most of the log, whether it still answers or not.
 func (s *suffrage) handOver(ctx context.Context) error {
-	return errors.Join(raftstore.ErrNotDone, consensus.Await(ctx, s.raft.LeadershipTransfer()))
+	failed := fmt.Errorf("%w: no other voter answers that could lead", raftstore.ErrNotDone)
+	for _, voter := range s.able(s.members.voters()) {
+		known := s.raft.Server(voter.GetId())
+		if known == nil || voter.GetId() == s.members.dir.ID {
+			continue
+		}
+		err := consensus.Await(ctx, s.raft.LeadershipTransferToServer(known.ID, known.Address))
+		failed = errors.Join(raftstore.ErrNotDone, err)
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return failed
 }
 
 // mark notes whether a member is to have a vote.
@@ -158,7 +171,7 @@ func (s *suffrage) needed(id string, force bool) *storepb.Result {
 	if force {
 		return nil
 	}
-	answering := s.answering(others)
+	answering := len(s.able(others))
 	if isMajority(answering, len(others)) {
 		return nil
 	}
@@ -167,23 +180,26 @@ func (s *suffrage) needed(id string, force bool) *storepb.Result {
 			"or remove those that are gone; --force does it all the same", name, len(others), answering)}
 }
 
-// answering counts those who answer now, with this node.
-func (s *suffrage) answering(voters []*storepb.Member) (count int) {
-	answers := make(chan bool, len(voters))
+// able are those who answer now and take part in decisions, this node too: the disk of one that takes none is full.
+func (s *suffrage) able(voters []*storepb.Member) (able []*storepb.Member) {
+	var mu sync.Mutex
 	var asking sync.WaitGroup
 	for _, voter := range voters {
 		asking.Go(func() {
-			answers <- voter.GetId() == s.members.dir.ID || s.readIndex.probe(voter, rpc.ProbeTimeout) != 0
+			full := s.raft.IsFull()
+			if voter.GetId() != s.members.dir.ID {
+				reply := s.readIndex.hear(voter, rpc.ProbeTimeout)
+				full = reply == nil || reply.GetFull()
+			}
+			if !full {
+				mu.Lock()
+				defer mu.Unlock()
+				able = append(able, voter)
+			}
 		})
 	}
 	asking.Wait()
-	close(answers)
-	for answered := range answers {
-		if answered {
-			count++
-		}
-	}
-	return count
+	return able
 }
 
 func noMember(name string) *storepb.Result {

@@ -50,10 +50,10 @@ func (v *vigil) keep(term ids.Term) {
 		case <-v.ctx.Done():
 			return
 		}
-		answered := v.ask()
+		answered, able := v.ask()
 		dead := v.note(readClocks().mono, answered)
 		if dead != "" && v.leadership.term() == term {
-			v.remove(dead, answered)
+			v.remove(dead, able)
 		}
 	}
 }
@@ -64,32 +64,35 @@ func (v *vigil) begin(now time.Duration) {
 	v.looked, v.silence = now, make(map[string]time.Duration)
 }
 
-// ask answers of each server whether it is there.
-func (v *vigil) ask() map[string]bool {
+// ask answers of each server whether it is there, and whether it is able to take part in decisions.
+func (v *vigil) ask() (answered, able map[string]bool) {
 	var mu sync.Mutex
-	answered := make(map[string]bool)
+	answered, able = make(map[string]bool), make(map[string]bool)
 	var asking sync.WaitGroup
 	for _, server := range v.raft.Servers() {
 		asking.Go(func() {
-			there := string(server.ID) == v.members.dir.ID || v.hears(string(server.ID))
+			there, full := true, v.raft.IsFull()
+			if id := string(server.ID); id != v.members.dir.ID {
+				there, full = v.hears(id)
+			}
 			mu.Lock()
 			defer mu.Unlock()
-			answered[string(server.ID)] = there
+			answered[string(server.ID)], able[string(server.ID)] = there, there && !full
 		})
 	}
 	asking.Wait()
-	return answered
+	return answered, able
 }
 
-func (v *vigil) hears(id string) bool {
+func (v *vigil) hears(id string) (there, full bool) {
 	address := v.members.address(id)
 	if address == "" {
-		return false
+		return false, false
 	}
 	ctx, cancel := context.WithTimeout(v.ctx, rpc.ProbeTimeout)
 	defer cancel()
 	reply, err := v.peers.Node(address).Probe(ctx, new(clusterpb.ProbeRequest))
-	return err == nil && reply.GetId() == id
+	return err == nil && reply.GetId() == id, reply.GetFull()
 }
 
 // note adds up for how long each has been silent, as far as a leader that was not stopped meanwhile would have looked. It answers
@@ -127,32 +130,36 @@ func (v *vigil) silences() (silences []*clusterpb.Silence) {
 }
 
 // remove takes a dead member out, unless what is left could not decide anything, or fewer than two voters were left.
-func (v *vigil) remove(id string, answered map[string]bool) {
-	v.changes.mu.Lock()
-	defer v.changes.mu.Unlock()
-	if known := v.raft.Server(id); known == nil || known.Suffrage == raft.Voter && !isSpare(id, v.raft.VoterIDs(), answered) {
+func (v *vigil) remove(id string, able map[string]bool) {
+	ctx, cancel := context.WithTimeout(v.ctx, changeTimeout)
+	defer cancel()
+	if !v.changes.turn.take(ctx) {
 		return
 	}
-	if v.hears(id) { // it came back while others held the lock
+	defer v.changes.turn.pass()
+	if known := v.raft.Server(id); known == nil || known.Suffrage == raft.Voter && !isSpare(id, v.raft.VoterIDs(), able) {
+		return
+	}
+	if there, _ := v.hears(id); there { // it came back while others had their turn
 		return
 	}
 	reason := fmt.Sprintf("%v (the leader %s had not heard it for %v)", errRemoved, v.members.dir.Name, v.after)
 	v.logger.Warn("a dead member is removed", "name", v.members.get(id).GetName(), "id", id, "silent", v.after)
 	by := &storepb.Caller{Host: v.members.dir.Name}
-	if err := v.expulsion.expel(v.ctx, by, id, reason); err != nil {
+	if err := v.expulsion.expel(ctx, by, id, reason); err != nil {
 		v.logger.Warn("it is not removed yet", "id", id, "error", err)
 	}
 }
 
-// isSpare tells whether two voters or more are left without one, and a majority of them has answered.
-func isSpare(id string, voters []string, answered map[string]bool) bool {
+// isSpare tells whether two voters or more are left without one, and a majority of them is able to decide.
+func isSpare(id string, voters []string, able map[string]bool) bool {
 	left, there := 0, 0
 	for _, voter := range voters {
 		if voter == id {
 			continue
 		}
 		left++
-		if answered[voter] {
+		if able[voter] {
 			there++
 		}
 	}
