@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# exact.sh DIR: writes into a directory what makes goroutines in a bubble of testing/synctest run in the same order each time, as an
+# overlay for the Go compiler, and prints the flags with which a test is built so:
+#
+#   go test $(cluster/sim/exact.sh DIR) -c -o sim.test ./cluster/sim
+#
+# In such a program, run with GOMAXPROCS=1 and GOGC=off and without address space randomization (setarch -R), what is random in the
+# runtime is drawn from a sequence of the bubble (which ready case a select takes, the order of a map), and nothing depends on how long
+# something takes: a goroutine is not preempted, one in a system call keeps its processor, and nobody who waits for a mutex loses patience.
+set -euo pipefail
+dir=$1
+runtime=$(go env GOROOT)/src/runtime
+mkdir -p "$dir"
+
+# patch FILE LINES SCRIPT: the file has so many lines more when it is patched.
+replace=()
+patch() {
+	sed -e "$3" "$runtime/$1" > "$dir/$1"
+	[ $(($(wc -l < "$dir/$1") - $(wc -l < "$runtime/$1"))) = "$2" ] || { echo "exact.sh: $1 is not what it was: see to this script" >&2; exit 1; }
+	replace+=("\"$runtime/$1\": \"$dir/$1\"")
+}
+
+draw='s|^\tmp := getg().m|&\n\tif gp := mp.curg; gp != nil \&\& gp.bubble != nil {\n\t\treturn'
+patch rand.go 9 "
+	s|^\tglobalRand.state.Init(\*seed)|\tfor i := range seed {\n\t\tseed[i] = byte(i)\n\t}\n&|
+	/^func cheaprand() uint32 {/,/^}/ $draw uint32(gp.bubble.draw())\n\t}|
+	/^func rand() uint64 {/,/^}/ $draw gp.bubble.draw()\n\t}|"
+patch synctest.go 11 "s|^type synctestBubble struct {|//go:nosplit\nfunc (b *synctestBubble) draw() uint64 {\n\tb.draws += 0x9e3779b97f4a7c15\n\tz := b.draws\n\
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9\n\tz = (z ^ z>>27) * 0x94d049bb133111eb\n\treturn z ^ z>>31\n}\n\n&\n\t// draws is how the sequence goes on.\n\tdraws uint64|"
+patch proc.go 3 's|^func retake(now int64) uint32 {|&\n\tif true {\n\t\treturn 0\n\t}|'
+patch sema.go 0 '/^func internal_sync_nanotime/,/^}/ s|return nanotime()|return 0|'
+
+(IFS=,; printf '{"Replace": {%s}}\n' "${replace[*]}" > "$dir/overlay.json")
+echo "-overlay=$dir/overlay.json"

@@ -1,0 +1,41 @@
+//go:build faults
+
+package sim
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// mistakes are those of package raftstore/fault that show below a mount.
+var mistakes = []string{"no-dedup", "ignore-cancel", "apply-clock", "unverified-reads", "late-keepalives"}
+
+// TestMistakesAreSeen makes each of them, in a process of its own, and requires that some world shows it.
+func TestMistakesAreSeen(t *testing.T) {
+	simulate := func(t *testing.T, mistake, during string) (string, error) {
+		command := exec.Command(os.Args[0], "-test.run=^TestWorlds$", "-test.v", "-sim.from=1", "-sim.for="+during)
+		command.Env = append(os.Environ(), "LOCKFS_TEST_FAULT="+mistake)
+		said, err := command.CombinedOutput()
+		return string(said), err
+	}
+	t.Run("none", func(t *testing.T) {
+		said, err := simulate(t, "", "5s")
+		require.NoError(t, err, said)
+	})
+	for _, mistake := range mistakes {
+		t.Run(mistake, func(t *testing.T) {
+			began := time.Now()
+			said, err := simulate(t, mistake, "1m")
+			require.Error(t, err, "it is not seen: %s", said)
+			_, seen, found := strings.Cut(said, ": seed ")
+			require.True(t, found, said)
+			seen, _, _ = strings.Cut(seen, "\n")
+			t.Logf("seen after %v: seed %s", time.Since(began).Round(100*time.Millisecond), seen)
+		})
+	}
+}
