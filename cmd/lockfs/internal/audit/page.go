@@ -1,0 +1,143 @@
+package audit
+
+import (
+	_ "embed" // the page
+	"errors"
+	"fmt"
+	"html/template"
+	"os"
+	"time"
+
+	"lockfs/cluster/verify"
+)
+
+//go:embed page.html
+var pageSource string
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"clock": clock, "where": where}).Parse(pageSource))
+
+// page is what is shown of an answer.
+type page struct {
+	*verify.Answer
+	Statement string
+	Grounds   []string
+	Timeline  *timeline // of the lock that was asked about; nil: none
+	Pieces    []piece
+}
+
+// piece is a contradiction with its timeline.
+type piece struct {
+	*verify.Contradiction
+	Timeline *timeline
+}
+
+// timeline is bars in lanes below each other, between two times.
+type timeline struct {
+	Begin, End time.Time
+	Lanes      []lane
+}
+
+type lane struct {
+	Label string
+	Text  string
+	Left  float64 // percent of the width
+	Width float64
+	Open  bool // it goes on
+	Call  bool
+}
+
+// writePage makes a page for this user alone: it names locks and who had them.
+func writePage(path string, a *verify.Answer) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pageTemplate.Execute(file, newPage(a)), file.Close())
+}
+
+func newPage(a *verify.Answer) *page {
+	p := &page{Answer: a, Statement: statement(a), Grounds: grounds(a)}
+	if len(a.Holds) > 0 {
+		p.Timeline = holdLanes(a)
+	}
+	for _, c := range a.Contradictions {
+		p.Pieces = append(p.Pieces, piece{c, pieceLanes(c)})
+	}
+	return p
+}
+
+// bar is something with a beginning and an end.
+type bar struct {
+	label, text string
+	from, until time.Time // zero: beyond the edge
+	call        bool
+}
+
+func holdLanes(a *verify.Answer) *timeline {
+	var bars []bar
+	for _, h := range a.Holds {
+		bars = append(bars, bar{label: fmt.Sprintf("token %d, %s", h.Token, h.Holder), text: h.End, from: h.From, until: h.Until})
+	}
+	return draw(bars, a.Since, a.Until)
+}
+
+// pieceLanes has a lane for each step: from when it was until the next one that ends it, or the end.
+func pieceLanes(c *verify.Contradiction) *timeline {
+	var bars []bar
+	for i, step := range c.Piece {
+		b := bar{label: fmt.Sprint(i + 1), text: step.Text, from: step.At, until: step.At}
+		switch {
+		case step.Call != nil:
+			b.until, b.call = step.Call.End, true
+		case step.Event.Event == "lock_acquired":
+			b.until = time.Time{}
+			for _, later := range c.Piece[i+1:] {
+				if e := later.Event; e != nil && (e.Event == "lock_released" || e.Event == "lock_removed") && e.Token == step.Event.Token {
+					b.until = later.At
+				}
+			}
+		}
+		bars = append(bars, b)
+	}
+	return draw(bars, time.Time{}, time.Time{})
+}
+
+// draw places bars on a line as wide as they need, unless its ends are given.
+func draw(bars []bar, begin, end time.Time) *timeline {
+	first, last := begin, end
+	for _, b := range bars {
+		for _, t := range []time.Time{b.from, b.until} {
+			if t.IsZero() {
+				continue
+			}
+			if begin.IsZero() && (first.IsZero() || t.Before(first)) {
+				first = t
+			}
+			if end.IsZero() && (last.IsZero() || t.After(last)) {
+				last = t
+			}
+		}
+	}
+	margin := max(last.Sub(first)/20, time.Millisecond)
+	if begin.IsZero() {
+		first = first.Add(-margin)
+	}
+	if end.IsZero() {
+		last = last.Add(margin)
+	}
+	t := &timeline{Begin: first, End: last}
+	width := float64(last.Sub(first))
+	at := func(when, beyond time.Time) float64 {
+		if when.IsZero() {
+			when = beyond
+		}
+		return min(100, max(0, 100*float64(when.Sub(first))/width))
+	}
+	for _, b := range bars {
+		left, right := at(b.from, first), at(b.until, last)
+		t.Lanes = append(t.Lanes, lane{
+			Label: b.label, Text: b.text, Left: min(left, 99.5), Width: max(right-left, 0.5), Open: b.until.IsZero(), Call: b.call,
+		})
+	}
+	return t
+}
