@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -11,8 +10,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
+	"lockfs/cluster/consensus/fulldisk"
 	"lockfs/cluster/session"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
@@ -59,19 +58,6 @@ func TestAnAlarmIsNotClearedForAMoment(t *testing.T) {
 	require.True(t, spaceTold{}.hasEnough())
 }
 
-// fullLog has no space while it is full.
-type fullLog struct {
-	raft.LogStore
-	full *atomic.Bool
-}
-
-func (l fullLog) StoreLogs(entries []*raft.Log) error {
-	if l.full.Load() {
-		return &os.PathError{Op: "write", Path: "log", Err: unix.ENOSPC}
-	}
-	return l.LogStore.StoreLogs(entries)
-}
-
 // TestTheMountOfAFullServerGoesOn fills the disk of the leader, and then that of whoever leads then: those who mount through it go on
 // by others.
 func TestTheMountOfAFullServerGoesOn(t *testing.T) {
@@ -86,7 +72,7 @@ func TestTheMountOfAFullServerGoesOn(t *testing.T) {
 		cfg := testConfig(t, name, join...)
 		cfg.MinFree = 1 << 20
 		is := new(atomic.Bool)
-		cfg.entries = func(log raft.LogStore) raft.LogStore { return fullLog{log, is} }
+		cfg.entries = func(log raft.LogStore) raft.LogStore { return fulldisk.Log{LogStore: log, Full: is} }
 		node := startNode(t, cfg)
 		nodes, full[node] = append(nodes, node), is
 	}

@@ -22,7 +22,15 @@
 //
 // A system call is several requests of the kernel, and only the first has to see the newest state. Where the mount knows
 // that a request continues a call, it says which command the state had applied that the last answer came from
-// (Query.since), and any node that has applied it answers at once, from a state that is as new.
+// (Query.since), and any node that has applied it answers at once, from a state that is as new; with leases only the leader does,
+// unasked for a majority's word.
+//
+// With leases (package lease; Config.Leases) a mount answers many reads itself. Then a change shows only once nobody holds anything of it
+// any more, which the leader alone knows: it holds back what it answers (shown), no other node answers from its state, and a new
+// leader waits until the leases of others are over before it answers at all: a second after the last word that voters gave to another
+// (words), which after a crash is about as long ago as an election takes. Whether there may be any is in the state
+// (namespace.Namespace.MayLease), so that it does not depend on how servers were started. What only tells of a node itself does not
+// wait: its audit trail, hashes, backups, and what it has seen removed, for which a mount drops what it holds.
 //
 // Two things are deliberately different from the usual. raft's VerifyLeader is not used: it counts
 // any successful reply of a follower, also one to a request sent long before, so a leader that was

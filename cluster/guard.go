@@ -56,6 +56,11 @@ func (g *guard) Sessions(ctx context.Context, req *clusterpb.SessionsRequest) (*
 	return pass(ctx, g, req, rpc.Node.Sessions)
 }
 
+// Lease is part of rpc.Node.
+func (g *guard) Lease(ctx context.Context, req *clusterpb.LeaseRequest) (*clusterpb.LeaseReply, error) {
+	return pass(ctx, g, req, rpc.Node.Lease)
+}
+
 // Removals is part of rpc.Node.
 func (g *guard) Removals(ctx context.Context, req *clusterpb.RemovalsRequest) (*clusterpb.RemovalsReply, error) {
 	return pass(ctx, g, req, rpc.Node.Removals)

@@ -12,6 +12,7 @@ import (
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/consensus"
 	"lockfs/cluster/session"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -90,6 +91,7 @@ func TestWhomANodeAnswers(t *testing.T) {
 	t.Parallel()
 	node := startNodes(t, 1)[0]
 	ours := node.dir.ClusterID()
+	require.NoError(t, node.fsm.WaitFor(t.Context(), func(ns *namespace.Namespace) bool { return ns.Cluster() == ours }))
 	execute := func(cluster string) (clusterpb.Outcome, string) {
 		reply, err := node.Execute(t.Context(), &clusterpb.ExecuteRequest{Request: statFs.GetRequest(), Cluster: cluster})
 		require.NoError(t, err)

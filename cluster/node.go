@@ -33,6 +33,8 @@ type Node struct {
 	members    *members
 	leadership *leadership
 	readIndex  *readIndex
+	shown      *shown
+	words      *words
 	space      *diskSpace
 	changes    *changes
 	sessions   *sessions

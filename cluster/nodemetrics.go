@@ -60,6 +60,9 @@ var nodeFamilies = []struct {
 	{name: "session_silent_seconds_max", help: "For how long the most silent mount has been so, as the leader knows it.", kind: prometheus.GaugeValue},
 	{name: "session_clock_offset_seconds_max", help: "How far the clock of the mounting host that is most wrong is ahead of cluster time, as the leader knows it.", kind: prometheus.GaugeValue},
 
+	{name: "lease_holders", help: "Mounts that have a lease on what they were answered (--leases), as the leader knows it.", kind: prometheus.GaugeValue},
+	{name: "leased_inodes", help: "Files, directories and links that some mount has a lease on, as the leader knows it.", kind: prometheus.GaugeValue},
+
 	{name: "inodes", help: "Files, directories and links.", kind: prometheus.GaugeValue},
 	{name: "inodes_limit", help: "How many inodes there may be (--max-inodes).", kind: prometheus.GaugeValue},
 	{name: "bytes", help: "Bytes used by files, directories and links, as they count for the limit.", kind: prometheus.GaugeValue},
@@ -173,6 +176,9 @@ func (n *Node) emitLeading(emit emit) {
 	silent, offset := n.sessions.leases.extremes(readClocks().mono)
 	emit("session_silent_seconds_max", silent.Seconds())
 	emit("session_clock_offset_seconds_max", offset.Seconds())
+	holders, inodes := n.shown.table.Held()
+	emit("lease_holders", float64(holders))
+	emit("leased_inodes", float64(inodes))
 }
 
 // figure is a value of a family.

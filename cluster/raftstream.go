@@ -67,10 +67,20 @@ type raftStreamConn struct {
 	greeted bool
 }
 
+// greetTimeout is for how long a connection may say nothing of what it is for.
+const greetTimeout = 5 * time.Second
+
 // Read is part of net.Conn.
 func (c *raftStreamConn) Read(b []byte) (int, error) {
 	if !c.greeted {
-		if err := c.stream.greet(c.Conn); err != nil {
+		err := c.SetReadDeadline(time.Now().Add(greetTimeout))
+		if err == nil {
+			err = c.stream.greet(c.Conn)
+		}
+		if err == nil {
+			err = c.SetReadDeadline(time.Time{})
+		}
+		if err != nil {
 			return 0, err
 		}
 		c.greeted = true

@@ -223,6 +223,11 @@ func (relayed) KeepAlive(context.Context, *clusterpb.KeepAliveRequest) (*cluster
 	return nil, notRelayed()
 }
 
+// Lease is part of rpc.Node.
+func (relayed) Lease(context.Context, *clusterpb.LeaseRequest) (*clusterpb.LeaseReply, error) {
+	return nil, notRelayed()
+}
+
 // Removals is part of rpc.Node.
 func (relayed) Removals(context.Context, *clusterpb.RemovalsRequest) (*clusterpb.RemovalsReply, error) {
 	return nil, notRelayed()

@@ -75,7 +75,7 @@ func (s *sessions) endRevoked() {
 		op := &storepb.EndSession{Id: uint64(id), IfActive: record.GetActive(), LastKeepalive: s.leases.get(id, readClocks().mono).keepalive}
 		if _, err := s.changes.propose(s.ctx, &storepb.Op{Op: &storepb.Op_EndSession{EndSession: op}}); err != nil {
 			s.logger.Warn("a session's end was not recorded", "session", id, "error", err)
-			continue
+			return // the next would wait as long; they are all due again
 		}
 		s.logger.Info("session ended: its host was revoked", "session", id, "host", record.GetHost())
 	}

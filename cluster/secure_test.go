@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -222,6 +223,8 @@ func TestAHostActsForItselfOnly(t *testing.T) {
 	}
 	_, err := posing.KeepAlive(t.Context(), &clusterpb.KeepAliveRequest{Session: session})
 	require.Contains(t, refusal(err), `may not act for the host "web1"`)
+	_, err = posing.Lease(t.Context(), &clusterpb.LeaseRequest{Session: session, Generation: 1, Release: true})
+	require.Contains(t, refusal(err), `may not act for the host "web1"`, "others would not be waited for")
 	for _, op := range []*storepb.Op{
 		createOp("another"),
 		{Op: &storepb.Op_CloseSession{CloseSession: new(storepb.CloseSession)}},
@@ -444,18 +447,18 @@ func TestAClockThatIsAYearOffLocksNobodyOut(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]time.Duration{"ahead": 365 * 24 * time.Hour, "behind": -365 * 24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			nodes := startSecureNodes(t, 3)
+			wrong := make(map[string]*atomic.Int64) // how wrong a node's clock is
+			nodes := startSecureNodes(t, 3, func(cfg *Config) {
+				mine := new(atomic.Int64)
+				wrong[cfg.Name] = mine
+				cfg.Clock = func() time.Time { return time.Now().Add(time.Duration(mine.Load())) }
+			})
 			leader := leaderOf(t, nodes)
 			web, _ := join(t, leader, "web1")
 			mount := mountAt(t, web)
-			leader.clock.mu.Lock()
-			leader.clock.now = func() reading {
-				r := readClocks()
-				r.wall += int64(off)
-				return r
-			}
-			leader.clock.mu.Unlock()
-			require.NoError(t, leader.readIndex.probeVoters(leader.leadership.term()))
+			wrong[leader.cfg.Name].Store(int64(off))
+			_, err := leader.readIndex.probeVoters(leader.leadership.term())
+			require.NoError(t, err)
 			require.Equal(t, storepb.Code_OK, create(t, mount.Client, "lock"))
 			again, _ := join(t, leader, "web2")
 			require.Equal(t, storepb.Code_EXISTS, create(t, mountAt(t, again).Client, "lock"))

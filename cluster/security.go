@@ -136,12 +136,15 @@ func (n *Node) secure(s *security, credentials *identity.Credentials) {
 	}
 }
 
-// connections is how this node's connections are secured; nil: they are plain.
+// connections is how this node's connections are made and secured; nil: they are plain.
 func (n *Node) connections() *rpc.Security {
-	if n.security == nil {
-		return nil
+	switch {
+	case n.security != nil:
+		return n.security.connections
+	case n.cfg.Network != nil:
+		return &rpc.Security{Network: n.cfg.Network}
 	}
-	return n.security.connections
+	return nil
 }
 
 // clusterTime is cluster time as far as this node knows it: if it does not lead, that of the last command.

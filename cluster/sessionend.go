@@ -21,6 +21,7 @@ func (s *sessions) endExpired() {
 		switch {
 		case err != nil:
 			s.logger.Warn("a session's end was not recorded", "session", id, "error", err)
+			return // the next would wait as long; they are all due again
 		case result.GetCode() == storepb.Code_CONFLICT:
 			s.leases.spare(id, readClocks().mono)
 		default:

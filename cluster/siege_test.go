@@ -114,7 +114,7 @@ func TestARemovalThatWasCutOffGoesOn(t *testing.T) {
 	if member == leader {
 		member = nodes[1]
 	}
-	require.NoError(t, leader.expulsion.takeOut(t.Context(), nil, member.dir.ID, "it was removed"))
+	require.NoError(t, leader.expulsion.takeOut(t.Context(), member.dir.ID, "it was removed"))
 	remove := func() *storepb.Result {
 		return ask(t, leader, rpc.Node.Remove, &clusterpb.RemoveRequest{Name: member.dir.Name}).GetResult()
 	}

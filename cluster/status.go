@@ -11,14 +11,14 @@ import (
 
 // Status describes this node.
 func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clusterpb.StatusReply, error) {
-	_, leader := n.raft.LeaderWithID()
+	leader, leaderAddress := n.members.leader()
 	status := &clusterpb.StatusReply{
 		Id: n.dir.ID, Name: n.dir.Name, Version: n.cfg.Version,
 		State:    strings.ToLower(n.raft.State().String()),
-		LeaderId: string(leader), LeaderAddress: n.members.address(string(leader)),
+		LeaderId: leader, LeaderAddress: leaderAddress,
 		Term: n.raft.CurrentTerm(), CommitIndex: n.raft.CommitIndex(), AppliedIndex: n.raft.AppliedIndex(),
 		Voters: n.raft.VoterIDs(), Nonvoters: n.raft.NonvoterIDs(), Silences: n.vigil.silences(), Mount: n.mountPoint(), Insecure: n.cfg.insecure(),
-		OldestVersion: n.cfg.versions.Oldest, NewestVersion: n.cfg.versions.Newest,
+		OldestVersion: n.cfg.versions.Oldest, NewestVersion: n.cfg.versions.Newest, Full: n.raft.IsFull(),
 	}
 	n.fsm.View(func(ns *namespace.Namespace) {
 		status.Cluster, status.ClusterVersion = ns.Cluster(), ns.Version()

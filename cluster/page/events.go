@@ -37,12 +37,15 @@ var graveEvents = []string{
 	"lock_stolen", "lock_stale", "removal_refused", "host_unreachable", "alarm_raised", "join_refused", "host_revoked", "member_removed",
 }
 
+// deedEvents are about no lock, though they may name a path.
+var deedEvents = []string{"rule_set", "rule_deleted", "quota_set", "quota_deleted"}
+
 func describeRow(e *storepb.Event) eventRow {
 	d := lockjson.DescribeEvent(e)
 	row := eventRow{
 		Number: d.Number, At: moment(e.GetTime()), Event: d.Event, Path: d.LockPath, Reason: d.Reason, Grave: slices.Contains(graveEvents, d.Event),
 	}
-	if d.LockPath != "" && d.Event != "rule_set" && d.Event != "rule_deleted" {
+	if d.LockPath != "" && !slices.Contains(deedEvents, d.Event) {
 		row.Link = Lock{Path: d.LockPath}.Link()
 	}
 	if d.Token != 0 || d.Host != "" {

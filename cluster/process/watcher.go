@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Watcher tells when processes end. It holds a descriptor for each.
+// Watcher tells when processes end. It holds a descriptor for each, and from the first one on a thread that waits.
 type Watcher struct {
 	gone  func(ID)
 	epoll int
@@ -18,6 +18,7 @@ type Watcher struct {
 	done  chan struct{}
 
 	mu      sync.Mutex
+	begun   bool // something has been watched
 	closed  bool
 	watched map[ID]struct{}
 	ids     map[int32]ID // by descriptor
@@ -45,7 +46,6 @@ func NewWatcher(gone func(ID)) (*Watcher, error) {
 		_ = unix.Close(epoll)
 		return nil, err
 	}
-	go w.run()
 	return w, nil
 }
 
@@ -75,6 +75,10 @@ func (w *Watcher) Watch(id ID) error {
 	}
 	w.watched[id] = struct{}{}
 	w.ids[int32(fd)] = id
+	if !w.begun {
+		w.begun = true
+		go w.run()
+	}
 	return nil
 }
 
@@ -117,16 +121,18 @@ func (w *Watcher) take(fd int32) ID {
 // Close ends it. Once it returns, gone is not called any more; so gone itself must not close.
 func (w *Watcher) Close() error {
 	w.mu.Lock()
-	closed := w.closed
+	closed, begun := w.closed, w.begun
 	w.closed = true
 	w.mu.Unlock()
 	if closed {
 		return os.ErrClosed
 	}
-	if _, err := unix.Write(w.stop, binary.NativeEndian.AppendUint64(nil, 1)); err != nil {
-		return os.NewSyscallError("write", err)
+	if begun {
+		if _, err := unix.Write(w.stop, binary.NativeEndian.AppendUint64(nil, 1)); err != nil {
+			return os.NewSyscallError("write", err)
+		}
+		<-w.done
 	}
-	<-w.done
 	for fd := range w.ids {
 		_ = unix.Close(int(fd))
 	}

@@ -19,6 +19,7 @@ func handlersOf(n Node) map[byte]Handler {
 		executeMethod:   {Do: handle(n.Execute)},
 		probeMethod:     {Do: handle(n.Probe), Quick: true, Urgent: true},
 		keepAliveMethod: {Do: handle(n.KeepAlive), Urgent: true},
+		leaseMethod:     {Do: handle(n.Lease), Urgent: true},
 		sessionsMethod:  {Do: handle(n.Sessions)},
 		removalsMethod:  {Do: handle(n.Removals)},
 		statusMethod:    {Do: handle(n.Status)},

@@ -12,6 +12,7 @@ import (
 type Node interface {
 	Execute(context.Context, *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error)
 	KeepAlive(context.Context, *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error)
+	Lease(context.Context, *clusterpb.LeaseRequest) (*clusterpb.LeaseReply, error)
 	Sessions(context.Context, *clusterpb.SessionsRequest) (*clusterpb.SessionsReply, error)
 	Removals(context.Context, *clusterpb.RemovalsRequest) (*clusterpb.RemovalsReply, error)
 	Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error)
@@ -52,4 +53,5 @@ const (
 	enrollMethod
 	backupMethod
 	setVoteMethod
+	leaseMethod
 )

@@ -45,7 +45,7 @@ var standardPortTimes = portTimes{handshake: handshakeTime, preface: standardTim
 // Listen opens a port, which accepts nobody before [Port.Serve]. security is nil for one without TLS, where all connections but
 // raft's are for ProtocolRPC.
 func Listen(address string, security *Security, report PortReport) (*Port, error) {
-	listener, err := net.Listen("tcp", address)
+	listener, err := security.listen(address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
@@ -86,7 +86,7 @@ func (p *Port) Serve() error {
 
 // stranger is what somebody is of whom nothing is known.
 func (p *Port) stranger() Role {
-	if p.security == nil {
+	if p.security.isPlain() {
 		return RoleInsecure
 	}
 	return RoleJoiner
@@ -137,7 +137,7 @@ func (p *Port) greet(pending *pending) {
 	case err == nil:
 		to.hand(conn, p.times.handshake)
 		return
-	case p.security != nil && !errors.Is(err, errNothing):
+	case !p.security.isPlain() && !errors.Is(err, errNothing):
 		linger(pending.Conn) // it may have been told why, by an alert
 	}
 	_ = pending.Close()
@@ -150,7 +150,7 @@ var (
 
 // identify answers a connection that can be used, and who is to have it.
 func (p *Port) identify(conn net.Conn) (net.Conn, *handing, error) {
-	if p.security == nil {
+	if p.security.isPlain() {
 		return p.readBeginning(conn)
 	}
 	_ = conn.SetDeadline(time.Now().Add(p.times.handshake))
@@ -253,7 +253,7 @@ func (p *Port) forget(conn *raftConn) {
 
 // turnAway tells somebody with TLS that there is no room, if that can be done at once.
 func (p *Port) turnAway(conn net.Conn) {
-	if p.security != nil {
+	if !p.security.isPlain() {
 		_ = conn.SetWriteDeadline(time.Now().Add(time.Millisecond))
 		_, _ = conn.Write(alert)
 	}

@@ -11,7 +11,7 @@ var _ Node = (*Remote)(nil)
 // Remote is a node that is called.
 type Remote struct {
 	client *Client
-	alive  *Client // for keepalives: they must not wait behind calls that wait for room, or the session is lost with its locks
+	alive  *Client // for keepalives and leases: they must not wait behind calls that wait for room, or the session is lost with its locks, and others wait for a lease
 }
 
 // NewRemote takes HOST:PORT, or unix:PATH. It does not connect yet. security may be nil.
@@ -39,6 +39,12 @@ func (r *Remote) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*c
 func (r *Remote) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
 	reply := new(clusterpb.KeepAliveReply)
 	return reply, r.alive.Call(ctx, keepAliveMethod, req, reply)
+}
+
+// Lease is part of Node.
+func (r *Remote) Lease(ctx context.Context, req *clusterpb.LeaseRequest) (*clusterpb.LeaseReply, error) {
+	reply := new(clusterpb.LeaseReply)
+	return reply, r.alive.Call(ctx, leaseMethod, req, reply)
 }
 
 // Sessions is part of Node.

@@ -35,7 +35,12 @@ type Security struct {
 	Caller func(*tls.ConnectionState) (Caller, error)
 	// TurnedAway is called when a server has ended a connection because it does not want this host's certificate. It may be nil.
 	TurnedAway func()
+	// Network is what the connections are made over; nil: TCP. With nothing else set they are plain.
+	Network Network
 }
+
+// isPlain tells whether connections are not encrypted.
+func (s *Security) isPlain() bool { return s == nil || s.Client == nil }
 
 // noteRefusal looks for the other side's word, in TLS, at the end of a connection: with TLS 1.3 that comes after the handshake. What comes
 // sooner says nothing of the certificate, which has not been seen then: there is no room, for example.
@@ -59,18 +64,11 @@ func (s *Security) Dial(ctx context.Context, address, protocol string) (net.Conn
 		conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 		return begin(conn, err, Preface)
 	}
-	dialer := net.Dialer{
-		Timeout:         connectTime,
-		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: deadAfter, Interval: deadAfter / 3, Count: 3},
-	}
-	if protocol == ProtocolRPC {
-		dialer.ControlContext = limitUnacknowledged
-	}
-	plain, err := dialer.DialContext(ctx, "tcp", address)
+	plain, err := s.dialPlain(ctx, address, protocol)
 	switch {
-	case s == nil && protocol == ProtocolRaft:
+	case s.isPlain() && protocol == ProtocolRaft:
 		return begin(plain, err, RaftPreface)
-	case s == nil:
+	case s.isPlain():
 		return begin(plain, err, Preface)
 	case err != nil:
 		return nil, err
@@ -84,6 +82,22 @@ func (s *Security) Dial(ctx context.Context, address, protocol string) (net.Conn
 		return secure, nil
 	}
 	return begin(secure, nil, Preface)
+}
+
+func (s *Security) dialPlain(ctx context.Context, address, protocol string) (net.Conn, error) {
+	if s != nil && s.Network != nil {
+		ctx, cancel := context.WithTimeout(ctx, connectTime)
+		defer cancel()
+		return s.Network.Dial(ctx, address)
+	}
+	dialer := net.Dialer{
+		Timeout:         connectTime,
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: deadAfter, Interval: deadAfter / 3, Count: 3},
+	}
+	if protocol == ProtocolRPC {
+		dialer.ControlContext = limitUnacknowledged
+	}
+	return dialer.DialContext(ctx, "tcp", address)
 }
 
 // begin sends what a connection begins with. It goes with what follows, as far as the kernel is concerned.

@@ -1,0 +1,175 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"lockfs/cluster/lease"
+	"lockfs/raftstore"
+	"lockfs/raftstore/fault"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
+)
+
+// shown is what keeps a leader from showing a change, and from acknowledging it, while mounts may answer from leases as if it had
+// not been (package lease), and what gives these.
+type shown struct {
+	table *lease.Table
+	fsm   *raftstore.FSM
+	clock *clock
+	gives bool // this node gives leases, when it leads
+
+	mu    sync.Mutex
+	waits map[ids.Index]lease.Pending // what the answers to commands wait for
+}
+
+// What is leased is little: what is large is read seldom, and would be kept by many.
+const (
+	mostLeasedContent = 4 << 10 // bytes
+	mostLeasedEntries = 128
+)
+
+func newShown(fsm *raftstore.FSM, clock *clock, gives bool) *shown {
+	s := &shown{table: lease.NewTable(), fsm: fsm, clock: clock, gives: gives, waits: make(map[ids.Index]lease.Pending)}
+	fsm.OnApply(s.applied)
+	return s
+}
+
+func monotonic() time.Duration { return readClocks().mono }
+
+// begin is called when this node leads, and no lease of another's lasts any more.
+func (s *shown) begin(term ids.Term) {
+	if s.gives {
+		s.table.Begin(term)
+	}
+}
+
+// end is called when this node leads no more.
+func (s *shown) end() { s.table.End() }
+
+// foretell has mounts drop what a command is about to change.
+func (s *shown) foretell(op *storepb.Op) (over func()) {
+	if mounts, _ := s.table.Held(); mounts == 0 {
+		return func() {}
+	}
+	var inodes []ids.Inode
+	s.fsm.View(func(ns *namespace.Namespace) { inodes = ns.Foreseen(op) })
+	return s.table.Foretell(inodes)
+}
+
+// applied has mounts drop what a command has changed, and notes whom its answer waits for. A command that has changed nothing itself may
+// have been refused because of any change, or be the repetition of one.
+func (s *shown) applied(ns *namespace.Namespace) {
+	if s.table.IsIdle() {
+		return
+	}
+	touched, own := ns.Touched()
+	s.table.Applied(ns.Index(), touched, monotonic())
+	pending := s.table.All(ns.Index())
+	if own {
+		pending = s.table.Of(ns.Index(), touched)
+	}
+	if len(pending) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for index, old := range s.waits {
+		if old.IsOver() {
+			delete(s.waits, index) // nobody waits for its answer any more
+		}
+	}
+	s.waits[ns.Index()] = pending
+}
+
+// settle waits until the result of a command may be told.
+func (s *shown) settle(ctx context.Context, index ids.Index) error {
+	s.mu.Lock()
+	pending := s.waits[index]
+	delete(s.waits, index)
+	s.mu.Unlock()
+	if fault.AnswerBeforeRevocation {
+		return nil
+	}
+	return s.table.Await(ctx, pending, monotonic)
+}
+
+// awaitAll waits until all may be shown that was applied until now.
+func (s *shown) awaitAll(ctx context.Context) error {
+	var index ids.Index
+	s.fsm.View(func(ns *namespace.Namespace) { index = ns.Index() })
+	return s.table.Await(ctx, s.table.All(index), monotonic)
+}
+
+// leased is a lease on an answer.
+type leased struct {
+	generation uint64        // 0: there is none
+	lasts      time.Duration // at most; 0: as long as the mount's lease
+}
+
+// query answers once what it answers may be shown, with a lease for the session that wants one, if there is one (none: nobody wants it). That
+// this node led was confirmed since the query came. leads tells whether it still does, which is looked at after the read: as long as a
+// node leads, it has applied nothing that another leader waits with.
+func (s *shown) query(ctx context.Context, leads func() bool, query *storepb.Query, wanted lease.Holder) (*storepb.Result, leased, error) {
+	var pending lease.Pending
+	var given leased
+	result, err := s.fsm.QueryAnd(query, func(ns *namespace.Namespace, result *storepb.Result) {
+		inodes, keyed := namespace.Keys(query, result)
+		if !keyed {
+			pending = s.table.All(ns.Index())
+			return
+		}
+		pending = s.table.Of(ns.Index(), inodes)
+		if wanted != (lease.Holder{}) && s.gives {
+			given = s.give(ns, wanted, query, result, inodes)
+		}
+	})
+	if err == nil && !leads() {
+		err = errNotConfirmed
+	}
+	if err == nil && !fault.ShowBeforeRevocation {
+		err = s.table.Await(ctx, pending, monotonic)
+	}
+	return result, given, err
+}
+
+// give leases an answer if it is little, does not change all the time, and no successor could forget it. It ends at the latest
+// when lockfs itself is to do something to a name of an inode.
+func (s *shown) give(ns *namespace.Namespace, to lease.Holder, query *storepb.Query, result *storepb.Result, inodes []ids.Inode) leased {
+	if !ns.MayLease() || !ns.SessionLive(to.Session) || !isLeased(query, result) {
+		return leased{}
+	}
+	now, quiet := s.clock.Now(), int64(lease.Quiet)
+	if fault.EagerLeases {
+		quiet = 0
+	}
+	var given leased
+	for _, ino := range inodes {
+		settled, until := ns.Settled(ino, now-quiet)
+		if !settled || until != 0 && until <= now {
+			return leased{}
+		}
+		if left := time.Duration(until - now); until != 0 && (given.lasts == 0 || left < given.lasts) {
+			given.lasts = left
+		}
+	}
+	var ok bool
+	if given.generation, ok = s.table.Grant(to, inodes, monotonic()); !ok {
+		return leased{}
+	}
+	return given
+}
+
+// isLeased tells whether an answer is of a kind that is leased.
+func isLeased(query *storepb.Query, result *storepb.Result) bool {
+	switch query.GetQuery().(type) {
+	case *storepb.Query_Lookup:
+		return result.GetCode() == storepb.Code_OK || result.GetCode() == storepb.Code_NOT_FOUND
+	case *storepb.Query_GetAttr, *storepb.Query_ReadDir, *storepb.Query_Read:
+		isSmall := len(result.GetContent()) <= mostLeasedContent && len(result.GetEntries()) <= mostLeasedEntries
+		return result.GetCode() == storepb.Code_OK && isSmall
+	}
+	return false
+}
