@@ -86,7 +86,7 @@ func (fs *fileSystem) SetLkw(interrupted <-chan struct{}, in *fuse.LkIn) (code f
 }
 
 func (fs *fileSystem) lockable(in *fuse.LkIn) (*fileHandle, syscall.Errno) {
-	handle, found := fs.files.Get(in.Fh)
+	handle, found := fs.file(in.Fh, in.NodeId)
 	if !found {
 		return nil, syscall.EBADF
 	}

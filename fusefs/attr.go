@@ -83,7 +83,7 @@ func (fs *fileSystem) setSize(interrupted <-chan struct{}, in *fuse.SetAttrIn, s
 	caller := kernel.CallerOf(&in.InHeader)
 	by, session := fs.calls.cameBy(in.Pid, ids.Inode(in.NodeId)), ids.Session(0)
 	if fh, open := in.GetFh(); open {
-		if handle, found := fs.files.Get(fh); found {
+		if handle, found := fs.file(fh, in.NodeId); found {
 			by, session = handle.name(), handle.locks.Session(0)
 		}
 	}

@@ -28,6 +28,10 @@ func (fs *fileSystem) OpenDir(interrupted <-chan struct{}, in *fuse.OpenIn, out 
 func (fs *fileSystem) ReadDir(interrupted <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) (code fuse.Status) {
 	defer fs.observed("readdir", time.Now(), &code)
 	dir, found := fs.dirs.Get(in.Fh)
+	if !found && in.Fh <= fs.crashed { // listed anew
+		dir, found = &dirHandle{ino: ids.Inode(in.NodeId)}, true
+		fs.dirs.AddAs(in.Fh, dir)
+	}
 	if !found {
 		return fuse.EBADF
 	}

@@ -8,6 +8,7 @@ import (
 	"lockfs/fusefs/watch"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
 )
 
 var _ fuse.RawFileSystem = (*dispatcher)(nil)
@@ -22,7 +23,7 @@ type dispatcher struct {
 }
 
 func newDispatcher(fs *fileSystem, known *watch.Known) *dispatcher {
-	return &dispatcher{fileSystem: fs, control: control.New(fs.ops, fs, fs.observations, fs.logger), known: known}
+	return &dispatcher{fileSystem: fs, control: control.New(fs.ops, fs, fs.observations, fs.trace, fs.logger), known: known}
 }
 
 // of answers whom a request about some nodes is for.
@@ -215,4 +216,17 @@ func (fs *dispatcher) SetLk(i <-chan struct{}, in *fuse.LkIn) fuse.Status {
 
 func (fs *dispatcher) SetLkw(i <-chan struct{}, in *fuse.LkIn) fuse.Status {
 	return fs.of(in.NodeId).SetLkw(i, in)
+}
+
+// refuseRootControl is refuseRoot in the control directory, where everything has the permissions of what it tells of.
+func (fs *dispatcher) refuseRootControl(interrupted <-chan struct{}, header *fuse.InHeader, need uint32) fuse.Status {
+	if !control.Has(ids.Inode(header.NodeId)) || !fs.isNobody(header) {
+		return fuse.OK
+	}
+	var out fuse.AttrOut
+	code := fs.control.GetAttr(interrupted, &fuse.GetAttrIn{InHeader: *header}, &out)
+	if code.Ok() && !nobodyMay(&storepb.Attr{Mode: out.Mode, Uid: out.Uid, Gid: out.Gid}, need) {
+		code = fuse.EACCES
+	}
+	return code
 }

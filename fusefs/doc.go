@@ -12,6 +12,8 @@
 //	observation  which lock a process saw last under a name
 //	filelock     who has flock and fcntl locks of a file, and what of them is being released
 //	answer       answers that another process can give in place of one that was killed
+//	trace        what programs asked and were answered, for whoever records it
+//	estate       what such a process leaves to the one that goes on with its mount
 //	watch        delete-self for files that are removed on other hosts
 //	control      the directory .lockfs
 //
@@ -38,10 +40,10 @@
 //
 // # Caching
 //
-// There is none: names, attributes and the lack of a name are valid for no time at all, and files are
+// There is none in the kernel: names, attributes and the lack of a name are valid for no time at all, and files are
 // opened for direct I/O. Shared mappings fail with ENODEV for that reason. What the mount itself
 // keeps of an open file's content spares sending it again while its version stays the same; every read
-// still asks. After an append the descriptor's own offset (lseek(fd, 0, SEEK_CUR)) is computed by the
+// still asks the [Operator], which may know that nothing has changed. After an append the descriptor's own offset (lseek(fd, 0, SEEK_CUR)) is computed by the
 // kernel from the size it saw last, and may be short of the end.
 //
 // # Locks
@@ -100,6 +102,13 @@
 // within two seconds. What is open, pinned and locked, and what processes saw, goes along, so that nobody is let off a guard; what
 // is lost is what can be asked for again, and that a watched file was removed elsewhere during the pause (inotify).
 // Nothing is handed over while a request does not end, or the cluster does not know of all that was closed.
+//
+// Should this process be killed, [TakeOver] goes on with what it has left ([Mounted.Estate]), once the kernel was told to ask again what
+// it had asked. A request that changes something may have been done then, and is refused with EIO, as one of which nobody knows; the Operator
+// settles it. Others are handled anew: a lock that its owner has already is taken a second time, and its place in the queue kept.
+// A request that the kernel was just copying for the process, it gives up itself, with EIO, whatever it is about.
+// What is not in the estate is taken to be more than it may be. So a lock may be released, or an inode let go, that nobody
+// has, but what somebody has is not lost, and what nobody has does not stay.
 //
 // # Deadlocks
 //

@@ -19,7 +19,7 @@ import (
 func (fs *fileSystem) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byte) (data fuse.ReadResult, code fuse.Status) {
 	defer fs.observed("read", time.Now(), &code)
 	fs.goesOn(in.Pid)
-	handle, found := fs.files.Get(in.Fh)
+	handle, found := fs.file(in.Fh, in.NodeId)
 	if !found {
 		return nil, fuse.EBADF
 	}
@@ -45,7 +45,7 @@ func (fs *fileSystem) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byt
 func (fs *fileSystem) Write(interrupted <-chan struct{}, in *fuse.WriteIn, data []byte) (written uint32, code fuse.Status) {
 	defer fs.observed("write", time.Now(), &code)
 	fs.goesOn(in.Pid)
-	handle, found := fs.files.Get(in.Fh)
+	handle, found := fs.file(in.Fh, in.NodeId)
 	if !found {
 		return 0, fuse.EBADF
 	}
@@ -77,7 +77,7 @@ func (fs *fileSystem) Write(interrupted <-chan struct{}, in *fuse.WriteIn, data 
 // the end needs no keeping (FALLOC_FL_KEEP_SIZE).
 func (fs *fileSystem) Fallocate(interrupted <-chan struct{}, in *fuse.FallocateIn) (code fuse.Status) {
 	defer fs.observed("fallocate", time.Now(), &code)
-	handle, found := fs.files.Get(in.Fh)
+	handle, found := fs.file(in.Fh, in.NodeId)
 	if !found {
 		return fuse.EBADF
 	}

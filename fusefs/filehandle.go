@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"google.golang.org/protobuf/proto"
 
 	"lockfs/fusefs/filelock"
 	"lockfs/fusefs/observation"
@@ -63,4 +64,13 @@ func (h *fileHandle) saw(in *observation.Memory, by fuse.Caller, seen []*storepb
 	if seen = h.news(by.Pid, seen, how, in.Version()); len(seen) > 0 {
 		h.notedAt(in.Saw(by, seen, how))
 	}
+}
+
+// packNames makes a text of the names that a file was opened by.
+func packNames(by []*storepb.Observation) []byte {
+	if len(by) == 0 {
+		return nil
+	}
+	text, _ := proto.Marshal(&storepb.Result{Observations: by}) // it has nothing that could not be
+	return text
 }

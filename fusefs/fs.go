@@ -2,15 +2,19 @@ package fusefs
 
 import (
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"lockfs/fusefs/estate"
+	"lockfs/fusefs/filelock"
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/mountpoint"
 	"lockfs/fusefs/observation"
+	"lockfs/fusefs/trace"
 	"lockfs/raftstore/hostinfo"
 )
 
@@ -23,6 +27,7 @@ type fileSystem struct {
 	fuse.RawFileSystem
 
 	ops     Operator
+	trace   *trace.Calls
 	logger  *slog.Logger
 	observe Observer
 
@@ -34,6 +39,10 @@ type fileSystem struct {
 	judgements   judgements
 	observations *observation.Memory
 
+	estate  *estate.Estate // nil: none
+	crashed uint64         // handles up to this number are those of a process that was killed
+	finding sync.Mutex     // over those that are not in its estate
+
 	rootIsNobody func() bool   // nil: it is not
 	longestWait  time.Duration // for a lock; 0: for ever
 	pidNamespace uint64        // of this process; 0: it is not known
@@ -43,12 +52,13 @@ type fileSystem struct {
 
 func newFileSystem(ops Operator, opts Options) *fileSystem {
 	namespace, _ := hostinfo.PIDNamespace()
-	return &fileSystem{
+	calls := new(trace.Calls)
+	fs := &fileSystem{
 		RawFileSystem: fuse.NewDefaultRawFileSystem(),
-		ops:           ops,
+		ops:           &traced{ops, calls},
+		trace:         calls,
 		logger:        opts.Logger,
 		observe:       opts.Observer,
-		inodes:        newInodeTable(),
 		files:         kernel.NewHandles[*fileHandle](),
 		dirs:          kernel.NewHandles[*dirHandle](),
 		calls:         newCalls(),
@@ -58,6 +68,8 @@ func newFileSystem(ops Operator, opts Options) *fileSystem {
 		longestWait:   kernel.LongestWait(),
 		pidNamespace:  namespace,
 	}
+	fs.inodes = newInodeTable(fs.keepLocks)
+	return fs
 }
 
 // OnUnmount is part of fuse.RawFileSystem.
@@ -71,4 +83,21 @@ func (fs *fileSystem) observed(op string, start time.Time, status *fuse.Status) 
 	if fs.observe != nil {
 		fs.observe(op, syscall.Errno(*status), time.Since(start))
 	}
+}
+
+// keepLocks has those known that may have locks of an inode, to whoever goes on should this process be killed.
+func (fs *fileSystem) keepLocks(in *inode) {
+	in.locks.KeepIn(func(key filelock.Owner, may filelock.Having, handle uint64) {
+		owner := estate.Owner{Ino: in.ino, Kind: key.Kind, Number: key.Number}
+		switch may {
+		case filelock.Nothing:
+			fs.estate.LocksNothing(owner)
+		case filelock.Locks:
+			fs.estate.Locks(owner, handle)
+		case filelock.Releasing:
+			fs.estate.Locks(owner, estate.Released)
+		case filelock.Losing:
+			fs.estate.Locks(owner, estate.Lost)
+		}
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"lockfs/fusefs/estate"
 	"lockfs/fusefs/mountpoint"
 	"lockfs/raftstore/hostinfo"
 )
@@ -70,21 +71,25 @@ func (m *Mounted) state(given [][]byte, began time.Duration, end time.Time) ([]b
 	if err != nil {
 		return nil, err
 	}
-	s.Dir, s.Number, s.Init, s.Requests, s.Began = m.dir, m.connection.Number, m.init, given, began
+	s.Dir, s.Number, s.Init, s.Requests, s.Began = []byte(m.dir), m.connection.Number, m.init, given, began
 	return json.Marshal(s)
 }
 
-// TakeOver goes on with a mount that another process has handed over. ready is called before anything is served. After an error
+// TakeOver goes on with a mount that another process has handed over, or left when it was killed ([Mounted.Estate]): then the
+// kernel has been told to ask again what was under way. ready is called before anything is served. After an error
 // nobody serves it.
 func TakeOver(data []byte, files []*os.File, ops Operator, opts Options, ready func(*Mounted) error) (*Mounted, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
 	s, err := parseState(data)
+	if estate.Is(data) {
+		s, err = stateOf(data)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("take a mount over: %w", err)
 	}
-	m, err := newMounted(mountpoint.Inherit(s.Dir, s.Number, files), s.Init, ops, opts)
+	m, err := newMounted(mountpoint.Inherit(string(s.Dir), s.Number, files), s.Init, ops, opts, s.crashes)
 	if err == nil {
 		err = m.fs.restore(s)
 	}
@@ -92,10 +97,10 @@ func TakeOver(data []byte, files []*os.File, ops Operator, opts Options, ready f
 		err = ready(m)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("take the mount at %s over: %w", s.Dir, err)
+		return nil, fmt.Errorf("take the mount at %s over: %w", m.dir, err)
 	}
 	m.begin(s.Requests)
-	opts.Logger.Info("went on with the mount", "dir", s.Dir, "pause", hostinfo.BootTime()-s.Began)
+	opts.Logger.Info("went on with the mount", "dir", m.dir, "pause", hostinfo.BootTime()-s.Began)
 	return m, nil
 }
 
@@ -110,5 +115,5 @@ func Fits(data []byte) error {
 
 // Offer is a state without what programs have, for [Fits].
 func (m *Mounted) Offer() ([]byte, error) {
-	return json.Marshal(&state{Version: stateVersion, Dir: m.dir, Number: m.connection.Number, Init: m.init})
+	return json.Marshal(&state{Version: stateVersion, Dir: []byte(m.dir), Number: m.connection.Number, Init: m.init})
 }

@@ -49,12 +49,14 @@ func (in *inode) learn(c content) {
 
 // inodeTable holds the inodes in use.
 type inodeTable struct {
+	begin func(*inode) // is called for each that comes into use
+
 	mu    sync.Mutex
 	byIno map[ids.Inode]*inode
 }
 
-func newInodeTable() *inodeTable {
-	return &inodeTable{byIno: make(map[ids.Inode]*inode)}
+func newInodeTable(begin func(*inode)) *inodeTable {
+	return &inodeTable{begin: begin, byIno: make(map[ids.Inode]*inode)}
 }
 
 // use counts a user of an inode; each is matched by a call of [fileSystem.release].
@@ -64,6 +66,7 @@ func (t *inodeTable) use(ino ids.Inode) *inode {
 	in, found := t.byIno[ino]
 	if !found {
 		in = &inode{ino: ino}
+		t.begin(in)
 		t.byIno[ino] = in
 	}
 	in.users++

@@ -30,9 +30,15 @@ type resolved struct {
 }
 
 // judgements are what each thread has looked up last.
-type judgements struct{ *thread.Notes[judged] }
+type judgements struct {
+	*thread.Notes[judged]
+	lost bool // some may have been noted by a process that was killed
+}
 
-func newJudgements() judgements { return judgements{thread.NewNotes[judged](0)} }
+func newJudgements() judgements { return judgements{Notes: thread.NewNotes[judged](0)} }
+
+// noInode is the number of none.
+const noInode = ^ids.Inode(0)
 
 // resolve notes what a thread has looked up.
 func (js judgements) resolve(thread uint32, parent ids.Inode, of string, ino ids.Inode) {
@@ -62,13 +68,16 @@ func (js judgements) judge(by *storepb.Caller, result *storepb.Result, errno sys
 }
 
 // judgedAs is the inode that the kernel has judged for what a thread is about to do to a name. Nil: it is not known, for
-// the thread cannot be seen from here.
+// the thread cannot be seen from here. If it may have been forgotten it is another one than any, for the kernel to look again.
 func (js judgements) judgedAs(at place) *ids.Inode {
 	j, _, _ := js.Get(at.caller.GetPid())
 	for _, r := range []resolved{j.last, j.before} {
 		if r.name.parent == at.parent && r.name.name == string(at.name) {
 			return &r.ino
 		}
+	}
+	if js.lost && at.caller.GetPid() != 0 {
+		return new(noInode)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"lockfs/fusefs/answer"
 	"lockfs/fusefs/control"
+	"lockfs/fusefs/estate"
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/mountpoint"
 	"lockfs/fusefs/serve"
@@ -82,7 +84,7 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 	err = errors.Join(errConnection, errDevice, errInit)
 	var m *Mounted
 	if err == nil {
-		m, err = newMounted(connection, agreed, ops, opts)
+		m, err = newMounted(connection, agreed, ops, opts, nil)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot serve the mount at %s: %w", dir, err), mountpoint.Detach(path, true), connection.End())
@@ -91,14 +93,27 @@ func Mount(dir string, ops Operator, opts Options) (*Mounted, error) {
 	return m, nil
 }
 
-func newMounted(connection *mountpoint.Connection, agreed *serve.Init, ops Operator, opts Options) (*Mounted, error) {
+// newMounted is for a mount of which processes before this one have ended unasked at times on CLOCK_BOOTTIME.
+func newMounted(
+	connection *mountpoint.Connection, agreed *serve.Init, ops Operator, opts Options, crashes []int64,
+) (*Mounted, error) {
 	fs := newDispatcher(newFileSystem(ops, opts), watch.NewKnown())
-	server, err := serve.New(fs, connection.Device, agreed, mountOptions(opts), mayWait, opts.Logger)
-	return &Mounted{
+	server, err := serve.New(fs, connection.Device, agreed, mountOptions(opts), mayWait, onlyOnce, opts.Logger)
+	m := &Mounted{
 		dir: connection.Dir, logger: opts.Logger, fs: fs, ops: ops, init: agreed, server: server, connection: connection,
 		served: make(chan struct{}), left: make(chan struct{}),
-	}, err
+	}
+	offer, errOffer := m.Offer()
+	if err = errors.Join(err, errOffer); err == nil {
+		if fs.estate, err = estate.New(offer, crashes); err == nil {
+			fs.observations.KeepIn(fs.estate)
+		}
+	}
+	return m, err
 }
+
+// Estate is memory in which another process finds what to go on with should this one be killed (see [TakeOver]).
+func (m *Mounted) Estate() *os.File { return m.fs.estate.File() }
 
 // mayWait tells of requests that take as long as they like: for a lock, or to read what is to come from the control directory.
 func mayWait(header *fuse.InHeader) bool {

@@ -24,10 +24,11 @@ func (fs *fileSystem) Create(
 	if errno != 0 {
 		return kernel.Status(errno)
 	}
+	number := fs.files.Reserve()
 	result, errno := fs.create(interrupted, at.caller, &storepb.Op{Op: &storepb.Op_Create{Create: &storepb.Create{
 		Parent: uint64(at.parent), Name: at.name, Mode: syscall.S_IFREG | in.Mode&kernel.PermissionBits,
 		Exclusive: in.Flags&syscall.O_EXCL != 0,
-	}}}, answer.Create(&in.InHeader))
+	}}}, answer.Create(&in.InHeader, number))
 	if errno != 0 {
 		return kernel.Status(errno)
 	}
@@ -51,7 +52,7 @@ func (fs *fileSystem) Create(
 		}
 	}
 	kernel.FillEntry(&out.EntryOut, attr)
-	fs.opened(handle, &out.OpenOut)
+	fs.opened(number, handle, &out.OpenOut)
 	return fuse.OK
 }
 
@@ -69,24 +70,26 @@ func (fs *fileSystem) Open(interrupted <-chan struct{}, in *fuse.OpenIn, out *fu
 			return kernel.Status(errno)
 		}
 	}
-	fs.opened(handle, out)
+	fs.opened(fs.files.Reserve(), handle, out)
 	return fuse.OK
 }
 
 // opened takes over the use of an inode that its caller began.
-func (fs *fileSystem) opened(handle *fileHandle, out *fuse.OpenOut) {
-	out.Fh = fs.files.Add(handle)
-	out.OpenFlags = fuse.FOPEN_DIRECT_IO
+func (fs *fileSystem) opened(number uint64, handle *fileHandle, out *fuse.OpenOut) {
+	fs.open(number, handle)
+	out.Fh, out.OpenFlags = number, fuse.FOPEN_DIRECT_IO
 }
 
 // Release comes some time after the last close; nobody waits for it.
 func (fs *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	code := fuse.OK
 	defer fs.observed("release", time.Now(), &code)
-	if handle, found := fs.files.Get(in.Fh); found {
+	if handle, found := fs.file(in.Fh, in.NodeId); found {
 		fs.releaseLocks(in, handle)
 		fs.files.Remove(in.Fh)
 		fs.release(kernel.CallerOf(&in.InHeader), handle.inode)
+		handle.locks.KeepIn(in.Fh, nil) // another file may get its place in the estate
+		fs.estate.Closed(in.Fh)
 	}
 }
 

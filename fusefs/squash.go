@@ -5,7 +5,6 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"lockfs/fusefs/control"
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/thread"
 	"lockfs/raftstore/ids"
@@ -34,19 +33,6 @@ func (fs *fileSystem) isNobody(header *fuse.InHeader) bool {
 
 func nobodyMay(attr *storepb.Attr, need uint32) bool {
 	return namespace.Permits(&storepb.Viewer{Uid: namespace.Nobody, Gid: namespace.Nobody}, attr, need)
-}
-
-// refuseRootControl is refuseRoot in the control directory, where everything has the permissions of what it tells of.
-func (fs *dispatcher) refuseRootControl(interrupted <-chan struct{}, header *fuse.InHeader, need uint32) fuse.Status {
-	if !control.Has(ids.Inode(header.NodeId)) || !fs.isNobody(header) {
-		return fuse.OK
-	}
-	var out fuse.AttrOut
-	code := fs.control.GetAttr(interrupted, &fuse.GetAttrIn{InHeader: *header}, &out)
-	if code.Ok() && !nobodyMay(&storepb.Attr{Mode: out.Mode, Uid: out.Uid, Gid: out.Gid}, need) {
-		code = fuse.EACCES
-	}
-	return code
 }
 
 // mayOpenNew tells whether a caller who wanted to make a file is sure to have the permissions for the one that came into being meanwhile.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"syscall"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"lockfs/fusefs/control"
+	"lockfs/fusefs/estate"
 	"lockfs/fusefs/filelock"
 	"lockfs/fusefs/observation"
 	"lockfs/fusefs/serve"
@@ -27,7 +29,7 @@ const stateVersion = 1
 type state struct {
 	Version      int
 	Began        time.Duration // when the mount was stopped, on CLOCK_BOOTTIME
-	Dir          string
+	Dir          []byte
 	Number       uint32
 	Init         *serve.Init
 	Requests     [][]byte // that were read and not answered
@@ -42,6 +44,12 @@ type state struct {
 	Created      []thread.Saved[[]byte] // storepb.Attr
 	Walked       []thread.Saved[savedWalk]
 	Judged       []thread.Saved[savedJudgement]
+	JudgedLost   bool
+	Crashed      uint64 // handles up to this number may be those of a process that was killed
+
+	crashes   []int64       // of processes before it, on CLOCK_BOOTTIME
+	releasing []estate.Lock // by a process that was killed
+	seen      []byte        // in place of Observations
 }
 
 // savedFile is an open file.
@@ -89,7 +97,7 @@ func (fs *dispatcher) save() (*state, error) {
 	for handle, dir := range dirs {
 		s.Dirs[handle] = dir.ino
 	}
-	s.LastDir = last
+	s.LastDir, s.Crashed, s.JudgedLost = last, fs.crashed, fs.judgements.lost
 	var err error
 	s.Control, err = fs.control.Save()
 	return s, err
@@ -147,6 +155,7 @@ func (s *state) saveCalls(fs *dispatcher) error {
 
 // restore is for a file system of which the kernel knows nothing yet.
 func (fs *dispatcher) restore(s *state) error {
+	fs.crashed, fs.judgements.lost = s.Crashed, s.JudgedLost
 	if err := errors.Join(s.restoreFiles(fs), s.restoreCalls(fs), fs.control.Restore(s.Control)); err != nil {
 		return err
 	}
@@ -156,7 +165,12 @@ func (fs *dispatcher) restore(s *state) error {
 	}
 	fs.dirs.Restore(dirs, s.LastDir)
 	fs.known.Restore(s.Known)
-	fs.observations.Restore(s.Observations)
+	if s.Observations != nil {
+		fs.observations.Restore(s.Observations)
+	} else {
+		fs.observations.Replay(s.seen)
+	}
+	fs.releaseLeft(s.releasing)
 	return nil
 }
 
@@ -169,6 +183,7 @@ func (s *state) restoreFiles(fs *dispatcher) error {
 		}
 		file := &fileHandle{inode: fs.inodes.use(saved.Ino), by: by, how: saved.How}
 		file.locks.Restore(saved.Locks)
+		file.locks.KeepIn(saved.Handle, fs.estate.Opened(saved.Handle, saved.Ino, packNames(by)))
 		files[saved.Handle] = file
 	}
 	fs.files.Restore(files, s.LastFile)
@@ -254,4 +269,18 @@ func parseState(data []byte) (*state, error) {
 		return nil, fmt.Errorf("it is of version %d, and this program knows %d: %w", s.Version, stateVersion, syscall.EPROTONOSUPPORT)
 	}
 	return s, nil
+}
+
+// whole is what an owner may have of a file.
+func whole(lock estate.Lock, through ...uint64) filelock.Saved {
+	return filelock.Saved{Kind: lock.Kind, Owner: lock.Number, Through: through, Ranges: [][2]uint64{{0, math.MaxInt64}}}
+}
+
+// releaseLeft has the cluster told of what was closed, of which a process that was killed may not have told.
+func (fs *fileSystem) releaseLeft(locks []estate.Lock) {
+	for _, lock := range locks {
+		in, key, caller := fs.inodes.use(lock.Ino), filelock.Owner{Kind: lock.Kind, Number: lock.Number}, new(storepb.Caller)
+		lost := lock.Handle == estate.Lost
+		fs.insistLater(caller, dropOp(in, key, lost), fs.afterDrop(caller, in, in.locks.DropLeft(key, lost)))
+	}
 }

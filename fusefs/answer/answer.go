@@ -27,8 +27,8 @@ func Entry(header *fuse.InHeader) func(*storepb.Result) []byte {
 	}
 }
 
-// Create tells of a file that was created and opened.
-func Create(header *fuse.InHeader) func(*storepb.Result) []byte {
+// Create tells of a file that was created and opened, by the number that its handle is to have.
+func Create(header *fuse.InHeader, handle uint64) func(*storepb.Result) []byte {
 	return func(result *storepb.Result) []byte {
 		if !result.GetCreated() {
 			return nil
@@ -36,7 +36,7 @@ func Create(header *fuse.InHeader) func(*storepb.Result) []byte {
 		var out fuse.CreateOut
 		kernel.FillEntry(&out.EntryOut, result.GetAttr())
 		out.SetAttrTimeout(lastingAttr)
-		out.OpenFlags = fuse.FOPEN_DIRECT_IO
+		out.Fh, out.OpenFlags = handle, fuse.FOPEN_DIRECT_IO
 		return newAnswer(header, &out)
 	}
 }

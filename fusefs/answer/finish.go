@@ -31,14 +31,13 @@ const (
 // error. So attributes are answered too, to the thread that created the inode a moment ago. Linux before
 // 6.9 cannot repeat a request that the process had read; there, that gap remains.
 func Finish(device *os.File, answers [][]byte) {
-	fd := int(device.Fd())
+	Tell(device, answers)
 	created := make(map[ids.Inode]creation)
 	for _, answer := range answers {
 		if len(answer) < answerReply {
 			continue
 		}
 		reply := answer[answerReply:]
-		_, _ = unix.Write(fd, reply)
 		var opened fuse.CreateOut
 		at := time.Duration(binary.NativeEndian.Uint64(answer))
 		if parseReply(reply, &opened) && hostinfo.BootTime()-at < freshAnswer {
@@ -46,8 +45,29 @@ func Finish(device *os.File, answers [][]byte) {
 		}
 	}
 	if len(created) > 0 {
-		answerAttributes(fd, created)
+		answerAttributes(device, created)
 	}
+}
+
+// Tell is Finish for a mount with which another process goes on: that answers what the kernel asks after a creation.
+func Tell(device *os.File, answers [][]byte) {
+	for _, answer := range answers {
+		if len(answer) >= answerReply {
+			_, _ = unix.Write(int(device.Fd()), answer[answerReply:])
+		}
+	}
+}
+
+// AskAgain has the kernel ask once more what it asked a process that has ended. The error is EINVAL if it cannot (before Linux 6.9):
+// whoever waits for an answer then waits until the mount ends.
+func AskAgain(device *os.File) error {
+	resend, err := binary.Append(nil, binary.NativeEndian, fuse.OutHeader{
+		Length: uint32(binary.Size(fuse.OutHeader{})), Status: notifyResend,
+	})
+	if err == nil {
+		_, err = unix.Write(int(device.Fd()), resend)
+	}
+	return os.NewSyscallError("write", err)
 }
 
 // creation is one of which the open(2) may still be under way.
@@ -56,11 +76,9 @@ type creation struct {
 	attr   fuse.Attr
 }
 
-func answerAttributes(fd int, created map[ids.Inode]creation) {
-	resend, _ := binary.Append(nil, binary.NativeEndian, fuse.OutHeader{
-		Length: uint32(binary.Size(fuse.OutHeader{})), Status: notifyResend,
-	})
-	_, _ = unix.Write(fd, resend)
+func answerAttributes(device *os.File, created map[ids.Inode]creation) {
+	_ = AskAgain(device)
+	fd := int(device.Fd())
 	if unix.SetNonblock(fd, true) != nil {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 
 	"lockfs/fusefs/kernel"
 	"lockfs/fusefs/observation"
+	"lockfs/fusefs/trace"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -35,9 +36,9 @@ type directory struct {
 
 // New makes the control directory of a mount. What is asked of it is not handed on to the tree, but for lookups and removals below
 // force.
-func New(cluster Cluster, tree Tree, observations *observation.Memory, logger *slog.Logger) Directory {
+func New(cluster Cluster, tree Tree, observations *observation.Memory, calls *trace.Calls, logger *slog.Logger) Directory {
 	return newDirectory(&source{
-		cluster: cluster, tree: tree, observations: observations, logger: logger, began: cluster.Status().GetClusterTime(),
+		cluster: cluster, tree: tree, observations: observations, calls: calls, logger: logger, began: cluster.Status().GetClusterTime(),
 	})
 }
 
@@ -134,7 +135,7 @@ func (c *directory) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) 
 func (c *directory) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.ReadResult, fuse.Status) {
 	handle, found := c.open.Get(in.Fh)
 	if !found {
-		return nil, fuse.EBADF
+		return nil, fuse.EIO // it was left by a process that was killed
 	}
 	data, errno := handle.read(interrupted, in)
 	if errno != 0 {
@@ -143,7 +144,14 @@ func (c *directory) Read(interrupted <-chan struct{}, in *fuse.ReadIn, _ []byte)
 	return fuse.ReadResultData(data), fuse.OK
 }
 
-func (c *directory) Release(_ <-chan struct{}, in *fuse.ReleaseIn) { c.open.Remove(in.Fh) }
+func (c *directory) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
+	if handle, found := c.open.Get(in.Fh); found {
+		if stream, records := handle.(*traceStream); records {
+			stream.Close()
+		}
+	}
+	c.open.Remove(in.Fh)
+}
 
 // OpenDir needs no handle: a listing goes on by the offsets of its entries alone.
 func (c *directory) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status { return fuse.OK }

@@ -1,5 +1,7 @@
 package control
 
+import "lockfs/raftstore/ids"
+
 func (c *directory) Save() (*Saved, error) {
 	open, lastHandle := c.open.All()
 	saved := &Saved{Began: c.source.began, LastHandle: lastHandle}
@@ -22,7 +24,18 @@ func (c *directory) Save() (*Saved, error) {
 	return saved, nil
 }
 
+// Forgotten is what is left of a control directory of which nothing is known but that no number from past on was given out. What was
+// open cannot be read any more; nodes that are always there keep their numbers.
+func Forgotten(past uint64) *Saved {
+	return &Saved{LastNode: controlBit | ids.Inode(past), LastHandle: past, Forgotten: true}
+}
+
 func (c *directory) Restore(saved *Saved) error {
+	if saved.Forgotten {
+		c.nodes.last = saved.LastNode
+		c.open.Restore(nil, saved.LastHandle)
+		return nil
+	}
 	c.source.began = saved.Began
 	nodes := newNodeTable()
 	nodes.last = saved.LastNode

@@ -16,6 +16,7 @@ type Saved struct {
 	LastHandle uint64
 	Nodes      []SavedNode
 	Handles    []SavedHandle
+	Forgotten  bool // see Forgotten
 }
 
 // SavedNode is a node that the kernel knows.
@@ -50,6 +51,7 @@ const (
 	kindStatus   = "status"
 	kindLocks    = "locks"
 	kindEvents   = "events"
+	kindTrace    = "trace"
 	kindMirror   = "mirror"
 	kindFile     = "file"
 	kindWait     = "wait"
@@ -69,6 +71,8 @@ func saveNode(of node) SavedNode {
 		return SavedNode{Kind: kindLocks, View: string(n)}
 	case eventsFile:
 		return SavedNode{Kind: kindEvents, View: string(n)}
+	case traceFile:
+		return SavedNode{Kind: kindTrace}
 	case mirrorDir:
 		return SavedNode{Kind: kindMirror, View: string(n.view), Ino: n.ino}
 	case mirrorFile:
@@ -93,6 +97,8 @@ func (s *SavedNode) node() (node, error) {
 		return locksFile(s.View), nil
 	case kindEvents:
 		return eventsFile(s.View), nil
+	case kindTrace:
+		return traceFile{}, nil
 	case kindMirror:
 		return mirrorDir{view(s.View), s.Ino}, nil
 	case kindFile:
@@ -112,6 +118,8 @@ func saveHandle(of handle) (SavedHandle, error) {
 	case *eventStream:
 		viewer, err := proto.Marshal(h.viewer)
 		return SavedHandle{Kind: kindEvents, Data: h.ahead, Viewer: viewer, Waits: h.waits, Ends: h.ends, Last: h.last, Seen: h.seen}, err
+	case *traceStream:
+		return SavedHandle{Kind: kindTrace, Data: h.Unread()}, nil
 	case *waiting:
 		return SavedHandle{Kind: kindWait, Data: h.found, Parent: h.parent, Name: []byte(h.name)}, nil
 	}
@@ -128,6 +136,8 @@ func (s *SavedHandle) handle(of *source) (handle, error) {
 		return &eventStream{
 			source: of, viewer: viewer, waits: s.Waits, ends: s.Ends, last: s.Last, turn: make(chan struct{}, 1), seen: s.Seen, ahead: s.Data,
 		}, err
+	case kindTrace:
+		return &traceStream{of.calls.Open(s.Data)}, nil
 	case kindWait:
 		w := &waiting{waitFile: waitFile{s.Parent, string(s.Name)}, source: of, turn: make(chan struct{}, 1)}
 		if len(s.Data) > 0 {

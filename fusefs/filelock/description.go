@@ -2,6 +2,7 @@ package filelock
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"lockfs/raftstore/ids"
 )
@@ -14,6 +15,31 @@ type Description struct {
 	mu      sync.Mutex
 	session ids.Session // in which locks were taken through it; 0: none was
 	closing bool        // a descriptor of it was closed, perhaps the last one
+
+	handle uint64
+	kept   *atomic.Uint64 // see KeepIn; may be nil
+}
+
+// KeepIn gives the description the number of its handle, and has the session noted in a word too, unless that is nil, whenever it
+// changes. It comes before anything is locked.
+func (d *Description) KeepIn(handle uint64, word *atomic.Uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.handle, d.kept = handle, word
+	d.keep()
+}
+
+func (d *Description) number() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.handle
+}
+
+// keep is called with the mutex held.
+func (d *Description) keep() {
+	if d.kept != nil {
+		d.kept.Store(uint64(d.session))
+	}
 }
 
 // Session is the one in which locks are taken through the description: that in use when the first was. inUse 0 changes nothing.
@@ -22,6 +48,7 @@ func (d *Description) Session(inUse ids.Session) ids.Session {
 	defer d.mu.Unlock()
 	if d.session == 0 {
 		d.session = inUse
+		d.keep()
 	}
 	return d.session
 }
@@ -31,6 +58,7 @@ func (d *Description) lose() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.session = lostSession
+	d.keep()
 }
 
 // forgetSession is for a description through which nothing is locked any more.
@@ -39,6 +67,7 @@ func (d *Description) forgetSession() {
 	defer d.mu.Unlock()
 	if d.session != lostSession {
 		d.session = 0
+		d.keep()
 	}
 }
 

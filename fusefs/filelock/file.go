@@ -23,12 +23,45 @@ type File struct {
 	mu       sync.Mutex
 	owners   map[Owner]*owned
 	dropping map[Owner]*drops // owners whose locks are being released
+
+	keep func(key Owner, may Having, handle uint64) // see KeepIn; may be nil
+}
+
+// Having is what an owner may have.
+type Having int
+
+// Nothing is what it has of which the cluster knows that it has none.
+const (
+	Nothing   Having = iota
+	Locks            // it may have locks
+	Releasing        // it may have locks, and is to have none any more
+	Losing           // likewise, and somebody may rely on them
+)
+
+// KeepIn has somebody told of each owner that may have locks, before it asks for the first, and by the number of which handle it asked
+// last. It comes before anything else.
+func (f *File) KeepIn(keep func(key Owner, may Having, handle uint64)) { f.keep = keep }
+
+// kept is called with the file's mutex held, whenever something may have changed for an owner.
+func (f *File) kept(key Owner) {
+	switch {
+	case f.keep == nil:
+	case f.dropping[key] != nil && f.dropping[key].lost:
+		f.keep(key, Losing, 0)
+	case f.dropping[key] != nil:
+		f.keep(key, Releasing, 0)
+	case f.owners[key] != nil:
+		f.keep(key, Locks, f.lastThrough(key).number())
+	default:
+		f.keep(key, Nothing, 0)
+	}
 }
 
 // drops are releases of what one owner has. While the cluster has not been told of each, it gets nothing new: the last to come
 // would take that along.
 type drops struct {
 	untold int
+	lost   bool          // others may rely on it
 	over   chan struct{} // closed when there is none any more
 }
 
@@ -83,6 +116,7 @@ func (f *File) Begin(through *Description, key Owner) (Request, syscall.Errno) {
 		d := f.dropping[key]
 		if d == nil {
 			own := f.owned(key, through)
+			f.kept(key)
 			own.underway++
 			own.crowded = own.crowded || own.underway > 1
 			r := Request{own, own.drops}
@@ -131,6 +165,7 @@ func (f *File) End(r Request, op *storepb.TakeLock, done bool) (stays bool) {
 	own.crowded = false
 	if len(own.ranges) == 0 {
 		delete(f.owners, OwnerOf(op)) // so there is nothing to say when the file is closed
+		f.kept(OwnerOf(op))
 		if done && unlocked {
 			f.forgetSessions(own)
 		}
@@ -163,7 +198,7 @@ func (f *File) GiveUp(r Request, op *storepb.TakeLock) (lost bool, dropped func(
 			through.lose()
 		}
 	}
-	return lost, f.startDrop(OwnerOf(op))
+	return lost, f.startDrop(OwnerOf(op), lost)
 }
 
 // BeginRelease is for a request that was not sent, if it was to release all that its owner has: see GiveUp. Else it answers nil.
@@ -173,7 +208,7 @@ func (f *File) BeginRelease(r Request, op *storepb.TakeLock) (dropped func()) {
 	if op.GetType() != storepb.LockType_UNLOCK || len(r.own.ranges) == 0 || !r.own.hasOnly(op) {
 		return nil
 	}
-	return f.startDrop(OwnerOf(op))
+	return f.startDrop(OwnerOf(op), false)
 }
 
 // hasOnly tells whether an owner has and wants nothing but what a request of it is about that is under way.
@@ -224,11 +259,18 @@ func (f *File) BeginDrop(key Owner, through *Description) (dropped func()) {
 	if key.Kind == storepb.LockKind_RECORD && through != nil && f.lastThrough(key) != through {
 		return nil
 	}
-	return f.startDrop(key)
+	return f.startDrop(key, false)
+}
+
+// DropLeft begins the drop of what an owner may have that another process has left: lost, if somebody may rely on it.
+func (f *File) DropLeft(key Owner, lost bool) (dropped func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.startDrop(key, lost)
 }
 
 // startDrop is called with the file's mutex held. Requests that are under way go on, and may be done after it.
-func (f *File) startDrop(key Owner) (dropped func()) {
+func (f *File) startDrop(key Owner, lost bool) (dropped func()) {
 	if own, found := f.owners[key]; found && own.underway > 0 {
 		own.ranges = nil
 		own.drops++
@@ -244,12 +286,15 @@ func (f *File) startDrop(key Owner) (dropped func()) {
 		f.dropping[key] = d
 	}
 	d.untold++
+	d.lost = d.lost || lost
+	f.kept(key)
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if d.untold--; d.untold == 0 {
 			close(d.over)
 			delete(f.dropping, key)
+			f.kept(key)
 		}
 	}
 }

@@ -49,7 +49,9 @@ func (f *File) Restore(saved Saved, through []*Description) {
 	for _, r := range saved.Ranges {
 		own.ranges = append(own.ranges, lockRange{r[0], r[1]})
 	}
-	f.owners[Owner{saved.Kind, saved.Owner}] = own
+	key := Owner{saved.Kind, saved.Owner}
+	f.owners[key] = own
+	f.kept(key)
 }
 
 // SavedDescription is a [Description].
@@ -70,4 +72,5 @@ func (d *Description) Restore(saved SavedDescription) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.session, d.closing = saved.Session, saved.Closing
+	d.keep()
 }

@@ -27,6 +27,21 @@ func (t *Handles[H]) Add(h H) (fh uint64) {
 	return t.last
 }
 
+// Reserve answers the number of one that is to be opened by AddAs.
+func (t *Handles[H]) Reserve() (fh uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last++
+	return t.last
+}
+
+// AddAs opens one with a number.
+func (t *Handles[H]) AddAs(fh uint64, h H) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.open[fh] = h
+}
+
 // Get answers one that is open.
 func (t *Handles[H]) Get(fh uint64) (h H, found bool) {
 	t.mu.Lock()

@@ -87,7 +87,7 @@ func (c *Connection) End() error {
 
 // force is all that there is without fusectl; it takes the mount away if nobody uses it.
 func (c *Connection) force() error {
-	if c.isOver() {
+	if c.IsOver() {
 		return nil
 	}
 	if m, err := mountedAt(c.Dir); err != nil || m == nil || m.device != c.Number {
@@ -99,8 +99,8 @@ func (c *Connection) force() error {
 	return nil
 }
 
-// isOver tells whether the kernel has let go.
-func (c *Connection) isOver() bool {
+// IsOver tells whether the kernel has let go.
+func (c *Connection) IsOver() bool {
 	ready := []unix.PollFd{{Fd: int32(c.Device.Fd())}}
 	n, err := unix.Poll(ready, 0)
 	return err == nil && n > 0 && ready[0].Revents&unix.POLLERR != 0

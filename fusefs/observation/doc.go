@@ -4,7 +4,8 @@
 // held to anything. A removal, a replacement and a truncation carry what the nearest relative saw, and the
 // cluster refuses them if that is not what is there any more. Asking for attributes is not seeing: rm does
 // that itself. What was read while it was still empty counts as not yet judged; but a family may do with
-// its own locks what it likes. The memory lasts ten minutes and ends with this process.
+// its own locks what it likes. The memory lasts ten minutes, also beyond
+// this process if another goes on with its mount (Memory.KeepIn).
 //
 // It takes 32 MiB at most (mostBytes), and what processes saw that have ended goes soon. Once it is full, the users who have
 // most of it lose of what they saw, first their processes that saw most, the oldest first. Nobody loses anything by what

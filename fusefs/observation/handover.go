@@ -2,9 +2,11 @@ package observation
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 	"time"
 
+	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/ids"
 )
 
@@ -53,4 +55,45 @@ func (m *Memory) Restore(saved *Saved) {
 	}
 	m.table.bound()
 	m.version.Add(1)
+	m.keepAll()
+}
+
+// KeepIn has a memory written down from now on. It comes before anything else.
+func (m *Memory) KeepIn(log Log) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.log = log
+	m.keepAll()
+}
+
+// Replay is for a memory that is still empty: it knows then what the one did that wrote a log, which may end amid a record.
+func (m *Memory) Replay(log []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(log) < 8 {
+		return
+	}
+	began := time.Duration(binary.NativeEndian.Uint64(log))
+	m.table.began = time.Now().Add(began - hostinfo.BootTime())
+	var r record
+	size := binary.Size(r)
+	for log = log[8:]; len(log) >= size; {
+		_, _ = binary.Decode(log, binary.NativeEndian, &r)
+		if log = log[size:]; len(log) < int(r.Length) {
+			break
+		}
+		process, key := Process{int(r.PID), r.Start}, Name{r.Parent, string(log[:r.Length])}
+		log = log[r.Length:]
+		if r.What == forgot {
+			m.table.forget(process, key)
+			continue
+		}
+		m.table.clock = max(m.table.clock, r.At)
+		m.table.note(process, r.UID, key, observed{
+			token: r.Token, at: r.At, directory: r.Seen&isDirectory != 0, made: r.Seen&isMade != 0, empty: r.Seen&isEmpty != 0,
+		})
+	}
+	m.table.bound()
+	m.version.Add(1)
+	m.keepAll()
 }

@@ -2,6 +2,7 @@ package observation
 
 import (
 	"cmp"
+	"encoding/binary"
 	"iter"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"lockfs/fusefs/thread"
+	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -29,8 +31,10 @@ type Memory struct {
 	listings *thread.Notes[listing]
 	version  atomic.Uint64 // counts the notes
 
-	mu    sync.Mutex
-	table *table
+	mu        sync.Mutex
+	table     *table
+	log       Log    // may be nil
+	unwritten []byte // in it
 }
 
 // New remembers nothing yet. family answers the process that a thread belongs to, and its nearest ancestors in the same process
@@ -114,13 +118,17 @@ func (m *Memory) note(family []Process, uid uint32, locks []*storepb.Observation
 		for _, process := range family {
 			if lock.GetData() {
 				m.table.forget(process, key)
+				m.keepForgotten(process, key)
 				continue
 			}
-			m.table.note(process, uid, key, observed{
+			seen := observed{
 				token: ids.Token(lock.GetToken()), at: at, directory: i > 0 || how == MadeDirectory, made: how != Read, empty: lock.GetEmpty(),
-			})
+			}
+			m.table.note(process, uid, key, seen)
+			m.keepSeen(process, uid, key, seen)
 		}
 	}
+	m.written()
 	m.table.bound()
 	return m.version.Add(1)
 }
@@ -132,7 +140,9 @@ func (m *Memory) forget(family []Process, gone Name) {
 	m.version.Add(1)
 	for _, process := range family {
 		m.table.forget(process, gone)
+		m.keepForgotten(process, gone)
 	}
+	m.written()
 }
 
 // areNone tells that there is nothing to be held to.
@@ -153,7 +163,10 @@ func (m *Memory) areIn(dir ids.Inode) bool {
 func (m *Memory) list(process Process, uid uint32, dir ids.Inode) (version uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.table.note(process, uid, Name{Parent: dir}, observed{at: m.table.now()})
+	key, seen := Name{Parent: dir}, observed{at: m.table.now()}
+	m.table.note(process, uid, key, seen)
+	m.keepSeen(process, uid, key, seen)
+	m.written()
 	m.table.bound()
 	return m.version.Add(1)
 }
@@ -212,4 +225,36 @@ func (m *Memory) heldTo(family, those []Process, key Name) (seen observed, held 
 // made tells whether a lock is the family's own, which may be empty for as long as it likes.
 func (m *Memory) made(family []Process, key Name, token ids.Token) bool {
 	return slices.ContainsFunc(family, func(process Process) bool { return m.table.made(process, key, token) })
+}
+
+// keepSeen is called with the mutex held.
+func (m *Memory) keepSeen(process Process, uid uint32, key Name, seen observed) {
+	if m.log != nil {
+		m.unwritten = appendSeen(m.unwritten, process, uid, key, seen)
+	}
+}
+
+func (m *Memory) keepForgotten(process Process, key Name) {
+	if m.log != nil {
+		m.unwritten = appendRecord(m.unwritten, record{What: forgot, PID: int64(process.PID), Start: process.Start}, key)
+	}
+}
+
+// written is called with the mutex held, after each change.
+func (m *Memory) written() {
+	if len(m.unwritten) > 0 && !m.log.Append(m.unwritten) {
+		m.keepAll()
+	}
+	m.unwritten = m.unwritten[:0]
+}
+
+func (m *Memory) keepAll() {
+	if m.log == nil {
+		return
+	}
+	text := binary.NativeEndian.AppendUint64(nil, uint64(hostinfo.BootTime()-time.Since(m.table.began)))
+	for _, e := range m.table.sorted() {
+		text = appendSeen(text, e.viewer.process, e.viewer.share.uid, e.name.Name, e.observed)
+	}
+	m.log.Replace(text)
 }

@@ -410,3 +410,13 @@ func level(sizes []int, limit int) int {
 	}
 	return math.MaxInt
 }
+
+// sorted is all that is in the table, as it was noted.
+func (t *table) sorted() []*entry {
+	all := make([]*entry, 0, len(t.entries))
+	for _, e := range t.entries {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b *entry) int { return int(a.at - b.at) })
+	return all
+}

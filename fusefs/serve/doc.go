@@ -6,4 +6,7 @@
 // wait as long as they like, for a lock or an event: those it gives back as the kernel sent them, and whoever serves the connection next has
 // them handled as if it had just read them. What the kernel has not been read stays in its queue. So no request is lost or answered
 // twice, and the programs notice nothing but a pause.
+//
+// If a process was killed, the kernel is told to ask again what it had asked that process (Linux 6.9), and says so with each
+// request. What may be done twice is handled like any other. What may not is refused, for nobody knows whether it was done.
 package serve

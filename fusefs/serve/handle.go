@@ -36,10 +36,11 @@ func (s *Server) noteInterrupt(unique uint64) {
 
 // handle answers a request, unless it was ended to be given back and has no answer.
 func (s *Server) handle(c *call, b *buffers, n int) {
-	length, status := s.protocol.HandleRequest([][]byte{b.in[:n]}, [][]byte{b.out})
-	answer := b.out[:length]
-	if !status.Ok() && waitsForAnswer(&c.header) {
+	var answer []byte
+	if isAskedAgain(&c.header) && s.onlyOnce(b.in[:n]) {
 		answer = refusal(c.header.Unique, unix.EIO)
+	} else {
+		answer = s.ask(c, b, n)
 	}
 	if !s.toGiveBack(c, answer) && len(answer) > 0 {
 		if err := s.write(answer); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENODEV) {
@@ -51,6 +52,14 @@ func (s *Server) handle(c *call, b *buffers, n int) {
 	if s.handled--; s.handled == 0 {
 		s.changed.Broadcast()
 	}
+}
+
+func (s *Server) ask(c *call, b *buffers, n int) (answer []byte) {
+	length, status := s.protocol.HandleRequest([][]byte{b.in[:n]}, [][]byte{b.out})
+	if !status.Ok() && waitsForAnswer(&c.header) {
+		return refusal(c.header.Unique, unix.EIO)
+	}
+	return b.out[:length]
 }
 
 // toGiveBack tells whether a request was ended that has no answer. If the server was not stopped after all, it is handled once more.

@@ -28,6 +28,11 @@ func headerOf(request []byte) (header fuse.InHeader) {
 	return header
 }
 
+// isAskedAgain tells of a request that was read before, and not answered (FUSE_UNIQUE_RESEND).
+func isAskedAgain(header *fuse.InHeader) bool {
+	return header.Unique>>63 != 0 && header.Opcode != opInterrupt
+}
+
 func waitsForAnswer(header *fuse.InHeader) bool {
 	return header.Opcode != opForget && header.Opcode != opBatchForget && header.Opcode != opInterrupt
 }

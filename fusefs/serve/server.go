@@ -17,6 +17,7 @@ type Server struct {
 	fd       int
 	logger   *slog.Logger
 	mayWait  func(header *fuse.InHeader) bool
+	onlyOnce func(request []byte) bool
 
 	buffers sync.Pool // of *buffers
 
@@ -43,12 +44,14 @@ type call struct {
 type buffers struct{ in, out []byte }
 
 // New is for a connection that was opened as init says. mayWait tells of requests that may wait as long as they like: their handlers return
-// EINTR soon after they were interrupted, unless they have another answer.
+// EINTR soon after they were interrupted, unless they have another answer. onlyOnce tells of requests that are not handled if
+// another process may have done so before it was killed: those are answered EIO.
 func New(
-	fs fuse.RawFileSystem, device *os.File, init *Init, options *fuse.MountOptions, mayWait func(*fuse.InHeader) bool, logger *slog.Logger,
+	fs fuse.RawFileSystem, device *os.File, init *Init, options *fuse.MountOptions,
+	mayWait func(*fuse.InHeader) bool, onlyOnce func([]byte) bool, logger *slog.Logger,
 ) (*Server, error) {
 	s := &Server{
-		protocol: fuse.NewProtocolServer(fs, options), device: device, fd: int(device.Fd()), logger: logger, mayWait: mayWait,
+		protocol: fuse.NewProtocolServer(fs, options), device: device, fd: int(device.Fd()), logger: logger, mayWait: mayWait, onlyOnce: onlyOnce,
 		underway: make(map[uint64]*call), reading: make(map[*reader]struct{}),
 	}
 	s.buffers.New = func() any {

@@ -12,9 +12,9 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// watchedInodes answers what the processes that can be seen from here watch on a device with inotify. What has ended meanwhile
+// Inodes answers what the processes that can be seen from here watch on a device with inotify. What has ended meanwhile
 // is left out.
-func watchedInodes(device uint32) map[ids.Inode]bool {
+func Inodes(device uint32) map[ids.Inode]bool {
 	watched := make(map[ids.Inode]bool)
 	proc, _ := os.ReadDir("/proc")
 	for _, process := range proc {

@@ -27,12 +27,12 @@ func TestWatchedInodesAreFoundInProc(t *testing.T) {
 	require.NoError(t, err)
 	stat := info.Sys().(*syscall.Stat_t)
 	device := unix.Major(stat.Dev)<<20 | unix.Minor(stat.Dev)
-	require.False(t, watchedInodes(device)[ids.Inode(stat.Ino)])
+	require.False(t, Inodes(device)[ids.Inode(stat.Ino)])
 
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, unix.Close(fd)) }()
 	_, err = unix.InotifyAddWatch(fd, path, unix.IN_DELETE_SELF)
 	require.NoError(t, err)
-	require.True(t, watchedInodes(device)[ids.Inode(stat.Ino)])
+	require.True(t, Inodes(device)[ids.Inode(stat.Ino)])
 }

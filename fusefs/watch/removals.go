@@ -37,7 +37,7 @@ const (
 func NewRemovals(knows func(ids.Inode) bool, device uint32, notify func(namespace.Removal)) *Removals {
 	return &Removals{
 		knows: knows, notify: notify, pending: make(chan namespace.Removal, mostPending),
-		watched: func() map[ids.Inode]bool { return watchedInodes(device) },
+		watched: func() map[ids.Inode]bool { return Inodes(device) },
 	}
 }
 

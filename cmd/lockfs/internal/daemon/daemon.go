@@ -30,7 +30,7 @@ func detach(ctx context.Context, args []string) error {
 	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "--daemon") })
 	child := exec.Command(program, args...)
 	child.Args[0] = os.Args[0] // the name under which it was called counts
-	child.Env = append(os.Environ(), cli.DetachedVariable+"=1", "LOCKFS_DAEMON=false")
+	child.Env = append(os.Environ(), cli.DetachedVariable+"=1", cli.UnattendedVariable+"=1", "LOCKFS_DAEMON=false")
 	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	child.Stderr = os.Stderr
 	out, err := child.StdoutPipe()

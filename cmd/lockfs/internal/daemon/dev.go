@@ -5,6 +5,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,13 +55,18 @@ Works for root and, where fusermount3 is installed (Debian: apt install fuse3), 
 			s := &service{
 				hostName: host,
 				config: cluster.Config{
-					Name: "dev", DataDir: data, Bootstrap: true, Logger: logger,
+					Name: "dev", DataDir: data, Bootstrap: true, Leases: true, Logger: logger,
 				},
 				opTimeout: timeout,
 				forrst:    forrst,
 				mountDir:  path,
 				socket:    cli.DevSocket(path),
-				ready:     func() { reportDev(cmd.OutOrStdout(), dir) },
+			}
+			begun := sync.OnceFunc(cli.Waiting(cmd.ErrOrStderr(), "starting with what is in %s", cli.Text(data)))
+			defer begun()
+			s.ready = func() {
+				begun()
+				reportDev(cmd.OutOrStdout(), dir)
 			}
 			return s.run(cmd.Context())
 		},
@@ -80,7 +86,7 @@ func reportDev(w io.Writer, dir string) {
 		lock = "'" + strings.ReplaceAll(lock, "'", `'\''`) + "'"
 	}
 	fmt.Fprintf(w, `  try, in another shell:
-    (set -C; echo mine > %[1]s)    # and again, which fails
+    (set -C; echo $$ > %[1]s)    # and again, which fails
     lockfs why %[1]s
     rm %[1]s
 `, lock)

@@ -3,6 +3,14 @@ package daemon
 import (
 	"net"
 	"sync"
+	"time"
+)
+
+// mostOnEndpoint is how many connections an endpoint that others may reach has at a time. Those that nothing comes on for endpointIdle
+// make room.
+const (
+	mostOnEndpoint = 1024
+	endpointIdle   = 2 * time.Minute
 )
 
 // fewConns is a listener that has no more than some connections at a time; others wait to be accepted.

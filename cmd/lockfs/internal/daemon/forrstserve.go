@@ -67,7 +67,7 @@ func (f *forrstEndpoint) listen() (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for Forrst requests: %w", err)
 	}
-	return listener, nil
+	return newFewConns(listener, mostOnEndpoint), nil
 }
 
 // serve serves the endpoint of a node, in a session of its own that is opened as the config says.
@@ -98,7 +98,7 @@ func (f *forrstEndpoint) serve(ctx context.Context, node *cluster.Node, config s
 		Store: &untilStop{store, ctx}, Next: functions, Replay: f.replay, Logger: config.Logger,
 	})
 	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: stopGrace, ErrorLog: slog.NewLogLogger(config.Logger.Handler(), slog.LevelWarn),
+		Handler: mux, ReadHeaderTimeout: stopGrace, IdleTimeout: endpointIdle, ErrorLog: slog.NewLogLogger(config.Logger.Handler(), slog.LevelWarn),
 	}
 	go func() {
 		if err := server.Serve(protected); !errors.Is(err, http.ErrServerClosed) {

@@ -18,7 +18,9 @@ import (
 	"lockfs/cluster/session"
 	"lockfs/fusefs"
 	"lockfs/fusefs/answer"
+	"lockfs/fusefs/estate"
 	"lockfs/fusefs/mountpoint"
+	"lockfs/raftstore/hostinfo"
 )
 
 // Descriptors that a guard is started with. In place of one that there is none of, it has /dev/null.
@@ -27,6 +29,9 @@ const (
 	guardDevice  = 4
 	guardAbort   = 5
 	guardJournal = 6
+	guardEstate  = 7
+	guardShown   = 8
+	guardNext    = 9 // where the next process of the mount asks for all that
 )
 
 const (
@@ -124,11 +129,21 @@ func newGuard(journal *os.File, mounted *fusefs.Mounted) (*guardProcess, error) 
 	}
 	defer func() { _ = alive.Close() }()
 	connection := mounted.Connection()
+	socket, err := listenFor(journal, connection.Dir)
+	if err == nil && socket != nil { // else, if somebody has taken the name, the mount ends with this process
+		defer func() { _ = socket.Close() }()
+	}
 	// The very program that runs now, though another may have taken its place.
-	guard := exec.Command("/proc/self/exe", "guard", strconv.Itoa(os.Getpid()),
-		strconv.FormatUint(uint64(connection.Number), 10), connection.Dir)
+	guard := exec.Command("/proc/self/exe", append([]string{"guard", strconv.Itoa(os.Getpid()),
+		strconv.FormatUint(uint64(connection.Number), 10), connection.Dir, "--"}, os.Args...)...)
 	guard.Args[0] = "lockfs"
-	guard.ExtraFiles = []*os.File{alive, connection.Device, orNull(connection.Abort), orNull(journal)}
+	guard.ExtraFiles = []*os.File{alive}
+	for _, file := range []*os.File{connection.Device, connection.Abort, journal, mounted.Estate(), connection.Files()[2], socket} {
+		guard.ExtraFiles = append(guard.ExtraFiles, orNull(file))
+	}
+	if isUnattended() {
+		guard.Stderr = os.Stderr // for whoever goes on
+	}
 	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is not for it
 	if err := guard.Start(); err != nil {
 		return nil, errors.Join(err, end.Close())
@@ -143,12 +158,22 @@ func (g *guardProcess) wait() error {
 	return errors.Join(err, g.end.Close())
 }
 
+// farewell has the guard know that this process ends because it was told to, or cannot go on, and not by a crash.
+func (k *guardKeeper) farewell() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ended = true
+	if k.running != nil {
+		_, _ = k.running.end.Write([]byte{0})
+	}
+}
+
 func guardCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    "guard PID NUMBER DIR",
-		Short:  "Finish the answers that a mount's process left when it was killed, and end the mount; started by the mount itself",
+		Use:    "guard PID NUMBER DIR -- COMMAND...",
+		Short:  "Finish the answers that a mount's process left when it was killed, and end the mount or have COMMAND go on with it; started by the mount itself",
 		Hidden: true,
-		Args:   cobra.ExactArgs(3),
+		Args:   cobra.MinimumNArgs(4),
 		RunE: func(_ *cobra.Command, args []string) error {
 			pid, err := strconv.Atoi(args[0])
 			if err != nil {
@@ -159,28 +184,67 @@ func guardCommand() *cobra.Command {
 				return err
 			}
 			_ = os.WriteFile("/proc/self/comm", []byte("lockfs"), 0) // it is called after the link that it was started by
-			return guardMount(pid, &mountpoint.Connection{
-				Dir: args[2], Number: uint32(number), Device: os.NewFile(guardDevice, "device"), Abort: inherited(guardAbort, "abort"),
+			g := &guard{pid: pid, alive: os.NewFile(guardAlive, "alive"), leaving: leaving{
+				command: args[3:], journal: inherited(guardJournal, "journal"), estate: inherited(guardEstate, "estate"),
+				socket: inherited(guardNext, "socket"),
+			}}
+			g.connection = mountpoint.Inherit(args[2], uint32(number), []*os.File{
+				os.NewFile(guardDevice, "device"), inherited(guardAbort, "abort"), inherited(guardShown, "shown"),
 			})
+			return g.run()
 		},
 	}
 }
 
-// guardMount waits until the process of a mount has ended, has the answers finished that it left, and ends the mount: a
-// thread of it may be left that waits for the lock of a directory, which a program has that waits for an answer.
-func guardMount(pid int, connection *mountpoint.Connection) error {
-	alive := os.NewFile(guardAlive, "alive")
-	ended := func() error { return awaitEnd(alive, pid) }
+// guard is the process that does it.
+type guard struct {
+	leaving
+	pid   int // of the process of the mount
+	alive *os.File
+}
+
+// run waits until the process of a mount has ended, has the answers finished that it left, and ends the mount, unless another process is
+// to go on: a thread of it may be left that waits for the lock of a directory, which a program has that waits for an answer.
+func (g *guard) run() error {
+	ended, goesOn := func() error { return awaitEnd(g.alive, g.pid) }, false
 	var err error
-	if journal := inherited(guardJournal, "journal"); journal != nil {
-		err = session.FinishAnswers(ended, journal, func(answers [][]byte) { answer.Finish(connection.Device, answers) })
+	if g.journal != nil {
+		err = session.FinishAnswers(ended, g.journal, func(answers [][]byte) {
+			if goesOn = g.mayGoOn(answers); !goesOn {
+				answer.Finish(g.connection.Device, answers)
+			}
+		})
 	} else {
 		err = ended()
 	}
 	if err != nil {
 		return err // the process may be alive, and starts another guard then
 	}
-	return connection.End()
+	if goesOn && (isUnattended() && g.succeed() || !isUnattended() && g.giveToNext()) {
+		return nil
+	}
+	return g.connection.End()
+}
+
+// mayGoOn gives the kernel the answers that a process left that has ended, and has it ask again what else was under way, if another
+// process is to go on with the mount. Else nothing is done: nobody starts one in its place, it has ended because it was told to, the
+// mount is gone, or nobody could go on.
+func (g *guard) mayGoOn(answers [][]byte) bool {
+	if !isUnattended() && !isSupervised() || g.saidFarewell() || g.connection.IsOver() {
+		return false
+	}
+	if goesOn, err := estate.MayGoOn(g.estate, hostinfo.BootTime(), crashInterval); err != nil || !goesOn {
+		return false
+	}
+	answer.Tell(g.connection.Device, answers) // before it is asked again, by other numbers
+	return answer.AskAgain(g.connection.Device) == nil
+}
+
+// saidFarewell tells whether the process of the mount has said that it ends.
+func (g *guard) saidFarewell() bool {
+	ready := []unix.PollFd{{Fd: int32(g.alive.Fd()), Events: unix.POLLIN}}
+	n, err := unix.Poll(ready, 0)
+	return err == nil && n > 0 && ready[0].Revents&unix.POLLIN != 0
 }
 
 // inherited answers a descriptor that this process was started with; nil if there is none.
@@ -196,7 +260,7 @@ func inherited(fd int, name string) *os.File {
 // only a thread is left, for as long as it takes to look twice, does not get any further.
 func awaitEnd(alive *os.File, pid int) error {
 	for dying := 0; dying < 2; {
-		ready := []unix.PollFd{{Fd: int32(alive.Fd()), Events: unix.POLLIN}}
+		ready := []unix.PollFd{{Fd: int32(alive.Fd())}} // not for a farewell
 		n, err := unix.Poll(ready, int(guardInterval.Milliseconds()))
 		switch {
 		case err != nil && err != unix.EINTR:

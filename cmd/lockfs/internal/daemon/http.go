@@ -31,7 +31,7 @@ const protocolHTTP = "http/1.1"
 
 func serveOn(listener net.Listener, handler http.Handler, logger *slog.Logger, parts *parts) {
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: stopGrace,
+		Handler: handler, ReadHeaderTimeout: stopGrace, IdleTimeout: endpointIdle,
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 	go func() {

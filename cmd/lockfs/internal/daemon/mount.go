@@ -93,13 +93,17 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 		return err
 	}
 	config.Host, config.SessionFile = p.host, cli.SessionFile(p.host, p.dir)
+	started := inherited == nil // by somebody who waits for it
+	if started {
+		inherited = pickUp(config.SessionFile, p.dir)
+	}
 	if inherited != nil {
 		config.Inherited = inherited.session
 	}
 	supervisor.Status("looks for the cluster")
 	client, err := session.Dial(looking, p.servers, config)
 	if err != nil {
-		return fmt.Errorf("no session with %s: %w", strings.Join(p.servers, ","), err)
+		return fmt.Errorf("no session with %s: %w; `lockfs doctor` looks for the reason", strings.Join(p.servers, ","), err)
 	}
 	if p.source == "" {
 		p.source = strings.Join(p.servers, ",")
@@ -112,14 +116,19 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	var serving parts
 	defer func() { serving.stop(logger) }()
 	http, err := listenHTTP(p.httpAddr, p.protect)
-	if err != nil {
+	if err != nil && inherited == nil {
 		return errors.Join(fmt.Errorf("listen for HTTP: %w", err), endSession(client, nil))
+	} else if err != nil { // programs wait for the mount
+		logger.Warn("HTTP is not served", "error", err)
 	}
 	about := cli.Daemon{Kind: "mount", Of: p.dir, Mount: p.dir}
 	serveHTTP(http, about, relay, mountHandler(client, metrics), logger, &serving)
 	mounted, guard, err := mount(p.dir, client, fusefs.Options{
 		Logger: logger, FsName: p.source, MountOptions: p.options, RootIsNobody: p.rootIsNobody, Observer: metrics.ObserveMount,
 	}, inherited)
+	if err != nil && inherited.isGuarded() { // the next process goes on with the session
+		return err
+	}
 	if err != nil {
 		return errors.Join(err, endSession(client, nil))
 	}
@@ -127,7 +136,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	serveSocket(cli.MountSocket(p.dir), relay.Server(), logger, &serving)
 	serveDebug(about, metrics.Registry, logger, &serving)
 	supervisor.Ready()
-	if inherited == nil {
+	if started {
 		ready()
 	}
 	supervisor.Watch(ctx, logger, supervisor.Loop{Name: "session", Due: client.RoundDue})
@@ -139,6 +148,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	next := &upgrade{program: program, mounted: mounted, client: client, guard: guard, others: serving, logger: logger}
 	over := !next.await(ctx, asked, gone)
 	supervisor.Stopping()
+	guard.farewell()
 	if !over {
 		err = mounted.Unmount()
 	}

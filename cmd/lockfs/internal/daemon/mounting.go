@@ -19,6 +19,7 @@ func mount(dir string, client *session.Client, options fusefs.Options, inherited
 	options.Family = family
 	var guard *guardKeeper
 	watch := func(mounted *fusefs.Mounted) (err error) {
+		inherited.guarded() // first: of two guards each would start a process after this one
 		guard, err = startGuard(client, mounted, options.Logger)
 		return err
 	}

@@ -28,6 +28,7 @@ func listenHTTP(address string, protect func(net.Listener) net.Listener) (endpoi
 	if err != nil {
 		return endpoint{}, err
 	}
+	plain = newFewConns(plain, mostOnEndpoint)
 	e := endpoint{listener: plain}
 	scheme := "http://"
 	if protect != nil {

@@ -62,3 +62,17 @@ func TestFewConnectionsAreAcceptedAtATime(t *testing.T) {
 	require.Len(t, few.room, 1)
 	require.NoError(t, second.Close())
 }
+
+// TestEndpointsHaveABound on the connections that whoever reaches them can open.
+func TestEndpointsHaveABound(t *testing.T) {
+	pages, err := listenHTTP("127.0.0.1:0", nil)
+	require.NoError(t, err)
+	forrst, err := (&forrstEndpoint{addr: "127.0.0.1:0"}).listen()
+	require.NoError(t, err)
+	for _, listener := range []net.Listener{pages.listener, forrst} {
+		few, bounded := listener.(*fewConns)
+		require.True(t, bounded)
+		require.Equal(t, mostOnEndpoint, cap(few.room))
+		require.NoError(t, few.Close())
+	}
+}

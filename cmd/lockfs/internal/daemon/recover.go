@@ -64,7 +64,8 @@ majority that comes back, or this, makes a lost majority good.
 
 On each server that can still be read, ` + "`lockfs server inspect --data DIR --json > FILE`" + ` says where its log ends: the one with
 the newest log is to be recovered, which this command finds out with --compare, and how much can be missing. It refuses if a log
-is newer, or a member still answers; --force does it all the same. --dry-run only tells.
+is newer, a member still answers, or the clock of this host is more than a day from the last entry of the log, since the cluster goes on
+by that clock; --force does it all the same. --dry-run only tells.
 
 Then start the server as before; others join it with new tokens (or --join) and empty data directories. Never start one of the
 old ones with its old directory again: this one refuses them, but together they could be a cluster of their own. ` + "`lockfs help backup`" + ` has more.`,
@@ -84,7 +85,7 @@ old ones with its old directory again: this one refuses them, but together they 
 			if err != nil {
 				return err
 			}
-			report, err := recoverFrom(cmd.Context(), r, logs, force, dryRun)
+			report, err := recoverFrom(cmd.Context(), r, time.Now(), logs, force, dryRun)
 			err = errors.Join(err, r.Close())
 			if report == nil {
 				return err
@@ -98,7 +99,7 @@ old ones with its old directory again: this one refuses them, but together they 
 	}
 	cmd.Flags().StringVar(&dir, "data", "", "data directory (required)")
 	cmd.Flags().StringSliceVar(&compare, "compare", nil, "what `FILE`s say that server inspect --json printed of other servers, by comma")
-	cmd.Flags().BoolVar(&force, "force", false, "also if other members answer, a log is newer, or the server is out of service")
+	cmd.Flags().BoolVar(&force, "force", false, "also if other members answer, a log is newer, the server is out of service, or the clock is far from the last entry")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "tell what would be lost, and change nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -129,7 +130,7 @@ func readInspected(files []string) ([]survivingLog, error) {
 }
 
 // recoverFrom compares logs, and does it if nothing is against it. The report is nil if there is nothing to tell.
-func recoverFrom(ctx context.Context, r *consensus.Recovery, logs []survivingLog, force, dryRun bool) (*recovered, error) {
+func recoverFrom(ctx context.Context, r *consensus.Recovery, now time.Time, logs []survivingLog, force, dryRun bool) (*recovered, error) {
 	node, voters := r.Node(), r.Voters()
 	if len(voters) == 1 && string(voters[0].ID) == node.ID {
 		return nil, fmt.Errorf("%s is the only voter of its cluster: start it, there is nothing to recover", node.Name)
@@ -154,10 +155,13 @@ func recoverFrom(ctx context.Context, r *consensus.Recovery, logs []survivingLog
 		against = append(against, fmt.Sprintf("%s can still be reached: stop what is left of the cluster, so that it never goes on beside this one",
 			strings.Join(report.Alive, " and ")))
 	}
+	if far := farClock(now, r.State.Time()); far != "" {
+		against = append(against, far)
+	}
 	if len(against) > 0 && !force {
 		return report, fmt.Errorf("nothing was done: %s; --force does it all the same", strings.Join(against, "; "))
 	}
-	from, err := r.Do(time.Now())
+	from, err := r.Do(now)
 	report.GoesOn = uint64(from)
 	return report, err
 }

@@ -15,6 +15,7 @@ import (
 
 	"lockfs/cluster"
 	"lockfs/cluster/backup"
+	"lockfs/cluster/consensus"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli/clitest"
 	"lockfs/raftstore/namespace"
@@ -146,6 +147,13 @@ func TestTheNewestOfThreeIsRecovered(t *testing.T) {
 	a.stop(t)
 	require.Contains(t, lockfs(1, "server", "recover", "--data", t.TempDir()).Stderr, "is no data directory")
 
+	left, err := consensus.OpenRecovery(c.DataDir, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	for days, says := range map[int]string{-2: "was at ", 2: "every lock with a time is stale at once"} {
+		_, err = recoverFrom(t.Context(), left, time.Now().AddDate(0, 0, days), nil, false, false)
+		require.ErrorContains(t, err, says)
+	}
+	require.NoError(t, left.Close())
 	forced := lockfs(0, "server", "recover", "--data", c.DataDir, "--compare", ofA, "--force").Stdout
 	require.Contains(t, forced, "NEWER")
 	require.Contains(t, forced, "Recovered: c is a cluster of one")
@@ -195,4 +203,28 @@ func TestRestoreMakesADirectoryThatAServerStartsWith(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, content[:len(content)-1], 0o600))
 	refused("damaged, or not complete", "restore", file, "--data", elsewhere, "--name", "a")
 	require.NoDirExists(t, elsewhere)
+}
+
+// TestRestoreLooksAtTheClock with one that is behind the backup, and with one that is far ahead of it.
+func TestRestoreLooksAtTheClock(t *testing.T) {
+	program := clitest.ProgramNamed(t, "lockfs")
+	restoreOf := func(at time.Time, args ...string) clitest.Outcome {
+		state := namespace.New()
+		state.Apply(1, &storepb.Command{Time: at.UnixNano(), Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: new(storepb.Tick)}}})
+		file := filepath.Join(t.TempDir(), "backup")
+		_, err := backup.Create(file, func(w io.Writer) error { return backup.Write(w, backup.Header{Node: "x", Term: 5}, state.Snapshot()) })
+		require.NoError(t, err)
+		dir := filepath.Join(t.TempDir(), "data")
+		return clitest.Execute(t, nil, program, append([]string{"restore", file, "--data", dir, "--name", "a", "--insecure"}, args...)...)
+	}
+	behind := restoreOf(time.Now().AddDate(0, 0, 2))
+	require.Equal(t, 1, behind.Code)
+	require.Contains(t, behind.Stderr, "and the cluster was at ")
+	require.Zero(t, restoreOf(time.Now().AddDate(0, 0, 2), "--force").Code)
+	old := restoreOf(time.Now().AddDate(0, 0, -2))
+	require.Zero(t, old.Code, old.Stderr)
+	require.Contains(t, old.Stderr, "every lock with a time is stale at once")
+	recent := restoreOf(time.Now().Add(-time.Hour))
+	require.Zero(t, recent.Code)
+	require.Empty(t, recent.Stderr)
 }

@@ -21,8 +21,9 @@ import (
 type restored struct {
 	Backup       *backup.Header `json:"backup"`
 	Data         string         `json:"data"`
-	Index        uint64         `json:"index"`        // from which tokens go on
-	Certificates string         `json:"certificates"` // whose they are: one of those below
+	Index        uint64         `json:"index"`           // from which tokens go on
+	Certificates string         `json:"certificates"`    // whose they are: one of those below
+	Clock        string         `json:"clock,omitempty"` // what is to be known of this host's, since the backup is old
 }
 
 // Whose certificates hosts have after a restore.
@@ -64,10 +65,13 @@ becomes of which lock.`,
 				return errors.New("--data and --name are needed: those of the server that is to run")
 			}
 			over := cli.Waiting(cmd.ErrOrStderr(), "restoring %s", cli.Text(args[0]))
-			done, err := restore(&r, args[0], sealKey, force, cmd.InOrStdin())
+			done, err := restore(&r, args[0], sealKey, force, cmd.InOrStdin(), cli.Progress(cmd.ErrOrStderr()))
 			over()
 			if err != nil {
 				return err
+			}
+			if done.Clock != "" {
+				fmt.Fprintln(cmd.ErrOrStderr(), "note:", done.Clock)
 			}
 			if asJSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), done)
@@ -83,13 +87,15 @@ becomes of which lock.`,
 		"where others reach its server: its --advertise, or --addr; empty for a directory of lockfs dev, whose name is dev")
 	cmd.Flags().StringVar(&sealKey, "ca-key", "", "`FILE` with the seal key of the old cluster: ca.key in the data directory of each of its servers")
 	cmd.Flags().BoolVar(&r.Insecure, "insecure", false, insecureUsage)
-	cmd.Flags().BoolVar(&force, "force", false, "also if the state in the backup is not what it should have been")
+	cmd.Flags().BoolVar(&force, "force", false, "also if the state in the backup is not what it should have been, or the clock of this host is behind it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
 // restore does it with a backup, and a seal key if a file of one is named.
-func restore(r *cluster.Restoration, file, sealKey string, force bool, input io.Reader) (*restored, error) {
+func restore(
+	r *cluster.Restoration, file, sealKey string, force bool, input io.Reader, progress func(done, all int64),
+) (*restored, error) {
 	if sealKey != "" {
 		seal, err := identity.LoadSealKey(sealKey)
 		if err != nil {
@@ -97,7 +103,7 @@ func restore(r *cluster.Restoration, file, sealKey string, force bool, input io.
 		}
 		r.Seal = &seal
 	}
-	header, state, err := readBackup(file, input)
+	header, state, err := readBackup(file, input, progress)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -105,11 +111,15 @@ func restore(r *cluster.Restoration, file, sealKey string, force bool, input io.
 		return nil, fmt.Errorf("%s: the state in it is not what it should have been: the memory or disk of node %s was at fault; take another backup, or "+
 			"restore this one all the same with --force", file, cli.Text(header.Node))
 	}
+	now, last := time.Now(), state.Time()
+	if isBehind(now, last) && !force {
+		return nil, fmt.Errorf("%s: %s; --force restores it all the same", file, farClock(now, last))
+	}
 	r.State, r.Term = state, ids.Term(header.Term)
-	if err := r.Do(time.Now()); err != nil {
+	if err := r.Do(now); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	done := &restored{header, r.Dir, uint64(state.Index()), newAuthority}
+	done := &restored{Backup: header, Data: r.Dir, Index: uint64(state.Index()), Certificates: newAuthority, Clock: farClock(now, last)}
 	switch {
 	case len(state.Authorities()) == 0:
 		done.Certificates = noAuthority
@@ -119,14 +129,14 @@ func restore(r *cluster.Restoration, file, sealKey string, force bool, input io.
 	return done, nil
 }
 
-func readBackup(path string, input io.Reader) (*backup.Header, *namespace.Namespace, error) {
+func readBackup(path string, input io.Reader, progress func(done, all int64)) (*backup.Header, *namespace.Namespace, error) {
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
 			return nil, nil, err
 		}
 		defer func() { _ = file.Close() }()
-		input = file
+		input = cli.ReadWithProgress(file, progress)
 	}
 	return backup.Read(input)
 }

@@ -46,7 +46,16 @@ func (s *service) run(ctx context.Context) error {
 }
 
 func (s *service) start(ctx context.Context) error {
-	if s.mountDir != "" && os.Getenv(handoverVariable) == "" { // nobody answers there until it is taken over
+	asked := hangups()
+	var err error
+	if s.inherited, err = inherit(); err != nil {
+		return err
+	}
+	started := s.inherited == nil // by somebody who waits for it
+	if s.mountDir != "" && started {
+		s.inherited = pickUp(s.sessionFile(), s.mountDir)
+	}
+	if s.mountDir != "" && s.inherited == nil { // else nobody answers there until it is taken over
 		if err := refuseBelow("data directory", "--data", s.config.DataDir, s.mountDir); err != nil {
 			return err
 		}
@@ -58,10 +67,6 @@ func (s *service) start(ctx context.Context) error {
 	}
 	functions, err := s.forrst.functions()
 	if err != nil {
-		return err
-	}
-	asked := hangups()
-	if s.inherited, err = inherit(); err != nil {
 		return err
 	}
 	if s.program, err = os.Executable(); err != nil { // before another one takes its place
@@ -81,8 +86,10 @@ func (s *service) start(ctx context.Context) error {
 	}
 	s.parts.started("node", node.Close)
 	http, err := listenHTTP(s.httpAddr, node.Protect)
-	if err != nil {
+	if err != nil && s.inherited == nil {
 		return fmt.Errorf("listen for HTTP: %w", err)
+	} else if err != nil { // programs wait for the mount
+		s.config.Logger.Warn("HTTP is not served", "error", err)
 	}
 	serveHTTP(http, s.about(), node.Relay(), node.Handler(), s.config.Logger, &s.parts)
 	serveDebug(s.about(), s.config.Metrics.Registry, s.config.Logger, &s.parts)
@@ -108,7 +115,7 @@ func (s *service) start(ctx context.Context) error {
 		}()
 	}
 	supervisor.Ready()
-	if s.inherited == nil {
+	if started {
 		s.ready()
 	}
 	supervisor.Watch(ctx, s.config.Logger, loops...)
@@ -127,6 +134,9 @@ func (s *service) start(ctx context.Context) error {
 		}
 	}
 }
+
+// sessionFile is where a later process finds the session of the mount.
+func (s *service) sessionFile() string { return filepath.Join(s.config.DataDir, "mount.session") }
 
 // upgrade returns if there is none, and answers whether the mount is over. A server without a mount is started anew for that.
 func (s *service) upgrade(ctx context.Context, next *upgrade) (over bool) {
@@ -175,7 +185,7 @@ func firstFailure(node *cluster.Node, err error) error {
 func (s *service) mount(ctx context.Context, node *cluster.Node) (*upgrade, error) {
 	config := session.Config{
 		Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger,
-		SessionFile:  filepath.Join(s.config.DataDir, "mount.session"),
+		SessionFile:  s.sessionFile(),
 		MachineFiles: append(machineFiles(), filepath.Join(s.config.DataDir, "machine-id")),
 	}
 	if s.inherited != nil {
@@ -187,13 +197,19 @@ func (s *service) mount(ctx context.Context, node *cluster.Node) (*upgrade, erro
 	}
 	others := s.parts // all that is to be stopped before another program takes over
 	mounted, guard, err := mount(s.mountDir, client, fusefs.Options{Logger: s.config.Logger, Observer: s.config.Metrics.ObserveMount}, s.inherited)
+	if err != nil && s.inherited.isGuarded() { // the next process goes on with the session
+		return nil, err
+	}
 	if err != nil {
 		s.parts.started("session", func() error { return endSession(client, nil) })
 		return nil, err
 	}
 	s.parts.started("connection", func() error { return mounted.End(client.Answers()) })
 	s.parts.started("session", func() error { return endSession(client, mounted) })
-	s.parts.started("mount", mounted.Unmount)
+	s.parts.started("mount", func() error {
+		guard.farewell()
+		return mounted.Unmount()
+	})
 	s.config.Metrics.SetMount(client)
 	node.SetMount(s.mountDir)
 	return &upgrade{program: s.program, mounted: mounted, client: client, guard: guard, others: others, logger: s.config.Logger}, nil

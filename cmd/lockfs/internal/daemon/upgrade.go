@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -111,9 +110,9 @@ func (u *upgrade) run(ctx context.Context) (over bool, err error) {
 // execute puts a program in the place of this one, or this one anew if that cannot be done.
 func execute(program, variable string) (err error) {
 	signal.Ignore(unix.SIGHUP) // it would end the next one before that knows what to do
-	environment := append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, handoverVariable+"=") }), variable)
+	variables := append(environment(), variable)
 	for _, path := range []string{program, "/proc/self/exe"} {
-		err = errors.Join(err, fmt.Errorf("%s: %w", path, syscall.Exec(path, os.Args, environment)))
+		err = errors.Join(err, fmt.Errorf("%s: %w", path, syscall.Exec(path, os.Args, variables)))
 	}
 	return err
 }

@@ -1,0 +1,94 @@
+package daemon
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/fusefs/estate"
+	"lockfs/fusefs/mountpoint"
+	"lockfs/raftstore/hostinfo"
+)
+
+const (
+	// crashInterval is in which a mount ends whose processes have ended unasked again and again.
+	crashInterval = 30 * time.Second
+	// successorPause is between two attempts to start one that goes on.
+	successorPause = time.Second
+	// mostFailures is how many attempts there are.
+	mostFailures = 10
+)
+
+// isUnattended tells that nobody else starts the daemon anew.
+func isUnattended() bool { return os.Getenv(cli.UnattendedVariable) != "" }
+
+// isSupervised tells that systemd does.
+func isSupervised() bool { return os.Getenv("NOTIFY_SOCKET") != "" }
+
+// leaving is what a guard has of a mount whose process has ended, for another one to go on with.
+type leaving struct {
+	command    []string // by which that was started
+	connection *mountpoint.Connection
+	journal    *os.File // nil: there is none
+	estate     *os.File
+	socket     *os.File // where the next process asks for all that; nil: nowhere
+}
+
+// succeed starts processes until one goes on with the mount under a guard of its own; false: none does. Programs wait meanwhile.
+func (l *leaving) succeed() bool {
+	for range mostFailures {
+		if l.start() == nil {
+			return true
+		}
+		if goesOn, err := estate.MayGoOn(l.estate, hostinfo.BootTime(), crashInterval); err != nil || !goesOn || l.connection.IsOver() {
+			return false
+		}
+		time.Sleep(successorPause)
+	}
+	return false
+}
+
+// start starts the very program that has ended, by the same command. The error says that it has ended without another guard.
+func (l *leaving) start() error {
+	guarded, end, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = guarded.Close() }()
+	process := exec.Command("/proc/self/exe", l.command[1:]...)
+	process.Args[0], process.Stderr = l.command[0], os.Stderr
+	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	var fds []int
+	for _, file := range append(append([]*os.File{l.estate, l.journal}, l.connection.Files()...), end) {
+		if file == nil {
+			fds = append(fds, -1)
+			continue
+		}
+		fds = append(fds, 3+len(process.ExtraFiles))
+		process.ExtraFiles = append(process.ExtraFiles, file)
+	}
+	process.Env = append(environment(), handedOver(fds))
+	err = process.Start()
+	if err = errors.Join(err, end.Close()); err != nil {
+		return err
+	}
+	if _, err := guarded.Read(make([]byte, 1)); err != nil {
+		return errors.Join(err, process.Wait())
+	}
+	return nil
+}
+
+// environment is this process's, without what it was handed over itself.
+func environment() []string {
+	var own []string
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, handoverVariable+"=") {
+			own = append(own, variable)
+		}
+	}
+	return own
+}

@@ -1,0 +1,74 @@
+package fusefs
+
+import (
+	"slices"
+	"time"
+
+	"lockfs/fusefs/control"
+	"lockfs/fusefs/estate"
+	"lockfs/fusefs/filelock"
+	"lockfs/fusefs/watch"
+	"lockfs/raftstore/hostinfo"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// stateOf makes a state of the estate of a process that was killed. What is not in it is either asked for again or held for more
+// than it may be: each owner of locks may have the whole file, and each inode may be kept for this mount.
+func stateOf(left []byte) (*state, error) {
+	e, err := estate.Read(left)
+	if err != nil {
+		return nil, err
+	}
+	s, err := parseState(e.Mount)
+	if err != nil {
+		return nil, err
+	}
+	// Nobody gives out a number each nanosecond: those from here on are free, whatever that process has given out.
+	past := uint64(hostinfo.BootTime())
+	s.LastFile, s.LastDir, s.Crashed, s.JudgedLost = past, past, past, true
+	s.Control = control.Forgotten(past)
+	s.seen = e.Seen
+	s.crashes, s.Began = e.Crashes, hostinfo.BootTime()
+	if len(e.Crashes) > 0 {
+		s.Began = time.Duration(slices.Max(e.Crashes))
+	}
+	s.Known = make(map[ids.Inode]uint64)
+	for ino := range watch.Inodes(s.Number) {
+		s.Known[ino] = 1 // or more: the kernel forgets all of it at once
+	}
+	inodes := make(map[ids.Inode]*savedInode)
+	of := make(map[uint64]ids.Inode)
+	for _, file := range e.Files {
+		by, err := unpackNames(file.Name)
+		if err != nil {
+			return nil, err
+		}
+		s.Files = append(s.Files, savedFile{Handle: file.Handle, Ino: file.Ino, By: by, Locks: filelock.SavedDescription{Session: file.Session}})
+		inodes[file.Ino] = &savedInode{Ino: file.Ino, Pinned: true}
+		of[file.Handle] = file.Ino
+		s.Known[file.Ino] = 1
+	}
+	for _, lock := range e.Locks {
+		if of[lock.Handle] != lock.Ino { // it was closed, or is none
+			s.releasing = append(s.releasing, lock)
+			continue
+		}
+		in := inodes[lock.Ino]
+		in.Locks = append(in.Locks, whole(lock, lock.Handle))
+	}
+	for _, in := range inodes {
+		s.Inodes = append(s.Inodes, *in)
+	}
+	return s, nil
+}
+
+func unpackNames(text []byte) ([][]byte, error) {
+	packed := new(storepb.Result)
+	if err := proto.Unmarshal(text, packed); err != nil {
+		return nil, err
+	}
+	return marshalAll(packed.GetObservations())
+}

@@ -1,0 +1,171 @@
+package estate
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// Estate is that of the process that serves a mount now. A nil one keeps nothing.
+type Estate struct {
+	file *os.File
+	data []byte
+
+	seen seen // whoever notes that has a lock of his own
+
+	mu    sync.Mutex
+	files slots[uint64]
+	locks slots[Owner]
+}
+
+// seen is the text of what was seen (see observation.Log).
+type seen struct {
+	at, length, first int
+}
+
+// Owner is who has locks of a file.
+type Owner struct {
+	Ino    ids.Inode
+	Kind   storepb.LockKind
+	Number ids.Owner
+}
+
+// New is for a mount of which nothing is open yet. mount is what it is; crashes is when processes of it have ended unasked before.
+func New(mount []byte, crashes []int64) (*Estate, error) {
+	if len(mount) > atFiles-atMount {
+		return nil, errors.New("too much is to be left of the mount")
+	}
+	fd, err := unix.MemfdCreate("lockfs-estate", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	e := &Estate{file: os.NewFile(uintptr(fd), "estate"), files: newSlots[uint64](), locks: newSlots[Owner]()}
+	if err := e.file.Truncate(size); err != nil {
+		return nil, errors.Join(err, e.file.Close())
+	}
+	if e.data, err = unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+		return nil, errors.Join(os.NewSyscallError("mmap", err), e.file.Close())
+	}
+	copy(e.data[atMount:], mount)
+	e.word(atLength).Store(uint64(len(mount)))
+	for i, at := range crashes[max(0, len(crashes)-mostCrashes):] {
+		e.word(atCrashes + 8*i).Store(uint64(at))
+	}
+	e.word(atMagic).Store(magic)
+	return e, nil
+}
+
+// File is the memory, to be shared with whoever finds out what was left (see [Read]).
+func (e *Estate) File() *os.File { return e.file }
+
+func (e *Estate) word(at int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&e.data[at])) }
+
+// Opened notes an open file and by which name, as a text. It answers where the session is noted in which locks are taken through it;
+// nil: nowhere.
+func (e *Estate) Opened(handle uint64, ino ids.Inode, name []byte) (session *atomic.Uint64) {
+	if e == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n, found := e.files.take(handle)
+	if found && len(name) > 0 {
+		_, err := e.file.WriteAt(name[:min(len(name), mostName)], int64(atNames+n*mostName))
+		found = err == nil && len(name) <= mostName
+	}
+	if !found {
+		e.word(atIncomplete).Store(1)
+		return nil
+	}
+	at := atFiles + n*slot
+	e.word(at + 24).Store(uint64(len(name)))
+	e.word(at + 8).Store(uint64(ino))
+	e.word(at + 16).Store(0)
+	e.word(at).Store(handle)
+	return e.word(at + 16)
+}
+
+// Closed strikes an open file off.
+func (e *Estate) Closed(handle uint64) {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if n, found := e.files.give(handle); found {
+		e.word(atFiles + n*slot).Store(0)
+	}
+}
+
+// Locks notes that an owner may have locks that it took through a handle, or what is to become of them (Released, Lost).
+func (e *Estate) Locks(of Owner, handle uint64) {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n, found := e.locks.take(of)
+	if !found {
+		e.word(atIncomplete).Store(1)
+		return
+	}
+	at := atLocks + n*slot
+	e.word(at + lockOwner).Store(uint64(of.Number))
+	e.word(at + lockInode).Store(uint64(of.Ino))
+	e.word(at + lockHandle).Store(handle)
+	e.word(at + lockState).Store(lockIsThere | uint64(of.Kind)<<32)
+}
+
+// LocksNothing strikes an owner off, of which the cluster knows that it has nothing.
+func (e *Estate) LocksNothing(of Owner) {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if n, found := e.locks.give(of); found {
+		e.word(atLocks + n*slot).Store(0)
+	}
+}
+
+// slots gives keys their places in a table.
+type slots[K comparable] struct {
+	of   map[K]int
+	free []int
+	next int
+}
+
+func newSlots[K comparable]() slots[K] { return slots[K]{of: make(map[K]int)} }
+
+// take answers the place of a key, which gets one if it has none; false: there is none left.
+func (s *slots[K]) take(key K) (n int, found bool) {
+	if n, found := s.of[key]; found {
+		return n, true
+	}
+	switch last := len(s.free) - 1; {
+	case last >= 0:
+		n, s.free = s.free[last], s.free[:last]
+	case s.next < room:
+		n = s.next
+		s.next++
+	default:
+		return 0, false
+	}
+	s.of[key] = n
+	return n, true
+}
+
+func (s *slots[K]) give(key K) (n int, found bool) {
+	if n, found = s.of[key]; found {
+		delete(s.of, key)
+		s.free = append(s.free, n)
+	}
+	return n, found
+}
