@@ -72,6 +72,9 @@ var argumentCompletions = map[string]cobra.CompletionFunc{
 	"lockfs backup verify": first(files),
 	"lockfs restore":       first(files),
 
+	"lockfs audit verify": files,
+	"lockfs trace":        first(directories),
+
 	"lockfs mount": first(directories),
 	"lockfs dev":   first(directories),
 	"lockfs bench": directories,
@@ -87,6 +90,7 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"set --holder": words("creator"),
 	"--role":       words("server", "client"),
 	"--on-stale":   words("keep", "remove"),
+	"--leases":     words("on", "off"),
 	"--guard":      words("host", "anyone"),
 	"--mode":       words(string(tower.Observe), string(tower.Mutate), string(tower.Reconcile)),
 	"--result":     words("success", "failure"),
@@ -101,6 +105,7 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"--backup-dir": directories,
 	"--program":    files,
 	"--compare":    files,
+	"--html":       files,
 }
 
 func words(words ...string) cobra.CompletionFunc {

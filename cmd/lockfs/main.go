@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockfs/cmd/lockfs/internal/admin"
+	"lockfs/cmd/lockfs/internal/audit"
 	"lockfs/cmd/lockfs/internal/bench"
 	"lockfs/cmd/lockfs/internal/bundle"
 	"lockfs/cmd/lockfs/internal/cli"
@@ -42,7 +43,7 @@ Every flag can also be set by a variable: --data is LOCKFS_DATA, --op-timeout is
 The exit code is 0, or 1 after an error, unless the help of a command says more of it.
 
 `+manual.Listing(),
-		slices.Concat(setup.Commands(), daemon.Commands(), admin.Commands(), protocol.Commands(),
+		slices.Concat(setup.Commands(), daemon.Commands(), admin.Commands(), protocol.Commands(), audit.Commands(),
 			[]*cobra.Command{
 				ui.Command(), doctor.Command(), bundle.Command(), bench.Command(), cli.VersionCommand(), docsCommand(),
 			})...)
@@ -55,7 +56,5 @@ The exit code is 0, or 1 after an error, unless the help of a command says more 
 
 // docsCommand makes what packages ship: what the manual has, and what lockfs up would write.
 func docsCommand() *cobra.Command {
-	docs := manual.DocsCommand(cli.ProgramVersion())
-	docs.AddCommand(setup.UnitsCommand())
-	return docs
+	return cli.Parent(manual.DocsCommand(cli.ProgramVersion()), setup.UnitsCommand())
 }

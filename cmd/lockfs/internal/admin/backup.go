@@ -35,7 +35,7 @@ standard output. The file has its name once it is complete. ` + "`lockfs help ba
 				return err
 			}
 			defer admin.Close()
-			progress := showProgress(cmd.ErrOrStderr())
+			progress := cli.Progress(cmd.ErrOrStderr())
 			write := func(w io.Writer) error {
 				err := admin.Backup(cmd.Context(), flags.Timeout, w, progress)
 				if cmd.Context().Err() != nil {
@@ -76,20 +76,6 @@ func writeToOutput(out io.Writer, write func(io.Writer) error, asJSON bool) erro
 	return write(out)
 }
 
-// showProgress answers what tells people how much there is so far; nil if there is nobody.
-func showProgress(to io.Writer) func(done, all int64) {
-	if !cli.IsTerminal(to) {
-		return nil
-	}
-	return func(done, all int64) {
-		end := ""
-		if done == all {
-			end = "\n"
-		}
-		fmt.Fprintf(to, "\r%s of %s (%d%%)  %s", cli.SizeText(uint64(done)), cli.SizeText(uint64(all)), done*100/max(all, 1), end)
-	}
-}
-
 // described is what --json prints of a backup.
 type described struct {
 	File string `json:"file"`
@@ -108,7 +94,7 @@ state is what the log of the cluster made of it. The state hash is the one that 
 		Example: "  lockfs backup verify locks.backup\n  lockfs backup verify locks.backup --json | jq .counts.locks",
 		Args:    cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := verify(args[0], cmd.InOrStdin())
+			found, err := verify(args[0], cmd.InOrStdin(), cli.Progress(cmd.ErrOrStderr()))
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
@@ -122,14 +108,14 @@ state is what the log of the cluster made of it. The state hash is the one that 
 	return cmd
 }
 
-func verify(path string, input io.Reader) (*described, error) {
+func verify(path string, input io.Reader, progress func(done, all int64)) (*described, error) {
 	if path != standardOutput {
 		file, err := os.Open(filepath.Clean(path))
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = file.Close() }()
-		input = file
+		input = cli.ReadWithProgress(file, progress)
 	}
 	header, state, err := backup.Read(input)
 	if err != nil {

@@ -38,7 +38,8 @@ writes them to audit.jsonl in its data directory. The events are
   lock_removed      lockfs removed it because it was stale, or somebody did by force
   removal_refused   somebody would have removed or overwritten a lock that was not his to remove
   host_unreachable, host_back, host_forgotten, session_ended, alarm_raised, alarm_cleared
-  rule_set, rule_deleted, member_added, member_removed, authority_added, authority_dropped, token_created,
+  cluster_begun     the cluster was given its id; where it goes on for one that was lost, hashes begin anew
+  rule_set, rule_deleted, quota_set, quota_deleted, member_added, member_removed, authority_added, authority_dropped, token_created,
   token_revoked, host_joined, host_revoked: what was done to the cluster itself, and by whom
   join_refused      somebody who wanted to join was not let in
 

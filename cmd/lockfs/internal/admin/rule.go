@@ -211,7 +211,7 @@ func uselessOptions(r *storepb.Rule) (options []string) {
 
 func hasRule(rules []*storepb.Rule, pattern string) error {
 	if len(rules) == 0 {
-		return fmt.Errorf("there is no rule %s, nor any other", cli.Word(pattern))
+		return fmt.Errorf("there is no rule %s, nor any other; `lockfs rule set` makes one", cli.Word(pattern))
 	}
 	var patterns []string
 	for _, r := range rules {

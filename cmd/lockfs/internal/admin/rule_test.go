@@ -51,7 +51,7 @@ func TestHasRule(t *testing.T) {
 	rules := []*storepb.Rule{{Pattern: "*.lock"}, {Pattern: "a b"}}
 	require.NoError(t, hasRule(rules, "a b"))
 	require.EqualError(t, hasRule(rules, "*.lck"), `there is no rule *.lck; there are: *.lock  "a b"`)
-	require.EqualError(t, hasRule(nil, ""), `there is no rule "", nor any other`)
+	require.EqualError(t, hasRule(nil, ""), "there is no rule \"\", nor any other; `lockfs rule set` makes one")
 }
 
 func TestPrintRules(t *testing.T) {

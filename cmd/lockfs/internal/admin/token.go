@@ -237,7 +237,7 @@ func tokenRevokeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := identity.ParseTokenID(args[0])
 			if err != nil {
-				return err
+				return fmt.Errorf("%w; see `lockfs token list`", err)
 			}
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
 				err := change(ctx, admin, &storepb.Op{Op: &storepb.Op_DeleteToken{DeleteToken: &storepb.DeleteToken{Id: id[:]}}})

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
@@ -39,7 +39,7 @@ Up and down, or k and j, move through them; / narrows them to those that have so
 				}
 				return d
 			}
-			_, err := tea.NewProgram(&top{look: look}, tea.WithAltScreen(), tea.WithContext(cmd.Context()), tea.WithOutput(cmd.OutOrStdout())).Run()
+			_, err := tea.NewProgram(&top{look: look}, tea.WithContext(cmd.Context()), tea.WithOutput(cmd.OutOrStdout())).Run()
 			if errors.Is(err, tea.ErrProgramKilled) && cmd.Context().Err() != nil {
 				return nil
 			}
@@ -110,45 +110,52 @@ func (m *top) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 		return m, tea.Tick(watchInterval, func(time.Time) tea.Msg { return lookAgain{} })
 	case lookAgain:
 		return m, m.Init()
-	case tea.KeyMsg:
+	case tea.KeyPressMsg:
 		return m, m.press(message)
 	}
 	return m, nil
 }
 
-func (m *top) press(key tea.KeyMsg) tea.Cmd {
-	switch {
-	case key.Type == tea.KeyCtrlC:
-		return tea.Quit
-	case m.typing && (key.Type == tea.KeyEnter || key.Type == tea.KeyEsc):
-		m.typing = false
-		if key.Type == tea.KeyEsc {
-			m.words = ""
+func (m *top) press(key tea.KeyPressMsg) tea.Cmd {
+	if name := key.String(); m.typing && name != "ctrl+c" {
+		m.search(name, key.Text)
+	} else {
+		switch name {
+		case "q", "ctrl+c":
+			return tea.Quit
+		case "/":
+			m.typing = true
+		case "j", "down":
+			m.at++
+		case "k", "up":
+			m.at--
+		case "pgdown", "space":
+			m.at += m.room()
+		case "pgup":
+			m.at -= m.room()
+		case "home":
+			m.at = 0
 		}
-	case m.typing && key.Type == tea.KeyBackspace:
-		if runes := []rune(m.words); len(runes) > 0 {
-			m.words = string(runes[:len(runes)-1])
-		}
-	case m.typing:
-		m.words += string(key.Runes)
-		m.at = 0
-	case key.String() == "q":
-		return tea.Quit
-	case key.String() == "/":
-		m.typing = true
-	case key.String() == "j", key.Type == tea.KeyDown:
-		m.at++
-	case key.String() == "k", key.Type == tea.KeyUp:
-		m.at--
-	case key.Type == tea.KeyPgDown, key.String() == " ":
-		m.at += m.room()
-	case key.Type == tea.KeyPgUp:
-		m.at -= m.room()
-	case key.Type == tea.KeyHome:
-		m.at = 0
 	}
 	m.at = max(0, min(m.at, len(m.chosen())-1))
 	return nil
+}
+
+// search takes a key while words are typed.
+func (m *top) search(name, text string) {
+	switch name {
+	case "enter":
+		m.typing = false
+	case "esc":
+		m.typing, m.words = false, ""
+	case "backspace":
+		if runes := []rune(m.words); len(runes) > 0 {
+			m.words = string(runes[:len(runes)-1])
+		}
+	default:
+		m.words += text
+		m.at = 0
+	}
 }
 
 // room is how many locks there is room for, besides three lines above and one below.
@@ -189,7 +196,13 @@ func waiters(l lockjson.Lock) (count int) {
 }
 
 // View is part of tea.Model.
-func (m *top) View() string {
+func (m *top) View() tea.View {
+	view := tea.NewView(m.text())
+	view.AltScreen = true
+	return view
+}
+
+func (m *top) text() string {
 	locks := m.chosen()
 	var lines []string
 	head := m.seen.head
@@ -199,7 +212,7 @@ func (m *top) View() string {
 	case m.seen.at.IsZero():
 		head = "looking"
 	}
-	lines = append(lines, head, fmt.Sprintf("%s  %d locks%s", m.seen.at.Format(time.TimeOnly), len(locks), m.search()))
+	lines = append(lines, head, fmt.Sprintf("%s  %d locks%s", m.seen.at.Format(time.TimeOnly), len(locks), m.searched()))
 	pathWidth := max(20, m.width-60)
 	row := func(path, state, waiting, token, age, holder string) string {
 		return fmt.Sprintf("%s  %-11s %7s %9s %9s  %s", fit(path, pathWidth), state, waiting, token, age, holder)
@@ -218,7 +231,7 @@ func (m *top) View() string {
 	return strings.Join(append(lines, "q quit  / narrow  j k scroll"), "\n")
 }
 
-func (m *top) search() string {
+func (m *top) searched() string {
 	switch {
 	case m.typing:
 		return "  /" + cli.Text(m.words) + "_"

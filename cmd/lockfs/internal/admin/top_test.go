@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 	"github.com/stretchr/testify/require"
 
 	"lockfs/raftstore/lockjson"
@@ -28,7 +28,7 @@ func TestTopShowsTroubleFirst(t *testing.T) {
 	m.Update(tea.WindowSizeMsg{Width: 100, Height: 20})
 	m.Update(m.Init()())
 	paths := func() (paths []string) {
-		for _, line := range strings.Split(m.View(), "\n")[3:] {
+		for _, line := range strings.Split(m.text(), "\n")[3:] {
 			if word, _, _ := strings.Cut(line, " "); strings.HasSuffix(word, ".lock") {
 				paths = append(paths, word)
 			}
@@ -36,24 +36,24 @@ func TestTopShowsTroubleFirst(t *testing.T) {
 		return paths
 	}
 	require.Equal(t, []string{"gone.lock", "old.lock", "busy.lock", "a.lock"}, paths())
-	require.Contains(t, m.View(), "leader a")
-	for _, line := range strings.Split(m.View(), "\n") {
+	require.Contains(t, m.text(), "leader a")
+	for _, line := range strings.Split(m.text(), "\n") {
 		require.LessOrEqual(t, len([]rune(line)), 100)
 	}
 
-	press := func(keys ...tea.KeyMsg) (last tea.Cmd) {
+	press := func(keys ...tea.KeyPressMsg) (last tea.Cmd) {
 		for _, key := range keys {
 			_, last = m.Update(key)
 		}
 		return last
 	}
-	rune1 := func(r rune) tea.KeyMsg { return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}} }
+	rune1 := func(r rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: r, Text: string(r)} }
 	press(rune1('j'))
 	require.Equal(t, "old.lock", paths()[0])
-	press(rune1('/'), rune1('w'), rune1('e'), rune1('b'), rune1('1'), tea.KeyMsg{Type: tea.KeyEnter})
+	press(rune1('/'), rune1('w'), rune1('e'), rune1('b'), rune1('1'), tea.KeyPressMsg{Code: tea.KeyEnter})
 	require.Equal(t, []string{"old.lock", "a.lock"}, paths())
 	m.Update(desk{at: time.Unix(2, 0), err: errors.New("nobody leads")})
-	require.Contains(t, m.View(), "no answer: nobody leads")
+	require.Contains(t, m.text(), "no answer: nobody leads")
 	require.Equal(t, []string{"old.lock", "a.lock"}, paths(), "what was seen last stays")
 	require.Equal(t, tea.Quit(), press(rune1('q'))())
 }

@@ -42,7 +42,7 @@ again if that hangs.`, measurementHelp()),
   lockfs bench /locks /mnt/nfs /var/tmp --duration 5s
   lockfs bench /locks-of-a /locks-of-b --only cycle,handover-flock
   lockfs bench /locks-of-a /locks-of-b --together --workers 64 --only cycle --json | jq '.results[0].per_second'`,
-		Args: cobra.MinimumNArgs(1),
+		Args: cli.Exactly(1, cli.AnyNumber),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
 			defer stop()

@@ -35,6 +35,9 @@ func FlagsFromEnvironment(cmd *cobra.Command) error {
 // DetachedVariable tells a process that it has been detached from the terminal.
 const DetachedVariable = "LOCKFS_DETACHED"
 
+// UnattendedVariable tells a daemon that nobody starts it anew should it crash.
+const UnattendedVariable = "LOCKFS_UNATTENDED"
+
 // LogFlags are for what a daemon tells of its work.
 type LogFlags struct{ Format, Level string }
 

@@ -50,7 +50,7 @@ func Report(w io.Writer, name string, err error) int {
 	errors.As(err, &status)
 	if status.Err != nil {
 		said := err.Error()
-		if more := advice(err); more != "" && status.Code != ExitCannotRun {
+		if more := advice(err); more != "" && status.Code != ExitCannotRun && status.Code != ExitNotFound {
 			said += "; " + more
 		}
 		fmt.Fprintln(w, name+":", said)

@@ -12,23 +12,27 @@ import (
 // chapter. What is no terminal gets the chapter's Markdown.
 func HelpCommand(isTerminal func(io.Writer) bool) *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [CHAPTER | COMMAND...]",
+		Use:   "help [CHAPTER [PAGE] | COMMAND...]",
 		Short: "Show a chapter of the manual, or how a command is used",
 		Long: `Show a chapter of the manual, or how a command is used, as its --help does. A word that is both is the chapter.
 Chapters are shown as they are, in Markdown, to what is no terminal.
 
 ` + Listing(),
-		Example: "  lockfs help locks\n  lockfs help server inspect",
+		Example: "  lockfs help locks\n  lockfs help recipes cron\n  lockfs help server inspect",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Root().Help()
 			}
-			if chapter, is := Find(args[0]); is && len(args) == 1 {
+			if chapter, is := Find(strings.Join(args, " ")); is {
 				return show(cmd, chapter, isTerminal(cmd.OutOrStdout()))
 			}
 			of, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
+				if below := pagesOf(args[0]); len(below) > 0 {
+					return fmt.Errorf("there is no page %q; see `%s help %s`, which has %s", strings.Join(args[1:], " "), cmd.Root().Name(), args[0],
+						strings.Join(below, ", "))
+				}
 				return fmt.Errorf("there is no command and no chapter %q; the chapters are %s, and `%s --help` lists the commands",
 					strings.Join(args, " "), strings.Join(names, ", "), cmd.Root().Name())
 			}
@@ -41,8 +45,11 @@ Chapters are shown as they are, in Markdown, to what is no terminal.
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
 			var words []string
-			if len(args) == 0 {
+			switch len(args) {
+			case 0:
 				words = append(words, names...)
+			case 1:
+				words = append(words, pagesOf(args[0])...)
 			}
 			for _, sub := range of.Commands() {
 				if sub.IsAvailableCommand() {
@@ -58,10 +65,21 @@ Chapters are shown as they are, in Markdown, to what is no terminal.
 func Listing() string {
 	var b strings.Builder
 	b.WriteString("Chapters of the manual, shown by lockfs help CHAPTER:\n")
-	for _, chapter := range Chapters() {
+	for _, chapter := range Chapters()[:len(names)] {
 		fmt.Fprintf(&b, "\n  %-10s  %s", chapter.Name, chapter.Summary)
 	}
 	return b.String()
+}
+
+// pagesOf are the pages of a chapter, each by its own word.
+func pagesOf(chapter string) []string {
+	var below []string
+	for _, page := range pages {
+		if of, name, _ := strings.Cut(page, " "); of == chapter {
+			below = append(below, name)
+		}
+	}
+	return below
 }
 
 func show(cmd *cobra.Command, chapter Chapter, toPeople bool) error {

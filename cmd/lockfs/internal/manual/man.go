@@ -13,16 +13,18 @@ import (
 // DocsCommand makes what packages of lockfs ship, and what Prometheus and Grafana are to know of it.
 func DocsCommand(version string) *cobra.Command {
 	docs := &cobra.Command{Use: "docs", Short: "Man pages, units of systemd, manifests for Kubernetes, alert rules for Prometheus, a dashboard for Grafana"}
-	docs.Args, docs.RunE = cobra.ArbitraryArgs, func(cmd *cobra.Command, _ []string) error {
-		return fmt.Errorf("say what to make; see `%s --help`", cmd.CommandPath())
-	}
 	docs.AddCommand(&cobra.Command{
 		Use:   "man DIR",
 		Short: "Write man pages of all commands (section 1) and chapters (section 7) to a directory",
 		Long: `Write man pages of all commands (section 1) and chapters (section 7) to a directory, which is made if it is
 missing. The same program always writes the same.`,
 		Example: "  lockfs docs man /usr/local/share/man",
-		Args:    cobra.ExactArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("usage: %s", cmd.UseLine())
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return writePages(cmd.Root(), version, args[0])
 		},
@@ -63,7 +65,9 @@ func eachCommand(cmd *cobra.Command, do func(*cobra.Command)) {
 	}
 }
 
-func pageName(root *cobra.Command, name string) string { return root.Name() + "-" + name }
+func pageName(root *cobra.Command, name string) string {
+	return root.Name() + "-" + strings.ReplaceAll(name, " ", "-")
+}
 
 func commandPageName(cmd *cobra.Command) string {
 	return strings.ReplaceAll(cmd.CommandPath(), " ", "-")
@@ -77,6 +81,9 @@ func chapterPage(root *cobra.Command, chapter Chapter, version string) string {
 	}
 	p.blocks(blocks, true)
 	also := []string{root.Name() + "(1)"}
+	for _, below := range pagesOf(chapter.Name) {
+		also = append(also, pageName(root, chapter.Name+" "+below)+"(7)")
+	}
 	for _, other := range names {
 		if other != chapter.Name {
 			also = append(also, pageName(root, other)+"(7)")

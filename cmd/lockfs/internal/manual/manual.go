@@ -1,7 +1,7 @@
 // Package manual is what lockfs says of itself at length: chapters in Markdown, which are part of the program, and the
 // command that shows them (lockfs help CHAPTER). [DocsCommand] makes man pages of them, and of the commands.
 //
-// A chapter is the one place of what it tells. It is written in as little Markdown as will do, so that it can be read as it
+// A chapter is the one place of what it tells; one that is long is a list of pages (lockfs help CHAPTER PAGE). It is written in as little Markdown as will do, so that it can be read as it
 // is: headings, paragraphs, items of one level ("- "), code indented by four spaces, and in a line `code` and **bold**.
 package manual
 
@@ -12,27 +12,34 @@ import (
 	"strings"
 )
 
-//go:embed chapters/*.md
+//go:embed chapters/*.md chapters/recipes/*.md
 var sources embed.FS
 
 // names are the chapters in the order in which they are listed.
 var names = []string{
-	"locks", "rules", "files", "protocols", "operation", "page", "packages", "containers", "metrics", "security", "backup", "upgrade",
-	"limits",
+	"locks", "rules", "files", "protocols", "recipes", "operation", "page", "packages", "containers", "metrics", "security", "backup",
+	"upgrade", "audit", "limits",
 }
 
-// Chapter is one chapter of the manual.
+// pages are those of the chapter recipes, in the order in which it lists them.
+var pages = []string{
+	"recipes cron", "recipes deploy", "recipes runners", "recipes leader", "recipes agents", "recipes systemd", "recipes ansible",
+	"recipes repositories", "recipes terraform", "recipes caches", "recipes sqlite", "recipes proper-lockfile", "recipes filelock",
+	"recipes from",
+}
+
+// Chapter is one chapter of the manual, or a page of one.
 type Chapter struct {
-	Name    string
+	Name    string // one word; of a page that of its chapter and another
 	Summary string // one line, of what it is about
 	Source  string // Markdown
 }
 
-// Chapters are all of them, in the order in which they are listed.
+// Chapters are all of them, in the order in which they are listed, and then all pages.
 func Chapters() []Chapter {
 	var chapters []Chapter
-	for _, name := range names {
-		source, err := sources.ReadFile(path.Join("chapters", name+".md"))
+	for _, name := range slices.Concat(names, pages) {
+		source, err := sources.ReadFile(path.Join("chapters", strings.ReplaceAll(name, " ", "/")+".md"))
 		if err != nil {
 			panic(err) // it is embedded, or the program cannot be built right
 		}
@@ -43,7 +50,7 @@ func Chapters() []Chapter {
 	return chapters
 }
 
-// Find answers the chapter of a name, and whether there is one.
+// Find answers the chapter or page of a name, and whether there is one.
 func Find(name string) (Chapter, bool) {
 	chapters := Chapters()
 	i := slices.IndexFunc(chapters, func(c Chapter) bool { return c.Name == name })

@@ -3,6 +3,7 @@ package manual
 import (
 	"bytes"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,12 +14,22 @@ import (
 )
 
 func TestEachChapterIsListed(t *testing.T) {
-	files, err := sources.ReadDir("chapters")
-	require.NoError(t, err)
-	require.Len(t, names, len(files))
+	for _, listed := range []struct {
+		pattern string
+		names   []string
+	}{{"chapters/*.md", names}, {"chapters/*/*.md", pages}} {
+		files, err := fs.Glob(sources, listed.pattern)
+		require.NoError(t, err)
+		require.Len(t, listed.names, len(files))
+	}
 	for _, chapter := range Chapters() {
 		require.True(t, strings.HasPrefix(chapter.Source, "# "+chapter.Name+": "), chapter.Name)
-		require.Contains(t, Listing(), chapter.Summary)
+		if of, page, is := strings.Cut(chapter.Name, " "); is {
+			above, _ := Find(of)
+			require.Contains(t, above.Source, "\n- `"+page+"`: "+chapter.Summary+"\n")
+		} else {
+			require.Contains(t, Listing(), chapter.Summary)
+		}
 		for i, line := range strings.Split(chapter.Source, "\n") {
 			require.LessOrEqual(t, len(line), 80, "%s, line %d", chapter.Name, i+1)
 			require.NotContains(t, line, "|---", "%s: terminals and man have no such tables", chapter.Name)
@@ -60,6 +71,13 @@ func TestHelp(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, out, "command of that name")
 
+	cron, _ := Find("recipes cron")
+	out, err = help(false, "recipes", "cron")
+	require.NoError(t, err)
+	require.Equal(t, cron.Source, out)
+	_, err = help(false, "recipes", "nosuch")
+	require.ErrorContains(t, err, `there is no page "nosuch"; see `+"`lockfs help recipes`, which has cron, deploy, runners,")
+
 	out, err = help(false, "tower", "run")
 	require.NoError(t, err)
 	require.Contains(t, out, "lockfs tower run NAME")
@@ -71,7 +89,7 @@ func TestHelp(t *testing.T) {
 		_, err = help(false, wrong...)
 		require.ErrorContains(t, err, "there is no command and no chapter")
 		require.ErrorContains(t, err,
-			"locks, rules, files, protocols, operation, page, packages, containers, metrics, security, backup, upgrade, limits")
+			"locks, rules, files, protocols, recipes, operation, page, packages, containers, metrics, security, backup, upgrade, audit, limits")
 	}
 }
 

@@ -349,7 +349,7 @@ func inDirectory(path string) (dir, name string, err error) {
 	dir, file := filepath.Split(path)
 	name, is := strings.CutSuffix(file, ".lock")
 	if !is {
-		return "", "", fmt.Errorf("PATH %s: locks of this format are files NAME.lock", cli.Word(path))
+		return "", "", fmt.Errorf("PATH %s: locks of this format are files NAME.lock; give such a path", cli.Word(path))
 	}
 	return filepath.Clean(dir), name, nil
 }

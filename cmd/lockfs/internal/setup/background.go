@@ -57,7 +57,7 @@ func (b *background) start(ctx context.Context) error {
 	own := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "LOCKFS_") && !strings.HasPrefix(v, cli.SocketDirVariable+"=")
 	})
-	b.child.Env = append(own, b.more()...)
+	b.child.Env = append(append(own, cli.UnattendedVariable+"=1"), b.more()...)
 	if err := b.child.Start(); err != nil {
 		return fmt.Errorf("start the daemon: %w", err)
 	}

@@ -75,7 +75,7 @@ func (p *plan) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if address, is := listener.Addr().(*net.TCPAddr); !is || !address.IP.IsLoopback() {
-		return errors.Join(fmt.Errorf("--listen %s: it is to be on loopback: what is sent is not encrypted", listen), listener.Close())
+		return errors.Join(fmt.Errorf("--listen %s: it is to be on loopback, as 127.0.0.1:8080 is: what is sent is not encrypted", listen), listener.Close())
 	}
 	door := newDoor(socket)
 	server := &http.Server{Handler: door, ReadHeaderTimeout: askTimeout}
@@ -105,13 +105,13 @@ func (p *plan) find(ctx context.Context) (socket string, invited *invitation, er
 			return "", nil, err
 		}
 	}
-	err = errors.New("no daemon of lockfs runs on this host; start one with lockfs up, or on a laptop lockfs dev")
+	err = errors.New("no daemon of lockfs runs on this host; start one with `lockfs up`, or on a laptop `lockfs dev`")
 	for _, socket := range sockets {
 		var failed error
 		if invited, failed = ask(ctx, socket); failed == nil {
 			return socket, invited, nil
 		}
-		err = fmt.Errorf("no daemon of lockfs answers: %w; see lockfs doctor", failed)
+		err = fmt.Errorf("no daemon of lockfs answers: %w; see `lockfs doctor`", failed)
 	}
 	return "", nil, err
 }
