@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/raftstore/linear"
+	"lockfs/test/bustle"
 	"lockfs/test/history"
 	"lockfs/test/hosts"
 	"lockfs/test/lockstep"
@@ -40,9 +42,15 @@ var trials = []trial{
 // it is seen by what the other tests judge by. The same situations without a mistake are fine.
 func TestMistakesAreSeen(t *testing.T) {
 	t.Parallel()
+	requireSeen(t, trials)
+}
+
+// requireSeen requires that each mistake is seen in its trial, in a cluster of servers with some flags, and nothing in any where none is
+// made.
+func requireSeen(t *testing.T, trials []trial, flags ...string) {
 	t.Run("none", func(t *testing.T) {
 		t.Parallel()
-		c, g := startFaulty(t, "none")
+		c, g := startFaulty(t, "none", flags...)
 		for _, trial := range trials {
 			require.NoError(t, trial.run(t, c, g, makeTrialDir(t, c, trial)), "without the mistake %s", trial.mistake)
 		}
@@ -50,10 +58,10 @@ func TestMistakesAreSeen(t *testing.T) {
 	for _, trial := range trials {
 		t.Run(trial.mistake, func(t *testing.T) {
 			t.Parallel()
-			c, g := startFaulty(t, trial.mistake)
+			c, g := startFaulty(t, trial.mistake, flags...)
 			err := trial.run(t, c, g, makeTrialDir(t, c, trial))
 			require.Error(t, err, "the mistake is not seen")
-			require.NotErrorIs(t, err, history.ErrUndecided)
+			require.NotErrorIs(t, err, linear.ErrUndecided)
 			t.Logf("seen: %.2000v", err)
 		})
 	}
@@ -61,9 +69,9 @@ func TestMistakesAreSeen(t *testing.T) {
 
 const trialTerm = 6 * time.Second
 
-func startFaulty(t testing.TB, mistake string) (*suite.Cluster, *suite.Guest) {
+func startFaulty(t testing.TB, mistake string, flags ...string) (*suite.Cluster, *suite.Guest) {
 	t.Helper()
-	c := suite.NewCluster(t, "--session-term", trialTerm.String())
+	c := suite.NewCluster(t, append(flags, "--session-term", trialTerm.String())...)
 	c.Program = suite.FaultyProgram(t)
 	environment := "LOCKFS_TEST_FAULT=" + mistake
 	for range 3 {
@@ -84,7 +92,7 @@ func makeTrialDir(t testing.TB, c *suite.Cluster, trial trial) string {
 	return dir
 }
 
-func verdict(h *history.History) error { return h.Check(checkTime) }
+func verdict(h *history.History) error { return h.Check(bustle.CheckTime) }
 
 // attemptTime is more than a daemon waits for the answer of one node, and less than an operation may take.
 const attemptTime = 2500 * time.Millisecond
@@ -274,9 +282,10 @@ func trialLooks(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) erro
 // trialLocks is one of the histories of TestLockHistories, in which no node fails. With the mistake two have a lock
 // at a time, mostly, and others cannot write to what they have locked.
 func trialLocks(t testing.TB, c *suite.Cluster, g *suite.Guest, dir string) error {
-	b := &bustle{c: c, hosts: append(c.Hosts(), g.Host), calls: lockCallsPerClient, files: []string{"x", "y"}}
-	require.NoError(t, b.record(filepath.Base(dir)+"-history", fixedSeed))
-	return b.lockHistory(t, attemptTime, 0).Check(checkTime)
+	b := newBustle(c, append(c.Hosts(), g.Host), fixedSeed)
+	b.Calls, b.Files = lockCallsPerClient, []string{"x", "y"}
+	require.NoError(t, b.Record(filepath.Base(dir)+"-history", fixedSeed))
+	return b.LockHistory(t, attemptTime, 0).Check(bustle.CheckTime)
 }
 
 // trialLockstep is some of the sequences of TestLockstep.

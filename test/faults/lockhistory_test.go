@@ -1,19 +1,15 @@
 package faults
 
 import (
-	"encoding/json"
-	"fmt"
 	"math/rand/v2"
-	"os"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"lockfs/test/bustle"
 	"lockfs/test/history"
-	"lockfs/test/hosts"
 	"lockfs/test/suite"
 )
 
@@ -49,14 +45,19 @@ func testLockHistories(t *testing.T, harms []harm, count int, seed uint64, opTim
 	g := c.AddGuest(t, "m", timeout)
 	g.Start(t)
 	s := &schedule{c: c, guest: g, term: historyTerm, random: rand.New(rand.NewPCG(seed, 0)), harms: harms}
-	b := &bustle{c: c, hosts: s.hosts(), seed: seed, calls: lockCallsPerClient, files: []string{"x", "y"}}
-	stop := b.start(t)
-	b.awaitPlaying(t)
+	b := newBustle(c, s.hosts(), seed)
+	b.Calls, b.Files = lockCallsPerClient, []string{"x", "y"}
+	stop := b.Start(t)
+	b.AwaitPlaying(t)
 	s.run(t, suite.Faults(count))
 	stop()
-	b.checkLocks(t, opTimeout, lockDelay)
-	b.requireFiles(t, c.Nodes[0].Host)
-	awaitUnlocked(t, c)
+	began := time.Now()
+	checked, undecided := b.CheckLocks(t, opTimeout, lockDelay)
+	require.NoError(t, undecided)
+	t.Logf("%d histories, checked in %.1fs: %v", b.Dirs(), time.Since(began).Seconds(), checked.Tally())
+	assert.Greater(t, len(checked.Calls), 100*b.Dirs(), "calls")
+	assert.Greater(t, checked.Tally()["close did not return"], b.Dirs(), "processes that were killed")
+	bustle.AwaitUnlocked(t, c)
 	c.RequireSameState(t)
 }
 
@@ -71,84 +72,15 @@ func TestHoldHistories(t *testing.T) {
 	g := c.AddGuest(t, "m", timeout)
 	g.Start(t)
 	s := &schedule{c: c, guest: g, term: historyTerm, random: rand.New(rand.NewPCG(seed, 0)), harms: harms}
-	b := &bustle{c: c, hosts: s.hosts(), seed: seed, holds: lockCallsPerClient}
-	stop := b.start(t)
-	b.awaitPlaying(t)
+	b := newBustle(c, s.hosts(), seed)
+	b.Holds = lockCallsPerClient
+	stop := b.Start(t)
+	b.AwaitPlaying(t)
 	s.run(t, suite.Faults(harmsToLocks))
 	stop()
-	calls, err := history.ReadLockCalls(b.records...)
-	require.NoError(t, err)
-	holds, err := history.CheckHolds(calls)
-	require.NoError(t, err)
-	t.Logf("%d histories, %d holds: %v", len(b.dirs), holds, (&history.LockHistory{Calls: calls}).Tally())
-	assert.Greater(t, holds, 10*len(b.dirs))
-	awaitUnlocked(t, c)
+	calls, holds := b.CheckHolds(t)
+	t.Logf("%d histories, %d holds: %v", b.Dirs(), holds, (&history.LockHistory{Calls: calls}).Tally())
+	assert.Greater(t, holds, 10*b.Dirs())
+	bustle.AwaitUnlocked(t, c)
 	c.RequireSameState(t)
-}
-
-// awaitPlaying waits until the first clients have done something, so that the first harm is one to them.
-func (b *bustle) awaitPlaying(t testing.TB) {
-	t.Helper()
-	const much = 5000 // bytes
-	hosts.Eventually(t, "all clients play", func() (string, bool) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		playing := 0
-		for _, record := range b.records {
-			if info, err := os.Stat(record); err == nil && info.Size() > much {
-				playing++
-			}
-		}
-		return fmt.Sprint(playing), playing >= historiesAtOnce*len(b.hosts)*clientsPerHost
-	})
-}
-
-// checkLocks checks what was seen of locks.
-func (b *bustle) checkLocks(t testing.TB, opTimeout, lockDelay time.Duration) {
-	t.Helper()
-	began := time.Now()
-	checked := b.lockHistory(t, opTimeout, lockDelay)
-	require.NoError(t, checked.Check(checkTime))
-	t.Logf("%d histories, checked in %.1fs: %v", len(b.dirs), time.Since(began).Seconds(), checked.Tally())
-	assert.Greater(t, len(checked.Calls), 100*len(b.dirs), "calls")
-	assert.Greater(t, checked.Tally()["close did not return"], len(b.dirs), "processes that were killed")
-}
-
-// lockHistory is all that was recorded of locks.
-func (b *bustle) lockHistory(t testing.TB, opTimeout, lockDelay time.Duration) *history.LockHistory {
-	t.Helper()
-	calls, err := history.ReadLockCalls(b.records...)
-	require.NoError(t, err)
-	slack := lockDelay / 20               // cluster time, in which the delay is measured, may run a little faster
-	const prompt = 300 * time.Millisecond // clients interrupt themselves sooner
-	return &history.LockHistory{Calls: calls, OpTimeout: opTimeout, Prompt: prompt, LockDelay: lockDelay - slack}
-}
-
-// requireFiles requires that the files that were locked are still there: nobody has removed one.
-func (b *bustle) requireFiles(t testing.TB, on *hosts.Host) {
-	t.Helper()
-	require.Len(t, b.inodes, len(b.dirs)*len(b.files))
-	script := []string{"-ec", `for d; do stat -c %i "$d/x" "$d/y"; done`, "sh"}
-	require.Equal(t, b.inodes, strings.Fields(on.MustRun(t, "sh", append(script, b.dirs...)...)))
-}
-
-// awaitUnlocked waits until nobody has or wants a lock of flock or fcntl any more.
-func awaitUnlocked(t testing.TB, c *suite.Cluster) {
-	t.Helper()
-	hosts.Eventually(t, "no lock is left", func() (string, bool) {
-		text, err := c.Nodes[0].Lockfs("locks", "--json")
-		if err != nil {
-			return err.Error(), false
-		}
-		var locks []struct {
-			Advisory []any `json:"advisory_locks"`
-		}
-		require.NoError(t, json.Unmarshal([]byte(text), &locks))
-		for _, lock := range locks {
-			if len(lock.Advisory) > 0 {
-				return text, false
-			}
-		}
-		return "", true
-	})
 }

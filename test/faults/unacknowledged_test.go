@@ -17,10 +17,9 @@ import (
 	"lockfs/test/suite"
 )
 
-const (
-	creatorThreads = 30  // of each creator, each with one call under way
-	unacknowledged = 200 // creations that nobody is told of, at least
-)
+const creatorThreads = 30 // of each creator, each with one call under way
+
+var unacknowledged = suite.Rounds(120, 200) // creations that nobody is told of, at least
 
 // An interruption ends the calls of a creator without a result. It begins when all of them wait for a
 // majority that does not answer the leader.
@@ -33,14 +32,18 @@ type interruption struct {
 var interruptions = []interruption{
 	{"client on a guest killed", onGuest, (*creation).killClient},
 	{"client at the leader killed", onLeader, (*creation).killClient},
-	{"client at a follower killed", onFollower, (*creation).killClient},
 	{"timed out on a guest", onGuest, (*creation).timeOut},
-	{"timed out at the leader", onLeader, (*creation).timeOut},
 	{"replies to a guest lost", onGuest, (*creation).loseReplies},
 	{"cut off with the leader", onLeader, (*creation).cutLeader},
 	{"guest's daemon killed", onGuest, (*creation).killGuest},
 	{"leader killed", onLeader, func(c *creation, t testing.TB) { c.killNode(t, c.leader) }},
 	{"follower killed", onFollower, func(c *creation, t testing.TB) { c.killNode(t, c.follower) }},
+}
+
+// interruptionsElsewhere are some of them where the same happens to others, for long runs.
+var interruptionsElsewhere = []interruption{
+	{"client at a follower killed", onFollower, (*creation).killClient},
+	{"timed out at the leader", onLeader, (*creation).timeOut},
 }
 
 // TestUnacknowledgedCreations interrupts creations of all kinds in all ways. Afterwards there is every name
@@ -56,8 +59,12 @@ func TestUnacknowledgedCreations(t *testing.T) {
 	g.Start(t)
 	var creations []*creation
 	unknown := 0
-	for round := 0; round < len(interruptions) || unknown < unacknowledged; round++ {
-		how := interruptions[round%len(interruptions)]
+	ways := interruptions
+	if suite.Long() {
+		ways = slices.Concat(ways, interruptionsElsewhere)
+	}
+	for round := 0; round < len(ways) || unknown < unacknowledged; round++ {
+		how := ways[round%len(ways)]
 		began := time.Now()
 		creation := &creation{c: c, guest: g, name: fmt.Sprint(round)}
 		creation.interrupt(t, how)

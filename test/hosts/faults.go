@@ -1,6 +1,10 @@
 package hosts
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
 
 // Cut cuts the host off: nothing reaches it and nothing leaves it, and nobody
 // is told. Its loopback works on.
@@ -30,6 +34,42 @@ func (h *Host) Heal() {
 	}
 	h.fatal("heal", h.net.wires.nft(rules))
 }
+
+// Slow lets so many kbit/s pass to the host, and from it, and loses what would have to wait for longer.
+func (h *Host) Slow(kbits int, longest time.Duration) {
+	h.net.t.Helper()
+	bucket := []string{
+		"root", "tbf", "rate", strconv.Itoa(kbits) + "kbit", "burst", "10kb", "latency", strconv.Itoa(int(longest.Milliseconds())) + "ms",
+	}
+	h.fatal("slow", runOn(h.net.wires.thread, "", "tc", append([]string{"qdisc", "replace", "dev", port(h)}, bucket...)...))
+	h.fatal("slow", runOn(h.thread, "", "tc", append([]string{"qdisc", "replace", "dev", "eth0"}, bucket...)...))
+}
+
+// Fast undoes Slow.
+func (h *Host) Fast() {
+	h.net.t.Helper()
+	h.fatal("fast", runOn(h.net.wires.thread, "", "tc", "qdisc", "del", "dev", port(h), "root"))
+	h.fatal("fast", runOn(h.thread, "", "tc", "qdisc", "del", "dev", "eth0", "root"))
+}
+
+// Lose drops so many of a hundred packets to the host, and from it, by chance.
+func (h *Host) Lose(percent int) {
+	h.net.t.Helper()
+	h.fatal("lose", h.net.wires.nft(fmt.Sprintf(`
+add table bridge %[1]s
+add chain bridge %[1]s forward { type filter hook forward priority 1; }
+add rule bridge %[1]s forward iifname %[2]q numgen random mod 100 < %[3]d drop
+add rule bridge %[1]s forward oifname %[2]q numgen random mod 100 < %[3]d drop
+`, losses(h), port(h), percent)))
+}
+
+// LoseNone undoes Lose.
+func (h *Host) LoseNone() {
+	h.net.t.Helper()
+	h.fatal("lose none", h.net.wires.nft("delete table bridge "+losses(h)))
+}
+
+func losses(h *Host) string { return "losses-" + h.name }
 
 // LinkDown pulls the cable: the host sees that its interface has no link.
 func (h *Host) LinkDown() {

@@ -87,10 +87,7 @@ const (
 func obey(command string) error {
 	switch command {
 	case commandFreeze:
-		if err := unix.Kill(-1, unix.SIGSTOP); err != nil && !errors.Is(err, unix.ESRCH) {
-			return err
-		}
-		return awaitStopped()
+		return stopAll()
 	case commandThaw:
 		if err := unix.Kill(-1, unix.SIGCONT); err != nil && !errors.Is(err, unix.ESRCH) {
 			return err
@@ -100,14 +97,23 @@ func obey(command string) error {
 	return fmt.Errorf("unknown command %q", command)
 }
 
-// awaitStopped waits until no thread of the host but init's runs any more. One
+// stopAll waits until no thread of the host but init's runs any more. One
 // that is inside an uninterruptible call (a request to a mount whose daemon has
-// stopped, say) will stop on its way out of it.
-func awaitStopped() error {
+// stopped, say) will stop on its way out of it. What is started meanwhile is
+// stopped too.
+func stopAll() error {
 	var running string
 	for deadline := time.Now().Add(Patience / 2); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if err := unix.Kill(-1, unix.SIGSTOP); err != nil && !errors.Is(err, unix.ESRCH) {
+			return err
+		}
 		if running = runningThread(); running == "" {
 			return nil
+		}
+		// A process whose first thread is inside such a call is stopped by way of another one.
+		var process, thread int
+		if _, err := fmt.Sscanf(running, "/proc/%d/task/%d/", &process, &thread); err == nil {
+			_ = unix.Tgkill(process, thread, unix.SIGSTOP)
 		}
 	}
 	return fmt.Errorf("does not stop: %s", running)
@@ -126,7 +132,7 @@ func runningThread() string {
 		// The state follows the name, which is in parentheses and may hold any.
 		state := strings.TrimSpace(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 		if !strings.ContainsRune("TtDZX", rune(state[0])) {
-			return string(text)
+			return stat + ": " + string(text)
 		}
 	}
 	return ""

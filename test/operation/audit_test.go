@@ -1,9 +1,11 @@
 package operation
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,89 +17,37 @@ import (
 	"lockfs/test/suite"
 )
 
-// replay plays events through and says what cannot have been: two holders at a time, a token that does not
-// rise, news of a lock that is not there.
-func replay(events []suite.Event) (faults []string) {
-	held, highest := make(map[string]suite.Event), make(map[string]uint64)
-	var before suite.Event
-	for i, e := range events {
-		fault := func(what string) {
-			faults = append(faults, fmt.Sprintf("%s: %+v, where there is %+v", what, e, held[e.Path]))
-		}
-		if i > 0 && e.Number != before.Number+1 {
-			fault("not the next event")
-		}
-		if e.Timestamp.Before(before.Timestamp) {
-			fault("goes back in time")
-		}
-		before = e
-		now, taken := held[e.Path]
-		switch e.Event {
-		case "lock_acquired":
-			told := taken && now.Token == e.Token && now.Format == "none"
-			if taken && !told {
-				fault("overlap")
-			}
-			if !told && e.Token <= highest[e.Path] {
-				fault("token does not rise")
-			}
-			held[e.Path], highest[e.Path] = e, e.Token
-		case "lock_stolen":
-			if !taken || e.Previous == nil || e.Previous.Token != now.Token {
-				fault("stolen from somebody else")
-			}
-			delete(held, e.Path)
-		case "lock_released", "lock_removed":
-			if now.Token != e.Token {
-				fault("not this one's")
-			}
-			delete(held, e.Path)
-		case "lock_stale", "removal_refused":
-			if now.Token != e.Token {
-				fault("not this one's")
-			}
-		case "host_unreachable", "host_back", "host_forgotten", "session_ended", "alarm_raised", "alarm_cleared", "rule_set",
-			"rule_deleted", "member_added", "member_removed", "host_joined", "host_revoked", "token_created", "token_revoked",
-			"join_refused", "authority_added", "authority_dropped":
-			if e.Path != "" {
-				fault("of no lock")
-			}
-		default:
-			fault("unknown")
-		}
-	}
-	return faults
+// verifyAudit has the program check logs and what was recorded, and answers what it found, whatever that is.
+func verifyAudit(t *testing.T, c *suite.Cluster, args ...string) (found audited) {
+	t.Helper()
+	text, _ := c.Nodes[0].Host.Run(c.Program, append([]string{"audit", "verify", "--json"}, args...)...)
+	require.NoError(t, json.Unmarshal([]byte(text), &found), text)
+	return found
 }
 
-func TestReplayFindsFaults(t *testing.T) {
-	play := func(kinds ...string) []string {
-		var events []suite.Event
-		for i, kind := range kinds {
-			e := suite.Event{Number: uint64(i + 1), Path: "lock"}
-			_, err := fmt.Sscan(strings.ReplaceAll(kind, "=", " "), &e.Event, &e.Token)
-			require.NoError(t, err)
-			if e.Event == "lock_stolen" {
-				e.Previous = &suite.Event{Token: e.Token - 1}
-			}
-			events = append(events, e)
-		}
-		return replay(events)
-	}
-	require.Empty(t, play("lock_acquired=1", "removal_refused=1", "lock_released=1", "lock_acquired=2", "lock_stale=2",
-		"lock_removed=2", "lock_acquired=3", "lock_stolen=4", "lock_acquired=4"))
-	for _, bad := range [][]string{
-		{"lock_acquired=1", "lock_acquired=2"},
-		{"lock_acquired=1", "lock_acquired=1"},
-		{"lock_acquired=2", "lock_released=2", "lock_acquired=2"},
-		{"lock_acquired=1", "lock_released=2"},
-		{"lock_stale=1"},
-		{"lock_acquired=1", "lock_stolen=3"},
-	} {
-		require.NotEmpty(t, play(bad...), "%q", bad)
-	}
-	require.NotEmpty(t, replay([]suite.Event{{Number: 1, Event: "host_back"}, {Number: 3, Event: "host_back"}}))
-	later := suite.Event{Number: 1, Event: "host_back", Timestamp: time.Unix(1, 0)}
-	require.NotEmpty(t, replay([]suite.Event{later, {Number: 2, Event: "host_back"}}))
+// audited is what `lockfs audit verify --json` says.
+type audited struct {
+	Proven   bool `json:"proven"`
+	Whole    bool `json:"whole"`
+	Events   int  `json:"events"`
+	Compared int  `json:"compared"`
+	Calls    int  `json:"calls"`
+	Problems []struct {
+		Kind string `json:"kind"`
+		Log  string `json:"log"`
+		Text string `json:"text"`
+	} `json:"problems"`
+	Contradictions []struct {
+		Path  string `json:"lock_path"`
+		Why   string `json:"why"`
+		Piece []struct {
+			Text string `json:"text"`
+		} `json:"piece"`
+	} `json:"contradictions"`
+	Notes []string `json:"notes"`
+	Holds []struct {
+		Token uint64 `json:"token"`
+	} `json:"holds"`
 }
 
 // TestAuditTellsTheStory has workers fight for locks while leaders die and all servers are restarted, and
@@ -112,6 +62,18 @@ func TestAuditTellsTheStory(t *testing.T) {
 		on = append(on, g.Host, g.Host)
 	}
 	on[0].MustRun(t, "mkdir", c.Path("semaphore"), c.Path("pid"))
+	var traces []*hosts.Process
+	var recorded []string
+	for i, h := range []*hosts.Host{on[0], on[2]} {
+		file := filepath.Join(c.Net.Dir(), fmt.Sprint("trace", i))
+		traces = append(traces, h.Start("sh", "-c", `exec "$0" trace "$1" > "$2"`, c.Program, c.Mount, file))
+		recorded = append(recorded, file)
+		hosts.Eventually(t, "calls are recorded on "+h.Name(), func() (string, bool) {
+			h.MustRun(t, "sh", "-c", `mkdir "$1" && rmdir "$1"`, "sh", c.Path("traced"))
+			text, err := os.ReadFile(file)
+			return fmt.Sprint(err), len(text) > 0
+		})
+	}
 	c.Nodes[0].SetRule(t, "semaphore/*", "--stale-after", "1s")
 	var all []*suite.Breakers
 	for _, format := range []string{"semaphore", "pid"} {
@@ -145,7 +107,6 @@ func TestAuditTellsTheStory(t *testing.T) {
 	events := awaitEnd(t, c, "semaphore", "pid")
 	c.RequireSameState(t)
 	require.EqualValues(t, 1, events[0].Number)
-	require.Empty(t, replay(events))
 	for _, n := range c.Nodes {
 		require.Equal(t, events, n.Events(t), n.Name)
 		hosts.Eventually(t, "all events are in the file on "+n.Name, func() (string, bool) {
@@ -159,6 +120,10 @@ func TestAuditTellsTheStory(t *testing.T) {
 			return "", true
 		})
 	}
+	for _, p := range traces {
+		require.NoError(t, p.Stop(), "SIGTERM")
+	}
+	requireTampering(t, c, len(events), recorded)
 	for _, format := range []string{"semaphore", "pid"} {
 		acquired := 0
 		for _, e := range events {
@@ -174,6 +139,61 @@ func TestAuditTellsTheStory(t *testing.T) {
 		}
 		require.Equal(t, entered, acquired, "%s locks that were had", format)
 	}
+}
+
+// requireTampering has the logs of all servers, and what programs were told, fit together; and finds what is done to a log.
+func requireTampering(t *testing.T, c *suite.Cluster, events int, recorded []string) {
+	t.Helper()
+	var logs []string
+	for _, n := range c.Nodes {
+		logs = append(logs, n.Data)
+	}
+	found := verifyAudit(t, c, slices.Concat(logs, recorded)...)
+	require.True(t, found.Proven, "%+v", found)
+	require.True(t, found.Whole)
+	require.GreaterOrEqual(t, found.Events, events)
+	require.GreaterOrEqual(t, found.Compared, events)
+	require.Greater(t, found.Calls, events/4)
+	page := filepath.Join(c.Net.Dir(), "page.html")
+	one := verifyAudit(t, c, slices.Concat(logs, []string{"--path", "semaphore/0", "--html", page})...)
+	require.True(t, one.Proven)
+	require.NotEmpty(t, one.Holds)
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "no two holders of semaphore/0")
+	require.NotRegexp(t, "(?i)(src|href)=", string(text), "it needs nothing else")
+
+	whole, err := os.ReadFile(filepath.Join(c.Nodes[1].Data, "audit.jsonl"))
+	require.NoError(t, err)
+	lines := strings.SplitAfter(strings.TrimSuffix(string(whole), "\n"), "\n")
+	middle := len(lines) / 2
+	require.Contains(t, lines[middle], `"timestamp":"2`)
+	cluster := strings.Index(lines[0]+lines[1]+lines[2]+lines[3], "cluster_begun")
+	require.GreaterOrEqual(t, cluster, 0, "a log begins with what it is of: %q", lines[:4])
+	for name, test := range map[string]struct {
+		log  []string
+		kind string
+	}{
+		"removed":   {slices.Delete(slices.Clone(lines), middle, middle+1), "missing"},
+		"changed":   {slices.Concat(lines[:middle], []string{strings.Replace(lines[middle], `"timestamp":"2`, `"timestamp":"1`, 1)}, lines[middle+1:]), "changed"},
+		"reordered": {slices.Concat(lines[:middle], []string{lines[middle+1], lines[middle]}, lines[middle+2:]), "moved"},
+		"repeated":  {slices.Concat(lines[:middle], lines[middle-1:]), "repeated"},
+	} {
+		file := filepath.Join(c.Net.Dir(), name+".jsonl")
+		require.NoError(t, os.WriteFile(file, []byte(strings.Join(test.log, "")), 0o600))
+		found := verifyAudit(t, c, logs[0], file, logs[2])
+		require.Len(t, found.Problems, 1, "%s: %+v", name, found.Problems)
+		require.Equal(t, test.kind, found.Problems[0].Kind)
+		require.Equal(t, file, found.Problems[0].Log)
+		require.Empty(t, found.Contradictions, "the others have what is missing")
+	}
+	cut := filepath.Join(c.Net.Dir(), "cut.jsonl")
+	require.NoError(t, os.WriteFile(cut, []byte(strings.Join(lines[:middle], "")), 0o600))
+	found = verifyAudit(t, c, logs[0], cut)
+	require.Empty(t, found.Problems)
+	require.Contains(t, strings.Join(found.Notes, "\n"), cut+" ends with event ")
+	_, err = c.Nodes[0].Host.Run(c.Program, "audit", "verify", filepath.Join(c.Net.Dir(), "changed.jsonl"))
+	require.ErrorContains(t, err, "exit status 2")
 }
 
 // awaitEnd answers all events once nothing more can come of the locks that nobody has left in some directories: of each it is
@@ -235,7 +255,7 @@ func TestEvents(t *testing.T) {
 	other.Must("mv moved.short lock.short; rm lock.short")
 
 	events := a.Events(t)
-	require.Empty(t, replay(events))
+	require.True(t, verifyAudit(t, c, a.Data).Proven)
 	want := []string{
 		"lock_acquired", "removal_refused", "lock_stale", "lock_stolen", "lock_acquired", "lock_released", "lock_acquired",
 		"lock_released",

@@ -33,6 +33,10 @@ func TestDev(t *testing.T) {
 				if signal == syscall.SIGTERM {
 					_, err := run("set -C; echo held > lock")
 					require.NoError(t, err)
+					tried, err := run(whatToTry(t, dev))
+					require.NoError(t, err)
+					require.Contains(t, tried, "format: pid\n")
+					require.NotContains(t, tried, "it is data")
 				}
 				_, err := run("set -C; echo stolen > lock")
 				require.Error(t, err)
@@ -46,6 +50,16 @@ func TestDev(t *testing.T) {
 			}
 		})
 	}
+}
+
+// whatToTry is a script of the three lines that lockfs dev prints, of which the first has to fail when it is repeated.
+func whatToTry(t testing.TB, dev *hosts.Process) string {
+	t.Helper()
+	require.NoError(t, dev.WaitOutput("rm locks/try.lock\n"))
+	_, lines, _ := strings.Cut(dev.Stdout(), "in another shell:\n")
+	try := strings.Split(strings.TrimSpace(lines), "\n")
+	require.Len(t, try, 3)
+	return "set -e; cd /mnt; PATH=/mnt:$PATH\n" + try[0] + "\nif " + try[0] + "\nthen exit 9; fi\n" + try[1] + "\n" + try[2]
 }
 
 // TestDataBelowTheMountIsRefused starts a node with its data where it would mount the locks: nothing is made there.

@@ -153,7 +153,13 @@ func TestFiveCommands(t *testing.T) {
 		_, err := d.lockfs("up", token("server"))
 		require.ErrorContains(t, err, "this host is d, a client already")
 		for _, h := range []*upHost{b, d} {
-			h.MustRun(t, "kill", "-9", h.daemon(t))
+			killed := h.daemon(t)
+			h.MustRun(t, "kill", "-9", killed)
+			hosts.Eventually(t, "that another process goes on", func() (string, bool) {
+				said, err := h.lockfs("up")
+				return said, err == nil && h.daemon(t) != killed && strings.Contains(said, "all is as it should be")
+			})
+			h.MustRun(t, "sh", "-c", `kill -9 $(pgrep --full "lockfs (server|mount|guard)( |\$)")`)
 			h.awaitDead(t)
 			require.Contains(t, h.mustLockfs(t, "up"), "daemon    process ")
 		}

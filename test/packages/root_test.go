@@ -10,22 +10,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockfs/test/hosts"
+	"lockfs/test/suite"
 )
 
 // rootVariable names a directory with another system than this machine's, as debootstrap makes it, to install packages on.
 const rootVariable = "LOCKFS_TEST_ROOT"
 
-// root is a system that can be changed at will: this machine's, with an overlay of its own. systemd does not run there.
+// root is a system that packages are installed on.
 type root struct {
-	*hosts.Host
+	*suite.Root
 	below  string // the system as it was
 	shared string // a directory that is seen there too
 }
-
-const (
-	rootDir  = "/mnt/root" // of a host, where its system is
-	overlays = "/mnt/over" // what was changed there
-)
 
 func newRoot(t testing.TB, net *hosts.Net, name string) *root {
 	t.Helper()
@@ -33,24 +29,12 @@ func newRoot(t testing.TB, net *hosts.Net, name string) *root {
 	if below == "" {
 		below = "/"
 	}
-	r := &root{net.Host(name), below, net.Dir()}
-	// Its own directories: an overlay does not see what else is mounted below.
-	r.MustRun(t, "sh", "-ec", `
-		mount -t tmpfs of-this-host /mnt
-		mkdir -p "$2/new" "$2/work" "$1"
-		mount -t overlay of-this-host -o "lowerdir=$3,upperdir=$2/new,workdir=$2/work" "$1"
-		for dir in dev proc sys; do mount --rbind "/$dir" "$1/$dir"; done
-		for dir in run tmp; do mount -t tmpfs of-this-host "$1/$dir"; done
-		mkdir -p "$1$4"
-		mount --bind "$4" "$1$4"
-		rm -rf "$1/etc/lockfs" "$1/var/lib/lockfs"`,
-		"sh", rootDir, overlays, below, r.shared)
-	return r
+	return &root{suite.NewRoot(t, net.Host(name), below, net.Dir()), below, net.Dir()}
 }
 
 // run runs a command of that system.
 func (r *root) run(name string, args ...string) (string, error) {
-	return r.Run("chroot", append([]string{rootDir, "env", "DEBIAN_FRONTEND=noninteractive", name}, args...)...)
+	return r.RunIn("env", append([]string{"DEBIAN_FRONTEND=noninteractive", name}, args...)...)
 }
 
 func (r *root) mustRun(t testing.TB, name string, args ...string) string {
@@ -104,7 +88,7 @@ var managers = []string{"/var/lib/dpkg", "/var/log", "/var/cache", "/var/lib/sys
 func (r *root) left(t testing.TB) []string {
 	t.Helper()
 	var left []string
-	changed := overlays + "/new"
+	changed := suite.RootChanges
 	for line := range strings.Lines(r.MustRun(t, "find", changed, "!", "-type", "c", "-printf", "%y %P\n")) {
 		kind, path, _ := strings.Cut(strings.TrimSpace(line), " ")
 		path = "/" + path

@@ -138,6 +138,18 @@ func (b *browser) picture(name string, width int64, dark bool) {
 	require.NoError(b.t, os.WriteFile(filepath.Join(b.t.(*testing.T).ArtifactDir(), name+".png"), png, 0o644))
 }
 
+// requireStillPicture requires of the page of locks that it has all rows and finds some where no script is run.
+func (b *browser) requireStillPicture(address string) {
+	b.t.Helper()
+	b.do(command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
+	b.do(chromedp.Navigate(address))
+	b.await("all locks", rows+".length === 6")
+	require.NotEqual(b.t, "live", b.ask(`document.getElementById("live").textContent`))
+	b.do(chromedp.Navigate(address + "?q=deploy"))
+	b.await("what fits the filter", rows+`.join() === "deploy/api.pid,deploy/web.pid"`)
+	b.do(command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{}))
+}
+
 // requireOnlyFrom requires that nothing was asked of any other host, and that the browser had nothing to complain of.
 func (b *browser) requireOnlyFrom(host string) {
 	b.t.Helper()

@@ -64,6 +64,13 @@ func TestAnOperatorLooksAtACluster(t *testing.T) {
 	b.do(chromedp.KeyEvent("deploy\r"))
 	b.await("what fits the filter", rows+`.join() === "deploy/api.pid,deploy/web.pid" && document.getElementById("live").textContent === "live"`)
 
+	b.open("http://" + at + "/")
+	b.do(chromedp.KeyEvent("j"), chromedp.KeyEvent("\r"))
+	b.await("the first lock, by its key", `location.pathname === "/lock/busy.lock" && document.getElementById("live")?.textContent === "live"`)
+	b.do(chromedp.KeyEvent("g"), chromedp.KeyEvent("e"))
+	b.await("events, by their keys", `location.pathname === "/events"`)
+	b.requireStillPicture("http://" + at + "/")
+
 	for _, page := range []string{"events", "hosts", "members"} {
 		b.open("http://" + at + "/" + page)
 		b.await("rows", fmt.Sprintf(`document.querySelectorAll("[data-list=%s] > *").length > 2`, page))
@@ -123,4 +130,28 @@ func takeSomeLocks(t testing.TB, c *suite.Cluster, one, other *hosts.Host) {
 		h.Start("flock", "-x", c.Path("busy.lock"), "sleep", "600")
 	}
 	one.MustRun(t, "sh", "-c", "set -C; : > "+c.Path("empty.lock"))
+}
+
+// TestAMountsHostHasThePage of the whole cluster, which it is no server of: it shows what servers and it hold, and releases nothing.
+func TestAMountsHostHasThePage(t *testing.T) {
+	c := suite.StartSecureCluster(t, 3)
+	g := c.AddGuest(t, "m")
+	g.Start(t)
+	at, login := startUI(t, c, g.Host)
+	far := c.Others(c.Leader())[0].Host
+	far.Start("sh", "-c", "set -C; echo $$ > "+c.Path("theirs.pid")+" && exec sleep 600")
+	g.Host.Start("sh", "-c", "set -C; echo $$ > "+c.Path("ours.pid")+" && exec sleep 600")
+
+	b := openBrowser(t)
+	b.do(chromedp.Navigate(login))
+	b.await("the locks of both", hasRow("theirs.pid")+" && "+hasRow("ours.pid"))
+	b.await("the leader", fmt.Sprintf(`document.getElementById("banner").innerText.includes("Leader %s")`, c.Leader().Name))
+	far.MustRun(t, "rm", "-f", c.Path("theirs.pid"))
+	b.await("that one goes", "!"+hasRow("theirs.pid"))
+	b.open("http://" + at + "/members")
+	b.await("the servers", `document.querySelectorAll("[data-list=members] > *").length >= 3`)
+	b.open("http://" + at + "/lock/ours.pid")
+	b.await("its host", `document.body.innerText.includes("on m")`)
+	require.Equal(t, "0", b.ask(`String(document.querySelectorAll("a.danger").length)`), "only a server releases")
+	b.requireOnlyFrom(at)
 }

@@ -31,7 +31,11 @@ func TestBreakerRace(t *testing.T) {
 	g.Start(t)
 	on := append(c.Hosts(), g.Host)
 	on = append(on, on...)
-	for _, format := range []string{"semaphore", "pid", "line", "mkdir", "creator"} {
+	formats := []string{"semaphore", "pid", "mkdir", "creator"}
+	if suite.Long() {
+		formats = append(formats, "line")
+	}
+	for _, format := range formats {
 		t.Run(format, func(t *testing.T) { breakerRace(t, c, nil, format, takeoversAtLeast, on...) })
 	}
 	c.RequireSameState(t)

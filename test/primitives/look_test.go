@@ -18,22 +18,25 @@ func TestLookThenRemove(t *testing.T) {
 	g.Start(t)
 	here, there := g.Host, suite.StartShell(t, c.Nodes[0].Host, c.Mount)
 
-	for _, look := range []struct{ what, bash, python string }{
+	for i, look := range []struct{ what, bash, python string }{
 		{"read", "cat lock > /dev/null", `open("lock").read()`},
 		{"made", "(set -C; date > lock)", `open("lock", "x").write(__import__("time").ctime())`},
 		{"nothing", "true", "pass"},
 		{"stat", "stat lock > /dev/null; ls -l > /dev/null; [ -e lock ]", `os.stat("lock"); os.listdir()`},
 	} {
-		for _, change := range []struct{ what, bash, python, refusal string }{
+		for j, change := range []struct{ what, bash, python, refusal string }{
 			{"remove", "rm lock", `os.remove("lock")`, "No such file or directory"},
 			{"rename over", "mv tmp lock", `os.rename("tmp", "lock")`, "Stale file handle"},
 			{"rename away", "mv lock away", `os.rename("lock", "away")`, "No such file or directory"},
 			{"truncate", "> lock", `open("lock", "w")`, "Stale file handle"},
 		} {
 			t.Run(look.what+" then "+change.what, func(t *testing.T) {
-				steps := map[*suite.Shell][2]string{
-					suite.StartShell(t, here, c.Mount):  {look.bash, change.bash},
-					suite.StartPython(t, here, c.Mount): {look.python, change.python},
+				steps := make(map[*suite.Shell][2]string)
+				if suite.Long() || (i+j)%2 == 0 { // else each program has half of them, with each look and each change
+					steps[suite.StartShell(t, here, c.Mount)] = [2]string{look.bash, change.bash}
+				}
+				if suite.Long() || (i+j)%2 == 1 {
+					steps[suite.StartPython(t, here, c.Mount)] = [2]string{look.python, change.python}
 				}
 				for s, step := range steps {
 					there.Must("cat away lock > /dev/null 2>&1; rm -f away lock; echo theirs > tmp")

@@ -14,10 +14,11 @@ import (
 // BenchmarkTLS measures the cycle of a lock and a stat with certificates and without, on a follower of three servers and on a mount, where both go
 // over the network:
 //
-//	go test ./test/speed -run '^$' -bench TLS -benchtime 5x
+//	go test ./test/speed -run '^$' -bench TLS -benchtime 20x
 //
-// Both clusters are there all the time and take turns, so that what else the machine does is shared by both. Each figure is the median
-// of the rounds; %-more is by how much that with certificates is larger.
+// Two clusters of each kind are there all the time and take short turns, so that what else the machine does is shared by all. Each figure is the
+// median of the rounds of both; %-more is by how much that with certificates is larger, and %-apart by how much the two without differ
+// from each other, which is what chance does.
 func BenchmarkTLS(b *testing.B) {
 	type contestant struct {
 		cluster *suite.Cluster
@@ -25,7 +26,9 @@ func BenchmarkTLS(b *testing.B) {
 		took    map[string][]float64
 	}
 	var contestants []*contestant
-	for _, start := range []func(testing.TB, int, ...string) *suite.Cluster{suite.StartInsecureCluster, suite.StartSecureCluster} {
+	for _, start := range []func(testing.TB, int, ...string) *suite.Cluster{
+		suite.StartInsecureCluster, suite.StartSecureCluster, suite.StartSecureCluster, suite.StartInsecureCluster,
+	} {
 		c := start(b, 3)
 		g := c.AddGuest(b, "m")
 		g.Start(b)
@@ -37,7 +40,7 @@ func BenchmarkTLS(b *testing.B) {
 	for range b.N {
 		for _, where := range []string{"follower", "mount"} {
 			for _, of := range contestants {
-				out := of.hosts[where].MustRun(b, of.cluster.Program, "bench", "--json", "--only", "cycle,stat", "--duration", "2s", of.cluster.Mount)
+				out := of.hosts[where].MustRun(b, of.cluster.Program, "bench", "--json", "--only", "cycle,stat", "--duration", "300ms", of.cluster.Mount)
 				var report figures.Report
 				require.NoError(b, json.Unmarshal([]byte(out), &report), out)
 				for _, r := range report.Results {
@@ -48,11 +51,19 @@ func BenchmarkTLS(b *testing.B) {
 			}
 		}
 	}
-	for what, plain := range contestants[0].took {
-		without, with := figures.Quantile(plain, 0.5), figures.Quantile(contestants[1].took[what], 0.5)
+	median := func(what string, of ...*contestant) float64 {
+		var all []float64
+		for _, c := range of {
+			all = append(all, c.took[what]...)
+		}
+		return figures.Quantile(all, 0.5)
+	}
+	for what := range contestants[0].took {
+		without, with := median(what, contestants[0], contestants[3]), median(what, contestants[1], contestants[2])
 		b.ReportMetric(without, "us/"+what)
 		b.ReportMetric(with, "us/"+what+"-TLS")
 		b.ReportMetric(100*(with/without-1), "%-more/"+what)
+		b.ReportMetric(100*(median(what, contestants[3])/median(what, contestants[0])-1), "%-apart/"+what)
 	}
 	b.ReportMetric(0, "ns/op")
 }

@@ -47,7 +47,7 @@ func NewCluster(t testing.TB, flags ...string) *Cluster {
 	program := Program(t)
 	net := hosts.New(t)
 	c := &Cluster{
-		t: t, Net: net, Program: program, Mount: filepath.Join(net.Dir(), "locks"), Flags: flags,
+		t: t, Net: net, Program: program, Mount: filepath.Join(net.Dir(), "locks"), Flags: append(leaseFlags(), flags...),
 		Secure: os.Getenv(SecureVariable) == "1", tokens: make(map[string]string),
 	}
 	require.NoError(t, os.Mkdir(c.Mount, 0o755))

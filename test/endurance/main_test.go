@@ -1,0 +1,64 @@
+//go:build soak
+
+// Package endurance has a cluster under all faults there are, several at a time, for as long as it is asked: see test/soak.
+package endurance
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"lockfs/test/baddisk"
+	"lockfs/test/history"
+	"lockfs/test/suite"
+)
+
+// What test/soak hands on.
+var (
+	duration = flag.Duration("soak", time.Minute, "how long it lasts, at least; a piece is ended in any case")
+	seed     = flag.Uint64("seed", rand.Uint64N(1e9), "of the first piece; each next one has the next")
+	piece    = flag.Duration("piece", 45*time.Second, "for how long harm is done between two checks of all")
+	servers  = flag.Int("servers", 5, "that have a vote; there is one more without")
+	guests   = flag.Int("guests", 2, "that mount without being servers")
+	atOnce   = flag.Int("at-once", 3, "faults at a time")
+	clients  = flag.Int("clients", 1, "of a history, on each host")
+	bundle   = flag.String("bundle", "", "directory for what a failure leaves; it is made")
+	secure   = flag.Bool("secure", true, "hosts have certificates, which are renewed all the time")
+	each     = flag.Bool("each", false, "tell of each fault as it comes")
+)
+
+// command does the piece of a seed again.
+func command(seed uint64) string {
+	text := fmt.Sprintf("test/soak 1s -seed %d", seed)
+	flag.Visit(func(f *flag.Flag) {
+		switch f.Name {
+		case "soak", "seed", "bundle":
+		default:
+			if !strings.HasPrefix(f.Name, "test.") {
+				text += fmt.Sprintf(" -%s=%v", f.Name, f.Value)
+			}
+		}
+	})
+	return text
+}
+
+// say prints what the one who asked for the soak is to see.
+func say(format string, args ...any) {
+	for line := range strings.Lines(fmt.Sprintf(format, args...)) {
+		fmt.Println("soak: " + strings.TrimSuffix(line, "\n"))
+	}
+}
+
+func TestMain(m *testing.M) {
+	history.Main()
+	baddisk.Main()
+	flag.Parse()
+	if *bundle == "" {
+		*bundle = fmt.Sprintf("%s/lockfs-soak-%d", os.TempDir(), *seed)
+	}
+	os.Exit(suite.Main(m))
+}

@@ -1,0 +1,168 @@
+//go:build soak
+
+package endurance
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/bustle"
+	"lockfs/test/harm"
+	"lockfs/test/hosts"
+	"lockfs/test/suite"
+)
+
+const (
+	term      = 3 * time.Second
+	opTimeout = 4 * time.Second
+	validity  = time.Minute // of certificates
+	entries   = "300"       // between two snapshots
+)
+
+// A soak is one cluster, and what was done with it.
+type soak struct {
+	c    *suite.Cluster
+	site *harm.Site
+	seed uint64   // of the piece
+	told []string // which faults began in it, when and to whom
+
+	pieces, histories, undecided, calls, lockCalls, holds, rounds, left int
+}
+
+// TestSoak does one piece after the other: programs and histories are under way on all hosts while harm is done, then all is mended,
+// they end, and what they saw is checked.
+func TestSoak(t *testing.T) {
+	t.Setenv(hosts.LogsVariable, *bundle)
+	program := suite.FaultyProgram(t)
+	t.Setenv(suite.ProgramVariable, program)
+	t.Setenv("LOCKFS", program)
+	timeout := "--op-timeout=" + opTimeout.String()
+	c := suite.NewCluster(t, "--session-term="+term.String(), "--lock-delay=0", "--min-free=16M", "--snapshot-entries="+entries, timeout)
+	c.Secure, c.Program = *secure, program
+	s := &soak{c: c}
+	t.Cleanup(func() {
+		if t.Failed() && s.site != nil {
+			s.leave(t)
+		}
+	})
+	s.site = harm.NewSite(t, c, *servers, *guests, term, validity, timeout)
+	c.Nodes[0].SetRule(t, "h*/*", "--stale-after", "10000h") // all names of these are locks: the model knows nothing of data
+	s.site.Tell = s.tell
+	atStart := s.site.Figures()
+	say("seed %d; %d servers with a vote, %d mounts; at the start:\n%s", *seed, *servers, *servers+1+*guests, harm.Describe(atStart))
+	for began := time.Now(); time.Since(began) < *duration && !t.Failed(); {
+		s.seed = *seed + uint64(s.pieces)
+		s.play(t, s.seed)
+		say("after %.0fs and seed %d: %s", time.Since(began).Seconds(), s.seed, s)
+	}
+	atEnd := s.site.Figures()
+	covered, all := s.site.Coverage.Pairs()
+	begun, left := s.site.Coverage.Strikes()
+	say("which fault came at which moment: %d of %d pairs; %d faults, %d found nobody free\n%s", covered, all, begun, left, s.site.Coverage)
+	say("at the end:\n%s", harm.Describe(atEnd))
+	say("seeds from %d to %d: %s; %.0f elections, %.0f commands", *seed, s.seed, s,
+		newest(atEnd).Term-newest(atStart).Term, newest(atEnd).Applied-newest(atStart).Applied)
+}
+
+// tell notes a fault that begins.
+func (s *soak) tell(what string) {
+	s.told = append(s.told, fmt.Sprintf("%s %s\n", time.Now().UTC().Format("15:04:05.000"), what))
+	if *each {
+		say("%s", what)
+	}
+}
+
+// newest is the figure of who has come furthest.
+func newest(figures []harm.Figure) (last harm.Figure) {
+	for _, f := range figures {
+		if f.Applied > last.Applied {
+			last = f
+		}
+	}
+	return last
+}
+
+func (s *soak) String() string {
+	return fmt.Sprintf("%d pieces, %d histories (%d undecided) of %d calls and %d on locks, %d holds, %d turns of programs, %d locks of commands left behind",
+		s.pieces, s.histories, s.undecided, s.calls, s.lockCalls, s.holds, s.rounds, s.left)
+}
+
+// play does a piece.
+func (s *soak) play(t *testing.T, seed uint64) {
+	t.Helper()
+	s.told, s.site.Replaced = nil, nil
+	on := s.site.Hosts()
+	begin := func(kind string) *bustle.Bustle {
+		return &bustle.Bustle{
+			Cluster: s.c, Hosts: on, Name: fmt.Sprintf("%s%d-", kind, seed), Seed: seed, AtOnce: 1, Clients: *clients, DisksFill: true,
+		}
+	}
+	names, locks, holds := begin("h"), begin("l"), begin("o")
+	names.Calls = 50
+	locks.Calls, locks.Files = 60, []string{"x", "y"}
+	holds.Holds = 60
+	programs := startPrograms(t, s.c, on, seed)
+	var stops []func()
+	for _, b := range []*bustle.Bustle{names, locks, holds} {
+		stops = append(stops, b.Start(t))
+	}
+	for _, b := range []*bustle.Bustle{names, locks, holds} {
+		b.AwaitBegun(t)
+	}
+	s.site.Run(harm.Schedule(harm.Size{Seed: seed, Length: *piece, AtOnce: *atOnce, Term: term}))
+	s.site.Settle(t)
+	for _, stop := range stops {
+		stop()
+	}
+	rounds, left := programs.finish(t, on[0])
+	s.rounds += rounds
+	s.left += left
+
+	for _, b := range []*bustle.Bustle{names, locks, holds} {
+		b.Removed = s.site.Replaced
+	}
+	checked, undecided := names.Check(t)
+	s.count(t, undecided)
+	s.calls += len(checked.Calls)
+	locked, undecided := locks.CheckLocks(t, opTimeout, 0)
+	s.count(t, undecided)
+	s.lockCalls += len(locked.Calls)
+	_, held := holds.CheckHolds(t)
+	s.holds += held
+	bustle.AwaitUnlocked(t, s.c)
+	s.c.RequireSameState(t)
+	for _, b := range []*bustle.Bustle{names, locks, holds} {
+		s.histories += b.Dirs()
+		b.Forget(t)
+	}
+	s.pieces++
+}
+
+// count notes histories that could not be decided in time.
+func (s *soak) count(t *testing.T, undecided error) {
+	t.Helper()
+	if undecided != nil {
+		s.undecided++
+		t.Logf("%v", undecided)
+	}
+}
+
+// leave keeps all that may tell how a failure came. The logs of all processes come there afterwards.
+func (s *soak) leave(t *testing.T) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(*bundle, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(*bundle, "faults"), []byte(strings.Join(s.told, "")), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(*bundle, "repeat"), []byte(command(s.seed)+"\n"), 0o644))
+	s.site.Save(t, *bundle)
+	host := s.c.Nodes[0].Host
+	if said, err := host.Run("sh", "-c", `find "$1" -maxdepth 1 \( -name '*.calls' -o -name '*.witness' \) -exec cp -r {} "$2" \;`, "sh", s.c.Net.Dir(), *bundle); err != nil {
+		t.Logf("records: %s %v", said, err)
+	}
+	say("FAILED with seed %d; the faults, records, data and logs are in %s; once more:\n%s", s.seed, *bundle, command(s.seed))
+}

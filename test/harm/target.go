@@ -1,0 +1,91 @@
+package harm
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+	"lockfs/test/suite"
+)
+
+// A target is a host with a daemon: a server, or a guest.
+type target struct {
+	name  string
+	host  *hosts.Host
+	node  *suite.Node  // nil of a guest
+	guest *suite.Guest // nil of a server
+	voter bool         // it is meant to have a vote
+
+	clock   string // file that says by how much its clock is ahead
+	ahead   time.Duration
+	disk    *dataDisk // of a server
+	metrics *metrics
+
+	held     part // by strikes that are under way
+	away     bool // it is not meant to run now
+	excused  time.Time
+	launched time.Time
+}
+
+func (g *target) daemon() *hosts.Process {
+	if g.node != nil {
+		return g.node.Server
+	}
+	return g.guest.Daemon
+}
+
+func (g *target) kill() {
+	if g.node != nil {
+		g.node.Kill()
+	} else {
+		g.guest.Kill()
+	}
+}
+
+// launch starts the daemon and does not wait for it.
+func (g *target) launch(t testing.TB) {
+	t.Helper()
+	g.away, g.launched = false, time.Now()
+	if g.node != nil {
+		g.node.Launch()
+	} else {
+		g.guest.Launch(t)
+	}
+}
+
+func (g *target) readyLine() string {
+	if g.node != nil {
+		return "lockfs: " + g.name + " ready\n"
+	}
+	return "lockfs: ready at "
+}
+
+func (g *target) ready() bool {
+	return g.daemon() != nil && strings.Contains(g.daemon().Log(), g.readyLine())
+}
+
+func (g *target) ended() bool {
+	daemon := g.daemon()
+	if daemon == nil {
+		return true
+	}
+	select {
+	case <-daemon.Ended():
+		return true
+	default:
+		return false
+	}
+}
+
+// setClock makes the clock wrong by so much more than it is for good.
+func (g *target) setClock(t testing.TB, wrong time.Duration) {
+	t.Helper()
+	fresh := filepath.Join(filepath.Dir(g.clock), "."+filepath.Base(g.clock))
+	require.NoError(t, os.WriteFile(fresh, []byte((g.ahead+wrong).String()), 0o644))
+	require.NoError(t, os.Rename(fresh, g.clock))
+}

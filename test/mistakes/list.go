@@ -1,0 +1,107 @@
+package main
+
+// mistake is one of package fault, and what is to see it.
+type mistake struct {
+	name, kind string
+	seenBy     []tests // in order of cost
+}
+
+// tests of a package. One of them at least fails with the mistake, and none without it.
+type tests struct {
+	folder string
+	names  []string
+	// onHosts says that it is one test, which makes the mistake itself in the built program on hosts: it passes when that is seen.
+	onHosts bool
+}
+
+// What a mistake is about.
+const (
+	guards      = "guards"
+	determinism = "determinism"
+	expiry      = "expiry"
+	leases      = "leases"
+	membership  = "membership"
+	queues      = "queues"
+	reads       = "read confirmation"
+	sessions    = "sessions"
+	snapshots   = "snapshot"
+	tlsIdentity = "TLS identity"
+	tornWrites  = "torn writes"
+	undo        = "undo"
+	upgrades    = "upgrade"
+	watching    = "watch"
+)
+
+func in(folder string, names ...string) tests { return tests{folder: folder, names: names} }
+
+func namespace(names ...string) tests { return in("raftstore/namespace", names...) }
+
+func cluster(names ...string) tests { return in("cluster", names...) }
+
+func onHosts(name string) tests {
+	return tests{folder: "test/faults", names: []string{name}, onHosts: true}
+}
+
+// all are in the order of the table.
+var all = []mistake{
+	{"unverified-reads", reads, []tests{cluster("TestAnyStateThatIsNewEnough")}},
+	{"any-term", reads, []tests{cluster("TestWhoseWordCounts")}},
+
+	{"stale-cache", leases, []tests{in("fusefs/kernel", "TestTheKernelKeepsNothing")}},
+	{"answer-before-revocation", leases, []tests{cluster("TestAChangeWaitsForAMountThatDoesNotAnswer", "TestChangesAreSeenByThoseWhoHoldLeases")}},
+	{"show-before-revocation", leases, []tests{cluster("TestAChangeWaitsForAMountThatDoesNotAnswer", "TestChangesAreSeenByThoseWhoHoldLeases")}},
+	{"no-lease-wait", leases, []tests{cluster("TestANewLeaderWaitsForLeases")}},
+	{"forget-words", leases, []tests{cluster("TestWordsOfTheSameTermDoNotCount", "TestLeasesAreOverAfterTheLastWord")}},
+	{"lease-from-answer", leases, []tests{onHosts("TestLeaseMistakesAreSeen/lease-from-answer")}},
+	{"keep-over-ticks", leases, []tests{namespace("TestTouchedAreAllThatQueriesShow")}},
+	{"keep-absent", leases, []tests{namespace("TestTouchedAreAllThatQueriesShow")}},
+
+	{"no-dedup", sessions, []tests{namespace("TestRetryGetsTheFirstReply")}},
+	{"reborn-session", sessions, []tests{namespace("TestEndedSession")}},
+	{"late-keepalives", sessions, []tests{cluster("TestLeasesEndOnlyAfterAFullTTL")}},
+	{"old-silence", sessions, []tests{cluster("TestLeasesANewLeaderGivesFullTTLs")}},
+	{"end-active", sessions, []tests{namespace("TestEndedSession")}},
+	{"no-lock-delay", sessions, []tests{namespace("TestLockDelay", "TestSuccessor")}},
+
+	{"ignore-cancel", undo, []tests{namespace("TestCancelUndoes")}},
+	{"undo-others", undo, []tests{namespace("TestCancelKeeps")}},
+
+	{"stale-early", expiry, []tests{namespace("TestStaleStrictlyAfterItsTime")}},
+	{"leader-clock", expiry, []tests{cluster("TestClockOneWrongAmongThreeMovesNothing")}},
+	{"deaf-heartbeat", expiry, []tests{namespace("TestRenewedLockIsHeldAgain")}},
+
+	{"apply-clock", determinism, []tests{namespace("TestStaleStrictlyAfterItsTime", "TestLockDelay")}},
+
+	{"flip-bit", determinism, []tests{onHosts("TestFlippedBitIsFound")}},
+
+	{"missed-end", watching, []tests{in("raftstore", "TestAwaitLockMissesNothing")}},
+
+	{"ignore-looks", guards, []tests{namespace("TestLooks")}},
+	{"look-at-data", guards, []tests{namespace("TestWhatIsALock")}},
+	{"any-number", guards, []tests{in("cluster/session", "TestANumberIsNoPIDOfStrangers")}},
+	{"guard-locked", guards, []tests{namespace("TestKernelLockIsTheOnlyGuardOfItsFile")}},
+	{"rename-over", guards, []tests{namespace("TestHostGuard")}},
+	{"truncate-unseen", guards, []tests{namespace("TestLooks")}},
+
+	{"queue-jump", queues, []tests{namespace("TestFirstComesFirst")}},
+	{"serve-gone", queues, []tests{namespace("TestLockDelay", "TestSuccessor")}},
+
+	{"forget-replies", snapshots, []tests{namespace("TestRetryGetsTheFirstReply", "TestSnapshotIsWrittenWhileApplyGoesOn")}},
+	{"reuse-inodes", snapshots, []tests{namespace("TestLocksOfRemovedFile")}},
+
+	{"believe-torn", tornWrites, []tests{in("cluster/consensus/wal", "TestTornWrites")}},
+	{"term-before-log", tornWrites, []tests{in("cluster/consensus", "TestEarlyEntries")}},
+
+	{"early-vote", membership, []tests{cluster("TestPatienceWithNewcomers")}},
+	{"removed-vote", membership, []tests{cluster("TestALeaderThatRemovesItselfIsNotConfirmed")}},
+
+	{"forget-pending", upgrades, []tests{in("cluster/session", "TestClientTakesOverAndSettles")}},
+	{"propose-early", upgrades, []tests{in("raftstore/codec", "TestNothingIsProposedBeforeItsVersion")}},
+
+	{"host-from-message", tlsIdentity, []tests{cluster("TestACommandIsItsHostsWhateverItSays")}},
+	{"admit-revoked", tlsIdentity, []tests{cluster("TestARevokedHostHasNoStanding")}},
+	{"mount-may-all", tlsIdentity, []tests{cluster("TestEachRoleMayWhatItsRowsSay")}},
+}
+
+// moments of package fault are no mistakes: what happens then is allowed to.
+var moments = []string{"die-answering", "lose-answers"}

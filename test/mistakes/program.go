@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// programs are the tests of packages, built with the tag that has the mistakes in them.
+type programs struct{ dir string }
+
+// build has one for each package. The name of a program is the last part of its package's.
+func (p programs) build(folders []string) error {
+	args := []string{"test", "-c", "-tags", "faults", "-o", p.dir + string(filepath.Separator)}
+	for _, folder := range folders {
+		args = append(args, "./"+folder)
+	}
+	command := exec.Command("go", args...)
+	command.Stdout, command.Stderr = os.Stderr, os.Stderr
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("go %s: %w", strings.Join(args, " "), err)
+	}
+	return nil
+}
+
+// Bounds of a run. A mistake may have a test wait for what never comes.
+const (
+	runTime   = time.Minute
+	hostsTime = 5 * time.Minute
+	killTime  = 10 * time.Second // more, for a program that does not end by itself
+)
+
+// outcome of some tests.
+type outcome struct {
+	failed string // the first test that did; empty: all passed
+	passed map[string]bool
+	took   time.Duration
+	output string
+}
+
+// sawIt is the test of those that saw the mistake; empty: none did.
+func (o outcome) sawIt(of tests) string {
+	if of.onHosts && o.failed == "" && o.passed[of.names[0]] {
+		return of.names[0]
+	}
+	if of.onHosts {
+		return ""
+	}
+	return o.failed
+}
+
+var (
+	failLine = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
+	passLine = regexp.MustCompile(`(?m)^ *--- PASS: (\S+)`)
+	runLine  = regexp.MustCompile(`(?m)^=== (?:RUN|CONT) +(\w+)`)
+)
+
+func (t tests) longest() time.Duration {
+	if t.onHosts {
+		return hostsTime
+	}
+	return runTime
+}
+
+// pattern is of the names for go test, where each part of a subtest's has its own.
+func (t tests) pattern() string {
+	if t.onHosts {
+		return "^" + strings.ReplaceAll(t.names[0], "/", "$/^") + "$"
+	}
+	return "^(" + strings.Join(t.names, "|") + ")$"
+}
+
+// run runs tests with a mistake, or without one if it has no name.
+func (p programs) run(mistake string, of tests) (outcome, error) {
+	program, err := filepath.Abs(filepath.Join(p.dir, filepath.Base(of.folder)+".test"))
+	if err != nil {
+		return outcome{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), of.longest()+killTime)
+	defer cancel()
+	command := exec.CommandContext(ctx, program, "-test.v", "-test.failfast", "-test.timeout", of.longest().String(), "-test.run", of.pattern())
+	command.Dir = of.folder
+	if !of.onHosts {
+		command.Env = append(os.Environ(), "LOCKFS_TEST_FAULT="+mistake)
+	}
+	began := time.Now()
+	printed, err := command.CombinedOutput()
+	o := outcome{passed: make(map[string]bool), took: time.Since(began), output: string(printed)}
+	if exited := new(exec.ExitError); err != nil && !errors.As(err, &exited) {
+		return o, err
+	}
+	for _, line := range passLine.FindAllStringSubmatch(o.output, -1) {
+		o.passed[line[1]] = true
+	}
+	if err == nil {
+		return o, nil
+	}
+	if line := failLine.FindStringSubmatch(o.output); line != nil {
+		o.failed = line[1]
+	} else if lines := runLine.FindAllStringSubmatch(o.output, -1); lines != nil { // it ran out of time
+		o.failed = lines[len(lines)-1][1]
+	} else {
+		return o, fmt.Errorf("the tests of %s ended before one began: %w\n%s", of.folder, err, o.output)
+	}
+	return o, nil
+}

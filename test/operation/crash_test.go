@@ -1,0 +1,229 @@
+package operation
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/hosts"
+	"lockfs/test/suite"
+)
+
+// unattended is how a mount is started whose guard starts another process should it be killed.
+func unattended(t testing.TB, c *suite.Cluster, h *hosts.Host) *hosts.Process {
+	t.Helper()
+	args := append([]string{"LOCKFS_UNATTENDED=1", c.Program, "mount", c.Mount}, c.MountFlags(t, h.Name(), c.Servers())...)
+	p := h.Start("env", args...)
+	require.NoError(t, p.WaitOutput("lockfs: ready at "+c.Mount))
+	return p
+}
+
+// processes are those of a host whose command lines match, as it sees them.
+func processes(h *hosts.Host, pattern string) []string {
+	found, _ := h.Run("pgrep", "--ns", "1", "--nslist", "pid", "-f", pattern)
+	return strings.Fields(found)
+}
+
+const (
+	mountProcess = "^[^ ]*lockfs mount "
+	guardProcess = "^lockfs guard "
+)
+
+// killMount kills the process of the mount of a host.
+func killMount(t testing.TB, h *hosts.Host) {
+	t.Helper()
+	found := processes(h, mountProcess)
+	require.Len(t, found, 1)
+	h.MustRun(t, "kill", "-9", found[0])
+}
+
+// TestMountIsKilled kills the process of a mount again and again, under programs that use it, one of which sees it in another mount
+// namespace. Calls that change something may fail while they are under way. Nothing else does: what is open and locked stays so, and
+// who waits for a lock gets it.
+func TestMountIsKilled(t *testing.T) {
+	t.Parallel()
+	kills := suite.Rounds(6, 100)
+	c := suite.StartCluster(t, 1)
+	h := c.AddClient(t, "m")
+	p := unattended(t, c, h)
+	before := c.Nodes[0].AwaitSession(t, "m", "a session", suite.OneSession)
+	h.MustRun(t, "mkdir", c.Path("below"))
+	client := suite.ClientPath(t, "unnoticed.py")
+	outside := startUser(t, h, "python3", client, c.Mount, "killed")
+	inside := startUser(t, h, "unshare", "--mount", "sh", "-ec", `mount --bind "$1" /mnt; exec python3 "$2" /mnt killed`, "sh", c.Path("below"), client)
+	h.MustRun(t, "sh", "-c", "set -C; echo held > "+c.Path("mine"))
+	for n := range kills {
+		began := time.Now()
+		killMount(t, h)
+		awaitUpgrade(t, p, n+1)
+		h.MustRun(t, "touch", c.Path(fmt.Sprint("between", n))) // it works before the next one
+		for _, name := range []string{"held", "below/held"} {
+			_, err := c.Nodes[0].Host.Run("flock", "--nonblock", c.Path(name), "true")
+			require.Error(t, err, "%s is locked after it was killed %d times", name, n+1)
+		}
+		_, err := h.Run("sh", "-c", "set -C; echo stolen > "+c.Path("mine"))
+		require.ErrorContains(t, err, "exist", "taken twice")
+		time.Sleep(time.Until(began.Add(killPause)))
+	}
+	for _, u := range []user{outside, inside} {
+		u.requireUnnoticed(t)
+	}
+	require.Equal(t, 1, suite.CountMounts(t, h, c.Mount))
+	after := c.Nodes[0].AwaitSession(t, "m", "one session", suite.OneSession)
+	require.Equal(t, before[0].ID, after[0].ID, "it was never lost")
+	for _, name := range []string{"held", "below/held", "contended", "below/contended", "record", "below/record"} {
+		c.Nodes[0].Host.MustRun(t, "flock", "--nonblock", c.Path(name), "true")
+		_, err := c.Nodes[0].Host.Run("python3", "-c", "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)", c.Path(name))
+		require.NoError(t, err, "%s: a lock is left that nobody has", name)
+	}
+	found := processes(h, mountProcess)
+	require.Len(t, found, 1)
+	h.MustRun(t, "kill", found[0])
+	c.Nodes[0].AwaitSession(t, "m", "the session ends with the mount", suite.NoSession)
+	require.Zero(t, suite.CountMounts(t, h, c.Mount))
+	hosts.Eventually(t, "nothing is started any more", func() (string, bool) {
+		left := append(processes(h, mountProcess), processes(h, guardProcess)...)
+		return fmt.Sprint(left), len(left) == 0
+	})
+}
+
+// killPause keeps kills so far apart that nobody takes them for a mount that cannot be served.
+const killPause = 3200 * time.Millisecond
+
+// TestSupervisedMountIsKilled has another process started by somebody else, as systemd does, which goes on with what the guard keeps.
+func TestSupervisedMountIsKilled(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 1)
+	h := c.AddClient(t, "m")
+	start := func() *hosts.Process {
+		args := append([]string{"NOTIFY_SOCKET=/run/no-such-socket", c.Program, "mount", c.Mount}, c.MountFlags(t, "m", c.Servers())...)
+		return h.Start("env", args...)
+	}
+	p := start()
+	require.NoError(t, p.WaitOutput("lockfs: ready at "+c.Mount))
+	u := startUser(t, h, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
+	for range suite.Rounds(2, 30) {
+		p.Kill()
+		p = start()
+		require.NoError(t, p.WaitOutput(goneOn))
+		_, err := c.Nodes[0].Host.Run("flock", "--nonblock", c.Path("held"), "true")
+		require.Error(t, err)
+	}
+	u.requireUnnoticed(t)
+	require.NoError(t, p.Stop())
+	require.Empty(t, h.MustRun(t, "sh", "-c", "ls /run/lockfs"), "session files")
+	hosts.Eventually(t, "the guard ends too", func() (string, bool) {
+		left := processes(h, guardProcess)
+		return fmt.Sprint(left), len(left) == 0
+	})
+}
+
+// TestServerIsKilled kills a server with a mount, which has a majority without it, and starts it as systemd does.
+func TestServerIsKilled(t *testing.T) {
+	t.Parallel()
+	c := suite.NewCluster(t)
+	for range 3 {
+		n := c.Add(t)
+		n.Environment = []string{"NOTIFY_SOCKET=/run/no-such-socket"}
+		n.Start(t)
+	}
+	n := c.Nodes[2]
+	u := startUser(t, n.Host, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
+	for range suite.Rounds(2, 30) {
+		n.Kill()
+		n.Launch()
+		require.NoError(t, n.Server.WaitOutput(goneOn))
+		_, err := c.Nodes[0].Host.Run("flock", "--nonblock", c.Path("held"), "true")
+		require.Error(t, err)
+	}
+	u.requireUnnoticed(t)
+}
+
+// TestMountThatCannotGoOn ends once its processes are killed again and again, and can be mounted anew.
+func TestMountThatCannotGoOn(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 1)
+	h := c.AddClient(t, "m")
+	unattended(t, c, h)
+	h.MustRun(t, "sh", "-c", `
+		while [ "$(pgrep --ns 1 --nslist pid -f "$1|$2")" ]; do kill -9 $(pgrep --ns 1 --nslist pid -f "$1"); sleep 0.01; done
+		true`, "sh", mountProcess, guardProcess)
+	c.AwaitDeadMount(t, h)
+	hosts.Eventually(t, "nobody goes on", func() (string, bool) {
+		left := append(processes(h, mountProcess), processes(h, guardProcess)...)
+		return fmt.Sprint(left), len(left) == 0
+	})
+	p := unattended(t, c, h)
+	suite.RequireLocking(t, c, h, c.Nodes[0].Host)
+	h.MustRun(t, "kill", processes(h, mountProcess)[0])
+	require.NoError(t, p.Wait())
+}
+
+// TestGuardIsKilled has another one started, which is as good.
+func TestGuardIsKilled(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 1)
+	h := c.AddClient(t, "m")
+	p := unattended(t, c, h)
+	u := startUser(t, h, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
+	for n := range 2 {
+		before := processes(h, guardProcess)
+		require.Len(t, before, 1)
+		h.MustRun(t, "kill", "-9", before[0])
+		hosts.Eventually(t, "another guard", func() (string, bool) {
+			now := processes(h, guardProcess)
+			return fmt.Sprint(now), len(now) == 1 && now[0] != before[0]
+		})
+		killMount(t, h)
+		awaitUpgrade(t, p, n+1)
+	}
+	u.requireUnnoticed(t)
+	h.MustRun(t, "kill", processes(h, mountProcess)[0])
+}
+
+// TestUpgradedMountIsKilled upgrades a mount between kills.
+func TestUpgradedMountIsKilled(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 1)
+	h := c.AddClient(t, "m")
+	p := unattended(t, c, h)
+	u := startUser(t, h, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
+	for n := range 3 {
+		h.MustRun(t, "kill", "-HUP", processes(h, mountProcess)[0])
+		awaitUpgrade(t, p, 2*n+1)
+		killMount(t, h)
+		awaitUpgrade(t, p, 2*n+2)
+	}
+	u.requireUnnoticed(t)
+	h.MustRun(t, "kill", processes(h, mountProcess)[0])
+}
+
+// TestWhatWasSeenOutlivesAKill holds a program that has looked at a lock to that, and lets the owner of one remove it.
+func TestWhatWasSeenOutlivesAKill(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 1)
+	h := c.AddClient(t, "m")
+	p := unattended(t, c, h)
+	here, there := suite.StartShell(t, h, c.Mount), suite.StartShell(t, c.Nodes[0].Host, c.Mount)
+	there.Must("set -C; date > lock; set +C")
+	here.Must("cat lock > /dev/null")
+	here.Must("(set -C; date > own)")
+	there.Must("cat lock > /dev/null; rm lock; set -C; echo new $(date) > lock; set +C")
+	there.Must("set -C; date > opened; set +C")
+	here.Must("exec 7< opened") // and is read only after the kill
+	for n := range 2 {
+		killMount(t, h)
+		awaitUpgrade(t, p, n+1)
+	}
+	here.Fails("rm lock", "No such file or directory")
+	require.Contains(t, there.Must("cat lock"), "new")
+	here.Must("rm own")
+	here.Must("cat <&7 > /dev/null")
+	there.Must("cat opened > /dev/null; rm opened; set -C; echo new > opened; set +C")
+	here.Fails("rm opened", "No such file or directory")
+	require.Equal(t, "new", strings.TrimSpace(there.Must("cat opened")))
+	h.MustRun(t, "kill", processes(h, mountProcess)[0])
+}
