@@ -2,6 +2,7 @@ package operation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,13 +94,13 @@ func TestMountIsKilled(t *testing.T) {
 // killPause keeps kills so far apart that nobody takes them for a mount that cannot be served.
 const killPause = 3200 * time.Millisecond
 
-// TestSupervisedMountIsKilled has another process started by somebody else, as systemd does, which goes on with what the guard keeps.
+// TestSupervisedMountIsKilled has another process started by somebody else, as supervisors do, which goes on with what the guard keeps.
 func TestSupervisedMountIsKilled(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
 	start := func() *hosts.Process {
-		args := append([]string{"NOTIFY_SOCKET=/run/no-such-socket", c.Program, "mount", c.Mount}, c.MountFlags(t, "m", c.Servers())...)
+		args := append([]string{"LOCKFS_SUPERVISED=1", c.Program, "mount", c.Mount}, c.MountFlags(t, "m", c.Servers())...)
 		return h.Start("env", args...)
 	}
 	p := start()
@@ -199,6 +200,69 @@ func TestUpgradedMountIsKilled(t *testing.T) {
 	}
 	u.requireUnnoticed(t)
 	h.MustRun(t, "kill", processes(h, mountProcess)[0])
+}
+
+// TestMountIsKilledInAnUpgrade kills the process of a mount after the old program has let go of it, and before the new one serves it.
+func TestMountIsKilledInAnUpgrade(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 1)
+	h := c.AddClient(t, "m")
+	p := unattended(t, c, h)
+	u := startUser(t, h, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
+	for n := range suite.Rounds(4, 40) {
+		went := strings.Count(p.Log(), goneOn)
+		found := processes(h, mountProcess)
+		require.Len(t, found, 1)
+		h.MustRun(t, "kill", "-HUP", found[0])
+		hosts.Eventually(t, "the old program has let go", func() (string, bool) {
+			return p.Log(), strings.Count(p.Log(), "the mount is handed over") > n
+		})
+		time.Sleep(time.Duration(n%8) * 10 * time.Millisecond)
+		h.MustRun(t, "kill", "-9", found[0])
+		hosts.Eventually(t, "another process goes on", func() (string, bool) {
+			now := processes(h, mountProcess)
+			return fmt.Sprint(now), len(now) == 1 && now[0] != found[0] && strings.Count(p.Log(), goneOn) > went
+		})
+		_, err := c.Nodes[0].Host.Run("flock", "--nonblock", c.Path("held"), "true")
+		require.Error(t, err)
+		time.Sleep(killPause)
+	}
+	u.requireUnnoticed(t)
+	require.Len(t, processes(h, guardProcess), 1)
+	h.MustRun(t, "kill", processes(h, mountProcess)[0])
+	hosts.Eventually(t, "nobody goes on", func() (string, bool) {
+		left := append(processes(h, mountProcess), processes(h, guardProcess)...)
+		return fmt.Sprint(left), len(left) == 0
+	})
+}
+
+// TestMountIsToldToEndInAnUpgrade ends whichever program is there just then, and the mount with it. One that has begun this very moment is
+// killed by that, as it cannot know yet what to do; the next is told again.
+func TestMountIsToldToEndInAnUpgrade(t *testing.T) {
+	t.Parallel()
+	c := suite.StartCluster(t, 1)
+	h := c.AddClient(t, "m")
+	for n := range suite.Rounds(3, 30) {
+		p := unattended(t, c, h)
+		h.MustRun(t, "kill", "-HUP", processes(h, mountProcess)[0])
+		hosts.Eventually(t, "the old program lets go", func() (string, bool) {
+			return p.Log(), strings.Contains(p.Log(), "the mount is handed over")
+		})
+		time.Sleep(time.Duration(n%10) * 20 * time.Millisecond)
+		var told []string
+		hosts.Eventually(t, "the mount ends", func() (string, bool) {
+			for _, one := range processes(h, mountProcess) {
+				if !slices.Contains(told, one) {
+					_, _ = h.Run("kill", one)
+					told = append(told, one)
+				}
+			}
+			left := append(processes(h, mountProcess), processes(h, guardProcess)...)
+			return fmt.Sprint(left, p.Log()), len(left) == 0
+		})
+		require.Zero(t, suite.CountMounts(t, h, c.Mount), "%d", n)
+		c.Nodes[0].AwaitSession(t, "m", "the session ends with the mount", suite.NoSession)
+	}
 }
 
 // TestWhatWasSeenOutlivesAKill holds a program that has looked at a lock to that, and lets the owner of one remove it.

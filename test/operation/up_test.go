@@ -159,8 +159,7 @@ func TestFiveCommands(t *testing.T) {
 				said, err := h.lockfs("up")
 				return said, err == nil && h.daemon(t) != killed && strings.Contains(said, "all is as it should be")
 			})
-			h.MustRun(t, "sh", "-c", `kill -9 $(pgrep --full "lockfs (server|mount|guard)( |\$)")`)
-			h.awaitDead(t)
+			h.killAll(t)
 			require.Contains(t, h.mustLockfs(t, "up"), "daemon    process ")
 		}
 		a.locks(t, d)
@@ -234,12 +233,13 @@ func (h *upHost) locks(t testing.TB, other *upHost) {
 	other.MustRun(t, "rm", lock)
 }
 
-// awaitDead waits until the mount says that its process is gone.
-func (h *upHost) awaitDead(t testing.TB) {
+// killAll kills all that serves the mount, until it is dead: a guard may just be starting another process.
+func (h *upHost) killAll(t testing.TB) {
 	t.Helper()
 	hosts.Eventually(t, "a dead mount", func() (string, bool) {
+		said, _ := h.Run("pkill", "-9", "--full", "lockfs (server|mount|guard)( |$)")
 		_, err := h.Run("ls", h.mount)
-		return fmt.Sprint(err), err != nil && strings.Contains(err.Error(), "not connected")
+		return fmt.Sprint(said, err), err != nil && strings.Contains(err.Error(), "not connected")
 	})
 }
 

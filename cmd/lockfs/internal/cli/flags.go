@@ -38,6 +38,9 @@ const DetachedVariable = "LOCKFS_DETACHED"
 // UnattendedVariable tells a daemon that nobody starts it anew should it crash.
 const UnattendedVariable = "LOCKFS_UNATTENDED"
 
+// SupervisedVariable tells a daemon that somebody starts it anew should it crash, as systemd does.
+const SupervisedVariable = "LOCKFS_SUPERVISED"
+
 // LogFlags are for what a daemon tells of its work.
 type LogFlags struct{ Format, Level string }
 

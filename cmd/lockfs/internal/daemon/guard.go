@@ -92,6 +92,14 @@ func (k *guardKeeper) isEnded() bool {
 	return k.ended
 }
 
+// stay answers the guard, which is the last one of this program; nil: there is none.
+func (k *guardKeeper) stay() *guardProcess {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ended = true
+	return k.running
+}
+
 // end ends the guard for good, before it can take what follows for the end of this process.
 func (k *guardKeeper) end() {
 	k.mu.Lock()

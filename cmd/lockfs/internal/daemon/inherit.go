@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,33 +13,45 @@ import (
 	"lockfs/fusefs/estate"
 )
 
-// handoverVariable says with which descriptors a program is started that goes on with a mount: those of the state, of the session file, and of the
-// connection, by comma; -1 in place of one that there is not. After them comes, if a guard process has started it, that of a
-// pipe by which the guard waits until another one is there.
-const handoverVariable = "LOCKFS_HANDOVER"
-
 // inheritance is what the program that ran in this process before has handed over, or a guard process what was left of another.
 type inheritance struct {
 	state   []byte
 	session *os.File
 	files   []*os.File // of the connection
-	guard   *os.File   // see handoverVariable; nil: none waits
+	guard   *os.File   // see handoverVariable; nil: there is none
+	watcher int        // the guard's pid if it watches this process
 }
 
-// isGuarded tells whether the guard that has started this process will start another one should it fail.
-func (i *inheritance) isGuarded() bool { return i != nil && i.guard != nil }
+// isGuarded tells whether there is a guard that has another process go on should this one fail.
+func (i *inheritance) isGuarded() bool {
+	return i != nil && i.guard != nil && (isUnattended() || isSupervised())
+}
 
-// guarded lets that guard go, if it is still there: there is to be another one.
+// guarded lets the guard of before go, if it is still there: there is to be another one.
 func (i *inheritance) guarded() {
-	if i.isGuarded() {
-		_, _ = i.guard.Write([]byte{0})
-		_ = i.guard.Close()
-		i.guard = nil
+	if i == nil || i.guard == nil {
+		return
+	}
+	if i.watcher == 0 {
+		_, _ = i.guard.Write([]byte{anotherGuard})
+	} else if n, err := unix.Wait4(i.watcher, nil, unix.WNOHANG, nil); n == 0 && err == nil { // it is this process's child, and runs
+		_ = unix.Kill(i.watcher, unix.SIGKILL)
+		for _, err = unix.Wait4(i.watcher, nil, 0, nil); err == unix.EINTR; _, err = unix.Wait4(i.watcher, nil, 0, nil) {
+		}
+	}
+	_ = i.guard.Close()
+	i.guard = nil
+}
+
+// sayFarewell has the guard of before end the mount, if this process was told to end before there was another one.
+func (i *inheritance) sayFarewell(ctx context.Context) {
+	if i != nil && i.guard != nil && ctx.Err() != nil {
+		_, _ = i.guard.Write([]byte{toldToEnd})
 	}
 }
 
-// newInheritance is of the files that handoverVariable names.
-func newInheritance(files []*os.File) (*inheritance, error) {
+// newInheritance is of the files that handoverVariable names, and the pid.
+func newInheritance(files []*os.File, watcher int) (*inheritance, error) {
 	if len(files) < 5 || files[0] == nil || files[1] == nil || files[2] == nil {
 		return nil, errors.New("what is handed over of a mount has to be five files at least")
 	}
@@ -46,7 +59,7 @@ func newInheritance(files []*os.File) (*inheritance, error) {
 	if err = errors.Join(err, files[0].Close()); err != nil {
 		return nil, fmt.Errorf("state of the mount: %w", err)
 	}
-	i := &inheritance{state: state, session: files[1], files: files[2:5]}
+	i := &inheritance{state: state, session: files[1], files: files[2:5], watcher: watcher}
 	if len(files) > 5 {
 		i.guard = files[5]
 	}
@@ -62,6 +75,19 @@ func inherit() (*inheritance, error) {
 	if err := os.Unsetenv(handoverVariable); err != nil {
 		return nil, err
 	}
+	if os.Getenv(toldToEndVariable) != "" {
+		if err := errors.Join(os.Unsetenv(toldToEndVariable), unix.Kill(os.Getpid(), unix.SIGTERM)); err != nil {
+			return nil, err
+		}
+	}
+	list, pid, _ := strings.Cut(list, ";")
+	watcher := 0
+	if pid != "" {
+		var err error
+		if watcher, err = strconv.Atoi(pid); err != nil {
+			return nil, fmt.Errorf("%s: %w", handoverVariable, err)
+		}
+	}
 	var files []*os.File
 	for _, word := range strings.Split(list, ",") {
 		fd, err := strconv.Atoi(word)
@@ -74,7 +100,7 @@ func inherit() (*inheritance, error) {
 		}
 		files = append(files, file)
 	}
-	return newInheritance(files)
+	return newInheritance(files, watcher)
 }
 
 // fileOf is a descriptor that was handed over; nil for -1.
@@ -96,37 +122,4 @@ func nameOf(fd int) string {
 		return "handed over"
 	}
 	return name
-}
-
-// bequeath answers the variable for the next program in this process, with descriptors that stay open until then.
-func bequeath(state []byte, session *os.File, connection []*os.File) (variable string, err error) {
-	fd, err := unix.MemfdCreate("lockfs-mount", unix.MFD_CLOEXEC)
-	if err != nil {
-		return "", os.NewSyscallError("memfd_create", err)
-	}
-	memory := os.NewFile(uintptr(fd), "state")
-	if _, err := memory.Write(state); err != nil {
-		return "", err
-	}
-	var fds []int
-	for _, file := range append([]*os.File{memory, session}, connection...) {
-		fd := -1
-		if file != nil {
-			// A number that nothing in this process closes any more.
-			if fd, err = unix.FcntlInt(file.Fd(), unix.F_DUPFD, 3); err != nil {
-				return "", os.NewSyscallError("fcntl", err)
-			}
-		}
-		fds = append(fds, fd)
-	}
-	return handedOver(fds), nil
-}
-
-// handedOver is the variable.
-func handedOver(fds []int) string {
-	var words []string
-	for _, fd := range fds {
-		words = append(words, strconv.Itoa(fd))
-	}
-	return handoverVariable + "=" + strings.Join(words, ",")
 }

@@ -97,6 +97,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	if started {
 		inherited = pickUp(config.SessionFile, p.dir)
 	}
+	defer inherited.sayFarewell(ctx)
 	if inherited != nil {
 		config.Inherited = inherited.session
 	}
@@ -126,7 +127,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	mounted, guard, err := mount(p.dir, client, fusefs.Options{
 		Logger: logger, FsName: p.source, MountOptions: p.options, RootIsNobody: p.rootIsNobody, Observer: metrics.ObserveMount,
 	}, inherited)
-	if err != nil && inherited.isGuarded() { // the next process goes on with the session
+	if err != nil && ctx.Err() == nil && inherited.isGuarded() { // the next process goes on with the session
 		return err
 	}
 	if err != nil {

@@ -93,7 +93,7 @@ func receive(conn *net.UnixConn) (*inheritance, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newInheritance(append(files, guard))
+	return newInheritance(append(files, guard), 0)
 }
 
 // isOurs refuses those of other users.
@@ -139,8 +139,12 @@ func (l *leaving) giveToNext() bool {
 		if err != nil {
 			return false
 		}
-		if l.give(conn) {
+		err = l.give(conn)
+		if err == nil {
 			return true
+		}
+		if errors.Is(err, errToldToEnd) {
+			return false
 		}
 		if l.socket, err = listenFor(l.journal, l.connection.Dir); err != nil {
 			return false
@@ -163,11 +167,11 @@ func acceptAt(socket *os.File) (*net.UnixConn, error) {
 	return listener.AcceptUnix()
 }
 
-// give answers true once the process has a guard of its own, and false if it has ended before.
-func (l *leaving) give(conn *net.UnixConn) bool {
+// give hands it to a process, and hears whether that has a guard of its own.
+func (l *leaving) give(conn *net.UnixConn) error {
 	defer func() { _ = conn.Close() }()
-	if isOurs(conn) != nil {
-		return false
+	if err := isOurs(conn); err != nil {
+		return err
 	}
 	var which []byte
 	var fds []int
@@ -179,8 +183,7 @@ func (l *leaving) give(conn *net.UnixConn) bool {
 		which, fds = append(which, 1), append(fds, int(file.Fd()))
 	}
 	if _, _, err := conn.WriteMsgUnix(which, unix.UnixRights(fds...), nil); err != nil {
-		return false
+		return err
 	}
-	n, _ := conn.Read(make([]byte, 1))
-	return n == 1
+	return hear(conn)
 }

@@ -55,6 +55,7 @@ func (s *service) start(ctx context.Context) error {
 	if s.mountDir != "" && started {
 		s.inherited = pickUp(s.sessionFile(), s.mountDir)
 	}
+	defer s.inherited.sayFarewell(ctx)
 	if s.mountDir != "" && s.inherited == nil { // else nobody answers there until it is taken over
 		if err := refuseBelow("data directory", "--data", s.config.DataDir, s.mountDir); err != nil {
 			return err
@@ -197,7 +198,7 @@ func (s *service) mount(ctx context.Context, node *cluster.Node) (*upgrade, erro
 	}
 	others := s.parts // all that is to be stopped before another program takes over
 	mounted, guard, err := mount(s.mountDir, client, fusefs.Options{Logger: s.config.Logger, Observer: s.config.Metrics.ObserveMount}, s.inherited)
-	if err != nil && s.inherited.isGuarded() { // the next process goes on with the session
+	if err != nil && ctx.Err() == nil && s.inherited.isGuarded() { // the next process goes on with the session
 		return nil, err
 	}
 	if err != nil {

@@ -26,8 +26,10 @@ const (
 // isUnattended tells that nobody else starts the daemon anew.
 func isUnattended() bool { return os.Getenv(cli.UnattendedVariable) != "" }
 
-// isSupervised tells that systemd does.
-func isSupervised() bool { return os.Getenv("NOTIFY_SOCKET") != "" }
+// isSupervised tells that systemd does, or another supervisor.
+func isSupervised() bool {
+	return os.Getenv("NOTIFY_SOCKET") != "" || os.Getenv(cli.SupervisedVariable) != ""
+}
 
 // leaving is what a guard has of a mount whose process has ended, for another one to go on with.
 type leaving struct {
@@ -41,8 +43,12 @@ type leaving struct {
 // succeed starts processes until one goes on with the mount under a guard of its own; false: none does. Programs wait meanwhile.
 func (l *leaving) succeed() bool {
 	for range mostFailures {
-		if l.start() == nil {
+		err := l.start()
+		if err == nil {
 			return true
+		}
+		if errors.Is(err, errToldToEnd) {
+			return false
 		}
 		if goesOn, err := estate.MayGoOn(l.estate, hostinfo.BootTime(), crashInterval); err != nil || !goesOn || l.connection.IsOver() {
 			return false
@@ -76,7 +82,7 @@ func (l *leaving) start() error {
 	if err = errors.Join(err, end.Close()); err != nil {
 		return err
 	}
-	if _, err := guarded.Read(make([]byte, 1)); err != nil {
+	if err := hear(guarded); err != nil {
 		return errors.Join(err, process.Wait())
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -99,18 +100,52 @@ func (u *upgrade) run(ctx context.Context) (over bool, err error) {
 	supervisor.Reloading()
 	u.others.stopWithin(stopLimit, u.logger)
 	u.logger.Info("the mount is handed over", "program", u.program, "state", len(handover.State), "after", time.Since(began))
-	variable, err := bequeath(handover.State, sessionFile, handover.Files)
-	u.guard.end() // it would end the mount; not before, for nobody else finishes answers now
+	variable, err := bequeath(handover.State, sessionFile, handover.Files, u.guard.stay())
 	if err == nil {
-		err = execute(u.program, variable)
+		err = execute(ctx, u.program, variable)
 	}
+	u.guard.end()
 	return true, errors.Join(err, u.mounted.End(u.client.Answers()))
 }
 
-// execute puts a program in the place of this one, or this one anew if that cannot be done.
-func execute(program, variable string) (err error) {
+// bequeath answers the variable for the next program in this process, with descriptors that stay open until then. The guard, if there is
+// one, watches on.
+func bequeath(state []byte, session *os.File, connection []*os.File, guard *guardProcess) (variable string, err error) {
+	fd, err := unix.MemfdCreate("lockfs-mount", unix.MFD_CLOEXEC)
+	if err != nil {
+		return "", os.NewSyscallError("memfd_create", err)
+	}
+	memory := os.NewFile(uintptr(fd), "state")
+	if _, err := memory.Write(state); err != nil {
+		return "", err
+	}
+	var fds []int
+	for _, file := range append([]*os.File{memory, session}, connection...) {
+		fd := -1
+		if file != nil {
+			// A number that nothing in this process closes any more.
+			if fd, err = unix.FcntlInt(file.Fd(), unix.F_DUPFD, 3); err != nil {
+				return "", os.NewSyscallError("fcntl", err)
+			}
+		}
+		fds = append(fds, fd)
+	}
+	if guard != nil {
+		if fd, err := unix.FcntlInt(guard.end.Fd(), unix.F_DUPFD, 3); err == nil { // else it has just ended
+			return handedOver(append(fds, fd)) + ";" + strconv.Itoa(guard.Process.Pid), nil
+		}
+	}
+	return handedOver(fds), nil
+}
+
+// execute puts a program in the place of this one, or this one anew if that cannot be done. If ctx has ended it is to end once it has
+// taken over.
+func execute(ctx context.Context, program, variable string) (err error) {
 	signal.Ignore(unix.SIGHUP) // it would end the next one before that knows what to do
 	variables := append(environment(), variable)
+	if ctx.Err() != nil {
+		variables = append(variables, toldToEndVariable+"=1")
+	}
 	for _, path := range []string{program, "/proc/self/exe"} {
 		err = errors.Join(err, fmt.Errorf("%s: %w", path, syscall.Exec(path, os.Args, variables)))
 	}

@@ -1,0 +1,46 @@
+package daemon
+
+import (
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// handoverVariable says with which descriptors a program is started that goes on with a mount: those of the state, of the session file, and of the
+// connection, by comma; -1 in place of one that there is not. After them comes, if a guard process has started it, that of a
+// pipe by which the guard waits until another one is there; or, if it takes the place of a program in the same process, that of the
+// pipe whose end is the end of that process for its guard, and after a semicolon the pid of that.
+const handoverVariable = "LOCKFS_HANDOVER"
+
+// toldToEndVariable is set if the program before was told to end while it handed over.
+const toldToEndVariable = "LOCKFS_TOLD_TO_END"
+
+// What a process says to the guard of the one before. One that watches it knows only of the latter, see sayFarewell.
+const (
+	anotherGuard = 0
+	toldToEnd    = 1
+)
+
+// handedOver is the variable.
+func handedOver(fds []int) string {
+	var words []string
+	for _, fd := range fds {
+		words = append(words, strconv.Itoa(fd))
+	}
+	return handoverVariable + "=" + strings.Join(words, ",")
+}
+
+var errToldToEnd = errors.New("the process that went on was told to end")
+
+// hear waits until a process has another guard. The error says that it has not: it ended before, or (errToldToEnd) nobody is to go on.
+func hear(from io.Reader) error {
+	said := make([]byte, 1)
+	if _, err := io.ReadFull(from, said); err != nil {
+		return err
+	}
+	if said[0] == toldToEnd {
+		return errToldToEnd
+	}
+	return nil
+}
