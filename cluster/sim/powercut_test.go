@@ -179,29 +179,33 @@ func (c *powerCuts) inVote() {
 // both files of a snapshot are on the disk before it gets its name, and older ones go after that. The log is shortened at last.
 func (c *powerCuts) inSnapshot() {
 	synctest.Wait()
-	var before, after image
-	has := len(snapshotsIn(readImage(c.s.disk.dir)))
-	for range snapshotEntries + 4 {
-		c.note()
-	}
-	before = readImage(c.s.disk.dir)
-	newest := ""
-	for deadline := time.Now().Add(patience); newest == ""; time.Sleep(50 * time.Millisecond) {
-		synctest.Wait()
-		after = readImage(c.s.disk.dir)
-		for _, name := range snapshotsIn(after) {
-			if _, there := before[name]; !there {
-				newest = name
-			}
-		}
-		if time.Now().After(deadline) {
-			c.Fatalf("no snapshot is taken; there were %d", has)
-		}
-	}
+	before, after, newest := c.awaitSnapshot()
 	synctest.Wait()
 	c.s.stop(false)
 	c.s.newDisk(c.partOf(before, after, newest))
 	c.start()
+}
+
+// awaitSnapshot answers what is on the disk before and after a snapshot is taken, and its name. One that is taken while there are not yet
+// as many entries as it takes another time goes unseen: then there are more.
+func (c *powerCuts) awaitSnapshot() (before, after image, newest string) {
+	for range 10 {
+		for range snapshotEntries + 4 {
+			c.note()
+		}
+		before = readImage(c.s.disk.dir)
+		for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			synctest.Wait()
+			after = readImage(c.s.disk.dir)
+			for _, name := range snapshotsIn(after) {
+				if _, there := before[name]; !there {
+					return before, after, name
+				}
+			}
+		}
+	}
+	c.Fatalf("no snapshot is taken; there are %v", snapshotsIn(after))
+	return nil, nil, ""
 }
 
 // snapshotsIn are the directories of snapshots.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,7 +27,9 @@ type scripted struct {
 // startScripted starts a client in a directory of the mount.
 func startScripted(t testing.TB, c *suite.Cluster, host *hosts.Host, dir string, number int) *scripted {
 	t.Helper()
-	base := filepath.Join(c.Net.Dir(), fmt.Sprintf("%s-%d", filepath.Base(dir), number))
+	below, err := filepath.Rel(c.Mount, dir)
+	require.NoError(t, err)
+	base := filepath.Join(c.Net.Dir(), fmt.Sprintf("%s-%d", strings.ReplaceAll(below, "/", "-"), number))
 	plan := &history.Plan{
 		Host: host.Name(), Dirs: []string{dir}, Client: number, Record: base + ".calls", Script: base + ".script",
 	}

@@ -35,8 +35,9 @@ func (i *inheritance) guarded() {
 	if i.watcher == 0 {
 		_, _ = i.guard.Write([]byte{anotherGuard})
 	} else if n, err := unix.Wait4(i.watcher, nil, unix.WNOHANG, nil); n == 0 && err == nil { // it is this process's child, and runs
-		_ = unix.Kill(i.watcher, unix.SIGKILL)
-		for _, err = unix.Wait4(i.watcher, nil, 0, nil); err == unix.EINTR; _, err = unix.Wait4(i.watcher, nil, 0, nil) {
+		if guard, err := os.FindProcess(i.watcher); err == nil {
+			_ = guard.Kill()
+			_, _ = guard.Wait()
 		}
 	}
 	_ = i.guard.Close()
