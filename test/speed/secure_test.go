@@ -2,6 +2,8 @@ package speed
 
 import (
 	"encoding/json"
+	"flag"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,59 +13,70 @@ import (
 	"lockfs/test/suite"
 )
 
-// BenchmarkTLS measures the cycle of a lock and a stat with certificates and without, on a follower of three servers and on a mount, where both go
-// over the network:
+var tlsRounds = flag.Int("tls.rounds", 2, "pairs of clusters that BenchmarkTLS compares")
+
+// BenchmarkTLS compares the cycle of a lock and a stat with certificates and without, on a follower of three servers and on a mount, where both
+// go over the network:
 //
-//	go test ./test/speed -run '^$' -bench TLS -benchtime 20x
+//	go test ./test/speed -run '^$' -bench TLS -benchtime 1x -tls.rounds 15 -timeout 1h
 //
-// Two clusters of each kind are there all the time and take short turns, so that what else the machine does is shared by all. Each figure is the
-// median of the rounds of both; %-more is by how much that with certificates is larger, and %-apart by how much the two without differ
-// from each other, which is what chance does.
+// Two clusters of the same kind differ by up to a tenth for as long as they live. So each round makes new ones, one of each kind, which take
+// turns. A figure is the median of the rounds; %-more is by how much a round's median with certificates is larger than
+// that without: the median of all rounds, and within which half of them are.
 func BenchmarkTLS(b *testing.B) {
-	type contestant struct {
-		cluster *suite.Cluster
-		hosts   map[string]*hosts.Host
-		took    map[string][]float64
-	}
-	var contestants []*contestant
-	for _, start := range []func(testing.TB, int, ...string) *suite.Cluster{
-		suite.StartInsecureCluster, suite.StartSecureCluster, suite.StartSecureCluster, suite.StartInsecureCluster,
-	} {
-		c := start(b, 3)
-		g := c.AddGuest(b, "m")
-		g.Start(b)
-		follower := c.Others(c.Leader())[0]
-		contestants = append(contestants, &contestant{
-			c, map[string]*hosts.Host{"follower": follower.Host, "mount": g.Host}, make(map[string][]float64),
+	without, with, more := make(map[string][]float64), make(map[string][]float64), make(map[string][]float64)
+	for round := range *tlsRounds {
+		b.Run(fmt.Sprint("round-", round), func(b *testing.B) {
+			plain, secure := newContestant(b, suite.StartInsecureCluster), newContestant(b, suite.StartSecureCluster)
+			turns := []*contestant{plain, secure, secure, plain}
+			for turn := range turns {
+				turns[(turn+2*round)%len(turns)].measure(b)
+			}
+			for what := range plain.took {
+				p, s := figures.Quantile(plain.took[what], 0.5), figures.Quantile(secure.took[what], 0.5)
+				without[what], with[what] = append(without[what], p), append(with[what], s)
+				more[what] = append(more[what], 100*(s/p-1))
+				b.ReportMetric(100*(s/p-1), "%-more/"+what)
+			}
+			b.ReportMetric(0, "ns/op")
 		})
 	}
-	for range b.N {
-		for _, where := range []string{"follower", "mount"} {
-			for _, of := range contestants {
-				out := of.hosts[where].MustRun(b, of.cluster.Program, "bench", "--json", "--only", "cycle,stat", "--duration", "300ms", of.cluster.Mount)
-				var report figures.Report
-				require.NoError(b, json.Unmarshal([]byte(out), &report), out)
-				for _, r := range report.Results {
-					require.Empty(b, r.Error)
-					what := r.Measurement + "-" + where
-					of.took[what] = append(of.took[what], r.Median)
-				}
-			}
+	b.Run("all", func(b *testing.B) {
+		for what := range more {
+			b.ReportMetric(figures.Quantile(without[what], 0.5), "us/"+what)
+			b.ReportMetric(figures.Quantile(with[what], 0.5), "us/"+what+"-TLS")
+			b.ReportMetric(figures.Quantile(more[what], 0.5), "%-more/"+what)
+			b.ReportMetric(figures.Quantile(more[what], 0.25), "%-more-from/"+what)
+			b.ReportMetric(figures.Quantile(more[what], 0.75), "%-more-to/"+what)
+		}
+		b.ReportMetric(0, "ns/op")
+	})
+}
+
+type contestant struct {
+	cluster *suite.Cluster
+	hosts   map[string]*hosts.Host
+	took    map[string][]float64 // medians, in microseconds
+}
+
+func newContestant(b *testing.B, start func(testing.TB, int, ...string) *suite.Cluster) *contestant {
+	b.Helper()
+	c := start(b, 3)
+	g := c.AddGuest(b, "m")
+	g.Start(b)
+	follower := c.Others(c.Leader())[0]
+	return &contestant{c, map[string]*hosts.Host{"follower": follower.Host, "mount": g.Host}, make(map[string][]float64)}
+}
+
+func (c *contestant) measure(b *testing.B) {
+	b.Helper()
+	for _, where := range []string{"follower", "mount"} {
+		out := c.hosts[where].MustRun(b, c.cluster.Program, "bench", "--json", "--only", "cycle,stat", "--duration", "1s", c.cluster.Mount)
+		var report figures.Report
+		require.NoError(b, json.Unmarshal([]byte(out), &report), out)
+		for _, r := range report.Results {
+			require.Empty(b, r.Error)
+			c.took[r.Measurement+"-"+where] = append(c.took[r.Measurement+"-"+where], r.Median)
 		}
 	}
-	median := func(what string, of ...*contestant) float64 {
-		var all []float64
-		for _, c := range of {
-			all = append(all, c.took[what]...)
-		}
-		return figures.Quantile(all, 0.5)
-	}
-	for what := range contestants[0].took {
-		without, with := median(what, contestants[0], contestants[3]), median(what, contestants[1], contestants[2])
-		b.ReportMetric(without, "us/"+what)
-		b.ReportMetric(with, "us/"+what+"-TLS")
-		b.ReportMetric(100*(with/without-1), "%-more/"+what)
-		b.ReportMetric(100*(median(what, contestants[3])/median(what, contestants[0])-1), "%-apart/"+what)
-	}
-	b.ReportMetric(0, "ns/op")
 }
