@@ -24,7 +24,7 @@ type inheritance struct {
 
 // isGuarded tells whether there is a guard that has another process go on should this one fail.
 func (i *inheritance) isGuarded() bool {
-	return i != nil && i.guard != nil && (isUnattended() || isSupervised())
+	return i != nil && i.guard != nil && (i.watcher == 0 || isUnattended() || isSupervised())
 }
 
 // guarded lets the guard of before go, if it is still there: there is to be another one.

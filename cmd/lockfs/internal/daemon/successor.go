@@ -92,7 +92,7 @@ func (l *leaving) start() error {
 func environment() []string {
 	var own []string
 	for _, variable := range os.Environ() {
-		if !strings.HasPrefix(variable, handoverVariable+"=") {
+		if name, _, _ := strings.Cut(variable, "="); name != handoverVariable && name != toldToEndVariable {
 			own = append(own, variable)
 		}
 	}
