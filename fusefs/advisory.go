@@ -31,13 +31,16 @@ func (fs *fileSystem) GetLk(interrupted <-chan struct{}, in *fuse.LkIn, out *fus
 	if errno != 0 {
 		return kernel.Status(errno)
 	}
-	session := fs.ops.Session()
-	if session == 0 {
-		return kernel.Status(syscall.ETIMEDOUT) // which locks are the caller's own cannot be told
+	var session ids.Session
+	var result *storepb.Result
+	for isNew := true; isNew; isNew = errno == 0 && session != fs.ops.Session() { // then what is the caller's own is in another one
+		if session = fs.ops.Session(); session == 0 {
+			return kernel.Status(syscall.ETIMEDOUT) // which locks are the caller's own cannot be told
+		}
+		result, errno = fs.query(thread.NewRequest(interrupted, in.Pid), &storepb.Query{Query: &storepb.Query_TestLock{
+			TestLock: &storepb.TestLock{Session: uint64(session), Lock: takeLock(in, handle, false)},
+		}})
 	}
-	result, errno := fs.query(thread.NewRequest(interrupted, in.Pid), &storepb.Query{Query: &storepb.Query_TestLock{
-		TestLock: &storepb.TestLock{Session: uint64(session), Lock: takeLock(in, handle, false)},
-	}})
 	if errno == 0 && fs.lost(handle) {
 		errno = syscall.EIO
 	}

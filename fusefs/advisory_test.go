@@ -111,3 +111,32 @@ func TestLateReleases(t *testing.T) {
 		})
 	}
 }
+
+// TestALockIsTestedInTheSessionThatThereIs has a session end while a lock is tested, and another process of the mount have it in the next one.
+func TestALockIsTestedInTheSessionThatThereIs(t *testing.T) {
+	c := newCluster()
+	dir, s := mountFor(t, c)
+	path := writeFile(t, dir, "lock", "")
+	file := openFile(t, path, os.O_RDWR)
+	var st unix.Stat_t
+	require.NoError(t, unix.Stat(path, &st))
+	var tests atomic.Int32
+	s.intercept(func(_ *storepb.Op, query *storepb.Query) (*storepb.Result, bool, error) {
+		if query.GetTestLock() == nil {
+			return nil, false, nil
+		}
+		if tests.Add(1) == 1 {
+			next := c.open()
+			_, err := next.TakeLock(context.Background(), &storepb.Caller{}, &storepb.TakeLock{
+				Ino: st.Ino, Kind: storepb.LockKind_RECORD, Owner: 4711, Pid: uint32(os.Getppid()), Type: storepb.LockType_EXCLUSIVE, End: math.MaxInt64,
+			})
+			require.NoError(t, err)
+			s.id = next.id
+		}
+		return nil, false, nil
+	})
+	got := unix.Flock_t{Type: unix.F_WRLCK}
+	require.NoError(t, unix.FcntlFlock(file.Fd(), unix.F_GETLK, &got))
+	require.Equal(t, int32(os.Getppid()), got.Pid)
+	require.Equal(t, int32(2), tests.Load())
+}
