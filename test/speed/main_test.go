@@ -5,7 +5,11 @@ import (
 	"os"
 	"testing"
 
+	"lockfs/test/crowd"
 	"lockfs/test/suite"
 )
 
-func TestMain(m *testing.M) { os.Exit(suite.Main(m)) }
+func TestMain(m *testing.M) {
+	crowd.Main()
+	os.Exit(suite.Main(m))
+}
