@@ -46,7 +46,7 @@ func killMount(t testing.TB, h *hosts.Host) {
 // who waits for a lock gets it.
 func TestMountIsKilled(t *testing.T) {
 	t.Parallel()
-	kills := suite.Rounds(6, 100)
+	kills := suite.Rounds(4, 100)
 	c := suite.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
 	p := unattended(t, c, h)
@@ -209,7 +209,7 @@ func TestMountIsKilledInAnUpgrade(t *testing.T) {
 	h := c.AddClient(t, "m")
 	p := unattended(t, c, h)
 	u := startUser(t, h, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
-	for n := range suite.Rounds(4, 40) {
+	for n := range suite.Rounds(2, 40) {
 		went := strings.Count(p.Log(), goneOn)
 		found := processes(h, mountProcess)
 		require.Len(t, found, 1)

@@ -66,7 +66,7 @@ func TestExclusionWhileAHostIsCutOff(t *testing.T) {
 	c := suite.StartCluster(t, 3, "--op-timeout", "6s")
 	jobs := c.StartJobs(t)
 	cut := make(map[*suite.Node]bool)
-	for i := range suite.Faults(4) {
+	for i := range suite.Faults(2) {
 		victim := c.Leader()
 		if i%2 == 0 {
 			victim = c.Others(victim)[i/2%2]
