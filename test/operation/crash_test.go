@@ -67,7 +67,7 @@ func TestMountIsKilled(t *testing.T) {
 		}
 		_, err := h.Run("sh", "-c", "set -C; echo stolen > "+c.Path("mine"))
 		require.ErrorContains(t, err, "exist", "taken twice")
-		time.Sleep(time.Until(began.Add(killPause)))
+		pauseAfterKill(began)
 	}
 	for _, u := range []user{outside, inside} {
 		u.requireUnnoticed(t)
@@ -91,8 +91,12 @@ func TestMountIsKilled(t *testing.T) {
 	})
 }
 
-// killPause keeps kills so far apart that nobody takes them for a mount that cannot be served.
-const killPause = 3200 * time.Millisecond
+// pauseAfterKill keeps kills so far apart that nobody takes them for a mount that cannot be served, if there are many.
+func pauseAfterKill(began time.Time) {
+	if suite.Long() {
+		time.Sleep(time.Until(began.Add(3200 * time.Millisecond)))
+	}
+}
 
 // TestSupervisedMountIsKilled has another process started by somebody else, as supervisors do, which goes on with what the guard keeps.
 func TestSupervisedMountIsKilled(t *testing.T) {
@@ -107,11 +111,13 @@ func TestSupervisedMountIsKilled(t *testing.T) {
 	require.NoError(t, p.WaitOutput("lockfs: ready at "+c.Mount))
 	u := startUser(t, h, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
 	for range suite.Rounds(2, 30) {
+		began := time.Now()
 		p.Kill()
 		p = start()
 		require.NoError(t, p.WaitOutput(goneOn))
 		_, err := c.Nodes[0].Host.Run("flock", "--nonblock", c.Path("held"), "true")
 		require.Error(t, err)
+		pauseAfterKill(began)
 	}
 	u.requireUnnoticed(t)
 	require.NoError(t, p.Stop())
@@ -134,11 +140,13 @@ func TestServerIsKilled(t *testing.T) {
 	n := c.Nodes[2]
 	u := startUser(t, n.Host, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
 	for range suite.Rounds(2, 30) {
+		began := time.Now()
 		n.Kill()
 		n.Launch()
 		require.NoError(t, n.Server.WaitOutput(goneOn))
 		_, err := c.Nodes[0].Host.Run("flock", "--nonblock", c.Path("held"), "true")
 		require.Error(t, err)
+		pauseAfterKill(began)
 	}
 	u.requireUnnoticed(t)
 }
@@ -210,7 +218,7 @@ func TestMountIsKilledInAnUpgrade(t *testing.T) {
 	p := unattended(t, c, h)
 	u := startUser(t, h, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
 	for n := range suite.Rounds(2, 40) {
-		went := strings.Count(p.Log(), goneOn)
+		began, went := time.Now(), strings.Count(p.Log(), goneOn)
 		found := processes(h, mountProcess)
 		require.Len(t, found, 1)
 		h.MustRun(t, "kill", "-HUP", found[0])
@@ -225,7 +233,7 @@ func TestMountIsKilledInAnUpgrade(t *testing.T) {
 		})
 		_, err := c.Nodes[0].Host.Run("flock", "--nonblock", c.Path("held"), "true")
 		require.Error(t, err)
-		time.Sleep(killPause)
+		pauseAfterKill(began)
 	}
 	u.requireUnnoticed(t)
 	require.Len(t, processes(h, guardProcess), 1)
