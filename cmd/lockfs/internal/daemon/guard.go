@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -32,6 +33,7 @@ const (
 	guardEstate  = 7
 	guardShown   = 8
 	guardNext    = 9 // where the next process of the mount asks for all that
+	guardToken   = 10
 )
 
 const (
@@ -43,16 +45,26 @@ const (
 
 // guardKeeper sees to it that there is a guard.
 type guardKeeper struct {
+	token *os.File // a pipe with one byte, see guard.take
+
 	mu      sync.Mutex
 	running *guardProcess // nil: none
 	ended   bool          // there is to be none any more
 }
 
 // startGuard has a process watch this one for as long as it lives, which does what this one may leave undone (see guardCommand).
-// One that ends is followed by another.
-func startGuard(client *session.Client, mounted *fusefs.Mounted, logger *slog.Logger) (*guardKeeper, error) {
-	guard := func() (*guardProcess, error) { return newGuard(client.SessionFile(), mounted) }
-	keeper := new(guardKeeper)
+// One that ends is followed by another. It is beside the one of the program before, if that is there.
+func startGuard(client *session.Client, mounted *fusefs.Mounted, before *inheritance, logger *slog.Logger) (*guardKeeper, error) {
+	token, socket, err := before.watch()
+	if err != nil {
+		return nil, fmt.Errorf("start the guard of the mount: %w", err)
+	}
+	keeper := &guardKeeper{token: token}
+	guard := func() (*guardProcess, error) {
+		listening := socket
+		socket = nil
+		return newGuard(client.SessionFile(), mounted, token, listening)
+	}
 	running, _, err := keeper.start(guard)
 	if err != nil {
 		return nil, fmt.Errorf("start the guard of the mount: %w", err)
@@ -115,11 +127,13 @@ func (k *guardKeeper) end() {
 
 type guardProcess struct {
 	*exec.Cmd
-	end  *os.File      // of the pipe of which the guard has the other
-	over chan struct{} // closed when it has ended
+	end    *os.File      // of the pipe of which the guard has the other
+	socket *os.File      // of the guard; nil: none
+	over   chan struct{} // closed when it has ended
 }
 
-func newGuard(journal *os.File, mounted *fusefs.Mounted) (*guardProcess, error) {
+// newGuard is one with a socket that is there, or one of its own if somebody is to ask for what is left.
+func newGuard(journal *os.File, mounted *fusefs.Mounted, token, socket *os.File) (*guardProcess, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -137,33 +151,41 @@ func newGuard(journal *os.File, mounted *fusefs.Mounted) (*guardProcess, error) 
 	}
 	defer func() { _ = alive.Close() }()
 	connection := mounted.Connection()
-	socket, err := listenFor(journal, connection.Dir)
-	if err == nil && socket != nil { // else, if somebody has taken the name, the mount ends with this process
-		defer func() { _ = socket.Close() }()
+	if socket == nil {
+		socket, _ = listenFor(journal, connection.Dir) // if somebody has taken the name, the mount ends with this process
 	}
 	// The very program that runs now, though another may have taken its place.
 	guard := exec.Command("/proc/self/exe", append([]string{"guard", strconv.Itoa(os.Getpid()),
 		strconv.FormatUint(uint64(connection.Number), 10), connection.Dir, "--"}, os.Args...)...)
 	guard.Args[0] = "lockfs"
 	guard.ExtraFiles = []*os.File{alive}
-	for _, file := range []*os.File{connection.Device, connection.Abort, journal, mounted.Estate(), connection.Files()[2], socket} {
+	for _, file := range []*os.File{connection.Device, connection.Abort, journal, mounted.Estate(), connection.Files()[2], socket, token} {
 		guard.ExtraFiles = append(guard.ExtraFiles, orNull(file))
 	}
 	if isUnattended() {
 		guard.Stderr = os.Stderr // for whoever goes on
 	}
 	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is not for it
+	g := &guardProcess{guard, end, socket, make(chan struct{})}
 	if err := guard.Start(); err != nil {
-		return nil, errors.Join(err, end.Close())
+		return nil, errors.Join(err, g.close())
 	}
-	return &guardProcess{guard, end, make(chan struct{})}, nil
+	return g, nil
 }
 
 // wait waits for the end of a guard, which comes before that of this process only if somebody kills it.
 func (g *guardProcess) wait() error {
 	err := g.Wait()
 	close(g.over)
-	return errors.Join(err, g.end.Close())
+	return errors.Join(err, g.close())
+}
+
+func (g *guardProcess) close() error {
+	err := g.end.Close()
+	if g.socket != nil {
+		err = errors.Join(err, g.socket.Close())
+	}
+	return err
 }
 
 // farewell has the guard know that this process ends because it was told to, or cannot go on, and not by a crash.
@@ -192,7 +214,7 @@ func guardCommand() *cobra.Command {
 				return err
 			}
 			_ = os.WriteFile("/proc/self/comm", []byte("lockfs"), 0) // it is called after the link that it was started by
-			g := &guard{pid: pid, alive: os.NewFile(guardAlive, "alive"), leaving: leaving{
+			g := &guard{pid: pid, alive: os.NewFile(guardAlive, "alive"), token: os.NewFile(guardToken, "token"), leaving: leaving{
 				command: args[3:], journal: inherited(guardJournal, "journal"), estate: inherited(guardEstate, "estate"),
 				socket: inherited(guardNext, "socket"),
 			}}
@@ -209,12 +231,19 @@ type guard struct {
 	leaving
 	pid   int // of the process of the mount
 	alive *os.File
+	token *os.File
 }
 
 // run waits until the process of a mount has ended, has the answers finished that it left, and ends the mount, unless another process is
 // to go on: a thread of it may be left that waits for the lock of a directory, which a program has that waits for an answer.
 func (g *guard) run() error {
-	ended, goesOn := func() error { return awaitEnd(g.alive, g.pid) }, false
+	ended := func() error {
+		if err := awaitEnd(g.alive, g.pid); err != nil {
+			return err
+		}
+		return g.take()
+	}
+	goesOn := false
 	var err error
 	if g.journal != nil {
 		err = session.FinishAnswers(ended, g.journal, func(answers [][]byte) {
@@ -232,6 +261,13 @@ func (g *guard) run() error {
 		return nil
 	}
 	return g.connection.End()
+}
+
+// take takes the token, of which there is one for all guards that watch a process: during an upgrade there may be two, of which one has
+// to do all that, and either may.
+func (g *guard) take() error {
+	_, err := io.ReadFull(g.token, make([]byte, 1))
+	return err
 }
 
 // mayGoOn gives the kernel the answers that a process left that has ended, and has it ask again what else was under way, if another

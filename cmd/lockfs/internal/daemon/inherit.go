@@ -19,20 +19,26 @@ type inheritance struct {
 	session *os.File
 	files   []*os.File // of the connection
 	guard   *os.File   // see handoverVariable; nil: there is none
-	watcher int        // the guard's pid if it watches this process
+
+	// Of a guard that watches this process.
+	watcher       int // its pid; 0: it does not
+	token, socket *os.File
 }
 
 // isGuarded tells whether there is a guard that has another process go on should this one fail.
 func (i *inheritance) isGuarded() bool {
-	return i != nil && i.guard != nil && (i.watcher == 0 || isUnattended() || isSupervised())
+	return i != nil && i.guard != nil && (i.isWaitedFor() || isUnattended() || isSupervised())
 }
+
+// isWaitedFor tells whether that guard waits for this process to say that it has another one.
+func (i *inheritance) isWaitedFor() bool { return i != nil && i.guard != nil && i.watcher == 0 }
 
 // guarded lets the guard of before go, if it is still there: there is to be another one.
 func (i *inheritance) guarded() {
 	if i == nil || i.guard == nil {
 		return
 	}
-	if i.watcher == 0 {
+	if i.isWaitedFor() {
 		_, _ = i.guard.Write([]byte{anotherGuard})
 	} else if n, err := unix.Wait4(i.watcher, nil, unix.WNOHANG, nil); n == 0 && err == nil { // it is this process's child, and runs
 		if guard, err := os.FindProcess(i.watcher); err == nil {
@@ -51,6 +57,19 @@ func (i *inheritance) sayFarewell(ctx context.Context) {
 	}
 }
 
+// watch answers the token of the guards of this process, and the socket of the one that there is; nil: none.
+func (i *inheritance) watch() (token, socket *os.File, err error) {
+	if i != nil && i.token != nil {
+		return i.token, i.socket, nil
+	}
+	token, end, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	_, err = end.Write([]byte{0})
+	return token, nil, errors.Join(err, end.Close())
+}
+
 // newInheritance is of the files that handoverVariable names, and the pid.
 func newInheritance(files []*os.File, watcher int) (*inheritance, error) {
 	if len(files) < 5 || files[0] == nil || files[1] == nil || files[2] == nil {
@@ -63,6 +82,9 @@ func newInheritance(files []*os.File, watcher int) (*inheritance, error) {
 	i := &inheritance{state: state, session: files[1], files: files[2:5], watcher: watcher}
 	if len(files) > 5 {
 		i.guard = files[5]
+	}
+	if len(files) > 7 {
+		i.token, i.socket = files[6], files[7]
 	}
 	return i, nil
 }

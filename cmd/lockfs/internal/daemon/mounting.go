@@ -19,8 +19,12 @@ func mount(dir string, client *session.Client, options fusefs.Options, inherited
 	options.Family = family
 	var guard *guardKeeper
 	watch := func(mounted *fusefs.Mounted) (err error) {
-		inherited.guarded() // first: of two guards each would start a process after this one
-		guard, err = startGuard(client, mounted, options.Logger)
+		if inherited.isWaitedFor() { // else each of the two would start a process after this one
+			inherited.guarded()
+		}
+		if guard, err = startGuard(client, mounted, inherited, options.Logger); err == nil {
+			inherited.guarded()
+		}
 		return err
 	}
 	if inherited != nil { // programs are there already, whose answers want a guard

@@ -9,8 +9,9 @@ import (
 
 // handoverVariable says with which descriptors a program is started that goes on with a mount: those of the state, of the session file, and of the
 // connection, by comma; -1 in place of one that there is not. After them comes, if a guard process has started it, that of a
-// pipe by which the guard waits until another one is there; or, if it takes the place of a program in the same process, that of the
-// pipe whose end is the end of that process for its guard, and after a semicolon the pid of that.
+// pipe by which the guard waits until another one is there; or, if it takes the place of a program in the same process, those of the
+// pipe whose end is the end of that process for its guard, of the token of all its guards and of the guard's socket, and after a semicolon
+// the guard's pid.
 const handoverVariable = "LOCKFS_HANDOVER"
 
 // toldToEndVariable is set if the program before was told to end while it handed over.

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -100,7 +99,7 @@ func (u *upgrade) run(ctx context.Context) (over bool, err error) {
 	supervisor.Reloading()
 	u.others.stopWithin(stopLimit, u.logger)
 	u.logger.Info("the mount is handed over", "program", u.program, "state", len(handover.State), "after", time.Since(began))
-	variable, err := bequeath(handover.State, sessionFile, handover.Files, u.guard.stay())
+	variable, err := bequeath(handover.State, sessionFile, handover.Files, u.guard)
 	if err == nil {
 		err = execute(ctx, u.program, variable)
 	}
@@ -110,7 +109,7 @@ func (u *upgrade) run(ctx context.Context) (over bool, err error) {
 
 // bequeath answers the variable for the next program in this process, with descriptors that stay open until then. The guard, if there is
 // one, watches on.
-func bequeath(state []byte, session *os.File, connection []*os.File, guard *guardProcess) (variable string, err error) {
+func bequeath(state []byte, session *os.File, connection []*os.File, guards *guardKeeper) (variable string, err error) {
 	fd, err := unix.MemfdCreate("lockfs-mount", unix.MFD_CLOEXEC)
 	if err != nil {
 		return "", os.NewSyscallError("memfd_create", err)
@@ -119,23 +118,30 @@ func bequeath(state []byte, session *os.File, connection []*os.File, guard *guar
 	if _, err := memory.Write(state); err != nil {
 		return "", err
 	}
-	var fds []int
-	for _, file := range append([]*os.File{memory, session}, connection...) {
+	fds, err := keepOpen(append([]*os.File{memory, session}, connection...)...)
+	if err != nil {
+		return "", err
+	}
+	if guard := guards.stay(); guard != nil {
+		if more, err := keepOpen(guard.end, guards.token, guard.socket); err == nil { // else it has just ended
+			return fmt.Sprintf("%s;%d", handedOver(append(fds, more...)), guard.Process.Pid), nil
+		}
+	}
+	return handedOver(fds), nil
+}
+
+// keepOpen answers other numbers of files, that nothing in this process closes any more; -1 of none.
+func keepOpen(files ...*os.File) (fds []int, err error) {
+	for _, file := range files {
 		fd := -1
 		if file != nil {
-			// A number that nothing in this process closes any more.
 			if fd, err = unix.FcntlInt(file.Fd(), unix.F_DUPFD, 3); err != nil {
-				return "", os.NewSyscallError("fcntl", err)
+				return nil, os.NewSyscallError("fcntl", err)
 			}
 		}
 		fds = append(fds, fd)
 	}
-	if guard != nil {
-		if fd, err := unix.FcntlInt(guard.end.Fd(), unix.F_DUPFD, 3); err == nil { // else it has just ended
-			return handedOver(append(fds, fd)) + ";" + strconv.Itoa(guard.Process.Pid), nil
-		}
-	}
-	return handedOver(fds), nil
+	return fds, nil
 }
 
 // execute puts a program in the place of this one, or this one anew if that cannot be done. If ctx has ended it is to end once it has
