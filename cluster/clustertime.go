@@ -31,7 +31,7 @@ var processStart = time.Now()
 
 func readClocks() reading {
 	now := time.Now()
-	return reading{wall: now.UnixNano() + int64(fault.ClockOffset()), mono: now.Sub(processStart)}
+	return reading{wall: now.UnixNano() + int64(fault.ClockOffset()), mono: fault.Drift(now.Sub(processStart))}
 }
 
 // readingOf answers readings of another wall clock than this host's; nil: of this one.

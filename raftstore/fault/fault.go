@@ -58,5 +58,6 @@
 // certificates are valid that a server gives, LOCKFS_TEST_EAGER_LEASES=1 that all is leased that can be,
 // also what has just changed or was asked for once, and LOCKFS_TEST_CLOCK_OFFSET by how much the program's wall clock is wrong: 1h is an
 // hour fast. LOCKFS_TEST_CLOCK_FILE names a file that says that anew whenever the clock is read, so that it can jump and drift;
-// without the file the clock is right.
+// without the file the clock is right. LOCKFS_TEST_CLOCK_RATE=1.01@5000 has clocks go fast by a hundredth that nobody sets, by which leases and
+// sessions last, since a moment on CLOCK_BOOTTIME, in nanoseconds.
 package fault

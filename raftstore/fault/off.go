@@ -66,6 +66,12 @@ const (
 // ClockOffset is by how much this program's wall clock is ahead of the host's.
 func ClockOffset() time.Duration { return 0 }
 
+// Drift is what a clock shows that nobody sets, after so long.
+func Drift(since time.Duration) time.Duration { return since }
+
+// BootTime is CLOCK_BOOTTIME by a clock that goes wrong; nil: there is none.
+func BootTime() func() time.Duration { return nil }
+
 // CompareInterval is how often voters compare their states.
 func CompareInterval(usual time.Duration) time.Duration { return usual }
 

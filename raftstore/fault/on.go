@@ -5,9 +5,12 @@ package fault
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 var chosen = os.Getenv("LOCKFS_TEST_FAULT")
@@ -90,6 +93,35 @@ var (
 	clockFile   = os.Getenv("LOCKFS_TEST_CLOCK_FILE")
 	clockOffset = durationOf("LOCKFS_TEST_CLOCK_OFFSET")
 )
+
+// clockRate is how many seconds the clocks of this program that nobody sets go on in a second, since a moment on CLOCK_BOOTTIME.
+var clockRate, rateSince = rateOf("LOCKFS_TEST_CLOCK_RATE")
+
+func rateOf(variable string) (rate float64, since time.Duration) {
+	text := os.Getenv(variable)
+	if text == "" {
+		return 1, 0
+	}
+	if _, err := fmt.Sscanf(text, "%g@%d", &rate, &since); err != nil {
+		panic(err)
+	}
+	return rate, since
+}
+
+// Drift is what a clock shows that has gone wrong for so long.
+func Drift(since time.Duration) time.Duration { return time.Duration(clockRate * float64(since)) }
+
+// BootTime is CLOCK_BOOTTIME by such a clock; nil: it goes right.
+func BootTime() func() time.Duration {
+	if clockRate == 1 {
+		return nil
+	}
+	return func() time.Duration {
+		var now unix.Timespec
+		_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) // cannot fail for this clock
+		return rateSince + Drift(time.Duration(now.Nano())-rateSince)
+	}
+}
 
 // CertificateValidity is how long the certificates are valid that this program gives; 0: as long as they are to be.
 var CertificateValidity = durationOf("LOCKFS_TEST_CERTIFICATE_VALIDITY")

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"lockfs/test/bustle"
 	"lockfs/test/hosts"
@@ -56,7 +58,7 @@ func randomSeed(t testing.TB) uint64 {
 	return seed
 }
 
-// TestHistoriesWithLeases is TestHistories of servers and mounts that lease whatever can be.
+// TestHistoriesWithLeases is TestHistories of servers and mounts that lease whatever can be, on hosts whose clocks run a hundredth fast and slow.
 func TestHistoriesWithLeases(t *testing.T) {
 	testHistories(t, harms, randomSeed(t), 1500*time.Millisecond, alwaysLeased)
 }
@@ -85,12 +87,18 @@ func testHistories(t *testing.T, harms []harm, seed uint64, opTimeout time.Durat
 	if leases == alwaysLeased {
 		c.Program, ofNodes = suite.FaultyProgram(t), []string{"LOCKFS_TEST_EAGER_LEASES=1"}
 	}
-	for range 3 {
+	for _, rate := range []float64{1.01, 0.99, 1} {
 		n := c.Add(t)
 		n.Environment = ofNodes
+		if leases == alwaysLeased {
+			n.Environment = append(slices.Clone(ofNodes), clockRate(rate))
+		}
 		n.Start(t)
 	}
 	g.Environment = slices.Concat(ofNodes, environment)
+	if leases == alwaysLeased {
+		g.Environment = append(g.Environment, clockRate([]float64{1.01, 0.99}[random.IntN(2)]))
+	}
 	g.Start(t)
 	s := &schedule{c: c, guest: g, term: historyTerm, random: random, harms: harms}
 	b := newBustle(c, s.hosts(), seed)
@@ -105,6 +113,13 @@ func testHistories(t *testing.T, harms []harm, seed uint64, opTimeout time.Durat
 	require.NoError(t, undecided)
 	t.Logf("%d histories, checked in %.1fs: %v", b.Dirs(), time.Since(began).Seconds(), checked.Tally())
 	assert.Greater(t, len(checked.Calls), 100*b.Dirs(), "calls")
+}
+
+// clockRate has the clocks of a daemon that nobody sets go at a rate from now on.
+func clockRate(rate float64) string {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &now)
+	return fmt.Sprintf("LOCKFS_TEST_CLOCK_RATE=%g@%d", rate, now.Nano())
 }
 
 // newBustle is histories of which the caller says what is done in them.
