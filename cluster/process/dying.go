@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,7 +30,7 @@ func Dying(pid int) bool {
 func threadDies(dir string) bool {
 	status, err := os.ReadFile(filepath.Join(dir, "status"))
 	if err != nil {
-		return true
+		return isGone(err)
 	}
 	for line := range strings.Lines(string(status)) {
 		key, value, _ := strings.Cut(line, ":")
@@ -47,12 +48,14 @@ func threadDies(dir string) bool {
 	return false
 }
 
+func isGone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) }
+
 // isExiting tells whether a thread has begun to end, from where it does not come back.
 func isExiting(dir string) bool {
 	const exiting = 0x4 // PF_EXITING of the kernel
 	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {
-		return true
+		return isGone(err)
 	}
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	const flags = 6 // proc(5): the ninth, and two are before these

@@ -46,6 +46,7 @@ const (
 // guardKeeper sees to it that there is a guard.
 type guardKeeper struct {
 	token *os.File // a pipe with one byte, see guard.take
+	give  *os.File // its other end until that is there; nil: it is
 
 	mu      sync.Mutex
 	running *guardProcess // nil: none
@@ -53,17 +54,17 @@ type guardKeeper struct {
 }
 
 // startGuard has a process watch this one for as long as it lives, which does what this one may leave undone (see guardCommand).
-// One that ends is followed by another. It is beside the one of the program before, if that is there.
+// One that ends is followed by another. It is beside the one of the program before, if that is there. One that waits for this process does
+// what is to be done until the new one has the token.
 func startGuard(client *session.Client, mounted *fusefs.Mounted, before *inheritance, logger *slog.Logger) (*guardKeeper, error) {
-	token, socket, err := before.watch()
+	keeper, socket, err := newGuardKeeper(before)
 	if err != nil {
 		return nil, fmt.Errorf("start the guard of the mount: %w", err)
 	}
-	keeper := &guardKeeper{token: token}
 	guard := func() (*guardProcess, error) {
 		listening := socket
 		socket = nil
-		return newGuard(client.SessionFile(), mounted, token, listening)
+		return newGuard(client.SessionFile(), mounted, keeper.token, listening)
 	}
 	running, _, err := keeper.start(guard)
 	if err != nil {
@@ -86,6 +87,29 @@ func startGuard(client *session.Client, mounted *fusefs.Mounted, before *inherit
 		}
 	}()
 	return keeper, nil
+}
+
+// newGuardKeeper goes on with the token of the guard that watches this process, and answers its socket; nil: none.
+func newGuardKeeper(before *inheritance) (k *guardKeeper, socket *os.File, err error) {
+	if before != nil && before.token != nil {
+		return &guardKeeper{token: before.token}, before.socket, nil
+	}
+	k = new(guardKeeper)
+	if k.token, k.give, err = os.Pipe(); err == nil && !before.isWaitedFor() {
+		err = k.giveToken()
+	}
+	return k, nil, err
+}
+
+// giveToken gives the token to whoever takes it.
+func (k *guardKeeper) giveToken() error {
+	if k.give == nil {
+		return nil
+	}
+	_, err := k.give.Write([]byte{0})
+	err = errors.Join(err, k.give.Close())
+	k.give = nil
+	return err
 }
 
 func (k *guardKeeper) start(guard func() (*guardProcess, error)) (running *guardProcess, wanted bool, err error) {
@@ -264,7 +288,7 @@ func (g *guard) run() error {
 }
 
 // take takes the token, of which there is one for all guards that watch a process: during an upgrade there may be two, of which one has
-// to do all that, and either may.
+// to do all that, and either may. There is none as long as another one waits for that process.
 func (g *guard) take() error {
 	_, err := io.ReadFull(g.token, make([]byte, 1))
 	return err

@@ -57,19 +57,6 @@ func (i *inheritance) sayFarewell(ctx context.Context) {
 	}
 }
 
-// watch answers the token of the guards of this process, and the socket of the one that there is; nil: none.
-func (i *inheritance) watch() (token, socket *os.File, err error) {
-	if i != nil && i.token != nil {
-		return i.token, i.socket, nil
-	}
-	token, end, err := os.Pipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	_, err = end.Write([]byte{0})
-	return token, nil, errors.Join(err, end.Close())
-}
-
 // newInheritance is of the files that handoverVariable names, and the pid.
 func newInheritance(files []*os.File, watcher int) (*inheritance, error) {
 	if len(files) < 5 || files[0] == nil || files[1] == nil || files[2] == nil {

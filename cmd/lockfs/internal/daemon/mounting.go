@@ -19,11 +19,9 @@ func mount(dir string, client *session.Client, options fusefs.Options, inherited
 	options.Family = family
 	var guard *guardKeeper
 	watch := func(mounted *fusefs.Mounted) (err error) {
-		if inherited.isWaitedFor() { // else each of the two would start a process after this one
-			inherited.guarded()
-		}
 		if guard, err = startGuard(client, mounted, inherited, options.Logger); err == nil {
-			inherited.guarded()
+			inherited.guarded() // before there is a token: of two guards each would start a process after this one
+			err = guard.giveToken()
 		}
 		return err
 	}

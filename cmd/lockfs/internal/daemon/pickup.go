@@ -146,8 +146,12 @@ func (l *leaving) giveToNext() bool {
 		if errors.Is(err, errToldToEnd) {
 			return false
 		}
-		if l.socket, err = listenFor(l.journal, l.connection.Dir); err != nil {
-			return false
+		// The guard of a process that has not lived to be served by it may have the name yet, for a moment.
+		for range 10 {
+			if l.socket, err = listenFor(l.journal, l.connection.Dir); err == nil {
+				break
+			}
+			time.Sleep(pickUpPatience / 20)
 		}
 	}
 	return false

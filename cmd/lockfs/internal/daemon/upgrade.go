@@ -123,9 +123,10 @@ func bequeath(state []byte, session *os.File, connection []*os.File, guards *gua
 		return "", err
 	}
 	if guard := guards.stay(); guard != nil {
-		if more, err := keepOpen(guard.end, guards.token, guard.socket); err == nil { // else it has just ended
+		if more, err := keepOpen(guard.end, guards.token, guard.socket); err == nil {
 			return fmt.Sprintf("%s;%d", handedOver(append(fds, more...)), guard.Process.Pid), nil
 		}
+		guards.end() // if it has not just ended, it would take what follows for the end of this process
 	}
 	return handedOver(fds), nil
 }
@@ -136,6 +137,9 @@ func keepOpen(files ...*os.File) (fds []int, err error) {
 		fd := -1
 		if file != nil {
 			if fd, err = unix.FcntlInt(file.Fd(), unix.F_DUPFD, 3); err != nil {
+				for _, fd := range fds {
+					_ = unix.Close(fd)
+				}
 				return nil, os.NewSyscallError("fcntl", err)
 			}
 		}
