@@ -95,6 +95,19 @@ func (d *desk) ask(uid uint32, method, target string, form url.Values) *httptest
 	return answer
 }
 
+// serve answers an address at which a user is served, for what does not end by itself. It is there until the test ends.
+func (d *desk) serve(uid uint32) string {
+	caller := rpc.Caller{Role: rpc.RoleUser, UID: uid, GID: uid, Groups: []uint32{}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.near.ServeHTTP(w, r.WithContext(rpc.WithCaller(r.Context(), caller)))
+	}))
+	d.t.Cleanup(func() {
+		_ = d.server.Close()
+		server.Close()
+	})
+	return server.URL
+}
+
 func (d *desk) get(uid uint32, target string) string {
 	d.t.Helper()
 	answer := d.ask(uid, http.MethodGet, target, nil)
@@ -252,12 +265,7 @@ func TestOnlyWhatHasChangedIsSent(t *testing.T) {
 	d := openDesk(t)
 	d.take("a.lock", 0o644)
 	d.take("b.lock", 0o644)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.near.ServeHTTP(w, r.WithContext(rpc.WithCaller(r.Context(), rpc.Caller{Role: rpc.RoleUser})))
-	}))
-	defer server.Close()
-	defer func() { _ = d.server.Close() }()
-	answer, err := http.Get(server.URL + "/live/")
+	answer, err := http.Get(d.serve(0) + "/live/")
 	require.NoError(t, err)
 	defer func() { _ = answer.Body.Close() }()
 	lines := bufio.NewScanner(answer.Body)
