@@ -65,7 +65,7 @@ var rowKeys = regexp.MustCompile(`data-key="1/(\w)"`)
 
 // TestTheServerSorts by each column, in both directions; the page and what is answered as JSON have one order. A limit leaves the first.
 func TestTheServerSorts(t *testing.T) {
-	server := New(Config{Front: sixLocks(), Administers: func(rpc.Caller) bool { return true }, Logger: quiet()})
+	server := New(Config{Front: sixLocks(), Administers: func(rpc.Caller) bool { return true }, Logger: strict(t)})
 	get := func(target string) string {
 		request := httptest.NewRequest(http.MethodGet, target, nil)
 		answer := httptest.NewRecorder()

@@ -45,6 +45,18 @@ func (m *moment) UnmarshalJSON(text []byte) error {
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
+// strict is a log in which an error fails the test: a template that breaks off is told nowhere else.
+func strict(t testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(failing{t}, &slog.HandlerOptions{Level: slog.LevelError}))
+}
+
+type failing struct{ testing.TB }
+
+func (f failing) Write(line []byte) (int, error) {
+	f.Errorf("the page says: %s", line)
+	return len(line), nil
+}
+
 func openDesk(t testing.TB) *desk {
 	t.Helper()
 	node, err := cluster.Open(cluster.Config{Name: "alone", DataDir: filepath.Join(t.TempDir(), "data"), Bootstrap: true, Logger: quiet()})
@@ -57,7 +69,7 @@ func openDesk(t testing.TB) *desk {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close(context.Background()) })
 	relay := node.Relay()
-	server := New(Config{Front: relay.Front(), Administers: relay.Administers, Host: relay.Host(), Address: "http://desk", Logger: quiet()})
+	server := New(Config{Front: relay.Front(), Administers: relay.Administers, Host: relay.Host(), Address: "http://desk", Logger: strict(t)})
 	t.Cleanup(func() { _ = server.Close() })
 	return &desk{t: t, node: node, client: client, server: server, over: server.Handler(), near: server.SocketHandler()}
 }
