@@ -46,9 +46,7 @@ requestAnimationFrame(function next(now) {
 // twenty times a second, and takes and gives back one more, once for each iteration. It tells how long that takes to be seen, and how
 // far frames are apart: 16.7 ms is none lost.
 //
-//	go test ./test/page -run '^$' -bench BrowserWithManyLocks -benchtime 20x
-//
-// [package page] has what came of it.
+// The package comment has the command, and what came of it.
 func BenchmarkBrowserWithManyLocks(b *testing.B) {
 	c := suite.StartCluster(b, 3)
 	leader := c.Leader()
