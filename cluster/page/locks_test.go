@@ -94,7 +94,8 @@ func TestTheServerSorts(t *testing.T) {
 	require.Equal(t, troubleFirst, shown(""))
 
 	orders := map[string]string{
-		"path": "abcdef", "state": "adefbc", "holder": "efbdca", "host": "efabcd", "age": "bdecaf", "expires": "cbeadf", "waiters": "edabcf", "token": "cefadb",
+		"path": "abcdef", "state": "adefbc", "holder": "efbdca", "host": "efabcd", "age": "bdecaf",
+		"expires": "cbeadf", "waiters": "edabcf", "token": "cefadb",
 	}
 	require.Len(t, orders, len(columns), "each column")
 	for column, order := range orders {

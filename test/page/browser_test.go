@@ -121,7 +121,7 @@ func (b *browser) open(address string) {
 }
 
 // topEvent is what the newest of the events is, and of which path.
-const topEvent = `[...document.querySelectorAll("[data-list=events] > :first-child > :is([data-label=Event], [data-label=Path])")].map(e => e.innerText).join(" ")`
+const topEvent = `["Event", "Path"].map(label => document.querySelector("[data-list=events] > * > [data-label=" + label + "]")?.innerText).join(" ")`
 
 // pictures keeps the page as it looks in light, in dark, and on a narrow screen.
 func (b *browser) pictures(name string) {
