@@ -7,6 +7,7 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/version"
 )
 
 // Host is a row of the hosts, and an element of what /v1/hosts answers. Who is no administrator is not told of certificates.
@@ -19,7 +20,9 @@ type Host struct {
 	Offset      float64      `json:"clock_offset_seconds"` // how far its clock is ahead of cluster time, as its mount measured it
 	BootID      string       `json:"boot_id,omitempty"`
 	Server      bool         `json:"server"`
-	Version     string       `json:"version,omitempty"` // of a server; mounts do not tell theirs
+	Version     string       `json:"version,omitempty"`        // of a server's program; mounts tell which versions of a cluster theirs know
+	Oldest      uint32       `json:"oldest_version,omitempty"` // of those that the programs of all its mounts know; 0: it has none
+	Newest      uint32       `json:"newest_version,omitempty"` // likewise
 	Certificate *Certificate `json:"certificate,omitempty"`
 }
 
@@ -30,6 +33,14 @@ type Certificate struct {
 	Admitted   moment `json:"admitted"`
 	Revoked    moment `json:"revoked,omitzero"`
 	SquashRoot bool   `json:"squash_root,omitempty"` // its root is nobody
+}
+
+// Knows is which versions of a cluster its mounts know, for people.
+func (h Host) Knows() string {
+	if h.Newest == 0 {
+		return ""
+	}
+	return version.Range{Oldest: h.Oldest, Newest: h.Newest}.String()
 }
 
 const (
@@ -52,7 +63,8 @@ func describeHosts(records []*storepb.HostRecord, sessions []*clusterpb.Session,
 			h.State = hostLeft
 		}
 		for _, session := range sessions {
-			if session.GetRecord().GetHost() == h.Name {
+			if record := session.GetRecord(); record.GetHost() == h.Name {
+				h.knows(record)
 				h.Silent = max(h.Silent, time.Duration(session.GetSilent()).Round(time.Second).Seconds())
 				h.Offset = time.Duration(session.GetClockOffset()).Round(time.Millisecond).Seconds()
 			}
@@ -69,6 +81,14 @@ func describeHosts(records []*storepb.HostRecord, sessions []*clusterpb.Session,
 	}
 	sortHosts(hosts)
 	return hosts
+}
+
+// knows notes what one more of its mounts knows.
+func (h *Host) knows(record *storepb.SessionRecord) {
+	oldest, newest := max(record.GetOldestVersion(), 1), max(record.GetNewestVersion(), 1)
+	if h.Oldest = max(h.Oldest, oldest); h.Newest == 0 || newest < h.Newest {
+		h.Newest = newest
+	}
 }
 
 // sortHosts has those first that are silent.

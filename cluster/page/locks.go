@@ -184,7 +184,7 @@ func (s selection) Arrow(column string) string {
 	switch {
 	case s.Sort != column:
 		return "none"
-	case s.Reverse:
+	case s.Reverse != (column == "age" || column == "waiters"): // those begin with the most
 		return "descending"
 	}
 	return "ascending"

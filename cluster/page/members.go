@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
+	"lockfs/raftstore/storepb"
 )
 
 // Member is a row of the members, and an element of what /v1/members answers.
 type Member struct {
 	Name     string   `json:"name"`
 	Address  string   `json:"address"`
-	State    string   `json:"state"` // leader, follower, candidate; joining: it has no vote yet; unreachable
+	State    string   `json:"state"` // leader, follower, candidate; unreachable; joining: it has no vote yet; non-voter: it is to get none
 	Version  string   `json:"version,omitempty"`
 	Error    string   `json:"error,omitempty"`
 	Term     uint64   `json:"term,omitempty"`
@@ -46,7 +47,8 @@ func describeMembers(known *clusterpb.StatusReply, replies []*clusterpb.StatusRe
 			m.Error = failures[i].Error()
 		} else {
 			reply := replies[i]
-			m.State, m.Version, m.Term, m.Mount = reply.GetState(), reply.GetVersion(), reply.GetTerm(), reply.GetMount()
+			m.State = stateOf(member, reply, known.GetVoters())
+			m.Version, m.Term, m.Mount = reply.GetVersion(), reply.GetTerm(), reply.GetMount()
 			m.Commit, m.Applied, m.insecure = reply.GetCommitIndex(), reply.GetAppliedIndex(), reply.GetInsecure()
 			if committed := max(leader.GetCommitIndex(), m.Commit); committed > m.Applied {
 				m.Lag = committed - m.Applied
@@ -54,9 +56,6 @@ func describeMembers(known *clusterpb.StatusReply, replies []*clusterpb.StatusRe
 			for _, sample := range reply.GetRecent() {
 				m.Samples = append(m.Samples, describeSample(sample))
 			}
-		}
-		if !slices.Contains(known.GetVoters(), member.GetId()) {
-			m.State = "joining"
 		}
 		for _, seen := range leader.GetVotersSeen() {
 			if seen.GetId() == member.GetId() {
@@ -67,6 +66,17 @@ func describeMembers(known *clusterpb.StatusReply, replies []*clusterpb.StatusRe
 	}
 	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 	return members
+}
+
+// stateOf is that of a member that answers.
+func stateOf(member *storepb.Member, reply *clusterpb.StatusReply, voters []string) string {
+	switch {
+	case slices.Contains(voters, member.GetId()):
+		return reply.GetState()
+	case member.GetNonvoter():
+		return "non-voter"
+	}
+	return "joining"
 }
 
 func describeSample(s *clusterpb.Sample) Sample {

@@ -45,6 +45,18 @@ func (m *moment) UnmarshalJSON(text []byte) error {
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
+// strict is a log in which an error fails the test: a template that breaks off is told nowhere else.
+func strict(t testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(failing{t}, &slog.HandlerOptions{Level: slog.LevelError}))
+}
+
+type failing struct{ testing.TB }
+
+func (f failing) Write(line []byte) (int, error) {
+	f.Errorf("the page says: %s", line)
+	return len(line), nil
+}
+
 func openDesk(t testing.TB) *desk {
 	t.Helper()
 	node, err := cluster.Open(cluster.Config{Name: "alone", DataDir: filepath.Join(t.TempDir(), "data"), Bootstrap: true, Logger: quiet()})
@@ -57,7 +69,7 @@ func openDesk(t testing.TB) *desk {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close(context.Background()) })
 	relay := node.Relay()
-	server := New(Config{Front: relay.Front(), Administers: relay.Administers, Host: relay.Host(), Address: "http://desk", Logger: quiet()})
+	server := New(Config{Front: relay.Front(), Administers: relay.Administers, Host: relay.Host(), Address: "http://desk", Logger: strict(t)})
 	t.Cleanup(func() { _ = server.Close() })
 	return &desk{t: t, node: node, client: client, server: server, over: server.Handler(), near: server.SocketHandler()}
 }
@@ -93,6 +105,19 @@ func (d *desk) ask(uid uint32, method, target string, form url.Values) *httptest
 	answer := httptest.NewRecorder()
 	d.near.ServeHTTP(answer, request)
 	return answer
+}
+
+// serve answers an address at which a user is served, for what does not end by itself. It is there until the test ends.
+func (d *desk) serve(uid uint32) string {
+	caller := rpc.Caller{Role: rpc.RoleUser, UID: uid, GID: uid, Groups: []uint32{}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.near.ServeHTTP(w, r.WithContext(rpc.WithCaller(r.Context(), caller)))
+	}))
+	d.t.Cleanup(func() {
+		_ = d.server.Close()
+		server.Close()
+	})
+	return server.URL
 }
 
 func (d *desk) get(uid uint32, target string) string {
@@ -252,12 +277,7 @@ func TestOnlyWhatHasChangedIsSent(t *testing.T) {
 	d := openDesk(t)
 	d.take("a.lock", 0o644)
 	d.take("b.lock", 0o644)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.near.ServeHTTP(w, r.WithContext(rpc.WithCaller(r.Context(), rpc.Caller{Role: rpc.RoleUser})))
-	}))
-	defer server.Close()
-	defer func() { _ = d.server.Close() }()
-	answer, err := http.Get(server.URL + "/live/")
+	answer, err := http.Get(d.serve(0) + "/live/")
 	require.NoError(t, err)
 	defer func() { _ = answer.Body.Close() }()
 	lines := bufio.NewScanner(answer.Body)

@@ -97,7 +97,7 @@ func (b *browser) await(what, expression string) {
 		ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
 		defer cancel()
 		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
-		text, _ := chromedp.Run(ctx, chromedp.Evaluate[string]("document.body.innerText"))
+		text, _ := chromedp.Run(ctx, chromedp.Evaluate[string]("document.body.textContent"))
 		return fmt.Sprintf("%v: %s", err, text), ok
 	})
 }
@@ -120,7 +120,19 @@ func (b *browser) open(address string) {
 	b.await("a live page", `document.getElementById("live")?.textContent === "live"`)
 }
 
-// picture keeps the page as it looks, as an artefact of the test (go test -artifacts).
+// topEvent is what the newest of the events is, and of which path.
+const topEvent = `["Event", "Path"].map(label => document.querySelector("[data-list=events] > * > [data-label=" + label + "]")?.innerText).join(" ")`
+
+// pictures keeps the page as it looks in light, in dark, and on a narrow screen.
+func (b *browser) pictures(name string) {
+	b.t.Helper()
+	b.picture(name+"-light", 1280, false)
+	b.picture(name+"-dark", 1280, true)
+	b.picture(name+"-narrow", 390, false)
+	b.picture(name+"-narrow-dark", 390, true)
+}
+
+// picture keeps the page as it looks, as an artefact of the test (CONTRIBUTING.md says how they are kept).
 func (b *browser) picture(name string, width int64, dark bool) {
 	b.t.Helper()
 	scheme := "light"
@@ -135,7 +147,7 @@ func (b *browser) picture(name string, width int64, dark bool) {
 	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 	require.NoError(b.t, err)
 	b.do(command(emulation.ClearDeviceMetricsOverride, cdp.Empty{}), command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{}))
-	require.NoError(b.t, os.WriteFile(filepath.Join(b.t.(*testing.T).ArtifactDir(), name+".png"), png, 0o644))
+	require.NoError(b.t, os.WriteFile(filepath.Join(b.t.ArtifactDir(), name+".png"), png, 0o644))
 }
 
 // requireStillPicture requires of the page of locks that it has all rows and finds some where no script is run.

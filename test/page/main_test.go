@@ -1,4 +1,3 @@
-// Package page shows what an operator sees of a cluster in a browser: a headless Chromium, on the page that lockfs ui opens.
 package page
 
 import (

@@ -12,8 +12,9 @@ function span(ms) {
   const text = s < 60 ? s + "s" : s < 3600 ? f(s / 60, "m", s % 60, "s") : s < 86400 ? f(s / 3600, "h", s / 60 % 60, "m") : f(s / 86400, "d", s / 3600 % 24, "h");
   return ms > 0 ? "in " + text : text;
 }
-function age(within) {
-  for (const t of within.querySelectorAll("time")) {
+function age(within) { // only what is in view: another text in each row would have all of them laid out anew
+  const inView = (t) => { const box = t.getBoundingClientRect(); return box.bottom > 0 && box.top < innerHeight; };
+  for (const t of [...within.querySelectorAll("time")].filter(inView)) {
     const text = span(Date.parse(t.dateTime) - Date.now() - ahead);
     if (t.textContent !== text) t.textContent = text;
   }

@@ -12,6 +12,7 @@ import (
 	"lockfs/cluster"
 	"lockfs/cluster/clusterpb"
 	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/raftstore/version"
 )
 
 // session is what `lockfs session list --json` prints of each.
@@ -22,6 +23,9 @@ type sessionRow struct {
 	Opened      time.Time `json:"opened"`               // cluster time
 	Silent      float64   `json:"silent_seconds"`       // since the last keepalive
 	ClockOffset float64   `json:"clock_offset_seconds"` // how far the host's clock is ahead of cluster time
+	// OldestVersion and NewestVersion are those of a cluster that its program knows.
+	OldestVersion uint32 `json:"oldest_version"`
+	NewestVersion uint32 `json:"newest_version"`
 }
 
 func sessionCommand() *cobra.Command {
@@ -32,7 +36,7 @@ func sessionListCommand() *cobra.Command {
 	var flags cli.ClusterFlags
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the mounts, how long each has been silent, and how wrong its host's clock is",
+		Short: "List the mounts, how long each has been silent, how wrong its host's clock is, and which versions it knows",
 		Example: `  lockfs session list
   lockfs session list --json | jq -r '.[] | select(.silent_seconds > 10) | .host'`,
 		Args: cli.Exactly(0, 0),
@@ -60,9 +64,10 @@ func describeSessions(found []*clusterpb.Session) []sessionRow {
 		record := s.GetRecord()
 		sessions[i] = sessionRow{
 			ID: fmt.Sprintf("%016x", record.GetId()), Host: record.GetHost(), BootID: record.GetBootId(),
-			Opened:      time.Unix(0, record.GetOpened()).UTC(),
-			Silent:      time.Duration(s.GetSilent()).Seconds(),
-			ClockOffset: time.Duration(s.GetClockOffset()).Seconds(),
+			Opened:        time.Unix(0, record.GetOpened()).UTC(),
+			Silent:        time.Duration(s.GetSilent()).Seconds(),
+			ClockOffset:   time.Duration(s.GetClockOffset()).Seconds(),
+			OldestVersion: max(record.GetOldestVersion(), 1), NewestVersion: max(record.GetNewestVersion(), 1),
 		}
 	}
 	return sessions
@@ -70,9 +75,10 @@ func describeSessions(found []*clusterpb.Session) []sessionRow {
 
 func printSessions(w io.Writer, sessions []sessionRow) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "SESSION\tHOST\tOPENED\tSILENT\tCLOCK")
+	fmt.Fprintln(table, "SESSION\tHOST\tOPENED\tSILENT\tCLOCK\tVERSIONS")
 	for _, s := range sessions {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%.1fs\t%+.3fs\n", s.ID, s.Host, s.Opened.Format(time.RFC3339), s.Silent, s.ClockOffset)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%.1fs\t%+.3fs\t%s\n", s.ID, s.Host, s.Opened.Format(time.RFC3339), s.Silent, s.ClockOffset,
+			version.Range{Oldest: s.OldestVersion, Newest: s.NewestVersion})
 	}
 	return table.Flush()
 }
