@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockfs/cluster"
-	"lockfs/cluster/clusterpb"
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
@@ -168,12 +167,7 @@ func (c *memberChange) perform(ctx context.Context, admin *cluster.Admin, flags 
 // catchingUp says how far behind the leader a member is, of its name or id.
 func catchingUp(name string, nodes []cluster.NodeStatus, err error) string {
 	newcomer := slices.IndexFunc(nodes, func(n cluster.NodeStatus) bool { return n.Name == name || n.ID == name })
-	var leader *clusterpb.StatusReply
-	for _, node := range nodes {
-		if node.Status.GetState() == "leader" && node.Status.GetTerm() >= leader.GetTerm() {
-			leader = node.Status
-		}
-	}
+	leader := leaderOf(nodes)
 	switch {
 	case err != nil || leader == nil:
 		return "waiting for an answer of the cluster"
