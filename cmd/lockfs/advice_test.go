@@ -16,7 +16,7 @@ import (
 )
 
 // aCommand is one of lockfs, in an error that begins with "lockfs: ".
-var aCommand = regexp.MustCompile("\\blockfs (--)?[a-z]")
+var aCommand = regexp.MustCompile(`\blockfs (--)?[a-z]`)
 
 // TestErrorsNameACommand of lockfs that helps, where what people do most goes wrong. What is wrong with a path of the system alone, such as
 // a directory that is not there, needs another's. TestErrorsWithoutMajority does so where no majority answers.

@@ -2,8 +2,6 @@ package admin
 
 import (
 	"errors"
-	"slices"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -41,17 +39,6 @@ the hosts or the members. Up and down, or k and j, move through them; / narrows 
 	flags.Add(cmd.Flags())
 	cmd.Flags().Lookup("json").Hidden = true
 	return cmd
-}
-
-// top is the model of `lockfs top`.
-type top struct {
-	look          func() desk
-	seen          desk
-	width, height int
-	view          int // index into views
-	at            int // index of the first row that is shown
-	words         string
-	typing        bool // of words
 }
 
 var _ tea.Model = (*top)(nil)
@@ -123,13 +110,4 @@ func (m *top) search(name, text string) {
 		m.words += text
 		m.at = 0
 	}
-}
-
-// chosen are the rows that have all of the words.
-func (m *top) chosen() [][]string {
-	words := strings.Fields(strings.ToLower(m.words))
-	return slices.DeleteFunc(views[m.view].rows(&m.seen), func(row []string) bool {
-		text := strings.ToLower(strings.Join(row, "\n"))
-		return slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
-	})
 }

@@ -3,6 +3,7 @@ package admin
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -11,6 +12,17 @@ import (
 
 	"lockfs/cmd/lockfs/internal/cli"
 )
+
+// top is the model of `lockfs top`.
+type top struct {
+	look          func() desk
+	seen          desk
+	width, height int
+	view          int // index into views
+	at            int // index of the first row that is shown
+	words         string
+	typing        bool // of words
+}
 
 // View is part of tea.Model.
 func (m *top) View() tea.View {
@@ -28,6 +40,15 @@ func (m *top) text() string {
 		lines[i] = fit(line, max(m.width, 40))
 	}
 	return strings.Join(append(lines, "q quit  tab views  / narrow  j k scroll"), "\n")
+}
+
+// chosen are the rows that have all of the words.
+func (m *top) chosen() [][]string {
+	words := strings.Fields(strings.ToLower(m.words))
+	return slices.DeleteFunc(views[m.view].rows(&m.seen), func(row []string) bool {
+		text := strings.ToLower(strings.Join(row, "\n"))
+		return slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
+	})
 }
 
 // room is how many rows there is room for, besides what stands above and below them.

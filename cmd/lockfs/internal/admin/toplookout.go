@@ -14,36 +14,8 @@ import (
 	"lockfs/cluster/page"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/formats/pause"
-	"lockfs/raftstore/lockjson"
 	"lockfs/raftstore/storepb"
 )
-
-// desk is what was seen at one moment.
-type desk struct {
-	at          time.Time // on this host's clock
-	clusterTime time.Time
-	banner      page.Banner
-	locks       []lockjson.Lock // trouble first
-	events      []*storepb.Event
-	hosts       []host
-	sessions    []sessionRow
-	members     []nodeStatus
-	err         error
-}
-
-// after is a desk with what was seen before of what was not seen now: that is better than nothing.
-func (d desk) after(before desk) desk {
-	if d.err == nil {
-		return d
-	}
-	d.locks, d.hosts, d.sessions = before.locks, before.hosts, before.sessions
-	if d.members == nil {
-		d.members, d.banner, d.clusterTime = before.members, before.banner, before.clusterTime
-	}
-	was := before.banner
-	d.banner.Silent, d.banner.Alarms, d.banner.Spread, d.banner.Clocks = was.Silent, was.Alarms, was.Spread, was.Clocks
-	return d
-}
 
 // lookout is who looks, again and again.
 type lookout struct {
