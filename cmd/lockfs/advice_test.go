@@ -34,22 +34,29 @@ func TestErrorsNameACommand(t *testing.T) {
 		calls       []string
 	}{
 		{"no daemon runs", alone, []string{
-			"status", "locks", "events", "events --follow", "why x", "member list", "member remove a", "host list", "host forget x", "session list", "rule list",
-			"rule set x --guard host", "quota list", "alarm list", "alarm clear 1", "token create --role client", "token list", "token revoke 0123456789abcdef",
+			"status", "locks", "events", "events --follow", "why x", "member list", "member remove a", "host list", "host forget x",
+			"session list", "rule list",
+			"rule set x --guard host", "quota list", "alarm list", "alarm clear 1", "token create --role client", "token list",
+			"token revoke 0123456789abcdef",
 			"ca list", "backup DIR/backup", "ui", "status --socket /nowhere", "status --socket DIR/file", "status --servers 127.0.0.1:1",
 			"status --servers 127.0.0.1:1 --insecure --timeout 1s",
 		}},
 		{"it is the wrong directory or file", server.environment, []string{
-			"rm DIR/file", "rm --force DIR/file", "rm DIR/nosuch", "why DIR/file", "locks DIR/file", "locks nosuch", "trace DIR", "backup verify DIR/file",
-			"backup verify DIR/nosuch", "restore DIR/file", "server inspect --data DIR/full", "server inspect --data DIR/nosuch", "server recover --data DIR/full",
-			"server --name a --data DIR/full --insecure --bootstrap --addr 127.0.0.1:1", "quota set /nosuch --bytes 1", "quota set nosuch --bytes 1",
+			"rm DIR/file", "rm --force DIR/file", "rm DIR/nosuch", "why DIR/file", "locks DIR/file", "locks nosuch", "trace DIR",
+			"backup verify DIR/file",
+			"backup verify DIR/nosuch", "restore DIR/file", "server inspect --data DIR/full", "server inspect --data DIR/nosuch",
+			"server recover --data DIR/full",
+			"server --name a --data DIR/full --insecure --bootstrap --addr 127.0.0.1:1", "quota set /nosuch --bytes 1",
+			"quota set nosuch --bytes 1",
 		}},
 		{"there is no such lock", alone, []string{
 			"tower heartbeat nosuch --request-id r", "semaphore release DIR/nosuch", "swarm release nosuch w", "beads release DIR/full",
 		}},
 		{"there is none of that name or number", server.environment, []string{
-			"member remove nosuch", "member promote nosuch", "member demote nosuch", "member replace nosuch a", "member replace a nosuch", "host forget nosuch",
-			"host revoke nosuch", "token revoke nosuch", "rule delete nosuch", "quota remove /nosuch", "quota remove --uid 7", "quota set --uid x --bytes 1",
+			"member remove nosuch", "member promote nosuch", "member demote nosuch", "member replace nosuch a", "member replace a nosuch",
+			"host forget nosuch",
+			"host revoke nosuch", "token revoke nosuch", "rule delete nosuch", "quota remove /nosuch", "quota remove --uid 7",
+			"quota set --uid x --bytes 1",
 			"alarm clear 9", "alarm clear x",
 		}},
 		{"there is no such command, flag or word", server.environment, []string{

@@ -83,7 +83,10 @@ func TestTopHasTheBanner(t *testing.T) {
 			Id: name, Name: name, State: state, Term: 3, LeaderId: "a", Insecure: true,
 		}}
 	}
-	nodes := []cluster.NodeStatus{node("a", "leader"), node("b", "follower"), {Name: "c", Voter: true, Err: errors.New("silent")}, {Name: "d", Status: new(clusterpb.StatusReply)}}
+	nodes := []cluster.NodeStatus{
+		node("a", "leader"), node("b", "follower"),
+		{Name: "c", Voter: true, Err: errors.New("silent")}, {Name: "d", Status: new(clusterpb.StatusReply)},
+	}
 	banner := bannerOf(nodes, summarize(nodes))
 	require.Equal(t, []string{
 		"leader a, term 3  majority: 2 of 3 answer  clocks not known", "silent hosts: none", "alarms: none",
@@ -95,7 +98,8 @@ func TestTopHasTheBanner(t *testing.T) {
 	require.Equal(t, []string{
 		"leader (none is known), term 0  no majority: 1 of 3 answer  clocks 1.5 s apart", "SILENT HOSTS: w, x", "ALARMS: no_space: a",
 	}, m.banner())
-	m.Update(desk{at: time.Unix(2, 0), err: errors.New("nobody leads"), members: []nodeStatus{{Name: "a"}}, banner: page.Banner{Leader: "b", Term: 4, Voters: 3, Answer: 2}})
+	m.Update(desk{at: time.Unix(2, 0), err: errors.New("nobody leads"), members: []nodeStatus{{Name: "a"}},
+		banner: page.Banner{Leader: "b", Term: 4, Voters: 3, Answer: 2}})
 	require.Equal(t, []string{
 		"no answer: nobody leads", "leader b, term 4  majority: 2 of 3 answer  clocks 1.5 s apart", "SILENT HOSTS: w, x", "ALARMS: no_space: a",
 	}, m.banner(), "of what only the leader knows, what was seen last")
@@ -109,14 +113,23 @@ func TestTopHasViews(t *testing.T) {
 		clusterTime: now,
 		locks: []lockjson.Lock{
 			{Path: "a.lock", State: "held", Holder: "me", Host: "web1", Token: 7, Age: 61, Expires: &expires},
-			{Path: "busy.lock", State: "held", Expires: &over, Advisory: []lockjson.Advisory{{State: lockjson.AdvisoryWaiting}, {State: lockjson.AdvisoryInterrupted}}},
+			{Path: "busy.lock", State: "held", Expires: &over,
+				Advisory: []lockjson.Advisory{{State: lockjson.AdvisoryWaiting}, {State: lockjson.AdvisoryInterrupted}}},
 		},
-		events: []*storepb.Event{{Number: 1, Event: "lock_acquired", Path: []byte("a.lock"), Token: 7, Host: "web1"}, {Number: 2, Event: "lock_stale", Path: []byte("b\x1b")}},
-		hosts:  []host{{Name: "web1", State: "reachable", Sessions: 1, Since: now}, {Name: "web2", State: "unreachable", Since: now}}, sessions: []sessionRow{{Host: "web1", Silent: 1, ClockOffset: 0.25}},
-		members: []nodeStatus{{Name: "a", State: "leader", CommitIndex: 10, AppliedIndex: 10}, {Name: "b", State: "follower", AppliedIndex: 4}, {Name: "c", State: "unreachable", Error: "silent"}},
+		events: []*storepb.Event{
+			{Number: 1, Event: "lock_acquired", Path: []byte("a.lock"), Token: 7, Host: "web1"},
+			{Number: 2, Event: "lock_stale", Path: []byte("b\x1b")},
+		},
+		hosts:    []host{{Name: "web1", State: "reachable", Sessions: 1, Since: now}, {Name: "web2", State: "unreachable", Since: now}},
+		sessions: []sessionRow{{Host: "web1", Silent: 1, ClockOffset: 0.25}},
+		members: []nodeStatus{
+			{Name: "a", State: "leader", CommitIndex: 10, AppliedIndex: 10}, {Name: "b", State: "follower", AppliedIndex: 4},
+			{Name: "c", State: "unreachable", Error: "silent"},
+		},
 	}
 	m := topOf(20, seen)
-	require.Regexp(t, `\n\[1 locks\] .*\nPATH +STATE +WAITING +HOLDER +AGE +EXPIRES +TOKEN\nbusy.lock +held +2 +0s +over +0\na.lock +held +me on web1 +1m1s +in 1m30s +7\n`, m.text())
+	require.Regexp(t, `\n\[1 locks\] .*\nPATH +STATE +WAITING +HOLDER +AGE +EXPIRES +TOKEN\n`+
+		`busy.lock +held +2 +0s +over +0\na.lock +held +me on web1 +1m1s +in 1m30s +7\n`, m.text())
 	m.keys("2")
 	require.Regexp(t, `\[2 events\].*\nTIME +EVENT +PATH +DETAILS\n00:00:00 +lock_stale +"b\\x1b".*\n00:00:00 +lock_acquired +a.lock +token 7`, m.text())
 	m.keys("tab")

@@ -64,7 +64,8 @@ func lockRows(d *desk) (rows [][]string) {
 			}
 		}
 		rows = append(rows, []string{
-			cmp.Or(cli.Word(l.Path), "(removed)"), cmp.Or(l.State, "-"), waiting, lockHolder(l), (time.Duration(l.Age) * time.Second).String(), expires, fmt.Sprint(l.Token),
+			cmp.Or(cli.Word(l.Path), "(removed)"), cmp.Or(l.State, "-"), waiting, lockHolder(l),
+			(time.Duration(l.Age) * time.Second).String(), expires, fmt.Sprint(l.Token),
 		})
 	}
 	return rows
@@ -135,7 +136,8 @@ func memberRows(d *desk) (rows [][]string) {
 			continue
 		}
 		rows = append(rows, []string{
-			cli.Word(n.Name), n.State, fmt.Sprint(n.Term), fmt.Sprint(n.CommitIndex), fmt.Sprint(n.AppliedIndex), fmt.Sprint(committed - min(committed, n.AppliedIndex)),
+			cli.Word(n.Name), n.State, fmt.Sprint(n.Term), fmt.Sprint(n.CommitIndex), fmt.Sprint(n.AppliedIndex),
+			fmt.Sprint(committed - min(committed, n.AppliedIndex)),
 			n.Version, n.Address,
 		})
 	}
