@@ -33,7 +33,8 @@ func (n *Node) Change(ctx context.Context, req *clusterpb.ChangeRequest) (*clust
 func (n *Node) changeTrust(ctx context.Context, by *storepb.Caller, op *storepb.Op) *clusterpb.AdminReply {
 	if n.enrollment == nil {
 		return &clusterpb.AdminReply{Result: &storepb.Result{
-			Code: storepb.Code_UNSUPPORTED, Message: "this cluster has no certificates: it runs with --insecure, or on this host only",
+			Code:    storepb.Code_UNSUPPORTED,
+			Message: "this cluster has no certificates: it runs with --insecure, or on this host only; see `lockfs help security`",
 		}}
 	}
 	return n.changes.administer(ctx, func() (*storepb.Result, error) {

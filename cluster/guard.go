@@ -33,7 +33,8 @@ func pass[Request proto.Message, Reply any](
 		return do(g.node, ctx, request)
 	}
 	g.refused(caller, string(what))
-	return reply, refuse(storepb.Code_NOT_PERMITTED, fmt.Sprintf("%s may not ask for %s: that takes %s", caller, what, least))
+	return reply, refuse(storepb.Code_NOT_PERMITTED,
+		fmt.Sprintf("%s may not ask for %s: that takes %s; see `lockfs help security`", caller, what, least))
 }
 
 // refuse is the answer to a call that is not done.

@@ -140,7 +140,15 @@ func (n *Node) catchUp(ctx context.Context, via *rpc.Router) error {
 		if _, err := rpc.Ask(ctx, via, upTo, statFs); err != nil {
 			return err
 		}
-		return n.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return ns.Index() >= index })
+		var applied ids.Index
+		err := n.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool {
+			applied = ns.Index()
+			return applied >= index
+		})
+		if err != nil {
+			return fmt.Errorf("it has applied entry %d of %d: %w", applied, index, err)
+		}
+		return nil
 	})
 }
 

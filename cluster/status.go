@@ -17,7 +17,8 @@ func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clust
 		State:    strings.ToLower(n.raft.State().String()),
 		LeaderId: leader, LeaderAddress: leaderAddress,
 		Term: n.raft.CurrentTerm(), CommitIndex: n.raft.CommitIndex(), AppliedIndex: n.raft.AppliedIndex(),
-		Voters: n.raft.VoterIDs(), Nonvoters: n.raft.NonvoterIDs(), Silences: n.vigil.silences(), Mount: n.mountPoint(), Insecure: n.cfg.insecure(),
+		Voters: n.raft.VoterIDs(), Nonvoters: n.raft.NonvoterIDs(), Silences: n.vigil.silences(), VotersSeen: n.votersSeen(), Mount: n.mountPoint(),
+		Insecure:      n.cfg.insecure(),
 		OldestVersion: n.cfg.versions.Oldest, NewestVersion: n.cfg.versions.Newest, Full: n.raft.IsFull(),
 	}
 	n.fsm.View(func(ns *namespace.Namespace) {
@@ -41,7 +42,6 @@ func (n *Node) Status(ctx context.Context, req *clusterpb.StatusRequest) (*clust
 	}
 	if req.GetRecent() {
 		status.Recent = n.recent.all()
-		status.VotersSeen = n.votersSeen()
 	}
 	if req.GetConfirm() {
 		status.Confirmed = n.changes.confirmConfiguration(ctx) == nil

@@ -1167,7 +1167,7 @@ type StatusRequest struct {
 	Confirm       bool                   `protobuf:"varint,2,opt,name=confirm,proto3" json:"confirm,omitempty"` // prove that this node leads and that its voters are committed: one entry of the log
 	Member        string                 `protobuf:"bytes,3,opt,name=member,proto3" json:"member,omitempty"`    // of a relay: id or name of the member that is meant; empty: any
 	Frozen        uint64                 `protobuf:"varint,60,opt,name=frozen,proto3" json:"frozen,omitempty"`  // answer frozen too: index of a command FreezeState
-	Recent        bool                   `protobuf:"varint,80,opt,name=recent,proto3" json:"recent,omitempty"`  // answer recent and voters_seen too
+	Recent        bool                   `protobuf:"varint,80,opt,name=recent,proto3" json:"recent,omitempty"`  // answer recent too
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -171,7 +171,8 @@ func (d *Directory) identify(claim Claim) error {
 				Path: filepath.Join(d.Path, IdentityFile), Err: errors.New("it is missing, but other files of a node are there"),
 			}
 		default:
-			return fmt.Errorf("data directory %s is not empty and not lockfs's (it has %q); name another one", d.Path, entry.Name())
+			return fmt.Errorf("data directory %s is not empty and not lockfs's (it has %q); name another one, see `lockfs server --help`",
+				d.Path, entry.Name())
 		}
 	}
 	d.Identity = newIdentity(claim.Name, claim.Address)

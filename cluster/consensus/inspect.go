@@ -41,7 +41,8 @@ type SnapshotInfo struct {
 func Inspect(dir string) (*Inspection, error) {
 	id, err := loadIdentity(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is no data directory of a lockfs server: it has no %s; name another with --data", dir, IdentityFile)
+		return nil, fmt.Errorf("%s is no data directory of a lockfs server: it has no %s; name another with --data, that of `lockfs server`",
+			dir, IdentityFile)
 	}
 	if err != nil {
 		return nil, err

@@ -53,7 +53,8 @@ func (p Position) Newer(than Position) bool {
 func OpenRecovery(path string, logger *slog.Logger) (*Recovery, error) {
 	id, err := loadIdentity(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is no data directory of a lockfs server: it has no %s; name another with --data", path, IdentityFile)
+		return nil, fmt.Errorf("%s is no data directory of a lockfs server: it has no %s; name another with --data, that of `lockfs server`",
+			path, IdentityFile)
 	}
 	if err != nil {
 		return nil, err

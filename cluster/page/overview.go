@@ -114,7 +114,7 @@ func (c *overviewCache) look(ctx context.Context) *overview {
 	if unanswered != nil {
 		o.Banner.Problem = unanswered.Error()
 	}
-	o.Banner.Spread, o.Banner.Clocks = spread(leader, sessions)
+	o.Banner.Spread, o.Banner.Clocks = Spread(leader, sessions)
 	for _, h := range o.Hosts {
 		if h.State == hostUnreachable {
 			o.Banner.Silent = append(o.Banner.Silent, h.Name)
@@ -148,8 +148,8 @@ func answering(voters []string, replies []*clusterpb.StatusReply) (count int) {
 	return count
 }
 
-// spread is between the clocks that the leader knows.
-func spread(leader *clusterpb.StatusReply, sessions []*clusterpb.Session) (time.Duration, int) {
+// Spread is between the clocks that the leader knows, and how many these are.
+func Spread(leader *clusterpb.StatusReply, sessions []*clusterpb.Session) (time.Duration, int) {
 	var offsets []int64
 	for _, voter := range leader.GetVotersSeen() {
 		offsets = append(offsets, voter.GetClockOffset())

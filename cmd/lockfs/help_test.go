@@ -1,14 +1,18 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/cli/clitest"
 )
 
@@ -58,5 +62,60 @@ func TestNothingHasColours(t *testing.T) {
 		shown := clitest.Execute(t, append(server.environment, "TERM=xterm-256color"), "script", "-qec", server.program+" "+call, "/dev/null")
 		require.NotEmpty(t, shown.Stdout, call)
 		require.NotContains(t, shown.Stdout, "\x1b[", call)
+	}
+	top := clitest.Execute(t, server.environment, server.program, "top")
+	require.Equal(t, clitest.Outcome{Stderr: "lockfs: it needs a terminal; elsewhere see `lockfs locks --watch`\n", Code: 1}, top)
+	for _, more := range []string{"NO_COLOR=1", "COLORTERM=truecolor"} {
+		shown := topUntil(t, server, more, "a.lock")
+		require.NotRegexp(t, `\x1b\[[0-9;]*[1-9][0-9;]*m`, shown, "it moves about, and colours nothing: %s", more)
+	}
+}
+
+// topUntil has lockfs top on a terminal until that has shown a text, and answers all that it has shown.
+func topUntil(t *testing.T, server *runningServer, more, text string) string {
+	t.Helper()
+	cmd := exec.Command("script", "-qefc", "stty rows 24 cols 120; exec "+server.program+" top", "/dev/null")
+	cmd.Env = clitest.Environment(append(server.environment, "TERM=xterm-256color", more)...)
+	keys, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	defer time.AfterFunc(operatorWait, func() { _ = cmd.Process.Kill() }).Stop()
+	var shown strings.Builder
+	for part := make([]byte, 4096); err == nil; {
+		var n int
+		n, err = out.Read(part)
+		before := strings.Contains(shown.String(), text)
+		shown.Write(part[:n])
+		if !before && strings.Contains(shown.String(), text) {
+			_, failed := keys.Write([]byte("q"))
+			require.NoError(t, failed)
+		}
+	}
+	require.NoError(t, cmd.Wait(), shown.String())
+	require.Contains(t, shown.String(), text)
+	return shown.String()
+}
+
+// TestWhereOneStandsInTenLines whatever there is to say.
+func TestWhereOneStandsInTenLines(t *testing.T) {
+	server, other := startServer(t), startServer(t)
+	server.lock(t, "a.lock", "somebody")
+	several := t.TempDir()
+	for _, s := range []*runningServer{server, other} {
+		sockets, err := filepath.Glob(filepath.Join(s.sockets, "server-*.sock"))
+		require.NoError(t, err)
+		require.Len(t, sockets, 1)
+		require.NoError(t, os.Link(sockets[0], filepath.Join(several, fmt.Sprintf("server-%d.sock", s.pid))))
+	}
+	for dir, says := range map[string]string{
+		t.TempDir(): "no lockfs daemon runs here", server.sockets: "1 of 1 servers answer", several: "daemons of several clusters run here",
+	} {
+		stands := clitest.Execute(t, []string{cli.SocketDirVariable + "=" + dir}, server.program)
+		require.Zero(t, stands.Code, stands.Stderr)
+		require.Contains(t, stands.Stdout, says)
+		require.LessOrEqual(t, strings.Count(stands.Stdout, "\n"), 10, stands.Stdout)
+		require.Empty(t, stands.Stderr)
 	}
 }

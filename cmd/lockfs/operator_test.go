@@ -34,14 +34,18 @@ type runningServer struct {
 	program     string
 	environment []string // for commands, which find it then
 	data        string
+	sockets     string // directory
 	api, http   string
 	pid         int
 }
 
 func startServer(t testing.TB) *runningServer {
 	t.Helper()
-	s := &runningServer{program: clitest.ProgramNamed(t, "lockfs"), data: filepath.Join(t.TempDir(), "data"), api: freeAddress(t), http: freeAddress(t)}
-	s.environment = []string{"LOCKFS_SERVERS=" + s.api, cli.SocketDirVariable + "=" + t.TempDir(), "LOCKFS_INSECURE=true"}
+	s := &runningServer{
+		program: clitest.ProgramNamed(t, "lockfs"), data: filepath.Join(t.TempDir(), "data"), api: freeAddress(t), http: freeAddress(t),
+		sockets: t.TempDir(),
+	}
+	s.environment = []string{"LOCKFS_SERVERS=" + s.api, cli.SocketDirVariable + "=" + s.sockets, "LOCKFS_INSECURE=true"}
 	server := exec.Command(s.program, "server", "--name", "a", "--data", s.data, "--bootstrap", "--insecure", "--addr", s.api, "--http-addr", s.http)
 	server.Env = clitest.Environment(s.environment...)
 	out, err := server.StdoutPipe()

@@ -1,7 +1,7 @@
 // Command release makes what a release of lockfs consists of, in one directory: the static program for each architecture, packages for
 // Debian and for systems with rpm, an OCI image as a file, what the programs are made of (SBOM), and the checksums of all.
 //
-//	go run -C cmd/release . --version 1.2.3 --out /tmp/release
+//	.ci/release --version 1.2.3 --out /tmp/release
 //
 // Two runs on one commit make the same, byte by byte, with the same Go on any machine: everything bears the time of the commit (or
 // SOURCE_DATE_EPOCH), and nothing tells where it was made. What packages have besides the program, the program itself writes (lockfs

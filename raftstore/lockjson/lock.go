@@ -20,7 +20,8 @@ type Lock struct {
 	Host     string     `json:"host,omitempty"`
 	PID      uint32     `json:"pid,omitempty"`
 	Token    uint64     `json:"token,omitempty"`
-	Age      float64    `json:"age_seconds"` // since its holder got the name
+	Age      float64    `json:"age_seconds"`       // since its holder got the name
+	Expires  *time.Time `json:"expires,omitempty"` // cluster time: stale then, unless it is renewed; absent: not by time
 	Advisory []Advisory `json:"advisory_locks,omitempty"`
 }
 
@@ -52,6 +53,10 @@ func DescribeLock(l *storepb.Lock, now int64) Lock {
 	described := Lock{
 		Path: string(l.GetPath()), State: l.GetState(), Reason: l.GetReason(), Format: lockfact.Format(f.GetFormat()).String(), Holder: f.GetHolder(),
 		Host: f.GetHost(), PID: f.GetPid(), Token: l.GetToken(), Age: age(l.GetAcquired(), now),
+	}
+	if expires := f.GetExpiresAt(); expires != 0 && l.GetState() != "" {
+		at := time.Unix(0, expires).UTC()
+		described.Expires = &at
 	}
 	for _, a := range l.GetAdvisoryLocks() {
 		described.Advisory = append(described.Advisory, DescribeAdvisory(a, now))

@@ -1,5 +1,5 @@
 // Package operation shows what those who run a cluster rely on: starting and stopping, mounts, members, machines, limits, rules,
-// the audit, what the commands list, and lockfs bench.
+// the audit, the alert rules, what the commands list and say of what is wrong, and lockfs bench.
 package operation
 
 import (

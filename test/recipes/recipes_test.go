@@ -159,13 +159,17 @@ func playLeader(t *testing.T, s *scene) {
 
 func playAgents(t *testing.T, s *scene) {
 	s.files("/usr/local/bin/agent")
-	s.programs(map[string]string{"solve": `echo "$1" >> /srv/log; sleep 0.1`, "bd": alone})
+	s.programs(map[string]string{"solve": `echo "$1" >> /srv/log; until [ -e /srv/enough ]; do sleep 0.05; done`, "bd": alone})
 	s.a.must(s.block("mkdir -p /locks/tasks"))
 	s.a.must("cd /locks/tasks && touch one two three four")
 	var agents []*hosts.Process
 	for i, h := range s.all {
 		agents = append(agents, h.start("agent worker-"+string(rune('1'+i))))
 	}
+	for _, task := range s.await(len(agents)) {
+		require.Regexp(t, `(?m)^`+task+`: .*worker-[123]`, s.c.must(s.block("swarm list")))
+	}
+	s.enough()
 	for _, agent := range agents {
 		<-agent.Ended() // some say in the end that another has the last task
 	}

@@ -9,8 +9,20 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-// withAdmin runs a command that asks the cluster.
+// withAdmin runs a command that asks the cluster, and tells people what it waits for.
 func withAdmin(ctx context.Context, flags *cli.ClusterFlags, ask func(context.Context, *cluster.Admin) error) error {
+	return quietly(ctx, flags, func(ctx context.Context, admin *cluster.Admin) error {
+		defer waitingForAnswer(flags)()
+		return ask(ctx, admin)
+	})
+}
+
+func waitingForAnswer(flags *cli.ClusterFlags) (over func()) {
+	return cli.Waiting(os.Stderr, "waiting for an answer of the cluster, for %s at most", flags.Timeout)
+}
+
+// quietly is withAdmin for what tells people that itself, or has a screen of its own.
+func quietly(ctx context.Context, flags *cli.ClusterFlags, ask func(context.Context, *cluster.Admin) error) error {
 	ctx, cancel := context.WithTimeout(ctx, flags.Timeout)
 	defer cancel()
 	admin, asked, err := openAdmin(ctx, flags)
@@ -18,7 +30,6 @@ func withAdmin(ctx context.Context, flags *cli.ClusterFlags, ask func(context.Co
 		return err
 	}
 	defer admin.Close()
-	defer cli.Waiting(os.Stderr, "waiting for an answer of the cluster, for %s at most", flags.Timeout)()
 	return asked.Explain(ask(ctx, admin))
 }
 

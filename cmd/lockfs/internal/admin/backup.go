@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -111,6 +112,9 @@ state is what the log of the cluster made of it. The state hash is the one that 
 func verify(path string, input io.Reader, progress func(done, all int64)) (*described, error) {
 	if path != standardOutput {
 		file, err := os.Open(filepath.Clean(path))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, errors.New("there is no such file; `lockfs backup` makes one")
+		}
 		if err != nil {
 			return nil, err
 		}

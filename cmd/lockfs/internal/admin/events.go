@@ -58,20 +58,11 @@ What happened in a directory that is gone, or elsewhere now, only root and those
 				return err
 			}
 			root := lookThrough(cmd, "")
-			ask := (&mountEvents{root: root}).ask
-			if root == "" {
-				admin, asked, err := openAdmin(cmd.Context(), &flags)
-				if err != nil {
-					return err
-				}
-				defer admin.Close()
-				ask = func(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
-					ctx, cancel := context.WithTimeout(ctx, flags.Timeout)
-					defer cancel()
-					result, err := admin.Query(ctx, query)
-					return result, asked.Explain(err)
-				}
+			ask, done, err := askForEvents(cmd.Context(), &flags, root)
+			if err != nil {
+				return err
 			}
+			defer done()
 			if from.ago != 0 {
 				if from.time, err = ago(cmd.Context(), &flags, root, from.ago); err != nil {
 					return err
@@ -141,6 +132,23 @@ func ago(ctx context.Context, flags *cli.ClusterFlags, root string, d time.Durat
 
 // askFunc is Admin.Query, within some time.
 type askFunc func(context.Context, *storepb.Query) (*storepb.Result, error)
+
+// askForEvents asks a mount, or without one the cluster. done is to be called at the end.
+func askForEvents(ctx context.Context, flags *cli.ClusterFlags, root string) (ask askFunc, done func(), err error) {
+	if root != "" {
+		return (&mountEvents{root: root}).ask, func() {}, nil
+	}
+	admin, asked, err := openAdmin(ctx, flags)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(ctx context.Context, query *storepb.Query) (*storepb.Result, error) {
+		ctx, cancel := context.WithTimeout(ctx, flags.Timeout)
+		defer cancel()
+		result, err := admin.Query(ctx, query)
+		return result, asked.Explain(err)
+	}, admin.Close, nil
+}
 
 // eventReader reads events in order.
 type eventReader struct {

@@ -115,7 +115,8 @@ func mustExist(ctx context.Context, admin *cluster.Admin, path string) error {
 		case isRefused(err):
 			return nil // it is not for this user to know
 		case err != nil:
-			return fmt.Errorf("there is no %s; give a path on a mount, or one from the root of the cluster's locks", cli.Word(path))
+			return fmt.Errorf("there is no %s; give a path on a mount, or one from the root of the cluster's locks, as `lockfs locks` lists them",
+				cli.Word(path))
 		}
 		at = found.GetAttr().GetIno()
 	}

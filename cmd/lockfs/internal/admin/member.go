@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -144,9 +145,37 @@ It is refused if too few of the other voters answer to decide anything without i
 type memberChange struct {
 	Use, Short, Long, Example string
 
-	args int
-	did  string // to the member that is named first
-	do   func(context.Context, *cluster.Admin, []string) error
+	args      int
+	did       string // to the member that is named first
+	catchesUp int    // which of args it is, from 1 on, that is waited for; 0: nobody
+	do        func(context.Context, *cluster.Admin, []string) error
+}
+
+// perform does it, and tells people what it waits for.
+func (c *memberChange) perform(ctx context.Context, admin *cluster.Admin, flags *cli.ClusterFlags, args []string) error {
+	if c.catchesUp == 0 {
+		defer waitingForAnswer(flags)()
+	} else {
+		defer cli.WaitingFor(ctx, os.Stderr, func(ctx context.Context) string {
+			nodes, err := admin.Status(ctx, false)
+			return catchingUp(args[c.catchesUp-1], nodes, err)
+		})()
+	}
+	return c.do(ctx, admin, args)
+}
+
+// catchingUp says how far behind the leader a member is, of its name or id.
+func catchingUp(name string, nodes []cluster.NodeStatus, err error) string {
+	newcomer := slices.IndexFunc(nodes, func(n cluster.NodeStatus) bool { return n.Name == name || n.ID == name })
+	leader := leaderOf(nodes)
+	switch {
+	case err != nil || leader == nil:
+		return "waiting for an answer of the cluster"
+	case newcomer < 0 || nodes[newcomer].Err != nil:
+		return fmt.Sprintf("waiting for an answer of %s", cli.Word(name))
+	}
+	applied, committed := nodes[newcomer].Status.GetAppliedIndex(), leader.GetCommitIndex()
+	return fmt.Sprintf("%s catches up: it has applied entry %d of %d", cli.Word(name), min(applied, committed), committed)
 }
 
 func memberChangeCommand(c *memberChange) *cobra.Command {
@@ -154,8 +183,8 @@ func memberChangeCommand(c *memberChange) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: c.Use, Short: c.Short, Long: c.Long, Example: c.Example, Args: cli.Exactly(c.args, c.args),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
-				if err := c.do(ctx, admin, args); err != nil {
+			return quietly(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
+				if err := c.perform(ctx, admin, &flags, args); err != nil {
 					return fmt.Errorf("%s %s: %w", cmd.Name(), args[0], err)
 				}
 				warning := ""

@@ -32,7 +32,8 @@ func mountRoot(dir string) (string, error) {
 	}
 	control, err := os.Lstat(filepath.Join(root, controlDir))
 	if system.Type != unix.FUSE_SUPER_MAGIC || err != nil || !control.IsDir() {
-		return "", fmt.Errorf("it is not on a mount of lockfs, but on what is mounted at %s; use rm", root)
+		return "", fmt.Errorf("it is not on a mount of lockfs, but on what is mounted at %s; use rm (`lockfs doctor` tells where lockfs is mounted)",
+			root)
 	}
 	return root, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -97,7 +98,7 @@ func quotaSetCommand() *cobra.Command {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
 				op := &storepb.Op_SetQuota{SetQuota: &storepb.SetQuota{Path: []byte(path), Quota: &set}}
 				if err := change(ctx, admin, &storepb.Op{Op: op}); err != nil {
-					return fmt.Errorf("set the quota of %s: %w", subjectText(path, set.GetUid()), err)
+					return explainQuota("set", path, set.GetUid(), err)
 				}
 				if flags.JSON {
 					return cli.PrintJSON(cmd.OutOrStdout(), map[string]string{"set": subjectText(path, set.GetUid())})
@@ -133,7 +134,7 @@ func quotaRemoveCommand() *cobra.Command {
 			return withAdmin(cmd.Context(), &flags, func(ctx context.Context, admin *cluster.Admin) error {
 				op := &storepb.Op_DeleteQuota{DeleteQuota: &storepb.DeleteQuota{Path: []byte(path), Uid: uid}}
 				if err := change(ctx, admin, &storepb.Op{Op: op}); err != nil {
-					return fmt.Errorf("remove the quota of %s: %w", subjectText(path, uid), err)
+					return explainQuota("remove", path, uid, err)
 				}
 				if flags.JSON {
 					return cli.PrintJSON(cmd.OutOrStdout(), map[string]string{"removed": subjectText(path, uid)})
@@ -146,6 +147,14 @@ func quotaRemoveCommand() *cobra.Command {
 	cmd.Flags().Uint32Var(&uid, "uid", 0, "of this user, by number")
 	flags.Add(cmd.Flags())
 	return cmd
+}
+
+// explainQuota says what was not done to a quota, and where one sees what there is.
+func explainQuota(what, path string, uid uint32, err error) error {
+	if refusal(err) == storepb.Code_NOT_FOUND && !strings.Contains(err.Error(), "`") {
+		err = fmt.Errorf("%w; `lockfs quota list` shows the quotas, and `lockfs locks` what there is", err)
+	}
+	return fmt.Errorf("%s the quota of %s: %w", what, subjectText(path, uid), err)
 }
 
 // quotaSubject is the path that was given; empty: a uid was.

@@ -107,9 +107,14 @@ func statusWithHash(ctx context.Context, admin *cluster.Admin, wanted bool) ([]c
 }
 
 // isRefused tells that the caller may not do what he asked for.
-func isRefused(err error) bool {
-	var refused *rpc.RefusedError
-	return errors.As(err, &refused) && refused.Result.GetCode() == storepb.Code_NOT_PERMITTED
+func isRefused(err error) bool { return refusal(err) == storepb.Code_NOT_PERMITTED }
+
+// refusal is what kind of no the cluster said; OK: it said none.
+func refusal(err error) storepb.Code {
+	if refused := new(rpc.RefusedError); errors.As(err, &refused) {
+		return refused.Code()
+	}
+	return storepb.Code_OK
 }
 
 // summarize takes for the leader whom a node of the highest term leads or follows.

@@ -69,11 +69,11 @@ func printWatched(out io.Writer, asJSON bool, locks []lockjson.Lock) error {
 	return err
 }
 
-// withoutAges makes locks equal that differ by nothing but the time.
+// withoutAges makes locks equal that differ by nothing but the time, or were renewed.
 func withoutAges(locks []lockjson.Lock) []lockjson.Lock {
 	same := make([]lockjson.Lock, len(locks))
 	for i, l := range locks {
-		l.Age = 0
+		l.Age, l.Expires = 0, nil
 		l.Advisory = append([]lockjson.Advisory(nil), l.Advisory...)
 		for j := range l.Advisory {
 			l.Advisory[j].Age = 0

@@ -40,7 +40,7 @@ func trace(ctx context.Context, mount string, to io.Writer) error {
 	file, err := os.Open(filepath.Join(mount, traceFile))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("%s: it is no mount of lockfs, or one of an older version", cli.Word(mount))
+		return fmt.Errorf("%s: it is no mount of lockfs, or one of an older version; `lockfs doctor` tells where lockfs is mounted", cli.Word(mount))
 	case err != nil:
 		return err
 	}

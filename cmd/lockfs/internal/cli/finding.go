@@ -51,9 +51,9 @@ func (f *ClusterFlags) Find(ctx context.Context) (*Asked, error) {
 		return &Asked{f.Servers, security}, err
 	case f.Socket != "":
 		if info, err := os.Stat(f.Socket); err != nil {
-			return nil, fmt.Errorf("--socket: %w", err)
+			return nil, fmt.Errorf("--socket: %w; `lockfs doctor` finds those of this host", err)
 		} else if info.Mode().Type() != fs.ModeSocket {
-			return nil, fmt.Errorf("--socket: %s is no socket", f.Socket)
+			return nil, fmt.Errorf("--socket: %s is no socket; `lockfs doctor` finds those of this host", f.Socket)
 		}
 		return &Asked{[]string{unixPrefix + f.Socket}, nil}, nil
 	}

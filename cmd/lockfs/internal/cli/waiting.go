@@ -1,9 +1,14 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"strings"
+	"sync"
 	"time"
+
+	"lockfs/formats/pause"
 )
 
 // patience is how long a command may take until it says what it waits for.
@@ -28,5 +33,37 @@ func waiting(w io.Writer, patience time.Duration, what string) (over func()) {
 		if !timer.Stop() {
 			<-told // not in the midst of what follows
 		}
+	}
+}
+
+// WaitingFor is Waiting for what can tell each second how far it is, in the place of what it told before. The context of howFar ends when
+// it is over.
+func WaitingFor(ctx context.Context, w io.Writer, howFar func(context.Context) string) (over func()) {
+	if !IsTerminal(w) {
+		return func() {}
+	}
+	return waitingFor(ctx, w, patience, howFar)
+}
+
+func waitingFor(ctx context.Context, w io.Writer, interval time.Duration, howFar func(context.Context) string) (over func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		shown := ""
+		for pause.For(ctx, interval) == nil {
+			line := "lockfs: " + howFar(ctx)
+			if ctx.Err() != nil {
+				break
+			}
+			fmt.Fprintf(w, "\r%s%s", line, strings.Repeat(" ", max(0, len(shown)-len(line))))
+			shown = line
+		}
+		if shown != "" {
+			fmt.Fprintln(w)
+		}
+	})
+	return func() {
+		cancel()
+		telling.Wait()
 	}
 }

@@ -62,7 +62,7 @@ becomes of which lock.`,
 		Args: cli.Exactly(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.Dir == "" || r.Claim.Name == "" {
-				return errors.New("--data and --name are needed: those of the server that is to run")
+				return errors.New("--data and --name are needed: those of the server that is to run; see `lockfs restore --help`")
 			}
 			over := cli.Waiting(cmd.ErrOrStderr(), "restoring %s", cli.Text(args[0]))
 			done, err := restore(&r, args[0], sealKey, force, cmd.InOrStdin(), cli.Progress(cmd.ErrOrStderr()))

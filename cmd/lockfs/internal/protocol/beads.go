@@ -139,7 +139,7 @@ if it names that process. A live lock of somebody else stays.
 				err = beads.Release(cmd.Context(), dir, found)
 			}
 			if errors.Is(err, fs.ErrNotExist) {
-				return cli.Exit(cli.ExitNoLock, fmt.Errorf("not released: there is no lock %s; if there was one, somebody removed it",
+				return cli.Exit(cli.ExitNoLock, fmt.Errorf("not released: there is no lock %s; if there was one, somebody removed it"+whoRemovedIt,
 					cli.Word(filepath.Join(dir, beads.FileName))))
 			}
 			if err != nil {

@@ -6,6 +6,9 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
+// whoRemovedIt is where one sees what became of a lock that is not there.
+const whoRemovedIt = ": on a mount of lockfs `lockfs events` tells who"
+
 // removeHint says what to do about a lock that is in the way. It names the file if that was not said yet.
 func removeHint(said, path string) string {
 	file := cli.Word(path)

@@ -238,7 +238,8 @@ number on two hosts are taken for the same anywhere but on a mount of lockfs, wh
 			})
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				return cli.Exit(cli.ExitNoLock, fmt.Errorf("not released: there is no lock %s; if there was one, somebody removed it", cli.Word(args[0])))
+				return cli.Exit(cli.ExitNoLock, fmt.Errorf("not released: there is no lock %s; if there was one, somebody removed it"+whoRemovedIt,
+					cli.Word(args[0])))
 			case semaphore.Blocks(err):
 				return cli.Exit(cli.ExitNotOwner, fmt.Errorf("not released: %w; %s", err, removeHint(err.Error(), args[0])))
 			case err != nil:

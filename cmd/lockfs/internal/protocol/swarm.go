@@ -229,7 +229,7 @@ func explainNotReleased(dir swarm.Dir, task, worker string, err error) error {
 		return cli.Exit(cli.ExitNotOwner, fmt.Errorf("not released: %w; only its worker releases it", err))
 	case errors.Is(err, fs.ErrNotExist):
 		return cli.Exit(cli.ExitNoLock, fmt.Errorf("not released: there is no lock for %s in %s; "+
-			"if %s had one, it expired and was replaced, or was removed", cli.Word(task), cli.Word(string(dir)), cli.Word(worker)))
+			"if %s had one, it expired and was replaced, or was removed"+whoRemovedIt, cli.Word(task), cli.Word(string(dir)), cli.Word(worker)))
 	case errors.Is(err, syscall.EBUSY):
 		return cli.Exit(cli.ExitNotOwner, fmt.Errorf("not released: %w; by a rule of lockfs only the host that has it can, see `lockfs locks %s`",
 			err, cli.Word(swarmFile(dir, task))))

@@ -1,0 +1,133 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"lockfs/cluster"
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/page"
+	"lockfs/cmd/lockfs/internal/cli"
+	"lockfs/formats/pause"
+	"lockfs/raftstore/storepb"
+)
+
+// lookout is who looks, again and again.
+type lookout struct {
+	flags *cli.ClusterFlags
+	root  string // of the mount through which locks and events are seen; empty: the cluster is asked
+
+	mu     sync.Mutex
+	events []*storepb.Event // the last ones, in order
+}
+
+func (l *lookout) look(ctx context.Context) desk {
+	d := desk{at: time.Now()}
+	d.err = quietly(ctx, l.flags, func(ctx context.Context, admin *cluster.Admin) error {
+		nodes, err := admin.Status(ctx, false)
+		if err != nil {
+			return err
+		}
+		status := summarize(nodes)
+		d.clusterTime, d.members, d.banner = status.Time, status.Nodes, bannerOf(nodes, status)
+		if err := d.ask(ctx, admin, nodes); err != nil {
+			return err
+		}
+		if l.root != "" {
+			d.locks, err = locksOn(l.root, "")
+		} else {
+			d.locks, err = findLocks(ctx, admin, "")
+		}
+		slices.SortStableFunc(d.locks, byTrouble)
+		return err
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d.events = slices.Clone(l.events)
+	return d
+}
+
+// bannerOf is what the page says of members.
+func bannerOf(nodes []cluster.NodeStatus, status *clusterStatus) page.Banner {
+	banner := page.Banner{Leader: status.Leader, Term: status.Term}
+	for _, n := range nodes {
+		if n.Voter {
+			banner.Voters++
+			if n.Err == nil {
+				banner.Answer++
+			}
+		}
+	}
+	if status.Insecure {
+		banner.Warning = "insecure: whoever reaches a server's port may do anything"
+	}
+	return banner
+}
+
+// ask asks the leader for what only that knows.
+func (d *desk) ask(ctx context.Context, admin *cluster.Admin, nodes []cluster.NodeStatus) error {
+	result, err := admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListHosts{ListHosts: &storepb.ListHosts{}}})
+	if err != nil {
+		return err
+	}
+	for _, record := range result.GetHosts() {
+		h := describeHost(record)
+		d.hosts = append(d.hosts, h)
+		if h.State == "unreachable" {
+			d.banner.Silent = append(d.banner.Silent, h.Name)
+		}
+	}
+	slices.SortStableFunc(d.hosts, func(a, b host) int { // "unreachable" is the last of the states
+		return cmp.Or(strings.Compare(b.State, a.State), strings.Compare(a.Name, b.Name))
+	})
+	if result, err = admin.Query(ctx, &storepb.Query{Query: &storepb.Query_ListAlarms{ListAlarms: &storepb.ListAlarms{}}}); err != nil {
+		return err
+	}
+	for _, a := range result.GetAlarms() {
+		d.banner.Alarms = append(d.banner.Alarms, fmt.Sprintf("%s: %s", a.GetKind(), a.GetText()))
+	}
+	sessions, err := admin.Sessions(ctx)
+	d.sessions = describeSessions(sessions)
+	d.banner.Spread, d.banner.Clocks = page.Spread(leaderOf(nodes), sessions)
+	return err
+}
+
+// leaderOf answers what the leader said of itself; nil: none did.
+func leaderOf(nodes []cluster.NodeStatus) (leader *clusterpb.StatusReply) {
+	for _, node := range nodes {
+		if node.Status.GetState() == "leader" && node.Status.GetTerm() >= leader.GetTerm() {
+			leader = node.Status
+		}
+	}
+	return leader
+}
+
+// followEvents keeps the last events until ctx ends, also while nobody answers for a time.
+func (l *lookout) followEvents(ctx context.Context) {
+	reader := &eventReader{follow: true, viewer: cli.Self()}
+	for ; ctx.Err() == nil; _ = pause.For(ctx, watchInterval) {
+		ask, done, err := askForEvents(ctx, l.flags, l.root)
+		if err != nil {
+			continue // that nobody answers is shown already
+		}
+		reader.ask = ask
+		_ = reader.each(ctx, l.note)
+		done()
+	}
+}
+
+// keptEvents is how many events can be scrolled through.
+const keptEvents = 1000
+
+func (l *lookout) note(events []*storepb.Event) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, events...)
+	l.events = slices.Clone(l.events[max(0, len(l.events)-keptEvents):])
+	return nil
+}

@@ -1,0 +1,135 @@
+package admin
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+// top is the model of `lockfs top`.
+type top struct {
+	look          func() desk
+	seen          desk
+	width, height int
+	view          int // index into views
+	at            int // index of the first row that is shown
+	words         string
+	typing        bool // of words
+}
+
+// View is part of tea.Model.
+func (m *top) View() tea.View {
+	view := tea.NewView(m.text())
+	view.AltScreen = true
+	return view
+}
+
+func (m *top) text() string {
+	rows := m.chosen()
+	lines := append(m.banner(), m.title(len(rows)))
+	shown := rows[min(m.at, len(rows)):min(m.at+m.room(), len(rows))]
+	lines = append(lines, table(views[m.view].columns, shown, max(20, m.width-60))...)
+	for i, line := range lines {
+		lines[i] = fit(line, max(m.width, 40))
+	}
+	return strings.Join(append(lines, "q quit  tab views  / narrow  j k scroll"), "\n")
+}
+
+// chosen are the rows that have all of the words.
+func (m *top) chosen() [][]string {
+	words := strings.Fields(strings.ToLower(m.words))
+	return slices.DeleteFunc(views[m.view].rows(&m.seen), func(row []string) bool {
+		text := strings.ToLower(strings.Join(row, "\n"))
+		return slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
+	})
+}
+
+// room is how many rows there is room for, besides what stands above and below them.
+func (m *top) room() int { return max(1, m.height-len(m.banner())-3) }
+
+// banner is what stands above all views.
+func (m *top) banner() []string {
+	b := m.seen.banner
+	var lines []string
+	switch {
+	case m.seen.at.IsZero():
+		return []string{"looking"}
+	case m.seen.err != nil:
+		lines = append(lines, "no answer: "+cli.Text(m.seen.err.Error()))
+	}
+	majority, clocks := "no majority", "clocks not known"
+	if b.Majority() {
+		majority = "majority"
+	}
+	if b.Clocks > 0 {
+		clocks = "clocks " + b.SpreadText() + " apart"
+	}
+	lines = append(lines, fmt.Sprintf("leader %s, term %d  %s: %d of %d answer  %s",
+		cmp.Or(cli.Text(b.Leader), "(none is known)"), b.Term, majority, b.Answer, b.Voters, clocks))
+	silent := "silent hosts: none"
+	if len(b.Silent) > 0 {
+		silent = "SILENT HOSTS: " + cli.Text(strings.Join(b.Silent, ", "))
+	}
+	alarms := "alarms: none"
+	if len(b.Alarms) > 0 {
+		alarms = "ALARMS: " + cli.Text(strings.Join(b.Alarms, "; "))
+	}
+	lines = append(lines, silent, alarms)
+	if b.Warning != "" {
+		lines = append(lines, b.Warning)
+	}
+	return lines
+}
+
+// title names the views, and what is narrowed to.
+func (m *top) title(rows int) string {
+	var names []string
+	for i, view := range views {
+		name := fmt.Sprintf(" %d %s ", i+1, view.name)
+		if i == m.view {
+			name = fmt.Sprintf("[%d %s]", i+1, view.name)
+		}
+		names = append(names, name)
+	}
+	title := fmt.Sprintf("%s  %s  %d", strings.Join(names, ""), m.seen.at.Format(time.TimeOnly), rows)
+	switch {
+	case m.typing:
+		return title + "  /" + cli.Text(m.words) + "_"
+	case m.words != "":
+		return title + "  with " + cli.Text(m.words)
+	}
+	return title
+}
+
+// table makes lines of rows, below a line of their columns' names. No cell is wider than so many characters but those of the last column.
+func table(columns string, rows [][]string, widest int) []string {
+	var text strings.Builder
+	lines := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(lines, strings.ReplaceAll(columns, " ", "\t"))
+	for _, row := range rows {
+		for i, cell := range row {
+			if i < len(row)-1 {
+				cell = fit(cell, widest) + "\t"
+			}
+			fmt.Fprint(lines, cell)
+		}
+		fmt.Fprintln(lines)
+	}
+	_ = lines.Flush()
+	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
+}
+
+// fit makes a text no wider than it may be, of characters that are one wide.
+func fit(text string, width int) string {
+	if runes := []rune(text); len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return strings.TrimRight(text, " ")
+}

@@ -1,0 +1,51 @@
+package operation
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/test/suite"
+)
+
+// aCommand is one of lockfs, in an error that begins with "lockfs: ".
+const aCommand = `(^|\n)lockfs: .*\blockfs (--)?[a-z]`
+
+// TestErrorsNameACommand of lockfs that helps who may not do something, and who asks where no majority answers. TestErrorsNameACommand of the
+// command itself has what else goes wrong.
+func TestErrorsNameACommand(t *testing.T) {
+	t.Parallel()
+	c := suite.StartSecureCluster(t, 3, "--op-timeout", "1s")
+	a := c.Nodes[0]
+	require.NoError(t, os.Chmod(filepath.Dir(c.Net.Dir()), 0o755)) // for nobody to get to the mount
+	program := installFor(t, a.Host, "nobody")
+	a.Host.MustRun(t, "mkdir", c.Path("held"))
+	requireCommand := func(calls []string, command ...string) {
+		t.Helper()
+		for _, call := range calls {
+			words := strings.Fields(strings.NewReplacer("MOUNT", c.Mount, "DATA", a.Data).Replace(call))
+			_, err := a.Host.Run(command[0], append(command[1:], words...)...)
+			require.Error(t, err, call)
+			require.Regexp(t, aCommand, err.Error(), call)
+		}
+	}
+	requireCommand([]string{
+		"up", "down", "leave", "token create --role client", "token list", "member add", "member remove b", "member demote b", "rule set x --guard host",
+		"rule delete x", "quota set held --bytes 1", "host forget b", "host revoke b", "alarm clear 1", "backup -", "ca add",
+	}, "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", program)
+
+	for _, other := range c.Nodes[1:] {
+		other.Kill()
+	}
+	requireCommand([]string{
+		"host forget x --timeout 1s", "host list --timeout 1s", "locks --timeout 1s", "events --timeout 1s", "rule set x --guard host --timeout 1s",
+		"member remove b --timeout 1s", "token create --role client --timeout 1s", "backup - --timeout 1s", "run MOUNT/deploy.lock --nonblock -- true",
+		"rm --force MOUNT/held",
+	}, c.Program)
+	stands := a.Host.MustRun(t, c.Program)
+	require.Contains(t, stands, "trouble   no answer of b, c: `lockfs status` tells more\n")
+	require.LessOrEqual(t, strings.Count(stands, "\n"), 10, stands)
+}
