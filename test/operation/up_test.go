@@ -210,6 +210,46 @@ func TestFiveCommands(t *testing.T) {
 	})
 }
 
+// TestDownDuringAnUpgrade stops lockfs while its daemon hands its mount over, and answers nobody: it is found all the same, and none
+// goes on afterwards. lockfs up finds it too.
+func TestDownDuringAnUpgrade(t *testing.T) {
+	t.Parallel()
+	net := hosts.New(t)
+	a, b := newUpHost(t, net, "a"), newUpHost(t, net, "b")
+	a.mustLockfs(t, "up", "--bootstrap")
+	b.mustLockfs(t, "up", strings.TrimSpace(a.mustLockfs(t, "token", "create", "--role", "client")))
+	for _, h := range []*upHost{b, a} {
+		during := func(moment string, args ...string) string {
+			t.Helper()
+			return h.MustRun(t, "sh", append([]string{"-ec", `
+				pid=$1 moment=$2; shift 2
+				handed() { grep --count "the mount is handed over" /var/log/lockfs.log || :; }
+				before=$(handed)
+				kill -HUP "$pid"
+				case $moment in handed) while [ "$(handed)" -eq "$before" ]; do :; done ;; esac
+				exec "$@"`, "sh", h.daemon(t), moment, h.program}, args...)...)
+		}
+		for _, moment := range []string{"asked", "handed"} {
+			daemon := h.daemon(t)
+			require.Contains(t, during(moment, "up"), "all is as it should be", moment)
+			require.Equal(t, daemon, h.daemon(t), moment)
+			said := during(moment, "down", "--force")
+			require.Contains(t, said, "daemon    stopped", moment)
+			hosts.Eventually(t, "nothing is left", func() (string, bool) {
+				left := processes(h.Host, "lockfs (server|mount|guard)( |$)")
+				return fmt.Sprint(left), len(left) == 0
+			})
+			require.Contains(t, h.mustLockfs(t, "down"), "it was stopped already", moment)
+			require.Zero(t, suite.CountMounts(t, h.Host, h.mount), moment)
+			h.mustLockfs(t, "up")
+			said = during(moment, "down")
+			require.Contains(t, said, "daemon    stopped", moment)
+			require.Contains(t, h.mustLockfs(t, "down"), "it was stopped already", moment)
+			require.Contains(t, h.mustLockfs(t, "up"), h.mount+" works", moment)
+		}
+	}
+}
+
 // members is what the host's daemon names.
 func (h *upHost) members(t testing.TB) (names []string) {
 	t.Helper()
