@@ -158,13 +158,11 @@ func TestUpUpgrades(t *testing.T) {
 	t.Parallel()
 	h := newUpHost(t, hosts.New(t), "a")
 	built := h.program
-	h.program = "/mnt/lockfs"
-	install := func() { h.MustRun(t, "sh", "-c", `cp "$1" /mnt/new && mv /mnt/new /mnt/lockfs`, "sh", built) }
-	install()
+	h.install(t, built)
 	h.mustLockfs(t, "up", "--bootstrap")
 	daemon := h.daemon(t)
 	u := startUser(t, h.Host, "python3", suite.ClientPath(t, "unnoticed.py"), h.mount)
-	install()
+	h.install(t, built)
 	require.Contains(t, h.mustLockfs(t, "up"), "goes on with the program that is there now")
 	require.Equal(t, daemon, h.daemon(t))
 	require.NotContains(t, h.mustLockfs(t, "up"), "goes on with the program", "once")

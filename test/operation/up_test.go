@@ -37,6 +37,13 @@ func newUpHost(t testing.TB, net *hosts.Net, name string) *upHost {
 	return h
 }
 
+// install puts a program where a package would, in the place of the one before.
+func (h *upHost) install(t testing.TB, built string) {
+	t.Helper()
+	h.program = "/mnt/lockfs"
+	h.MustRun(t, "sh", "-c", `cp "$1" /mnt/new && mv /mnt/new "$2"`, "sh", built, h.program)
+}
+
 // lockfs runs the program as root.
 func (h *upHost) lockfs(args ...string) (string, error) {
 	return h.Run("env", append([]string{"LOCKFS_MOUNT=" + h.mount, h.program}, args...)...)
@@ -313,11 +320,13 @@ stop)
 esac
 `
 
-// TestUpWithSystemd has systemd's part done by a script, which the host has in its place.
+// TestUpWithSystemd has systemd's part done by a script, which the host has in its place. A new program goes on with the unit's mount, of
+// which programs that use it notice nothing.
 func TestUpWithSystemd(t *testing.T) {
 	t.Parallel()
 	net := hosts.New(t)
 	a := newUpHost(t, net, "a")
+	a.install(t, a.program)
 	a.MustRun(t, "sh", "-ec", `mkdir -p /run/systemd/system /run/bin; echo "$1" > /run/bin/systemctl; chmod +x /run/bin/systemctl`, "sh", systemctl)
 	lockfs := func(args ...string) (string, error) {
 		return a.Run("env", append([]string{"PATH=/run/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LOCKFS_MOUNT=" + a.mount, a.program}, args...)...)
@@ -334,11 +343,27 @@ func TestUpWithSystemd(t *testing.T) {
 	a.locks(t, a)
 	require.Contains(t, must("up"), "all is as it should be")
 
+	daemon := a.daemon(t)
+	u := startUser(t, a.Host, "python3", suite.ClientPath(t, "unnoticed.py"), a.mount)
+	a.install(t, suite.NextProgram(t))
+	require.Contains(t, must("up"), "daemon    lockfs-server.service, enabled; it goes on with the program that is there now")
+	require.Equal(t, daemon, a.daemon(t))
+	require.Equal(t, a.MustRun(t, "sha256sum", a.program)[:64], a.MustRun(t, "sha256sum", "/proc/"+daemon+"/exe")[:64])
+	hosts.Eventually(t, "the mount was handed over", func() (string, bool) {
+		log := a.MustRun(t, "cat", "/run/journal")
+		return log, strings.Count(log, goneOn) == 1
+	})
+	_, err := a.Run("flock", "--nonblock", filepath.Join(a.mount, "held"), "true")
+	require.Error(t, err, "the program has it")
+	u.requireUnnoticed(t)
+	require.Equal(t, 1, suite.CountMounts(t, a.Host, a.mount))
+	require.Contains(t, must("up"), "all is as it should be", "once")
+
 	a.MustRun(t, "rm", "/etc/systemd/system/lockfs-server.service")
 	a.MustRun(t, "sh", "-ec", "echo LOCKFS_OP_TIMEOUT=7s >> /etc/lockfs/lockfs.env")
 	require.NotContains(t, must("up"), "all is as it should be", "the unit was gone")
 	must("down")
-	_, err := a.Run("stat", "/run/enabled")
+	_, err = a.Run("stat", "/run/enabled")
 	require.Error(t, err, "it does not start with the host")
 	must("up")
 	require.Contains(t, a.MustRun(t, "sh", "-c", `tr '\0' '\n' < "/proc/$(cat /run/main.pid)/environ"`), "LOCKFS_OP_TIMEOUT=7s")
