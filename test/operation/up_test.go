@@ -62,10 +62,15 @@ func (h *upHost) asNobody(t testing.TB, args ...string) string {
 	return h.MustRun(t, "setpriv", append([]string{"--reuid", "65534", "--regid", "65534", "--clear-groups", h.program}, args...)...)
 }
 
-// daemon is the pid of the daemon, as the host sees it.
-func (h *upHost) daemon(t testing.TB) string {
+// daemon is the pid of the daemon, as the host sees it. While it executes another program, it has no command line for a moment.
+func (h *upHost) daemon(t testing.TB) (pid string) {
 	t.Helper()
-	return strings.TrimSpace(h.MustRun(t, "pgrep", "--oldest", "--full", "^"+h.program+" (server|mount)"))
+	hosts.Eventually(t, "a daemon", func() (string, bool) {
+		found, err := h.Run("pgrep", "--oldest", "--full", "^"+h.program+" (server|mount)")
+		pid = strings.TrimSpace(found)
+		return fmt.Sprint(err), err == nil
+	})
+	return pid
 }
 
 // TestFiveCommands is README's way from empty hosts to three servers and two mounts, and back.
