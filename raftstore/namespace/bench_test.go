@@ -6,11 +6,15 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"lockfs/raftstore/digest"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
@@ -101,7 +105,8 @@ func BenchmarkApplyCycle(b *testing.B) {
 }
 
 // BenchmarkMillionLocks tells what many held locks cost: memory, the time that taking a snapshot stalls
-// Apply, the first changes after it (which copy nodes), writing it and restoring it.
+// Apply, the first changes after it (which copy nodes), writing it and restoring it, and the hash of the state: what reading it costs
+// again and after a change, what keeping it costs a change, and what it would cost to make it anew.
 func BenchmarkMillionLocks(b *testing.B) {
 	before := heapBytes()
 	ns, index := heldNamespace(heldLocks, someFacts)
@@ -122,17 +127,38 @@ func BenchmarkMillionLocks(b *testing.B) {
 			ns.Snapshot()
 		}
 	})
+	setContent := func() {
+		index++
+		ino := 2 + index*7919%heldLocks
+		version := ns.Query(getAttr(ino)).GetAttr().GetVersion()
+		ns.Apply(ids.Index(index), &storepb.Command{Op: &storepb.Op{Op: &storepb.Op_SetContent{
+			SetContent: &storepb.SetContent{Ino: ino, IfVersion: version},
+		}}})
+	}
 	b.Run("setContentAfterSnapshot", func(b *testing.B) {
 		for b.Loop() {
 			b.StopTimer()
 			ns.Snapshot()
 			b.StartTimer()
-			index++
-			ino := 2 + index*7919%heldLocks
-			version := ns.Query(getAttr(ino)).GetAttr().GetVersion()
-			ns.Apply(ids.Index(index), &storepb.Command{Op: &storepb.Op{Op: &storepb.Op_SetContent{
-				SetContent: &storepb.SetContent{Ino: ino, IfVersion: version},
-			}}})
+			setContent()
+		}
+	})
+	for _, changes := range []int{0, 1} {
+		b.Run(fmt.Sprintf("hashAfter%dChanges", changes), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				for range changes {
+					setContent()
+				}
+				b.StartTimer()
+				ns.Hash()
+			}
+		})
+	}
+	b.Run("keepHash", func(b *testing.B) { keepHash(b, ns, setContent) })
+	b.Run("hashAnew", func(b *testing.B) {
+		for b.Loop() {
+			ns.Rehash()
 		}
 	})
 	b.Run("setRule", func(b *testing.B) {
@@ -156,6 +182,47 @@ func BenchmarkMillionLocks(b *testing.B) {
 			}
 		}
 	})
+}
+
+// keepHash tells what a change costs whose part of the hash is kept, and what one costs without: medians of the processor's time of many
+// changes at a time, in turn, so that what else goes on counts for both. The hash is wrong afterwards.
+func keepHash(b *testing.B, ns *Namespace, change func()) {
+	const changes = 4096 // several times as many as wait to be hashed
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	median := func(took []float64) float64 {
+		slices.Sort(took)
+		return took[len(took)/2]
+	}
+	var with, without []float64
+	for b.Loop() {
+		for range 9 {
+			with = append(with, threadTime(b, changes, change))
+			kept := *ns.digest
+			*ns.digest = *digest.Restoring() // takes no notice
+			without = append(without, threadTime(b, changes, change))
+			*ns.digest = kept
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(median(with), "ns/change")
+	b.ReportMetric(median(without), "ns/changeWithoutHash")
+}
+
+// threadTime is what the processor spends on something in this thread, in nanoseconds each time.
+func threadTime(b *testing.B, times int, do func()) float64 {
+	spent := func() int64 {
+		var usage unix.Rusage
+		if err := unix.Getrusage(unix.RUSAGE_THREAD, &usage); err != nil {
+			b.Fatal(err)
+		}
+		return usage.Utime.Nano() + usage.Stime.Nano()
+	}
+	before := spent()
+	for range times {
+		do()
+	}
+	return float64(spent()-before) / float64(times)
 }
 
 func heapBytes() uint64 {

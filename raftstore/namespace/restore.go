@@ -19,6 +19,7 @@ import (
 	"lockfs/raftstore/fault"
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
+	"lockfs/raftstore/version"
 )
 
 // maxRecord bounds one message of a snapshot: content, names and attributes of an inode with room.
@@ -134,6 +135,9 @@ func (r *snapshotReader) namespace() (*Namespace, error) {
 		return nil, err
 	}
 	if r.newer != nil {
+		if err := ns.CheckVersion(version.Own()); err != nil { // it says more
+			return nil, err
+		}
 		return nil, r.newer
 	}
 	if highest, _, found := ns.tree.inodes.Max(); found && fault.ReuseInodes {

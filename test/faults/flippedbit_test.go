@@ -10,8 +10,9 @@ import (
 	"lockfs/test/suite"
 )
 
-// TestFlippedBitIsFound has a bit flip in the memory of one of three servers: it ends, and again when it is started with the same data,
-// and the others go on. With an empty data directory it comes back, and no alarm is raised any more.
+// TestFlippedBitIsFound has a bit flip in the memory of one of three servers, while contenders are at work on the others and on a mount:
+// it ends, and again when it is started with the same data, and the others go on. With an empty data directory it comes back, and no
+// alarm is raised any more. Nothing that was acknowledged is lost, and nobody meets another one.
 func TestFlippedBitIsFound(t *testing.T) {
 	c := suite.NewCluster(t)
 	c.Program = suite.FaultyProgram(t)
@@ -24,11 +25,15 @@ func TestFlippedBitIsFound(t *testing.T) {
 		n.Start(t)
 	}
 	first, broken := c.Nodes[0], c.Nodes[2]
-	first.Host.MustRun(t, "sh", "-c", "echo held > "+c.Path("lock"))
+	guest := c.AddGuest(t, "m")
+	guest.Start(t)
+	contending := startContention(t, c, first.Host, c.Nodes[1].Host, guest.Host)
+	contending.goesOn(t)
+	first.Host.MustRun(t, "sh", "-c", "echo held > "+c.Path("held")) // the only content there is
 	require.Error(t, broken.Server.Wait())
 	require.Contains(t, broken.Server.Log(), "take the member out with `lockfs member remove "+broken.Name+"`")
-	c.RequireService(t, first)
-	require.Equal(t, "held\n", first.Host.MustRun(t, "cat", c.Path("lock")))
+	contending.goesOn(t)
+	require.Equal(t, "held\n", first.Host.MustRun(t, "cat", c.Path("held")))
 	alarm := onlyAlarm(t, first)
 	require.Equal(t, "state_differs", alarm.Kind)
 	require.Equal(t, broken.Name, alarm.Member)
@@ -46,10 +51,12 @@ func TestFlippedBitIsFound(t *testing.T) {
 	require.NoError(t, err)
 	broken.Host.MustRun(t, "rm", "-r", broken.Data)
 	broken.Start(t)
+	contending.goesOn(t)
 	number, err := json.Marshal(alarm.Number)
 	require.NoError(t, err)
 	_, err = first.Lockfs("alarm", "clear", string(number))
 	require.NoError(t, err)
+	contending.finish(t)
 	c.RequireSameState(t)
 	events, err := first.Lockfs("events")
 	require.NoError(t, err)

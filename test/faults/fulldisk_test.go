@@ -1,9 +1,6 @@
 package faults
 
 import (
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,42 +11,6 @@ import (
 	"lockfs/test/hosts"
 	"lockfs/test/suite"
 )
-
-// contender takes a lock on its host again and again until a file is there, and makes a file while it has it. What it was told is on
-// the disk that all hosts share: whom it met in there, and which files it made.
-const contender = `
-import os, sys, time
-mount, outside, me = sys.argv[1:]
-lock, inside = mount + "/lock", outside + "/inside"
-told = open(outside + "/made." + me, "w", buffering=1)
-n = 0
-while not os.path.exists(outside + "/stop"):
-    try:
-        fd = os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
-    except OSError:
-        time.sleep(0.02)
-        continue
-    os.close(fd)
-    try:
-        os.mkdir(inside)
-        os.rmdir(inside)
-    except OSError as error:
-        open(outside + "/violated", "a").write(me + ": " + str(error) + "\n")
-    n += 1
-    try:
-        os.mkdir(mount + "/made." + me + "." + str(n))
-        print("made.%s.%d" % (me, n), file=told)
-    except OSError:
-        pass
-    while True:
-        try:
-            os.unlink(lock)
-            break
-        except FileNotFoundError:
-            break
-        except OSError:
-            time.sleep(0.02)
-`
 
 // heartbeat renews a large file in its size for as long as there is no stop, and tells how often it was done.
 const heartbeat = `
@@ -71,32 +32,10 @@ while not os.path.exists(outside + "/stop"):
 // nothing that was acknowledged is lost, nobody meets another one, and the service is back by itself.
 func TestFullDisks(t *testing.T) {
 	c := startOnSmallDisks(t)
-	outside := t.TempDir()
 	first := c.Nodes[0]
-	var running []*hosts.Process
-	for _, n := range c.Nodes {
-		running = append(running, n.Host.Start("python3", "-c", contender, c.Mount, outside, n.Name))
-	}
-	running = append(running, startHeartbeat(t, c, c.Nodes[1], outside))
-	made := func() (names []string) {
-		for _, n := range c.Nodes {
-			told, err := os.ReadFile(filepath.Join(outside, "made."+n.Name))
-			if !errors.Is(err, fs.ErrNotExist) { // it has not begun
-				require.NoError(t, err)
-			}
-			names = append(names, strings.Fields(string(told))...)
-		}
-		return names
-	}
-	goesOn := func() {
-		t.Helper()
-		before := len(made())
-		hosts.Eventually(t, "locks are taken again", func() (string, bool) {
-			now := len(made())
-			return strconv.Itoa(now), now > before+20
-		})
-	}
-	goesOn()
+	contending := startContention(t, c, c.Hosts()...)
+	beating := startHeartbeat(t, c, c.Nodes[1], contending.outside)
+	contending.goesOn(t)
 	leader := c.Leader()
 	for _, full := range [][]*suite.Node{{leader}, c.Others(leader)[:1], c.Nodes} {
 		stopped := make(map[*suite.Node]int)
@@ -133,23 +72,11 @@ func TestFullDisks(t *testing.T) {
 		for _, free := range free {
 			free()
 		}
-		goesOn()
+		contending.goesOn(t)
 	}
-	first.Host.MustRun(t, "touch", filepath.Join(outside, "stop"))
-	for _, p := range running {
-		require.NoError(t, p.Wait(), p.Log())
-	}
-	_, err := first.Host.Run("test", "!", "-e", filepath.Join(outside, "violated"))
-	require.NoError(t, err, "two were in there at once")
-	there := first.Host.MustRun(t, "ls", c.Mount)
-	listed := make(map[string]bool)
-	for _, name := range strings.Fields(there) {
-		listed[name] = true
-	}
-	for _, name := range made() {
-		require.True(t, listed[name], name)
-	}
-	requireBeats(t, c, outside)
+	contending.finish(t)
+	require.NoError(t, beating.Wait(), beating.Log())
+	requireBeats(t, c, contending.outside)
 	c.RequireSameState(t)
 	for _, n := range c.Nodes {
 		n.Stop(t)

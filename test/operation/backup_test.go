@@ -58,11 +58,12 @@ func TestBackupsUnderLoadAreRestoredElsewhere(t *testing.T) {
 	c := suite.StartInsecureCluster(t, 3, "--backup-dir", own, "--backup-every", "2s", "--backup-keep", "2")
 	a := c.Nodes[0]
 	jobs := contenders(t, c, c.Hosts()...)
+	var acknowledged []string
 	for round := range suite.Rounds(4, 20) {
 		n := c.Nodes[round%3]
 		jobs.AwaitProgress(t, a)
-		acknowledged := fmt.Sprint("acknowledged", round)
-		a.Host.MustRun(t, "mkdir", c.Path(acknowledged))
+		acknowledged = append(acknowledged, fmt.Sprint("acknowledged", round))
+		n.Host.MustRun(t, "mkdir", c.Path(acknowledged[round]))
 		path := filepath.Join(c.Net.Dir(), fmt.Sprint("backup", round))
 		_, err := n.Lockfs("backup", path)
 		require.NoError(t, err)
@@ -122,7 +123,9 @@ func TestBackupsUnderLoadAreRestoredElsewhere(t *testing.T) {
 	other.Start(t)
 	require.Equal(t, []string{other.Name}, membersOf(t, other))
 	present := suite.ListDir(t, other, c.Mount)
-	require.Contains(t, present, "acknowledged3")
+	for _, name := range acknowledged {
+		require.Contains(t, present, name)
+	}
 	require.Equal(t, "file ", present["held"])
 	require.NotContains(t, present, "lost")
 	require.Equal(t, held, tokenOf(t, other.Host, c.Path("held")))

@@ -75,6 +75,76 @@ func TestMembersComeAndGo(t *testing.T) {
 	c.RequireSameState(t)
 }
 
+// TestServersComeInAsMemberAddSays starts servers by the command line that lockfs member add prints: one that gets a vote, and one that stays
+// without, also when it is started again. Neither line lets a second server in, or one of another name.
+func TestServersComeInAsMemberAddSays(t *testing.T) {
+	t.Parallel()
+	c := suite.StartSecureCluster(t, 1)
+	a := c.Nodes[0]
+	come := func(line string, n *suite.Node) *hosts.Process {
+		t.Helper()
+		line = strings.NewReplacer("/var/lib/lockfs", n.Data, "/locks", c.Mount, "HOST:7420", n.Addr(), "lockfs server", "server").
+			Replace(strings.TrimSpace(line))
+		p := n.Host.Start(c.Program, append(strings.Fields(line), "--name", n.Name, "--http-addr", n.HTTPAddr())...)
+		c.Started = append(c.Started, p)
+		return p
+	}
+	added := func(n *suite.Node, flags ...string) string {
+		t.Helper()
+		line, err := a.Lockfs(append([]string{"member", "add"}, flags...)...)
+		require.NoError(t, err)
+		require.Regexp(t, "^lockfs server .* --token lockfs-server-\\S+( --nonvoter)?\n$", line)
+		n.Server = come(line, n)
+		n.AwaitReady(t)
+		return line
+	}
+	states := func() (found []string) {
+		t.Helper()
+		text, err := a.Lockfs("member", "list", "--json")
+		require.NoError(t, err)
+		var list []struct {
+			Name  string `json:"name"`
+			State string `json:"state"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(text), &list), text)
+		for _, member := range list {
+			found = append(found, fmt.Sprint(member.Name, " ", member.State))
+		}
+		slices.Sort(found)
+		return found
+	}
+	voter, reader := c.Add(t), c.Add(t)
+	line := added(voter)
+	hosts.Eventually(t, "it has a vote", func() (string, bool) {
+		now := states()
+		return fmt.Sprint(now), slices.Equal(now, []string{"a voter", "b voter"})
+	})
+	added(reader, "--nonvoter", "--host", reader.Name)
+	want := []string{"a voter", "b voter", "c non-voter"}
+	require.Equal(t, want, states())
+	suite.RequireLocking(t, c, reader.Host, a.Host)
+	reader.Stop(t)
+	reader.Start(t)
+	c.RequireSameState(t)
+	require.Equal(t, want, states(), "without the flag too")
+
+	another := c.Add(t)
+	c.Nodes = c.Nodes[:3]
+	again := come(line, another)
+	require.Error(t, again.Wait())
+	require.Contains(t, again.Log(), "the join token is used up")
+	another.Host.MustRun(t, "rm", "-rf", another.Data)
+	line, err := a.Lockfs("member", "add", "--host", "e")
+	require.NoError(t, err)
+	again = come(line, another)
+	require.Error(t, again.Wait())
+	require.Contains(t, again.Log(), `the join token is for the host "e"`)
+	require.Equal(t, want, states())
+	_, err = a.Lockfs("member", "promote", reader.Name)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a voter", "b voter", "c voter"}, states())
+}
+
 // TestAStrayServerLeavesTheClusterAlone starts a second server with an address at which nobody else reaches it. It is told so,
 // nothing has changed for the first one, and once its address is right it may join.
 func TestAStrayServerLeavesTheClusterAlone(t *testing.T) {

@@ -52,10 +52,14 @@ func TestServersMoveAndChangeTheirVotesUnderLoad(t *testing.T) {
 }
 
 // TestEachServerIsReplacedUnderLoad replaces three servers by three others, one after the other, and has the cluster remove one
-// that is dead by itself.
+// that is dead by itself. Two mounts that were there before outlive them all, with contenders for the same locks on both.
 func TestEachServerIsReplacedUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := suite.StartCluster(t, 3, "--remove-dead", "10s")
+	first, second := c.AddGuest(t, "m"), c.AddGuest(t, "n")
+	first.Start(t)
+	second.Start(t)
+	jobs := contenders(t, c, first.Host, second.Host)
 	told := c.Net.Dir() + "/made"
 	for i := range 3 {
 		old, fresh := c.Nodes[i], c.Add(t)
@@ -67,6 +71,7 @@ func TestEachServerIsReplacedUnderLoad(t *testing.T) {
 		require.NoError(t, err)
 		old.Kill()
 		c.RequireService(t, fresh)
+		jobs.AwaitProgress(t, fresh)
 		fresh.Host.MustRun(t, "touch", told+".stop")
 		require.NoError(t, work.Wait(), "%s", work.Log())
 		fresh.Host.MustRun(t, "rm", told+".stop")
@@ -85,4 +90,7 @@ func TestEachServerIsReplacedUnderLoad(t *testing.T) {
 		return fmt.Sprint(text, err), err == nil && strings.Count(text, "voter") == 2
 	})
 	c.RequireService(t, last)
+	c.Nodes = c.Nodes[4:]
+	jobs.Finish(t, c)
+	c.RequireSameState(t)
 }

@@ -37,6 +37,13 @@ func newUpHost(t testing.TB, net *hosts.Net, name string) *upHost {
 	return h
 }
 
+// install puts a program where a package would, in the place of the one before.
+func (h *upHost) install(t testing.TB, built string) {
+	t.Helper()
+	h.program = "/mnt/lockfs"
+	h.MustRun(t, "sh", "-c", `cp "$1" /mnt/new && mv /mnt/new "$2"`, "sh", built, h.program)
+}
+
 // lockfs runs the program as root.
 func (h *upHost) lockfs(args ...string) (string, error) {
 	return h.Run("env", append([]string{"LOCKFS_MOUNT=" + h.mount, h.program}, args...)...)
@@ -55,10 +62,15 @@ func (h *upHost) asNobody(t testing.TB, args ...string) string {
 	return h.MustRun(t, "setpriv", append([]string{"--reuid", "65534", "--regid", "65534", "--clear-groups", h.program}, args...)...)
 }
 
-// daemon is the pid of the daemon, as the host sees it.
-func (h *upHost) daemon(t testing.TB) string {
+// daemon is the pid of the daemon, as the host sees it. While it executes another program, it has no command line for a moment.
+func (h *upHost) daemon(t testing.TB) (pid string) {
 	t.Helper()
-	return strings.TrimSpace(h.MustRun(t, "pgrep", "--oldest", "--full", "^"+h.program+" (server|mount)"))
+	hosts.Eventually(t, "a daemon", func() (string, bool) {
+		found, err := h.Run("pgrep", "--oldest", "--full", "^"+h.program+" (server|mount)")
+		pid = strings.TrimSpace(found)
+		return fmt.Sprint(err), err == nil
+	})
+	return pid
 }
 
 // TestFiveCommands is README's way from empty hosts to three servers and two mounts, and back.
@@ -210,6 +222,46 @@ func TestFiveCommands(t *testing.T) {
 	})
 }
 
+// TestDownDuringAnUpgrade stops lockfs while its daemon hands its mount over, and answers nobody: it is found all the same, and none
+// goes on afterwards. lockfs up finds it too.
+func TestDownDuringAnUpgrade(t *testing.T) {
+	t.Parallel()
+	net := hosts.New(t)
+	a, b := newUpHost(t, net, "a"), newUpHost(t, net, "b")
+	a.mustLockfs(t, "up", "--bootstrap")
+	b.mustLockfs(t, "up", strings.TrimSpace(a.mustLockfs(t, "token", "create", "--role", "client")))
+	for _, h := range []*upHost{b, a} {
+		during := func(moment string, args ...string) string {
+			t.Helper()
+			return h.MustRun(t, "sh", append([]string{"-ec", `
+				pid=$1 moment=$2; shift 2
+				handed() { grep --count "the mount is handed over" /var/log/lockfs.log || :; }
+				before=$(handed)
+				kill -HUP "$pid"
+				case $moment in handed) while [ "$(handed)" -eq "$before" ]; do :; done ;; esac
+				exec "$@"`, "sh", h.daemon(t), moment, h.program}, args...)...)
+		}
+		for _, moment := range []string{"asked", "handed"} {
+			daemon := h.daemon(t)
+			require.Contains(t, during(moment, "up"), "all is as it should be", moment)
+			require.Equal(t, daemon, h.daemon(t), moment)
+			said := during(moment, "down", "--force")
+			require.Contains(t, said, "daemon    stopped", moment)
+			hosts.Eventually(t, "nothing is left", func() (string, bool) {
+				left := processes(h.Host, "lockfs (server|mount|guard)( |$)")
+				return fmt.Sprint(left), len(left) == 0
+			})
+			require.Contains(t, h.mustLockfs(t, "down"), "it was stopped already", moment)
+			require.Zero(t, suite.CountMounts(t, h.Host, h.mount), moment)
+			h.mustLockfs(t, "up")
+			said = during(moment, "down")
+			require.Contains(t, said, "daemon    stopped", moment)
+			require.Contains(t, h.mustLockfs(t, "down"), "it was stopped already", moment)
+			require.Contains(t, h.mustLockfs(t, "up"), h.mount+" works", moment)
+		}
+	}
+}
+
 // members is what the host's daemon names.
 func (h *upHost) members(t testing.TB) (names []string) {
 	t.Helper()
@@ -273,11 +325,13 @@ stop)
 esac
 `
 
-// TestUpWithSystemd has systemd's part done by a script, which the host has in its place.
+// TestUpWithSystemd has systemd's part done by a script, which the host has in its place. A new program goes on with the unit's mount, of
+// which programs that use it notice nothing.
 func TestUpWithSystemd(t *testing.T) {
 	t.Parallel()
 	net := hosts.New(t)
 	a := newUpHost(t, net, "a")
+	a.install(t, a.program)
 	a.MustRun(t, "sh", "-ec", `mkdir -p /run/systemd/system /run/bin; echo "$1" > /run/bin/systemctl; chmod +x /run/bin/systemctl`, "sh", systemctl)
 	lockfs := func(args ...string) (string, error) {
 		return a.Run("env", append([]string{"PATH=/run/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LOCKFS_MOUNT=" + a.mount, a.program}, args...)...)
@@ -294,11 +348,27 @@ func TestUpWithSystemd(t *testing.T) {
 	a.locks(t, a)
 	require.Contains(t, must("up"), "all is as it should be")
 
+	daemon := a.daemon(t)
+	u := startUser(t, a.Host, "python3", suite.ClientPath(t, "unnoticed.py"), a.mount)
+	a.install(t, suite.NextProgram(t))
+	require.Contains(t, must("up"), "daemon    lockfs-server.service, enabled; it goes on with the program that is there now")
+	require.Equal(t, daemon, a.daemon(t))
+	require.Equal(t, a.MustRun(t, "sha256sum", a.program)[:64], a.MustRun(t, "sha256sum", "/proc/"+daemon+"/exe")[:64])
+	hosts.Eventually(t, "the mount was handed over", func() (string, bool) {
+		log := a.MustRun(t, "cat", "/run/journal")
+		return log, strings.Count(log, goneOn) == 1
+	})
+	_, err := a.Run("flock", "--nonblock", filepath.Join(a.mount, "held"), "true")
+	require.Error(t, err, "the program has it")
+	u.requireUnnoticed(t)
+	require.Equal(t, 1, suite.CountMounts(t, a.Host, a.mount))
+	require.Contains(t, must("up"), "all is as it should be", "once")
+
 	a.MustRun(t, "rm", "/etc/systemd/system/lockfs-server.service")
 	a.MustRun(t, "sh", "-ec", "echo LOCKFS_OP_TIMEOUT=7s >> /etc/lockfs/lockfs.env")
 	require.NotContains(t, must("up"), "all is as it should be", "the unit was gone")
 	must("down")
-	_, err := a.Run("stat", "/run/enabled")
+	_, err = a.Run("stat", "/run/enabled")
 	require.Error(t, err, "it does not start with the host")
 	must("up")
 	require.Contains(t, a.MustRun(t, "sh", "-c", `tr '\0' '\n' < "/proc/$(cat /run/main.pid)/environ"`), "LOCKFS_OP_TIMEOUT=7s")

@@ -36,10 +36,11 @@ func requireKnown(t testing.TB, n *suite.Node, newest uint32) {
 	})
 }
 
-// sums are the checksums of all files below a directory of a host.
+// sums are the checksums of all files below a directory of a host, and what else there is, with modes, owners and times of change.
 func sums(t testing.TB, h *hosts.Host, dir string) string {
 	t.Helper()
-	return h.MustRun(t, "sh", "-ec", `cd "$1"; find . -type f -print0 | sort -z | xargs -0 sha256sum`, "sh", dir)
+	return h.MustRun(t, "sh", "-ec", `cd "$1"; find . -printf '%p %y %m %u %g %s %T@\n' | sort; find . -type f -print0 | sort -z | xargs -0 sha256sum`,
+		"sh", dir)
 }
 
 // TestRollingUpgrade brings three servers and two mounts to the program of the next version, one after the other and one of them back
@@ -147,6 +148,37 @@ func requireOldIsRefused(t testing.TB, c *suite.Cluster, guest *suite.Guest) {
 	require.Equal(t, before, sums(t, guest.Host, "/run"))
 	guest.Other = next
 	guest.Start(t)
+}
+
+// TestAnOlderProgramLeavesNewerDataAlone has the program before meet what a cluster at the second version has written: the data directory
+// of its server, with what only that version has in the log, and a backup. Each command says which versions fit, and changes nothing.
+func TestAnOlderProgramLeavesNewerDataAlone(t *testing.T) {
+	t.Parallel()
+	c := suite.NewCluster(t)
+	n := c.Add(t)
+	n.Other = suite.NextProgram(t)
+	n.Start(t)
+	requireVersion(t, n, 2)
+	n.Host.MustRun(t, n.Other, append([]string{"note", "rack 2 is next"}, n.Asked()...)...)
+	n.Host.MustRun(t, "mkdir", c.Path("made"))
+	file, restored := filepath.Join(c.Net.Dir(), "backup"), n.Data+".restored"
+	n.Host.MustRun(t, n.Other, append([]string{"backup", file}, n.Asked()...)...)
+	n.Stop(t)
+
+	before := sums(t, n.Host, n.Data)
+	for _, args := range [][]string{
+		{"server", "--data", n.Data, "--name", n.Name, "--addr", n.Addr(), "--http-addr", n.HTTPAddr(), "--insecure", "--mount", c.Mount},
+		{"server", "recover", "--data", n.Data},
+		{"backup", "verify", file},
+		{"restore", file, "--data", restored, "--name", n.Name, "--addr", n.Addr(), "--insecure"},
+	} {
+		_, err := n.Host.Run(c.Program, args...)
+		require.ErrorContains(t, err, "runs at version 2, and this program knows 1", "%q", args)
+		require.Equal(t, before, sums(t, n.Host, n.Data), "%q", args)
+	}
+	require.NoDirExists(t, restored)
+	n.Start(t)
+	require.Contains(t, suite.ListDir(t, n, c.Mount), "made")
 }
 
 // writer makes directories, and writes those down that were acknowledged.

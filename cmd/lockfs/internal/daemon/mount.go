@@ -124,6 +124,7 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 	}
 	about := cli.Daemon{Kind: "mount", Of: p.dir, Mount: p.dir}
 	serveHTTP(http, about, relay, mountHandler(client, metrics), logger, &serving)
+	serveSocket(cli.MountSocket(p.dir), relay.Server(), logger, &serving) // before another guard: see lockfs down
 	mounted, guard, err := mount(p.dir, client, fusefs.Options{
 		Logger: logger, FsName: p.source, MountOptions: p.options, RootIsNobody: p.rootIsNobody, Observer: metrics.ObserveMount,
 	}, inherited)
@@ -134,7 +135,6 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 		return errors.Join(err, endSession(client, nil))
 	}
 	metrics.SetMount(client)
-	serveSocket(cli.MountSocket(p.dir), relay.Server(), logger, &serving)
 	serveDebug(about, metrics.Registry, logger, &serving)
 	supervisor.Ready()
 	if started {

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// Linux 5.3 is the oldest with pidfd_open(2), by which holders are watched; from 6.9 on an open that a signal ends leaves nothing
-// behind.
+// Linux 5.3 is the oldest with pidfd_open(2), by which holders are watched; from 6.9 on there is FUSE_NOTIFY_RESEND, and an open that a
+// signal ends leaves nothing behind.
 var (
 	oldestKernel = [2]int{5, 3}
-	tidyKernel   = [2]int{6, 9}
+	askingKernel = [2]int{6, 9}
 )
 
 func lookAtKernel(_ context.Context, h *host) []Finding {
@@ -29,8 +29,9 @@ func lookAtKernel(_ context.Context, h *host) []Finding {
 		return one(unknown("", "the kernel's version cannot be read: %v", err))
 	case before(version, oldestKernel):
 		return one(failed("use a newer kernel", "Linux %s has no pidfd_open: the processes that hold locks cannot be watched", release))
-	case before(version, tidyKernel):
-		return one(ok("Linux %s; before 6.9, a creation that is interrupted may leave its file behind", release))
+	case before(version, askingKernel):
+		return one(warning("use Linux 6.9 or newer", "Linux %s cannot ask again what a process leaves undone: a crash of the mount's process "+
+			"ends the mount, and a creation that is interrupted may leave its file behind", release))
 	}
 	return one(ok("Linux %s", release))
 }

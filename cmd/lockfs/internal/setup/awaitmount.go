@@ -9,11 +9,8 @@ import (
 	"lockfs/cmd/lockfs/internal/cli"
 )
 
-// Of waiting for the mount.
-const (
-	look   = 100 * time.Millisecond // how often
-	remark = 5 * time.Second        // how often it is said what the daemon says
-)
+// remark is how often it is said, while it is waited for the mount, what the daemon says.
+const remark = 5 * time.Second
 
 // awaitMount waits until a majority of the servers does what is asked for on the mount.
 func (h *host) awaitMount(ctx context.Context, r *report, daemon service, wait time.Duration) error {

@@ -27,8 +27,10 @@ type background struct {
 	command []string        // after the program
 	more    func() []string // variables that it gets besides those of this process
 	socket  string          // where it is asked, and so found
+	mount   string
 
 	process *os.File  // pidfd of what another process has started; nil: none is known
+	number  int       // its pid
 	child   *exec.Cmd // started by this process
 	ended   chan struct{}
 	logEnd  int64 // of logFile, when it was started
@@ -69,7 +71,7 @@ func (b *background) start(ctx context.Context) error {
 	return nil
 }
 
-func (b *background) running(context.Context) (bool, error) {
+func (b *background) running(ctx context.Context) (bool, error) {
 	if b.child != nil {
 		select {
 		case <-b.ended:
@@ -78,29 +80,51 @@ func (b *background) running(context.Context) (bool, error) {
 			return true, nil
 		}
 	}
-	return b.find()
+	return b.find(ctx)
 }
 
-func (b *background) pid(context.Context) (int, error) {
+func (b *background) pid(ctx context.Context) (int, error) {
 	if b.child != nil {
 		return b.child.Process.Pid, nil
 	}
-	return listener(b.socket)
+	if there, err := b.find(ctx); err != nil || !there {
+		return 0, err
+	}
+	return b.number, nil
 }
 
-func (b *background) reload(context.Context) error {
-	there, err := b.find()
+func (b *background) reload(ctx context.Context) error {
+	there, err := b.find(ctx)
 	if err != nil || !there {
 		return err
 	}
 	return ignoreGone(unix.PidfdSendSignal(int(b.process.Fd()), unix.SIGHUP, nil, 0))
 }
 
-// find finds the daemon that another process has started, and remembers it: it may go on for a while once its socket is gone.
-func (b *background) find() (there bool, err error) {
+// find finds the daemon that another process has started, and remembers it: it may go on for a while once its socket is gone. Nobody
+// is asked while another program, or another process, goes on with the mount, which then has a guard: the daemon is waited for.
+func (b *background) find(ctx context.Context) (there bool, err error) {
 	if b.process != nil {
 		return true, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, upgradeLimit)
+	defer cancel()
+	for {
+		guarded := isGuarded(b.mount) // first: who goes on listens before it has a guard of its own in place of this one
+		if there, err := b.look(); err != nil || there || !guarded {
+			return there, err
+		}
+		select {
+		case <-time.After(look):
+		case <-ctx.Done():
+			return false, fmt.Errorf("nobody answers at %s, though %s has a guard, which waits for a process that goes on; %s may say why",
+				b.socket, b.mount, logFile)
+		}
+	}
+}
+
+// look is one attempt to find it.
+func (b *background) look() (there bool, err error) {
 	pid, err := listener(b.socket)
 	if err != nil || pid == 0 {
 		return false, err
@@ -117,14 +141,25 @@ func (b *background) find() (there bool, err error) {
 		_ = unix.Close(process)
 		return false, err
 	}
-	b.process = os.NewFile(uintptr(process), "daemon")
+	b.process, b.number = os.NewFile(uintptr(process), "daemon"), pid
 	return true, nil
 }
 
+// stop does it twice: a program that has just begun to go on knows not yet that it is told to end, and its guard starts another then.
 func (b *background) stop(ctx context.Context, force bool) error {
-	if there, err := b.find(); err != nil || !there {
-		return err
+	for range 2 {
+		if there, err := b.find(ctx); err != nil || !there {
+			return err
+		}
+		if err := b.end(ctx, force); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// end ends the process that was found.
+func (b *background) end(ctx context.Context, force bool) error {
 	process := int(b.process.Fd())
 	defer func() {
 		_ = b.process.Close()
@@ -203,11 +238,9 @@ func listener(socket string) (pid int, err error) {
 
 // String is part of service.
 func (b *background) String() string {
-	pid := 0
+	pid := b.number
 	if b.child != nil {
 		pid = b.child.Process.Pid
-	} else if found, err := listener(b.socket); err == nil {
-		pid = found
 	}
 	return fmt.Sprintf("process %d in the background, since systemd does not run here; it writes to %s", pid, logFile)
 }

@@ -68,7 +68,7 @@ func (h *host) service() (service, error) {
 		return &systemd{role: h.role, program: program}, nil
 	}
 	return &background{
-		program: program, command: commandOf(h.role, h.mount), more: h.settings.environment, socket: h.socket(),
+		program: program, command: commandOf(h.role, h.mount), more: h.settings.environment, socket: h.socket(), mount: h.mount,
 	}, nil
 }
 

@@ -38,8 +38,14 @@ type service interface {
 	trouble(ctx context.Context) string
 }
 
-// stopTime is how long a daemon may take to stop.
-const stopTime = 30 * time.Second
+const (
+	// stopTime is how long a daemon may take to stop.
+	stopTime = 30 * time.Second
+	// upgradeLimit is how long it may take until another program goes on in its place: it makes sure first that that can.
+	upgradeLimit = 30 * time.Second
+	// look is how often it is looked whether something waited for is so.
+	look = 100 * time.Millisecond
+)
 
 // systemdRuns tells whether systemd manages this host, as sd_booted(3) has it.
 func systemdRuns() bool {

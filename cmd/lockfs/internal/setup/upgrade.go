@@ -8,9 +8,6 @@ import (
 	"time"
 )
 
-// upgradeLimit is how long the daemon may take until another program goes on in its place: it makes sure first that this one can.
-const upgradeLimit = 30 * time.Second
-
 // upgrade has the daemon go on with the program that runs here, without an end to the mount. false: it runs that already, or one
 // from another place, where it looks for a newer one.
 func upgrade(ctx context.Context, daemon service) (upgraded bool, err error) {
