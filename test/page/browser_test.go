@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -123,10 +124,13 @@ func (b *browser) open(address string) {
 // topEvent is what the newest of the events is, and of which path.
 const topEvent = `["Event", "Path"].map(label => document.querySelector("[data-list=events] > * > [data-label=" + label + "]")?.innerText).join(" ")`
 
-// pictures keeps the page as it looks in light, in dark, and on a narrow screen.
+// pictures keeps the page as it looks in light, in dark, and on a narrow screen; only in light if it is not kept for anybody.
 func (b *browser) pictures(name string) {
 	b.t.Helper()
 	b.picture(name+"-light", 1280, false)
+	if flag.Lookup("test.artifacts").Value.String() != "true" {
+		return
+	}
 	b.picture(name+"-dark", 1280, true)
 	b.picture(name+"-narrow", 390, false)
 	b.picture(name+"-narrow-dark", 390, true)

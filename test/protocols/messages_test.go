@@ -48,7 +48,11 @@ func TestMessagesSayNothingTwice(t *testing.T) {
 		"member remove none", "session list x",
 	}
 	const request = " --dir DIR --request-id r --intent i --intent-version 1"
-	for _, name := range strings.Fields("directory link loop empty malformed tower swarm semaphore pid none/x") {
+	names := strings.Fields("directory malformed semaphore none/x link loop empty tower swarm pid")
+	if !suite.Long() {
+		names = names[:4] // cmd/lockfs does this with all of them on a local disk
+	}
+	for _, name := range names {
 		for _, call := range []string{
 			"tower acquire NAME" + request, "tower release NAME --request-id r --dir DIR", "tower heartbeat NAME --request-id r --dir DIR", "tower check NAME --dir DIR",
 			"semaphore acquire DIR/NAME.lock", "semaphore release DIR/NAME.lock", "semaphore run DIR/NAME.lock -- false", "wait DIR/NAME.lock --timeout 0s",
