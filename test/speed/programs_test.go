@@ -1,7 +1,9 @@
 package speed
 
 import (
+	"errors"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,7 +21,7 @@ import (
 //	go test ./test/speed -run '^$' -bench Programs -benchtime 5x -timeout 1h
 //
 // push is ten pushes of each host to a repository that all share, worktree ten commits of each in a working tree of its own there, while one of them
-// has git collect garbage, borg an archive of 200 files of each in one repository. times-local is the ratio of the medians.
+// has git collect garbage. times-local is the ratio of the medians.
 func BenchmarkPrograms(b *testing.B) {
 	c := suite.StartCluster(b, 3)
 	g := c.AddGuest(b, "m")
@@ -60,15 +62,9 @@ var scenes = []scene{
 		``,
 		`cd "$D/w$N"; for i in 1 2 3 4 5 6 7 8 9 10; do echo "$N $i" > "own$i"; git add .; git commit -q -m "$i"; if [ "$N$i" = 05 ]; then git gc -q; fi; done`,
 	},
-	{
-		"borg", `borg init -e none "$D/borg"`,
-		`mkdir "$W/files"; for i in $(seq 200); do echo "$N $i" > "$W/files/$i"; done`,
-		`cd "$W"; borg create --lock-wait 300 "$D/borg::$N" files`,
-	},
 }
 
 const settings = `set -e; export HOME="$W" LC_ALL=C GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=n GIT_AUTHOR_EMAIL=e GIT_COMMITTER_NAME=n GIT_COMMITTER_EMAIL=e
-	export BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK=yes BORG_RELOCATED_REPO_ACCESS_IS_OK=yes
 `
 
 // run answers how many seconds it takes until all are done. The directory is made, and removed.
@@ -78,8 +74,12 @@ func (s scene) run(b *testing.B, on []*hosts.Host, scratch, dir string) float64 
 	defer on[0].MustRun(b, "rm", "-rf", dir)
 	do := func(host int, script string) error {
 		work := filepath.Join(scratch, on[host].Name())
-		_, err := on[host].Run("env", "D="+dir, "W="+work, "N="+string(rune('0'+host)), "bash", "-c", settings+`mkdir -p "$W"; `+script)
-		return err
+		p := on[host].Start("env", "D="+dir, "W="+work, "N="+string(rune('0'+host)), "bash", "-c", settings+`mkdir -p "$W"; `+script+"\necho done")
+		<-p.Ended() // however long it takes
+		if !strings.HasSuffix(p.Stdout(), "done\n") {
+			return errors.New(p.Log())
+		}
+		return nil
 	}
 	require.NoError(b, do(0, s.prepare))
 	for n := range on {
