@@ -231,6 +231,7 @@ func TestMountIsKilledInAnUpgrade(t *testing.T) {
 			now := processes(h, mountProcess)
 			return fmt.Sprint(now), len(now) == 1 && now[0] != found[0] && strings.Count(p.Log(), goneOn) > went
 		})
+		h.MustRun(t, "touch", c.Path(fmt.Sprint("between", n))) // it serves: what was said may be the killed one's
 		_, err := c.Nodes[0].Host.Run("flock", "--nonblock", c.Path("held"), "true")
 		require.Error(t, err)
 		pauseAfterKill(began)
