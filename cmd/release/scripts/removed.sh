@@ -12,6 +12,7 @@ purge)
 	for unit in lockfs-server.service lockfs-mount.service; do
 		rm -rf "/etc/systemd/system/$unit" "/etc/systemd/system/$unit.d" "/etc/systemd/system/multi-user.target.wants/$unit"
 	done
+	rm -f /etc/systemd/system/lockfs.service
 	rmdir /locks 2> /dev/null || true
 	# The name by which a machine without an id of its own is known, which is of no use without data.
 	[ ! -d /var/lib/lockfs ] || [ "$(ls -A /var/lib/lockfs)" != machine-id ] || rm -f /var/lib/lockfs/machine-id

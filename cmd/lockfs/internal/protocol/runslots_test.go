@@ -29,7 +29,9 @@ func TestRunSlots(t *testing.T) {
 			for range processes {
 				wait.Go(func() {
 					done := clitest.Execute(t, d.environment(), d.program, "run", d.path, "--slots", fmt.Sprint(count), "--format", format, "--",
-						"sh", "-c", `echo + >> "$LOCK.log"; sleep 0.1; echo - >> "$LOCK.log"`)
+						"sh", "-c", `echo + >> "$LOCK.log"
+						until [ "$(grep -c + "$LOCK.log")" -ge 3 ]; do sleep 0.01; done # the first wait for each other
+						sleep 0.1; echo - >> "$LOCK.log"`)
 					require.Equal(t, 0, done.Code, done.Stderr)
 				})
 			}

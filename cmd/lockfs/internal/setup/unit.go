@@ -28,7 +28,7 @@ func commandOf(role identity.Role, mountDir string) []string {
 
 // unitText is the unit, for hosts and for packages. It is ready once the locks are there, however long the others take to come.
 // To reload it is to have the newest program go on with the mount. Only the main process is told to stop: the guard of the mount
-// has to outlive it. Nothing there may give the daemon a view of the file system of its own: others would not see what it mounts.
+// has to outlive it. It is lockfs.service too, whichever role the host has. Nothing there may give the daemon a view of the file system of its own: others would not see what it mounts.
 func unitText(role identity.Role, program string) string {
 	return fmt.Sprintf(`# Of lockfs, started by "lockfs up". For other settings see %[1]s, or "systemctl edit %[2]s".
 [Unit]
@@ -52,6 +52,7 @@ LimitNOFILE=524288
 
 [Install]
 WantedBy=multi-user.target
+Alias=lockfs.service
 `, settingsFile, unitName(role), daemonOf(role), unitWord(program), strings.Join(commandOf(role, "${"+mountVariable+"}"), " "))
 }
 

@@ -35,3 +35,23 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 		require.NotContains(t, string(said), filepath.Base(file), strings.TrimSpace(string(said)))
 	}
 }
+
+// TestUnitsHaveOneNameToo: whatever the host is, lockfs.service is what it runs, as long as that is enabled.
+func TestUnitsHaveOneNameToo(t *testing.T) {
+	root := t.TempDir()
+	units := filepath.Join(root, "etc/systemd/system")
+	require.NoError(t, os.MkdirAll(units, 0o755))
+	systemctl := func(args ...string) {
+		said, err := exec.Command("systemctl", append([]string{"--root=" + root}, args...)...).CombinedOutput()
+		require.NoError(t, err, string(said))
+	}
+	for _, role := range []identity.Role{identity.Server, identity.Client} {
+		require.NoError(t, os.WriteFile(filepath.Join(units, unitName(role)), []byte(unitText(role, "/usr/bin/lockfs")), 0o644))
+		systemctl("enable", unitName(role))
+		target, err := os.Readlink(filepath.Join(units, "lockfs.service"))
+		require.NoError(t, err)
+		require.Equal(t, unitName(role), filepath.Base(target))
+		systemctl("disable", unitName(role))
+		require.NoFileExists(t, filepath.Join(units, "lockfs.service"))
+	}
+}
