@@ -20,6 +20,7 @@ func (n *Node) Close() error {
 	}
 	var errs []error
 	if n.raft != nil {
+		n.cfg.Metrics.Registry.Unregister(newNodeCollector(n)) // for the next of this process
 		errs = append(errs, n.raft.Close())
 	}
 	if n.port != nil {

@@ -14,6 +14,7 @@ import (
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/fault"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 	"lockfs/raftstore/version"
@@ -46,6 +47,8 @@ type Config struct {
 	LockDelay *time.Duration
 	// Leases says that this node, when it leads, gives mounts leases on what it answers them (package lease).
 	Leases bool
+	// LeasesOver is a term in which this node led before it was started, of which no lease lasts any more (Node.Resign); 0: there is none.
+	LeasesOver ids.Term
 	// SessionTTL is how long a session lasts without a keepalive; 0: DefaultSessionTTL. It is to be
 	// the same on all nodes.
 	SessionTTL time.Duration

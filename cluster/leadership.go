@@ -92,6 +92,9 @@ func (l *leadership) term() ids.Term {
 	return 0
 }
 
+// leads tells whether this node answers as the leader now: await would not wait.
+func (l *leadership) leads() bool { return l.term() != 0 && !l.members.raft.IsFull() }
+
 func (l *leadership) ready(term ids.Term) {
 	l.readyTerm.Store(uint64(term))
 	l.wake()

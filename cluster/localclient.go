@@ -20,6 +20,9 @@ func (n *Node) OpenClient(ctx context.Context, cfg session.Config) (client *sess
 	return client, err
 }
 
+// Adopt has a client go on through this node that was dialed while the node was not there yet.
+func (n *Node) Adopt(client *session.Client) { client.Settle(n, n.peers) }
+
 // QuerySince answers from this node's own state if that is new enough for the query, which says so; else nil.
 func (n *Node) QuerySince(query *storepb.Query) *storepb.Result { return n.fsm.QuerySince(query) }
 

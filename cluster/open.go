@@ -12,6 +12,7 @@ import (
 	"lockfs/raftstore/ids"
 	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -74,6 +75,7 @@ func (n *Node) open() error {
 	go n.raft.WatchDisk()
 	go n.raft.WatchSpace(n.ctx)
 	go n.raft.WatchLeader()
+	n.raft.StandAlone()
 	return nil
 }
 
@@ -84,15 +86,23 @@ func (n *Node) startRaft() error {
 	if err != nil {
 		return err
 	}
+	var running atomic.Pointer[consensus.Raft] // it stores entries before it is known here
+	n.words = newWords(func() ids.Term {
+		if r := running.Load(); r != nil {
+			return ids.Term(r.CurrentTerm())
+		}
+		return 0
+	}, monotonic)
 	n.raft, err = consensus.Open(n.dir, consensus.Config{
 		Network: network, Addresses: met, Logger: n.logger, SnapshotEntries: n.cfg.SnapshotEntries, Elected: n.leadership.notify,
 		Silence: n.silence, Wrote: func(took time.Duration) { n.observeWrite(took) },
-		Writing: n.cfg.Writing,
+		OnStore: n.words.stored, Writing: n.cfg.Writing,
 		MinFree: n.cfg.MinFree, Fail: n.fail, CannotApply: n.cannotApply, Entries: n.cfg.entries,
 	})
 	if err != nil {
 		return err
 	}
+	running.Store(n.raft)
 	n.fsm = n.raft.FSM
 	if n.security != nil {
 		n.security.judge.fsm.Store(n.fsm)
@@ -112,8 +122,8 @@ func (n *Node) startRaft() error {
 func (n *Node) assemble() {
 	newcomers := newNewcomers()
 	n.shown = newShown(n.fsm, n.clock, n.cfg.Leases)
-	n.words = newWords(func() ids.Term { return ids.Term(n.raft.CurrentTerm()) }, monotonic)
 	n.fsm.OnConfiguration(n.words.reconfigured)
+	n.words.reconfigured() // perhaps it was, since raft runs
 	n.store.Foretell, n.store.Settle = n.shown.foretell, n.shown.settle
 	n.changes = &changes{turn: newTurn(), ctx: n.ctx, raft: n.raft, store: n.store, leadership: n.leadership, logger: n.logger}
 	n.space = &diskSpace{own: n.raft.FreeSpace, members: n.members, changes: n.changes, logger: n.logger}
@@ -125,6 +135,7 @@ func (n *Node) assemble() {
 		ctx:     n.ctx, leases: newSessionLeases(n.cfg.SessionTTL), fsm: n.fsm, members: n.members, leadership: n.leadership,
 		readIndex: n.readIndex, clock: n.clock, changes: n.changes, logger: n.logger,
 	}
+	n.renewals = newRenewals(n.ctx, n.shown.table, n.leadership, n.readIndex, n.binding)
 	callsBack := &caller{n.dir.ID, n.raft, n.connections()}
 	n.moves = &moves{raft: n.raft, members: n.members, caller: callsBack, logger: n.logger}
 	n.suffrage = &suffrage{
@@ -164,7 +175,7 @@ func (n *Node) leaderLoop() *leaderLoop {
 		clock: n.clock, changes: n.changes, sessions: n.sessions, admission: n.admission, moves: n.moves, vigil: n.vigil,
 		removal: n.removal, logger: n.logger,
 		enrollment: n.enrollment, limits: func() *storepb.SetLimits { return n.cfg.limits(n.fsm) }, cluster: n.recordCluster,
-		roundDue: &n.roundDue,
+		roundDue: &n.roundDue, leasesOver: n.cfg.LeasesOver,
 	}
 }
 

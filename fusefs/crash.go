@@ -52,11 +52,11 @@ func stateOf(left []byte) (*state, error) {
 		s.Known[file.Ino] = 1
 	}
 	for _, lock := range e.Locks {
-		if of[lock.Handle] != lock.Ino { // it was closed, or is none
+		in := inodes[lock.Ino]
+		if in == nil || of[lock.Handle] != lock.Ino { // it was closed, or is none
 			s.releasing = append(s.releasing, lock)
 			continue
 		}
-		in := inodes[lock.Ino]
 		in.Locks = append(in.Locks, whole(lock, lock.Handle))
 	}
 	for _, in := range inodes {

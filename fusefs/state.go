@@ -268,6 +268,9 @@ func parseState(data []byte) (*state, error) {
 	if s.Version != stateVersion {
 		return nil, fmt.Errorf("it is of version %d, and this program knows %d: %w", s.Version, stateVersion, syscall.EPROTONOSUPPORT)
 	}
+	if s.Init == nil {
+		return nil, errors.New("it does not say what the mount agreed on with the kernel")
+	}
 	return s, nil
 }
 

@@ -20,6 +20,8 @@ type Config struct {
 	Elected chan<- bool
 	// Silence begins when the disk fails or hangs; from then on nothing is said to other nodes.
 	Silence *Withdrawal
+	// OnStore is called before entries are stored; nil: nobody wants to know.
+	OnStore func()
 	// Wrote is told how long each write of the log and of votes took until it was on disk; nil: nobody wants to know.
 	Wrote func(time.Duration)
 	// Writing does each write of the log and of votes, and has it on disk when it returns; nil: the write itself is all. It lets a

@@ -33,7 +33,8 @@ const (
 type earlyLog struct {
 	raft.LogStore // the log on disk
 
-	raft atomic.Pointer[raft.Raft] // whose log it is; nil: all is on disk when it is stored
+	raft    atomic.Pointer[raft.Raft] // whose log it is; nil: all is on disk when it is stored
+	onStore func()                    // may be nil
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -64,6 +65,9 @@ func (l *earlyLog) StoreLog(entry *raft.Log) error { return l.StoreLogs([]*raft.
 
 // StoreLogs is part of raft.LogStore. Raft calls it on the goroutine that changes its state.
 func (l *earlyLog) StoreLogs(entries []*raft.Log) error {
+	if l.onStore != nil {
+		l.onStore()
+	}
 	r := l.raft.Load()
 	isCommand := func(entry *raft.Log) bool { return entry.Type == raft.LogCommand }
 	if r == nil || r.State() != raft.Leader || !every(entries, isCommand) {

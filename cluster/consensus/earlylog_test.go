@@ -68,6 +68,22 @@ func TestEarlyEntriesHaveABoundInBytes(t *testing.T) {
 	log.close()
 }
 
+// TestWhoStoresEntriesSaysSoBefore they can count as stored, whoever writes them.
+func TestWhoStoresEntriesSaysSoBefore(t *testing.T) {
+	disk := stoppedDisk{raft.NewInmemStore(), make(chan error)}
+	log := newEarlyLog(disk)
+	told := make(chan struct{}, 1)
+	log.onStore = func() { told <- struct{}{} }
+	end := begins(t, func() error { return log.StoreLogs([]*raft.Log{{Index: 1, Term: 1}}) })
+	<-told
+	last, err := disk.LastIndex()
+	require.NoError(t, err)
+	require.Zero(t, last)
+	disk.end <- nil
+	require.NoError(t, end())
+	log.close()
+}
+
 func TestEarlyEntries(t *testing.T) {
 	entries := func(first, last uint64) (entries []*raft.Log) {
 		for index := first; index <= last; index++ {

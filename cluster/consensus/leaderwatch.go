@@ -99,3 +99,10 @@ func (r *Raft) standNow() {
 		}
 	}
 }
+
+// StandAlone has the only voter lead at once: it has nobody to wait for. It is to be called once everything is there that a leader needs.
+func (r *Raft) StandAlone() {
+	if voters := r.VoterIDs(); len(voters) == 1 && voters[0] == string(r.id) {
+		r.standNow()
+	}
+}

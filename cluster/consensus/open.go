@@ -25,9 +25,6 @@ const (
 	commitTimeout    = 200 * time.Millisecond // idle servers would be busy with less
 )
 
-// aloneTimeout stands for the first three where there is nobody to wait for.
-const aloneTimeout = 50 * time.Millisecond
-
 // Open starts raft on a data directory, which must stay open as long as it runs. Nobody takes snapshots or watches the disk
 // yet ([Raft.TakeSnapshots], [Raft.WatchDisk]). The error is a [DamagedError] when the directory is.
 func Open(dir *Directory, cfg Config) (*Raft, error) {
@@ -91,7 +88,6 @@ func (r *Raft) raftConfig() *raft.Config {
 	cfg.HeartbeatTimeout, cfg.ElectionTimeout = heartbeatTimeout, electionTimeout
 	cfg.LeaderLeaseTimeout, cfg.CommitTimeout = leaseTimeout, commitTimeout
 	if r.cfg.Network == nil {
-		cfg.HeartbeatTimeout, cfg.ElectionTimeout, cfg.LeaderLeaseTimeout = aloneTimeout, aloneTimeout, aloneTimeout
 		least = slog.LevelError // raft warns of electing itself, as it does at each start
 	}
 	cfg.BatchApplyCh = true

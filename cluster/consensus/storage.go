@@ -60,6 +60,7 @@ func openStorage(dir *Directory, cfg *Config) (*storage, *namespace.Namespace, e
 	disk.writing, disk.wrote = cfg.Writing, cfg.Wrote
 	sized := newSizedLog(&guardedLog{entries, disk}, sizes)
 	logs := newEarlyLog(sized)
+	logs.onStore = cfg.OnStore
 	votes.log, votes.disk = logs, disk
 	return &storage{disk: disk, space: space, log: log, logs: logs, sizes: sized, votes: votes, snapshots: snapshots, snapshot: newest}, state, nil
 }

@@ -82,9 +82,15 @@ func (c *Client) moved(from, to string) {
 
 // execute asks nodes in the name of the mount's cluster, until one has done it.
 func (c *Client) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+	return c.executeEach(ctx, req, func() {})
+}
+
+// executeEach is execute with something to do before each time that the request is sent.
+func (c *Client) executeEach(ctx context.Context, req *clusterpb.ExecuteRequest, before func()) (*clusterpb.ExecuteReply, error) {
 	return rpc.Ask(ctx, c.router, func(to rpc.Node, ctx context.Context, req *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
 		asked := c.cluster.get()
 		req.Cluster = asked
+		before()
 		reply, err := to.Execute(ctx, req)
 		if err == nil {
 			err = c.cluster.take(asked, reply.GetOutcome(), reply.GetCluster())

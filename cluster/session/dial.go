@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"time"
 
 	"lockfs/cluster/lease"
@@ -22,7 +21,8 @@ func Open(ctx context.Context, near Voter, peers *rpc.Peers, cfg Config) (*Clien
 	return openClient(ctx, near, rpc.NewRouter(peers, near), nil, cfg)
 }
 
-// Dial opens a session through the servers with these addresses. It waits for a leader until ctx ends.
+// Dial opens a session through the servers with these addresses. It waits for a leader until ctx ends. A client that goes on with a session
+// (Config.Inherited) waits no longer than its OpTimeout, and is there then all the same.
 func Dial(ctx context.Context, servers []string, cfg Config) (*Client, error) {
 	peers := rpc.NewPeers(cfg.Security)
 	cfg.setDefaults()
@@ -52,10 +52,10 @@ func (cfg *Config) setDefaults() {
 func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers, cfg Config) (*Client, error) {
 	cfg.setDefaults()
 	c := &Client{
-		router: via, near: near, peers: own, heard: cfg.Heard, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: hostinfo.BootTime(), timeout: cfg.OpTimeout,
+		router: via, peers: own, heard: cfg.Heard, logger: cfg.Logger, host: cfg.Host, bootID: readBootID(), machine: machineID(cfg), started: hostinfo.BootTime(), timeout: cfg.OpTimeout,
 		noDelay: cfg.NoLockDelay, versions: cfg.Versions, slots: make(chan int, inFlight), current: newCurrent(),
 		hurried: make(chan struct{}, 1), stopped: make(chan struct{}), leaving: make(chan struct{}),
-		number: rand.Uint64(), leases: lease.NewCache(), leaseBegun: make(chan struct{}, 1), returned: make(chan struct{}),
+		number: rand.Uint64(), leases: lease.NewCache(), leaseBegun: make(chan struct{}, 1), returned: make(chan struct{}), settled: make(chan struct{}),
 	}
 	c.roundDue.Store(new(time.Now().Add(c.timeout)))
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -64,7 +64,7 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 		c.slots <- slot
 	}
 	if cfg.Inherited != nil {
-		return c, c.goOn(cfg.Inherited)
+		return c, c.goOn(ctx, cfg, near)
 	}
 	var left *journalState
 	var others []*journal
@@ -97,18 +97,34 @@ func openClient(ctx context.Context, near Voter, via *rpc.Router, own *rpc.Peers
 		return nil, errors.Join(err, c.journal.close())
 	}
 	c.current.set(nil, session)
-	if near != nil {
-		go near.FollowLeader(c.ctx, via.Lead)
-	}
+	c.follow(near)
 	go c.keepAlive()
 	go c.keepLeases()
 	c.holders.run()
 	return c, nil
 }
 
+// Settle has a client that was dialed go on through the voter of this process, which was not there yet, as if [Open] had opened it. Calls that
+// others have not answered yet are asked again. It is to be called once.
+func (c *Client) Settle(near Voter, peers *rpc.Peers) {
+	c.before.Store(new(c.router.Entrance()))
+	c.router.Settle(peers, near)
+	c.follow(near)
+	close(c.settled)
+	time.AfterFunc(2*removalsRetry, c.peers.Close) // see FollowRemovals
+}
+
+// follow goes by what a voter knows; nil: there is none.
+func (c *Client) follow(near Voter) {
+	if near != nil {
+		c.near.Store(&near)
+		go near.FollowLeader(c.ctx, c.router.Lead)
+	}
+}
+
 // goOn is for a client that goes on with the session of a process before it.
-func (c *Client) goOn(journalFile *os.File) error {
-	session, left, err := c.inherit(journalFile)
+func (c *Client) goOn(ctx context.Context, cfg Config, near Voter) error {
+	session, left, err := c.inherit(cfg.Inherited)
 	if err == nil {
 		c.holders, err = newHolders(c.ctx, c, c.host, c.bootID, c.logger)
 	}
@@ -118,23 +134,24 @@ func (c *Client) goOn(journalFile *os.File) error {
 	}
 	c.current.set(nil, session)
 	c.settleLeft(session, left)
-	c.confirm(session)
+	if cfg.Begun != nil {
+		cfg.Begun(c)
+	}
+	c.confirm(ctx, session)
 	c.settling.Add(1)
 	go c.tellVersions(session.id)
-	if c.near != nil {
-		go c.near.FollowLeader(c.ctx, c.router.Lead)
-	}
+	c.follow(near)
 	go c.keepAlive()
 	go c.keepLeases()
 	c.holders.run()
-	c.awaitLeft()
+	c.awaitLeft(ctx)
 	return nil
 }
 
 // awaitLeft waits until nothing that a killed process had under way can be done or taken back any more: who is told that it failed may look
 // at once whether it was done.
-func (c *Client) awaitLeft() {
-	ctx, cancel := context.WithTimeout(c.alive, c.timeout)
+func (c *Client) awaitLeft(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	if err := c.unsettled.await(ctx); err != nil {
 		c.logger.Warn("what the process before had under way is not settled yet", "error", err)
@@ -143,11 +160,11 @@ func (c *Client) awaitLeft() {
 
 // confirm renews a session before anything is asked in it, or hears that it has ended. Should nobody answer, calls wait until
 // somebody does, and fail as when the cluster is silent.
-func (c *Client) confirm(session *clientSession) {
-	ctx, cancel := context.WithTimeout(c.alive, c.timeout)
+func (c *Client) confirm(ctx context.Context, session *clientSession) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	for {
-		wait := c.renew(session)
+		wait := c.renew(ctx, session)
 		if s, _ := c.current.get(); s == nil || !s.fenced() || pause.For(ctx, wait) != nil {
 			return
 		}

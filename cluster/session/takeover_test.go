@@ -3,14 +3,17 @@ package session_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"lockfs/cluster/session"
 	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
 	"lockfs/raftstore/storepb"
 )
 
@@ -76,6 +79,50 @@ func TestClientPrefersASessionThatWasLeft(t *testing.T) {
 	require.Equal(t, id, openClient(t, node, file).Session())
 }
 
+// TestClientGoesOnThroughOthersUntilItsNodeIsThere hands a session over to a client that has no node yet, and later gets one while calls are
+// under way. Each is done once.
+func TestClientGoesOnThroughOthersUntilItsNodeIsThere(t *testing.T) {
+	const creators, names = 4, 50
+	servers := startServers(t, 3)
+	node := servers[1]
+	first := openClient(t, node, filepath.Join(t.TempDir(), "mount.session"))
+	held := takeFlock(t, first, "held", 1)
+	id := first.Session()
+	file, err := first.HandOver(t.Context())
+	require.NoError(t, err)
+
+	second, err := session.Dial(t.Context(), []string{servers[0].address, servers[2].address},
+		session.Config{Host: "h", OpTimeout: testWait, Inherited: file, Logger: quietLogger()})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = second.Close(context.Background()) })
+	require.Equal(t, id, second.Session())
+	made := make(chan string, creators*names)
+	for creator := range creators {
+		go func() {
+			for n := range names {
+				result, err := second.Mutate(t.Context(), &storepb.Caller{}, createOp(fmt.Sprint(creator, "-", n)))
+				made <- fmt.Sprint(result.GetCode(), " ", err)
+			}
+		}()
+	}
+	for n := range creators * names {
+		if n == names {
+			node.Adopt(second)
+		}
+		require.Equal(t, "OK <nil>", <-made, "each is done once")
+	}
+	other := openClient(t, servers[2], "")
+	try := func() storepb.Code {
+		op := &storepb.TakeLock{Ino: held.GetIno(), Kind: held.GetKind(), Type: held.GetType(), Owner: 1}
+		result, err := other.TakeLock(t.Context(), &storepb.Caller{}, op)
+		require.NoError(t, err)
+		return result.GetCode()
+	}
+	require.Equal(t, storepb.Code_WOULD_BLOCK, try())
+	dropLocks(t, second, held, 1)
+	require.Equal(t, storepb.Code_OK, try())
+}
+
 // TestClientGoesOnAfterAKill has all that the client before it had, but for what that had under way. A request that waited for a lock keeps
 // its place for a moment and gets none.
 func TestClientGoesOnAfterAKill(t *testing.T) {
@@ -104,4 +151,101 @@ func TestClientGoesOnAfterAKill(t *testing.T) {
 	require.Equal(t, storepb.Code_WOULD_BLOCK, try(3), "the first has it still")
 	dropLocks(t, heir, held, 1)
 	require.Equal(t, storepb.Code_OK, try(3), "the second does not wait any more")
+}
+
+// goingOn is a client that goes on with the session of another one, once others may be asked through it that have not answered yet, and what
+// says that it has been opened.
+func goingOn(ctx context.Context, t testing.TB, left *session.Client, servers ...string) (*session.Client, <-chan error) {
+	t.Helper()
+	file, err := left.HandOver(t.Context())
+	require.NoError(t, err)
+	begun, opened := make(chan *session.Client, 1), make(chan error, 1)
+	go func() {
+		_, err := session.Dial(ctx, servers, session.Config{
+			Host: "h", OpTimeout: time.Hour, Inherited: file, Begun: func(c *session.Client) { begun <- c }, Logger: quietLogger(),
+		})
+		opened <- err
+	}()
+	return <-begun, opened
+}
+
+// silentServer accepts connections and answers nothing.
+func silentServer(t testing.TB) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, listener.Close()) })
+	return listener.Addr().String()
+}
+
+// TestClientThatGoesOnThroughTheSilentIsToldToEnd is one that would wait for an hour else.
+func TestClientThatGoesOnThroughTheSilentIsToldToEnd(t *testing.T) {
+	node := startServers(t, 1)[0]
+	ctx, end := context.WithCancel(t.Context())
+	client, opened := goingOn(ctx, t, openClient(t, node, filepath.Join(t.TempDir(), "mount.session")), silentServer(t))
+	end()
+	require.NoError(t, <-opened)
+	client.Die(t)
+}
+
+// TestClientThatGoesOnThroughTheSilentTurnsToItsNode though it was not answered yet.
+func TestClientThatGoesOnThroughTheSilentTurnsToItsNode(t *testing.T) {
+	node := startServers(t, 1)[0]
+	first := openClient(t, node, filepath.Join(t.TempDir(), "mount.session"))
+	id := first.Session()
+	client, opened := goingOn(t.Context(), t, first, silentServer(t))
+	t.Cleanup(func() { _ = client.Close(context.Background()) })
+	node.Adopt(client)
+	require.NoError(t, <-opened)
+	require.Equal(t, id, client.Session())
+	require.Equal(t, storepb.Code_OK, create(t, client, "made"))
+}
+
+// TestNothingThatIsRemovedIsMissedByWhoTurnsToItsNode removes a file at the very moment in which a client turns to its node.
+func TestNothingThatIsRemovedIsMissedByWhoTurnsToItsNode(t *testing.T) {
+	const names = 20
+	servers := startServers(t, 2)
+	node := servers[1]
+	first := openClient(t, node, filepath.Join(t.TempDir(), "mount.session"))
+	other := openClient(t, servers[0], "")
+	for n := range names {
+		require.Equal(t, storepb.Code_OK, create(t, other, fmt.Sprint("file", n)))
+	}
+	client, opened := goingOn(t.Context(), t, first, servers[0].address)
+	require.NoError(t, <-opened)
+	t.Cleanup(func() { _ = client.Close(context.Background()) })
+	told, heard := make(chan string, 1000), make(map[string]bool)
+	go client.FollowRemovals(t.Context(), func(gone namespace.Removal) { told <- gone.Name })
+	remove := func(name string) {
+		op := &storepb.Op{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{Parent: namespace.RootIno, Name: []byte(name)}}}
+		result, err := other.Mutate(t.Context(), &storepb.Caller{}, op)
+		require.NoError(t, err)
+		require.Equal(t, storepb.Code_OK, result.GetCode())
+	}
+	for following := false; !following; { // it hears of nothing that was removed before it began to ask
+		require.Contains(t, []storepb.Code{storepb.Code_OK, storepb.Code_EXISTS}, create(t, other, "first"))
+		remove("first")
+		select {
+		case <-told:
+			following = true
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	for n := range names {
+		if n == names/2 {
+			node.Adopt(client)
+		}
+		remove(fmt.Sprint("file", n))
+	}
+	for missing := names; missing > 0; {
+		select {
+		case name := <-told:
+			if name != "first" && !heard[name] {
+				heard[name] = true
+				missing--
+			}
+		case <-time.After(testWait):
+			t.Fatalf("told of %d only: %v", len(heard), heard)
+		}
+	}
 }

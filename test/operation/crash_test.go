@@ -2,8 +2,11 @@ package operation
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -131,13 +134,7 @@ func TestSupervisedMountIsKilled(t *testing.T) {
 // TestServerIsKilled kills a server with a mount, which has a majority without it, and starts it as systemd does.
 func TestServerIsKilled(t *testing.T) {
 	t.Parallel()
-	c := suite.NewCluster(t)
-	for range 3 {
-		n := c.Add(t)
-		n.Environment = []string{"NOTIFY_SOCKET=/run/no-such-socket"}
-		n.Start(t)
-	}
-	n := c.Nodes[2]
+	c, n := supervisedServer(t)
 	u := startUser(t, n.Host, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
 	for range suite.Rounds(2, 30) {
 		began := time.Now()
@@ -149,6 +146,144 @@ func TestServerIsKilled(t *testing.T) {
 		pauseAfterKill(began)
 	}
 	u.requireUnnoticed(t)
+}
+
+// supervisedServer is one of three, which is started as systemd does.
+func supervisedServer(t testing.TB) (*suite.Cluster, *suite.Node) {
+	t.Helper()
+	c := suite.NewCluster(t)
+	for range 3 {
+		n := c.Add(t)
+		n.Environment = []string{"NOTIFY_SOCKET=/run/no-such-socket"}
+		n.Start(t)
+	}
+	return c, c.Nodes[2]
+}
+
+// awaitLettingGo asks a server to execute its program anew, and waits until it has let go of its mount.
+func awaitLettingGo(t testing.TB, n *suite.Node) {
+	t.Helper()
+	const letGo = "the mount is handed over"
+	before := strings.Count(n.Server.Log(), letGo)
+	n.Server.Signal(syscall.SIGHUP)
+	hosts.Eventually(t, "the old program lets go", func() (string, bool) {
+		return n.Server.Log(), strings.Count(n.Server.Log(), letGo) > before
+	})
+}
+
+// TestServerIsKilledInAnUpgrade kills a server after the old program has let go of the mount: before the new one has it, while it has it and
+// goes on through others, and when it is a server again.
+func TestServerIsKilledInAnUpgrade(t *testing.T) {
+	t.Parallel()
+	c, n := supervisedServer(t)
+	u := startUser(t, n.Host, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
+	for round := range suite.Rounds(3, 30) {
+		began := time.Now()
+		awaitLettingGo(t, n)
+		time.Sleep(time.Duration(round%8) * 50 * time.Millisecond)
+		n.Kill()
+		n.Launch()
+		n.AwaitReady(t)
+		n.Host.MustRun(t, "touch", c.Path(fmt.Sprint("between", round)))
+		_, err := c.Nodes[0].Host.Run("flock", "--nonblock", c.Path("held"), "true")
+		require.Error(t, err)
+		pauseAfterKill(began)
+	}
+	u.requireUnnoticed(t)
+}
+
+// awaitOtherServers waits until a server of three has written down where its mount finds the others.
+func awaitOtherServers(t testing.TB, n *suite.Node) {
+	t.Helper()
+	hosts.Eventually(t, "the other servers are written down", func() (string, bool) {
+		content, err := os.ReadFile(filepath.Join(n.Data, "mount.servers"))
+		return fmt.Sprintf("%q %v", content, err), len(strings.Fields(string(content))) == 2
+	})
+}
+
+// TestServerThatCannotStartServesItsMount has a server's data directory not be opened after an upgrade, after another one, and after a kill. The
+// mount goes on through the others each time, and turns to the server once that can be started.
+func TestServerThatCannotStartServesItsMount(t *testing.T) {
+	t.Parallel()
+	c, n := supervisedServer(t)
+	u := startUser(t, n.Host, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
+	awaitOtherServers(t, n)
+	const broken = "this server does not start, and its mount goes on through others"
+	identity := filepath.Join(n.Data, "node.json")
+	hidden := n.Data + "-identity"
+	n.Host.MustRun(t, "mv", identity, hidden)
+	awaitLettingGo(t, n)
+	require.NoError(t, n.Server.WaitOutput(goneOn))
+	require.NoError(t, n.Server.WaitOutput(broken))
+	n.Host.MustRun(t, "touch", c.Path("through others"))
+	awaitUpgrade(t, n.Server, 1)
+	n.Server.Signal(syscall.SIGHUP)
+	awaitUpgrade(t, n.Server, 2)
+	n.Host.MustRun(t, "touch", c.Path("through others again"))
+
+	n.Kill()
+	n.Launch()
+	require.NoError(t, n.Server.WaitOutput(goneOn))
+	require.NoError(t, n.Server.WaitOutput(broken))
+	n.Host.MustRun(t, "touch", c.Path("after a kill"))
+	_, err := c.Nodes[0].Host.Run("flock", "--nonblock", c.Path("held"), "true")
+	require.Error(t, err)
+
+	n.Host.MustRun(t, "mv", hidden, identity)
+	n.AwaitReady(t)
+	n.Host.MustRun(t, "touch", c.Path("through its own"))
+	u.requireUnnoticed(t)
+	n.Stop(t)
+	c.Nodes[0].AwaitSession(t, n.Name, "the session ends with the mount", suite.NoSession)
+}
+
+// TestServerThatIsCutOffIsToldToEnd while it goes on with its mount and nobody answers: it does not wait for that.
+func TestServerThatIsCutOffIsToldToEnd(t *testing.T) {
+	t.Parallel()
+	c := suite.NewCluster(t, "--op-timeout", "10m")
+	for range 3 {
+		n := c.Add(t)
+		n.Environment = []string{"NOTIFY_SOCKET=/run/no-such-socket"}
+		n.Start(t)
+	}
+	n := c.Nodes[2]
+	awaitOtherServers(t, n)
+	for _, other := range c.Nodes[:2] {
+		other.Server.Signal(syscall.SIGSTOP)
+	}
+	t.Cleanup(func() {
+		for _, other := range c.Nodes[:2] {
+			other.Server.Signal(syscall.SIGCONT)
+		}
+	})
+	n.Kill()
+	n.Launch()
+	require.NoError(t, n.Server.WaitOutput("entering follower state"))
+	n.Stop(t)
+	hosts.Eventually(t, "the mount has ended", func() (string, bool) {
+		mounts := suite.CountMounts(t, n.Host, c.Mount)
+		return fmt.Sprint(mounts, " mounts"), mounts == 0
+	})
+}
+
+// TestServerIsToldToEndInAnUpgrade ends whichever program is there just then, and the mount with it. One that has begun this very moment is
+// killed by that, as it cannot know yet what to do; the next is told again.
+func TestServerIsToldToEndInAnUpgrade(t *testing.T) {
+	t.Parallel()
+	c, n := supervisedServer(t)
+	for round := range suite.Rounds(4, 20) {
+		awaitLettingGo(t, n)
+		time.Sleep(time.Duration(round%10) * 30 * time.Millisecond)
+		n.Server.Signal(syscall.SIGTERM)
+		if err := n.Server.Wait(); err != nil {
+			require.ErrorContains(t, err, "signal: terminated", "%s", n.Server.Log())
+			n.Start(t)
+			n.Stop(t)
+		}
+		require.Zero(t, suite.CountMounts(t, n.Host, c.Mount), "%d", round)
+		c.Nodes[0].AwaitSession(t, n.Name, "the session ends with the mount", suite.NoSession)
+		n.Start(t)
+	}
 }
 
 // TestMountThatCannotGoOn ends once its processes are killed again and again, and can be mounted anew.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockfs/fusefs/estate"
+	"lockfs/raftstore/ids"
 )
 
 // inheritance is what the program that ran in this process before has handed over, or a guard process what was left of another.
@@ -19,6 +20,8 @@ type inheritance struct {
 	session *os.File
 	files   []*os.File // of the connection
 	guard   *os.File   // see handoverVariable; nil: there is none
+
+	led ids.Term // see ledVariable
 
 	// Of a guard that watches this process.
 	watcher       int // its pid; 0: it does not
@@ -54,6 +57,8 @@ func (i *inheritance) guarded() {
 func (i *inheritance) sayFarewell(ctx context.Context) {
 	if i != nil && i.guard != nil && ctx.Err() != nil {
 		_, _ = i.guard.Write([]byte{toldToEnd})
+		_ = i.guard.Close()
+		i.guard = nil
 	}
 }
 
@@ -110,7 +115,16 @@ func inherit() (*inheritance, error) {
 		}
 		files = append(files, file)
 	}
-	return newInheritance(files, watcher)
+	i, err := newInheritance(files, watcher)
+	if led := os.Getenv(ledVariable); err == nil && led != "" {
+		var term uint64
+		if term, err = strconv.ParseUint(led, 10, 64); err != nil {
+			err = fmt.Errorf("%s: %w", ledVariable, err)
+		}
+		i.led = ids.Term(term)
+		err = errors.Join(err, os.Unsetenv(ledVariable))
+	}
+	return i, err
 }
 
 // fileOf is a descriptor that was handed over; nil for -1.

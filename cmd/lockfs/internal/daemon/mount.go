@@ -141,13 +141,8 @@ func (p *mountPlan) run(ctx context.Context, ready func()) error {
 		ready()
 	}
 	supervisor.Watch(ctx, logger, supervisor.Loop{Name: "session", Due: client.RoundDue})
-	gone := make(chan struct{})
-	go func() {
-		mounted.Wait()
-		close(gone)
-	}()
 	next := &upgrade{program: program, mounted: mounted, client: client, guard: guard, others: serving, logger: logger}
-	over := !next.await(ctx, asked, gone)
+	over := !next.await(ctx, asked, next.gone())
 	supervisor.Stopping()
 	guard.farewell()
 	if !over {

@@ -20,29 +20,38 @@ type part struct {
 	stop func() error
 }
 
-// stopIn gives up on a part that takes longer than the limit.
-func (p part) stopIn(limit time.Duration) error {
+// stopBy gives up on a part that takes longer.
+func (p part) stopBy(until time.Time, logger *slog.Logger) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.stop() }()
+	var err error
 	select {
-	case err := <-stopped:
-		return err
-	case <-time.After(limit):
-		return errors.New("it hangs")
+	case err = <-stopped:
+	case <-time.After(time.Until(until)):
+		err = errors.New("it hangs")
+	}
+	if err != nil {
+		logger.Warn("did not stop cleanly", "part", p.name, "error", err)
 	}
 }
 
 func (p *parts) started(name string, stop func() error) { *p = append(*p, part{name, stop}) }
 
 // stop stops all in reverse, but for what hangs, on a disk that does not answer for instance.
-func (p parts) stop(logger *slog.Logger) { p.stopWithin(2*stopGrace, logger) }
-
-// stopWithin gives each part so much time.
-func (p parts) stopWithin(limit time.Duration, logger *slog.Logger) {
+func (p parts) stop(logger *slog.Logger) {
 	for _, part := range slices.Backward(p) {
-		if err := part.stopIn(limit); err != nil {
-			logger.Warn("did not stop cleanly", "part", part.name, "error", err)
+		part.stopBy(time.Now().Add(2*stopGrace), logger)
+	}
+}
+
+// stopSoon has so much time for all but the first, which they rely on, and as much for that. What remains when it is over is not waited for.
+func (p parts) stopSoon(limit time.Duration, logger *slog.Logger) {
+	until := time.Now().Add(limit)
+	for i, part := range slices.Backward(p) {
+		if i == 0 {
+			until = time.Now().Add(limit)
 		}
+		part.stopBy(until, logger)
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"lockfs/cluster"
@@ -13,7 +15,6 @@ import (
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/cli"
 	"lockfs/cmd/lockfs/internal/daemon/supervisor"
-	"lockfs/fusefs"
 )
 
 // service is a voter, and a mount of it if mountDir is not empty.
@@ -31,14 +32,19 @@ type service struct {
 	inherited *inheritance // nil: nothing
 
 	parts parts
+	node  atomic.Pointer[cluster.Node] // nil until it is ready
 }
+
+var errNoProgram = errors.New("the mount has ended, for no program could go on with it")
 
 // run starts everything, waits until it is told to end or cannot go on, and stops everything in reverse.
 func (s *service) run(ctx context.Context) error {
 	go tuneCollector()
 	failure := s.start(ctx)
+	s.inherited.sayFarewell(ctx)
 	supervisor.Stopping()
 	s.parts.stop(s.config.Logger)
+	s.inherited.sayFarewell(ctx) // if it was told to end just now
 	if ctx.Err() != nil && errors.Is(failure, ctx.Err()) {
 		return nil // told to end
 	}
@@ -52,10 +58,12 @@ func (s *service) start(ctx context.Context) error {
 		return err
 	}
 	started := s.inherited == nil // by somebody who waits for it
+	if !started {
+		s.config.LeasesOver = s.inherited.led
+	}
 	if s.mountDir != "" && started {
 		s.inherited = pickUp(s.sessionFile(), s.mountDir)
 	}
-	defer s.inherited.sayFarewell(ctx)
 	if s.mountDir != "" && s.inherited == nil { // else nobody answers there until it is taken over
 		if err := refuseBelow("data directory", "--data", s.config.DataDir, s.mountDir); err != nil {
 			return err
@@ -81,50 +89,33 @@ func (s *service) start(ctx context.Context) error {
 	s.config.Metrics = cluster.NewMetrics()
 	s.config.Metrics.Registry.MustRegister(CertificateCollector{filepath.Join(s.config.DataDir, "identity")})
 	s.config.Version = cli.ProgramVersion()
-	node, err := cluster.Open(s.config)
+	taken, err := s.takeOver(ctx)
 	if err != nil {
 		return err
 	}
-	s.parts.started("node", node.Close)
-	http, err := listenHTTP(s.httpAddr, node.Protect)
-	if err != nil && s.inherited == nil {
-		return fmt.Errorf("listen for HTTP: %w", err)
-	} else if err != nil { // programs wait for the mount
-		s.config.Logger.Warn("HTTP is not served", "error", err)
-	}
-	serveHTTP(http, s.about(), node.Relay(), node.Handler(), s.config.Logger, &s.parts)
-	serveDebug(s.about(), s.config.Metrics.Registry, s.config.Logger, &s.parts)
-	serveSocket(s.socket, node.SocketServer(), s.config.Logger, &s.parts)
-	supervisor.Status("waits until a majority of the servers answers")
-	if err := node.WaitReady(ctx); err != nil {
-		return firstFailure(node, err)
-	}
-	if err := s.forrst.serve(ctx, node, session.Config{Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger}, functions, &s.parts); err != nil {
-		return firstFailure(node, err)
-	}
-	loops := []supervisor.Loop{{Name: "leading", Due: node.RoundDue}}
-	gone := make(chan struct{})
 	var next *upgrade
-	if s.mountDir != "" {
-		if next, err = s.mount(ctx, node); err != nil {
-			return err
-		}
-		loops = append(loops, supervisor.Loop{Name: "session", Due: next.client.RoundDue})
-		go func() {
-			next.mounted.Wait()
-			close(gone)
-		}()
+	if taken != nil {
+		next, err = s.standIn(ctx, taken, asked, functions)
+	} else {
+		next, err = s.startAll(ctx, functions)
+	}
+	if err != nil {
+		return err
+	}
+	node := s.node.Load()
+	var gone <-chan struct{}
+	if next != nil {
+		gone = next.gone()
 	}
 	supervisor.Ready()
 	if started {
 		s.ready()
 	}
-	supervisor.Watch(ctx, s.config.Logger, loops...)
 	for {
 		select {
 		case <-asked:
 			if s.upgrade(ctx, next) {
-				return errors.New("the mount has ended, for no program could go on with it")
+				return errNoProgram
 			}
 		case <-ctx.Done():
 			return ctx.Err()
@@ -136,8 +127,75 @@ func (s *service) start(ctx context.Context) error {
 	}
 }
 
-// sessionFile is where a later process finds the session of the mount.
-func (s *service) sessionFile() string { return filepath.Join(s.config.DataDir, "mount.session") }
+// startAll starts the voter, and mounts once that can be used.
+func (s *service) startAll(ctx context.Context, functions http.Handler) (next *upgrade, err error) {
+	node, err := s.startNode(ctx, functions, &s.parts)
+	if err != nil {
+		return nil, err
+	}
+	s.node.Store(node)
+	if s.mountDir == "" {
+		s.watch(ctx)
+		return nil, nil
+	}
+	m := s.mount(ctx, node)
+	others := s.parts // all that is to be stopped before another program takes over
+	if err := s.keep(ctx, m); err != nil {
+		return nil, err
+	}
+	s.watch(ctx, supervisor.Loop{Name: "session", Due: m.client.RoundDue})
+	return s.show(node, m, others), nil
+}
+
+// watch has the supervisor told that the daemon is alive.
+func (s *service) watch(ctx context.Context, loops ...supervisor.Loop) {
+	leading := func() time.Time {
+		if node := s.node.Load(); node != nil {
+			return node.RoundDue()
+		}
+		return time.Now() // it may have to wait for long until it is ready
+	}
+	supervisor.Watch(ctx, s.config.Logger, append(loops, supervisor.Loop{Name: "leading", Due: leading})...)
+}
+
+// startNode starts the voter and all by which it is asked, and waits until it can be used.
+func (s *service) startNode(ctx context.Context, functions http.Handler, parts *parts) (*cluster.Node, error) {
+	node, err := cluster.Open(s.config)
+	if err != nil {
+		return nil, err
+	}
+	parts.started("node", node.Close)
+	listener, err := listenHTTP(s.httpAddr, node.Protect)
+	if err != nil && s.inherited == nil {
+		return nil, fmt.Errorf("listen for HTTP: %w", err)
+	} else if err != nil { // programs wait for the mount
+		s.config.Logger.Warn("HTTP is not served", "error", err)
+	}
+	serveHTTP(listener, s.about(), node.Relay(), node.Handler(), s.config.Logger, parts)
+	serveDebug(s.about(), s.config.Metrics.Registry, s.config.Logger, parts)
+	serveSocket(s.socket, node.SocketServer(), s.config.Logger, parts)
+	supervisor.Status("waits until a majority of the servers answers")
+	if err := node.WaitReady(ctx); err != nil {
+		return nil, firstFailure(node, err)
+	}
+	if err := s.forrst.serve(ctx, node, session.Config{Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger}, functions, parts); err != nil {
+		return nil, firstFailure(node, err)
+	}
+	return node, nil
+}
+
+// show has others see the mount, and answers what another program can go on with.
+func (s *service) show(node *cluster.Node, m serverMount, others parts) *upgrade {
+	s.config.Metrics.SetMount(m.client)
+	node.SetMount(s.mountDir)
+	next := s.next(m)
+	next.node, next.others = node, others
+	return next
+}
+
+func (s *service) next(m serverMount) *upgrade {
+	return &upgrade{program: s.program, mounted: m.mounted, client: m.client, guard: m.guard, logger: s.config.Logger}
+}
 
 // upgrade returns if there is none, and answers whether the mount is over. A server without a mount is started anew for that.
 func (s *service) upgrade(ctx context.Context, next *upgrade) (over bool) {
@@ -181,37 +239,4 @@ func firstFailure(node *cluster.Node, err error) error {
 	default:
 		return err
 	}
-}
-
-func (s *service) mount(ctx context.Context, node *cluster.Node) (*upgrade, error) {
-	config := session.Config{
-		Host: s.hostName, OpTimeout: s.opTimeout, Logger: s.config.Logger,
-		SessionFile:  s.sessionFile(),
-		MachineFiles: append(machineFiles(), filepath.Join(s.config.DataDir, "machine-id")),
-	}
-	if s.inherited != nil {
-		config.Inherited = s.inherited.session
-	}
-	client, err := node.OpenClient(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	others := s.parts // all that is to be stopped before another program takes over
-	mounted, guard, err := mount(s.mountDir, client, fusefs.Options{Logger: s.config.Logger, Observer: s.config.Metrics.ObserveMount}, s.inherited)
-	if err != nil && ctx.Err() == nil && s.inherited.isGuarded() { // the next process goes on with the session
-		return nil, err
-	}
-	if err != nil {
-		s.parts.started("session", func() error { return endSession(client, nil) })
-		return nil, err
-	}
-	s.parts.started("connection", func() error { return mounted.End(client.Answers()) })
-	s.parts.started("session", func() error { return endSession(client, mounted) })
-	s.parts.started("mount", func() error {
-		guard.farewell()
-		return mounted.Unmount()
-	})
-	s.config.Metrics.SetMount(client)
-	node.SetMount(s.mountDir)
-	return &upgrade{program: s.program, mounted: mounted, client: client, guard: guard, others: others, logger: s.config.Logger}, nil
 }

@@ -92,7 +92,9 @@ func (l *leaving) start() error {
 func environment() []string {
 	var own []string
 	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); name != handoverVariable && name != toldToEndVariable {
+		switch name, _, _ := strings.Cut(variable, "="); name {
+		case handoverVariable, ledVariable, toldToEndVariable:
+		default:
 			own = append(own, variable)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"lockfs/cluster"
 	"lockfs/cluster/session"
 	"lockfs/cmd/lockfs/internal/daemon/supervisor"
 	"lockfs/fusefs"
@@ -24,11 +25,13 @@ import (
 const (
 	// handoverLimit is how long requests under way may take before an upgrade is put off. Others wait meanwhile.
 	handoverLimit = 5 * time.Second
-	// checkLimit is how long the new program may take to say whether it fits, and the cluster to answer, which nobody waits for.
+	// checkLimit is how long the new program may take to say whether it fits, and the cluster to answer, and others to lead in place of this
+	// server, which nobody waits for.
 	checkLimit = 10 * time.Second
 
-	// stopLimit is how long each other part of the daemon may take to stop, while programs wait. What it leaves undone is as after a crash.
-	stopLimit = time.Second
+	// stopLimit is how long the other parts of the daemon may take to stop, while programs wait (parts.stopSoon). What they leave undone is as
+	// after a crash.
+	stopLimit = 300 * time.Millisecond
 
 	takesOver  = "takes-over"
 	runsAtFlag = "runs-at"
@@ -40,6 +43,7 @@ type upgrade struct {
 	program string
 	mounted *fusefs.Mounted
 	client  *session.Client
+	node    *cluster.Node // nil: none, or it is not ready
 	guard   *guardKeeper
 	others  parts // all else that the daemon does
 	logger  *slog.Logger
@@ -72,6 +76,16 @@ func (u *upgrade) await(ctx context.Context, asked <-chan os.Signal, gone <-chan
 	}
 }
 
+// gone is closed once the mount is.
+func (u *upgrade) gone() <-chan struct{} {
+	gone := make(chan struct{})
+	go func() {
+		u.mounted.Wait()
+		close(gone)
+	}()
+	return gone
+}
+
 // attempt returns only if there is no upgrade, and answers whether the mount is over.
 func (u *upgrade) attempt(ctx context.Context) (over bool) {
 	over, err := u.run(ctx)
@@ -82,6 +96,15 @@ func (u *upgrade) attempt(ctx context.Context) (over bool) {
 // run returns only if there is no upgrade, with the reason, and whether the mount is over. Else it is served as before.
 func (u *upgrade) run(ctx context.Context) (over bool, err error) {
 	if err := u.check(ctx); err != nil {
+		return false, err
+	}
+	variables, stay, err := u.resign(ctx)
+	defer func() {
+		if err != nil && !over {
+			stay()
+		}
+	}()
+	if err != nil {
 		return false, err
 	}
 	began := time.Now()
@@ -97,11 +120,11 @@ func (u *upgrade) run(ctx context.Context) (over bool, err error) {
 		return false, err
 	}
 	supervisor.Reloading()
-	u.others.stopWithin(stopLimit, u.logger)
+	u.others.stopSoon(stopLimit, u.logger)
 	u.logger.Info("the mount is handed over", "program", u.program, "state", len(handover.State), "after", time.Since(began))
 	variable, err := bequeath(handover.State, sessionFile, handover.Files, u.guard)
 	if err == nil {
-		err = execute(ctx, u.program, variable)
+		err = execute(ctx, u.program, append(variables, variable))
 	}
 	u.guard.end()
 	return true, errors.Join(err, u.mounted.End(u.client.Answers()))
@@ -150,9 +173,9 @@ func keepOpen(files ...*os.File) (fds []int, err error) {
 
 // execute puts a program in the place of this one, or this one anew if that cannot be done. If ctx has ended it is to end once it has
 // taken over.
-func execute(ctx context.Context, program, variable string) (err error) {
+func execute(ctx context.Context, program string, handed []string) (err error) {
 	signal.Ignore(unix.SIGHUP) // it would end the next one before that knows what to do
-	variables := append(environment(), variable)
+	variables := append(environment(), handed...)
 	if ctx.Err() != nil {
 		variables = append(variables, toldToEndVariable+"=1")
 	}
@@ -166,6 +189,11 @@ func execute(ctx context.Context, program, variable string) (err error) {
 func (u *upgrade) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
+	if u.node != nil {
+		if err := u.node.CanStart(); err != nil {
+			return fmt.Errorf("this server could not be started: %w", err)
+		}
+	}
 	offer, err := u.mounted.Offer()
 	if err != nil {
 		return err
@@ -176,6 +204,25 @@ func (u *upgrade) check(ctx context.Context) error {
 	if output, err := asked.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s does not go on with the mount: %w: %s", u.program, err, bytes.TrimSpace(output))
 	}
+	return u.askCluster(ctx)
+}
+
+// resign has another server lead in place of this one, while the mount is served yet, and answers what the next program has to know when it
+// is a server itself.
+func (u *upgrade) resign(ctx context.Context) (variables []string, stay func(), err error) {
+	if u.node == nil {
+		return nil, func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	defer cancel()
+	led, err := u.node.Resign(ctx)
+	if err == nil {
+		err = u.askCluster(ctx) // the next leader may not be ready yet
+	}
+	return []string{fmt.Sprintf("%s=%d", ledVariable, led)}, func() { u.node.Stay(led) }, err
+}
+
+func (u *upgrade) askCluster(ctx context.Context) error {
 	if _, err := u.client.Query(ctx, &storepb.Query{Query: &storepb.Query_StatFs{StatFs: &storepb.StatFs{}}}); err != nil {
 		return fmt.Errorf("the cluster does not answer: %w", err)
 	}

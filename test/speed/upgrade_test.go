@@ -1,0 +1,86 @@
+package speed
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockfs/cmd/lockfs/figures"
+	"lockfs/test/hosts"
+	"lockfs/test/suite"
+)
+
+// BenchmarkUpgrade measures for how long a server that is upgraded does not serve its mount, as its log says, and the longest that a
+// write takes meanwhile through a descriptor whose file is locked: of the only server, of the leader of two, of a follower of three, and
+// of their leader. Eleven times each:
+//
+//	go test ./test/speed -run '^$' -bench Upgrade -benchtime 1x
+func BenchmarkUpgrade(b *testing.B) {
+	for _, kind := range []string{"only", "leader-of-two", "follower", "leader"} {
+		b.Run(kind, func(b *testing.B) {
+			servers := map[string]int{"only": 1, "leader-of-two": 2}
+			c := suite.StartCluster(b, cmp.Or(servers[kind], 3))
+			var paused, longest []float64
+			for range b.N {
+				for range 11 {
+					n := c.Leader()
+					if kind == "follower" {
+						n = c.Others(n)[0]
+					}
+					pause, write := upgrade(b, c, n)
+					paused, longest = append(paused, pause), append(longest, write)
+				}
+			}
+			b.Logf("pauses in ms: %.0f; longest writes: %.0f", paused, longest)
+			b.ReportMetric(figures.Quantile(paused, 0.5), "ms-pause-median")
+			b.ReportMetric(figures.Quantile(longest, 0.5), "ms-write-median")
+			b.ReportMetric(slices.Max(longest), "ms-write-worst")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+var wentOn = regexp.MustCompile(`went on with the mount.* pause=(\S+)`)
+
+// upgrade has a server execute its program anew while another program writes, and answers the pause of the mount and the longest write,
+// in milliseconds.
+func upgrade(b *testing.B, c *suite.Cluster, n *suite.Node) (pause, write float64) {
+	b.Helper()
+	const writing = `
+import fcntl, os, signal, sys, time
+fd = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY)
+fcntl.flock(fd, fcntl.LOCK_EX)
+over, longest = [], 0
+signal.signal(signal.SIGTERM, lambda *_: over.append(True))
+print("writing", flush=True)
+while not over:
+    began = time.monotonic()
+    os.pwrite(fd, b"held", 0)
+    longest = max(longest, time.monotonic() - began)
+    time.sleep(0.005)
+print(longest * 1000)
+`
+	writer := n.Host.Start("python3", "-c", writing, c.Path(n.Name))
+	require.NoError(b, writer.WaitOutput("writing\n"))
+	before := len(wentOn.FindAllString(n.Server.Log(), -1))
+	n.Server.Signal(syscall.SIGHUP)
+	hosts.Eventually(b, n.Name+" goes on and shows its mount again", func() (string, bool) {
+		status, err := n.Status()
+		shown := slices.ContainsFunc(status.Nodes, func(s suite.NodeStatus) bool { return s.Name == n.Name && s.Mount != "" })
+		return fmt.Sprintf("%+v %v", status, err), shown && len(wentOn.FindAllString(n.Server.Log(), -1)) > before
+	})
+	writer.Signal(syscall.SIGTERM)
+	require.NoError(b, writer.Wait())
+	_, err := fmt.Sscan(strings.TrimPrefix(writer.Stdout(), "writing\n"), &write)
+	require.NoError(b, err)
+	took, err := time.ParseDuration(wentOn.FindAllStringSubmatch(n.Server.Log(), -1)[before][1])
+	require.NoError(b, err)
+	return float64(took.Microseconds()) / 1000, write
+}
