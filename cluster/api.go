@@ -6,10 +6,11 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/cluster/rpc"
+	"lockfs/raftstore/ids"
 	"lockfs/raftstore/storepb"
 )
 
-var _ rpc.Node = (*Node)(nil)
+var _ rpc.LeaseKeeper = (*Node)(nil)
 
 // KeepAlive is part of rpc.Node.
 func (n *Node) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
@@ -25,10 +26,27 @@ func (n *Node) KeepAlive(ctx context.Context, req *clusterpb.KeepAliveRequest) (
 
 // Lease is part of rpc.Node.
 func (n *Node) Lease(ctx context.Context, req *clusterpb.LeaseRequest) (*clusterpb.LeaseReply, error) {
-	if outcome := n.answersTo(req.GetCluster()); outcome != clusterpb.Outcome_DONE {
-		return &clusterpb.LeaseReply{Outcome: outcome}, nil
+	type answer struct {
+		reply *clusterpb.LeaseReply
+		err   error
 	}
-	return n.sessions.lease(ctx, req)
+	answered := make(chan answer, 1)
+	n.KeepLease(ctx, req, func(reply *clusterpb.LeaseReply, err error) { answered <- answer{reply, err} })
+	select {
+	case a := <-answered:
+		return a.reply, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// KeepLease is part of rpc.LeaseKeeper.
+func (n *Node) KeepLease(ctx context.Context, req *clusterpb.LeaseRequest, answer func(*clusterpb.LeaseReply, error)) {
+	if outcome := n.answersTo(req.GetCluster()); outcome != clusterpb.Outcome_DONE {
+		answer(&clusterpb.LeaseReply{Outcome: outcome}, nil)
+		return
+	}
+	n.renewals.request(ctx, req, answer)
 }
 
 // Sessions is part of rpc.Node.
@@ -37,14 +55,19 @@ func (n *Node) Sessions(ctx context.Context, _ *clusterpb.SessionsRequest) (*clu
 }
 
 // Probe is part of rpc.Node.
-func (n *Node) Probe(context.Context, *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
+func (n *Node) Probe(_ context.Context, req *clusterpb.ProbeRequest) (*clusterpb.ProbeReply, error) {
 	free, minFree := n.raft.FreeSpace()
 	term, silent := n.words.give()
-	return &clusterpb.ProbeReply{
+	reply := &clusterpb.ProbeReply{
 		FreeSpace: free, MinSpace: minFree, Full: n.raft.IsFull(),
 		Term: uint64(term), Silent: int64(silent), WallClock: n.clock.now().wall, Id: n.dir.ID, Leads: n.leadership.term() != 0,
 		Cluster: n.dir.ClusterID(),
-	}, nil
+	}
+	if elected := req.GetElected(); elected != 0 && req.GetCluster() == n.dir.ClusterID() {
+		lasts, resigned := n.shown.resign(ids.Term(elected) - 1)
+		reply.Resigned, reply.LeasesLast = resigned, int64(lasts)
+	}
+	return reply, nil
 }
 
 // Join is part of rpc.Node.

@@ -31,7 +31,7 @@ func requireStopsAt(t *testing.T, node *Node, index uint64, why error) {
 	require.ErrorIs(t, err, why)
 	require.Equal(t, ids.Index(index), stopped.Index)
 	require.ErrorContains(t, err, fmt.Sprintf("`lockfs server inspect --data %s %d` shows the entry", node.cfg.DataDir, index))
-	_, _, err = node.query(t.Context(), node.leadership.term(), statFs.GetQuery(), true, lease.Holder{})
+	_, _, err = node.query(t.Context(), node.leadership.term(), statFs.GetQuery(), true, lease.Request{})
 	require.ErrorIs(t, err, stopped)
 	require.ErrorIs(t, err, raftstore.ErrNotDone)
 	_, err = node.store.Propose(t.Context(), &storepb.Command{Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}})

@@ -28,7 +28,10 @@
 // With leases (package lease; Config.Leases) a mount answers many reads itself. Then a change shows only once nobody holds anything of it
 // any more, which the leader alone knows: it holds back what it answers (shown), no other node answers from its state, and a new
 // leader waits until the leases of others are over before it answers at all: a second after the last word that voters gave to another
-// (words), which after a crash is about as long ago as an election takes. Whether there may be any is in the state
+// (words), which after a crash is about as long ago as an election takes; or for as long as the leader of the term before says that its
+// leases last, which gives none any more once it is asked, and had waited for all before it when it began ([lease.Table.Resign]). Who
+// led in an earlier term than that knows nothing of who led in between. A leader that is to end for a moment, for its mount to go on in
+// another program, gives none for a while before it has another one lead (Node.Resign). Whether there may be any is in the state
 // (namespace.Namespace.MayLease), so that it does not depend on how servers were started. What only tells of a node itself does not
 // wait: its audit trail, hashes, backups, and what it has seen removed, for which a mount drops what it holds.
 //

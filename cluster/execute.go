@@ -42,8 +42,6 @@ func (n *Node) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 		return &clusterpb.ExecuteReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}, nil
 	}
 	began := time.Now()
-	var result *storepb.Result
-	var err error
 	reply := new(clusterpb.ExecuteReply)
 	switch r := req.GetRequest().(type) {
 	case *clusterpb.ExecuteRequest_Query:
@@ -51,38 +49,63 @@ func (n *Node) execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 		if !confirmed && n.readIndex.isMajorityWith(req.GetProbed()) {
 			confirmed, reply.Term = true, uint64(term)
 		}
-		wanted := lease.Holder{Session: ids.Session(req.GetLease()), Client: req.GetClient()}
-		if _, err := n.binding.session(rpc.CallerOf(ctx), wanted.Session); err != nil {
-			wanted = lease.Holder{}
-		}
-		var given leased
-		result, given, err = n.query(ctx, term, r.Query, confirmed, wanted)
+		result, given, err := n.query(ctx, term, r.Query, confirmed, n.wantedLease(ctx, req))
+		reply.Outcome, reply.Result = outcomeOf(err), result
 		reply.Lease, reply.LeaseLasts = given.generation, int64(given.lasts)
 	case *clusterpb.ExecuteRequest_Command:
-		if wrong := mayCommand(r.Command); wrong != "" {
-			result = n.malformed(wrong)
-			break
-		}
-		if err := n.binding.command(rpc.CallerOf(ctx), r.Command); err != nil {
-			return nil, err
-		}
-		if result, err = notBeforeItsVersion(n.store.Propose(ctx, r.Command)); errors.Is(err, codec.ErrNewer) || errors.Is(err, codec.ErrOlder) {
-			n.cfg.Metrics.malformed.Inc()
-			n.newer.Do(func() { n.logger.Error("a mount asks for what this node does not know", "error", err) })
+		var refused error
+		if reply, refused = n.command(ctx, term, req); refused != nil {
+			return nil, refused
 		}
 	default:
-		result = n.malformed("neither a command nor a query")
+		reply.Result = n.malformed("neither a command nor a query")
 	}
-	reply.Outcome, reply.Result = outcomeOf(err), result
 	n.cfg.Metrics.observeRequest(req, reply, time.Since(began))
 	return reply, nil
+}
+
+// command does one, and answers with it what its mount asks next (package lease).
+func (n *Node) command(ctx context.Context, term ids.Term, req *clusterpb.ExecuteRequest) (reply *clusterpb.ExecuteReply, refused error) {
+	cmd := req.GetCommand()
+	if wrong := mayCommand(cmd); wrong != "" {
+		return &clusterpb.ExecuteReply{Result: n.malformed(wrong)}, nil
+	}
+	if err := n.binding.command(rpc.CallerOf(ctx), cmd); err != nil {
+		return nil, err
+	}
+	sequel := n.shown.expect(n.wantedLease(ctx, req), req)
+	result, err := n.store.Propose(ctx, cmd)
+	isCommitted := err == nil
+	if result, err = notBeforeItsVersion(result, err); errors.Is(err, codec.ErrNewer) || errors.Is(err, codec.ErrOlder) {
+		n.cfg.Metrics.malformed.Inc()
+		n.newer.Do(func() { n.logger.Error("a mount asks for what this node does not know", "error", err) })
+	}
+	reply = &clusterpb.ExecuteReply{Outcome: outcomeOf(err), Result: result}
+	if isCommitted && n.clusterVersion() == version.Newest { // else it may be asked what the cluster does not know yet
+		reply.Also = n.shown.follow(sequel, result, func() bool { return n.stillLeads(term) })
+	}
+	return reply, nil
+}
+
+// wantedLease is who wants a lease on an answer, if anybody does who may.
+func (n *Node) wantedLease(ctx context.Context, req *clusterpb.ExecuteRequest) lease.Request {
+	wanted := lease.Request{
+		Holder: lease.Holder{Session: ids.Session(req.GetLease()), Client: req.GetClient()}, Spent: req.GetSpent(), Asked: req.GetAsked(),
+	}
+	if wanted.Session == 0 {
+		return lease.Request{}
+	}
+	if _, err := n.binding.session(rpc.CallerOf(ctx), wanted.Session); err != nil {
+		return lease.Request{}
+	}
+	return wanted
 }
 
 // eventWait is how long a query for events waits for one. It is below rpc.AttemptTimeout.
 const eventWait = time.Second
 
 func (n *Node) query(
-	ctx context.Context, term ids.Term, query *storepb.Query, confirmed bool, wanted lease.Holder,
+	ctx context.Context, term ids.Term, query *storepb.Query, confirmed bool, wanted lease.Request,
 ) (*storepb.Result, leased, error) {
 	if at := n.clusterVersion(); at < version.Newest { // else it may be asked all that this program knows
 		if err := codec.CheckMaySend(query, at); err != nil {
@@ -104,7 +127,7 @@ func (n *Node) query(
 		_ = n.fsm.WaitFor(wait, func(ns *namespace.Namespace) bool { return ns.Changed(change) })
 		cancel()
 	}
-	if !confirmed && (wanted != (lease.Holder{}) || !n.hasApplied(query.GetSince())) {
+	if !confirmed && (wanted.Session != 0 || !n.hasApplied(query.GetSince())) {
 		if err := n.readIndex.confirm(ctx); err != nil {
 			return nil, leased{}, notAnswered(err)
 		}

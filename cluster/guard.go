@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -13,7 +14,7 @@ import (
 	"lockfs/raftstore/storepb"
 )
 
-var _ rpc.Node = (*guard)(nil)
+var _ rpc.LeaseKeeper = (*guard)(nil)
 
 // guard stands in front of a node and lets through what its callers have the right to. All that comes from outside of the process
 // comes through one.
@@ -27,19 +28,31 @@ type guard struct {
 func pass[Request proto.Message, Reply any](
 	ctx context.Context, g *guard, request Request, do func(rpc.Node, context.Context, Request) (Reply, error),
 ) (reply Reply, err error) {
+	if err := g.check(ctx, request); err != nil {
+		return reply, err
+	}
+	return do(g.node, ctx, request)
+}
+
+// check is an error, a *rpc.RefusedError, if a caller may not ask for something.
+func (g *guard) check(ctx context.Context, request proto.Message) error {
 	what, least := rightFor(request)
 	caller := rpc.CallerOf(ctx)
 	if g.rightOf(caller) >= least {
-		return do(g.node, ctx, request)
+		return nil
 	}
 	g.refused(caller, string(what))
-	return reply, refuse(storepb.Code_NOT_PERMITTED,
+	return refuse(storepb.Code_NOT_PERMITTED,
 		fmt.Sprintf("%s may not ask for %s: that takes %s; see `lockfs help security`", caller, what, least))
 }
 
 // refuse is the answer to a call that is not done.
 func refuse(code storepb.Code, message string) error {
 	return &rpc.RefusedError{Result: &storepb.Result{Code: code, Message: message}}
+}
+
+func notRelayed() error {
+	return refuse(storepb.Code_NOT_PERMITTED, "that cannot be asked on a socket")
 }
 
 // Execute is part of rpc.Node.
@@ -60,6 +73,16 @@ func (g *guard) Sessions(ctx context.Context, req *clusterpb.SessionsRequest) (*
 // Lease is part of rpc.Node.
 func (g *guard) Lease(ctx context.Context, req *clusterpb.LeaseRequest) (*clusterpb.LeaseReply, error) {
 	return pass(ctx, g, req, rpc.Node.Lease)
+}
+
+// KeepLease is part of rpc.LeaseKeeper.
+func (g *guard) KeepLease(ctx context.Context, req *clusterpb.LeaseRequest, answer func(*clusterpb.LeaseReply, error)) {
+	keeper, keeps := g.node.(rpc.LeaseKeeper)
+	if err := g.check(ctx, req); err != nil || !keeps {
+		answer(nil, cmp.Or(err, notRelayed()))
+		return
+	}
+	keeper.KeepLease(ctx, req, answer)
 }
 
 // Removals is part of rpc.Node.

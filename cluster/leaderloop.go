@@ -38,7 +38,8 @@ type leaderLoop struct {
 	limits     func() *storepb.SetLimits // that this node is to set when it leads
 	cluster    func()                    // has the state know which cluster it is
 	roundDue   *atomic.Pointer[time.Time]
-	recorded   bool // what this node has to say, since it leads
+	recorded   bool     // what this node has to say, since it leads
+	leasesOver ids.Term // see Config.LeasesOver
 }
 
 // readyRetry is the pause after a majority of the voters could not be asked, though they voted.
@@ -193,11 +194,22 @@ func (l *leaderLoop) awaitLeases(term ids.Term, elected, silent time.Duration) b
 	if !mayLease || fault.NoLeaseWait {
 		return true
 	}
-	wait := l.readIndex.words.leasesOver(elected, silent) - monotonic()
+	before := term - 1
+	if before != 0 && before == l.leasesOver {
+		return true
+	}
+	until := l.readIndex.words.leasesOver(elected, silent)
+	if lasts, resigned := l.shown.resign(before); resigned {
+		until = min(until, monotonic()+lasts)
+	}
+	wait := until - monotonic()
 	if wait <= 0 {
 		return true
 	}
-	l.logger.Info("waiting until what others have leased is over", "term", term, "for", wait.Round(time.Millisecond))
+	l.logger.Info("waiting until what others have leased is over", "term", term, "at most", wait.Round(time.Millisecond))
+	asking, cancel := context.WithTimeout(l.ctx, wait)
+	defer cancel()
+	resigned := l.readIndex.askPredecessor(asking, term)
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	for {
@@ -208,6 +220,9 @@ func (l *leaderLoop) awaitLeases(term ids.Term, elected, silent time.Duration) b
 		select {
 		case <-over.C:
 			return true
+		case lasts := <-resigned:
+			until = min(until, monotonic()+lasts)
+			over.Reset(until - monotonic())
 		case <-changed:
 		case <-l.ctx.Done():
 			return false

@@ -113,7 +113,9 @@ func TestANewcomerThatDoesNotAnswerIsDropped(t *testing.T) {
 	leader := startNodes(t, 1)[0]
 	client := openTestClient(t, leader, "")
 	stray := strayMember(t, "stray")
+	require.True(t, leader.changes.turn.take(t.Context())) // or it is tidied up before raft knows it
 	addNewcomer(t, leader, stray)
+	leader.changes.turn.pass()
 	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
 	admin, err := NewAdmin([]string{leader.cfg.Address}, nil)
 	require.NoError(t, err)

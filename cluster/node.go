@@ -38,6 +38,7 @@ type Node struct {
 	space      *diskSpace
 	changes    *changes
 	sessions   *sessions
+	renewals   *renewals
 	admission  *admission
 	expulsion  *expulsion
 	suffrage   *suffrage

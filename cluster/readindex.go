@@ -138,13 +138,17 @@ func (r *readIndex) probe(voter *storepb.Member, timeout time.Duration) word {
 // hear asks a voter how it is, and notes its clock. It answers nil if the voter does not answer in time, or somebody else does at its
 // address: it may have been recovered as another cluster, and its term counts there.
 func (r *readIndex) hear(voter *storepb.Member, timeout time.Duration) *clusterpb.ProbeReply {
+	ctx, cancel := context.WithTimeout(r.ctx, timeout)
+	defer cancel()
+	return r.put(ctx, voter, new(clusterpb.ProbeRequest))
+}
+
+func (r *readIndex) put(ctx context.Context, voter *storepb.Member, question *clusterpb.ProbeRequest) *clusterpb.ProbeReply {
 	if voter.GetAddress() == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(r.ctx, timeout)
-	defer cancel()
 	asked := time.Now()
-	reply, err := r.peers.Node(voter.GetAddress()).Probe(ctx, &clusterpb.ProbeRequest{})
+	reply, err := r.peers.Node(voter.GetAddress()).Probe(ctx, question)
 	if err != nil || reply.GetId() != voter.GetId() || reply.GetCluster() != r.members.dir.ClusterID() {
 		return nil
 	}
@@ -152,4 +156,22 @@ func (r *readIndex) hear(voter *storepb.Member, timeout time.Duration) *clusterp
 	r.space.note(voter.GetId(), reply.GetFreeSpace(), reply.GetMinSpace())
 	r.heard.note(voter.GetId(), ids.Term(reply.GetTerm()), asked)
 	return reply
+}
+
+// askPredecessor has the leader of the term before the one in which this node was elected give no more leases, if it still answers, and tells
+// for how long those last that it has given.
+func (r *readIndex) askPredecessor(ctx context.Context, elected ids.Term) <-chan time.Duration {
+	voters := r.members.voters()
+	lasts := make(chan time.Duration, len(voters))
+	for _, voter := range voters {
+		if voter.GetId() == r.members.dir.ID {
+			continue
+		}
+		go func() {
+			if reply := r.put(ctx, voter, &clusterpb.ProbeRequest{Elected: uint64(elected), Cluster: r.members.dir.ClusterID()}); reply.GetResigned() {
+				lasts <- time.Duration(reply.GetLeasesLast())
+			}
+		}()
+	}
+	return lasts
 }

@@ -214,10 +214,6 @@ func inWords(err error) error {
 	return refuse(storepb.Code_NOT_FOUND, err.Error())
 }
 
-func notRelayed() error {
-	return refuse(storepb.Code_NOT_PERMITTED, "that cannot be asked on a socket")
-}
-
 // KeepAlive is part of rpc.Node, and not for sockets, as are those below.
 func (relayed) KeepAlive(context.Context, *clusterpb.KeepAliveRequest) (*clusterpb.KeepAliveReply, error) {
 	return nil, notRelayed()

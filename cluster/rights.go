@@ -48,6 +48,7 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 		"Probe":     ofMounts, // the word of a voter, for a read
 		"Status":    ofUsers,
 		workStatus:  ofServers,
+		resignation: ofServers,
 		"Join":      ofServers,
 		"Remove":    ofServers,
 		"SetVote":   ofServers,
@@ -147,6 +148,8 @@ var rights = struct{ methods, queries, commands, changes map[protoreflect.Name]r
 const (
 	// workStatus is a status for which the node has to work: a hash of its state, or the word of a majority.
 	workStatus = "Status with hash or confirm"
+	// resignation is a probe that ends what the leader of the term before has to give.
+	resignation = "Probe with elected"
 	// ownRevocation is revoke_host without a name: the host that asks.
 	ownRevocation = "revoke_host of oneself"
 	// unknown is an operation of a newer version, or none at all.
@@ -161,6 +164,10 @@ func rightFor(request proto.Message) (what protoreflect.Name, least right) {
 	case *clusterpb.StatusRequest:
 		if r.GetHash() || r.GetConfirm() || r.GetFrozen() != 0 {
 			what = workStatus
+		}
+	case *clusterpb.ProbeRequest:
+		if r.GetElected() != 0 {
+			what = resignation
 		}
 	case *clusterpb.ChangeRequest:
 		of, what = rights.changes, caseOf(r.GetOp())

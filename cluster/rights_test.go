@@ -34,7 +34,7 @@ var (
 		"change " + ownRevocation,
 	}
 	serversMay = []string{
-		"Join", "Remove", "SetVote", "Backup", workStatus, "query list_tokens", "query get_admission", "query list_admissions",
+		"Join", "Remove", "SetVote", "Backup", workStatus, resignation, "query list_tokens", "query get_admission", "query list_admissions",
 		"change set_rule", "change delete_rule", "change forget_host", "change put_token", "change delete_token", "change revoke_host",
 		"change add_authority", "change clear_alarm", "change set_quota", "change delete_quota", "change unlink", "change set_note",
 	}
@@ -45,6 +45,7 @@ func everyRequest(t testing.TB) map[string]proto.Message {
 	t.Helper()
 	all := map[string]proto.Message{
 		workStatus:             &clusterpb.StatusRequest{Hash: true},
+		resignation:            &clusterpb.ProbeRequest{Elected: 1},
 		workStatus + " (both)": &clusterpb.StatusRequest{Confirm: true},
 		"query ":               &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: new(storepb.Query)}},
 		"command ":             &clusterpb.ExecuteRequest{},

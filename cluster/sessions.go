@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"lockfs/cluster/clusterpb"
-	"lockfs/cluster/lease"
 	"lockfs/cluster/rpc"
 	"lockfs/raftstore"
 	"lockfs/raftstore/ids"
@@ -61,50 +60,6 @@ func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveReques
 	}
 	reply.Ended = !alive || !s.leases.renew(ids.Session(req.GetSession()), came, reply.GetClusterTime(), time.Duration(req.GetClockOffset()))
 	return reply, nil
-}
-
-// lease does for the lease of a mount on what it was answered what keepAlive does for its session, and waits a moment for what it has
-// to drop.
-func (s *sessions) lease(ctx context.Context, req *clusterpb.LeaseRequest) (*clusterpb.LeaseReply, error) {
-	came := readClocks().mono
-	term, leader := s.leadership.await(ctx)
-	if term == 0 {
-		return &clusterpb.LeaseReply{Outcome: clusterpb.Outcome_NOT_LEADER, LeaderAddress: leader}, nil
-	}
-	id := lease.Holder{Session: ids.Session(req.GetSession()), Client: req.GetClient()}
-	if _, err := s.binding.session(rpc.CallerOf(ctx), id.Session); err != nil {
-		return nil, err
-	}
-	table := s.shown.table
-	table.Heard(id)
-	if req.GetRelease() {
-		table.Release(id, req.GetGeneration())
-		return &clusterpb.LeaseReply{}, nil
-	}
-	table.Dropped(id, req.GetGeneration(), req.GetDropped())
-	reply := new(clusterpb.LeaseReply)
-	if err := s.readIndex.confirm(ctx); err == nil && s.readIndex.ownWord().term == term {
-		reply.Extended = table.Extend(id, req.GetGeneration(), came)
-	}
-	wait := time.NewTimer(lease.Renewal)
-	defer wait.Stop()
-	for waiting := true; ; {
-		inodes, number, news, known := table.Drops(id, req.GetGeneration())
-		reply.Known, reply.Number = known, number
-		for _, ino := range inodes {
-			reply.Drop = append(reply.Drop, uint64(ino))
-		}
-		if !known || len(inodes) > 0 || !waiting {
-			return reply, nil
-		}
-		select {
-		case <-news:
-		case <-wait.C:
-			waiting = false
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
 }
 
 // list lists the mounts if this node leads.

@@ -21,6 +21,8 @@ type shown struct {
 	clock *clock
 	gives bool // this node gives leases, when it leads
 
+	turning sync.Mutex // between leading and not
+
 	mu    sync.Mutex
 	waits map[ids.Index]lease.Pending // what the answers to commands wait for
 }
@@ -41,17 +43,35 @@ func monotonic() time.Duration { return readClocks().mono }
 
 // begin is called when this node leads, and no lease of another's lasts any more.
 func (s *shown) begin(term ids.Term) {
-	if s.gives {
-		s.table.Begin(term)
+	s.turning.Lock()
+	defer s.turning.Unlock()
+	s.table.Begin(term)
+}
+
+// stay has leases given again in a term in which the table was paused, if this node still leads: else somebody ends it, or has.
+func (s *shown) stay(term ids.Term, leads func() bool) {
+	s.turning.Lock()
+	defer s.turning.Unlock()
+	if leads() {
+		s.table.Resume(term)
 	}
 }
 
+// resign has this node give no more leases in a term, and answers for how long those last that it has given in it; false: nobody knows.
+func (s *shown) resign(term ids.Term) (lasts time.Duration, resigned bool) {
+	return s.table.Resign(term, monotonic())
+}
+
 // end is called when this node leads no more.
-func (s *shown) end() { s.table.End() }
+func (s *shown) end() {
+	s.turning.Lock()
+	defer s.turning.Unlock()
+	s.table.End()
+}
 
 // foretell has mounts drop what a command is about to change.
 func (s *shown) foretell(op *storepb.Op) (over func()) {
-	if mounts, _ := s.table.Held(); mounts == 0 {
+	if mounts, _ := s.table.Held(); mounts == 0 && !s.gives {
 		return func() {}
 	}
 	var inodes []ids.Inode
@@ -112,7 +132,7 @@ type leased struct {
 // query answers once what it answers may be shown, with a lease for the session that wants one, if there is one (none: nobody wants it). That
 // this node led was confirmed since the query came. leads tells whether it still does, which is looked at after the read: as long as a
 // node leads, it has applied nothing that another leader waits with.
-func (s *shown) query(ctx context.Context, leads func() bool, query *storepb.Query, wanted lease.Holder) (*storepb.Result, leased, error) {
+func (s *shown) query(ctx context.Context, leads func() bool, query *storepb.Query, wanted lease.Request) (*storepb.Result, leased, error) {
 	var pending lease.Pending
 	var given leased
 	result, err := s.fsm.QueryAnd(query, func(ns *namespace.Namespace, result *storepb.Result) {
@@ -122,8 +142,8 @@ func (s *shown) query(ctx context.Context, leads func() bool, query *storepb.Que
 			return
 		}
 		pending = s.table.Of(ns.Index(), inodes)
-		if wanted != (lease.Holder{}) && s.gives {
-			given = s.give(ns, wanted, query, result, inodes)
+		if wanted.Session != 0 && s.gives {
+			given = s.give(ns, wanted, &answered{query, result, inodes}, lease.Quiet, monotonic())
 		}
 	})
 	if err == nil && !leads() {
@@ -135,19 +155,26 @@ func (s *shown) query(ctx context.Context, leads func() bool, query *storepb.Que
 	return result, given, err
 }
 
-// give leases an answer if it is little, does not change all the time, and no successor could forget it. It ends at the latest
-// when lockfs itself is to do something to a name of an inode.
-func (s *shown) give(ns *namespace.Namespace, to lease.Holder, query *storepb.Query, result *storepb.Result, inodes []ids.Inode) leased {
-	if !ns.MayLease() || !ns.SessionLive(to.Session) || !isLeased(query, result) {
+// answered is a question with its answer and what that says something of.
+type answered struct {
+	query  *storepb.Query
+	result *storepb.Result
+	inodes []ids.Inode
+}
+
+// give leases an answer from a moment on if it is little, has not changed for so long, and no successor could forget it. It ends at the
+// latest when lockfs itself is to do something to a name of an inode.
+func (s *shown) give(ns *namespace.Namespace, to lease.Request, a *answered, unchanged, from time.Duration) leased {
+	if !ns.MayLease() || !ns.SessionLive(to.Session) || !isLeased(a.query, a.result) {
 		return leased{}
 	}
-	now, quiet := s.clock.Now(), int64(lease.Quiet)
+	now := s.clock.Now()
 	if fault.EagerLeases {
-		quiet = 0
+		unchanged = 0
 	}
 	var given leased
-	for _, ino := range inodes {
-		settled, until := ns.Settled(ino, now-quiet)
+	for _, ino := range a.inodes {
+		settled, until := ns.Settled(ino, now-int64(unchanged))
 		if !settled || until != 0 && until <= now {
 			return leased{}
 		}
@@ -156,7 +183,7 @@ func (s *shown) give(ns *namespace.Namespace, to lease.Holder, query *storepb.Qu
 		}
 	}
 	var ok bool
-	if given.generation, ok = s.table.Grant(to, inodes, monotonic()); !ok {
+	if given.generation, ok = s.table.Grant(to, a.inodes, from); !ok {
 		return leased{}
 	}
 	return given

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -70,6 +71,19 @@ func holdName(t testing.TB, leader *Node, client *session.Client, name string, w
 	}, testWait, 50*time.Millisecond, "%s is never leased", name)
 }
 
+// holdByAll is holdName for all clients that there are.
+func holdByAll(t testing.TB, leader *Node, clients []*session.Client, name string, want storepb.Code) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for _, client := range clients {
+			if lookup(t, client, name) != want {
+				return false
+			}
+		}
+		return held(leader) == len(clients)
+	}, testWait, 50*time.Millisecond, "%s is never leased", name)
+}
+
 func unlinkOp(name string) *storepb.Op {
 	return &storepb.Op{Op: &storepb.Op_Unlink{Unlink: &storepb.Unlink{Parent: namespace.RootIno, Name: []byte(name)}}}
 }
@@ -78,7 +92,7 @@ func TestLeasedAnswersAskNobody(t *testing.T) {
 	nodes := leasingNodes(t, 3)
 	counts, client := openDeaf(t, nodes[1])
 	require.Equal(t, storepb.Code_OK, create(t, client, "lock"))
-	holdName(t, nodes[0], client, "lock", storepb.Code_OK)
+	holdByAll(t, nodes[0], []*session.Client{client}, "lock", storepb.Code_OK)
 	before := counts.asked.Load()
 	for began := time.Now(); time.Since(began) < 2*lease.Duration; time.Sleep(time.Millisecond) {
 		require.Equal(t, storepb.Code_OK, lookup(t, client, "lock"))
@@ -91,16 +105,12 @@ func TestChangesAreSeenByThoseWhoHoldLeases(t *testing.T) {
 	nodes := leasingNodes(t, 3)
 	clients := []*session.Client{openTestClient(t, nodes[0], ""), openTestClient(t, nodes[1], ""), dialNode(t, nodes)}
 	for _, writer := range clients {
-		for _, client := range clients {
-			holdName(t, nodes[0], client, "lock", storepb.Code_NOT_FOUND)
-		}
+		holdByAll(t, nodes[0], clients, "lock", storepb.Code_NOT_FOUND)
 		require.Equal(t, storepb.Code_OK, create(t, writer, "lock"))
 		for _, client := range clients {
 			require.Equal(t, storepb.Code_OK, lookup(t, client, "lock"))
 		}
-		for _, client := range clients {
-			holdName(t, nodes[0], client, "lock", storepb.Code_OK)
-		}
+		holdByAll(t, nodes[0], clients, "lock", storepb.Code_OK)
 		result, err := writer.Mutate(t.Context(), &storepb.Caller{}, unlinkOp("lock"))
 		require.NoError(t, err)
 		require.Equal(t, storepb.Code_OK, result.GetCode())
@@ -231,33 +241,123 @@ func TestAllKnowThatTheConfigurationHasChanged(t *testing.T) {
 	}
 }
 
-// TestANewLeaderWaitsForLeases deposes a leader whose mount does not know of that.
+// TestANewLeaderWaitsForLeases deposes a leader whose mount does not know of that, by somebody else's will and by its own. The leader is
+// asked for how long its leases last; in the end it has none.
 func TestANewLeaderWaitsForLeases(t *testing.T) {
 	nodes := leasingNodes(t, 3)
 	awaitMayLease(t, nodes[1])
 	awaitWordsCount(t, nodes)
 	deaf, holder := openDeaf(t, nodes[0])
 	writer := dialNode(t, nodes[1:])
-	holdName(t, nodes[0], holder, "lock", storepb.Code_NOT_FOUND)
-	deaf.deaf.Store(true)
-	require.NoError(t, nodes[0].raft.LeadershipTransfer().Error())
-	told := make(chan error, 1)
-	go func() {
-		_, err := writer.Mutate(t.Context(), &storepb.Caller{}, createOp("lock"))
-		told <- err
-	}()
-	for isTold := false; !isTold; {
-		select {
-		case err := <-told:
-			require.NoError(t, err)
-			isTold = true
-		default:
+	for i, depose := range []func() error{
+		func() error { return nodes[0].raft.LeadershipTransfer().Error() },
+		func() error {
+			_, err := nodes[0].Resign(t.Context())
+			return err
+		},
+	} {
+		name := fmt.Sprint("lock", i)
+		lead(t, nodes[0], nodes)
+		holdName(t, nodes[0], holder, name, storepb.Code_NOT_FOUND)
+		deaf.deaf.Store(true)
+		require.NoError(t, depose())
+		told := make(chan error, 1)
+		go func() {
+			_, err := writer.Mutate(t.Context(), &storepb.Caller{}, createOp(name))
+			told <- err
+		}()
+		for isTold := false; !isTold; {
+			select {
+			case err := <-told:
+				require.NoError(t, err)
+				isTold = true
+			default:
+			}
+			code := lookup(t, holder, name)
+			if isTold {
+				require.Equal(t, storepb.Code_OK, code, "a mount does not see what others were told")
+			}
 		}
-		code := lookup(t, holder, "lock")
-		if isTold {
-			require.Equal(t, storepb.Code_OK, code, "a mount does not see what others were told")
-		}
+		deaf.deaf.Store(false)
 	}
+}
+
+// lead waits until a node leads, for which the others hand over to it.
+func lead(t testing.TB, node *Node, nodes []*Node) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for _, other := range nodes {
+			if other != node && other.leadership.term() != 0 {
+				_ = other.raft.LeadershipTransferToServer(raft.ServerID(node.dir.ID), raft.ServerAddress(node.cfg.Address)).Error()
+			}
+		}
+		return node.leadership.term() != 0
+	}, testWait, 10*time.Millisecond)
+}
+
+// TestAResignationIsTakenBack by a node that has nobody to lead in its place, and counts for its next start if it is not.
+func TestAResignationIsTakenBack(t *testing.T) {
+	cfg := testConfig(t, "n0")
+	cfg.SessionTTL = testWait // the mount's, while there is no server
+	node := startNode(t, cfg)
+	t.Cleanup(func() { _ = node.Close() }) // the second, after the mounts have said farewell
+	mount, other := dialNode(t, []*Node{node}), dialNode(t, []*Node{node})
+	holdName(t, node, mount, "lock", storepb.Code_NOT_FOUND)
+	led, err := node.Resign(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, node.leadership.term(), led)
+	node.shown.table.Expire(monotonic())
+	require.Zero(t, held(node), "nothing lasts any more")
+	require.Equal(t, storepb.Code_NOT_FOUND, lookup(t, mount, "lock"), "it answers")
+	require.Equal(t, storepb.Code_OK, create(t, other, "other"))
+	node.Stay(led)
+	holdName(t, node, mount, "lock", storepb.Code_NOT_FOUND)
+
+	cfg.LeasesOver, err = node.Resign(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, led, cfg.LeasesOver)
+	require.NoError(t, node.Close())
+	node, err = Open(cfg)
+	require.NoError(t, err)
+	require.NoError(t, node.WaitReady(t.Context()))
+	require.Equal(t, led+1, node.leadership.term())
+	require.Equal(t, storepb.Code_OK, create(t, other, "lock"))
+	require.Equal(t, storepb.Code_OK, lookup(t, mount, "lock"))
+}
+
+// TestNobodyResignsForNothing while somebody else changes the cluster, in the name of another cluster, or if leases last for too long.
+func TestNobodyResignsForNothing(t *testing.T) {
+	nodes := leasingNodes(t, 2)
+	awaitMayLease(t, nodes[0])
+	lead(t, nodes[0], nodes)
+	term := nodes[0].leadership.term()
+	leads := func(name string) {
+		t.Helper()
+		require.Equal(t, term, nodes[0].leadership.term())
+		nodes[0].shown.table.Expire(monotonic())
+		holdName(t, nodes[0], dialNode(t, nodes[:1]), name, storepb.Code_NOT_FOUND)
+	}
+	leads("at first")
+	require.True(t, nodes[0].changes.turn.take(t.Context()))
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err := nodes[0].Resign(ended)
+	require.ErrorContains(t, err, "is under way")
+	nodes[0].changes.turn.pass()
+	leads("during a change")
+
+	for _, cluster := range []string{"", "another"} {
+		reply, err := nodes[0].Probe(t.Context(), &clusterpb.ProbeRequest{Elected: uint64(term) + 1, Cluster: cluster})
+		require.NoError(t, err)
+		require.False(t, reply.GetResigned(), "cluster %q", cluster)
+	}
+	leads("asked by others")
+
+	soon, end := context.WithTimeout(t.Context(), time.Millisecond) // before leases are over
+	defer end()
+	_, err = nodes[0].Resign(soon)
+	require.ErrorContains(t, err, "leases are not over")
+	leads("put off")
 }
 
 // TestLeasesAreGivenBack by who has no use for them any more, and by who leaves.
@@ -305,10 +405,12 @@ func TestWhoGoesOnWithASessionBeginsWithoutLeases(t *testing.T) {
 		require.Equal(t, storepb.Code_NOT_FOUND, lookup(t, second, "lock"))
 	}
 	require.NotZero(t, held(node), "it has its lease extended")
-	require.Equal(t, storepb.Code_OK, create(t, openTestClient(t, node, ""), "lock"))
+	other := open(session.Config{})
+	require.Equal(t, storepb.Code_OK, create(t, other, "lock"))
 	require.Equal(t, storepb.Code_OK, lookup(t, second, "lock"))
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
+	require.NoError(t, other.Close(ctx))
 	require.NoError(t, second.Close(ctx))
 	require.Zero(t, held(node))
 }

@@ -25,12 +25,14 @@ func TestOthersHaveTheirTurnWhileAServerIsAsked(t *testing.T) {
 	silent := &storepb.Member{Id: "silent-1", Name: "silent", Address: listener.Addr().String(), Nonvoter: true, OldestVersion: 1, NewestVersion: 2}
 	self := leader.members.own()
 	self.NewestVersion = 2
+	require.True(t, leader.changes.turn.take(t.Context())) // or it clears away the half of a member
 	for _, member := range []*storepb.Member{silent, self} {
 		result, err := leader.changes.propose(t.Context(), setMember(member))
 		require.NoError(t, err)
 		requireDone(t, result)
 	}
 	require.NoError(t, consensus.Await(t.Context(), leader.raft.AddNonvoter("silent-1", raft.ServerAddress(silent.GetAddress()), 0, 0)))
+	leader.changes.turn.pass()
 	raising := leader.raise()
 	members := *leader.members
 	members.versions = firstAndSecond
@@ -65,10 +67,12 @@ func TestALeaderGoesRoundWhileItsDiskIsFull(t *testing.T) {
 		node.fsm.View(func(ns *namespace.Namespace) { limited = ns.BytesLimited() })
 		return limited
 	}, testWait, time.Millisecond)
+	require.NoError(t, node.CanStart())
 	full.Store(true)
 	defer full.Store(false)
 	_ = node.raft.Barrier(0)
 	require.Eventually(t, node.raft.IsFull, testWait, time.Millisecond)
+	require.ErrorContains(t, node.CanStart(), "full")
 	since := node.RoundDue()
 	require.Eventually(t, func() bool { return node.RoundDue().After(since.Add(2 * consensus.LeaderDiskLimit)) }, testWait, 10*time.Millisecond)
 	require.True(t, node.raft.IsFull())

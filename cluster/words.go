@@ -9,9 +9,9 @@ import (
 	"lockfs/raftstore/ids"
 )
 
-// words are when this node last said in which term it is. On such words of a majority a leader gives leases (package lease), so they tell
-// the next one how long it has to wait: whatever a majority has confirmed, one that is asked by the next leader was among them, and
-// nothing was leased on its word that is not over a lease.Duration after it.
+// words are when this node last said in which term it is, to who asked or by storing what a leader sent. On such words of a majority a
+// leader gives leases (package lease), so they tell the next one how long it has to wait: whatever a majority has confirmed, one that is
+// asked by the next leader was among them, and nothing was leased on its word that is not over a lease.Duration after it.
 //
 // That two majorities have somebody in common is so if they are of the same configuration, or of two that follow one another. So where
 // the configuration has changed less than that ago, words do not count.
@@ -45,6 +45,14 @@ func (w *words) give() (term ids.Term, silent time.Duration) {
 		w.last = now
 	}
 	return term, now - w.earlier
+}
+
+// stored is called when this node stores entries, which says in which term it is: a leader may rely on that it has them. The term cannot
+// change between that leader's message and this: raft does both, heartbeats too, on one goroutine.
+func (w *words) stored() {
+	if !fault.StoreSilently {
+		w.give()
+	}
 }
 
 // reconfigured is called when raft's configuration has changed.

@@ -8,6 +8,7 @@ import (
 
 	"lockfs/cluster/lease"
 	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
 )
 
 // speaker is a node whose words are looked at.
@@ -45,6 +46,24 @@ func TestWordsOfTheSameTermDoNotCount(t *testing.T) {
 	s.requireSilent(t, 0)
 }
 
+// TestWhoStoresSaysInWhichTermItIs has a voter store what a leader sends that asks it nothing.
+func TestWhoStoresSaysInWhichTermItIs(t *testing.T) {
+	s := newSpeaker(3)
+	s.stored()
+	s.clock += time.Second
+	s.stored()
+	s.clock += time.Second
+	s.term = 4
+	s.requireSilent(t, time.Second)
+	s.clock += time.Second
+	s.stored()
+	s.requireSilent(t, 2*time.Second)
+	s.term = 5
+	s.stored()
+	s.clock += time.Second
+	s.requireSilent(t, time.Second)
+}
+
 func TestLeasesAreOverAfterTheLastWord(t *testing.T) {
 	s := newSpeaker(3)
 	elected := s.clock + lease.Duration/2
@@ -56,4 +75,23 @@ func TestLeasesAreOverAfterTheLastWord(t *testing.T) {
 	require.Equal(t, elected+lease.Duration, s.leasesOver(elected, elected+time.Second), "whoever hears of it late does not matter")
 	s.reconfigured()
 	require.Equal(t, elected+lease.Duration, s.leasesOver(elected, silent))
+}
+
+// TestACommandIsAWordOfAMajority by the time that it is committed, of the leader and of followers that nobody asks.
+func TestACommandIsAWordOfAMajority(t *testing.T) {
+	nodes := leasingNodes(t, 3)
+	for range 50 {
+		before := monotonic()
+		_, err := nodes[0].store.Propose(t.Context(), &storepb.Command{Op: &storepb.Op{Op: &storepb.Op_Tick{Tick: &storepb.Tick{}}}})
+		require.NoError(t, err)
+		said := 0
+		for _, node := range nodes {
+			node.words.mu.Lock()
+			if node.words.last >= before {
+				said++
+			}
+			node.words.mu.Unlock()
+		}
+		require.GreaterOrEqual(t, said, 2)
+	}
 }

@@ -39,6 +39,9 @@ type elector struct {
 	leads, ready   bool
 	elected, opens time.Duration // opens: 0: it knows of no majority's words yet
 	asks           *playedRound
+	commands       []playedCommand // whose answers are to bring leases
+
+	begun, resigned ids.Term // in which it was ready last, and has resigned, since it was started
 }
 
 // playedEntry is one of the log: the voters from there on.
@@ -46,6 +49,12 @@ type playedEntry struct {
 	term    ids.Term
 	voters  []int
 	changes bool // else it is what a leader begins with
+}
+
+// playedCommand is one that came to a leader.
+type playedCommand struct {
+	came  time.Duration
+	index int // of its entry
 }
 
 // playedRound is a round of probes for a lease.
@@ -66,7 +75,7 @@ func (n *elector) isAsNew(than *elector) bool {
 // hear is told of a term.
 func (n *elector) hear(term ids.Term) {
 	if term > n.term {
-		n.term, n.leads, n.ready, n.asks = term, false, false, nil
+		n.term, n.leads, n.ready, n.asks, n.commands = term, false, false, nil, nil
 	}
 }
 
@@ -80,7 +89,7 @@ func (n *elector) tell(upTo int) {
 
 func (e *electorate) restart(n *elector) {
 	n.words = newWords(func() ids.Term { return n.term }, func() time.Duration { return e.now })
-	n.leads, n.ready, n.asks, n.told, n.commit = false, false, nil, 0, 0
+	n.leads, n.ready, n.asks, n.commands, n.told, n.commit, n.begun = false, false, nil, nil, 0, 0, 0
 }
 
 // reached is who of some answers one.
@@ -109,8 +118,16 @@ func (e *electorate) elect(i int) {
 	}
 	if isMajority(votes, len(n.voters())) {
 		n.leads, n.ready, n.elected, n.opens = true, false, e.now, 0
-		n.log = append(slices.Clone(n.log), playedEntry{n.term, n.voters(), false})
+		n.store(append(slices.Clone(n.log), playedEntry{n.term, n.voters(), false}))
 	}
+}
+
+// store has a node have another log.
+func (n *elector) store(log []playedEntry) {
+	if len(log) != len(n.log) || log[len(log)-1].term != n.log[len(n.log)-1].term {
+		n.stored()
+	}
+	n.log = log
 }
 
 // replicate has others have a leader's log.
@@ -122,7 +139,7 @@ func (e *electorate) replicate(i int) {
 			continue
 		}
 		other.hear(n.term)
-		other.log = slices.Clone(n.log)
+		other.store(slices.Clone(n.log))
 		if slices.Contains(n.voters(), j) {
 			stored++
 		}
@@ -150,11 +167,34 @@ func (e *electorate) becomeReady(i int) {
 	if isMajority(confirmed, len(n.voters())) {
 		n.opens = max(e.now, n.leasesOver(n.elected, silent))
 	}
+	for _, j := range e.reached(i, n.voters()) {
+		if before := e.nodes[j]; n.opens != 0 && before.begun != 0 && before.begun == n.term-1 {
+			n.opens = min(n.opens, max(e.now, e.resign(before)))
+		}
+	}
 }
 
-// grant has a leader ask for words, and give a lease once a majority has given theirs.
+// resign has a node give no more leases in the term in which it was ready last, and answers until when those last that it has given.
+func (e *electorate) resign(n *elector) (until time.Duration) {
+	n.resigned = n.begun
+	for _, given := range e.leases {
+		if given.term == n.begun {
+			until = max(until, given.until)
+		}
+	}
+	return until
+}
+
+// grant has a leader ask for words, and give a lease once a majority has given theirs, or a while later.
 func (e *electorate) grant(i int) {
 	n := e.nodes[i]
+	if n.asks != nil && isMajority(len(n.asks.heard), len(n.asks.voters)) {
+		if n.resigned != n.term {
+			e.leases = append(e.leases, playedLease{n.term, n.asks.sent + lease.Duration})
+		}
+		n.asks = nil
+		return
+	}
 	if n.asks == nil {
 		n.asks = &playedRound{e.now, n.voters(), make(map[int]bool)}
 	}
@@ -166,10 +206,27 @@ func (e *electorate) grant(i int) {
 			n.asks.heard[j] = true
 		}
 	}
-	if isMajority(len(n.asks.heard), len(n.asks.voters)) {
-		e.leases = append(e.leases, playedLease{n.term, n.asks.sent + lease.Duration})
-		n.asks = nil
-	}
+}
+
+// command has a command come to a leader.
+func (e *electorate) command(i int) {
+	n := e.nodes[i]
+	n.store(append(slices.Clone(n.log), playedEntry{n.term, n.voters(), false}))
+	n.commands = append(n.commands, playedCommand{e.now, len(n.log)})
+}
+
+// follow gives leases with the answers to commands that a majority has stored, or later.
+func (e *electorate) follow(i int) {
+	n := e.nodes[i]
+	n.commands = slices.DeleteFunc(n.commands, func(c playedCommand) bool {
+		if c.index > n.commit || e.random.IntN(2) == 0 {
+			return false
+		}
+		if n.resigned != n.term {
+			e.leases = append(e.leases, playedLease{n.term, c.came + lease.Duration})
+		}
+		return true
+	})
 }
 
 // reconfigure gives another node a vote, or takes it.
@@ -182,7 +239,7 @@ func (e *electorate) reconfigure(i, other int) {
 	if len(voters) == len(n.voters()) {
 		voters = append(voters, other)
 	}
-	n.log = append(slices.Clone(n.log), playedEntry{n.term, voters, true})
+	n.store(append(slices.Clone(n.log), playedEntry{n.term, voters, true}))
 }
 
 // lead is what one does that believes to lead.
@@ -191,7 +248,7 @@ func (e *electorate) lead(i int) {
 	if !n.ready {
 		e.becomeReady(i)
 		if n.opens != 0 && e.now >= n.opens {
-			n.ready = true
+			n.ready, n.begun = true, n.term
 			for _, given := range e.leases {
 				require.False(e.t, given.term < n.term && given.until > e.now, "a lease of term %d lasts when node %d begins with %d", given.term, i, n.term)
 			}
@@ -201,7 +258,13 @@ func (e *electorate) lead(i int) {
 	if e.random.IntN(3) == 0 {
 		e.reconfigure(i, e.random.IntN(len(e.nodes)))
 	}
-	e.grant(i)
+	if e.random.IntN(4) == 0 { // else commands are all that words are given by
+		e.grant(i)
+	}
+	e.follow(i)
+	if e.random.IntN(3) == 0 {
+		e.command(i)
+	}
 }
 
 // TestALeaderBeginsWhenAllLeasesOfOthersAreOver plays leaders against each other that give leases and change who votes.

@@ -88,12 +88,18 @@ type ExecuteRequest struct {
 	Request isExecuteRequest_Request `protobuf_oneof:"request"`
 	// Of a query: the voter that sends it, and the term it was in when it was asked to. That is its word that nobody
 	// newer had been elected by then.
-	Voter         string `protobuf:"bytes,3,opt,name=voter,proto3" json:"voter,omitempty"`
-	Term          uint64 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
-	Probed        string `protobuf:"bytes,5,opt,name=probed,proto3" json:"probed,omitempty"`   // of a query: a voter that the sender probes itself, meanwhile
-	Cluster       string `protobuf:"bytes,6,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the one that the mount belongs to; empty: it does not say
-	Lease         uint64 `protobuf:"varint,7,opt,name=lease,proto3" json:"lease,omitempty"`    // of a query: the session that wants a lease on the answer; 0: none does
-	Client        uint64 `protobuf:"varint,8,opt,name=client,proto3" json:"client,omitempty"`  // whose client that is: a number that each draws
+	Voter   string `protobuf:"bytes,3,opt,name=voter,proto3" json:"voter,omitempty"`
+	Term    uint64 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
+	Probed  string `protobuf:"bytes,5,opt,name=probed,proto3" json:"probed,omitempty"`   // of a query: a voter that the sender probes itself, meanwhile
+	Cluster string `protobuf:"bytes,6,opt,name=cluster,proto3" json:"cluster,omitempty"` // id of the one that the mount belongs to; empty: it does not say
+	Lease   uint64 `protobuf:"varint,7,opt,name=lease,proto3" json:"lease,omitempty"`    // the session that wants a lease on the answer, or on those to also; 0: none does
+	Client  uint64 `protobuf:"varint,8,opt,name=client,proto3" json:"client,omitempty"`  // whose client that is: a number that each draws
+	Spent   uint64 `protobuf:"varint,9,opt,name=spent,proto3" json:"spent,omitempty"`    // no generation of leases up to this one counts any more for that client
+	Asked   uint64 `protobuf:"varint,10,opt,name=asked,proto3" json:"asked,omitempty"`   // how many inodes that client had dropped when it asked
+	// Of a command: inodes that it is about to change, of which the client keeps nothing any more that it asked for before.
+	GivenUp []uint64 `protobuf:"varint,11,rep,packed,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"`
+	// Of a command: what its client asks next, to be answered from the state after it. Inode 0 is the one of the result.
+	Also          []*storepb.Query `protobuf:"bytes,12,rep,name=also,proto3" json:"also,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -195,6 +201,34 @@ func (x *ExecuteRequest) GetClient() uint64 {
 	return 0
 }
 
+func (x *ExecuteRequest) GetSpent() uint64 {
+	if x != nil {
+		return x.Spent
+	}
+	return 0
+}
+
+func (x *ExecuteRequest) GetAsked() uint64 {
+	if x != nil {
+		return x.Asked
+	}
+	return 0
+}
+
+func (x *ExecuteRequest) GetGivenUp() []uint64 {
+	if x != nil {
+		return x.GivenUp
+	}
+	return nil
+}
+
+func (x *ExecuteRequest) GetAlso() []*storepb.Query {
+	if x != nil {
+		return x.Also
+	}
+	return nil
+}
+
 type isExecuteRequest_Request interface {
 	isExecuteRequest_Request()
 }
@@ -220,6 +254,7 @@ type ExecuteReply struct {
 	Cluster       string                 `protobuf:"bytes,5,opt,name=cluster,proto3" json:"cluster,omitempty"`                          // id of the one that answers; of one that goes on for the mount's, if it was done
 	Lease         uint64                 `protobuf:"varint,6,opt,name=lease,proto3" json:"lease,omitempty"`                             // not 0: the result is leased, in this generation
 	LeaseLasts    int64                  `protobuf:"varint,7,opt,name=lease_lasts,json=leaseLasts,proto3" json:"lease_lasts,omitempty"` // not 0: for so long at most from when the request was sent, nanoseconds
+	Also          []*LeasedAnswer        `protobuf:"bytes,8,rep,name=also,proto3" json:"also,omitempty"`                                // to the questions that came with a command, in their order; none: there is no lease on any
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -303,6 +338,74 @@ func (x *ExecuteReply) GetLeaseLasts() int64 {
 	return 0
 }
 
+func (x *ExecuteReply) GetAlso() []*LeasedAnswer {
+	if x != nil {
+		return x.Also
+	}
+	return nil
+}
+
+// LeasedAnswer answers one of several questions.
+type LeasedAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Result        *storepb.Result        `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	Lease         uint64                 `protobuf:"varint,2,opt,name=lease,proto3" json:"lease,omitempty"`                             // as in ExecuteReply; 0: it is not answered
+	LeaseLasts    int64                  `protobuf:"varint,3,opt,name=lease_lasts,json=leaseLasts,proto3" json:"lease_lasts,omitempty"` // likewise
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeasedAnswer) Reset() {
+	*x = LeasedAnswer{}
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeasedAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeasedAnswer) ProtoMessage() {}
+
+func (x *LeasedAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeasedAnswer.ProtoReflect.Descriptor instead.
+func (*LeasedAnswer) Descriptor() ([]byte, []int) {
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *LeasedAnswer) GetResult() *storepb.Result {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *LeasedAnswer) GetLease() uint64 {
+	if x != nil {
+		return x.Lease
+	}
+	return 0
+}
+
+func (x *LeasedAnswer) GetLeaseLasts() int64 {
+	if x != nil {
+		return x.LeaseLasts
+	}
+	return 0
+}
+
 type KeepAliveRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
@@ -314,7 +417,7 @@ type KeepAliveRequest struct {
 
 func (x *KeepAliveRequest) Reset() {
 	*x = KeepAliveRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[2]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -326,7 +429,7 @@ func (x *KeepAliveRequest) String() string {
 func (*KeepAliveRequest) ProtoMessage() {}
 
 func (x *KeepAliveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[2]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -339,7 +442,7 @@ func (x *KeepAliveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeepAliveRequest.ProtoReflect.Descriptor instead.
 func (*KeepAliveRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{2}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *KeepAliveRequest) GetSession() uint64 {
@@ -385,7 +488,7 @@ type KeepAliveReply struct {
 
 func (x *KeepAliveReply) Reset() {
 	*x = KeepAliveReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[3]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -397,7 +500,7 @@ func (x *KeepAliveReply) String() string {
 func (*KeepAliveReply) ProtoMessage() {}
 
 func (x *KeepAliveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[3]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -410,7 +513,7 @@ func (x *KeepAliveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeepAliveReply.ProtoReflect.Descriptor instead.
 func (*KeepAliveReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{3}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *KeepAliveReply) GetOutcome() Outcome {
@@ -519,13 +622,14 @@ type LeaseRequest struct {
 	Release       bool                   `protobuf:"varint,4,opt,name=release,proto3" json:"release,omitempty"`       // it holds nothing of that generation any more, and never will
 	Cluster       string                 `protobuf:"bytes,5,opt,name=cluster,proto3" json:"cluster,omitempty"`        // as in ExecuteRequest
 	Client        uint64                 `protobuf:"varint,6,opt,name=client,proto3" json:"client,omitempty"`         // likewise
+	Left          int64                  `protobuf:"varint,7,opt,name=left,proto3" json:"left,omitempty"`             // for how long the mount's lease lasts yet, on its clock, when it asks; nanoseconds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LeaseRequest) Reset() {
 	*x = LeaseRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[4]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -537,7 +641,7 @@ func (x *LeaseRequest) String() string {
 func (*LeaseRequest) ProtoMessage() {}
 
 func (x *LeaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[4]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -550,7 +654,7 @@ func (x *LeaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseRequest.ProtoReflect.Descriptor instead.
 func (*LeaseRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{4}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *LeaseRequest) GetSession() uint64 {
@@ -595,21 +699,29 @@ func (x *LeaseRequest) GetClient() uint64 {
 	return 0
 }
 
+func (x *LeaseRequest) GetLeft() int64 {
+	if x != nil {
+		return x.Left
+	}
+	return 0
+}
+
 type LeaseReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=lockfs.cluster.Outcome" json:"outcome,omitempty"`
 	LeaderAddress string                 `protobuf:"bytes,2,opt,name=leader_address,json=leaderAddress,proto3" json:"leader_address,omitempty"`
 	Known         bool                   `protobuf:"varint,3,opt,name=known,proto3" json:"known,omitempty"`       // there is a lease of that generation
-	Extended      bool                   `protobuf:"varint,4,opt,name=extended,proto3" json:"extended,omitempty"` // it lasts from when the request was sent
+	Extended      bool                   `protobuf:"varint,4,opt,name=extended,proto3" json:"extended,omitempty"` // it lasts from when the request had been held for so long as held says
 	Drop          []uint64               `protobuf:"varint,5,rep,packed,name=drop,proto3" json:"drop,omitempty"`  // inodes of which nothing is to be kept
 	Number        uint64                 `protobuf:"varint,6,opt,name=number,proto3" json:"number,omitempty"`     // to say once they are dropped
+	Held          int64                  `protobuf:"varint,7,opt,name=held,proto3" json:"held,omitempty"`         // from when the request came until what backs the extension began, on the leader's clock, nanoseconds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LeaseReply) Reset() {
 	*x = LeaseReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[5]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -621,7 +733,7 @@ func (x *LeaseReply) String() string {
 func (*LeaseReply) ProtoMessage() {}
 
 func (x *LeaseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[5]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -634,7 +746,7 @@ func (x *LeaseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseReply.ProtoReflect.Descriptor instead.
 func (*LeaseReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{5}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *LeaseReply) GetOutcome() Outcome {
@@ -679,6 +791,13 @@ func (x *LeaseReply) GetNumber() uint64 {
 	return 0
 }
 
+func (x *LeaseReply) GetHeld() int64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
 type SessionsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -687,7 +806,7 @@ type SessionsRequest struct {
 
 func (x *SessionsRequest) Reset() {
 	*x = SessionsRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[6]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -699,7 +818,7 @@ func (x *SessionsRequest) String() string {
 func (*SessionsRequest) ProtoMessage() {}
 
 func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[6]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -712,7 +831,7 @@ func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsRequest.ProtoReflect.Descriptor instead.
 func (*SessionsRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{6}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 type SessionsReply struct {
@@ -726,7 +845,7 @@ type SessionsReply struct {
 
 func (x *SessionsReply) Reset() {
 	*x = SessionsReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[7]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -738,7 +857,7 @@ func (x *SessionsReply) String() string {
 func (*SessionsReply) ProtoMessage() {}
 
 func (x *SessionsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[7]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -751,7 +870,7 @@ func (x *SessionsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsReply.ProtoReflect.Descriptor instead.
 func (*SessionsReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{7}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SessionsReply) GetOutcome() Outcome {
@@ -787,7 +906,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[8]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -799,7 +918,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[8]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -812,7 +931,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{8}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Session) GetRecord() *storepb.SessionRecord {
@@ -846,7 +965,7 @@ type RemovalsRequest struct {
 
 func (x *RemovalsRequest) Reset() {
 	*x = RemovalsRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[9]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -858,7 +977,7 @@ func (x *RemovalsRequest) String() string {
 func (*RemovalsRequest) ProtoMessage() {}
 
 func (x *RemovalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[9]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -871,7 +990,7 @@ func (x *RemovalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemovalsRequest.ProtoReflect.Descriptor instead.
 func (*RemovalsRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{9}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RemovalsRequest) GetEpoch() uint64 {
@@ -899,7 +1018,7 @@ type RemovalsReply struct {
 
 func (x *RemovalsReply) Reset() {
 	*x = RemovalsReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[10]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -911,7 +1030,7 @@ func (x *RemovalsReply) String() string {
 func (*RemovalsReply) ProtoMessage() {}
 
 func (x *RemovalsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[10]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -924,7 +1043,7 @@ func (x *RemovalsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemovalsReply.ProtoReflect.Descriptor instead.
 func (*RemovalsReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{10}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RemovalsReply) GetEpoch() uint64 {
@@ -961,7 +1080,7 @@ type Removal struct {
 
 func (x *Removal) Reset() {
 	*x = Removal{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[11]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +1092,7 @@ func (x *Removal) String() string {
 func (*Removal) ProtoMessage() {}
 
 func (x *Removal) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[11]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +1105,7 @@ func (x *Removal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Removal.ProtoReflect.Descriptor instead.
 func (*Removal) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{11}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Removal) GetSession() uint64 {
@@ -1019,13 +1138,15 @@ func (x *Removal) GetIno() uint64 {
 
 type ProbeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Elected       uint64                 `protobuf:"varint,1,opt,name=elected,proto3" json:"elected,omitempty"` // a node that was elected in this term asks: see resigned. 0: somebody else does
+	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`  // id of its, without which nobody resigns
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[12]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1037,7 +1158,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[12]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1050,7 +1171,21 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{12}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ProbeRequest) GetElected() uint64 {
+	if x != nil {
+		return x.Elected
+	}
+	return 0
+}
+
+func (x *ProbeRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
 }
 
 type ProbeReply struct {
@@ -1059,18 +1194,20 @@ type ProbeReply struct {
 	WallClock     int64                  `protobuf:"varint,2,opt,name=wall_clock,json=wallClock,proto3" json:"wall_clock,omitempty"` // nanoseconds since the Unix epoch
 	Id            string                 `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`                                 // of the raft server
 	Leads         bool                   `protobuf:"varint,4,opt,name=leads,proto3" json:"leads,omitempty"`
-	Cluster       string                 `protobuf:"bytes,5,opt,name=cluster,proto3" json:"cluster,omitempty"`                        // id of the node's
-	Silent        int64                  `protobuf:"varint,6,opt,name=silent,proto3" json:"silent,omitempty"`                         // for how long it has not said that it is in an earlier term, nanoseconds
-	FreeSpace     uint64                 `protobuf:"varint,61,opt,name=free_space,json=freeSpace,proto3" json:"free_space,omitempty"` // bytes that are free on the disk of its data directory
-	MinSpace      uint64                 `protobuf:"varint,62,opt,name=min_space,json=minSpace,proto3" json:"min_space,omitempty"`    // as many are to be free at least; 0: nobody looks
-	Full          bool                   `protobuf:"varint,90,opt,name=full,proto3" json:"full,omitempty"`                            // it takes no part in the cluster, since a write waits for space on that disk
+	Cluster       string                 `protobuf:"bytes,5,opt,name=cluster,proto3" json:"cluster,omitempty"`                            // id of the node's
+	Silent        int64                  `protobuf:"varint,6,opt,name=silent,proto3" json:"silent,omitempty"`                             // for how long it has not said that it is in an earlier term, nanoseconds
+	FreeSpace     uint64                 `protobuf:"varint,61,opt,name=free_space,json=freeSpace,proto3" json:"free_space,omitempty"`     // bytes that are free on the disk of its data directory
+	MinSpace      uint64                 `protobuf:"varint,62,opt,name=min_space,json=minSpace,proto3" json:"min_space,omitempty"`        // as many are to be free at least; 0: nobody looks
+	Full          bool                   `protobuf:"varint,90,opt,name=full,proto3" json:"full,omitempty"`                                // it takes no part in the cluster, since a write waits for space on that disk
+	Resigned      bool                   `protobuf:"varint,100,opt,name=resigned,proto3" json:"resigned,omitempty"`                       // it led in the term before the one that was asked about, and gives no lease in it any more
+	LeasesLast    int64                  `protobuf:"varint,101,opt,name=leases_last,json=leasesLast,proto3" json:"leases_last,omitempty"` // for how long those may last that it has given then, nanoseconds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ProbeReply) Reset() {
 	*x = ProbeReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1082,7 +1219,7 @@ func (x *ProbeReply) String() string {
 func (*ProbeReply) ProtoMessage() {}
 
 func (x *ProbeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[13]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1095,7 +1232,7 @@ func (x *ProbeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeReply.ProtoReflect.Descriptor instead.
 func (*ProbeReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{13}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ProbeReply) GetTerm() uint64 {
@@ -1161,6 +1298,20 @@ func (x *ProbeReply) GetFull() bool {
 	return false
 }
 
+func (x *ProbeReply) GetResigned() bool {
+	if x != nil {
+		return x.Resigned
+	}
+	return false
+}
+
+func (x *ProbeReply) GetLeasesLast() int64 {
+	if x != nil {
+		return x.LeasesLast
+	}
+	return 0
+}
+
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Hash          bool                   `protobuf:"varint,1,opt,name=hash,proto3" json:"hash,omitempty"`       // answer state_hash too
@@ -1174,7 +1325,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1186,7 +1337,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1199,7 +1350,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{14}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StatusRequest) GetHash() bool {
@@ -1275,7 +1426,7 @@ type StatusReply struct {
 
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1287,7 +1438,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1300,7 +1451,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{15}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StatusReply) GetId() string {
@@ -1530,7 +1681,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1542,7 +1693,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1555,7 +1706,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{16}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Sample) GetEnded() int64 {
@@ -1626,7 +1777,7 @@ type VoterSeen struct {
 
 func (x *VoterSeen) Reset() {
 	*x = VoterSeen{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1638,7 +1789,7 @@ func (x *VoterSeen) String() string {
 func (*VoterSeen) ProtoMessage() {}
 
 func (x *VoterSeen) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1651,7 +1802,7 @@ func (x *VoterSeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoterSeen.ProtoReflect.Descriptor instead.
 func (*VoterSeen) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{17}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *VoterSeen) GetId() string {
@@ -1686,7 +1837,7 @@ type Silence struct {
 
 func (x *Silence) Reset() {
 	*x = Silence{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1698,7 +1849,7 @@ func (x *Silence) String() string {
 func (*Silence) ProtoMessage() {}
 
 func (x *Silence) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1711,7 +1862,7 @@ func (x *Silence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silence.ProtoReflect.Descriptor instead.
 func (*Silence) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{18}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Silence) GetId() string {
@@ -1739,7 +1890,7 @@ type FrozenState struct {
 
 func (x *FrozenState) Reset() {
 	*x = FrozenState{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1751,7 +1902,7 @@ func (x *FrozenState) String() string {
 func (*FrozenState) ProtoMessage() {}
 
 func (x *FrozenState) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1764,7 +1915,7 @@ func (x *FrozenState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrozenState.ProtoReflect.Descriptor instead.
 func (*FrozenState) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{19}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *FrozenState) GetHash() string {
@@ -1792,7 +1943,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1804,7 +1955,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1817,7 +1968,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{20}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *JoinRequest) GetMember() *storepb.Member {
@@ -1853,7 +2004,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1865,7 +2016,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1878,7 +2029,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{21}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RemoveRequest) GetName() string {
@@ -1921,7 +2072,7 @@ type SetVoteRequest struct {
 
 func (x *SetVoteRequest) Reset() {
 	*x = SetVoteRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1933,7 +2084,7 @@ func (x *SetVoteRequest) String() string {
 func (*SetVoteRequest) ProtoMessage() {}
 
 func (x *SetVoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1946,7 +2097,7 @@ func (x *SetVoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVoteRequest.ProtoReflect.Descriptor instead.
 func (*SetVoteRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{22}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SetVoteRequest) GetName() string {
@@ -1987,7 +2138,7 @@ type ChangeRequest struct {
 
 func (x *ChangeRequest) Reset() {
 	*x = ChangeRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1999,7 +2150,7 @@ func (x *ChangeRequest) String() string {
 func (*ChangeRequest) ProtoMessage() {}
 
 func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2012,7 +2163,7 @@ func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{23}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ChangeRequest) GetOp() *storepb.Op {
@@ -2039,7 +2190,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2051,7 +2202,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2064,7 +2215,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{24}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BackupRequest) GetId() uint64 {
@@ -2093,7 +2244,7 @@ type BackupReply struct {
 
 func (x *BackupReply) Reset() {
 	*x = BackupReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2256,7 @@ func (x *BackupReply) String() string {
 func (*BackupReply) ProtoMessage() {}
 
 func (x *BackupReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[25]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2269,7 @@ func (x *BackupReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupReply.ProtoReflect.Descriptor instead.
 func (*BackupReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{25}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BackupReply) GetId() uint64 {
@@ -2160,7 +2311,7 @@ type AdminReply struct {
 
 func (x *AdminReply) Reset() {
 	*x = AdminReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2172,7 +2323,7 @@ func (x *AdminReply) String() string {
 func (*AdminReply) ProtoMessage() {}
 
 func (x *AdminReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[26]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2185,7 +2336,7 @@ func (x *AdminReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdminReply.ProtoReflect.Descriptor instead.
 func (*AdminReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{26}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AdminReply) GetOutcome() Outcome {
@@ -2222,7 +2373,7 @@ type EnrollRequest struct {
 
 func (x *EnrollRequest) Reset() {
 	*x = EnrollRequest{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2234,7 +2385,7 @@ func (x *EnrollRequest) String() string {
 func (*EnrollRequest) ProtoMessage() {}
 
 func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[27]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2247,7 +2398,7 @@ func (x *EnrollRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollRequest.ProtoReflect.Descriptor instead.
 func (*EnrollRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{27}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *EnrollRequest) GetTokenId() []byte {
@@ -2295,7 +2446,7 @@ type EnrollReply struct {
 
 func (x *EnrollReply) Reset() {
 	*x = EnrollReply{}
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2307,7 +2458,7 @@ func (x *EnrollReply) String() string {
 func (*EnrollReply) ProtoMessage() {}
 
 func (x *EnrollReply) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[28]
+	mi := &file_cluster_clusterpb_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2320,7 +2471,7 @@ func (x *EnrollReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnrollReply.ProtoReflect.Descriptor instead.
 func (*EnrollReply) Descriptor() ([]byte, []int) {
-	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{28}
+	return file_cluster_clusterpb_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *EnrollReply) GetOutcome() Outcome {
@@ -2390,7 +2541,7 @@ var File_cluster_clusterpb_cluster_proto protoreflect.FileDescriptor
 
 const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x1fcluster/clusterpb/cluster.proto\x12\x0elockfs.cluster\x1a\x1draftstore/storepb/store.proto\"\x85\x02\n" +
+	"\x1fcluster/clusterpb/cluster.proto\x12\x0elockfs.cluster\x1a\x1draftstore/storepb/store.proto\"\xf5\x02\n" +
 	"\x0eExecuteRequest\x121\n" +
 	"\acommand\x18\x01 \x01(\v2\x15.lockfs.store.CommandH\x00R\acommand\x12+\n" +
 	"\x05query\x18\x02 \x01(\v2\x13.lockfs.store.QueryH\x00R\x05query\x12\x14\n" +
@@ -2399,8 +2550,13 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06probed\x18\x05 \x01(\tR\x06probed\x12\x18\n" +
 	"\acluster\x18\x06 \x01(\tR\acluster\x12\x14\n" +
 	"\x05lease\x18\a \x01(\x04R\x05lease\x12\x16\n" +
-	"\x06client\x18\b \x01(\x04R\x06clientB\t\n" +
-	"\arequest\"\xfb\x01\n" +
+	"\x06client\x18\b \x01(\x04R\x06client\x12\x14\n" +
+	"\x05spent\x18\t \x01(\x04R\x05spent\x12\x14\n" +
+	"\x05asked\x18\n" +
+	" \x01(\x04R\x05asked\x12\x19\n" +
+	"\bgiven_up\x18\v \x03(\x04R\agivenUp\x12'\n" +
+	"\x04also\x18\f \x03(\v2\x13.lockfs.store.QueryR\x04alsoB\t\n" +
+	"\arequest\"\xad\x02\n" +
 	"\fExecuteReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12,\n" +
@@ -2409,6 +2565,12 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\acluster\x18\x05 \x01(\tR\acluster\x12\x14\n" +
 	"\x05lease\x18\x06 \x01(\x04R\x05lease\x12\x1f\n" +
 	"\vlease_lasts\x18\a \x01(\x03R\n" +
+	"leaseLasts\x120\n" +
+	"\x04also\x18\b \x03(\v2\x1c.lockfs.cluster.LeasedAnswerR\x04also\"s\n" +
+	"\fLeasedAnswer\x12,\n" +
+	"\x06result\x18\x01 \x01(\v2\x14.lockfs.store.ResultR\x06result\x12\x14\n" +
+	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x1f\n" +
+	"\vlease_lasts\x18\x03 \x01(\x03R\n" +
 	"leaseLasts\"i\n" +
 	"\x10KeepAliveRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12!\n" +
@@ -2430,7 +2592,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x06leases\x18\v \x01(\bR\x06leases\x12'\n" +
 	"\x0fcluster_version\x18F \x01(\rR\x0eclusterVersion\x12%\n" +
 	"\x0eoldest_version\x18G \x01(\rR\roldestVersion\x12%\n" +
-	"\x0enewest_version\x18H \x01(\rR\rnewestVersion\"\xae\x01\n" +
+	"\x0enewest_version\x18H \x01(\rR\rnewestVersion\"\xc2\x01\n" +
 	"\fLeaseRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x1e\n" +
 	"\n" +
@@ -2439,7 +2601,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\adropped\x18\x03 \x01(\x04R\adropped\x12\x18\n" +
 	"\arelease\x18\x04 \x01(\bR\arelease\x12\x18\n" +
 	"\acluster\x18\x05 \x01(\tR\acluster\x12\x16\n" +
-	"\x06client\x18\x06 \x01(\x04R\x06client\"\xc4\x01\n" +
+	"\x06client\x18\x06 \x01(\x04R\x06client\x12\x12\n" +
+	"\x04left\x18\a \x01(\x03R\x04left\"\xd8\x01\n" +
 	"\n" +
 	"LeaseReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
@@ -2447,7 +2610,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x05known\x18\x03 \x01(\bR\x05known\x12\x1a\n" +
 	"\bextended\x18\x04 \x01(\bR\bextended\x12\x12\n" +
 	"\x04drop\x18\x05 \x03(\x04R\x04drop\x12\x16\n" +
-	"\x06number\x18\x06 \x01(\x04R\x06number\"\x11\n" +
+	"\x06number\x18\x06 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04held\x18\a \x01(\x03R\x04held\"\x11\n" +
 	"\x0fSessionsRequest\"\x9e\x01\n" +
 	"\rSessionsReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
@@ -2468,8 +2632,10 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\x04R\x06parent\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\fR\x04name\x12\x10\n" +
-	"\x03ino\x18\x04 \x01(\x04R\x03ino\"\x0e\n" +
-	"\fProbeRequest\"\xe7\x01\n" +
+	"\x03ino\x18\x04 \x01(\x04R\x03ino\"B\n" +
+	"\fProbeRequest\x12\x18\n" +
+	"\aelected\x18\x01 \x01(\x04R\aelected\x12\x18\n" +
+	"\acluster\x18\x02 \x01(\tR\acluster\"\xa4\x02\n" +
 	"\n" +
 	"ProbeReply\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x1d\n" +
@@ -2482,7 +2648,10 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\n" +
 	"free_space\x18= \x01(\x04R\tfreeSpace\x12\x1b\n" +
 	"\tmin_space\x18> \x01(\x04R\bminSpace\x12\x12\n" +
-	"\x04full\x18Z \x01(\bR\x04full\"\x85\x01\n" +
+	"\x04full\x18Z \x01(\bR\x04full\x12\x1a\n" +
+	"\bresigned\x18d \x01(\bR\bresigned\x12\x1f\n" +
+	"\vleases_last\x18e \x01(\x03R\n" +
+	"leasesLast\"\x85\x01\n" +
 	"\rStatusRequest\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\bR\x04hash\x12\x18\n" +
 	"\aconfirm\x18\x02 \x01(\bR\aconfirm\x12\x16\n" +
@@ -2626,104 +2795,108 @@ func file_cluster_clusterpb_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_clusterpb_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_cluster_clusterpb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_cluster_clusterpb_cluster_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: lockfs.cluster.Outcome
 	(*ExecuteRequest)(nil),        // 1: lockfs.cluster.ExecuteRequest
 	(*ExecuteReply)(nil),          // 2: lockfs.cluster.ExecuteReply
-	(*KeepAliveRequest)(nil),      // 3: lockfs.cluster.KeepAliveRequest
-	(*KeepAliveReply)(nil),        // 4: lockfs.cluster.KeepAliveReply
-	(*LeaseRequest)(nil),          // 5: lockfs.cluster.LeaseRequest
-	(*LeaseReply)(nil),            // 6: lockfs.cluster.LeaseReply
-	(*SessionsRequest)(nil),       // 7: lockfs.cluster.SessionsRequest
-	(*SessionsReply)(nil),         // 8: lockfs.cluster.SessionsReply
-	(*Session)(nil),               // 9: lockfs.cluster.Session
-	(*RemovalsRequest)(nil),       // 10: lockfs.cluster.RemovalsRequest
-	(*RemovalsReply)(nil),         // 11: lockfs.cluster.RemovalsReply
-	(*Removal)(nil),               // 12: lockfs.cluster.Removal
-	(*ProbeRequest)(nil),          // 13: lockfs.cluster.ProbeRequest
-	(*ProbeReply)(nil),            // 14: lockfs.cluster.ProbeReply
-	(*StatusRequest)(nil),         // 15: lockfs.cluster.StatusRequest
-	(*StatusReply)(nil),           // 16: lockfs.cluster.StatusReply
-	(*Sample)(nil),                // 17: lockfs.cluster.Sample
-	(*VoterSeen)(nil),             // 18: lockfs.cluster.VoterSeen
-	(*Silence)(nil),               // 19: lockfs.cluster.Silence
-	(*FrozenState)(nil),           // 20: lockfs.cluster.FrozenState
-	(*JoinRequest)(nil),           // 21: lockfs.cluster.JoinRequest
-	(*RemoveRequest)(nil),         // 22: lockfs.cluster.RemoveRequest
-	(*SetVoteRequest)(nil),        // 23: lockfs.cluster.SetVoteRequest
-	(*ChangeRequest)(nil),         // 24: lockfs.cluster.ChangeRequest
-	(*BackupRequest)(nil),         // 25: lockfs.cluster.BackupRequest
-	(*BackupReply)(nil),           // 26: lockfs.cluster.BackupReply
-	(*AdminReply)(nil),            // 27: lockfs.cluster.AdminReply
-	(*EnrollRequest)(nil),         // 28: lockfs.cluster.EnrollRequest
-	(*EnrollReply)(nil),           // 29: lockfs.cluster.EnrollReply
-	(*storepb.Command)(nil),       // 30: lockfs.store.Command
-	(*storepb.Query)(nil),         // 31: lockfs.store.Query
-	(*storepb.Result)(nil),        // 32: lockfs.store.Result
-	(*storepb.SessionRecord)(nil), // 33: lockfs.store.SessionRecord
-	(*storepb.Member)(nil),        // 34: lockfs.store.Member
-	(*storepb.FsStats)(nil),       // 35: lockfs.store.FsStats
-	(*storepb.Caller)(nil),        // 36: lockfs.store.Caller
-	(*storepb.Op)(nil),            // 37: lockfs.store.Op
+	(*LeasedAnswer)(nil),          // 3: lockfs.cluster.LeasedAnswer
+	(*KeepAliveRequest)(nil),      // 4: lockfs.cluster.KeepAliveRequest
+	(*KeepAliveReply)(nil),        // 5: lockfs.cluster.KeepAliveReply
+	(*LeaseRequest)(nil),          // 6: lockfs.cluster.LeaseRequest
+	(*LeaseReply)(nil),            // 7: lockfs.cluster.LeaseReply
+	(*SessionsRequest)(nil),       // 8: lockfs.cluster.SessionsRequest
+	(*SessionsReply)(nil),         // 9: lockfs.cluster.SessionsReply
+	(*Session)(nil),               // 10: lockfs.cluster.Session
+	(*RemovalsRequest)(nil),       // 11: lockfs.cluster.RemovalsRequest
+	(*RemovalsReply)(nil),         // 12: lockfs.cluster.RemovalsReply
+	(*Removal)(nil),               // 13: lockfs.cluster.Removal
+	(*ProbeRequest)(nil),          // 14: lockfs.cluster.ProbeRequest
+	(*ProbeReply)(nil),            // 15: lockfs.cluster.ProbeReply
+	(*StatusRequest)(nil),         // 16: lockfs.cluster.StatusRequest
+	(*StatusReply)(nil),           // 17: lockfs.cluster.StatusReply
+	(*Sample)(nil),                // 18: lockfs.cluster.Sample
+	(*VoterSeen)(nil),             // 19: lockfs.cluster.VoterSeen
+	(*Silence)(nil),               // 20: lockfs.cluster.Silence
+	(*FrozenState)(nil),           // 21: lockfs.cluster.FrozenState
+	(*JoinRequest)(nil),           // 22: lockfs.cluster.JoinRequest
+	(*RemoveRequest)(nil),         // 23: lockfs.cluster.RemoveRequest
+	(*SetVoteRequest)(nil),        // 24: lockfs.cluster.SetVoteRequest
+	(*ChangeRequest)(nil),         // 25: lockfs.cluster.ChangeRequest
+	(*BackupRequest)(nil),         // 26: lockfs.cluster.BackupRequest
+	(*BackupReply)(nil),           // 27: lockfs.cluster.BackupReply
+	(*AdminReply)(nil),            // 28: lockfs.cluster.AdminReply
+	(*EnrollRequest)(nil),         // 29: lockfs.cluster.EnrollRequest
+	(*EnrollReply)(nil),           // 30: lockfs.cluster.EnrollReply
+	(*storepb.Command)(nil),       // 31: lockfs.store.Command
+	(*storepb.Query)(nil),         // 32: lockfs.store.Query
+	(*storepb.Result)(nil),        // 33: lockfs.store.Result
+	(*storepb.SessionRecord)(nil), // 34: lockfs.store.SessionRecord
+	(*storepb.Member)(nil),        // 35: lockfs.store.Member
+	(*storepb.FsStats)(nil),       // 36: lockfs.store.FsStats
+	(*storepb.Caller)(nil),        // 37: lockfs.store.Caller
+	(*storepb.Op)(nil),            // 38: lockfs.store.Op
 }
 var file_cluster_clusterpb_cluster_proto_depIdxs = []int32{
-	30, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
-	31, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
-	0,  // 2: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
-	32, // 3: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
-	0,  // 4: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
-	0,  // 5: lockfs.cluster.LeaseReply.outcome:type_name -> lockfs.cluster.Outcome
-	0,  // 6: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
-	9,  // 7: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
-	33, // 8: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
-	12, // 9: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
-	34, // 10: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
-	35, // 11: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
-	19, // 12: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
-	20, // 13: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
-	17, // 14: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
-	18, // 15: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
-	34, // 16: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
-	36, // 17: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
-	36, // 18: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
-	37, // 19: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
-	36, // 20: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
-	0,  // 21: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
-	32, // 22: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
-	0,  // 23: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
-	32, // 24: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
-	1,  // 25: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
-	3,  // 26: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
-	5,  // 27: lockfs.cluster.Node.Lease:input_type -> lockfs.cluster.LeaseRequest
-	7,  // 28: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
-	10, // 29: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
-	13, // 30: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
-	15, // 31: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
-	21, // 32: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
-	22, // 33: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
-	23, // 34: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
-	24, // 35: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
-	28, // 36: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
-	25, // 37: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
-	2,  // 38: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
-	4,  // 39: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
-	6,  // 40: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
-	8,  // 41: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
-	11, // 42: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
-	14, // 43: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
-	16, // 44: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
-	27, // 45: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
-	27, // 46: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
-	27, // 47: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
-	27, // 48: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
-	29, // 49: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
-	26, // 50: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
-	38, // [38:51] is the sub-list for method output_type
-	25, // [25:38] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	31, // 0: lockfs.cluster.ExecuteRequest.command:type_name -> lockfs.store.Command
+	32, // 1: lockfs.cluster.ExecuteRequest.query:type_name -> lockfs.store.Query
+	32, // 2: lockfs.cluster.ExecuteRequest.also:type_name -> lockfs.store.Query
+	0,  // 3: lockfs.cluster.ExecuteReply.outcome:type_name -> lockfs.cluster.Outcome
+	33, // 4: lockfs.cluster.ExecuteReply.result:type_name -> lockfs.store.Result
+	3,  // 5: lockfs.cluster.ExecuteReply.also:type_name -> lockfs.cluster.LeasedAnswer
+	33, // 6: lockfs.cluster.LeasedAnswer.result:type_name -> lockfs.store.Result
+	0,  // 7: lockfs.cluster.KeepAliveReply.outcome:type_name -> lockfs.cluster.Outcome
+	0,  // 8: lockfs.cluster.LeaseReply.outcome:type_name -> lockfs.cluster.Outcome
+	0,  // 9: lockfs.cluster.SessionsReply.outcome:type_name -> lockfs.cluster.Outcome
+	10, // 10: lockfs.cluster.SessionsReply.sessions:type_name -> lockfs.cluster.Session
+	34, // 11: lockfs.cluster.Session.record:type_name -> lockfs.store.SessionRecord
+	13, // 12: lockfs.cluster.RemovalsReply.removals:type_name -> lockfs.cluster.Removal
+	35, // 13: lockfs.cluster.StatusReply.members:type_name -> lockfs.store.Member
+	36, // 14: lockfs.cluster.StatusReply.usage:type_name -> lockfs.store.FsStats
+	20, // 15: lockfs.cluster.StatusReply.silences:type_name -> lockfs.cluster.Silence
+	21, // 16: lockfs.cluster.StatusReply.frozen:type_name -> lockfs.cluster.FrozenState
+	18, // 17: lockfs.cluster.StatusReply.recent:type_name -> lockfs.cluster.Sample
+	19, // 18: lockfs.cluster.StatusReply.voters_seen:type_name -> lockfs.cluster.VoterSeen
+	35, // 19: lockfs.cluster.JoinRequest.member:type_name -> lockfs.store.Member
+	37, // 20: lockfs.cluster.RemoveRequest.caller:type_name -> lockfs.store.Caller
+	37, // 21: lockfs.cluster.SetVoteRequest.caller:type_name -> lockfs.store.Caller
+	38, // 22: lockfs.cluster.ChangeRequest.op:type_name -> lockfs.store.Op
+	37, // 23: lockfs.cluster.ChangeRequest.caller:type_name -> lockfs.store.Caller
+	0,  // 24: lockfs.cluster.AdminReply.outcome:type_name -> lockfs.cluster.Outcome
+	33, // 25: lockfs.cluster.AdminReply.result:type_name -> lockfs.store.Result
+	0,  // 26: lockfs.cluster.EnrollReply.outcome:type_name -> lockfs.cluster.Outcome
+	33, // 27: lockfs.cluster.EnrollReply.result:type_name -> lockfs.store.Result
+	1,  // 28: lockfs.cluster.Node.Execute:input_type -> lockfs.cluster.ExecuteRequest
+	4,  // 29: lockfs.cluster.Node.KeepAlive:input_type -> lockfs.cluster.KeepAliveRequest
+	6,  // 30: lockfs.cluster.Node.Lease:input_type -> lockfs.cluster.LeaseRequest
+	8,  // 31: lockfs.cluster.Node.Sessions:input_type -> lockfs.cluster.SessionsRequest
+	11, // 32: lockfs.cluster.Node.Removals:input_type -> lockfs.cluster.RemovalsRequest
+	14, // 33: lockfs.cluster.Node.Probe:input_type -> lockfs.cluster.ProbeRequest
+	16, // 34: lockfs.cluster.Node.Status:input_type -> lockfs.cluster.StatusRequest
+	22, // 35: lockfs.cluster.Node.Join:input_type -> lockfs.cluster.JoinRequest
+	23, // 36: lockfs.cluster.Node.Remove:input_type -> lockfs.cluster.RemoveRequest
+	24, // 37: lockfs.cluster.Node.SetVote:input_type -> lockfs.cluster.SetVoteRequest
+	25, // 38: lockfs.cluster.Node.Change:input_type -> lockfs.cluster.ChangeRequest
+	29, // 39: lockfs.cluster.Node.Enroll:input_type -> lockfs.cluster.EnrollRequest
+	26, // 40: lockfs.cluster.Node.Backup:input_type -> lockfs.cluster.BackupRequest
+	2,  // 41: lockfs.cluster.Node.Execute:output_type -> lockfs.cluster.ExecuteReply
+	5,  // 42: lockfs.cluster.Node.KeepAlive:output_type -> lockfs.cluster.KeepAliveReply
+	7,  // 43: lockfs.cluster.Node.Lease:output_type -> lockfs.cluster.LeaseReply
+	9,  // 44: lockfs.cluster.Node.Sessions:output_type -> lockfs.cluster.SessionsReply
+	12, // 45: lockfs.cluster.Node.Removals:output_type -> lockfs.cluster.RemovalsReply
+	15, // 46: lockfs.cluster.Node.Probe:output_type -> lockfs.cluster.ProbeReply
+	17, // 47: lockfs.cluster.Node.Status:output_type -> lockfs.cluster.StatusReply
+	28, // 48: lockfs.cluster.Node.Join:output_type -> lockfs.cluster.AdminReply
+	28, // 49: lockfs.cluster.Node.Remove:output_type -> lockfs.cluster.AdminReply
+	28, // 50: lockfs.cluster.Node.SetVote:output_type -> lockfs.cluster.AdminReply
+	28, // 51: lockfs.cluster.Node.Change:output_type -> lockfs.cluster.AdminReply
+	30, // 52: lockfs.cluster.Node.Enroll:output_type -> lockfs.cluster.EnrollReply
+	27, // 53: lockfs.cluster.Node.Backup:output_type -> lockfs.cluster.BackupReply
+	41, // [41:54] is the sub-list for method output_type
+	28, // [28:41] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_cluster_clusterpb_cluster_proto_init() }
@@ -2741,7 +2914,7 @@ func file_cluster_clusterpb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_clusterpb_cluster_proto_rawDesc), len(file_cluster_clusterpb_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -11,33 +11,37 @@ import (
 const (
 	mostAnswers = 2048            // that a mount keeps
 	mostAsked   = 4096            // questions that it remembers
-	useAge      = 3 * Duration    // after which what was not used is given back
+	useAge      = 3 * Duration    // for which what was used is not given back
+	sequelAge   = Duration / 2    // likewise what came with a command, and was not asked for
 	askedAge    = 5 * time.Second // within which a question that comes again is one that was asked for twice
 )
 
 // Cache is what a mount keeps of answers. Times are those of its CLOCK_BOOTTIME.
 type Cache struct {
 	mu         sync.Mutex
-	holder     Holder // whose promises these are
+	holder     Holder          // whose promises these are
+	left       map[Holder]bool // whose they were before: what comes for these is too late
 	generation uint64
 	spent      uint64 // no generation up to this one counts any more
 	until      time.Duration
 	answers    map[string]*answer
 	about      map[ids.Inode]map[string]bool // which answers say something of an inode
-	lost       uint64                        // how often something was dropped
-	asked      map[string]time.Duration      // when each question was asked last
-	used       time.Duration
+	drops      dropLog
+	changing   int                      // how many commands are on their way (Change)
+	asked      map[string]time.Duration // when each question was asked last
+	idle       time.Duration            // from when on it is given back, unless it is used before
 }
 
 type answer struct {
 	result *storepb.Result
 	inodes []ids.Inode
 	until  time.Duration // 0: as long as the lease
+	isUsed bool          // somebody has asked for it since it came
 }
 
 // NewCache makes an empty one.
 func NewCache() *Cache {
-	c := &Cache{asked: make(map[string]time.Duration)}
+	c := &Cache{left: make(map[Holder]bool), asked: make(map[string]time.Duration)}
 	c.clear()
 	return c
 }
@@ -45,7 +49,6 @@ func NewCache() *Cache {
 func (c *Cache) clear() {
 	c.answers, c.about = make(map[string]*answer), make(map[ids.Inode]map[string]bool)
 	c.until = 0
-	c.lost++
 }
 
 // Get answers a question if its answer is held; nil: it is not. The result is shared: nobody changes it. The clock is read after
@@ -65,49 +68,45 @@ func (c *Cache) Get(question string, now func() time.Duration) *storepb.Result {
 		return nil
 	}
 	c.mu.Lock()
-	c.used = max(c.used, at)
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	c.idle = max(c.idle, at+useAge)
+	a.isUsed = true
+	c.note(question, at) // if the lease lapses, the next one is to come with the next answer
 	return a.result
 }
 
-// Ticket is a question that is on its way.
-type Ticket struct {
-	question string
-	holder   Holder
-	lost     uint64
-	Sent     time.Duration // when it was, or before
-}
-
-// Ask notes that somebody asks a question. He wants a lease if it was asked a short while ago, too.
-func (c *Cache) Ask(holder Holder, question string, now time.Duration) (ticket Ticket, wants bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	before, found := c.asked[question]
-	if len(c.asked) >= mostAsked {
+// note notes when a question was put.
+func (c *Cache) note(question string, at time.Duration) {
+	if _, found := c.asked[question]; !found && len(c.asked) >= mostAsked {
 		clear(c.asked)
 	}
-	c.asked[question] = now
-	return Ticket{question, holder, c.lost, now}, holder.Session != 0 && found && now-before < askedAge
+	c.asked[question] = at
 }
 
 // Keep keeps the answer to a question, which the leader has promised in a generation, for as long as lasts at most if that is not
-// 0. It tells whether there is a lease now that was none before: somebody has to have it extended.
-func (c *Cache) Keep(t Ticket, generation uint64, result *storepb.Result, inodes []ids.Inode, lasts time.Duration) (begun bool) {
+// 0. It has come now, which may be long after it was asked for: somebody uses it all the same, or may soon if it came with a command. It tells
+// whether there is a lease now that was none before: somebody has to have it extended, or say that it is not used, also if nothing is kept.
+func (c *Cache) Keep(t Ticket, generation uint64, result *storepb.Result, inodes []ids.Inode, lasts, now time.Duration) (begun bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t.lost != c.lost || len(c.answers) >= mostAnswers {
+	if c.left[t.holder] {
 		return false
 	}
 	if t.holder != c.holder { // of another session, and perhaps of another cluster, whose generations are its own
 		c.clear()
+		c.left[c.holder] = true
 		c.holder, c.generation, c.spent = t.holder, 0, 0
 	}
 	if generation <= c.spent || generation < c.generation {
 		return false
 	}
-	if begun = len(c.answers) == 0; generation != c.generation {
+	before := c.generation
+	if begun = len(c.answers) == 0; generation != before {
 		c.clear()
 		c.generation, begun = generation, true
+	}
+	if c.drops.hasAny(inodes, t.Position) || len(c.answers) >= mostAnswers {
+		return generation != before
 	}
 	a := &answer{result: result, inodes: inodes}
 	if lasts != 0 {
@@ -121,7 +120,11 @@ func (c *Cache) Keep(t Ticket, generation uint64, result *storepb.Result, inodes
 		}
 		c.about[ino][t.question] = true
 	}
-	c.until, c.used = max(c.until, t.Sent+Duration-Margin), max(c.used, t.Sent)
+	age := useAge
+	if t.isCommand {
+		age = sequelAge
+	}
+	c.until, c.idle = max(c.until, t.Sent+atLeast(Duration)), max(c.idle, now+age)
 	return begun
 }
 
@@ -138,11 +141,15 @@ func (c *Cache) forget(question string) {
 	}
 }
 
-// Drop forgets what says something of inodes, and whatever was asked before.
+// Drop forgets what says something of inodes, also if it was asked before and has not come yet.
 func (c *Cache) Drop(inodes ...ids.Inode) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lost++
+	c.drop(inodes)
+}
+
+func (c *Cache) drop(inodes []ids.Inode) {
+	c.drops.add(inodes)
 	for _, ino := range inodes {
 		for question := range c.about[ino] {
 			c.forget(question)
@@ -150,24 +157,36 @@ func (c *Cache) Drop(inodes ...ids.Inode) {
 	}
 }
 
-// Extend notes that the leader has extended the lease of a generation, with a request that was sent at that time.
-func (c *Cache) Extend(holder Holder, generation uint64, sent time.Duration) {
+// Left is for how long the lease of a generation lasts yet; 0: it is over, or does not count.
+func (c *Cache) Left(holder Holder, generation uint64, now time.Duration) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if holder != c.holder || generation != c.generation {
+		return 0
+	}
+	return max(c.until-now, 0)
+}
+
+// Extend notes that the leader has extended the lease of a generation, at a request that was sent at that time, with what it began to confirm
+// after it had held that for so long, on its own clock. On this one no more than from then until now counts of that.
+func (c *Cache) Extend(holder Holder, generation uint64, sent, held, now time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if holder == c.holder && generation == c.generation && generation > c.spent {
-		c.until = max(c.until, sent+Duration-Margin)
+		c.until = max(c.until, sent+min(atLeast(held), now-sent)+atLeast(Duration))
 	}
 }
 
-// Clear drops everything that is held. The generation that it was held in does not count any more; the answer is false if
-// it did not before.
-func (c *Cache) Clear() bool {
+// Clear drops everything that is held. It answers whose it was and in which generation, which does not count any more; 0: it did not before.
+func (c *Cache) Clear() (holder Holder, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	counted := c.generation > c.spent
+	if c.generation > c.spent {
+		generation = c.generation
+	}
 	c.spent = max(c.spent, c.generation)
 	c.clear()
-	return counted
+	return c.holder, generation
 }
 
 // Lose is Clear for a generation, of which the leader knows nothing any more.
@@ -180,9 +199,11 @@ func (c *Cache) Lose(holder Holder, generation uint64) {
 	}
 }
 
-// Lease is whose the lease is that is held; isUsed is false if nobody had a use for it for some time, or no more is kept.
+// Lease is whose the lease is that is held; isUsed is false if nobody had a use for it for some time, it is over or no more is kept. A command
+// that is on its way has a use for it: its answer may be kept.
 func (c *Cache) Lease(now time.Duration) (holder Holder, generation uint64, isUsed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.holder, c.generation, len(c.answers) > 0 && len(c.answers) < mostAnswers && now-c.used < useAge
+	isUsed = c.changing > 0 || len(c.answers) > 0 && now < c.idle
+	return c.holder, c.generation, isUsed && c.generation > c.spent && len(c.answers) < mostAnswers
 }

@@ -22,7 +22,7 @@ func (t *Table) Applied(index ids.Index, touched []ids.Inode, now time.Duration)
 			if waits == nil {
 				waits = make(map[*holder]uint64)
 			}
-			waits[h] = max(waits[h], h.ask(ino))
+			waits[h] = max(waits[h], t.ask(h, ino))
 		}
 	}
 	if waits != nil {

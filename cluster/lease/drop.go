@@ -1,27 +1,58 @@
 package lease
 
-import "lockfs/raftstore/ids"
+import (
+	"time"
 
-// Drops answers what a mount has to drop and the number to say when it has. Nothing: there will be something when news is closed, or
-// its lease is lost. known is false if the lease of that generation is lost.
-func (t *Table) Drops(of Holder, generation uint64) (inodes []ids.Inode, number uint64, news <-chan struct{}, known bool) {
+	"lockfs/raftstore/ids"
+)
+
+// Drops answers what a mount has to drop and the number to say when it has, and when its lease is to be extended at the latest, if it is to be.
+// known is false if the lease of that generation is lost. [Table.Told] tells when there is more.
+func (t *Table) Drops(of Holder, generation uint64) (inodes []ids.Inode, number uint64, due time.Duration, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.get(of, generation)
 	if h == nil {
-		return nil, 0, nil, false
+		return nil, 0, 0, false
 	}
 	if h.isAsked() {
-		for ino, number := range h.holds {
-			if number != 0 {
+		for ino, holding := range h.holds {
+			if holding.drop != 0 {
 				inodes = append(inodes, ino)
 			}
 		}
 	}
-	if len(inodes) == 0 && h.news == nil {
-		h.news = make(chan struct{})
+	return inodes, h.asked, h.until - Duration + Hold, true
+}
+
+// ask has a mount drop an inode, and answers the number of that request.
+func (t *Table) ask(h *holder, ino ids.Inode) uint64 {
+	holding := h.holds[ino]
+	if holding.drop != 0 {
+		return holding.drop
 	}
-	return inodes, h.asked, h.news, true
+	h.asked++
+	holding.drop = h.asked
+	h.holds[ino] = holding
+	t.tell(h)
+	return h.asked
+}
+
+// News tells, when there is something in it, that Told will answer somebody.
+func (t *Table) News() <-chan struct{} { return t.news }
+
+// Told answers once those who were asked to drop something, or have lost their leases.
+func (t *Table) Told() []Holder {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	told := t.told
+	t.told = nil
+	for _, of := range told {
+		if h := t.byID[of]; h != nil {
+			h.isTold = false
+		}
+	}
+	return told
 }
 
 // Dropped is a mount's word that it has done the requests up to a number.
@@ -33,8 +64,8 @@ func (t *Table) Dropped(of Holder, generation, number uint64) {
 		return
 	}
 	h.dropped = number
-	for ino, asked := range h.holds {
-		if asked != 0 && asked <= number {
+	for ino, holding := range h.holds {
+		if holding.drop != 0 && holding.drop <= number {
 			t.unhold(h, ino)
 		}
 	}
@@ -50,7 +81,7 @@ func (t *Table) Foretell(inodes []ids.Inode) (over func()) {
 	for _, ino := range inodes {
 		foretold[ino]++
 		for h := range t.holders[ino] {
-			h.ask(ino)
+			t.ask(h, ino)
 		}
 	}
 	return func() {

@@ -19,34 +19,36 @@ type Holder struct {
 	Client  uint64 // drawn by each
 }
 
+// Request is what somebody says of himself who wants a lease.
+type Request struct {
+	Holder
+	Spent uint64 // no generation up to this one counts for him any more
+	Asked uint64 // his position (Ticket) when he asked
+}
+
 // holder is a mount with what it holds.
 type holder struct {
 	id         Holder
 	generation uint64
 	until      time.Duration
-	holds      map[ids.Inode]uint64 // 0, or the number of the request to drop it
-	asked      uint64               // number of the last such request
-	dropped    uint64               // the last one it has done
-	news       chan struct{}        // closed at the next one; nil: nobody waits for it
+	holds      map[ids.Inode]holding
+	asked      uint64 // number of the last such request
+	dropped    uint64 // the last one it has done
+	isTold     bool   // it is among those that Told answers next
+}
+
+// holding is what is noted of an inode that a mount holds.
+type holding struct {
+	drop  uint64 // number of the request to drop it; 0: there is none
+	asked uint64 // the position from which it was asked for last
+}
+
+// changer is who has said that it would change an inode, and when.
+type changer struct {
+	by    Holder
+	at    time.Duration
+	other time.Duration // when another one had to do with it last, or before; 0: never
 }
 
 // isAsked tells whether the mount has something to drop.
 func (h *holder) isAsked() bool { return h.asked > h.dropped }
-
-// ask has a mount drop an inode, and answers the number of that request.
-func (h *holder) ask(ino ids.Inode) uint64 {
-	if number := h.holds[ino]; number != 0 {
-		return number
-	}
-	h.asked++
-	h.holds[ino] = h.asked
-	h.tell()
-	return h.asked
-}
-
-func (h *holder) tell() {
-	if h.news != nil {
-		close(h.news)
-		h.news = nil
-	}
-}

@@ -14,7 +14,8 @@ import (
 )
 
 // world is a cluster and its mounts as far as leases go, with messages that arrive in any order, late or never. Values are numbers
-// that rise, and live in inodes of which each is asked about by one question.
+// that rise, and live in inodes of which each is asked about by one question. Each mount has a clock that runs at a speed of its own,
+// nearly a fifth slower than the leaders' at the least.
 type world struct {
 	t      *rapid.T
 	now    time.Duration
@@ -26,12 +27,17 @@ type world struct {
 	values map[ids.Inode]uint64
 	told   map[ids.Inode]uint64 // what somebody may know of
 	mounts []*simMount
-	mail   []func() // messages under way
+	word   time.Duration // when a majority has said last that the present leader leads
+	stops  bool          // clocks of mounts may stand still, which may answer what is old then
+	mail   []func()      // messages under way
 	held   []heldBack
 }
 
 type simMount struct {
 	*Cache
+	world   *world
+	speed   time.Duration // of its clock, in hundredths of the leaders'
+	stood   time.Duration // for how long that did not go on
 	holder  Holder
 	dropped uint64 // see Table.Dropped
 	of      uint64 // the generation in which it was
@@ -45,7 +51,7 @@ type heldBack struct {
 
 func question(ino ids.Inode) string { return fmt.Sprint(ino) }
 
-func (w *world) clock() time.Duration { return w.now }
+func (m *simMount) clock() time.Duration { return m.world.now*m.speed/100 - m.stood }
 
 func (w *world) post(message func()) { w.mail = append(w.mail, message) }
 
@@ -65,28 +71,36 @@ func (w *world) release() {
 	})
 }
 
+// check has what a mount answers by itself be as good as the leader's word.
+func (w *world) check(got *storepb.Result, ino ids.Inode) {
+	if !w.stops {
+		require.GreaterOrEqual(w.t, got.GetIndex(), w.told[ino], "inode %d is older than what others were told", ino)
+	}
+}
+
 // read asks about an inode, as the mount does: what it holds, else the leader.
 func (w *world) read(m *simMount, ino ids.Inode) {
-	if got := m.Get(question(ino), w.clock); got != nil {
-		require.GreaterOrEqual(w.t, got.GetIndex(), w.told[ino], "inode %d is older than what others were told", ino)
+	if got := m.Get(question(ino), m.clock); got != nil {
+		w.check(got, ino)
 		return
 	}
-	m.Ask(m.holder, question(ino), w.now)
-	ticket, wants := m.Ask(m.holder, question(ino), w.now)
+	m.Ask(m.holder, question(ino), m.clock())
+	ticket, wants := m.Ask(m.holder, question(ino), m.clock())
 	require.True(w.t, wants)
-	table := w.table
+	table, cache, holder := w.table, m.Cache, m.holder // of a process: what comes late for another one, it does not hear
 	w.post(func() {
 		if table != w.table || !w.isOpen {
 			return // a deposed leader is confirmed by nobody, and a new one answers nothing yet
 		}
 		inodes := []ids.Inode{ino}
-		generation, granted := table.Grant(m.holder, inodes, w.now)
+		generation, granted := table.Grant(Request{Holder: holder, Spent: ticket.Spent, Asked: ticket.Position}, inodes, w.now)
+		w.word = w.now
 		value := w.values[ino]
 		w.answer(table.Of(w.index, inodes), func() {
 			w.told[ino] = max(w.told[ino], value)
 			w.post(func() {
 				if granted {
-					m.Keep(ticket, generation, &storepb.Result{Index: value}, inodes, 0)
+					cache.Keep(ticket, generation, &storepb.Result{Index: value}, inodes, 0, m.clock())
 				}
 			})
 		})
@@ -113,10 +127,10 @@ func (w *world) write(ino ids.Inode, foretold bool) {
 	})
 }
 
-// renew is one round of what keeps a mount's lease.
+// renew is one round of what keeps a mount's lease: the leader holds the request for as long as it likes, then confirms that it leads, and answers.
 func (w *world) renew(m *simMount) {
-	holder, generation, _ := m.Lease(w.now)
-	number, sent, table := uint64(0), w.now, w.table
+	holder, generation, _ := m.Lease(m.clock())
+	number, sent, table, cache := uint64(0), m.clock(), w.table, m.Cache
 	if generation == m.of {
 		number = m.dropped
 	}
@@ -126,28 +140,47 @@ func (w *world) renew(m *simMount) {
 		}
 		table.Heard(holder)
 		table.Dropped(holder, generation, number)
-		extended := table.Extend(holder, generation, w.now)
-		inodes, number, _, known := table.Drops(holder, generation)
 		w.release()
+		came := w.now
 		w.post(func() {
-			if !known {
-				m.Lose(holder, generation)
-				return
-			}
-			m.Drop(inodes...)
-			if m.of != generation {
-				m.of, m.dropped = generation, 0
-			}
-			m.dropped = max(m.dropped, number)
-			if extended {
-				m.Extend(holder, generation, sent)
-			}
+			began := w.now
+			w.post(func() {
+				confirmed := table == w.table && w.isOpen
+				if confirmed {
+					w.word = w.now
+				}
+				w.post(func() { // what is deposed after that goes by it all the same
+					extended := confirmed && table.Extend(holder, generation, began)
+					inodes, number, _, known := table.Drops(holder, generation)
+					w.post(func() {
+						if cache == m.Cache {
+							m.renewed(holder, generation, sent, began-came, known, extended, inodes, number)
+						}
+					})
+				})
+			})
 		})
 	})
 }
 
+// renewed is the answer to a renewal.
+func (m *simMount) renewed(holder Holder, generation uint64, sent, held time.Duration, known, extended bool, inodes []ids.Inode, number uint64) {
+	if !known {
+		m.Lose(holder, generation)
+		return
+	}
+	m.Drop(inodes...)
+	if m.of != generation {
+		m.of, m.dropped = generation, 0
+	}
+	m.dropped = max(m.dropped, number)
+	if extended {
+		m.Extend(holder, generation, sent, held, m.clock())
+	}
+}
+
 func (w *world) giveBack(m *simMount) {
-	holder, generation, _ := m.Lease(w.now)
+	holder, generation, _ := m.Lease(m.clock())
 	m.Clear()
 	table := w.table
 	w.post(func() { table.Release(holder, generation); w.release() })
@@ -160,10 +193,10 @@ func (w *world) succeed(m *simMount) {
 	m.holder.Client++
 }
 
-// elect makes another leader, which answers once a lease is over since now.
+// elect makes another leader, which answers once a lease is over since a majority has given its last word to the one before.
 func (w *world) elect() {
 	w.term++
-	w.table, w.isOpen, w.opens = NewTable(), false, w.now+Duration
+	w.table, w.isOpen, w.opens = NewTable(), false, w.word+Duration
 	w.held = nil // what the deposed one held back is answered by the new one, when it is asked again
 }
 
@@ -178,6 +211,13 @@ func (w *world) pass(d time.Duration) {
 	}
 	w.table.Expire(w.now)
 	w.release()
+}
+
+// stop has a mount's clock stand still while those of others go on, as that of a virtual machine that is paused.
+func (w *world) stop(m *simMount, d time.Duration) {
+	before := m.clock()
+	w.pass(d)
+	m.stood += m.clock() - before
 }
 
 // misfortune is what happens rarely.
@@ -200,40 +240,52 @@ func (w *world) misfortune(m *simMount) {
 
 // TestNobodyReadsWhatOthersKnowToHaveChanged plays mounts, writers and leaders against each other, with messages that arrive in any
 // order, late or never.
-func TestNobodyReadsWhatOthersKnowToHaveChanged(t *testing.T) {
+func TestNobodyReadsWhatOthersKnowToHaveChanged(t *testing.T) { play(t, false) }
+
+// TestAClockThatStoodStill is the same with mounts whose clocks do. None may answer by itself for longer than for 4/5 of a lease after that.
+func TestAClockThatStoodStill(t *testing.T) { play(t, true) }
+
+func play(t *testing.T, stops bool) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{t: t, values: make(map[ids.Inode]uint64), told: make(map[ids.Inode]uint64)}
+		w := &world{t: t, stops: stops, values: make(map[ids.Inode]uint64), told: make(map[ids.Inode]uint64)}
 		w.elect()
 		w.pass(Duration)
 		for i := range 2 {
-			w.mounts = append(w.mounts, &simMount{Cache: NewCache(), holder: Holder{Session: ids.Session(i + 1)}})
+			w.mounts = append(w.mounts, &simMount{
+				Cache: NewCache(), world: w, speed: time.Duration(rapid.IntRange(81, 120).Draw(t, "speed")), holder: Holder{Session: ids.Session(i + 1)},
+			})
 		}
 		mount := func() *simMount { return w.mounts[rapid.IntRange(0, 1).Draw(t, "mount")] }
 		inode := func() ids.Inode { return ids.Inode(rapid.IntRange(1, 2).Draw(t, "inode")) }
 		for range rapid.IntRange(50, 400).Draw(t, "steps") {
 			switch step := rapid.IntRange(0, 39).Draw(t, "step"); {
-			case step < 7:
+			case step < 6:
 				w.read(mount(), inode())
-			case step < 10:
+			case step < 7:
 				w.write(inode(), rapid.Bool().Draw(t, "foretold"))
-			case step < 16:
+			case step < 9:
+				w.command(mount(), inode(), rapid.IntRange(1, 2).Draw(t, "times"))
+			case step < 13:
 				w.renew(mount())
 			case step < 36:
-				if len(w.mail) > 0 {
+				for n := rapid.IntRange(1, 4).Draw(t, "messages"); n > 0 && len(w.mail) > 0; n-- {
 					i := rapid.IntRange(0, min(len(w.mail)-1, 5)).Draw(t, "message")
 					message := w.mail[i]
 					w.mail = slices.Delete(w.mail, i, i+1)
 					message()
 				}
+			case step < 37 && w.stops:
+				w.stop(mount(), time.Duration(rapid.IntRange(1, 500).Draw(t, "ms"))*time.Millisecond)
 			case step < 39:
 				w.pass(time.Duration(rapid.IntRange(1, 40).Draw(t, "ms")) * time.Millisecond)
 			default:
 				w.misfortune(mount())
 			}
-			for _, m := range w.mounts { // whatever they hold is as good as the leader's word
+			for _, m := range w.mounts {
+				require.LessOrEqual(t, m.until-m.clock(), 4*Duration/5)
 				for ino := range ids.Inode(3) {
-					if got := m.Get(question(ino), w.clock); got != nil {
-						require.GreaterOrEqual(t, got.GetIndex(), w.told[ino], "inode %d is older than what others were told", ino)
+					if got := m.Get(question(ino), m.clock); got != nil {
+						w.check(got, ino)
 					}
 				}
 			}

@@ -11,19 +11,24 @@ import (
 // Table is what a leader has promised. Times are those of its monotonic clock.
 type Table struct {
 	mu         sync.Mutex
-	open       bool // it leads, and nothing that others have promised counts any more
+	open       bool     // it leads, and nothing that others have promised counts any more
+	term       ids.Term // in which it was begun; 0: none
+	resigned   bool     // see Resign
 	generation uint64
 	byID       map[Holder]*holder
 	holders    map[ids.Inode]map[*holder]bool
 	foretold   map[ids.Inode]int        // how many commands are on their way that touch it
+	changers   map[ids.Inode]changer    // who has said last that it would change something
 	changes    []*change                // that wait for somebody, in the order of their indexes
 	looked     time.Duration            // when leases were last looked for that are over
 	silent     map[Holder]time.Duration // until when one gets nothing that did not drop what it was asked to
+	told       []Holder                 // see Told
+	news       chan struct{}            // holds one
 }
 
 // NewTable makes a table of a node that does not lead.
 func NewTable() *Table {
-	t := new(Table)
+	t := &Table{news: make(chan struct{}, 1)}
 	t.clear()
 	return t
 }
@@ -32,6 +37,7 @@ func (t *Table) clear() {
 	t.byID = make(map[Holder]*holder)
 	t.holders = make(map[ids.Inode]map[*holder]bool)
 	t.foretold = make(map[ids.Inode]int)
+	t.changers = make(map[ids.Inode]changer)
 	t.silent = make(map[Holder]time.Duration)
 }
 
@@ -43,7 +49,7 @@ func (t *Table) Begin(term ids.Term) {
 		t.lose(h)
 	}
 	t.clear()
-	t.open, t.generation = true, uint64(term)<<32
+	t.open, t.resigned, t.term, t.generation = true, false, term, uint64(term)<<32
 }
 
 // End is called when a node leads no more: it promises nothing more. What it has promised it still waits for.
@@ -55,13 +61,23 @@ func (t *Table) End() {
 
 // Grant promises a mount, whose request came just before now, that it is asked before any of the inodes changes. ok is false if it is
 // not promised that. Whoever calls it reads what it will answer after that, and before anything else is applied.
-func (t *Table) Grant(to Holder, inodes []ids.Inode, now time.Duration) (generation uint64, ok bool) {
+func (t *Table) Grant(to Request, inodes []ids.Inode, now time.Duration) (generation uint64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.open || to.Session == 0 {
 		return 0, false
 	}
-	if now < t.silent[to] {
+	h := t.byID[to.Holder]
+	switch { // what is over is not gone on with, or the mount would be given what it does not keep
+	case h == nil:
+	case h.generation <= to.Spent:
+		t.lose(h)
+		h = nil
+	case now >= h.until:
+		t.end(h, now)
+		h = nil
+	}
+	if now < t.silent[to.Holder] {
 		return 0, false
 	}
 	for _, ino := range inodes {
@@ -69,18 +85,17 @@ func (t *Table) Grant(to Holder, inodes []ids.Inode, now time.Duration) (generat
 			return 0, false
 		}
 	}
-	h := t.byID[to]
 	switch {
 	case h == nil:
 		t.generation++
-		h = &holder{id: to, generation: t.generation, holds: make(map[ids.Inode]uint64)}
-		t.byID[to] = h
+		h = &holder{id: to.Holder, generation: t.generation, holds: make(map[ids.Inode]holding)}
+		t.byID[to.Holder] = h
 	case h.isAsked() || len(h.holds) >= mostHeld:
 		return 0, false
 	}
 	h.until = max(h.until, now+Duration)
 	for _, ino := range inodes {
-		h.holds[ino] = 0
+		h.holds[ino] = holding{asked: max(h.holds[ino].asked, to.Asked)}
 		if t.holders[ino] == nil {
 			t.holders[ino] = make(map[*holder]bool)
 		}
@@ -89,15 +104,16 @@ func (t *Table) Grant(to Holder, inodes []ids.Inode, now time.Duration) (generat
 	return h.generation, true
 }
 
-// Extend extends the lease of a mount whose request came at that time, unless there is no such lease or it has something to drop.
-func (t *Table) Extend(of Holder, generation uint64, came time.Duration) bool {
+// Extend extends the lease of a mount, which has asked for that, with what began to be confirmed at that time, unless there is no such lease
+// or it has something to drop.
+func (t *Table) Extend(of Holder, generation uint64, confirmed time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.get(of, generation)
 	if h == nil || h.isAsked() || !t.open {
 		return false
 	}
-	h.until = max(h.until, came+Duration)
+	h.until = max(h.until, confirmed+Duration)
 	return true
 }
 
@@ -127,8 +143,20 @@ func (t *Table) lose(h *holder) {
 		delete(t.byID, h.id)
 	}
 	h.dropped = h.asked
-	h.tell()
+	t.tell(h)
 	t.settle(h)
+}
+
+func (t *Table) tell(h *holder) {
+	if h.isTold {
+		return
+	}
+	h.isTold = true
+	t.told = append(t.told, h.id)
+	select {
+	case t.news <- struct{}{}:
+	default:
+	}
 }
 
 func (t *Table) unhold(h *holder, ino ids.Inode) {
@@ -149,19 +177,23 @@ func (t *Table) Expire(now time.Duration) {
 func (t *Table) expire(now time.Duration) {
 	t.looked = now
 	for _, h := range t.byID {
-		if now < h.until {
-			continue
+		if now >= h.until {
+			t.end(h, now)
 		}
-		if h.isAsked() {
-			t.silent[h.id] = now + silence
-		}
-		t.lose(h)
 	}
 	for id, until := range t.silent {
 		if now >= until {
 			delete(t.silent, id)
 		}
 	}
+}
+
+// end loses a lease that is over.
+func (t *Table) end(h *holder, now time.Duration) {
+	if h.isAsked() {
+		t.silent[h.id] = now + silence
+	}
+	t.lose(h)
 }
 
 // Heard is told that a mount asks about its lease.

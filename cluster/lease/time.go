@@ -5,10 +5,16 @@ import "time"
 const (
 	// Duration is for how long a lease lasts, at the leader.
 	Duration = time.Second
-	// Margin is what a mount stops short of that, for clocks that do not run at the same speed: one that is slewed may be off by a twelfth.
-	Margin = Duration / 5
-	// Renewal is how often a mount has its lease extended, for as long as it has a use for it.
-	Renewal = 3 * Duration / 10
+	// Hold is how long after what backs a mount's lease the leader backs it again, at the latest, if the mount has asked for that (package
+	// documentation, "Time").
+	Hold = 55 * Duration / 100
+	// Slack is what a mount has left of its lease at the least, by its own word, when the leader backs it again: for the confirmation, the way to
+	// the mount, and a slow moment of either. It is less than what Hold leaves (140 ms), so that this is mostly what counts.
+	Slack = Duration / 10
 	// Quiet is for how long an inode must not have changed before it is leased.
 	Quiet = Duration / 2
 )
+
+// atLeast is what has passed on a mount's clock at the least while so long has on a leader's: clocks do not run at the same speed, and one
+// that is slewed may be off by a twelfth.
+func atLeast(leaders time.Duration) time.Duration { return leaders - leaders/5 }

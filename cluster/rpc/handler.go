@@ -4,18 +4,22 @@ import (
 	"context"
 
 	"google.golang.org/protobuf/proto"
+
+	"lockfs/cluster/clusterpb"
 )
 
 // Handler answers a request, of whom [CallerOf] tells. What it is called with is its own to keep. Its error is a [RefusedError], or
 // that the request cannot be read.
 type Handler struct {
-	Do     func(ctx context.Context, request []byte) (proto.Message, error)
+	Do func(ctx context.Context, request []byte) (proto.Message, error)
+	// Keep, if it is there, is in place of Do. It does not wait, and has the answer be told once, at once or later, which does not wait either.
+	Keep   func(ctx context.Context, request []byte, answer func(proto.Message, error))
 	Quick  bool // it never waits, so it is done before the next request is read
 	Urgent bool // it has room left when others wait for some
 }
 
 func handlersOf(n Node) map[byte]Handler {
-	return map[byte]Handler{
+	handlers := map[byte]Handler{
 		executeMethod:   {Do: handle(n.Execute)},
 		probeMethod:     {Do: handle(n.Probe), Quick: true, Urgent: true},
 		keepAliveMethod: {Do: handle(n.KeepAlive), Urgent: true},
@@ -29,6 +33,21 @@ func handlersOf(n Node) map[byte]Handler {
 		enrollMethod:    {Do: handle(n.Enroll)},
 		backupMethod:    {Do: handle(n.Backup)},
 		setVoteMethod:   {Do: handle(n.SetVote)},
+	}
+	if keeper, keeps := n.(LeaseKeeper); keeps {
+		handlers[leaseMethod] = Handler{Keep: keep(keeper), Urgent: true}
+	}
+	return handlers
+}
+
+func keep(k LeaseKeeper) func(context.Context, []byte, func(proto.Message, error)) {
+	return func(ctx context.Context, data []byte, answer func(proto.Message, error)) {
+		request := new(clusterpb.LeaseRequest)
+		if err := proto.Unmarshal(data, request); err != nil {
+			answer(nil, err)
+			return
+		}
+		k.KeepLease(ctx, request, func(reply *clusterpb.LeaseReply, err error) { answer(reply, err) })
 	}
 }
 

@@ -47,7 +47,7 @@ var joinLimits = limits{
 	bytes: 8 << 20, bytesPerHost: 1 << 20, bytesPerConnection: 128 << 10,
 }
 
-// callCost is counted for each call besides its messages: a goroutine and what it needs.
+// callCost is counted for each call besides its messages: a goroutine and what it needs. One that is kept has that while it is answered.
 const callCost = 4 << 10
 
 // overdraft is how many times its limit an account may hold with answers and what is urgent. Other requests have room up to the

@@ -25,6 +25,14 @@ type Node interface {
 	Enroller
 }
 
+// LeaseKeeper is a node that keeps what many mounts ask of it for a while.
+type LeaseKeeper interface {
+	Node
+	// KeepLease is Lease for a server. It does not wait, and the answer is told once, at once or later, which does not wait either.
+	// That nobody is there any more to be answered, ctx tells.
+	KeepLease(ctx context.Context, req *clusterpb.LeaseRequest, answer func(*clusterpb.LeaseReply, error))
+}
+
 // Enroller is what a join server asks.
 type Enroller interface {
 	Enroll(context.Context, *clusterpb.EnrollRequest) (*clusterpb.EnrollReply, error)

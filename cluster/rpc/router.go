@@ -25,10 +25,9 @@ const mostRedirects = 2
 
 // Router finds the leader and follows it.
 type Router struct {
-	peers *Peers
-	roam  bool // entry follows the membership
-
 	mu       sync.Mutex
+	peers    *Peers
+	roam     bool   // entry follows the membership
 	entry    []Node // whom to ask for the leader, by turns
 	leader   Node   // nil: not known
 	turn     int
@@ -137,12 +136,12 @@ func (r *Router) end(a *attempt) (moved bool) {
 // nodes are given up for it: they may be at one that is stopped or cut off, and never answer. As after any attempt, what became of them
 // is unknown, and is asked again.
 func (r *Router) Lead(address string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	leader := r.entry[0]
 	if address != "" {
 		leader = r.peers.Node(address)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.leader = leader
 	for a := range r.attempts {
 		if a.node != leader && a.node != r.entry[0] {
@@ -189,20 +188,28 @@ func (r *Router) learn(node Node, reply Answer) (redirected bool, err error) {
 		r.forget(node)
 		return false, errNoLeader
 	}
-	leader := r.peers.Node(reply.GetLeaderAddress())
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.leader = leader
+	r.leader = r.peers.Node(reply.GetLeaderAddress())
 	return true, fmt.Errorf("the leader is at %s", reply.GetLeaderAddress())
 }
 
 // Meet takes up the present members as those to ask, if the router roams.
 func (r *Router) Meet(servers []string) {
-	if !r.roam || len(servers) == 0 {
-		return
-	}
-	entry := r.peers.Nodes(servers)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.entry = entry
+	if r.roam && len(servers) > 0 {
+		r.entry = r.peers.Nodes(servers)
+	}
+}
+
+// Settle makes the router one that NewRouter has made for the node of this process. Attempts at others are given up for it, and made anew.
+func (r *Router) Settle(peers *Peers, near Node) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.peers, r.roam, r.entry, r.leader = peers, false, []Node{near}, nil
+	for a := range r.attempts {
+		a.moved = true
+		a.end()
+	}
 }

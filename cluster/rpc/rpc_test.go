@@ -3,6 +3,7 @@ package rpc
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -23,7 +24,9 @@ const (
 	echo byte = iota
 	echoQuickly
 	wait
-	large // 1 MiB
+	large        // 1 MiB
+	keepsNothing // likewise, at once
+	keeps        // it is answered when waiting calls are, or nobody is there any more
 )
 
 type testServer struct {
@@ -65,6 +68,20 @@ func startLimited(t testing.TB, address string, l limits, patience times) *testS
 			case <-ctx.Done():
 			}
 			return answer(ctx, request)
+		}},
+		keeps: {Keep: func(ctx context.Context, request []byte, tell func(proto.Message, error)) {
+			s.waiting.Add(1)
+			go func() {
+				defer s.waiting.Add(-1)
+				select {
+				case <-s.release:
+				case <-ctx.Done():
+				}
+				tell(answer(ctx, request))
+			}()
+		}},
+		keepsNothing: {Keep: func(_ context.Context, _ []byte, tell func(proto.Message, error)) {
+			tell(wrapperspb.String(strings.Repeat("x", 1<<20)), nil)
 		}},
 		large: {Do: func(context.Context, []byte) (proto.Message, error) {
 			return wrapperspb.String(strings.Repeat("x", 1<<20)), nil
@@ -163,6 +180,50 @@ func TestCallersGiveUp(t *testing.T) {
 	got, err := say(t.Context(), c, echo, "next")
 	require.NoError(t, err)
 	require.Equal(t, "next", got)
+}
+
+// TestKeptCalls has calls be answered by whoever has the answer, once their callers have given up or gone, too.
+func TestKeptCalls(t *testing.T) {
+	s := startServer(t, "127.0.0.1:0")
+	c, gone := newTestClient(t, s.address), newTestClient(t, s.address)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := say(ctx, c, keeps, "late")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	ended := make(chan error, 2)
+	go func() {
+		got, err := say(t.Context(), c, keeps, "hello")
+		if err == nil && got != "hello" {
+			err = errors.New(got)
+		}
+		ended <- err
+	}()
+	require.Eventually(t, func() bool { return s.waiting.Load() == 2 }, testWait, time.Millisecond)
+	go func() {
+		_, err := say(t.Context(), gone, keeps, "")
+		ended <- err
+	}()
+	require.Eventually(t, func() bool { return s.waiting.Load() == 3 }, testWait, time.Millisecond)
+	gone.Close()
+	require.ErrorIs(t, <-ended, errClosed)
+	require.Eventually(t, func() bool { return s.waiting.Load() == 2 }, testWait, time.Millisecond, "that its caller has gone is told")
+	close(s.release)
+	require.NoError(t, <-ended)
+	c.Close()
+	require.Eventually(t, func() bool { return s.left() == standardLimits }, testWait, time.Millisecond, "nothing is counted any more")
+}
+
+// TestWhatIsAnsweredAtOnceHoldsNobodyUp has somebody not read the answers to calls that are not kept: what he asks besides is done.
+func TestWhatIsAnsweredAtOnceHoldsNobodyUp(t *testing.T) {
+	s := startServer(t, "127.0.0.1:0")
+	conn := connectTo(t, s)
+	conn.say(Preface)
+	const answers = 15 // there is room for all of them, but not in the sockets
+	for n := range uint64(answers) {
+		conn.request(n+1, keepsNothing, "")
+	}
+	conn.request(answers+1, wait, "")
+	require.Eventually(t, func() bool { return s.waiting.Load() == 1 }, deadAfter/2, time.Millisecond)
 }
 
 // TestLostConnections has a server end under a call, and another one take its place.

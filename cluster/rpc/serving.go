@@ -79,6 +79,8 @@ func (c *serving) serve() {
 			c.refuse(ctx, h, NoMethod)
 		case handler.Quick:
 			c.do(ctx, handler, h, request)
+		case handler.Keep != nil:
+			c.keep(ctx, handler, h, request)
 		default:
 			c.calls.Add(1)
 			go c.do(ctx, handler, h, request)
@@ -177,6 +179,32 @@ func (c *serving) do(ctx context.Context, handler Handler, h head, request []byt
 		}
 	}
 	reply, err := handler.Do(ctx, request)
+	c.reply(wanted, h, reply, err)
+}
+
+// keep does a call whose answer nobody waits with. It is not answered once its caller does not wait any more.
+func (c *serving) keep(ctx context.Context, handler Handler, h head, request []byte) {
+	c.calls.Add(1)
+	until := time.Now().Add(patienceOf(h))
+	handler.Keep(ctx, request, func(reply proto.Message, err error) {
+		go func() { // room for the answer, and its turn, may come only once the next request was read
+			defer c.calls.Done()
+			wanted, cancel := ctx, func() {}
+			if patienceOf(h) == h.wait {
+				wanted, cancel = context.WithDeadline(ctx, until)
+			}
+			defer cancel()
+			if wanted.Err() != nil {
+				c.room.give(c.account, cost(h))
+				return
+			}
+			c.reply(wanted, h, reply, err)
+		}()
+	})
+}
+
+// reply answers a call with what came of it.
+func (c *serving) reply(wanted context.Context, h head, reply proto.Message, err error) {
 	refusal := new(RefusedError)
 	if errors.As(err, &refusal) {
 		c.decline(wanted, h, refusal.Result)

@@ -22,8 +22,10 @@ const DefaultOpTimeout = 15 * time.Second
 // Client does operations on the namespace for one mount, in a session that it keeps alive.
 type Client struct {
 	router     *rpc.Router
-	near       Voter                           // of this process; nil: there is none
+	near       atomic.Pointer[Voter]           // of this process; nil: there is none
 	peers      *rpc.Peers                      // closed with the client; nil when a node owns them
+	before     atomic.Pointer[rpc.Node]        // who was asked for what any node can answer until the client settled; nil: it has not
+	settled    chan struct{}                   // closed when it has
 	heard      func(*clusterpb.KeepAliveReply) // may be nil
 	logger     *slog.Logger
 	host       string
@@ -72,6 +74,7 @@ type Config struct {
 	OpTimeout    time.Duration                   // 0: DefaultOpTimeout
 	SessionFile  string                          // lets a process that succeeds this one take the session over; empty: none can
 	Inherited    *os.File                        // a session file that another process handed over (Client.HandOver), in place of SessionFile
+	Begun        func(*Client)                   // is told the client that goes on with that session as soon as it may settle, before anybody has answered; may be nil
 	MachineFiles []string                        // where an id of this machine is kept, if the system has none: the first that is there or can be made
 	Security     *rpc.Security                   // of the connections to servers that Dial makes; nil: they are plain
 	Heard        func(*clusterpb.KeepAliveReply) // is told the answer to each keepalive; may be nil

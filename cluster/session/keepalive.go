@@ -25,7 +25,7 @@ func (c *Client) keepAlive() {
 			c.reopen()
 			continue
 		}
-		wait = c.renew(s)
+		wait = c.renew(c.alive, s)
 	}
 }
 

@@ -182,7 +182,7 @@ func (c *Client) send(ctx context.Context, cmd *storepb.Command) (*storepb.Resul
 		return refused, nil
 	}
 	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Command{Command: cmd}}
-	reply, err := c.execute(ctx, request)
+	reply, err := c.executeLeasing(ctx, request)
 	if err == nil {
 		c.answered(aCommand)
 	}

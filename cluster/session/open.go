@@ -22,7 +22,7 @@ func (c *Client) open(ctx context.Context, id ids.Session, numbers *numbers) (*c
 	}
 	c.journal.adopt(id, numbers.last)
 	s := &clientSession{id: id, numbers: numbers}
-	c.renew(s)
+	c.renew(c.alive, s)
 	return s, nil
 }
 

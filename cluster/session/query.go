@@ -28,8 +28,8 @@ func (c *Client) Query(ctx context.Context, query *storepb.Query) (*storepb.Resu
 			return result, nil
 		}
 	}
-	if c.near != nil {
-		if result := c.near.QuerySince(query); result != nil {
+	if near := c.near.Load(); near != nil {
+		if result := (*near).QuerySince(query); result != nil {
 			return result, nil
 		}
 	}
@@ -93,10 +93,13 @@ func (c *Client) queryProbing(ctx context.Context, req *clusterpb.ExecuteRequest
 }
 
 // query asks. wants is who wants a lease on the answer, if anybody does.
-func (c *Client) query(ctx context.Context, query *storepb.Query, wants lease.Holder) (*clusterpb.ExecuteReply, error) {
-	request := &clusterpb.ExecuteRequest{Request: &clusterpb.ExecuteRequest_Query{Query: query}, Lease: uint64(wants.Session), Client: wants.Client}
-	if c.near != nil {
-		voter, term := c.near.Word()
+func (c *Client) query(ctx context.Context, query *storepb.Query, wants lease.Request) (*clusterpb.ExecuteReply, error) {
+	request := &clusterpb.ExecuteRequest{
+		Request: &clusterpb.ExecuteRequest_Query{Query: query},
+		Lease:   uint64(wants.Session), Client: wants.Client, Spent: wants.Spent, Asked: wants.Asked,
+	}
+	if near := c.near.Load(); near != nil {
+		voter, term := (*near).Word()
 		request.Voter, request.Term = voter, uint64(term)
 		return c.execute(ctx, request)
 	}
@@ -113,6 +116,11 @@ func (c *Client) question(query *storepb.Query) string {
 	if !c.givesLeases.Load() {
 		return ""
 	}
+	return questionOf(query)
+}
+
+// questionOf is what a query asks, whatever that is; empty: it cannot be written down.
+func questionOf(query *storepb.Query) string {
 	since := query.Since
 	query.Since = 0
 	question, err := proto.MarshalOptions{Deterministic: true}.Marshal(query)
@@ -136,15 +144,16 @@ func (c *Client) holder() lease.Holder {
 // have been since.
 func (c *Client) queryLeasing(ctx context.Context, question string, query *storepb.Query) (*storepb.Result, error) {
 	if question == "" {
-		reply, err := c.query(ctx, query, lease.Holder{})
+		reply, err := c.query(ctx, query, lease.Request{})
 		return reply.GetResult(), err
 	}
 	holder := c.holder()
 	ticket, wants := c.leases.Ask(holder, question, hostinfo.BootTime())
-	if !wants && !fault.EagerLeases {
-		holder = lease.Holder{}
+	var request lease.Request
+	if wants || fault.EagerLeases {
+		request = lease.Request{Holder: holder, Spent: ticket.Spent, Asked: ticket.Position}
 	}
-	reply, err := c.query(ctx, query, holder)
+	reply, err := c.query(ctx, query, request)
 	if err != nil || reply.GetLease() == 0 || holder != c.holder() {
 		return reply.GetResult(), err
 	}
@@ -154,92 +163,6 @@ func (c *Client) queryLeasing(ctx context.Context, question string, query *store
 	inodes, _ := namespace.Keys(query, reply.GetResult())
 	kept := proto.Clone(reply.GetResult()).(*storepb.Result)
 	kept.Index = 0
-	if c.leases.Keep(ticket, reply.GetLease(), kept, inodes, time.Duration(reply.GetLeaseLasts())) {
-		select {
-		case c.leaseBegun <- struct{}{}:
-		default:
-		}
-	}
+	c.keep(ticket, reply.GetLease(), kept, inodes, time.Duration(reply.GetLeaseLasts()))
 	return reply.GetResult(), nil
-}
-
-// keepLeases has the lease extended while there is one that is used, and gives the last one back at the end.
-func (c *Client) keepLeases() {
-	defer close(c.returned)
-	for {
-		select {
-		case <-c.leaseBegun:
-			c.keepLease()
-		case <-c.alive.Done():
-			return
-		}
-	}
-}
-
-// keepLease does so until nobody uses the lease any more.
-func (c *Client) keepLease() {
-	var whose lease.Holder
-	var of, dropped uint64 // the last request that was done in a generation
-	for {
-		holder, generation, isUsed := c.leases.Lease(hostinfo.BootTime())
-		if !isUsed || c.alive.Err() != nil {
-			c.giveBack(holder, generation)
-			return
-		}
-		if generation != of || holder != whose {
-			of, whose, dropped = generation, holder, 0
-		}
-		var sent time.Duration
-		renew := func(to rpc.Node, ctx context.Context, req *clusterpb.LeaseRequest) (*clusterpb.LeaseReply, error) {
-			sent = hostinfo.BootTime()
-			reply, err := to.Lease(ctx, req)
-			if fault.LeaseFromAnswer {
-				sent = hostinfo.BootTime()
-			}
-			return reply, err
-		}
-		ctx, cancel := context.WithTimeout(c.alive, rpc.AttemptTimeout)
-		reply, err := rpc.Ask(ctx, c.router, renew, &clusterpb.LeaseRequest{
-			Session: uint64(holder.Session), Client: holder.Client, Generation: generation, Dropped: dropped,
-		})
-		cancel()
-		switch {
-		case c.alive.Err() != nil:
-		case err != nil:
-			c.leases.Clear() // it is over, or will be soon
-			return
-		case !reply.GetKnown():
-			c.leases.Lose(holder, generation)
-		default:
-			c.leases.Drop(inodesOf(reply.GetDrop())...)
-			dropped = max(dropped, reply.GetNumber())
-			if reply.GetExtended() {
-				c.leases.Extend(holder, generation, sent)
-			}
-		}
-	}
-}
-
-func inodesOf(numbers []uint64) []ids.Inode {
-	inodes := make([]ids.Inode, len(numbers))
-	for i, number := range numbers {
-		inodes[i] = ids.Inode(number)
-	}
-	return inodes
-}
-
-// giveBack tells the leader that nothing is held any more, so that no change waits for this mount. If it does not come to know, one
-// may wait until the lease is over.
-func (c *Client) giveBack(holder lease.Holder, generation uint64) {
-	if !c.leases.Clear() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(c.ctx, lease.Duration)
-	defer cancel()
-	_, err := rpc.Ask(ctx, c.router, rpc.Node.Lease, &clusterpb.LeaseRequest{
-		Session: uint64(holder.Session), Client: holder.Client, Generation: generation, Release: true,
-	})
-	if err != nil {
-		c.logger.Debug("a lease was not given back", "error", err)
-	}
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"lockfs/cluster/clusterpb"
@@ -18,11 +19,39 @@ const (
 )
 
 // FollowRemovals tells of what others have removed, soon after, until ctx ends or the client is closed. When
-// the node that is asked fails, or too much happens at once, some are never told of.
+// the node that is asked fails, or too much happens at once, some are never told of. removed may be called by several at once, and be told
+// of one twice.
 func (c *Client) FollowRemovals(ctx context.Context, removed func(namespace.Removal)) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	before, end := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer end()
+	asking.Go(func() { c.followRemovals(before, c.entranceBefore, func() {}, removed) })
+	select {
+	case <-c.settled:
+		// Who is asked now tells first where it is. What was removed before that it never tells; the other one does, if it is not far behind.
+		c.followRemovals(ctx, c.router.Entrance, func() { time.AfterFunc(removalsRetry, end) }, removed)
+	case <-ctx.Done():
+	}
+}
+
+// entranceBefore is whom to ask until the client settles, and for a moment afterwards.
+func (c *Client) entranceBefore() rpc.Node {
+	entrance := c.router.Entrance()
+	if before := c.before.Load(); before != nil { // which is kept before there is another entrance
+		return *before
+	}
+	return entrance
+}
+
+// followRemovals asks one entrance. It says when that has told for the first time where it is.
+func (c *Client) followRemovals(ctx context.Context, entrance func() rpc.Node, begun func(), removed func(namespace.Removal)) {
 	position := new(clusterpb.RemovalsRequest)
-	for ctx.Err() == nil && c.ctx.Err() == nil {
-		node := c.router.Entrance()
+	for ctx.Err() == nil {
+		node := entrance()
 		attempt, cancel := context.WithTimeout(ctx, rpc.RemovalsWait+rpc.AttemptTimeout)
 		reply, err := node.Removals(attempt, position)
 		cancel()
@@ -35,19 +64,21 @@ func (c *Client) FollowRemovals(ctx context.Context, removed func(namespace.Remo
 				gone := namespace.Removal{
 					Session: ids.Session(r.GetSession()), Parent: ids.Inode(r.GetParent()), Name: string(r.GetName()), Ino: ids.Inode(r.GetIno()),
 				}
-				c.leases.Drop(gone.Parent, gone.Ino) // who is told of it and looks finds nothing
 				if gone.Session != c.lastSession() {
+					c.leases.Drop(gone.Parent, gone.Ino) // who is told of it and looks finds nothing
 					removed(gone)
 				}
 			}
 		}
 		if err == nil {
+			if position.GetEpoch() == 0 {
+				begun()
+			}
 			position = &clusterpb.RemovalsRequest{Epoch: reply.GetEpoch(), After: reply.GetLast()}
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-		case <-c.ctx.Done():
 		}
 	}
 }

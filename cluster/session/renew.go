@@ -13,9 +13,9 @@ import (
 // firstKeepalive comes before anything is known of the TTL.
 const firstKeepalive = 100 * time.Millisecond
 
-// renew sends a keepalive and answers when the next one is due.
-func (c *Client) renew(s *clientSession) time.Duration {
-	ctx, cancel := context.WithTimeout(c.alive, rpc.AttemptTimeout)
+// renew sends a keepalive and answers when the next one is due. ctx ends when none is to be sent any more.
+func (c *Client) renew(ctx context.Context, s *clientSession) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, rpc.AttemptTimeout)
 	defer cancel()
 	var sent time.Duration
 	var asked time.Time

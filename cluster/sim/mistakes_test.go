@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockfs/test/ledger"
 )
 
 // mistakes are those of package raftstore/fault that show below a mount.
@@ -19,7 +21,7 @@ var mistakes = []string{"no-dedup", "ignore-cancel", "apply-clock", "unverified-
 func TestMistakesAreSeen(t *testing.T) {
 	simulate := func(t *testing.T, mistake, during string) (string, error) {
 		command := exec.Command(os.Args[0], "-test.run=^TestWorlds$", "-test.v", "-sim.from=1", "-sim.for="+during)
-		command.Env = append(os.Environ(), "LOCKFS_TEST_FAULT="+mistake)
+		command.Env = append(os.Environ(), "LOCKFS_TEST_FAULT="+mistake, ledger.Variable+"=")
 		said, err := command.CombinedOutput()
 		return string(said), err
 	}

@@ -16,16 +16,18 @@ import (
 
 	"lockfs/cluster/clusterpb"
 	"lockfs/raftstore/storepb"
+	"lockfs/test/ledger"
 )
 
 // TestPowerCuts cuts the power of a single server in the midst of what it writes. It starts again with what is on its disk then, has
 // all that it had acknowledged, and goes on.
 func TestPowerCuts(t *testing.T) {
+	entry := ledger.New(ledger.Cuts)
 	for _, kind := range []struct {
 		name string
 		cut  func(*powerCuts)
 	}{{"entries", (*powerCuts).inEntry}, {"votes", (*powerCuts).inVote}, {"snapshots", (*powerCuts).inSnapshot}} {
-		t.Run(kind.name, func(t *testing.T) {
+		if !t.Run(kind.name, func(t *testing.T) {
 			disks := foundedDisks(t, 1)
 			dir := scratch(t)
 			forgiving(func() {
@@ -36,13 +38,17 @@ func TestPowerCuts(t *testing.T) {
 					c.start()
 					for range *cutsFlag {
 						kind.cut(c)
+						entry.Counts[kind.name]++
 					}
 					t.Logf("%d power cuts: %v", *cutsFlag, c.seen)
 					c.w.end()
 				})
 			})
-		})
+		}) {
+			entry.Findings = append(entry.Findings, kind.name)
+		}
 	}
+	must(entry.Add())
 }
 
 type powerCuts struct {

@@ -75,11 +75,19 @@ func (s *server) newDisk(holds image) {
 	holds.write(s.disk.dir)
 }
 
-// start runs the server on what its disk holds.
+// start runs the server on what its disk holds. It may be stopped before it is open, as an only voter elects itself meanwhile.
 func (s *server) start() {
 	s.h.start()
 	gone := s.disk.gone
 	node, err := cluster.Open(s.config())
+	select {
+	case <-gone:
+		if err == nil {
+			s.w.closing.Go(func() { _ = node.Close() })
+		}
+		return
+	default:
+	}
 	if err != nil {
 		s.w.fail(fmt.Errorf("%s does not start again: %w", s.name, err))
 		return

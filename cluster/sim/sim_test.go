@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -18,6 +19,7 @@ import (
 
 	"lockfs/raftstore/hostinfo"
 	"lockfs/raftstore/linear"
+	"lockfs/test/ledger"
 )
 
 // booted is when all hosts were: before the year 2000, with which simulated time begins.
@@ -67,28 +69,24 @@ func forgiving(run func()) {
 var (
 	seedFlag = flag.Uint64("sim.seed", 0, "the seed of one world to simulate; 0: several")
 	logFlag  = flag.String("sim.log", "", "where to write what all servers and mounts of that world have logged")
-	forFlag  = flag.Duration("sim.for", 0, "for how long worlds are simulated, one after the other; 0: those of a few fixed seeds")
+	forFlag  = flag.Duration("sim.for", 0, "for how long worlds are simulated, one after the other; 0: those of the seeds that are kept")
 	fromFlag = flag.Uint64("sim.from", 0, "the first of their seeds; 0: any")
 	cutsFlag = flag.Int("sim.cuts", 8, "how often the power is cut in each kind of write")
 )
 
-// fixedSeeds are simulated each time.
-const fixedSeeds = 6
-
 // TestWorlds simulates worlds, and requires of each what the package comment says.
 func TestWorlds(t *testing.T) {
-	first, last := uint64(1), uint64(fixedSeeds)
-	switch {
-	case *seedFlag != 0:
-		first, last = *seedFlag, *seedFlag
-	case *forFlag != 0 && *fromFlag != 0:
-		first, last = *fromFlag, math.MaxUint64
-	case *forFlag != 0:
-		first, last = rand.Uint64N(math.MaxUint64/2), math.MaxUint64
-	}
 	f := &figures{began: time.Now(), did: make(map[string]int)}
-	for seed := first; seed <= last && !t.Failed() && (*forFlag == 0 || time.Since(f.began) < *forFlag); seed++ {
+	entry := ledger.New(ledger.Worlds)
+	for seed := range seeds() {
+		if t.Failed() || *forFlag != 0 && time.Since(f.began) >= *forFlag {
+			break
+		}
 		p := usual(seed)
+		if f.worlds == 0 {
+			entry.FirstSeed = seed
+		}
+		entry.LastSeed = seed
 		p.logs = *logFlag != ""
 		w := simulate(t, p)
 		f.add(w)
@@ -102,9 +100,34 @@ func TestWorlds(t *testing.T) {
 			f.undecided++
 		} else if err != nil {
 			t.Errorf("seed %d: %v", seed, err)
+			entry.Findings = append(entry.Findings, fmt.Sprintf("-sim.seed %d", seed))
 		}
 	}
 	t.Log(f)
+	f.enter(entry)
+	must(entry.Add())
+}
+
+// seeds are those that the flags ask for.
+func seeds() iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		switch {
+		case *seedFlag != 0:
+			yield(*seedFlag)
+			return
+		case *forFlag == 0:
+			slices.Values(kept)(yield)
+			return
+		}
+		first := *fromFlag
+		if first == 0 {
+			first = rand.Uint64N(math.MaxUint64 / 2)
+		}
+		seed := first
+		for yield(seed) {
+			seed++
+		}
+	}
 }
 
 // figures are those of several worlds.
@@ -125,6 +148,19 @@ func (f *figures) add(w *world) {
 	}
 	for what, n := range w.did {
 		f.did[what] += n
+	}
+}
+
+// enter says it to a ledger.
+func (f *figures) enter(e *ledger.Entry) {
+	e.Histories, e.Undecided, e.Operations = int64(f.histories), int64(f.undecided), int64(f.did["calls"])
+	e.Counts["worlds"], e.Counts["simulated seconds"] = int64(f.worlds), int64(f.simulated.Seconds())
+	for what, n := range f.did {
+		if isHarm := slices.ContainsFunc(harms, func(h harm) bool { return h.name == what }); isHarm {
+			e.Faults[what] = int64(n)
+		} else {
+			e.Counts[what] = int64(n)
+		}
 	}
 }
 

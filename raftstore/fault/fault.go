@@ -43,6 +43,7 @@
 //	show-before-revocation    a read shows a change that others may not know of yet
 //	no-lease-wait             a new leader does not wait for the leases of another to be over
 //	forget-words              a voter does not note when it last said in which term it is
+//	store-silently            a voter that stores an entry does not note that it has said in which term it is
 //	lease-from-answer         a mount counts its lease from the answer, not from what it asked
 //	keep-over-ticks           what time changes is not revoked
 //	keep-absent               a name that comes to be is not revoked

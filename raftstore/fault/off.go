@@ -49,6 +49,7 @@ const (
 	ShowBeforeRevocation   = false
 	NoLeaseWait            = false
 	ForgetWords            = false
+	StoreSilently          = false
 	LeaseFromAnswer        = false
 	KeepOverTicks          = false
 	KeepAbsent             = false

@@ -57,6 +57,7 @@ var (
 	ShowBeforeRevocation   = chosen == "show-before-revocation"
 	NoLeaseWait            = chosen == "no-lease-wait"
 	ForgetWords            = chosen == "forget-words"
+	StoreSilently          = chosen == "store-silently"
 	LeaseFromAnswer        = chosen == "lease-from-answer"
 	KeepOverTicks          = chosen == "keep-over-ticks"
 	KeepAbsent             = chosen == "keep-absent"

@@ -1,0 +1,58 @@
+package lease
+
+import (
+	"slices"
+	"time"
+
+	"lockfs/raftstore/ids"
+)
+
+// ticket is called with the mutex held.
+func (c *Cache) ticket(holder Holder, question string, now time.Duration) Ticket {
+	t := Ticket{question: question, holder: holder, Position: c.drops.position, Sent: now}
+	if holder == c.holder {
+		t.Spent = c.spent
+	}
+	return t
+}
+
+// Ask notes that somebody asks a question. He wants a lease if it was asked a short while ago, too.
+func (c *Cache) Ask(holder Holder, question string, now time.Duration) (ticket Ticket, wants bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before, found := c.asked[question]
+	c.note(question, now)
+	return c.ticket(holder, question, now), holder.Session != 0 && found && now-before < askedAge
+}
+
+// Change drops what the mount is about to change itself, before each time that it sends a command. It answers which questions had been
+// answered from what is dropped: they may be asked again.
+func (c *Cache) Change(holder Holder, now time.Duration, inodes ...ids.Inode) (ticket Ticket, again []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, ino := range inodes {
+		for question := range c.about[ino] {
+			if c.answers[question].isUsed && !slices.Contains(again, question) {
+				again = append(again, question)
+			}
+		}
+	}
+	c.drop(inodes)
+	ticket = c.ticket(holder, "", now)
+	ticket.isCommand = true
+	return ticket, again
+}
+
+// Changing is called when a command begins, and Changed once it has come back, or is given up.
+func (c *Cache) Changing() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changing++
+}
+
+// Changed ends what Changing began.
+func (c *Cache) Changed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changing--
+}

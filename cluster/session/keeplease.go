@@ -1,0 +1,107 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/lease"
+	"lockfs/cluster/rpc"
+	"lockfs/raftstore/fault"
+	"lockfs/raftstore/hostinfo"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// keep keeps an answer that is leased, and sees to it that the lease is extended.
+func (c *Client) keep(ticket lease.Ticket, generation uint64, result *storepb.Result, inodes []ids.Inode, lasts time.Duration) {
+	if c.leases.Keep(ticket, generation, result, inodes, lasts, hostinfo.BootTime()) {
+		select {
+		case c.leaseBegun <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// keepLeases has the lease extended while there is one that is used, and gives the last one back at the end.
+func (c *Client) keepLeases() {
+	defer close(c.returned)
+	for {
+		select {
+		case <-c.leaseBegun:
+			c.keepLease()
+		case <-c.alive.Done():
+			return
+		}
+	}
+}
+
+// keepLease does so until nobody uses the lease any more.
+func (c *Client) keepLease() {
+	var whose lease.Holder
+	var of, dropped uint64 // the last request that was done in a generation
+	for {
+		holder, generation, isUsed := c.leases.Lease(hostinfo.BootTime())
+		if !isUsed || c.alive.Err() != nil {
+			c.giveBack()
+			return
+		}
+		if generation != of || holder != whose {
+			of, whose, dropped = generation, holder, 0
+		}
+		var sent time.Duration
+		renew := func(to rpc.Node, ctx context.Context, req *clusterpb.LeaseRequest) (*clusterpb.LeaseReply, error) {
+			sent = hostinfo.BootTime()
+			req.Left = int64(c.leases.Left(holder, generation, sent))
+			reply, err := to.Lease(ctx, req)
+			if fault.LeaseFromAnswer {
+				sent = hostinfo.BootTime()
+			}
+			return reply, err
+		}
+		ctx, cancel := context.WithTimeout(c.alive, rpc.AttemptTimeout)
+		reply, err := rpc.Ask(ctx, c.router, renew, &clusterpb.LeaseRequest{
+			Session: uint64(holder.Session), Client: holder.Client, Generation: generation, Dropped: dropped,
+		})
+		cancel()
+		switch {
+		case c.alive.Err() != nil:
+		case err != nil:
+			c.leases.Clear() // it is over, or will be soon
+			return
+		case !reply.GetKnown():
+			c.leases.Lose(holder, generation)
+		default:
+			c.leases.Drop(inodesOf(reply.GetDrop())...)
+			dropped = max(dropped, reply.GetNumber())
+			if reply.GetExtended() {
+				c.leases.Extend(holder, generation, sent, time.Duration(reply.GetHeld()), hostinfo.BootTime())
+			}
+		}
+	}
+}
+
+func inodesOf(numbers []uint64) []ids.Inode {
+	inodes := make([]ids.Inode, len(numbers))
+	for i, number := range numbers {
+		inodes[i] = ids.Inode(number)
+	}
+	return inodes
+}
+
+// giveBack tells the leader that nothing is held any more, so that no change waits for this mount. If it does not come to know, one
+// may wait until the lease is over, or until this mount wants another one.
+func (c *Client) giveBack() {
+	holder, generation := c.leases.Clear()
+	if generation == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, lease.Duration)
+	defer cancel()
+	_, err := rpc.Ask(ctx, c.router, rpc.Node.Lease, &clusterpb.LeaseRequest{
+		Session: uint64(holder.Session), Client: holder.Client, Generation: generation, Release: true,
+	})
+	if err != nil {
+		c.logger.Debug("a lease was not given back", "error", err)
+	}
+}

@@ -1,0 +1,129 @@
+package session
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"lockfs/cluster/clusterpb"
+	"lockfs/cluster/lease"
+	"lockfs/raftstore/fault"
+	"lockfs/raftstore/hostinfo"
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/namespace"
+	"lockfs/raftstore/storepb"
+)
+
+// executeLeasing has the leader do a command, and answer with it what this mount will ask next, with a lease. What the command changes
+// this mount drops before, as far as it can foresee it, so that the leader need not ask for that.
+func (c *Client) executeLeasing(ctx context.Context, request *clusterpb.ExecuteRequest) (*clusterpb.ExecuteReply, error) {
+	changes, next := foresee(request.GetCommand().GetOp())
+	if len(changes) == 0 || !c.givesLeases.Load() {
+		return c.execute(ctx, request)
+	}
+	c.leases.Changing()
+	defer c.leases.Changed()
+	for _, ino := range changes {
+		request.GivenUp = append(request.GivenUp, uint64(ino))
+	}
+	var holder lease.Holder
+	var ticket lease.Ticket // of the attempt that is answered: what an earlier one was promised is given up with it
+	reply, err := c.executeEach(ctx, request, func() {
+		var again []string
+		holder = c.holder()
+		ticket, again = c.leases.Change(holder, hostinfo.BootTime(), changes...)
+		next = withThese(next, again)
+		request.Lease, request.Client, request.Spent, request.Asked = uint64(holder.Session), holder.Client, ticket.Spent, ticket.Position
+		request.Also = next
+	})
+	if err == nil && holder == c.holder() {
+		if fault.LeaseFromAnswer {
+			ticket.Sent = hostinfo.BootTime()
+		}
+		c.keepSequel(ticket, next, reply)
+	}
+	return reply, err
+}
+
+// withThese adds questions to those that go with a command, as many as there is room for.
+func withThese(next []*storepb.Query, questions []string) []*storepb.Query {
+	var known []string
+	for _, query := range next {
+		known = append(known, questionOf(query))
+	}
+	for _, question := range questions {
+		query := new(storepb.Query)
+		if len(next) < lease.MostWithCommand && !slices.Contains(known, question) && proto.Unmarshal([]byte(question), query) == nil {
+			next = append(next, query)
+		}
+	}
+	return next
+}
+
+// keepSequel keeps what a leader has answered with a command.
+func (c *Client) keepSequel(ticket lease.Ticket, next []*storepb.Query, reply *clusterpb.ExecuteReply) {
+	for i, answer := range reply.GetAlso() {
+		if i >= len(next) || answer.GetLease() == 0 {
+			continue
+		}
+		query := lease.OfMade(next[i], reply.GetResult())
+		if inodes, keyed := namespace.Keys(query, answer.GetResult()); keyed {
+			c.keep(ticket.For(questionOf(query)), answer.GetLease(), answer.GetResult(), inodes, time.Duration(answer.GetLeaseLasts()))
+		}
+	}
+}
+
+// foresee tells which inodes an operation changes, as far as the mount can, and what the kernel asks after it: to judge who may use the
+// directory, to find the name, and for what is there. Inode 0 is the one of the result (lease.OfMade). None: nothing is known. What is
+// missing here costs a round trip or two: the leader sees to it that nobody answers from what a command has changed.
+func foresee(op *storepb.Op) (changes []ids.Inode, next []*storepb.Query) {
+	switch op := op.GetOp().(type) {
+	case *storepb.Op_Create:
+		changes = inodesOf([]uint64{op.Create.GetParent()})
+		next = append(ofName(op.Create.GetParent(), op.Create.GetName()), getAttr(0))
+	case *storepb.Op_Link:
+		changes = inodesOf([]uint64{op.Link.GetParent(), op.Link.GetIno()})
+		next = append(ofName(op.Link.GetParent(), op.Link.GetName()), getAttr(op.Link.GetIno()))
+	case *storepb.Op_Unlink:
+		changes = inodesOf([]uint64{op.Unlink.GetParent(), op.Unlink.GetJudged()})
+		next = ofName(op.Unlink.GetParent(), op.Unlink.GetName())
+	case *storepb.Op_Rename:
+		r := op.Rename
+		changes = inodesOf([]uint64{r.GetParent(), r.GetNewParent(), r.GetJudged(), r.GetNewJudged()})
+		next = append(ofName(r.GetParent(), r.GetName()), lookupOf(r.GetNewParent(), r.GetNewName()))
+		if r.GetNewParent() != r.GetParent() {
+			next = append(next, getAttr(r.GetNewParent()))
+		}
+	case *storepb.Op_SetContent:
+		changes = inodesOf([]uint64{op.SetContent.GetIno(), op.SetContent.GetName().GetParent()}) // the name may become a lock
+		if name := op.SetContent.GetName(); name != nil {
+			next = ofName(name.GetParent(), name.GetName())
+		}
+		next = append(next, getAttr(op.SetContent.GetIno()), &storepb.Query{Query: &storepb.Query_Read{Read: new(storepb.Read)}})
+	case *storepb.Op_SetAttr:
+		changes = inodesOf([]uint64{op.SetAttr.GetIno()})
+		next = append(next, getAttr(op.SetAttr.GetIno()))
+	case *storepb.Op_SetXattr:
+		changes = inodesOf([]uint64{op.SetXattr.GetIno()})
+	case *storepb.Op_RemoveXattr:
+		changes = inodesOf([]uint64{op.RemoveXattr.GetIno()})
+	}
+	slices.Sort(changes)
+	changes = slices.Compact(changes)
+	return slices.DeleteFunc(changes, func(ino ids.Inode) bool { return ino == 0 }), next
+}
+
+// ofName is what the kernel asks of a name before each call that uses it.
+func ofName(parent uint64, name []byte) []*storepb.Query {
+	return []*storepb.Query{getAttr(parent), lookupOf(parent, name)}
+}
+
+func lookupOf(parent uint64, name []byte) *storepb.Query {
+	return &storepb.Query{Query: &storepb.Query_Lookup{Lookup: &storepb.Lookup{Parent: parent, Name: name}}}
+}
+
+func getAttr(ino uint64) *storepb.Query {
+	return &storepb.Query{Query: &storepb.Query_GetAttr{GetAttr: &storepb.GetAttr{Ino: ino}}}
+}

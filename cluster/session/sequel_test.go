@@ -1,0 +1,76 @@
+package session
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/prototext"
+
+	"lockfs/raftstore/ids"
+	"lockfs/raftstore/storepb"
+)
+
+// TestWhatIsAskedAfterEachCommand are the questions that the kernel has the mount ask then, and what the command changes.
+func TestWhatIsAskedAfterEachCommand(t *testing.T) {
+	for _, test := range []struct {
+		name, op string
+		changes  []ids.Inode
+		next     []string
+	}{
+		{
+			"create", `create {parent: 5 name: "a" exclusive: true}`, []ids.Inode{5},
+			[]string{`get_attr {ino: 5}`, `lookup {parent: 5 name: "a"}`, `get_attr {}`},
+		}, {
+			"write", `set_content {ino: 9 name {parent: 5 name: "a" token: 3}}`, []ids.Inode{5, 9},
+			[]string{`get_attr {ino: 5}`, `lookup {parent: 5 name: "a"}`, `get_attr {ino: 9}`, `read {}`},
+		},
+		{"write by no name", `set_content {ino: 9}`, []ids.Inode{9}, []string{`get_attr {ino: 9}`, `read {}`}},
+		{
+			"unlink", `unlink {parent: 5 name: "a" judged: 9}`, []ids.Inode{5, 9},
+			[]string{`get_attr {ino: 5}`, `lookup {parent: 5 name: "a"}`},
+		}, {
+			"unlink of nobody knows what", `unlink {parent: 5 name: "a"}`, []ids.Inode{5},
+			[]string{`get_attr {ino: 5}`, `lookup {parent: 5 name: "a"}`},
+		}, {
+			"link", `link {ino: 9 parent: 5 name: "b"}`, []ids.Inode{5, 9},
+			[]string{`get_attr {ino: 5}`, `lookup {parent: 5 name: "b"}`, `get_attr {ino: 9}`},
+		}, {
+			"rename", `rename {parent: 5 name: "a" new_parent: 5 new_name: "b" judged: 9 new_judged: 8}`, []ids.Inode{5, 8, 9},
+			[]string{`get_attr {ino: 5}`, `lookup {parent: 5 name: "a"}`, `lookup {parent: 5 name: "b"}`},
+		}, {
+			"move", `rename {parent: 5 name: "a" new_parent: 4 new_name: "b" judged: 9 new_judged: 0}`, []ids.Inode{4, 5, 9},
+			[]string{`get_attr {ino: 5}`, `lookup {parent: 5 name: "a"}`, `lookup {parent: 4 name: "b"}`, `get_attr {ino: 4}`},
+		},
+		{"chmod", `set_attr {ino: 9 mode: 0}`, []ids.Inode{9}, []string{`get_attr {ino: 9}`}},
+		{"attribute", `set_xattr {ino: 9}`, []ids.Inode{9}, nil},
+		{"no attribute", `remove_xattr {ino: 9}`, []ids.Inode{9}, nil},
+		{"lock", `take_lock {ino: 9}`, []ids.Inode{}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			op := new(storepb.Op)
+			require.NoError(t, prototext.Unmarshal([]byte(test.op), op))
+			changes, next := foresee(op)
+			require.ElementsMatch(t, test.changes, changes)
+			require.Len(t, next, len(test.next))
+			for i, query := range next {
+				want := new(storepb.Query)
+				require.NoError(t, prototext.Unmarshal([]byte(test.next[i]), want))
+				require.Equal(t, questionOf(want), questionOf(query), test.next[i])
+			}
+		})
+	}
+}
+
+// TestQuestionsThatWereUsedGoWithACommand after its own, as many as there is room for.
+func TestQuestionsThatWereUsedGoWithACommand(t *testing.T) {
+	own := ofName(5, []byte("a"))
+	again := []string{questionOf(own[1]), "no question"}
+	for ino := range uint64(10) {
+		again = append(again, questionOf(getAttr(10+ino)))
+	}
+	all := withThese(own, again)
+	require.Len(t, all, 8)
+	require.Equal(t, own, all[:2])
+	require.EqualValues(t, 10, all[2].GetGetAttr().GetIno())
+	require.EqualValues(t, 15, all[7].GetGetAttr().GetIno())
+}
