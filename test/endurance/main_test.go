@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lockfs/test/baddisk"
+	"lockfs/test/crowd"
 	"lockfs/test/history"
 	"lockfs/test/suite"
 )
@@ -56,6 +57,7 @@ func say(format string, args ...any) {
 func TestMain(m *testing.M) {
 	history.Main()
 	baddisk.Main()
+	crowd.Main()
 	flag.Parse()
 	if *bundle == "" {
 		*bundle = fmt.Sprintf("%s/lockfs-soak-%d", os.TempDir(), *seed)

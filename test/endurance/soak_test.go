@@ -15,6 +15,7 @@ import (
 	"lockfs/test/bustle"
 	"lockfs/test/harm"
 	"lockfs/test/hosts"
+	"lockfs/test/ledger"
 	"lockfs/test/suite"
 )
 
@@ -46,9 +47,13 @@ func TestSoak(t *testing.T) {
 	c := suite.NewCluster(t, "--session-term="+term.String(), "--lock-delay=0", "--min-free=16M", "--snapshot-entries="+entries, timeout)
 	c.Secure, c.Program = *secure, program
 	s := &soak{c: c}
+	entry := ledger.New(ledger.Soak)
 	t.Cleanup(func() {
 		if t.Failed() && s.site != nil {
 			s.leave(t)
+		}
+		if s.site != nil {
+			s.enter(t, entry)
 		}
 	})
 	s.site = harm.NewSite(t, c, *servers, *guests, term, validity, timeout)
@@ -151,6 +156,19 @@ func (s *soak) count(t *testing.T, undecided error) {
 		s.undecided++
 		t.Logf("%v", undecided)
 	}
+}
+
+// enter adds what there was to the ledger.
+func (s *soak) enter(t *testing.T, e *ledger.Entry) {
+	t.Helper()
+	e.FirstSeed, e.LastSeed = *seed, s.seed
+	e.Histories, e.Undecided, e.Operations = int64(s.histories), int64(s.undecided), int64(s.calls+s.lockCalls)
+	e.Counts["pieces"], e.Counts["turns of programs"], e.Counts["holds"] = int64(s.pieces), int64(s.rounds), int64(s.holds)
+	e.Faults, e.Left, e.Coverage = s.site.Coverage.Counted()
+	if t.Failed() {
+		e.Findings = append(e.Findings, command(s.seed))
+	}
+	require.NoError(t, e.Add())
 }
 
 // leave keeps all that may tell how a failure came. The logs of all processes come there afterwards.

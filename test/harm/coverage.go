@@ -17,11 +17,16 @@ const (
 	MomentSilent   = "session given up"
 	MomentAlarm    = "alarm"
 	MomentStarting = "daemon starting"
+	MomentInstall  = "snapshot installed"
+	MomentMembers  = "members change"
+	MomentRenewal  = "certificate renewed"
+	MomentRevoked  = "lease dropped"
 )
 
 // Moments are all of them.
 var Moments = []string{
 	MomentQuiet, MomentElection, MomentSnapshot, MomentHandOver, MomentHeld, MomentWaiting, MomentSilent, MomentAlarm, MomentStarting,
+	MomentInstall, MomentMembers, MomentRenewal, MomentRevoked,
 }
 
 // Coverage counts which kind of strike began at which moment.
@@ -56,6 +61,28 @@ func (c *Coverage) leaveOut(kind string) {
 	c.left[kind]++
 }
 
+// Counted is how often each kind began, how often it was left out, and how often it began at each moment or during another kind.
+func (c *Coverage) Counted() (begun, left map[string]int64, pairs map[string]map[string]int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	pairs = make(map[string]map[string]int64)
+	for pair, n := range c.count {
+		if pairs[pair[0]] == nil {
+			pairs[pair[0]] = make(map[string]int64)
+		}
+		pairs[pair[0]][pair[1]] = int64(n)
+	}
+	return wide(c.begun), wide(c.left), pairs
+}
+
+func wide(counts map[string]int) map[string]int64 {
+	all := make(map[string]int64, len(counts))
+	for name, n := range counts {
+		all[name] = int64(n)
+	}
+	return all
+}
+
 // Pairs is how many pairs of a kind and a moment, or another kind, were met, and how many there are.
 func (c *Coverage) Pairs() (covered, all int) {
 	c.mu.Lock()
@@ -83,13 +110,13 @@ func (c *Coverage) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-33s%6s%6s", "", "begun", "left")
 	for _, moment := range Moments {
-		fmt.Fprintf(&b, "%17s", moment)
+		fmt.Fprintf(&b, "%20s", moment)
 	}
 	fmt.Fprintf(&b, "%17s\n", "during others")
 	for _, k := range kinds {
 		fmt.Fprintf(&b, "%-33s%6d%6d", k.name, c.begun[k.name], c.left[k.name])
 		for _, moment := range Moments {
-			fmt.Fprintf(&b, "%17d", c.count[[2]string{k.name, moment}])
+			fmt.Fprintf(&b, "%20d", c.count[[2]string{k.name, moment}])
 		}
 		during := 0
 		for _, other := range kinds {

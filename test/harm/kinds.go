@@ -97,3 +97,11 @@ var kindsByName = func() map[string]kind {
 	}
 	return byName
 }()
+
+// Kinds are the names of all.
+func Kinds() (names []string) {
+	for _, k := range kinds {
+		names = append(names, k.name)
+	}
+	return names
+}

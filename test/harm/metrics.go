@@ -14,6 +14,8 @@ import (
 	"lockfs/test/hosts"
 )
 
+const leasedInodes = "lockfs_leased_inodes"
+
 // metrics asks a daemon from time to time for what it says of itself.
 type metrics struct {
 	client  *http.Client
@@ -50,10 +52,15 @@ func (m *metrics) ask() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	for _, name := range []string{"lockfs_raft_term", "lockfs_snapshot_index"} {
+	for _, name := range []string{"lockfs_raft_term", "lockfs_raft_voters", "lockfs_snapshot_index", "lockfs_certificate_expiry_timestamp_seconds"} {
 		if before, known := m.last.values[name]; known && before != values[name] {
 			m.last.changed[name] = now
 		}
+	}
+	// Only who leads tells. What nobody uses goes, too.
+	before, led := m.last.values[leasedInodes]
+	if still, leads := values[leasedInodes]; led && leads && still < before {
+		m.last.changed[leasedInodes] = now
 	}
 	m.last.at, m.last.values = now, values
 }

@@ -1,6 +1,9 @@
 package harm
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -56,4 +59,35 @@ func TestCoverageCounts(t *testing.T) {
 	require.Equal(t, 3, covered)
 	require.Equal(t, len(kinds)*(len(Moments)+len(kinds)), all)
 	require.Contains(t, c.String(), "leader killed")
+	c.leaveOut("guest frozen")
+	begun, left, pairs := c.Counted()
+	require.Equal(t, map[string]int64{"leader killed": 2}, begun)
+	require.Equal(t, map[string]int64{"guest frozen": 1}, left)
+	require.Equal(t, map[string]map[string]int64{"leader killed": {MomentQuiet: 1, MomentElection: 1, "guest frozen": 1}}, pairs)
+}
+
+// TestMomentsFollowFromMetrics: what changes between two samples has happened just now, and nothing has while a daemon is met for the first time.
+func TestMomentsFollowFromMetrics(t *testing.T) {
+	t.Parallel()
+	said := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, said) }))
+	defer server.Close()
+	m := &metrics{client: server.Client(), address: server.Listener.Addr().String(), last: sample{changed: make(map[string]time.Time)}}
+	const expiry = "lockfs_certificate_expiry_timestamp_seconds"
+	recently := func(samples ...string) (renewed, revoked bool) {
+		clear(m.last.changed)
+		m.last.values = nil
+		for _, said = range samples {
+			m.ask()
+		}
+		return m.recently(expiry), m.recently(leasedInodes)
+	}
+	renewed, revoked := recently(expiry+"{file=\"x\"} 7\n"+leasedInodes+" 3\n", expiry+"{file=\"x\"} 7\n"+leasedInodes+" 4\n")
+	require.False(t, renewed)
+	require.False(t, revoked, "more is leased than before")
+	renewed, revoked = recently(expiry+"{file=\"x\"} 7\n"+leasedInodes+" 3\n", expiry+"{file=\"x\"} 9\n"+leasedInodes+" 2\n")
+	require.True(t, renewed)
+	require.True(t, revoked)
+	_, revoked = recently(leasedInodes+" 3\n", "lockfs_raft_term 2\n")
+	require.False(t, revoked, "it leads no more")
 }

@@ -179,6 +179,11 @@ func (s *Site) Run(strikes []Strike) {
 			strikes = strikes[1:]
 		}
 		s.supervise()
+		if n%5 == 0 {
+			for _, g := range s.servers {
+				g.noteInstalled()
+			}
+		}
 		if n%5 == 0 && asks.CompareAndSwap(false, true) { // who is frozen keeps it waiting
 			asking.Go(func() {
 				defer asks.Store(false)
@@ -235,14 +240,19 @@ func (s *Site) moments() (all []string) {
 			all = append(all, moment)
 		}
 	}
-	election, snapshot, leads, starting := false, false, false, false
+	election, snapshot, leads, starting, installed, renewed := false, false, false, false, false, false
+	members, revoked := s.replacing != nil, false
 	for _, g := range s.servers {
 		seen, fresh := g.metrics.seen()
 		leads = leads || fresh && seen.values["lockfs_raft_is_leader"] == 1
 		election = election || g.metrics.recently("lockfs_raft_term")
 		snapshot = snapshot || g.metrics.recently("lockfs_snapshot_index")
+		installed = installed || time.Since(g.installed) < time.Second
+		members = members || g.metrics.recently("lockfs_raft_voters")
+		revoked = revoked || g.metrics.recently(leasedInodes)
 	}
 	for _, g := range s.all() {
+		renewed = renewed || g.metrics.recently("lockfs_certificate_expiry_timestamp_seconds")
 		starting = starting || !g.away && !g.ready()
 	}
 	handOver := false
@@ -258,6 +268,10 @@ func (s *Site) moments() (all []string) {
 	add(MomentSilent, seen.values[`lockfs_hosts{state="silent"}`] > 0)
 	add(MomentAlarm, seen.values["lockfs_alarms"] > 0)
 	add(MomentStarting, starting)
+	add(MomentInstall, installed)
+	add(MomentMembers, members)
+	add(MomentRenewal, renewed)
+	add(MomentRevoked, revoked)
 	return all
 }
 

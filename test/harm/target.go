@@ -30,6 +30,9 @@ type target struct {
 	away     bool // it is not meant to run now
 	excused  time.Time
 	launched time.Time
+
+	installs  int       // how often the daemon has said that it has a snapshot of the leader's
+	installed time.Time // when it last did, about
 }
 
 func (g *target) daemon() *hosts.Process {
@@ -67,6 +70,18 @@ func (g *target) readyLine() string {
 
 func (g *target) ready() bool {
 	return g.daemon() != nil && strings.Contains(g.daemon().Log(), g.readyLine())
+}
+
+// noteInstalled notes whether a server has got a snapshot of the leader's since it was called before.
+func (g *target) noteInstalled() {
+	if g.daemon() == nil {
+		return
+	}
+	installs := strings.Count(g.daemon().Log(), "Installed remote snapshot")
+	if installs > g.installs {
+		g.installed = time.Now()
+	}
+	g.installs = installs // another process begins anew
 }
 
 func (g *target) ended() bool {

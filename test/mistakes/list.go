@@ -52,6 +52,7 @@ var all = []mistake{
 	{"show-before-revocation", leases, []tests{cluster("TestAChangeWaitsForAMountThatDoesNotAnswer", "TestChangesAreSeenByThoseWhoHoldLeases")}},
 	{"no-lease-wait", leases, []tests{cluster("TestANewLeaderWaitsForLeases")}},
 	{"forget-words", leases, []tests{cluster("TestWordsOfTheSameTermDoNotCount", "TestLeasesAreOverAfterTheLastWord")}},
+	{"store-silently", leases, []tests{cluster("TestWhoStoresSaysInWhichTermItIs", "TestACommandIsAWordOfAMajority", "TestALeaderBeginsWhenAllLeasesOfOthersAreOver")}},
 	{"lease-from-answer", leases, []tests{onHosts("TestLeaseMistakesAreSeen/lease-from-answer")}},
 	{"keep-over-ticks", leases, []tests{namespace("TestTouchedAreAllThatQueriesShow")}},
 	{"keep-absent", leases, []tests{namespace("TestTouchedAreAllThatQueriesShow")}},

@@ -19,6 +19,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"lockfs/test/published"
 )
 
 func main() {
@@ -67,7 +69,7 @@ func run(names []string, hosts bool, write string) error {
 		seen[i].what = described[seen[i].name]
 	}
 	if write != "" {
-		return writeTable(write, table(seen))
+		return published.Put(write, "test/run mistakes", table(seen))
 	}
 	fmt.Print(table(seen))
 	return nil
