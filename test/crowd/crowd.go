@@ -1,5 +1,5 @@
-// Package crowd is many simulated mounts in one process: clients of the API as mounts have them, with a session, keepalives and a lease each,
-// that look at a lock at intervals.
+// Package crowd is many simulated mounts in one process: clients of the API as mounts have them, with a session, keepalives and a lease each.
+// They look at a lock at intervals ([Plan]), or make locks and remove them ([Shift]).
 package crowd
 
 import (
@@ -28,18 +28,24 @@ type Plan struct {
 
 const word = "crowd-worker"
 
-// Main does what a plan says, if this process was started for that, and does not return then.
+// Main does what a plan or a shift says, if this process was started for that, and does not return then.
 func Main() {
-	if len(os.Args) != 3 || os.Args[1] != word {
+	if len(os.Args) != 3 {
 		return
 	}
-	plan := new(Plan)
-	err := json.Unmarshal([]byte(os.Args[2]), plan)
-	if err == nil {
-		err = plan.do()
+	does := map[string]interface{ do() error }{word: new(Plan), shiftWord: new(Shift), floorWord: new(Floor)}[os.Args[1]]
+	if does == nil {
+		return
 	}
-	fmt.Fprintln(os.Stderr, err)
-	os.Exit(1)
+	err := json.Unmarshal([]byte(os.Args[2]), does)
+	if err == nil {
+		err = does.do()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 // do says in a line whenever each mount has been answered what it asked since a moment: that moment, in ns since the epoch, and the number of
@@ -110,8 +116,10 @@ func (p *Plan) poll(client *session.Client, answers, last *atomic.Int64) {
 }
 
 // Args is the command line of a process of this program that does it.
-func (p *Plan) Args() []string {
-	data, err := json.Marshal(p)
+func (p *Plan) Args() []string { return args(word, p) }
+
+func args(word string, does any) []string {
+	data, err := json.Marshal(does)
 	if err != nil {
 		panic(err) // it has nothing that could not be
 	}

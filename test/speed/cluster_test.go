@@ -119,17 +119,23 @@ func usageOf(b *testing.B, c *suite.Cluster) []usage {
 	b.Helper()
 	used := make([]usage, len(c.Nodes))
 	for i, n := range c.Nodes {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.Server.Pid()))
-		require.NoError(b, err)
-		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:]))
-		for _, field := range fields[11:13] { // utime, stime (proc_pid_stat(5))
-			ticks, err := strconv.ParseFloat(field, 64)
-			require.NoError(b, err)
-			used[i].cpu += ticks / ticksPerSecond
-		}
-		pages, err := strconv.ParseFloat(fields[21], 64) // rss
-		require.NoError(b, err)
-		used[i].memory = pages * float64(os.Getpagesize()) / (1 << 20)
+		used[i] = usageOfProcess(b, n.Server)
 	}
+	return used
+}
+
+func usageOfProcess(b *testing.B, p *hosts.Process) (used usage) {
+	b.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid()))
+	require.NoError(b, err)
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:]))
+	for _, field := range fields[11:13] { // utime, stime (proc_pid_stat(5))
+		ticks, err := strconv.ParseFloat(field, 64)
+		require.NoError(b, err)
+		used.cpu += ticks / ticksPerSecond
+	}
+	pages, err := strconv.ParseFloat(fields[21], 64) // rss
+	require.NoError(b, err)
+	used.memory = pages * float64(os.Getpagesize()) / (1 << 20)
 	return used
 }

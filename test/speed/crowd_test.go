@@ -63,6 +63,35 @@ func BenchmarkCrowd(b *testing.B) {
 	}
 }
 
+// BenchmarkCrowdFloor measures what it costs a process to read a frame from each of so many clients and to answer it as often as leases are
+// renewed, and to do nothing else; in percent of one core, as %cpu-leader of BenchmarkCrowd is:
+//
+//	go test ./test/speed -run '^$' -bench CrowdFloor -benchtime 1x -timeout 1h
+func BenchmarkCrowdFloor(b *testing.B) {
+	for _, mounts := range []int{1000, 9990} {
+		b.Run(fmt.Sprint(mounts), func(b *testing.B) {
+			net := hosts.New(b)
+			self, err := os.Executable()
+			require.NoError(b, err)
+			at := net.Host("server")
+			floor := crowd.Floor{Address: at.Addr() + ":7000", Every: 550 * time.Millisecond, Tick: 50 * time.Millisecond}
+			server := at.Start(self, floor.Args()...)
+			require.NoError(b, server.WaitOutput("listening"))
+			for first := 0; first < mounts; first += crowdGroupSize {
+				floor.Clients = min(crowdGroupSize, mounts-first)
+				clients := net.Host(fmt.Sprintf("crowd%d", first)).Start(self, floor.Args()...)
+				require.NoError(b, clients.WaitOutput("answered"))
+			}
+			for range b.N {
+				before := usageOfProcess(b, server)
+				time.Sleep(crowdTerm)
+				b.ReportMetric(100*(usageOfProcess(b, server).cpu-before.cpu)/crowdTerm.Seconds(), "%cpu")
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
 const (
 	crowdGroupSize = 500
 	crowdTerm      = 20 * time.Second

@@ -21,7 +21,7 @@ import (
 //	go test ./test/speed -run '^$' -bench Programs -benchtime 5x -timeout 1h
 //
 // push is ten pushes of each host to a repository that all share, worktree ten commits of each in a working tree of its own there, while one of them
-// has git collect garbage. times-local is the ratio of the medians.
+// has git collect garbage, borg an archive of 200 files of each in one repository, where one waits for the other. times-local is the ratio of the medians.
 func BenchmarkPrograms(b *testing.B) {
 	c := suite.StartCluster(b, 3)
 	g := c.AddGuest(b, "m")
@@ -62,9 +62,15 @@ var scenes = []scene{
 		``,
 		`cd "$D/w$N"; for i in 1 2 3 4 5 6 7 8 9 10; do echo "$N $i" > "own$i"; git add .; git commit -q -m "$i"; if [ "$N$i" = 05 ]; then git gc -q; fi; done`,
 	},
+	{ // borg looks whether its turn has come every tenth of what it is willing to wait
+		"borg", `borg init -e none "$D/borg"`,
+		`mkdir "$W/files"; for i in $(seq 200); do echo "$N $i" > "$W/files/$i"; done`,
+		`cd "$W"; until borg create --lock-wait 2 "$D/borg::$N" files; do [ $((tries += 1)) -lt 100 ]; done`,
+	},
 }
 
 const settings = `set -e; export HOME="$W" LC_ALL=C GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=n GIT_AUTHOR_EMAIL=e GIT_COMMITTER_NAME=n GIT_COMMITTER_EMAIL=e
+	export BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK=yes BORG_RELOCATED_REPO_ACCESS_IS_OK=yes
 `
 
 // run answers how many seconds it takes until all are done. The directory is made, and removed.

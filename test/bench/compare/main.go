@@ -30,6 +30,7 @@ type settings struct {
 	idle     time.Duration
 	locks    int
 	parent   string // where the data directories are made
+	disks    bool   // each node has one of its own
 	lockfs   string // the program; empty: it is built
 	source   string // the repository
 
@@ -60,6 +61,7 @@ func parse(args []string) (s settings, err error) {
 	flags.DurationVar(&s.idle, "idle", 30*time.Second, "for how long to look at lockfs with ten mounts and nothing to do")
 	flags.IntVar(&s.locks, "locks", 0, "how many locks to hold, to see what that changes (a million takes twenty minutes)")
 	flags.StringVar(&s.parent, "dir", "/var/tmp", "a directory on the disk that all data is written to")
+	flags.BoolVar(&s.disks, "disks", false, "give each node a disk of its own, in memory, with a flush that takes as long as on the disk of -dir")
 	flags.StringVar(&s.lockfs, "lockfs", "", "a built lockfs (default: it is built)")
 	flags.StringVar(&s.source, "source", "../..", "the repository of lockfs")
 	flags.StringVar(&s.dir, "work", "", "for the program itself")
@@ -93,14 +95,18 @@ func outside() (err error) {
 	return sandboxed(ctx, append([]string{inside}, append(os.Args[1:], "-work", s.dir)...))
 }
 
-func (s *settings) lockfsProgram() string { return filepath.Join(s.dir, "lockfs") }
-func (s *settings) etcdProgram() string   { return filepath.Join(s.dir, "etcd") }
-func (s *settings) bareProgram() string   { return filepath.Join(s.dir, "bare") }
+func (s *settings) program(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *settings) lockfsProgram() string { return s.program("lockfs") }
+func (s *settings) etcdProgram() string   { return s.program("etcd") }
 
 func (s *settings) build(ctx context.Context) error {
 	fmt.Fprintln(os.Stderr, "building")
 	bench := []string{"go", "build", "-C", filepath.Join(s.source, "test/bench"), "-buildvcs=false", "-o"}
-	builds := [][]string{append(slices.Clone(bench), s.etcdProgram(), "./etcd"), append(slices.Clone(bench), s.bareProgram(), "./bare")}
+	var builds [][]string
+	for _, name := range []string{"etcd", "bare", "slowdisk"} {
+		builds = append(builds, append(slices.Clone(bench), s.program(name), "./"+name))
+	}
 	if s.lockfs == "" {
 		builds = append(builds, []string{"go", "build", "-C", s.source, "-buildvcs=false", "-o", s.lockfsProgram(), "./cmd/lockfs"})
 	} else {
@@ -136,6 +142,11 @@ func (s *settings) measure(ctx context.Context, d *daemons) (err error) {
 	c := &contestants{settings: s}
 	if c.local, err = d.folder("local"); err != nil {
 		return err
+	}
+	if s.disks {
+		if err := s.makeDisks(ctx, d); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintln(os.Stderr, "starting lockfs")
 	if c.servers, c.client, err = startLockfs(s, d); err != nil {

@@ -43,7 +43,7 @@ func startServer(s *settings, d *daemons, i int) (server, error) {
 	name := serverNames[i]
 	mount := filepath.Join(d.dir, "lockfs-mount-"+name)
 	started, err := d.start(name, "lockfs: "+name+" ready", append([]string{
-		s.lockfsProgram(), "server", "--name", name, "--data", filepath.Join(d.dir, "lockfs-"+name), "--mount", mount,
+		s.lockfsProgram(), "server", "--name", name, "--data", filepath.Join(s.diskOf(i), "lockfs-"+name), "--mount", mount,
 		"--addr", addresses[i] + ":7420", "--insecure", "--http-addr", "",
 	}, enter...)...)
 	return server{started, mount}, err
@@ -85,7 +85,7 @@ func startEtcd(s *settings, d *daemons) (endpoints []string, err error) {
 		peer := fmt.Sprintf("http://%s:2380", addresses[i])
 		go func() {
 			_, err := d.start(name, "ready to serve client requests", s.etcdProgram(), "server", "--name", name,
-				"--data-dir", filepath.Join(d.dir, "etcd-"+name), "--log-level", "info",
+				"--data-dir", filepath.Join(s.diskOf(i), "etcd-"+name), "--log-level", "info",
 				"--listen-client-urls", endpoints[i], "--advertise-client-urls", endpoints[i],
 				"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
 				"--initial-cluster", strings.Join(peers, ","), "--initial-cluster-state", "new")
@@ -112,7 +112,7 @@ func startBare(s *settings, d *daemons) (mounts []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err := d.start(name, "bare: ready", s.bareProgram(), files, mount); err != nil {
+		if _, err := d.start(name, "bare: ready", s.program("bare"), files, mount); err != nil {
 			return nil, err
 		}
 		mounts = append(mounts, mount)
