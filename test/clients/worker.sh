@@ -75,12 +75,13 @@ acquire() {
 	return $acquired
 }
 
-# Nothing keeps two workers apart in here but the lock.
+# Nothing keeps two workers apart in here but the lock. One that is killed leaves the count as it was, or one more.
 critical() {
 	echo "enter $me" >> "$witness/log"
 	read -r count < "$witness/count"
 	nap
-	echo $((count + 1)) > "$witness/count"
+	echo $((count + 1)) > "$witness/count.$me"
+	mv "$witness/count.$me" "$witness/count"
 	echo "leave $me" >> "$witness/log"
 }
 

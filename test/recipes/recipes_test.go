@@ -183,7 +183,7 @@ func playAgents(t *testing.T, s *scene) {
 func playSystemd(t *testing.T, s *scene) {
 	reindex, scheduler := "/etc/systemd/system/reindex.service", "/etc/systemd/system/scheduler.service"
 	s.files(reindex, scheduler)
-	s.a.must("lockfs docs units /etc/systemd/system && cd /etc/systemd/system && systemd-analyze verify ./reindex.service ./scheduler.service")
+	s.a.must("lockfs docs units /etc/systemd/system && systemctl --root=/ enable lockfs-mount && cd /etc/systemd/system && systemd-analyze verify ./reindex.service ./scheduler.service")
 	setting := func(unit, name string) string {
 		for line := range strings.Lines(s.page.file(t, unit)) {
 			if value, is := strings.CutPrefix(line, name+"="); is {

@@ -24,6 +24,17 @@ var leasedInodes = regexp.MustCompile(`(?m)^lockfs_leased_inodes (\d+)$`)
 // AwaitLeases has something be done again and again until mounts have leases on so many files and directories.
 func (c *Cluster) AwaitLeases(t testing.TB, inodes int, do func()) {
 	t.Helper()
+	c.awaitLeases(t, func(leased int) bool { return leased >= inodes }, do)
+}
+
+// AwaitNoLeases waits until no mount has any: whoever has just changed something has some for a moment.
+func (c *Cluster) AwaitNoLeases(t testing.TB) {
+	t.Helper()
+	c.awaitLeases(t, func(leased int) bool { return leased == 0 }, func() {})
+}
+
+func (c *Cluster) awaitLeases(t testing.TB, enough func(inodes int) bool, do func()) {
+	t.Helper()
 	leader := c.Leader()
 	hosts.Eventually(t, "leases", func() (string, bool) {
 		do()
@@ -33,6 +44,6 @@ func (c *Cluster) AwaitLeases(t testing.TB, inodes int, do func()) {
 			return text, false
 		}
 		leased, err := strconv.Atoi(found[1])
-		return found[0], err == nil && leased >= inodes
+		return found[0], err == nil && enough(leased)
 	})
 }

@@ -33,11 +33,16 @@ func (c *Cluster) Token(t testing.TB, h *hosts.Host, lock string) uint64 {
 	return token
 }
 
-// Xattr is an extended attribute user.lockfs.NAME of a lock.
-func (c *Cluster) Xattr(t testing.TB, h *hosts.Host, lock, name string) string {
+// Xattr is an extended attribute user.lockfs.NAME of a lock. A heartbeat may put another file in its place just after the kernel has found it.
+func (c *Cluster) Xattr(t testing.TB, h *hosts.Host, lock, name string) (value string) {
 	t.Helper()
 	const get = `import os, sys; print(os.getxattr(sys.argv[1], "user.lockfs." + sys.argv[2]).decode(), end="")`
-	return h.MustRun(t, "python3", "-c", get, c.Path(lock), name)
+	hosts.Eventually(t, lock+" has "+name, func() (string, bool) {
+		said, err := h.Run("python3", "-c", get, c.Path(lock), name)
+		value = said
+		return fmt.Sprint(said, err), err == nil
+	})
+	return value
 }
 
 // AwaitState waits until a lock is in a state, as seen on a host.

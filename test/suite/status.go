@@ -22,6 +22,7 @@ type Status struct {
 type NodeStatus struct {
 	Name         string `json:"name"`
 	State        string `json:"state"`
+	Mount        string `json:"mount"`
 	Term         uint64 `json:"term"`
 	CommitIndex  uint64 `json:"commit_index"`
 	AppliedIndex uint64 `json:"applied_index"`

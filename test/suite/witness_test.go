@@ -33,6 +33,27 @@ func TestOverlapsAreFound(t *testing.T) {
 	}
 }
 
+// TestVerdictCountsCrashes: who crashed inside may have counted or not, and nobody else.
+func TestVerdictCountsCrashes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		log, count string
+		faulty     bool
+	}{
+		{"enter a\ncrash a\nenter b\nleave b\n", "1", false},
+		{"enter a\ncrash a\nenter b\nleave b\n", "2", false},
+		{"enter a\ncrash a\nenter b\nleave b\n", "0", true},
+		{"enter a\ncrash a\nenter b\nleave b\n", "3", true},
+		{"enter a\nleave a\nenter b\nleave b\n", "1", true},
+		{"enter a\ncrash a\n", "", true},
+	} {
+		w := NewWitness(t, t.TempDir())
+		require.NoError(t, os.WriteFile(w.Path("log"), []byte(c.log), 0o644))
+		require.NoError(t, os.WriteFile(w.Path("count"), []byte(c.count+"\n"), 0o644))
+		assert.Equal(t, c.faulty, len(w.Verdict(t)) > 0, "%q", c)
+	}
+}
+
 // TestWitnessSeesABrokenLock shows that a lock which excludes nobody is found out
 // by the same workers, with the same witness, and that a sound one is not.
 func TestWitnessSeesABrokenLock(t *testing.T) {
