@@ -39,8 +39,8 @@ func startUser(t testing.TB, h *hosts.Host, before ...string) user {
 	return u
 }
 
-// requireUnnoticed ends it, and answers the longest that one of its calls took.
-func (u user) requireUnnoticed(t testing.TB) (longest time.Duration) {
+// requireUnnoticed ends it, which has noticed nothing but that a call took longer.
+func (u user) requireUnnoticed(t testing.TB) {
 	t.Helper()
 	u.Signal(syscall.SIGTERM)
 	err := u.Wait()
@@ -53,14 +53,10 @@ func (u user) requireUnnoticed(t testing.TB) (longest time.Duration) {
 	require.NoError(t, json.Unmarshal([]byte(text), &said), "%v: %s", err, text)
 	require.Empty(t, said.Failures)
 	require.NoError(t, err)
-	for name, seconds := range said.Longest {
+	for name := range said.Longest {
 		require.NotZero(t, said.Counts[name])
-		if name != "events" && name != "flock" { // they wait for others
-			longest = max(longest, time.Duration(seconds*float64(time.Second)))
-		}
 	}
-	t.Logf("longest %v; calls %v, longest of each %v", longest, said.Counts, said.Longest)
-	return longest
+	t.Logf("calls %v, longest of each %v", said.Counts, said.Longest)
 }
 
 // pauses are those of a mount, as its log has them.
@@ -77,10 +73,10 @@ func pauses(t testing.TB, mount *hosts.Process) (found []time.Duration) {
 var pauseLogged = regexp.MustCompile(goneOn + `.* pause=(\S+)`)
 
 // TestMountIsUpgraded hands a mount over again and again, under programs that use it, one of which sees it in another mount namespace.
-// Nothing fails, nobody gets a lock that one of them has, and the pause is below a second.
+// Nothing fails, and nobody gets a lock that one of them has.
 func TestMountIsUpgraded(t *testing.T) {
 	t.Parallel()
-	const upgrades, patience = 100, 5 * time.Second
+	const upgrades = 100
 	c := suite.StartCluster(t, 1)
 	h := c.AddClient(t, "m")
 	p := c.MountOn(t, h, c.Servers())
@@ -98,11 +94,11 @@ func TestMountIsUpgraded(t *testing.T) {
 		}
 	}
 	for _, u := range []user{outside, inside} {
-		require.Less(t, u.requireUnnoticed(t), patience, "the longest: on a machine at leisure, well below a second")
+		u.requireUnnoticed(t)
 	}
 	paused := pauses(t, p)
 	require.Len(t, paused, upgrades)
-	requireShort(t, "mount", paused)
+	logPauses(t, "mount", paused)
 	require.Equal(t, 1, suite.CountMounts(t, h, c.Mount))
 	c.Nodes[0].AwaitSession(t, "m", "still the same session", suite.OneSession)
 	require.NoError(t, p.Stop())
@@ -110,7 +106,7 @@ func TestMountIsUpgraded(t *testing.T) {
 }
 
 // TestServerIsUpgraded hands the mounts of three servers over, one after the other, under programs that use each. Whoever leads has another
-// one lead before. Nothing fails, nobody gets a lock that one of them has, and the pause is below a second.
+// one lead before. Nothing fails, and nobody gets a lock that one of them has.
 func TestServerIsUpgraded(t *testing.T) {
 	t.Parallel()
 	const upgrades = 4
@@ -142,7 +138,7 @@ func TestServerIsUpgraded(t *testing.T) {
 		u.requireUnnoticed(t)
 	}
 	for _, role := range []string{"leader", "follower"} {
-		requireShort(t, role, paused[role])
+		logPauses(t, role, paused[role])
 	}
 }
 
@@ -161,7 +157,7 @@ func TestTheOnlyServerIsUpgraded(t *testing.T) {
 		require.Error(t, err)
 	}
 	u.requireUnnoticed(t)
-	requireShort(t, "only server", paused)
+	logPauses(t, "only server", paused)
 	n.AwaitSession(t, n.Name, "still the same session", suite.OneSession)
 }
 
@@ -180,12 +176,11 @@ func upgradeServer(t testing.TB, n *suite.Node, before int) time.Duration {
 	return pauses(t, n.Server)[before]
 }
 
-// requireShort is for pauses of one kind.
-func requireShort(t testing.TB, kind string, paused []time.Duration) {
+// logPauses is for those of one kind. How long they are on a machine at leisure, lockfs/test/speed measures (BenchmarkUpgrade).
+func logPauses(t testing.TB, kind string, paused []time.Duration) {
 	t.Helper()
 	slices.Sort(paused)
 	t.Logf("%s: pauses: median %v, longest %v", kind, paused[len(paused)/2], paused[len(paused)-1])
-	require.Less(t, paused[len(paused)/2], time.Second, "the median of the %s", kind)
 }
 
 // TestUpgradeToAProgramThatDoesNotFit leaves the mount to the one that serves it.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -95,6 +96,9 @@ func (u *upgrade) attempt(ctx context.Context) (over bool) {
 
 // run returns only if there is no upgrade, with the reason, and whether the mount is over. Else it is served as before.
 func (u *upgrade) run(ctx context.Context) (over bool, err error) {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, endSignals...)
+	defer signal.Stop(told)
 	if err := u.check(ctx); err != nil {
 		return false, err
 	}
@@ -124,7 +128,7 @@ func (u *upgrade) run(ctx context.Context) (over bool, err error) {
 	u.logger.Info("the mount is handed over", "program", u.program, "state", len(handover.State), "after", time.Since(began))
 	variable, err := bequeath(handover.State, sessionFile, handover.Files, u.guard)
 	if err == nil {
-		err = execute(ctx, u.program, append(variables, variable))
+		err = execute(ctx, told, u.program, append(variables, variable))
 	}
 	u.guard.end()
 	return true, errors.Join(err, u.mounted.End(u.client.Answers()))
@@ -171,18 +175,36 @@ func keepOpen(files ...*os.File) (fds []int, err error) {
 	return fds, nil
 }
 
-// execute puts a program in the place of this one, or this one anew if that cannot be done. If ctx has ended it is to end once it has
-// taken over.
-func execute(ctx context.Context, program string, handed []string) (err error) {
+// endSignals end the daemon.
+var endSignals = []os.Signal{unix.SIGINT, unix.SIGTERM}
+
+// execute puts a program in the place of this one, or this one anew if that cannot be done. If ctx has ended, or told has come, the next
+// one is to end once it has taken over. What comes later kills, whichever of the two programs is there.
+func execute(ctx context.Context, told chan os.Signal, program string, handed []string) (err error) {
 	signal.Ignore(unix.SIGHUP) // it would end the next one before that knows what to do
+	for _, s := range endSignals {
+		err = errors.Join(err, killedBy(s))
+	}
+	signal.Stop(told) // once it has what this process was sent until now
 	variables := append(environment(), handed...)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || len(told) > 0 {
 		variables = append(variables, toldToEndVariable+"=1")
 	}
 	for _, path := range []string{program, "/proc/self/exe"} {
 		err = errors.Join(err, fmt.Errorf("%s: %w", path, syscall.Exec(path, os.Args, variables)))
 	}
 	return err
+}
+
+// killedBy has a signal kill this process from now on. [signal.Reset] does too, but forgets those that came and were not read yet.
+func killedBy(s os.Signal) error {
+	var byDefault [8]uint64 // the kernel's struct sigaction is shorter
+	const maskBytes = 8
+	_, _, errno := unix.Syscall6(unix.SYS_RT_SIGACTION, uintptr(s.(unix.Signal)), uintptr(unsafe.Pointer(&byDefault)), 0, maskBytes, 0, 0)
+	if errno != 0 {
+		return os.NewSyscallError("rt_sigaction", errno)
+	}
+	return nil
 }
 
 // check finds out what can be known before anything is stopped.

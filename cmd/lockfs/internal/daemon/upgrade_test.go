@@ -1,0 +1,46 @@
+package daemon
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"lockfs/cmd/lockfs/internal/cli"
+)
+
+// TestASignalToEndOutlivesAnUpgrade sends SIGTERM to processes that execute another program just then. Either that is told, or it kills.
+func TestASignalToEndOutlivesAnUpgrade(t *testing.T) {
+	const rounds, executing = 200, "LOCKFS_TEST_EXECUTING"
+	if os.Getenv(executing) != "" {
+		ctx, stop := cli.UntilSignal(t.Context(), endSignals...)
+		defer stop()
+		told := make(chan os.Signal, 1)
+		signal.Notify(told, endSignals...)
+		os.Args = []string{"sh", "-c", `[ "$` + toldToEndVariable + `" ] || exec sleep 60`}
+		_, _ = os.Stdout.WriteString("now\n")
+		require.NoError(t, execute(ctx, told, "/bin/sh", nil))
+	}
+	for round := range rounds {
+		process := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run", "^"+t.Name()+"$")
+		process.Env = append(os.Environ(), executing+"=1")
+		stdout, err := process.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, process.Start())
+		_, err = bufio.NewReader(stdout).ReadString('\n')
+		require.NoError(t, err)
+		time.Sleep(time.Duration(round%20) * 50 * time.Microsecond)
+		require.NoError(t, process.Process.Signal(unix.SIGTERM))
+		if err := process.Wait(); err != nil {
+			var exit *exec.ExitError
+			require.True(t, errors.As(err, &exit))
+			require.ErrorContains(t, err, "signal: terminated")
+		}
+	}
+}
