@@ -34,8 +34,8 @@ type FSM struct {
 
 	mu         sync.RWMutex
 	ns         *namespace.Namespace
-	stopped    error         // an ApplyError, a DistrustedError, codec.ErrNewer or codec.ErrOlder; nil: it goes on
-	advanced   chan struct{} // closed when the state moves on; nil while nobody waits
+	stopped    error // an ApplyError, a DistrustedError, codec.ErrNewer or codec.ErrOlder; nil: it goes on
+	waiters    map[*waiter]struct{}
 	awaited    map[advisory.Request]chan struct{}
 	removals   *removals
 	applied    func(*namespace.Namespace) // may be nil
@@ -49,7 +49,7 @@ type FSM struct {
 func NewFSM(ns *namespace.Namespace, self string, fail func(error)) *FSM {
 	f := &FSM{
 		self: self, fail: fail, frozen: make(chan *namespace.Snapshot, 1), ns: ns, awaited: make(map[advisory.Request]chan struct{}), removals: newRemovals(),
-		due: math.MaxInt64, sooner: make(chan struct{}, 1), versions: version.Own(),
+		waiters: make(map[*waiter]struct{}), due: math.MaxInt64, sooner: make(chan struct{}, 1), versions: version.Own(),
 	}
 	f.wake()
 	return f
@@ -305,29 +305,37 @@ func (f *FSM) freeze() {
 // Frozen delivers the state as it was after the last command FreezeState. It has one receiver.
 func (f *FSM) Frozen() <-chan *namespace.Snapshot { return f.frozen }
 
+// waiter waits for a condition, which is looked at by who applies commands: nobody is woken by what does not concern him.
+type waiter struct {
+	holds func(*namespace.Namespace) bool
+	told  chan error // holds one
+}
+
 // WaitFor returns once a condition holds, which is looked at after every command, the reason why ctx ended, or why this node applies no more.
 func (f *FSM) WaitFor(ctx context.Context, holds func(*namespace.Namespace) bool) error {
-	for {
-		f.mu.Lock()
-		if f.stopped != nil {
-			f.mu.Unlock()
-			return f.stopped
-		}
-		done := holds(f.ns)
-		if !done && f.advanced == nil {
-			f.advanced = make(chan struct{})
-		}
-		advanced := f.advanced
-		f.mu.Unlock()
-		if done {
-			return nil
-		}
-		select {
-		case <-advanced:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	f.mu.Lock()
+	if f.stopped != nil || holds(f.ns) {
+		defer f.mu.Unlock()
+		return f.stopped
 	}
+	w := &waiter{holds, make(chan error, 1)}
+	f.waiters[w] = struct{}{}
+	f.mu.Unlock()
+	select {
+	case err := <-w.told:
+		return err
+	case <-ctx.Done():
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.waiters, w)
+	return ctx.Err()
+}
+
+// answer ends a waiter's wait; the caller holds the lock.
+func (f *FSM) answer(w *waiter, err error) {
+	delete(f.waiters, w)
+	w.told <- err
 }
 
 // wake tells those who wait for an index, or for time to pass, and stops this node if it is not trusted any more; the caller holds
@@ -336,9 +344,10 @@ func (f *FSM) wake() {
 	if alarm := f.ns.Distrusted(f.self); alarm != nil {
 		f.stop(&DistrustedError{alarm})
 	}
-	if f.advanced != nil {
-		close(f.advanced)
-		f.advanced = nil
+	for w := range f.waiters {
+		if w.holds(f.ns) {
+			f.answer(w, nil)
+		}
 	}
 	due := f.ns.NextDue()
 	if due < f.due {
@@ -383,9 +392,8 @@ func (f *FSM) stop(err error) {
 		return
 	}
 	f.stopped = err
-	if f.advanced != nil {
-		close(f.advanced)
-		f.advanced = nil
+	for w := range f.waiters {
+		f.answer(w, err)
 	}
 	for request := range f.awaited {
 		f.tell(request)

@@ -50,7 +50,7 @@ func (s *Server) handle(c *call, b *buffers, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.handled--; s.handled == 0 {
-		s.changed.Broadcast()
+		s.tellEnding()
 	}
 }
 

@@ -81,7 +81,7 @@ func (s *Server) startReading() *reader {
 func (s *Server) stopReading(r *reader, request []byte, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.changed.Broadcast()
+	defer s.tellEnding()
 	delete(s.reading, r)
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EINTR):

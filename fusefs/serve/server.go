@@ -61,6 +61,13 @@ func New(
 	return s, init.tell(s.protocol)
 }
 
+// tellEnding wakes those who wait for the end of what is under way; nobody else is woken for each request. The caller holds the lock.
+func (s *Server) tellEnding() {
+	if s.stopping || s.isGone {
+		s.changed.Broadcast()
+	}
+}
+
 func (s *Server) awaitIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -48,9 +48,6 @@ func UntilInterrupted(interrupted <-chan struct{}) (ctx context.Context, end con
 func (r Request) WhileWaitedFor(grace time.Duration) (ctx context.Context, end context.CancelFunc) {
 	c := &callerContext{Request: r, grace: grace}
 	c.Context, c.end = context.WithCancel(context.Background())
-	if r.Interrupted != nil {
-		go c.watch()
-	}
 	return c, c.end
 }
 
@@ -59,20 +56,29 @@ type callerContext struct {
 	context.Context // what the rest of it follows from
 	end             context.CancelFunc
 	Request
-	grace time.Duration
-	late  sync.Once // begins it
+	grace   time.Duration
+	late    sync.Once // begins it
+	watched sync.Once
+}
+
+// Done has the caller watched from now on: what is answered without waiting starts no goroutine, which would wake another thread.
+func (c *callerContext) Done() <-chan struct{} {
+	if c.Interrupted != nil {
+		c.watched.Do(func() { go c.watch() })
+	}
+	return c.Context.Done()
 }
 
 func (c *callerContext) watch() {
 	select {
 	case <-c.Interrupted:
-	case <-c.Done():
+	case <-c.Context.Done():
 		return
 	}
 	for c.Err() == nil {
 		select {
 		case <-time.After(killedInterval):
-		case <-c.Done():
+		case <-c.Context.Done():
 		}
 	}
 }
