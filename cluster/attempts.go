@@ -26,7 +26,9 @@ type attempt struct {
 	refused time.Duration // when an event last told of a refusal; 0: never
 }
 
-func newAttempts() *attempts { return &attempts{from: make(map[string]*attempt)} }
+func newAttempts() *attempts {
+	return &attempts{from: make(map[string]*attempt), told: -refusalInterval}
+}
 
 // allowed counts an attempt, and tells whether it is one too many.
 func (a *attempts) allowed(who string, now time.Duration) bool {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"sync"
@@ -22,8 +23,9 @@ const (
 	auditKept  = 4
 	auditBatch = 1000
 	auditRetry = time.Second // after an error, such as a full disk
-	// auditPause is between two writes: where locks come and go, to write each by itself has a thread woken for each on every server.
-	auditPause = 50 * time.Millisecond
+	// auditDelay is for how long more events are waited for: where locks come and go, to write each by itself has a thread woken for each on
+	// every server.
+	auditDelay = 20 * time.Millisecond
 )
 
 // auditTrail appends the events that this node applies to its audit file.
@@ -50,13 +52,9 @@ func openAuditTrail(ctx context.Context, dir string, fsm *raftstore.FSM, logger 
 
 func (t *auditTrail) write(ctx context.Context) {
 	for {
-		var events []*storepb.Event
-		err := t.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool {
-			events = ns.Events(t.log.Last(), auditBatch)
-			return len(events) > 0
-		})
-		if err == nil {
-			err = t.log.Append(auditLines(events))
+		events, err := t.next(ctx)
+		if len(events) > 0 {
+			err = errors.Join(t.log.Append(auditLines(events)), err)
 		}
 		if ctx.Err() != nil {
 			return
@@ -64,10 +62,32 @@ func (t *auditTrail) write(ctx context.Context) {
 		if err != nil {
 			t.logger.Error("events cannot be written; trying again", "file", consensus.AuditFile, "error", err)
 			_ = pause.For(ctx, auditRetry)
-		} else if len(events) < auditBatch {
-			_ = pause.For(ctx, auditPause)
 		}
 	}
+}
+
+// next waits for events, and a little for more. Those that came before an error are answered with it: of a state that is not to be used any more,
+// nobody can ask for them later.
+func (t *auditTrail) next(ctx context.Context) (events []*storepb.Event, err error) {
+	last := t.log.Last()
+	take := func(ns *namespace.Namespace) int {
+		more := ns.Events(last, auditBatch-len(events))
+		if len(more) > 0 {
+			last = more[len(more)-1].GetNumber()
+		}
+		events = append(events, more...)
+		return len(events)
+	}
+	if err := t.fsm.WaitFor(ctx, func(ns *namespace.Namespace) bool { return take(ns) > 0 }); err != nil {
+		return nil, err
+	}
+	delay, cancel := context.WithTimeout(ctx, auditDelay)
+	defer cancel()
+	err = t.fsm.WaitFor(delay, func(ns *namespace.Namespace) bool { return take(ns) == auditBatch })
+	if delay.Err() != nil {
+		err = nil
+	}
+	return events, err
 }
 
 // close is called once the context has ended and nothing more is applied.

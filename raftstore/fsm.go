@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +35,8 @@ type FSM struct {
 
 	mu         sync.RWMutex
 	ns         *namespace.Namespace
-	stopped    error // an ApplyError, a DistrustedError, codec.ErrNewer or codec.ErrOlder; nil: it goes on
-	waiters    map[*waiter]struct{}
+	stopped    error     // an ApplyError, a DistrustedError, codec.ErrNewer or codec.ErrOlder; nil: it goes on
+	waiters    list.List // of *waiter, in the order in which they came
 	awaited    map[advisory.Request]chan struct{}
 	removals   *removals
 	applied    func(*namespace.Namespace) // may be nil
@@ -49,7 +50,7 @@ type FSM struct {
 func NewFSM(ns *namespace.Namespace, self string, fail func(error)) *FSM {
 	f := &FSM{
 		self: self, fail: fail, frozen: make(chan *namespace.Snapshot, 1), ns: ns, awaited: make(map[advisory.Request]chan struct{}), removals: newRemovals(),
-		waiters: make(map[*waiter]struct{}), due: math.MaxInt64, sooner: make(chan struct{}, 1), versions: version.Own(),
+		due: math.MaxInt64, sooner: make(chan struct{}, 1), versions: version.Own(),
 	}
 	f.wake()
 	return f
@@ -319,7 +320,7 @@ func (f *FSM) WaitFor(ctx context.Context, holds func(*namespace.Namespace) bool
 		return f.stopped
 	}
 	w := &waiter{holds, make(chan error, 1)}
-	f.waiters[w] = struct{}{}
+	place := f.waiters.PushBack(w)
 	f.mu.Unlock()
 	select {
 	case err := <-w.told:
@@ -328,14 +329,20 @@ func (f *FSM) WaitFor(ctx context.Context, holds func(*namespace.Namespace) bool
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.waiters, w)
+	f.waiters.Remove(place) // if it is still there
 	return ctx.Err()
 }
 
-// answer ends a waiter's wait; the caller holds the lock.
-func (f *FSM) answer(w *waiter, err error) {
-	delete(f.waiters, w)
-	w.told <- err
+// tellWaiters ends the wait of those whose condition holds, or of all, as there is an error; the caller holds the lock.
+func (f *FSM) tellWaiters(err error) {
+	for place := f.waiters.Front(); place != nil; {
+		w, next := place.Value.(*waiter), place.Next()
+		if err != nil || w.holds(f.ns) {
+			f.waiters.Remove(place)
+			w.told <- err
+		}
+		place = next
+	}
 }
 
 // wake tells those who wait for an index, or for time to pass, and stops this node if it is not trusted any more; the caller holds
@@ -344,11 +351,7 @@ func (f *FSM) wake() {
 	if alarm := f.ns.Distrusted(f.self); alarm != nil {
 		f.stop(&DistrustedError{alarm})
 	}
-	for w := range f.waiters {
-		if w.holds(f.ns) {
-			f.answer(w, nil)
-		}
-	}
+	f.tellWaiters(nil)
 	due := f.ns.NextDue()
 	if due < f.due {
 		select {
@@ -392,9 +395,7 @@ func (f *FSM) stop(err error) {
 		return
 	}
 	f.stopped = err
-	for w := range f.waiters {
-		f.answer(w, err)
-	}
+	f.tellWaiters(err)
 	for request := range f.awaited {
 		f.tell(request)
 	}

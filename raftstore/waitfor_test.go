@@ -38,7 +38,7 @@ func TestWaitForWakesWhomItConcerns(t *testing.T) {
 	waiters := func() int {
 		fsm.mu.Lock()
 		defer fsm.mu.Unlock()
-		return len(fsm.waiters)
+		return fsm.waiters.Len()
 	}
 	require.Eventually(t, func() bool { return waiters() == commands+1 }, time.Minute, time.Millisecond)
 	for n := range uint64(commands) {

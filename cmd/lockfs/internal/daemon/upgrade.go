@@ -183,7 +183,9 @@ var endSignals = []os.Signal{unix.SIGINT, unix.SIGTERM}
 func execute(ctx context.Context, told chan os.Signal, program string, handed []string) (err error) {
 	signal.Ignore(unix.SIGHUP) // it would end the next one before that knows what to do
 	for _, s := range endSignals {
-		err = errors.Join(err, killedBy(s))
+		caught, failed := act(s, new(signalAction))
+		defer func() { _, _ = act(s, caught) }() // if this program goes on
+		err = errors.Join(err, failed)
 	}
 	signal.Stop(told) // once it has what this process was sent until now
 	variables := append(environment(), handed...)
@@ -196,15 +198,19 @@ func execute(ctx context.Context, told chan os.Signal, program string, handed []
 	return err
 }
 
-// killedBy has a signal kill this process from now on. [signal.Reset] does too, but forgets those that came and were not read yet.
-func killedBy(s os.Signal) error {
-	var byDefault [8]uint64 // the kernel's struct sigaction is shorter
+// signalAction is the kernel's struct sigaction, which is shorter. The zero one is what a signal does by default, which is to kill.
+type signalAction [8]uint64
+
+// act sets what a signal does, and answers what it did before. [signal.Reset] does too, but forgets signals that came and were not read yet.
+func act(s os.Signal, to *signalAction) (before *signalAction, err error) {
+	before = new(signalAction)
 	const maskBytes = 8
-	_, _, errno := unix.Syscall6(unix.SYS_RT_SIGACTION, uintptr(s.(unix.Signal)), uintptr(unsafe.Pointer(&byDefault)), 0, maskBytes, 0, 0)
+	_, _, errno := unix.Syscall6(
+		unix.SYS_RT_SIGACTION, uintptr(s.(unix.Signal)), uintptr(unsafe.Pointer(to)), uintptr(unsafe.Pointer(before)), maskBytes, 0, 0)
 	if errno != 0 {
-		return os.NewSyscallError("rt_sigaction", errno)
+		return before, os.NewSyscallError("rt_sigaction", errno)
 	}
-	return nil
+	return before, nil
 }
 
 // check finds out what can be known before anything is stopped.

@@ -2,7 +2,7 @@ package daemon
 
 import (
 	"bufio"
-	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -23,7 +23,7 @@ func TestASignalToEndOutlivesAnUpgrade(t *testing.T) {
 		defer stop()
 		told := make(chan os.Signal, 1)
 		signal.Notify(told, endSignals...)
-		os.Args = []string{"sh", "-c", `[ "$` + toldToEndVariable + `" ] || exec sleep 60`}
+		os.Args = []string{"sh", "-c", `[ "$` + toldToEndVariable + `" ] || exec sleep 60; echo told`}
 		_, _ = os.Stdout.WriteString("now\n")
 		require.NoError(t, execute(ctx, told, "/bin/sh", nil))
 	}
@@ -33,14 +33,17 @@ func TestASignalToEndOutlivesAnUpgrade(t *testing.T) {
 		stdout, err := process.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, process.Start())
-		_, err = bufio.NewReader(stdout).ReadString('\n')
+		said := bufio.NewReader(stdout)
+		_, err = said.ReadString('\n')
 		require.NoError(t, err)
 		time.Sleep(time.Duration(round%20) * 50 * time.Microsecond)
 		require.NoError(t, process.Process.Signal(unix.SIGTERM))
+		rest, err := io.ReadAll(said)
+		require.NoError(t, err)
 		if err := process.Wait(); err != nil {
-			var exit *exec.ExitError
-			require.True(t, errors.As(err, &exit))
 			require.ErrorContains(t, err, "signal: terminated")
+		} else {
+			require.Equal(t, "told\n", string(rest))
 		}
 	}
 }
