@@ -23,7 +23,7 @@ func (n *Node) Execute(ctx context.Context, req *clusterpb.ExecuteRequest) (*clu
 	}
 	reply, err := n.execute(ctx, req)
 	if err == nil {
-		reply.Cluster = n.dir.ClusterID()
+		reply.Cluster, reply.Voters = n.dir.ClusterID(), n.raft.VotersNumber()
 	}
 	return reply, err
 }

@@ -44,6 +44,7 @@ func (s *sessions) keepAlive(ctx context.Context, req *clusterpb.KeepAliveReques
 		return nil, err
 	}
 	reply := &clusterpb.KeepAliveReply{SquashRoot: squashed, Ttl: int64(s.leases.ttl), ClusterTime: s.clock.Now(), Leader: s.members.dir.Name, Leases: s.shown.gives}
+	reply.Voters = s.members.raft.VotersNumber() // before: what changes meanwhile is asked for once more
 	reply.Servers = s.members.addresses()
 	reply.OldestVersion, reply.NewestVersion = s.members.versions.Oldest, s.members.versions.Newest
 	alive := false

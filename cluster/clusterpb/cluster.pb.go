@@ -255,6 +255,7 @@ type ExecuteReply struct {
 	Lease         uint64                 `protobuf:"varint,6,opt,name=lease,proto3" json:"lease,omitempty"`                             // not 0: the result is leased, in this generation
 	LeaseLasts    int64                  `protobuf:"varint,7,opt,name=lease_lasts,json=leaseLasts,proto3" json:"lease_lasts,omitempty"` // not 0: for so long at most from when the request was sent, nanoseconds
 	Also          []*LeasedAnswer        `protobuf:"bytes,8,rep,name=also,proto3" json:"also,omitempty"`                                // to the questions that came with a command, in their order; none: there is no lease on any
+	Voters        uint64                 `protobuf:"varint,9,opt,name=voters,proto3" json:"voters,omitempty"`                           // another number once the voters are others; 0: it does not say. A keepalive tells who they are
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -343,6 +344,13 @@ func (x *ExecuteReply) GetAlso() []*LeasedAnswer {
 		return x.Also
 	}
 	return nil
+}
+
+func (x *ExecuteReply) GetVoters() uint64 {
+	if x != nil {
+		return x.Voters
+	}
+	return 0
 }
 
 // LeasedAnswer answers one of several questions.
@@ -479,6 +487,7 @@ type KeepAliveReply struct {
 	SquashRoot     bool                   `protobuf:"varint,9,opt,name=squash_root,json=squashRoot,proto3" json:"squash_root,omitempty"`              // root of this mount's host is nobody
 	Cluster        string                 `protobuf:"bytes,10,opt,name=cluster,proto3" json:"cluster,omitempty"`                                      // as in ExecuteReply
 	Leases         bool                   `protobuf:"varint,11,opt,name=leases,proto3" json:"leases,omitempty"`                                       // the leader gives leases on what it answers
+	Voters         uint64                 `protobuf:"varint,12,opt,name=voters,proto3" json:"voters,omitempty"`                                       // as in ExecuteReply
 	ClusterVersion uint32                 `protobuf:"varint,70,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"` // at which the cluster runs
 	OldestVersion  uint32                 `protobuf:"varint,71,opt,name=oldest_version,json=oldestVersion,proto3" json:"oldest_version,omitempty"`    // of those that the node's program knows
 	NewestVersion  uint32                 `protobuf:"varint,72,opt,name=newest_version,json=newestVersion,proto3" json:"newest_version,omitempty"`
@@ -591,6 +600,13 @@ func (x *KeepAliveReply) GetLeases() bool {
 		return x.Leases
 	}
 	return false
+}
+
+func (x *KeepAliveReply) GetVoters() uint64 {
+	if x != nil {
+		return x.Voters
+	}
+	return 0
 }
 
 func (x *KeepAliveReply) GetClusterVersion() uint32 {
@@ -2556,7 +2572,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	" \x01(\x04R\x05asked\x12\x19\n" +
 	"\bgiven_up\x18\v \x03(\x04R\agivenUp\x12'\n" +
 	"\x04also\x18\f \x03(\v2\x13.lockfs.store.QueryR\x04alsoB\t\n" +
-	"\arequest\"\xad\x02\n" +
+	"\arequest\"\xc5\x02\n" +
 	"\fExecuteReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12,\n" +
@@ -2566,7 +2582,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x05lease\x18\x06 \x01(\x04R\x05lease\x12\x1f\n" +
 	"\vlease_lasts\x18\a \x01(\x03R\n" +
 	"leaseLasts\x120\n" +
-	"\x04also\x18\b \x03(\v2\x1c.lockfs.cluster.LeasedAnswerR\x04also\"s\n" +
+	"\x04also\x18\b \x03(\v2\x1c.lockfs.cluster.LeasedAnswerR\x04also\x12\x16\n" +
+	"\x06voters\x18\t \x01(\x04R\x06voters\"s\n" +
 	"\fLeasedAnswer\x12,\n" +
 	"\x06result\x18\x01 \x01(\v2\x14.lockfs.store.ResultR\x06result\x12\x14\n" +
 	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x1f\n" +
@@ -2575,7 +2592,7 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"\x10KeepAliveRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12!\n" +
 	"\fclock_offset\x18\x02 \x01(\x03R\vclockOffset\x12\x18\n" +
-	"\acluster\x18\x03 \x01(\tR\acluster\"\xcf\x03\n" +
+	"\acluster\x18\x03 \x01(\tR\acluster\"\xe7\x03\n" +
 	"\x0eKeepAliveReply\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.lockfs.cluster.OutcomeR\aoutcome\x12%\n" +
 	"\x0eleader_address\x18\x02 \x01(\tR\rleaderAddress\x12\x14\n" +
@@ -2589,7 +2606,8 @@ const file_cluster_clusterpb_cluster_proto_rawDesc = "" +
 	"squashRoot\x12\x18\n" +
 	"\acluster\x18\n" +
 	" \x01(\tR\acluster\x12\x16\n" +
-	"\x06leases\x18\v \x01(\bR\x06leases\x12'\n" +
+	"\x06leases\x18\v \x01(\bR\x06leases\x12\x16\n" +
+	"\x06voters\x18\f \x01(\x04R\x06voters\x12'\n" +
 	"\x0fcluster_version\x18F \x01(\rR\x0eclusterVersion\x12%\n" +
 	"\x0eoldest_version\x18G \x01(\rR\roldestVersion\x12%\n" +
 	"\x0enewest_version\x18H \x01(\rR\rnewestVersion\"\xc2\x01\n" +

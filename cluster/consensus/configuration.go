@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"time"
 
@@ -47,6 +48,15 @@ func (r *Raft) VoterIDs() []string {
 		}
 	}
 	return ids
+}
+
+// VotersNumber is another one once the voters are others, and not 0.
+func (r *Raft) VotersNumber() uint64 {
+	hash := fnv.New64a()
+	for _, id := range r.VoterIDs() {
+		_, _ = hash.Write(append([]byte(id), 0))
+	}
+	return max(hash.Sum64(), 1)
 }
 
 // Await waits for a change of the configuration, or for another of raft's futures, and sorts its errors like those of a

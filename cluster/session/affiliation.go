@@ -95,6 +95,18 @@ func (c *Client) executeEach(ctx context.Context, req *clusterpb.ExecuteRequest,
 		if err == nil {
 			err = c.cluster.take(asked, reply.GetOutcome(), reply.GetCluster())
 		}
+		if err == nil {
+			c.lookForVoters(reply.GetVoters())
+		}
 		return reply, err
 	}, req)
+}
+
+// lookForVoters has a keepalive ask who the voters are once somebody says that they are others: before the next keepalive that is due, all
+// that are known may have been replaced.
+func (c *Client) lookForVoters(voters uint64) {
+	known := c.voters.Load()
+	if voters != 0 && known != 0 && voters != known && c.voters.CompareAndSwap(known, voters) {
+		c.hurry()
+	}
 }

@@ -61,6 +61,8 @@ type Client struct {
 	unsettled unsettled
 	silence   silence
 
+	voters atomic.Uint64 // those that a keepalive told of last, or is asked for
+
 	number      uint64 // of this client, among those of a session
 	leases      *lease.Cache
 	givesLeases atomic.Bool   // the leader does
