@@ -29,9 +29,6 @@ func TestProbedVoterFails(t *testing.T) {
 	}
 	first := ""
 	require.Eventually(t, func() bool { first = read(); return first != "" }, testWait, time.Millisecond)
-	for range 100 {
-		require.Equal(t, first, read(), "it stays")
-	}
 	for _, node := range nodes {
 		if id, _ := node.Word(); id == first {
 			require.NotEqual(t, node, nodes[0], "that one leads")
