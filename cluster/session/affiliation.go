@@ -95,7 +95,7 @@ func (c *Client) executeEach(ctx context.Context, req *clusterpb.ExecuteRequest,
 		if err == nil {
 			err = c.cluster.take(asked, reply.GetOutcome(), reply.GetCluster())
 		}
-		if err == nil {
+		if err == nil && reply.GetOutcome() == clusterpb.Outcome_DONE { // whoever does not lead may be behind
 			c.lookForVoters(reply.GetVoters())
 		}
 		return reply, err

@@ -51,7 +51,9 @@ func (c *Client) renew(ctx context.Context, s *clientSession) time.Duration {
 	c.took.Store(int64(took))
 	c.offset.Store(wallClock(asked.Add(took/2)) - reply.GetClusterTime())
 	c.router.Meet(reply.GetServers())
-	c.voters.Store(reply.GetVoters())
+	if voters := reply.GetVoters(); voters != 0 {
+		c.voters.Store(voters)
+	}
 	c.leader.Store(new(reply.GetLeader()))
 	c.givesLeases.Store(reply.GetLeases())
 	c.runsAt.Store(reply.GetClusterVersion())

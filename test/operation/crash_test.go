@@ -314,8 +314,11 @@ func TestGuardIsKilled(t *testing.T) {
 	p := unattended(t, c, h)
 	u := startUser(t, h, "python3", suite.ClientPath(t, "unnoticed.py"), c.Mount, "killed")
 	for n := range 2 {
-		before := processes(h, guardProcess)
-		require.Len(t, before, 1)
+		var before []string
+		hosts.Eventually(t, "one guard", func() (string, bool) { // the one of the process before ends once there is another
+			before = processes(h, guardProcess)
+			return fmt.Sprint(before), len(before) == 1
+		})
 		h.MustRun(t, "kill", "-9", before[0])
 		hosts.Eventually(t, "another guard", func() (string, bool) {
 			now := processes(h, guardProcess)
