@@ -1,9 +1,9 @@
 package process
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,6 +14,9 @@ import (
 // Dying tells whether a process is being killed or is a zombie, as of which one thread may be left for long: inside the
 // kernel, where a signal does not reach it. One that executes another program kills its threads too, all but one.
 func Dying(pid int) bool {
+	if !threadDies(fmt.Sprintf("/proc/%d/task/%d", pid, pid)) { // of one that lives, mostly this is all that is looked at
+		return false
+	}
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 	if err != nil || len(threads) == 0 {
 		return false // it is not shown here, or it has ended
@@ -28,34 +31,27 @@ func Dying(pid int) bool {
 
 // threadDies tells it of a thread by its directory below /proc. One that is gone does not live.
 func threadDies(dir string) bool {
-	status, err := os.ReadFile(filepath.Join(dir, "status"))
+	var buffer [2048]byte // far more than there is up to SigPnd
+	status, err := read(filepath.Join(dir, "status"), buffer[:])
 	if err != nil {
-		return isGone(err)
+		return isGone(dir)
 	}
-	for line := range strings.Lines(string(status)) {
-		key, value, _ := strings.Cut(line, ":")
-		value = strings.TrimSpace(value)
-		switch key {
-		case "State":
-			if strings.HasPrefix(value, "Z") || strings.HasPrefix(value, "X") {
-				return true
-			}
-		case "SigPnd":
-			pending, err := strconv.ParseUint(value, 16, 64)
-			return err == nil && pending&(1<<(unix.SIGKILL-1)) != 0 || isExiting(dir)
-		}
+	if state := statusField(status, "State"); bytes.HasPrefix(state, []byte("Z")) || bytes.HasPrefix(state, []byte("X")) {
+		return true
 	}
-	return false
+	pending, err := strconv.ParseUint(string(statusField(status, "SigPnd")), 16, 64)
+	return err == nil && (pending&(1<<(unix.SIGKILL-1)) != 0 || isExiting(dir))
 }
 
-func isGone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) }
+func isGone(dir string) bool { return errors.Is(unix.Access(dir, unix.F_OK), unix.ENOENT) }
 
 // isExiting tells whether a thread has begun to end, from where it does not come back.
 func isExiting(dir string) bool {
 	const exiting = 0x4 // PF_EXITING of the kernel
-	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	var buffer [1024]byte
+	stat, err := read(filepath.Join(dir, "stat"), buffer[:])
 	if err != nil {
-		return isGone(err)
+		return isGone(dir)
 	}
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	const flags = 6 // proc(5): the ninth, and two are before these

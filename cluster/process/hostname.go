@@ -3,6 +3,7 @@ package process
 import (
 	"os"
 	"runtime"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,7 +30,7 @@ func (n namespace) hostname() (name string, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// Never unlocked: a thread that has been in another namespace ends with its goroutine.
+		// Unless it has come back, it is never unlocked: a thread that is in another namespace ends with its goroutine.
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
 			// Except for the main thread. While it is kept here, another one does it.
@@ -39,13 +40,26 @@ func (n namespace) hostname() (name string, err error) {
 		}
 		if err = unix.Setns(n.fd, unix.CLONE_NEWUTS); err != nil {
 			err = procError("setns", "uts", err)
+			runtime.UnlockOSThread()
 			return
 		}
 		var uts unix.Utsname
 		if err = unix.Uname(&uts); err == nil {
 			name = unix.ByteSliceToString(uts.Nodename[:])
 		}
+		if unix.Setns(ownHostname(), unix.CLONE_NEWUTS) == nil { // a thread costs more than all else here
+			runtime.UnlockOSThread()
+		}
 	}()
 	<-done
 	return name, err
 }
+
+// ownHostname is a descriptor of the namespace that the main thread is in, and others come back to; negative: it cannot be opened.
+var ownHostname = sync.OnceValue(func() int {
+	fd, err := unix.Open("/proc/self/ns/uts", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1
+	}
+	return fd
+})
