@@ -6,18 +6,15 @@ import (
 	"sync"
 )
 
-// roundsAtOnce lets a reader start a round while another is under way, rather than wait for its end.
-const roundsAtOnce = 2
-
 var errNotConfirmed = errors.New("no majority confirmed that this node still leads")
 
-// rounds of questions to the voters prove that nobody newer had been elected when they began. Readers that come while enough of
-// them are under way share the next one.
+// rounds of questions to the voters prove that nobody newer had been elected when they began. Readers that come while one is under
+// way share the next.
 type rounds struct {
 	round func() error // asks the voters; errNotConfirmed
 
 	mu      sync.Mutex
-	running int
+	running bool
 	next    *roundResult // has not begun
 }
 
@@ -29,8 +26,8 @@ type roundResult struct {
 // confirm runs or joins a round that begins after it was called.
 func (r *rounds) confirm(ctx context.Context) error {
 	r.mu.Lock()
-	if r.next == nil && r.running < roundsAtOnce {
-		r.running++
+	if !r.running {
+		r.running = true
 		r.mu.Unlock()
 		defer r.ended()
 		return r.round()
@@ -54,7 +51,7 @@ func (r *rounds) ended() {
 	defer r.mu.Unlock()
 	result := r.next
 	if result == nil {
-		r.running--
+		r.running = false
 		return
 	}
 	r.next = nil
