@@ -106,7 +106,7 @@ func (c *contestants) round(ctx context.Context, t *table) error {
 	mounts := []string{c.servers[leader].mount, c.servers[follower].mount, c.client}
 	names := map[string]string{mounts[0]: lockfsLeads, mounts[1]: lockfsFollows, mounts[2]: lockfsClient,
 		strings.Join(mounts, " "): lockfsAll, c.gluster: glusterFS, c.local: c.disk,
-		c.bare[0]: bareFUSE, strings.Join(c.bare, " "): bareAll}
+		c.bare[0]: bareFUSE, c.bare[1]: bareFUSE, strings.Join(c.bare, " "): bareAll}
 	others := []string{c.local}
 	if c.gluster != "" {
 		others = []string{c.gluster, c.local}
@@ -138,6 +138,7 @@ func (c *contestants) round(ctx context.Context, t *table) error {
 		func() error { return lockfs(many, "cycle", append([]string{"--own-dirs"}, others...)...) },
 		func() error { return lockfs(1, "stat,mkdir,cat,list", single...) },
 		func() error { return lockfs(1, "flock,handover-flock,handover-create", append(mounts, others...)...) },
+		func() error { return lockfs(1, "handover-create", c.bare[:2]...) },
 	} {
 		if err := step(); err != nil {
 			return err
