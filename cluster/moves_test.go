@@ -39,6 +39,7 @@ func TestMovesOfServers(t *testing.T) {
 	t.Parallel()
 	nodes := startNodes(t, 3)
 	move := func(which ...int) {
+		told := nodes[0].raft.VotersNumber()
 		for _, i := range which {
 			require.NoError(t, nodes[i].Close())
 		}
@@ -58,6 +59,9 @@ func TestMovesOfServers(t *testing.T) {
 		}
 		awaitReady(t, started...)
 		requireAddresses(t, nodes...)
+		for _, node := range nodes {
+			require.NotEqual(t, told, node.raft.VotersNumber(), "mounts are to ask where the voters are")
+		}
 	}
 	for i := range nodes {
 		move(i)

@@ -255,7 +255,7 @@ type ExecuteReply struct {
 	Lease         uint64                 `protobuf:"varint,6,opt,name=lease,proto3" json:"lease,omitempty"`                             // not 0: the result is leased, in this generation
 	LeaseLasts    int64                  `protobuf:"varint,7,opt,name=lease_lasts,json=leaseLasts,proto3" json:"lease_lasts,omitempty"` // not 0: for so long at most from when the request was sent, nanoseconds
 	Also          []*LeasedAnswer        `protobuf:"bytes,8,rep,name=also,proto3" json:"also,omitempty"`                                // to the questions that came with a command, in their order; none: there is no lease on any
-	Voters        uint64                 `protobuf:"varint,9,opt,name=voters,proto3" json:"voters,omitempty"`                           // another number once the voters are others; 0: it does not say. A keepalive tells who they are
+	Voters        uint64                 `protobuf:"varint,9,opt,name=voters,proto3" json:"voters,omitempty"`                           // another number once the voters are others, or elsewhere; 0: it does not say. A keepalive tells of them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

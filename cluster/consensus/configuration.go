@@ -50,11 +50,13 @@ func (r *Raft) VoterIDs() []string {
 	return ids
 }
 
-// VotersNumber is another one once the voters are others, and not 0.
+// VotersNumber is another one once the voters are others, or one has another address, and not 0.
 func (r *Raft) VotersNumber() uint64 {
 	hash := fnv.New64a()
-	for _, id := range r.VoterIDs() {
-		_, _ = hash.Write(append([]byte(id), 0))
+	for _, server := range r.Servers() {
+		if server.Suffrage == raft.Voter {
+			_, _ = hash.Write([]byte(string(server.ID) + "\x00" + string(server.Address) + "\x00"))
+		}
 	}
 	return max(hash.Sum64(), 1)
 }
